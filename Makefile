@@ -1,0 +1,87 @@
+# make build      the program and the library, in build/
+# make run        build, then train the smallest model on the built-in digits
+# make test       what must pass before a change lands (minutes)
+# make test-long  race detector, clang, clang-tidy, fuzzing, slow tests
+# make bench      build, then measure; bench-peers measures other systems too
+# make format     clang-format over all C files
+# make clean      remove all build folders
+MAKEFLAGS += --no-print-directory
+JOBS := $(shell nproc)
+FUZZ_SECONDS ?= 20
+CTEST := ctest --output-on-failure -j $(JOBS)
+# gcc's race detector wants the memory layout of a kernel without much address
+# randomization; where it may not be switched off, run as it is.
+UNRANDOMIZED := $(shell setarch -R true 2>/dev/null && echo setarch -R)
+# Too large an allocation is an answer (NULL) the library handles.
+SANITIZED := ASAN_OPTIONS=allocator_may_return_null=1 \
+	UBSAN_OPTIONS=print_stacktrace=1
+C_FILES = $(shell find src include tests bench examples -name '*.[ch]')
+
+.PHONY: build run test test-long bench bench-peers format clean
+.PHONY: setup-build setup-test asan tsan clang tidy fuzz slow
+
+build: setup-build
+	@$(call build_preset,release)
+
+run: build
+	build/paceline train softmax
+
+test: setup-test
+	@$(call build_preset,release)
+	$(CTEST) --test-dir build -LE slow
+	@$(MAKE) asan
+
+test-long: setup-test
+	@$(call build_preset,release)
+	@$(MAKE) tsan
+	@$(MAKE) clang
+	@$(MAKE) tidy
+	@$(MAKE) fuzz
+	@$(MAKE) slow
+
+bench: build
+	build/paceline-bench
+
+bench-peers: build
+	python3 bench/peers/run.py
+
+format:
+	clang-format -i $(C_FILES)
+
+clean:
+	rm -rf build build-asan build-tsan build-clang build-fuzz build-ci
+
+# The parts of test and test-long; they expect that setup-test was made.
+
+asan:
+	@$(call build_preset,asan)
+	$(SANITIZED) $(CTEST) --test-dir build-asan -LE 'slow|check'
+
+tsan:
+	@$(call build_preset,tsan)
+	TSAN_OPTIONS=allocator_may_return_null=1 $(UNRANDOMIZED) $(CTEST) --test-dir build-tsan -L unit -LE slow
+
+clang:
+	@$(call build_preset,clang)
+	$(CTEST) --test-dir build-clang -LE 'slow|check'
+
+tidy:
+	tools/tidy.sh build-clang
+
+fuzz:
+	@$(call build_preset,fuzz) --target fuzz
+	$(SANITIZED) tools/fuzz.sh build-fuzz $(FUZZ_SECONDS)
+
+slow:
+	$(CTEST) --test-dir build -L slow --no-tests=ignore
+
+setup-build:
+	@tools/setup.sh build
+
+setup-test:
+	@tools/setup.sh test
+
+# cmake --preset takes a fraction of a second when nothing changed.
+build_preset = cmake --preset $(1) --log-level=WARNING >/dev/null && \
+	cmake --build $(call folder,$(1))
+folder = $(if $(filter release,$(1)),build,build-$(1))

@@ -1,0 +1,130 @@
+/* base.h - status codes and error messages.
+ *
+ * A function that can fail returns pl_status: a code for the program.  The
+ * sentence for the person is kept per thread: the function that first knows
+ * the cause writes it (PL_FAIL), callers add where they were (pl_context),
+ * and whoever reports reads pl_error_message().
+ *
+ * Threads: everything here may be called from any thread. */
+#ifndef PACELINE_BASE_H
+#define PACELINE_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PL_MUST_CHECK   __attribute__((warn_unused_result))
+#define PL_PRINTF(f, a) __attribute__((format(printf, f, a)))
+
+/* Grouped by what can still be done. */
+#define PL_STATUS_LIST(X)                                                      \
+    X(OK, "no error")                                                          \
+    /* try again */                                                            \
+    X(AGAIN, "not yet")                                                        \
+    X(TIMEOUT, "timed out")                                                    \
+    /* drop the peer */                                                        \
+    X(PEER, "peer broke the protocol")                                         \
+    X(CLOSED, "connection closed")                                             \
+    /* tell the user to change the command (exit status 2) */                  \
+    X(USAGE, "wrong usage")                                                    \
+    /* fail the run (exit status 1) */                                         \
+    X(NOMEM, "out of memory")                                                  \
+    X(IO, "input or output failed")                                            \
+    X(NOTFOUND, "not found")                                                   \
+    X(FORMAT, "malformed data")                                                \
+    X(SHAPE, "shapes do not fit")                                              \
+    X(NUMERIC, "number out of range")                                          \
+    X(INTERRUPTED, "interrupted")                                              \
+    X(UNSUPPORTED, "not supported")
+
+typedef enum pl_status {
+#define PL_STATUS_ENUM(name, text) PL_##name,
+    PL_STATUS_LIST(PL_STATUS_ENUM)
+#undef PL_STATUS_ENUM
+} pl_status;
+
+/* "timed out"; a static string. */
+const char *pl_status_text(pl_status status);
+
+/* The full message of this thread's last failure, outermost place first:
+ * "IDX file a.idx: header: magic 0x1f8b0800 is not IDX [src/data/idx.c:18]".
+ * Valid until the thread's next failure. */
+const char *pl_error_message(void);
+
+/* Write the cause and return `status`; use through PL_FAIL. */
+pl_status pl_fail_at(const char *file, int line, pl_status status,
+                     const char *format, ...) PL_PRINTF(4, 5);
+#define PL_FAIL(status, ...)                                                   \
+    pl_fail_at(__FILE__, __LINE__, (status), __VA_ARGS__)
+
+/* Put "where: " before the message; returns `status` unchanged. */
+pl_status pl_context(pl_status status, const char *format, ...) PL_PRINTF(2, 3);
+
+/* Return from this function when `call` failed. */
+#define PL_TRY(call)                                                           \
+    do {                                                                       \
+        pl_status pl_try_status = (call);                                      \
+        if (pl_try_status != PL_OK)                                            \
+            return pl_try_status;                                              \
+    } while (0)
+
+/* Go to `out:` when `call` failed; `status` holds the result either way. */
+#define PL_TRY_OUT(status, call)                                               \
+    do {                                                                       \
+        (status) = (call);                                                     \
+        if ((status) != PL_OK)                                                 \
+            goto out;                                                          \
+    } while (0)
+
+/* "0.1.0" */
+const char *pl_version(void);
+
+/* One field of an options struct: its flag, range, default and help.  Tables
+ * of these make the command line, its help and the record of a run. */
+
+/* How often: "100" (steps), "20000ex", "1ep", "60s", "never". */
+typedef enum pl_every_unit {
+    PL_EVERY_NEVER,
+    PL_EVERY_STEPS,
+    PL_EVERY_EXAMPLES,
+    PL_EVERY_EPOCHS,
+    PL_EVERY_SECONDS,
+} pl_every_unit;
+
+typedef struct pl_every {
+    pl_every_unit unit;
+    int64_t count; /* >= 1 unless never */
+} pl_every;
+
+typedef enum pl_param_kind {
+    PL_PARAM_INT,    /* int64_t */
+    PL_PARAM_REAL,   /* double */
+    PL_PARAM_TEXT,   /* const char *, borrowed from argv; NULL: not given */
+    PL_PARAM_FLAG,   /* bool; --name sets it */
+    PL_PARAM_CHOICE, /* int: the index in `choices`; -1: not given */
+    PL_PARAM_EVERY,  /* pl_every */
+} pl_param_kind;
+
+typedef struct pl_param {
+    const char *name; /* "batch" for --batch */
+    pl_param_kind kind;
+    size_t offset;        /* of the field in the struct */
+    const char *fallback; /* the default as one would type it; NULL: none,
+                             as for every FLAG */
+    double least, most;   /* INT, REAL: inclusive, INFINITY is open;
+                             both 0: no limit */
+    const char *choices;  /* CHOICE: "mean|sum" */
+    const char *value;    /* what --help calls the value; default "N", "X",
+                             "TEXT", "E" or the choices */
+    const char *help;     /* one line, no full stop */
+} pl_param;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

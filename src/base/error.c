@@ -1,0 +1,86 @@
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[PL_ERROR_BYTES];
+
+const char *pl_status_text(pl_status status)
+{
+    static const char *const texts[] = {
+#define PL_STATUS_TEXT(name, text) text,
+        PL_STATUS_LIST(PL_STATUS_TEXT)
+#undef PL_STATUS_TEXT
+    };
+    unsigned index = (unsigned)status;
+    return index < sizeof texts / sizeof *texts ? texts[index] : "unknown";
+}
+
+const char *pl_error_message(void)
+{
+    return message;
+}
+
+pl_status pl_fail_at(const char *file, int line, pl_status status,
+                     const char *format, ...)
+{
+    char text[PL_ERROR_BYTES];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+
+    /* The place is kept when the text is too long. */
+    char place[256];
+    int room = snprintf(place, sizeof place, " [%s:%d]", file, line);
+    if (room < 0 || room >= (int)sizeof place)
+        room = (int)sizeof place - 1;
+    snprintf(message, sizeof message, "%.*s%s", PL_ERROR_BYTES - 1 - room, text,
+             place);
+    return status;
+}
+
+pl_status pl_context(pl_status status, const char *format, ...)
+{
+    char where[PL_ERROR_BYTES];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(where, sizeof where - 2, format, args);
+    va_end(args);
+    if (length < 0)
+        return status;
+    if (length > (int)sizeof where - 3)
+        length = (int)sizeof where - 3;
+    where[length++] = ':';
+    where[length++] = ' ';
+
+    size_t kept = strlen(message);
+    if (kept > sizeof message - 1 - (size_t)length)
+        kept = sizeof message - 1 - (size_t)length;
+    memmove(message + length, message, kept);
+    memcpy(message, where, (size_t)length);
+    message[(size_t)length + kept] = '\0';
+    return status;
+}
+
+const char *pl_version(void)
+{
+    return PL_VERSION;
+}
+
+void pl_error_save(pl_error *error, pl_status status)
+{
+    error->status = status;
+    if (status == PL_OK)
+        error->message[0] = '\0';
+    else
+        memcpy(error->message, message, sizeof message);
+}
+
+pl_status pl_error_raise(const pl_error *error)
+{
+    if (error->status != PL_OK)
+        memcpy(message, error->message, sizeof message);
+    return error->status;
+}

@@ -1,0 +1,25 @@
+/* error.h - carrying an error from one thread to another.
+ *
+ * The codes, PL_FAIL and PL_TRY are public: paceline/base.h.
+ *
+ * Threads: a pl_error is the caller's; fill it in the failing thread, raise it
+ * in the thread that joined. */
+#ifndef PL_BASE_ERROR_H
+#define PL_BASE_ERROR_H
+
+#include "paceline/base.h"
+
+#define PL_ERROR_BYTES 2048 /* a longer message is cut, never lost whole */
+
+typedef struct pl_error {
+    pl_status status;
+    char message[PL_ERROR_BYTES];
+} pl_error;
+
+/* Copy `status` and this thread's message into *error. */
+void pl_error_save(pl_error *error, pl_status status);
+
+/* Make *error this thread's error; returns its status. */
+pl_status pl_error_raise(const pl_error *error);
+
+#endif

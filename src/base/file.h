@@ -1,0 +1,73 @@
+/* file.h - whole files: read, map, replace atomically.
+ *
+ * Errors name the path, what the system said, and where one can do something
+ * about it, what.  A file or folder to read that is not there is PL_NOTFOUND,
+ * no memory PL_NOMEM, everything else the system refuses PL_IO.
+ *
+ * Threads: any; the fault counter belongs to the thread that set it. */
+#ifndef PL_BASE_FILE_H
+#define PL_BASE_FILE_H
+
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A file mapped read-only. */
+typedef struct pl_map {
+    const uint8_t *data; /* NULL when the file is empty */
+    size_t bytes;
+} pl_map;
+
+pl_status pl_map_init(pl_map *map, const char *path) PL_MUST_CHECK;
+void pl_map_close(pl_map *map);
+
+/* The whole file as text with a NUL behind it (pl_mem_free); PL_FORMAT when
+ * it is longer than `most` bytes or holds a NUL itself. */
+pl_status pl_file_read_text(char **out, const char *path,
+                            size_t most) PL_MUST_CHECK;
+
+/* A file that appears under its name complete, or not at all: written to a
+ * temporary name that begins with a dot, flushed to disk, then renamed.  A
+ * failed commit leaves the old file, or, when only flushing the folder
+ * failed, the new one. */
+typedef struct pl_file_writer pl_file_writer;
+pl_status pl_file_writer_new(pl_file_writer **out,
+                             const char *path) PL_MUST_CHECK;
+pl_status pl_file_writer_put(pl_file_writer *writer, const void *data,
+                             size_t bytes) PL_MUST_CHECK;
+pl_status pl_file_writer_commit(pl_file_writer *writer) PL_MUST_CHECK;
+void pl_file_writer_free(pl_file_writer *writer); /* uncommitted: removed */
+
+/* The three calls above for one piece of memory. */
+pl_status pl_file_replace(const char *path, const void *data,
+                          size_t bytes) PL_MUST_CHECK;
+
+bool pl_file_exists(const char *path);
+
+/* Make a folder and those above it, flushed; existing ones are fine. */
+pl_status pl_file_make_folder(const char *path) PL_MUST_CHECK;
+
+/* Rename a folder or file, then flush the folder that holds it. */
+pl_status pl_file_rename(const char *from, const char *to) PL_MUST_CHECK;
+
+/* Remove a file, or a folder with what is in it; links are not followed, and
+ * a path that is not there is fine. */
+pl_status pl_file_remove_all(const char *path) PL_MUST_CHECK;
+
+/* "folder/name" in *out. */
+pl_status pl_file_join(char **out, const char *folder,
+                       const char *name) PL_MUST_CHECK;
+
+/* The names in a folder but "." and "..", sorted; *names is one allocation
+ * (pl_mem_free). */
+pl_status pl_file_list(char ***names, size_t *count,
+                       const char *folder) PL_MUST_CHECK;
+
+/* Test support: the system call for I/O after `nth` good ones of this thread
+ * fails with `error` (an errno value), once. */
+void pl_file_fail_at(long nth, int error);
+bool pl_file_fail_off(void);
+
+#endif

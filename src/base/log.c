@@ -1,0 +1,42 @@
+#include "base/log.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pl_log_sink *current_sink; /* guarded by lock; NULL: standard error */
+static void *current_context;     /* guarded by lock */
+static atomic_int most_shown = PL_LOG_INFO;
+
+void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most)
+{
+    pthread_mutex_lock(&lock);
+    current_sink = sink;
+    current_context = context;
+    pthread_mutex_unlock(&lock);
+    atomic_store(&most_shown, (int)most);
+}
+
+void pl_log(pl_log_level level, const char *format, ...)
+{
+    static const char *const prefixes[] = { "error: ", "warning: ", "", "",
+                                            "" };
+    if ((int)level > atomic_load_explicit(&most_shown, memory_order_relaxed))
+        return;
+
+    char line[4096];
+    va_list args;
+    va_start(args, format);
+    int used = snprintf(line, sizeof line, "%s", prefixes[level]);
+    vsnprintf(line + used, sizeof line - (size_t)used, format, args);
+    va_end(args);
+
+    pthread_mutex_lock(&lock);
+    if (current_sink != NULL)
+        current_sink(current_context, level, line);
+    else
+        fprintf(stderr, "%s\n", line);
+    pthread_mutex_unlock(&lock);
+}

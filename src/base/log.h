@@ -1,0 +1,30 @@
+/* log.h - lines for the person who watches.
+ *
+ * Levels go by volume: error and warn when something needs attention, info a
+ * few per run, debug per object, trace per step.  Nobody logs an error and
+ * also returns it.
+ *
+ * Threads: any; a line is written whole. */
+#ifndef PL_BASE_LOG_H
+#define PL_BASE_LOG_H
+
+#include "paceline/base.h"
+
+typedef enum pl_log_level {
+    PL_LOG_ERROR,
+    PL_LOG_WARN,
+    PL_LOG_INFO,
+    PL_LOG_DEBUG,
+    PL_LOG_TRACE,
+} pl_log_level;
+
+/* A sink gets one line without its newline. */
+typedef void pl_log_sink(void *context, pl_log_level level, const char *line);
+
+/* Where lines go from now on; NULL is standard error.  Lines above `most`
+ * are not made at all. */
+void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most);
+
+void pl_log(pl_log_level level, const char *format, ...) PL_PRINTF(2, 3);
+
+#endif

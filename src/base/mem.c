@@ -1,0 +1,127 @@
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static atomic_long live;
+static _Thread_local long fail_countdown = -1; /* -1: off */
+static _Thread_local bool fail_hit;
+
+/* True when this allocation is the one a test wants to fail. */
+static bool fault(void)
+{
+    if (fail_countdown < 0 || fail_countdown-- > 0)
+        return false;
+    fail_hit = true;
+    return true;
+}
+
+void *pl_mem_alloc(size_t count, size_t size)
+{
+    size_t bytes = 0;
+    if (fault() || __builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    void *memory = calloc(bytes == 0 ? 1 : bytes, 1);
+    if (memory != NULL)
+        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return memory;
+}
+
+void *pl_mem_alloc_aligned(size_t count, size_t size)
+{
+    size_t bytes = 0;
+    if (fault() || __builtin_mul_overflow(count, size, &bytes) ||
+        bytes > SIZE_MAX - HUGE_PAGE)
+        return NULL;
+
+    bool huge = bytes >= 2 * HUGE_PAGE;
+    size_t align = huge ? HUGE_PAGE : PL_CACHE_LINE;
+    bytes = bytes == 0 ? align : (bytes + align - 1) / align * align;
+    void *memory = aligned_alloc(align, bytes);
+    if (memory == NULL)
+        return NULL;
+    if (huge)
+        madvise(memory, bytes, MADV_HUGEPAGE); /* a hint; failing is fine */
+    memset(memory, 0, bytes);
+    atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return memory;
+}
+
+void *pl_mem_resize(void *memory, size_t count, size_t size)
+{
+    size_t bytes = 0;
+    if (fault() || __builtin_mul_overflow(count, size, &bytes))
+        return NULL;
+    bool fresh = memory == NULL;
+    void *resized = realloc(memory, bytes == 0 ? 1 : bytes);
+    if (resized != NULL && fresh)
+        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    return resized;
+}
+
+void pl_mem_free(void *memory)
+{
+    if (memory == NULL)
+        return;
+    atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+    free(memory);
+}
+
+pl_status pl_mem_check(const void *memory, size_t count, size_t size)
+{
+    if (memory != NULL)
+        return PL_OK;
+    return PL_FAIL(PL_NOMEM, "out of memory: %zu x %zu bytes", count, size);
+}
+
+pl_status pl_mem_copy_text(char **out, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy;
+    PL_TRY(PL_NEW(copy, bytes));
+    memcpy(copy, text, bytes);
+    *out = copy;
+    return PL_OK;
+}
+
+pl_status pl_mem_format(char **out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (length < 0)
+        return PL_FAIL(PL_NUMERIC, "cannot format '%s'", format);
+
+    char *text;
+    PL_TRY(PL_NEW(text, (size_t)length + 1));
+    va_start(args, format);
+    vsnprintf(text, (size_t)length + 1, format, args);
+    va_end(args);
+    *out = text;
+    return PL_OK;
+}
+
+void pl_mem_fail_at(long nth)
+{
+    fail_countdown = nth;
+    fail_hit = false;
+}
+
+bool pl_mem_fail_off(void)
+{
+    fail_countdown = -1;
+    return fail_hit;
+}
+
+long pl_mem_live(void)
+{
+    return atomic_load(&live);
+}

@@ -1,0 +1,57 @@
+/* mem.h - heap memory that can be counted and made to fail.
+ *
+ * Every allocation of the library goes through here, so that a test can fail
+ * the n-th one and see that nothing leaks.  Memory arrives zeroed.
+ *
+ * Threads: any.  The fault counter belongs to the thread that set it, so a
+ * test's background threads are not hit by chance. */
+#ifndef PL_BASE_MEM_H
+#define PL_BASE_MEM_H
+
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define PL_CACHE_LINE 64
+
+/* `count` zeroed elements; NULL when there is no memory or the product
+ * overflows.  count 0 gives a pointer that may be freed. */
+void *pl_mem_alloc(size_t count, size_t size);
+
+/* The same, aligned to a cache line; from 4 MiB on in huge pages where the
+ * system has them. */
+void *pl_mem_alloc_aligned(size_t count, size_t size);
+
+/* Resize what pl_mem_alloc gave; new bytes are not zeroed.  On failure the
+ * old memory stays. */
+void *pl_mem_resize(void *memory, size_t count, size_t size);
+
+void pl_mem_free(void *memory); /* NULL is fine */
+
+/* PL_OK, or PL_NOMEM with a message when `memory` is NULL. */
+pl_status pl_mem_check(const void *memory, size_t count,
+                       size_t size) PL_MUST_CHECK;
+
+/* PL_TRY(PL_NEW(x, n)): x becomes n zeroed elements. */
+#define PL_NEW(pointer, count)                                                 \
+    pl_mem_check((pointer) = pl_mem_alloc((count), sizeof *(pointer)),         \
+                 (count), sizeof *(pointer))
+#define PL_NEW_ALIGNED(pointer, count)                                         \
+    pl_mem_check((pointer) = pl_mem_alloc_aligned((count), sizeof *(pointer)), \
+                 (count), sizeof *(pointer))
+
+/* A copy of `text`, or a formatted string, in *out. */
+pl_status pl_mem_copy_text(char **out, const char *text) PL_MUST_CHECK;
+pl_status pl_mem_format(char **out, const char *format, ...) PL_MUST_CHECK
+    PL_PRINTF(2, 3);
+
+/* Test support: the allocation after `nth` successful ones of this thread
+ * fails, once.  fail_off ends this and says whether one did fail. */
+void pl_mem_fail_at(long nth);
+bool pl_mem_fail_off(void);
+
+/* Allocations not yet freed, of all threads. */
+long pl_mem_live(void);
+
+#endif

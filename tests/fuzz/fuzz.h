@@ -1,0 +1,13 @@
+/* fuzz.h - the entry every fuzz target defines.
+ *
+ * Returns 0; whatever the bytes are, it must not crash, leak or read past
+ * their end. */
+#ifndef PL_TESTS_FUZZ_H
+#define PL_TESTS_FUZZ_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
+
+#endif

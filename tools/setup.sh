@@ -1,0 +1,97 @@
+#!/bin/sh
+# setup.sh - install what is missing to build or to test (Debian 12).
+#
+# usage: tools/setup.sh build | test
+#
+# Asks dpkg first and stays quiet, without needing root, when everything is
+# there.  `test` also makes build/venv, the Python the tests run with, from
+# tools/requirements.txt.  PL_SKIP_SETUP=1: check and install nothing.
+set -eu
+cd "$(dirname "$0")/.."
+
+build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
+    libjansson-dev"
+test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
+    python3 python3-venv"
+venv=build/venv
+requirements=tools/requirements.txt
+
+die() {
+    echo "setup: $*" >&2
+    exit 1
+}
+
+missing_of() {
+    for package in "$@"; do
+        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" \
+            2>/dev/null) || state=absent
+        case $state in
+        installed*) ;;
+        *) echo "$package" ;;
+        esac
+    done
+}
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        env DEBIAN_FRONTEND=noninteractive "$@"
+    elif [ -t 0 ]; then
+        sudo env DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+    fi
+}
+
+install_packages() {
+    if ! command -v dpkg-query >/dev/null; then
+        echo "setup: not a Debian system; these must be there:" "$@" >&2
+        return
+    fi
+    missing=$(missing_of "$@" | paste -s -d ' ')
+    [ -n "$missing" ] || return 0
+    if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
+        die "missing packages: $missing; run as root: apt-get install $missing"
+    fi
+    echo "setup: installing $missing"
+    as_root apt-get -qq update || die "apt-get update failed"
+    # Word splitting is wanted: one argument a package.
+    # shellcheck disable=SC2086
+    as_root apt-get -qq install -y --no-install-recommends $missing \
+        </dev/null >/dev/null || die "apt-get install failed: $missing"
+}
+
+# What the venv was made from; another Python or list makes it stale.
+venv_recipe() {
+    /usr/bin/python3 --version
+    cat "$requirements"
+}
+
+make_venv() {
+    if [ -x $venv/bin/python ] &&
+        venv_recipe | cmp -s - $venv/recipe; then
+        return
+    fi
+    echo "setup: making $venv"
+    rm -rf $venv
+    mkdir -p build
+    /usr/bin/python3 -m venv $venv || die "cannot make $venv"
+    $venv/bin/python -m pip install -q --disable-pip-version-check \
+        -r "$requirements" || die "pip cannot install $requirements"
+    venv_recipe >$venv/recipe
+}
+
+[ "${PL_SKIP_SETUP:-0}" = 0 ] || exit 0
+# Word splitting is wanted here too.
+# shellcheck disable=SC2086
+case ${1:-} in
+build)
+    install_packages $build_packages
+    ;;
+test)
+    install_packages $build_packages $test_packages
+    make_venv
+    ;;
+*)
+    die "usage: tools/setup.sh build | test"
+    ;;
+esac
