@@ -1,0 +1,79 @@
+/* graph.h - a model as a graph of operators.
+ *
+ * Operators are added by plain calls; each returns the node of its result.
+ * The shape of every result is checked on the spot.  After the first mistake
+ * the graph remembers it, every later call returns NULL, and
+ * pl_graph_status() tells which node was wrong and why, so a model needs no
+ * check after each line.
+ *
+ * Nodes belong to their graph and live as long as it.  What has one value per
+ * example has PL_BATCH as its first dimension.
+ *
+ * Threads: a graph is built by one thread. */
+#ifndef PACELINE_GRAPH_H
+#define PACELINE_GRAPH_H
+
+#include <paceline/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct pl_graph pl_graph;
+typedef struct pl_node pl_node;
+
+/* PL_OK, or the first mistake with its message. */
+pl_status pl_graph_status(const pl_graph *graph) PL_MUST_CHECK;
+
+/* The values of a batch, bound at every step.  Numbers arrive as float32
+ * whatever the data set stores; labels are PL_INT32. */
+pl_node *pl_input(pl_graph *graph, const char *name, pl_dtype dtype,
+                  pl_shape shape);
+
+/* Something to be trained.  `init` is how it starts: zeros, ones, uniform:A
+ * (in -A .. A), normal:S (standard deviation S), glorot, he. */
+pl_node *pl_parameter(pl_graph *graph, const char *name, pl_shape shape,
+                      const char *init);
+
+/* Names come from the operator and a number; this gives a better one. */
+pl_node *pl_named(pl_node *node, const char *name);
+pl_shape pl_node_shape(const pl_node *node);
+
+/* src [n, k], weights [m, k], bias [m] or NULL -> [n, m]: a dense layer. */
+pl_node *pl_inner(pl_node *src, pl_node *weights, pl_node *bias);
+
+/* a [n, k], b [k, m] -> [n, m]; nt: b is [m, k]; tn: a is [k, n]. */
+pl_node *pl_matmul(pl_node *a, pl_node *b);
+pl_node *pl_matmul_nt(pl_node *a, pl_node *b);
+pl_node *pl_matmul_tn(pl_node *a, pl_node *b);
+
+/* Add bias [c] to the last dimension of src. */
+pl_node *pl_bias(pl_node *src, pl_node *bias);
+
+pl_node *pl_relu(pl_node *src);
+pl_node *pl_tanh(pl_node *src);
+pl_node *pl_sigmoid(pl_node *src);
+
+/* a + b, of one shape. */
+pl_node *pl_add(pl_node *a, pl_node *b);
+pl_node *pl_scale(pl_node *src, float factor);
+
+/* The same elements in another shape; the batch stays in front. */
+pl_node *pl_reshape(pl_node *src, pl_shape shape);
+/* [a, b, c, ...] -> [a, b * c * ...] */
+pl_node *pl_flatten(pl_node *src);
+
+/* logits [n, classes], labels [n] -> the loss of each example [n]. */
+pl_node *pl_softmax_xent(pl_node *logits, pl_node *labels);
+/* 1 where the largest logit is the label's, else 0 -> [n]; no gradient. */
+pl_node *pl_accuracy(pl_node *logits, pl_node *labels);
+
+/* Over all elements -> a scalar. */
+pl_node *pl_mean(pl_node *src);
+pl_node *pl_sum(pl_node *src);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

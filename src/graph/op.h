@@ -1,0 +1,115 @@
+/* op.h - what an operator is.
+ *
+ * One file in ops/ exports one const pl_op: shape rule, forward, gradient and
+ * the cases that tests and benchmarks run.  Adding an operator adds a file
+ * and a line in PL_OP_LIST.
+ *
+ * Threads: operators are constant; run() works only on what it is given. */
+#ifndef PL_GRAPH_OP_H
+#define PL_GRAPH_OP_H
+
+#include "kernels/backend.h"
+#include "paceline/graph.h"
+
+#include <stdbool.h>
+
+#define PL_MAX_INPUTS 4
+
+/* What is the same for all operators of one execution. */
+typedef struct pl_exec_state {
+    const pl_kernels *kernels;
+    int64_t rows; /* examples, the size of PL_BATCH */
+    float seed;   /* the gradient of the loss with respect to itself */
+} pl_exec_state;
+
+/* One operator about to run. */
+typedef struct pl_run {
+    const pl_exec_state *state;
+    const pl_node *node;
+    const pl_view *in[PL_MAX_INPUTS];
+    float *out;
+    float *workspace;          /* this node's, where it asked for one */
+    const float *in_workspace; /* the workspace of input 0's node */
+} pl_run;
+
+typedef struct pl_op pl_op;
+
+/* One set of input shapes. */
+typedef struct pl_op_case {
+    pl_shape inputs[PL_MAX_INPUTS]; /* rank 0 ends the list */
+    pl_node *(*build)(pl_node *const *in);
+    int32_t label_classes; /* > 0: the last input holds labels below it */
+} pl_op_case;
+
+struct pl_op {
+    const char *name;
+    int least_inputs, most_inputs;
+    bool rowwise;         /* row r of the result needs row r of batches only */
+    bool alias;           /* the result is input 0's memory */
+    unsigned reads_views; /* bit i: input i may be uint8, indexed, scaled */
+    unsigned in_place;    /* bit i: the result may overwrite input i */
+
+    /* Check the inputs, set node->shape.  The caller names the node. */
+    pl_status (*shape)(pl_node *node);
+    void (*run)(const pl_run *run); /* NULL: nothing to do */
+    /* Floats kept beside the result for the gradient; default none. */
+    int64_t (*workspace)(const pl_node *node, int64_t batch);
+    /* Add nodes for the gradient of each input into diff_in[]; entries may
+     * stay NULL.  Default: no gradient flows. */
+    void (*gradient)(pl_node *node, pl_node *diff, pl_node **diff_in);
+    /* Multiplications with additions of one example; default none. */
+    int64_t (*multiply_adds)(const pl_node *node);
+
+    const pl_op_case *cases; /* ended by one with no build; may be NULL */
+};
+
+struct pl_node {
+    pl_graph *graph;
+    const pl_op *op;
+    char *name;
+    int id; /* position in the graph: inputs come first */
+    pl_dtype dtype;
+    pl_shape shape;
+    int input_count;
+    pl_node *in[PL_MAX_INPUTS];
+    /* Attributes; each belongs to the operators that say so. */
+    float factor; /* scale */
+    char *init;   /* parameter */
+};
+
+/* Number of elements of one example, or of all when not batched. */
+int64_t pl_node_row(const pl_node *node);
+/* All elements in this run. */
+int64_t pl_run_count(const pl_run *run, const pl_node *node);
+/* Input i as plain float32, where the operator reads no views there. */
+const float *pl_run_in(const pl_run *run, int i);
+
+extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
+#define PL_OP_LIST(X)                                                          \
+    X(accuracy)                                                                \
+    X(add)                                                                     \
+    X(bias)                                                                    \
+    X(inner)                                                                   \
+    X(inner_weights)                                                           \
+    X(matmul)                                                                  \
+    X(matmul_nt)                                                               \
+    X(matmul_tn)                                                               \
+    X(mean)                                                                    \
+    X(relu)                                                                    \
+    X(relu_grad)                                                               \
+    X(reshape)                                                                 \
+    X(scale)                                                                   \
+    X(sigmoid)                                                                 \
+    X(sigmoid_grad)                                                            \
+    X(softmax_xent)                                                            \
+    X(softmax_xent_grad)                                                       \
+    X(spread)                                                                  \
+    X(sum)                                                                     \
+    X(sum_rows)                                                                \
+    X(tanh)                                                                    \
+    X(tanh_grad)
+#define PL_OP_EXTERN(name) extern const pl_op pl_op_##name;
+PL_OP_LIST(PL_OP_EXTERN)
+#undef PL_OP_EXTERN
+
+#endif

@@ -1,0 +1,106 @@
+#include "graph/graph.h"
+#include "tensor/shape.h"
+
+pl_node *pl_inner(pl_node *src, pl_node *weights, pl_node *bias)
+{
+    if (src == NULL || weights == NULL)
+        return NULL;
+    return pl_graph_add(src->graph, &(pl_node_opts) {
+                                        .op = &pl_op_inner,
+                                        .input_count = bias != NULL ? 3 : 2,
+                                        .in = { src, weights, bias },
+                                    });
+}
+
+static pl_status inner_shape(pl_node *node)
+{
+    pl_shape src = node->in[0]->shape, weights = node->in[1]->shape;
+    char s[PL_SHAPE_TEXT], w[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
+    if (src.rank != 2 || weights.rank != 2 || src.dim[1] != weights.dim[1])
+        return PL_FAIL(PL_SHAPE,
+                       "inner product of %s %s with weights %s %s: expected "
+                       "[n, k] and [m, k]",
+                       node->in[0]->name, pl_shape_text(src, s),
+                       node->in[1]->name, pl_shape_text(weights, w));
+    if (node->input_count == 3 &&
+        !pl_shape_equal(node->in[2]->shape, PL_SHAPE(weights.dim[0])))
+        return PL_FAIL(PL_SHAPE, "bias %s %s: expected [%lld]",
+                       node->in[2]->name, pl_shape_text(node->in[2]->shape, b),
+                       (long long)weights.dim[0]);
+    node->shape = PL_SHAPE(src.dim[0], weights.dim[0]);
+    return PL_OK;
+}
+
+static void inner_run(const pl_run *run)
+{
+    const pl_node *node = run->node, *weights = node->in[1];
+    int64_t m = weights->shape.dim[0], k = weights->shape.dim[1];
+    run->state->kernels->matmul_nt(
+        pl_run_count(run, node) / m, m, k, run->in[0], pl_run_in(run, 1),
+        node->input_count == 3 ? pl_run_in(run, 2) : NULL, run->out);
+}
+
+static void inner_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
+{
+    diff_in[0] = pl_matmul(diff, node->in[1]);
+    diff_in[1] = pl_graph_binary(&pl_op_inner_weights, diff, node->in[0]);
+    if (node->input_count == 3)
+        diff_in[2] = pl_graph_unary(&pl_op_sum_rows, diff);
+}
+
+static int64_t inner_multiply_adds(const pl_node *node)
+{
+    return node->in[1]->shape.dim[0] * node->in[1]->shape.dim[1];
+}
+
+/* diff [n, m], src [n, k] -> [m, k] */
+static pl_status inner_weights_shape(pl_node *node)
+{
+    node->shape =
+        PL_SHAPE(node->in[0]->shape.dim[1], node->in[1]->shape.dim[1]);
+    return PL_OK;
+}
+
+static void inner_weights_run(const pl_run *run)
+{
+    const pl_node *diff = run->node->in[0];
+    int64_t m = run->node->shape.dim[0], k = run->node->shape.dim[1];
+    int64_t n = pl_run_count(run, diff) / m;
+    run->state->kernels->matmul_tn(m, k, n, pl_run_in(run, 0), run->in[1],
+                                   run->out);
+}
+
+static pl_node *build(pl_node *const *in)
+{
+    return pl_inner(in[0], in[1], in[2]);
+}
+
+static const pl_op_case cases[] = {
+    { { { 2, { 3, 5 } }, { 2, { 2, 5 } }, { 1, { 2 } } }, build, 0 },
+    { { { 2, { 100, 784 } }, { 2, { 10, 784 } }, { 1, { 10 } } }, build, 0 },
+    { { { 2, { 17, 33 } }, { 2, { 29, 33 } }, { 1, { 29 } } }, build, 0 },
+    { .build = NULL },
+};
+
+const pl_op pl_op_inner = {
+    .name = "inner",
+    .least_inputs = 2,
+    .most_inputs = 3,
+    .rowwise = true,
+    .reads_views = 1u << 0,
+    .shape = inner_shape,
+    .run = inner_run,
+    .gradient = inner_gradient,
+    .multiply_adds = inner_multiply_adds,
+    .cases = cases,
+};
+
+const pl_op pl_op_inner_weights = {
+    .name = "inner_weights",
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .reads_views = 1u << 1,
+    .shape = inner_weights_shape,
+    .run = inner_weights_run,
+    .multiply_adds = inner_multiply_adds,
+};

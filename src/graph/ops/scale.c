@@ -1,0 +1,53 @@
+#include "graph/graph.h"
+
+pl_node *pl_scale(pl_node *src, float factor)
+{
+    if (src == NULL)
+        return NULL;
+    return pl_graph_add(src->graph, &(pl_node_opts) {
+                                        .op = &pl_op_scale,
+                                        .factor = factor,
+                                        .input_count = 1,
+                                        .in = { src },
+                                    });
+}
+
+static pl_status scale_shape(pl_node *node)
+{
+    node->shape = node->in[0]->shape;
+    return PL_OK;
+}
+
+static void scale_run(const pl_run *run)
+{
+    run->state->kernels->scale(pl_run_count(run, run->node), run->node->factor,
+                               pl_run_in(run, 0), run->out);
+}
+
+static void scale_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
+{
+    diff_in[0] = pl_scale(diff, node->factor);
+}
+
+static pl_node *build(pl_node *const *in)
+{
+    return pl_scale(in[0], 0.25f);
+}
+
+static const pl_op_case cases[] = {
+    { { { 2, { 3, 7 } } }, build, 0 },
+    { { { 2, { 100, 128 } } }, build, 0 },
+    { .build = NULL },
+};
+
+const pl_op pl_op_scale = {
+    .name = "scale",
+    .least_inputs = 1,
+    .most_inputs = 1,
+    .rowwise = true,
+    .in_place = 1u << 0,
+    .shape = scale_shape,
+    .run = scale_run,
+    .gradient = scale_gradient,
+    .cases = cases,
+};

@@ -1,0 +1,67 @@
+/* plan.h - a graph made ready to run: order, memory, then steps without
+ * allocation.
+ *
+ * A plan decides what is computed, in which order, and where each result
+ * lies; memory of results nobody needs any more is used again.  It can be
+ * asked how much memory one execution takes before any is allocated.  An
+ * execution (pl_exec) is one set of that memory: parts of a batch run at once
+ * on several executions of one plan.
+ *
+ * Batches are not copied: an input is bound as a view and read in place by
+ * operators that can; for the others it is converted once.
+ *
+ * Threads: a plan is constant once made; an execution belongs to one thread
+ * at a time. */
+#ifndef PL_GRAPH_PLAN_H
+#define PL_GRAPH_PLAN_H
+
+#include "base/trace.h"
+#include "graph/graph.h"
+
+typedef struct pl_plan pl_plan;
+typedef struct pl_exec pl_exec;
+
+typedef struct pl_plan_opts {
+    const pl_graph *graph;     /* required; lives as long as the plan */
+    int64_t batch;             /* the most rows a run may have; required */
+    const pl_kernels *kernels; /* default: the best of this processor */
+    pl_node *const *outputs;   /* computed and kept until the next run */
+    int output_count;
+    pl_node *const *diff; /* of each parameter, NULL: none; or no list */
+    int diff_count;
+} pl_plan_opts;
+
+typedef struct pl_plan_memory {
+    int64_t bytes;          /* of one execution, beside parameters */
+    int64_t unshared_bytes; /* what it would be without reuse */
+    int64_t multiply_adds;  /* of one example, all that the plan computes */
+    int steps;
+} pl_plan_memory;
+
+pl_status pl_plan_new(pl_plan **out, const pl_plan_opts *opts) PL_MUST_CHECK;
+void pl_plan_free(pl_plan *plan); /* NULL is fine */
+pl_plan_memory pl_plan_measure(const pl_plan *plan);
+
+/* Memory for one execution.  `params` are read; the gradients are written to
+ * `grads`, a set of the same layout (NULL when the plan has none).  Both are
+ * the caller's and outlive the execution. */
+pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
+                      const pl_params *params,
+                      const pl_params *grads) PL_MUST_CHECK;
+void pl_exec_free(pl_exec *exec); /* NULL is fine */
+
+typedef struct pl_exec_args {
+    int64_t rows;         /* 1 .. the plan's batch */
+    const pl_view *views; /* one per input of the graph, in order */
+    float seed;      /* the gradient of the loss itself: this part's share */
+    pl_trace *trace; /* may be NULL */
+    int lane;        /* of the trace */
+    int64_t step;    /* for the trace */
+} pl_exec_args;
+
+void pl_exec_run(pl_exec *exec, const pl_exec_args *args);
+
+/* The i-th output; until the next run. */
+const float *pl_exec_output(const pl_exec *exec, int index);
+
+#endif

@@ -1,0 +1,50 @@
+#include "kernels/backend.h"
+
+#include "kernels/tables.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+static const pl_kernels *const all[] = {
+#if defined(__x86_64__)
+    &pl_kernels_avx512, &pl_kernels_avx2,
+#endif
+    &pl_kernels_portable, &pl_kernels_reference, NULL
+};
+
+static bool supported(const pl_kernels *kernels)
+{
+#if defined(__x86_64__)
+    if (kernels == &pl_kernels_avx512)
+        return __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512dq") &&
+               __builtin_cpu_supports("avx512vl");
+    if (kernels == &pl_kernels_avx2)
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+#endif
+    (void)kernels;
+    return true;
+}
+
+const pl_kernels *pl_kernels_best(void)
+{
+    size_t best = 0;
+    while (!supported(all[best]))
+        best++;
+    return all[best];
+}
+
+const pl_kernels *pl_kernels_find(const char *name)
+{
+    for (size_t i = 0; all[i] != NULL; i++)
+        if (strcmp(all[i]->name, name) == 0)
+            return supported(all[i]) ? all[i] : NULL;
+    return NULL;
+}
+
+const pl_kernels *const *pl_kernels_all(void)
+{
+    return all;
+}

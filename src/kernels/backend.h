@@ -1,0 +1,104 @@
+/* backend.h - the table of compute kernels, one table per instruction set.
+ *
+ * The same vector source is compiled once per instruction set; the best set
+ * the processor has is chosen at run time.  `reference` is plain C, for
+ * comparison.  Kernels run on the calling thread, allocate nothing and cannot
+ * fail: shapes were checked when the graph was built.
+ *
+ * For one table results are the same bits from run to run.  Element-wise and
+ * optimizer kernels round alike wherever a range is cut.
+ *
+ * Threads: any; the tables are constant. */
+#ifndef PL_KERNELS_BACKEND_H
+#define PL_KERNELS_BACKEND_H
+
+#include "tensor/view.h"
+
+#include <stdint.h>
+
+/* What an optimizer kernel needs beside the vectors. */
+typedef struct pl_update {
+    float lr;
+    float decay;    /* weight decay: the gradient becomes g + decay * p */
+    float momentum; /* momentum, or Adam's beta 1 */
+    float beta2;
+    float epsilon;
+    float correct1; /* Adam: 1 / (1 - beta1^t) */
+    float correct2; /* Adam: 1 / (1 - beta2^t) */
+} pl_update;
+
+typedef struct pl_kernels {
+    const char *name; /* "avx512" */
+    int lanes;        /* floats in a vector */
+
+    /* dst[n, m] = src[n, k] weights[m, k]^T + bias[m]; bias may be NULL. */
+    void (*matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
+                      const float *weights, const float *bias, float *dst);
+    /* dst[n, m] = a[n, k] b[k, m] */
+    void (*matmul_nn)(int64_t n, int64_t m, int64_t k, const float *a,
+                      const pl_view *b, float *dst);
+    /* dst[n, m] = a[k, n]^T b[k, m] */
+    void (*matmul_tn)(int64_t n, int64_t m, int64_t k, const float *a,
+                      const pl_view *b, float *dst);
+
+    /* dst[rows, row] = the view as plain float32. */
+    void (*load)(int64_t rows, int64_t row, const pl_view *src, float *dst);
+
+    /* loss[rows] and probs[rows, classes] of integer labels, which are in
+     * range. */
+    void (*softmax_xent)(int64_t rows, int64_t classes, const float *logits,
+                         const pl_view *labels, float *probs, float *loss);
+    /* diff[rows, classes] = (probs - onehot(label)) * diff_loss[row] */
+    void (*softmax_xent_grad)(int64_t rows, int64_t classes, const float *probs,
+                              const pl_view *labels, const float *diff_loss,
+                              float *diff);
+    /* hit[rows]: 1 where the first largest logit is the label's, else 0. */
+    void (*accuracy)(int64_t rows, int64_t classes, const float *logits,
+                     const pl_view *labels, float *hit);
+
+    /* Element-wise, dst may be a source. */
+    void (*relu)(int64_t n, const float *src, float *dst);
+    void (*relu_grad)(int64_t n, const float *dst, const float *diff_dst,
+                      float *diff_src);
+    void (*tanh)(int64_t n, const float *src, float *dst);
+    void (*tanh_grad)(int64_t n, const float *dst, const float *diff_dst,
+                      float *diff_src);
+    void (*sigmoid)(int64_t n, const float *src, float *dst);
+    void (*sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
+                         float *diff_src);
+    void (*add)(int64_t n, const float *a, const float *b, float *dst);
+    void (*scale)(int64_t n, float factor, const float *src, float *dst);
+    void (*fill)(int64_t n, float value, float *dst);
+
+    /* dst[rows, row] = src[rows, row] + bias[row] */
+    void (*bias)(int64_t rows, int64_t row, const float *src, const float *bias,
+                 float *dst);
+    /* dst[row] = the sum of src[rows, row] over rows. */
+    void (*sum_rows)(int64_t rows, int64_t row, const float *src, float *dst);
+    /* The sum of n numbers, and of their squares. */
+    double (*sum)(int64_t n, const float *src);
+    double (*sum_squares)(int64_t n, const float *src);
+    /* dst = parts[0] + parts[1] + ... in this order; dst may be parts[0]. */
+    void (*sum_parts)(int64_t n, int count, const float *const *parts,
+                      float *dst);
+
+    /* p and the slots change in place. */
+    void (*sgd)(int64_t n, const pl_update *u, const float *g, float *p);
+    void (*momentum)(int64_t n, const pl_update *u, const float *g, float *p,
+                     float *velocity);
+    void (*nesterov)(int64_t n, const pl_update *u, const float *g, float *p,
+                     float *velocity);
+    void (*adam)(int64_t n, const pl_update *u, const float *g, float *p,
+                 float *mean, float *variance);
+} pl_kernels;
+
+/* The best table this processor runs. */
+const pl_kernels *pl_kernels_best(void);
+
+/* By name; NULL when unknown or when this processor lacks it. */
+const pl_kernels *pl_kernels_find(const char *name);
+
+/* All tables this build has, best first, NULL-terminated; supported or not. */
+const pl_kernels *const *pl_kernels_all(void);
+
+#endif

@@ -1,0 +1,136 @@
+#include "kernels/simd/kernels.h"
+#include "kernels/simd/math.h"
+
+void SIMD(load)(int64_t rows, int64_t row, const pl_view *src, float *dst)
+{
+    vf scale = v_set(src->scale);
+    for (int64_t r = 0; r < rows; r++, dst += row) {
+        if (src->dtype == PL_UINT8) {
+            const uint8_t *bytes = pl_view_row_u8(src, r);
+            EACH_VECTOR(row, {
+                vf x = left == LANES ? v_load_u8(bytes + i)
+                                     : v_load_u8_part(bytes + i, left);
+                STORE(dst, scale * x);
+            });
+        } else {
+            const float *values = pl_view_row_f32(src, r);
+            EACH_VECTOR(row, { STORE(dst, scale * LOAD(values)); });
+        }
+    }
+}
+
+void SIMD(relu)(int64_t n, const float *src, float *dst)
+{
+    /* The order of the operands passes a NaN on. */
+    EACH_VECTOR(n, { STORE(dst, v_max(v_set(0), LOAD(src))); });
+}
+
+void SIMD(relu_grad)(int64_t n, const float *dst, const float *diff_dst,
+                     float *diff_src)
+{
+    EACH_VECTOR(n, {
+        vi on = LOAD(dst) > v_set(0);
+        STORE(diff_src, (vf)(on & (vi)LOAD(diff_dst)));
+    });
+}
+
+void SIMD(tanh)(int64_t n, const float *src, float *dst)
+{
+    EACH_VECTOR(n, { STORE(dst, v_tanh(LOAD(src))); });
+}
+
+void SIMD(tanh_grad)(int64_t n, const float *dst, const float *diff_dst,
+                     float *diff_src)
+{
+    EACH_VECTOR(n, {
+        vf y = LOAD(dst);
+        STORE(diff_src, LOAD(diff_dst) * (v_set(1) - y * y));
+    });
+}
+
+void SIMD(sigmoid)(int64_t n, const float *src, float *dst)
+{
+    EACH_VECTOR(n, { STORE(dst, v_sigmoid(LOAD(src))); });
+}
+
+void SIMD(sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
+                        float *diff_src)
+{
+    EACH_VECTOR(n, {
+        vf y = LOAD(dst);
+        STORE(diff_src, LOAD(diff_dst) * (y * (v_set(1) - y)));
+    });
+}
+
+void SIMD(add)(int64_t n, const float *a, const float *b, float *dst)
+{
+    EACH_VECTOR(n, { STORE(dst, LOAD(a) + LOAD(b)); });
+}
+
+void SIMD(scale)(int64_t n, float factor, const float *src, float *dst)
+{
+    EACH_VECTOR(n, { STORE(dst, v_set(factor) * LOAD(src)); });
+}
+
+void SIMD(fill)(int64_t n, float value, float *dst)
+{
+    EACH_VECTOR(n, { STORE(dst, v_set(value)); });
+}
+
+void SIMD(bias)(int64_t rows, int64_t row, const float *src, const float *bias,
+                float *dst)
+{
+    for (int64_t r = 0; r < rows; r++, src += row, dst += row)
+        SIMD(add)(row, src, bias, dst);
+}
+
+void SIMD(sum_rows)(int64_t rows, int64_t row, const float *src, float *dst)
+{
+    EACH_VECTOR(row, {
+        vf total = v_set(0);
+        for (int64_t r = 0; r < rows; r++)
+            total += LOAD(src + r * row);
+        STORE(dst, total);
+    });
+}
+
+/* Sums of blocks in single precision, the blocks' sums in double. */
+#define SUM_BLOCK 1024
+
+double SIMD(sum)(int64_t n, const float *src)
+{
+    double total = 0;
+    for (int64_t first = 0; first < n; first += SUM_BLOCK) {
+        int64_t count = n - first < SUM_BLOCK ? n - first : SUM_BLOCK;
+        vf part = v_set(0);
+        EACH_VECTOR(count, { part += LOAD(src + first); });
+        total += (double)v_sum(part);
+    }
+    return total;
+}
+
+double SIMD(sum_squares)(int64_t n, const float *src)
+{
+    double total = 0;
+    for (int64_t first = 0; first < n; first += SUM_BLOCK) {
+        int64_t count = n - first < SUM_BLOCK ? n - first : SUM_BLOCK;
+        vf part = v_set(0);
+        EACH_VECTOR(count, {
+            vf x = LOAD(src + first);
+            part += x * x;
+        });
+        total += (double)v_sum(part);
+    }
+    return total;
+}
+
+void SIMD(sum_parts)(int64_t n, int count, const float *const *parts,
+                     float *dst)
+{
+    EACH_VECTOR(n, {
+        vf total = LOAD(parts[0]);
+        for (int part = 1; part < count; part++)
+            total += LOAD(parts[part]);
+        STORE(dst, total);
+    });
+}

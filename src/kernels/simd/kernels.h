@@ -1,0 +1,48 @@
+/* kernels.h - the vector kernels of one instruction set, for its table. */
+#ifndef PL_KERNELS_SIMD_KERNELS_H
+#define PL_KERNELS_SIMD_KERNELS_H
+
+#include "kernels/simd/simd.h"
+
+void SIMD(matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
+                     const float *weights, const float *bias, float *dst);
+void SIMD(matmul_nn)(int64_t n, int64_t m, int64_t k, const float *a,
+                     const pl_view *b, float *dst);
+void SIMD(matmul_tn)(int64_t n, int64_t m, int64_t k, const float *a,
+                     const pl_view *b, float *dst);
+void SIMD(load)(int64_t rows, int64_t row, const pl_view *src, float *dst);
+void SIMD(softmax_xent)(int64_t rows, int64_t classes, const float *logits,
+                        const pl_view *labels, float *probs, float *loss);
+void SIMD(softmax_xent_grad)(int64_t rows, int64_t classes, const float *probs,
+                             const pl_view *labels, const float *diff_loss,
+                             float *diff);
+void SIMD(accuracy)(int64_t rows, int64_t classes, const float *logits,
+                    const pl_view *labels, float *hit);
+void SIMD(relu)(int64_t n, const float *src, float *dst);
+void SIMD(relu_grad)(int64_t n, const float *dst, const float *diff_dst,
+                     float *diff_src);
+void SIMD(tanh)(int64_t n, const float *src, float *dst);
+void SIMD(tanh_grad)(int64_t n, const float *dst, const float *diff_dst,
+                     float *diff_src);
+void SIMD(sigmoid)(int64_t n, const float *src, float *dst);
+void SIMD(sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
+                        float *diff_src);
+void SIMD(add)(int64_t n, const float *a, const float *b, float *dst);
+void SIMD(scale)(int64_t n, float factor, const float *src, float *dst);
+void SIMD(fill)(int64_t n, float value, float *dst);
+void SIMD(bias)(int64_t rows, int64_t row, const float *src, const float *bias,
+                float *dst);
+void SIMD(sum_rows)(int64_t rows, int64_t row, const float *src, float *dst);
+double SIMD(sum)(int64_t n, const float *src);
+double SIMD(sum_squares)(int64_t n, const float *src);
+void SIMD(sum_parts)(int64_t n, int count, const float *const *parts,
+                     float *dst);
+void SIMD(sgd)(int64_t n, const pl_update *u, const float *g, float *p);
+void SIMD(momentum)(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *velocity);
+void SIMD(nesterov)(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *velocity);
+void SIMD(adam)(int64_t n, const pl_update *u, const float *g, float *p,
+                float *mean, float *variance);
+
+#endif

@@ -1,0 +1,89 @@
+/* math.h - exp, log and tanh on vectors, to about 2 units in the last place.
+ *
+ * Polynomials of the Cephes library (Moshier, single precision). */
+#ifndef PL_KERNELS_SIMD_MATH_H
+#define PL_KERNELS_SIMD_MATH_H
+
+#include "kernels/simd/simd.h"
+
+INLINE vf v_exp(vf x)
+{
+    /* Below: 0; above: the largest power that is finite; NaN stays NaN. */
+    vi tiny = x < v_set(-87.33654475f);
+    x = v_max(v_set(-87.33654475f), v_min(v_set(88.37626266f), x));
+
+    /* x = n ln 2 + r, |r| <= ln 2 / 2; adding 1.5 * 2^23 rounds. */
+    const vf magic = v_set(12582912.0f);
+    vf n = (x * v_set(1.44269504088896341f) + magic) - magic;
+    vf r = x - n * v_set(0.693359375f);
+    r = r - n * v_set(-2.12194440e-4f);
+
+    vf p = v_set(1.9875691500e-4f);
+    p = p * r + v_set(1.3981999507e-3f);
+    p = p * r + v_set(8.3334519073e-3f);
+    p = p * r + v_set(4.1665795894e-2f);
+    p = p * r + v_set(1.6666665459e-1f);
+    p = p * r + v_set(5.0000001201e-1f);
+    p = p * (r * r) + r + v_set(1.0f);
+
+    vi exponent = (__builtin_convertvector(n, vi) + vi_set(127)) << 23;
+    return (vf)(~tiny & (vi)(p * (vf)exponent));
+}
+
+/* For positive normal numbers; 0 gives about -88. */
+INLINE vf v_log(vf x)
+{
+    x = v_max(x, v_set(1.17549435e-38f));
+    vi bits = (vi)x;
+    vi e = (bits >> 23) - vi_set(126);
+    vf m = (vf)((bits & vi_set(0x007fffff)) | vi_set(0x3f000000));
+
+    /* m in [0.5, 1); bring it to [sqrt(0.5), sqrt(2)). */
+    vi low = m < v_set(0.707106781186547524f);
+    e = e + low; /* a true lane is -1 */
+    m = m + (vf)(low & (vi)m) - v_set(1.0f);
+
+    vf z = m * m;
+    vf p = v_set(7.0376836292e-2f);
+    p = p * m + v_set(-1.1514610310e-1f);
+    p = p * m + v_set(1.1676998740e-1f);
+    p = p * m + v_set(-1.2420140846e-1f);
+    p = p * m + v_set(1.4249322787e-1f);
+    p = p * m + v_set(-1.6668057665e-1f);
+    p = p * m + v_set(2.0000714765e-1f);
+    p = p * m + v_set(-2.4999993993e-1f);
+    p = p * m + v_set(3.3333331174e-1f);
+    p = p * m * z;
+
+    vf fe = __builtin_convertvector(e, vf);
+    p = p + fe * v_set(-2.12194440e-4f);
+    p = p - v_set(0.5f) * z;
+    return m + p + fe * v_set(0.693359375f);
+}
+
+INLINE vf v_tanh(vf x)
+{
+    vf magnitude = (vf)((vi)x & vi_set(0x7fffffff));
+    vi sign = (vi)x & vi_set((int32_t)0x80000000);
+
+    vf large = v_set(1.0f) -
+               v_set(2.0f) / (v_exp(magnitude + magnitude) + v_set(1.0f));
+    large = (vf)((vi)large | sign);
+
+    vf z = x * x;
+    vf p = v_set(-5.70498872745e-3f);
+    p = p * z + v_set(2.06390887954e-2f);
+    p = p * z + v_set(-5.37397155531e-2f);
+    p = p * z + v_set(1.33314422036e-1f);
+    p = p * z + v_set(-3.33332819422e-1f);
+    vf small = p * z * x + x;
+
+    return v_select(magnitude < v_set(0.625f), small, large);
+}
+
+INLINE vf v_sigmoid(vf x)
+{
+    return v_set(1.0f) / (v_set(1.0f) + v_exp(-x));
+}
+
+#endif

@@ -1,0 +1,375 @@
+/* Design.
+ *
+ * Two inner kernels do all three products; both keep a tile of the result in
+ * registers and read a batch in place (uint8 or float32 rows, picked by
+ * index), converting as they go.
+ *
+ *   dot    rows of src against rows of weights, vectors along k: matmul_nt.
+ *          The tile is 2 x COLS sums of vectors, folded at the end four at a
+ *          time.
+ *   outer  a column of a times a row of b, vectors along m: matmul_nn and
+ *          matmul_tn, which differ only in how a is walked.
+ *
+ * Tile sizes are compile-time constants of forced-inline functions, so the
+ * sums live in registers. */
+#include "kernels/simd/kernels.h"
+
+#if LANES == 16
+#define COLS      12 /* dot: 2 x 12 sums of 32 registers */
+#define ROWS      10 /* outer: 10 x 2 sums */
+#define OUTER_VEC 2
+#else
+#define COLS      6 /* 2 x 6 sums of 16 registers */
+#define ROWS      6
+#define OUTER_VEC 2
+#endif
+
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Lines of a row to come are asked for while the present ones are summed:
+ * rows picked by index lie anywhere, and the processor cannot guess them. */
+#define AHEAD 4
+
+typedef enum source_kind {
+    SOURCE_U8,
+    SOURCE_F32,
+} source_kind;
+
+INLINE vf source_load(source_kind kind, const void *row, int64_t i)
+{
+    return kind == SOURCE_U8 ? v_load_u8((const uint8_t *)row + i)
+                             : v_load((const float *)row + i);
+}
+
+INLINE vf source_load_part(source_kind kind, const void *row, int64_t i,
+                           int64_t left)
+{
+    return kind == SOURCE_U8 ? v_load_u8_part((const uint8_t *)row + i, left)
+                             : v_load_part((const float *)row + i, left);
+}
+
+INLINE const void *source_row(source_kind kind, const pl_view *view,
+                              int64_t row)
+{
+    return kind == SOURCE_U8 ? (const void *)pl_view_row_u8(view, row)
+                             : (const void *)pl_view_row_f32(view, row);
+}
+
+INLINE void prefetch_row(const void *row, int64_t bytes)
+{
+    for (int64_t i = 0; i < bytes; i += 64)
+        __builtin_prefetch((const char *)row + i);
+}
+
+/* Interleave within groups of four lanes: a0 b0 a1 b1 and a2 b2 a3 b3; then
+ * pairs: a0 a1 b0 b1 and a2 a3 b2 b3. */
+#if LANES == 16
+#define LOW(a, b)                                                              \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25,    \
+                            12, 28, 13, 29)
+#define HIGH(a, b)                                                             \
+    __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27,  \
+                            14, 30, 15, 31)
+#define LOW2(a, b)                                                             \
+    __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25,    \
+                            12, 13, 28, 29)
+#define HIGH2(a, b)                                                            \
+    __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27,  \
+                            14, 15, 30, 31)
+#elif LANES == 8
+#define LOW(a, b)   __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define HIGH(a, b)  __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define LOW2(a, b)  __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define HIGH2(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#else
+#define LOW(a, b)   __builtin_shufflevector(a, b, 0, 4, 1, 5)
+#define HIGH(a, b)  __builtin_shufflevector(a, b, 2, 6, 3, 7)
+#define LOW2(a, b)  __builtin_shufflevector(a, b, 0, 1, 4, 5)
+#define HIGH2(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
+#endif
+
+/* The sums of four vectors in the first four lanes. */
+INLINE vf fold4(vf a, vf b, vf c, vf d)
+{
+    vf ab = LOW(a, b) + HIGH(a, b); /* a b a b, a group of four lanes */
+    vf cd = LOW(c, d) + HIGH(c, d);
+    vf sums = LOW2(ab, cd) + HIGH2(ab, cd); /* a b c d */
+#if LANES >= 16
+    sums += SWAP8(sums);
+#endif
+#if LANES >= 8
+    sums += SWAP4(sums);
+#endif
+    return sums;
+}
+
+/* dst[0 .. cols-1] = scale * the folded sums + bias */
+INLINE void store_sums(const vf *sums, int cols, float scale, const float *bias,
+                       float *dst)
+{
+    UNROLL
+    for (int c = 0; c < cols; c += 4) {
+        vf zero = v_set(0);
+        vf four = fold4(sums[c], c + 1 < cols ? sums[c + 1] : zero,
+                        c + 2 < cols ? sums[c + 2] : zero,
+                        c + 3 < cols ? sums[c + 3] : zero);
+        UNROLL
+        for (int j = 0; j < 4; j++)
+            if (c + j < cols)
+                dst[c + j] =
+                    scale * four[j] + (bias != NULL ? bias[c + j] : 0.0f);
+    }
+}
+
+/* `rows` (1 or 2) rows of src against `cols` rows of weights. */
+INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
+                     const void *const *src, const float *weights,
+                     vf sums[2][COLS])
+{
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int c = 0; c < cols; c++)
+        sums[r][c] = v_set(0);
+    int64_t i = 0;
+    for (; i + LANES <= k; i += LANES) {
+        vf x[2];
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            x[r] = source_load(kind, src[r], i);
+        UNROLL
+        for (int c = 0; c < cols; c++) {
+            vf w = v_load(weights + c * k + i);
+            UNROLL
+            for (int r = 0; r < rows; r++)
+                sums[r][c] += x[r] * w;
+        }
+    }
+    if (i < k) {
+        vf x[2];
+        UNROLL
+        for (int r = 0; r < rows; r++)
+            x[r] = source_load_part(kind, src[r], i, k - i);
+        UNROLL
+        for (int c = 0; c < cols; c++) {
+            vf w = v_load_part(weights + c * k + i, k - i);
+            UNROLL
+            for (int r = 0; r < rows; r++)
+                sums[r][c] += x[r] * w;
+        }
+    }
+}
+
+/* All n rows of src against `cols` rows of weights. */
+INLINE void dot_column(source_kind kind, int cols, int64_t n, int64_t m,
+                       int64_t k, const pl_view *view, const float *weights,
+                       const float *bias, float *dst)
+{
+    int64_t row_bytes = k * (kind == SOURCE_U8 ? 1 : 4);
+    float scale = view->scale;
+    vf sums[2][COLS];
+    int64_t r = 0;
+    for (; r + 2 <= n; r += 2) {
+        const void *src[2] = { source_row(kind, view, r),
+                               source_row(kind, view, r + 1) };
+        if (view->index != NULL && r + AHEAD + 2 <= n) {
+            prefetch_row(source_row(kind, view, r + AHEAD), row_bytes);
+            prefetch_row(source_row(kind, view, r + AHEAD + 1), row_bytes);
+        }
+        dot_tile(kind, 2, cols, k, src, weights, sums);
+        store_sums(sums[0], cols, scale, bias, dst + r * m);
+        store_sums(sums[1], cols, scale, bias, dst + (r + 1) * m);
+    }
+    if (r < n) {
+        const void *src[2] = { source_row(kind, view, r), NULL };
+        dot_tile(kind, 1, cols, k, src, weights, sums);
+        store_sums(sums[0], cols, scale, bias, dst + r * m);
+    }
+}
+
+typedef void dot_fn(int64_t n, int64_t m, int64_t k, const pl_view *view,
+                    const float *weights, const float *bias, float *dst);
+
+#define DOT(kind, name, cols)                                                  \
+    static void name##cols(int64_t n, int64_t m, int64_t k,                    \
+                           const pl_view *view, const float *weights,          \
+                           const float *bias, float *dst)                      \
+    {                                                                          \
+        dot_column(kind, cols, n, m, k, view, weights, bias, dst);             \
+    }
+#define DOTS(kind, name)                                                       \
+    DOT(kind, name, 1)                                                         \
+    DOT(kind, name, 2)                                                         \
+    DOT(kind, name, 3)                                                         \
+    DOT(kind, name, 4)                                                         \
+    DOT(kind, name, 5)                                                         \
+    DOT(kind, name, 6)
+DOTS(SOURCE_U8, dot_u8_)
+DOTS(SOURCE_F32, dot_f32_)
+#if COLS == 12
+#define MORE_DOTS(kind, name)                                                  \
+    DOT(kind, name, 7)                                                         \
+    DOT(kind, name, 8)                                                         \
+    DOT(kind, name, 9)                                                         \
+    DOT(kind, name, 10)                                                        \
+    DOT(kind, name, 11)                                                        \
+    DOT(kind, name, 12)
+MORE_DOTS(SOURCE_U8, dot_u8_)
+MORE_DOTS(SOURCE_F32, dot_f32_)
+#define DOT_LIST(name)                                                         \
+    {                                                                          \
+        name##1, name##2, name##3, name##4, name##5, name##6, name##7,         \
+            name##8, name##9, name##10, name##11, name##12                     \
+    }
+#else
+#define DOT_LIST(name)                                                         \
+    {                                                                          \
+        name##1, name##2, name##3, name##4, name##5, name##6                   \
+    }
+#endif
+
+void SIMD(matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
+                     const float *weights, const float *bias, float *dst)
+{
+    static dot_fn *const u8[] = DOT_LIST(dot_u8_);
+    static dot_fn *const f32[] = DOT_LIST(dot_f32_);
+    dot_fn *const *dots = src->dtype == PL_UINT8 ? u8 : f32;
+    /* Even blocks: 14 columns are 7 + 7, not 12 + 2. */
+    int64_t blocks = (m + COLS - 1) / COLS;
+    for (int64_t block = 0, c = 0; block < blocks; block++) {
+        int64_t cols = (m - c) / (blocks - block);
+        dots[cols - 1](n, m, k, src, weights + c * k,
+                       bias != NULL ? bias + c : NULL, dst + c);
+        c += cols;
+    }
+}
+
+/* How a is walked: element (r, i) is at a[r * row + i * step]. */
+typedef struct walk {
+    const float *a;
+    int64_t row, step;
+} walk;
+
+/* dst[rows, vecs vectors at column j] = sum over i < k of a(r, i) b[i, j..];
+ * the last vector has `left` lanes. */
+INLINE void outer_tile(source_kind kind, int rows, int vecs, int64_t left,
+                       int64_t m, int64_t k, int64_t j, walk a,
+                       const pl_view *b, float *dst)
+{
+    vf sums[ROWS][OUTER_VEC];
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vecs; v++)
+        sums[r][v] = v_set(0);
+    for (int64_t i = 0; i < k; i++) {
+        const void *row = source_row(kind, b, i);
+        vf x[OUTER_VEC];
+        UNROLL
+        for (int v = 0; v < vecs; v++)
+            x[v] = left == LANES
+                       ? source_load(kind, row, j + v * LANES)
+                       : source_load_part(kind, row, j + v * LANES, left);
+        UNROLL
+        for (int r = 0; r < rows; r++) {
+            vf factor = v_set(a.a[r * a.row + i * a.step]);
+            UNROLL
+            for (int v = 0; v < vecs; v++)
+                sums[r][v] += factor * x[v];
+        }
+    }
+    vf scale = v_set(b->scale);
+    UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vecs; v++) {
+        float *to = dst + r * m + j + v * LANES;
+        if (left == LANES)
+            v_store(to, scale * sums[r][v]);
+        else
+            v_store_part(to, scale * sums[r][v], left);
+    }
+}
+
+/* All columns of `rows` rows of dst. */
+INLINE void outer_rows(source_kind kind, int rows, int64_t m, int64_t k, walk a,
+                       const pl_view *b, float *dst)
+{
+    const int64_t wide = OUTER_VEC * LANES;
+    int64_t j = 0;
+    for (; j + wide <= m; j += wide)
+        outer_tile(kind, rows, OUTER_VEC, LANES, m, k, j, a, b, dst);
+    for (; j + LANES <= m; j += LANES)
+        outer_tile(kind, rows, 1, LANES, m, k, j, a, b, dst);
+    if (j < m)
+        outer_tile(kind, rows, 1, m - j, m, k, j, a, b, dst);
+}
+
+typedef void outer_fn(int64_t m, int64_t k, walk a, const pl_view *b,
+                      float *dst);
+
+#define OUTER(kind, name, rows)                                                \
+    static void name##rows(int64_t m, int64_t k, walk a, const pl_view *b,     \
+                           float *dst)                                         \
+    {                                                                          \
+        outer_rows(kind, rows, m, k, a, b, dst);                               \
+    }
+#define OUTERS(kind, name)                                                     \
+    OUTER(kind, name, 1)                                                       \
+    OUTER(kind, name, 2)                                                       \
+    OUTER(kind, name, 3)                                                       \
+    OUTER(kind, name, 4)                                                       \
+    OUTER(kind, name, 5)                                                       \
+    OUTER(kind, name, 6)
+OUTERS(SOURCE_U8, outer_u8_)
+OUTERS(SOURCE_F32, outer_f32_)
+#if ROWS == 10
+#define MORE_OUTERS(kind, name)                                                \
+    OUTER(kind, name, 7)                                                       \
+    OUTER(kind, name, 8)                                                       \
+    OUTER(kind, name, 9)                                                       \
+    OUTER(kind, name, 10)
+MORE_OUTERS(SOURCE_U8, outer_u8_)
+MORE_OUTERS(SOURCE_F32, outer_f32_)
+#define OUTER_LIST(name)                                                       \
+    {                                                                          \
+        name##1, name##2, name##3, name##4, name##5, name##6, name##7,         \
+            name##8, name##9, name##10                                         \
+    }
+#else
+#define OUTER_LIST(name)                                                       \
+    {                                                                          \
+        name##1, name##2, name##3, name##4, name##5, name##6                   \
+    }
+#endif
+
+static void outer(int64_t n, int64_t m, int64_t k, walk a, const pl_view *b,
+                  float *dst)
+{
+    static outer_fn *const u8[] = OUTER_LIST(outer_u8_);
+    static outer_fn *const f32[] = OUTER_LIST(outer_f32_);
+    outer_fn *const *outers = b->dtype == PL_UINT8 ? u8 : f32;
+    int64_t blocks = (n + ROWS - 1) / ROWS;
+    for (int64_t block = 0, r = 0; block < blocks; block++) {
+        int64_t rows = (n - r) / (blocks - block);
+        walk here = { a.a + r * a.row, a.row, a.step };
+        outers[rows - 1](m, k, here, b, dst + r * m);
+        r += rows;
+    }
+}
+
+void SIMD(matmul_nn)(int64_t n, int64_t m, int64_t k, const float *a,
+                     const pl_view *b, float *dst)
+{
+    outer(n, m, k, (walk) { a, k, 1 }, b, dst);
+}
+
+void SIMD(matmul_tn)(int64_t n, int64_t m, int64_t k, const float *a,
+                     const pl_view *b, float *dst)
+{
+    outer(n, m, k, (walk) { a, 1, n }, b, dst);
+}

@@ -1,0 +1,55 @@
+#include "kernels/simd/kernels.h"
+
+/* All follow the formulas of docs/optimizers.md. */
+
+void SIMD(sgd)(int64_t n, const pl_update *u, const float *g, float *p)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        STORE(p, old - lr * (LOAD(g) + decay * old));
+    });
+}
+
+void SIMD(momentum)(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *velocity)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay), mu = v_set(u->momentum);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        vf v = mu * LOAD(velocity) + (LOAD(g) + decay * old);
+        STORE(velocity, v);
+        STORE(p, old - lr * v);
+    });
+}
+
+void SIMD(nesterov)(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *velocity)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay), mu = v_set(u->momentum);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        vf grad = LOAD(g) + decay * old;
+        vf v = mu * LOAD(velocity) + grad;
+        STORE(velocity, v);
+        STORE(p, old - lr * (grad + mu * v));
+    });
+}
+
+void SIMD(adam)(int64_t n, const pl_update *u, const float *g, float *p,
+                float *mean, float *variance)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay), epsilon = v_set(u->epsilon);
+    vf b1 = v_set(u->momentum), c1 = v_set(1.0f - u->momentum);
+    vf b2 = v_set(u->beta2), c2 = v_set(1.0f - u->beta2);
+    vf fix1 = v_set(u->correct1), fix2 = v_set(u->correct2);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        vf grad = LOAD(g) + decay * old;
+        vf m = b1 * LOAD(mean) + c1 * grad;
+        vf v = b2 * LOAD(variance) + c2 * (grad * grad);
+        STORE(mean, m);
+        STORE(variance, v);
+        STORE(p, old - lr * (m * fix1) / (v_sqrt(v * fix2) + epsilon));
+    });
+}

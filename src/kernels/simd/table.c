@@ -1,0 +1,38 @@
+#include "kernels/simd/kernels.h"
+#include "kernels/tables.h"
+
+#define TEXT2(x) #x
+#define TEXT(x)  TEXT2(x)
+
+#define TABLE2(isa) pl_kernels_##isa
+#define TABLE(isa)  TABLE2(isa)
+
+const pl_kernels TABLE(PL_ISA) = {
+    .name = TEXT(PL_ISA),
+    .lanes = LANES,
+    .matmul_nt = SIMD(matmul_nt),
+    .matmul_nn = SIMD(matmul_nn),
+    .matmul_tn = SIMD(matmul_tn),
+    .load = SIMD(load),
+    .softmax_xent = SIMD(softmax_xent),
+    .softmax_xent_grad = SIMD(softmax_xent_grad),
+    .accuracy = SIMD(accuracy),
+    .relu = SIMD(relu),
+    .relu_grad = SIMD(relu_grad),
+    .tanh = SIMD(tanh),
+    .tanh_grad = SIMD(tanh_grad),
+    .sigmoid = SIMD(sigmoid),
+    .sigmoid_grad = SIMD(sigmoid_grad),
+    .add = SIMD(add),
+    .scale = SIMD(scale),
+    .fill = SIMD(fill),
+    .bias = SIMD(bias),
+    .sum_rows = SIMD(sum_rows),
+    .sum = SIMD(sum),
+    .sum_squares = SIMD(sum_squares),
+    .sum_parts = SIMD(sum_parts),
+    .sgd = SIMD(sgd),
+    .momentum = SIMD(momentum),
+    .nesterov = SIMD(nesterov),
+    .adam = SIMD(adam),
+};

@@ -1,0 +1,100 @@
+#include "nn/model.h"
+
+#include "base/mem.h"
+#include "nn/init.h"
+#include "nn/models.h"
+#include "tensor/shape.h"
+
+#include <string.h>
+
+const pl_model *const *pl_model_list(void)
+{
+    static const pl_model *const list[] = { &pl_model_softmax, NULL };
+    return list;
+}
+
+/* [28, 28] -> [batch, 28, 28] */
+static pl_shape batched(pl_shape example)
+{
+    pl_shape shape = { .rank = example.rank + 1, .dim = { PL_BATCH } };
+    memcpy(shape.dim + 1, example.dim,
+           (size_t)example.rank * sizeof *example.dim);
+    return shape;
+}
+
+static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
+{
+    const pl_model *model = network->model;
+    const char *init = opts->init != NULL ? opts->init : model->init;
+    pl_graph *graph = network->graph;
+    pl_build build = {
+        .graph = graph,
+        .input = pl_input(graph, "input", PL_FLOAT32, batched(opts->example)),
+        .labels = pl_input(graph, "labels", PL_INT32, PL_SHAPE(PL_BATCH)),
+        .classes = opts->classes,
+        .init = init != NULL ? init : "glorot",
+        .options = opts->options,
+    };
+    PL_TRY(pl_graph_status(graph));
+    PL_TRY(model->build(&build));
+    PL_TRY(pl_graph_status(graph));
+    if (build.logits == NULL)
+        return PL_FAIL(PL_SHAPE, "build set no logits");
+    network->forward = pl_graph_count(graph);
+    if (build.loss == NULL)
+        build.loss = pl_mean(pl_softmax_xent(build.logits, build.labels));
+    network->logits = build.logits;
+    network->loss = build.loss;
+    network->accuracy = pl_mean(pl_accuracy(build.logits, build.labels));
+    return pl_graph_status(graph);
+}
+
+static pl_status init_params(pl_network *network, uint64_t seed)
+{
+    int index = 0;
+    for (int i = 0; i < pl_graph_count(network->graph); i++) {
+        const pl_node *node = pl_graph_get(network->graph, i);
+        if (node->op != &pl_op_parameter)
+            continue;
+        const char *spec = node->init != NULL ? node->init : "zeros";
+        pl_status status = pl_init_fill(spec, node->shape, seed, node->name,
+                                        pl_params_data(network->params, index));
+        if (status != PL_OK)
+            return pl_context(status, "parameter %s", node->name);
+        index++;
+    }
+    return PL_OK;
+}
+
+pl_status pl_network_new(pl_network **out, const pl_model *model,
+                         const pl_network_opts *opts)
+{
+    pl_network *network;
+    PL_TRY(PL_NEW(network, 1));
+    network->model = model;
+    pl_status status;
+    PL_TRY_OUT(status, pl_graph_new(&network->graph));
+    PL_TRY_OUT(status, build_graph(network, opts));
+    PL_TRY_OUT(status, pl_graph_params(network->graph, &network->params));
+    int count = pl_params_count(network->params);
+    PL_TRY_OUT(status, PL_NEW(network->diff, (size_t)count));
+    PL_TRY_OUT(status, pl_graph_differentiate(network->graph, network->loss,
+                                              network->diff, count));
+    PL_TRY_OUT(status, init_params(network, opts->seed));
+    *out = network;
+    network = NULL;
+out:
+    pl_network_free(network);
+    return status == PL_OK ? PL_OK
+                           : pl_context(status, "model %s", model->name);
+}
+
+void pl_network_free(pl_network *network)
+{
+    if (network == NULL)
+        return;
+    pl_params_free(network->params);
+    pl_graph_free(network->graph);
+    pl_mem_free(network->diff);
+    pl_mem_free(network);
+}

@@ -1,0 +1,47 @@
+/* model.h - the built-in models, and a model built for some data.
+ *
+ * Threads: the list is constant; a network is built by one thread, then
+ * read. */
+#ifndef PL_NN_MODEL_H
+#define PL_NN_MODEL_H
+
+#include "graph/graph.h"
+#include "paceline/nn.h"
+#include "tensor/params.h"
+
+/* NULL-terminated. */
+const pl_model *const *pl_model_list(void);
+
+/* A model as a graph with its gradients and parameters. */
+typedef struct pl_network {
+    const pl_model *model;
+    pl_graph *graph;
+    pl_node *logits;
+    pl_node *loss;     /* scalar: the mean over the batch */
+    pl_node *accuracy; /* scalar: the share of right answers */
+    pl_params *params;
+    pl_node **diff; /* the gradient of each parameter */
+    int forward;    /* nodes before those of loss and gradients */
+} pl_network;
+
+typedef struct pl_network_opts {
+    pl_shape example;    /* of the data: [28, 28]; required */
+    int32_t classes;     /* of the data; required */
+    const char *init;    /* default: the model's, else glorot */
+    const void *options; /* the model's own flags */
+    uint64_t seed;
+} pl_network_opts;
+
+/* Build, differentiate, and set the parameters to their first values. */
+pl_status pl_network_new(pl_network **out, const pl_model *model,
+                         const pl_network_opts *opts) PL_MUST_CHECK;
+void pl_network_free(pl_network *network); /* NULL is fine */
+
+/* Input order of every network's graph. */
+enum {
+    PL_INPUT_FEATURES,
+    PL_INPUT_LABELS,
+    PL_INPUT_COUNT,
+};
+
+#endif

@@ -1,0 +1,9 @@
+/* models.h - the built-in models, one file each. */
+#ifndef PL_NN_MODELS_H
+#define PL_NN_MODELS_H
+
+#include "paceline/nn.h"
+
+extern const pl_model pl_model_softmax;
+
+#endif

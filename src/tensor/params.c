@@ -1,0 +1,141 @@
+#include "tensor/params.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#define LINE ((int64_t)(PL_CACHE_LINE / sizeof(float)))
+
+typedef struct item {
+    pl_params_item info;
+    char *name; /* what info.name points to */
+} item;
+
+struct pl_params {
+    item *items;
+    int count;
+    int room;
+    int64_t block_count; /* floats, with the gaps */
+    int64_t elements;    /* floats, without */
+    float *block;        /* NULL until sealed */
+};
+
+pl_status pl_params_new(pl_params **out)
+{
+    pl_params *params;
+    PL_TRY(PL_NEW(params, 1));
+    *out = params;
+    return PL_OK;
+}
+
+void pl_params_free(pl_params *params)
+{
+    if (params == NULL)
+        return;
+    for (int i = 0; i < params->count; i++)
+        pl_mem_free(params->items[i].name);
+    pl_mem_free(params->items);
+    pl_mem_free(params->block);
+    pl_mem_free(params);
+}
+
+static pl_status make_room(pl_params *params)
+{
+    if (params->count < params->room)
+        return PL_OK;
+    int room = params->room == 0 ? 8 : 2 * params->room;
+    item *items = pl_mem_resize(params->items, (size_t)room, sizeof *items);
+    PL_TRY(pl_mem_check(items, (size_t)room, sizeof *items));
+    params->items = items;
+    params->room = room;
+    return PL_OK;
+}
+
+pl_status pl_params_add(pl_params *params, const char *name, pl_shape shape)
+{
+    PL_ASSERT(params->block == NULL && !pl_shape_batched(shape));
+    if (pl_params_find(params, name) >= 0)
+        return PL_FAIL(PL_USAGE, "there are two parameters named '%s'", name);
+    pl_status status = pl_shape_check(shape);
+    if (status != PL_OK)
+        return pl_context(status, "parameter '%s'", name);
+    PL_TRY(make_room(params));
+    char *copy;
+    PL_TRY(pl_mem_copy_text(&copy, name));
+
+    int64_t count = pl_shape_count(shape, 1);
+    params->items[params->count++] = (item) {
+        .name = copy,
+        .info = { copy, shape, count, params->block_count },
+    };
+    params->elements += count;
+    params->block_count += (count + LINE - 1) / LINE * LINE;
+    return PL_OK;
+}
+
+pl_status pl_params_seal(pl_params *params)
+{
+    PL_ASSERT(params->block == NULL);
+    return PL_NEW_ALIGNED(params->block, (size_t)params->block_count);
+}
+
+pl_status pl_params_like(pl_params **out, const pl_params *other)
+{
+    PL_ASSERT(other->block != NULL);
+    pl_status status;
+    pl_params *params = NULL;
+    PL_TRY_OUT(status, pl_params_new(&params));
+    for (int i = 0; i < other->count; i++) {
+        const pl_params_item *info = &other->items[i].info;
+        PL_TRY_OUT(status, pl_params_add(params, info->name, info->shape));
+    }
+    PL_TRY_OUT(status, pl_params_seal(params));
+
+    *out = params;
+    params = NULL; /* now the caller's */
+out:
+    pl_params_free(params);
+    return status;
+}
+
+int pl_params_count(const pl_params *params)
+{
+    return params->count;
+}
+
+const pl_params_item *pl_params_get(const pl_params *params, int index)
+{
+    PL_ASSERT(index >= 0 && index < params->count);
+    return &params->items[index].info;
+}
+
+int pl_params_find(const pl_params *params, const char *name)
+{
+    for (int i = 0; i < params->count; i++)
+        if (strcmp(params->items[i].name, name) == 0)
+            return i;
+    return -1;
+}
+
+float *pl_params_data(const pl_params *params, int index)
+{
+    PL_ASSERT(params->block != NULL);
+    return params->block + pl_params_get(params, index)->offset;
+}
+
+float *pl_params_block(const pl_params *params)
+{
+    PL_ASSERT(params->block != NULL);
+    return params->block;
+}
+
+int64_t pl_params_block_count(const pl_params *params)
+{
+    return params->block_count;
+}
+
+int64_t pl_params_elements(const pl_params *params)
+{
+    return params->elements;
+}

@@ -1,0 +1,46 @@
+/* params.h - the named float32 tensors of a model, in one block of memory.
+ *
+ * Tensors are added, then the set is sealed and gets its memory: each tensor
+ * starts on a cache line, gaps are zero and stay zero.  One block makes
+ * reducing, updating and sending a matter of ranges.  Gradients and optimizer
+ * slots are sets of the same layout.
+ *
+ * Threads: built by one; afterwards reading is free. */
+#ifndef PL_TENSOR_PARAMS_H
+#define PL_TENSOR_PARAMS_H
+
+#include "tensor/shape.h"
+
+#include <stddef.h>
+
+typedef struct pl_params pl_params;
+
+typedef struct pl_params_item {
+    const char *name; /* the set's */
+    pl_shape shape;
+    int64_t count;  /* elements */
+    int64_t offset; /* of its first element in the block */
+} pl_params_item;
+
+pl_status pl_params_new(pl_params **out) PL_MUST_CHECK;
+void pl_params_free(pl_params *params); /* NULL is fine */
+
+/* PL_USAGE when the name is taken. */
+pl_status pl_params_add(pl_params *params, const char *name,
+                        pl_shape shape) PL_MUST_CHECK;
+pl_status pl_params_seal(pl_params *params) PL_MUST_CHECK;
+
+/* A sealed set with the same names and places, all zero. */
+pl_status pl_params_like(pl_params **out,
+                         const pl_params *other) PL_MUST_CHECK;
+
+int pl_params_count(const pl_params *params);
+const pl_params_item *pl_params_get(const pl_params *params, int index);
+int pl_params_find(const pl_params *params, const char *name); /* or -1 */
+float *pl_params_data(const pl_params *params, int index);
+
+float *pl_params_block(const pl_params *params);
+int64_t pl_params_block_count(const pl_params *params); /* with the gaps */
+int64_t pl_params_elements(const pl_params *params);    /* without */
+
+#endif

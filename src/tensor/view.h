@@ -1,0 +1,41 @@
+/* view.h - how an operator reads a batch: in place.
+ *
+ * The rows of a batch lie anywhere in a data set's memory, often as uint8.
+ * A view says where and how to read them, so that a kernel can pick, convert
+ * and scale on the fly and nobody copies a batch.
+ *
+ * Threads: a plain value; the memory is the data set's. */
+#ifndef PL_TENSOR_VIEW_H
+#define PL_TENSOR_VIEW_H
+
+#include "paceline/tensor.h"
+
+#include <stddef.h>
+
+typedef struct pl_view {
+    const void *data;      /* row 0 of the source */
+    const uint32_t *index; /* row r is source row index[r]; NULL: row r */
+    int64_t stride;        /* elements from a source row to the next */
+    pl_dtype dtype;
+    float scale; /* a value reads as scale * element */
+} pl_view;
+
+static inline const uint8_t *pl_view_row_u8(const pl_view *view, int64_t row)
+{
+    int64_t source = view->index != NULL ? (int64_t)view->index[row] : row;
+    return (const uint8_t *)view->data + source * view->stride;
+}
+
+static inline const float *pl_view_row_f32(const pl_view *view, int64_t row)
+{
+    int64_t source = view->index != NULL ? (int64_t)view->index[row] : row;
+    return (const float *)view->data + source * view->stride;
+}
+
+/* The integer at column 0 of a row (labels): uint8, int32 or int64. */
+int64_t pl_view_label(const pl_view *view, int64_t row);
+
+/* Rows [first, ...) of a view. */
+pl_view pl_view_from(const pl_view *view, int64_t first);
+
+#endif
