@@ -1,0 +1,62 @@
+#include "data/dataset.h"
+
+#include "base/assert.h"
+#include "data/shuffle.h"
+
+void pl_dataset_free(pl_dataset *set)
+{
+    if (set != NULL)
+        set->ops->free(set);
+}
+
+static pl_status resolve(pl_reader_opts *out, const pl_reader_opts *opts)
+{
+    *out = *opts;
+    if (out->micro_batches == 0)
+        out->micro_batches = 1;
+    if (out->workers == 0)
+        out->workers = 1;
+    if (out->batch < 1)
+        return PL_FAIL(PL_USAGE, "a batch has %lld rows, expected at least 1",
+                       (long long)out->batch);
+    if (out->micro_batches < 1)
+        return PL_FAIL(PL_USAGE, "%d micro-batches a step, expected 1 or more",
+                       out->micro_batches);
+    if (out->worker < 0 || out->worker >= out->workers)
+        return PL_FAIL(PL_USAGE, "worker %d of %d, expected 0 to %d",
+                       out->worker, out->workers, out->workers - 1);
+    return PL_OK;
+}
+
+pl_status pl_reader_new(pl_reader **out, pl_dataset *set,
+                        const pl_reader_opts *opts)
+{
+    pl_reader_opts complete;
+    PL_TRY(resolve(&complete, opts));
+    pl_status status = set->ops->reader_new != NULL
+                           ? set->ops->reader_new(out, set, &complete)
+                           : pl_shuffle_reader_new(out, set, &complete);
+    return status == PL_OK ? PL_OK : pl_context(status, "%s", set->name);
+}
+
+void pl_reader_free(pl_reader *reader)
+{
+    if (reader != NULL)
+        reader->ops->free(reader);
+}
+
+pl_status pl_reader_next(pl_reader *reader, pl_batch *out)
+{
+    return reader->ops->next(reader, out);
+}
+
+void pl_reader_position(const pl_reader *reader, pl_position *out)
+{
+    reader->ops->position(reader, out);
+    PL_ASSERT(out->used <= PL_POSITION_BYTES);
+}
+
+pl_status pl_reader_seek(pl_reader *reader, const pl_position *position)
+{
+    return reader->ops->seek(reader, position);
+}

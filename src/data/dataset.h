@@ -1,0 +1,102 @@
+/* dataset.h - where examples come from, and in which order.
+ *
+ * A data set hands out batches through a reader.  Sets that fit in memory
+ * (IDX, digits, synthetic) give random access to rows and share one reader
+ * that shuffles, then shards; streamed and sparse sets bring their own reader
+ * behind the same calls.
+ *
+ * Order (docs/design.md): in an epoch's keyed permutation, worker k of N with
+ * M micro-batches of B takes at step s, for micro-batch m, the positions
+ * [((s N + k) M + m) B, + B).  An epoch has floor(D / (N M B)) steps; the
+ * remainder is dropped.
+ *
+ * Threads: a data set may be shared once made; a reader belongs to one
+ * thread. */
+#ifndef PL_DATA_DATASET_H
+#define PL_DATA_DATASET_H
+
+#include "paceline/base.h"
+#include "tensor/shape.h"
+#include "tensor/view.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One batch; what it points to lives until the reader's next call. */
+typedef struct pl_batch {
+    int64_t rows;
+    pl_view features; /* dense: [rows, features of an example] */
+    pl_view labels;   /* integers, one a row */
+    /* Sparse: the non-zeros of row r are [row_start[r], row_start[r + 1]). */
+    const int64_t *row_start; /* NULL for dense batches */
+    const uint64_t *ids;
+    const float *values; /* NULL: all 1 */
+} pl_batch;
+
+/* Where a reader is; opaque bytes that go into a checkpoint. */
+#define PL_POSITION_BYTES 64
+typedef struct pl_position {
+    uint8_t bytes[PL_POSITION_BYTES];
+    uint32_t used;
+} pl_position;
+
+typedef struct pl_reader_opts {
+    int64_t batch;         /* rows a batch; required, >= 1 */
+    int32_t micro_batches; /* batches a step; default 1 */
+    int32_t worker;        /* which of the workers this is; default 0 */
+    int32_t workers;       /* default 1 */
+    uint64_t seed;
+    bool one_pass; /* in file order, once, remainder kept: for testing */
+} pl_reader_opts;
+
+typedef struct pl_dataset pl_dataset;
+typedef struct pl_reader pl_reader;
+
+typedef struct pl_reader_ops {
+    pl_status (*next)(pl_reader *reader, pl_batch *out);
+    void (*position)(const pl_reader *reader, pl_position *out);
+    pl_status (*seek)(pl_reader *reader, const pl_position *position);
+    void (*free)(pl_reader *reader);
+} pl_reader_ops;
+
+struct pl_reader {
+    const pl_reader_ops *ops;
+    int64_t steps_per_epoch; /* -1: known only at the end */
+};
+
+typedef struct pl_dataset_ops {
+    const char *kind;
+    void (*free)(pl_dataset *set);
+    /* Optional: a reader of its own.  Default: the shuffling reader over
+     * `features` and `labels` below. */
+    pl_status (*reader_new)(pl_reader **out, pl_dataset *set,
+                            const pl_reader_opts *opts);
+} pl_dataset_ops;
+
+struct pl_dataset {
+    const pl_dataset_ops *ops;
+    char *name;      /* "mnist:data/mnist", for messages and records */
+    int64_t count;   /* examples; -1: streamed, not known */
+    pl_shape shape;  /* of one example, without the batch: [28, 28] */
+    int32_t classes; /* labels are 0 .. classes-1 */
+    bool sparse;
+    pl_view features; /* index NULL; rows of pl_shape_row(shape) elements */
+    pl_view labels;
+};
+
+void pl_dataset_free(pl_dataset *set); /* NULL is fine */
+
+/* PL_USAGE when the set has too few examples for one step. */
+pl_status pl_reader_new(pl_reader **out, pl_dataset *set,
+                        const pl_reader_opts *opts) PL_MUST_CHECK;
+void pl_reader_free(pl_reader *reader); /* NULL is fine */
+
+/* The next batch.  A reader without one_pass goes on for ever; with it,
+ * rows == 0 says that the pass is over. */
+pl_status pl_reader_next(pl_reader *reader, pl_batch *out) PL_MUST_CHECK;
+
+void pl_reader_position(const pl_reader *reader, pl_position *out);
+pl_status pl_reader_seek(pl_reader *reader,
+                         const pl_position *position) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,204 @@
+#include "data/shuffle.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/rng.h"
+
+#include <string.h>
+
+#define POSITION_VERSION 1
+#define POSITION_USED    60
+
+/* A place in the order; a one_pass reader counts its batches in `step`. */
+typedef struct place {
+    int64_t epoch;
+    int64_t step;
+    int32_t micro;
+} place;
+
+typedef struct shuffle_reader {
+    pl_reader base;
+    pl_reader_opts opts;
+    int64_t count; /* examples in the set */
+    pl_view features;
+    pl_view labels;
+    uint64_t key;       /* of this data order; epochs derive theirs */
+    uint64_t epoch_key; /* of `at.epoch` */
+    place at;           /* the batch next() gives next */
+    uint32_t index[];   /* the rows of the last batch; none in one_pass */
+} shuffle_reader;
+
+static void go_to(shuffle_reader *reader, place to)
+{
+    reader->at = to;
+    reader->epoch_key = pl_rng_key(reader->key, (uint64_t)to.epoch);
+}
+
+static pl_status next_shuffled(pl_reader *base, pl_batch *out)
+{
+    shuffle_reader *reader = (shuffle_reader *)base;
+    const pl_reader_opts *opts = &reader->opts;
+    place at = reader->at;
+    int64_t shard = at.step * opts->workers + opts->worker;
+    int64_t first = (shard * opts->micro_batches + at.micro) * opts->batch;
+    pl_rng_permute(reader->epoch_key, (uint64_t)reader->count, (uint64_t)first,
+                   (uint32_t)opts->batch, reader->index);
+    *out = (pl_batch) {
+        .rows = opts->batch,
+        .features = reader->features,
+        .labels = reader->labels,
+    };
+
+    if (++reader->at.micro < opts->micro_batches)
+        return PL_OK;
+    reader->at.micro = 0;
+    if (++reader->at.step == base->steps_per_epoch)
+        go_to(reader, (place) { .epoch = at.epoch + 1 });
+    return PL_OK;
+}
+
+static pl_status next_in_order(pl_reader *base, pl_batch *out)
+{
+    shuffle_reader *reader = (shuffle_reader *)base;
+    *out = (pl_batch) { .rows = 0 };
+    if (reader->at.step == base->steps_per_epoch)
+        return PL_OK;
+    int64_t first = reader->at.step++ * reader->opts.batch;
+    int64_t left = reader->count - first;
+    out->rows = left < reader->opts.batch ? left : reader->opts.batch;
+    out->features = pl_view_from(&reader->features, first);
+    out->labels = pl_view_from(&reader->labels, first);
+    return PL_OK;
+}
+
+static void put(pl_position *out, uint64_t value, unsigned bytes)
+{
+    for (unsigned i = 0; i < bytes; i++)
+        out->bytes[out->used++] = (uint8_t)(value >> (8 * i));
+}
+
+/* Everything of a position but its place: what must agree. */
+static void put_settings(const shuffle_reader *reader, pl_position *out)
+{
+    put(out, POSITION_VERSION, 4);
+    put(out, reader->opts.one_pass, 4);
+    put(out, (uint64_t)reader->count, 8);
+    put(out, reader->opts.seed, 8);
+    put(out, (uint64_t)reader->opts.batch, 8);
+    put(out, (uint64_t)reader->opts.micro_batches, 4);
+    put(out, (uint64_t)reader->opts.workers, 4);
+}
+
+static void save(const pl_reader *base, pl_position *out)
+{
+    const shuffle_reader *reader = (const shuffle_reader *)base;
+    *out = (pl_position) { .used = 0 };
+    put_settings(reader, out);
+    put(out, (uint64_t)reader->at.epoch, 8);
+    put(out, (uint64_t)reader->at.step, 8);
+    put(out, (uint64_t)reader->at.micro, 4);
+    PL_ASSERT(out->used == POSITION_USED);
+}
+
+static uint64_t get(const uint8_t *bytes, unsigned count)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < count; i++)
+        value |= (uint64_t)bytes[i] << (8 * i);
+    return value;
+}
+
+static pl_status restore(pl_reader *base, const pl_position *position)
+{
+    shuffle_reader *reader = (shuffle_reader *)base;
+    if (position->used != POSITION_USED)
+        return PL_FAIL(PL_FORMAT, "a data position has %u bytes, expected %d",
+                       position->used, POSITION_USED);
+    uint64_t version = get(position->bytes, 4);
+    if (version != POSITION_VERSION)
+        return PL_FAIL(PL_FORMAT, "data position of version %llu, expected %d",
+                       (unsigned long long)version, POSITION_VERSION);
+    pl_position here = { .used = 0 };
+    put_settings(reader, &here);
+    if (memcmp(here.bytes, position->bytes, here.used) != 0)
+        return PL_FAIL(PL_FORMAT,
+                       "data position of another order: examples, seed, batch, "
+                       "micro-batches or workers differ");
+
+    const uint8_t *bytes = position->bytes + here.used;
+    uint64_t epoch = get(bytes, 8), step = get(bytes + 8, 8);
+    uint64_t micro = get(bytes + 16, 4);
+    uint64_t steps = (uint64_t)base->steps_per_epoch;
+    bool one_pass = reader->opts.one_pass; /* its end is a place, too */
+    if (epoch > (one_pass ? 0 : (uint64_t)INT64_MAX - 1) ||
+        step >= steps + (one_pass ? 1 : 0) ||
+        micro >= (uint64_t)reader->opts.micro_batches)
+        return PL_FAIL(PL_FORMAT,
+                       "data position at epoch %llu, step %llu, micro-batch "
+                       "%llu; an epoch has %llu steps of %d micro-batches",
+                       (unsigned long long)epoch, (unsigned long long)step,
+                       (unsigned long long)micro, (unsigned long long)steps,
+                       reader->opts.micro_batches);
+    go_to(reader, (place) { (int64_t)epoch, (int64_t)step, (int32_t)micro });
+    return PL_OK;
+}
+
+static void release(pl_reader *reader)
+{
+    pl_mem_free(reader);
+}
+
+static const pl_reader_ops shuffled_ops = {
+    .next = next_shuffled,
+    .position = save,
+    .seek = restore,
+    .free = release,
+};
+
+static const pl_reader_ops in_order_ops = {
+    .next = next_in_order,
+    .position = save,
+    .seek = restore,
+    .free = release,
+};
+
+/* Steps of an epoch; 0 when the set is too small for one. */
+static int64_t count_steps(int64_t count, const pl_reader_opts *opts)
+{
+    if (opts->one_pass)
+        return count / opts->batch + (count % opts->batch != 0);
+    return count / opts->batch / opts->micro_batches / opts->workers;
+}
+
+pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
+                                const pl_reader_opts *opts)
+{
+    if (set->count < 1 || set->count > UINT32_MAX)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "%lld examples in memory, expected 1 to 2^32 - 1",
+                       (long long)set->count);
+    int64_t steps = count_steps(set->count, opts);
+    if (steps == 0)
+        return PL_FAIL(PL_USAGE,
+                       "%lld examples are too few for one step of batch %lld "
+                       "x %d micro-batches x %d workers",
+                       (long long)set->count, (long long)opts->batch,
+                       opts->micro_batches, opts->workers);
+
+    size_t rows = opts->one_pass ? 0 : (size_t)opts->batch;
+    size_t bytes = sizeof(shuffle_reader) + rows * sizeof(uint32_t);
+    shuffle_reader *reader = pl_mem_alloc(1, bytes);
+    PL_TRY(pl_mem_check(reader, 1, bytes));
+    reader->base.ops = opts->one_pass ? &in_order_ops : &shuffled_ops;
+    reader->base.steps_per_epoch = steps;
+    reader->opts = *opts;
+    reader->count = set->count;
+    reader->features = set->features;
+    reader->labels = set->labels;
+    if (!opts->one_pass)
+        reader->features.index = reader->labels.index = reader->index;
+    reader->key = pl_rng_key_text(opts->seed, "data order");
+    go_to(reader, (place) { .epoch = 0 });
+    *out = &reader->base;
+    return PL_OK;
+}

@@ -1,0 +1,25 @@
+/* shuffle.h - the reader of every data set that lies in memory.
+ *
+ * Shuffles, then shards, in the order dataset.h gives.  The permutation of an
+ * epoch is a function of (seed, epoch), computed for one batch at a time, so
+ * a reader holds one batch of row numbers and nothing else, and can start
+ * anywhere.  one_pass readers walk through the whole set in file order and
+ * take no notice of workers and micro-batches.
+ *
+ * A position is 60 bytes, little-endian: the settings that give it a meaning
+ * - version 1 (u32), one_pass (u32), examples (u64), seed (u64), batch (u64),
+ * micro-batches (u32), workers (u32) - then the batch that comes next: epoch
+ * (u64), step (u64), micro-batch (u32).  Other settings are refused.
+ *
+ * Threads: a reader belongs to one thread. */
+#ifndef PL_DATA_SHUFFLE_H
+#define PL_DATA_SHUFFLE_H
+
+#include "data/dataset.h"
+
+/* The options are complete, as pl_reader_new makes them.  The set must
+ * outlive the reader. */
+pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
+                                const pl_reader_opts *opts) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,100 @@
+#include "data/source.h"
+
+#include "base/mem.h"
+#include "base/param.h"
+#include "data/digits.h"
+#include "data/idx.h"
+#include "data/synthetic.h"
+
+#include <string.h>
+
+static pl_status open_digits(pl_dataset **out, const char *folder,
+                             pl_split split, const pl_source_opts *opts)
+{
+    (void)folder;
+    return pl_digits_open(out, split, opts);
+}
+
+static pl_status open_mnist(pl_dataset **out, const char *folder,
+                            pl_split split, const pl_source_opts *opts)
+{
+    (void)opts;
+    return pl_idx_dataset_open(out, folder, split, true);
+}
+
+static pl_status open_idx(pl_dataset **out, const char *folder, pl_split split,
+                          const pl_source_opts *opts)
+{
+    (void)opts;
+    return pl_idx_dataset_open(out, folder, split, false);
+}
+
+static pl_status open_synthetic(pl_dataset **out, const char *folder,
+                                pl_split split, const pl_source_opts *opts)
+{
+    (void)folder;
+    return pl_synthetic_open(out, split, opts);
+}
+
+static const struct source {
+    const char *name;
+    bool takes_folder;
+    pl_status (*open)(pl_dataset **out, const char *folder, pl_split split,
+                      const pl_source_opts *opts);
+} sources[] = {
+    { "digits", false, open_digits },
+    { "mnist", true, open_mnist },
+    { "idx", true, open_idx },
+    { "synthetic", false, open_synthetic },
+};
+
+#define SOURCES (sizeof sources / sizeof sources[0])
+
+static pl_status unknown(const char *text, size_t length)
+{
+    const char *names[SOURCES + 1] = { NULL };
+    for (size_t i = 0; i < SOURCES; i++)
+        names[i] = sources[i].name;
+    char *word;
+    PL_TRY(pl_mem_format(&word, "%.*s", (int)length, text));
+    const char *nearest = pl_param_nearest(word, names);
+    pl_status status =
+        nearest != NULL
+            ? PL_FAIL(PL_USAGE,
+                      "unknown data source '%s', did you mean '%s'? (%s)", word,
+                      nearest, pl_source_list())
+            : PL_FAIL(PL_USAGE, "unknown data source '%s', expected %s", word,
+                      pl_source_list());
+    pl_mem_free(word);
+    return status;
+}
+
+pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
+                         const pl_source_opts *opts)
+{
+    static const pl_source_opts defaults;
+    size_t length = strcspn(source, ":");
+    const char *rest = source + length;
+    const struct source *found = NULL;
+    for (size_t i = 0; i < SOURCES && found == NULL; i++)
+        if (strlen(sources[i].name) == length &&
+            memcmp(sources[i].name, source, length) == 0)
+            found = &sources[i];
+    if (found == NULL)
+        return unknown(source, length > 64 ? 64 : length);
+    if (found->takes_folder && (rest[0] == '\0' || rest[1] == '\0'))
+        return PL_FAIL(PL_USAGE,
+                       "data source '%s' names no folder, expected %s:DIR",
+                       source, found->name);
+    if (!found->takes_folder && rest[0] != '\0')
+        return PL_FAIL(PL_USAGE,
+                       "data source '%s', expected '%s' with nothing behind it",
+                       source, found->name);
+    return found->open(out, found->takes_folder ? rest + 1 : NULL, split,
+                       opts != NULL ? opts : &defaults);
+}
+
+const char *pl_source_list(void)
+{
+    return "digits | mnist:DIR | idx:DIR | synthetic";
+}

@@ -1,0 +1,35 @@
+/* source.h - data sets by name: --data SRC and --test-data SRC.
+ *
+ *   digits          built in: generated once, kept in a cache file
+ *   mnist:DIR       the four MNIST files in DIR, plain or .gz
+ *   idx:DIR         the same names, any image size and class count
+ *   synthetic       fake inputs of the model's shape
+ *
+ * Threads: any. */
+#ifndef PL_DATA_SOURCE_H
+#define PL_DATA_SOURCE_H
+
+#include "data/dataset.h"
+
+typedef enum pl_split {
+    PL_SPLIT_TRAIN,
+    PL_SPLIT_TEST,
+} pl_split;
+
+typedef struct pl_source_opts {
+    const char *cache_dir; /* for generated data; NULL: generate in memory */
+    pl_shape shape;        /* synthetic: of one example */
+    int32_t classes;       /* synthetic; default 10 */
+    int64_t examples;      /* synthetic; default 10,000 */
+    uint64_t seed;         /* synthetic */
+    int32_t threads;       /* to generate with; default: all cores */
+} pl_source_opts;
+
+/* PL_USAGE for an unknown source (the nearest known one is suggested). */
+pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
+                         const pl_source_opts *opts) PL_MUST_CHECK;
+
+/* "digits | mnist:DIR | ..." for --help. */
+const char *pl_source_list(void);
+
+#endif

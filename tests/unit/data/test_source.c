@@ -1,0 +1,71 @@
+#include "support/folder.h"
+#include "support/unit.h"
+
+#include "data/source.h"
+
+static void source_opens_each_built_in_by_name(void **state)
+{
+    (void)state;
+    pl_dataset *set;
+    pl_source_opts opts = { .shape = PL_SHAPE(4), .examples = 20 };
+    assert_ok(pl_source_open(&set, "synthetic", PL_SPLIT_TRAIN, &opts));
+    assert_string_equal("synthetic", set->ops->kind);
+    pl_dataset_free(set);
+    assert_ok(pl_source_open(&set, "digits", PL_SPLIT_TEST, NULL));
+    assert_string_equal("digits", set->name);
+    pl_dataset_free(set);
+}
+
+static void source_hands_the_folder_on(void **state)
+{
+    pl_dataset *set;
+    char source[128];
+    snprintf(source, sizeof source, "mnist:%s", (const char *)*state);
+    assert_fails(PL_NOTFOUND, source,
+                 pl_source_open(&set, source, PL_SPLIT_TRAIN, NULL));
+    snprintf(source, sizeof source, "idx:%s", (const char *)*state);
+    assert_fails(PL_NOTFOUND, source,
+                 pl_source_open(&set, source, PL_SPLIT_TRAIN, NULL));
+}
+
+static void source_suggests_the_nearest_name(void **state)
+{
+    (void)state;
+    pl_dataset *set;
+    assert_fails(PL_USAGE, "unknown data source 'minst', did you mean 'mnist'",
+                 pl_source_open(&set, "minst:data", PL_SPLIT_TRAIN, NULL));
+    assert_fails(PL_USAGE, "did you mean 'digits'",
+                 pl_source_open(&set, "digit", PL_SPLIT_TRAIN, NULL));
+    assert_fails(PL_USAGE, "expected digits | mnist:DIR | idx:DIR | synthetic",
+                 pl_source_open(&set, "/data/x", PL_SPLIT_TRAIN, NULL));
+    assert_fails(PL_USAGE, "unknown data source ''",
+                 pl_source_open(&set, "", PL_SPLIT_TRAIN, NULL));
+}
+
+static void source_refuses_a_missing_or_needless_folder(void **state)
+{
+    (void)state;
+    pl_dataset *set;
+    assert_fails(PL_USAGE, "'mnist' names no folder, expected mnist:DIR",
+                 pl_source_open(&set, "mnist", PL_SPLIT_TRAIN, NULL));
+    assert_fails(PL_USAGE, "expected idx:DIR",
+                 pl_source_open(&set, "idx:", PL_SPLIT_TRAIN, NULL));
+    assert_fails(PL_USAGE, "'digits' with nothing behind it",
+                 pl_source_open(&set, "digits:here", PL_SPLIT_TRAIN, NULL));
+}
+
+static void source_open_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    pl_dataset *set;
+    pl_source_opts opts = { .shape = PL_SHAPE(4), .examples = 20 };
+    assert_survives_failed_allocations(
+        pl_source_open(&set, "synthetic", PL_SPLIT_TRAIN, &opts),
+        pl_dataset_free(set));
+}
+
+UNIT_TESTS(cmocka_unit_test(source_opens_each_built_in_by_name),
+           TEST_IN_FOLDER(source_hands_the_folder_on),
+           cmocka_unit_test(source_suggests_the_nearest_name),
+           cmocka_unit_test(source_refuses_a_missing_or_needless_folder),
+           cmocka_unit_test(source_open_survives_each_failed_allocation))

@@ -1,0 +1,6 @@
+pl_unit_test(data digits)
+pl_unit_test(data idx)
+pl_unit_test(data shuffle)
+pl_unit_test(data source)
+pl_unit_test(data synthetic)
+target_link_libraries(test_data_idx PRIVATE ZLIB::ZLIB)
