@@ -1,0 +1,85 @@
+/* checkpoint.h - the state of a training on disk: write, find, load, prune.
+ *
+ * A checkpoint is a folder checkpoints/step-<10 digits>/ of safetensors
+ * shards and a manifest.json (train/manifest.h).  It is complete once the
+ * manifest is there: shards are written, flushed and renamed first, the
+ * manifest last, so a crash at any moment leaves a complete checkpoint or one
+ * that is recognised as incomplete.  Temporary names begin with a dot.
+ *
+ * Writing the same step again moves the complete one to step-<...>.old first,
+ * where it counts until the new one is complete.
+ *
+ * Several processes can write one checkpoint: one calls begin; each writes
+ * its shard; when all entries are in, one commits.  A tensor is whole in one
+ * shard; which one does not matter to the reader.
+ *
+ * Threads: a pl_checkpoint belongs to one thread at a time; the functions
+ * may be called from any thread, for one folder from one at a time. */
+#ifndef PL_TRAIN_CHECKPOINT_H
+#define PL_TRAIN_CHECKPOINT_H
+
+#include "paceline/tensor.h"
+#include "train/manifest.h"
+
+typedef struct pl_checkpoint_tensor {
+    const char *name;
+    pl_shape shape; /* without PL_BATCH */
+    float *data;    /* written by load, else only read */
+} pl_checkpoint_tensor;
+
+/* Make the folder of `step` under `checkpoints`, empty; the caller frees
+ * *folder (pl_mem_free). */
+pl_status pl_checkpoint_begin(char **folder, const char *checkpoints,
+                              int64_t step) PL_MUST_CHECK;
+
+/* Write shard `index` of `of`; *out is its entry for the manifest. */
+pl_status pl_checkpoint_write_shard(const char *folder, int32_t index,
+                                    int32_t of,
+                                    const pl_checkpoint_tensor *tensors,
+                                    size_t count,
+                                    pl_manifest_shard *out) PL_MUST_CHECK;
+
+/* Write the manifest: from here on the checkpoint counts. */
+pl_status pl_checkpoint_commit(const char *folder,
+                               const pl_manifest *manifest) PL_MUST_CHECK;
+
+/* The three calls above for one process.  The manifest's shards are filled
+ * in.  On failure the checkpoints there before still count. */
+pl_status pl_checkpoint_write(const char *checkpoints,
+                              const pl_manifest *manifest,
+                              const pl_checkpoint_tensor *tensors,
+                              size_t count) PL_MUST_CHECK;
+
+typedef struct pl_checkpoint pl_checkpoint;
+
+/* Open a checkpoint's folder and check all of it: manifest, sizes, checksums,
+ * shards.  What is there stays mapped until the free. */
+pl_status pl_checkpoint_open(pl_checkpoint **out,
+                             const char *folder) PL_MUST_CHECK;
+void pl_checkpoint_free(pl_checkpoint *checkpoint); /* NULL is fine */
+
+/* Open the newest one under `checkpoints` that passes the check.  Those that
+ * do not are passed over with a warning that says why.  PL_NOTFOUND when none
+ * is left, also when the folder is not there. */
+pl_status pl_checkpoint_find(pl_checkpoint **out,
+                             const char *checkpoints) PL_MUST_CHECK;
+
+/* Borrowed until the free. */
+const pl_manifest *pl_checkpoint_manifest(const pl_checkpoint *checkpoint);
+const char *pl_checkpoint_folder(const pl_checkpoint *checkpoint);
+
+/* Copy the tensors, by name, into the caller's memory.  PL_SHAPE, with the
+ * tensor's name, when one is missing, left over or of another shape or type;
+ * then nothing was copied. */
+pl_status pl_checkpoint_load(const pl_checkpoint *checkpoint,
+                             const pl_checkpoint_tensor *tensors,
+                             size_t count) PL_MUST_CHECK;
+
+/* After the checkpoint of `step` was written: keep the newest `keep` (>= 1)
+ * complete ones up to and with it, remove older ones, incomplete leftovers
+ * older than it, and temporary names.  Those of later steps (damaged ones
+ * that find passed over) and of newer programs are left alone. */
+pl_status pl_checkpoint_prune(const char *checkpoints, int64_t step,
+                              int32_t keep) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,260 @@
+#include "train/compute.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+/* A shard is worth a thread's while from about 15 us of work on. */
+#define SHARD_MULTIPLY_ADDS 750000
+#define MAX_SHARDS          16
+/* All shards' gradients together stay below this. */
+#define SHARD_DIFF_BYTES ((int64_t)64 << 20)
+/* Floats added and updated in one go: they stay in the first-level cache. */
+#define RANGE 2048
+
+struct pl_compute {
+    pl_compute_opts opts;
+    pl_plan *plan;
+    int shards;
+    pl_exec *execs[MAX_SHARDS];
+    pl_params *diffs[MAX_SHARDS];
+    const float *blocks[MAX_SHARDS]; /* of diffs */
+    /* The batch at hand. */
+    const pl_batch *batch;
+    int64_t step;
+    pl_sync *apply;
+    /* Results, a cache line apart: they are written by several threads. */
+    struct {
+        _Alignas(PL_CACHE_LINE) pl_score score;
+    } results[MAX_SHARDS];
+};
+
+/* Rows [first, last) of shard s when `rows` are split into `shards`. */
+static int64_t shard_first(int64_t rows, int shards, int s)
+{
+    return rows * s / shards;
+}
+
+static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
+                           int64_t batch)
+{
+    const pl_network *network = opts->network;
+    pl_node *outputs[] = { network->loss, network->accuracy };
+    return pl_plan_new(
+        out,
+        &(pl_plan_opts) {
+            .graph = network->graph,
+            .batch = batch,
+            .kernels = opts->kernels,
+            .outputs = outputs,
+            .output_count = opts->forward ? 2 : 1,
+            .diff = network->diff,
+            .diff_count = opts->forward ? 0 : pl_params_count(network->params),
+        });
+}
+
+static pl_status count_shards(const pl_compute_opts *opts, int *out)
+{
+    bool separable;
+    PL_TRY(pl_graph_separable(opts->network->loss, &separable));
+    *out = 1;
+    if (!separable)
+        return PL_OK;
+    pl_plan *plan;
+    PL_TRY(make_plan(&plan, opts, opts->batch));
+    int64_t work = pl_plan_measure(plan).multiply_adds * opts->batch;
+    pl_plan_free(plan);
+
+    int64_t shards = work / SHARD_MULTIPLY_ADDS;
+    int64_t diff_bytes =
+        pl_params_block_count(opts->network->params) * (int64_t)sizeof(float);
+    if (!opts->forward && shards > SHARD_DIFF_BYTES / (diff_bytes + 1))
+        shards = SHARD_DIFF_BYTES / (diff_bytes + 1);
+    if (shards > opts->batch)
+        shards = opts->batch;
+    if (shards > MAX_SHARDS)
+        shards = MAX_SHARDS;
+    *out = shards > 1 ? (int)shards : 1;
+    return PL_OK;
+}
+
+/* The plan of one shard, and how many there are. */
+static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
+                             int *shards)
+{
+    PL_TRY(count_shards(opts, shards));
+    int64_t most = (opts->batch + *shards - 1) / *shards;
+    return make_plan(plan, opts, most);
+}
+
+pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
+{
+    pl_compute *compute;
+    PL_TRY(PL_NEW_ALIGNED(compute, 1));
+    compute->opts = *opts;
+    if (opts->kernels == NULL)
+        compute->opts.kernels = pl_kernels_best();
+    pl_params *params = opts->network->params;
+    pl_status status;
+    PL_TRY_OUT(status, plan_shards(opts, &compute->plan, &compute->shards));
+    for (int s = 0; s < compute->shards; s++) {
+        if (!opts->forward) {
+            PL_TRY_OUT(status, pl_params_like(&compute->diffs[s], params));
+            compute->blocks[s] = pl_params_block(compute->diffs[s]);
+        }
+        PL_TRY_OUT(status, pl_exec_new(&compute->execs[s], compute->plan,
+                                       params, compute->diffs[s]));
+    }
+    *out = compute;
+    return PL_OK;
+out:
+    pl_compute_free(compute);
+    return status;
+}
+
+void pl_compute_free(pl_compute *compute)
+{
+    if (compute == NULL)
+        return;
+    for (int s = 0; s < MAX_SHARDS; s++) {
+        pl_exec_free(compute->execs[s]);
+        pl_params_free(compute->diffs[s]);
+    }
+    pl_plan_free(compute->plan);
+    pl_mem_free(compute);
+}
+
+int pl_compute_shards(const pl_compute *compute)
+{
+    return compute->shards;
+}
+
+pl_status pl_compute_memory(const pl_compute_opts *opts, int64_t *bytes)
+{
+    pl_plan *plan;
+    int shards;
+    PL_TRY(plan_shards(opts, &plan, &shards));
+    *bytes = shards * pl_plan_measure(plan).bytes;
+    if (!opts->forward)
+        *bytes += shards * pl_params_block_count(opts->network->params) *
+                  (int64_t)sizeof(float);
+    pl_plan_free(plan);
+    return PL_OK;
+}
+
+static void run_shard(pl_compute *compute, int s, int thread)
+{
+    const pl_batch *batch = compute->batch;
+    int64_t first = shard_first(batch->rows, compute->shards, s);
+    int64_t rows = shard_first(batch->rows, compute->shards, s + 1) - first;
+    pl_score *score = &compute->results[s].score;
+    *score = (pl_score) { 0 };
+    if (rows == 0) { /* a short last batch of an evaluation */
+        PL_ASSERT(compute->opts.forward);
+        return;
+    }
+    double share = (double)rows / (double)batch->rows;
+    pl_view views[PL_INPUT_COUNT] = {
+        [PL_INPUT_FEATURES] = pl_view_from(&batch->features, first),
+        [PL_INPUT_LABELS] = pl_view_from(&batch->labels, first),
+    };
+    pl_exec_run(compute->execs[s], &(pl_exec_args) {
+                                       .rows = rows,
+                                       .views = views,
+                                       .seed = (float)share,
+                                       .trace = compute->opts.trace,
+                                       .lane = thread,
+                                       .step = compute->step,
+                                   });
+    score->loss = share * (double)*pl_exec_output(compute->execs[s], 0);
+    if (compute->opts.forward)
+        score->accuracy = share * (double)*pl_exec_output(compute->execs[s], 1);
+}
+
+/* Add the shards' gradients of one thread's share of the block, and update
+ * the parameters there. */
+static void combine(pl_compute *compute, int thread, int threads)
+{
+    const pl_kernels *kernels = compute->opts.kernels;
+    float *sum = pl_params_block(compute->diffs[0]);
+    int64_t lines = pl_params_block_count(compute->diffs[0]) / 16;
+    int64_t first = lines * thread / threads * 16;
+    int64_t last = lines * (thread + 1) / threads * 16;
+    for (; first < last; first += RANGE) {
+        int64_t count = last - first < RANGE ? last - first : RANGE;
+        const float *parts[MAX_SHARDS];
+        for (int s = 0; s < compute->shards; s++)
+            parts[s] = compute->blocks[s] + first;
+        if (compute->shards > 1)
+            kernels->sum_parts(count, compute->shards, parts, sum + first);
+        if (compute->apply != NULL)
+            compute->apply->ops->apply_range(compute->apply, first, count,
+                                             sum + first);
+    }
+}
+
+static void run_batch(void *arg, int thread)
+{
+    pl_compute *compute = arg;
+    int threads = pl_pool_threads(compute->opts.pool);
+    for (int s = thread; s < compute->shards; s += threads)
+        run_shard(compute, s, thread);
+    if (compute->opts.forward)
+        return;
+    if (compute->shards == 1 && compute->apply == NULL)
+        return;
+    uint64_t begin = pl_ticks_now();
+    pl_pool_barrier(compute->opts.pool);
+    uint64_t met = pl_ticks_now();
+    combine(compute, thread, threads);
+    if (pl_trace_on(compute->opts.trace)) {
+        pl_trace_span(compute->opts.trace, thread, "barrier", compute->step,
+                      begin, met);
+        pl_trace_span(compute->opts.trace, thread, "combine", compute->step,
+                      met, pl_ticks_now());
+    }
+}
+
+static pl_score run_all(pl_compute *compute, const pl_batch *batch)
+{
+    compute->batch = batch;
+    /* One shard of a small model is not worth waking anyone. */
+    bool alone = compute->shards == 1 &&
+                 (compute->opts.forward ||
+                  pl_params_block_count(compute->diffs[0]) < 8 * RANGE);
+    if (alone) {
+        run_shard(compute, 0, 0);
+        if (compute->apply != NULL)
+            combine(compute, 0, 1);
+    } else {
+        pl_pool_run(compute->opts.pool, run_batch, compute);
+    }
+    pl_score total = { 0 };
+    for (int s = 0; s < compute->shards; s++) {
+        total.loss += compute->results[s].score.loss;
+        total.accuracy += compute->results[s].score.accuracy;
+    }
+    return total;
+}
+
+double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
+                           int64_t step, pl_sync *apply)
+{
+    PL_ASSERT(!compute->opts.forward);
+    compute->step = step;
+    compute->apply = apply;
+    if (apply != NULL)
+        apply->ops->begin_apply(apply);
+    return run_all(compute, batch).loss;
+}
+
+pl_params *pl_compute_diff(const pl_compute *compute)
+{
+    return compute->diffs[0];
+}
+
+pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch)
+{
+    PL_ASSERT(compute->opts.forward);
+    compute->apply = NULL;
+    return run_all(compute, batch);
+}

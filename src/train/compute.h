@@ -1,0 +1,55 @@
+/* compute.h - forward and backward over a batch, on several threads.
+ *
+ * A batch is split into shards, each computed by one thread into gradients of
+ * its own, which are then added in order.  The number of shards depends on
+ * the model and the batch size alone, so the result is the same, bit for bit,
+ * on one thread or sixteen, and there is no barrier inside a layer.
+ *
+ * Threads: driven by one thread; uses the pool it was given. */
+#ifndef PL_TRAIN_COMPUTE_H
+#define PL_TRAIN_COMPUTE_H
+
+#include "base/thread.h"
+#include "base/trace.h"
+#include "data/dataset.h"
+#include "graph/plan.h"
+#include "nn/model.h"
+#include "train/sync.h"
+
+typedef struct pl_compute pl_compute;
+
+typedef struct pl_compute_opts {
+    const pl_network *network; /* required; borrowed, as all here */
+    int64_t batch;             /* the most rows a batch has; required */
+    pl_pool *pool;             /* required */
+    const pl_kernels *kernels; /* default: the best of this processor */
+    pl_trace *trace;           /* one lane per thread of the pool, or NULL */
+    bool forward;              /* loss and accuracy only, no gradients */
+} pl_compute_opts;
+
+pl_status pl_compute_new(pl_compute **out,
+                         const pl_compute_opts *opts) PL_MUST_CHECK;
+void pl_compute_free(pl_compute *compute); /* NULL is fine */
+
+int pl_compute_shards(const pl_compute *compute);
+/* Bytes of all executions and gradients, known before they are allocated. */
+pl_status pl_compute_memory(const pl_compute_opts *opts,
+                            int64_t *bytes) PL_MUST_CHECK;
+
+/* The mean loss and the gradient of a batch.  With `apply`, the update is
+ * made on the way, range by range (pl_sync_ops.apply_range). */
+double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
+                           int64_t step, pl_sync *apply);
+
+/* The gradient of the last pl_compute_gradient; until the next. */
+pl_params *pl_compute_diff(const pl_compute *compute);
+
+typedef struct pl_score {
+    double loss;
+    double accuracy;
+} pl_score;
+
+/* Mean loss and accuracy of a batch, for one made with `forward`. */
+pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch);
+
+#endif

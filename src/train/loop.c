@@ -1,0 +1,404 @@
+#include "train/loop.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "train/aggregate.h"
+#include "train/due.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DEFAULT_EVAL_BATCH 1000
+/* Scalars of steps are recorded this often, not at every step of microseconds.
+ */
+#define RECORD_EVERY_S 0.05
+#define SMOOTHING      0.02 /* weight of a new loss in the shown average */
+
+typedef enum phase {
+    PHASE_INPUT,
+    PHASE_COMPUTE,
+    PHASE_SEND,
+    PHASE_WAIT,
+    PHASE_COUNT,
+} phase;
+
+typedef struct tags {
+    int step, epoch, examples, loss, lr, test_loss, test_accuracy;
+} tags;
+
+typedef struct loop {
+    const pl_loop_opts *opts;
+    pl_loop_result *result;
+    pl_reader *reader;
+    pl_compute *compute;
+    pl_compute *scorer;        /* NULL without a test set */
+    pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
+    int64_t end_step;
+    int64_t step_examples;
+    pl_due eval, save;
+    tags tags;
+    uint64_t phase_ticks[PHASE_COUNT];
+    uint64_t mark;        /* end of the last phase */
+    uint64_t next_record; /* ticks */
+    double loss_sum;      /* of this epoch */
+    int64_t loss_count;
+    double shown_loss;
+    bool stop;
+} loop;
+
+const char *pl_stopped_text(pl_stopped_by stopped)
+{
+    static const char *const texts[] = { "steps", "epochs", "stop_loss",
+                                         "interrupt", "nan" };
+    return texts[stopped];
+}
+
+static double seconds_of(uint64_t ticks)
+{
+    return (double)ticks * pl_ticks_ns() * 1e-9;
+}
+
+static pl_status register_tags(loop *l)
+{
+    const struct {
+        const char *name;
+        int *tag;
+    } all[] = {
+        { "step", &l->tags.step },
+        { "epoch", &l->tags.epoch },
+        { "examples", &l->tags.examples },
+        { "loss", &l->tags.loss },
+        { "learning_rate", &l->tags.lr },
+        { "test_loss", &l->tags.test_loss },
+        { "test_accuracy", &l->tags.test_accuracy },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        PL_TRY(pl_metrics_tag(l->opts->metrics, all[i].name, all[i].tag));
+    return PL_OK;
+}
+
+static pl_status open_loop(loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    PL_TRY(register_tags(l));
+    PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
+    if (opts->start.step > 0)
+        PL_TRY(pl_reader_seek(l->reader, &opts->start.position));
+    pl_compute_opts compute = {
+        .network = opts->network,
+        .batch = opts->order.batch,
+        .pool = opts->pool,
+        .kernels = opts->kernels,
+        .trace = opts->trace,
+    };
+    PL_TRY(pl_compute_new(&l->compute, &compute));
+    if (opts->test != NULL) {
+        compute.forward = true;
+        compute.trace = NULL;
+        compute.batch =
+            opts->eval_batch > 0 ? opts->eval_batch : DEFAULT_EVAL_BATCH;
+        if (opts->test->count > 0 && compute.batch > opts->test->count)
+            compute.batch = opts->test->count;
+        PL_TRY(pl_compute_new(&l->scorer, &compute));
+    }
+    int32_t micro =
+        opts->order.micro_batches > 0 ? opts->order.micro_batches : 1;
+    if (micro > 1 || opts->clip > 0 || opts->sync->ops->apply_range == NULL)
+        PL_TRY(pl_aggregator_new(&l->aggregator,
+                                 &(pl_aggregator_opts) {
+                                     .params = opts->network->params,
+                                     .pool = opts->pool,
+                                     .kernels = opts->kernels,
+                                     .micro_batches = micro,
+                                     .sum = opts->aggregate == PL_AGGREGATE_SUM,
+                                     .clip = opts->clip,
+                                 }));
+    int32_t workers = opts->order.workers > 0 ? opts->order.workers : 1;
+    l->step_examples = opts->order.batch * micro * workers;
+    l->end_step = opts->steps > 0 ? opts->steps
+                                  : opts->epochs * l->reader->steps_per_epoch;
+    pl_due_pace pace = { l->step_examples, l->reader->steps_per_epoch };
+    pl_due_init(&l->eval, opts->eval_every, pace, opts->start.step);
+    pl_due_init(&l->save, opts->save_every, pace, opts->start.step);
+    return PL_OK;
+}
+
+static void close_loop(loop *l)
+{
+    pl_reader_free(l->reader);
+    pl_compute_free(l->compute);
+    pl_compute_free(l->scorer);
+    pl_aggregator_free(l->aggregator);
+}
+
+/* The time since the last mark was spent in `p`. */
+static void spent(loop *l, phase p)
+{
+    uint64_t now = pl_ticks_now();
+    l->phase_ticks[p] += now - l->mark;
+    l->mark = now;
+}
+
+static pl_status need_all(loop *l)
+{
+    pl_sync *sync = l->opts->sync;
+    int count = pl_params_count(l->opts->network->params);
+    for (int p = 0; p < count; p++)
+        PL_TRY(sync->ops->need(sync, p, NULL));
+    return PL_OK;
+}
+
+/* Hand the gradients over, those of the last layers first: they were done
+ * first. */
+static pl_status ready_all(loop *l)
+{
+    pl_sync *sync = l->opts->sync;
+    pl_params *diff = pl_aggregator_diff(l->aggregator);
+    for (int p = pl_params_count(diff) - 1; p >= 0; p--)
+        PL_TRY(sync->ops->ready(sync, p, pl_params_data(diff, p), NULL));
+    return PL_OK;
+}
+
+/* Gradient of one step; the mean loss of its micro-batches. */
+static pl_status compute_step(loop *l, int64_t step, double *loss)
+{
+    pl_batch batch;
+    if (l->aggregator == NULL) {
+        PL_TRY(pl_reader_next(l->reader, &batch));
+        spent(l, PHASE_INPUT);
+        *loss = pl_compute_gradient(l->compute, &batch, step, l->opts->sync);
+        spent(l, PHASE_COMPUTE);
+        return PL_OK;
+    }
+    int32_t micro = pl_aggregator_micro_batches(l->aggregator);
+    *loss = 0;
+    for (int32_t m = 0; m < micro; m++) {
+        PL_TRY(pl_reader_next(l->reader, &batch));
+        spent(l, PHASE_INPUT);
+        *loss += pl_compute_gradient(l->compute, &batch, step, NULL);
+        pl_aggregator_put(l->aggregator, m, pl_compute_diff(l->compute));
+        spent(l, PHASE_COMPUTE);
+    }
+    *loss /= micro;
+    PL_TRY(ready_all(l));
+    spent(l, PHASE_SEND);
+    return PL_OK;
+}
+
+static void record_step(loop *l, double loss)
+{
+    const pl_loop_opts *opts = l->opts;
+    pl_progress *progress = &l->result->progress;
+    int64_t per_epoch = l->reader->steps_per_epoch;
+    bool first = progress->step == opts->start.step + 1;
+    bool epoch_began = per_epoch > 0 && (progress->step - 1) % per_epoch == 0;
+    if (epoch_began) {
+        l->loss_sum = 0;
+        l->loss_count = 0;
+    }
+    l->loss_sum += loss;
+    l->loss_count++;
+    l->shown_loss =
+        first ? loss : l->shown_loss + SMOOTHING * (loss - l->shown_loss);
+    pl_metrics_set(opts->metrics, l->tags.step, (double)progress->step);
+    pl_metrics_set(opts->metrics, l->tags.examples, (double)progress->examples);
+    if (l->mark < l->next_record && !first)
+        return;
+    l->next_record = l->mark + (uint64_t)(RECORD_EVERY_S * 1e9 / pl_ticks_ns());
+    if (per_epoch > 0)
+        pl_metrics_set(opts->metrics, l->tags.epoch,
+                       (double)progress->step / (double)per_epoch);
+    pl_metrics_scalar(opts->metrics, l->tags.loss, progress->step,
+                      l->shown_loss);
+    pl_metrics_scalar(opts->metrics, l->tags.lr, progress->step,
+                      pl_schedule_lr(opts->schedule, progress->step));
+}
+
+static pl_status evaluate(loop *l)
+{
+    if (l->scorer == NULL)
+        return PL_OK;
+    uint64_t begin = pl_ticks_now();
+    int64_t step = l->result->progress.step;
+    PL_TRY(need_all(l));
+    PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
+                            &l->result->test));
+    l->result->tested = true;
+    pl_metrics_scalar(l->opts->metrics, l->tags.test_loss, step,
+                      l->result->test.loss);
+    pl_metrics_scalar(l->opts->metrics, l->tags.test_accuracy, step,
+                      l->result->test.accuracy);
+    l->result->eval_seconds += seconds_of(pl_ticks_now() - begin);
+    if (l->opts->has_stop_loss && l->result->test.loss <= l->opts->stop_loss) {
+        l->result->stopped_by = PL_STOPPED_STOP_LOSS;
+        l->stop = true;
+    }
+    return PL_OK;
+}
+
+/* A checkpoint that fails in mid-run is a warning: the one before still
+ * counts, and the next may succeed.  The last one's failure is the run's. */
+static pl_status save(loop *l, bool last)
+{
+    uint64_t begin = pl_ticks_now();
+    pl_sync *sync = l->opts->sync;
+    pl_reader_position(l->reader, &l->result->progress.position);
+    pl_status status = sync->ops->save(sync, &l->result->progress, last);
+    l->result->save_seconds += seconds_of(pl_ticks_now() - begin);
+    if (status == PL_OK || last)
+        return status;
+    if (status != PL_AGAIN)
+        pl_log(PL_LOG_WARN, "checkpoint of step %lld: %s",
+               (long long)l->result->progress.step, pl_error_message());
+    return PL_OK;
+}
+
+static void sum_up(loop *l)
+{
+    pl_loop_result *result = l->result;
+    double s[PHASE_COUNT], total = 0;
+    for (int p = 0; p < PHASE_COUNT; p++)
+        total += s[p] = seconds_of(l->phase_ticks[p]);
+    result->phases = (pl_phases) {
+        .input_s = s[PHASE_INPUT],
+        .compute_s = s[PHASE_COMPUTE],
+        .send_s = s[PHASE_SEND],
+        .wait_s = s[PHASE_WAIT],
+    };
+    result->progress.seconds = l->opts->start.seconds + total;
+    if (l->reader->steps_per_epoch > 0)
+        result->epochs =
+            (double)result->progress.step / (double)l->reader->steps_per_epoch;
+    if (l->loss_count > 0)
+        result->train_loss = l->loss_sum / (double)l->loss_count;
+}
+
+static pl_status train_step(loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    pl_progress *progress = &l->result->progress;
+    int64_t step = progress->step + 1;
+    if (opts->trace != NULL)
+        pl_trace_switch(opts->trace,
+                        step >= opts->trace_first && step <= opts->trace_last);
+    double loss;
+    pl_commit committed;
+    PL_TRY(need_all(l));
+    spent(l, PHASE_WAIT);
+    PL_TRY(compute_step(l, step, &loss));
+    PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
+    spent(l, PHASE_WAIT);
+    if (!isfinite(loss)) {
+        l->result->stopped_by = PL_STOPPED_NAN;
+        return PL_FAIL(PL_NUMERIC,
+                       "the loss is %s at step %lld: try a smaller --lr or "
+                       "--clip; the last checkpoint is from before",
+                       isnan(loss) ? "not a number" : "infinite",
+                       (long long)step);
+    }
+    progress->step = committed.step;
+    progress->examples += l->step_examples;
+    l->result->dropped += committed.dropped;
+    l->stop = committed.stop;
+    record_step(l, loss);
+    return PL_OK;
+}
+
+/* What is due between two steps. */
+static pl_status between_steps(loop *l)
+{
+    int64_t step = l->result->progress.step;
+    bool over = l->stop || step >= l->end_step;
+    bool eval = pl_due_now(&l->eval, step, l->mark);
+    bool keep = pl_due_now(&l->save, step, l->mark);
+    if (over || (!eval && !keep))
+        return PL_OK;
+    if (eval)
+        PL_TRY(evaluate(l));
+    if (keep && !l->stop) {
+        sum_up(l);
+        PL_TRY(save(l, false));
+    }
+    l->mark = pl_ticks_now();
+    return PL_OK;
+}
+
+static bool interrupted(const loop *l)
+{
+    return l->opts->interrupt != NULL &&
+           atomic_load_explicit(l->opts->interrupt, memory_order_relaxed);
+}
+
+static pl_status run_steps(loop *l)
+{
+    l->mark = pl_ticks_now();
+    while (!l->stop && l->result->progress.step < l->end_step) {
+        if (interrupted(l)) {
+            l->result->stopped_by = PL_STOPPED_INTERRUPT;
+            break;
+        }
+        PL_TRY(train_step(l));
+        PL_TRY(between_steps(l));
+    }
+    sum_up(l);
+    return PL_OK;
+}
+
+pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
+{
+    loop l = { .opts = opts, .result = result };
+    *result = (pl_loop_result) {
+        .progress = opts->start,
+        .stopped_by = opts->steps > 0 ? PL_STOPPED_STEPS : PL_STOPPED_EPOCHS,
+    };
+    pl_status status;
+    PL_TRY_OUT(status, open_loop(&l));
+    PL_TRY_OUT(status, opts->sync->ops->join(opts->sync, opts->start.step));
+    status = run_steps(&l);
+    if (status == PL_NUMERIC)
+        sum_up(&l);
+    if (status != PL_OK)
+        goto out;
+    /* The numbers of an interrupted run are those of its last step, too. */
+    if (result->stopped_by != PL_STOPPED_STOP_LOSS &&
+        result->stopped_by != PL_STOPPED_INTERRUPT)
+        PL_TRY_OUT(status, evaluate(&l));
+    PL_TRY_OUT(status, save(&l, true));
+    status = opts->sync->ops->finish(opts->sync);
+out:
+    close_loop(&l);
+    return status;
+}
+
+pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
+                           pl_score *out)
+{
+    pl_reader *reader;
+    if (batch <= 0)
+        batch = DEFAULT_EVAL_BATCH;
+    if (set->count > 0 && batch > set->count)
+        batch = set->count;
+    PL_TRY(pl_reader_new(
+        &reader, set, &(pl_reader_opts) { .batch = batch, .one_pass = true }));
+    pl_status status;
+    pl_score sum = { 0 };
+    int64_t rows = 0;
+    for (;;) {
+        pl_batch each;
+        status = pl_reader_next(reader, &each);
+        if (status != PL_OK || each.rows == 0)
+            break;
+        pl_score score = pl_compute_score(compute, &each);
+        sum.loss += score.loss * (double)each.rows;
+        sum.accuracy += score.accuracy * (double)each.rows;
+        rows += each.rows;
+    }
+    pl_reader_free(reader);
+    PL_TRY(status);
+    if (rows == 0)
+        return PL_FAIL(PL_FORMAT, "%s has no examples", set->name);
+    out->loss = sum.loss / (double)rows;
+    out->accuracy = sum.accuracy / (double)rows;
+    return PL_OK;
+}

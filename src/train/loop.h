@@ -1,0 +1,89 @@
+/* loop.h - the training loop.
+ *
+ * One step: take a batch (or several micro-batches), compute the gradient,
+ * hand it to the sync (train/sync.h).  Between steps: evaluate, save, look
+ * whether to stop.  The loop knows no cluster and no terminal: it records
+ * what happens in metrics and trace.
+ *
+ * Threads: one loop, one thread; the interrupt may be set from anywhere. */
+#ifndef PL_TRAIN_LOOP_H
+#define PL_TRAIN_LOOP_H
+
+#include "base/metric.h"
+#include "base/param.h"
+#include "train/compute.h"
+#include "train/schedule.h"
+
+#include <stdatomic.h>
+
+typedef enum pl_aggregate {
+    PL_AGGREGATE_MEAN,
+    PL_AGGREGATE_SUM,
+} pl_aggregate;
+
+typedef struct pl_loop_opts {
+    const pl_network *network;    /* required; all pointers are borrowed */
+    pl_dataset *train;            /* required */
+    pl_dataset *test;             /* NULL: no evaluation */
+    pl_sync *sync;                /* required */
+    pl_pool *pool;                /* required */
+    pl_metrics *metrics;          /* required */
+    const pl_schedule *schedule;  /* required; for the record */
+    pl_trace *trace;              /* may be NULL */
+    const pl_kernels *kernels;    /* default: the best */
+    const atomic_bool *interrupt; /* finish the step and return; or NULL */
+
+    pl_reader_opts order;   /* batch, micro_batches, worker, workers, seed */
+    int64_t steps;          /* updates in all; 0: by epochs */
+    int64_t epochs;         /* when steps is 0; >= 1 */
+    pl_aggregate aggregate; /* of micro-batches */
+    double clip;            /* most length of a gradient; 0: no limit */
+    double stop_loss;       /* end when the test loss is at most this... */
+    bool has_stop_loss;     /* ... if this is set */
+    pl_every eval_every;
+    pl_every save_every;
+    int64_t eval_batch;              /* default 1000 */
+    int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
+    pl_progress start;               /* where a resumed run stands; else zero */
+} pl_loop_opts;
+
+typedef enum pl_stopped_by {
+    PL_STOPPED_STEPS,
+    PL_STOPPED_EPOCHS,
+    PL_STOPPED_STOP_LOSS,
+    PL_STOPPED_INTERRUPT,
+    PL_STOPPED_NAN,
+} pl_stopped_by;
+const char *pl_stopped_text(pl_stopped_by stopped); /* "stop_loss" */
+
+/* Where the time of the steps went. */
+typedef struct pl_phases {
+    double input_s;   /* waiting for and preparing batches */
+    double compute_s; /* forward, backward, local update */
+    double send_s;    /* handing gradients over */
+    double wait_s;    /* for parameters and for others */
+} pl_phases;
+
+typedef struct pl_loop_result {
+    pl_progress progress;
+    double epochs;     /* passes made, with fraction */
+    double train_loss; /* mean over the last epoch, or since it began */
+    pl_score test;     /* of the final parameters */
+    bool tested;
+    double eval_seconds;
+    double save_seconds;
+    int64_t dropped;
+    pl_phases phases;
+    pl_stopped_by stopped_by;
+} pl_loop_result;
+
+/* Train.  PL_NUMERIC when the loss is no longer a number: *result is filled
+ * in all the same, and nothing was saved after the last good step. */
+pl_status pl_loop_run(const pl_loop_opts *opts,
+                      pl_loop_result *result) PL_MUST_CHECK;
+
+/* Mean loss and accuracy over a whole data set. */
+pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
+                           pl_score *out) PL_MUST_CHECK;
+
+#endif

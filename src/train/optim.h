@@ -1,0 +1,66 @@
+/* optim.h - optimizers: how a gradient changes the parameters.
+ *
+ * An optimizer is one file in optim/ with one const table.  It works on any
+ * range of the parameter block, element by element, so a range may be cut
+ * anywhere, by threads or by parameter servers, without changing a bit.  Its
+ * slots (velocity, moments) are sets of the parameters' layout.
+ *
+ * Threads: begin in one thread; then update from several, on ranges that do
+ * not overlap. */
+#ifndef PL_TRAIN_OPTIM_H
+#define PL_TRAIN_OPTIM_H
+
+#include "kernels/backend.h"
+#include "tensor/params.h"
+
+#include <stdbool.h>
+
+#define PL_MAX_SLOTS 2
+
+typedef struct pl_optim_opts {
+    const char *name;    /* sgd, momentum, adam; default sgd */
+    double weight_decay; /* default 0 */
+    double momentum;     /* momentum; default 0.9 */
+    bool nesterov;       /* momentum: look ahead */
+    double beta1;        /* adam; default 0.9 */
+    double beta2;        /* adam; default 0.999 */
+    double epsilon;      /* adam; default 1e-8 */
+} pl_optim_opts;
+
+typedef struct pl_optim pl_optim;
+
+typedef struct pl_optim_ops {
+    const char *name;
+    int slot_count;
+    const char *slots[PL_MAX_SLOTS]; /* their names in a checkpoint */
+    /* Optional: set what depends on the number of the update, from 1. */
+    void (*begin)(pl_optim *optim, int64_t update);
+    void (*update)(const pl_optim *optim, int64_t count, const float *grad,
+                   float *param, float *const *slots);
+} pl_optim_ops;
+
+struct pl_optim {
+    const pl_optim_ops *ops;
+    const pl_kernels *kernels;
+    pl_optim_opts opts;
+    pl_update args;
+    pl_params *slots[PL_MAX_SLOTS];
+};
+
+/* NULL-terminated. */
+const pl_optim_ops *const *pl_optim_list(void);
+
+/* Slots for `params`, all zero.  PL_USAGE for an unknown name. */
+pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
+                       const pl_params *params,
+                       const pl_kernels *kernels) PL_MUST_CHECK;
+void pl_optim_free(pl_optim *optim); /* NULL is fine */
+
+/* Before the update number `update` (from 1), with its learning rate. */
+void pl_optim_begin(pl_optim *optim, int64_t update, double lr);
+
+/* Apply grad[0 .. count-1] to the elements from `first` on of the block. */
+void pl_optim_update(const pl_optim *optim, int64_t first, int64_t count,
+                     const float *grad, float *block);
+
+#endif

@@ -1,0 +1,17 @@
+#include "train/optim/optims.h"
+
+static void update(const pl_optim *optim, int64_t count, const float *grad,
+                   float *param, float *const *slots)
+{
+    if (optim->opts.nesterov)
+        optim->kernels->nesterov(count, &optim->args, grad, param, slots[0]);
+    else
+        optim->kernels->momentum(count, &optim->args, grad, param, slots[0]);
+}
+
+const pl_optim_ops pl_optim_momentum = {
+    .name = "momentum",
+    .slot_count = 1,
+    .slots = { "velocity" },
+    .update = update,
+};

@@ -1,0 +1,118 @@
+#include "train/single.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+typedef struct single {
+    pl_sync base;
+    pl_single_opts opts;
+    int64_t step;
+    const float *grad; /* the block that `ready` points into */
+    bool applied;      /* this step's update was made range by range */
+} single;
+
+static pl_status join(pl_sync *sync, int64_t step)
+{
+    ((single *)sync)->step = step;
+    return PL_OK;
+}
+
+static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
+{
+    (void)sync, (void)param, (void)keys;
+    return PL_OK;
+}
+
+static pl_status ready(pl_sync *sync, int param, const float *grad,
+                       const pl_keys *keys)
+{
+    single *self = (single *)sync;
+    PL_ASSERT(keys == NULL);
+    /* Gradients lie in one block like the parameters. */
+    self->grad = grad - pl_params_get(self->opts.params, param)->offset;
+    return PL_OK;
+}
+
+static void begin_apply(pl_sync *sync)
+{
+    single *self = (single *)sync;
+    int64_t update = self->step + 1;
+    pl_optim_begin(self->opts.optim, update,
+                   pl_schedule_lr(self->opts.schedule, update));
+    self->applied = true;
+}
+
+static void apply_range(pl_sync *sync, int64_t first, int64_t count,
+                        const float *grad)
+{
+    single *self = (single *)sync;
+    pl_optim_update(self->opts.optim, first, count, grad,
+                    pl_params_block(self->opts.params));
+}
+
+/* Update one thread's share of the block. */
+static void update_share(void *arg, int thread)
+{
+    single *self = arg;
+    int64_t total = pl_params_block_count(self->opts.params);
+    int64_t lines = total / 16, threads = pl_pool_threads(self->opts.pool);
+    int64_t first = lines * thread / threads * 16;
+    int64_t last = lines * (thread + 1) / threads * 16;
+    apply_range(&self->base, first, last - first, self->grad + first);
+}
+
+static pl_status commit(pl_sync *sync, pl_commit *out)
+{
+    single *self = (single *)sync;
+    if (!self->applied) {
+        PL_ASSERT(self->grad != NULL);
+        begin_apply(sync);
+        pl_pool_run(self->opts.pool, update_share, self);
+    }
+    self->applied = false;
+    self->grad = NULL;
+    *out = (pl_commit) { .step = ++self->step };
+    return PL_OK;
+}
+
+static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
+{
+    single *self = (single *)sync;
+    if (self->opts.snapshot == NULL)
+        return PL_OK;
+    return pl_snapshot_save(self->opts.snapshot, progress, last);
+}
+
+static pl_status finish(pl_sync *sync)
+{
+    (void)sync;
+    return PL_OK;
+}
+
+static void single_free(pl_sync *sync)
+{
+    pl_mem_free(sync);
+}
+
+static const pl_sync_ops ops = {
+    .name = "single",
+    .join = join,
+    .need = need,
+    .ready = ready,
+    .commit = commit,
+    .save = save,
+    .finish = finish,
+    .free = single_free,
+    .begin_apply = begin_apply,
+    .apply_range = apply_range,
+};
+
+pl_status pl_single_new(pl_sync **out, const pl_single_opts *opts)
+{
+    single *self;
+    PL_TRY(PL_NEW(self, 1));
+    self->base.ops = &ops;
+    self->opts = *opts;
+    *out = &self->base;
+    return PL_OK;
+}

@@ -1,0 +1,231 @@
+#include "train/snapshot.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "train/checkpointer.h"
+
+#include <math.h>
+#include <string.h>
+
+struct pl_snapshot {
+    pl_snapshot_opts opts;
+    pl_checkpointer *checkpointer; /* NULL until the first save */
+    pl_checkpoint_tensor *tensors; /* parameters, then each slot's */
+    size_t tensor_count;
+    char **slot_names; /* of the slots' tensors, owned */
+    size_t slot_name_count;
+};
+
+/* "optimizer.velocity.softmax/weights" */
+static pl_status list_slot(pl_snapshot *snapshot, const char *slot,
+                           const pl_params *set)
+{
+    for (int i = 0; i < pl_params_count(set); i++) {
+        const pl_params_item *item = pl_params_get(set, i);
+        char *name;
+        PL_TRY(pl_mem_format(&name, "optimizer.%s.%s", slot, item->name));
+        snapshot->slot_names[snapshot->slot_name_count++] = name;
+        snapshot->tensors[snapshot->tensor_count++] =
+            (pl_checkpoint_tensor) { name, item->shape,
+                                     pl_params_data(set, i) };
+    }
+    return PL_OK;
+}
+
+static pl_status list_tensors(pl_snapshot *snapshot)
+{
+    const pl_optim *optim = snapshot->opts.optim;
+    const pl_params *params = snapshot->opts.params;
+    size_t count = (size_t)pl_params_count(params);
+    size_t slots = (size_t)optim->ops->slot_count;
+    PL_TRY(PL_NEW(snapshot->tensors, count * (1 + slots)));
+    PL_TRY(PL_NEW(snapshot->slot_names, count * slots));
+    for (size_t i = 0; i < count; i++) {
+        const pl_params_item *item = pl_params_get(params, (int)i);
+        snapshot->tensors[snapshot->tensor_count++] =
+            (pl_checkpoint_tensor) { item->name, item->shape,
+                                     pl_params_data(params, (int)i) };
+    }
+    for (size_t s = 0; s < slots; s++)
+        PL_TRY(list_slot(snapshot, optim->ops->slots[s], optim->slots[s]));
+    return PL_OK;
+}
+
+pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
+{
+    pl_snapshot *snapshot;
+    PL_TRY(PL_NEW(snapshot, 1));
+    snapshot->opts = *opts;
+    pl_status status = list_tensors(snapshot);
+    if (status != PL_OK) {
+        pl_snapshot_free(snapshot);
+        return status;
+    }
+    *out = snapshot;
+    return PL_OK;
+}
+
+void pl_snapshot_free(pl_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    pl_checkpointer_free(snapshot->checkpointer);
+    for (size_t i = 0; i < snapshot->slot_name_count; i++)
+        pl_mem_free(snapshot->slot_names[i]);
+    pl_mem_free(snapshot->slot_names);
+    pl_mem_free(snapshot->tensors);
+    pl_mem_free(snapshot);
+}
+
+static pl_status check_finite(const pl_params *params)
+{
+    for (int i = 0; i < pl_params_count(params); i++) {
+        const pl_params_item *item = pl_params_get(params, i);
+        const float *data = pl_params_data(params, i);
+        for (int64_t j = 0; j < item->count; j++)
+            if (!isfinite(data[j]))
+                return PL_FAIL(PL_NUMERIC,
+                               "parameter %s is not finite, so no checkpoint "
+                               "was written",
+                               item->name);
+    }
+    return PL_OK;
+}
+
+/* Positions are opaque bytes; in the manifest they are hexadecimal. */
+static void position_text(const pl_position *position,
+                          char text[2 * PL_POSITION_BYTES + 1])
+{
+    static const char digits[] = "0123456789abcdef";
+    for (uint32_t i = 0; i < position->used; i++) {
+        text[2 * i] = digits[position->bytes[i] >> 4];
+        text[2 * i + 1] = digits[position->bytes[i] & 15];
+    }
+    text[2 * position->used] = '\0';
+}
+
+static int digit_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static pl_status parse_position(const char *text, pl_position *out)
+{
+    size_t length = strlen(text);
+    if (length % 2 != 0 || length > 2 * PL_POSITION_BYTES)
+        return PL_FAIL(PL_FORMAT, "position: %zu hexadecimal digits", length);
+    out->used = (uint32_t)(length / 2);
+    for (size_t i = 0; i < out->used; i++) {
+        int high = digit_value(text[2 * i]);
+        int low = digit_value(text[2 * i + 1]);
+        if (high < 0 || low < 0)
+            return PL_FAIL(PL_FORMAT, "position: not hexadecimal");
+        out->bytes[i] = (uint8_t)(high << 4 | low);
+    }
+    return PL_OK;
+}
+
+static pl_status write_state(const pl_progress *progress, pl_json **out)
+{
+    char position[2 * PL_POSITION_BYTES + 1];
+    position_text(&progress->position, position);
+    pl_json *state = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_new_object(&state));
+    PL_TRY_OUT(status, pl_json_set_int(state, "examples", progress->examples));
+    PL_TRY_OUT(status, pl_json_set_real(state, "seconds", progress->seconds));
+    PL_TRY_OUT(status, pl_json_set_text(state, "position", position));
+    *out = state;
+    return PL_OK;
+out:
+    pl_json_free(state);
+    return status;
+}
+
+static pl_status read_state(const pl_manifest *manifest, pl_progress *out)
+{
+    const char *position;
+    out->step = manifest->step;
+    PL_TRY(pl_json_get_int(manifest->state, "examples", 0, INT64_MAX,
+                           &out->examples));
+    PL_TRY(pl_json_get_real(manifest->state, "seconds", &out->seconds));
+    PL_TRY(pl_json_get_text(manifest->state, "position", &position));
+    return parse_position(position, &out->position);
+}
+
+pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
+                           bool last)
+{
+    PL_TRY(check_finite(snapshot->opts.params));
+    if (snapshot->checkpointer == NULL)
+        PL_TRY(pl_checkpointer_new(&snapshot->checkpointer,
+                                   &(pl_checkpointer_opts) {
+                                       .folder = snapshot->opts.folder,
+                                       .keep = snapshot->opts.keep,
+                                   }));
+    pl_json *state;
+    PL_TRY(write_state(progress, &state));
+    pl_manifest manifest = {
+        .model = snapshot->opts.model,
+        .step = progress->step,
+        .settings = snapshot->opts.settings,
+        .state = state,
+    };
+    pl_status status =
+        last ? pl_checkpointer_save_now(snapshot->checkpointer, &manifest,
+                                        snapshot->tensors,
+                                        snapshot->tensor_count)
+             : pl_checkpointer_save(snapshot->checkpointer, &manifest,
+                                    snapshot->tensors, snapshot->tensor_count);
+    pl_json_free(state);
+    return status;
+}
+
+/* The first setting that is not as it was. */
+static pl_status compare_settings(const pl_json *now, const pl_json *then,
+                                  const char *folder)
+{
+    for (size_t i = 0; i < pl_json_length(now); i++) {
+        const char *key = pl_json_key_at(now, i);
+        const char *new_value = NULL, *old_value = NULL;
+        PL_TRY(pl_json_get_text(now, key, &new_value));
+        if (!pl_json_has(then, key))
+            return PL_FAIL(PL_FORMAT, "%s: setting %s is missing", folder, key);
+        PL_TRY(pl_json_get_text(then, key, &old_value));
+        if (strcmp(new_value, old_value) != 0)
+            return PL_FAIL(PL_USAGE,
+                           "%s is \"%s\", but %s was trained with \"%s\"; "
+                           "resume with the same, or start a new --run",
+                           key, new_value, folder, old_value);
+    }
+    return PL_OK;
+}
+
+static pl_status check_model(const pl_checkpoint *checkpoint, const char *model)
+{
+    const char *found = pl_checkpoint_manifest(checkpoint)->model;
+    if (strcmp(found, model) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "%s is a checkpoint of model %s, not of %s",
+                   pl_checkpoint_folder(checkpoint), found, model);
+}
+
+pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(pl_checkpoint_find(&checkpoint, snapshot->opts.folder));
+    const pl_manifest *manifest = pl_checkpoint_manifest(checkpoint);
+    pl_status status;
+    PL_TRY_OUT(status, check_model(checkpoint, snapshot->opts.model));
+    PL_TRY_OUT(status,
+               compare_settings(snapshot->opts.settings, manifest->settings,
+                                pl_checkpoint_folder(checkpoint)));
+    PL_TRY_OUT(status, read_state(manifest, progress));
+    status = pl_checkpoint_load(checkpoint, snapshot->tensors,
+                                snapshot->tensor_count);
+out:
+    pl_checkpoint_free(checkpoint);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* snapshot.h - the parameters, optimizer slots and progress of a run as a
+ * checkpoint, and back.
+ *
+ * Threads: driven by one thread. */
+#ifndef PL_TRAIN_SNAPSHOT_H
+#define PL_TRAIN_SNAPSHOT_H
+
+#include "base/json.h"
+#include "train/checkpoint.h"
+#include "train/optim.h"
+#include "train/sync.h"
+
+typedef struct pl_snapshot pl_snapshot;
+
+typedef struct pl_snapshot_opts {
+    const char *folder;      /* "<run>/checkpoints"; required */
+    int32_t keep;            /* default 3 */
+    const char *model;       /* required; all are borrowed */
+    const pl_json *settings; /* what must not change on resume; required */
+    pl_params *params;       /* required */
+    pl_optim *optim;         /* required */
+} pl_snapshot_opts;
+
+pl_status pl_snapshot_new(pl_snapshot **out,
+                          const pl_snapshot_opts *opts) PL_MUST_CHECK;
+void pl_snapshot_free(pl_snapshot *snapshot); /* waits for a write */
+
+/* Write a checkpoint, in the background unless `last`.  PL_NUMERIC when a
+ * parameter is not finite: such a checkpoint would be of no use. */
+pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
+                           bool last) PL_MUST_CHECK;
+
+/* Load the newest complete checkpoint.  PL_NOTFOUND when there is none.
+ * PL_USAGE, with the setting's name, when `settings` differ. */
+pl_status pl_snapshot_load(pl_snapshot *snapshot,
+                           pl_progress *progress) PL_MUST_CHECK;
+
+#endif

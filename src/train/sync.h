@@ -1,0 +1,77 @@
+/* sync.h - how gradients become updates: the seam to the cluster.
+ *
+ * The training loop does not know whether it runs alone.  It asks for
+ * parameters before it reads them, hands over gradients as they are done, and
+ * commits the step.  Alone, the parameters are local and a commit updates
+ * them (single); in a cluster the same calls pull, push and wait.
+ *
+ * One step:   need(p) for each parameter, forward and backward,
+ *             ready(p, gradient) for each, commit().
+ *
+ * Key lists, for sparse parameters, name the rows that are read or that have
+ * a gradient; NULL means all.
+ *
+ * Threads: called by the thread that drives the loop, except apply_range. */
+#ifndef PL_TRAIN_SYNC_H
+#define PL_TRAIN_SYNC_H
+
+#include "data/dataset.h"
+#include "tensor/params.h"
+
+#include <stdbool.h>
+
+typedef struct pl_sync pl_sync;
+
+/* What became of a step. */
+typedef struct pl_commit {
+    int64_t step; /* updates made so far, by the whole job */
+    bool dropped; /* this gradient was too old and not used */
+    bool stop;    /* the job is over */
+} pl_commit;
+
+/* How far a run is: what a checkpoint holds beside the parameters. */
+typedef struct pl_progress {
+    int64_t step;         /* updates made */
+    int64_t examples;     /* seen by this worker */
+    double seconds;       /* of training, without evaluation */
+    pl_position position; /* of this worker's reader */
+} pl_progress;
+
+typedef struct pl_keys {
+    const uint64_t *ids; /* sorted, distinct */
+    int64_t count;
+} pl_keys;
+
+typedef struct pl_sync_ops {
+    const char *name; /* "single" */
+
+    /* Before the first step; `step` is where a resumed run stands. */
+    pl_status (*join)(pl_sync *sync, int64_t step);
+    /* Parameter `param` is about to be read; return when it is current. */
+    pl_status (*need)(pl_sync *sync, int param, const pl_keys *keys);
+    /* Its gradient is done and may be sent; it stays until commit returns. */
+    pl_status (*ready)(pl_sync *sync, int param, const float *grad,
+                       const pl_keys *keys);
+    /* All gradients of the step were handed over. */
+    pl_status (*commit)(pl_sync *sync, pl_commit *out);
+    /* Keep what is needed to go on from here; `last` when the run ends.
+     * PL_AGAIN: busy with the one before, left out. */
+    pl_status (*save)(pl_sync *sync, const pl_progress *progress, bool last);
+    /* The loop ends here. */
+    pl_status (*finish)(pl_sync *sync);
+    void (*free)(pl_sync *sync);
+
+    /* Optional, where the parameters are local: update a range of the block
+     * at once, instead of ready and before commit.  Called from all threads of
+     * the pool, on ranges that do not overlap, after begin_apply.  Same bits.
+     */
+    void (*begin_apply)(pl_sync *sync);
+    void (*apply_range)(pl_sync *sync, int64_t first, int64_t count,
+                        const float *grad);
+} pl_sync_ops;
+
+struct pl_sync {
+    const pl_sync_ops *ops;
+};
+
+#endif

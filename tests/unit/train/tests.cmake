@@ -1,0 +1,6 @@
+set(golden PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
+pl_unit_test(train checkpoint)
+target_compile_definitions(test_train_checkpoint PRIVATE ${golden})
+pl_unit_test(train checkpointer)
+pl_unit_test(train safetensors)
+target_compile_definitions(test_train_safetensors PRIVATE ${golden})
