@@ -1,0 +1,19 @@
+/* cli.h - the command line as one call. */
+#ifndef PACELINE_CLI_H
+#define PACELINE_CLI_H
+
+#include <paceline/nn.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The whole `paceline` program with the built-in models and, where it is not
+ * NULL, one more.  Returns the exit status for main(). */
+int pl_app_main(int argc, char **argv, const pl_model *mine);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

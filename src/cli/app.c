@@ -1,0 +1,143 @@
+#include "base/error.h"
+#include "base/log.h"
+#include "base/param.h"
+#include "cli/commands.h"
+#include "nn/model.h"
+#include "paceline/cli.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_MODELS 32
+
+const pl_command *const *pl_command_list(void)
+{
+    static const pl_command *const list[] = { &pl_cmd_train,  &pl_cmd_eval,
+                                              &pl_cmd_models, &pl_cmd_data,
+                                              &pl_cmd_docs,   NULL };
+    return list;
+}
+
+void pl_app_models(const pl_app *app, const pl_model **out, int room)
+{
+    int count = 0;
+    if (app->mine != NULL)
+        out[count++] = app->mine;
+    for (const pl_model *const *m = pl_model_list();
+         *m != NULL && count < room - 1; m++)
+        out[count++] = *m;
+    out[count] = NULL;
+}
+
+pl_status pl_app_model(const pl_app *app, const char *name,
+                       const pl_model **out)
+{
+    const pl_model *models[MAX_MODELS];
+    const char *names[MAX_MODELS];
+    int count = 0;
+    pl_app_models(app, models, MAX_MODELS);
+    for (; models[count] != NULL; count++) {
+        names[count] = models[count]->name;
+        if (strcmp(names[count], name) == 0) {
+            *out = models[count];
+            return PL_OK;
+        }
+    }
+    names[count] = NULL;
+    const char *near = pl_param_nearest(name, names);
+    return PL_FAIL(PL_USAGE, "unknown model \"%s\"%s%s%s", name,
+                   near != NULL ? "; did you mean " : "",
+                   near != NULL ? near : "; `models` lists what there is",
+                   near != NULL ? "?" : "");
+}
+
+static void print_usage(const pl_app *app, FILE *file)
+{
+    fprintf(file,
+            "paceline %s: train models on one machine or many\n\n"
+            "usage: %s COMMAND [...]\n\n",
+            pl_version(), app->program);
+    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
+        fprintf(file, "  %-34s %s\n", (*c)->usage, (*c)->help);
+    fprintf(file, "\n  %-34s %s\n  %-34s %s\n", "--help", "this text",
+            "--version", "the version");
+}
+
+static pl_status unknown_command(const char *name)
+{
+    const char *names[16];
+    int count = 0;
+    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
+        names[count++] = (*c)->name;
+    names[count] = NULL;
+    const char *near = pl_param_nearest(name, names);
+    if (near != NULL)
+        return PL_FAIL(PL_USAGE, "unknown command \"%s\"; did you mean %s?",
+                       name, near);
+    return PL_FAIL(PL_USAGE, "unknown command \"%s\"; --help lists them", name);
+}
+
+static pl_status dispatch(const pl_app *app, int argc, char **argv)
+{
+    const char *name = argv[0];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
+        print_usage(app, stdout);
+        return PL_OK;
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("paceline %s\n", pl_version());
+        return PL_OK;
+    }
+    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
+        if (strcmp((*c)->name, name) == 0)
+            return (*c)->run(app, argc - 1, argv + 1);
+    return unknown_command(name);
+}
+
+static int exit_status(pl_status status)
+{
+    switch (status) {
+    case PL_OK:
+        return 0;
+    case PL_USAGE:
+        return 2;
+    case PL_INTERRUPTED:
+        return 130;
+    default:
+        return 1;
+    }
+}
+
+/* For usage errors the place in our source tells the user nothing. */
+static void report(const pl_app *app, pl_status status)
+{
+    const char *message = pl_error_message();
+    int length = (int)strlen(message);
+    const char *place = strstr(message, " [src/");
+    if ((status == PL_USAGE || status == PL_INTERRUPTED) && place != NULL)
+        length = (int)(place - message);
+    fprintf(stderr, "%s: %.*s\n", app->program, length, message);
+}
+
+int pl_app_main(int argc, char **argv, const pl_model *mine)
+{
+    const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    pl_app app = {
+        .program = slash != NULL ? slash + 1
+                   : argc > 0    ? argv[0]
+                                 : "paceline",
+        .mine = mine,
+    };
+    /* A reader that closes our output must not end a training. */
+    signal(SIGPIPE, SIG_IGN);
+    if (argc < 2) {
+        print_usage(&app, stderr);
+        return 2;
+    }
+    pl_status status = dispatch(&app, argc - 1, argv + 1);
+    fflush(stdout);
+    if (status != PL_OK)
+        report(&app, status);
+    return exit_status(status);
+}

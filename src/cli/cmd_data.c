@@ -1,0 +1,84 @@
+#include "base/mem.h"
+#include "base/param.h"
+#include "base/thread.h"
+#include "cli/commands.h"
+#include "data/idx.h"
+#include "data/source.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct data_options {
+    const char *out;
+    int64_t threads;
+} data_options;
+
+static const pl_param params[] = {
+    { "out", PL_PARAM_TEXT, offsetof(data_options, out), NULL, 0, 0, NULL,
+      "DIR", "folder for the files; made when missing" },
+    { "threads", PL_PARAM_INT, offsetof(data_options, threads), NULL, 1, 1024,
+      NULL, "N", "threads to draw with (default: the cores)" },
+};
+
+static pl_status write_split(const char *source, pl_split split,
+                             const data_options *options)
+{
+    pl_dataset *set;
+    PL_TRY(pl_source_open(&set, source, split,
+                          &(pl_source_opts) {
+                              .threads = options->threads > 0
+                                             ? (int32_t)options->threads
+                                             : pl_thread_cores(),
+                          }));
+    pl_status status = pl_dataset_write_idx(set, options->out, split);
+    if (status == PL_OK)
+        printf("%s: %lld examples\n",
+               split == PL_SPLIT_TRAIN ? "train" : "test",
+               (long long)set->count);
+    pl_dataset_free(set);
+    return status;
+}
+
+static pl_status write_digits(const data_options *options)
+{
+    if (options->out == NULL)
+        return PL_FAIL(PL_USAGE, "data digits needs --out DIR");
+    PL_TRY(write_split("digits", PL_SPLIT_TRAIN, options));
+    PL_TRY(write_split("digits", PL_SPLIT_TEST, options));
+    printf("IDX files written to %s; train with --data idx:%s\n", options->out,
+           options->out);
+    return PL_OK;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    (void)app;
+    data_options options;
+    pl_param_group group = { "Data", params, sizeof params / sizeof *params,
+                             &options, NULL };
+    PL_TRY(pl_param_defaults(&group, 1));
+    if (argc > 0 && strcmp(argv[0], "--help") == 0) {
+        printf("usage: data digits --out DIR\n\nWrite the built-in digits as "
+               "IDX files.\n");
+        pl_param_print_help(&group, 1, stdout);
+        return PL_OK;
+    }
+    char **positional;
+    int count = 0;
+    PL_TRY(PL_NEW(positional, (size_t)argc + 1));
+    pl_status status =
+        pl_param_parse(&group, 1, argc, argv, positional, &count);
+    if (status == PL_OK && (count != 1 || strcmp(positional[0], "digits") != 0))
+        status = PL_FAIL(PL_USAGE, "expected: data digits --out DIR");
+    if (status == PL_OK)
+        status = write_digits(&options);
+    pl_mem_free(positional);
+    return status;
+}
+
+const pl_command pl_cmd_data = {
+    .name = "data",
+    .usage = "data digits --out DIR",
+    .help = "write the built-in digits as IDX files",
+    .run = run,
+};

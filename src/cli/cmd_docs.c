@@ -1,0 +1,55 @@
+/* The manual page and docs/options.md, from the same tables as the flags. */
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void print_man(const pl_options *options)
+{
+    printf(".TH PACELINE 1 \"\" \"paceline %s\"\n.SH NAME\npaceline \\- train "
+           "models on one machine or many\n.SH SYNOPSIS\n",
+           pl_version());
+    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
+        printf(".B paceline\n%s\n.br\n", (*c)->usage);
+    printf(".SH COMMANDS\n");
+    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
+        printf(".TP\n.B %s\n%s\n", (*c)->usage, (*c)->help);
+    printf(".SH FLAGS OF TRAIN\n");
+    pl_param_print_troff(options->groups, options->group_count, stdout);
+    printf(".SH EXIT STATUS\n0: done; 1: failed; 2: wrong usage; 130: "
+           "interrupted.\n");
+}
+
+static void print_options(const pl_options *options)
+{
+    printf("# Flags of `paceline train`\n\nMade by `paceline docs options`; "
+           "do not edit.\n\n");
+    pl_param_print_markdown(options->groups, options->group_count, stdout);
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    bool man = argc == 1 && strcmp(argv[0], "man") == 0;
+    if (!man && (argc != 1 || strcmp(argv[0], "options") != 0))
+        return PL_FAIL(PL_USAGE, "expected: docs man or docs options");
+    const pl_model *model;
+    PL_TRY(pl_app_model(app, "softmax", &model));
+    pl_options *options;
+    PL_TRY(PL_NEW(options, 1));
+    pl_status status = pl_options_init(options, model);
+    if (status == PL_OK) {
+        man ? print_man(options) : print_options(options);
+        pl_options_close(options);
+    }
+    pl_mem_free(options);
+    return status;
+}
+
+const pl_command pl_cmd_docs = {
+    .name = "docs",
+    .usage = "docs man|options",
+    .help = "print the manual page, or the flags as Markdown",
+    .run = run,
+};

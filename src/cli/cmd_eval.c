@@ -1,0 +1,165 @@
+#include "base/file.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "cli/run_folder.h"
+#include "train/snapshot.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct eval_options {
+    const char *data;
+    int64_t threads;
+    bool json;
+} eval_options;
+
+static const pl_param params[] = {
+    { "data", PL_PARAM_TEXT, offsetof(eval_options, data), NULL, 0, 0, NULL,
+      "SRC", "test data (default: that of the run)" },
+    { "threads", PL_PARAM_INT, offsetof(eval_options, threads), NULL, 1, 1024,
+      NULL, "N", "threads that compute (default: the cores)" },
+    { "json", PL_PARAM_FLAG, offsetof(eval_options, json), NULL, 0, 0, NULL,
+      NULL, "print one line of JSON" },
+};
+
+static pl_status print_score(const eval_options *eval, const char *run,
+                             int64_t step, const pl_job *job, pl_score score)
+{
+    if (!eval->json) {
+        printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%\n", run,
+               (long long)step, job->test->name, score.loss,
+               100 * score.accuracy);
+        return PL_OK;
+    }
+    char hash[65], *text = NULL;
+    pl_job_hash(job, hash);
+    pl_json *json = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_new_object(&json));
+    PL_TRY_OUT(status, pl_json_set_text(json, "run", run));
+    PL_TRY_OUT(status, pl_json_set_text(json, "data", job->test->name));
+    PL_TRY_OUT(status, pl_json_set_int(json, "step", step));
+    PL_TRY_OUT(status, pl_json_set_int(json, "examples", job->test->count));
+    PL_TRY_OUT(status, pl_json_set_real(json, "test_loss", score.loss));
+    PL_TRY_OUT(status, pl_json_set_real(json, "test_accuracy", score.accuracy));
+    PL_TRY_OUT(status, pl_json_set_text(json, "parameters_sha256", hash));
+    PL_TRY_OUT(status, pl_json_text(json, 0, &text));
+    printf("%s\n", text);
+out:
+    pl_mem_free(text);
+    pl_json_free(json);
+    return status;
+}
+
+static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
+{
+    if (job->test->count > 0 && batch > job->test->count)
+        batch = job->test->count;
+    pl_compute *compute;
+    PL_TRY(pl_compute_new(&compute, &(pl_compute_opts) {
+                                        .network = job->network,
+                                        .batch = batch,
+                                        .pool = job->pool,
+                                        .kernels = job->kernels,
+                                        .forward = true,
+                                    }));
+    pl_status status = pl_loop_evaluate(compute, job->test, batch, out);
+    pl_compute_free(compute);
+    return status;
+}
+
+/* Rebuild the run's network, load its newest checkpoint, test it. */
+static pl_status evaluate(pl_options *options, const char *run,
+                          const eval_options *eval)
+{
+    pl_job job = { NULL };
+    pl_json *settings = NULL;
+    char *checkpoints = NULL;
+    pl_snapshot *snapshot = NULL;
+    pl_progress progress;
+    pl_score score;
+    pl_status status;
+    PL_TRY_OUT(status, pl_options_record(options, true, &settings));
+    if (eval->data != NULL)
+        options->train.test_data = eval->data;
+    if (eval->threads > 0)
+        options->train.threads = eval->threads;
+    PL_TRY_OUT(status, pl_job_init(&job, options, true));
+    PL_TRY_OUT(status, pl_file_join(&checkpoints, run, "checkpoints"));
+    PL_TRY_OUT(status,
+               pl_snapshot_new(&snapshot, &(pl_snapshot_opts) {
+                                              .folder = checkpoints,
+                                              .model = options->model->name,
+                                              .settings = settings,
+                                              .params = job.network->params,
+                                              .optim = job.optim,
+                                          }));
+    PL_TRY_OUT(status, pl_snapshot_load(snapshot, &progress));
+    PL_TRY_OUT(status, score_test(&job, options->train.eval_batch, &score));
+    status = print_score(eval, run, progress.step, &job, score);
+out:
+    pl_snapshot_free(snapshot);
+    pl_mem_free(checkpoints);
+    pl_json_free(settings);
+    pl_job_close(&job);
+    return status;
+}
+
+static pl_status eval_run(const pl_app *app, const char *run,
+                          const eval_options *eval)
+{
+    pl_json *record;
+    PL_TRY(pl_run_folder_read(run, &record));
+    const char *name;
+    const pl_json *args;
+    const pl_model *model;
+    pl_options *options = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_get_text(record, "model", &name));
+    PL_TRY_OUT(status, pl_json_get_object(record, "args", &args));
+    PL_TRY_OUT(status, pl_app_model(app, name, &model));
+    PL_TRY_OUT(status, PL_NEW(options, 1));
+    PL_TRY_OUT(status, pl_options_init(options, model));
+    status = pl_options_recall(options, args);
+    if (status == PL_OK)
+        status = pl_options_resolve(options);
+    if (status == PL_OK)
+        status = evaluate(options, run, eval);
+    pl_options_close(options);
+out:
+    pl_mem_free(options);
+    pl_json_free(record);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    eval_options eval;
+    pl_param_group group = { "Evaluation", params,
+                             sizeof params / sizeof *params, &eval, NULL };
+    PL_TRY(pl_param_defaults(&group, 1));
+    if (argc > 0 && strcmp(argv[0], "--help") == 0) {
+        printf("usage: eval RUN [flags]\n");
+        pl_param_print_help(&group, 1, stdout);
+        return PL_OK;
+    }
+    char **positional;
+    int count = 0;
+    PL_TRY(PL_NEW(positional, (size_t)argc + 1));
+    pl_status status =
+        pl_param_parse(&group, 1, argc, argv, positional, &count);
+    if (status == PL_OK && count != 1)
+        status = PL_FAIL(PL_USAGE, "eval needs one run folder: eval RUN");
+    if (status == PL_OK)
+        status = eval_run(app, positional[0], &eval);
+    pl_mem_free(positional);
+    return status;
+}
+
+const pl_command pl_cmd_eval = {
+    .name = "eval",
+    .usage = "eval RUN [flags]",
+    .help = "test the newest checkpoint of a run",
+    .run = run,
+};

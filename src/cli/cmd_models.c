@@ -1,0 +1,133 @@
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/progress.h"
+#include "tensor/shape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MAX_MODELS 32
+
+static pl_status list_models(const pl_app *app)
+{
+    const pl_model *models[MAX_MODELS];
+    pl_app_models(app, models, MAX_MODELS);
+    for (int i = 0; models[i] != NULL; i++)
+        printf("%-12s %s\n", models[i]->name, models[i]->help);
+    return PL_OK;
+}
+
+/* Parameters that node `id` reads first-hand. */
+static int64_t own_params(const pl_node *node)
+{
+    int64_t count = 0;
+    for (int i = 0; i < node->input_count; i++)
+        if (node->in[i]->op == &pl_op_parameter)
+            count += pl_node_row(node->in[i]);
+    return count;
+}
+
+static void print_layers(const pl_network *network)
+{
+    printf("%-20s %-14s %-20s %12s %14s\n", "layer", "operator", "output",
+           "parameters", "multiply-adds");
+    int64_t total = 0;
+    for (int i = 0; i < network->forward; i++) {
+        const pl_node *node = pl_graph_get(network->graph, i);
+        if (node->op == &pl_op_parameter ||
+            (node->op == &pl_op_input && node->shape.rank == 1))
+            continue;
+        char shape[PL_SHAPE_TEXT];
+        int64_t work =
+            node->op->multiply_adds != NULL ? node->op->multiply_adds(node) : 0;
+        total += work;
+        printf("%-20s %-14s %-20s %12lld %14lld\n", node->name, node->op->name,
+               pl_shape_text(node->shape, shape), (long long)own_params(node),
+               (long long)work);
+    }
+    printf("%-20s %-14s %-20s %12lld %14lld\n", "total", "", "",
+           (long long)pl_params_elements(network->params), (long long)total);
+}
+
+static pl_status print_memory(const pl_network *network,
+                              const pl_options *options)
+{
+    pl_pool *pool = NULL;
+    int64_t work;
+    const pl_train_options *train = &options->train;
+    pl_status status;
+    PL_TRY_OUT(status, pl_pool_new(&pool, 1));
+    PL_TRY_OUT(status, pl_compute_memory(
+                           &(pl_compute_opts) {
+                               .network = network,
+                               .batch = train->batch,
+                               .pool = pool,
+                           },
+                           &work));
+    int64_t params =
+        pl_params_block_count(network->params) * (int64_t)sizeof(float);
+    int slots = pl_optim_list()[train->optimizer]->slot_count;
+    char a[16], b[16], c[16];
+    printf("\nmemory at batch %lld with %s: %sB parameters, %sB optimizer, "
+           "%sB gradients and results\n",
+           (long long)train->batch, pl_optim_list()[train->optimizer]->name,
+           pl_progress_number((double)params, a),
+           pl_progress_number((double)(params * slots), b),
+           pl_progress_number((double)work, c));
+out:
+    pl_pool_free(pool);
+    return status;
+}
+
+static pl_status show_model(pl_options *options, int argc, char **argv)
+{
+    const pl_model *model = options->model;
+    PL_TRY(pl_options_parse(options, argc, argv));
+    PL_TRY(pl_options_resolve(options));
+    pl_network *network;
+    PL_TRY(pl_network_new(
+        &network, model,
+        &(pl_network_opts) {
+            .example =
+                model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
+            .classes = model->classes > 0 ? model->classes : 10,
+            .init = options->train.init,
+            .options = options->model_options,
+        }));
+    printf("%s: %s\n\n", model->name, model->help);
+    print_layers(network);
+    pl_status status = print_memory(network, options);
+    pl_network_free(network);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    if (argc > 0 && strcmp(argv[0], "--help") == 0) {
+        printf("usage: models [NAME [flags of train]]\n\nWithout a name, the "
+               "models there are; with one, its layers, parameters, work and "
+               "memory.\n");
+        return PL_OK;
+    }
+    if (argc == 0)
+        return list_models(app);
+    const pl_model *model;
+    PL_TRY(pl_app_model(app, argv[0], &model));
+    pl_options *options;
+    PL_TRY(PL_NEW(options, 1));
+    pl_status status = pl_options_init(options, model);
+    if (status == PL_OK) {
+        status = show_model(options, argc - 1, argv + 1);
+        pl_options_close(options);
+    }
+    pl_mem_free(options);
+    return status;
+}
+
+const pl_command pl_cmd_models = {
+    .name = "models",
+    .usage = "models [NAME [flags]]",
+    .help = "list the models, or show one: layers, parameters, memory",
+    .run = run,
+};

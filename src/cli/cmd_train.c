@@ -1,0 +1,380 @@
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/job.h"
+#include "cli/progress.h"
+#include "cli/run_folder.h"
+#include "cli/summary.h"
+#include "observe/chrome_trace.h"
+#include "train/single.h"
+#include "train/snapshot.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROFILE_STEPS 1000
+#define SUMMARY_MAX   ((size_t)1 << 20)
+
+/* The first Ctrl-C finishes the step and saves; the second ends at once. */
+static atomic_bool interrupt;
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&interrupt, true))
+        _exit(128 + number);
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = { .sa_handler = on_signal };
+    sigemptyset(&action.sa_mask);
+    atomic_store(&interrupt, false);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* One `train` from parsed options to summary. */
+typedef struct session {
+    pl_options options;
+    pl_json *record; /* of the run that is resumed */
+    pl_job job;
+    pl_run_folder folder;
+    pl_json *settings; /* what must not change on resume */
+    pl_snapshot *snapshot;
+    pl_sync *sync;
+    pl_metrics *metrics;
+    pl_trace *trace;
+    pl_progress start;
+    pl_loop_result result;
+    double startup_s;
+} session;
+
+static void close_session(session *s)
+{
+    if (s->sync != NULL)
+        s->sync->ops->free(s->sync);
+    pl_snapshot_free(s->snapshot);
+    pl_json_free(s->settings);
+    pl_metrics_free(s->metrics);
+    pl_trace_free(s->trace);
+    pl_run_folder_close(&s->folder);
+    pl_job_close(&s->job);
+    pl_json_free(s->record);
+    pl_options_close(&s->options);
+}
+
+static pl_status summary_path(const char *run, char **out)
+{
+    return pl_file_join(out, run, "summary.json");
+}
+
+/* Take from the run that is resumed what the user did not say again. */
+static pl_status recall(session *s)
+{
+    const char *run = s->options.train.run;
+    char *path;
+    PL_TRY(pl_file_join(&path, run, "run.json"));
+    bool there = pl_file_exists(path);
+    pl_mem_free(path);
+    if (!there)
+        return PL_OK; /* nothing to resume: start at step 0 */
+    const char *model;
+    const pl_json *args;
+    PL_TRY(pl_run_folder_read(run, &s->record));
+    PL_TRY(pl_json_get_text(s->record, "model", &model));
+    if (strcmp(model, s->options.model->name) != 0)
+        return PL_FAIL(PL_USAGE, "%s is a run of model %s, not of %s", run,
+                       model, s->options.model->name);
+    PL_TRY(pl_json_get_object(s->record, "args", &args));
+    return pl_options_recall(&s->options, args);
+}
+
+/* A finished run has nothing to resume unless its length is changed. */
+static pl_status finished_summary(const session *s, pl_json **out)
+{
+    *out = NULL;
+    if (s->record == NULL || pl_options_given(&s->options, "steps") ||
+        pl_options_given(&s->options, "epochs") ||
+        pl_options_given(&s->options, "stop-loss"))
+        return PL_OK;
+    char *path;
+    PL_TRY(summary_path(s->options.train.run, &path));
+    pl_json *summary = NULL;
+    const char *stopped;
+    pl_status status = PL_OK;
+    if (pl_file_exists(path))
+        status = pl_json_read_file(&summary, path, SUMMARY_MAX);
+    pl_mem_free(path);
+    PL_TRY(status);
+    if (summary == NULL)
+        return PL_OK;
+    status = pl_json_get_text(summary, "stopped_by", &stopped);
+    if (status == PL_OK && strcmp(stopped, "interrupt") != 0 &&
+        strcmp(stopped, "nan") != 0) {
+        *out = summary;
+        return PL_OK;
+    }
+    pl_json_free(summary);
+    return status;
+}
+
+static pl_status print_summary(const session *s, const pl_json *summary)
+{
+    if (!s->options.train.json)
+        return pl_summary_print(summary, stdout);
+    char *text;
+    PL_TRY(pl_json_text(summary, 0, &text));
+    printf("%s\n", text);
+    pl_mem_free(text);
+    return PL_OK;
+}
+
+static pl_reader_opts data_order(const pl_train_options *train)
+{
+    return (pl_reader_opts) {
+        .batch = train->batch,
+        .micro_batches = (int32_t)train->micro_batches,
+        .seed = (uint64_t)train->seed,
+    };
+}
+
+/* How many steps an epoch has; also checks that there is at least one. */
+static pl_status count_steps(const session *s, int64_t *per_epoch)
+{
+    pl_reader_opts order = data_order(&s->options.train);
+    pl_reader *reader;
+    PL_TRY(pl_reader_new(&reader, s->job.train, &order));
+    *per_epoch = reader->steps_per_epoch;
+    pl_reader_free(reader);
+    return PL_OK;
+}
+
+static pl_status restore(session *s)
+{
+    if (!s->options.train.resume)
+        return PL_OK;
+    pl_status status = pl_snapshot_load(s->snapshot, &s->start);
+    if (status == PL_NOTFOUND) {
+        pl_log(PL_LOG_INFO, "no complete checkpoint in %s: start at step 0",
+               s->folder.checkpoints);
+        return PL_OK;
+    }
+    if (status == PL_OK)
+        pl_log(PL_LOG_INFO, "resumed at step %lld", (long long)s->start.step);
+    return status;
+}
+
+static pl_status open_run(session *s)
+{
+    pl_job *job = &s->job;
+    PL_TRY(pl_run_folder_init(&s->folder, &s->options));
+    PL_TRY(pl_options_record(&s->options, true, &s->settings));
+    PL_TRY(pl_snapshot_new(&s->snapshot,
+                           &(pl_snapshot_opts) {
+                               .folder = s->folder.checkpoints,
+                               .keep = (int32_t)s->options.train.keep,
+                               .model = s->options.model->name,
+                               .settings = s->settings,
+                               .params = job->network->params,
+                               .optim = job->optim,
+                           }));
+    PL_TRY(restore(s));
+    PL_TRY(pl_run_folder_record(&s->folder, &s->options, job->kernels));
+    PL_TRY(pl_single_new(&s->sync, &(pl_single_opts) {
+                                       .params = job->network->params,
+                                       .optim = job->optim,
+                                       .schedule = &job->schedule,
+                                       .pool = job->pool,
+                                       .snapshot = s->snapshot,
+                                   }));
+    PL_TRY(pl_metrics_new(&s->metrics, &(pl_metrics_opts) { 0 }));
+    if (s->options.train.profile)
+        PL_TRY(pl_trace_new(
+            &s->trace,
+            &(pl_trace_opts) { .lanes = pl_pool_threads(job->pool) }));
+    return PL_OK;
+}
+
+static pl_status write_trace(const session *s)
+{
+    if (s->trace == NULL)
+        return PL_OK;
+    char *folder = NULL, *path = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_file_join(&folder, s->folder.path, "trace"));
+    PL_TRY_OUT(status, pl_file_make_folder(folder));
+    PL_TRY_OUT(status, pl_file_join(&path, folder, "worker-0.json"));
+    PL_TRY_OUT(status, pl_chrome_trace_write(
+                           s->trace, path,
+                           &(pl_chrome_trace_opts) { .process = "worker 0" }));
+    pl_log(PL_LOG_INFO, "trace written to %s (open it in a trace viewer)",
+           path);
+out:
+    pl_mem_free(folder);
+    pl_mem_free(path);
+    return status;
+}
+
+static pl_loop_opts loop_opts(const session *s)
+{
+    const pl_train_options *train = &s->options.train;
+    return (pl_loop_opts) {
+        .network = s->job.network,
+        .train = s->job.train,
+        .test = s->job.test,
+        .sync = s->sync,
+        .pool = s->job.pool,
+        .metrics = s->metrics,
+        .schedule = &s->job.schedule,
+        .trace = s->trace,
+        .kernels = s->job.kernels,
+        .interrupt = &interrupt,
+        .order = data_order(train),
+        .steps = train->steps,
+        .epochs = train->epochs,
+        .aggregate = (pl_aggregate)train->aggregate,
+        .clip = train->clip,
+        .stop_loss = train->stop_loss,
+        .has_stop_loss = train->stop_loss > 0,
+        .eval_every = train->eval_every,
+        .save_every = train->checkpoint_every,
+        .eval_batch = train->eval_batch,
+        .trace_first = s->start.step + 1,
+        .trace_last = s->start.step + PROFILE_STEPS,
+        .start = s->start,
+    };
+}
+
+static pl_status run_loop(session *s, int64_t per_epoch)
+{
+    const pl_train_options *train = &s->options.train;
+    pl_progress_line *line = NULL;
+    if (!train->quiet)
+        PL_TRY(pl_progress_start(
+            &line, &(pl_progress_opts) {
+                       .metrics = s->metrics,
+                       .file = stderr,
+                       .terminal = isatty(STDERR_FILENO) != 0,
+                       .start_step = s->start.step,
+                       .end_step = train->steps > 0 ? train->steps
+                                                    : train->epochs * per_epoch,
+                   }));
+    pl_loop_opts opts = loop_opts(s);
+    pl_status status = pl_loop_run(&opts, &s->result);
+    pl_progress_stop(line);
+    return status;
+}
+
+static void describe_job(const session *s, int64_t per_epoch)
+{
+    const pl_train_options *train = &s->options.train;
+    const pl_dataset *data = s->job.train;
+    pl_log(PL_LOG_INFO,
+           "%s on %s: %lld examples, %lld steps of %lld an epoch, %lld "
+           "parameters, %d threads, %s",
+           s->options.model->name, data->name, (long long)data->count,
+           (long long)per_epoch,
+           (long long)(train->batch * train->micro_batches),
+           (long long)pl_params_elements(s->job.network->params),
+           pl_pool_threads(s->job.pool), s->job.kernels->name);
+}
+
+/* Train, then write down what came of it, also when the loss blew up. */
+static pl_status train_and_report(session *s, int64_t per_epoch)
+{
+    pl_error failed;
+    pl_error_save(&failed, run_loop(s, per_epoch));
+    if (failed.status != PL_OK && failed.status != PL_NUMERIC)
+        return pl_error_raise(&failed);
+    PL_TRY(write_trace(s));
+    pl_json *summary;
+    PL_TRY(pl_summary_make(&summary, &(pl_summary_opts) {
+                                         .job = &s->job,
+                                         .result = &s->result,
+                                         .run = s->folder.path,
+                                         .resumed_step = s->start.step,
+                                         .startup_s = s->startup_s,
+                                     }));
+    pl_status status = pl_run_folder_write(&s->folder, "summary.json", summary);
+    if (status == PL_OK)
+        status = print_summary(s, summary);
+    pl_json_free(summary);
+    PL_TRY(status);
+    PL_TRY(pl_error_raise(&failed));
+    if (s->result.stopped_by == PL_STOPPED_INTERRUPT)
+        return PL_FAIL(PL_INTERRUPTED,
+                       "interrupted at step %lld; to go on: train %s --run "
+                       "%s --resume",
+                       (long long)s->result.progress.step,
+                       s->options.model->name, s->folder.path);
+    return PL_OK;
+}
+
+static pl_status train(session *s, int argc, char **argv)
+{
+    int64_t begin_ns = pl_clock_now_ns(pl_clock_real());
+    PL_TRY(pl_options_parse(&s->options, argc, argv));
+    if (s->options.train.resume && s->options.train.run != NULL)
+        PL_TRY(recall(s));
+    PL_TRY(pl_options_resolve(&s->options));
+    pl_json *finished;
+    PL_TRY(finished_summary(s, &finished));
+    if (finished != NULL) {
+        pl_log(PL_LOG_INFO,
+               "%s is finished; its summary:", s->options.train.run);
+        pl_status status = print_summary(s, finished);
+        pl_json_free(finished);
+        return status;
+    }
+    if (s->options.train.quiet)
+        pl_log_set(NULL, NULL, PL_LOG_WARN);
+    int64_t per_epoch;
+    PL_TRY(pl_job_init(&s->job, &s->options, false));
+    PL_TRY(count_steps(s, &per_epoch));
+    PL_TRY(open_run(s));
+    describe_job(s, per_epoch);
+    catch_signals();
+    s->startup_s = (double)(pl_clock_now_ns(pl_clock_real()) - begin_ns) * 1e-9;
+    return train_and_report(s, per_epoch);
+}
+
+static pl_status print_help(const pl_options *options)
+{
+    printf("usage: train %s [flags]\n\n%s\n", options->model->name,
+           options->model->help);
+    pl_param_print_help(options->groups, options->group_count, stdout);
+    return PL_OK;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    const pl_model *model = NULL;
+    bool help = argc > 0 && strcmp(argv[0], "--help") == 0;
+    if (argc < 1)
+        return PL_FAIL(PL_USAGE, "train needs a model: train MODEL [flags]; "
+                                 "`models` lists them");
+    PL_TRY(pl_app_model(app, help ? "softmax" : argv[0], &model));
+    for (int i = 1; i < argc; i++)
+        help = help || strcmp(argv[i], "--help") == 0;
+
+    session *s;
+    PL_TRY(PL_NEW(s, 1));
+    pl_status status = pl_options_init(&s->options, model);
+    if (status == PL_OK) {
+        status = help ? print_help(&s->options) : train(s, argc - 1, argv + 1);
+        close_session(s);
+    }
+    pl_mem_free(s);
+    return status;
+}
+
+const pl_command pl_cmd_train = {
+    .name = "train",
+    .usage = "train MODEL [flags]",
+    .help = "train a model; `train MODEL --help` lists the flags",
+    .run = run,
+};

@@ -1,0 +1,36 @@
+/* commands.h - the commands of the program.
+ *
+ * Each gets the arguments behind its own name and returns a status; only
+ * app.c turns it into an exit status.
+ *
+ * Threads: one. */
+#ifndef PL_CLI_COMMANDS_H
+#define PL_CLI_COMMANDS_H
+
+#include "paceline/nn.h"
+
+typedef struct pl_app {
+    const char *program;  /* argv[0]'s last part, for messages */
+    const pl_model *mine; /* the user's model, or NULL */
+} pl_app;
+
+typedef struct pl_command {
+    const char *name;
+    const char *usage; /* "train MODEL [flags]" */
+    const char *help;  /* one line */
+    pl_status (*run)(const pl_app *app, int argc, char **argv);
+} pl_command;
+
+extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_models, pl_cmd_data,
+    pl_cmd_docs;
+
+/* All commands, NULL-terminated. */
+const pl_command *const *pl_command_list(void);
+
+/* PL_USAGE for an unknown one, with the nearest. */
+pl_status pl_app_model(const pl_app *app, const char *name,
+                       const pl_model **out) PL_MUST_CHECK;
+/* All models: the user's first; at most `room`, NULL-terminated. */
+void pl_app_models(const pl_app *app, const pl_model **out, int room);
+
+#endif

@@ -1,0 +1,141 @@
+#include "cli/job.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/sha256.h"
+#include "data/source.h"
+#include "tensor/shape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where generated data is kept; *out stays NULL when there is no home. */
+static pl_status cache_folder(const char *given, char **out)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (given != NULL)
+        return pl_mem_copy_text(out, given);
+    if (xdg != NULL && xdg[0] == '/')
+        return pl_file_join(out, xdg, "paceline");
+    if (home != NULL && home[0] == '/')
+        return pl_file_join(out, home, ".cache/paceline");
+    return PL_OK;
+}
+
+static pl_status open_data(pl_job *job, bool test_only)
+{
+    const pl_train_options *train = &job->options->train;
+    const pl_model *model = job->options->model;
+    PL_TRY(cache_folder(train->cache, &job->cache));
+    pl_source_opts opts = {
+        .cache_dir = job->cache,
+        .shape = model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
+        .classes = model->classes,
+        .examples = train->examples,
+        .seed = (uint64_t)train->seed,
+        .threads = (int32_t)train->threads,
+    };
+    const char *test =
+        train->test_data != NULL ? train->test_data : train->data;
+    if (!test_only)
+        PL_TRY(pl_source_open(&job->train, train->data, PL_SPLIT_TRAIN, &opts));
+    if (!test_only && train->eval_every.unit == PL_EVERY_NEVER)
+        return PL_OK;
+    return pl_source_open(&job->test, test, PL_SPLIT_TEST, &opts);
+}
+
+/* Training and test data must be of one kind. */
+static pl_status check_data(const pl_job *job)
+{
+    const pl_dataset *train = job->train, *test = job->test;
+    char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
+    if (train == NULL || test == NULL)
+        return PL_OK;
+    if (!pl_shape_equal(train->shape, test->shape))
+        return PL_FAIL(PL_USAGE,
+                       "examples of %s are %s, but those of %s are %s",
+                       train->name, pl_shape_text(train->shape, a), test->name,
+                       pl_shape_text(test->shape, b));
+    if (test->classes > train->classes)
+        return PL_FAIL(PL_USAGE, "%s has %d classes, but %s has only %d",
+                       test->name, test->classes, train->name, train->classes);
+    return PL_OK;
+}
+
+static pl_status open_job(pl_job *job, bool test_only)
+{
+    const pl_options *options = job->options;
+    const pl_train_options *train = &options->train;
+    PL_TRY(pl_options_kernels(options, &job->kernels));
+    PL_TRY(open_data(job, test_only));
+    PL_TRY(check_data(job));
+    const pl_dataset *data = job->train != NULL ? job->train : job->test;
+    PL_TRY(pl_network_new(&job->network, options->model,
+                          &(pl_network_opts) {
+                              .example = data->shape,
+                              .classes = data->classes,
+                              .init = train->init,
+                              .options = options->model_options,
+                              .seed = (uint64_t)train->seed,
+                          }));
+    PL_TRY(pl_pool_new(&job->pool, (int)train->threads));
+    pl_optim_opts optim = pl_options_optim(options);
+    PL_TRY(
+        pl_optim_new(&job->optim, &optim, job->network->params, job->kernels));
+    job->schedule = (pl_schedule) { train->lr, train->warmup };
+    return PL_OK;
+}
+
+pl_status pl_job_init(pl_job *job, const pl_options *options, bool test_only)
+{
+    *job = (pl_job) { .options = options };
+    pl_status status = open_job(job, test_only);
+    if (status != PL_OK)
+        pl_job_close(job);
+    return status;
+}
+
+void pl_job_close(pl_job *job)
+{
+    pl_optim_free(job->optim);
+    pl_pool_free(job->pool);
+    pl_network_free(job->network);
+    pl_dataset_free(job->train);
+    pl_dataset_free(job->test);
+    pl_mem_free(job->cache);
+    *job = (pl_job) { NULL };
+}
+
+/* The parameter whose name comes next after `last` in byte order. */
+static int next_by_name(const pl_params *params, const char *last)
+{
+    int best = -1;
+    for (int i = 0; i < pl_params_count(params); i++) {
+        const char *name = pl_params_get(params, i)->name;
+        if (strcmp(name, last) > 0 &&
+            (best < 0 || strcmp(name, pl_params_get(params, best)->name) < 0))
+            best = i;
+    }
+    return best;
+}
+
+void pl_job_hash(const pl_job *job, char hex[65])
+{
+    const pl_params *params = job->network->params;
+    pl_sha256 sha;
+    pl_sha256_init(&sha);
+    int next;
+    for (const char *last = ""; (next = next_by_name(params, last)) >= 0;
+         last = pl_params_get(params, next)->name) {
+        const pl_params_item *item = pl_params_get(params, next);
+        char shape[PL_SHAPE_TEXT];
+        pl_shape_text(item->shape, shape);
+        pl_sha256_update(&sha, item->name, strlen(item->name));
+        pl_sha256_update(&sha, shape, strlen(shape));
+        pl_sha256_update(&sha, pl_params_data(params, next),
+                         (size_t)item->count * sizeof(float));
+    }
+    uint8_t digest[PL_SHA256_BYTES];
+    pl_sha256_final(&sha, digest);
+    pl_sha256_text(digest, hex);
+}

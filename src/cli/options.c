@@ -1,0 +1,293 @@
+#include "cli/options.h"
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "nn/init.h"
+
+#include <string.h>
+
+#define FIELD(f) offsetof(pl_train_options, f)
+
+static const pl_param data_params[] = {
+    { "data", PL_PARAM_TEXT, FIELD(data), NULL, 0, 0, NULL, "SRC",
+      "training data: digits, mnist:DIR, idx:DIR or synthetic (default: the "
+      "model's, mostly digits)" },
+    { "test-data", PL_PARAM_TEXT, FIELD(test_data), NULL, 0, 0, NULL, "SRC",
+      "test data (default: the test part of --data)" },
+    { "examples", PL_PARAM_INT, FIELD(examples), NULL, 1, 1e9, NULL, "N",
+      "examples of synthetic data (default: 10000, or what fits in 64 MB)" },
+    { "cache", PL_PARAM_TEXT, FIELD(cache), NULL, 0, 0, NULL, "DIR",
+      "folder for generated data (default: ~/.cache/paceline)" },
+};
+
+static const pl_param train_params[] = {
+    { "batch", PL_PARAM_INT, FIELD(batch), NULL, 1, 1e8, NULL, "N",
+      "examples of one gradient (default: the model's)" },
+    { "micro-batches", PL_PARAM_INT, FIELD(micro_batches), "1", 1, 1e6, NULL,
+      "N", "gradients combined into one update" },
+    { "aggregate", PL_PARAM_CHOICE, FIELD(aggregate), "mean", 0, 0, "mean|sum",
+      NULL, "how gradients are combined" },
+    { "epochs", PL_PARAM_INT, FIELD(epochs), NULL, 1, 1e9, NULL, "N",
+      "passes over the data (default: the model's)" },
+    { "steps", PL_PARAM_INT, FIELD(steps), NULL, 1, 9e9, NULL, "N",
+      "updates, instead of --epochs" },
+    { "lr", PL_PARAM_REAL, FIELD(lr), NULL, 1e-12, 1e6, NULL, "X",
+      "learning rate (default: the model's)" },
+    { "warmup", PL_PARAM_INT, FIELD(warmup), "0", 0, 9e9, NULL, "N",
+      "updates over which the learning rate rises from 0" },
+    { "optimizer", PL_PARAM_CHOICE, FIELD(optimizer), "sgd", 0, 0,
+      "sgd|momentum|adam", NULL, "how a gradient becomes an update" },
+    { "momentum", PL_PARAM_REAL, FIELD(momentum), "0.9", 0, 1, NULL, "X",
+      "of the momentum optimizer" },
+    { "nesterov", PL_PARAM_FLAG, FIELD(nesterov), NULL, 0, 0, NULL, NULL,
+      "momentum that looks ahead" },
+    { "beta1", PL_PARAM_REAL, FIELD(beta1), "0.9", 0, 0.999999, NULL, "X",
+      "of adam" },
+    { "beta2", PL_PARAM_REAL, FIELD(beta2), "0.999", 0, 0.999999999, NULL, "X",
+      "of adam" },
+    { "epsilon", PL_PARAM_REAL, FIELD(epsilon), "1e-8", 1e-30, 1, NULL, "X",
+      "of adam" },
+    { "weight-decay", PL_PARAM_REAL, FIELD(weight_decay), "0", 0, 1e6, NULL,
+      "X", "added to the gradient as X times the parameter" },
+    { "clip", PL_PARAM_REAL, FIELD(clip), "0", 0, 1e30, NULL, "X",
+      "most length of a gradient (0: no limit)" },
+    { "init", PL_PARAM_TEXT, FIELD(init), NULL, 0, 0, NULL, "HOW",
+      "how weights start: zeros, ones, uniform:A, normal:S, glorot, he "
+      "(default: the model's)" },
+    { "seed", PL_PARAM_INT, FIELD(seed), "1", 0, 9e15, NULL, "N",
+      "of the data order and the weights" },
+};
+
+static const pl_param eval_params[] = {
+    { "eval-every", PL_PARAM_EVERY, FIELD(eval_every), "1ep", 0, 0, NULL, "E",
+      "test this often: 100 (steps), 20000ex, 1ep, 60s or never" },
+    { "eval-batch", PL_PARAM_INT, FIELD(eval_batch), "1000", 1, 1e8, NULL, "N",
+      "examples tested at once" },
+    { "stop-loss", PL_PARAM_REAL, FIELD(stop_loss), NULL, 1e-12, 1e30, NULL,
+      "X", "end when the test loss is at most X" },
+};
+
+static const pl_param run_params[] = {
+    { "run", PL_PARAM_TEXT, FIELD(run), NULL, 0, 0, NULL, "DIR",
+      "run folder (default: runs/<time>-<model>)" },
+    { "resume", PL_PARAM_FLAG, FIELD(resume), NULL, 0, 0, NULL, NULL,
+      "go on from the newest checkpoint of --run" },
+    { "checkpoint-every", PL_PARAM_EVERY, FIELD(checkpoint_every), "60s", 0, 0,
+      NULL, "E", "save this often: 100 (steps), 20000ex, 1ep, 60s or never" },
+    { "keep", PL_PARAM_INT, FIELD(keep), "3", 1, 1e6, NULL, "N",
+      "checkpoints that stay" },
+    { "threads", PL_PARAM_INT, FIELD(threads), NULL, 1, 1024, NULL, "N",
+      "threads that compute (default: the cores of this machine)" },
+    { "kernels", PL_PARAM_CHOICE, FIELD(kernels), "auto", 0, 0,
+      "auto|avx512|avx2|portable|reference", NULL,
+      "instruction set; results are equal in every bit only within one" },
+    { "profile", PL_PARAM_FLAG, FIELD(profile), NULL, 0, 0, NULL, NULL,
+      "write a trace of every operator of the first 1000 steps" },
+    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+      "print the summary as one line of JSON" },
+    { "quiet", PL_PARAM_FLAG, FIELD(quiet), NULL, 0, 0, NULL, NULL,
+      "no progress, only warnings and errors" },
+};
+
+/* What a resumed run cannot change; the model's own flags belong here too. */
+static const char *const kept[] = {
+    "data",      "test-data", "examples",     "batch",    "micro-batches",
+    "optimizer", "aggregate", "momentum",     "nesterov", "beta1",
+    "beta2",     "epsilon",   "weight-decay", "clip",     "init",
+    "seed",      NULL,
+};
+
+/* What a record does not hold: where and how to show. */
+static const char *const not_recorded[] = { "run",   "resume", "json",
+                                            "quiet", "cache",  NULL };
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static bool listed(const char *name, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+pl_status pl_options_init(pl_options *options, const pl_model *model)
+{
+    *options = (pl_options) { .model = model };
+    if (model->options_bytes > 0)
+        PL_TRY(pl_mem_check(options->model_options =
+                                pl_mem_alloc(1, model->options_bytes),
+                            1, model->options_bytes));
+    pl_train_options *train = &options->train;
+    const pl_param_group groups[PL_OPTION_GROUPS] = {
+        { "Data", data_params, COUNT(data_params), train, NULL },
+        { "Training", train_params, COUNT(train_params), train, NULL },
+        { "Evaluation", eval_params, COUNT(eval_params), train, NULL },
+        { "Run", run_params, COUNT(run_params), train, NULL },
+        { "Model", model->params, model->param_count, options->model_options,
+          NULL },
+    };
+    options->group_count = PL_OPTION_GROUPS - (model->param_count == 0);
+    for (size_t g = 0; g < options->group_count; g++) {
+        options->groups[g] = groups[g];
+        options->groups[g].given = options->given[g];
+    }
+    pl_status status = pl_param_defaults(options->groups, options->group_count);
+    if (status != PL_OK)
+        pl_options_close(options);
+    return status;
+}
+
+void pl_options_close(pl_options *options)
+{
+    pl_mem_free(options->model_options);
+}
+
+pl_status pl_options_parse(pl_options *options, int argc, char **argv)
+{
+    char **positional;
+    int count = 0;
+    PL_TRY(PL_NEW(positional, (size_t)argc + 1));
+    pl_status status = pl_param_parse(options->groups, options->group_count,
+                                      argc, argv, positional, &count);
+    if (status == PL_OK && count > 0)
+        status = PL_FAIL(PL_USAGE, "unexpected argument \"%s\"", positional[0]);
+    pl_mem_free(positional);
+    return status;
+}
+
+static const pl_param *find_param(const pl_options *options, const char *name,
+                                  size_t *group, size_t *index)
+{
+    for (*group = 0; *group < options->group_count; ++*group)
+        for (*index = 0; *index < options->groups[*group].count; ++*index) {
+            const pl_param *param = &options->groups[*group].params[*index];
+            if (strcmp(param->name, name) == 0)
+                return param;
+        }
+    return NULL;
+}
+
+bool pl_options_given(const pl_options *options, const char *name)
+{
+    size_t group, index;
+    return find_param(options, name, &group, &index) != NULL &&
+           options->given[group][index];
+}
+
+static void use_defaults(pl_train_options *train, const pl_model *model)
+{
+    if (train->data == NULL)
+        train->data = model->data != NULL ? model->data : "digits";
+    if (train->batch == 0)
+        train->batch = model->batch > 0 ? model->batch : 100;
+    if (train->lr == 0)
+        train->lr = model->lr > 0 ? model->lr : 0.1;
+    if (train->steps == 0 && train->epochs == 0)
+        train->epochs = model->epochs > 0 ? model->epochs : 5;
+    if (train->init == NULL)
+        train->init = model->init != NULL ? model->init : "glorot";
+    if (train->threads == 0)
+        train->threads = pl_thread_cores();
+}
+
+pl_status pl_options_resolve(pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    if (pl_options_given(options, "steps") &&
+        pl_options_given(options, "epochs"))
+        return PL_FAIL(PL_USAGE,
+                       "--steps and --epochs: give one of them, not both");
+    if (train->resume && train->run == NULL)
+        return PL_FAIL(PL_USAGE, "--resume needs --run DIR, the folder of the "
+                                 "run to go on with");
+    if (train->nesterov && train->optimizer != 1)
+        return PL_FAIL(PL_USAGE, "--nesterov needs --optimizer momentum");
+    if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
+        return PL_FAIL(PL_USAGE,
+                       "--stop-loss needs tests, but --eval-every is never");
+    use_defaults(train, options->model);
+    pl_status status = pl_init_check(train->init);
+    return status == PL_OK ? PL_OK : pl_context(status, "--init");
+}
+
+pl_status pl_options_record(const pl_options *options, bool kept_only,
+                            pl_json **out)
+{
+    pl_json *record;
+    PL_TRY(pl_json_new_object(&record));
+    pl_status status = PL_OK;
+    for (size_t g = 0; g < options->group_count; g++) {
+        const pl_param_group *group = &options->groups[g];
+        bool models = group->params == options->model->params;
+        for (size_t i = 0; i < group->count; i++) {
+            const pl_param *param = &group->params[i];
+            if (listed(param->name, not_recorded) ||
+                (kept_only && !models && !listed(param->name, kept)))
+                continue;
+            char text[512];
+            pl_param_value_text(param, group->target, text, sizeof text);
+            PL_TRY_OUT(status, pl_json_set_text(record, param->name, text));
+        }
+    }
+    *out = record;
+    return PL_OK;
+out:
+    pl_json_free(record);
+    return status;
+}
+
+/* Set one parameter as if the user had typed it. */
+static pl_status set_text(pl_options *options, const char *name,
+                          const char *text)
+{
+    size_t group, index;
+    const pl_param *param = find_param(options, name, &group, &index);
+    bool lengths = strcmp(name, "steps") == 0 || strcmp(name, "epochs") == 0;
+    if (lengths && (pl_options_given(options, "steps") ||
+                    pl_options_given(options, "epochs")))
+        return PL_OK;
+    if (param == NULL || options->given[group][index] || text[0] == '\0' ||
+        listed(name, not_recorded))
+        return PL_OK;
+    return pl_param_store(param, options->groups[group].target, text);
+}
+
+pl_status pl_options_recall(pl_options *options, const pl_json *record)
+{
+    for (size_t i = 0; i < pl_json_length(record); i++) {
+        const char *name = pl_json_key_at(record, i), *text;
+        PL_TRY(pl_json_get_text(record, name, &text));
+        PL_TRY(set_text(options, name, text));
+    }
+    return PL_OK;
+}
+
+pl_status pl_options_kernels(const pl_options *options, const pl_kernels **out)
+{
+    static const char *const names[] = { "auto", "avx512", "avx2", "portable",
+                                         "reference" };
+    const char *name = names[options->train.kernels];
+    *out =
+        options->train.kernels == 0 ? pl_kernels_best() : pl_kernels_find(name);
+    if (*out == NULL)
+        return PL_FAIL(PL_USAGE,
+                       "--kernels %s: this processor does not have it; use "
+                       "%s or auto",
+                       name, pl_kernels_best()->name);
+    return PL_OK;
+}
+
+pl_optim_opts pl_options_optim(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    return (pl_optim_opts) {
+        .name = pl_optim_list()[train->optimizer]->name,
+        .weight_decay = train->weight_decay,
+        .momentum = train->momentum,
+        .nesterov = train->nesterov,
+        .beta1 = train->beta1,
+        .beta2 = train->beta2,
+        .epsilon = train->epsilon,
+    };
+}

@@ -1,0 +1,97 @@
+/* options.h - the flags of `train`, as one struct and one table.
+ *
+ * Threads: the tables are constant. */
+#ifndef PL_CLI_OPTIONS_H
+#define PL_CLI_OPTIONS_H
+
+#include "base/json.h"
+#include "base/param.h"
+#include "paceline/nn.h"
+#include "train/loop.h"
+#include "train/optim.h"
+
+typedef struct pl_train_options {
+    /* data */
+    const char *data;
+    const char *test_data;
+    int64_t examples;
+    const char *cache;
+    /* training */
+    int64_t batch;
+    int64_t micro_batches;
+    int aggregate;
+    int64_t epochs;
+    int64_t steps;
+    double lr;
+    int64_t warmup;
+    int optimizer;
+    double momentum;
+    bool nesterov;
+    double beta1;
+    double beta2;
+    double epsilon;
+    double weight_decay;
+    double clip;
+    const char *init;
+    int64_t seed;
+    /* evaluation */
+    pl_every eval_every;
+    int64_t eval_batch;
+    double stop_loss;
+    /* run */
+    const char *run;
+    bool resume;
+    pl_every checkpoint_every;
+    int64_t keep;
+    int64_t threads;
+    int kernels;
+    bool profile;
+    bool json;
+    bool quiet;
+} pl_train_options;
+
+#define PL_OPTION_GROUPS 5
+#define PL_OPTION_MOST   64 /* flags in one group */
+
+/* Everything one command line set. */
+typedef struct pl_options {
+    const pl_model *model;
+    pl_train_options train;
+    void *model_options; /* the model's own struct; NULL when it has none */
+    pl_param_group groups[PL_OPTION_GROUPS];
+    size_t group_count;
+    bool given[PL_OPTION_GROUPS][PL_OPTION_MOST];
+} pl_options;
+
+/* Groups for `model` with all defaults set; the struct must not move. */
+pl_status pl_options_init(pl_options *options,
+                          const pl_model *model) PL_MUST_CHECK;
+void pl_options_close(pl_options *options);
+
+/* Read the flags behind `train MODEL`; nothing else may be there. */
+pl_status pl_options_parse(pl_options *options, int argc,
+                           char **argv) PL_MUST_CHECK;
+
+/* Fill what was left out from the model, then check what no single flag can
+ * check.  PL_USAGE names the flags. */
+pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
+
+/* True when the user gave --name. */
+bool pl_options_given(const pl_options *options, const char *name);
+
+/* All flags as {name: text}, or only those that must not change when a run
+ * is resumed. */
+pl_status pl_options_record(const pl_options *options, bool kept_only,
+                            pl_json **out) PL_MUST_CHECK;
+
+/* Take from a record what the user did not give.  What is taken points into
+ * `record`. */
+pl_status pl_options_recall(pl_options *options,
+                            const pl_json *record) PL_MUST_CHECK;
+
+/* The chosen kernels; PL_USAGE when this processor lacks them. */
+pl_status pl_options_kernels(const pl_options *options,
+                             const pl_kernels **out) PL_MUST_CHECK;
+pl_optim_opts pl_options_optim(const pl_options *options);
+
+#endif

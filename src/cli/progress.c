@@ -1,0 +1,210 @@
+#include "cli/progress.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+#define REDRAW_MS     200
+#define PLAIN_MS      5000 /* between lines without a terminal */
+#define PLAIN_TEST_MS 1000 /* ... when there is a new test result */
+
+struct pl_progress_line {
+    pl_progress_opts opts;
+    int step, epoch, examples, loss, test_loss, test_accuracy; /* tags */
+    pl_thread *thread;
+    pl_mutex lock;
+    pl_cond wake;
+    bool stopping; /* guarded by lock */
+    /* The display thread's. */
+    int64_t begin_ns, shown_ns;
+    double begin_examples; /* at the first look */
+    double last_examples, rate;
+    int64_t last_ns;
+    bool tested, new_test;
+    double score_loss, score_accuracy;
+    bool drawn; /* the terminal's line is not empty */
+};
+
+const char *pl_progress_number(double value, char text[16])
+{
+    static const char *const units[] = { "", " k", " M", " G" };
+    int unit = 0;
+    while (fabs(value) >= 999.5 && unit < 3) {
+        value /= 1000;
+        unit++;
+    }
+    int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(text, 16, "%.*f%s", digits, value, units[unit]);
+    return text;
+}
+
+static void take_scalars(pl_progress_line *line)
+{
+    pl_scalar scalar;
+    while (pl_metrics_take(line->opts.metrics, &scalar)) {
+        if (scalar.tag == line->test_loss) {
+            line->score_loss = scalar.value;
+        } else if (scalar.tag == line->test_accuracy) {
+            line->score_accuracy = scalar.value;
+            line->tested = line->new_test = true;
+        }
+    }
+}
+
+static void measure_rate(pl_progress_line *line, int64_t now_ns,
+                         double examples)
+{
+    double seconds = (double)(now_ns - line->last_ns) * 1e-9;
+    if (seconds < 0.1)
+        return;
+    double rate = (examples - line->last_examples) / seconds;
+    line->rate = line->rate == 0 ? rate : 0.5 * (line->rate + rate);
+    line->last_examples = examples;
+    line->last_ns = now_ns;
+}
+
+static int append(char *text, int used, int room, const char *format, ...)
+    PL_PRINTF(4, 5);
+
+static int append(char *text, int used, int room, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int wrote = vsnprintf(text + used, (size_t)(room - used), format, args);
+    va_end(args);
+    return wrote < 0 || used + wrote >= room ? room - 1 : used + wrote;
+}
+
+static void describe(pl_progress_line *line, char *text, int room)
+{
+    const pl_metrics *metrics = line->opts.metrics;
+    double step = pl_metrics_get(metrics, line->step);
+    double examples = pl_metrics_get(metrics, line->examples);
+    char number[16];
+    int used = append(text, 0, room, "step %.0f", step);
+    if (line->opts.end_step > 0)
+        used =
+            append(text, used, room, "/%lld", (long long)line->opts.end_step);
+    used = append(text, used, room, "  epoch %.2f",
+                  pl_metrics_get(metrics, line->epoch));
+    used = append(text, used, room, "  loss %.4f",
+                  pl_metrics_get(metrics, line->loss));
+    if (line->tested)
+        used = append(text, used, room, "  test loss %.4f, accuracy %.2f %%",
+                      line->score_loss, 100 * line->score_accuracy);
+    used = append(text, used, room, "  %s ex/s",
+                  pl_progress_number(line->rate, number));
+    double done = step - (double)line->opts.start_step;
+    double seconds =
+        (double)(pl_clock_now_ns(pl_clock_real()) - line->begin_ns) * 1e-9;
+    if (line->opts.end_step > 0 && done > 0 &&
+        examples > line->begin_examples) {
+        double left = ((double)line->opts.end_step - step) * seconds / done;
+        append(text, used, room, "  ETA %d:%02d", (int)(left / 60),
+               (int)left % 60);
+    }
+}
+
+/* Look at the metrics; write when it is time. */
+static void show(pl_progress_line *line, bool last)
+{
+    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
+    take_scalars(line);
+    measure_rate(line, now_ns,
+                 pl_metrics_get(line->opts.metrics, line->examples));
+    int64_t since_ms = (now_ns - line->shown_ns) / 1000000;
+    if (!line->opts.terminal && !last && since_ms < PLAIN_MS &&
+        !(line->new_test && since_ms >= PLAIN_TEST_MS))
+        return;
+    char text[256];
+    describe(line, text, sizeof text);
+    if (line->opts.terminal)
+        fprintf(line->opts.file, "\r\033[K%s%s", text, last ? "\n" : "");
+    else if (!last || line->shown_ns != line->begin_ns)
+        fprintf(line->opts.file, "%s\n", text);
+    fflush(line->opts.file);
+    line->drawn = line->opts.terminal && !last;
+    line->shown_ns = now_ns;
+    line->new_test = false;
+}
+
+static pl_status progress_main(void *arg)
+{
+    pl_progress_line *line = arg;
+    pl_mutex_lock(&line->lock);
+    while (!line->stopping) {
+        pl_deadline next = pl_deadline_in_ms(pl_clock_real(), REDRAW_MS);
+        while (!line->stopping && !pl_deadline_passed(next))
+            if (pl_cond_wait_until(&line->wake, &line->lock, next) != PL_OK)
+                break;
+        if (!line->stopping)
+            show(line, false);
+    }
+    pl_mutex_unlock(&line->lock);
+    return PL_OK;
+}
+
+/* Log lines go above the redrawn one. */
+static void log_above(void *context, pl_log_level level, const char *text)
+{
+    pl_progress_line *line = context;
+    (void)level;
+    fprintf(line->opts.file, "%s%s\n", line->opts.terminal ? "\r\033[K" : "",
+            text);
+}
+
+static pl_status find_tags(pl_progress_line *line)
+{
+    pl_metrics *metrics = line->opts.metrics;
+    PL_TRY(pl_metrics_tag(metrics, "step", &line->step));
+    PL_TRY(pl_metrics_tag(metrics, "epoch", &line->epoch));
+    PL_TRY(pl_metrics_tag(metrics, "examples", &line->examples));
+    PL_TRY(pl_metrics_tag(metrics, "loss", &line->loss));
+    PL_TRY(pl_metrics_tag(metrics, "test_loss", &line->test_loss));
+    return pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy);
+}
+
+pl_status pl_progress_start(pl_progress_line **out,
+                            const pl_progress_opts *opts)
+{
+    pl_progress_line *line;
+    PL_TRY(PL_NEW(line, 1));
+    line->opts = *opts;
+    pl_mutex_init(&line->lock);
+    pl_cond_init(&line->wake);
+    line->begin_ns = pl_clock_now_ns(pl_clock_real());
+    line->shown_ns = line->last_ns = line->begin_ns;
+    pl_status status = find_tags(line);
+    if (status == PL_OK)
+        status =
+            pl_thread_start(&line->thread, "progress", progress_main, line);
+    if (status != PL_OK) {
+        pl_progress_stop(line);
+        return status;
+    }
+    pl_log_set(log_above, line, PL_LOG_INFO);
+    *out = line;
+    return PL_OK;
+}
+
+void pl_progress_stop(pl_progress_line *line)
+{
+    if (line == NULL)
+        return;
+    pl_mutex_lock(&line->lock);
+    line->stopping = true;
+    pl_cond_signal(&line->wake);
+    pl_mutex_unlock(&line->lock);
+    if (line->thread != NULL) {
+        PL_ASSERT(pl_thread_join(line->thread) == PL_OK);
+        show(line, true);
+        pl_log_set(NULL, NULL, PL_LOG_INFO);
+    }
+    pl_cond_close(&line->wake);
+    pl_mutex_close(&line->lock);
+    pl_mem_free(line);
+}

@@ -1,0 +1,35 @@
+/* progress.h - the line that shows how a training goes.
+ *
+ * A thread of its own reads the metrics a few times a second, so showing
+ * costs the training nothing.  On a terminal one line is redrawn; elsewhere a
+ * plain line appears every few seconds and after tests.
+ *
+ * Threads: start and stop from one. */
+#ifndef PL_CLI_PROGRESS_H
+#define PL_CLI_PROGRESS_H
+
+#include "base/metric.h"
+#include "paceline/base.h"
+
+#include <stdio.h>
+
+typedef struct pl_progress_line pl_progress_line;
+
+typedef struct pl_progress_opts {
+    pl_metrics *metrics; /* required; its scalars are taken from here on */
+    FILE *file;          /* required */
+    bool terminal;       /* redraw one line */
+    int64_t start_step;
+    int64_t end_step; /* 0: not known */
+    double end_epoch; /* 0: not known */
+} pl_progress_opts;
+
+pl_status pl_progress_start(pl_progress_line **out,
+                            const pl_progress_opts *opts) PL_MUST_CHECK;
+/* Show the last state, end the thread, free.  NULL is fine. */
+void pl_progress_stop(pl_progress_line *line);
+
+/* "3.21 M", "950", "12.5 k"; returns `text`. */
+const char *pl_progress_number(double value, char text[16]);
+
+#endif

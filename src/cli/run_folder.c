@@ -1,0 +1,156 @@
+#include "cli/run_folder.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define RUN_VERSION  1
+#define RUN_JSON_MAX ((size_t)1 << 20)
+#define TRIES        100 /* folders of one second before giving up */
+
+/* "20261115-041502-softmax" in local time, with "-2" on a clash. */
+static pl_status default_path(char **out, const char *model)
+{
+    time_t now = (time_t)(pl_clock_wall_ns() / 1000000000);
+    struct tm parts;
+    char stamp[32];
+    localtime_r(&now, &parts);
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &parts);
+    for (int n = 1; n <= TRIES; n++) {
+        char suffix[16] = "";
+        if (n > 1)
+            snprintf(suffix, sizeof suffix, "-%d", n);
+        PL_TRY(pl_mem_format(out, "runs/%s-%s%s", stamp, model, suffix));
+        if (!pl_file_exists(*out))
+            return PL_OK;
+        pl_mem_free(*out);
+        *out = NULL;
+    }
+    return PL_FAIL(PL_IO, "runs/%s-%s: taken %d times; give --run DIR", stamp,
+                   model, TRIES);
+}
+
+static pl_status check_unused(const char *path)
+{
+    char *record;
+    PL_TRY(pl_file_join(&record, path, "run.json"));
+    bool used = pl_file_exists(record);
+    pl_mem_free(record);
+    if (used)
+        return PL_FAIL(PL_USAGE,
+                       "%s already holds a run; add --resume to go on with "
+                       "it, or choose another --run",
+                       path);
+    return PL_OK;
+}
+
+pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
+{
+    *folder = (pl_run_folder) { NULL, NULL };
+    pl_status status;
+    if (options->train.run != NULL)
+        PL_TRY_OUT(status, pl_mem_copy_text(&folder->path, options->train.run));
+    else
+        PL_TRY_OUT(status, default_path(&folder->path, options->model->name));
+    if (!options->train.resume)
+        PL_TRY_OUT(status, check_unused(folder->path));
+    PL_TRY_OUT(status,
+               pl_file_join(&folder->checkpoints, folder->path, "checkpoints"));
+    status = pl_file_make_folder(folder->checkpoints);
+out:
+    if (status != PL_OK)
+        pl_run_folder_close(folder);
+    return status == PL_OK || status == PL_USAGE
+               ? status
+               : pl_context(status, "run folder");
+}
+
+void pl_run_folder_close(pl_run_folder *folder)
+{
+    pl_mem_free(folder->path);
+    pl_mem_free(folder->checkpoints);
+    *folder = (pl_run_folder) { NULL, NULL };
+}
+
+pl_status pl_run_folder_read(const char *path, pl_json **out)
+{
+    char *record;
+    int64_t version;
+    PL_TRY(pl_file_join(&record, path, "run.json"));
+    pl_json *json = NULL;
+    pl_status status = pl_json_read_file(&json, record, RUN_JSON_MAX);
+    if (status == PL_OK)
+        status = pl_json_get_int(json, "format", 1, INT64_MAX, &version);
+    if (status == PL_OK && version > RUN_VERSION)
+        status = PL_FAIL(PL_UNSUPPORTED,
+                         "%s was written by a newer paceline (format %lld)",
+                         record, (long long)version);
+    pl_mem_free(record);
+    if (status != PL_OK) {
+        pl_json_free(json);
+        return pl_context(status, "%s is not a run folder", path);
+    }
+    *out = json;
+    return PL_OK;
+}
+
+static pl_status describe_machine(pl_json *run, const pl_kernels *kernels)
+{
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    pl_json *machine;
+    PL_TRY(pl_json_new_object(&machine));
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_set_text(machine, "host", host));
+    PL_TRY_OUT(status, pl_json_set_int(machine, "cores", pl_thread_cores()));
+    PL_TRY_OUT(status, pl_json_set_text(machine, "kernels", kernels->name));
+    return pl_json_set_take(run, "machine", machine);
+out:
+    pl_json_free(machine);
+    return status;
+}
+
+pl_status pl_run_folder_record(const pl_run_folder *folder,
+                               const pl_options *options,
+                               const pl_kernels *kernels)
+{
+    char started[32];
+    time_t now = (time_t)(pl_clock_wall_ns() / 1000000000);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &parts);
+
+    pl_json *run = NULL, *args = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_new_object(&run));
+    PL_TRY_OUT(status, pl_json_set_int(run, "format", RUN_VERSION));
+    PL_TRY_OUT(status, pl_json_set_text(run, "paceline", pl_version()));
+    PL_TRY_OUT(status, pl_json_set_text(run, "model", options->model->name));
+    PL_TRY_OUT(status, pl_json_set_text(run, "started", started));
+    PL_TRY_OUT(status, pl_options_record(options, false, &args));
+    PL_TRY_OUT(status, pl_json_set_take(run, "args", args));
+    PL_TRY_OUT(status, describe_machine(run, kernels));
+    status = pl_run_folder_write(folder, "run.json", run);
+out:
+    pl_json_free(run);
+    return status;
+}
+
+pl_status pl_run_folder_write(const pl_run_folder *folder, const char *name,
+                              const pl_json *json)
+{
+    char *path = NULL, *text = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_file_join(&path, folder->path, name));
+    PL_TRY_OUT(status, pl_json_text(json, 2, &text));
+    status = pl_file_replace(path, text, strlen(text));
+out:
+    pl_mem_free(path);
+    pl_mem_free(text);
+    return status;
+}

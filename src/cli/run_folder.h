@@ -1,0 +1,38 @@
+/* run_folder.h - runs/<time>-<model>/ and what is written there.
+ *
+ *   run.json      settings, versions, machine: written at the start
+ *   summary.json  the result: written at the end
+ *   checkpoints/  see train/checkpoint.h
+ *   trace/        with --profile
+ *
+ * Threads: one. */
+#ifndef PL_CLI_RUN_FOLDER_H
+#define PL_CLI_RUN_FOLDER_H
+
+#include "base/json.h"
+#include "cli/options.h"
+
+typedef struct pl_run_folder {
+    char *path;
+    char *checkpoints;
+} pl_run_folder;
+
+/* Choose and make the folder.  PL_USAGE when --run names one that holds a run
+ * and --resume was not given. */
+pl_status pl_run_folder_init(pl_run_folder *folder,
+                             const pl_options *options) PL_MUST_CHECK;
+void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
+
+/* Read <path>/run.json and check whose it is. */
+pl_status pl_run_folder_read(const char *path, pl_json **out) PL_MUST_CHECK;
+
+/* Write run.json; a resumed run keeps the one it has. */
+pl_status pl_run_folder_record(const pl_run_folder *folder,
+                               const pl_options *options,
+                               const pl_kernels *kernels) PL_MUST_CHECK;
+
+/* Replace <path>/<name> by the JSON text. */
+pl_status pl_run_folder_write(const pl_run_folder *folder, const char *name,
+                              const pl_json *json) PL_MUST_CHECK;
+
+#endif
