@@ -83,7 +83,7 @@ static pl_status open_to_read(int *out, const char *path, struct stat *info)
 
 pl_status pl_map_init(pl_map *map, const char *path)
 {
-    int file;
+    int file = -1;
     struct stat info;
     PL_TRY(open_to_read(&file, path, &info));
     if (!S_ISREG(info.st_mode)) {
@@ -109,7 +109,7 @@ pl_status pl_map_init(pl_map *map, const char *path)
 void pl_map_close(pl_map *map)
 {
     if (map->data != NULL)
-        munmap((void *)(uintptr_t)map->data, map->bytes);
+        munmap((void *)map->data, map->bytes);
     *map = (pl_map) { NULL, 0 };
 }
 
@@ -139,7 +139,7 @@ static pl_status read_all(int file, char **text, size_t *used, size_t most,
 
 pl_status pl_file_read_text(char **out, const char *path, size_t most)
 {
-    int file;
+    int file = -1;
     struct stat info;
     PL_TRY(open_to_read(&file, path, &info));
 

@@ -11,12 +11,12 @@
 /* A pl_json is the library's json_t under another name. */
 static inline json_t *as_theirs(const pl_json *json)
 {
-    return (json_t *)(uintptr_t)json;
+    return (json_t *)json;
 }
 
 static inline pl_json *as_ours(const json_t *json)
 {
-    return (pl_json *)(uintptr_t)json;
+    return (pl_json *)json;
 }
 
 /* Around every call of the library that may allocate.  The end says PL_NOMEM

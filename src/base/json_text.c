@@ -21,7 +21,7 @@ struct text {
 
 static pl_status add(struct text *text, const char *bytes, size_t count)
 {
-    if (text->room - text->used < count) {
+    if (text->bytes == NULL || text->room - text->used < count) {
         size_t room = (text->room + count) * 2;
         char *grown = pl_mem_resize(text->bytes, room, 1);
         PL_TRY(pl_mem_check(grown, room, 1));
@@ -52,15 +52,16 @@ static pl_status add_new_line(struct text *text, size_t level)
 /* The fewest digits that read back as the same number. */
 static pl_status add_real(struct text *text, double value)
 {
-    char digits[40];
+    char digits[32];
     for (int precision = 15; precision <= 17; precision++) {
-        snprintf(digits, sizeof digits - 2, "%.*g", precision, value);
+        snprintf(digits, sizeof digits, "%.*g", precision, value);
         if (strtod(digits, NULL) == value)
             break;
     }
+    PL_TRY(add(text, digits, strlen(digits)));
     if (strpbrk(digits, ".e") == NULL) /* stays a real when read again */
-        strcat(digits, ".0");
-    return add(text, digits, strlen(digits));
+        return add(text, ".0", 2);
+    return PL_OK;
 }
 
 static pl_status add_leaf(struct text *text, const json_t *value)

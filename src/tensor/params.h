@@ -31,8 +31,7 @@ pl_status pl_params_add(pl_params *params, const char *name,
 pl_status pl_params_seal(pl_params *params) PL_MUST_CHECK;
 
 /* A sealed set with the same names and places, all zero. */
-pl_status pl_params_like(pl_params **out,
-                         const pl_params *other) PL_MUST_CHECK;
+pl_status pl_params_like(pl_params **out, const pl_params *other) PL_MUST_CHECK;
 
 int pl_params_count(const pl_params *params);
 const pl_params_item *pl_params_get(const pl_params *params, int index);

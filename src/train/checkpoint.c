@@ -244,7 +244,7 @@ const char *pl_checkpoint_folder(const pl_checkpoint *checkpoint)
 /* Find the wanted tensor that `stored` is for and note it in sources. */
 static pl_status match_one(const pl_safetensor *stored,
                            const pl_checkpoint_tensor *tensors, size_t count,
-                           const pl_safetensor **sources)
+                           pl_safetensor *sources)
 {
     size_t i = 0;
     while (i < count && strcmp(tensors[i].name, stored->name) != 0)
@@ -252,7 +252,7 @@ static pl_status match_one(const pl_safetensor *stored,
     if (i == count)
         return PL_FAIL(PL_SHAPE, "tensor %.200s is not one of the model's",
                        stored->name);
-    if (sources[i] != NULL)
+    if (sources[i].name != NULL)
         return PL_FAIL(PL_FORMAT, "tensor %s is in two shards", stored->name);
     char has[PL_SHAPE_TEXT];
     char needs[PL_SHAPE_TEXT];
@@ -262,13 +262,13 @@ static pl_status match_one(const pl_safetensor *stored,
             PL_SHAPE, "tensor %s is %s %s, the model needs %s %s", stored->name,
             pl_dtype_name(stored->dtype), pl_shape_text(stored->shape, has),
             pl_dtype_name(PL_FLOAT32), pl_shape_text(tensors[i].shape, needs));
-    sources[i] = stored;
+    sources[i] = *stored;
     return PL_OK;
 }
 
 static pl_status match_all(const pl_checkpoint *checkpoint,
                            const pl_checkpoint_tensor *tensors, size_t count,
-                           const pl_safetensor **sources)
+                           pl_safetensor *sources)
 {
     for (size_t s = 0; s < checkpoint->manifest.shard_count; s++) {
         const pl_safetensors *shard = checkpoint->shards[s].tensors;
@@ -277,7 +277,7 @@ static pl_status match_all(const pl_checkpoint *checkpoint,
                              sources));
     }
     for (size_t i = 0; i < count; i++)
-        if (sources[i] == NULL)
+        if (sources[i].name == NULL)
             return PL_FAIL(PL_SHAPE, "tensor %s is missing", tensors[i].name);
     return PL_OK;
 }
@@ -285,14 +285,14 @@ static pl_status match_all(const pl_checkpoint *checkpoint,
 pl_status pl_checkpoint_load(const pl_checkpoint *checkpoint,
                              const pl_checkpoint_tensor *tensors, size_t count)
 {
-    const pl_safetensor **sources;
+    pl_safetensor *sources;
     PL_TRY(PL_NEW(sources, count));
     pl_status status = match_all(checkpoint, tensors, count, sources);
     for (size_t i = 0; status == PL_OK && i < count; i++) {
         uint64_t bytes = 0;
-        status = pl_safetensor_bytes(sources[i], &bytes);
+        status = pl_safetensor_bytes(&sources[i], &bytes);
         if (status == PL_OK && bytes > 0)
-            memcpy(tensors[i].data, sources[i]->data, (size_t)bytes);
+            memcpy(tensors[i].data, sources[i].data, (size_t)bytes);
     }
     pl_mem_free(sources);
     return status == PL_OK
