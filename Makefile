@@ -21,7 +21,7 @@ C_FILES = $(shell find src include tests bench examples -name '*.[ch]')
 .PHONY: setup-build setup-test asan tsan clang tidy fuzz slow
 
 build: setup-build
-	@$(call build_preset,release)
+	@$(call build_preset,release,-DPL_TESTS=OFF)
 
 run: build
 	build/paceline train softmax
@@ -81,7 +81,8 @@ setup-build:
 setup-test:
 	@tools/setup.sh test
 
+# Tests need more packages than the program, so `build` leaves them out.
 # cmake --preset takes a fraction of a second when nothing changed.
-build_preset = cmake --preset $(1) --log-level=WARNING >/dev/null && \
+build_preset = cmake --preset $(1) $(or $(2),-DPL_TESTS=ON) --log-level=WARNING >/dev/null && \
 	cmake --build $(call folder,$(1))
 folder = $(if $(filter release,$(1)),build,build-$(1))

@@ -55,11 +55,12 @@ const char *pl_status_text(pl_status status);
  * Valid until the thread's next failure. */
 const char *pl_error_message(void);
 
-/* Write the cause and return `status`; use through PL_FAIL. */
-pl_status pl_fail_at(const char *file, int line, pl_status status,
-                     const char *format, ...) PL_PRINTF(4, 5);
+/* Write the cause; use through PL_FAIL, which gives `status` (in sight of the
+ * compiler, so that it knows what a failure leaves unset). */
+void pl_fail_at(const char *file, int line, const char *format, ...)
+    PL_PRINTF(3, 4);
 #define PL_FAIL(status, ...)                                                   \
-    pl_fail_at(__FILE__, __LINE__, (status), __VA_ARGS__)
+    (pl_fail_at(__FILE__, __LINE__, __VA_ARGS__), (pl_status)(status))
 
 /* Put "where: " before the message; returns `status` unchanged. */
 pl_status pl_context(pl_status status, const char *format, ...) PL_PRINTF(2, 3);

@@ -22,8 +22,7 @@ const char *pl_error_message(void)
     return message;
 }
 
-pl_status pl_fail_at(const char *file, int line, pl_status status,
-                     const char *format, ...)
+void pl_fail_at(const char *file, int line, const char *format, ...)
 {
     char text[PL_ERROR_BYTES];
     va_list args;
@@ -38,7 +37,6 @@ pl_status pl_fail_at(const char *file, int line, pl_status status,
         room = (int)sizeof place - 1;
     snprintf(message, sizeof message, "%.*s%s", PL_ERROR_BYTES - 1 - room, text,
              place);
-    return status;
 }
 
 pl_status pl_context(pl_status status, const char *format, ...)

@@ -69,8 +69,8 @@ const pl_manifest *pl_checkpoint_manifest(const pl_checkpoint *checkpoint);
 const char *pl_checkpoint_folder(const pl_checkpoint *checkpoint);
 
 /* Copy the tensors, by name, into the caller's memory.  PL_SHAPE, with the
- * tensor's name, when one is missing, left over or of another shape or type;
- * then nothing was copied. */
+ * tensor's name, when one is missing, left over or of another shape or type,
+ * PL_FORMAT when two shards hold it; then nothing was copied. */
 pl_status pl_checkpoint_load(const pl_checkpoint *checkpoint,
                              const pl_checkpoint_tensor *tensors,
                              size_t count) PL_MUST_CHECK;

@@ -36,8 +36,8 @@ pl_status pl_checkpointer_save(pl_checkpointer *checkpointer,
                                size_t count) PL_MUST_CHECK;
 
 /* Wait for a background write, then write in the caller's thread, without a
- * copy: the first and the last of a run.  The failure of the write before,
- * made good by a success now, becomes a logged warning. */
+ * copy: the first and the last of a run.  A failure of the write before is
+ * logged as a warning; the status is of this write alone. */
 pl_status pl_checkpointer_save_now(pl_checkpointer *checkpointer,
                                    const pl_manifest *manifest,
                                    const pl_checkpoint_tensor *tensors,

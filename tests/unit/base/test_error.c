@@ -15,9 +15,7 @@ static void status_text_names_every_code(void **state)
 static void fail_writes_cause_and_place(void **state)
 {
     (void)state;
-    pl_status status = pl_fail_at("src/data/idx.c", 18, PL_FORMAT,
-                                  "magic 0x%08x is not IDX", 0x1f8b0800u);
-    assert_int_equal(PL_FORMAT, status);
+    pl_fail_at("src/data/idx.c", 18, "magic 0x%08x is not IDX", 0x1f8b0800u);
     assert_string_equal("magic 0x1f8b0800 is not IDX [src/data/idx.c:18]",
                         pl_error_message());
 }
@@ -33,9 +31,9 @@ static void fail_names_the_file_without_the_folder_it_was_built_in(void **state)
 static void context_goes_in_front(void **state)
 {
     (void)state;
-    pl_status status = pl_fail_at("a.c", 1, PL_IO, "cause");
-    assert_int_equal(PL_IO, pl_context(status, "header"));
-    assert_int_equal(PL_IO, pl_context(status, "file %s", "a.idx"));
+    pl_fail_at("a.c", 1, "cause");
+    assert_int_equal(PL_IO, pl_context(PL_IO, "header"));
+    assert_int_equal(PL_IO, pl_context(PL_IO, "file %s", "a.idx"));
     assert_string_equal("file a.idx: header: cause [a.c:1]",
                         pl_error_message());
 }
@@ -43,8 +41,8 @@ static void context_goes_in_front(void **state)
 static void fail_may_quote_the_message_before(void **state)
 {
     (void)state;
-    pl_fail_at("a.c", 1, PL_IO, "first");
-    pl_fail_at("b.c", 2, PL_IO, "second after %s", pl_error_message());
+    pl_fail_at("a.c", 1, "first");
+    pl_fail_at("b.c", 2, "second after %s", pl_error_message());
     assert_string_equal("second after first [a.c:1] [b.c:2]",
                         pl_error_message());
     pl_context(PL_IO, "again %s", pl_error_message());
@@ -59,13 +57,13 @@ static void fail_cuts_a_long_text_but_keeps_the_place(void **state)
     char text[2 * PL_ERROR_BYTES];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
-    pl_fail_at("src/a.c", 7, PL_IO, "%s", text);
+    pl_fail_at("src/a.c", 7, "%s", text);
     size_t length = strlen(pl_error_message());
     assert_int_equal(PL_ERROR_BYTES - 1, length);
     assert_string_equal("x [src/a.c:7]",
                         pl_error_message() + length - strlen("x [src/a.c:7]"));
 
-    pl_fail_at(text, 7, PL_IO, "%s", text); /* a long place is cut, too */
+    pl_fail_at(text, 7, "%s", text); /* a long place is cut, too */
     assert_true(strlen(pl_error_message()) < PL_ERROR_BYTES);
 }
 
@@ -75,7 +73,7 @@ static void context_of_any_length_stays_in_bounds(void **state)
     char text[2 * PL_ERROR_BYTES];
     memset(text, 'y', sizeof text);
     for (size_t length = 0; length < sizeof text; length += 61) {
-        pl_fail_at("a.c", 1, PL_IO, "cause");
+        pl_fail_at("a.c", 1, "cause");
         pl_context(PL_IO, "%.*s", (int)length, text);
         assert_true(strlen(pl_error_message()) < PL_ERROR_BYTES);
         if (length < PL_ERROR_BYTES - 20)
@@ -87,9 +85,9 @@ static void error_save_and_raise_carry_status_and_message(void **state)
 {
     (void)state;
     pl_error error;
-    pl_fail_at("a.c", 1, PL_PEER, "gone");
+    pl_fail_at("a.c", 1, "gone");
     pl_error_save(&error, PL_PEER);
-    pl_fail_at("b.c", 2, PL_IO, "other");
+    pl_fail_at("b.c", 2, "other");
     assert_int_equal(PL_PEER, pl_error_raise(&error));
     assert_string_equal("gone [a.c:1]", pl_error_message());
 }
@@ -99,7 +97,7 @@ static void error_raise_of_success_leaves_the_message(void **state)
     (void)state;
     pl_error error;
     pl_error_save(&error, PL_OK);
-    pl_fail_at("a.c", 1, PL_IO, "kept");
+    pl_fail_at("a.c", 1, "kept");
     assert_int_equal(PL_OK, pl_error_raise(&error));
     assert_string_equal("kept [a.c:1]", pl_error_message());
 }

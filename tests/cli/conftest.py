@@ -1,0 +1,139 @@
+"""What the tests of the program share: start it, look at what it did.
+
+PACELINE names the program.  Every command runs in the test's own folder, with
+a home of its own and a deadline.
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import pytest
+
+DEADLINE_S = 300
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A small training: one model, generated data, a few steps.
+SMALL = ["--data", "synthetic", "--examples", "2000", "--steps", "50"]
+
+
+def program():
+    path = os.environ.get("PACELINE")
+    if not path:
+        pytest.exit("PACELINE must name the program to test", returncode=2)
+    return os.path.abspath(path)
+
+
+class Result:
+    def __init__(self, args, code, out, err):
+        self.args, self.code, self.out, self.err = args, code, out, err
+
+    @property
+    def json(self):
+        """The object in the last line of standard output."""
+        return json.loads(self.out.splitlines()[-1])
+
+    def __repr__(self):
+        words = " ".join(str(a) for a in self.args)
+        return (f"paceline {words}\nexit status {self.code}\n"
+                f"--- stdout\n{self.out}\n--- stderr\n{self.err}")
+
+
+class Cli:
+    """The program, started in `folder`."""
+
+    def __init__(self, folder, home):
+        self.folder = folder
+        self.env = {k: v for k, v in os.environ.items()
+                    if not k.startswith("XDG_")}
+        self.env["HOME"] = str(home)
+
+    def start(self, *args, **more):
+        more.setdefault("cwd", self.folder)
+        more.setdefault("env", self.env)
+        more.setdefault("stdin", subprocess.DEVNULL)
+        more.setdefault("stdout", subprocess.PIPE)
+        more.setdefault("stderr", subprocess.PIPE)
+        return subprocess.Popen([program(), *map(str, args)], **more)
+
+    def end(self, process, *args):
+        """Wait for a started one."""
+        try:
+            out, err = process.communicate(timeout=DEADLINE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            pytest.fail(f"paceline {args}: not done in {DEADLINE_S} s")
+        return Result(args, process.returncode, (out or b"").decode(),
+                      (err or b"").decode())
+
+    def run(self, *args, **more):
+        return self.end(self.start(*args, **more), *args)
+
+    def ok(self, *args, **more):
+        result = self.run(*args, **more)
+        assert result.code == 0, result
+        return result
+
+    def train(self, *flags, **more):
+        """Train to the end; the summary."""
+        return self.ok("train", "softmax", "--quiet", "--json", *flags,
+                       **more).json
+
+    def refused(self, code, *args, says=(), **more):
+        """Must fail with one sentence that names what it is about, and leave
+        nothing behind when the command itself was wrong."""
+        before = listing(self.folder)
+        result = self.run(*args, **more)
+        assert result.code == code, result
+        lines = result.err.splitlines()
+        assert len(lines) == 1 and lines[0].startswith("paceline: "), result
+        for text in [says] if isinstance(says, str) else says:
+            assert text in lines[0], (text, result)
+        if code == 2:
+            assert "[src/" not in lines[0], result
+            assert listing(self.folder) == before, result
+        return result
+
+
+def listing(folder):
+    return sorted(str(p.relative_to(folder)) for p in
+                  pathlib.Path(folder).rglob("*"))
+
+
+def wait_for(condition, what, process=None):
+    """Poll until the condition holds, or the process is gone: then False."""
+    end = time.monotonic() + DEADLINE_S
+    while not condition():
+        if process is not None and process.poll() is not None:
+            return bool(condition())
+        assert time.monotonic() < end, f"waited {DEADLINE_S} s for {what}"
+        time.sleep(0.002)
+    return True
+
+
+def checkpoints(run):
+    """Folders of the complete checkpoints, the oldest first."""
+    return sorted(p.parent for p in
+                  pathlib.Path(run).glob("checkpoints/step-*/manifest.json"))
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory):
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def cli(tmp_path, home):
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return Cli(folder, home)
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory, home):
+    """A folder of IDX files made by `data digits`."""
+    folder = tmp_path_factory.mktemp("digits")
+    Cli(folder, home).ok("data", "digits", "--out", "idx")
+    return folder / "idx"

@@ -1,0 +1,14 @@
+# Each tests/cli/test_<what>.py drives the real program and is cli.<what>.
+# The Python is that of tools/setup.sh test.
+set(here ${CMAKE_CURRENT_SOURCE_DIR}/cli)
+file(GLOB sources CONFIGURE_DEPENDS ${here}/test_*.py)
+foreach(source ${sources})
+    string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${source})
+    add_test(NAME cli.${name}
+             COMMAND ${CMAKE_SOURCE_DIR}/build/venv/bin/python -B -m pytest
+                     -q -p no:cacheprovider
+                     --basetemp=${CMAKE_BINARY_DIR}/pytest/${name}
+                     -o tmp_path_retention_policy=failed ${source})
+    set_tests_properties(cli.${name} PROPERTIES LABELS cli TIMEOUT 900
+                         ENVIRONMENT PACELINE=$<TARGET_FILE:paceline>)
+endforeach()
