@@ -70,6 +70,11 @@ static void inner_weights_run(const pl_run *run)
                                    run->out);
 }
 
+static int64_t inner_weights_multiply_adds(const pl_node *node)
+{
+    return node->shape.dim[0] * node->shape.dim[1];
+}
+
 static pl_node *build(pl_node *const *in)
 {
     return pl_inner(in[0], in[1], in[2]);
@@ -102,5 +107,5 @@ const pl_op pl_op_inner_weights = {
     .reads_views = 1u << 1,
     .shape = inner_weights_shape,
     .run = inner_weights_run,
-    .multiply_adds = inner_multiply_adds,
+    .multiply_adds = inner_weights_multiply_adds,
 };
