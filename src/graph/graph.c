@@ -172,6 +172,12 @@ int64_t pl_node_row(const pl_node *node)
     return pl_shape_row(node->shape);
 }
 
+pl_status pl_node_same_shape(pl_node *node)
+{
+    node->shape = node->in[0]->shape;
+    return PL_OK;
+}
+
 int64_t pl_run_count(const pl_run *run, const pl_node *node)
 {
     return pl_shape_count(node->shape, run->state->rows);
@@ -192,7 +198,6 @@ pl_status pl_graph_params(const pl_graph *graph, pl_params **out)
         if (node->op == &pl_op_parameter)
             PL_TRY_OUT(status, pl_params_add(params, node->name, node->shape));
     }
-    PL_TRY_OUT(status, pl_params_seal(params));
     *out = params;
     params = NULL;
 out:

@@ -79,6 +79,8 @@ struct pl_node {
 
 /* Number of elements of one example, or of all when not batched. */
 int64_t pl_node_row(const pl_node *node);
+/* A shape rule: the result is like input 0. */
+pl_status pl_node_same_shape(pl_node *node);
 /* All elements in this run. */
 int64_t pl_run_count(const pl_run *run, const pl_node *node);
 /* Input i as plain float32, where the operator reads no views there. */

@@ -76,6 +76,7 @@ pl_status pl_network_new(pl_network **out, const pl_model *model,
     PL_TRY_OUT(status, pl_graph_new(&network->graph));
     PL_TRY_OUT(status, build_graph(network, opts));
     PL_TRY_OUT(status, pl_graph_params(network->graph, &network->params));
+    PL_TRY_OUT(status, pl_params_seal(network->params));
     int count = pl_params_count(network->params);
     PL_TRY_OUT(status, PL_NEW(network->diff, (size_t)count));
     PL_TRY_OUT(status, pl_graph_differentiate(network->graph, network->loss,

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "tensor/tensor.h"
 
 #include <string.h>
 
@@ -18,7 +19,7 @@ struct pl_params {
     int room;
     int64_t block_count; /* floats, with the gaps */
     int64_t elements;    /* floats, without */
-    float *block;        /* NULL until sealed */
+    pl_tensor *block;    /* NULL until sealed */
 };
 
 pl_status pl_params_new(pl_params **out)
@@ -36,7 +37,7 @@ void pl_params_free(pl_params *params)
     for (int i = 0; i < params->count; i++)
         pl_mem_free(params->items[i].name);
     pl_mem_free(params->items);
-    pl_mem_free(params->block);
+    pl_tensor_unref(params->block);
     pl_mem_free(params);
 }
 
@@ -77,7 +78,8 @@ pl_status pl_params_add(pl_params *params, const char *name, pl_shape shape)
 pl_status pl_params_seal(pl_params *params)
 {
     PL_ASSERT(params->block == NULL);
-    return PL_NEW_ALIGNED(params->block, (size_t)params->block_count);
+    int64_t count = params->block_count > 0 ? params->block_count : LINE;
+    return pl_tensor_new(&params->block, PL_FLOAT32, PL_SHAPE(count));
 }
 
 pl_status pl_params_like(pl_params **out, const pl_params *other)
@@ -120,14 +122,13 @@ int pl_params_find(const pl_params *params, const char *name)
 
 float *pl_params_data(const pl_params *params, int index)
 {
-    PL_ASSERT(params->block != NULL);
-    return params->block + pl_params_get(params, index)->offset;
+    return pl_params_block(params) + pl_params_get(params, index)->offset;
 }
 
 float *pl_params_block(const pl_params *params)
 {
     PL_ASSERT(params->block != NULL);
-    return params->block;
+    return pl_tensor_f32(params->block);
 }
 
 int64_t pl_params_block_count(const pl_params *params)

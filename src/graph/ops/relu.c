@@ -5,12 +5,6 @@ pl_node *pl_relu(pl_node *src)
     return pl_graph_unary(&pl_op_relu, src);
 }
 
-static pl_status same_shape(pl_node *node)
-{
-    node->shape = node->in[0]->shape;
-    return PL_OK;
-}
-
 static void relu_run(const pl_run *run)
 {
     run->state->kernels->relu(pl_run_count(run, run->node), pl_run_in(run, 0),
@@ -47,7 +41,7 @@ const pl_op pl_op_relu = {
     .most_inputs = 1,
     .rowwise = true,
     .in_place = 1u << 0,
-    .shape = same_shape,
+    .shape = pl_node_same_shape,
     .run = relu_run,
     .gradient = relu_gradient,
     .cases = cases,
@@ -59,6 +53,6 @@ const pl_op pl_op_relu_grad = {
     .most_inputs = 2,
     .rowwise = true,
     .in_place = 1u << 1,
-    .shape = same_shape,
+    .shape = pl_node_same_shape,
     .run = relu_grad_run,
 };

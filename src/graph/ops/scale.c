@@ -12,12 +12,6 @@ pl_node *pl_scale(pl_node *src, float factor)
                                     });
 }
 
-static pl_status scale_shape(pl_node *node)
-{
-    node->shape = node->in[0]->shape;
-    return PL_OK;
-}
-
 static void scale_run(const pl_run *run)
 {
     run->state->kernels->scale(pl_run_count(run, run->node), run->node->factor,
@@ -46,7 +40,7 @@ const pl_op pl_op_scale = {
     .most_inputs = 1,
     .rowwise = true,
     .in_place = 1u << 0,
-    .shape = scale_shape,
+    .shape = pl_node_same_shape,
     .run = scale_run,
     .gradient = scale_gradient,
     .cases = cases,
