@@ -30,9 +30,10 @@ INLINE vf v_exp(vf x)
     return (vf)(~tiny & (vi)(p * (vf)exponent));
 }
 
-/* For positive normal numbers; 0 gives about -88. */
+/* For positive normal numbers; 0 gives about -87, infinity and NaN a NaN. */
 INLINE vf v_log(vf x)
 {
+    vf poison = x - x; /* 0, or NaN where x is not finite */
     x = v_max(x, v_set(1.17549435e-38f));
     vi bits = (vi)x;
     vi e = (bits >> 23) - vi_set(126);
@@ -58,7 +59,7 @@ INLINE vf v_log(vf x)
     vf fe = __builtin_convertvector(e, vf);
     p = p + fe * v_set(-2.12194440e-4f);
     p = p - v_set(0.5f) * z;
-    return m + p + fe * v_set(0.693359375f);
+    return m + p + fe * v_set(0.693359375f) + poison;
 }
 
 INLINE vf v_tanh(vf x)

@@ -24,6 +24,31 @@
 #define OUTER_VEC 2
 #endif
 
+/* X(kind, name, n) for each tile height or width a kernel is made for. */
+#define UP_TO_6(X, kind, name)                                                 \
+    X(kind, name, 1)                                                           \
+    X(kind, name, 2)                                                           \
+    X(kind, name, 3)                                                           \
+    X(kind, name, 4)                                                           \
+    X(kind, name, 5)                                                           \
+    X(kind, name, 6)
+#if LANES == 16
+#define UP_TO_ROWS(X, kind, name)                                              \
+    UP_TO_6(X, kind, name)                                                     \
+    X(kind, name, 7)                                                           \
+    X(kind, name, 8)                                                           \
+    X(kind, name, 9)                                                           \
+    X(kind, name, 10)
+#define UP_TO_COLS(X, kind, name)                                              \
+    UP_TO_ROWS(X, kind, name)                                                  \
+    X(kind, name, 11)                                                          \
+    X(kind, name, 12)
+#else
+#define UP_TO_ROWS UP_TO_6
+#define UP_TO_COLS UP_TO_6
+#endif
+#define ENTRY(kind, name, n) name##n,
+
 #if defined(__clang__)
 #define UNROLL _Pragma("unroll")
 #else
@@ -201,42 +226,14 @@ typedef void dot_fn(int64_t n, int64_t m, int64_t k, const pl_view *view,
     {                                                                          \
         dot_column(kind, cols, n, m, k, view, weights, bias, dst);             \
     }
-#define DOTS(kind, name)                                                       \
-    DOT(kind, name, 1)                                                         \
-    DOT(kind, name, 2)                                                         \
-    DOT(kind, name, 3)                                                         \
-    DOT(kind, name, 4)                                                         \
-    DOT(kind, name, 5)                                                         \
-    DOT(kind, name, 6)
-DOTS(SOURCE_U8, dot_u8_)
-DOTS(SOURCE_F32, dot_f32_)
-#if COLS == 12
-#define MORE_DOTS(kind, name)                                                  \
-    DOT(kind, name, 7)                                                         \
-    DOT(kind, name, 8)                                                         \
-    DOT(kind, name, 9)                                                         \
-    DOT(kind, name, 10)                                                        \
-    DOT(kind, name, 11)                                                        \
-    DOT(kind, name, 12)
-MORE_DOTS(SOURCE_U8, dot_u8_)
-MORE_DOTS(SOURCE_F32, dot_f32_)
-#define DOT_LIST(name)                                                         \
-    {                                                                          \
-        name##1, name##2, name##3, name##4, name##5, name##6, name##7,         \
-            name##8, name##9, name##10, name##11, name##12                     \
-    }
-#else
-#define DOT_LIST(name)                                                         \
-    {                                                                          \
-        name##1, name##2, name##3, name##4, name##5, name##6                   \
-    }
-#endif
+UP_TO_COLS(DOT, SOURCE_U8, dot_u8_)
+UP_TO_COLS(DOT, SOURCE_F32, dot_f32_)
 
 void SIMD(matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
                      const float *weights, const float *bias, float *dst)
 {
-    static dot_fn *const u8[] = DOT_LIST(dot_u8_);
-    static dot_fn *const f32[] = DOT_LIST(dot_f32_);
+    static dot_fn *const u8[] = { UP_TO_COLS(ENTRY, , dot_u8_) };
+    static dot_fn *const f32[] = { UP_TO_COLS(ENTRY, , dot_f32_) };
     dot_fn *const *dots = src->dtype == PL_UINT8 ? u8 : f32;
     /* Even blocks: 14 columns are 7 + 7, not 12 + 2. */
     int64_t blocks = (m + COLS - 1) / COLS;
@@ -318,40 +315,14 @@ typedef void outer_fn(int64_t m, int64_t k, walk a, const pl_view *b,
     {                                                                          \
         outer_rows(kind, rows, m, k, a, b, dst);                               \
     }
-#define OUTERS(kind, name)                                                     \
-    OUTER(kind, name, 1)                                                       \
-    OUTER(kind, name, 2)                                                       \
-    OUTER(kind, name, 3)                                                       \
-    OUTER(kind, name, 4)                                                       \
-    OUTER(kind, name, 5)                                                       \
-    OUTER(kind, name, 6)
-OUTERS(SOURCE_U8, outer_u8_)
-OUTERS(SOURCE_F32, outer_f32_)
-#if ROWS == 10
-#define MORE_OUTERS(kind, name)                                                \
-    OUTER(kind, name, 7)                                                       \
-    OUTER(kind, name, 8)                                                       \
-    OUTER(kind, name, 9)                                                       \
-    OUTER(kind, name, 10)
-MORE_OUTERS(SOURCE_U8, outer_u8_)
-MORE_OUTERS(SOURCE_F32, outer_f32_)
-#define OUTER_LIST(name)                                                       \
-    {                                                                          \
-        name##1, name##2, name##3, name##4, name##5, name##6, name##7,         \
-            name##8, name##9, name##10                                         \
-    }
-#else
-#define OUTER_LIST(name)                                                       \
-    {                                                                          \
-        name##1, name##2, name##3, name##4, name##5, name##6                   \
-    }
-#endif
+UP_TO_ROWS(OUTER, SOURCE_U8, outer_u8_)
+UP_TO_ROWS(OUTER, SOURCE_F32, outer_f32_)
 
 static void outer(int64_t n, int64_t m, int64_t k, walk a, const pl_view *b,
                   float *dst)
 {
-    static outer_fn *const u8[] = OUTER_LIST(outer_u8_);
-    static outer_fn *const f32[] = OUTER_LIST(outer_f32_);
+    static outer_fn *const u8[] = { UP_TO_ROWS(ENTRY, , outer_u8_) };
+    static outer_fn *const f32[] = { UP_TO_ROWS(ENTRY, , outer_f32_) };
     outer_fn *const *outers = b->dtype == PL_UINT8 ? u8 : f32;
     int64_t blocks = (n + ROWS - 1) / ROWS;
     for (int64_t block = 0, r = 0; block < blocks; block++) {
