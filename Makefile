@@ -18,7 +18,7 @@ SANITIZED := ASAN_OPTIONS=allocator_may_return_null=1 \
 C_FILES = $(shell find src include tests bench examples -name '*.[ch]')
 
 .PHONY: build run test test-long bench bench-peers format clean
-.PHONY: setup-build setup-test asan tsan clang tidy fuzz slow
+.PHONY: setup-build setup-test setup-long asan tsan clang tidy fuzz slow
 
 build: setup-build
 	@$(call build_preset,release,-DPL_TESTS=OFF)
@@ -31,7 +31,7 @@ test: setup-test
 	$(CTEST) --test-dir build -LE slow
 	@$(MAKE) asan
 
-test-long: setup-test
+test-long: setup-long
 	@$(call build_preset,release)
 	@$(MAKE) tsan
 	@$(MAKE) clang
@@ -80,6 +80,9 @@ setup-build:
 
 setup-test:
 	@tools/setup.sh test
+
+setup-long:
+	@tools/setup.sh long
 
 # Tests need more packages than the program, so `build` leaves them out.
 # cmake --preset takes a fraction of a second when nothing changed.

@@ -12,3 +12,11 @@ pl_check(format tools/check_format.sh)
 pl_check(words tools/check_words.sh)
 pl_check(sizes tools/check_sizes.sh)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
+
+# Other processors; these need packages of `tools/setup.sh long`.
+pl_check(arm64 tools/check_arm64.sh)
+set_tests_properties(check.arm64 PROPERTIES LABELS slow)
+add_test(NAME compat.old_cpu
+         COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/compat/old_cpu.sh
+                 $<TARGET_FILE:paceline>)
+set_tests_properties(compat.old_cpu PROPERTIES LABELS slow TIMEOUT 300)

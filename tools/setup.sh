@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup.sh - install what is missing to build or to test (Debian 12).
 #
-# usage: tools/setup.sh build | test
+# usage: tools/setup.sh build | test | long
 #
 # Asks dpkg first and stays quiet, without needing root, when everything is
 # there.  `test` also makes build/venv, the Python the tests run with, from
@@ -13,6 +13,7 @@ build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
     libjansson-dev"
 test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
     python3 python3-venv"
+long_packages="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
 venv=build/venv
 requirements=tools/requirements.txt
 
@@ -91,7 +92,11 @@ test)
     install_packages $build_packages $test_packages
     make_venv
     ;;
+long)
+    install_packages $build_packages $test_packages $long_packages
+    make_venv
+    ;;
 *)
-    die "usage: tools/setup.sh build | test"
+    die "usage: tools/setup.sh build | test | long"
     ;;
 esac
