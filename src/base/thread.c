@@ -122,11 +122,28 @@ pl_status pl_thread_join(pl_thread *thread)
 
 /* Design of the pool.
  *
- * Two gates, counters that only grow (and may wrap), each waited on by
- * spinning, then by futex: `round` is raised by the driver to start a job,
- * `passed` by the last thread that arrives at a barrier.  The end of a job is
- * a barrier like any other.  `sleepers` says whether anyone must be woken, so
- * that the common case makes no system call. */
+ * A ticket, one 64-bit word, says which job is on, how many items it has and
+ * which comes next; an item is taken by raising the last part with a
+ * compare-and-swap.  As the counts are in the same word, a thread that comes
+ * late to a finished job cannot take an item of it.  Who holds an item may
+ * read `job` and `arg`: they change only when all items are done.
+ *
+ * Idle threads wait for the ticket's job to change, the caller for `done`;
+ * both spin, then sleep on a futex.  `sleepers` says whether anyone must be
+ * woken, so that the common case makes no system call.
+ *
+ * When a neighbour takes a core, a thread can lose it while it holds an item,
+ * and the caller waits a time slice for 20 us of work.  So a caller that
+ * waited far longer than it worked goes on alone for a while, longer each
+ * time: a crowded machine costs the threads, not more. */
+#define ITEM_BITS 16
+#define ITEM_MASK ((uint64_t)0xffff)
+
+#define STALL_NS      200000 /* beyond this and 4 x the own work: a stall */
+#define ALONE_LEAST_S 0.01
+#define ALONE_MOST_S  1.0
+
+/* A counter that only grows (and may wrap), and those who wait for it. */
 typedef struct gate {
     _Atomic uint32_t count;
     _Atomic int sleepers;
@@ -136,10 +153,15 @@ struct pl_pool {
     int threads;
     pl_pool_job *job;
     void *arg;
+    /* The caller's. */
+    uint32_t round;                                /* jobs begun */
+    uint64_t stall_ticks, least_alone, most_alone; /* the limits, in ticks */
+    uint64_t alone_ticks;                          /* for the next stall */
+    uint64_t alone_until;                          /* ticks */
     _Atomic bool stopping;
-    _Alignas(PL_CACHE_LINE) gate round;
-    _Alignas(PL_CACHE_LINE) gate passed;
-    _Atomic int arrived; /* threads at the barrier not yet passed */
+    _Alignas(PL_CACHE_LINE) _Atomic uint64_t ticket; /* round, items, next */
+    _Alignas(PL_CACHE_LINE) gate begun;              /* jobs */
+    _Alignas(PL_CACHE_LINE) gate done;               /* items of all jobs */
     struct pool_worker {
         pl_pool *pool;
         pl_thread *thread;
@@ -164,7 +186,7 @@ static void gate_raise(gate *g)
                 0);
 }
 
-/* Return once the gate's count is at least `goal` (counts may wrap). */
+/* Return once the gate's count is at least `goal`. */
 static void gate_wait(gate *g, uint32_t goal)
 {
     for (int turn = 0; turn < SPIN_TURNS; turn++) {
@@ -183,16 +205,38 @@ static void gate_wait(gate *g, uint32_t goal)
     atomic_fetch_sub(&g->sleepers, 1);
 }
 
+/* The next item of the job that is on, or -1 when none is left. */
+static int take_item(pl_pool *pool)
+{
+    uint64_t ticket = atomic_load(&pool->ticket);
+    for (;;) {
+        uint64_t items = ticket >> ITEM_BITS & ITEM_MASK;
+        uint64_t next = ticket & ITEM_MASK;
+        if (next >= items)
+            return -1;
+        if (atomic_compare_exchange_weak(&pool->ticket, &ticket, ticket + 1))
+            return (int)next;
+    }
+}
+
+static void run_items(pl_pool *pool, int thread)
+{
+    for (int item; (item = take_item(pool)) >= 0;) {
+        pool->job(pool->arg, item, thread);
+        gate_raise(&pool->done);
+    }
+}
+
 static pl_status worker_main(void *arg)
 {
     struct pool_worker *worker = arg;
     pl_pool *pool = worker->pool;
-    for (uint32_t round = 1;; round++) {
-        gate_wait(&pool->round, round);
+    for (uint32_t begun = 0;;) {
+        gate_wait(&pool->begun, begun + 1);
+        begun = atomic_load(&pool->begun.count);
         if (atomic_load(&pool->stopping))
             return PL_OK;
-        pool->job(pool->arg, worker->index);
-        pl_pool_barrier(pool);
+        run_items(pool, worker->index);
     }
 }
 
@@ -203,6 +247,11 @@ pl_status pl_pool_new(pl_pool **out, int threads)
         1, sizeof *pool + (size_t)threads * sizeof pool->workers[0]);
     PL_TRY(pl_mem_check(pool, 1, sizeof *pool));
     pool->threads = 1;
+    double ticks_per_s = 1e9 / pl_ticks_ns();
+    pool->stall_ticks = (uint64_t)(STALL_NS * 1e-9 * ticks_per_s);
+    pool->least_alone = (uint64_t)(ALONE_LEAST_S * ticks_per_s);
+    pool->most_alone = (uint64_t)(ALONE_MOST_S * ticks_per_s);
+    pool->alone_ticks = pool->least_alone;
     for (int t = 1; t < threads; t++) {
         struct pool_worker *worker = &pool->workers[t - 1];
         worker->pool = pool;
@@ -224,7 +273,7 @@ void pl_pool_free(pl_pool *pool)
     if (pool == NULL)
         return;
     atomic_store(&pool->stopping, true);
-    gate_raise(&pool->round);
+    gate_raise(&pool->begun);
     for (int t = 1; t < pool->threads; t++)
         PL_ASSERT(pl_thread_join(pool->workers[t - 1].thread) == PL_OK);
     pl_mem_free(pool);
@@ -235,30 +284,40 @@ int pl_pool_threads(const pl_pool *pool)
     return pool->threads;
 }
 
-void pl_pool_run(pl_pool *pool, pl_pool_job *job, void *arg)
+/* The caller worked until `worked` and then waited until now. */
+static void judge_wait(pl_pool *pool, uint64_t begin, uint64_t worked)
 {
-    if (pool->threads == 1) {
-        job(arg, 0);
+    uint64_t now = pl_ticks_now();
+    if (now - worked > 4 * (worked - begin) + pool->stall_ticks) {
+        pool->alone_until = now + pool->alone_ticks;
+        pool->alone_ticks = 2 * pool->alone_ticks < pool->most_alone
+                                ? 2 * pool->alone_ticks
+                                : pool->most_alone;
+    } else if (pool->alone_ticks > pool->least_alone) {
+        pool->alone_ticks -= pool->alone_ticks / 4096; /* forgive slowly */
+    }
+}
+
+void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg)
+{
+    PL_ASSERT(items >= 0 && (uint64_t)items <= ITEM_MASK);
+    uint64_t begin = pl_ticks_now();
+    if (pool->threads == 1 || items <= 1 || begin < pool->alone_until) {
+        for (int item = 0; item < items; item++)
+            job(arg, item, 0);
         return;
     }
     pool->job = job;
     pool->arg = arg;
-    gate_raise(&pool->round);
-    job(arg, 0);
-    pl_pool_barrier(pool);
-}
-
-void pl_pool_barrier(pl_pool *pool)
-{
-    if (pool->threads == 1)
-        return;
-    uint32_t passed = atomic_load(&pool->passed.count);
-    if (atomic_fetch_add(&pool->arrived, 1) == pool->threads - 1) {
-        atomic_store(&pool->arrived, 0);
-        gate_raise(&pool->passed);
-    } else {
-        gate_wait(&pool->passed, passed + 1);
-    }
+    pool->round++;
+    uint32_t goal = atomic_load(&pool->done.count) + (uint32_t)items;
+    atomic_store(&pool->ticket, (uint64_t)pool->round << 2 * ITEM_BITS |
+                                    (uint64_t)items << ITEM_BITS);
+    gate_raise(&pool->begun);
+    run_items(pool, 0);
+    uint64_t worked = pl_ticks_now();
+    gate_wait(&pool->done, goal);
+    judge_wait(pool, begin, worked);
 }
 
 int pl_thread_cores(void)

@@ -1,9 +1,10 @@
 /* thread.h - mutex, condition, thread and fork-join pool.
  *
- * A pool runs one job on all its threads at once and waits for them; the
- * caller is thread 0.  Between two steps of a small model only microseconds
- * pass, so waiting threads spin for a short while before they sleep: a busy
- * neighbour costs a context switch, never a time slice.
+ * A pool runs the items of a job on its threads and waits for the items, not
+ * for the threads: whoever is awake takes the next one.  The caller is thread
+ * 0, so a job is done even when a busy neighbour keeps all other threads from
+ * running.  Between two steps of a small model only microseconds pass, so
+ * idle threads spin for a short while before they sleep.
  *
  * Threads: mutex and condition as usual; a pool is driven by one thread. */
 #ifndef PL_BASE_THREAD_H
@@ -44,18 +45,17 @@ pl_status pl_thread_start(pl_thread **out, const char *name,
 pl_status pl_thread_join(pl_thread *thread) PL_MUST_CHECK;
 
 typedef struct pl_pool pl_pool;
-typedef void pl_pool_job(void *arg, int thread);
+/* One item of a job, on thread 0 .. threads-1. */
+typedef void pl_pool_job(void *arg, int item, int thread);
 
 /* threads >= 1; the caller counts as one. */
 pl_status pl_pool_new(pl_pool **out, int threads) PL_MUST_CHECK;
 void pl_pool_free(pl_pool *pool); /* NULL is fine */
 int pl_pool_threads(const pl_pool *pool);
 
-/* Run job(arg, t) for t = 0 .. threads-1 at once; return when all are done. */
-void pl_pool_run(pl_pool *pool, pl_pool_job *job, void *arg);
-
-/* Inside a job: wait until all threads of the pool are here. */
-void pl_pool_barrier(pl_pool *pool);
+/* Run job(arg, i, thread) for i = 0 .. items-1 (at most 65535), each once,
+ * on whichever thread comes first; return when all are done. */
+void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg);
 
 /* Cores this process may use. */
 int pl_thread_cores(void);

@@ -7,7 +7,6 @@
 #include "base/thread.h"
 #include "data/digits_priv.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #define BLOCK 128 /* images a thread takes at a time */
@@ -101,26 +100,16 @@ static pl_status load(digits_dataset *set, const char *path)
     return PL_OK;
 }
 
-typedef struct drawing {
-    digits_dataset *set;
-    atomic_uint next; /* the first image nobody has taken */
-} drawing;
-
-static void draw_blocks(void *arg, int thread)
+static void draw_block(void *arg, int item, int thread)
 {
     (void)thread;
-    drawing *work = arg;
-    digits_dataset *set = work->set;
+    digits_dataset *set = arg;
     uint32_t count = (uint32_t)set->base.count;
     uint8_t *labels = set->made + (size_t)count * PL_DIGITS_PIXELS;
-    for (;;) {
-        uint32_t from = atomic_fetch_add(&work->next, BLOCK);
-        for (uint32_t i = from; i < from + BLOCK && i < count; i++)
-            labels[i] = pl_digits_draw(set->made + (size_t)i * PL_DIGITS_PIXELS,
-                                       set->first + i);
-        if (from + BLOCK >= count)
-            return;
-    }
+    uint32_t from = (uint32_t)item * BLOCK;
+    for (uint32_t i = from; i < from + BLOCK && i < count; i++)
+        labels[i] = pl_digits_draw(set->made + (size_t)i * PL_DIGITS_PIXELS,
+                                   set->first + i);
 }
 
 static pl_status draw_all(digits_dataset *set, int threads)
@@ -128,8 +117,8 @@ static pl_status draw_all(digits_dataset *set, int threads)
     pl_pool *pool;
     PL_TRY(PL_NEW_ALIGNED(set->made, payload_bytes(set)));
     PL_TRY(pl_pool_new(&pool, threads > 0 ? threads : pl_thread_cores()));
-    drawing work = { .set = set };
-    pl_pool_run(pool, draw_blocks, &work);
+    int blocks = (int)((set->base.count + BLOCK - 1) / BLOCK);
+    pl_pool_run(pool, blocks, draw_block, set);
     pl_pool_free(pool);
     use(set, set->made);
     return PL_OK;

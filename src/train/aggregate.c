@@ -60,11 +60,18 @@ static int64_t chunk_count(const pl_aggregator *self, int64_t chunk)
     return left < CHUNK ? left : CHUNK;
 }
 
-static void sum_squares(void *arg, int thread)
+/* Chunks are dealt to this many items. */
+static int item_count(const pl_aggregator *self)
+{
+    int64_t most = 4 * pl_pool_threads(self->opts.pool);
+    return (int)(self->chunks < most ? self->chunks : most);
+}
+
+static void sum_squares(void *arg, int item, int thread)
 {
     pl_aggregator *self = arg;
-    int threads = pl_pool_threads(self->opts.pool);
-    for (int64_t c = thread; c < self->chunks; c += threads)
+    (void)thread;
+    for (int64_t c = item; c < self->chunks; c += item_count(self))
         self->squares[c] = self->opts.kernels->sum_squares(
             chunk_count(self, c), self->diff + c * CHUNK);
 }
@@ -74,7 +81,7 @@ static float clip_factor(pl_aggregator *self)
 {
     if (self->opts.clip <= 0)
         return 1.0f;
-    pl_pool_run(self->opts.pool, sum_squares, self);
+    pl_pool_run(self->opts.pool, item_count(self), sum_squares, self);
     double squares = 0;
     for (int64_t c = 0; c < self->chunks; c++)
         squares += self->squares[c];
@@ -82,13 +89,13 @@ static float clip_factor(pl_aggregator *self)
     return length > self->opts.clip ? (float)(self->opts.clip / length) : 1.0f;
 }
 
-static void add_chunks(void *arg, int thread)
+static void add_chunks(void *arg, int item, int thread)
 {
+    (void)thread;
     pl_aggregator *self = arg;
     const pl_kernels *kernels = self->opts.kernels;
-    int threads = pl_pool_threads(self->opts.pool);
     float *total = pl_params_block(self->total);
-    for (int64_t c = thread; c < self->chunks; c += threads) {
+    for (int64_t c = item; c < self->chunks; c += item_count(self)) {
         int64_t count = chunk_count(self, c);
         float *to = total + c * CHUNK;
         const float *from = self->diff + c * CHUNK;
@@ -117,7 +124,8 @@ void pl_aggregator_put(pl_aggregator *aggregator, int32_t m,
     aggregator->first = m == 0;
     aggregator->last = m == aggregator->opts.micro_batches - 1;
     aggregator->factor = clip_factor(aggregator);
-    pl_pool_run(aggregator->opts.pool, add_chunks, aggregator);
+    pl_pool_run(aggregator->opts.pool, item_count(aggregator), add_chunks,
+                aggregator);
 }
 
 pl_params *pl_aggregator_diff(const pl_aggregator *aggregator)

@@ -170,63 +170,66 @@ static void run_shard(pl_compute *compute, int s, int thread)
         score->accuracy = share * (double)*pl_exec_output(compute->execs[s], 1);
 }
 
-/* Add the shards' gradients of one thread's share of the block, and update
- * the parameters there. */
-static void combine(pl_compute *compute, int thread, int threads)
+/* The block is combined in parts of whole cache lines, a few per thread. */
+static int combine_parts(const pl_compute *compute)
+{
+    int64_t count = pl_params_block_count(compute->diffs[0]);
+    int64_t parts = (count + RANGE - 1) / RANGE;
+    int64_t most = 2 * pl_pool_threads(compute->opts.pool);
+    return (int)(parts < most ? parts : most);
+}
+
+/* Add the shards' gradients of one part of the block, and update the
+ * parameters there. */
+static void combine(pl_compute *compute, int part, int parts)
 {
     const pl_kernels *kernels = compute->opts.kernels;
     float *sum = pl_params_block(compute->diffs[0]);
     int64_t lines = pl_params_block_count(compute->diffs[0]) / 16;
-    int64_t first = lines * thread / threads * 16;
-    int64_t last = lines * (thread + 1) / threads * 16;
+    int64_t first = lines * part / parts * 16;
+    int64_t last = lines * (part + 1) / parts * 16;
     for (; first < last; first += RANGE) {
         int64_t count = last - first < RANGE ? last - first : RANGE;
-        const float *parts[MAX_SHARDS];
+        const float *terms[MAX_SHARDS];
         for (int s = 0; s < compute->shards; s++)
-            parts[s] = compute->blocks[s] + first;
+            terms[s] = compute->blocks[s] + first;
         if (compute->shards > 1)
-            kernels->sum_parts(count, compute->shards, parts, sum + first);
+            kernels->sum_parts(count, compute->shards, terms, sum + first);
         if (compute->apply != NULL)
             compute->apply->ops->apply_range(compute->apply, first, count,
                                              sum + first);
     }
 }
 
-static void run_batch(void *arg, int thread)
+static void shard_job(void *arg, int item, int thread)
+{
+    run_shard(arg, item, thread);
+}
+
+static void combine_job(void *arg, int item, int thread)
 {
     pl_compute *compute = arg;
-    int threads = pl_pool_threads(compute->opts.pool);
-    for (int s = thread; s < compute->shards; s += threads)
-        run_shard(compute, s, thread);
-    if (compute->opts.forward)
-        return;
-    if (compute->shards == 1 && compute->apply == NULL)
-        return;
     uint64_t begin = pl_ticks_now();
-    pl_pool_barrier(compute->opts.pool);
-    uint64_t met = pl_ticks_now();
-    combine(compute, thread, threads);
-    if (pl_trace_on(compute->opts.trace)) {
-        pl_trace_span(compute->opts.trace, thread, "barrier", compute->step,
-                      begin, met);
+    combine(compute, item, combine_parts(compute));
+    if (pl_trace_on(compute->opts.trace))
         pl_trace_span(compute->opts.trace, thread, "combine", compute->step,
-                      met, pl_ticks_now());
-    }
+                      begin, pl_ticks_now());
 }
 
 static pl_score run_all(pl_compute *compute, const pl_batch *batch)
 {
     compute->batch = batch;
-    /* One shard of a small model is not worth waking anyone. */
-    bool alone = compute->shards == 1 &&
-                 (compute->opts.forward ||
-                  pl_params_block_count(compute->diffs[0]) < 8 * RANGE);
-    if (alone) {
-        run_shard(compute, 0, 0);
-        if (compute->apply != NULL)
+    pl_pool_run(compute->opts.pool, compute->shards, shard_job, compute);
+    if (!compute->opts.forward &&
+        (compute->shards > 1 || compute->apply != NULL)) {
+        /* A single small shard is not worth waking anyone. */
+        bool small = compute->shards == 1 &&
+                     pl_params_block_count(compute->diffs[0]) < 8 * RANGE;
+        if (small)
             combine(compute, 0, 1);
-    } else {
-        pl_pool_run(compute->opts.pool, run_batch, compute);
+        else
+            pl_pool_run(compute->opts.pool, combine_parts(compute), combine_job,
+                        compute);
     }
     pl_score total = { 0 };
     for (int s = 0; s < compute->shards; s++) {

@@ -50,14 +50,15 @@ static void apply_range(pl_sync *sync, int64_t first, int64_t count,
                     pl_params_block(self->opts.params));
 }
 
-/* Update one thread's share of the block. */
-static void update_share(void *arg, int thread)
+/* Update the item-th of as many parts of the block as there are threads. */
+static void update_part(void *arg, int item, int thread)
 {
+    (void)thread;
     single *self = arg;
-    int64_t total = pl_params_block_count(self->opts.params);
-    int64_t lines = total / 16, threads = pl_pool_threads(self->opts.pool);
-    int64_t first = lines * thread / threads * 16;
-    int64_t last = lines * (thread + 1) / threads * 16;
+    int64_t lines = pl_params_block_count(self->opts.params) / 16;
+    int64_t parts = pl_pool_threads(self->opts.pool);
+    int64_t first = lines * item / parts * 16;
+    int64_t last = lines * (item + 1) / parts * 16;
     apply_range(&self->base, first, last - first, self->grad + first);
 }
 
@@ -67,7 +68,8 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
     if (!self->applied) {
         PL_ASSERT(self->grad != NULL);
         begin_apply(sync);
-        pl_pool_run(self->opts.pool, update_share, self);
+        pl_pool_run(self->opts.pool, pl_pool_threads(self->opts.pool),
+                    update_part, self);
     }
     self->applied = false;
     self->grad = NULL;

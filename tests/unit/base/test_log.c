@@ -75,9 +75,9 @@ static void log_cuts_a_long_line(void **state)
     assert_int_equal(4095, strlen(seen.line));
 }
 
-static void chatter(void *arg, int thread)
+static void chatter(void *arg, int item, int thread)
 {
-    (void)arg;
+    (void)arg, (void)item;
     for (int i = 0; i < LINES; i++)
         pl_log(PL_LOG_INFO, "thread %d line %d again %d", thread, i, i);
 }
@@ -89,7 +89,7 @@ static void log_writes_lines_whole_from_several_threads(void **state)
     pl_pool *pool;
     assert_ok(pl_pool_new(&pool, THREADS));
     pl_log_set(see, &seen, PL_LOG_INFO);
-    pl_pool_run(pool, chatter, NULL);
+    pl_pool_run(pool, THREADS, chatter, NULL);
     pl_pool_free(pool);
     assert_int_equal(THREADS * LINES, seen.count);
     assert_int_equal(0, seen.broken);

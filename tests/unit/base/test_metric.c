@@ -175,12 +175,13 @@ static void take_all(struct crowd *crowd)
     }
 }
 
-static void crowd_job(void *arg, int thread)
+static void crowd_job(void *arg, int item, int thread)
 {
-    if (thread == 0)
+    (void)thread;
+    if (item == 0)
         take_all(arg);
     else
-        add_and_put(arg, thread - 1);
+        add_and_put(arg, item - 1);
 }
 
 static void metrics_lose_nothing_between_several_threads(void **state)
@@ -197,7 +198,7 @@ static void metrics_lose_nothing_between_several_threads(void **state)
         assert_ok(pl_metrics_tag(crowd.metrics, name, &crowd.tags[w]));
     }
     assert_ok(pl_pool_new(&pool, WRITERS + 1));
-    pl_pool_run(pool, crowd_job, &crowd);
+    pl_pool_run(pool, WRITERS + 1, crowd_job, &crowd);
     pl_pool_free(pool);
 
     assert_true(pl_metrics_get(crowd.metrics, crowd.total) == WRITERS * EACH);

@@ -2,6 +2,8 @@
 
 #include "support/unit.h"
 
+#include <sched.h>
+
 #define MOST_THREADS 5
 
 static pl_status fail_with_text(void *arg)
@@ -167,106 +169,100 @@ static void cond_wait_times_out_on_the_real_clock(void **state)
     waiting_close(&waiting);
 }
 
+#define MOST_ITEMS 40
+
 struct rounds {
-    pl_pool *pool;
     int threads;
-    int barriers; /* in one job */
-    int64_t shared[2][MOST_THREADS];
-    int64_t wrong[MOST_THREADS]; /* each thread counts its own */
-    int64_t ran[MOST_THREADS];
+    int64_t ran[MOST_ITEMS]; /* plain: the pool must publish them */
 };
 
-/* Between two barriers each thread writes its cell of one row and reads all
- * cells of the other, so a barrier that lets one through early is seen (by
- * the race detector, too). */
-static void exchange(void *arg, int thread)
+static void count_item(void *arg, int item, int thread)
 {
     struct rounds *rounds = arg;
-    rounds->ran[thread]++;
-    for (int b = 0; b < rounds->barriers; b++) {
-        int row = b & 1;
-        int64_t mark = rounds->ran[thread] * 100 + b;
-        rounds->shared[row][thread] = mark;
-        pl_pool_barrier(rounds->pool);
-        for (int t = 0; t < rounds->threads; t++)
-            rounds->wrong[thread] += rounds->shared[row][t] != mark;
+    assert_true(thread >= 0 && thread < rounds->threads);
+    rounds->ran[item]++;
+}
+
+static void pool_runs_each_item_once(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        struct rounds rounds = { .threads = threads };
+        pl_pool *pool;
+        assert_ok(pl_pool_new(&pool, threads));
+        assert_int_equal(threads, pl_pool_threads(pool));
+        for (int round = 1; round <= 300; round++) {
+            pl_pool_run(pool, MOST_ITEMS, count_item, &rounds);
+            for (int i = 0; i < MOST_ITEMS; i++)
+                assert_int_equal(round, rounds.ran[i]);
+        }
+        pl_pool_free(pool);
     }
 }
 
-static void run_rounds(int threads, int barriers, int count)
-{
-    struct rounds rounds = { .threads = threads, .barriers = barriers };
-    assert_ok(pl_pool_new(&rounds.pool, threads));
-    assert_int_equal(threads, pl_pool_threads(rounds.pool));
-    for (int i = 0; i < count; i++)
-        pl_pool_run(rounds.pool, exchange, &rounds);
-    pl_pool_free(rounds.pool);
-    for (int t = 0; t < threads; t++) {
-        assert_int_equal(count, rounds.ran[t]);
-        assert_int_equal(0, rounds.wrong[t]);
-    }
-}
-
-static void pool_runs_each_job_once_on_every_thread(void **state)
+static void pool_runs_jobs_of_changing_size(void **state)
 {
     (void)state;
-    for (int threads = 1; threads <= MOST_THREADS; threads++)
-        run_rounds(threads, 0, 500);
-}
-
-static void pool_barrier_holds_until_all_are_there(void **state)
-{
-    (void)state;
-    for (int threads = 1; threads <= MOST_THREADS; threads++)
-        for (int barriers = 1; barriers <= 4; barriers++)
-            run_rounds(threads, barriers, 100);
-}
-
-static void sum_parts(void *arg, int thread)
-{
-    int64_t *parts = arg;
-    for (int64_t i = thread; i < 1000; i += MOST_THREADS)
-        parts[thread] += i;
-}
-
-static void pool_run_returns_after_all_have_written(void **state)
-{
-    (void)state;
+    struct rounds rounds = { .threads = MOST_THREADS };
+    int64_t expected[MOST_ITEMS] = { 0 };
     pl_pool *pool;
     assert_ok(pl_pool_new(&pool, MOST_THREADS));
-    for (int round = 0; round < 200; round++) {
-        int64_t parts[MOST_THREADS] = { 0 }; /* plain: run must publish them */
-        int64_t sum = 0;
-        pl_pool_run(pool, sum_parts, parts);
-        for (int t = 0; t < MOST_THREADS; t++)
-            sum += parts[t];
-        assert_int_equal(999 * 1000 / 2, sum);
+    for (int round = 0; round < 2000; round++) {
+        int items = round * 7 % (MOST_ITEMS + 1); /* none at times */
+        pl_pool_run(pool, items, count_item, &rounds);
+        for (int i = 0; i < items; i++)
+            expected[i]++;
     }
     pl_pool_free(pool);
+    assert_memory_equal(expected, rounds.ran, sizeof expected);
 }
 
-/* Thread 0 stays in the job until a deadline far past the spinning time, so
- * that the others fall asleep at the barrier and must be woken. */
-static void keep_others_waiting(void *arg, int thread)
+/* One item lasts far past the spinning time, so that the threads without one
+ * fall asleep, and so does the caller if another thread has it. */
+static void last_long(void *arg, int item, int thread)
 {
+    (void)thread;
     struct rounds *rounds = arg;
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), 5);
-    while (thread == 0 && !pl_deadline_passed(deadline))
+    while (item == 0 && !pl_deadline_passed(deadline))
         ;
-    pl_pool_barrier(rounds->pool);
-    rounds->ran[thread]++;
+    rounds->ran[item]++;
 }
 
 static void pool_wakes_threads_that_fell_asleep(void **state)
 {
     (void)state;
     struct rounds rounds = { .threads = 3 };
-    assert_ok(pl_pool_new(&rounds.pool, 3));
+    pl_pool *pool;
+    assert_ok(pl_pool_new(&pool, 3));
     for (int i = 0; i < 5; i++)
-        pl_pool_run(rounds.pool, keep_others_waiting, &rounds);
-    pl_pool_free(rounds.pool);
-    for (int t = 0; t < 3; t++)
-        assert_int_equal(5, rounds.ran[t]);
+        pl_pool_run(pool, 4, last_long, &rounds);
+    pl_pool_free(pool);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(5, rounds.ran[i]);
+}
+
+/* All threads share one core, so most jobs end before the other thread gets
+ * a turn. */
+static void pool_needs_no_thread_but_the_callers(void **state)
+{
+    (void)state;
+    struct rounds rounds = { .threads = 2 };
+    cpu_set_t all, one;
+    CPU_ZERO(&one);
+    assert_int_equal(0, sched_getaffinity(0, sizeof all, &all));
+    for (size_t cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
+        if (CPU_ISSET(cpu, &all))
+            CPU_SET(cpu, &one);
+    assert_int_equal(0, sched_setaffinity(0, sizeof one, &one));
+    pl_pool *pool;
+    assert_ok(pl_pool_new(&pool, 2)); /* its thread inherits the core */
+    for (int i = 0; i < 200; i++)
+        pl_pool_run(pool, 2, count_item, &rounds);
+    pl_pool_free(pool);
+    assert_int_equal(0, sched_setaffinity(0, sizeof all, &all));
+    assert_int_equal(200, rounds.ran[0]);
+    assert_int_equal(200, rounds.ran[1]);
 }
 
 static void pool_that_never_ran_can_be_freed(void **state)
@@ -302,9 +298,9 @@ UNIT_TESTS(
     cmocka_unit_test(cond_wait_ends_when_a_fake_clock_passes_the_deadline),
     cmocka_unit_test(cond_wait_past_the_deadline_returns_at_once),
     cmocka_unit_test(cond_wait_times_out_on_the_real_clock),
-    cmocka_unit_test(pool_runs_each_job_once_on_every_thread),
-    cmocka_unit_test(pool_barrier_holds_until_all_are_there),
-    cmocka_unit_test(pool_run_returns_after_all_have_written),
+    cmocka_unit_test(pool_runs_each_item_once),
+    cmocka_unit_test(pool_runs_jobs_of_changing_size),
+    cmocka_unit_test(pool_needs_no_thread_but_the_callers),
     cmocka_unit_test(pool_wakes_threads_that_fell_asleep),
     cmocka_unit_test(pool_that_never_ran_can_be_freed),
     cmocka_unit_test(pool_new_survives_each_failed_allocation),

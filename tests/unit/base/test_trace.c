@@ -70,12 +70,13 @@ static void trace_a_full_lane_drops_and_counts(void **state)
     pl_trace_free(trace);
 }
 
-static void record_lane(void *arg, int thread)
+static void record_lane(void *arg, int item, int thread)
 {
+    (void)thread;
     pl_trace *trace = arg;
     for (int step = 0; step < 1000; step++) {
         uint64_t begin = pl_ticks_now();
-        pl_trace_span(trace, thread, "work", step, begin, pl_ticks_now());
+        pl_trace_span(trace, item, "work", step, begin, pl_ticks_now());
     }
 }
 
@@ -88,7 +89,7 @@ static void trace_lanes_do_not_disturb_each_other(void **state)
         pl_trace_new(&trace, &(pl_trace_opts) { .lanes = LANES, .room = 800 }));
     assert_ok(pl_pool_new(&pool, LANES));
     pl_trace_switch(trace, true);
-    pl_pool_run(pool, record_lane, trace);
+    pl_pool_run(pool, LANES, record_lane, trace);
     for (int lane = 0; lane < LANES; lane++) {
         assert_int_equal(800, pl_trace_count(trace, lane));
         for (uint32_t i = 0; i < 800; i++) {

@@ -173,9 +173,9 @@ static void digits_cache_that_is_broken_or_old_is_made_anew(void **state)
     }
 }
 
-static void open_once(void *arg, int thread)
+static void open_once(void *arg, int item, int thread)
 {
-    (void)thread;
+    (void)item, (void)thread;
     pl_dataset *set;
     pl_source_opts opts = { .cache_dir = arg, .threads = 1 };
     if (pl_digits_open(&set, PL_SPLIT_TEST, &opts) == PL_OK)
@@ -186,7 +186,7 @@ static void digits_cache_may_be_made_twice_at_once(void **state)
 {
     pl_pool *pool;
     assert_ok(pl_pool_new(&pool, 3));
-    pl_pool_run(pool, open_once, *state);
+    pl_pool_run(pool, 3, open_once, *state);
     pl_pool_free(pool);
 
     const char *path = test_path(*state, CACHE);

@@ -56,9 +56,9 @@ static void tensor_wrap_releases_with_the_last_reference(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void share(void *arg, int thread)
+static void share(void *arg, int item, int thread)
 {
-    (void)thread;
+    (void)item, (void)thread;
     for (int i = 0; i < 10000; i++)
         pl_tensor_unref(pl_tensor_ref(arg));
 }
@@ -72,7 +72,7 @@ static void tensor_references_count_from_many_threads(void **state)
                              count_release, &released));
     pl_pool *pool;
     assert_ok(pl_pool_new(&pool, 4));
-    pl_pool_run(pool, share, tensor);
+    pl_pool_run(pool, 4, share, tensor);
     pl_pool_free(pool);
     assert_int_equal(0, released);
     pl_tensor_unref(tensor);
