@@ -40,7 +40,7 @@ test-long: setup-long
 	@$(MAKE) slow
 
 bench: build
-	build/paceline-bench
+	build/paceline-bench --commit "$$(git describe --always --dirty)"
 
 bench-peers: build
 	python3 bench/peers/run.py

@@ -1,0 +1,102 @@
+/* paceline-bench - measure this machine and what the library makes of it.
+ *
+ * usage: paceline-bench [--only PART] [--json] [--window S] ... */
+#include "base/error.h"
+#include "base/param.h"
+#include "base/thread.h"
+#include "bench.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct options {
+    const char *only;
+    const char *program;
+    const char *commit;
+    double window;
+    bool json;
+} options;
+
+#define FIELD(name) offsetof(options, name)
+static const pl_param params[] = {
+    { "only", PL_PARAM_TEXT, FIELD(only), NULL, 0, 0, NULL, "PART",
+      "one of limits, ops, optim, record, reader, train (default: all)" },
+    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+      "a line of JSON per row instead of tables" },
+    { "window", PL_PARAM_REAL, FIELD(window), "0.2", 0.001, 60, NULL, "S",
+      "seconds of one window" },
+    { "program", PL_PARAM_TEXT, FIELD(program), NULL, 0, 0, NULL, "PATH",
+      "the paceline to train with (default: the one beside this program)" },
+    { "commit", PL_PARAM_TEXT, FIELD(commit), "unknown", 0, 0, NULL, "TEXT",
+      "what was measured, for the head of the output" },
+};
+
+typedef struct part {
+    const char *name;
+    pl_status (*run)(bench *b);
+} part;
+
+static const part parts[] = {
+    { "limits", bench_limits }, { "ops", bench_ops },
+    { "optim", bench_optim },   { "record", bench_record },
+    { "reader", bench_reader }, { "train", bench_train },
+};
+#define PARTS (sizeof parts / sizeof *parts)
+
+static pl_status run_parts(bench *b, const char *only)
+{
+    bool found = only == NULL;
+    for (size_t i = 0; i < PARTS; i++)
+        found = found || strcmp(only, parts[i].name) == 0;
+    if (!found)
+        return PL_FAIL(PL_USAGE, "--only %s: --help lists the parts", only);
+    bench_print_machine(b);
+    load_mark begin = bench_load_mark();
+    for (size_t i = 0; i < PARTS; i++) {
+        if (only != NULL && strcmp(only, parts[i].name) != 0)
+            continue;
+        pl_status status = parts[i].run(b);
+        if (status != PL_OK)
+            return pl_context(status, "%s", parts[i].name);
+    }
+    bench_print_load(b, &begin);
+    return PL_OK;
+}
+
+static pl_status run(int argc, char **argv)
+{
+    options o;
+    pl_param_group group = { "Flags", params, sizeof params / sizeof *params,
+                             &o, NULL };
+    char *positional[16];
+    int count = 0;
+    PL_TRY(pl_param_defaults(&group, 1));
+    if (argc == 2 && strcmp(argv[1], "--help") == 0) {
+        printf("usage: paceline-bench [flags]\n\nMeasure the limits of this "
+               "machine and what the library makes of them.\n");
+        pl_param_print_help(&group, 1, stdout);
+        return PL_OK;
+    }
+    if (argc > 16)
+        return PL_FAIL(PL_USAGE, "too many arguments; --help lists them");
+    PL_TRY(pl_param_parse(&group, 1, argc - 1, argv + 1, positional, &count));
+    if (count > 0)
+        return PL_FAIL(PL_USAGE, "unexpected argument \"%s\"", positional[0]);
+    static bench b; /* large */
+    b.window_s = o.window;
+    b.program = o.program;
+    b.commit = o.commit;
+    b.threads = pl_thread_cores();
+    b.table.json = o.json;
+    return run_parts(&b, o.only);
+}
+
+int main(int argc, char **argv)
+{
+    pl_status status = run(argc, argv);
+    if (status == PL_OK)
+        return 0;
+    fprintf(stderr, "paceline-bench: %s\n", pl_error_message());
+    return status == PL_USAGE ? 2 : 1;
+}

@@ -1,0 +1,51 @@
+#include "peak.h"
+
+#include <stddef.h>
+
+#if defined(__x86_64__)
+#define PEAK_NAME   avx512
+#define PEAK_LANES  16
+#define PEAK_TARGET __attribute__((target("avx512f")))
+#include "peak_loops.h"
+
+#define PEAK_NAME   avx2
+#define PEAK_LANES  8
+#define PEAK_TARGET __attribute__((target("avx2,fma")))
+#include "peak_loops.h"
+#endif
+
+#define PEAK_NAME   portable
+#define PEAK_LANES  4
+#define PEAK_TARGET /* what every processor of this kind has */
+#include "peak_loops.h"
+
+#define CHAINS 12
+
+#if defined(__x86_64__)
+static const peak list_x86[] = {
+    { "avx512", 16, true, CHAINS, fma_avx512, read_avx512, saxpy_avx512 },
+    { "avx2", 8, true, CHAINS, fma_avx2, read_avx2, saxpy_avx2 },
+    { "portable", 4, false, CHAINS, fma_portable, read_portable,
+      saxpy_portable },
+    { .name = NULL },
+};
+
+const peak *peak_list(void)
+{
+    if (__builtin_cpu_supports("avx512f"))
+        return list_x86;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return list_x86 + 1;
+    return list_x86 + 2;
+}
+#else
+const peak *peak_list(void)
+{
+    static const peak list[] = {
+        { "portable", 4, true, CHAINS, fma_portable, read_portable,
+          saxpy_portable },
+        { .name = NULL },
+    };
+    return list;
+}
+#endif

@@ -1,0 +1,26 @@
+/* peak.h - loops that do nothing but compute or move data: the limits.
+ *
+ * The same loops exist for each vector width, as the kernels do.
+ *
+ * Threads: any; each call works on its own memory. */
+#ifndef BENCH_PEAK_H
+#define BENCH_PEAK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct peak {
+    const char *name; /* "avx512": that of the kernels of this width */
+    int lanes;
+    bool fused;                  /* one instruction multiplies and adds */
+    int chains;                  /* independent multiply-adds of a turn */
+    float (*fma)(int64_t turns); /* chains * lanes multiply-adds a turn */
+    /* The sum of n floats; n is a multiple of 128, as below. */
+    float (*read)(int64_t n, const float *src);
+    void (*saxpy)(int64_t n, float factor, const float *src, float *dst);
+} peak;
+
+/* Those this processor can run, widest first; ended by one without name. */
+const peak *peak_list(void);
+
+#endif

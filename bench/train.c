@@ -1,0 +1,202 @@
+/* Training is measured as a user sees it: by running the program. */
+#include "base/error.h"
+#include "base/file.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "bench.h"
+#include "data/idx.h"
+#include "data/source.h"
+#include "spawn.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Softmax regression on 784 pixels and 10 classes: logits and the gradient of
+ * the weights, 2 a multiply-add. */
+#define FLOPS_PER_EXAMPLE (2.0 * 2 * 784 * 10)
+#define STARTS            9
+
+/* Where this part works: a temporary folder and the program. */
+typedef struct site {
+    char folder[PATH_MAX];
+    char program[PATH_MAX];
+    char data[PATH_MAX + 16]; /* "idx:FOLDER/digits" */
+    char run[PATH_MAX + 16];
+} site;
+
+/* One line of JSON from one training. */
+typedef struct outcome {
+    double steps_per_s;
+    double startup_s;
+    double seconds; /* from fork to exit */
+    double rss_mb;
+} outcome;
+
+static pl_status find_program(const bench *b, site *s)
+{
+    if (b->program != NULL) {
+        snprintf(s->program, sizeof s->program, "%s", b->program);
+        return PL_OK;
+    }
+    char own[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
+    own[length < 0 ? 0 : length] = '\0';
+    char *slash = strrchr(own, '/');
+    if (slash == NULL)
+        return PL_FAIL(PL_NOTFOUND, "cannot find the paceline program beside "
+                                    "this one; use --program PATH");
+    slash[1] = '\0';
+    snprintf(s->program, sizeof s->program, "%.*s/paceline", (int)(slash - own),
+             own);
+    return PL_OK;
+}
+
+static pl_status write_digits(const char *folder)
+{
+    static const pl_split splits[] = { PL_SPLIT_TRAIN, PL_SPLIT_TEST };
+    for (int i = 0; i < 2; i++) {
+        pl_dataset *set;
+        PL_TRY(pl_source_open(&set, "digits", splits[i],
+                              &(pl_source_opts) { .threads = 0 }));
+        pl_status status = pl_dataset_write_idx(set, folder, splits[i]);
+        pl_dataset_free(set);
+        PL_TRY(status);
+    }
+    return PL_OK;
+}
+
+static pl_status open_site(const bench *b, site *s)
+{
+    const char *temp = getenv("TMPDIR");
+    snprintf(s->folder, sizeof s->folder, "%s/paceline-bench-XXXXXX",
+             temp != NULL ? temp : "/tmp");
+    PL_TRY(find_program(b, s));
+    if (mkdtemp(s->folder) == NULL)
+        return PL_FAIL(PL_IO, "cannot make a folder like %s", s->folder);
+    char digits[PATH_MAX + 16];
+    snprintf(digits, sizeof digits, "%.*s/digits", PATH_MAX, s->folder);
+    snprintf(s->data, sizeof s->data, "idx:%.*s", PATH_MAX, digits);
+    snprintf(s->run, sizeof s->run, "%.*s/run", PATH_MAX, s->folder);
+    pl_status status = write_digits(digits);
+    if (status != PL_OK) {
+        pl_error error; /* removing the folder may fail as well */
+        pl_error_save(&error, status);
+        (void)!pl_file_remove_all(s->folder);
+        return pl_error_raise(&error);
+    }
+    return PL_OK;
+}
+
+static pl_status read_outcome(const spawned *child, outcome *out)
+{
+    pl_json *json;
+    PL_TRY(pl_json_parse(&json, child->text, strlen(child->text), "summary"));
+    pl_status status = pl_json_get_real(json, "steps_per_s", &out->steps_per_s);
+    if (status == PL_OK)
+        status = pl_json_get_real(json, "startup_seconds", &out->startup_s);
+    pl_json_free(json);
+    out->seconds = child->seconds;
+    out->rss_mb = (double)child->peak_rss_bytes * 1e-6;
+    return status;
+}
+
+static pl_status train(const site *s, int64_t batch, int threads, int64_t steps,
+                       outcome *out)
+{
+    char numbers[3][24];
+    snprintf(numbers[0], sizeof numbers[0], "%lld", (long long)batch);
+    snprintf(numbers[1], sizeof numbers[1], "%d", threads);
+    snprintf(numbers[2], sizeof numbers[2], "%lld", (long long)steps);
+    const char *const argv[] = {
+        s->program, "train",        "softmax",  "--data",
+        s->data,    "--run",        s->run,     "--batch",
+        numbers[0], "--threads",    numbers[1], "--steps",
+        numbers[2], "--eval-every", "never",    "--checkpoint-every",
+        "never",    "--quiet",      "--json",   NULL,
+    };
+    static spawned child; /* large */
+    PL_TRY(pl_file_remove_all(s->run));
+    PL_TRY(spawn_run(&child, argv));
+    return read_outcome(&child, out);
+}
+
+static pl_status bench_speed(bench *b, const site *s, int64_t batch,
+                             int threads)
+{
+    outcome out;
+    int64_t steps = 20000 / batch; /* to see how many fill a window */
+    PL_TRY(train(s, batch, threads, steps, &out));
+    steps = (int64_t)(out.steps_per_s * b->window_s) + 1;
+    double rates[MEASURE_WINDOWS];
+    for (int w = 0; w < MEASURE_WINDOWS; w++) {
+        PL_TRY(train(s, batch, threads, steps, &out));
+        rates[w] = out.steps_per_s;
+    }
+    measurement m = measure_summary(rates, MEASURE_WINDOWS);
+    double examples = m.median * (double)batch;
+    double gflops = examples * FLOPS_PER_EXAMPLE * 1e-9;
+    const limits *most = &b->limits[0];
+    table_count(&b->table, "batch", batch);
+    table_count(&b->table, "threads", threads);
+    table_measured(&b->table, "steps/s", m);
+    table_count(&b->table, "examples/s", (int64_t)examples);
+    table_number(&b->table, "GFLOP/s", gflops);
+    table_share(&b->table, "share of peak", gflops,
+                threads == 1 ? most->gflops_one : most->gflops_all);
+    table_number(&b->table, "peak RSS MB", out.rss_mb);
+    table_row_end(&b->table);
+    return PL_OK;
+}
+
+static pl_status bench_start(bench *b, const site *s)
+{
+    double startup[STARTS], whole[STARTS];
+    outcome out;
+    PL_TRY(train(s, 100, b->threads, 1, &out)); /* the page cache is warm */
+    for (int i = 0; i < STARTS; i++) {
+        PL_TRY(train(s, 100, b->threads, 1, &out));
+        startup[i] = out.startup_s * 1e3;
+        whole[i] = out.seconds * 1e3;
+    }
+    table_measured(&b->table, "start to exit ms",
+                   measure_summary(whole, STARTS));
+    table_measured(&b->table, "start-up ms", measure_summary(startup, STARTS));
+    table_number(&b->table, "peak RSS MB", out.rss_mb);
+    table_row_end(&b->table);
+    return PL_OK;
+}
+
+static pl_status bench_site(bench *b, const site *s)
+{
+    static const int64_t batches[] = { 10, 100, 500 };
+    table_begin(&b->table, "train", "Training, softmax regression on digits",
+                "The program itself, plain SGD on plain IDX files; peak: that "
+                "of the widest vectors with\nas many threads.");
+    for (int i = 0; i < 3; i++) {
+        PL_TRY(bench_speed(b, s, batches[i], 1));
+        if (b->threads > 1)
+            PL_TRY(bench_speed(b, s, batches[i], b->threads));
+    }
+    table_end(&b->table);
+    table_begin(&b->table, "start", "Start of the program",
+                "`train softmax --steps 1 --eval-every never --batch 100` on "
+                "plain IDX files, page cache\nwarm: from fork to exit, with "
+                "the final checkpoint; start-up is what the program says.");
+    PL_TRY(bench_start(b, s));
+    table_end(&b->table);
+    return PL_OK;
+}
+
+pl_status bench_train(bench *b)
+{
+    static site s; /* large */
+    PL_TRY(bench_need_cpu_limits(b));
+    PL_TRY(open_site(b, &s));
+    pl_error error;
+    pl_error_save(&error, bench_site(b, &s));
+    pl_status removed = pl_file_remove_all(s.folder);
+    return error.status != PL_OK ? pl_error_raise(&error) : removed;
+}
