@@ -5,9 +5,13 @@
 #include "nn/model.h"
 #include "paceline/cli.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define MAX_MODELS 32
 
@@ -52,6 +56,14 @@ pl_status pl_app_model(const pl_app *app, const char *name,
                    near != NULL ? "?" : "");
 }
 
+bool pl_app_wants_help(int argc, char **argv)
+{
+    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
+            return true;
+    return false;
+}
+
 static void print_usage(const pl_app *app, FILE *file)
 {
     fprintf(file,
@@ -81,7 +93,7 @@ static pl_status unknown_command(const char *name)
 static pl_status dispatch(const pl_app *app, int argc, char **argv)
 {
     const char *name = argv[0];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "help") == 0) {
+    if (pl_app_wants_help(1, argv) || strcmp(name, "help") == 0) {
         print_usage(app, stdout);
         return PL_OK;
     }
@@ -120,6 +132,29 @@ static void report(const pl_app *app, pl_status status)
     fprintf(stderr, "%s: %.*s\n", app->program, length, message);
 }
 
+/* With standard error closed, the next file opened would take its number, and
+ * our messages would land in a checkpoint. */
+static void hold_standard_files(void)
+{
+    for (int file = STDIN_FILENO; file <= STDERR_FILENO; file++)
+        if (fcntl(file, F_GETFD) < 0 && errno == EBADF &&
+            open("/dev/null", O_RDWR) < 0)
+            return; /* without /dev/null there is nothing better */
+}
+
+/* What was printed must have arrived, unless the reader has left. */
+static pl_status finish_output(void)
+{
+    int flushed = fflush(stdout), error = errno;
+    if (flushed == 0 && !ferror(stdout))
+        return PL_OK;
+    struct pollfd out = { .fd = STDOUT_FILENO };
+    if (poll(&out, 1, 0) == 1 && (out.revents & (POLLERR | POLLHUP)) != 0)
+        return PL_OK;
+    return PL_FAIL(PL_IO, "write to standard output: %s",
+                   strerror(flushed != 0 ? error : EIO));
+}
+
 int pl_app_main(int argc, char **argv, const pl_model *mine)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -129,14 +164,20 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
                                  : "paceline",
         .mine = mine,
     };
-    /* A reader that closes our output must not end a training. */
+    hold_standard_files();
+    /* A reader that closes our output must not end a training, nor must a
+     * limit on the size of files: the write says so. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
     if (argc < 2) {
         print_usage(&app, stderr);
         return 2;
     }
     pl_status status = dispatch(&app, argc - 1, argv + 1);
-    fflush(stdout);
+    if (status == PL_OK)
+        status = finish_output();
+    else
+        fflush(stdout);
     if (status != PL_OK)
         report(&app, status);
     return exit_status(status);

@@ -41,7 +41,7 @@ static pl_status write_split(const char *source, pl_split split,
 
 static pl_status write_digits(const data_options *options)
 {
-    if (options->out == NULL)
+    if (options->out == NULL || options->out[0] == '\0')
         return PL_FAIL(PL_USAGE, "data digits needs --out DIR");
     PL_TRY(write_split("digits", PL_SPLIT_TRAIN, options));
     PL_TRY(write_split("digits", PL_SPLIT_TEST, options));
@@ -52,14 +52,14 @@ static pl_status write_digits(const data_options *options)
 
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
-    (void)app;
     data_options options;
     pl_param_group group = { "Data", params, sizeof params / sizeof *params,
                              &options, NULL };
     PL_TRY(pl_param_defaults(&group, 1));
-    if (argc > 0 && strcmp(argv[0], "--help") == 0) {
-        printf("usage: data digits --out DIR\n\nWrite the built-in digits as "
-               "IDX files.\n");
+    if (pl_app_wants_help(argc, argv)) {
+        printf("usage: %s data digits --out DIR\n\nWrite the built-in digits "
+               "as IDX files.\n\n",
+               app->program);
         pl_param_print_help(&group, 1, stdout);
         return PL_OK;
     }
@@ -81,4 +81,6 @@ const pl_command pl_cmd_data = {
     .usage = "data digits --out DIR",
     .help = "write the built-in digits as IDX files",
     .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
 };

@@ -73,7 +73,7 @@ static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
 static pl_status evaluate(pl_options *options, const char *run,
                           const eval_options *eval)
 {
-    pl_job job = { NULL };
+    pl_job job = { 0 };
     pl_json *settings = NULL;
     char *checkpoints = NULL;
     pl_snapshot *snapshot = NULL;
@@ -139,8 +139,10 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     pl_param_group group = { "Evaluation", params,
                              sizeof params / sizeof *params, &eval, NULL };
     PL_TRY(pl_param_defaults(&group, 1));
-    if (argc > 0 && strcmp(argv[0], "--help") == 0) {
-        printf("usage: eval RUN [flags]\n");
+    if (pl_app_wants_help(argc, argv)) {
+        printf("usage: %s eval RUN [flags]\n\nTest the newest checkpoint of "
+               "the run in the folder RUN.\n\n",
+               app->program);
         pl_param_print_help(&group, 1, stdout);
         return PL_OK;
     }
@@ -162,4 +164,6 @@ const pl_command pl_cmd_eval = {
     .usage = "eval RUN [flags]",
     .help = "test the newest checkpoint of a run",
     .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
 };

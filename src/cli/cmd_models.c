@@ -102,23 +102,29 @@ static pl_status show_model(pl_options *options, int argc, char **argv)
     return status;
 }
 
+static pl_status print_help(const pl_app *app, const pl_options *options)
+{
+    printf("usage: %s models [NAME [flags]]\n\nWithout a name, the models "
+           "there are; with one, its layers, parameters,\nwork and memory.  "
+           "The flags are those of train.\n\n",
+           app->program);
+    pl_param_print_help(options->groups, options->group_count, stdout);
+    return PL_OK;
+}
+
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
-    if (argc > 0 && strcmp(argv[0], "--help") == 0) {
-        printf("usage: models [NAME [flags of train]]\n\nWithout a name, the "
-               "models there are; with one, its layers, parameters, work and "
-               "memory.\n");
-        return PL_OK;
-    }
+    bool help = pl_app_wants_help(argc, argv);
     if (argc == 0)
         return list_models(app);
     const pl_model *model;
-    PL_TRY(pl_app_model(app, argv[0], &model));
+    PL_TRY(pl_app_model(app, argv[0][0] == '-' ? "softmax" : argv[0], &model));
     pl_options *options;
     PL_TRY(PL_NEW(options, 1));
     pl_status status = pl_options_init(options, model);
     if (status == PL_OK) {
-        status = show_model(options, argc - 1, argv + 1);
+        status = help ? print_help(app, options)
+                      : show_model(options, argc - 1, argv + 1);
         pl_options_close(options);
     }
     pl_mem_free(options);

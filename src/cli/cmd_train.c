@@ -6,6 +6,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/progress.h"
+#include "cli/resume.h"
 #include "cli/run_folder.h"
 #include "cli/summary.h"
 #include "observe/chrome_trace.h"
@@ -17,7 +18,6 @@
 #include <unistd.h>
 
 #define PROFILE_STEPS 1000
-#define SUMMARY_MAX   ((size_t)1 << 20)
 
 /* The first Ctrl-C finishes the step and saves; the second ends at once. */
 static atomic_bool interrupt;
@@ -35,10 +35,15 @@ static void catch_signals(void)
     atomic_store(&interrupt, false);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    struct sigaction before;
+    sigaction(SIGHUP, NULL, &before);
+    if (before.sa_handler != SIG_IGN) /* nohup wants it so */
+        sigaction(SIGHUP, &action, NULL);
 }
 
 /* One `train` from parsed options to summary. */
 typedef struct session {
+    const pl_app *app;
     pl_options options;
     pl_json *record; /* of the run that is resumed */
     pl_job job;
@@ -49,6 +54,7 @@ typedef struct session {
     pl_metrics *metrics;
     pl_trace *trace;
     pl_progress start;
+    int64_t per_epoch; /* steps */
     pl_loop_result result;
     double startup_s;
 } session;
@@ -65,61 +71,6 @@ static void close_session(session *s)
     pl_job_close(&s->job);
     pl_json_free(s->record);
     pl_options_close(&s->options);
-}
-
-static pl_status summary_path(const char *run, char **out)
-{
-    return pl_file_join(out, run, "summary.json");
-}
-
-/* Take from the run that is resumed what the user did not say again. */
-static pl_status recall(session *s)
-{
-    const char *run = s->options.train.run;
-    char *path;
-    PL_TRY(pl_file_join(&path, run, "run.json"));
-    bool there = pl_file_exists(path);
-    pl_mem_free(path);
-    if (!there)
-        return PL_OK; /* nothing to resume: start at step 0 */
-    const char *model;
-    const pl_json *args;
-    PL_TRY(pl_run_folder_read(run, &s->record));
-    PL_TRY(pl_json_get_text(s->record, "model", &model));
-    if (strcmp(model, s->options.model->name) != 0)
-        return PL_FAIL(PL_USAGE, "%s is a run of model %s, not of %s", run,
-                       model, s->options.model->name);
-    PL_TRY(pl_json_get_object(s->record, "args", &args));
-    return pl_options_recall(&s->options, args);
-}
-
-/* A finished run has nothing to resume unless its length is changed. */
-static pl_status finished_summary(const session *s, pl_json **out)
-{
-    *out = NULL;
-    if (s->record == NULL || pl_options_given(&s->options, "steps") ||
-        pl_options_given(&s->options, "epochs") ||
-        pl_options_given(&s->options, "stop-loss"))
-        return PL_OK;
-    char *path;
-    PL_TRY(summary_path(s->options.train.run, &path));
-    pl_json *summary = NULL;
-    const char *stopped;
-    pl_status status = PL_OK;
-    if (pl_file_exists(path))
-        status = pl_json_read_file(&summary, path, SUMMARY_MAX);
-    pl_mem_free(path);
-    PL_TRY(status);
-    if (summary == NULL)
-        return PL_OK;
-    status = pl_json_get_text(summary, "stopped_by", &stopped);
-    if (status == PL_OK && strcmp(stopped, "interrupt") != 0 &&
-        strcmp(stopped, "nan") != 0) {
-        *out = summary;
-        return PL_OK;
-    }
-    pl_json_free(summary);
-    return status;
 }
 
 static pl_status print_summary(const session *s, const pl_json *summary)
@@ -143,14 +94,20 @@ static pl_reader_opts data_order(const pl_train_options *train)
 }
 
 /* How many steps an epoch has; also checks that there is at least one. */
-static pl_status count_steps(const session *s, int64_t *per_epoch)
+static pl_status count_steps(session *s)
 {
     pl_reader_opts order = data_order(&s->options.train);
     pl_reader *reader;
     PL_TRY(pl_reader_new(&reader, s->job.train, &order));
-    *per_epoch = reader->steps_per_epoch;
+    s->per_epoch = reader->steps_per_epoch;
     pl_reader_free(reader);
     return PL_OK;
+}
+
+static int64_t end_step(const session *s)
+{
+    const pl_train_options *train = &s->options.train;
+    return train->steps > 0 ? train->steps : train->epochs * s->per_epoch;
 }
 
 static pl_status restore(session *s)
@@ -163,9 +120,16 @@ static pl_status restore(session *s)
                s->folder.checkpoints);
         return PL_OK;
     }
-    if (status == PL_OK)
-        pl_log(PL_LOG_INFO, "resumed at step %lld", (long long)s->start.step);
-    return status;
+    PL_TRY(status);
+    if (s->start.step > end_step(s))
+        return PL_FAIL(PL_USAGE,
+                       "--%s: that ends at step %lld, but %s is already at "
+                       "step %lld",
+                       s->options.train.steps > 0 ? "steps" : "epochs",
+                       (long long)end_step(s), s->folder.path,
+                       (long long)s->start.step);
+    pl_log(PL_LOG_INFO, "resumed at step %lld", (long long)s->start.step);
+    return PL_OK;
 }
 
 static pl_status open_run(session *s)
@@ -249,48 +213,66 @@ static pl_loop_opts loop_opts(const session *s)
     };
 }
 
-static pl_status run_loop(session *s, int64_t per_epoch)
+static pl_status run_loop(session *s)
 {
     const pl_train_options *train = &s->options.train;
     pl_progress_line *line = NULL;
     if (!train->quiet)
-        PL_TRY(pl_progress_start(
-            &line, &(pl_progress_opts) {
-                       .metrics = s->metrics,
-                       .file = stderr,
-                       .terminal = isatty(STDERR_FILENO) != 0,
-                       .start_step = s->start.step,
-                       .end_step = train->steps > 0 ? train->steps
-                                                    : train->epochs * per_epoch,
-                   }));
+        PL_TRY(
+            pl_progress_start(&line, &(pl_progress_opts) {
+                                         .metrics = s->metrics,
+                                         .file = stderr,
+                                         .terminal = isatty(STDERR_FILENO) != 0,
+                                         .start_step = s->start.step,
+                                         .start_examples = s->start.examples,
+                                         .end_step = end_step(s),
+                                         .per_epoch = s->per_epoch,
+                                     }));
     pl_loop_opts opts = loop_opts(s);
     pl_status status = pl_loop_run(&opts, &s->result);
     pl_progress_stop(line);
     return status;
 }
 
-static void describe_job(const session *s, int64_t per_epoch)
+static void describe_job(const session *s)
 {
     const pl_train_options *train = &s->options.train;
     const pl_dataset *data = s->job.train;
+    int64_t step_examples = train->batch * train->micro_batches;
     pl_log(PL_LOG_INFO,
            "%s on %s: %lld examples, %lld steps of %lld an epoch, %lld "
            "parameters, %d threads, %s",
            s->options.model->name, data->name, (long long)data->count,
-           (long long)per_epoch,
-           (long long)(train->batch * train->micro_batches),
+           (long long)s->per_epoch, (long long)step_examples,
            (long long)pl_params_elements(s->job.network->params),
            pl_pool_threads(s->job.pool), s->job.kernels->name);
 }
 
-/* Train, then write down what came of it, also when the loss blew up. */
-static pl_status train_and_report(session *s, int64_t per_epoch)
+static pl_status say_interrupted(const session *s)
+{
+    char *folder;
+    PL_TRY(pl_run_folder_word(&s->folder, &folder));
+    pl_status status = PL_FAIL(
+        PL_INTERRUPTED,
+        "interrupted at step %lld; to go on: %s train %s --run %s --resume",
+        (long long)s->result.progress.step, s->app->program,
+        s->options.model->name, folder);
+    pl_mem_free(folder);
+    return status;
+}
+
+/* Train, then tell what came of it: also when the loss blew up, or when the
+ * end could not be saved.  What was not saved has no summary.json, so that a
+ * resume does it again. */
+static pl_status train_and_report(session *s)
 {
     pl_error failed;
-    pl_error_save(&failed, run_loop(s, per_epoch));
-    if (failed.status != PL_OK && failed.status != PL_NUMERIC)
+    pl_error_save(&failed, run_loop(s));
+    bool saved = failed.status == PL_OK || failed.status == PL_NUMERIC;
+    if (!saved && !s->result.ended)
         return pl_error_raise(&failed);
-    PL_TRY(write_trace(s));
+    if (saved)
+        PL_TRY(write_trace(s));
     pl_json *summary;
     PL_TRY(pl_summary_make(&summary, &(pl_summary_opts) {
                                          .job = &s->job,
@@ -299,18 +281,14 @@ static pl_status train_and_report(session *s, int64_t per_epoch)
                                          .resumed_step = s->start.step,
                                          .startup_s = s->startup_s,
                                      }));
-    pl_status status = pl_run_folder_write(&s->folder, "summary.json", summary);
-    if (status == PL_OK)
-        status = print_summary(s, summary);
+    pl_status status = print_summary(s, summary);
+    if (status == PL_OK && saved)
+        status = pl_run_folder_write(&s->folder, "summary.json", summary);
     pl_json_free(summary);
-    PL_TRY(status);
     PL_TRY(pl_error_raise(&failed));
+    PL_TRY(status);
     if (s->result.stopped_by == PL_STOPPED_INTERRUPT)
-        return PL_FAIL(PL_INTERRUPTED,
-                       "interrupted at step %lld; to go on: train %s --run "
-                       "%s --resume",
-                       (long long)s->result.progress.step,
-                       s->options.model->name, s->folder.path);
+        return say_interrupted(s);
     return PL_OK;
 }
 
@@ -319,10 +297,13 @@ static pl_status train(session *s, int argc, char **argv)
     int64_t begin_ns = pl_clock_now_ns(pl_clock_real());
     PL_TRY(pl_options_parse(&s->options, argc, argv));
     if (s->options.train.resume && s->options.train.run != NULL)
-        PL_TRY(recall(s));
+        PL_TRY(pl_resume_recall(&s->options, &s->record));
     PL_TRY(pl_options_resolve(&s->options));
-    pl_json *finished;
-    PL_TRY(finished_summary(s, &finished));
+    if (s->options.train.quiet)
+        pl_log_set(NULL, NULL, PL_LOG_WARN);
+    pl_json *finished = NULL;
+    if (s->record != NULL)
+        PL_TRY(pl_resume_finished(&s->options, &finished));
     if (finished != NULL) {
         pl_log(PL_LOG_INFO,
                "%s is finished; its summary:", s->options.train.run);
@@ -330,21 +311,19 @@ static pl_status train(session *s, int argc, char **argv)
         pl_json_free(finished);
         return status;
     }
-    if (s->options.train.quiet)
-        pl_log_set(NULL, NULL, PL_LOG_WARN);
-    int64_t per_epoch;
     PL_TRY(pl_job_init(&s->job, &s->options, false));
-    PL_TRY(count_steps(s, &per_epoch));
+    PL_TRY(count_steps(s));
     PL_TRY(open_run(s));
-    describe_job(s, per_epoch);
+    describe_job(s);
     catch_signals();
     s->startup_s = (double)(pl_clock_now_ns(pl_clock_real()) - begin_ns) * 1e-9;
-    return train_and_report(s, per_epoch);
+    return train_and_report(s);
 }
 
-static pl_status print_help(const pl_options *options)
+static pl_status print_help(const pl_app *app, const char *model,
+                            const pl_options *options)
 {
-    printf("usage: train %s [flags]\n\n%s\n", options->model->name,
+    printf("usage: %s train %s [flags]\n\n%s\n\n", app->program, model,
            options->model->help);
     pl_param_print_help(options->groups, options->group_count, stdout);
     return PL_OK;
@@ -353,19 +332,20 @@ static pl_status print_help(const pl_options *options)
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     const pl_model *model = NULL;
-    bool help = argc > 0 && strcmp(argv[0], "--help") == 0;
-    if (argc < 1)
+    bool help = pl_app_wants_help(argc, argv);
+    bool named = argc > 0 && argv[0][0] != '-';
+    if (!named && !help)
         return PL_FAIL(PL_USAGE, "train needs a model: train MODEL [flags]; "
                                  "`models` lists them");
-    PL_TRY(pl_app_model(app, help ? "softmax" : argv[0], &model));
-    for (int i = 1; i < argc; i++)
-        help = help || strcmp(argv[i], "--help") == 0;
+    PL_TRY(pl_app_model(app, named ? argv[0] : "softmax", &model));
 
     session *s;
     PL_TRY(PL_NEW(s, 1));
+    s->app = app;
     pl_status status = pl_options_init(&s->options, model);
     if (status == PL_OK) {
-        status = help ? print_help(&s->options) : train(s, argc - 1, argv + 1);
+        status = help ? print_help(app, named ? argv[0] : "MODEL", &s->options)
+                      : train(s, argc - 1, argv + 1);
         close_session(s);
     }
     pl_mem_free(s);

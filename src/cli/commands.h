@@ -7,6 +7,7 @@
 #ifndef PL_CLI_COMMANDS_H
 #define PL_CLI_COMMANDS_H
 
+#include "base/param.h"
 #include "paceline/nn.h"
 
 typedef struct pl_app {
@@ -19,6 +20,8 @@ typedef struct pl_command {
     const char *usage; /* "train MODEL [flags]" */
     const char *help;  /* one line */
     pl_status (*run)(const pl_app *app, int argc, char **argv);
+    const pl_param *params; /* its flags, for the documents; NULL: train's */
+    size_t param_count;
 } pl_command;
 
 extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_models, pl_cmd_data,
@@ -26,6 +29,9 @@ extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_models, pl_cmd_data,
 
 /* All commands, NULL-terminated. */
 const pl_command *const *pl_command_list(void);
+
+/* True when --help or -h is among the arguments. */
+bool pl_app_wants_help(int argc, char **argv);
 
 /* PL_USAGE for an unknown one, with the nearest. */
 pl_status pl_app_model(const pl_app *app, const char *name,

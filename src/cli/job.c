@@ -103,7 +103,7 @@ void pl_job_close(pl_job *job)
     pl_dataset_free(job->train);
     pl_dataset_free(job->test);
     pl_mem_free(job->cache);
-    *job = (pl_job) { NULL };
+    *job = (pl_job) { 0 };
 }
 
 /* The parameter whose name comes next after `last` in byte order. */

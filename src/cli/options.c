@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-#define FIELD(f) offsetof(pl_train_options, f)
+#define VALUE_BYTES 64 /* of a number, a choice or a flag as text */
+#define FIELD(f)    offsetof(pl_train_options, f)
 
 static const pl_param data_params[] = {
     { "data", PL_PARAM_TEXT, FIELD(data), NULL, 0, 0, NULL, "SRC",
@@ -175,6 +176,26 @@ bool pl_options_given(const pl_options *options, const char *name)
            options->given[group][index];
 }
 
+/* The field of a text parameter; NULL when unset or not a text. */
+static const char *given_text(const pl_param *param, const void *target)
+{
+    if (param->kind != PL_PARAM_TEXT)
+        return NULL;
+    return *(const char *const *)((const char *)target + param->offset);
+}
+
+/* The value as recorded: a text as it is, anything else as one would type it.
+ * Points to the text or into `room`. */
+static const char *record_text(const pl_param *param, const void *target,
+                               char room[VALUE_BYTES])
+{
+    const char *text = given_text(param, target);
+    if (text != NULL)
+        return text;
+    pl_param_value_text(param, target, room, VALUE_BYTES);
+    return room;
+}
+
 static void use_defaults(pl_train_options *train, const pl_model *model)
 {
     if (train->data == NULL)
@@ -189,6 +210,34 @@ static void use_defaults(pl_train_options *train, const pl_model *model)
         train->init = model->init != NULL ? model->init : "glorot";
     if (train->threads == 0)
         train->threads = pl_thread_cores();
+}
+
+/* Everything that is written down must be UTF-8, or the summary could not be
+ * written after hours of training. */
+static pl_status check_texts(const pl_options *options)
+{
+    pl_json *scratch;
+    PL_TRY(pl_json_new_object(&scratch));
+    pl_status status = PL_OK;
+    for (size_t g = 0; g < options->group_count && status == PL_OK; g++) {
+        const pl_param_group *group = &options->groups[g];
+        for (size_t i = 0; i < group->count && status == PL_OK; i++) {
+            const char *text = given_text(&group->params[i], group->target);
+            if (text == NULL)
+                continue;
+            if (text[0] == '\0') {
+                status = PL_FAIL(PL_USAGE, "--%s needs a value",
+                                 group->params[i].name);
+                break;
+            }
+            status = pl_json_set_text(scratch, "text", text);
+            if (status == PL_FORMAT)
+                status = PL_FAIL(PL_USAGE, "--%s %s: not UTF-8 text",
+                                 group->params[i].name, text);
+        }
+    }
+    pl_json_free(scratch);
+    return status;
 }
 
 pl_status pl_options_resolve(pl_options *options)
@@ -207,6 +256,7 @@ pl_status pl_options_resolve(pl_options *options)
         return PL_FAIL(PL_USAGE,
                        "--stop-loss needs tests, but --eval-every is never");
     use_defaults(train, options->model);
+    PL_TRY(check_texts(options));
     pl_status status = pl_init_check(train->init);
     return status == PL_OK ? PL_OK : pl_context(status, "--init");
 }
@@ -225,9 +275,10 @@ pl_status pl_options_record(const pl_options *options, bool kept_only,
             if (listed(param->name, not_recorded) ||
                 (kept_only && !models && !listed(param->name, kept)))
                 continue;
-            char text[512];
-            pl_param_value_text(param, group->target, text, sizeof text);
-            PL_TRY_OUT(status, pl_json_set_text(record, param->name, text));
+            char room[VALUE_BYTES];
+            PL_TRY_OUT(status, pl_json_set_text(
+                                   record, param->name,
+                                   record_text(param, group->target, room)));
         }
     }
     *out = record;
@@ -237,19 +288,40 @@ out:
     return status;
 }
 
+/* What was given again must be what it was. */
+static pl_status check_same(const pl_param *param, const void *target,
+                            const char *then)
+{
+    char room[VALUE_BYTES];
+    const char *now = record_text(param, target, room);
+    if (strcmp(now, then) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "--%s %s: the run was started with %s%s%s; resume with the "
+                   "same, or start a new --run",
+                   param->name, now, then[0] == '\0' ? "" : "\"",
+                   then[0] == '\0' ? "the default" : then,
+                   then[0] == '\0' ? "" : "\"");
+}
+
 /* Set one parameter as if the user had typed it. */
 static pl_status set_text(pl_options *options, const char *name,
                           const char *text)
 {
     size_t group, index;
     const pl_param *param = find_param(options, name, &group, &index);
+    bool models = param != NULL &&
+                  options->groups[group].params == options->model->params;
+    if (param != NULL && options->given[group][index] &&
+        (models || listed(name, kept)))
+        return check_same(param, options->groups[group].target, text);
     bool lengths = strcmp(name, "steps") == 0 || strcmp(name, "epochs") == 0;
     if (lengths && (pl_options_given(options, "steps") ||
                     pl_options_given(options, "epochs")))
         return PL_OK;
     if (param == NULL || options->given[group][index] || text[0] == '\0' ||
-        listed(name, not_recorded))
-        return PL_OK;
+        listed(name, not_recorded) || strcmp(name, "threads") == 0)
+        return PL_OK; /* threads change no bit and suit the machine */
     return pl_param_store(param, options->groups[group].target, text);
 }
 

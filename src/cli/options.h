@@ -85,7 +85,7 @@ pl_status pl_options_record(const pl_options *options, bool kept_only,
                             pl_json **out) PL_MUST_CHECK;
 
 /* Take from a record what the user did not give.  What is taken points into
- * `record`. */
+ * `record`.  PL_USAGE when something was given that must not change. */
 pl_status pl_options_recall(pl_options *options,
                             const pl_json *record) PL_MUST_CHECK;
 

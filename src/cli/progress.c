@@ -7,21 +7,23 @@
 
 #include <math.h>
 #include <stdarg.h>
+#include <string.h>
+#include <sys/ioctl.h>
 
+#define LINE_BYTES    256
 #define REDRAW_MS     200
 #define PLAIN_MS      5000 /* between lines without a terminal */
 #define PLAIN_TEST_MS 1000 /* ... when there is a new test result */
 
 struct pl_progress_line {
     pl_progress_opts opts;
-    int step, epoch, examples, loss, test_loss, test_accuracy; /* tags */
+    int step, examples, loss, test_loss, test_accuracy; /* tags */
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
     bool stopping; /* guarded by lock */
     /* The display thread's. */
     int64_t begin_ns, shown_ns;
-    double begin_examples; /* at the first look */
     double last_examples, rate;
     int64_t last_ns;
     bool tested, new_test;
@@ -59,8 +61,8 @@ static void measure_rate(pl_progress_line *line, int64_t now_ns,
                          double examples)
 {
     double seconds = (double)(now_ns - line->last_ns) * 1e-9;
-    if (seconds < 0.1)
-        return;
+    if (seconds < 0.1 || examples < line->last_examples)
+        return; /* too soon to tell, or before the first step */
     double rate = (examples - line->last_examples) / seconds;
     line->rate = line->rate == 0 ? rate : 0.5 * (line->rate + rate);
     line->last_examples = examples;
@@ -79,7 +81,9 @@ static int append(char *text, int used, int room, const char *format, ...)
     return wrote < 0 || used + wrote >= room ? room - 1 : used + wrote;
 }
 
-static void describe(pl_progress_line *line, char *text, int room)
+/* The state in at most room - 1 characters; what matters least is left out
+ * when there is no room for it. */
+static void describe(pl_progress_line *line, bool epoch, char *text, int room)
 {
     const pl_metrics *metrics = line->opts.metrics;
     double step = pl_metrics_get(metrics, line->step);
@@ -89,12 +93,13 @@ static void describe(pl_progress_line *line, char *text, int room)
     if (line->opts.end_step > 0)
         used =
             append(text, used, room, "/%lld", (long long)line->opts.end_step);
-    used = append(text, used, room, "  epoch %.2f",
-                  pl_metrics_get(metrics, line->epoch));
+    if (epoch && line->opts.per_epoch > 0)
+        used = append(text, used, room, "  epoch %.2f",
+                      step / (double)line->opts.per_epoch);
     used = append(text, used, room, "  loss %.4f",
                   pl_metrics_get(metrics, line->loss));
     if (line->tested)
-        used = append(text, used, room, "  test loss %.4f, accuracy %.2f %%",
+        used = append(text, used, room, "  test %.4f, %.2f %%",
                       line->score_loss, 100 * line->score_accuracy);
     used = append(text, used, room, "  %s ex/s",
                   pl_progress_number(line->rate, number));
@@ -102,11 +107,23 @@ static void describe(pl_progress_line *line, char *text, int room)
     double seconds =
         (double)(pl_clock_now_ns(pl_clock_real()) - line->begin_ns) * 1e-9;
     if (line->opts.end_step > 0 && done > 0 &&
-        examples > line->begin_examples) {
+        examples > (double)line->opts.start_examples) {
         double left = ((double)line->opts.end_step - step) * seconds / done;
-        append(text, used, room, "  ETA %d:%02d", (int)(left / 60),
-               (int)left % 60);
+        append(text, used, room, "  ETA %lld:%02d", (long long)left / 60,
+               (int)((long long)left % 60));
     }
+}
+
+/* A line that is wider than the terminal could not be drawn over. */
+static int columns(const pl_progress_line *line)
+{
+    struct winsize size;
+    if (!line->opts.terminal)
+        return LINE_BYTES;
+    if (ioctl(fileno(line->opts.file), TIOCGWINSZ, &size) != 0 ||
+        size.ws_col == 0)
+        return 80;
+    return size.ws_col < LINE_BYTES ? size.ws_col : LINE_BYTES;
 }
 
 /* Look at the metrics; write when it is time. */
@@ -120,8 +137,11 @@ static void show(pl_progress_line *line, bool last)
     if (!line->opts.terminal && !last && since_ms < PLAIN_MS &&
         !(line->new_test && since_ms >= PLAIN_TEST_MS))
         return;
-    char text[256];
-    describe(line, text, sizeof text);
+    char text[LINE_BYTES];
+    describe(line, true, text, LINE_BYTES);
+    int room = columns(line);
+    if ((int)strlen(text) >= room)
+        describe(line, false, text, room);
     if (line->opts.terminal)
         fprintf(line->opts.file, "\r\033[K%s%s", text, last ? "\n" : "");
     else if (!last || line->shown_ns != line->begin_ns)
@@ -161,7 +181,6 @@ static pl_status find_tags(pl_progress_line *line)
 {
     pl_metrics *metrics = line->opts.metrics;
     PL_TRY(pl_metrics_tag(metrics, "step", &line->step));
-    PL_TRY(pl_metrics_tag(metrics, "epoch", &line->epoch));
     PL_TRY(pl_metrics_tag(metrics, "examples", &line->examples));
     PL_TRY(pl_metrics_tag(metrics, "loss", &line->loss));
     PL_TRY(pl_metrics_tag(metrics, "test_loss", &line->test_loss));
@@ -178,6 +197,7 @@ pl_status pl_progress_start(pl_progress_line **out,
     pl_cond_init(&line->wake);
     line->begin_ns = pl_clock_now_ns(pl_clock_real());
     line->shown_ns = line->last_ns = line->begin_ns;
+    line->last_examples = (double)opts->start_examples;
     pl_status status = find_tags(line);
     if (status == PL_OK)
         status =

@@ -1,8 +1,9 @@
 /* progress.h - the line that shows how a training goes.
  *
  * A thread of its own reads the metrics a few times a second, so showing
- * costs the training nothing.  On a terminal one line is redrawn; elsewhere a
- * plain line appears every few seconds and after tests.
+ * costs the training nothing.  On a terminal one line is redrawn, as wide as
+ * there is room; elsewhere a plain line appears every few seconds and after
+ * tests.
  *
  * Threads: start and stop from one. */
 #ifndef PL_CLI_PROGRESS_H
@@ -19,9 +20,10 @@ typedef struct pl_progress_opts {
     pl_metrics *metrics; /* required; its scalars are taken from here on */
     FILE *file;          /* required */
     bool terminal;       /* redraw one line */
-    int64_t start_step;
-    int64_t end_step; /* 0: not known */
-    double end_epoch; /* 0: not known */
+    int64_t start_step;  /* of a resumed run, and its examples */
+    int64_t start_examples;
+    int64_t end_step;  /* 0: not known */
+    int64_t per_epoch; /* steps; 0: not known */
 } pl_progress_opts;
 
 pl_status pl_progress_start(pl_progress_line **out,

@@ -2,10 +2,15 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,9 +18,11 @@
 #define RUN_JSON_MAX ((size_t)1 << 20)
 #define TRIES        100 /* folders of one second before giving up */
 
-/* "20261115-041502-softmax" in local time, with "-2" on a clash. */
-static pl_status default_path(char **out, const char *model)
+/* Make runs/20261115-041502-softmax (local time), with "-2" on a clash: also
+ * two programs started at once get a folder each. */
+static pl_status make_default(char **out, const char *model)
 {
+    PL_TRY(pl_file_make_folder("runs"));
     time_t now = (time_t)(pl_clock_wall_ns() / 1000000000);
     struct tm parts;
     char stamp[32];
@@ -26,8 +33,10 @@ static pl_status default_path(char **out, const char *model)
         if (n > 1)
             snprintf(suffix, sizeof suffix, "-%d", n);
         PL_TRY(pl_mem_format(out, "runs/%s-%s%s", stamp, model, suffix));
-        if (!pl_file_exists(*out))
+        if (mkdir(*out, 0777) == 0)
             return PL_OK;
+        if (errno != EEXIST)
+            return PL_FAIL(PL_IO, "make folder %s: %s", *out, strerror(errno));
         pl_mem_free(*out);
         *out = NULL;
     }
@@ -49,16 +58,41 @@ static pl_status check_unused(const char *path)
     return PL_OK;
 }
 
+static pl_status make_given(char **out, const pl_train_options *train)
+{
+    PL_TRY(pl_mem_copy_text(out, train->run));
+    if (!train->resume)
+        PL_TRY(check_unused(*out));
+    return pl_file_make_folder(*out);
+}
+
+/* The lock goes with the process, however it ends. */
+static pl_status lock_folder(pl_run_folder *folder)
+{
+    folder->lock = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder->lock < 0)
+        return PL_FAIL(PL_IO, "open %s: %s", folder->path, strerror(errno));
+    if (flock(folder->lock, LOCK_EX | LOCK_NB) == 0)
+        return PL_OK;
+    if (errno == EWOULDBLOCK)
+        return PL_FAIL(PL_USAGE,
+                       "another process is training in %s; wait for it, or "
+                       "choose another --run",
+                       folder->path);
+    /* Some network file systems have no locks. */
+    pl_log(PL_LOG_DEBUG, "lock %s: %s", folder->path, strerror(errno));
+    return PL_OK;
+}
+
 pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
 {
-    *folder = (pl_run_folder) { NULL, NULL };
+    *folder = (pl_run_folder) { .lock = -1 };
     pl_status status;
     if (options->train.run != NULL)
-        PL_TRY_OUT(status, pl_mem_copy_text(&folder->path, options->train.run));
+        PL_TRY_OUT(status, make_given(&folder->path, &options->train));
     else
-        PL_TRY_OUT(status, default_path(&folder->path, options->model->name));
-    if (!options->train.resume)
-        PL_TRY_OUT(status, check_unused(folder->path));
+        PL_TRY_OUT(status, make_default(&folder->path, options->model->name));
+    PL_TRY_OUT(status, lock_folder(folder));
     PL_TRY_OUT(status,
                pl_file_join(&folder->checkpoints, folder->path, "checkpoints"));
     status = pl_file_make_folder(folder->checkpoints);
@@ -72,9 +106,11 @@ out:
 
 void pl_run_folder_close(pl_run_folder *folder)
 {
+    if (folder->lock >= 0)
+        close(folder->lock);
     pl_mem_free(folder->path);
     pl_mem_free(folder->checkpoints);
-    *folder = (pl_run_folder) { NULL, NULL };
+    *folder = (pl_run_folder) { .lock = -1 };
 }
 
 pl_status pl_run_folder_read(const char *path, pl_json **out)
@@ -115,6 +151,15 @@ out:
     return status;
 }
 
+static pl_status remove_summary(const pl_run_folder *folder)
+{
+    char *path;
+    PL_TRY(pl_file_join(&path, folder->path, "summary.json"));
+    pl_status status = pl_file_remove_all(path);
+    pl_mem_free(path);
+    return status;
+}
+
 pl_status pl_run_folder_record(const pl_run_folder *folder,
                                const pl_options *options,
                                const pl_kernels *kernels)
@@ -135,10 +180,31 @@ pl_status pl_run_folder_record(const pl_run_folder *folder,
     PL_TRY_OUT(status, pl_options_record(options, false, &args));
     PL_TRY_OUT(status, pl_json_set_take(run, "args", args));
     PL_TRY_OUT(status, describe_machine(run, kernels));
+    PL_TRY_OUT(status, remove_summary(folder));
     status = pl_run_folder_write(folder, "run.json", run);
 out:
     pl_json_free(run);
     return status;
+}
+
+pl_status pl_run_folder_word(const pl_run_folder *folder, char **out)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+";
+    const char *path = folder->path;
+    if (path[strspn(path, plain)] == '\0')
+        return pl_mem_copy_text(out, path);
+    char *word;
+    PL_TRY(PL_NEW(word, 4 * strlen(path) + 3));
+    char *at = stpcpy(word, "'");
+    for (; *path != '\0'; path++)
+        if (*path == '\'')
+            at = stpcpy(at, "'\\''");
+        else
+            *at++ = *path;
+    stpcpy(at, "'");
+    *out = word;
+    return PL_OK;
 }
 
 pl_status pl_run_folder_write(const pl_run_folder *folder, const char *name,

@@ -15,10 +15,11 @@
 typedef struct pl_run_folder {
     char *path;
     char *checkpoints;
+    int lock; /* held while the process lives: one training a folder */
 } pl_run_folder;
 
-/* Choose and make the folder.  PL_USAGE when --run names one that holds a run
- * and --resume was not given. */
+/* Choose, make and lock the folder.  PL_USAGE when --run names one that holds
+ * a run and --resume was not given, or in which another process trains. */
 pl_status pl_run_folder_init(pl_run_folder *folder,
                              const pl_options *options) PL_MUST_CHECK;
 void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
@@ -26,10 +27,15 @@ void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
 /* Read <path>/run.json and check whose it is. */
 pl_status pl_run_folder_read(const char *path, pl_json **out) PL_MUST_CHECK;
 
-/* Write run.json; a resumed run keeps the one it has. */
+/* Write run.json.  The summary of what came before goes: this run has not
+ * ended. */
 pl_status pl_run_folder_record(const pl_run_folder *folder,
                                const pl_options *options,
                                const pl_kernels *kernels) PL_MUST_CHECK;
+
+/* The path as one word of a shell command; the caller frees *out. */
+pl_status pl_run_folder_word(const pl_run_folder *folder,
+                             char **out) PL_MUST_CHECK;
 
 /* Replace <path>/<name> by the JSON text. */
 pl_status pl_run_folder_write(const pl_run_folder *folder, const char *name,

@@ -2,14 +2,21 @@
 
 #include "cli/progress.h"
 
-#include <sys/resource.h>
 #include <unistd.h>
 
+/* The peak that getrusage gives may be that of the program which started this
+ * one; VmHWM is our own. */
 static int64_t peak_rss_mb(void)
 {
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    return (usage.ru_maxrss + 1023) / 1024;
+    char line[256];
+    long long kb = 0;
+    FILE *file = fopen("/proc/self/status", "r");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        if (sscanf(line, "VmHWM: %lld kB", &kb) == 1)
+            break;
+    if (file != NULL)
+        fclose(file);
+    return (kb + 1023) / 1024;
 }
 
 /* Write `status` through a chain of setters: stops at the first failure. */

@@ -44,6 +44,7 @@ typedef struct loop {
     double loss_sum;      /* of this epoch */
     int64_t loss_count;
     double shown_loss;
+    int64_t tested_step; /* whose parameters result->test is of */
     bool stop;
 } loop;
 
@@ -225,6 +226,7 @@ static pl_status evaluate(loop *l)
     PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
                             &l->result->test));
     l->result->tested = true;
+    l->tested_step = step;
     pl_metrics_scalar(l->opts->metrics, l->tags.test_loss, step,
                       l->result->test.loss);
     pl_metrics_scalar(l->opts->metrics, l->tags.test_accuracy, step,
@@ -293,7 +295,7 @@ static pl_status train_step(loop *l)
         l->result->stopped_by = PL_STOPPED_NAN;
         return PL_FAIL(PL_NUMERIC,
                        "the loss is %s at step %lld: try a smaller --lr or "
-                       "--clip; the last checkpoint is from before",
+                       "--clip; what checkpoints there are, are from before",
                        isnan(loss) ? "not a number" : "infinite",
                        (long long)step);
     }
@@ -350,6 +352,7 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
     loop l = { .opts = opts, .result = result };
     *result = (pl_loop_result) {
         .progress = opts->start,
+        .train_loss = NAN,
         .stopped_by = opts->steps > 0 ? PL_STOPPED_STEPS : PL_STOPPED_EPOCHS,
     };
     pl_status status;
@@ -358,14 +361,21 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
     status = run_steps(&l);
     if (status == PL_NUMERIC)
         sum_up(&l);
+    /* Who interrupts does not want to wait for a test; a score of other
+     * parameters than the last is no score. */
+    if (status != PL_OK || l.tested_step != result->progress.step)
+        result->tested = false;
     if (status != PL_OK)
         goto out;
-    /* The numbers of an interrupted run are those of its last step, too. */
     if (result->stopped_by != PL_STOPPED_STOP_LOSS &&
         result->stopped_by != PL_STOPPED_INTERRUPT)
         PL_TRY_OUT(status, evaluate(&l));
-    PL_TRY_OUT(status, save(&l, true));
-    status = opts->sync->ops->finish(opts->sync);
+    result->ended = true;
+    status = save(&l, true);
+    if (status == PL_NUMERIC) /* the last update was one too many */
+        result->stopped_by = PL_STOPPED_NAN;
+    if (status == PL_OK)
+        status = opts->sync->ops->finish(opts->sync);
 out:
     close_loop(&l);
     return status;

@@ -67,9 +67,11 @@ typedef struct pl_phases {
 typedef struct pl_loop_result {
     pl_progress progress;
     double epochs;     /* passes made, with fraction */
-    double train_loss; /* mean over the last epoch, or since it began */
+    double train_loss; /* mean over the last epoch, or since it began; not a
+                          number when no step was made */
     pl_score test;     /* of the final parameters */
     bool tested;
+    bool ended; /* all steps were made; saving the end may have failed */
     double eval_seconds;
     double save_seconds;
     int64_t dropped;

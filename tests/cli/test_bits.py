@@ -83,7 +83,7 @@ def test_each_instruction_set_trains_to_about_the_same_loss(cli, way):
         summary = result.json
         assert summary["kernels"] == kernels
         assert summary["test_loss"] == pytest.approx(best["test_loss"],
-                                                     rel=1e-4)
+                                                     rel=1e-2)
         again = cli.train(*SMALL, *WAYS[way], "--kernels", kernels,
                           "--threads", "1")
         assert again["parameters_sha256"] == summary["parameters_sha256"]

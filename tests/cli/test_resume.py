@@ -216,9 +216,11 @@ DAMAGES = {
 
 
 def older_and_newer(cli):
-    """A run with checkpoints of steps 50 and 60, of 60 in all."""
+    """A run with checkpoints of steps 50 and 60; the summary of one that made
+    70 steps."""
     cli.train(*SMALL, "--run", "r")
-    return cli.train("--run", "r", "--resume", "--steps", "60")
+    cli.train("--run", "r", "--resume", "--steps", "60")
+    return cli.train(*SMALL, "--run", "whole", "--steps", "70")
 
 
 @pytest.mark.parametrize("name", DAMAGES)
@@ -230,7 +232,7 @@ def test_damaged_checkpoint_is_passed_over(cli, name):
     assert score.json["step"] == 50
     assert newest.name in score.err
     result = cli.ok("train", "softmax", "--run", "r", "--resume", "--json",
-                    "--steps", "60")
+                    "--steps", "70")
     assert result.json["resumed_step"] == 50
     assert newest.name in result.err
     assert result.json["parameters_sha256"] == whole["parameters_sha256"]
@@ -240,7 +242,7 @@ def test_checkpoint_without_manifest_does_not_count(cli):
     whole = older_and_newer(cli)
     (checkpoints(cli.folder / "r")[-1] / "manifest.json").unlink()
     result = cli.ok("train", "softmax", "--run", "r", "--resume", "--json",
-                    "--steps", "60")
+                    "--steps", "70")
     assert result.json["resumed_step"] == 50
     assert "resumed at step 50" in result.err
     assert result.json["parameters_sha256"] == whole["parameters_sha256"]
@@ -254,12 +256,50 @@ def test_damaged_record_is_named(cli):
         cli.refused(1, *command, says="r/run.json")
 
 
-def test_damaged_summary_does_not_matter_to_a_longer_run(cli):
+@pytest.mark.parametrize("text", [None, "{", "{}", '{"stopped_by": 3}'])
+def test_lost_summary_is_made_again(cli, text):
+    first = cli.train(*SMALL, "--run", "r")
+    path = cli.folder / "r/summary.json"
+    path.unlink() if text is None else path.write_text(text)
+    result = cli.ok("train", "softmax", "--run", "r", "--resume", "--json")
+    assert text is None or "r/summary.json" in result.err or \
+        "stopped_by" in result.err
+    for name in "steps", "parameters_sha256", "test_loss", "test_accuracy":
+        assert result.json[name] == first[name]
+    assert json.loads(path.read_text()) == result.json
+
+
+def test_killed_longer_run_is_not_taken_for_finished(cli):
+    """The summary of the shorter run must not hide that there is more."""
     cli.train(*SMALL, "--run", "r")
-    (cli.folder / "r/summary.json").write_text("{")
-    cli.refused(1, "train", "softmax", "--run", "r", "--resume",
-                says="r/summary.json")
-    assert cli.train("--run", "r", "--resume", "--steps", "60")["steps"] == 60
+    args = ["train", "softmax", "--run", "r", "--resume", "--steps",
+            "100000000", "--checkpoint-every", "20"]
+    process = cli.start(*args)
+    assert wait_for(lambda: checkpoints(cli.folder / "r")[-1].name >
+                    "step-0000000050", "a newer checkpoint", process)
+    process.kill()
+    cli.end(process, *args)
+    step = cli.ok("eval", "r", "--json").json["step"]
+    resumed = cli.train("--run", "r", "--resume", "--steps", step + 5)
+    assert resumed["resumed_step"] == step
+    assert resumed["steps"] == step + 5
+
+
+def test_interrupted_run_has_no_score_of_other_parameters(cli):
+    args = ["train", "softmax", *DATA, "--run", "r", "--steps", "100000000",
+            "--checkpoint-every", "20", "--eval-every", "never", "--json"]
+    process = cli.start(*args)
+    assert wait_for(lambda: checkpoints(cli.folder / "r"), "a checkpoint",
+                    process)
+    process.send_signal(signal.SIGINT)
+    assert cli.end(process, *args).json["test_loss"] is None
+
+
+def test_hangup_saves_like_an_interrupt(cli):
+    result, steps = stopped(cli, signal.SIGHUP)
+    assert result.code == 130 and result.json["steps"] < steps
+    assert checkpoints(cli.folder / "r")[-1].name == \
+        f"step-{result.json['steps']:010d}"
 
 
 def test_keep_says_how_many_checkpoints_stay(cli):
@@ -274,3 +314,24 @@ def test_never_still_saves_the_end(cli):
     cli.train(*SMALL, "--run", "r", "--checkpoint-every", "never")
     assert [c.name for c in checkpoints(cli.folder / "r")] == \
         ["step-0000000050"]
+
+
+def test_two_trainings_never_share_a_folder(cli):
+    args = ["train", "softmax", *DATA, "--run", "r", "--steps", "900000000",
+            "--checkpoint-every", "20", "--eval-every", "never"]
+    first = cli.start(*args)
+    assert wait_for(lambda: checkpoints(cli.folder / "r"), "a checkpoint",
+                    first)
+    second = cli.run("train", "softmax", "--run", "r", "--resume")
+    first.send_signal(signal.SIGINT)
+    assert cli.end(first, *args).code == 130
+    assert second.code == 2
+    assert "another process is training in r" in second.err
+
+
+def test_threads_are_not_recalled(cli):
+    result, _ = stopped(cli, signal.SIGINT, "--threads", "3")
+    assert result.code == 130
+    cli.train("--run", "r", "--resume", "--threads", "1")
+    args = json.loads((cli.folder / "r" / "run.json").read_text())["args"]
+    assert args["threads"] == "1"

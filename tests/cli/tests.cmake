@@ -1,6 +1,7 @@
 # Each tests/cli/test_<what>.py drives the real program and is cli.<what>.
 # The Python is that of tools/setup.sh test.
 set(here ${CMAKE_CURRENT_SOURCE_DIR}/cli)
+file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/pytest)
 file(GLOB sources CONFIGURE_DEPENDS ${here}/test_*.py)
 foreach(source ${sources})
     string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${source})
