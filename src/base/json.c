@@ -13,13 +13,17 @@
  * drops the character it could not store and goes on.  So the allocator
  * remembers it, and the flag is looked at also after a success. */
 static _Thread_local bool out_of_memory;
+static _Thread_local bool parsing;
 
 static void *allocate(size_t bytes)
 {
     void *memory = pl_mem_alloc(bytes, 1);
-    if (memory == NULL)
-        out_of_memory = true;
-    return memory;
+    if (memory != NULL)
+        return memory;
+    /* Without the character it lost, its scanner can run past the end of the
+     * text, so it gets a second chance; the call fails all the same. */
+    out_of_memory = true;
+    return parsing ? pl_mem_alloc(bytes, 1) : NULL;
 }
 
 static void set_allocator(void)
@@ -48,7 +52,9 @@ pl_status pl_json_parse(pl_json **out, const char *text, size_t bytes,
 {
     pl_json_begin();
     json_error_t error = { 0 };
+    parsing = true;
     json_t *json = json_loadb(text, bytes, JSON_REJECT_DUPLICATES, &error);
+    parsing = false;
     if (out_of_memory) {
         json_decref(json);
         return PL_FAIL(PL_NOMEM, "%s: out of memory", what);

@@ -123,11 +123,13 @@ void pl_exec_free(pl_exec *exec)
 static void run_step(const pl_exec *exec, int s)
 {
     const pl_run *run = &exec->runs[s];
-    if (exec->plan->steps[s].load)
-        exec->state.kernels->load(exec->state.rows, pl_node_row(run->node),
-                                  run->in[0], run->out);
-    else
+    if (!exec->plan->steps[s].load) {
         run->node->op->run(run);
+        return;
+    }
+    int64_t row = exec->slots[run->node->id].plain.stride;
+    exec->state.kernels->load(pl_run_count(run, run->node) / row, row,
+                              run->in[0], run->out);
 }
 
 static void run_traced(const pl_exec *exec, const pl_exec_args *args)

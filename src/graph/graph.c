@@ -65,6 +65,20 @@ static pl_status name_node(pl_node *node, const char *name)
     return pl_mem_copy_text(&node->name, name);
 }
 
+/* Labels are integers, everything else is float32. */
+static pl_status check_types(const pl_node *node)
+{
+    for (int i = 0; i < node->input_count && !node->op->alias; i++) {
+        const pl_node *input = node->in[i];
+        bool integers = (node->op->integers & 1u << i) != 0;
+        if (integers == (input->dtype == PL_FLOAT32))
+            return PL_FAIL(PL_SHAPE, "node %s: input %s is %s; expected %s",
+                           node->name, input->name, pl_dtype_name(input->dtype),
+                           integers ? "integers" : "float32");
+    }
+    return PL_OK;
+}
+
 /* Everything about the new node but its place in the list. */
 static pl_status fill_node(pl_node *node, const pl_node_opts *opts)
 {
@@ -78,6 +92,7 @@ static pl_status fill_node(pl_node *node, const pl_node_opts *opts)
         node->in[i] = opts->in[i];
     }
     PL_TRY(name_node(node, opts->name));
+    PL_TRY(check_types(node));
     if (opts->init != NULL)
         PL_TRY(pl_mem_copy_text(&node->init, opts->init));
     pl_status status = PL_OK;

@@ -48,6 +48,7 @@ struct pl_op {
     bool alias;           /* the result is input 0's memory */
     unsigned reads_views; /* bit i: input i may be uint8, indexed, scaled */
     unsigned in_place;    /* bit i: the result may overwrite input i */
+    unsigned integers;    /* bit i: input i holds integers (labels) */
 
     /* Check the inputs, set node->shape.  The caller names the node. */
     pl_status (*shape)(pl_node *node);

@@ -83,21 +83,31 @@ static void place_gradients(pl_plan *plan, const pl_params *params,
     }
 }
 
+/* A step that converts the view, unless there is one. */
+static void load_view(pl_plan *plan, pl_value *view)
+{
+    if (view->loaded >= 0)
+        return;
+    view->loaded = 0; /* placed later */
+    plan->steps[plan->step_count++] = (pl_step) { view->root, .load = true };
+}
+
 static void make_steps(pl_plan *plan)
 {
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = pl_graph_get(plan->graph, i);
         if (plan->values[i].place == PL_PLACE_NONE || node->op->run == NULL)
             continue;
-        for (int j = 0; j < node->input_count; j++) {
-            pl_value *view = &plan->values[plan->values[node->in[j]->id].root];
-            if (!pl_plan_wants_loaded(plan, node, j) || view->loaded >= 0)
-                continue;
-            view->loaded = 0; /* placed later */
-            plan->steps[plan->step_count++] =
-                (pl_step) { view->root, .load = true };
-        }
+        for (int j = 0; j < node->input_count; j++)
+            if (pl_plan_wants_loaded(plan, node, j))
+                load_view(plan,
+                          &plan->values[plan->values[node->in[j]->id].root]);
         plan->steps[plan->step_count++] = (pl_step) { i, .load = false };
+    }
+    for (int i = 0; i < plan->output_count; i++) {
+        pl_value *root = &plan->values[plan->values[plan->outputs[i]].root];
+        if (root->place == PL_PLACE_VIEW)
+            load_view(plan, root);
     }
 }
 

@@ -22,6 +22,20 @@ static pl_shape batched(pl_shape example)
     return shape;
 }
 
+/* Labels index the logits, so there must be one for each class. */
+static pl_status check_logits(const pl_build *build)
+{
+    if (build->logits == NULL)
+        return PL_FAIL(PL_SHAPE, "build set no logits");
+    pl_shape shape = pl_node_shape(build->logits);
+    char text[PL_SHAPE_TEXT];
+    if (!pl_shape_equal(shape, PL_SHAPE(PL_BATCH, build->classes)))
+        return PL_FAIL(PL_SHAPE, "logits %s %s: expected [batch, %d]",
+                       build->logits->name, pl_shape_text(shape, text),
+                       build->classes);
+    return PL_OK;
+}
+
 static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
 {
     const pl_model *model = network->model;
@@ -38,8 +52,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     PL_TRY(pl_graph_status(graph));
     PL_TRY(model->build(&build));
     PL_TRY(pl_graph_status(graph));
-    if (build.logits == NULL)
-        return PL_FAIL(PL_SHAPE, "build set no logits");
+    PL_TRY(check_logits(&build));
     network->forward = pl_graph_count(graph);
     if (build.loss == NULL)
         build.loss = pl_mean(pl_softmax_xent(build.logits, build.labels));

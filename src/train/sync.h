@@ -32,7 +32,7 @@ typedef struct pl_commit {
 /* How far a run is: what a checkpoint holds beside the parameters. */
 typedef struct pl_progress {
     int64_t step;         /* updates made */
-    int64_t examples;     /* seen by this worker */
+    int64_t examples;     /* seen by all workers */
     double seconds;       /* of training, without evaluation */
     pl_position position; /* of this worker's reader */
 } pl_progress;

@@ -10,7 +10,8 @@ static pl_status bias_shape(pl_node *node)
 {
     pl_shape src = node->in[0]->shape, bias = node->in[1]->shape;
     char s[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
-    if (src.rank < 1 || bias.rank != 1 || src.dim[src.rank - 1] != bias.dim[0])
+    if (src.rank < 1 || bias.rank != 1 || pl_shape_batched(bias) ||
+        src.dim[src.rank - 1] != bias.dim[0])
         return PL_FAIL(PL_SHAPE,
                        "bias %s %s does not fit the last dimension of %s %s",
                        node->in[1]->name, pl_shape_text(bias, b),

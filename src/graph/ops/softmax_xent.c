@@ -22,9 +22,6 @@ static pl_status scores_shape(pl_node *node)
                        "and [n]",
                        logits->name, pl_shape_text(logits->shape, s),
                        labels->name, pl_shape_text(labels->shape, l));
-    if (labels->dtype == PL_FLOAT32)
-        return PL_FAIL(PL_SHAPE, "labels %s must be integers, not float32",
-                       labels->name);
     node->shape = labels->shape;
     return PL_OK;
 }
@@ -98,6 +95,7 @@ const pl_op pl_op_softmax_xent = {
     .most_inputs = 2,
     .rowwise = true,
     .reads_views = 1u << 1,
+    .integers = 1u << 1,
     .shape = scores_shape,
     .run = softmax_xent_run,
     .workspace = probs_count,
@@ -111,6 +109,7 @@ const pl_op pl_op_softmax_xent_grad = {
     .most_inputs = 3,
     .rowwise = true,
     .reads_views = 1u << 1,
+    .integers = 1u << 1,
     .run = softmax_xent_grad_run,
 };
 
@@ -120,6 +119,7 @@ const pl_op pl_op_accuracy = {
     .most_inputs = 2,
     .rowwise = true,
     .reads_views = 1u << 1,
+    .integers = 1u << 1,
     .shape = scores_shape,
     .run = accuracy_run,
     .cases = cases_accuracy,

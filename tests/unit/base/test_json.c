@@ -259,6 +259,23 @@ static void json_survives_failed_allocations(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
+/* The library's scanner ran past the end of the text when the buffer of a
+ * string could not grow just at its closing quote. */
+static void json_survives_a_failure_at_a_closing_quote(void **state)
+{
+    (void)state;
+    for (size_t length = 1; length < 40; length++) {
+        char text[64];
+        memset(text, 'k', sizeof text);
+        text[0] = '[';
+        text[1] = text[length + 2] = '"';
+        text[length + 3] = ']';
+        pl_json *json = NULL;
+        assert_survives_failed_allocations(
+            pl_json_parse(&json, text, length + 4, "text"), pl_json_free(json));
+    }
+}
+
 UNIT_TESTS(cmocka_unit_test(json_is_written_in_order_and_reads_back),
            cmocka_unit_test(json_indents),
            cmocka_unit_test(json_reals_read_back_the_same),
@@ -268,4 +285,5 @@ UNIT_TESTS(cmocka_unit_test(json_is_written_in_order_and_reads_back),
            cmocka_unit_test(json_malformed_is_refused),
            cmocka_unit_test(json_text_that_is_not_utf8_is_refused),
            TEST_IN_FOLDER(json_file_is_read_up_to_a_size),
-           cmocka_unit_test(json_survives_failed_allocations))
+           cmocka_unit_test(json_survives_failed_allocations),
+           cmocka_unit_test(json_survives_a_failure_at_a_closing_quote))

@@ -1,0 +1,5 @@
+foreach(noun ops graph plan)
+    pl_unit_test(graph ${noun})
+    target_link_libraries(test_graph_${noun} PRIVATE m)
+endforeach()
+set_tests_properties(unit.graph.ops PROPERTIES LABELS "unit;grad")

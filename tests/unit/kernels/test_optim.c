@@ -1,0 +1,190 @@
+#include "support/kernels.h"
+
+#define MOST 1000
+
+/* The vectors an optimizer changes; unused slots are carried along. */
+typedef struct vectors {
+    float *p, *slot1, *slot2;
+} vectors;
+
+typedef struct optimizer {
+    const char *name;
+    void (*run)(const pl_kernels *table, int64_t n, const pl_update *u,
+                const float *g, vectors v);
+} optimizer;
+
+static void run_sgd(const pl_kernels *table, int64_t n, const pl_update *u,
+                    const float *g, vectors v)
+{
+    table->sgd(n, u, g, v.p);
+}
+
+static void run_momentum(const pl_kernels *table, int64_t n, const pl_update *u,
+                         const float *g, vectors v)
+{
+    table->momentum(n, u, g, v.p, v.slot1);
+}
+
+static void run_nesterov(const pl_kernels *table, int64_t n, const pl_update *u,
+                         const float *g, vectors v)
+{
+    table->nesterov(n, u, g, v.p, v.slot1);
+}
+
+static void run_adam(const pl_kernels *table, int64_t n, const pl_update *u,
+                     const float *g, vectors v)
+{
+    table->adam(n, u, g, v.p, v.slot1, v.slot2);
+}
+
+static const optimizer optimizers[] = { { "sgd", run_sgd },
+                                        { "momentum", run_momentum },
+                                        { "nesterov", run_nesterov },
+                                        { "adam", run_adam } };
+#define OPTIMIZERS (sizeof optimizers / sizeof *optimizers)
+
+typedef struct fixture {
+    guard g, p, slot1, slot2;
+    float from_g[MOST], from_p[MOST], from_slot1[MOST], from_slot2[MOST];
+    float p_expected[MOST], slot1_expected[MOST], slot2_expected[MOST];
+} fixture;
+
+static int setup(void **state)
+{
+    fixture *f = calloc(1, sizeof *f);
+    if (f == NULL)
+        return -1;
+    f->g = guard_make(MOST);
+    f->p = guard_make(MOST);
+    f->slot1 = guard_make(MOST);
+    f->slot2 = guard_make(MOST);
+    draw_all(f->from_g, MOST, -1, 1);
+    draw_all(f->from_p, MOST, -1, 1);
+    draw_all(f->from_slot1, MOST, -1, 1);
+    draw_all(f->from_slot2, MOST, 0, 1);
+    *state = f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    guard_drop(&f->g);
+    guard_drop(&f->p);
+    guard_drop(&f->slot1);
+    guard_drop(&f->slot2);
+    free(f);
+    return 0;
+}
+
+static const pl_update update = {
+    .lr = 0.07f,
+    .decay = 0.01f,
+    .momentum = 0.9f,
+    .beta2 = 0.999f,
+    .epsilon = 1e-8f,
+    .correct1 = 5.263f,
+    .correct2 = 500.2f,
+};
+
+static vectors copies(fixture *f, int64_t n)
+{
+    return (vectors) { guard_copy(&f->p, f->from_p, n),
+                       guard_copy(&f->slot1, f->from_slot1, n),
+                       guard_copy(&f->slot2, f->from_slot2, n) };
+}
+
+/* What one call on n elements makes. */
+static void expect(fixture *f, const optimizer *o, const pl_kernels *table,
+                   int64_t n)
+{
+    vectors v = { f->p_expected, f->slot1_expected, f->slot2_expected };
+    size_t bytes = (size_t)n * sizeof(float);
+    memcpy(v.p, f->from_p, bytes);
+    memcpy(v.slot1, f->from_slot1, bytes);
+    memcpy(v.slot2, f->from_slot2, bytes);
+    o->run(table, n, &update, f->from_g, v);
+}
+
+static void assert_near(const optimizer *o, const pl_kernels *table,
+                        const float *got, const float *expected, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!is_near((double)got[i], (double)expected[i],
+                     1e-6 * (1 + fabs((double)expected[i]))))
+            fail_msg("%s %s of %lld: element %lld is %.9g, not %.9g",
+                     table->name, o->name, (long long)n, (long long)i,
+                     (double)got[i], (double)expected[i]);
+}
+
+static void optimizer_is_the_reference(void **state)
+{
+    fixture *f = *state;
+    for (size_t k = 0; k < OPTIMIZERS; k++)
+        for (int64_t n = 1; n <= MOST; n += n < 70 ? 1 : 186) {
+            const optimizer *o = &optimizers[k];
+            expect(f, o, reference_table(), n);
+            FOR_EACH_TABLE(table)
+            {
+                const float *g = guard_copy(&f->g, f->from_g, n);
+                vectors v = copies(f, n);
+                o->run(table, n, &update, g, v);
+                assert_near(o, table, v.p, f->p_expected, n);
+                assert_near(o, table, v.slot1, f->slot1_expected, n);
+                assert_near(o, table, v.slot2, f->slot2_expected, n);
+                assert_memory_equal(f->from_g, g, (size_t)n * sizeof *g);
+                guard_check(&f->p);
+                guard_check(&f->slot1);
+                guard_check(&f->slot2);
+            }
+        }
+}
+
+/* Threads and servers cut ranges where they like. */
+static void optimizer_rounds_alike_wherever_a_range_is_cut(void **state)
+{
+    fixture *f = *state;
+    for (size_t k = 0; k < OPTIMIZERS; k++)
+        FOR_EACH_TABLE(table)
+        {
+            const optimizer *o = &optimizers[k];
+            expect(f, o, table, MOST);
+            for (int round = 0; round < 40; round++) {
+                vectors v = copies(f, MOST);
+                for (int64_t i = 0, count; i < MOST; i += count) {
+                    count = draw_int(1, round < 20 ? 40 : 400);
+                    count = count < MOST - i ? count : MOST - i;
+                    vectors at = { v.p + i, v.slot1 + i, v.slot2 + i };
+                    o->run(table, count, &update, f->from_g + i, at);
+                }
+                size_t bytes = MOST * sizeof(float);
+                assert_memory_equal(f->p_expected, v.p, bytes);
+                assert_memory_equal(f->slot1_expected, v.slot1, bytes);
+                assert_memory_equal(f->slot2_expected, v.slot2, bytes);
+            }
+        }
+}
+
+/* The gaps between parameters are zero and stay so. */
+static void optimizer_leaves_zeros_zero(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < OPTIMIZERS; k++)
+        FOR_EACH_TABLE(table)
+        {
+            float g[19] = { 0 }, p[19] = { 0 }, slot1[19] = { 0 };
+            float slot2[19] = { 0 };
+            for (int round = 0; round < 3; round++)
+                optimizers[k].run(table, 19, &update, g,
+                                  (vectors) { p, slot1, slot2 });
+            for (int i = 0; i < 19; i++)
+                assert_true(p[i] == 0 && slot1[i] == 0 && slot2[i] == 0);
+        }
+}
+
+#define WITH_FIXTURE(test)                                                     \
+    cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+UNIT_TESTS(WITH_FIXTURE(optimizer_is_the_reference),
+           WITH_FIXTURE(optimizer_rounds_alike_wherever_a_range_is_cut),
+           cmocka_unit_test(optimizer_leaves_zeros_zero))

@@ -1,0 +1,4 @@
+foreach(noun matmul rows elementwise optim)
+    pl_unit_test(kernels ${noun})
+    target_link_libraries(test_kernels_${noun} PRIVATE m)
+endforeach()

@@ -1,0 +1,269 @@
+#include "train/compute.h"
+
+#include "support/train.h"
+#include "train/loop.h"
+
+#include <math.h>
+
+#define BATCH 600 /* enough work for several shards */
+
+/* Large enough to be split. */
+static const rig_opts large = { .side = 28, .classes = 10, .examples = 1300 };
+
+static pl_compute *start(const rig *r, int64_t batch, bool forward)
+{
+    pl_compute *compute;
+    assert_ok(pl_compute_new(&compute, &(pl_compute_opts) {
+                                           .network = r->network,
+                                           .batch = batch,
+                                           .pool = r->pool,
+                                           .forward = forward,
+                                       }));
+    return compute;
+}
+
+static pl_reader *first_batch(const rig *r, int64_t rows, pl_batch *batch)
+{
+    pl_reader *reader;
+    assert_ok(pl_reader_new(&reader, r->train,
+                            &(pl_reader_opts) { .batch = rows, .seed = 1 }));
+    assert_ok(pl_reader_next(reader, batch));
+    return reader;
+}
+
+static rig make(rig_opts opts, int threads)
+{
+    rig r;
+    opts.threads = threads;
+    rig_init(&r, &opts);
+    return r;
+}
+
+static void compute_gradient_is_the_same_bits_on_any_number_of_threads(
+    void **state)
+{
+    (void)state;
+    rig one = make(large, 1);
+    pl_batch batch;
+    pl_reader *reader = first_batch(&one, BATCH, &batch);
+    pl_compute *expected = start(&one, BATCH, false);
+    assert_true(pl_compute_shards(expected) > 1);
+    double loss = pl_compute_gradient(expected, &batch, 1, NULL);
+    const int threads[] = { 2, 3, 5 };
+    for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+        rig many = make(large, threads[t]);
+        pl_compute *compute = start(&many, BATCH, false);
+        assert_int_equal(pl_compute_shards(expected),
+                         pl_compute_shards(compute));
+        for (int again = 0; again < 3; again++) {
+            double got = pl_compute_gradient(compute, &batch, 1, NULL);
+            assert_memory_equal(&loss, &got, sizeof got);
+            assert_same_block(pl_compute_diff(expected),
+                              pl_compute_diff(compute));
+        }
+        pl_compute_free(compute);
+        rig_close(&many);
+    }
+    pl_compute_free(expected);
+    pl_reader_free(reader);
+    rig_close(&one);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void assert_near_block(const pl_params *got, const pl_params *expected)
+{
+    for (int p = 0; p < pl_params_count(got); p++) {
+        const float *a = pl_params_data(got, p);
+        const float *b = pl_params_data(expected, p);
+        int64_t count = pl_params_get(got, p)->count;
+        double size = 0;
+        for (int64_t i = 0; i < count; i++)
+            size = fmax(size, fabs((double)b[i]));
+        assert_true(size > 0);
+        for (int64_t i = 0; i < count; i++)
+            assert_true(fabs((double)a[i] - (double)b[i]) <= 1e-5 * size);
+    }
+}
+
+/* The whole batch in one execution of the graph. */
+static double plain_gradient(const rig *r, const pl_batch *batch,
+                             const pl_params *grads)
+{
+    pl_plan *plan;
+    pl_exec *exec;
+    assert_ok(pl_plan_new(&plan, &(pl_plan_opts) {
+                                     .graph = r->network->graph,
+                                     .batch = batch->rows,
+                                     .outputs = &r->network->loss,
+                                     .output_count = 1,
+                                     .diff = r->network->diff,
+                                     .diff_count = pl_params_count(grads),
+                                 }));
+    assert_ok(pl_exec_new(&exec, plan, r->network->params, grads));
+    const pl_view views[] = { batch->features, batch->labels };
+    pl_exec_run(exec, &(pl_exec_args) {
+                          .rows = batch->rows, .views = views, .seed = 1.0f });
+    double loss = (double)*pl_exec_output(exec, 0);
+    pl_exec_free(exec);
+    pl_plan_free(plan);
+    return loss;
+}
+
+static void compute_shards_add_up_to_the_whole_batch(void **state)
+{
+    (void)state;
+    const int64_t rows[] = { BATCH, BATCH - 1, 37 };
+    rig r = make(large, 2);
+    pl_compute *compute = start(&r, BATCH, false);
+    pl_params *grads;
+    assert_ok(pl_params_like(&grads, r.network->params));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        pl_batch batch;
+        pl_reader *reader = first_batch(&r, rows[i], &batch);
+        double whole = plain_gradient(&r, &batch, grads);
+        double loss = pl_compute_gradient(compute, &batch, 1, NULL);
+        assert_true(fabs(loss - whole) < 1e-5);
+        assert_near_block(pl_compute_diff(compute), grads);
+        pl_reader_free(reader);
+    }
+    pl_params_free(grads);
+    pl_compute_free(compute);
+    rig_close(&r);
+}
+
+/* Also a last batch that has fewer rows than there are shards. */
+static void compute_score_weighs_an_uneven_last_batch(void **state)
+{
+    (void)state;
+    rig r = make(large, 3);
+    pl_compute *whole = start(&r, 1300, true);
+    pl_score expected, got;
+    assert_ok(pl_loop_evaluate(whole, r.train, 1300, &expected));
+    assert_true(expected.loss > 1 && expected.accuracy < 1);
+    const int64_t batches[] = { 600, 1299, 433 };
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
+        pl_compute *compute = start(&r, batches[i], true);
+        assert_ok(pl_loop_evaluate(compute, r.train, batches[i], &got));
+        assert_true(fabs(got.loss - expected.loss) < 1e-6);
+        assert_true(fabs(got.accuracy - expected.accuracy) < 1e-6);
+        pl_compute_free(compute);
+    }
+    pl_compute_free(whole);
+    rig_close(&r);
+}
+
+static int shards_of(rig_opts opts, int threads, int64_t batch)
+{
+    rig r = make(opts, threads);
+    pl_compute *compute = start(&r, batch, false);
+    int shards = pl_compute_shards(compute);
+    pl_compute_free(compute);
+    rig_close(&r);
+    return shards;
+}
+
+static void compute_shards_depend_on_model_and_batch_only(void **state)
+{
+    (void)state;
+    assert_int_equal(shards_of(large, 1, BATCH), shards_of(large, 5, BATCH));
+    assert_true(shards_of(large, 1, BATCH) > shards_of(large, 1, 1));
+    const rig_opts small = { .side = 2 };
+    assert_int_equal(1, shards_of(small, 4, 8));
+}
+
+static pl_status summed_build(pl_build *b)
+{
+    b->logits = pl_dense(b, "output", b->input, b->classes);
+    b->loss = pl_sum(pl_softmax_xent(b->logits, b->labels));
+    return PL_OK;
+}
+
+/* A sum over the batch is not the mean of the sums over its parts. */
+static void compute_does_not_split_what_is_not_separable(void **state)
+{
+    (void)state;
+    const pl_model summed = { .name = "summed", .build = summed_build };
+    rig_opts opts = large;
+    opts.model = &summed;
+    rig r = make(opts, 2);
+    pl_batch batch;
+    pl_reader *reader = first_batch(&r, BATCH, &batch);
+    pl_compute *compute = start(&r, BATCH, false);
+    assert_int_equal(1, pl_compute_shards(compute));
+    assert_true(pl_compute_gradient(compute, &batch, 1, NULL) > BATCH);
+    pl_compute_free(compute);
+    pl_reader_free(reader);
+    rig_close(&r);
+}
+
+static void compute_allocates_nothing_in_a_step(void **state)
+{
+    (void)state;
+    rig r = make(large, 2);
+    pl_reader *reader;
+    assert_ok(
+        pl_reader_new(&reader, r.train, &(pl_reader_opts) { .batch = BATCH }));
+    pl_compute *compute = start(&r, BATCH, false);
+    pl_compute *scorer = start(&r, BATCH, true);
+    long live = pl_mem_live();
+    pl_mem_fail_at(0);
+    for (int64_t step = 1; step <= 4; step++) {
+        pl_batch batch;
+        pl_commit committed;
+        pl_status status = pl_reader_next(reader, &batch);
+        pl_compute_gradient(compute, &batch, step, r.sync);
+        if (status == PL_OK)
+            status = r.sync->ops->commit(r.sync, &committed);
+        pl_compute_score(scorer, &batch);
+        assert_int_equal(PL_OK, status);
+    }
+    assert_false(pl_mem_fail_off());
+    assert_int_equal(live, pl_mem_live());
+    pl_compute_free(compute);
+    pl_compute_free(scorer);
+    pl_reader_free(reader);
+    rig_close(&r);
+}
+
+static void compute_memory_is_known_before(void **state)
+{
+    (void)state;
+    rig r = make(large, 2);
+    pl_compute_opts opts = { .network = r.network,
+                             .batch = BATCH,
+                             .pool = r.pool };
+    long live = pl_mem_live();
+    int64_t bytes, forward_bytes;
+    assert_ok(pl_compute_memory(&opts, &bytes));
+    opts.forward = true;
+    assert_ok(pl_compute_memory(&opts, &forward_bytes));
+    assert_int_equal(live, pl_mem_live());
+    assert_true(forward_bytes > 0 && forward_bytes < bytes);
+    rig_close(&r);
+}
+
+static void compute_survives_failed_allocations(void **state)
+{
+    (void)state;
+    rig r = make(large, 2);
+    pl_compute *compute = NULL;
+    pl_compute_opts opts = { .network = r.network,
+                             .batch = BATCH,
+                             .pool = r.pool };
+    int64_t bytes;
+    assert_survives_failed_allocations(pl_compute_new(&compute, &opts),
+                                       pl_compute_free(compute));
+    assert_survives_failed_allocations(pl_compute_memory(&opts, &bytes),
+                                       (void)0);
+    rig_close(&r);
+}
+
+UNIT_TESTS(cmocka_unit_test(
+               compute_gradient_is_the_same_bits_on_any_number_of_threads),
+           cmocka_unit_test(compute_shards_add_up_to_the_whole_batch),
+           cmocka_unit_test(compute_score_weighs_an_uneven_last_batch),
+           cmocka_unit_test(compute_shards_depend_on_model_and_batch_only),
+           cmocka_unit_test(compute_does_not_split_what_is_not_separable),
+           cmocka_unit_test(compute_allocates_nothing_in_a_step),
+           cmocka_unit_test(compute_memory_is_known_before),
+           cmocka_unit_test(compute_survives_failed_allocations))

@@ -1,0 +1,446 @@
+#include "train/loop.h"
+
+#include "support/checkpoint.h"
+#include "support/train.h"
+
+#include <math.h>
+
+#define BATCH 32 /* 16 steps make an epoch */
+
+/* A sync that passes everything on and remembers what the loop did. */
+typedef struct witness {
+    pl_sync base;
+    pl_sync *inner;
+    int64_t commits;
+    int64_t saved[16]; /* steps; the last one's is negative */
+    int saves;
+    int64_t interrupt_at; /* set `interrupt` at this commit; 0: never */
+    atomic_bool interrupt;
+    bool no_memory;     /* from the second step on nothing may allocate */
+    bool allocated;     /* ... but something did */
+    pl_status save_mid; /* what a save in mid-run answers */
+} witness;
+
+static pl_status witness_join(pl_sync *sync, int64_t step)
+{
+    witness *w = (witness *)sync;
+    return w->inner->ops->join(w->inner, step);
+}
+
+static pl_status witness_need(pl_sync *sync, int param, const pl_keys *keys)
+{
+    witness *w = (witness *)sync;
+    return w->inner->ops->need(w->inner, param, keys);
+}
+
+static pl_status witness_ready(pl_sync *sync, int param, const float *grad,
+                               const pl_keys *keys)
+{
+    witness *w = (witness *)sync;
+    return w->inner->ops->ready(w->inner, param, grad, keys);
+}
+
+static pl_status witness_commit(pl_sync *sync, pl_commit *out)
+{
+    witness *w = (witness *)sync;
+    if (++w->commits == w->interrupt_at)
+        atomic_store(&w->interrupt, true);
+    pl_status status = w->inner->ops->commit(w->inner, out);
+    if (w->no_memory && w->commits == 1)
+        pl_mem_fail_at(0);
+    return status;
+}
+
+static pl_status witness_save(pl_sync *sync, const pl_progress *progress,
+                              bool last)
+{
+    witness *w = (witness *)sync;
+    if (w->no_memory)
+        w->allocated = pl_mem_fail_off();
+    assert_true(w->saves < 16);
+    w->saved[w->saves++] = last ? -progress->step : progress->step;
+    if (!last && w->save_mid != PL_OK)
+        return PL_FAIL(w->save_mid, "the disk is full");
+    return w->inner->ops->save(w->inner, progress, last);
+}
+
+static pl_status witness_finish(pl_sync *sync)
+{
+    witness *w = (witness *)sync;
+    return w->inner->ops->finish(w->inner);
+}
+
+static void witness_begin_apply(pl_sync *sync)
+{
+    witness *w = (witness *)sync;
+    w->inner->ops->begin_apply(w->inner);
+}
+
+static void witness_apply_range(pl_sync *sync, int64_t first, int64_t count,
+                                const float *grad)
+{
+    witness *w = (witness *)sync;
+    w->inner->ops->apply_range(w->inner, first, count, grad);
+}
+
+static const pl_sync_ops witness_ops = {
+    .name = "witness",
+    .join = witness_join,
+    .need = witness_need,
+    .ready = witness_ready,
+    .commit = witness_commit,
+    .save = witness_save,
+    .finish = witness_finish,
+    .begin_apply = witness_begin_apply,
+    .apply_range = witness_apply_range,
+};
+
+/* What a loop over the rig needs; tests change what they are about. */
+static pl_loop_opts loop_opts(const rig *r)
+{
+    return (pl_loop_opts) {
+        .network = r->network,
+        .train = r->train,
+        .test = r->test,
+        .sync = r->sync,
+        .pool = r->pool,
+        .metrics = r->metrics,
+        .schedule = &r->schedule,
+        .order = { .batch = BATCH, .seed = 11 },
+        .steps = 20,
+        .eval_every = { PL_EVERY_NEVER, 0 },
+        .save_every = { PL_EVERY_NEVER, 0 },
+    };
+}
+
+static witness watch(const rig *r, pl_loop_opts *opts)
+{
+    witness w = { .base = { &witness_ops }, .inner = r->sync };
+    *opts = loop_opts(r);
+    return w;
+}
+
+/* How often a scalar was recorded, and its last step. */
+static int recorded(const rig *r, const char *name, int64_t *last_step)
+{
+    int count = 0;
+    pl_scalar scalar;
+    while (pl_metrics_take(r->metrics, &scalar))
+        if (strcmp(pl_metrics_tag_name(r->metrics, scalar.tag), name) == 0) {
+            count++;
+            *last_step = scalar.step;
+        }
+    return count;
+}
+
+static void loop_lowers_the_loss(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .threads = 2 });
+    pl_loop_opts opts = loop_opts(&r);
+    pl_loop_result result;
+    opts.steps = 0;
+    opts.epochs = 6;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(6 * 16, result.progress.step);
+    assert_int_equal(6 * 512, result.progress.examples);
+    assert_true(result.epochs == 6);
+    assert_string_equal("epochs", pl_stopped_text(result.stopped_by));
+    assert_true(result.tested);
+    assert_true(result.train_loss < 0.5 * log(4));
+    assert_true(result.test.loss < 0.5 * log(4));
+    assert_true(result.test.accuracy > 0.9);
+    rig_close(&r);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* The same run in one go, and cut in two by a checkpoint, by other numbers of
+ * threads, is the same bits. */
+static void check_resume(const char *folder, rig_opts options,
+                         int32_t micro_batches)
+{
+    rig whole, first, second;
+    pl_loop_result result;
+    rig_init(&whole, &options);
+    pl_loop_opts opts = loop_opts(&whole);
+    opts.order.micro_batches = micro_batches;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(20, result.progress.step);
+
+    options.folder = folder;
+    options.threads = 3;
+    rig_init(&first, &options);
+    opts = loop_opts(&first);
+    opts.order.micro_batches = micro_batches;
+    opts.steps = 9;
+    assert_ok(pl_loop_run(&opts, &result));
+    rig_close(&first);
+
+    options.threads = 2;
+    rig_init(&second, &options);
+    opts = loop_opts(&second);
+    opts.order.micro_batches = micro_batches;
+    assert_ok(pl_snapshot_load(second.snapshot, &opts.start));
+    assert_int_equal(9, opts.start.step);
+    assert_int_equal(9 * BATCH * micro_batches, opts.start.examples);
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(20, result.progress.step);
+    assert_int_equal(20 * BATCH * micro_batches, result.progress.examples);
+    assert_true(result.progress.seconds >= opts.start.seconds);
+    assert_same_state(&whole, &second);
+    rig_close(&second);
+    rig_close(&whole);
+}
+
+static void loop_resumes_to_the_same_bits(void **state)
+{
+    const char *folder = *state;
+    const pl_optim_opts momentum = { .name = "momentum" };
+    const pl_optim_opts adam = { .name = "adam" };
+    check_resume(test_path(folder, "a"), (rig_opts) { .optim = momentum }, 1);
+    check_resume(test_path(folder, "b"), (rig_opts) { .optim = adam }, 2);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* A step of M micro-batches of B sees the examples of a batch of M B. */
+static void loop_over_micro_batches_is_that_over_large_ones(void **state)
+{
+    (void)state;
+    rig large, micro;
+    pl_loop_result result;
+    rig_init(&large, &(rig_opts) { .threads = 1 });
+    rig_init(&micro, &(rig_opts) { .threads = 1 });
+    pl_loop_opts opts = loop_opts(&large);
+    assert_ok(pl_loop_run(&opts, &result));
+    double loss = result.test.loss;
+    opts = loop_opts(&micro);
+    opts.order.batch = BATCH / 4;
+    opts.order.micro_batches = 4;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(20 * BATCH, result.progress.examples);
+    assert_true(fabs(loss - result.test.loss) < 1e-4);
+    rig_close(&large);
+    rig_close(&micro);
+}
+
+static void loop_finishes_the_step_when_interrupted(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    w.interrupt_at = 3;
+    opts.sync = &w.base;
+    opts.interrupt = &w.interrupt;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(3, result.progress.step);
+    assert_string_equal("interrupt", pl_stopped_text(result.stopped_by));
+    assert_false(result.tested);
+    assert_int_equal(1, w.saves); /* so that it can go on */
+    assert_int_equal(-3, w.saved[0]);
+    rig_close(&r);
+}
+
+static void loop_interrupted_at_once_makes_no_step(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    atomic_store(&w.interrupt, true);
+    opts.sync = &w.base;
+    opts.interrupt = &w.interrupt;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(0, w.commits);
+    assert_int_equal(PL_STOPPED_INTERRUPT, result.stopped_by);
+    rig_close(&r);
+}
+
+static void loop_stops_where_the_loss_is_no_number(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    rig_init(&r, &(rig_opts) { .lr = 3e38 });
+    witness w = watch(&r, &opts);
+    opts.sync = &w.base;
+    pl_status status = pl_loop_run(&opts, &result);
+    assert_int_equal(PL_NUMERIC, status);
+    char place[64];
+    snprintf(place, sizeof place, "at step %lld",
+             (long long)result.progress.step + 1);
+    assert_non_null(strstr(pl_error_message(), place));
+    assert_int_equal(PL_STOPPED_NAN, result.stopped_by);
+    assert_int_equal(result.progress.step + 1, w.commits);
+    assert_int_equal(0, w.saves);
+    rig_close(&r);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* No loss tells of the last update; the checkpoint does. */
+static void loop_whose_last_update_is_not_finite_fails(void **state)
+{
+    rig r;
+    pl_loop_result result;
+    pl_progress found;
+    rig_init(&r, &(rig_opts) { .lr = INFINITY, .folder = *state });
+    pl_loop_opts opts = loop_opts(&r);
+    opts.steps = 1;
+    assert_fails(PL_NUMERIC, "is not finite", pl_loop_run(&opts, &result));
+    assert_int_equal(PL_STOPPED_NAN, result.stopped_by);
+    assert_int_equal(PL_NOTFOUND, pl_snapshot_load(r.snapshot, &found));
+    rig_close(&r);
+}
+
+static void loop_stops_at_the_loss_asked_for(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    opts.sync = &w.base;
+    opts.steps = 200;
+    opts.has_stop_loss = true;
+    opts.stop_loss = 0.8 * log(4);
+    opts.eval_every = (pl_every) { PL_EVERY_STEPS, 2 };
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(PL_STOPPED_STOP_LOSS, result.stopped_by);
+    assert_true(result.progress.step < 200);
+    assert_int_equal(0, result.progress.step % 2);
+    assert_true(result.tested && result.test.loss <= opts.stop_loss);
+    assert_int_equal(1, w.saves);
+    assert_int_equal(-result.progress.step, w.saved[0]);
+    rig_close(&r);
+}
+
+static void loop_evaluates_and_saves_when_due(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    int64_t last = 0;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    opts.sync = &w.base;
+    opts.steps = 18;
+    opts.eval_every = (pl_every) { PL_EVERY_STEPS, 5 };
+    opts.save_every = (pl_every) { PL_EVERY_EPOCHS, 1 };
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(4, recorded(&r, "test_loss", &last)); /* 5 10 15 18 */
+    assert_int_equal(18, last);
+    assert_int_equal(2, w.saves);
+    assert_int_equal(16, w.saved[0]);
+    assert_int_equal(-18, w.saved[1]);
+    rig_close(&r);
+}
+
+static void loop_that_never_evaluates_tests_the_end_only(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_result result;
+    int64_t last = 0;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    pl_loop_opts opts = loop_opts(&r);
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(1, recorded(&r, "test_loss", &last));
+    assert_int_equal(20, last);
+    rig_close(&r);
+
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    opts = loop_opts(&r);
+    opts.test = NULL;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_false(result.tested);
+    assert_int_equal(0, recorded(&r, "test_loss", &last));
+    rig_close(&r);
+}
+
+static void loop_goes_on_when_a_checkpoint_fails(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    warnings seen = { 0 };
+    pl_log_set(warnings_sink, &seen, PL_LOG_INFO);
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    opts.sync = &w.base;
+    opts.save_every = (pl_every) { PL_EVERY_STEPS, 6 };
+    w.save_mid = PL_IO;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(20, result.progress.step);
+    assert_int_equal(3, seen.count);
+    assert_non_null(strstr(seen.last, "checkpoint of step 18"));
+    w.save_mid = PL_AGAIN; /* busy: no need to tell anyone */
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(3, seen.count);
+    pl_log_set(NULL, NULL, PL_LOG_INFO);
+    rig_close(&r);
+}
+
+/* With and without micro-batches and clipping. */
+static void loop_allocates_nothing_in_a_step(void **state)
+{
+    (void)state;
+    for (int32_t micro = 1; micro <= 2; micro++) {
+        rig r;
+        pl_loop_opts opts;
+        pl_loop_result result;
+        rig_init(&r, &(rig_opts) { .threads = 2 });
+        witness w = watch(&r, &opts);
+        w.no_memory = true;
+        opts.sync = &w.base;
+        opts.test = NULL; /* evaluating may allocate */
+        opts.order.micro_batches = micro;
+        opts.clip = micro > 1 ? 1 : 0;
+        assert_ok(pl_loop_run(&opts, &result));
+        assert_int_equal(20, w.commits);
+        assert_int_equal(1, w.saves);
+        assert_false(w.allocated);
+        rig_close(&r);
+    }
+}
+
+static pl_status run_once(const rig *r)
+{
+    pl_loop_opts opts = loop_opts(r);
+    pl_loop_result result;
+    opts.steps = 2;
+    opts.order.micro_batches = 2;
+    return pl_loop_run(&opts, &result);
+}
+
+static void loop_survives_failed_allocations(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    assert_ok(run_once(&r)); /* the metrics keep the names of their tags */
+    assert_survives_failed_allocations(run_once(&r), (void)0);
+    rig_close(&r);
+}
+
+UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
+           TEST_IN_FOLDER(loop_resumes_to_the_same_bits),
+           cmocka_unit_test(loop_over_micro_batches_is_that_over_large_ones),
+           cmocka_unit_test(loop_finishes_the_step_when_interrupted),
+           cmocka_unit_test(loop_interrupted_at_once_makes_no_step),
+           cmocka_unit_test(loop_stops_where_the_loss_is_no_number),
+           TEST_IN_FOLDER(loop_whose_last_update_is_not_finite_fails),
+           cmocka_unit_test(loop_stops_at_the_loss_asked_for),
+           cmocka_unit_test(loop_evaluates_and_saves_when_due),
+           cmocka_unit_test(loop_that_never_evaluates_tests_the_end_only),
+           cmocka_unit_test(loop_goes_on_when_a_checkpoint_fails),
+           cmocka_unit_test(loop_allocates_nothing_in_a_step),
+           cmocka_unit_test(loop_survives_failed_allocations))

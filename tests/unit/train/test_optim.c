@@ -1,0 +1,176 @@
+/* The optimizers against their formulas in double precision. */
+#include "train/optim.h"
+
+#include "support/kernels.h"
+#include "train/schedule.h"
+
+#define COUNT 37
+#define STEPS 6
+
+typedef struct exact {
+    double p[COUNT], slot1[COUNT], slot2[COUNT];
+} exact;
+
+typedef void exact_step(exact *e, const pl_optim_opts *o, int i, double g,
+                        double lr, int t);
+
+static void exact_sgd(exact *e, const pl_optim_opts *o, int i, double g,
+                      double lr, int t)
+{
+    (void)o, (void)t;
+    e->p[i] -= lr * g;
+}
+
+static void exact_momentum(exact *e, const pl_optim_opts *o, int i, double g,
+                           double lr, int t)
+{
+    (void)t;
+    e->slot1[i] = o->momentum * e->slot1[i] + g;
+    e->p[i] -= lr * (o->nesterov ? g + o->momentum * e->slot1[i] : e->slot1[i]);
+}
+
+/* Kingma and Ba 2015, algorithm 1. */
+static void exact_adam(exact *e, const pl_optim_opts *o, int i, double g,
+                       double lr, int t)
+{
+    e->slot1[i] = o->beta1 * e->slot1[i] + (1 - o->beta1) * g;
+    e->slot2[i] = o->beta2 * e->slot2[i] + (1 - o->beta2) * g * g;
+    double mean = e->slot1[i] / (1 - pow(o->beta1, t));
+    double variance = e->slot2[i] / (1 - pow(o->beta2, t));
+    e->p[i] -= lr * mean / (sqrt(variance) + o->epsilon);
+}
+
+static pl_params *one_param(void)
+{
+    pl_params *params;
+    assert_ok(pl_params_new(&params));
+    assert_ok(pl_params_add(params, "p", PL_SHAPE(COUNT)));
+    assert_ok(pl_params_seal(params));
+    return params;
+}
+
+/* `full` are the options with their defaults written out. */
+static void check(const pl_kernels *table, const pl_optim_opts *opts,
+                  const pl_optim_opts *full, exact_step *step)
+{
+    pl_params *params = one_param(), *grads = one_param();
+    float *p = pl_params_data(params, 0), *g = pl_params_data(grads, 0);
+    exact e = { { 0 }, { 0 }, { 0 } };
+    pl_optim *optim;
+    assert_ok(pl_optim_new(&optim, opts, params, table));
+    draw_all(p, COUNT, -1, 1);
+    for (int i = 0; i < COUNT; i++)
+        e.p[i] = (double)p[i];
+    for (int t = 1; t <= STEPS; t++) {
+        double lr = 0.1 / t;
+        draw_all(g, COUNT, -1, 1);
+        pl_optim_begin(optim, t, lr);
+        pl_optim_update(optim, 0, 16, g, p);
+        pl_optim_update(optim, 16, COUNT - 16, g + 16, p);
+        for (int i = 0; i < COUNT; i++) {
+            double grad = (double)g[i] + full->weight_decay * e.p[i];
+            step(&e, full, i, grad, lr, t);
+            if (!is_near((double)p[i], e.p[i], 2e-6))
+                fail_msg("%s %s step %d: element %d is %.9g, not %.9g",
+                         table->name, full->name, t, i, (double)p[i], e.p[i]);
+        }
+    }
+    pl_optim_free(optim);
+    pl_params_free(params);
+    pl_params_free(grads);
+}
+
+static void sgd_follows_its_formula(void **state)
+{
+    (void)state;
+    const pl_optim_opts plain = { 0 }, full = { .name = "sgd" };
+    const pl_optim_opts decay = { .name = "sgd", .weight_decay = 0.05 };
+    FOR_EACH_TABLE(table)
+    {
+        check(table, &plain, &full, exact_sgd);
+        check(table, &decay, &decay, exact_sgd);
+    }
+}
+
+static void momentum_follows_its_formula(void **state)
+{
+    (void)state;
+    const pl_optim_opts plain = { .name = "momentum" };
+    const pl_optim_opts full = { .name = "momentum", .momentum = 0.9 };
+    const pl_optim_opts own = { .name = "momentum",
+                                .momentum = 0.5,
+                                .weight_decay = 0.01 };
+    pl_optim_opts ahead = own;
+    ahead.nesterov = true;
+    FOR_EACH_TABLE(table)
+    {
+        check(table, &plain, &full, exact_momentum);
+        check(table, &own, &own, exact_momentum);
+        check(table, &ahead, &ahead, exact_momentum);
+    }
+}
+
+static void adam_follows_its_formula(void **state)
+{
+    (void)state;
+    const pl_optim_opts plain = { .name = "adam" };
+    const pl_optim_opts full = {
+        .name = "adam", .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8
+    };
+    const pl_optim_opts own = { .name = "adam",
+                                .beta1 = 0.8,
+                                .beta2 = 0.9,
+                                .epsilon = 1e-3,
+                                .weight_decay = 0.01 };
+    FOR_EACH_TABLE(table)
+    {
+        check(table, &plain, &full, exact_adam);
+        check(table, &own, &own, exact_adam);
+    }
+}
+
+static void optim_of_an_unknown_name_is_refused(void **state)
+{
+    (void)state;
+    pl_params *params = one_param();
+    pl_optim *optim = NULL;
+    assert_fails(PL_USAGE, "optimizer \"sdg\" is unknown; expected sgd",
+                 pl_optim_new(&optim, &(pl_optim_opts) { .name = "sdg" },
+                              params, pl_kernels_best()));
+    assert_null(optim);
+    pl_params_free(params);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void optim_survives_failed_allocations(void **state)
+{
+    (void)state;
+    pl_params *params = one_param();
+    for (const pl_optim_ops *const *ops = pl_optim_list(); *ops != NULL;
+         ops++) {
+        pl_optim *optim = NULL;
+        assert_survives_failed_allocations(
+            pl_optim_new(&optim, &(pl_optim_opts) { .name = (*ops)->name },
+                         params, pl_kernels_best()),
+            pl_optim_free(optim));
+    }
+    pl_params_free(params);
+}
+
+static void schedule_rises_evenly_to_the_rate(void **state)
+{
+    (void)state;
+    const pl_schedule plain = { .lr = 0.5 }, warm = { .lr = 0.5, .warmup = 4 };
+    assert_true(pl_schedule_lr(&plain, 1) == 0.5);
+    assert_true(pl_schedule_lr(&warm, 1) == 0.125);
+    assert_true(pl_schedule_lr(&warm, 3) == 0.375);
+    assert_true(pl_schedule_lr(&warm, 4) == 0.5);
+    assert_true(pl_schedule_lr(&warm, 400) == 0.5);
+}
+
+UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
+           cmocka_unit_test(momentum_follows_its_formula),
+           cmocka_unit_test(adam_follows_its_formula),
+           cmocka_unit_test(optim_of_an_unknown_name_is_refused),
+           cmocka_unit_test(optim_survives_failed_allocations),
+           cmocka_unit_test(schedule_rises_evenly_to_the_rate))
