@@ -222,10 +222,8 @@ static pl_score run_all(pl_compute *compute, const pl_batch *batch)
     pl_pool_run(compute->opts.pool, compute->shards, shard_job, compute);
     if (!compute->opts.forward &&
         (compute->shards > 1 || compute->apply != NULL)) {
-        /* A single small shard is not worth waking anyone. */
-        bool small = compute->shards == 1 &&
-                     pl_params_block_count(compute->diffs[0]) < 8 * RANGE;
-        if (small)
+        /* A small block is not worth waking anyone. */
+        if (pl_params_block_count(compute->diffs[0]) < 8 * RANGE)
             combine(compute, 0, 1);
         else
             pl_pool_run(compute->opts.pool, combine_parts(compute), combine_job,

@@ -84,10 +84,9 @@ INLINE const void *source_row(source_kind kind, const pl_view *view,
                              : (const void *)pl_view_row_f32(view, row);
 }
 
-INLINE void prefetch_row(const void *row, int64_t bytes)
+INLINE void prefetch(source_kind kind, const void *row, int64_t i)
 {
-    for (int64_t i = 0; i < bytes; i += 64)
-        __builtin_prefetch((const char *)row + i);
+    __builtin_prefetch((const char *)row + i * (kind == SOURCE_U8 ? 1 : 4));
 }
 
 /* Interleave within groups of four lanes: a0 b0 a1 b1 and a2 b2 a3 b3; then
@@ -152,9 +151,10 @@ INLINE void store_sums(const vf *sums, int cols, float scale, const float *bias,
 
 /* `rows` (1 or 2) rows of src against `cols` rows of weights. */
 INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
-                     const void *const *src, const float *weights,
-                     vf sums[2][COLS])
+                     const void *const *src, const void *const *ahead,
+                     const float *weights, vf sums[2][COLS])
 {
+    const int64_t line = kind == SOURCE_U8 ? 64 : 16; /* elements */
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
@@ -164,11 +164,14 @@ INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
     for (; i + LANES <= k; i += LANES) {
         vf x[2];
         UNROLL
-        for (int r = 0; r < rows; r++)
+        for (int r = 0; r < rows; r++) {
             x[r] = source_load(kind, src[r], i);
+            if (ahead != NULL && i % line == 0)
+                prefetch(kind, ahead[r], i);
+        }
         UNROLL
         for (int c = 0; c < cols; c++) {
-            vf w = v_load(weights + c * k + i);
+            vf w = v_load_keep(weights + c * k + i);
             UNROLL
             for (int r = 0; r < rows; r++)
                 sums[r][c] += x[r] * w;
@@ -194,24 +197,26 @@ INLINE void dot_column(source_kind kind, int cols, int64_t n, int64_t m,
                        int64_t k, const pl_view *view, const float *weights,
                        const float *bias, float *dst)
 {
-    int64_t row_bytes = k * (kind == SOURCE_U8 ? 1 : 4);
     float scale = view->scale;
     vf sums[2][COLS];
     int64_t r = 0;
     for (; r + 2 <= n; r += 2) {
-        const void *src[2] = { source_row(kind, view, r),
-                               source_row(kind, view, r + 1) };
-        if (view->index != NULL && r + AHEAD + 2 <= n) {
-            prefetch_row(source_row(kind, view, r + AHEAD), row_bytes);
-            prefetch_row(source_row(kind, view, r + AHEAD + 1), row_bytes);
+        const void *src[2], *ahead[2];
+        for (int i = 0; i < 2; i++) {
+            int64_t next = r + i + AHEAD < n ? r + i + AHEAD : r + i;
+            src[i] = source_row(kind, view, r + i);
+            ahead[i] = source_row(kind, view, next);
         }
-        dot_tile(kind, 2, cols, k, src, weights, sums);
+        if (view->index != NULL)
+            dot_tile(kind, 2, cols, k, src, ahead, weights, sums);
+        else
+            dot_tile(kind, 2, cols, k, src, NULL, weights, sums);
         store_sums(sums[0], cols, scale, bias, dst + r * m);
         store_sums(sums[1], cols, scale, bias, dst + (r + 1) * m);
     }
     if (r < n) {
         const void *src[2] = { source_row(kind, view, r), NULL };
-        dot_tile(kind, 1, cols, k, src, weights, sums);
+        dot_tile(kind, 1, cols, k, src, NULL, weights, sums);
         store_sums(sums[0], cols, scale, bias, dst + r * m);
     }
 }

@@ -42,6 +42,19 @@ INLINE vf v_load(const float *p)
     return v;
 }
 
+/* Loaded once and kept: the compiler would rather read memory again as an
+ * operand of each use. */
+INLINE vf v_load_keep(const float *p)
+{
+    vf v = v_load(p);
+#if LANES == 16
+    __asm__("" : "+v"(v));
+#elif defined(__x86_64__)
+    __asm__("" : "+x"(v));
+#endif
+    return v;
+}
+
 INLINE void v_store(float *p, vf v)
 {
     memcpy(p, &v, sizeof v);
