@@ -229,7 +229,7 @@ static void idx_set_takes_all_four_names(void **state)
         { "train-images.idx3-ubyte.gz", "train-labels.idx1-ubyte.gz" },
     };
     for (int i = 0; i < 4; i++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "%d", i);
         const char *inner = test_path(folder, name);
         assert_ok(pl_file_make_folder(inner));
