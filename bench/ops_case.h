@@ -22,7 +22,8 @@ typedef struct ops_case {
     pl_exec_state state;
     int count; /* of nodes, as of all lists */
     void **data;
-    float **workspaces;
+    int64_t padded; /* rows of a batch, filled up to whole groups of lanes */
+    float **workspaces, **scratches;
     pl_view *views;
     pl_run *runs;
     ops_work forward, backward;

@@ -63,6 +63,16 @@ pl_node *pl_reshape(pl_node *src, pl_shape shape);
 /* [a, b, c, ...] -> [a, b * c * ...] */
 pl_node *pl_flatten(pl_node *src);
 
+/* Images src [batch, channels, height, width], weights [outs, channels,
+ * kernel, kernel], bias [outs] or NULL; `pad` zeros on every side. */
+pl_node *pl_conv2d(pl_node *src, pl_node *weights, pl_node *bias,
+                   int64_t stride, int64_t pad);
+
+/* The largest, or the mean, of each size x size window, every `stride`
+ * pixels. */
+pl_node *pl_max_pool(pl_node *src, int64_t size, int64_t stride);
+pl_node *pl_avg_pool(pl_node *src, int64_t size, int64_t stride);
+
 /* logits [n, classes], labels [n] -> the loss of each example [n]. */
 pl_node *pl_softmax_xent(pl_node *logits, pl_node *labels);
 /* 1 where the largest logit is the label's, else 0 -> [n]; no gradient. */

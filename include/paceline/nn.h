@@ -52,6 +52,12 @@ typedef struct pl_model {
 pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
                   int64_t units);
 
+/* A convolution: "name/weights" [outs, channels, kernel, kernel] and
+ * "name/bias" [outs] over images [batch, channels, height, width]. */
+pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
+                       int64_t outs, int64_t kernel, int64_t stride,
+                       int64_t pad);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,11 +3,9 @@
 #include "graph/plan_priv.h"
 #include "tensor/shape.h"
 
-/* A node's result in two forms: as an operator that reads views sees it, and
- * as plain float32.  They differ for inputs only. */
+/* A node's result in the forms it is read in (enum pl_form). */
 typedef struct slot {
-    pl_view view;
-    pl_view plain;
+    pl_view form[PL_FORM_LANES + 1];
 } slot;
 
 struct pl_exec {
@@ -18,25 +16,33 @@ struct pl_exec {
     pl_run *runs; /* one per step, all pointers set */
 };
 
-/* Where the node's result is written or found; NULL for a view. */
+/* Where the operator of this node writes; NULL for a view. */
 static float *result_of(pl_exec *exec, const pl_params *params,
                         const pl_params *grads, int id)
 {
     const pl_value *value = &exec->plan->values[exec->plan->values[id].root];
     switch (value->place) {
     case PL_PLACE_PARAM:
-        return pl_params_block(params) + value->offset;
+        return pl_params_block(params) + value->result.offset;
     case PL_PLACE_DIFF:
         PL_ASSERT(grads != NULL);
-        return pl_params_block(grads) + value->offset;
+        return pl_params_block(grads) + value->result.offset;
     case PL_PLACE_ARENA:
-        return exec->arena + value->offset;
+        return exec->arena + value->result.offset;
     case PL_PLACE_VIEW:
-        return value->loaded >= 0 ? exec->arena + value->loaded : NULL;
     case PL_PLACE_NONE:
         break;
     }
     return NULL;
+}
+
+/* Elements from one row to the next. */
+static int64_t row_stride(const pl_node *node)
+{
+    int64_t row = pl_shape_row(node->shape);
+    if (node->shape.rank == 0 || pl_shape_batched(node->shape))
+        return row;
+    return row / node->shape.dim[0];
 }
 
 static void set_slots(pl_exec *exec, const pl_params *params,
@@ -44,18 +50,33 @@ static void set_slots(pl_exec *exec, const pl_params *params,
 {
     for (int i = 0; i < exec->plan->value_count; i++) {
         const pl_node *node = pl_graph_get(exec->plan->graph, i);
-        exec->slots[i].plain = (pl_view) {
-            .data = result_of(exec, params, grads, i),
-            .stride = node->shape.rank > 0 ? pl_shape_row(node->shape) /
-                                                 (pl_shape_batched(node->shape)
-                                                      ? 1
-                                                      : node->shape.dim[0])
-                                           : 1,
+        const pl_value *root = &exec->plan->values[exec->plan->values[i].root];
+        pl_view plain = {
+            .stride = row_stride(node),
             .dtype = PL_FLOAT32,
             .scale = 1.0f,
         };
-        exec->slots[i].view = exec->slots[i].plain;
+        for (int f = 0; f <= PL_FORM_LANES; f++)
+            exec->slots[i].form[f] = plain;
+        exec->slots[i].form[PL_FORM_RESULT].data =
+            result_of(exec, params, grads, i);
+        exec->slots[i].form[PL_FORM_PLAIN].data =
+            exec->arena + root->copy[PL_LAYOUT_PLAIN].offset;
+        exec->slots[i].form[PL_FORM_LANES].data =
+            exec->arena + root->copy[PL_LAYOUT_LANES].offset;
     }
+}
+
+/* A conversion reads the result, or the view, and writes a copy. */
+static void set_conversion(pl_exec *exec, pl_run *run, pl_step_kind kind)
+{
+    int id = run->node->id;
+    const pl_value *value = &exec->plan->values[id];
+    pl_layout to = kind == PL_STEP_TO_LANES ? PL_LAYOUT_LANES : PL_LAYOUT_PLAIN;
+    run->in[0] =
+        &exec->slots[id].form[value->place == PL_PLACE_VIEW ? PL_FORM_VIEW
+                                                            : PL_FORM_RESULT];
+    run->out = exec->arena + value->copy[to].offset;
 }
 
 static void set_run(pl_exec *exec, int s, const pl_params *params,
@@ -67,20 +88,23 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
     pl_run *run = &exec->runs[s];
     run->state = &exec->state;
     run->node = node;
-    run->out = result_of(exec, params, grads, node->id);
-    if (plan->steps[s].load) {
-        run->in[0] = &exec->slots[node->id].view;
+    if (plan->steps[s].kind != PL_STEP_RUN) {
+        set_conversion(exec, run, plan->steps[s].kind);
         return;
     }
+    run->lanes =
+        node->op->layout == PL_OP_LANES || value->layout == PL_LAYOUT_LANES;
+    run->out = result_of(exec, params, grads, node->id);
+    run->scratch = exec->arena + value->scratch.offset;
     if (value->workspace >= 0)
         run->workspace = exec->arena + value->workspace;
     for (int j = 0; j < node->input_count; j++) {
-        slot *from = &exec->slots[plan->values[node->in[j]->id].root];
-        slot *own = &exec->slots[node->in[j]->id];
-        bool is_view = plan->values[node->in[j]->id].place == PL_PLACE_VIEW;
-        run->in[j] = is_view && !pl_plan_wants_loaded(plan, node, j)
-                         ? &from->view
-                         : &own->plain;
+        pl_form form = pl_plan_form(plan, node, j);
+        int id = node->in[j]->id;
+        /* Views are bound at the root. */
+        if (form == PL_FORM_VIEW)
+            id = plan->values[id].root;
+        run->in[j] = &exec->slots[id].form[form];
     }
     if (node->input_count > 0) {
         const pl_value *first = &plan->values[node->in[0]->id];
@@ -120,16 +144,29 @@ void pl_exec_free(pl_exec *exec)
     pl_mem_free(exec);
 }
 
+static void run_conversion(const pl_run *run, bool to_lanes, bool from_lanes)
+{
+    const pl_kernels *kernels = run->state->kernels;
+    int64_t row = row_stride(run->node);
+    int64_t rows = pl_shape_count(run->node->shape, run->state->rows) / row;
+    if (to_lanes)
+        kernels->to_lanes(rows, row, run->in[0], run->out);
+    else if (from_lanes)
+        kernels->from_lanes(rows, row, run->in[0]->data, run->out);
+    else
+        kernels->load(rows, row, run->in[0], run->out);
+}
+
 static void run_step(const pl_exec *exec, int s)
 {
     const pl_run *run = &exec->runs[s];
-    if (!exec->plan->steps[s].load) {
+    const pl_step *step = &exec->plan->steps[s];
+    if (step->kind == PL_STEP_RUN)
         run->node->op->run(run);
-        return;
-    }
-    int64_t row = exec->slots[run->node->id].plain.stride;
-    exec->state.kernels->load(pl_run_count(run, run->node) / row, row,
-                              run->in[0], run->out);
+    else
+        run_conversion(run, step->kind == PL_STEP_TO_LANES,
+                       exec->plan->values[step->node].layout ==
+                           PL_LAYOUT_LANES);
 }
 
 static void run_traced(const pl_exec *exec, const pl_exec_args *args)
@@ -152,7 +189,8 @@ void pl_exec_run(pl_exec *exec, const pl_exec_args *args)
     exec->state.seed = args->seed;
     for (int i = 0, left = plan->input_count; left > 0; i++)
         if (pl_graph_get(plan->graph, i)->op == &pl_op_input) {
-            exec->slots[i].view = args->views[plan->values[i].input];
+            exec->slots[i].form[PL_FORM_VIEW] =
+                args->views[plan->values[i].input];
             left--;
         }
     if (pl_trace_on(args->trace)) {
@@ -166,5 +204,9 @@ void pl_exec_run(pl_exec *exec, const pl_exec_args *args)
 const float *pl_exec_output(const pl_exec *exec, int index)
 {
     PL_ASSERT(index >= 0 && index < exec->plan->output_count);
-    return exec->slots[exec->plan->outputs[index]].plain.data;
+    int id = exec->plan->outputs[index];
+    const pl_value *root = &exec->plan->values[exec->plan->values[id].root];
+    bool copied =
+        root->place == PL_PLACE_VIEW || root->layout != PL_LAYOUT_PLAIN;
+    return exec->slots[id].form[copied ? PL_FORM_PLAIN : PL_FORM_RESULT].data;
 }

@@ -86,6 +86,9 @@ static pl_status fill_node(pl_node *node, const pl_node_opts *opts)
     node->dtype = opts->dtype;
     node->shape = opts->shape;
     node->factor = opts->factor;
+    node->stride = opts->stride;
+    node->pad = opts->pad;
+    node->size = opts->size;
     node->input_count = opts->input_count;
     for (int i = 0; i < opts->input_count; i++) {
         PL_ASSERT(opts->in[i]->graph == node->graph);
@@ -193,9 +196,17 @@ pl_status pl_node_same_shape(pl_node *node)
     return PL_OK;
 }
 
+int64_t pl_run_groups(const pl_run *run)
+{
+    int64_t lanes = run->state->kernels->lanes;
+    return (run->state->rows + lanes - 1) / lanes;
+}
+
 int64_t pl_run_count(const pl_run *run, const pl_node *node)
 {
-    return pl_shape_count(node->shape, run->state->rows);
+    int64_t rows = run->lanes ? pl_run_groups(run) * run->state->kernels->lanes
+                              : run->state->rows;
+    return pl_shape_count(node->shape, rows);
 }
 
 const float *pl_run_in(const pl_run *run, int i)

@@ -24,6 +24,7 @@ typedef struct pl_node_opts {
     pl_dtype dtype;
     pl_shape shape; /* where the operator has no shape rule, or as its hint */
     float factor;
+    int64_t stride, pad, size;
     const char *init;
     int input_count;
     pl_node *in[PL_MAX_INPUTS];

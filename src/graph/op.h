@@ -26,26 +26,37 @@ typedef struct pl_exec_state {
 typedef struct pl_run {
     const pl_exec_state *state;
     const pl_node *node;
+    bool lanes; /* its batches lie in lanes: rows are filled up to groups */
     const pl_view *in[PL_MAX_INPUTS];
     float *out;
     float *workspace;          /* this node's, where it asked for one */
+    float *scratch;            /* likewise */
     const float *in_workspace; /* the workspace of input 0's node */
 } pl_run;
 
 typedef struct pl_op pl_op;
 
-/* One set of input shapes. */
+/* One set of input shapes.  An input whose first dimension is PL_BATCH holds
+ * `batch` examples; the others are parameters. */
 typedef struct pl_op_case {
     pl_shape inputs[PL_MAX_INPUTS]; /* rank 0 ends the list */
     pl_node *(*build)(pl_node *const *in);
     int32_t label_classes; /* > 0: the last input holds labels below it */
+    int64_t batch;         /* where an input has PL_BATCH */
 } pl_op_case;
+
+typedef enum pl_op_layout {
+    PL_OP_PLAIN, /* reads and writes row after row */
+    PL_OP_LANES, /* reads and writes in lanes */
+    PL_OP_ANY,   /* element by element: writes as it reads */
+} pl_op_layout;
 
 struct pl_op {
     const char *name;
     int least_inputs, most_inputs;
-    bool rowwise;         /* row r of the result needs row r of batches only */
-    bool alias;           /* the result is input 0's memory */
+    bool rowwise; /* row r of the result needs row r of batches only */
+    bool alias;   /* the result is input 0's memory */
+    pl_op_layout layout;
     unsigned reads_views; /* bit i: input i may be uint8, indexed, scaled */
     unsigned in_place;    /* bit i: the result may overwrite input i */
     unsigned integers;    /* bit i: input i holds integers (labels) */
@@ -55,6 +66,8 @@ struct pl_op {
     void (*run)(const pl_run *run); /* NULL: nothing to do */
     /* Floats kept beside the result for the gradient; default none. */
     int64_t (*workspace)(const pl_node *node, int64_t batch);
+    /* Floats needed while it runs only; default none. */
+    int64_t (*scratch)(const pl_node *node, int lanes);
     /* Add nodes for the gradient of each input into diff_in[]; entries may
      * stay NULL.  Default: no gradient flows. */
     void (*gradient)(pl_node *node, pl_node *diff, pl_node **diff_in);
@@ -74,8 +87,9 @@ struct pl_node {
     int input_count;
     pl_node *in[PL_MAX_INPUTS];
     /* Attributes; each belongs to the operators that say so. */
-    float factor; /* scale */
-    char *init;   /* parameter */
+    float factor;              /* scale */
+    int64_t stride, pad, size; /* convolution, pooling */
+    char *init;                /* parameter */
 };
 
 /* Number of elements of one example, or of all when not batched. */
@@ -84,19 +98,29 @@ int64_t pl_node_row(const pl_node *node);
 pl_status pl_node_same_shape(pl_node *node);
 /* All elements in this run. */
 int64_t pl_run_count(const pl_run *run, const pl_node *node);
-/* Input i as plain float32, where the operator reads no views there. */
+/* Groups of lanes in this run. */
+int64_t pl_run_groups(const pl_run *run);
+/* Input i as float32, where the operator reads no views there. */
 const float *pl_run_in(const pl_run *run, int i);
 
 extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
 #define PL_OP_LIST(X)                                                          \
     X(accuracy)                                                                \
     X(add)                                                                     \
+    X(avg_pool)                                                                \
+    X(avg_pool_grad)                                                           \
     X(bias)                                                                    \
+    X(conv2d)                                                                  \
+    X(conv2d_bias)                                                             \
+    X(conv2d_src)                                                              \
+    X(conv2d_weights)                                                          \
     X(inner)                                                                   \
     X(inner_weights)                                                           \
     X(matmul)                                                                  \
     X(matmul_nt)                                                               \
     X(matmul_tn)                                                               \
+    X(max_pool)                                                                \
+    X(max_pool_grad)                                                           \
     X(mean)                                                                    \
     X(relu)                                                                    \
     X(relu_grad)                                                               \

@@ -2,15 +2,15 @@
  *
  * 1. need:   walk back from the outputs; nodes are stored in order, so one
  *            pass from the end finds all.
- * 2. order:  the needed nodes in graph order, each a step; a view that an
- *            operator cannot read in place gets a step that converts it.
- * 3. uses:   the last step at which each memory is read.
- * 4. place:  step by step, a result takes over an input's memory where the
+ * 2. layout: convolution and pooling work in lanes, products row by row, and
+ *            what works element by element follows its input.
+ * 3. order:  the needed nodes in graph order, each a step; before one that
+ *            reads something in another layout, or a view it cannot read in
+ *            place, a step that converts it, once.
+ * 4. uses:   the last step at which each piece of memory is read.
+ * 5. place:  step by step, a result takes over an input's memory where the
  *            operator allows it and nobody reads that input later; else the
- *            lowest gap that is large enough among the memories in use.
- *
- * Layouts and fusion belong between 2 and 3: they change steps and sizes, not
- * what follows. */
+ *            lowest gap that is large enough among the pieces in use. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "graph/plan_priv.h"
@@ -25,11 +25,32 @@ static int64_t rounded(int64_t floats)
     return (floats + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
-bool pl_plan_wants_loaded(const pl_plan *plan, const pl_node *node, int j)
+int64_t pl_plan_padded(const pl_plan *plan, int64_t rows)
 {
-    const pl_value *value = &plan->values[node->in[j]->id];
-    return plan->values[value->root].place == PL_PLACE_VIEW &&
-           (node->op->reads_views & 1u << j) == 0;
+    int64_t lanes = plan->kernels->lanes;
+    return (rows + lanes - 1) / lanes * lanes;
+}
+
+/* The layout in which `node` reads its input j. */
+static pl_layout wanted_layout(const pl_plan *plan, const pl_node *node, int j)
+{
+    if (!pl_shape_batched(node->in[j]->shape))
+        return PL_LAYOUT_PLAIN;
+    if (node->op->layout == PL_OP_ANY)
+        return plan->values[node->id].layout;
+    return node->op->layout == PL_OP_LANES ? PL_LAYOUT_LANES : PL_LAYOUT_PLAIN;
+}
+
+pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j)
+{
+    const pl_value *root = &plan->values[plan->values[node->in[j]->id].root];
+    pl_layout want = wanted_layout(plan, node, j);
+    if (root->place == PL_PLACE_VIEW && want == PL_LAYOUT_PLAIN &&
+        (node->op->reads_views & 1u << j) != 0)
+        return PL_FORM_VIEW;
+    if (root->place != PL_PLACE_VIEW && root->layout == want)
+        return PL_FORM_RESULT;
+    return want == PL_LAYOUT_PLAIN ? PL_FORM_PLAIN : PL_FORM_LANES;
 }
 
 static void find_needed(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
@@ -54,19 +75,43 @@ static void choose_places(pl_plan *plan, const pl_params *params,
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = pl_graph_get(plan->graph, i);
         pl_value *value = &plan->values[i];
-        *value = (pl_value) { .root = i, .workspace = -1, .loaded = -1 };
+        *value = (pl_value) { .root = i, .workspace = -1 };
         if (node->op == &pl_op_input) {
             value->place = needed[i] ? PL_PLACE_VIEW : PL_PLACE_NONE;
             value->input = plan->input_count++;
         } else if (node->op == &pl_op_parameter) {
             value->place = needed[i] ? PL_PLACE_PARAM : PL_PLACE_NONE;
-            value->offset = pl_params_get(params, param++)->offset;
+            value->result.offset = pl_params_get(params, param++)->offset;
         } else if (needed[i] && node->op->alias) {
             value->root = plan->values[node->in[0]->id].root;
             value->place = plan->values[value->root].place;
         } else if (needed[i]) {
             value->place = PL_PLACE_ARENA;
         }
+    }
+}
+
+/* Operators that work in lanes write lanes; those that do not care follow
+ * their first batched input. */
+static void choose_layouts(pl_plan *plan)
+{
+    for (int i = 0; i < plan->value_count; i++) {
+        const pl_node *node = pl_graph_get(plan->graph, i);
+        pl_value *value = &plan->values[i];
+        if (value->root != i)
+            value->layout = plan->values[value->root].layout;
+        if (value->root != i || value->place != PL_PLACE_ARENA ||
+            !pl_shape_batched(node->shape))
+            continue;
+        if (node->op->layout == PL_OP_LANES)
+            value->layout = PL_LAYOUT_LANES;
+        for (int j = 0; j < node->input_count && node->op->layout == PL_OP_ANY;
+             j++)
+            if (pl_shape_batched(node->in[j]->shape)) {
+                value->layout = plan->values[node->in[j]->id].layout;
+                break;
+            }
+        plan->lanes = plan->lanes || value->layout == PL_LAYOUT_LANES;
     }
 }
 
@@ -79,17 +124,24 @@ static void place_gradients(pl_plan *plan, const pl_params *params,
         pl_value *value = &plan->values[opts->diff[i]->id];
         PL_ASSERT(value->place == PL_PLACE_ARENA);
         value->place = PL_PLACE_DIFF;
-        value->offset = pl_params_get(params, i)->offset;
+        value->result.offset = pl_params_get(params, i)->offset;
     }
 }
 
-/* A step that converts the view, unless there is one. */
-static void load_view(pl_plan *plan, pl_value *view)
+/* A step that converts the root's result, unless there is one. */
+static void convert(pl_plan *plan, int root, pl_layout layout)
 {
-    if (view->loaded >= 0)
+    const pl_node *node = pl_graph_get(plan->graph, root);
+    pl_piece *copy = &plan->values[root].copy[layout];
+    if (copy->count > 0)
         return;
-    view->loaded = 0; /* placed later */
-    plan->steps[plan->step_count++] = (pl_step) { view->root, .load = true };
+    int64_t rows = layout == PL_LAYOUT_LANES ? pl_plan_padded(plan, plan->batch)
+                                             : plan->batch;
+    copy->count = rounded(pl_shape_count(node->shape, rows));
+    plan->steps[plan->step_count++] = (pl_step) {
+        root,
+        layout == PL_LAYOUT_LANES ? PL_STEP_TO_LANES : PL_STEP_TO_PLAIN,
+    };
 }
 
 static void make_steps(pl_plan *plan)
@@ -98,125 +150,170 @@ static void make_steps(pl_plan *plan)
         const pl_node *node = pl_graph_get(plan->graph, i);
         if (plan->values[i].place == PL_PLACE_NONE || node->op->run == NULL)
             continue;
-        for (int j = 0; j < node->input_count; j++)
-            if (pl_plan_wants_loaded(plan, node, j))
-                load_view(plan,
-                          &plan->values[plan->values[node->in[j]->id].root]);
-        plan->steps[plan->step_count++] = (pl_step) { i, .load = false };
+        for (int j = 0; j < node->input_count; j++) {
+            pl_form form = pl_plan_form(plan, node, j);
+            int root = plan->values[node->in[j]->id].root;
+            if (form == PL_FORM_PLAIN)
+                convert(plan, root, PL_LAYOUT_PLAIN);
+            else if (form == PL_FORM_LANES)
+                convert(plan, root, PL_LAYOUT_LANES);
+        }
+        plan->steps[plan->step_count++] = (pl_step) { i, PL_STEP_RUN };
     }
     for (int i = 0; i < plan->output_count; i++) {
-        pl_value *root = &plan->values[plan->values[plan->outputs[i]].root];
-        if (root->place == PL_PLACE_VIEW)
-            load_view(plan, root);
+        int root = plan->values[plan->outputs[i]].root;
+        if (plan->values[root].place == PL_PLACE_VIEW ||
+            plan->values[root].layout != PL_LAYOUT_PLAIN)
+            convert(plan, root, PL_LAYOUT_PLAIN);
     }
+}
+
+/* The piece that holds an input in the form the node reads. */
+static pl_piece *piece_of(pl_plan *plan, const pl_node *node, int j)
+{
+    pl_value *root = &plan->values[plan->values[node->in[j]->id].root];
+    switch (pl_plan_form(plan, node, j)) {
+    case PL_FORM_PLAIN:
+        return &root->copy[PL_LAYOUT_PLAIN];
+    case PL_FORM_LANES:
+        return &root->copy[PL_LAYOUT_LANES];
+    case PL_FORM_RESULT:
+    case PL_FORM_VIEW:
+        break;
+    }
+    return &root->result;
 }
 
 static void find_last_uses(pl_plan *plan)
 {
     for (int s = 0; s < plan->step_count; s++) {
         const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
-        plan->values[node->id].last = s;
-        for (int j = 0; !plan->steps[s].load && j < node->input_count; j++)
-            plan->values[plan->values[node->in[j]->id].root].last = s;
+        plan->values[node->id].result.last = s;
+        if (plan->steps[s].kind != PL_STEP_RUN)
+            continue;
+        for (int j = 0; j < node->input_count; j++)
+            piece_of(plan, node, j)->last = s;
+        /* A gradient may read the workspace of what it reads. */
+        if (node->input_count > 0)
+            plan->values[node->in[0]->id].result.last = s;
     }
-    for (int i = 0; i < plan->output_count; i++)
-        plan->values[plan->values[plan->outputs[i]].root].last =
+    for (int i = 0; i < plan->output_count; i++) {
+        pl_value *root = &plan->values[plan->values[plan->outputs[i]].root];
+        bool copied =
+            root->copy[PL_LAYOUT_PLAIN].count > 0 &&
+            (root->place == PL_PLACE_VIEW || root->layout != PL_LAYOUT_PLAIN);
+        (copied ? &root->copy[PL_LAYOUT_PLAIN] : &root->result)->last =
             plan->step_count;
+    }
 }
 
-/* Memory in use while placing: ordered by offset. */
-typedef struct block {
-    int64_t offset, count;
-    int value; /* whose it is; it ends with the value's last use */
-} block;
-
-typedef struct blocks {
-    block *list;
+/* The pieces in use while placing, ordered by offset. */
+typedef struct pieces {
+    pl_piece **list;
     int count;
-} blocks;
+} pieces;
 
-static void drop_block(blocks *used, int index)
+static void drop_piece(pieces *used, int index)
 {
     used->count--;
     memmove(used->list + index, used->list + index + 1,
-            (size_t)(used->count - index) * sizeof *used->list);
+            (size_t)(used->count - index) * sizeof(pl_piece *));
 }
 
-/* The lowest gap of `count` floats. */
-static int64_t take_block(blocks *used, int64_t count, int value)
+/* Put the piece into the lowest gap that is large enough. */
+static void take_piece(pl_plan *plan, pieces *used, pl_piece *piece)
 {
+    plan->unshared += piece->count;
+    if (piece->count == 0)
+        return;
     int64_t offset = 0;
     int at = 0;
-    while (at < used->count && used->list[at].offset - offset < count) {
-        offset = used->list[at].offset + used->list[at].count;
+    while (at < used->count && used->list[at]->offset - offset < piece->count) {
+        offset = used->list[at]->offset + used->list[at]->count;
         at++;
     }
     memmove(used->list + at + 1, used->list + at,
-            (size_t)(used->count - at) * sizeof *used->list);
-    used->list[at] = (block) { offset, count, value };
+            (size_t)(used->count - at) * sizeof(pl_piece *));
+    piece->offset = offset;
+    used->list[at] = piece;
     used->count++;
-    return offset;
+    if (offset + piece->count > plan->arena)
+        plan->arena = offset + piece->count;
 }
 
-/* The block of an input that the result of step s may overwrite, or -1. */
-static int reusable(const pl_plan *plan, const blocks *used,
-                    const pl_node *node, int s)
+/* The piece of an input that the result of step s may overwrite, or -1. */
+static int reusable(pl_plan *plan, const pieces *used, const pl_node *node,
+                    int s)
 {
     for (int j = 0; j < node->input_count; j++) {
-        const pl_value *input = &plan->values[node->in[j]->id];
-        const pl_value *root = &plan->values[input->root];
-        if ((node->op->in_place & 1u << j) == 0 || root->last != s ||
+        const pl_piece *piece = piece_of(plan, node, j);
+        const pl_value *root =
+            &plan->values[plan->values[node->in[j]->id].root];
+        if ((node->op->in_place & 1u << j) == 0 || piece->last != s ||
             root->place != PL_PLACE_ARENA || root->workspace >= 0)
             continue;
-        for (int b = 0; b < used->count; b++)
-            if (used->list[b].value == input->root &&
-                used->list[b].count == plan->values[node->id].count)
-                return b;
+        for (int p = 0; p < used->count; p++)
+            if (used->list[p] == piece &&
+                piece->count == plan->values[node->id].result.count)
+                return p;
     }
     return -1;
 }
 
-static void place_result(pl_plan *plan, blocks *used, int s)
+/* Sizes and places of what the operator of step s writes. */
+static void place_result(pl_plan *plan, pieces *used, int s)
 {
     const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
     pl_value *value = &plan->values[node->id];
-    int64_t size = rounded(pl_shape_count(node->shape, plan->batch));
-    if (plan->steps[s].load) {
-        value->loaded = take_block(used, size, node->id);
-        plan->unshared += size;
-        return;
-    }
-    int64_t extra = node->op->workspace != NULL
-                        ? rounded(node->op->workspace(node, plan->batch))
-                        : 0;
+    int64_t batch = value->layout == PL_LAYOUT_LANES
+                        ? pl_plan_padded(plan, plan->batch)
+                        : plan->batch;
     bool arena = value->place == PL_PLACE_ARENA;
-    value->count = (arena ? size : 0) + extra;
-    plan->unshared += value->count;
-    if (value->count == 0)
+    int64_t size = arena ? rounded(pl_shape_count(node->shape, batch)) : 0;
+    int64_t extra = node->op->workspace != NULL
+                        ? rounded(node->op->workspace(node, batch))
+                        : 0;
+    PL_ASSERT(arena || extra == 0);
+    if (node->op->scratch != NULL)
+        value->scratch.count =
+            rounded(node->op->scratch(node, plan->kernels->lanes));
+    value->scratch.last = s;
+    take_piece(plan, used, &value->scratch);
+    if (!arena)
         return;
-    int again = arena && extra == 0 ? reusable(plan, used, node, s) : -1;
-    int64_t offset = again >= 0 ? used->list[again].offset
-                                : take_block(used, value->count, node->id);
-    if (again >= 0)
-        used->list[again].value = node->id;
-    if (arena)
-        value->offset = offset;
+    value->result.count = size + extra;
+    int again = extra == 0 ? reusable(plan, used, node, s) : -1;
+    if (again >= 0) {
+        value->result.offset = used->list[again]->offset;
+        used->list[again] = &value->result;
+        plan->unshared += value->result.count;
+    } else {
+        take_piece(plan, used, &value->result);
+    }
     if (extra > 0)
-        value->workspace = offset + (arena ? size : 0);
+        value->workspace = value->result.offset + size;
 }
 
 static pl_status place_all(pl_plan *plan)
 {
-    blocks used = { NULL, 0 };
-    PL_TRY(PL_NEW(used.list, 2 * (size_t)plan->value_count + 1));
+    pieces used = { NULL, 0 };
+    PL_TRY(PL_NEW(used.list, 4 * (size_t)plan->value_count + 1));
     for (int s = 0; s < plan->step_count; s++) {
-        place_result(plan, &used, s);
-        for (int b = used.count - 1; b >= 0; b--) {
-            int64_t end = used.list[b].offset + used.list[b].count;
-            plan->arena = end > plan->arena ? end : plan->arena;
-            if (plan->values[used.list[b].value].last <= s)
-                drop_block(&used, b);
+        pl_value *value = &plan->values[plan->steps[s].node];
+        switch (plan->steps[s].kind) {
+        case PL_STEP_RUN:
+            place_result(plan, &used, s);
+            break;
+        case PL_STEP_TO_PLAIN:
+            take_piece(plan, &used, &value->copy[PL_LAYOUT_PLAIN]);
+            break;
+        case PL_STEP_TO_LANES:
+            take_piece(plan, &used, &value->copy[PL_LAYOUT_LANES]);
+            break;
         }
+        for (int p = used.count - 1; p >= 0; p--)
+            if (used.list[p]->last <= s)
+                drop_piece(&used, p);
     }
     pl_mem_free(used.list);
     return PL_OK;
@@ -229,7 +326,7 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     pl_status status;
     size_t count = (size_t)plan->value_count;
     PL_TRY_OUT(status, PL_NEW(plan->values, count));
-    PL_TRY_OUT(status, PL_NEW(plan->steps, 2 * count));
+    PL_TRY_OUT(status, PL_NEW(plan->steps, 3 * count));
     PL_TRY_OUT(status, PL_NEW(plan->outputs, (size_t)opts->output_count));
     PL_TRY_OUT(status, PL_NEW(needed, count));
     PL_TRY_OUT(status, pl_graph_params(plan->graph, &params));
@@ -239,6 +336,7 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
         plan->outputs[i] = opts->outputs[i]->id;
     find_needed(plan, opts, needed);
     choose_places(plan, params, needed);
+    choose_layouts(plan);
     place_gradients(plan, params, opts);
     make_steps(plan);
     find_last_uses(plan);
@@ -285,10 +383,12 @@ pl_plan_memory pl_plan_measure(const pl_plan *plan)
         .bytes = plan->arena * (int64_t)sizeof(float),
         .unshared_bytes = plan->unshared * (int64_t)sizeof(float),
         .steps = plan->step_count,
+        .row_group = plan->lanes ? plan->kernels->lanes : 1,
     };
     for (int s = 0; s < plan->step_count; s++) {
         const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
-        if (!plan->steps[s].load && node->op->multiply_adds != NULL)
+        if (plan->steps[s].kind == PL_STEP_RUN &&
+            node->op->multiply_adds != NULL)
             memory.multiply_adds += node->op->multiply_adds(node);
     }
     return memory;

@@ -36,6 +36,7 @@ typedef struct pl_plan_memory {
     int64_t unshared_bytes; /* what it would be without reuse */
     int64_t multiply_adds;  /* of one example, all that the plan computes */
     int steps;
+    int64_t row_group; /* rows computed together: split batches there */
 } pl_plan_memory;
 
 pl_status pl_plan_new(pl_plan **out, const pl_plan_opts *opts) PL_MUST_CHECK;

@@ -4,6 +4,13 @@
 
 #include "graph/plan.h"
 
+/* How a batch lies in memory; see kernels/backend.h. */
+typedef enum pl_layout {
+    PL_LAYOUT_PLAIN, /* row after row */
+    PL_LAYOUT_LANES, /* `lanes` rows side by side */
+    PL_LAYOUTS,
+} pl_layout;
+
 typedef enum pl_place {
     PL_PLACE_NONE,  /* not needed */
     PL_PLACE_VIEW,  /* an input, bound at run time */
@@ -12,22 +19,34 @@ typedef enum pl_place {
     PL_PLACE_ARENA, /* offset counts in the execution's memory */
 } pl_place;
 
-/* Where a node's result lies; offsets and sizes in floats. */
+/* A piece of the execution's memory, in floats. */
+typedef struct pl_piece {
+    int64_t offset;
+    int64_t count; /* 0: there is none */
+    int last;      /* step of the last use; output: after the end */
+} pl_piece;
+
+/* Where a node's result lies. */
 typedef struct pl_value {
     pl_place place;
-    int root; /* the node whose memory this is: itself, or what it aliases */
-    int64_t offset;
-    int64_t count;     /* in the arena: result, then workspace */
-    int64_t workspace; /* offset of the workspace, -1: none */
-    int64_t loaded;    /* a view read by others: its float32 copy, -1: none */
-    int last;          /* step of the last use; output: after the end */
-    int input;         /* a view: which of the graph's inputs */
+    pl_layout layout;          /* of the result; plain where no batch */
+    int root;                  /* the node whose memory this is */
+    int input;                 /* a view: which of the graph's inputs */
+    pl_piece result;           /* with its workspace behind it */
+    int64_t workspace;         /* offset, -1: none */
+    pl_piece copy[PL_LAYOUTS]; /* the same, converted for others */
+    pl_piece scratch;          /* during its own step only */
 } pl_value;
 
-/* One operator, or (load) the conversion of a view. */
+typedef enum pl_step_kind {
+    PL_STEP_RUN,
+    PL_STEP_TO_PLAIN, /* fill copy[PL_LAYOUT_PLAIN] */
+    PL_STEP_TO_LANES,
+} pl_step_kind;
+
 typedef struct pl_step {
     int node;
-    bool load;
+    pl_step_kind kind;
 } pl_step;
 
 struct pl_plan {
@@ -41,11 +60,21 @@ struct pl_plan {
     int *outputs;
     int output_count;
     int input_count; /* of the graph */
+    bool lanes;      /* some result is in lanes */
     int64_t arena;   /* floats */
     int64_t unshared;
 };
 
-/* True when `node` must have input j as plain float32. */
-bool pl_plan_wants_loaded(const pl_plan *plan, const pl_node *node, int j);
+/* In which form `node` reads its input j. */
+typedef enum pl_form {
+    PL_FORM_RESULT, /* where the input was written */
+    PL_FORM_VIEW,   /* where the data set has it */
+    PL_FORM_PLAIN,  /* its copies */
+    PL_FORM_LANES,
+} pl_form;
+pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j);
+
+/* `rows` filled up to whole groups of lanes. */
+int64_t pl_plan_padded(const pl_plan *plan, int64_t rows);
 
 #endif

@@ -21,11 +21,29 @@ typedef struct pl_update {
     float lr;
     float decay;    /* weight decay: the gradient becomes g + decay * p */
     float momentum; /* momentum, or Adam's beta 1 */
-    float beta2;
+    float beta2;    /* Adam's beta 2, or RMSprop's rho */
     float epsilon;
     float correct1; /* Adam: 1 / (1 - beta1^t) */
     float correct2; /* Adam: 1 / (1 - beta2^t) */
 } pl_update;
+
+/* The sizes of a convolution over images [channels, height, width]. */
+typedef struct pl_conv {
+    int64_t channels, height, width;
+    int64_t outs, out_height, out_width;
+    int64_t kernel_h, kernel_w;
+    int64_t stride, pad; /* both ways alike */
+} pl_conv;
+
+/* Floats of scratch memory that the three convolution kernels need. */
+int64_t pl_conv_scratch(const pl_conv *conv, int lanes);
+
+/* The sizes of a pooling with square windows. */
+typedef struct pl_window {
+    int64_t channels, height, width;
+    int64_t out_height, out_width;
+    int64_t size, stride;
+} pl_window;
 
 typedef struct pl_kernels {
     const char *name; /* "avx512" */
@@ -82,6 +100,37 @@ typedef struct pl_kernels {
     void (*sum_parts)(int64_t n, int count, const float *const *parts,
                       float *dst);
 
+    /* The batch-in-lanes layout: element e of row r lies at
+     * [(r / lanes) * row + e] * lanes + r % lanes, so that a vector holds one
+     * element of `lanes` examples.  Rows are filled up with zeros to whole
+     * groups of `lanes`. */
+    void (*to_lanes)(int64_t rows, int64_t row, const pl_view *src, float *dst);
+    void (*from_lanes)(int64_t rows, int64_t row, const float *src, float *dst);
+
+    /* In lanes: src [groups][channels][height][width], dst [groups][outs]...,
+     * weights [outs][channels][kernel_h][kernel_w], bias [outs] or NULL. */
+    void (*conv)(const pl_conv *c, int64_t groups, const float *src,
+                 const float *weights, const float *bias, float *scratch,
+                 float *dst);
+    void (*conv_src)(const pl_conv *c, int64_t groups, const float *diff_dst,
+                     const float *weights, float *scratch, float *diff_src);
+    void (*conv_weights)(const pl_conv *c, int64_t groups,
+                         const float *diff_dst, const float *src,
+                         float *scratch, float *diff_weights);
+    /* diff_bias[outs] = the sum of diff_dst over groups, pixels and lanes. */
+    void (*conv_bias)(const pl_conv *c, int64_t groups, const float *diff_dst,
+                      float *diff_bias);
+    void (*max_pool)(const pl_window *w, int64_t groups, const float *src,
+                     float *dst);
+    /* The first largest of a window gets its gradient. */
+    void (*max_pool_grad)(const pl_window *w, int64_t groups, const float *src,
+                          const float *dst, const float *diff_dst,
+                          float *diff_src);
+    void (*avg_pool)(const pl_window *w, int64_t groups, const float *src,
+                     float *dst);
+    void (*avg_pool_grad)(const pl_window *w, int64_t groups,
+                          const float *diff_dst, float *diff_src);
+
     /* p and the slots change in place. */
     void (*sgd)(int64_t n, const pl_update *u, const float *g, float *p);
     void (*momentum)(int64_t n, const pl_update *u, const float *g, float *p,
@@ -90,6 +139,10 @@ typedef struct pl_kernels {
                      float *velocity);
     void (*adam)(int64_t n, const pl_update *u, const float *g, float *p,
                  float *mean, float *variance);
+    void (*adagrad)(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *sum);
+    void (*rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *variance);
 } pl_kernels;
 
 /* The best table this processor runs. */

@@ -7,18 +7,36 @@
 /* The longest "layer/weights" that is made. */
 #define NAME_BYTES 256
 
+/* "name/weights" by the build's init and "name/bias" [outs] of zeros. */
+static void add_params(pl_build *build, const char *name, pl_shape weights,
+                       pl_node **w, pl_node **b)
+{
+    char text[NAME_BYTES];
+    snprintf(text, sizeof text, "%s/weights", name);
+    *w = pl_parameter(build->graph, text, weights, build->init);
+    snprintf(text, sizeof text, "%s/bias", name);
+    *b = pl_parameter(build->graph, text, PL_SHAPE(weights.dim[0]), "zeros");
+}
+
 pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
                   int64_t units)
 {
     src = pl_flatten(src);
     if (src == NULL)
         return NULL;
-    char weights[NAME_BYTES], bias[NAME_BYTES];
-    snprintf(weights, sizeof weights, "%s/weights", name);
-    snprintf(bias, sizeof bias, "%s/bias", name);
-    pl_node *w =
-        pl_parameter(build->graph, weights,
-                     PL_SHAPE(units, pl_node_shape(src).dim[1]), build->init);
-    pl_node *b = pl_parameter(build->graph, bias, PL_SHAPE(units), "zeros");
+    pl_node *w, *b;
+    add_params(build, name, PL_SHAPE(units, pl_node_shape(src).dim[1]), &w, &b);
     return pl_named(pl_inner(src, w, b), name);
+}
+
+pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
+                       int64_t outs, int64_t kernel, int64_t stride,
+                       int64_t pad)
+{
+    if (src == NULL)
+        return NULL;
+    pl_node *w, *b;
+    int64_t channels = pl_node_shape(src).dim[1];
+    add_params(build, name, PL_SHAPE(outs, channels, kernel, kernel), &w, &b);
+    return pl_named(pl_conv2d(src, w, b, stride, pad), name);
 }

@@ -1,6 +1,7 @@
 #include "nn/model.h"
 
 #include "base/mem.h"
+#include "base/param.h"
 #include "nn/init.h"
 #include "nn/models.h"
 #include "tensor/shape.h"
@@ -9,7 +10,8 @@
 
 const pl_model *const *pl_model_list(void)
 {
-    static const pl_model *const list[] = { &pl_model_softmax, NULL };
+    static const pl_model *const list[] = { &pl_model_softmax, &pl_model_lenet,
+                                            NULL };
     return list;
 }
 
@@ -36,6 +38,24 @@ static pl_status check_logits(const pl_build *build)
     return PL_OK;
 }
 
+/* The model's function, with the defaults of its flags where none are given. */
+static pl_status call_build(const pl_model *model, pl_build *build)
+{
+    if (build->options != NULL || model->options_bytes == 0)
+        return model->build(build);
+    void *options = pl_mem_alloc(1, model->options_bytes);
+    PL_TRY(pl_mem_check(options, 1, model->options_bytes));
+    pl_param_group group = { .params = model->params,
+                             .count = model->param_count,
+                             .target = options };
+    pl_status status = pl_param_defaults(&group, 1);
+    build->options = options;
+    if (status == PL_OK)
+        status = model->build(build);
+    pl_mem_free(options);
+    return status;
+}
+
 static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
 {
     const pl_model *model = network->model;
@@ -50,7 +70,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
         .options = opts->options,
     };
     PL_TRY(pl_graph_status(graph));
-    PL_TRY(model->build(&build));
+    PL_TRY(call_build(model, &build));
     PL_TRY(pl_graph_status(graph));
     PL_TRY(check_logits(&build));
     network->forward = pl_graph_count(graph);

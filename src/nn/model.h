@@ -28,7 +28,7 @@ typedef struct pl_network_opts {
     pl_shape example;    /* of the data: [28, 28]; required */
     int32_t classes;     /* of the data; required */
     const char *init;    /* default: the model's, else glorot */
-    const void *options; /* the model's own flags */
+    const void *options; /* the model's own flags; default: their defaults */
     uint64_t seed;
 } pl_network_opts;
 

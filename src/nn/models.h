@@ -5,5 +5,6 @@
 #include "paceline/nn.h"
 
 extern const pl_model pl_model_softmax;
+extern const pl_model pl_model_lenet;
 
 #endif

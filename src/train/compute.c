@@ -15,6 +15,7 @@ struct pl_compute {
     pl_compute_opts opts;
     pl_plan *plan;
     int shards;
+    int64_t group; /* rows are split at multiples of this */
     pl_exec *execs[MAX_SHARDS];
     pl_params *diffs[MAX_SHARDS];
     const float *blocks[MAX_SHARDS]; /* of diffs */
@@ -28,10 +29,13 @@ struct pl_compute {
     } results[MAX_SHARDS];
 };
 
-/* Rows [first, last) of shard s when `rows` are split into `shards`. */
-static int64_t shard_first(int64_t rows, int shards, int s)
+/* The first row of shard s when `rows` are split into `shards`, at multiples
+ * of `group`. */
+static int64_t shard_first(int64_t rows, int64_t group, int shards, int s)
 {
-    return rows * s / shards;
+    int64_t groups = (rows + group - 1) / group;
+    int64_t first = groups * s / shards * group;
+    return first < rows ? first : rows;
 }
 
 static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
@@ -61,16 +65,18 @@ static pl_status count_shards(const pl_compute_opts *opts, int *out)
         return PL_OK;
     pl_plan *plan;
     PL_TRY(make_plan(&plan, opts, opts->batch));
-    int64_t work = pl_plan_measure(plan).multiply_adds * opts->batch;
+    pl_plan_memory memory = pl_plan_measure(plan);
     pl_plan_free(plan);
+    int64_t work = memory.multiply_adds * opts->batch;
+    int64_t groups = (opts->batch + memory.row_group - 1) / memory.row_group;
 
     int64_t shards = work / SHARD_MULTIPLY_ADDS;
     int64_t diff_bytes =
         pl_params_block_count(opts->network->params) * (int64_t)sizeof(float);
     if (!opts->forward && shards > SHARD_DIFF_BYTES / (diff_bytes + 1))
         shards = SHARD_DIFF_BYTES / (diff_bytes + 1);
-    if (shards > opts->batch)
-        shards = opts->batch;
+    if (shards > groups)
+        shards = groups;
     if (shards > MAX_SHARDS)
         shards = MAX_SHARDS;
     *out = shards > 1 ? (int)shards : 1;
@@ -82,7 +88,16 @@ static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
                              int *shards)
 {
     PL_TRY(count_shards(opts, shards));
-    int64_t most = (opts->batch + *shards - 1) / *shards;
+    /* The largest shard; its plan has the same layouts. */
+    pl_plan *whole;
+    PL_TRY(make_plan(&whole, opts, opts->batch));
+    int64_t group = pl_plan_measure(whole).row_group, most = 0;
+    pl_plan_free(whole);
+    for (int s = 0; s < *shards; s++) {
+        int64_t rows = shard_first(opts->batch, group, *shards, s + 1) -
+                       shard_first(opts->batch, group, *shards, s);
+        most = rows > most ? rows : most;
+    }
     return make_plan(plan, opts, most);
 }
 
@@ -96,6 +111,7 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
     pl_params *params = opts->network->params;
     pl_status status;
     PL_TRY_OUT(status, plan_shards(opts, &compute->plan, &compute->shards));
+    compute->group = pl_plan_measure(compute->plan).row_group;
     for (int s = 0; s < compute->shards; s++) {
         if (!opts->forward) {
             PL_TRY_OUT(status, pl_params_like(&compute->diffs[s], params));
@@ -144,8 +160,11 @@ pl_status pl_compute_memory(const pl_compute_opts *opts, int64_t *bytes)
 static void run_shard(pl_compute *compute, int s, int thread)
 {
     const pl_batch *batch = compute->batch;
-    int64_t first = shard_first(batch->rows, compute->shards, s);
-    int64_t rows = shard_first(batch->rows, compute->shards, s + 1) - first;
+    int64_t first =
+        shard_first(batch->rows, compute->group, compute->shards, s);
+    int64_t rows =
+        shard_first(batch->rows, compute->group, compute->shards, s + 1) -
+        first;
     pl_score *score = &compute->results[s].score;
     *score = (pl_score) { 0 };
     if (rows == 0) { /* a short last batch of an evaluation */

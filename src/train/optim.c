@@ -8,19 +8,30 @@
 
 const pl_optim_ops *const *pl_optim_list(void)
 {
-    static const pl_optim_ops *const list[] = { &pl_optim_sgd,
-                                                &pl_optim_momentum,
-                                                &pl_optim_adam, NULL };
+    static const pl_optim_ops *const list[] = {
+        &pl_optim_sgd,     &pl_optim_momentum, &pl_optim_adam,
+        &pl_optim_adagrad, &pl_optim_rmsprop,  NULL
+    };
     return list;
+}
+
+/* For a number whose 0, the default, is of use too. */
+static double number(double given, double fallback)
+{
+    if (given == 0)
+        return fallback;
+    return given > 0 ? given : 0;
 }
 
 static pl_optim_opts resolve(const pl_optim_opts *opts)
 {
     pl_optim_opts r = *opts;
     r.name = r.name != NULL ? r.name : "sgd";
-    r.momentum = r.momentum != 0 ? r.momentum : 0.9;
-    r.beta1 = r.beta1 != 0 ? r.beta1 : 0.9;
-    r.beta2 = r.beta2 != 0 ? r.beta2 : 0.999;
+    r.momentum = number(r.momentum, 0.9);
+    r.beta1 = number(r.beta1, 0.9);
+    r.beta2 = number(r.beta2, 0.999);
+    r.rho = number(r.rho, 0.9);
+    r.initial_sum = number(r.initial_sum, 0.1);
     r.epsilon = r.epsilon != 0 ? r.epsilon : 1e-8;
     return r;
 }
@@ -33,9 +44,20 @@ static pl_status find_ops(const char *name, const pl_optim_ops **out)
             return PL_OK;
         }
     return PL_FAIL(PL_USAGE,
-                   "optimizer \"%s\" is unknown; expected sgd, momentum or "
-                   "adam",
+                   "optimizer \"%s\" is unknown; expected sgd, momentum, "
+                   "adam, adagrad or rmsprop",
                    name);
+}
+
+static pl_status new_slot(pl_optim *optim, const pl_params *params,
+                          pl_params **out)
+{
+    PL_TRY(pl_params_like(out, params));
+    if (optim->ops->initial != NULL)
+        optim->kernels->fill(pl_params_block_count(*out),
+                             (float)optim->ops->initial(&optim->opts),
+                             pl_params_block(*out));
+    return PL_OK;
 }
 
 pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
@@ -52,7 +74,7 @@ pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
     pl_status status;
     PL_TRY_OUT(status, find_ops(optim->opts.name, &optim->ops));
     for (int i = 0; i < optim->ops->slot_count; i++)
-        PL_TRY_OUT(status, pl_params_like(&optim->slots[i], params));
+        PL_TRY_OUT(status, new_slot(optim, params, &optim->slots[i]));
     *out = optim;
     return PL_OK;
 out:

@@ -18,13 +18,15 @@
 #define PL_MAX_SLOTS 2
 
 typedef struct pl_optim_opts {
-    const char *name;    /* sgd, momentum, adam; default sgd */
+    const char *name;    /* pl_optim_list(); default sgd */
     double weight_decay; /* default 0 */
     double momentum;     /* momentum; default 0.9 */
     bool nesterov;       /* momentum: look ahead */
     double beta1;        /* adam; default 0.9 */
     double beta2;        /* adam; default 0.999 */
-    double epsilon;      /* adam; default 1e-8 */
+    double rho;          /* rmsprop; default 0.9; below 0 counts as 0 */
+    double initial_sum;  /* adagrad; default 0.1; below 0 counts as 0 */
+    double epsilon;      /* adam, adagrad, rmsprop; default 1e-8 */
 } pl_optim_opts;
 
 typedef struct pl_optim pl_optim;
@@ -33,6 +35,8 @@ typedef struct pl_optim_ops {
     const char *name;
     int slot_count;
     const char *slots[PL_MAX_SLOTS]; /* their names in a checkpoint */
+    /* Optional: what all elements of the slots start at; default 0. */
+    double (*initial)(const pl_optim_opts *opts);
     /* Optional: set what depends on the number of the update, from 1. */
     void (*begin)(pl_optim *optim, int64_t update);
     void (*update)(const pl_optim *optim, int64_t count, const float *grad,
@@ -50,7 +54,8 @@ struct pl_optim {
 /* NULL-terminated. */
 const pl_optim_ops *const *pl_optim_list(void);
 
-/* Slots for `params`, all zero.  PL_USAGE for an unknown name. */
+/* Slots for `params`, as they are before the first update.  PL_USAGE for an
+ * unknown name. */
 pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
                        const pl_params *params,
                        const pl_kernels *kernels) PL_MUST_CHECK;

@@ -36,8 +36,8 @@ static pl_node *build(pl_node *const *in)
 }
 
 static const pl_op_case cases[] = {
-    { { { 2, { 3, 7 } }, { 2, { 3, 7 } } }, build, 0 },
-    { { { 2, { 100, 128 } }, { 2, { 100, 128 } } }, build, 0 },
+    { .inputs = { { 2, { 3, 7 } }, { 2, { 3, 7 } } }, .build = build },
+    { .inputs = { { 2, { 100, 128 } }, { 2, { 100, 128 } } }, .build = build },
     { .build = NULL },
 };
 
@@ -46,6 +46,7 @@ const pl_op pl_op_add = {
     .least_inputs = 2,
     .most_inputs = 2,
     .rowwise = true,
+    .layout = PL_OP_ANY,
     .in_place = 3u,
     .shape = add_shape,
     .run = add_run,

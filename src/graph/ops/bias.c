@@ -55,9 +55,9 @@ static pl_node *build(pl_node *const *in)
 }
 
 static const pl_op_case cases[] = {
-    { { { 2, { 3, 7 } }, { 1, { 7 } } }, build, 0 },
-    { { { 3, { 2, 3, 5 } }, { 1, { 5 } } }, build, 0 },
-    { { { 2, { 100, 128 } }, { 1, { 128 } } }, build, 0 },
+    { .inputs = { { 2, { 3, 7 } }, { 1, { 7 } } }, .build = build },
+    { .inputs = { { 3, { 2, 3, 5 } }, { 1, { 5 } } }, .build = build },
+    { .inputs = { { 2, { 100, 128 } }, { 1, { 128 } } }, .build = build },
     { .build = NULL },
 };
 

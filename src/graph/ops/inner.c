@@ -81,9 +81,12 @@ static pl_node *build(pl_node *const *in)
 }
 
 static const pl_op_case cases[] = {
-    { { { 2, { 3, 5 } }, { 2, { 2, 5 } }, { 1, { 2 } } }, build, 0 },
-    { { { 2, { 100, 784 } }, { 2, { 10, 784 } }, { 1, { 10 } } }, build, 0 },
-    { { { 2, { 17, 33 } }, { 2, { 29, 33 } }, { 1, { 29 } } }, build, 0 },
+    { .inputs = { { 2, { 3, 5 } }, { 2, { 2, 5 } }, { 1, { 2 } } },
+      .build = build },
+    { .inputs = { { 2, { 100, 784 } }, { 2, { 10, 784 } }, { 1, { 10 } } },
+      .build = build },
+    { .inputs = { { 2, { 17, 33 } }, { 2, { 29, 33 } }, { 1, { 29 } } },
+      .build = build },
     { .build = NULL },
 };
 

@@ -109,21 +109,24 @@ static pl_node *build_tn(pl_node *const *in)
 }
 
 static const pl_op_case cases_nn[] = {
-    { { { 2, { 3, 5 } }, { 2, { 5, 4 } } }, build_nn, 0 },
-    { { { 2, { 37, 19 } }, { 2, { 19, 45 } } }, build_nn, 0 },
-    { { { 2, { 128, 128 } }, { 2, { 128, 128 } } }, build_nn, 0 },
+    { .inputs = { { 2, { 3, 5 } }, { 2, { 5, 4 } } }, .build = build_nn },
+    { .inputs = { { 2, { 37, 19 } }, { 2, { 19, 45 } } }, .build = build_nn },
+    { .inputs = { { 2, { 128, 128 } }, { 2, { 128, 128 } } },
+      .build = build_nn },
     { .build = NULL },
 };
 static const pl_op_case cases_nt[] = {
-    { { { 2, { 3, 5 } }, { 2, { 4, 5 } } }, build_nt, 0 },
-    { { { 2, { 37, 19 } }, { 2, { 45, 19 } } }, build_nt, 0 },
-    { { { 2, { 128, 128 } }, { 2, { 128, 128 } } }, build_nt, 0 },
+    { .inputs = { { 2, { 3, 5 } }, { 2, { 4, 5 } } }, .build = build_nt },
+    { .inputs = { { 2, { 37, 19 } }, { 2, { 45, 19 } } }, .build = build_nt },
+    { .inputs = { { 2, { 128, 128 } }, { 2, { 128, 128 } } },
+      .build = build_nt },
     { .build = NULL },
 };
 static const pl_op_case cases_tn[] = {
-    { { { 2, { 5, 3 } }, { 2, { 5, 4 } } }, build_tn, 0 },
-    { { { 2, { 19, 37 } }, { 2, { 19, 45 } } }, build_tn, 0 },
-    { { { 2, { 128, 128 } }, { 2, { 128, 128 } } }, build_tn, 0 },
+    { .inputs = { { 2, { 5, 3 } }, { 2, { 5, 4 } } }, .build = build_tn },
+    { .inputs = { { 2, { 19, 37 } }, { 2, { 19, 45 } } }, .build = build_tn },
+    { .inputs = { { 2, { 128, 128 } }, { 2, { 128, 128 } } },
+      .build = build_tn },
     { .build = NULL },
 };
 

@@ -73,13 +73,13 @@ static pl_node *build_sum(pl_node *const *in)
 }
 
 static const pl_op_case cases_mean[] = {
-    { { { 2, { 3, 7 } } }, build_mean, 0 },
-    { { { 2, { 100, 128 } } }, build_mean, 0 },
+    { .inputs = { { 2, { 3, 7 } } }, .build = build_mean },
+    { .inputs = { { 2, { 100, 128 } } }, .build = build_mean },
     { .build = NULL },
 };
 static const pl_op_case cases_sum[] = {
-    { { { 1, { 5 } } }, build_sum, 0 },
-    { { { 2, { 100, 128 } } }, build_sum, 0 },
+    { .inputs = { { 1, { 5 } } }, .build = build_sum },
+    { .inputs = { { 2, { 100, 128 } } }, .build = build_sum },
     { .build = NULL },
 };
 

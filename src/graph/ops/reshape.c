@@ -49,8 +49,8 @@ static pl_node *build(pl_node *const *in)
 }
 
 static const pl_op_case cases[] = {
-    { { { 3, { 3, 2, 7 } } }, build, 0 },
-    { { { 3, { 100, 8, 16 } } }, build, 0 },
+    { .inputs = { { 3, { 3, 2, 7 } } }, .build = build },
+    { .inputs = { { 3, { 100, 8, 16 } } }, .build = build },
     { .build = NULL },
 };
 

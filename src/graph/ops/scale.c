@@ -29,8 +29,8 @@ static pl_node *build(pl_node *const *in)
 }
 
 static const pl_op_case cases[] = {
-    { { { 2, { 3, 7 } } }, build, 0 },
-    { { { 2, { 100, 128 } } }, build, 0 },
+    { .inputs = { { 2, { 3, 7 } } }, .build = build },
+    { .inputs = { { 2, { 100, 128 } } }, .build = build },
     { .build = NULL },
 };
 
@@ -39,6 +39,7 @@ const pl_op pl_op_scale = {
     .least_inputs = 1,
     .most_inputs = 1,
     .rowwise = true,
+    .layout = PL_OP_ANY,
     .in_place = 1u << 0,
     .shape = pl_node_same_shape,
     .run = scale_run,

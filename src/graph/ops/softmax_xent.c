@@ -79,13 +79,21 @@ static pl_node *build_accuracy(pl_node *const *in)
 }
 
 static const pl_op_case cases_xent[] = {
-    { { { 2, { 3, 7 } }, { 1, { 3 } } }, build_xent, 7 },
-    { { { 2, { 100, 10 } }, { 1, { 100 } } }, build_xent, 10 },
-    { { { 2, { 19, 37 } }, { 1, { 19 } } }, build_xent, 37 },
+    { .inputs = { { 2, { 3, 7 } }, { 1, { 3 } } },
+      .build = build_xent,
+      .label_classes = 7 },
+    { .inputs = { { 2, { 100, 10 } }, { 1, { 100 } } },
+      .build = build_xent,
+      .label_classes = 10 },
+    { .inputs = { { 2, { 19, 37 } }, { 1, { 19 } } },
+      .build = build_xent,
+      .label_classes = 37 },
     { .build = NULL },
 };
 static const pl_op_case cases_accuracy[] = {
-    { { { 2, { 100, 10 } }, { 1, { 100 } } }, build_accuracy, 10 },
+    { .inputs = { { 2, { 100, 10 } }, { 1, { 100 } } },
+      .build = build_accuracy,
+      .label_classes = 10 },
     { .build = NULL },
 };
 

@@ -30,8 +30,8 @@ static pl_node *build(pl_node *const *in)
 }
 
 static const pl_op_case cases[] = {
-    { { { 2, { 3, 7 } } }, build, 0 },
-    { { { 2, { 100, 128 } } }, build, 0 },
+    { .inputs = { { 2, { 3, 7 } } }, .build = build },
+    { .inputs = { { 2, { 100, 128 } } }, .build = build },
     { .build = NULL },
 };
 
@@ -40,6 +40,7 @@ const pl_op pl_op_tanh = {
     .least_inputs = 1,
     .most_inputs = 1,
     .rowwise = true,
+    .layout = PL_OP_ANY,
     .in_place = 1u << 0,
     .shape = pl_node_same_shape,
     .run = tanh_run,
@@ -52,6 +53,7 @@ const pl_op pl_op_tanh_grad = {
     .least_inputs = 2,
     .most_inputs = 2,
     .rowwise = true,
+    .layout = PL_OP_ANY,
     .in_place = 1u << 1,
     .shape = pl_node_same_shape,
     .run = tanh_grad_run,

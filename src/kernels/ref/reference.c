@@ -1,8 +1,10 @@
 /* The plain meaning of every kernel: one loop, sums in double. */
+#include "kernels/ref/image.h"
 #include "kernels/tables.h"
 
 #include <math.h>
 #include <stddef.h>
+#include <string.h>
 
 static double at(const pl_view *view, int64_t row, int64_t column)
 {
@@ -53,6 +55,12 @@ static void load(int64_t rows, int64_t row, const pl_view *src, float *dst)
     for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < row; i++)
             dst[r * row + i] = (float)at(src, r, i);
+}
+
+/* With one lane the two layouts are one. */
+static void from_lanes(int64_t rows, int64_t row, const float *src, float *dst)
+{
+    memcpy(dst, src, (size_t)(rows * row) * sizeof *dst);
 }
 
 static void softmax_xent(int64_t rows, int64_t classes, const float *logits,
@@ -234,6 +242,26 @@ static void adam(int64_t n, const pl_update *u, const float *g, float *p,
     }
 }
 
+static void adagrad(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *sum)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float grad = g[i] + u->decay * p[i];
+        sum[i] += grad * grad;
+        p[i] -= u->lr * grad / (sqrtf(sum[i]) + u->epsilon);
+    }
+}
+
+static void rmsprop(int64_t n, const pl_update *u, const float *g, float *p,
+                    float *variance)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float grad = g[i] + u->decay * p[i];
+        variance[i] = u->beta2 * variance[i] + (1 - u->beta2) * grad * grad;
+        p[i] -= u->lr * grad / (sqrtf(variance[i]) + u->epsilon);
+    }
+}
+
 const pl_kernels pl_kernels_reference = {
     .name = "reference",
     .lanes = 1,
@@ -258,8 +286,20 @@ const pl_kernels pl_kernels_reference = {
     .sum = sum_all,
     .sum_squares = sum_squares,
     .sum_parts = sum_parts,
+    .conv = pl_reference_conv,
+    .conv_src = pl_reference_conv_src,
+    .conv_weights = pl_reference_conv_weights,
+    .conv_bias = pl_reference_conv_bias,
+    .max_pool = pl_reference_max_pool,
+    .max_pool_grad = pl_reference_max_pool_grad,
+    .avg_pool = pl_reference_avg_pool,
+    .avg_pool_grad = pl_reference_avg_pool_grad,
+    .to_lanes = load,
+    .from_lanes = from_lanes,
     .sgd = sgd,
     .momentum = momentum,
     .nesterov = nesterov,
     .adam = adam,
+    .adagrad = adagrad,
+    .rmsprop = rmsprop,
 };

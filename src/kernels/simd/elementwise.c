@@ -44,7 +44,7 @@ void SIMD(tanh_grad)(int64_t n, const float *dst, const float *diff_dst,
 {
     EACH_VECTOR(n, {
         vf y = LOAD(dst);
-        STORE(diff_src, LOAD(diff_dst) * (v_set(1) - y * y));
+        STORE(diff_src, LOAD(diff_dst) * v_fma(-y, y, v_set(1)));
     });
 }
 
@@ -117,7 +117,7 @@ double SIMD(sum_squares)(int64_t n, const float *src)
         vf part = v_set(0);
         EACH_VECTOR(count, {
             vf x = LOAD(src + first);
-            part += x * x;
+            part = v_fma(x, x, part);
         });
         total += (double)v_sum(part);
     }

@@ -37,6 +37,26 @@ double SIMD(sum)(int64_t n, const float *src);
 double SIMD(sum_squares)(int64_t n, const float *src);
 void SIMD(sum_parts)(int64_t n, int count, const float *const *parts,
                      float *dst);
+void SIMD(to_lanes)(int64_t rows, int64_t row, const pl_view *src, float *dst);
+void SIMD(from_lanes)(int64_t rows, int64_t row, const float *src, float *dst);
+void SIMD(conv)(const pl_conv *c, int64_t groups, const float *src,
+                const float *weights, const float *bias, float *scratch,
+                float *dst);
+void SIMD(conv_src)(const pl_conv *c, int64_t groups, const float *diff_dst,
+                    const float *weights, float *scratch, float *diff_src);
+void SIMD(conv_weights)(const pl_conv *c, int64_t groups, const float *diff_dst,
+                        const float *src, float *scratch, float *diff_weights);
+void SIMD(conv_bias)(const pl_conv *c, int64_t groups, const float *diff_dst,
+                     float *diff_bias);
+void SIMD(max_pool)(const pl_window *w, int64_t groups, const float *src,
+                    float *dst);
+void SIMD(max_pool_grad)(const pl_window *w, int64_t groups, const float *src,
+                         const float *dst, const float *diff_dst,
+                         float *diff_src);
+void SIMD(avg_pool)(const pl_window *w, int64_t groups, const float *src,
+                    float *dst);
+void SIMD(avg_pool_grad)(const pl_window *w, int64_t groups,
+                         const float *diff_dst, float *diff_src);
 void SIMD(sgd)(int64_t n, const pl_update *u, const float *g, float *p);
 void SIMD(momentum)(int64_t n, const pl_update *u, const float *g, float *p,
                     float *velocity);
@@ -44,5 +64,9 @@ void SIMD(nesterov)(int64_t n, const pl_update *u, const float *g, float *p,
                     float *velocity);
 void SIMD(adam)(int64_t n, const pl_update *u, const float *g, float *p,
                 float *mean, float *variance);
+void SIMD(adagrad)(int64_t n, const pl_update *u, const float *g, float *p,
+                   float *sum);
+void SIMD(rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
+                   float *variance);
 
 #endif

@@ -14,17 +14,17 @@ INLINE vf v_exp(vf x)
 
     /* x = n ln 2 + r, |r| <= ln 2 / 2; adding 1.5 * 2^23 rounds. */
     const vf magic = v_set(12582912.0f);
-    vf n = (x * v_set(1.44269504088896341f) + magic) - magic;
-    vf r = x - n * v_set(0.693359375f);
-    r = r - n * v_set(-2.12194440e-4f);
+    vf n = v_fma(x, v_set(1.44269504088896341f), magic) - magic;
+    vf r = v_fma(n, v_set(-0.693359375f), x);
+    r = v_fma(n, v_set(2.12194440e-4f), r);
 
     vf p = v_set(1.9875691500e-4f);
-    p = p * r + v_set(1.3981999507e-3f);
-    p = p * r + v_set(8.3334519073e-3f);
-    p = p * r + v_set(4.1665795894e-2f);
-    p = p * r + v_set(1.6666665459e-1f);
-    p = p * r + v_set(5.0000001201e-1f);
-    p = p * (r * r) + r + v_set(1.0f);
+    p = v_fma(p, r, v_set(1.3981999507e-3f));
+    p = v_fma(p, r, v_set(8.3334519073e-3f));
+    p = v_fma(p, r, v_set(4.1665795894e-2f));
+    p = v_fma(p, r, v_set(1.6666665459e-1f));
+    p = v_fma(p, r, v_set(5.0000001201e-1f));
+    p = v_fma(p, r * r, r) + v_set(1.0f);
 
     vi exponent = (__builtin_convertvector(n, vi) + vi_set(127)) << 23;
     return (vf)(~tiny & (vi)(p * (vf)exponent));
@@ -46,20 +46,20 @@ INLINE vf v_log(vf x)
 
     vf z = m * m;
     vf p = v_set(7.0376836292e-2f);
-    p = p * m + v_set(-1.1514610310e-1f);
-    p = p * m + v_set(1.1676998740e-1f);
-    p = p * m + v_set(-1.2420140846e-1f);
-    p = p * m + v_set(1.4249322787e-1f);
-    p = p * m + v_set(-1.6668057665e-1f);
-    p = p * m + v_set(2.0000714765e-1f);
-    p = p * m + v_set(-2.4999993993e-1f);
-    p = p * m + v_set(3.3333331174e-1f);
+    p = v_fma(p, m, v_set(-1.1514610310e-1f));
+    p = v_fma(p, m, v_set(1.1676998740e-1f));
+    p = v_fma(p, m, v_set(-1.2420140846e-1f));
+    p = v_fma(p, m, v_set(1.4249322787e-1f));
+    p = v_fma(p, m, v_set(-1.6668057665e-1f));
+    p = v_fma(p, m, v_set(2.0000714765e-1f));
+    p = v_fma(p, m, v_set(-2.4999993993e-1f));
+    p = v_fma(p, m, v_set(3.3333331174e-1f));
     p = p * m * z;
 
     vf fe = __builtin_convertvector(e, vf);
-    p = p + fe * v_set(-2.12194440e-4f);
-    p = p - v_set(0.5f) * z;
-    return m + p + fe * v_set(0.693359375f) + poison;
+    p = v_fma(fe, v_set(-2.12194440e-4f), p);
+    p = v_fma(z, v_set(-0.5f), p);
+    return v_fma(fe, v_set(0.693359375f), m + p) + poison;
 }
 
 INLINE vf v_tanh(vf x)
@@ -73,11 +73,11 @@ INLINE vf v_tanh(vf x)
 
     vf z = x * x;
     vf p = v_set(-5.70498872745e-3f);
-    p = p * z + v_set(2.06390887954e-2f);
-    p = p * z + v_set(-5.37397155531e-2f);
-    p = p * z + v_set(1.33314422036e-1f);
-    p = p * z + v_set(-3.33332819422e-1f);
-    vf small = p * z * x + x;
+    p = v_fma(p, z, v_set(2.06390887954e-2f));
+    p = v_fma(p, z, v_set(-5.37397155531e-2f));
+    p = v_fma(p, z, v_set(1.33314422036e-1f));
+    p = v_fma(p, z, v_set(-3.33332819422e-1f));
+    vf small = v_fma(p * z, x, x);
 
     return v_select(magnitude < v_set(0.625f), small, large);
 }

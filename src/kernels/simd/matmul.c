@@ -5,8 +5,9 @@
  * index), converting as they go.
  *
  *   dot    rows of src against rows of weights, vectors along k: matmul_nt.
- *          The tile is 2 x COLS sums of vectors, folded at the end four at a
- *          time.
+ *          Bytes are converted once, so their tile is wide (2 x 12); floats
+ *          have a squarer one (4 x 6), which reads the weights less often.
+ *          The sums are folded at the end, four at a time.
  *   outer  a column of a times a row of b, vectors along m: matmul_nn and
  *          matmul_tn, which differ only in how a is walked.
  *
@@ -15,14 +16,19 @@
 #include "kernels/simd/kernels.h"
 
 #if LANES == 16
-#define COLS      12 /* dot: 2 x 12 sums of 32 registers */
+#define COLS      12 /* dot: 2 x 12 or 4 x 6 sums of 32 registers */
+#define F32_ROWS  4
 #define ROWS      10 /* outer: 10 x 2 sums */
 #define OUTER_VEC 2
 #else
 #define COLS      6 /* 2 x 6 sums of 16 registers */
+#define F32_ROWS  2
 #define ROWS      6
 #define OUTER_VEC 2
 #endif
+
+#define F32_COLS  6
+#define MOST_ROWS 4 /* of any dot tile */
 
 /* X(kind, name, n) for each tile height or width a kernel is made for. */
 #define UP_TO_6(X, kind, name)                                                 \
@@ -48,12 +54,6 @@
 #define UP_TO_COLS UP_TO_6
 #endif
 #define ENTRY(kind, name, n) name##n,
-
-#if defined(__clang__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
 
 /* Lines of a row to come are asked for while the present ones are summed:
  * rows picked by index lie anywhere, and the processor cannot guess them. */
@@ -152,7 +152,7 @@ INLINE void store_sums(const vf *sums, int cols, float scale, const float *bias,
 /* `rows` (1 or 2) rows of src against `cols` rows of weights. */
 INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
                      const void *const *src, const void *const *ahead,
-                     const float *weights, vf sums[2][COLS])
+                     const float *weights, vf sums[MOST_ROWS][COLS])
 {
     const int64_t line = kind == SOURCE_U8 ? 64 : 16; /* elements */
     UNROLL
@@ -162,7 +162,7 @@ INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
         sums[r][c] = v_set(0);
     int64_t i = 0;
     for (; i + LANES <= k; i += LANES) {
-        vf x[2];
+        vf x[MOST_ROWS];
         UNROLL
         for (int r = 0; r < rows; r++) {
             x[r] = source_load(kind, src[r], i);
@@ -174,11 +174,11 @@ INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
             vf w = v_load_keep(weights + c * k + i);
             UNROLL
             for (int r = 0; r < rows; r++)
-                sums[r][c] += x[r] * w;
+                sums[r][c] = v_fma(x[r], w, sums[r][c]);
         }
     }
     if (i < k) {
-        vf x[2];
+        vf x[MOST_ROWS];
         UNROLL
         for (int r = 0; r < rows; r++)
             x[r] = source_load_part(kind, src[r], i, k - i);
@@ -187,35 +187,37 @@ INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
             vf w = v_load_part(weights + c * k + i, k - i);
             UNROLL
             for (int r = 0; r < rows; r++)
-                sums[r][c] += x[r] * w;
+                sums[r][c] = v_fma(x[r], w, sums[r][c]);
         }
     }
 }
 
-/* All n rows of src against `cols` rows of weights. */
-INLINE void dot_column(source_kind kind, int cols, int64_t n, int64_t m,
-                       int64_t k, const pl_view *view, const float *weights,
-                       const float *bias, float *dst)
+/* All n rows of src against `cols` rows of weights, `rows` at a time. */
+INLINE void dot_column(source_kind kind, int rows, int cols, int64_t n,
+                       int64_t m, int64_t k, const pl_view *view,
+                       const float *weights, const float *bias, float *dst)
 {
     float scale = view->scale;
-    vf sums[2][COLS];
+    vf sums[MOST_ROWS][COLS];
     int64_t r = 0;
-    for (; r + 2 <= n; r += 2) {
-        const void *src[2], *ahead[2];
-        for (int i = 0; i < 2; i++) {
+    for (; r + rows <= n; r += rows) {
+        const void *src[MOST_ROWS], *ahead[MOST_ROWS];
+        UNROLL
+        for (int i = 0; i < rows; i++) {
             int64_t next = r + i + AHEAD < n ? r + i + AHEAD : r + i;
             src[i] = source_row(kind, view, r + i);
             ahead[i] = source_row(kind, view, next);
         }
         if (view->index != NULL)
-            dot_tile(kind, 2, cols, k, src, ahead, weights, sums);
+            dot_tile(kind, rows, cols, k, src, ahead, weights, sums);
         else
-            dot_tile(kind, 2, cols, k, src, NULL, weights, sums);
-        store_sums(sums[0], cols, scale, bias, dst + r * m);
-        store_sums(sums[1], cols, scale, bias, dst + (r + 1) * m);
+            dot_tile(kind, rows, cols, k, src, NULL, weights, sums);
+        UNROLL
+        for (int i = 0; i < rows; i++)
+            store_sums(sums[i], cols, scale, bias, dst + (r + i) * m);
     }
-    if (r < n) {
-        const void *src[2] = { source_row(kind, view, r), NULL };
+    for (; r < n; r++) {
+        const void *src[MOST_ROWS] = { source_row(kind, view, r) };
         dot_tile(kind, 1, cols, k, src, NULL, weights, sums);
         store_sums(sums[0], cols, scale, bias, dst + r * m);
     }
@@ -229,19 +231,21 @@ typedef void dot_fn(int64_t n, int64_t m, int64_t k, const pl_view *view,
                            const pl_view *view, const float *weights,          \
                            const float *bias, float *dst)                      \
     {                                                                          \
-        dot_column(kind, cols, n, m, k, view, weights, bias, dst);             \
+        dot_column(kind, kind == SOURCE_U8 ? 2 : F32_ROWS, cols, n, m, k,      \
+                   view, weights, bias, dst);                                  \
     }
 UP_TO_COLS(DOT, SOURCE_U8, dot_u8_)
-UP_TO_COLS(DOT, SOURCE_F32, dot_f32_)
+UP_TO_6(DOT, SOURCE_F32, dot_f32_)
 
 void SIMD(matmul_nt)(int64_t n, int64_t m, int64_t k, const pl_view *src,
                      const float *weights, const float *bias, float *dst)
 {
     static dot_fn *const u8[] = { UP_TO_COLS(ENTRY, , dot_u8_) };
-    static dot_fn *const f32[] = { UP_TO_COLS(ENTRY, , dot_f32_) };
+    static dot_fn *const f32[] = { UP_TO_6(ENTRY, , dot_f32_) };
     dot_fn *const *dots = src->dtype == PL_UINT8 ? u8 : f32;
+    int64_t most = src->dtype == PL_UINT8 ? COLS : F32_COLS;
     /* Even blocks: 14 columns are 7 + 7, not 12 + 2. */
-    int64_t blocks = (m + COLS - 1) / COLS;
+    int64_t blocks = (m + most - 1) / most;
     for (int64_t block = 0, c = 0; block < blocks; block++) {
         int64_t cols = (m - c) / (blocks - block);
         dots[cols - 1](n, m, k, src, weights + c * k,
@@ -281,7 +285,7 @@ INLINE void outer_tile(source_kind kind, int rows, int vecs, int64_t left,
             vf factor = v_set(a.a[r * a.row + i * a.step]);
             UNROLL
             for (int v = 0; v < vecs; v++)
-                sums[r][v] += factor * x[v];
+                sums[r][v] = v_fma(factor, x[v], sums[r][v]);
         }
     }
     vf scale = v_set(b->scale);

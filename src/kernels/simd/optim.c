@@ -53,3 +53,30 @@ void SIMD(adam)(int64_t n, const pl_update *u, const float *g, float *p,
         STORE(p, old - lr * (m * fix1) / (v_sqrt(v * fix2) + epsilon));
     });
 }
+
+void SIMD(adagrad)(int64_t n, const pl_update *u, const float *g, float *p,
+                   float *sum)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay), epsilon = v_set(u->epsilon);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        vf grad = LOAD(g) + decay * old;
+        vf s = LOAD(sum) + grad * grad;
+        STORE(sum, s);
+        STORE(p, old - lr * grad / (v_sqrt(s) + epsilon));
+    });
+}
+
+void SIMD(rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
+                   float *variance)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay), epsilon = v_set(u->epsilon);
+    vf rho = v_set(u->beta2), rest = v_set(1.0f - u->beta2);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        vf grad = LOAD(g) + decay * old;
+        vf v = rho * LOAD(variance) + rest * (grad * grad);
+        STORE(variance, v);
+        STORE(p, old - lr * grad / (v_sqrt(v) + epsilon));
+    });
+}

@@ -12,6 +12,8 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
 #endif
 
 #define SIMD_JOIN2(isa, name) pl_##isa##_##name
@@ -20,6 +22,13 @@
 
 #define LANES  PL_LANES
 #define INLINE static inline __attribute__((always_inline, unused))
+
+/* The loop behind it is written out whole: its bounds are constants. */
+#if defined(__clang__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 typedef float vf __attribute__((vector_size(LANES * 4)));
 typedef int32_t vi __attribute__((vector_size(LANES * 4)));
@@ -127,6 +136,22 @@ INLINE vf v_load_u8_part(const uint8_t *p, int64_t left)
 INLINE vf v_select(vi mask, vf a, vf b)
 {
     return (vf)((mask & (vi)a) | (~mask & (vi)b));
+}
+
+/* a * b + c, rounded once where the instruction set can.  Said in so many
+ * words: what a compiler fuses by itself may differ from place to place, and
+ * an element must round alike wherever it lies. */
+INLINE vf v_fma(vf a, vf b, vf c)
+{
+#if LANES == 16
+    return (vf)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif LANES == 8
+    return (vf)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(__aarch64__)
+    return (vf)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+    return a * b + c;
+#endif
 }
 
 /* Of a NaN and a number, b. */

@@ -7,5 +7,7 @@
 extern const pl_optim_ops pl_optim_sgd;
 extern const pl_optim_ops pl_optim_momentum;
 extern const pl_optim_ops pl_optim_adam;
+extern const pl_optim_ops pl_optim_adagrad;
+extern const pl_optim_ops pl_optim_rmsprop;
 
 #endif

@@ -2,13 +2,15 @@
  * gradients against finite differences.
  *
  * The inputs of a case become parameters; the loss is the sum of the tanh of
- * the result, so that no two elements have the same gradient. */
+ * the result, so that no two elements have the same gradient.  A batch cannot
+ * be a parameter: it is made of one, [elements, examples], by a product with
+ * the identity, whose rows are the batch's. */
 #include "graph/plan.h"
 #include "support/kernels.h"
 #include "tensor/shape.h"
 
 #define SMALL 200  /* elements of all inputs, for finite differences */
-#define STEP  1e-2 /* of a finite difference */
+#define STEP  2e-3 /* of a finite difference */
 
 static const pl_op *const ops[] = {
 #define OP_ADDRESS(name) &pl_op_##name,
@@ -26,7 +28,9 @@ typedef struct trial {
     pl_plan *plan;
     pl_exec *exec;
     int32_t *labels;
-    pl_view view;
+    float *identity;
+    pl_view views[2]; /* of the identity, if there is one, and the labels */
+    int64_t batch;
     int64_t out_count;
 } trial;
 
@@ -41,21 +45,49 @@ static int input_count(const pl_op_case *c)
 static void build(trial *t, const pl_op_case *c)
 {
     int count = input_count(c);
-    pl_node *in[PL_MAX_INPUTS] = { NULL };
+    pl_node *in[PL_MAX_INPUTS] = { NULL }, *identity = NULL;
     assert_ok(pl_graph_new(&t->graph));
+    t->batch = c->batch > 0 ? c->batch : 1;
+    if (c->batch > 0)
+        identity = pl_input(t->graph, "identity", PL_FLOAT32,
+                            PL_SHAPE(PL_BATCH, c->batch));
     for (int i = 0; i < count; i++) {
         char name[16];
         snprintf(name, sizeof name, "in%d", i);
         bool labels = c->label_classes > 0 && i == count - 1;
-        in[i] = labels ? pl_input(t->graph, name, PL_INT32, c->inputs[i])
-                       : pl_parameter(t->graph, name, c->inputs[i], "zeros");
+        pl_shape shape = c->inputs[i];
+        if (pl_shape_batched(shape)) {
+            pl_node *columns =
+                pl_parameter(t->graph, name,
+                             PL_SHAPE(pl_shape_row(shape), c->batch), "zeros");
+            in[i] = pl_reshape(pl_inner(identity, columns, NULL), shape);
+        } else if (labels) {
+            in[i] = pl_input(t->graph, name, PL_INT32, shape);
+        } else {
+            in[i] = pl_parameter(t->graph, name, shape, "zeros");
+        }
     }
     t->out = c->build(in);
     assert_ok(pl_graph_status(t->graph));
     pl_node *loss = t->out->shape.rank == 0 ? pl_scale(t->out, 1.0f)
                                             : pl_sum(pl_tanh(t->out));
     assert_ok(pl_graph_differentiate(t->graph, loss, t->diff, PL_MAX_INPUTS));
-    t->out_count = pl_shape_count(t->out->shape, 1);
+    t->out_count = pl_shape_count(t->out->shape, t->batch);
+}
+
+static void make_identity(trial *t, const pl_op_case *c)
+{
+    if (c->batch == 0)
+        return;
+    size_t n = (size_t)c->batch;
+    t->identity = pl_mem_alloc(n * n, sizeof *t->identity);
+    assert_non_null(t->identity);
+    for (size_t i = 0; i < n; i++)
+        t->identity[i * n + i] = 1.0f;
+    t->views[0] = (pl_view) { .data = t->identity,
+                              .stride = c->batch,
+                              .dtype = PL_FLOAT32,
+                              .scale = 1.0f };
 }
 
 static void make_labels(trial *t, const pl_op_case *c)
@@ -67,7 +99,7 @@ static void make_labels(trial *t, const pl_op_case *c)
     assert_non_null(t->labels);
     for (int64_t r = 0; r < rows; r++)
         t->labels[r] = (int32_t)(7 * r % c->label_classes);
-    t->view = (pl_view) {
+    t->views[c->batch > 0] = (pl_view) {
         .data = t->labels, .stride = 1, .dtype = PL_INT32, .scale = 1.0f
     };
 }
@@ -76,6 +108,7 @@ static void trial_init(trial *t, const pl_op_case *c, const pl_kernels *table)
 {
     *t = (trial) { .graph = NULL };
     build(t, c);
+    make_identity(t, c);
     make_labels(t, c);
     assert_ok(pl_graph_params(t->graph, &t->params));
     assert_ok(pl_params_seal(t->params));
@@ -83,7 +116,7 @@ static void trial_init(trial *t, const pl_op_case *c, const pl_kernels *table)
     assert_ok(
         pl_plan_new(&t->plan, &(pl_plan_opts) {
                                   .graph = t->graph,
-                                  .batch = 1,
+                                  .batch = t->batch,
                                   .kernels = table,
                                   .outputs = &t->out,
                                   .output_count = 1,
@@ -101,23 +134,29 @@ static void trial_close(trial *t)
     pl_params_free(t->grads);
     pl_graph_free(t->graph);
     pl_mem_free(t->labels);
+    pl_mem_free(t->identity);
 }
 
 static const float *run(trial *t)
 {
-    pl_exec_run(t->exec,
-                &(pl_exec_args) { .rows = 1, .views = &t->view, .seed = 1.0f });
+    pl_exec_run(
+        t->exec,
+        &(pl_exec_args) { .rows = t->batch, .views = t->views, .seed = 1.0f });
     return pl_exec_output(t->exec, 0);
 }
 
-/* The same numbers in every trial of a case, none near the kink of relu. */
+/* The same numbers in every trial of a case: evenly spaced and shuffled, so
+ * that no two are near each other and none is near the kink of relu. */
 static void set_inputs(trial *t, uint64_t key)
 {
     for (int p = 0; p < pl_params_count(t->params); p++) {
         float *data = pl_params_data(t->params, p);
         int64_t count = pl_params_get(t->params, p)->count;
         for (int64_t i = 0; i < count; i++) {
-            double x = 1.6 * pl_rng_uniform(key + (uint64_t)p, (uint64_t)i);
+            uint32_t at;
+            pl_rng_permute(key + (uint64_t)p, (uint64_t)count, (uint64_t)i, 1,
+                           &at);
+            double x = 1.5 * (at + 0.5) / (double)count;
             data[i] = (float)(x < 0.8 ? x - 0.9 : x - 0.7);
         }
     }
@@ -221,7 +260,7 @@ static void op_with_a_gradient_has_a_small_case(void **state)
              c++) {
             int64_t elements = 0;
             for (int i = 0; i < input_count(c); i++)
-                elements += pl_shape_count(c->inputs[i], 1);
+                elements += pl_shape_count(c->inputs[i], c->batch);
             least = elements < least ? elements : least;
         }
         if (ops[o]->gradient != NULL && least > SMALL)

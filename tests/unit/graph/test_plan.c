@@ -208,7 +208,7 @@ static void find_lives(const net *n, const pl_plan *plan, life *lives)
         own->made = s;
         own->last = s;
         own->bytes = 4 * pl_shape_count(node->shape, plan->batch);
-        if (plan->steps[s].load)
+        if (plan->steps[s].kind != PL_STEP_RUN)
             continue;
         for (int d = 0; d < n->diff_count; d++)
             if (n->diff[d] == node)
@@ -301,7 +301,7 @@ static void plan_converts_a_view_for_those_who_cannot_read_it(void **state)
                                        .output_count = 3 });
     int loads = 0;
     for (int s = 0; s < m.plan->step_count; s++)
-        loads += m.plan->steps[s].load;
+        loads += m.plan->steps[s].kind == PL_STEP_TO_PLAIN;
     assert_int_equal(1, loads); /* once for all */
     run(&m, &b, BATCH);
     for (int r = 0; r < BATCH; r++) {

@@ -2,7 +2,8 @@
 
 #define MOST 1000
 
-/* The vectors an optimizer changes; unused slots are carried along. */
+/* The vectors an optimizer changes; unused slots are carried along.  slot2 is
+ * never below zero, as sums of squares are. */
 typedef struct vectors {
     float *p, *slot1, *slot2;
 } vectors;
@@ -37,10 +38,23 @@ static void run_adam(const pl_kernels *table, int64_t n, const pl_update *u,
     table->adam(n, u, g, v.p, v.slot1, v.slot2);
 }
 
-static const optimizer optimizers[] = { { "sgd", run_sgd },
-                                        { "momentum", run_momentum },
-                                        { "nesterov", run_nesterov },
-                                        { "adam", run_adam } };
+static void run_adagrad(const pl_kernels *table, int64_t n, const pl_update *u,
+                        const float *g, vectors v)
+{
+    table->adagrad(n, u, g, v.p, v.slot2);
+}
+
+static void run_rmsprop(const pl_kernels *table, int64_t n, const pl_update *u,
+                        const float *g, vectors v)
+{
+    table->rmsprop(n, u, g, v.p, v.slot2);
+}
+
+static const optimizer optimizers[] = {
+    { "sgd", run_sgd },           { "momentum", run_momentum },
+    { "nesterov", run_nesterov }, { "adam", run_adam },
+    { "adagrad", run_adagrad },   { "rmsprop", run_rmsprop }
+};
 #define OPTIMIZERS (sizeof optimizers / sizeof *optimizers)
 
 typedef struct fixture {

@@ -198,8 +198,12 @@ static void loop_resumes_to_the_same_bits(void **state)
     const char *folder = *state;
     const pl_optim_opts momentum = { .name = "momentum" };
     const pl_optim_opts adam = { .name = "adam" };
+    const pl_optim_opts adagrad = { .name = "adagrad" };
+    const pl_optim_opts rmsprop = { .name = "rmsprop" };
     check_resume(test_path(folder, "a"), (rig_opts) { .optim = momentum }, 1);
     check_resume(test_path(folder, "b"), (rig_opts) { .optim = adam }, 2);
+    check_resume(test_path(folder, "c"), (rig_opts) { .optim = adagrad }, 1);
+    check_resume(test_path(folder, "d"), (rig_opts) { .optim = rmsprop }, 2);
     assert_int_equal(0, pl_mem_live());
 }
 

@@ -40,6 +40,25 @@ static void exact_adam(exact *e, const pl_optim_opts *o, int i, double g,
     e->p[i] -= lr * mean / (sqrt(variance) + o->epsilon);
 }
 
+/* Duchi, Hazan and Singer 2011. */
+static void exact_adagrad(exact *e, const pl_optim_opts *o, int i, double g,
+                          double lr, int t)
+{
+    (void)t;
+    e->slot1[i] += g * g;
+    e->p[i] -= lr * g / (sqrt(e->slot1[i]) + o->epsilon);
+}
+
+/* Tieleman and Hinton 2012. */
+static void exact_rmsprop(exact *e, const pl_optim_opts *o, int i, double g,
+                          double lr, int t)
+{
+    (void)t;
+    double rho = fmax(0, o->rho);
+    e->slot1[i] = rho * e->slot1[i] + (1 - rho) * g * g;
+    e->p[i] -= lr * g / (sqrt(e->slot1[i]) + o->epsilon);
+}
+
 static pl_params *one_param(void)
 {
     pl_params *params;
@@ -59,8 +78,10 @@ static void check(const pl_kernels *table, const pl_optim_opts *opts,
     pl_optim *optim;
     assert_ok(pl_optim_new(&optim, opts, params, table));
     draw_all(p, COUNT, -1, 1);
-    for (int i = 0; i < COUNT; i++)
+    for (int i = 0; i < COUNT; i++) {
         e.p[i] = (double)p[i];
+        e.slot1[i] = fmax(0, full->initial_sum);
+    }
     for (int t = 1; t <= STEPS; t++) {
         double lr = 0.1 / t;
         draw_all(g, COUNT, -1, 1);
@@ -129,6 +150,76 @@ static void adam_follows_its_formula(void **state)
     }
 }
 
+static void adagrad_follows_its_formula(void **state)
+{
+    (void)state;
+    const pl_optim_opts plain = { .name = "adagrad" };
+    const pl_optim_opts full = { .name = "adagrad",
+                                 .initial_sum = 0.1,
+                                 .epsilon = 1e-8 };
+    const pl_optim_opts own = { .name = "adagrad",
+                                .initial_sum = 2,
+                                .epsilon = 1e-3,
+                                .weight_decay = 0.01 };
+    pl_optim_opts zero = full;
+    zero.initial_sum = -1;
+    FOR_EACH_TABLE(table)
+    {
+        check(table, &plain, &full, exact_adagrad);
+        check(table, &own, &own, exact_adagrad);
+        check(table, &zero, &zero, exact_adagrad);
+    }
+}
+
+static void rmsprop_follows_its_formula(void **state)
+{
+    (void)state;
+    const pl_optim_opts plain = { .name = "rmsprop" };
+    const pl_optim_opts full = { .name = "rmsprop",
+                                 .rho = 0.9,
+                                 .epsilon = 1e-8 };
+    const pl_optim_opts own = {
+        .name = "rmsprop", .rho = 0.5, .epsilon = 1e-3, .weight_decay = 0.01
+    };
+    pl_optim_opts zero = full;
+    zero.rho = -1;
+    FOR_EACH_TABLE(table)
+    {
+        check(table, &plain, &full, exact_rmsprop);
+        check(table, &own, &own, exact_rmsprop);
+        check(table, &zero, &zero, exact_rmsprop);
+    }
+}
+
+static void assert_slots_start_at(const pl_optim_opts *opts, float expected)
+{
+    pl_params *params = one_param();
+    FOR_EACH_TABLE(table)
+    {
+        pl_optim *optim;
+        assert_ok(pl_optim_new(&optim, opts, params, table));
+        for (int s = 0; s < optim->ops->slot_count; s++) {
+            const float *slot = pl_params_data(optim->slots[s], 0);
+            for (int i = 0; i < COUNT; i++)
+                assert_true(slot[i] == expected);
+        }
+        pl_optim_free(optim);
+    }
+    pl_params_free(params);
+}
+
+static void optim_slots_start_at_zero_but_the_sum_of_adagrad(void **state)
+{
+    (void)state;
+    for (const pl_optim_ops *const *ops = pl_optim_list(); *ops != NULL; ops++)
+        assert_slots_start_at(&(pl_optim_opts) { .name = (*ops)->name },
+                              (*ops)->initial != NULL ? 0.1f : 0);
+    pl_optim_opts own = { .name = "adagrad", .initial_sum = 3 };
+    assert_slots_start_at(&own, 3);
+    own.initial_sum = -1;
+    assert_slots_start_at(&own, 0);
+}
+
 static void optim_of_an_unknown_name_is_refused(void **state)
 {
     (void)state;
@@ -168,9 +259,103 @@ static void schedule_rises_evenly_to_the_rate(void **state)
     assert_true(pl_schedule_lr(&warm, 400) == 0.5);
 }
 
+/* The last update before a corner, the corner, and after. */
+static void schedule_in_steps_falls_every_so_many_updates(void **state)
+{
+    (void)state;
+    const pl_schedule s = {
+        .lr = 0.5, .kind = PL_SCHEDULE_STEP, .decay = 0.25, .decay_steps = 10
+    };
+    assert_true(pl_schedule_lr(&s, 1) == 0.5);
+    assert_true(pl_schedule_lr(&s, 10) == 0.5);
+    assert_true(pl_schedule_lr(&s, 11) == 0.125);
+    assert_true(pl_schedule_lr(&s, 20) == 0.125);
+    assert_true(pl_schedule_lr(&s, 21) == 0.03125);
+    assert_true(pl_schedule_lr(&s, INT64_C(9000000000)) == 0);
+}
+
+static void schedule_falls_exponentially(void **state)
+{
+    (void)state;
+    const pl_schedule s = { .lr = 0.5,
+                            .kind = PL_SCHEDULE_EXPONENTIAL,
+                            .decay = 0.25,
+                            .decay_steps = 10 };
+    assert_true(pl_schedule_lr(&s, 1) == 0.5);
+    assert_true(pl_schedule_lr(&s, 6) == 0.25);
+    assert_true(pl_schedule_lr(&s, 11) == 0.125);
+    assert_true(is_near(pl_schedule_lr(&s, 2), 0.5 * pow(0.25, 0.1), 1e-15));
+}
+
+static void schedule_falls_along_a_cosine_and_stays_at_0(void **state)
+{
+    (void)state;
+    pl_schedule s = { .lr = 0.5,
+                      .kind = PL_SCHEDULE_COSINE,
+                      .decay_steps = 12,
+                      .run_steps = 100 };
+    assert_true(pl_schedule_lr(&s, 1) == 0.5);
+    assert_true(is_near(pl_schedule_lr(&s, 5), 0.375, 1e-15));
+    assert_true(is_near(pl_schedule_lr(&s, 7), 0.25, 1e-15));
+    assert_true(is_near(pl_schedule_lr(&s, 9), 0.125, 1e-15));
+    assert_true(pl_schedule_lr(&s, 12) > 0);
+    assert_true(pl_schedule_lr(&s, 13) == 0);
+    assert_true(pl_schedule_lr(&s, 100) == 0);
+    /* Without a length of its own, that of the run. */
+    s.decay_steps = 0;
+    s.run_steps = 12;
+    assert_true(is_near(pl_schedule_lr(&s, 7), 0.25, 1e-15));
+    assert_true(pl_schedule_lr(&s, 12) > 0);
+    assert_true(pl_schedule_lr(&s, 13) == 0);
+}
+
+/* Update `warmup` is the first of the decay, whatever its kind. */
+static void schedule_counts_from_the_end_of_the_warm_up(void **state)
+{
+    (void)state;
+    const pl_schedule_kind kinds[] = { PL_SCHEDULE_CONSTANT, PL_SCHEDULE_STEP,
+                                       PL_SCHEDULE_EXPONENTIAL,
+                                       PL_SCHEDULE_COSINE };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        const pl_schedule cold = {
+            .lr = 0.5, .kind = kinds[k], .decay = 0.25, .decay_steps = 10
+        };
+        pl_schedule warm = cold;
+        warm.warmup = 1;
+        assert_true(pl_schedule_lr(&warm, 1) == 0.5);
+        assert_true(pl_schedule_lr(&warm, 8) == pl_schedule_lr(&cold, 8));
+        warm.warmup = 8;
+        for (int update = 1; update < 8; update++)
+            assert_true(pl_schedule_lr(&warm, update) == 0.0625 * update);
+        for (int update = 8; update < 40; update++)
+            assert_true(pl_schedule_lr(&warm, update) ==
+                        pl_schedule_lr(&cold, update - 7));
+    }
+    /* The cosine ends with the run all the same. */
+    pl_schedule s = {
+        .lr = 0.5, .kind = PL_SCHEDULE_COSINE, .warmup = 9, .run_steps = 20
+    };
+    assert_true(pl_schedule_lr(&s, 9) == 0.5);
+    assert_true(is_near(pl_schedule_lr(&s, 15), 0.25, 1e-15));
+    assert_true(pl_schedule_lr(&s, 20) > 0);
+    assert_true(pl_schedule_lr(&s, 21) == 0);
+    /* A run that ends with its warm-up, or before, never decays. */
+    s.run_steps = 9;
+    assert_true(pl_schedule_lr(&s, 9) == 0.5);
+    s.run_steps = 4;
+    assert_true(is_near(pl_schedule_lr(&s, 4), 0.5 * 4 / 9, 1e-15));
+}
+
 UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
            cmocka_unit_test(momentum_follows_its_formula),
            cmocka_unit_test(adam_follows_its_formula),
+           cmocka_unit_test(adagrad_follows_its_formula),
+           cmocka_unit_test(rmsprop_follows_its_formula),
+           cmocka_unit_test(optim_slots_start_at_zero_but_the_sum_of_adagrad),
            cmocka_unit_test(optim_of_an_unknown_name_is_refused),
            cmocka_unit_test(optim_survives_failed_allocations),
-           cmocka_unit_test(schedule_rises_evenly_to_the_rate))
+           cmocka_unit_test(schedule_rises_evenly_to_the_rate),
+           cmocka_unit_test(schedule_in_steps_falls_every_so_many_updates),
+           cmocka_unit_test(schedule_falls_exponentially),
+           cmocka_unit_test(schedule_falls_along_a_cosine_and_stays_at_0),
+           cmocka_unit_test(schedule_counts_from_the_end_of_the_warm_up))
