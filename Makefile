@@ -1,5 +1,6 @@
 # make build      the program and the library, in build/
 # make run        build, then train the smallest model on the built-in digits
+# make install    build, then copy to PREFIX (/usr/local), below DESTDIR
 # make test       what must pass before a change lands (minutes)
 # make test-long  race detector, clang, clang-tidy, fuzzing, slow tests
 # make bench      build, then measure; bench-peers measures other systems too
@@ -8,6 +9,7 @@
 MAKEFLAGS += --no-print-directory
 JOBS := $(shell nproc)
 FUZZ_SECONDS ?= 20
+PREFIX ?= /usr/local
 CTEST := ctest --output-on-failure -j $(JOBS)
 # gcc's race detector wants the memory layout of a kernel without much address
 # randomization; where it may not be switched off, run as it is.
@@ -17,7 +19,7 @@ SANITIZED := ASAN_OPTIONS=allocator_may_return_null=1 \
 	UBSAN_OPTIONS=print_stacktrace=1
 C_FILES = $(shell find src include tests bench examples -name '*.[ch]')
 
-.PHONY: build run test test-long bench bench-peers format clean
+.PHONY: build run install test test-long bench bench-peers format clean
 .PHONY: setup-build setup-test setup-long asan tsan clang tidy fuzz slow
 
 build: setup-build
@@ -25,6 +27,9 @@ build: setup-build
 
 run: build
 	build/paceline train softmax
+
+install: build
+	DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'
 
 test: setup-test
 	@$(call build_preset,release)

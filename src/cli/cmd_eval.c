@@ -1,12 +1,8 @@
-#include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/job.h"
-#include "cli/run_folder.h"
-#include "train/snapshot.h"
+#include "cli/trained.h"
 
 #include <stdio.h>
-#include <string.h>
 
 typedef struct eval_options {
     const char *data;
@@ -69,67 +65,24 @@ static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
     return status;
 }
 
-/* Rebuild the run's network, load its newest checkpoint, test it. */
-static pl_status evaluate(pl_options *options, const char *run,
+static pl_status evaluate(const pl_app *app, const char *run,
                           const eval_options *eval)
 {
-    pl_job job = { 0 };
-    pl_json *settings = NULL;
-    char *checkpoints = NULL;
-    pl_snapshot *snapshot = NULL;
-    pl_progress progress;
+    pl_trained *trained;
     pl_score score;
+    PL_TRY(pl_trained_new(&trained, &(pl_trained_opts) {
+                                        .app = app,
+                                        .run = run,
+                                        .threads = eval->threads,
+                                        .test_data = eval->data,
+                                    }));
     pl_status status;
-    PL_TRY_OUT(status, pl_options_record(options, true, &settings));
-    if (eval->data != NULL)
-        options->train.test_data = eval->data;
-    if (eval->threads > 0)
-        options->train.threads = eval->threads;
-    PL_TRY_OUT(status, pl_job_init(&job, options, true));
-    PL_TRY_OUT(status, pl_file_join(&checkpoints, run, "checkpoints"));
-    PL_TRY_OUT(status,
-               pl_snapshot_new(&snapshot, &(pl_snapshot_opts) {
-                                              .folder = checkpoints,
-                                              .model = options->model->name,
-                                              .settings = settings,
-                                              .params = job.network->params,
-                                              .optim = job.optim,
-                                          }));
-    PL_TRY_OUT(status, pl_snapshot_load(snapshot, &progress));
-    PL_TRY_OUT(status, score_test(&job, options->train.eval_batch, &score));
-    status = print_score(eval, run, progress.step, &job, score);
+    PL_TRY_OUT(status, score_test(&trained->job,
+                                  trained->options.train.eval_batch, &score));
+    status =
+        print_score(eval, run, trained->progress.step, &trained->job, score);
 out:
-    pl_snapshot_free(snapshot);
-    pl_mem_free(checkpoints);
-    pl_json_free(settings);
-    pl_job_close(&job);
-    return status;
-}
-
-static pl_status eval_run(const pl_app *app, const char *run,
-                          const eval_options *eval)
-{
-    pl_json *record;
-    PL_TRY(pl_run_folder_read(run, &record));
-    const char *name;
-    const pl_json *args;
-    const pl_model *model;
-    pl_options *options = NULL;
-    pl_status status;
-    PL_TRY_OUT(status, pl_json_get_text(record, "model", &name));
-    PL_TRY_OUT(status, pl_json_get_object(record, "args", &args));
-    PL_TRY_OUT(status, pl_app_model(app, name, &model));
-    PL_TRY_OUT(status, PL_NEW(options, 1));
-    PL_TRY_OUT(status, pl_options_init(options, model));
-    status = pl_options_recall(options, args);
-    if (status == PL_OK)
-        status = pl_options_resolve(options);
-    if (status == PL_OK)
-        status = evaluate(options, run, eval);
-    pl_options_close(options);
-out:
-    pl_mem_free(options);
-    pl_json_free(record);
+    pl_trained_free(trained);
     return status;
 }
 
@@ -154,7 +107,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     if (status == PL_OK && count != 1)
         status = PL_FAIL(PL_USAGE, "eval needs one run folder: eval RUN");
     if (status == PL_OK)
-        status = eval_run(app, positional[0], &eval);
+        status = evaluate(app, positional[0], &eval);
     pl_mem_free(positional);
     return status;
 }

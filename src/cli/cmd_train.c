@@ -147,7 +147,7 @@ static pl_status open_run(session *s)
                                .optim = job->optim,
                            }));
     PL_TRY(restore(s));
-    PL_TRY(pl_run_folder_record(&s->folder, &s->options, job->kernels));
+    PL_TRY(pl_run_folder_record(&s->folder, job));
     PL_TRY(pl_single_new(&s->sync, &(pl_single_opts) {
                                        .params = job->network->params,
                                        .optim = job->optim,
@@ -311,8 +311,9 @@ static pl_status train(session *s, int argc, char **argv)
         pl_json_free(finished);
         return status;
     }
-    PL_TRY(pl_job_init(&s->job, &s->options, false));
+    PL_TRY(pl_job_init(&s->job, &(pl_job_opts) { .options = &s->options }));
     PL_TRY(count_steps(s));
+    s->job.schedule.run_steps = end_step(s);
     PL_TRY(open_run(s));
     describe_job(s);
     catch_signals();

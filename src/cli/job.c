@@ -1,5 +1,6 @@
 #include "cli/job.h"
 
+#include "base/assert.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sha256.h"
@@ -22,10 +23,12 @@ static pl_status cache_folder(const char *given, char **out)
     return PL_OK;
 }
 
-static pl_status open_data(pl_job *job, bool test_only)
+static pl_status open_data(pl_job *job, pl_job_data wanted)
 {
     const pl_train_options *train = &job->options->train;
     const pl_model *model = job->options->model;
+    if (wanted == PL_JOB_DATA_NONE)
+        return PL_OK;
     PL_TRY(cache_folder(train->cache, &job->cache));
     pl_source_opts opts = {
         .cache_dir = job->cache,
@@ -37,43 +40,49 @@ static pl_status open_data(pl_job *job, bool test_only)
     };
     const char *test =
         train->test_data != NULL ? train->test_data : train->data;
-    if (!test_only)
+    if (wanted == PL_JOB_DATA_ALL)
         PL_TRY(pl_source_open(&job->train, train->data, PL_SPLIT_TRAIN, &opts));
-    if (!test_only && train->eval_every.unit == PL_EVERY_NEVER)
+    if (wanted == PL_JOB_DATA_ALL && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_OK;
     return pl_source_open(&job->test, test, PL_SPLIT_TEST, &opts);
 }
 
-/* Training and test data must be of one kind. */
+/* Test data must be of the kind the network is built for. */
 static pl_status check_data(const pl_job *job)
 {
-    const pl_dataset *train = job->train, *test = job->test;
+    const pl_dataset *test = job->test;
+    const char *trained =
+        job->train != NULL ? job->train->name : "the training data";
     char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
-    if (train == NULL || test == NULL)
+    if (test == NULL)
         return PL_OK;
-    if (!pl_shape_equal(train->shape, test->shape))
+    if (!pl_shape_equal(job->example, test->shape))
         return PL_FAIL(PL_USAGE,
-                       "examples of %s are %s, but those of %s are %s",
-                       train->name, pl_shape_text(train->shape, a), test->name,
+                       "examples of %s are %s, but those of %s are %s", trained,
+                       pl_shape_text(job->example, a), test->name,
                        pl_shape_text(test->shape, b));
-    if (test->classes > train->classes)
+    if (test->classes > job->classes)
         return PL_FAIL(PL_USAGE, "%s has %d classes, but %s has only %d",
-                       test->name, test->classes, train->name, train->classes);
+                       test->name, test->classes, trained, job->classes);
     return PL_OK;
 }
 
-static pl_status open_job(pl_job *job, bool test_only)
+static pl_status open_job(pl_job *job, pl_job_data wanted)
 {
     const pl_options *options = job->options;
     const pl_train_options *train = &options->train;
     PL_TRY(pl_options_kernels(options, &job->kernels));
-    PL_TRY(open_data(job, test_only));
-    PL_TRY(check_data(job));
+    PL_TRY(open_data(job, wanted));
     const pl_dataset *data = job->train != NULL ? job->train : job->test;
+    if (job->example.rank == 0) {
+        job->example = data->shape;
+        job->classes = data->classes;
+    }
+    PL_TRY(check_data(job));
     PL_TRY(pl_network_new(&job->network, options->model,
                           &(pl_network_opts) {
-                              .example = data->shape,
-                              .classes = data->classes,
+                              .example = job->example,
+                              .classes = job->classes,
                               .init = train->init,
                               .options = options->model_options,
                               .seed = (uint64_t)train->seed,
@@ -82,14 +91,19 @@ static pl_status open_job(pl_job *job, bool test_only)
     pl_optim_opts optim = pl_options_optim(options);
     PL_TRY(
         pl_optim_new(&job->optim, &optim, job->network->params, job->kernels));
-    job->schedule = (pl_schedule) { train->lr, train->warmup };
+    job->schedule = pl_options_schedule(options);
     return PL_OK;
 }
 
-pl_status pl_job_init(pl_job *job, const pl_options *options, bool test_only)
+pl_status pl_job_init(pl_job *job, const pl_job_opts *opts)
 {
-    *job = (pl_job) { .options = options };
-    pl_status status = open_job(job, test_only);
+    PL_ASSERT(opts->data != PL_JOB_DATA_NONE || opts->example.rank > 0);
+    *job = (pl_job) {
+        .options = opts->options,
+        .example = opts->example,
+        .classes = opts->classes,
+    };
+    pl_status status = open_job(job, opts->data);
     if (status != PL_OK)
         pl_job_close(job);
     return status;

@@ -13,18 +13,33 @@
 typedef struct pl_job {
     const pl_options *options;
     const pl_kernels *kernels;
-    pl_dataset *train; /* NULL when only the test set was wanted */
-    pl_dataset *test;
+    pl_dataset *train; /* NULL when it was not wanted */
+    pl_dataset *test;  /* the same */
+    pl_shape example;  /* what the network is built for */
+    int32_t classes;
     pl_network *network;
     pl_pool *pool;
     pl_optim *optim;
-    pl_schedule schedule;
+    pl_schedule schedule; /* run_steps is left to who knows it */
     char *cache;
 } pl_job;
 
-/* Open everything the options ask for. */
-pl_status pl_job_init(pl_job *job, const pl_options *options,
-                      bool test_only) PL_MUST_CHECK;
+typedef enum pl_job_data {
+    PL_JOB_DATA_ALL, /* for a training */
+    PL_JOB_DATA_TEST,
+    PL_JOB_DATA_NONE, /* needs pl_job_opts.example */
+} pl_job_data;
+
+typedef struct pl_job_opts {
+    const pl_options *options; /* required; borrowed */
+    pl_job_data data;          /* what to open; default: all */
+    pl_shape example;          /* to build for; default: that of the data */
+    int32_t classes;           /* with `example` */
+} pl_job_opts;
+
+/* Open everything the options ask for.  PL_USAGE when the data does not fit
+ * the network. */
+pl_status pl_job_init(pl_job *job, const pl_job_opts *opts) PL_MUST_CHECK;
 void pl_job_close(pl_job *job); /* a zeroed one is fine */
 
 /* The SHA-256 of the trainable parameters (docs/formats/run.md) as 64

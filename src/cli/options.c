@@ -36,8 +36,16 @@ static const pl_param train_params[] = {
       "learning rate (default: the model's)" },
     { "warmup", PL_PARAM_INT, FIELD(warmup), "0", 0, 9e9, NULL, "N",
       "updates over which the learning rate rises from 0" },
+    { "schedule", PL_PARAM_CHOICE, FIELD(schedule), "constant", 0, 0,
+      "constant|step|exponential|cosine", NULL,
+      "how the learning rate falls after the warm-up" },
+    { "decay-steps", PL_PARAM_INT, FIELD(decay_steps), "0", 0, 9e9, NULL, "N",
+      "updates of one --decay, or of the cosine (0: to the end of the run)" },
+    { "decay", PL_PARAM_REAL, FIELD(decay), "0.1", 1e-12, 1, NULL, "X",
+      "factor of the learning rate, of the schedules step and exponential" },
     { "optimizer", PL_PARAM_CHOICE, FIELD(optimizer), "sgd", 0, 0,
-      "sgd|momentum|adam", NULL, "how a gradient becomes an update" },
+      "sgd|momentum|adam|adagrad|rmsprop", NULL,
+      "how a gradient becomes an update" },
     { "momentum", PL_PARAM_REAL, FIELD(momentum), "0.9", 0, 1, NULL, "X",
       "of the momentum optimizer" },
     { "nesterov", PL_PARAM_FLAG, FIELD(nesterov), NULL, 0, 0, NULL, NULL,
@@ -46,8 +54,12 @@ static const pl_param train_params[] = {
       "of adam" },
     { "beta2", PL_PARAM_REAL, FIELD(beta2), "0.999", 0, 0.999999999, NULL, "X",
       "of adam" },
+    { "rho", PL_PARAM_REAL, FIELD(rho), "0.9", 0, 0.999999999, NULL, "X",
+      "of rmsprop" },
+    { "initial-accumulator", PL_PARAM_REAL, FIELD(initial_accumulator), "0.1",
+      0, 1e6, NULL, "X", "what the sum of adagrad starts at" },
     { "epsilon", PL_PARAM_REAL, FIELD(epsilon), "1e-8", 1e-30, 1, NULL, "X",
-      "of adam" },
+      "of adam, adagrad and rmsprop" },
     { "weight-decay", PL_PARAM_REAL, FIELD(weight_decay), "0", 0, 1e6, NULL,
       "X", "added to the gradient as X times the parameter" },
     { "clip", PL_PARAM_REAL, FIELD(clip), "0", 0, 1e30, NULL, "X",
@@ -92,10 +104,13 @@ static const pl_param run_params[] = {
 
 /* What a resumed run cannot change; the model's own flags belong here too. */
 static const char *const kept[] = {
-    "data",      "test-data", "examples",     "batch",    "micro-batches",
-    "optimizer", "aggregate", "momentum",     "nesterov", "beta1",
-    "beta2",     "epsilon",   "weight-decay", "clip",     "init",
-    "seed",      NULL,
+    "data",         "test-data",     "examples",
+    "batch",        "micro-batches", "optimizer",
+    "aggregate",    "momentum",      "nesterov",
+    "beta1",        "beta2",         "epsilon",
+    "weight-decay", "clip",          "init",
+    "seed",         "rho",           "initial-accumulator",
+    NULL,
 };
 
 /* What a record does not hold: where and how to show. */
@@ -240,6 +255,37 @@ static pl_status check_texts(const pl_options *options)
     return status;
 }
 
+static pl_status check_optimizer(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    const char *name = pl_optim_list()[train->optimizer]->name;
+    if (train->nesterov && strcmp(name, "momentum") != 0)
+        return PL_FAIL(PL_USAGE, "--nesterov needs --optimizer momentum");
+    if (pl_options_given(options, "momentum") && strcmp(name, "rmsprop") == 0)
+        return PL_FAIL(PL_USAGE, "--momentum needs --optimizer momentum; "
+                                 "rmsprop is without it");
+    return PL_OK;
+}
+
+/* What was only recalled from a run's record may be of no use. */
+static pl_status check_schedule(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    bool constant = train->schedule == PL_SCHEDULE_CONSTANT;
+    bool cosine = train->schedule == PL_SCHEDULE_COSINE;
+    if (constant && pl_options_given(options, "decay-steps"))
+        return PL_FAIL(PL_USAGE, "--decay-steps needs --schedule step, "
+                                 "exponential or cosine");
+    if ((constant || cosine) && pl_options_given(options, "decay"))
+        return PL_FAIL(PL_USAGE,
+                       "--decay needs --schedule step or exponential");
+    if (!constant && !cosine && train->decay_steps == 0)
+        return PL_FAIL(PL_USAGE, "--schedule %s needs --decay-steps N",
+                       train->schedule == PL_SCHEDULE_STEP ? "step"
+                                                           : "exponential");
+    return PL_OK;
+}
+
 pl_status pl_options_resolve(pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -250,8 +296,8 @@ pl_status pl_options_resolve(pl_options *options)
     if (train->resume && train->run == NULL)
         return PL_FAIL(PL_USAGE, "--resume needs --run DIR, the folder of the "
                                  "run to go on with");
-    if (train->nesterov && train->optimizer != 1)
-        return PL_FAIL(PL_USAGE, "--nesterov needs --optimizer momentum");
+    PL_TRY(check_optimizer(options));
+    PL_TRY(check_schedule(options));
     if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_FAIL(PL_USAGE,
                        "--stop-loss needs tests, but --eval-every is never");
@@ -350,16 +396,36 @@ pl_status pl_options_kernels(const pl_options *options, const pl_kernels **out)
     return PL_OK;
 }
 
+/* A 0 that was asked for; to the optimizer 0 means the default. */
+static double own_zero(double value)
+{
+    return value > 0 ? value : -1;
+}
+
 pl_optim_opts pl_options_optim(const pl_options *options)
 {
     const pl_train_options *train = &options->train;
     return (pl_optim_opts) {
         .name = pl_optim_list()[train->optimizer]->name,
         .weight_decay = train->weight_decay,
-        .momentum = train->momentum,
+        .momentum = own_zero(train->momentum),
         .nesterov = train->nesterov,
-        .beta1 = train->beta1,
-        .beta2 = train->beta2,
+        .beta1 = own_zero(train->beta1),
+        .beta2 = own_zero(train->beta2),
+        .rho = own_zero(train->rho),
+        .initial_sum = own_zero(train->initial_accumulator),
         .epsilon = train->epsilon,
+    };
+}
+
+pl_schedule pl_options_schedule(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    return (pl_schedule) {
+        .lr = train->lr,
+        .warmup = train->warmup,
+        .kind = (pl_schedule_kind)train->schedule,
+        .decay = train->decay,
+        .decay_steps = train->decay_steps,
     };
 }

@@ -24,11 +24,16 @@ typedef struct pl_train_options {
     int64_t steps;
     double lr;
     int64_t warmup;
+    int schedule;
+    int64_t decay_steps;
+    double decay;
     int optimizer;
     double momentum;
     bool nesterov;
     double beta1;
     double beta2;
+    double rho;
+    double initial_accumulator;
     double epsilon;
     double weight_decay;
     double clip;
@@ -93,5 +98,6 @@ pl_status pl_options_recall(pl_options *options,
 pl_status pl_options_kernels(const pl_options *options,
                              const pl_kernels **out) PL_MUST_CHECK;
 pl_optim_opts pl_options_optim(const pl_options *options);
+pl_schedule pl_options_schedule(const pl_options *options);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "tensor/shape.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -135,6 +136,47 @@ pl_status pl_run_folder_read(const char *path, pl_json **out)
     return PL_OK;
 }
 
+pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,
+                                 int32_t *classes)
+{
+    *example = PL_SCALAR;
+    *classes = 0;
+    if (!pl_json_has(record, "example"))
+        return PL_OK;
+    const pl_json *sizes;
+    int64_t count;
+    PL_TRY(pl_json_get_array(record, "example", &sizes));
+    size_t rank = pl_json_length(sizes);
+    if (rank < 1 || rank >= PL_MAX_RANK)
+        return PL_FAIL(PL_FORMAT,
+                       "example: %zu sizes, expected 1 "
+                       "to %d",
+                       rank, PL_MAX_RANK - 1);
+    pl_shape shape = { .rank = (int)rank };
+    for (size_t i = 0; i < rank; i++)
+        PL_TRY(pl_json_int_at(sizes, i, 1, INT64_MAX, &shape.dim[i]));
+    PL_TRY(pl_shape_check(shape));
+    PL_TRY(pl_json_get_int(record, "classes", 1, INT32_MAX, &count));
+    *example = shape;
+    *classes = (int32_t)count;
+    return PL_OK;
+}
+
+static pl_status describe_examples(pl_json *run, const pl_job *job)
+{
+    pl_json *sizes;
+    PL_TRY(pl_json_new_array(&sizes));
+    pl_status status = PL_OK;
+    for (int d = 0; d < job->example.rank && status == PL_OK; d++)
+        status = pl_json_append_int(sizes, job->example.dim[d]);
+    if (status != PL_OK) {
+        pl_json_free(sizes);
+        return status;
+    }
+    PL_TRY(pl_json_set_take(run, "example", sizes));
+    return pl_json_set_int(run, "classes", job->classes);
+}
+
 static pl_status describe_machine(pl_json *run, const pl_kernels *kernels)
 {
     char host[256] = "";
@@ -160,10 +202,9 @@ static pl_status remove_summary(const pl_run_folder *folder)
     return status;
 }
 
-pl_status pl_run_folder_record(const pl_run_folder *folder,
-                               const pl_options *options,
-                               const pl_kernels *kernels)
+pl_status pl_run_folder_record(const pl_run_folder *folder, const pl_job *job)
 {
+    const pl_options *options = job->options;
     char started[32];
     time_t now = (time_t)(pl_clock_wall_ns() / 1000000000);
     struct tm parts;
@@ -179,7 +220,8 @@ pl_status pl_run_folder_record(const pl_run_folder *folder,
     PL_TRY_OUT(status, pl_json_set_text(run, "started", started));
     PL_TRY_OUT(status, pl_options_record(options, false, &args));
     PL_TRY_OUT(status, pl_json_set_take(run, "args", args));
-    PL_TRY_OUT(status, describe_machine(run, kernels));
+    PL_TRY_OUT(status, describe_examples(run, job));
+    PL_TRY_OUT(status, describe_machine(run, job->kernels));
     PL_TRY_OUT(status, remove_summary(folder));
     status = pl_run_folder_write(folder, "run.json", run);
 out:

@@ -10,7 +10,7 @@
 #define PL_CLI_RUN_FOLDER_H
 
 #include "base/json.h"
-#include "cli/options.h"
+#include "cli/job.h"
 
 typedef struct pl_run_folder {
     char *path;
@@ -27,11 +27,15 @@ void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
 /* Read <path>/run.json and check whose it is. */
 pl_status pl_run_folder_read(const char *path, pl_json **out) PL_MUST_CHECK;
 
+/* What the run's network was built for, from its run.json; the rank is 0 when
+ * an older paceline wrote it, which did not say. */
+pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,
+                                 int32_t *classes) PL_MUST_CHECK;
+
 /* Write run.json.  The summary of what came before goes: this run has not
  * ended. */
 pl_status pl_run_folder_record(const pl_run_folder *folder,
-                               const pl_options *options,
-                               const pl_kernels *kernels) PL_MUST_CHECK;
+                               const pl_job *job) PL_MUST_CHECK;
 
 /* The path as one word of a shell command; the caller frees *out. */
 pl_status pl_run_folder_word(const pl_run_folder *folder,

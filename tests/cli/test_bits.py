@@ -9,11 +9,20 @@ WAYS = {
     "momentum": ["--optimizer", "momentum"],
     "nesterov": ["--optimizer", "momentum", "--nesterov"],
     "adam": ["--optimizer", "adam", "--lr", "0.01"],
+    "adagrad": ["--optimizer", "adagrad"],
+    "adagrad_from_0": ["--optimizer", "adagrad", "--initial-accumulator", "0"],
+    "rmsprop": ["--optimizer", "rmsprop", "--lr", "0.01"],
+    "rmsprop_rho": ["--optimizer", "rmsprop", "--lr", "0.01", "--rho", "0.5"],
     "weight_decay": ["--weight-decay", "0.01"],
     "clip": ["--clip", "0.5"],
     "micro_batches": ["--micro-batches", "3"],
     "sum": ["--micro-batches", "3", "--aggregate", "sum", "--lr", "0.03"],
     "warmup": ["--warmup", "20"],
+    "step": ["--schedule", "step", "--decay-steps", "20"],
+    "exponential": ["--schedule", "exponential", "--decay-steps", "20",
+                    "--decay", "0.5"],
+    "cosine": ["--schedule", "cosine"],
+    "warm_cosine": ["--schedule", "cosine", "--warmup", "20"],
     "odd_batch": ["--batch", "37"],
     "batch_1": ["--batch", "1"],
     "all": ["--optimizer", "adam", "--weight-decay", "0.001", "--clip", "1",
@@ -58,8 +67,24 @@ def test_the_defaults_are_what_they_say(cli):
                   ["--aggregate", "sum"], ["--warmup", "0"],
                   ["--clip", "0"], ["--weight-decay", "0"],
                   ["--optimizer", "sgd"], ["--init", "zeros"],
-                  ["--batch", "100"]):
+                  ["--batch", "100"], ["--schedule", "constant"]):
         assert sha(cli, *flags) == plain, flags
+    for way, flags in (("adagrad", ["--initial-accumulator", "0.1"]),
+                       ("adagrad", ["--epsilon", "1e-8"]),
+                       ("rmsprop", ["--rho", "0.9"]),
+                       ("step", ["--decay", "0.1"]),
+                       ("cosine", ["--decay-steps", "0"]),
+                       ("cosine", ["--decay-steps", "50"]),
+                       ("warm_cosine", ["--decay-steps", "31"])):
+        assert sha(cli, *WAYS[way], *flags) == sha(cli, *WAYS[way]), flags
+
+
+def test_cosine_ends_with_the_epochs(cli):
+    flags = [*SMALL[:-2], "--epochs", "2", "--schedule", "cosine"]
+    whole = cli.train(*flags)
+    assert whole["steps"] == 40
+    assert cli.train(*flags, "--decay-steps", "40")["parameters_sha256"] == \
+        whole["parameters_sha256"]
 
 
 def test_looking_does_not_change_bits(cli):
@@ -70,7 +95,8 @@ def test_looking_does_not_change_bits(cli):
         assert sha(cli, *flags) == plain, flags
 
 
-@pytest.mark.parametrize("way", ["sgd", "adam", "micro_batches"])
+@pytest.mark.parametrize("way", ["sgd", "adam", "adagrad", "rmsprop",
+                                  "micro_batches"])
 def test_each_instruction_set_trains_to_about_the_same_loss(cli, way):
     best = cli.train(*SMALL, *WAYS[way])
     for kernels in KERNELS:
@@ -100,3 +126,9 @@ def test_two_trainings_at_once_share_an_empty_cache(cli):
     assert len({r.json["run"] for r in results}) == 3
     assert cli.train(*flags[2:-2])["parameters_sha256"] == \
         results[0].json["parameters_sha256"]
+
+
+def test_momentum_0_is_sgd(cli):
+    zero = sha(cli, "--optimizer", "momentum", "--momentum", "0")
+    assert zero == sha(cli, "--optimizer", "sgd")
+    assert zero != sha(cli, "--optimizer", "momentum")

@@ -25,7 +25,12 @@ def shard(run):
     return folder / manifest["files"][0]["name"]
 
 
-@pytest.mark.parametrize("optimizer", ["sgd", "momentum", "adam"])
+SLOTS = {"sgd": set(), "momentum": {"velocity"},
+         "adam": {"mean", "variance"}, "adagrad": {"sum"},
+         "rmsprop": {"variance"}}
+
+
+@pytest.mark.parametrize("optimizer", SLOTS)
 def test_safetensors_reads_names_shapes_and_values(cli, digits, optimizer):
     cli.train("--data", f"idx:{digits}", "--steps", "50", "--run", "r",
               "--optimizer", optimizer, "--lr", "0.01")
@@ -34,8 +39,8 @@ def test_safetensors_reads_names_shapes_and_values(cli, digits, optimizer):
     own = {n: t for n, t in tensors.items() if not n.startswith("optimizer.")}
     slots = {n for n in tensors if n.startswith("optimizer.")}
     assert sorted(t.size for t in own.values()) == [10, 7840]
-    assert len(slots) == len(own) * {"sgd": 0, "momentum": 1,
-                                     "adam": 2}[optimizer]
+    assert slots == {f"optimizer.{s}.{n}" for s in SLOTS[optimizer]
+                     for n in own}
     for name, tensor in tensors.items():
         assert tensor.dtype == np.float32, name
         assert np.isfinite(tensor).all() and tensor.any(), name

@@ -111,7 +111,8 @@ def flags_in(text):
 def test_help_of_every_command(cli):
     top = cli.ok("--help")
     commands = re.findall(r"^  ([a-z]+) ", top.out, re.M)
-    assert set(commands) == {"train", "eval", "models", "data", "docs"}
+    assert set(commands) == {"train", "eval", "predict", "models",
+                             "data", "docs"}
     for command in commands:
         for flag in "--help", "-h":
             result = cli.ok(command, flag)
@@ -131,6 +132,8 @@ def test_help_mentions_each_flag(cli):
         assert train <= flags_in(cli.ok(*args).out), args
     assert {"data", "threads", "json"} <= flags_in(
         cli.ok("eval", "r", "--help").out)
+    assert {"top", "threads", "json"} <= flags_in(
+        cli.ok("predict", "--help").out)
     assert {"out", "threads"} <= flags_in(
         cli.ok("data", "digits", "--help").out)
     assert flags_in(options) <= flags_in(
@@ -139,7 +142,8 @@ def test_help_mentions_each_flag(cli):
 
 def test_help_fits_80_columns(cli):
     for args in (["train", "--help"], ["eval", "--help"], ["data", "--help"],
-                 ["models", "--help"], ["docs", "--help"]):
+                 ["predict", "--help"], ["models", "--help"],
+                 ["docs", "--help"]):
         for line in cli.ok(*args).out.splitlines():
             assert len(line) <= 80, line
 

@@ -13,6 +13,10 @@ OPTIMIZERS = {
     "sgd": ["--optimizer", "sgd"],
     "momentum": ["--optimizer", "momentum", "--micro-batches", "2"],
     "adam": ["--optimizer", "adam", "--lr", "0.01", "--warmup", "30"],
+    "adagrad": ["--optimizer", "adagrad", "--schedule", "exponential",
+                "--decay-steps", "100", "--decay", "0.9"],
+    "rmsprop": ["--optimizer", "rmsprop", "--lr", "0.01", "--schedule",
+                "cosine", "--warmup", "30"],
 }
 
 
@@ -108,6 +112,23 @@ def test_run_by_epochs_goes_on_by_steps_and_back(cli):
     assert last["parameters_sha256"] == whole["parameters_sha256"]
 
 
+def test_cosine_with_a_length_of_its_own_goes_on(cli):
+    flags = [*SMALL, "--schedule", "cosine", "--decay-steps", "70"]
+    cli.train(*flags, "--run", "r")
+    longer = cli.train("--run", "r", "--resume", "--steps", "80")
+    whole = cli.train(*flags, "--steps", "80", "--run", "whole")
+    assert longer["parameters_sha256"] == whole["parameters_sha256"]
+
+
+def test_schedule_may_change(cli):
+    """What the record says of the old one is no mistake of the user."""
+    cli.train(*SMALL, "--schedule", "step", "--decay-steps", "20", "--decay",
+              "0.5", "--run", "r")
+    for steps, name in (60, "cosine"), (70, "constant"), (80, "exponential"):
+        assert cli.train("--run", "r", "--resume", "--steps", steps,
+                         "--schedule", name)["steps"] == steps
+
+
 def test_learning_rate_may_change(cli):
     cli.train(*SMALL, "--run", "r")
     assert cli.train("--run", "r", "--resume", "--steps", "60", "--lr",
@@ -149,6 +170,8 @@ CHANGES = {
     "init": ["--init", "glorot"],
     "weight-decay": ["--weight-decay", "0.1"],
     "clip": ["--clip", "1"],
+    "rho": ["--rho", "0.5"],
+    "initial-accumulator": ["--initial-accumulator", "1"],
 }
 
 

@@ -12,4 +12,7 @@ foreach(source ${sources})
                      -o tmp_path_retention_policy=failed ${source})
     set_tests_properties(cli.${name} PROPERTIES LABELS cli TIMEOUT 900
                          ENVIRONMENT PACELINE=$<TARGET_FILE:paceline>)
+    if(name MATCHES "^slow_")
+        set_tests_properties(cli.${name} PROPERTIES LABELS slow)
+    endif()
 endforeach()

@@ -15,3 +15,14 @@ pl_example_test(two_layer_models two_layer "hidden.*25120" models two_layer
 pl_example_test(two_layer_builtin two_layer "softmax: 20 steps"
                 train softmax --data synthetic --examples 2000 --steps 20
                 --quiet)
+
+# What is installed can be built against.  A sanitized library would need the
+# sanitizer's flags in every program that links it.
+if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+    add_test(NAME install.program
+             COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/examples/install.sh
+                     ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}
+                     ${CMAKE_C_COMPILER})
+    set_tests_properties(install.program PROPERTIES LABELS example
+                         TIMEOUT 300)
+endif()

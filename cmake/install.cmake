@@ -1,0 +1,28 @@
+# `make install`: the program, the library with its headers, and what lets
+# pkg-config and find_package(paceline) find it.  No installed file knows where
+# it was built, nor where it lies: paths in it count from its own place.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paceline)
+set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH pkgconfig_to_prefix /${pkgconfig_dir} /)
+string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
+
+install(TARGETS paceline RUNTIME)
+install(TARGETS paceline_lib EXPORT paceline ARCHIVE
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/ TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
+install(FILES docs/paceline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+configure_file(cmake/paceline.pc.in ${CMAKE_BINARY_DIR}/paceline.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/paceline.pc DESTINATION ${pkgconfig_dir})
+
+install(EXPORT paceline NAMESPACE paceline:: FILE paceline-targets.cmake
+        DESTINATION ${package_dir})
+write_basic_package_version_file(
+    ${CMAKE_BINARY_DIR}/paceline-config-version.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES cmake/paceline-config.cmake
+              ${CMAKE_BINARY_DIR}/paceline-config-version.cmake
+        DESTINATION ${package_dir})

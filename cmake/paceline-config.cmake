@@ -1,0 +1,15 @@
+# find_package(paceline) gives the target paceline::paceline.  The library is
+# static, so whoever links it links what it uses.
+include(CMakeFindDependencyMacro)
+find_dependency(Threads)
+find_dependency(ZLIB)
+find_dependency(PkgConfig)
+if(NOT TARGET PkgConfig::JANSSON)
+    pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
+    if(NOT JANSSON_FOUND)
+        set(paceline_FOUND FALSE)
+        set(paceline_NOT_FOUND_MESSAGE "paceline needs the library jansson")
+        return()
+    endif()
+endif()
+include(${CMAKE_CURRENT_LIST_DIR}/paceline-targets.cmake)
