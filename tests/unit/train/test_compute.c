@@ -31,19 +31,19 @@ static pl_reader *first_batch(const rig *r, int64_t rows, pl_batch *batch)
     return reader;
 }
 
-static rig make(rig_opts opts, int threads)
+/* In place: the parts of a rig point into it. */
+static void make(rig *r, rig_opts opts, int threads)
 {
-    rig r;
     opts.threads = threads;
-    rig_init(&r, &opts);
-    return r;
+    rig_init(r, &opts);
 }
 
 static void compute_gradient_is_the_same_bits_on_any_number_of_threads(
     void **state)
 {
     (void)state;
-    rig one = make(large, 1);
+    rig one;
+    make(&one, large, 1);
     pl_batch batch;
     pl_reader *reader = first_batch(&one, BATCH, &batch);
     pl_compute *expected = start(&one, BATCH, false);
@@ -51,7 +51,8 @@ static void compute_gradient_is_the_same_bits_on_any_number_of_threads(
     double loss = pl_compute_gradient(expected, &batch, 1, NULL);
     const int threads[] = { 2, 3, 5 };
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
-        rig many = make(large, threads[t]);
+        rig many;
+        make(&many, large, threads[t]);
         pl_compute *compute = start(&many, BATCH, false);
         assert_int_equal(pl_compute_shards(expected),
                          pl_compute_shards(compute));
@@ -113,7 +114,8 @@ static void compute_shards_add_up_to_the_whole_batch(void **state)
 {
     (void)state;
     const int64_t rows[] = { BATCH, BATCH - 1, 37 };
-    rig r = make(large, 2);
+    rig r;
+    make(&r, large, 2);
     pl_compute *compute = start(&r, BATCH, false);
     pl_params *grads;
     assert_ok(pl_params_like(&grads, r.network->params));
@@ -135,7 +137,8 @@ static void compute_shards_add_up_to_the_whole_batch(void **state)
 static void compute_score_weighs_an_uneven_last_batch(void **state)
 {
     (void)state;
-    rig r = make(large, 3);
+    rig r;
+    make(&r, large, 3);
     pl_compute *whole = start(&r, 1300, true);
     pl_score expected, got;
     assert_ok(pl_loop_evaluate(whole, r.train, 1300, &expected));
@@ -154,7 +157,8 @@ static void compute_score_weighs_an_uneven_last_batch(void **state)
 
 static int shards_of(rig_opts opts, int threads, int64_t batch)
 {
-    rig r = make(opts, threads);
+    rig r;
+    make(&r, opts, threads);
     pl_compute *compute = start(&r, batch, false);
     int shards = pl_compute_shards(compute);
     pl_compute_free(compute);
@@ -185,7 +189,8 @@ static void compute_does_not_split_what_is_not_separable(void **state)
     const pl_model summed = { .name = "summed", .build = summed_build };
     rig_opts opts = large;
     opts.model = &summed;
-    rig r = make(opts, 2);
+    rig r;
+    make(&r, opts, 2);
     pl_batch batch;
     pl_reader *reader = first_batch(&r, BATCH, &batch);
     pl_compute *compute = start(&r, BATCH, false);
@@ -199,7 +204,8 @@ static void compute_does_not_split_what_is_not_separable(void **state)
 static void compute_allocates_nothing_in_a_step(void **state)
 {
     (void)state;
-    rig r = make(large, 2);
+    rig r;
+    make(&r, large, 2);
     pl_reader *reader;
     assert_ok(
         pl_reader_new(&reader, r.train, &(pl_reader_opts) { .batch = BATCH }));
@@ -228,7 +234,8 @@ static void compute_allocates_nothing_in_a_step(void **state)
 static void compute_memory_is_known_before(void **state)
 {
     (void)state;
-    rig r = make(large, 2);
+    rig r;
+    make(&r, large, 2);
     pl_compute_opts opts = { .network = r.network,
                              .batch = BATCH,
                              .pool = r.pool };
@@ -245,7 +252,8 @@ static void compute_memory_is_known_before(void **state)
 static void compute_survives_failed_allocations(void **state)
 {
     (void)state;
-    rig r = make(large, 2);
+    rig r;
+    make(&r, large, 2);
     pl_compute *compute = NULL;
     pl_compute_opts opts = { .network = r.network,
                              .batch = BATCH,
