@@ -24,7 +24,8 @@ typedef struct pl_build {
     const void *options; /* the model's own flags, parsed */
     /* To be set. */
     pl_node *logits; /* [batch, classes]; required */
-    pl_node *loss;   /* default: the mean softmax cross-entropy */
+    pl_node *loss;   /* a scalar, the mean of something over the batch;
+                        default: the softmax cross-entropy */
 } pl_build;
 
 typedef struct pl_model {

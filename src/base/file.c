@@ -34,14 +34,13 @@ static const char *hint(int error, bool writing)
     switch (error) {
     case ENOSPC:
     case EDQUOT:
-        return "; free some space or choose another --run folder";
+        return "; free some space or choose another folder";
     case EROFS:
-        return "; choose another --run folder";
+        return "; choose another folder";
     case EACCES:
     case EPERM:
-        return writing
-                   ? "; make the folder writable or choose another --run folder"
-                   : "; make it readable for this user";
+        return writing ? "; make the folder writable or choose another"
+                       : "; make it readable for this user";
     case EMFILE:
     case ENFILE:
         return "; raise the limit of open files (ulimit -n)";

@@ -130,8 +130,9 @@ static void report(const pl_app *app, pl_status status)
 {
     const char *message = pl_error_message();
     int length = (int)strlen(message);
-    const char *place = strstr(message, " [src/");
-    if ((status == PL_USAGE || status == PL_INTERRUPTED) && place != NULL)
+    const char *place = strrchr(message, '[');
+    if ((status == PL_USAGE || status == PL_INTERRUPTED) && place > message &&
+        message[length - 1] == ']' && *--place == ' ')
         length = (int)(place - message);
     fprintf(stderr, "%s: %.*s\n", app->program, length, message);
 }

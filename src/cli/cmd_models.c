@@ -57,12 +57,15 @@ static pl_status print_memory(const pl_network *network,
     int64_t work;
     const pl_train_options *train = &options->train;
     pl_status status;
+    const pl_kernels *kernels;
+    PL_TRY_OUT(status, pl_options_kernels(options, &kernels));
     PL_TRY_OUT(status, pl_pool_new(&pool, 1));
     PL_TRY_OUT(status, pl_compute_memory(
                            &(pl_compute_opts) {
                                .network = network,
                                .batch = train->batch,
                                .pool = pool,
+                               .kernels = kernels,
                            },
                            &work));
     int64_t params =

@@ -271,8 +271,6 @@ static pl_status train_and_report(session *s)
     bool saved = failed.status == PL_OK || failed.status == PL_NUMERIC;
     if (!saved && !s->result.ended)
         return pl_error_raise(&failed);
-    if (saved)
-        PL_TRY(write_trace(s));
     pl_json *summary;
     PL_TRY(pl_summary_make(&summary, &(pl_summary_opts) {
                                          .job = &s->job,
@@ -287,6 +285,7 @@ static pl_status train_and_report(session *s)
     pl_json_free(summary);
     PL_TRY(pl_error_raise(&failed));
     PL_TRY(status);
+    PL_TRY(write_trace(s));
     if (s->result.stopped_by == PL_STOPPED_INTERRUPT)
         return say_interrupted(s);
     return PL_OK;

@@ -127,9 +127,48 @@ static bool listed(const char *name, const char *const *list)
     return false;
 }
 
+static bool built_in(const char *name)
+{
+    static const struct {
+        const pl_param *params;
+        size_t count;
+    } tables[] = { { data_params, COUNT(data_params) },
+                   { train_params, COUNT(train_params) },
+                   { eval_params, COUNT(eval_params) },
+                   { run_params, COUNT(run_params) } };
+    for (size_t t = 0; t < COUNT(tables); t++)
+        for (size_t i = 0; i < tables[t].count; i++)
+            if (strcmp(tables[t].params[i].name, name) == 0)
+                return true;
+    return false;
+}
+
+/* What a program may say of its own model. */
+static pl_status check_model(const pl_model *model)
+{
+    if (model->name == NULL || model->name[0] == '\0' ||
+        strchr(model->name, '/') != NULL || model->build == NULL)
+        return PL_FAIL(PL_USAGE, "a model needs a build function and a name "
+                                 "without /");
+    if (model->param_count > PL_OPTION_MOST)
+        return PL_FAIL(PL_USAGE, "model %s has %zu flags; at most %d",
+                       model->name, model->param_count, PL_OPTION_MOST);
+    if (model->param_count > 0 && model->options_bytes == 0)
+        return PL_FAIL(PL_USAGE, "model %s has flags but no options_bytes",
+                       model->name);
+    for (size_t i = 0; i < model->param_count; i++)
+        if (built_in(model->params[i].name))
+            return PL_FAIL(PL_USAGE,
+                           "model %s: every model has --%s; give "
+                           "its own flag another name",
+                           model->name, model->params[i].name);
+    return PL_OK;
+}
+
 pl_status pl_options_init(pl_options *options, const pl_model *model)
 {
     *options = (pl_options) { .model = model };
+    PL_TRY(check_model(model));
     if (model->options_bytes > 0)
         PL_TRY(pl_mem_check(options->model_options =
                                 pl_mem_alloc(1, model->options_bytes),
@@ -255,15 +294,26 @@ static pl_status check_texts(const pl_options *options)
     return status;
 }
 
+/* A flag of one optimizer given with another would do nothing. */
 static pl_status check_optimizer(const pl_options *options)
 {
-    const pl_train_options *train = &options->train;
-    const char *name = pl_optim_list()[train->optimizer]->name;
-    if (train->nesterov && strcmp(name, "momentum") != 0)
-        return PL_FAIL(PL_USAGE, "--nesterov needs --optimizer momentum");
-    if (pl_options_given(options, "momentum") && strcmp(name, "rmsprop") == 0)
-        return PL_FAIL(PL_USAGE, "--momentum needs --optimizer momentum; "
-                                 "rmsprop is without it");
+    static const struct {
+        const char *flag, *optimizers;
+    } needs[] = {
+        { "momentum", "momentum" },
+        { "nesterov", "momentum" },
+        { "beta1", "adam" },
+        { "beta2", "adam" },
+        { "rho", "rmsprop" },
+        { "initial-accumulator", "adagrad" },
+        { "epsilon", "adam, adagrad or rmsprop" },
+    };
+    const char *name = pl_optim_list()[options->train.optimizer]->name;
+    for (size_t i = 0; i < COUNT(needs); i++)
+        if (pl_options_given(options, needs[i].flag) &&
+            strstr(needs[i].optimizers, name) == NULL)
+            return PL_FAIL(PL_USAGE, "--%s needs --optimizer %s", needs[i].flag,
+                           needs[i].optimizers);
     return PL_OK;
 }
 
@@ -298,6 +348,9 @@ pl_status pl_options_resolve(pl_options *options)
                                  "run to go on with");
     PL_TRY(check_optimizer(options));
     PL_TRY(check_schedule(options));
+    if (pl_options_given(options, "examples") &&
+        (train->data == NULL || strcmp(train->data, "synthetic") != 0))
+        return PL_FAIL(PL_USAGE, "--examples needs --data synthetic");
     if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_FAIL(PL_USAGE,
                        "--stop-loss needs tests, but --eval-every is never");

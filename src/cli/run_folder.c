@@ -62,8 +62,6 @@ static pl_status check_unused(const char *path)
 static pl_status make_given(char **out, const pl_train_options *train)
 {
     PL_TRY(pl_mem_copy_text(out, train->run));
-    if (!train->resume)
-        PL_TRY(check_unused(*out));
     return pl_file_make_folder(*out);
 }
 
@@ -94,6 +92,8 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
     else
         PL_TRY_OUT(status, make_default(&folder->path, options->model->name));
     PL_TRY_OUT(status, lock_folder(folder));
+    if (!options->train.resume)
+        PL_TRY_OUT(status, check_unused(folder->path));
     PL_TRY_OUT(status,
                pl_file_join(&folder->checkpoints, folder->path, "checkpoints"));
     status = pl_file_make_folder(folder->checkpoints);

@@ -115,14 +115,18 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_text(s, "stopped_by", pl_stopped_text(result->stopped_by)));
     SET(pl_json_set_int(s, "resumed_step", opts->resumed_step));
     SET(pl_json_set_int(s, "restarts", 0));
-    SET(pl_json_set_bool(s, "deterministic", true));
+    SET(pl_json_set_bool(s, "deterministic", !progress->mixed));
     SET(pl_json_set_int(s, "dropped_gradients", result->dropped));
     SET(pl_json_set_int(s, "rolled_back", 0));
     SET(pl_json_set_int(s, "bytes_sent", 0));
     SET(pl_json_set_int(s, "bytes_received", 0));
     SET(pl_json_set_int(s, "peak_rss_mb", peak_rss_mb()));
     SET(pl_json_set_text(s, "kernels", opts->job->kernels->name));
-    SET(pl_json_set_text(s, "parameters_sha256", hash));
+    /* After a blow-up the parameters are not those of `steps`. */
+    if (result->stopped_by == PL_STOPPED_NAN)
+        SET(pl_json_set_null(s, "parameters_sha256"));
+    else
+        SET(pl_json_set_text(s, "parameters_sha256", hash));
     SET(pl_json_set_text(s, "run", opts->run));
     SET(set_workers(s, opts));
     if (status != PL_OK) {

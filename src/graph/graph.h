@@ -25,6 +25,7 @@ typedef struct pl_node_opts {
     pl_shape shape; /* where the operator has no shape rule, or as its hint */
     float factor;
     int64_t stride, pad, size;
+    int64_t classes;
     const char *init;
     int input_count;
     pl_node *in[PL_MAX_INPUTS];

@@ -89,6 +89,7 @@ struct pl_node {
     /* Attributes; each belongs to the operators that say so. */
     float factor;              /* scale */
     int64_t stride, pad, size; /* convolution, pooling */
+    int64_t classes;           /* labels: each is below this; 0: not known */
     char *init;                /* parameter */
 };
 

@@ -36,7 +36,8 @@ pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
     if (src == NULL)
         return NULL;
     pl_node *w, *b;
-    int64_t channels = pl_node_shape(src).dim[1];
+    pl_shape shape = pl_node_shape(src);
+    int64_t channels = shape.rank == 4 ? shape.dim[1] : 1; /* else refused */
     add_params(build, name, PL_SHAPE(outs, channels, kernel, kernel), &w, &b);
     return pl_named(pl_conv2d(src, w, b, stride, pad), name);
 }

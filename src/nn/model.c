@@ -56,15 +56,68 @@ static pl_status call_build(const pl_model *model, pl_build *build)
     return status;
 }
 
+/* A parameter's name goes into checkpoints, where some names mean something
+ * else. */
+static pl_status check_name(const char *name)
+{
+    static const char *const taken[] = { "optimizer.", "__metadata__" };
+    if (name[0] == '\0')
+        return PL_FAIL(PL_SHAPE, "a parameter has no name");
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        if (strncmp(name, taken[i], strlen(taken[i])) == 0)
+            return PL_FAIL(PL_SHAPE,
+                           "parameter %s: names that begin with %s are taken",
+                           name, taken[i]);
+    for (const char *c = name; *c != '\0'; c++)
+        if (*c < 0x20 || *c > 0x7e)
+            return PL_FAIL(PL_SHAPE,
+                           "parameter %s: a name has printable ASCII only",
+                           name);
+    return PL_OK;
+}
+
+/* What a model may not do, beyond shapes. */
+static pl_status check_graph(const pl_graph *graph)
+{
+    int inputs = 0, parameters = 0;
+    for (int i = 0; i < pl_graph_count(graph); i++) {
+        const pl_node *node = pl_graph_get(graph, i);
+        if (node->op == &pl_op_input && ++inputs > PL_INPUT_COUNT)
+            return PL_FAIL(PL_SHAPE,
+                           "input %s: a model has the input and the labels it "
+                           "is given, no more",
+                           node->name);
+        if (node->op != &pl_op_parameter)
+            continue;
+        parameters++;
+        PL_TRY(check_name(node->name));
+    }
+    if (parameters == 0)
+        return PL_FAIL(PL_SHAPE, "there is no parameter, so nothing to train");
+    return PL_OK;
+}
+
 static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
 {
+    if (opts->example.rank >= PL_MAX_RANK)
+        return PL_FAIL(PL_SHAPE,
+                       "examples have %d dimensions; expected fewer "
+                       "than %d",
+                       opts->example.rank, PL_MAX_RANK);
     const pl_model *model = network->model;
     const char *init = opts->init != NULL ? opts->init : model->init;
     pl_graph *graph = network->graph;
     pl_build build = {
         .graph = graph,
         .input = pl_input(graph, "input", PL_FLOAT32, batched(opts->example)),
-        .labels = pl_input(graph, "labels", PL_INT32, PL_SHAPE(PL_BATCH)),
+        .labels = pl_graph_add(graph,
+                               &(pl_node_opts) {
+                                   .op = &pl_op_input,
+                                   .name = "labels",
+                                   .dtype = PL_INT32,
+                                   .shape = PL_SHAPE(PL_BATCH),
+                                   .classes = opts->classes,
+                               }),
         .classes = opts->classes,
         .init = init != NULL ? init : "glorot",
         .options = opts->options,
@@ -73,6 +126,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     PL_TRY(call_build(model, &build));
     PL_TRY(pl_graph_status(graph));
     PL_TRY(check_logits(&build));
+    PL_TRY(check_graph(graph));
     network->forward = pl_graph_count(graph);
     if (build.loss == NULL)
         build.loss = pl_mean(pl_softmax_xent(build.logits, build.labels));

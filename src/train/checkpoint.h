@@ -58,9 +58,10 @@ pl_status pl_checkpoint_open(pl_checkpoint **out,
                              const char *folder) PL_MUST_CHECK;
 void pl_checkpoint_free(pl_checkpoint *checkpoint); /* NULL is fine */
 
-/* Open the newest one under `checkpoints` that passes the check.  Those that
- * do not are passed over with a warning that says why.  PL_NOTFOUND when none
- * is left, also when the folder is not there. */
+/* Open the newest one under `checkpoints` that passes the check.  Torn and
+ * damaged ones are passed over with a warning that says why.  One that cannot
+ * be read just now, or is of a newer program, is a failure.  PL_NOTFOUND when
+ * none is left, also when the folder is not there. */
 pl_status pl_checkpoint_find(pl_checkpoint **out,
                              const char *checkpoints) PL_MUST_CHECK;
 

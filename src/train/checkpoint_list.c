@@ -94,15 +94,16 @@ static pl_status open_candidate(pl_checkpoint **out, const char *checkpoints,
     return status;
 }
 
-/* PL_NOTFOUND when none passes; one that does not is passed over, but not for
- * lack of memory. */
+/* PL_NOTFOUND when there is none.  A torn or damaged one is passed over; one
+ * that cannot be read just now, or is of a newer program, is a failure: to go
+ * on without it would lose what it holds. */
 static pl_status open_newest(pl_checkpoint **out, const char *checkpoints,
                              const struct candidates *all)
 {
     for (size_t i = 0; i < all->count; i++) {
         pl_status status =
             open_candidate(out, checkpoints, &all->list[i], true);
-        if (status == PL_OK || status == PL_NOMEM)
+        if (!pl_checkpoint_is_rubbish(status))
             return status;
         pl_log(PL_LOG_WARN, "passed over: %s", pl_error_message());
     }

@@ -59,8 +59,10 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
 static pl_status count_shards(const pl_compute_opts *opts, int *out)
 {
     bool separable;
-    PL_TRY(pl_graph_separable(opts->network->loss, &separable));
     *out = 1;
+    PL_TRY(pl_graph_separable(opts->network->loss, &separable));
+    if (separable && opts->forward)
+        PL_TRY(pl_graph_separable(opts->network->accuracy, &separable));
     if (!separable)
         return PL_OK;
     pl_plan *plan;

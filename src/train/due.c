@@ -2,6 +2,16 @@
 
 #include "base/clock.h"
 
+/* a * b + c, or the largest number: a time that never comes. */
+static int64_t times_plus(int64_t a, int64_t b, int64_t c)
+{
+    int64_t product, sum;
+    if (__builtin_mul_overflow(a, b, &product) ||
+        __builtin_add_overflow(product, c, &sum))
+        return INT64_MAX;
+    return sum;
+}
+
 /* The first step after `step` at which it is due. */
 static int64_t step_after(const pl_due *due, int64_t step)
 {
@@ -9,16 +19,18 @@ static int64_t step_after(const pl_due *due, int64_t step)
     int64_t per_epoch = due->pace.steps_per_epoch;
     switch (due->every.unit) {
     case PL_EVERY_STEPS:
-        return (step / count + 1) * count;
+        return times_plus(step / count + 1, count, 0);
     case PL_EVERY_EXAMPLES: {
         int64_t each = due->pace.step_examples;
-        int64_t goal = (step * each / count + 1) * count;
-        return (goal + each - 1) / each;
+        int64_t seen = times_plus(step, each, 0);
+        int64_t goal = times_plus(seen / count + 1, count, 0);
+        return goal == INT64_MAX ? goal : goal / each + (goal % each != 0);
     }
     case PL_EVERY_EPOCHS:
         if (per_epoch <= 0)
             return INT64_MAX;
-        return (step / (count * per_epoch) + 1) * count * per_epoch;
+        count = times_plus(count, per_epoch, 0);
+        return times_plus(step / count + 1, count, 0);
     case PL_EVERY_SECONDS:
     case PL_EVERY_NEVER:
         break;

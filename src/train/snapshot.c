@@ -127,7 +127,8 @@ static pl_status parse_position(const char *text, pl_position *out)
     return PL_OK;
 }
 
-static pl_status write_state(const pl_progress *progress, pl_json **out)
+static pl_status write_state(const pl_progress *progress, const char *kernels,
+                             pl_json **out)
 {
     char position[2 * PL_POSITION_BYTES + 1];
     position_text(&progress->position, position);
@@ -137,6 +138,8 @@ static pl_status write_state(const pl_progress *progress, pl_json **out)
     PL_TRY_OUT(status, pl_json_set_int(state, "examples", progress->examples));
     PL_TRY_OUT(status, pl_json_set_real(state, "seconds", progress->seconds));
     PL_TRY_OUT(status, pl_json_set_text(state, "position", position));
+    PL_TRY_OUT(status, pl_json_set_text(state, "kernels", kernels));
+    PL_TRY_OUT(status, pl_json_set_bool(state, "mixed", progress->mixed));
     *out = state;
     return PL_OK;
 out:
@@ -144,14 +147,24 @@ out:
     return status;
 }
 
-static pl_status read_state(const pl_manifest *manifest, pl_progress *out)
+static pl_status read_state(const pl_manifest *manifest, const char *kernels,
+                            pl_progress *out)
 {
-    const char *position;
+    const char *position, *made_with;
     out->step = manifest->step;
     PL_TRY(pl_json_get_int(manifest->state, "examples", 0, INT64_MAX,
                            &out->examples));
     PL_TRY(pl_json_get_real(manifest->state, "seconds", &out->seconds));
     PL_TRY(pl_json_get_text(manifest->state, "position", &position));
+    PL_TRY(pl_json_get_text(manifest->state, "kernels", &made_with));
+    PL_TRY(pl_json_get_bool(manifest->state, "mixed", &out->mixed));
+    if (strcmp(made_with, kernels) != 0) {
+        pl_log(PL_LOG_WARN,
+               "the checkpoint was made with kernels %s, this goes on with %s: "
+               "the bits will differ from an uninterrupted run's",
+               made_with, kernels);
+        out->mixed = true;
+    }
     return parse_position(position, &out->position);
 }
 
@@ -166,7 +179,7 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                                        .keep = snapshot->opts.keep,
                                    }));
     pl_json *state;
-    PL_TRY(write_state(progress, &state));
+    PL_TRY(write_state(progress, snapshot->opts.optim->kernels->name, &state));
     pl_manifest manifest = {
         .model = snapshot->opts.model,
         .step = progress->step,
@@ -192,7 +205,7 @@ static pl_status compare_settings(const pl_json *now, const pl_json *then,
         const char *new_value = NULL, *old_value = NULL;
         PL_TRY(pl_json_get_text(now, key, &new_value));
         if (!pl_json_has(then, key))
-            return PL_FAIL(PL_FORMAT, "%s: setting %s is missing", folder, key);
+            continue; /* a flag that came later */
         PL_TRY(pl_json_get_text(then, key, &old_value));
         if (strcmp(new_value, old_value) != 0)
             return PL_FAIL(PL_USAGE,
@@ -222,7 +235,8 @@ pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
     PL_TRY_OUT(status,
                compare_settings(snapshot->opts.settings, manifest->settings,
                                 pl_checkpoint_folder(checkpoint)));
-    PL_TRY_OUT(status, read_state(manifest, progress));
+    PL_TRY_OUT(status, read_state(manifest, snapshot->opts.optim->kernels->name,
+                                  progress));
     status = pl_checkpoint_load(checkpoint, snapshot->tensors,
                                 snapshot->tensor_count);
 out:

@@ -31,9 +31,10 @@ typedef struct pl_commit {
 
 /* How far a run is: what a checkpoint holds beside the parameters. */
 typedef struct pl_progress {
-    int64_t step;         /* updates made */
-    int64_t examples;     /* seen by all workers */
-    double seconds;       /* of training, without evaluation */
+    int64_t step;     /* updates made */
+    int64_t examples; /* seen by all workers */
+    double seconds;   /* of training, without evaluation */
+    bool mixed; /* made with several instruction sets: not to be repeated */
     pl_position position; /* of this worker's reader */
 } pl_progress;
 

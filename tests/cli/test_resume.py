@@ -358,3 +358,22 @@ def test_threads_are_not_recalled(cli):
     cli.train("--run", "r", "--resume", "--threads", "1")
     args = json.loads((cli.folder / "r" / "run.json").read_text())["args"]
     assert args["threads"] == "1"
+
+
+def test_unreadable_checkpoint_is_not_taken_for_none(cli):
+    cli.train(*DATA, "--steps", "30", "--run", "r")
+    shard = next((cli.folder / "r").glob("checkpoints/*/shard-*"))
+    shard.unlink()
+    shard.symlink_to(shard)  # also root cannot read a loop
+    result = cli.run("train", "softmax", "--run", "r", "--resume", "--steps",
+                     "60")
+    assert result.code == 1
+    assert shard.name in result.err
+
+
+def test_other_kernels_are_told(cli):
+    cli.train(*DATA, "--steps", "30", "--run", "r", "--kernels", "portable")
+    resumed = cli.ok("train", "softmax", "--run", "r", "--resume", "--steps",
+                     "60", "--kernels", "reference", "--json")
+    assert "kernels portable" in resumed.err
+    assert resumed.json["deterministic"] is False

@@ -26,3 +26,6 @@ if(NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
     set_tests_properties(install.program PROPERTIES LABELS example
                          TIMEOUT 300)
 endif()
+pl_example_test(three_blocks three_blocks "\"stopped_by\":\"steps\""
+                train three_blocks --data synthetic --examples 500 --steps 20
+                --quiet --json --run run)

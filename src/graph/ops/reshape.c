@@ -29,6 +29,7 @@ static pl_status reshape_shape(pl_node *node)
 {
     pl_shape from = node->in[0]->shape, to = node->shape;
     char f[PL_SHAPE_TEXT], t[PL_SHAPE_TEXT];
+    PL_TRY(pl_shape_check(to));
     node->dtype = node->in[0]->dtype;
     if (pl_shape_batched(from) != pl_shape_batched(to) ||
         pl_shape_row(from) != pl_shape_row(to))

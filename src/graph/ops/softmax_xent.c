@@ -22,6 +22,12 @@ static pl_status scores_shape(pl_node *node)
                        "and [n]",
                        logits->name, pl_shape_text(logits->shape, s),
                        labels->name, pl_shape_text(labels->shape, l));
+    if (logits->shape.dim[1] < labels->classes)
+        return PL_FAIL(PL_SHAPE,
+                       "logits %s %s: expected a column for each of the %lld "
+                       "classes of %s",
+                       logits->name, pl_shape_text(logits->shape, s),
+                       (long long)labels->classes, labels->name);
     node->shape = labels->shape;
     return PL_OK;
 }

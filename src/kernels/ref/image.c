@@ -1,5 +1,6 @@
 #include "kernels/ref/image.h"
 
+#include <math.h>
 #include <string.h>
 
 /* One product of a convolution: an element of src, of dst and of weights. */
@@ -131,7 +132,8 @@ static int64_t top_cell(const pl_window *w, const float *src, int64_t i)
     int64_t top = cell(w, i, 0, 0);
     for (int64_t wy = 0; wy < w->size; wy++)
         for (int64_t wx = 0; wx < w->size; wx++)
-            if (src[cell(w, i, wy, wx)] > src[top])
+            if (src[cell(w, i, wy, wx)] > src[top] ||
+                isnan(src[cell(w, i, wy, wx)]))
                 top = cell(w, i, wy, wx);
     return top;
 }

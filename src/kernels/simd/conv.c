@@ -8,7 +8,8 @@
  *   source   the gradient of the input is a forward convolution of the
  *            spread-out gradient with the turned and transposed kernel;
  *   weights  a tile of OUTS channels x TAPS kernel columns stays in registers
- *            over all pixels and groups, and is folded over lanes once. */
+ *            over all pixels of a group, and is folded over lanes then. */
+#include "kernels/simd/fold.h"
 #include "kernels/simd/kernels.h"
 
 /* A tile has at most OUTS x COLUMNS sums, and no more than SUMS: with what is
@@ -32,10 +33,12 @@
 #define UP_TO_4(X, n) UP_TO_3(X, n) X(n, 4)
 #define UP_TO_6(X, n) UP_TO_4(X, n) X(n, 5) X(n, 6)
 
-/* A stack of planes [count][height][width] of vectors. */
+/* A stack of planes [count][height][width] of vectors.  Outside of rows
+ * [top, bottom) and columns [left, right) all is zero. */
 typedef struct planes {
     const float *data;
     int64_t height, width;
+    int64_t top, bottom, left, right;
 } planes;
 
 INLINE const float *plane_at(planes p, int64_t plane, int64_t y, int64_t x)
@@ -43,17 +46,16 @@ INLINE const float *plane_at(planes p, int64_t plane, int64_t y, int64_t x)
     return p.data + ((plane * p.height + y) * p.width + x) * LANES;
 }
 
-/* Copy planes [count][height][width] into planes of the size of `dst`, from
- * (top, left) on, with `gap` - 1 zeros between pixels. */
+/* Copy planes [count][height][width] into those of `dst`, from its top left
+ * on, with `gap` - 1 zeros between pixels. */
 static void spread_out(int64_t count, int64_t height, int64_t width,
-                       int64_t top, int64_t left, int64_t gap, const float *src,
-                       planes dst, float *to)
+                       int64_t gap, const float *src, planes dst, float *to)
 {
     memset(to, 0, (size_t)(count * dst.height * dst.width) * sizeof(vf));
     for (int64_t c = 0; c < count; c++)
         for (int64_t y = 0; y < height; y++) {
-            int64_t row = c * dst.height + y * gap + top;
-            float *line = to + (row * dst.width + left) * LANES;
+            int64_t row = c * dst.height + y * gap + dst.top;
+            float *line = to + (row * dst.width + dst.left) * LANES;
             const float *from = src + (c * height + y) * width * LANES;
             for (int64_t x = 0; x < width; x++)
                 v_store(line + x * gap * LANES, v_load(from + x * LANES));
@@ -63,12 +65,17 @@ static void spread_out(int64_t count, int64_t height, int64_t width,
 /* One group of the source with its border of zeros. */
 static planes padded(const pl_conv *c, const float *src, float *scratch)
 {
-    planes p = { src, c->height, c->width };
-    if (c->pad > 0) {
-        p = (planes) { scratch, c->height + 2 * c->pad, c->width + 2 * c->pad };
-        spread_out(c->channels, c->height, c->width, c->pad, c->pad, 1, src, p,
-                   scratch);
-    }
+    planes p = {
+        .data = c->pad > 0 ? scratch : src,
+        .height = c->height + 2 * c->pad,
+        .width = c->width + 2 * c->pad,
+        .top = c->pad,
+        .bottom = c->pad + c->height,
+        .left = c->pad,
+        .right = c->pad + c->width,
+    };
+    if (c->pad > 0)
+        spread_out(c->channels, c->height, c->width, 1, src, p, scratch);
     return p;
 }
 
@@ -92,13 +99,22 @@ INLINE void forward_tile(int outs, int columns, const forward *f, int64_t o,
         UNROLL
     for (int j = 0; j < columns; j++)
         sums[i][j] = v_set(f->bias != NULL ? f->bias[o + i] : 0.0f);
+    /* Taps that meet nothing but zeros are left out. */
+    int64_t row = y * f->stride, column = x * f->stride;
+    int64_t last = column + (columns - 1) * f->stride;
+    int64_t ky_first = row < f->in.top ? f->in.top - row : 0;
+    int64_t ky_end =
+        row + f->kernel_h > f->in.bottom ? f->in.bottom - row : f->kernel_h;
+    int64_t kx_first = last < f->in.left ? f->in.left - last : 0;
+    int64_t kx_end =
+        column + f->kernel_w > f->in.right ? f->in.right - column : f->kernel_w;
     for (int64_t c = 0; c < f->channels; c++)
-        for (int64_t ky = 0; ky < f->kernel_h; ky++) {
+        for (int64_t ky = ky_first; ky < ky_end; ky++) {
             const float *in =
                 plane_at(f->in, c, y * f->stride + ky, x * f->stride);
             const float *w =
                 f->weights + (o * f->channels + c) * taps + ky * f->kernel_w;
-            for (int64_t kx = 0; kx < f->kernel_w; kx++) {
+            for (int64_t kx = kx_first; kx < kx_end; kx++) {
                 vf pixel[COLUMNS];
                 UNROLL
                 for (int j = 0; j < columns; j++)
@@ -227,14 +243,21 @@ static void turn_weights(const pl_conv *c, const float *weights, float *turned)
 void SIMD(conv_src)(const pl_conv *c, int64_t groups, const float *diff_dst,
                     const float *weights, float *scratch, float *diff_src)
 {
-    planes spread = { scratch, c->height + c->kernel_h - 1,
-                      c->width + c->kernel_w - 1 };
+    int64_t top = c->kernel_h - 1 - c->pad, left = c->kernel_w - 1 - c->pad;
+    planes spread = {
+        .data = scratch,
+        .height = c->height + c->kernel_h - 1,
+        .width = c->width + c->kernel_w - 1,
+        .top = top,
+        .bottom = top + (c->out_height - 1) * c->stride + 1,
+        .left = left,
+        .right = left + (c->out_width - 1) * c->stride + 1,
+    };
     float *turned = scratch + c->outs * spread.height * spread.width * LANES;
     turn_weights(c, weights, turned);
     for (int64_t g = 0; g < groups; g++) {
-        spread_out(c->outs, c->out_height, c->out_width,
-                   c->kernel_h - 1 - c->pad, c->kernel_w - 1 - c->pad,
-                   c->stride, diff_dst + g * dst_count(c), spread, scratch);
+        spread_out(c->outs, c->out_height, c->out_width, c->stride,
+                   diff_dst + g * dst_count(c), spread, scratch);
         forward f = {
             .in = spread,
             .channels = c->outs,
@@ -291,8 +314,16 @@ INLINE void weights_tile(int outs, int taps, const pl_conv *c, planes diff,
         float *to =
             diff_weights + (filter * c->kernel_h + at.ky) * c->kernel_w + at.kx;
         UNROLL
-        for (int j = 0; j < taps; j++)
-            to[j] += v_sum(sums[i][j]);
+        for (int j = 0; j < taps; j += 4) {
+            vf zero = v_set(0);
+            vf four = v_fold4(sums[i][j], j + 1 < taps ? sums[i][j + 1] : zero,
+                              j + 2 < taps ? sums[i][j + 2] : zero,
+                              j + 3 < taps ? sums[i][j + 3] : zero);
+            UNROLL
+            for (int t = 0; t < 4; t++)
+                if (j + t < taps)
+                    to[j + t] += four[t];
+        }
     }
 }
 
@@ -318,8 +349,9 @@ void SIMD(conv_weights)(const pl_conv *c, int64_t groups, const float *diff_dst,
     blocking blocks = choose_blocks(c->outs, c->kernel_w);
     for (int64_t g = 0; g < groups; g++) {
         planes in = padded(c, src + g * src_count(c), scratch);
-        planes diff = { diff_dst + g * dst_count(c), c->out_height,
-                        c->out_width };
+        planes diff = { .data = diff_dst + g * dst_count(c),
+                        .height = c->out_height,
+                        .width = c->out_width };
         for (int64_t i = 0, o = 0, outs; i < blocks.outs; i++, o += outs) {
             outs = (c->outs - o) / (blocks.outs - i);
             for (int64_t j = 0, kx = 0, taps; j < blocks.columns;

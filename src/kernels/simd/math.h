@@ -33,7 +33,7 @@ INLINE vf v_exp(vf x)
 /* For positive normal numbers; 0 gives about -87, infinity and NaN a NaN. */
 INLINE vf v_log(vf x)
 {
-    vf poison = x - x; /* 0, or NaN where x is not finite */
+    vf poison = x * v_set(0); /* 0, or NaN where x is not finite */
     x = v_max(x, v_set(1.17549435e-38f));
     vi bits = (vi)x;
     vi e = (bits >> 23) - vi_set(126);

@@ -13,6 +13,7 @@
  *
  * Tile sizes are compile-time constants of forced-inline functions, so the
  * sums live in registers. */
+#include "kernels/simd/fold.h"
 #include "kernels/simd/kernels.h"
 
 #if LANES == 16
@@ -89,48 +90,6 @@ INLINE void prefetch(source_kind kind, const void *row, int64_t i)
     __builtin_prefetch((const char *)row + i * (kind == SOURCE_U8 ? 1 : 4));
 }
 
-/* Interleave within groups of four lanes: a0 b0 a1 b1 and a2 b2 a3 b3; then
- * pairs: a0 a1 b0 b1 and a2 a3 b2 b3. */
-#if LANES == 16
-#define LOW(a, b)                                                              \
-    __builtin_shufflevector(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25,    \
-                            12, 28, 13, 29)
-#define HIGH(a, b)                                                             \
-    __builtin_shufflevector(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27,  \
-                            14, 30, 15, 31)
-#define LOW2(a, b)                                                             \
-    __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25,    \
-                            12, 13, 28, 29)
-#define HIGH2(a, b)                                                            \
-    __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27,  \
-                            14, 15, 30, 31)
-#elif LANES == 8
-#define LOW(a, b)   __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define HIGH(a, b)  __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define LOW2(a, b)  __builtin_shufflevector(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH2(a, b) __builtin_shufflevector(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#else
-#define LOW(a, b)   __builtin_shufflevector(a, b, 0, 4, 1, 5)
-#define HIGH(a, b)  __builtin_shufflevector(a, b, 2, 6, 3, 7)
-#define LOW2(a, b)  __builtin_shufflevector(a, b, 0, 1, 4, 5)
-#define HIGH2(a, b) __builtin_shufflevector(a, b, 2, 3, 6, 7)
-#endif
-
-/* The sums of four vectors in the first four lanes. */
-INLINE vf fold4(vf a, vf b, vf c, vf d)
-{
-    vf ab = LOW(a, b) + HIGH(a, b); /* a b a b, a group of four lanes */
-    vf cd = LOW(c, d) + HIGH(c, d);
-    vf sums = LOW2(ab, cd) + HIGH2(ab, cd); /* a b c d */
-#if LANES >= 16
-    sums += SWAP8(sums);
-#endif
-#if LANES >= 8
-    sums += SWAP4(sums);
-#endif
-    return sums;
-}
-
 /* dst[0 .. cols-1] = scale * the folded sums + bias */
 INLINE void store_sums(const vf *sums, int cols, float scale, const float *bias,
                        float *dst)
@@ -138,9 +97,9 @@ INLINE void store_sums(const vf *sums, int cols, float scale, const float *bias,
     UNROLL
     for (int c = 0; c < cols; c += 4) {
         vf zero = v_set(0);
-        vf four = fold4(sums[c], c + 1 < cols ? sums[c + 1] : zero,
-                        c + 2 < cols ? sums[c + 2] : zero,
-                        c + 3 < cols ? sums[c + 3] : zero);
+        vf four = v_fold4(sums[c], c + 1 < cols ? sums[c + 1] : zero,
+                          c + 2 < cols ? sums[c + 2] : zero,
+                          c + 3 < cols ? sums[c + 3] : zero);
         UNROLL
         for (int j = 0; j < 4; j++)
             if (c + j < cols)
@@ -149,7 +108,7 @@ INLINE void store_sums(const vf *sums, int cols, float scale, const float *bias,
     }
 }
 
-/* `rows` (1 or 2) rows of src against `cols` rows of weights. */
+/* `rows` rows of src against `cols` rows of weights. */
 INLINE void dot_tile(source_kind kind, int rows, int cols, int64_t k,
                      const void *const *src, const void *const *ahead,
                      const float *weights, vf sums[MOST_ROWS][COLS])

@@ -32,7 +32,11 @@ void SIMD(max_pool)(const pl_window *w, int64_t groups, const float *src,
 {
     EACH_WINDOW(w, groups, {
         vf top = v_load(src + from);
-        EACH_CELL(w, from, { top = v_max(top, v_load(src + i)); })
+        EACH_CELL(w, from, {
+            vf value = v_load(src + i);
+            /* A NaN stays, wherever it is in the window. */
+            top = v_select((value > top) | (value != value), value, top);
+        })
         v_store(dst + to, top);
     })
 }

@@ -117,7 +117,7 @@ static void file_full_disk_says_what_to_do(void **state)
     pl_file_fail_at(1, ENOSPC); /* after the open comes the write */
     assert_fails(PL_IO,
                  "No space left on device; free some space or choose another "
-                 "--run folder",
+                 "folder",
                  pl_file_replace(path, "text", 4));
     pl_file_fail_off();
     assert_non_null(strstr(pl_error_message(), path));

@@ -1,6 +1,8 @@
 /* The batch-in-lanes layout: there and back, and what fills it up. */
 #include "support/kernels.h"
 
+#include <math.h>
+
 #define MOST_ROWS 40
 #define MOST_ROW  70
 
@@ -77,5 +79,22 @@ static void lanes_hold_every_row_and_zeros(void **state)
             }
 }
 
+/* A blow-up must reach the loss, wherever in a window it is. */
+static void max_pool_passes_a_nan_on(void **state)
+{
+    (void)state;
+    const pl_window w = { 1, 2, 2, 1, 1, 2, 2 };
+    FOR_EACH_TABLE(table)
+    for (int at = 0; at < 4; at++) {
+        float src[4 * 16], dst[16];
+        for (int i = 0; i < 4 * table->lanes; i++)
+            src[i] = i / table->lanes == at ? NAN : (float)i;
+        table->max_pool(&w, 1, src, dst);
+        for (int l = 0; l < table->lanes; l++)
+            assert_true(isnan(dst[l]));
+    }
+}
+
 UNIT_TESTS(cmocka_unit_test_setup_teardown(lanes_hold_every_row_and_zeros,
-                                           setup, NULL))
+                                           setup, NULL),
+           cmocka_unit_test(max_pool_passes_a_nan_on))

@@ -161,6 +161,48 @@ static pl_status vector_loss(pl_build *b)
     return PL_OK;
 }
 
+static pl_status narrow_loss(pl_build *b)
+{
+    b->logits = pl_dense(b, "output", b->input, b->classes);
+    b->loss =
+        pl_mean(pl_softmax_xent(pl_dense(b, "narrow", b->input, 2), b->labels));
+    return PL_OK;
+}
+
+static pl_status third_input(pl_build *b)
+{
+    pl_node *more =
+        pl_input(b->graph, "more", PL_FLOAT32, PL_SHAPE(PL_BATCH, 4));
+    b->logits = pl_dense(b, "output", more, b->classes);
+    return PL_OK;
+}
+
+static pl_status no_parameters(pl_build *b)
+{
+    b->logits = pl_reshape(b->input, PL_SHAPE(PL_BATCH, 12));
+    b->classes = 12;
+    return PL_OK;
+}
+
+static pl_status taken_name(pl_build *b)
+{
+    b->logits = pl_dense(b, "optimizer.mine", b->input, b->classes);
+    return PL_OK;
+}
+
+static pl_status odd_name(pl_build *b)
+{
+    b->logits = pl_dense(b, "w\xff", b->input, b->classes);
+    return PL_OK;
+}
+
+static pl_status high_rank(pl_build *b)
+{
+    pl_shape shape = { PL_MAX_RANK + 1, { PL_BATCH, 1, 1, 1, 3, 4 } };
+    b->logits = pl_reshape(b->input, shape);
+    return PL_OK;
+}
+
 static pl_status gives_up(pl_build *b)
 {
     (void)b;
@@ -183,6 +225,12 @@ static void model_that_is_wrong_is_named(void **state)
         { high_rank_logits, PL_SHAPE,
           "logits input [batch, 3, 4]: expected [batch, 5]" },
         { vector_loss, PL_SHAPE, "a loss must be a scalar" },
+        { narrow_loss, PL_SHAPE, "a column for each of the 5 classes" },
+        { third_input, PL_SHAPE, "input more: a model has the input" },
+        { no_parameters, PL_SHAPE, "nothing to train" },
+        { taken_name, PL_SHAPE, "begin with optimizer. are taken" },
+        { odd_name, PL_SHAPE, "printable ASCII only" },
+        { high_rank, PL_SHAPE, "a shape has 7 dimensions, at most 6" },
         { gives_up, PL_UNSUPPORTED, "not today" },
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -61,6 +61,20 @@ static void due_counts_epochs(void **state)
     assert_string_equal("", steps_of(one, unknown, 0, 100));
 }
 
+/* Numbers beyond all steps: it does not come, and nothing overflows. */
+static void due_in_the_far_future_does_not_come(void **state)
+{
+    (void)state;
+    const pl_every_unit units[] = { PL_EVERY_STEPS, PL_EVERY_EXAMPLES,
+                                    PL_EVERY_EPOCHS };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        pl_every far = { units[i], INT64_MAX },
+                 wraps = { units[i], INT64_C(1) << 61 };
+        assert_string_equal("", steps_of(far, pace, 0, 20));
+        assert_string_equal("", steps_of(wraps, pace, 0, 20));
+    }
+}
+
 static void due_never_comes(void **state)
 {
     (void)state;
@@ -99,6 +113,7 @@ static void due_comes_once_when_steps_are_passed_over(void **state)
 UNIT_TESTS(cmocka_unit_test(due_counts_steps),
            cmocka_unit_test(due_counts_examples),
            cmocka_unit_test(due_counts_epochs),
+           cmocka_unit_test(due_in_the_far_future_does_not_come),
            cmocka_unit_test(due_never_comes),
            cmocka_unit_test(due_counts_seconds_of_the_clock),
            cmocka_unit_test(due_comes_once_when_steps_are_passed_over))
