@@ -14,10 +14,36 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Softmax regression on 784 pixels and 10 classes: logits and the gradient of
- * the weights, 2 a multiply-add. */
-#define FLOPS_PER_EXAMPLE (2.0 * 2 * 784 * 10)
-#define STARTS            9
+#define STARTS      9
+#define MAX_BATCHES 3
+#define PROBE_FLOPS 2e9 /* of a first run, to see what fills a window */
+
+/* What is trained, on images of 28 x 28 and 10 classes. */
+typedef struct workload {
+    const char *example; /* a program beside paceline; NULL: paceline */
+    const char *model;
+    int64_t batches[MAX_BATCHES]; /* a 0 ends them early */
+    double flops;                 /* of training on one example */
+} workload;
+
+/* A layer computes as much for its outputs as for the gradient of its weights
+ * and for that of its input, which the first layer does without.
+ * `forward` and `first` count multiply-adds, 2 FLOPs each. */
+#define FLOPS(forward, first) (2.0 * (3 * (forward) - (first)))
+
+static const workload workloads[] = {
+    { NULL, "softmax", { 10, 100, 500 }, FLOPS(784 * 10, 784 * 10) },
+    { NULL, "lenet", { 32, 256 }, FLOPS(416520, 28 * 28 * 6 * 25) },
+    { "three_blocks", "three_blocks", { 32 }, FLOPS(902529, 28 * 28 * 11 * 9) },
+};
+#define WORKLOADS (sizeof workloads / sizeof *workloads)
+
+/* One workload as it is run. */
+typedef struct setting {
+    const workload *work;
+    int64_t batch;
+    int threads;
+} setting;
 
 /* Where this part works: a temporary folder and the program. */
 typedef struct site {
@@ -103,19 +129,31 @@ static pl_status read_outcome(const spawned *child, outcome *out)
     return status;
 }
 
-static pl_status train(const site *s, int64_t batch, int threads, int64_t steps,
+/* The program of a workload: paceline or what lies beside it. */
+static void program_of(const site *s, const workload *work, char path[PATH_MAX])
+{
+    const char *slash = strrchr(s->program, '/');
+    int folder = slash != NULL ? (int)(slash + 1 - s->program) : 0;
+    if (work->example == NULL)
+        snprintf(path, PATH_MAX, "%s", s->program);
+    else
+        snprintf(path, PATH_MAX, "%.*s%s", folder, s->program, work->example);
+}
+
+static pl_status train(const site *s, const setting *set, int64_t steps,
                        outcome *out)
 {
-    char numbers[3][24];
-    snprintf(numbers[0], sizeof numbers[0], "%lld", (long long)batch);
-    snprintf(numbers[1], sizeof numbers[1], "%d", threads);
+    char program[PATH_MAX], numbers[3][24];
+    program_of(s, set->work, program);
+    snprintf(numbers[0], sizeof numbers[0], "%lld", (long long)set->batch);
+    snprintf(numbers[1], sizeof numbers[1], "%d", set->threads);
     snprintf(numbers[2], sizeof numbers[2], "%lld", (long long)steps);
     const char *const argv[] = {
-        s->program, "train",        "softmax",  "--data",
-        s->data,    "--run",        s->run,     "--batch",
-        numbers[0], "--threads",    numbers[1], "--steps",
-        numbers[2], "--eval-every", "never",    "--checkpoint-every",
-        "never",    "--quiet",      "--json",   NULL,
+        program,    "train",        set->work->model, "--data",
+        s->data,    "--run",        s->run,           "--batch",
+        numbers[0], "--threads",    numbers[1],       "--steps",
+        numbers[2], "--eval-every", "never",          "--checkpoint-every",
+        "never",    "--quiet",      "--json",         NULL,
     };
     static spawned child; /* large */
     PL_TRY(pl_file_remove_all(s->run));
@@ -123,41 +161,59 @@ static pl_status train(const site *s, int64_t batch, int threads, int64_t steps,
     return read_outcome(&child, out);
 }
 
-static pl_status bench_speed(bench *b, const site *s, int64_t batch,
-                             int threads)
+static void print_speed(bench *b, const setting *set, measurement steps_per_s,
+                        double rss_mb)
 {
-    outcome out;
-    int64_t steps = 20000 / batch; /* to see how many fill a window */
-    PL_TRY(train(s, batch, threads, steps, &out));
-    steps = (int64_t)(out.steps_per_s * b->window_s) + 1;
-    double rates[MEASURE_WINDOWS];
-    for (int w = 0; w < MEASURE_WINDOWS; w++) {
-        PL_TRY(train(s, batch, threads, steps, &out));
-        rates[w] = out.steps_per_s;
-    }
-    measurement m = measure_summary(rates, MEASURE_WINDOWS);
-    double examples = m.median * (double)batch;
-    double gflops = examples * FLOPS_PER_EXAMPLE * 1e-9;
+    double examples = steps_per_s.median * (double)set->batch;
+    double gflops = examples * set->work->flops * 1e-9;
     const limits *most = &b->limits[0];
-    table_count(&b->table, "batch", batch);
-    table_count(&b->table, "threads", threads);
-    table_measured(&b->table, "steps/s", m);
+    table_text(&b->table, "model", set->work->model);
+    table_count(&b->table, "batch", set->batch);
+    table_count(&b->table, "threads", set->threads);
+    table_measured(&b->table, "steps/s", steps_per_s);
     table_count(&b->table, "examples/s", (int64_t)examples);
     table_number(&b->table, "GFLOP/s", gflops);
     table_share(&b->table, "share of peak", gflops,
-                threads == 1 ? most->gflops_one : most->gflops_all);
-    table_number(&b->table, "peak RSS MB", out.rss_mb);
+                set->threads == 1 ? most->gflops_one : most->gflops_all);
+    table_number(&b->table, "peak RSS MB", rss_mb);
     table_row_end(&b->table);
+}
+
+static pl_status bench_speed(bench *b, const site *s, const setting *set)
+{
+    outcome out;
+    double step_flops = set->work->flops * (double)set->batch;
+    PL_TRY(train(s, set, (int64_t)(PROBE_FLOPS / step_flops) + 1, &out));
+    int64_t steps = (int64_t)(out.steps_per_s * b->window_s) + 1;
+    double rates[MEASURE_WINDOWS];
+    for (int w = 0; w < MEASURE_WINDOWS; w++) {
+        PL_TRY(train(s, set, steps, &out));
+        rates[w] = out.steps_per_s;
+    }
+    print_speed(b, set, measure_summary(rates, MEASURE_WINDOWS), out.rss_mb);
+    return PL_OK;
+}
+
+static pl_status bench_workload(bench *b, const site *s, const workload *work)
+{
+    for (int i = 0; i < MAX_BATCHES && work->batches[i] > 0; i++) {
+        setting set = { work, work->batches[i], 1 };
+        PL_TRY(bench_speed(b, s, &set));
+        set.threads = b->threads;
+        if (b->threads > 1)
+            PL_TRY(bench_speed(b, s, &set));
+    }
     return PL_OK;
 }
 
 static pl_status bench_start(bench *b, const site *s)
 {
     double startup[STARTS], whole[STARTS];
+    const setting set = { &workloads[0], 100, b->threads };
     outcome out;
-    PL_TRY(train(s, 100, b->threads, 1, &out)); /* the page cache is warm */
+    PL_TRY(train(s, &set, 1, &out)); /* the page cache is warm */
     for (int i = 0; i < STARTS; i++) {
-        PL_TRY(train(s, 100, b->threads, 1, &out));
+        PL_TRY(train(s, &set, 1, &out));
         startup[i] = out.startup_s * 1e3;
         whole[i] = out.seconds * 1e3;
     }
@@ -171,15 +227,13 @@ static pl_status bench_start(bench *b, const site *s)
 
 static pl_status bench_site(bench *b, const site *s)
 {
-    static const int64_t batches[] = { 10, 100, 500 };
-    table_begin(&b->table, "train", "Training, softmax regression on digits",
-                "The program itself, plain SGD on plain IDX files; peak: that "
-                "of the widest vectors with\nas many threads.");
-    for (int i = 0; i < 3; i++) {
-        PL_TRY(bench_speed(b, s, batches[i], 1));
-        if (b->threads > 1)
-            PL_TRY(bench_speed(b, s, batches[i], b->threads));
-    }
+    table_begin(&b->table, "train", "Training on digits",
+                "The program itself, plain SGD on plain IDX files; three_blocks"
+                " is that of examples/.\nFLOPs are those of products and "
+                "convolutions; peak: that of the widest vectors with as\nmany "
+                "threads.");
+    for (size_t i = 0; i < WORKLOADS; i++)
+        PL_TRY(bench_workload(b, s, &workloads[i]));
     table_end(&b->table);
     table_begin(&b->table, "start", "Start of the program",
                 "`train softmax --steps 1 --eval-every never --batch 100` on "

@@ -39,12 +39,45 @@ def read_idx(folder, name):
     return np.frombuffer(content, np.uint8, offset=4 + 4 * rank).reshape(shape)
 
 
-def load_train(folder):
+def load(folder, split):
     """(images [n, 784] as float32 in 0 .. 1, labels as int64)"""
-    images = read_idx(folder, "train-images-idx3-ubyte")
-    labels = read_idx(folder, "train-labels-idx1-ubyte")
+    images = read_idx(folder, f"{split}-images-idx3-ubyte")
+    labels = read_idx(folder, f"{split}-labels-idx1-ubyte")
     images = images.reshape(len(images), -1)
-    return (images / np.float32(255)).astype(np.float32), labels.astype(np.int64)
+    images = (images / np.float32(255)).astype(np.float32)
+    return images, labels.astype(np.int64)
+
+
+def load_train(folder):
+    return load(folder, "train")
+
+
+def load_shuffled(folder):
+    """load_train() in a random order, the same in every run."""
+    images, labels = load_train(folder)
+    order = np.random.RandomState(1).permutation(len(images))
+    return images[order], labels[order]
+
+
+class Rows:
+    """Consecutive batches, from the first again at the end."""
+
+    def __init__(self, count, batch):
+        self.count, self.batch, self.at = count, batch, 0
+
+    def next(self):
+        first = self.at
+        self.at += self.batch
+        if self.at + self.batch > self.count:
+            self.at = 0
+        return slice(first, first + self.batch)
+
+
+def tensorflow(threads):
+    import tensorflow as tf
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    return tf
 
 
 def windows(call, seconds, count, steps_per_call=1):
@@ -68,6 +101,12 @@ def windows(call, seconds, count, steps_per_call=1):
             spent = time.perf_counter() - begin
         rates.append(calls * steps_per_call / spent)
     return rates
+
+
+def add_windows(parser):
+    """The flags of a script that measures speed."""
+    parser.add_argument("--seconds", type=float, default=2)
+    parser.add_argument("--windows", type=int, default=3)
 
 
 def emit(**fields):

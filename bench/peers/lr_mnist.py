@@ -15,27 +15,6 @@ LEARNING_RATE = 0.5
 STEPS_INSIDE = 100  # of tf2_loop and keras_spe
 
 
-class Rows:
-    """Consecutive batches, from the first again at the end."""
-
-    def __init__(self, count, batch):
-        self.count, self.batch, self.at = count, batch, 0
-
-    def next(self):
-        first = self.at
-        self.at += self.batch
-        if self.at + self.batch > self.count:
-            self.at = 0
-        return slice(first, first + self.batch)
-
-
-def tensorflow(threads):
-    import tensorflow as tf
-    tf.config.threading.set_intra_op_parallelism_threads(threads)
-    tf.config.threading.set_inter_op_parallelism_threads(threads)
-    return tf
-
-
 def run_tf1(options, images, labels):
     import tensorflow
     tf = tensorflow.compat.v1
@@ -52,7 +31,7 @@ def run_tf1(options, images, labels):
         intra_op_parallelism_threads=options.threads,
         inter_op_parallelism_threads=options.threads))
     session.run(tf.global_variables_initializer())
-    rows = Rows(len(images), options.batch)
+    rows = common.Rows(len(images), options.batch)
 
     def step():
         part = rows.next()
@@ -61,7 +40,7 @@ def run_tf1(options, images, labels):
 
 
 def run_tf2(options, images, labels):
-    tf = tensorflow(options.threads)
+    tf = common.tensorflow(options.threads)
     weights = tf.Variable(tf.zeros([784, 10]))
     bias = tf.Variable(tf.zeros([10]))
     batches = iter(tf.data.Dataset.from_tensor_slices((images, labels)).cache()
@@ -89,7 +68,7 @@ def run_tf2(options, images, labels):
 
 
 def run_keras(options, images, labels):
-    tf = tensorflow(options.threads)
+    tf = common.tensorflow(options.threads)
     import keras
     model = keras.Sequential([keras.Input((784,)), keras.layers.Dense(10)])
     model.compile(
@@ -118,7 +97,7 @@ def run_torch(options, images, labels):
         return torch.nn.functional.cross_entropy(layer(x), y)
     if options.peer == "torch_compile":
         loss = torch.compile(loss)
-    rows = Rows(len(images), options.batch)
+    rows = common.Rows(len(images), options.batch)
 
     def step():
         part = rows.next()
@@ -135,13 +114,10 @@ PEERS = {"tf1": run_tf1, "tf2": run_tf2, "tf2_loop": run_tf2,
 
 def main():
     parser = common.arguments(__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=2)
-    parser.add_argument("--windows", type=int, default=3)
+    common.add_windows(parser)
     options = parser.parse_args()
-    images, labels = common.load_train(options.data)
-    order = np.random.RandomState(1).permutation(len(images))
-    call, steps, version = PEERS[options.peer](options, images[order],
-                                               labels[order])
+    images, labels = common.load_shuffled(options.data)
+    call, steps, version = PEERS[options.peer](options, images, labels)
     rates = common.windows(call, options.seconds, options.windows, steps)
     common.emit_speed(options, rates, version)
 

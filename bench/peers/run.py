@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measure paceline and its peers in turns, on softmax regression.
+"""Measure paceline and its peers in turns.
 
 Each round runs every configuration once, one after the other, so that a slow
 hour of the machine slows all of them.  Prints a Markdown report; the single
@@ -16,13 +16,39 @@ import subprocess
 import sys
 import threading
 import time
+import typing
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-BATCHES = (10, 100, 500)
 ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"]}
-PEERS = ("tf1", "tf2", "tf2_loop", "keras", "keras_spe", "torch",
-         "torch_compile")
+CNN_PEERS = ("tf2", "tf2_loop", "keras", "torch", "torch_compile")
+PEERS = ("tf1", "keras_spe", *CNN_PEERS)
+
+
+class Workload(typing.NamedTuple):
+    title: str
+    batches: tuple
+    flags: tuple       # of paceline, beyond those of every workload
+    script: tuple      # of the peers, with its arguments
+    peers: tuple       # that the script has
+    probe: int         # examples that show how many steps fill a window
+    example: str = ""  # a program beside paceline, instead of it
+
+
+WORKLOADS = {
+    "softmax": Workload(
+        "Softmax regression 784 x 10", (10, 100, 500), ("--lr", "0.5"),
+        ("lr_mnist.py",), PEERS, 100000),
+    "lenet": Workload(
+        "LeNet-5 with max pooling", (32, 256),
+        ("--lr", "0.01", "--pool", "max"),
+        ("cnn_mnist.py", "--model", "lenet"), CNN_PEERS, 5000),
+    "three_blocks": Workload(
+        "Three blocks of 3x3 convolutions, examples/three_blocks.c",
+        (32, 256), ("--lr", "0.01"),
+        ("cnn_mnist.py", "--model", "three_blocks"), CNN_PEERS, 2000,
+        "three_blocks"),
+}
 DISTURBED = 0.10  # processors kept busy by others
 CHILD_TIMEOUT_S = 600
 
@@ -42,7 +68,12 @@ def parse_arguments():
         help=f"some of {', '.join(PEERS)};\n"
              "with :N for N threads instead of all "
              "[tf2,tf2_loop,torch:1,torch]")
-    add("--batches", default=",".join(map(str, BATCHES)), help="[10,100,500]")
+    add("--work", default="softmax,lenet",
+        help=f"some of {', '.join(WORKLOADS)} [softmax,lenet]")
+    add("--batches", help="of all workloads [10,100,500 for softmax, else "
+                          "32,256]")
+    add("--accuracy", action="store_true",
+        help="of the convolutional networks after one epoch, in round 1")
     add("--rounds", type=int, default=3, help="[3]")
     add("--seconds", type=float, default=2, help="of one window [2]")
     add("--windows", type=int, default=3, help="in each run [3]")
@@ -142,40 +173,54 @@ class Paceline:
         self.name, self.options = name, options
         _, _, threads = name.partition(":")
         self.threads = int(threads or os.cpu_count())
-        self.steps = {}  # of a window, by batch
+        self.steps = {}  # of a window, by workload and batch
 
-    def train(self, batch, steps):
-        run = self.options.work / "run"
+    def train(self, work, batch, *more):
+        kind = WORKLOADS[work]
+        program = self.options.paceline
+        if kind.example:
+            program = program.with_name(kind.example)
+        run = self.options.folder / "run"
         subprocess.run(["rm", "-rf", run], check=True)
         return run_child([
-            self.options.paceline, "train", "softmax", "--data",
-            self.options.source, "--batch", batch, "--threads", self.threads,
-            "--steps", steps, "--lr", "0.5", "--eval-every", "never",
-            "--checkpoint-every", "never", "--run", run, "--quiet", "--json"])
+            program, "train", work, "--data", self.options.source, "--batch",
+            batch, "--threads", self.threads, *kind.flags,
+            "--checkpoint-every", "never", "--run", run, "--quiet", "--json",
+            *more])
 
-    def speed(self, batch):
+    def train_steps(self, work, batch, steps):
+        return self.train(work, batch, "--steps", steps, "--eval-every",
+                          "never")
+
+    def speed(self, work, batch, accuracy):
         """A window is a run of its own; its start is not counted, as with the
         peers."""
-        if batch not in self.steps:
-            result, _, _ = self.train(batch, 100000 // batch)
-            self.steps[batch] = max(
+        key = work, batch
+        if key not in self.steps:
+            result, _, _ = self.train_steps(
+                work, batch, max(1, WORKLOADS[work].probe // batch))
+            self.steps[key] = max(
                 1, int(result["steps_per_s"] * self.options.seconds))
         rates, peak = [], 0
         for _ in range(self.options.windows):
-            result, _, mb = self.train(batch, self.steps[batch])
+            result, _, mb = self.train_steps(work, batch, self.steps[key])
             rates.append(result["steps_per_s"])
             peak = max(peak, mb)
-        return {"windows": rates, "peak_rss_mb": peak}
+        found = {"windows": rates, "peak_rss_mb": peak}
+        if accuracy:
+            result, _, _ = self.train(work, batch, "--epochs", 1)
+            found["accuracy"] = result["test_accuracy"]
+        return found
 
     def start(self):
         """To the exit of the process: an upper bound of the first step."""
-        result, seconds, peak = self.train(100, 1)
+        result, seconds, peak = self.train_steps("softmax", 100, 1)
         return {"first_step_s": seconds, "peak_rss_mb": peak,
                 "startup_s": result["startup_seconds"]}
 
 
 class Peer:
-    """A configuration of lr_mnist.py, `torch` or `torch:1`."""
+    """A configuration of the scripts beside this, `torch` or `torch:1`."""
 
     def __init__(self, options, name):
         self.name, self.options = name, options
@@ -188,13 +233,18 @@ class Peer:
         return run_child([self.python, HERE / script, "--peer", self.peer,
                           "--data", self.options.data, *more])
 
-    def speed(self, batch):
+    def speed(self, work, batch, accuracy):
+        script = (*WORKLOADS[work].script, "--batch", batch, "--threads",
+                  self.threads)
         result, _, peak = self.run(
-            "lr_mnist.py", "--batch", batch, "--threads", self.threads,
-            "--seconds", self.options.seconds, "--windows",
+            *script, "--seconds", self.options.seconds, "--windows",
             self.options.windows)
-        return {"windows": result["windows"], "peak_rss_mb": peak,
-                "version": result["version"]}
+        found = {"windows": result["windows"], "peak_rss_mb": peak,
+                 "version": result["version"]}
+        if accuracy:  # a run of its own: testing takes memory
+            result, _, _ = self.run(*script, "--accuracy")
+            found["accuracy"] = result["accuracy"]
+        return found
 
     def start(self):
         result, _, peak = self.run("startup.py")
@@ -218,16 +268,24 @@ def make_environment(name, folder):
 
 def prepare(options):
     """Data, environments and a place to work."""
-    options.work = ROOT / "build/peers"
-    options.work.mkdir(parents=True, exist_ok=True)
+    options.folder = ROOT / "build/peers"
+    options.folder.mkdir(parents=True, exist_ok=True)
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    if not options.paceline.exists():
-        sys.exit(f"{options.paceline} is not there: make build")
+    options.works = [w for w in options.work.split(",") if w]
+    for work in options.works:
+        if work not in WORKLOADS:
+            sys.exit(f"--work {work}: expected some of "
+                     f"{', '.join(WORKLOADS)}")
+    for program in {options.paceline, *(options.paceline.with_name(
+            WORKLOADS[w].example) for w in options.works
+            if WORKLOADS[w].example)}:
+        if not program.exists():
+            sys.exit(f"{program} is not there: make build")
     if options.mnist:
         options.data = pathlib.Path(options.mnist)
         options.source = f"mnist:{options.data}"
     else:
-        options.data = options.work / "digits"
+        options.data = options.folder / "digits"
         options.source = f"idx:{options.data}"
         if not options.data.exists():
             subprocess.run([options.paceline, "data", "digits", "--out",
@@ -238,7 +296,7 @@ def prepare(options):
         if options.env:
             return options.env / name / "bin/python"
         if name not in pythons:
-            pythons[name] = make_environment(name, options.work)
+            pythons[name] = make_environment(name, options.folder)
         return pythons[name]
     options.python = python
 
@@ -256,44 +314,71 @@ def configurations(options):
 
 # Measuring.
 
-def turns(options, configs):
-    """(round, configuration, batch or None for a start) in measuring order."""
-    batches = [int(b) for b in options.batches.split(",")]
-    starts, seen = [], set()
-    for config in configs:  # threads and loops make no difference to a start
+def batches_of(options, work):
+    if options.batches:
+        return [int(b) for b in options.batches.split(",")]
+    return WORKLOADS[work].batches
+
+
+def starts_of(options, configs):
+    """The configurations whose start differs: those of softmax regression,
+    where threads and loops make no difference."""
+    starts = {}
+    for config in configs if "softmax" in options.works else ():
         kind = config.name.partition(":")[0].removesuffix("_loop")
-        if kind in ("paceline", "tf1", "tf2", "torch") and kind not in seen:
-            seen.add(kind)
-            start = type(config)(options, kind)
-            starts.append(start)
+        if kind in ("paceline", "tf1", "tf2", "torch") and kind not in starts:
+            starts[kind] = type(config)(options, kind)
+    return list(starts.values())
+
+
+def turns(options, configs):
+    """(round, configuration, workload, batch) in measuring order; a start has
+    neither workload nor batch."""
+    starts = starts_of(options, configs)
     for number in range(1, options.rounds + 1):
-        for batch in batches:
-            for config in configs:
-                yield number, config, batch
+        for work in options.works:
+            takers = [c for c in configs if isinstance(c, Paceline)
+                      or c.peer in WORKLOADS[work].peers]
+            for batch in batches_of(options, work):
+                for config in takers:
+                    yield number, config, work, batch
         for start in starts:
-            yield number, start, None
+            yield number, start, None, None
+
+
+def measure_one(options, number, config, work, batch):
+    watch = Watch()
+    if work is None:
+        result = config.start()
+    else:
+        accuracy = options.accuracy and number == 1 and work != "softmax"
+        result = config.speed(work, batch, accuracy)
+    result.update(name=config.name, threads=config.threads, work=work,
+                  batch=batch, round=number,
+                  foreign_cpus=round(watch.stop(), 2))
+    return result
+
+
+def progress(result):
+    if result["work"] is None:
+        return f"start: first step after {result['first_step_s']:.3f} s"
+    rate = result["batch"] * statistics.median(result["windows"])
+    return f"{result['work']} batch {result['batch']}: {rate:,.0f} ex/s"
 
 
 def measure(options, configs, out):
     results = []
-    for number, config, batch in turns(options, configs):
-        watch = Watch()
+    for turn in turns(options, configs):
         try:
-            result = config.start() if batch is None else config.speed(batch)
+            result = measure_one(options, *turn)
         except (RuntimeError, json.JSONDecodeError) as error:
             print(f"peers: left out: {error}", file=sys.stderr)
             continue
-        result.update(name=config.name, threads=config.threads, batch=batch,
-                      round=number, foreign_cpus=round(watch.stop(), 2))
         results.append(result)
         out.write(json.dumps(result) + "\n")
         out.flush()
-        what = (f"first step after {result['first_step_s']:.3f} s"
-                if batch is None else
-                f"{batch * statistics.median(result['windows']):,.0f} ex/s")
-        print(f"peers: round {number}, {config.name}, "
-              f"{'start' if batch is None else f'batch {batch}'}: {what}",
-              file=sys.stderr)
+        print(f"peers: round {result['round']}, {result['name']}, "
+              f"{progress(result)}", file=sys.stderr)
     return results
 
 
@@ -341,13 +426,32 @@ def report_batch(results, batch):
             ratio = spread(found, 2) if found else ""
         foreign = max(r["foreign_cpus"] for r in runs)
         peak = max(r["peak_rss_mb"] for r in runs)
+        tested = [f"{r['accuracy']:.4f}" for r in runs if "accuracy" in r]
         print(f"| {batch} | {name.partition(':')[0]} | {runs[0]['threads']} "
               f"| {spread(rates[name])} | {ratio} | {peak:.0f} "
-              f"| {foreign:.2f} |")
+              f"| {foreign:.2f} |" + (f" {tested[0]} |" if tested else ""))
+
+
+def report_work(results, work):
+    """The section of a workload; `results` are its own."""
+    tested = any("accuracy" in r for r in results)
+    print(f"## {work}\n\n{WORKLOADS[work].title}.\n")
+    print("| batch | configuration | threads | examples/s | ratio "
+          "| peak RSS MB | foreign CPUs |" +
+          (" accuracy after an epoch |" if tested else "") +
+          "\n|--:|---|--:|--:|--:|--:|--:|" + ("--:|" if tested else ""))
+    for batch in dict.fromkeys(r["batch"] for r in results):
+        report_batch(results, batch)
+    print()
 
 
 def report_starts(results):
     names = dict.fromkeys(r["name"] for r in results if r["batch"] is None)
+    if not names:
+        return
+    print("## Starts\n\npaceline's start is measured to the exit of the "
+          "process, with its checkpoint; the others\nsay themselves when the "
+          "first step is done.\n")
     print("| configuration | start to first step, s | peak RSS MB "
           "| foreign CPUs |\n|---|--:|--:|--:|")
     for name in names:
@@ -361,8 +465,8 @@ def report_starts(results):
 def report(options, results, machine):
     print(f"# paceline and its peers\n\n{machine['cpu']}, "
           f"{machine['threads']} threads; paceline {machine['commit']}; "
-          f"{machine['versions']}; {machine['date']}.\nSoftmax regression 784 "
-          f"x 10, SGD, {machine['data']}; {options.rounds} rounds in turns, "
+          f"{machine['versions']}; {machine['date']}.\nPlain SGD, "
+          f"{machine['data']}; {options.rounds} rounds in turns, "
           f"{options.windows} windows of {options.seconds:g} s each.\n")
     worst = max([machine["foreign_cpus"]] +
                 [r["foreign_cpus"] for r in results])
@@ -371,13 +475,10 @@ def report(options, results, machine):
               "Not to be published.**\n")
     print("Median over all windows (slowest-fastest).  Ratio: to the fastest "
           "peer of that batch\nsize, median of the rounds (least-most).\n")
-    print("| batch | configuration | threads | examples/s | ratio "
-          "| peak RSS MB | foreign CPUs |\n|--:|---|--:|--:|--:|--:|--:|")
-    for batch in dict.fromkeys(r["batch"] for r in results if r["batch"]):
-        report_batch(results, batch)
-    print("\npaceline's start is measured to the exit of the process, with "
-          "its checkpoint; the others\nsay themselves when the first step is "
-          "done.\n")
+    for work in options.works:
+        own = [r for r in results if r["work"] == work]
+        if own:
+            report_work(own, work)
     report_starts(results)
 
 
