@@ -1,5 +1,6 @@
 #include "base/error.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/param.h"
 #include "cli/commands.h"
 #include "nn/model.h"
@@ -25,6 +26,31 @@ const pl_command *const *pl_command_list(void)
                                               &pl_cmd_docs,
                                               NULL };
     return list;
+}
+
+pl_status pl_command_parse(const pl_command *command, const pl_app *app,
+                           const char *about, void *target, int argc,
+                           char **argv, pl_words *words)
+{
+    pl_param_group group = { "Flags", command->params, command->param_count,
+                             target, NULL };
+    *words = (pl_words) { NULL, 0 };
+    PL_TRY(pl_param_defaults(&group, 1));
+    if (pl_app_wants_help(argc, argv)) {
+        printf("usage: %s %s\n\n%s\n\n", app->program, command->usage, about);
+        pl_param_print_help(&group, 1, stdout);
+        return PL_OK;
+    }
+    char **list;
+    PL_TRY(PL_NEW(list, (size_t)argc + 1));
+    pl_status status =
+        pl_param_parse(&group, 1, argc, argv, list, &words->count);
+    if (status != PL_OK) {
+        pl_mem_free(list);
+        return status;
+    }
+    words->list = list;
+    return PL_OK;
 }
 
 void pl_app_models(const pl_app *app, const pl_model **out, int room)

@@ -53,26 +53,18 @@ static pl_status write_digits(const data_options *options)
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     data_options options;
-    pl_param_group group = { "Data", params, sizeof params / sizeof *params,
-                             &options, NULL };
-    PL_TRY(pl_param_defaults(&group, 1));
-    if (pl_app_wants_help(argc, argv)) {
-        printf("usage: %s data digits --out DIR\n\nWrite the built-in digits "
-               "as IDX files.\n\n",
-               app->program);
-        pl_param_print_help(&group, 1, stdout);
+    pl_words words;
+    PL_TRY(pl_command_parse(&pl_cmd_data, app,
+                            "Write the built-in digits as IDX files.", &options,
+                            argc, argv, &words));
+    if (words.list == NULL)
         return PL_OK;
-    }
-    char **positional;
-    int count = 0;
-    PL_TRY(PL_NEW(positional, (size_t)argc + 1));
-    pl_status status =
-        pl_param_parse(&group, 1, argc, argv, positional, &count);
-    if (status == PL_OK && (count != 1 || strcmp(positional[0], "digits") != 0))
+    pl_status status;
+    if (words.count != 1 || strcmp(words.list[0], "digits") != 0)
         status = PL_FAIL(PL_USAGE, "expected: data digits --out DIR");
-    if (status == PL_OK)
+    else
         status = write_digits(&options);
-    pl_mem_free(positional);
+    pl_mem_free(words.list);
     return status;
 }
 

@@ -89,26 +89,19 @@ out:
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     eval_options eval;
-    pl_param_group group = { "Evaluation", params,
-                             sizeof params / sizeof *params, &eval, NULL };
-    PL_TRY(pl_param_defaults(&group, 1));
-    if (pl_app_wants_help(argc, argv)) {
-        printf("usage: %s eval RUN [flags]\n\nTest the newest checkpoint of "
-               "the run in the folder RUN.\n\n",
-               app->program);
-        pl_param_print_help(&group, 1, stdout);
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_eval, app,
+        "Test the newest checkpoint of the run in the folder RUN.", &eval, argc,
+        argv, &words));
+    if (words.list == NULL)
         return PL_OK;
-    }
-    char **positional;
-    int count = 0;
-    PL_TRY(PL_NEW(positional, (size_t)argc + 1));
-    pl_status status =
-        pl_param_parse(&group, 1, argc, argv, positional, &count);
-    if (status == PL_OK && count != 1)
+    pl_status status;
+    if (words.count != 1)
         status = PL_FAIL(PL_USAGE, "eval needs one run folder: eval RUN");
-    if (status == PL_OK)
-        status = evaluate(app, positional[0], &eval);
-    pl_mem_free(positional);
+    else
+        status = evaluate(app, words.list[0], &eval);
+    pl_mem_free(words.list);
     return status;
 }
 

@@ -236,25 +236,16 @@ static pl_status predict(const pl_app *app, const predict_options *options,
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     predict_options options;
-    pl_param_group group = { "Prediction", params,
-                             sizeof params / sizeof *params, &options, NULL };
-    PL_TRY(pl_param_defaults(&group, 1));
-    if (pl_app_wants_help(argc, argv)) {
-        printf(
-            "usage: %s predict RUN FILE... [flags]\n\nPrint number, class "
-            "and probability of each image in the IDX files,\nplain or "
-            ".gz, by the newest checkpoint of the run in the folder RUN.\n\n",
-            app->program);
-        pl_param_print_help(&group, 1, stdout);
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_predict, app,
+        "Print number, class and probability of each image in the IDX files, "
+        "plain or\n.gz, by the newest checkpoint of the run in the folder RUN.",
+        &options, argc, argv, &words));
+    if (words.list == NULL)
         return PL_OK;
-    }
-    char **words;
-    int count = 0;
-    PL_TRY(PL_NEW(words, (size_t)argc + 1));
-    pl_status status = pl_param_parse(&group, 1, argc, argv, words, &count);
-    if (status == PL_OK)
-        status = predict(app, &options, words, count);
-    pl_mem_free(words);
+    pl_status status = predict(app, &options, words.list, words.count);
+    pl_mem_free(words.list);
     return status;
 }
 

@@ -33,6 +33,18 @@ const pl_command *const *pl_command_list(void);
 /* True when --help or -h is among the arguments. */
 bool pl_app_wants_help(int argc, char **argv);
 
+/* For a command with one table of flags: fill `target` with the defaults and
+ * with what the user gave.  The words are what is no flag (the caller frees
+ * the list by pl_mem_free); no list when help was asked for and printed, with
+ * `about` as its text. */
+typedef struct pl_words {
+    char **list;
+    int count;
+} pl_words;
+pl_status pl_command_parse(const pl_command *command, const pl_app *app,
+                           const char *about, void *target, int argc,
+                           char **argv, pl_words *words) PL_MUST_CHECK;
+
 /* PL_USAGE for an unknown one, with the nearest. */
 pl_status pl_app_model(const pl_app *app, const char *name,
                        const pl_model **out) PL_MUST_CHECK;
