@@ -35,6 +35,13 @@ static pl_conv sizes_of(const pl_node *node, pl_shape src, pl_shape weights,
     };
 }
 
+/* Of one example; the same in all three directions. */
+static int64_t products(pl_conv c)
+{
+    return c.outs * c.out_height * c.out_width * c.channels * c.kernel_h *
+           c.kernel_w;
+}
+
 static int64_t out_size(int64_t in, int64_t kernel, const pl_node *node)
 {
     return (in + 2 * node->pad - kernel) / node->stride + 1;
@@ -130,9 +137,7 @@ static void conv2d_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 
 static int64_t conv2d_multiply_adds(const pl_node *node)
 {
-    pl_conv c = conv2d_sizes(node);
-    return c.outs * c.out_height * c.out_width * c.channels * c.kernel_h *
-           c.kernel_w;
+    return products(conv2d_sizes(node));
 }
 
 /* inputs: diff_dst, weights */
@@ -156,9 +161,7 @@ static void src_run(const pl_run *run)
 
 static int64_t src_multiply_adds(const pl_node *node)
 {
-    pl_conv c = src_sizes(node);
-    return c.outs * c.out_height * c.out_width * c.channels * c.kernel_h *
-           c.kernel_w;
+    return products(src_sizes(node));
 }
 
 /* inputs: diff_dst, src */
@@ -183,9 +186,7 @@ static void weights_run(const pl_run *run)
 
 static int64_t weights_multiply_adds(const pl_node *node)
 {
-    pl_conv c = weights_sizes(node);
-    return c.outs * c.out_height * c.out_width * c.channels * c.kernel_h *
-           c.kernel_w;
+    return products(weights_sizes(node));
 }
 
 /* diff [n, outs, height, width] -> [outs] */
