@@ -1,0 +1,96 @@
+/* endpoint.h - one end of the network: messages out, messages in.
+ *
+ * A server listens, clients connect, in any order of start.  Messages between
+ * one client and the server keep their order as long as the connection
+ * holds; when it breaks it is made again by itself, and messages may be lost:
+ * who sends a request resends it, who answers recognises it.
+ *
+ * The engine is ZeroMQ over TCP.  Two tasks of one host may also share
+ * memory: the client offers (pl_endpoint_offer), the server accepts
+ * (pl_endpoint_accept), the client completes (pl_endpoint_complete), with
+ * texts that travel in their own first messages.  From then on frames go
+ * through rings in memory and payloads that lie in an area (pl_area) are not
+ * moved at all: the receiver reads them where they are.
+ *
+ * Threads: an endpoint belongs to one thread. */
+#ifndef PL_NET_ENDPOINT_H
+#define PL_NET_ENDPOINT_H
+
+#include "base/clock.h"
+#include "net/area.h"
+#include "net/frame.h"
+
+#include <stdbool.h>
+
+typedef struct pl_endpoint pl_endpoint;
+typedef int32_t pl_peer; /* a client of a server, from 0; a client's only peer
+                            is 0 */
+
+#define PL_OFFER_BYTES 256
+
+typedef struct pl_message {
+    pl_peer from;
+    pl_frame frame;
+    const void *payload; /* 8-byte aligned; until the next receive... */
+    bool lasting; /* ... or until this request is answered: shared memory */
+} pl_message;
+
+typedef struct pl_endpoint_opts {
+    const char *address; /* "127.0.0.1:0"; listening on port 0 takes any free */
+    const char *name;    /* of this task, for logs: "worker 2"; required */
+    pl_area *area;       /* may be NULL: nothing of ours is shared */
+    bool no_shm;         /* never offer or accept shared memory */
+    int32_t peers_max;   /* server: connections kept at once; default 1024 */
+} pl_endpoint_opts;
+
+typedef struct pl_endpoint_counts {
+    int64_t sent_bytes, received_bytes; /* payloads and headers, all ways */
+    int64_t sent_messages, received_messages;
+    int64_t refused_messages; /* not ours, too large, wrong: dropped */
+    int64_t dropped_messages; /* not sent: the peer is gone or far behind */
+} pl_endpoint_counts;
+
+/* PL_IO names the address when it is taken or cannot be used. */
+pl_status pl_endpoint_listen(pl_endpoint **out,
+                             const pl_endpoint_opts *opts) PL_MUST_CHECK;
+/* Returns at once; connects when the other side is there. */
+pl_status pl_endpoint_connect(pl_endpoint **out,
+                              const pl_endpoint_opts *opts) PL_MUST_CHECK;
+/* Messages handed over are given `linger_ms` to leave. */
+void pl_endpoint_free(pl_endpoint *endpoint, int linger_ms); /* NULL is fine */
+
+/* With the port that was bound; lives as long as the endpoint. */
+const char *pl_endpoint_address(const pl_endpoint *endpoint);
+pl_endpoint_counts pl_endpoint_count(const pl_endpoint *endpoint);
+
+/* Send frame->payload_bytes from `payload`.  They are copied unless `lasting`:
+ * then they stay as they are until the peer answers the request, and are not
+ * freed before the endpoint (a resent copy may still be on its way).  Payloads
+ * in the own area are never copied on their way through shared memory; they
+ * must be `lasting`.  Never waits: what finds the peer gone or its queue full
+ * is dropped and counted, which is not an error. */
+pl_status pl_endpoint_send(pl_endpoint *endpoint, pl_peer to,
+                           const pl_frame *frame, const void *payload,
+                           bool lasting) PL_MUST_CHECK;
+
+/* The next message; PL_TIMEOUT at the deadline. What is not a message of ours
+ * is dropped, counted and named in the log. */
+pl_status pl_endpoint_receive(pl_endpoint *endpoint, pl_message *out,
+                              pl_deadline deadline) PL_MUST_CHECK;
+
+/* Forget a peer: its messages are dropped from here on. */
+void pl_endpoint_drop(pl_endpoint *endpoint, pl_peer peer);
+/* "10.0.0.7:40112" where known, for messages; until the next call. */
+const char *pl_endpoint_peer_text(pl_endpoint *endpoint, pl_peer peer);
+
+/* Shared memory, see above.  An empty answer means: stay with TCP. */
+pl_status pl_endpoint_offer(pl_endpoint *client,
+                            char offer[PL_OFFER_BYTES]) PL_MUST_CHECK;
+pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,
+                             const char *offer,
+                             char answer[PL_OFFER_BYTES]) PL_MUST_CHECK;
+pl_status pl_endpoint_complete(pl_endpoint *client,
+                               const char *answer) PL_MUST_CHECK;
+bool pl_endpoint_shared(const pl_endpoint *endpoint, pl_peer peer);
+
+#endif

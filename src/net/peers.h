@@ -1,0 +1,49 @@
+/* peers.h - the clients of a server by number.
+ *
+ * A client is known by the 16 random bytes it chose; the server speaks of
+ * small numbers.  A dropped client keeps its number, so that its messages are
+ * recognised and ignored, until the number is needed for a new one.
+ *
+ * Threads: one. */
+#ifndef PL_NET_PEERS_H
+#define PL_NET_PEERS_H
+
+#include "net/channel.h"
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PL_IDENTITY_BYTES 16
+#define PL_PEER_TEXT      80 /* an address with its port */
+
+typedef struct pl_peer_entry {
+    uint8_t identity[PL_IDENTITY_BYTES];
+    bool dropped;
+    uint64_t dropped_at; /* count of drops; the oldest number goes first */
+    char address[PL_PEER_TEXT];
+    pl_channel *channel; /* NULL: TCP only; owned */
+} pl_peer_entry;
+
+typedef struct pl_peers {
+    pl_peer_entry *entries; /* the first `count` are in use */
+    int32_t *table;         /* hash to number, -1: none */
+    uint32_t table_mask;
+    int32_t count, most;
+    uint64_t seed; /* of the hash, so that nobody can choose collisions */
+    uint64_t drops;
+} pl_peers;
+
+pl_status pl_peers_init(pl_peers *peers, int32_t most,
+                        uint64_t seed) PL_MUST_CHECK;
+void pl_peers_close(pl_peers *peers);
+
+/* The number of an identity, or -1. */
+int32_t pl_peers_find(const pl_peers *peers,
+                      const uint8_t identity[PL_IDENTITY_BYTES]);
+/* A number for a new identity, or -1 when all are taken. */
+int32_t pl_peers_add(pl_peers *peers,
+                     const uint8_t identity[PL_IDENTITY_BYTES]);
+void pl_peers_drop(pl_peers *peers, int32_t number);
+
+#endif

@@ -1,0 +1,32 @@
+/* socket.h - a ZeroMQ socket with its context and what watches it.
+ *
+ * A server is a ROUTER, a client a DEALER.  Nothing here blocks: the caller
+ * polls `fd` (and `monitor_fd`) after a try to receive found nothing, as
+ * ZeroMQ signals a change only once.
+ *
+ * Threads: one. */
+#ifndef PL_NET_SOCKET_H
+#define PL_NET_SOCKET_H
+
+#include "net/peers.h"
+#include "paceline/base.h"
+
+#include <stdint.h>
+
+#define PL_ADDRESS_BYTES 320 /* a host name of 255, brackets and a port */
+
+typedef struct pl_socket {
+    void *context, *handle;
+    void *monitor; /* server: tells of refused connections */
+    int fd, monitor_fd;
+    char address[PL_ADDRESS_BYTES]; /* "127.0.0.1:4711" */
+} pl_socket;
+
+pl_status pl_socket_listen(pl_socket *socket,
+                           const char *address) PL_MUST_CHECK;
+pl_status pl_socket_connect(pl_socket *socket, const char *address,
+                            const uint8_t identity[PL_IDENTITY_BYTES])
+    PL_MUST_CHECK;
+void pl_socket_close(pl_socket *socket, int linger_ms);
+
+#endif

@@ -1,0 +1,267 @@
+#include "net/endpoint.h"
+#include "support/net.h"
+
+static void endpoint_carries_messages_both_ways(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *client = net_connect(pl_endpoint_address(server));
+    net_send(client, 0, PL_FRAME_JOIN, 1, "hello", 5, false);
+    pl_message got = net_expect(server, PL_FRAME_JOIN, 1, "hello", 5);
+    assert_int_equal(0, got.from);
+    assert_false(got.lasting);
+    assert_non_null(strstr(pl_endpoint_peer_text(server, 0), "127.0.0.1:"));
+    net_send(server, got.from, PL_FRAME_WELCOME, 1, NULL, 0, false);
+    got = net_expect(client, PL_FRAME_WELCOME, 1, NULL, 0);
+    assert_int_equal(0, got.from);
+    assert_string_equal(pl_endpoint_address(server),
+                        pl_endpoint_peer_text(client, 0));
+    pl_endpoint_counts counts = pl_endpoint_count(server);
+    assert_int_equal(1, counts.received_messages);
+    assert_int_equal(PL_FRAME_BYTES + 5, counts.received_bytes);
+    assert_int_equal(1, counts.sent_messages);
+    assert_int_equal(PL_FRAME_BYTES, counts.sent_bytes);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
+}
+
+static void endpoint_keeps_the_order_of_1000_messages(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *client = net_connect(pl_endpoint_address(server));
+    /* Sizes around those where ZeroMQ changes how it keeps a message. */
+    static const size_t sizes[] = { 0, 1, 29, 33, 34, 257, 8190, 8200, 40000 };
+    const size_t kinds = sizeof sizes / sizeof *sizes;
+    uint8_t *bytes = net_bytes(40000, 1);
+    for (uint64_t i = 0; i < 1000; i++)
+        net_send(client, 0, PL_FRAME_PUSH, i, bytes, sizes[i % kinds], i % 2);
+    for (uint64_t i = 0; i < 1000; i++)
+        net_expect(server, PL_FRAME_PUSH, i, bytes, sizes[i % kinds]);
+    for (uint64_t i = 0; i < 1000; i++)
+        net_send(server, 0, PL_FRAME_ACK, i, bytes, sizes[i % kinds], i % 2);
+    for (uint64_t i = 0; i < 1000; i++)
+        net_expect(client, PL_FRAME_ACK, i, bytes, sizes[i % kinds]);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
+static void endpoint_carries_the_largest_payload(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *client = net_connect(pl_endpoint_address(server));
+    uint8_t *bytes = net_bytes(PL_FRAME_PAYLOAD_MAX, 2);
+    net_send(client, 0, PL_FRAME_PUSH, 1, bytes, PL_FRAME_PAYLOAD_MAX, true);
+    net_expect(server, PL_FRAME_PUSH, 1, bytes, PL_FRAME_PAYLOAD_MAX);
+    net_send(server, 0, PL_FRAME_PARAMS, 2, bytes, PL_FRAME_PAYLOAD_MAX, false);
+    net_expect(client, PL_FRAME_PARAMS, 2, bytes, PL_FRAME_PAYLOAD_MAX);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
+static void endpoint_copies_what_does_not_last(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *client = net_connect(pl_endpoint_address(server));
+    uint8_t *bytes = net_bytes(100000, 3), *same = net_bytes(100000, 3);
+    net_send(client, 0, PL_FRAME_PUSH, 1, bytes, 100000, false);
+    memset(bytes, 0, 100000);
+    net_expect(server, PL_FRAME_PUSH, 1, same, 100000);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
+    free(bytes);
+    free(same);
+}
+
+static void endpoint_tells_its_peers_apart(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *clients[3];
+    for (uint64_t i = 0; i < 3; i++) {
+        clients[i] = net_connect(pl_endpoint_address(server));
+        net_send(clients[i], 0, PL_FRAME_JOIN, i, NULL, 0, false);
+        assert_int_equal(i, net_receive(server).from);
+    }
+    for (pl_peer i = 0; i < 3; i++)
+        net_send(server, i, PL_FRAME_WELCOME, (uint64_t)i, NULL, 0, false);
+    for (uint64_t i = 0; i < 3; i++) {
+        net_expect(clients[i], PL_FRAME_WELCOME, i, NULL, 0);
+        pl_endpoint_free(clients[i], 0);
+    }
+    pl_endpoint_free(server, 0);
+}
+
+static void endpoint_ignores_a_dropped_peer(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *first = net_connect(pl_endpoint_address(server));
+    pl_endpoint *second = net_connect(pl_endpoint_address(server));
+    net_send(first, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
+    pl_peer dropped = net_expect(server, PL_FRAME_JOIN, 1, NULL, 0).from;
+    pl_endpoint_drop(server, dropped);
+    pl_endpoint_drop(server, dropped); /* twice is fine */
+    net_send(first, 0, PL_FRAME_HEART, 2, NULL, 0, false);
+    pl_message none;
+    while (pl_endpoint_count(server).refused_messages == 0)
+        assert_int_equal(
+            PL_TIMEOUT,
+            pl_endpoint_receive(server, &none,
+                                pl_deadline_in_ms(pl_clock_real(), 1)));
+    net_send(second, 0, PL_FRAME_JOIN, 3, NULL, 0, false);
+    assert_int_not_equal(dropped,
+                         net_expect(server, PL_FRAME_JOIN, 3, NULL, 0).from);
+    pl_endpoint_free(first, 0);
+    pl_endpoint_free(second, 0);
+    pl_endpoint_free(server, 0);
+}
+
+static void endpoint_gives_the_number_of_a_dropped_peer_again(void **state)
+{
+    (void)state;
+    pl_endpoint *server = NULL;
+    assert_ok(pl_endpoint_listen(&server,
+                                 &(pl_endpoint_opts) { .address = "127.0.0.1:0",
+                                                       .name = "ps 0",
+                                                       .peers_max = 2 }));
+    pl_endpoint *clients[4];
+    for (uint64_t i = 0; i < 4; i++)
+        clients[i] = net_connect(pl_endpoint_address(server));
+    for (uint64_t i = 0; i < 2; i++) {
+        net_send(clients[i], 0, PL_FRAME_JOIN, i, NULL, 0, false);
+        assert_int_equal(i, net_receive(server).from);
+    }
+    net_send(clients[2], 0, PL_FRAME_JOIN, 2, NULL, 0, false);
+    pl_message none;
+    while (pl_endpoint_count(server).refused_messages == 0)
+        assert_int_equal(
+            PL_TIMEOUT,
+            pl_endpoint_receive(server, &none,
+                                pl_deadline_in_ms(pl_clock_real(), 1)));
+    pl_endpoint_drop(server, 1);
+    net_send(clients[3], 0, PL_FRAME_JOIN, 3, NULL, 0, false);
+    assert_int_equal(1, net_expect(server, PL_FRAME_JOIN, 3, NULL, 0).from);
+    net_send(server, 1, PL_FRAME_WELCOME, 3, NULL, 0, false);
+    net_expect(clients[3], PL_FRAME_WELCOME, 3, NULL, 0);
+    for (uint64_t i = 0; i < 4; i++)
+        pl_endpoint_free(clients[i], 0);
+    pl_endpoint_free(server, 0);
+}
+
+static void endpoint_speaks_ipv6_and_names(void **state)
+{
+    (void)state;
+    static const char *const addresses[] = { "[::1]:0", "localhost:0" };
+    for (size_t i = 0; i < 2; i++) {
+        pl_endpoint *server = net_listen(addresses[i]);
+        char address[64];
+        snprintf(address, sizeof address, "%.*s%s",
+                 (int)strlen(addresses[i]) - 2, addresses[i],
+                 strrchr(pl_endpoint_address(server), ':'));
+        pl_endpoint *client = net_connect(address);
+        net_send(client, 0, PL_FRAME_JOIN, i, NULL, 0, false);
+        net_expect(server, PL_FRAME_JOIN, i, NULL, 0);
+        pl_endpoint_free(client, 0);
+        pl_endpoint_free(server, 0);
+    }
+}
+
+static void endpoint_refuses_bad_addresses(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",         "host",  "host:",   ":1",      "host:x", "host:65536",
+        "::1:5000", "[::1]", "host:-1", "host:1 ", "[]:1",   "host:123456"
+    };
+    pl_endpoint *e = NULL;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        pl_endpoint_opts opts = { .address = bad[i], .name = "ps 0" };
+        assert_fails(PL_USAGE, bad[i], pl_endpoint_listen(&e, &opts));
+        assert_fails(PL_USAGE, "ps 0: ", pl_endpoint_connect(&e, &opts));
+    }
+    pl_endpoint_opts zero = { .address = "127.0.0.1:0", .name = "worker 1" };
+    assert_fails(PL_USAGE, "port 0", pl_endpoint_connect(&e, &zero));
+    pl_endpoint_opts far = { .address = "192.0.2.1:4711", .name = "ps 0" };
+    assert_fails(PL_IO, "does not have that address",
+                 pl_endpoint_listen(&e, &far));
+}
+
+static void endpoint_names_a_port_in_use(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0"), *second = NULL;
+    const char *address = pl_endpoint_address(server);
+    pl_endpoint_opts opts = { .address = address, .name = "ps 1" };
+    assert_fails(PL_IO, address, pl_endpoint_listen(&second, &opts));
+    assert_fails(PL_IO, "choose another port",
+                 pl_endpoint_listen(&second, &opts));
+    pl_endpoint_free(server, 0);
+}
+
+static void endpoint_times_out(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_message none;
+    assert_fails(PL_TIMEOUT, pl_endpoint_address(server),
+                 pl_endpoint_receive(server, &none, net_now()));
+    pl_clock clock;
+    pl_clock_init_fake(&clock, 0);
+    pl_deadline past = pl_deadline_in_ms(&clock, 0);
+    assert_int_equal(PL_TIMEOUT, pl_endpoint_receive(server, &none, past));
+    pl_endpoint_free(server, 0);
+}
+
+static void endpoint_sends_to_nobody_without_waiting(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    char address[64];
+    strcpy(address, pl_endpoint_address(server));
+    pl_endpoint *client = net_connect(address);
+    net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
+    net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
+    pl_endpoint_free(client, 0);
+    /* The server notices some time, and counts instead of failing. */
+    uint8_t *bytes = net_bytes(100000, 4);
+    while (pl_endpoint_count(server).dropped_messages < 10)
+        net_send(server, 0, PL_FRAME_PARAMS, 2, bytes, 100000, true);
+    pl_endpoint_free(server, 0);
+    client = net_connect(address); /* nobody is there any more */
+    while (pl_endpoint_count(client).dropped_messages < 10)
+        net_send(client, 0, PL_FRAME_PUSH, 3, bytes, 100000, true);
+    pl_endpoint_free(client, 0);
+    free(bytes);
+}
+
+static void endpoint_new_survives_failed_allocations(void **state)
+{
+    (void)state;
+    pl_endpoint *e = NULL;
+    pl_endpoint_opts opts = { .address = "127.0.0.1:0", .name = "ps 0" };
+    assert_survives_failed_allocations(pl_endpoint_listen(&e, &opts),
+                                       pl_endpoint_free(e, 0));
+    opts.address = "127.0.0.1:9";
+    assert_survives_failed_allocations(pl_endpoint_connect(&e, &opts),
+                                       pl_endpoint_free(e, 0));
+    pl_endpoint_free(NULL, 0);
+}
+
+UNIT_TESTS(cmocka_unit_test(endpoint_carries_messages_both_ways),
+           cmocka_unit_test(endpoint_keeps_the_order_of_1000_messages),
+           cmocka_unit_test(endpoint_carries_the_largest_payload),
+           cmocka_unit_test(endpoint_copies_what_does_not_last),
+           cmocka_unit_test(endpoint_tells_its_peers_apart),
+           cmocka_unit_test(endpoint_ignores_a_dropped_peer),
+           cmocka_unit_test(endpoint_gives_the_number_of_a_dropped_peer_again),
+           cmocka_unit_test(endpoint_speaks_ipv6_and_names),
+           cmocka_unit_test(endpoint_refuses_bad_addresses),
+           cmocka_unit_test(endpoint_names_a_port_in_use),
+           cmocka_unit_test(endpoint_times_out),
+           cmocka_unit_test(endpoint_sends_to_nobody_without_waiting),
+           cmocka_unit_test(endpoint_new_survives_failed_allocations))
