@@ -1,1 +1,2 @@
 pl_unit_test(dist cluster)
+pl_unit_test(dist control)

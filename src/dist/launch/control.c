@@ -1,0 +1,192 @@
+#include "dist/launch/control.h"
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "dist/launch/control_host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define STATUS_NS ((int64_t)100 * 1000 * 1000) /* between two that are sent */
+#define LOST_MS   1000 /* for a supervisor that does not read */
+#define LOOK_MS   200  /* a wait looks at its deadline this often */
+
+struct pl_control {
+    int fd;
+    pl_mutex lock;         /* of what follows up to `pending` */
+    pl_task_status latest; /* status not yet sent */
+    int64_t sent_ns;       /* when the last one was */
+    bool pending;          /* `latest` is waiting */
+    /* The receiving thread's. */
+    bool ended;
+    bool has_cluster;
+    size_t bytes; /* of the cluster in `text` */
+    char text[PL_CONTROL_MOST + 1];
+    char packet[PL_CONTROL_MOST + 1];
+};
+
+pl_status pl_control_new(pl_control **out, int fd)
+{
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
+        type != SOCK_SEQPACKET || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "--control %d: not a socket of a supervisor; the flag "
+                       "is for the tasks that --workers and --ps start",
+                       fd);
+    pl_control *control;
+    PL_TRY(PL_NEW(control, 1));
+    control->fd = fd;
+    pl_mutex_init(&control->lock);
+    *out = control;
+    return PL_OK;
+}
+
+/* 0, or errno. */
+static int put(pl_control *control, const char *text)
+{
+    ssize_t sent =
+        send(control->fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent < 0 ? errno : 0;
+}
+
+/* The same for what must arrive, with a limit on the wait. */
+static int put_surely(pl_control *control, const char *text)
+{
+    struct pollfd ready = { .fd = control->fd, .events = POLLOUT };
+    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), LOST_MS);
+    int error;
+    while ((error = put(control, text)) == EAGAIN || error == EINTR) {
+        if (pl_deadline_passed(deadline))
+            break;
+        poll(&ready, 1, LOOK_MS);
+    }
+    return error;
+}
+
+static void put_status(pl_control *control)
+{
+    const pl_task_status *s = &control->latest;
+    char text[PL_CONTROL_TASK_MOST];
+    snprintf(text, sizeof text, "status %lld %lld %lld %lld %.9g %.9g %.9g",
+             (long long)s->step, (long long)s->own_steps,
+             (long long)s->examples, (long long)s->dropped, s->loss,
+             s->test_loss, s->test_accuracy);
+    control->pending = put(control, text) != 0;
+}
+
+void pl_control_free(pl_control *control)
+{
+    if (control == NULL)
+        return;
+    if (control->pending)
+        put_status(control);
+    pl_mutex_close(&control->lock);
+    close(control->fd);
+    pl_mem_free(control);
+}
+
+pl_status pl_control_address(pl_control *control, const char *address)
+{
+    char text[PL_CONTROL_TASK_MOST];
+    int length = snprintf(text, sizeof text, "address %s", address);
+    if (length < 0 || (size_t)length >= sizeof text)
+        return PL_FAIL(PL_USAGE,
+                       "an address of %zu characters, expected at "
+                       "most %d",
+                       strlen(address), PL_CONTROL_TASK_MOST - 9);
+    int error = put_surely(control, text);
+    if (error != 0)
+        return PL_FAIL(PL_CLOSED, "tell the supervisor the address %s: %s",
+                       address, strerror(error));
+    return PL_OK;
+}
+
+/* Take what has arrived; does not wait. */
+static void take_messages(pl_control *control)
+{
+    while (!control->ended) {
+        ssize_t got =
+            recv(control->fd, control->packet, PL_CONTROL_MOST, MSG_DONTWAIT);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+            return;
+        if (got <= 0 || strncmp(control->packet, "end", 3) == 0) {
+            control->ended = true;
+            return;
+        }
+        if (got > 8 && memcmp(control->packet, "cluster ", 8) == 0) {
+            control->bytes = (size_t)got - 8;
+            memcpy(control->text, control->packet + 8, control->bytes);
+            control->has_cluster = true;
+        }
+    }
+}
+
+static pl_status read_cluster(const pl_control *control, pl_cluster *out)
+{
+    pl_json *json;
+    PL_TRY(pl_json_parse(&json, control->text, control->bytes,
+                         "the supervisor's cluster"));
+    pl_status status = pl_cluster_from_json(out, json);
+    pl_json_free(json);
+    return status;
+}
+
+pl_status pl_control_cluster(pl_control *control, pl_cluster *out,
+                             pl_deadline deadline)
+{
+    struct pollfd ready = { .fd = control->fd, .events = POLLIN };
+    for (;;) {
+        take_messages(control);
+        if (control->ended)
+            return PL_FAIL(PL_CLOSED, "the supervisor ends the job");
+        if (control->has_cluster) {
+            control->has_cluster = false;
+            return read_cluster(control, out);
+        }
+        if (pl_deadline_passed(deadline))
+            return PL_FAIL(PL_TIMEOUT, "waited in vain for the addresses of "
+                                       "all parameter servers");
+        poll(&ready, 1, LOOK_MS);
+    }
+}
+
+void pl_control_status(pl_control *control, const pl_task_status *status)
+{
+    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
+    pl_mutex_lock(&control->lock);
+    control->latest = *status;
+    control->pending = true;
+    if (control->sent_ns == 0 || now_ns - control->sent_ns >= STATUS_NS) {
+        put_status(control);
+        control->sent_ns = now_ns;
+    }
+    pl_mutex_unlock(&control->lock);
+}
+
+void pl_control_lost(pl_control *control, pl_task task)
+{
+    char text[PL_CONTROL_TASK_MOST];
+    snprintf(text, sizeof text, "lost %s %d", pl_role_text(task.role),
+             task.index);
+    put_surely(control, text);
+}
+
+void pl_control_final(pl_control *control)
+{
+    put_surely(control, "final");
+}
+
+bool pl_control_ended(pl_control *control)
+{
+    take_messages(control);
+    return control->ended;
+}

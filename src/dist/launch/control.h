@@ -1,0 +1,50 @@
+/* control.h - what a task and its supervisor tell each other.
+ *
+ * A supervised task inherits one end of a socket pair (--control FD).  The
+ * supervisor sends the cluster once all servers have bound their ports; the
+ * task sends its address, how far it is, and whom it lost.  When the
+ * supervisor is gone, so is the socket, and the task ends.
+ *
+ * Threads: status, lost and final from any thread; the rest from one. */
+#ifndef PL_DIST_LAUNCH_CONTROL_H
+#define PL_DIST_LAUNCH_CONTROL_H
+
+#include "base/clock.h"
+#include "dist/cluster.h"
+
+typedef struct pl_control pl_control;
+
+/* How far a task is; what the supervisor shows. */
+typedef struct pl_task_status {
+    int64_t step;                    /* of the job, as this task knows it */
+    int64_t own_steps;               /* gradients this worker made */
+    int64_t examples;                /* this worker's */
+    int64_t dropped;                 /* of its gradients */
+    double loss;                     /* NAN: none yet */
+    double test_loss, test_accuracy; /* NAN: not tested */
+} pl_task_status;
+
+/* `fd` is the control's once this succeeded.  PL_USAGE when it is no
+ * supervisor's socket. */
+pl_status pl_control_new(pl_control **out, int fd) PL_MUST_CHECK;
+void pl_control_free(pl_control *control); /* NULL is fine */
+
+/* A server: this is where I listen. */
+pl_status pl_control_address(pl_control *control,
+                             const char *address) PL_MUST_CHECK;
+/* Wait for the cluster with all addresses.  PL_TIMEOUT; PL_CLOSED when the
+ * supervisor is gone or ends the job. */
+pl_status pl_control_cluster(pl_control *control, pl_cluster *out,
+                             pl_deadline deadline) PL_MUST_CHECK;
+/* Never waits: what comes too often or does not fit is left out, but the last
+ * one is sent when the control is freed. */
+void pl_control_status(pl_control *control, const pl_task_status *status);
+/* ps 0: this task was declared lost; kill it and start it anew. */
+void pl_control_lost(pl_control *control, pl_task task);
+/* The job is over, well or not: whatever my exit status, do not start me
+ * again. */
+void pl_control_final(pl_control *control);
+/* The supervisor is gone, or wants an end (after Ctrl-C): finish. */
+bool pl_control_ended(pl_control *control);
+
+#endif

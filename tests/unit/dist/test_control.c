@@ -1,0 +1,217 @@
+#include "dist/launch/control_host.h"
+
+#include "support/unit.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define FAR_MS 60000
+
+static pl_deadline far(void)
+{
+    return pl_deadline_in_ms(pl_clock_real(), FAR_MS);
+}
+
+static void open_pair(int *host, pl_control **control)
+{
+    int task;
+    assert_ok(pl_control_pair(host, &task));
+    assert_ok(pl_control_new(control, task));
+}
+
+static void control_new_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    int host, task, copy;
+    assert_ok(pl_control_pair(&host, &task));
+    pl_control *control;
+    assert_survives_failed_allocations(
+        pl_control_new(&control, copy = dup(task)), pl_control_free(control));
+    close(task);
+    close(host);
+}
+
+static void control_is_no_other_descriptor(void **state)
+{
+    (void)state;
+    pl_control *control;
+    int pipes[2], pair[2];
+    assert_int_equal(0, pipe(pipes));
+    assert_int_equal(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+    assert_fails(PL_USAGE, "not a socket of a supervisor",
+                 pl_control_new(&control, pipes[0]));
+    assert_fails(PL_USAGE, "not a socket of a supervisor",
+                 pl_control_new(&control, pair[0]));
+    assert_fails(PL_USAGE, "--control 1000", pl_control_new(&control, 1000));
+    for (int i = 0; i < 2; i++) {
+        close(pipes[i]);
+        close(pair[i]);
+    }
+}
+
+static void control_carries_what_a_task_says(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_control_message got;
+    open_pair(&host, &control);
+    assert_int_equal(PL_AGAIN, pl_control_receive(host, &got));
+
+    assert_ok(pl_control_address(control, "127.0.0.1:4711"));
+    pl_control_status(control, &(pl_task_status) {
+                                   .step = 7,
+                                   .own_steps = 5,
+                                   .examples = 500,
+                                   .dropped = 1,
+                                   .loss = 0.25,
+                                   .test_loss = NAN,
+                                   .test_accuracy = -1e300,
+                               });
+    pl_control_lost(control, (pl_task) { PL_ROLE_WORKER, 12 });
+    pl_control_final(control);
+
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_ADDRESS, got.kind);
+    assert_string_equal("127.0.0.1:4711", got.address);
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_STATUS, got.kind);
+    assert_int_equal(7, got.status.step);
+    assert_int_equal(5, got.status.own_steps);
+    assert_int_equal(500, got.status.examples);
+    assert_int_equal(1, got.status.dropped);
+    assert_true(got.status.loss == 0.25);
+    assert_true(isnan(got.status.test_loss));
+    assert_true(got.status.test_accuracy == -1e300);
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_LOST, got.kind);
+    assert_int_equal(PL_ROLE_WORKER, got.task.role);
+    assert_int_equal(12, got.task.index);
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_FINAL, got.kind);
+    assert_int_equal(PL_AGAIN, pl_control_receive(host, &got));
+
+    pl_control_free(control);
+    assert_int_equal(PL_CLOSED, pl_control_receive(host, &got));
+    close(host);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* Far more than a socket holds, and nobody reads. */
+static void control_status_never_waits_and_the_last_one_arrives(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_control_message got;
+    open_pair(&host, &control);
+    const int64_t many = 200000;
+    for (int64_t step = 1; step <= many; step++)
+        pl_control_status(control, &(pl_task_status) { .step = step });
+    int64_t last = 0;
+    while (pl_control_receive(host, &got) == PL_OK)
+        last = got.status.step;
+    pl_control_free(control);
+    while (pl_control_receive(host, &got) == PL_OK)
+        last = got.status.step;
+    assert_int_equal(many, last);
+    close(host);
+}
+
+static void control_brings_the_cluster_and_the_end(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_cluster cluster, got;
+    open_pair(&host, &control);
+    assert_fails(PL_TIMEOUT, "addresses of all parameter servers",
+                 pl_control_cluster(control, &got,
+                                    pl_deadline_in_ms(pl_clock_real(), 0)));
+    assert_ok(pl_cluster_local(&cluster, 1024, 1024, true));
+    for (int i = 0; i < 1024; i++)
+        assert_ok(
+            pl_mem_format(&cluster.ps_address[i], "127.0.0.1:%d", 60000 + i));
+    assert_ok(pl_control_send_cluster(host, &cluster));
+    assert_false(pl_control_ended(control)); /* keeps the cluster */
+    assert_ok(pl_control_cluster(control, &got, far()));
+    assert_int_equal(1024, got.workers);
+    assert_true(got.evaluator);
+    assert_string_equal("127.0.0.1:61023", got.ps_address[1023]);
+    pl_cluster_close(&got);
+    pl_control_send_end(host);
+    assert_true(pl_control_ended(control));
+    assert_fails(PL_CLOSED, "ends the job",
+                 pl_control_cluster(control, &got, far()));
+    pl_control_free(control);
+    assert_fails(PL_CLOSED, "send to the task",
+                 pl_control_send_cluster(host, &cluster));
+    pl_cluster_close(&cluster);
+    close(host);
+}
+
+static void control_ends_when_the_supervisor_is_gone(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_cluster got;
+    open_pair(&host, &control);
+    assert_false(pl_control_ended(control));
+    close(host);
+    assert_true(pl_control_ended(control));
+    assert_fails(PL_CLOSED, "ends the job",
+                 pl_control_cluster(control, &got, far()));
+    assert_fails(PL_CLOSED, "the address a:1",
+                 pl_control_address(control, "a:1"));
+    pl_control_lost(control, (pl_task) { PL_ROLE_WORKER, 0 });
+    pl_control_free(control);
+}
+
+static void control_refuses_what_is_no_message(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {
+        "",
+        "hello",
+        "address ",
+        "status",
+        "status 1 2 3",
+        "status 1 2 3 4 0 0",
+        "status 1 2 3 4 0 0 0 0",
+        "status -1 2 3 4 0 0 0",
+        "status 99999999999999999999 2 3 4 0 0 0",
+        "status 1 2 3 4 x 0 0",
+        "lost",
+        "lost boss 1",
+        "lost worker",
+        "lost worker -1",
+        "lost worker 1 2",
+        "lost worker 4294967296",
+        "finally",
+    };
+    pl_control_message got;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_fails(PL_PEER, "expected address, status, lost or final",
+                     pl_control_parse(&got, bad[i]));
+    int ours, theirs;
+    static char large[4000];
+    memset(large, 'a', sizeof large);
+    assert_ok(pl_control_pair(&ours, &theirs));
+    assert_true(send(theirs, large, sizeof large, 0) > 0);
+    assert_fails(PL_PEER, "a message of 4000 bytes",
+                 pl_control_receive(ours, &got));
+    close(ours);
+    close(theirs);
+}
+
+UNIT_TESTS(
+    cmocka_unit_test(control_new_survives_each_failed_allocation),
+    cmocka_unit_test(control_is_no_other_descriptor),
+    cmocka_unit_test(control_carries_what_a_task_says),
+    cmocka_unit_test(control_status_never_waits_and_the_last_one_arrives),
+    cmocka_unit_test(control_brings_the_cluster_and_the_end),
+    cmocka_unit_test(control_ends_when_the_supervisor_is_gone),
+    cmocka_unit_test(control_refuses_what_is_no_message))
