@@ -4,48 +4,30 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/job.h"
+#include "cli/part.h"
 #include "cli/progress.h"
 #include "cli/resume.h"
 #include "cli/run_folder.h"
 #include "cli/summary.h"
+#include "cli/train_local.h"
+#include "cli/train_task.h"
 #include "observe/chrome_trace.h"
 #include "train/single.h"
 #include "train/snapshot.h"
 
-#include <signal.h>
-#include <string.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #define PROFILE_STEPS 1000
-
-/* The first Ctrl-C finishes the step and saves; the second ends at once. */
-static atomic_bool interrupt;
-
-static void on_signal(int number)
-{
-    if (atomic_exchange(&interrupt, true))
-        _exit(128 + number);
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = { .sa_handler = on_signal };
-    sigemptyset(&action.sa_mask);
-    atomic_store(&interrupt, false);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    struct sigaction before;
-    sigaction(SIGHUP, NULL, &before);
-    if (before.sa_handler != SIG_IGN) /* nohup wants it so */
-        sigaction(SIGHUP, &action, NULL);
-}
 
 /* One `train` from parsed options to summary. */
 typedef struct session {
     const pl_app *app;
     pl_options options;
     pl_json *record; /* of the run that is resumed */
+    pl_part part;
     pl_job job;
     pl_run_folder folder;
     pl_json *settings; /* what must not change on resume */
@@ -56,6 +38,7 @@ typedef struct session {
     pl_progress start;
     int64_t per_epoch; /* steps */
     pl_loop_result result;
+    const atomic_bool *interrupt;
     double startup_s;
 } session;
 
@@ -69,6 +52,7 @@ static void close_session(session *s)
     pl_trace_free(s->trace);
     pl_run_folder_close(&s->folder);
     pl_job_close(&s->job);
+    pl_part_close(&s->part);
     pl_json_free(s->record);
     pl_options_close(&s->options);
 }
@@ -196,7 +180,7 @@ static pl_loop_opts loop_opts(const session *s)
         .schedule = &s->job.schedule,
         .trace = s->trace,
         .kernels = s->job.kernels,
-        .interrupt = &interrupt,
+        .interrupt = s->interrupt,
         .order = data_order(train),
         .steps = train->steps,
         .epochs = train->epochs,
@@ -291,33 +275,75 @@ static pl_status train_and_report(session *s)
     return PL_OK;
 }
 
-static pl_status train(session *s, int argc, char **argv)
+/* True when the run to resume has come to its end; then its summary was
+ * printed, by one task of the job. */
+static pl_status look_finished(session *s, bool *finished)
 {
-    int64_t begin_ns = pl_clock_now_ns(pl_clock_real());
-    PL_TRY(pl_options_parse(&s->options, argc, argv));
-    if (s->options.train.resume && s->options.train.run != NULL)
-        PL_TRY(pl_resume_recall(&s->options, &s->record));
-    PL_TRY(pl_options_resolve(&s->options));
-    if (s->options.train.quiet)
-        pl_log_set(NULL, NULL, PL_LOG_WARN);
-    pl_json *finished = NULL;
-    if (s->record != NULL)
-        PL_TRY(pl_resume_finished(&s->options, &finished));
-    if (finished != NULL) {
-        pl_log(PL_LOG_INFO,
-               "%s is finished; its summary:", s->options.train.run);
-        pl_status status = print_summary(s, finished);
-        pl_json_free(finished);
-        return status;
-    }
+    const pl_part *part = &s->part;
+    pl_json *summary = NULL;
+    *finished = false;
+    if (s->record == NULL || s->options.train.control > 0)
+        return PL_OK; /* a supervisor has looked */
+    PL_TRY(pl_resume_finished(&s->options, &summary));
+    if (summary == NULL)
+        return PL_OK;
+    *finished = true;
+    pl_log(PL_LOG_INFO, "%s is finished; its summary:", s->options.train.run);
+    pl_status status = PL_OK;
+    if (part->kind != PL_PART_TASK ||
+        pl_cluster_is_chief(&part->cluster, part->task))
+        status = print_summary(s, summary);
+    pl_json_free(summary);
+    return status;
+}
+
+static pl_status train_alone(session *s, int64_t begin_ns)
+{
     PL_TRY(pl_job_init(&s->job, &(pl_job_opts) { .options = &s->options }));
     PL_TRY(count_steps(s));
     s->job.schedule.run_steps = end_step(s);
     PL_TRY(open_run(s));
     describe_job(s);
-    catch_signals();
+    s->interrupt = pl_interrupt_catch();
     s->startup_s = (double)(pl_clock_now_ns(pl_clock_real()) - begin_ns) * 1e-9;
     return train_and_report(s);
+}
+
+static pl_status be_task(session *s)
+{
+    const pl_part *part = &s->part;
+    pl_control *control = NULL;
+    if (s->options.train.control > 0)
+        PL_TRY(pl_control_new(&control, (int)s->options.train.control));
+    pl_status status =
+        pl_train_task(s->app, &s->options, &part->cluster, part->task, control);
+    pl_control_free(control);
+    return status;
+}
+
+static pl_status train(session *s, int argc, char **argv)
+{
+    int64_t begin_ns = pl_clock_now_ns(pl_clock_real());
+    bool finished;
+    PL_TRY(pl_options_parse(&s->options, argc, argv));
+    if (s->options.train.resume && s->options.train.run != NULL)
+        PL_TRY(pl_resume_recall(&s->options, &s->record));
+    PL_TRY(pl_part_init(&s->part, &s->options, getenv("TF_CONFIG")));
+    PL_TRY(pl_options_resolve(&s->options));
+    if (s->options.train.quiet)
+        pl_log_set(NULL, NULL, PL_LOG_WARN);
+    PL_TRY(look_finished(s, &finished));
+    if (finished)
+        return PL_OK;
+    switch (s->part.kind) {
+    case PL_PART_SUPERVISOR:
+        return pl_train_local(s->app, &s->options, &s->part.cluster);
+    case PL_PART_TASK:
+        return be_task(s);
+    case PL_PART_ALONE:
+        break;
+    }
+    return train_alone(s, begin_ns);
 }
 
 static pl_status print_help(const pl_app *app, const char *model,

@@ -2,103 +2,112 @@
 
 #include "base/mem.h"
 #include "base/thread.h"
+#include "cli/options_priv.h"
 #include "nn/init.h"
 
 #include <string.h>
 
 #define VALUE_BYTES 64 /* of a number, a choice or a flag as text */
-#define FIELD(f)    offsetof(pl_train_options, f)
 
 static const pl_param data_params[] = {
-    { "data", PL_PARAM_TEXT, FIELD(data), NULL, 0, 0, NULL, "SRC",
+    { "data", PL_PARAM_TEXT, PL_OPTION_FIELD(data), NULL, 0, 0, NULL, "SRC",
       "training data: digits, mnist:DIR, idx:DIR or synthetic (default: the "
       "model's, mostly digits)" },
-    { "test-data", PL_PARAM_TEXT, FIELD(test_data), NULL, 0, 0, NULL, "SRC",
-      "test data (default: the test part of --data)" },
-    { "examples", PL_PARAM_INT, FIELD(examples), NULL, 1, 1e9, NULL, "N",
+    { "test-data", PL_PARAM_TEXT, PL_OPTION_FIELD(test_data), NULL, 0, 0, NULL,
+      "SRC", "test data (default: the test part of --data)" },
+    { "examples", PL_PARAM_INT, PL_OPTION_FIELD(examples), NULL, 1, 1e9, NULL,
+      "N",
       "examples of synthetic data (default: 10000, or what fits in 64 MB)" },
-    { "cache", PL_PARAM_TEXT, FIELD(cache), NULL, 0, 0, NULL, "DIR",
+    { "cache", PL_PARAM_TEXT, PL_OPTION_FIELD(cache), NULL, 0, 0, NULL, "DIR",
       "folder for generated data (default: ~/.cache/paceline)" },
 };
 
 static const pl_param train_params[] = {
-    { "batch", PL_PARAM_INT, FIELD(batch), NULL, 1, 1e8, NULL, "N",
+    { "batch", PL_PARAM_INT, PL_OPTION_FIELD(batch), NULL, 1, 1e8, NULL, "N",
       "examples of one gradient (default: the model's)" },
-    { "micro-batches", PL_PARAM_INT, FIELD(micro_batches), "1", 1, 1e6, NULL,
-      "N", "gradients combined into one update" },
-    { "aggregate", PL_PARAM_CHOICE, FIELD(aggregate), "mean", 0, 0, "mean|sum",
-      NULL, "how gradients are combined" },
-    { "epochs", PL_PARAM_INT, FIELD(epochs), NULL, 1, 1e9, NULL, "N",
+    { "global-batch", PL_PARAM_INT, PL_OPTION_FIELD(global_batch), NULL, 1, 1e9,
+      NULL, "N", "instead of --batch: examples of all workers' gradients" },
+    { "micro-batches", PL_PARAM_INT, PL_OPTION_FIELD(micro_batches), "1", 1,
+      1e6, NULL, "N", "gradients combined into one update" },
+    { "aggregate", PL_PARAM_CHOICE, PL_OPTION_FIELD(aggregate), "mean", 0, 0,
+      "mean|sum", NULL, "how gradients are combined" },
+    { "epochs", PL_PARAM_INT, PL_OPTION_FIELD(epochs), NULL, 1, 1e9, NULL, "N",
       "passes over the data (default: the model's)" },
-    { "steps", PL_PARAM_INT, FIELD(steps), NULL, 1, 9e9, NULL, "N",
+    { "steps", PL_PARAM_INT, PL_OPTION_FIELD(steps), NULL, 1, 9e9, NULL, "N",
       "updates, instead of --epochs" },
-    { "lr", PL_PARAM_REAL, FIELD(lr), NULL, 1e-12, 1e6, NULL, "X",
+    { "lr", PL_PARAM_REAL, PL_OPTION_FIELD(lr), NULL, 1e-12, 1e6, NULL, "X",
       "learning rate (default: the model's)" },
-    { "warmup", PL_PARAM_INT, FIELD(warmup), "0", 0, 9e9, NULL, "N",
+    { "warmup", PL_PARAM_INT, PL_OPTION_FIELD(warmup), "0", 0, 9e9, NULL, "N",
       "updates over which the learning rate rises from 0" },
-    { "schedule", PL_PARAM_CHOICE, FIELD(schedule), "constant", 0, 0,
+    { "schedule", PL_PARAM_CHOICE, PL_OPTION_FIELD(schedule), "constant", 0, 0,
       "constant|step|exponential|cosine", NULL,
       "how the learning rate falls after the warm-up" },
-    { "decay-steps", PL_PARAM_INT, FIELD(decay_steps), "0", 0, 9e9, NULL, "N",
+    { "decay-steps", PL_PARAM_INT, PL_OPTION_FIELD(decay_steps), "0", 0, 9e9,
+      NULL, "N",
       "updates of one --decay, or of the cosine (0: to the end of the run)" },
-    { "decay", PL_PARAM_REAL, FIELD(decay), "0.1", 1e-12, 1, NULL, "X",
+    { "decay", PL_PARAM_REAL, PL_OPTION_FIELD(decay), "0.1", 1e-12, 1, NULL,
+      "X",
       "factor of the learning rate, of the schedules step and exponential" },
-    { "optimizer", PL_PARAM_CHOICE, FIELD(optimizer), "sgd", 0, 0,
+    { "optimizer", PL_PARAM_CHOICE, PL_OPTION_FIELD(optimizer), "sgd", 0, 0,
       "sgd|momentum|adam|adagrad|rmsprop", NULL,
       "how a gradient becomes an update" },
-    { "momentum", PL_PARAM_REAL, FIELD(momentum), "0.9", 0, 1, NULL, "X",
-      "of the momentum optimizer" },
-    { "nesterov", PL_PARAM_FLAG, FIELD(nesterov), NULL, 0, 0, NULL, NULL,
-      "momentum that looks ahead" },
-    { "beta1", PL_PARAM_REAL, FIELD(beta1), "0.9", 0, 0.999999, NULL, "X",
-      "of adam" },
-    { "beta2", PL_PARAM_REAL, FIELD(beta2), "0.999", 0, 0.999999999, NULL, "X",
-      "of adam" },
-    { "rho", PL_PARAM_REAL, FIELD(rho), "0.9", 0, 0.999999999, NULL, "X",
-      "of rmsprop" },
-    { "initial-accumulator", PL_PARAM_REAL, FIELD(initial_accumulator), "0.1",
-      0, 1e6, NULL, "X", "what the sum of adagrad starts at" },
-    { "epsilon", PL_PARAM_REAL, FIELD(epsilon), "1e-8", 1e-30, 1, NULL, "X",
-      "of adam, adagrad and rmsprop" },
-    { "weight-decay", PL_PARAM_REAL, FIELD(weight_decay), "0", 0, 1e6, NULL,
-      "X", "added to the gradient as X times the parameter" },
-    { "clip", PL_PARAM_REAL, FIELD(clip), "0", 0, 1e30, NULL, "X",
+    { "momentum", PL_PARAM_REAL, PL_OPTION_FIELD(momentum), "0.9", 0, 1, NULL,
+      "X", "of the momentum optimizer" },
+    { "nesterov", PL_PARAM_FLAG, PL_OPTION_FIELD(nesterov), NULL, 0, 0, NULL,
+      NULL, "momentum that looks ahead" },
+    { "beta1", PL_PARAM_REAL, PL_OPTION_FIELD(beta1), "0.9", 0, 0.999999, NULL,
+      "X", "of adam" },
+    { "beta2", PL_PARAM_REAL, PL_OPTION_FIELD(beta2), "0.999", 0, 0.999999999,
+      NULL, "X", "of adam" },
+    { "rho", PL_PARAM_REAL, PL_OPTION_FIELD(rho), "0.9", 0, 0.999999999, NULL,
+      "X", "of rmsprop" },
+    { "initial-accumulator", PL_PARAM_REAL,
+      PL_OPTION_FIELD(initial_accumulator), "0.1", 0, 1e6, NULL, "X",
+      "what the sum of adagrad starts at" },
+    { "epsilon", PL_PARAM_REAL, PL_OPTION_FIELD(epsilon), "1e-8", 1e-30, 1,
+      NULL, "X", "of adam, adagrad and rmsprop" },
+    { "weight-decay", PL_PARAM_REAL, PL_OPTION_FIELD(weight_decay), "0", 0, 1e6,
+      NULL, "X", "added to the gradient as X times the parameter" },
+    { "clip", PL_PARAM_REAL, PL_OPTION_FIELD(clip), "0", 0, 1e30, NULL, "X",
       "most length of a gradient (0: no limit)" },
-    { "init", PL_PARAM_TEXT, FIELD(init), NULL, 0, 0, NULL, "HOW",
+    { "init", PL_PARAM_TEXT, PL_OPTION_FIELD(init), NULL, 0, 0, NULL, "HOW",
       "how weights start: zeros, ones, uniform:A, normal:S, glorot, he "
       "(default: the model's)" },
-    { "seed", PL_PARAM_INT, FIELD(seed), "1", 0, 9e15, NULL, "N",
+    { "seed", PL_PARAM_INT, PL_OPTION_FIELD(seed), "1", 0, 9e15, NULL, "N",
       "of the data order and the weights" },
 };
 
 static const pl_param eval_params[] = {
-    { "eval-every", PL_PARAM_EVERY, FIELD(eval_every), "1ep", 0, 0, NULL, "E",
-      "test this often: 100 (steps), 20000ex, 1ep, 60s or never" },
-    { "eval-batch", PL_PARAM_INT, FIELD(eval_batch), "1000", 1, 1e8, NULL, "N",
-      "examples tested at once" },
-    { "stop-loss", PL_PARAM_REAL, FIELD(stop_loss), NULL, 1e-12, 1e30, NULL,
-      "X", "end when the test loss is at most X" },
+    { "eval-every", PL_PARAM_EVERY, PL_OPTION_FIELD(eval_every), "1ep", 0, 0,
+      NULL, "E", "test this often: 100 (steps), 20000ex, 1ep, 60s or never" },
+    { "eval-batch", PL_PARAM_INT, PL_OPTION_FIELD(eval_batch), "1000", 1, 1e8,
+      NULL, "N", "examples tested at once" },
+    { "stop-loss", PL_PARAM_REAL, PL_OPTION_FIELD(stop_loss), NULL, 1e-12, 1e30,
+      NULL, "X", "end when the test loss is at most X" },
 };
 
 static const pl_param run_params[] = {
-    { "run", PL_PARAM_TEXT, FIELD(run), NULL, 0, 0, NULL, "DIR",
+    { "run", PL_PARAM_TEXT, PL_OPTION_FIELD(run), NULL, 0, 0, NULL, "DIR",
       "run folder (default: runs/<time>-<model>)" },
-    { "resume", PL_PARAM_FLAG, FIELD(resume), NULL, 0, 0, NULL, NULL,
+    { "resume", PL_PARAM_FLAG, PL_OPTION_FIELD(resume), NULL, 0, 0, NULL, NULL,
       "go on from the newest checkpoint of --run" },
-    { "checkpoint-every", PL_PARAM_EVERY, FIELD(checkpoint_every), "60s", 0, 0,
-      NULL, "E", "save this often: 100 (steps), 20000ex, 1ep, 60s or never" },
-    { "keep", PL_PARAM_INT, FIELD(keep), "3", 1, 1e6, NULL, "N",
+    { "checkpoint-every", PL_PARAM_EVERY, PL_OPTION_FIELD(checkpoint_every),
+      "60s", 0, 0, NULL, "E",
+      "save this often: 100 (steps), 20000ex, 1ep, 60s or never" },
+    { "keep", PL_PARAM_INT, PL_OPTION_FIELD(keep), "3", 1, 1e6, NULL, "N",
       "checkpoints that stay" },
-    { "threads", PL_PARAM_INT, FIELD(threads), NULL, 1, 1024, NULL, "N",
-      "threads that compute (default: the cores of this machine)" },
-    { "kernels", PL_PARAM_CHOICE, FIELD(kernels), "auto", 0, 0,
+    { "threads", PL_PARAM_INT, PL_OPTION_FIELD(threads), NULL, 1, 1024, NULL,
+      "N",
+      "threads that compute (default: the cores of this machine, divided by "
+      "the workers on it)" },
+    { "kernels", PL_PARAM_CHOICE, PL_OPTION_FIELD(kernels), "auto", 0, 0,
       "auto|avx512|avx2|portable|reference", NULL,
       "instruction set; results are equal in every bit only within one" },
-    { "profile", PL_PARAM_FLAG, FIELD(profile), NULL, 0, 0, NULL, NULL,
-      "write a trace of every operator of the first 1000 steps" },
-    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+    { "profile", PL_PARAM_FLAG, PL_OPTION_FIELD(profile), NULL, 0, 0, NULL,
+      NULL, "write a trace of every operator of the first 1000 steps" },
+    { "json", PL_PARAM_FLAG, PL_OPTION_FIELD(json), NULL, 0, 0, NULL, NULL,
       "print the summary as one line of JSON" },
-    { "quiet", PL_PARAM_FLAG, FIELD(quiet), NULL, 0, 0, NULL, NULL,
+    { "quiet", PL_PARAM_FLAG, PL_OPTION_FIELD(quiet), NULL, 0, 0, NULL, NULL,
       "no progress, only warnings and errors" },
 };
 
@@ -114,8 +123,21 @@ static const char *const kept[] = {
 };
 
 /* What a record does not hold: where and how to show. */
-static const char *const not_recorded[] = { "run",   "resume", "json",
-                                            "quiet", "cache",  NULL };
+static const char *const not_recorded[] = {
+    "run",  "resume", "json",    "quiet",        "cache", "global-batch",
+    "role", "index",  "control", "join-timeout", NULL,
+};
+
+/* Who takes part.  Where one of these is given, none is taken from a record:
+ * they are only right together. */
+static const char *const topology[] = { "strategy", "workers",   "ps",
+                                        "cluster",  "deploy",    "role",
+                                        "control",  "evaluator", NULL };
+
+/* What may follow from who takes part and from the mode; not taken from a
+ * record where these are given anew. */
+static const char *const consequence[] = { "replicas-to-aggregate", "staleness",
+                                           "on-worker-loss", NULL };
 
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
@@ -129,12 +151,13 @@ static bool listed(const char *name, const char *const *list)
 
 static bool built_in(const char *name)
 {
-    static const struct {
+    const struct {
         const pl_param *params;
         size_t count;
     } tables[] = { { data_params, COUNT(data_params) },
                    { train_params, COUNT(train_params) },
                    { eval_params, COUNT(eval_params) },
+                   { pl_options_cluster, pl_options_cluster_count },
                    { run_params, COUNT(run_params) } };
     for (size_t t = 0; t < COUNT(tables); t++)
         for (size_t i = 0; i < tables[t].count; i++)
@@ -178,6 +201,8 @@ pl_status pl_options_init(pl_options *options, const pl_model *model)
         { "Data", data_params, COUNT(data_params), train, NULL },
         { "Training", train_params, COUNT(train_params), train, NULL },
         { "Evaluation", eval_params, COUNT(eval_params), train, NULL },
+        { "Cluster", pl_options_cluster, pl_options_cluster_count, train,
+          NULL },
         { "Run", run_params, COUNT(run_params), train, NULL },
         { "Model", model->params, model->param_count, options->model_options,
           NULL },
@@ -403,6 +428,14 @@ static pl_status check_same(const pl_param *param, const void *target,
                    then[0] == '\0' ? "" : "\"");
 }
 
+static bool any_given(const pl_options *options, const char *const *names)
+{
+    for (; *names != NULL; names++)
+        if (pl_options_given(options, *names))
+            return true;
+    return false;
+}
+
 /* Set one parameter as if the user had typed it. */
 static pl_status set_text(pl_options *options, const char *name,
                           const char *text)
@@ -417,6 +450,11 @@ static pl_status set_text(pl_options *options, const char *name,
     bool lengths = strcmp(name, "steps") == 0 || strcmp(name, "epochs") == 0;
     if (lengths && (pl_options_given(options, "steps") ||
                     pl_options_given(options, "epochs")))
+        return PL_OK;
+    bool anew = any_given(options, topology);
+    if ((anew && listed(name, topology)) ||
+        ((anew || pl_options_given(options, "mode")) &&
+         listed(name, consequence)))
         return PL_OK;
     if (param == NULL || options->given[group][index] || text[0] == '\0' ||
         listed(name, not_recorded) || strcmp(name, "threads") == 0)

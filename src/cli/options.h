@@ -10,6 +10,36 @@
 #include "train/loop.h"
 #include "train/optim.h"
 
+/* The values of the choices, in the order of their names. */
+typedef enum pl_train_strategy {
+    PL_TRAIN_STRATEGY_SINGLE,
+    PL_TRAIN_STRATEGY_PS,
+    PL_TRAIN_STRATEGY_ALLREDUCE,
+} pl_train_strategy;
+
+typedef enum pl_train_mode {
+    PL_TRAIN_MODE_SYNC,
+    PL_TRAIN_MODE_ASYNC,
+    PL_TRAIN_MODE_SSP,
+} pl_train_mode;
+
+typedef enum pl_train_loss { /* what to do when a worker is lost */
+    PL_TRAIN_LOSS_WAIT,
+    PL_TRAIN_LOSS_CONTINUE,
+    PL_TRAIN_LOSS_ABORT,
+} pl_train_loss;
+
+typedef enum pl_train_transport {
+    PL_TRAIN_TRANSPORT_AUTO,
+    PL_TRAIN_TRANSPORT_TCP,
+    PL_TRAIN_TRANSPORT_SHM,
+} pl_train_transport;
+
+typedef enum pl_train_eval {
+    PL_TRAIN_EVAL_CHIEF,
+    PL_TRAIN_EVAL_WORKERS,
+} pl_train_eval;
+
 typedef struct pl_train_options {
     /* data */
     const char *data;
@@ -18,6 +48,7 @@ typedef struct pl_train_options {
     const char *cache;
     /* training */
     int64_t batch;
+    int64_t global_batch; /* 0: not given; pl_part_init makes it `batch` */
     int64_t micro_batches;
     int aggregate;
     int64_t epochs;
@@ -43,6 +74,26 @@ typedef struct pl_train_options {
     pl_every eval_every;
     int64_t eval_batch;
     double stop_loss;
+    /* cluster; pl_part_init fills in what was left out */
+    int strategy; /* pl_train_strategy */
+    int mode;     /* pl_train_mode */
+    int64_t workers;
+    int64_t ps;
+    const char *cluster;
+    const char *deploy;
+    int role; /* pl_role */
+    int64_t index;
+    int64_t replicas_to_aggregate;
+    int64_t staleness;
+    int on_worker_loss;       /* pl_train_loss */
+    int64_t join_timeout;     /* s */
+    int64_t rejoin_timeout;   /* s */
+    double heartbeat_timeout; /* s */
+    int transport;            /* pl_train_transport */
+    int eval_on;              /* pl_train_eval */
+    bool evaluator;
+    int64_t restarts;
+    int64_t control; /* a descriptor; 0: nobody supervises */
     /* run */
     const char *run;
     bool resume;
@@ -55,7 +106,7 @@ typedef struct pl_train_options {
     bool quiet;
 } pl_train_options;
 
-#define PL_OPTION_GROUPS 5
+#define PL_OPTION_GROUPS 6
 #define PL_OPTION_MOST   64 /* flags in one group */
 
 /* Everything one command line set. */

@@ -1,0 +1,31 @@
+#include "cli/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static atomic_bool interrupt;
+
+static void on_signal(int number)
+{
+    if (atomic_exchange(&interrupt, true))
+        _exit(128 + number);
+}
+
+static void catch_one(int number)
+{
+    struct sigaction action = { .sa_handler = on_signal }, before;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, NULL, &before);
+    if (before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+atomic_bool *pl_interrupt_catch(void)
+{
+    atomic_store(&interrupt, false);
+    catch_one(SIGINT);
+    catch_one(SIGTERM);
+    catch_one(SIGHUP);
+    return &interrupt;
+}

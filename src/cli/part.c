@@ -1,0 +1,330 @@
+#include "cli/part.h"
+
+#include "base/thread.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define JOIN_LOCAL_S 60
+#define JOIN_HAND_S  600
+
+/* Flags that say the same thing twice, or nothing. */
+static pl_status check_pairs(const pl_options *options)
+{
+    static const struct {
+        const char *flag, *needs;
+    } pairs[] = {
+        { "index", "role" },
+        { "control", "role" },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pl_options_given(options, pairs[i].flag) &&
+            !pl_options_given(options, pairs[i].needs))
+            return PL_FAIL(PL_USAGE, "--%s needs --%s", pairs[i].flag,
+                           pairs[i].needs);
+    if (pl_options_given(options, "deploy") && options->train.cluster == NULL)
+        return PL_FAIL(PL_USAGE, "--deploy needs --cluster FILE, which holds "
+                                 "the entry");
+    if (pl_options_given(options, "batch") &&
+        pl_options_given(options, "global-batch"))
+        return PL_FAIL(PL_USAGE, "--batch and --global-batch: give one of "
+                                 "them, not both");
+    return PL_OK;
+}
+
+/* Flags that only mean something in one mode. */
+static pl_status check_mode(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    if (pl_options_given(options, "staleness") &&
+        train->mode != PL_TRAIN_MODE_SSP)
+        return PL_FAIL(PL_USAGE, "--staleness needs --mode ssp");
+    if (pl_options_given(options, "replicas-to-aggregate") &&
+        train->mode != PL_TRAIN_MODE_SYNC)
+        return PL_FAIL(PL_USAGE, "--replicas-to-aggregate needs --mode sync: "
+                                 "otherwise each gradient is an update");
+    return PL_OK;
+}
+
+/* Where the cluster comes from, in the order in which one beats another. */
+typedef enum origin {
+    FROM_FILE,
+    FROM_COUNTS,
+    FROM_TF_CONFIG,
+} origin;
+
+static origin find_origin(const pl_options *options, const char *tf_config)
+{
+    const pl_train_options *train = &options->train;
+    if (pl_options_given(options, "cluster"))
+        return FROM_FILE;
+    if (pl_options_given(options, "control") ||
+        pl_options_given(options, "workers") ||
+        pl_options_given(options, "ps") ||
+        (pl_options_given(options, "strategy") &&
+         train->strategy == PL_TRAIN_STRATEGY_SINGLE))
+        return FROM_COUNTS;
+    if (tf_config != NULL && tf_config[0] != '\0')
+        return FROM_TF_CONFIG;
+    return train->cluster != NULL ? FROM_FILE : FROM_COUNTS; /* recalled */
+}
+
+static pl_status check_index(const pl_options *options,
+                             const pl_cluster *cluster)
+{
+    pl_role role = (pl_role)options->train.role;
+    int32_t count = role == PL_ROLE_PS ? cluster->ps
+                    : role == PL_ROLE_WORKER
+                        ? cluster->workers - cluster->named_chief
+                        : 1;
+    if (count > 1 && !pl_options_given(options, "index"))
+        return PL_FAIL(PL_USAGE, "--role %s needs --index N, from 0 to %d",
+                       pl_role_text(role), count - 1);
+    return PL_OK;
+}
+
+/* Who this process is, where --role says it. */
+static pl_status take_role(pl_part *part, const pl_options *options)
+{
+    PL_TRY(check_index(options, &part->cluster));
+    part->kind = PL_PART_TASK;
+    part->task = (pl_task) { (pl_role)options->train.role,
+                             (int32_t)options->train.index };
+    pl_status status = pl_cluster_check(&part->cluster, part->task);
+    return status == PL_OK ? PL_OK : pl_context(status, "--role");
+}
+
+static bool is_single(const pl_cluster *cluster)
+{
+    return cluster->workers == 1 && cluster->ps == 0;
+}
+
+static pl_status part_from_file(pl_part *part, const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    PL_TRY(pl_cluster_read(&part->cluster, train->cluster, train->deploy));
+    if (pl_options_given(options, "role"))
+        return take_role(part, options);
+    if (is_single(&part->cluster))
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "--cluster needs --role and --index, which of its "
+                             "tasks this process is: chief, worker, ps or "
+                             "evaluator");
+}
+
+static pl_status part_from_counts(pl_part *part, const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    PL_TRY(pl_cluster_local(&part->cluster,
+                            train->workers > 0 ? (int32_t)train->workers : 1,
+                            (int32_t)train->ps, train->evaluator));
+    if (train->control > 0)
+        return take_role(part, options);
+    if (pl_options_given(options, "role"))
+        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
+                                 "where the other tasks are; --workers and "
+                                 "--ps start all tasks here");
+    part->kind = is_single(&part->cluster) ? PL_PART_ALONE : PL_PART_SUPERVISOR;
+    return PL_OK;
+}
+
+static pl_status part_from_tf_config(pl_part *part, const pl_options *options,
+                                     const char *tf_config)
+{
+    PL_TRY(pl_cluster_tf_config(&part->cluster, &part->task, tf_config));
+    part->kind = PL_PART_TASK;
+    return pl_options_given(options, "role") ? take_role(part, options) : PL_OK;
+}
+
+static pl_status find_part(pl_part *part, pl_options *options,
+                           const char *tf_config)
+{
+    pl_train_options *train = &options->train;
+    switch (find_origin(options, tf_config)) {
+    case FROM_FILE:
+        PL_TRY(part_from_file(part, options));
+        break;
+    case FROM_COUNTS:
+        PL_TRY(part_from_counts(part, options));
+        break;
+    case FROM_TF_CONFIG:
+        PL_TRY(part_from_tf_config(part, options, tf_config));
+        train->cluster = train->deploy = NULL; /* of a resumed run's record */
+        if (!pl_options_given(options, "strategy"))
+            train->strategy = -1;
+        if (!pl_options_given(options, "replicas-to-aggregate"))
+            train->replicas_to_aggregate = 0;
+        break;
+    }
+    if (is_single(&part->cluster) && part->task.role != PL_ROLE_EVALUATOR)
+        part->kind = PL_PART_ALONE;
+    bool by_hand = part->kind == PL_PART_TASK && train->control == 0;
+    if (by_hand && pl_options_given(options, "evaluator"))
+        return PL_FAIL(PL_USAGE, "--evaluator starts a process on this "
+                                 "machine; in a cluster, start one by --role "
+                                 "evaluator");
+    if (train->join_timeout == 0)
+        train->join_timeout = by_hand ? JOIN_HAND_S : JOIN_LOCAL_S;
+    return PL_OK;
+}
+
+/* A flag of a job of several processes given for one would do nothing. */
+static pl_status check_single(const pl_options *options)
+{
+    static const char *const flags[] = {
+        "mode",         "replicas-to-aggregate",
+        "staleness",    "on-worker-loss",
+        "join-timeout", "rejoin-timeout",
+        "transport",    "heartbeat-timeout",
+        "eval-on",      "evaluator",
+        "restarts",
+    };
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (pl_options_given(options, flags[i]))
+            return PL_FAIL(PL_USAGE,
+                           "--%s needs a parameter server: add --ps N",
+                           flags[i]);
+    return PL_OK;
+}
+
+static pl_status choose_strategy(const pl_part *part, pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    const pl_cluster *cluster = &part->cluster;
+    if (train->strategy < 0)
+        train->strategy = cluster->ps > 0        ? PL_TRAIN_STRATEGY_PS
+                          : cluster->workers > 1 ? PL_TRAIN_STRATEGY_ALLREDUCE
+                                                 : PL_TRAIN_STRATEGY_SINGLE;
+    switch ((pl_train_strategy)train->strategy) {
+    case PL_TRAIN_STRATEGY_ALLREDUCE:
+        if (cluster->ps == 0 && !pl_options_given(options, "strategy"))
+            return PL_FAIL(PL_USAGE,
+                           "%d workers without a parameter server: "
+                           "all-reduce is not there yet; add --ps N",
+                           cluster->workers);
+        return PL_FAIL(PL_USAGE, "--strategy allreduce: not there yet; use "
+                                 "--strategy ps with --ps N");
+    case PL_TRAIN_STRATEGY_PS:
+        if (cluster->ps == 0)
+            return PL_FAIL(PL_USAGE, "--strategy ps needs a parameter server: "
+                                     "add --ps N");
+        return PL_OK;
+    case PL_TRAIN_STRATEGY_SINGLE:
+        if (cluster->ps > 0 || cluster->workers > 1)
+            return PL_FAIL(PL_USAGE,
+                           "--strategy single is one process, but there are "
+                           "%d workers and %d parameter servers",
+                           cluster->workers, cluster->ps);
+        if (part->kind == PL_PART_TASK) /* the evaluator */
+            return PL_FAIL(PL_USAGE, "an evaluator needs a parameter server, "
+                                     "and the cluster has none");
+        return check_single(options);
+    }
+    return PL_OK;
+}
+
+/* The limit on gradients of a step, and what a lost worker means. */
+static pl_status fill_mode(pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    if (train->on_worker_loss < 0)
+        train->on_worker_loss = train->mode == PL_TRAIN_MODE_SYNC
+                                    ? PL_TRAIN_LOSS_WAIT
+                                    : PL_TRAIN_LOSS_CONTINUE;
+    if (train->replicas_to_aggregate > train->workers) {
+        if (pl_options_given(options, "replicas-to-aggregate"))
+            return PL_FAIL(PL_USAGE,
+                           "--replicas-to-aggregate %lld: there are only %lld "
+                           "workers",
+                           (long long)train->replicas_to_aggregate,
+                           (long long)train->workers);
+        train->replicas_to_aggregate = 0; /* of a run with more workers */
+    }
+    if (train->replicas_to_aggregate == 0)
+        train->replicas_to_aggregate = train->workers;
+    return PL_OK;
+}
+
+static pl_status divide_batch(pl_train_options *train)
+{
+    if (train->global_batch == 0)
+        return PL_OK;
+    if (train->global_batch % train->workers != 0)
+        return PL_FAIL(
+            PL_USAGE, "--global-batch %lld cannot be divided by %lld workers",
+            (long long)train->global_batch, (long long)train->workers);
+    int64_t batch = train->global_batch / train->workers;
+    if (train->batch != 0 && train->batch != batch)
+        return PL_FAIL(PL_USAGE,
+                       "--global-batch %lld: the run was started with %lld "
+                       "examples a worker, that would be %lld; resume with "
+                       "the same, or start a new --run",
+                       (long long)train->global_batch, (long long)train->batch,
+                       (long long)batch);
+    train->batch = batch;
+    return PL_OK;
+}
+
+/* This process's address; NULL for those without. */
+static const char *own_address(const pl_part *part)
+{
+    const pl_cluster *cluster = &part->cluster;
+    int32_t worker = pl_cluster_worker(cluster, part->task);
+    if (part->task.role == PL_ROLE_PS)
+        return cluster->ps_address[part->task.index];
+    return worker < 0 || cluster->worker_address == NULL
+               ? NULL
+               : cluster->worker_address[worker];
+}
+
+/* The workers that share this machine's cores, at least one. */
+static int32_t workers_here(const pl_part *part)
+{
+    const pl_cluster *cluster = &part->cluster;
+    if (part->kind == PL_PART_ALONE)
+        return 1;
+    if (cluster->worker_address == NULL)
+        return cluster->workers; /* all are started here */
+    const char *own = own_address(part);
+    if (own == NULL)
+        return 1;
+    size_t host = (size_t)(strrchr(own, ':') - own) + 1; /* with the colon */
+    int32_t count = 0;
+    for (int32_t w = 0; w < cluster->workers; w++)
+        count += strncasecmp(cluster->worker_address[w], own, host) == 0;
+    return count > 0 ? count : 1;
+}
+
+static pl_status fill_in(pl_part *part, pl_options *options,
+                         const char *tf_config)
+{
+    pl_train_options *train = &options->train;
+    PL_TRY(check_pairs(options));
+    PL_TRY(check_mode(options));
+    PL_TRY(find_part(part, options, tf_config));
+    PL_TRY(choose_strategy(part, options));
+    train->workers = part->cluster.workers;
+    train->ps = part->cluster.ps;
+    PL_TRY(fill_mode(options));
+    PL_TRY(divide_batch(train));
+    int32_t here = workers_here(part);
+    if (train->threads == 0)
+        train->threads =
+            pl_thread_cores() > here ? pl_thread_cores() / here : 1;
+    return PL_OK;
+}
+
+pl_status pl_part_init(pl_part *part, pl_options *options,
+                       const char *tf_config)
+{
+    *part = (pl_part) { .kind = PL_PART_ALONE };
+    pl_status status = fill_in(part, options, tf_config);
+    if (status != PL_OK)
+        pl_part_close(part);
+    return status;
+}
+
+void pl_part_close(pl_part *part)
+{
+    pl_cluster_close(&part->cluster);
+}
