@@ -1,16 +1,19 @@
 #include "net/endpoint.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "net/endpoint_priv.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
 #define PEERS_DEFAULT 1024
+#define TCP_FIRST     16 /* of so many messages one is looked for there */
 
 static pl_status fill_random(void *out, size_t bytes)
 {
@@ -30,6 +33,8 @@ static pl_status endpoint_new(pl_endpoint **out, const pl_endpoint_opts *opts,
     PL_TRY(PL_NEW(e, 1));
     e->area = opts->area;
     e->no_shm = opts->no_shm;
+    e->bell[0] = e->bell[1] = -1;
+    PL_TRY_OUT(status, PL_NEW(e->polls, POLL_PEERS));
     PL_TRY_OUT(status, fill_random(&seed, sizeof seed));
     PL_TRY_OUT(status, pl_mem_copy_text(&e->name, opts->name));
     PL_TRY_OUT(status, pl_peers_init(&e->peers, peers_max, seed));
@@ -78,6 +83,7 @@ void pl_endpoint_free(pl_endpoint *e, int linger_ms)
     if (e == NULL)
         return;
     pl_tcp_release(e);
+    pl_shared_close(e);
     pl_socket_close(&e->socket, linger_ms);
     pl_peers_close(&e->peers);
     pl_mem_free(e->aligned);
@@ -101,30 +107,76 @@ pl_status pl_endpoint_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
     PL_ASSERT(to >= 0 && to < e->peers.count);
     PL_ASSERT(frame->payload_bytes <= PL_FRAME_PAYLOAD_MAX);
     PL_ASSERT(frame->payload_bytes == 0 || payload != NULL);
-    return pl_tcp_send(e, to, frame, payload, lasting);
+    pl_status status = pl_shared_send(e, to, frame, payload, lasting);
+    if (status == PL_AGAIN)
+        status = pl_tcp_send(e, to, frame, payload, lasting);
+    if (status == PL_AGAIN) {
+        e->counts.dropped_messages++;
+        return PL_OK;
+    }
+    if (status != PL_OK)
+        return status;
+    e->counts.sent_messages++;
+    e->counts.sent_bytes += PL_FRAME_BYTES + (int64_t)frame->payload_bytes;
+    return PL_OK;
+}
+
+void pl_endpoint_received(pl_endpoint *e, const pl_frame *frame)
+{
+    e->counts.received_messages++;
+    e->counts.received_bytes += PL_FRAME_BYTES + (int64_t)frame->payload_bytes;
+}
+
+void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
+{
+    pl_offenders *known = &e->offenders;
+    e->counts.refused_messages++;
+    for (size_t i = 0; i < PL_OFFENDERS; i++)
+        if (strcmp(known->who[i], who) == 0)
+            return;
+    snprintf(known->who[known->next++ % PL_OFFENDERS], PL_PEER_TEXT, "%s", who);
+    pl_log(PL_LOG_WARN,
+           "%s (%s): dropped what came from %s: %s; more from there is only "
+           "counted",
+           e->name, e->socket.address, who, why);
 }
 
 /* Sleep until something may have come, or the deadline. */
 static void wait(pl_endpoint *e, pl_deadline deadline)
 {
-    struct pollfd fds[] = {
-        { .fd = e->socket.fd, .events = POLLIN },
-        { .fd = e->socket.monitor_fd, .events = POLLIN },
-    };
     int64_t left_ns = pl_deadline_left_ns(deadline);
     /* A fake clock cannot wake anyone, so look at it every millisecond. */
     if (deadline.clock->fake && left_ns > 1000000)
         left_ns = 1000000;
     struct timespec left = { left_ns / 1000000000, left_ns % 1000000000 };
-    ppoll(fds, e->server ? 2 : 1, &left, NULL);
+    e->polls[POLL_SOCKET] = (struct pollfd) { e->socket.fd, POLLIN, 0 };
+    e->polls[POLL_MONITOR] =
+        (struct pollfd) { e->socket.monitor_fd, POLLIN, 0 };
+    if (pl_shared_sleep(e))
+        ppoll(e->polls, (nfds_t)(POLL_PEERS + e->sharing_count), &left, NULL);
+    pl_shared_wake(e);
+}
+
+/* Whatever is there, without waiting.  Shared memory is the faster way and
+ * goes first, but not always: neither way may starve the other. */
+static pl_status take(pl_endpoint *e, pl_message *out)
+{
+    bool tcp_first = e->counts.received_messages % TCP_FIRST == 0;
+    pl_status status = tcp_first ? PL_AGAIN : pl_shared_take(e, out);
+    if (status == PL_AGAIN)
+        status = pl_tcp_take(e, out);
+    if (status == PL_AGAIN && tcp_first)
+        status = pl_shared_take(e, out);
+    return status;
 }
 
 pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,
                               pl_deadline deadline)
 {
     pl_tcp_release(e);
+    pl_shared_release(e);
     for (;;) {
-        pl_status status = pl_tcp_take(e, out);
+        pl_status status = take(e, out);
         if (status != PL_AGAIN)
             return status;
         if (e->server)
@@ -138,6 +190,7 @@ pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,
 
 void pl_endpoint_drop(pl_endpoint *e, pl_peer peer)
 {
+    pl_shared_drop(e, peer);
     pl_peers_drop(&e->peers, peer);
 }
 

@@ -10,7 +10,9 @@
  * (pl_endpoint_accept), the client completes (pl_endpoint_complete), with
  * texts that travel in their own first messages.  From then on frames go
  * through rings in memory and payloads that lie in an area (pl_area) are not
- * moved at all: the receiver reads them where they are.
+ * moved at all: the receiver reads them where they are.  What fits neither an
+ * area nor the rings (64 KiB) still takes TCP, and may then arrive before or
+ * after its neighbours.
  *
  * Threads: an endpoint belongs to one thread. */
 #ifndef PL_NET_ENDPOINT_H
@@ -83,7 +85,10 @@ void pl_endpoint_drop(pl_endpoint *endpoint, pl_peer peer);
 /* "10.0.0.7:40112" where known, for messages; until the next call. */
 const char *pl_endpoint_peer_text(pl_endpoint *endpoint, pl_peer peer);
 
-/* Shared memory, see above.  An empty answer means: stay with TCP. */
+/* Shared memory, see above.  An empty answer means: stay with TCP, as happens
+ * when the hosts differ or something is not permitted; that is no failure.
+ * When the peer ends or closes, messages take TCP again; payloads that came
+ * from its area stay readable until it is dropped or shares anew. */
 pl_status pl_endpoint_offer(pl_endpoint *client,
                             char offer[PL_OFFER_BYTES]) PL_MUST_CHECK;
 pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,

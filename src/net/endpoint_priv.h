@@ -12,6 +12,7 @@
 #include "net/peers.h"
 #include "net/socket.h"
 
+#include <poll.h>
 #include <zmq.h>
 
 #define PL_OFFENDERS 32
@@ -21,6 +22,14 @@ typedef struct pl_offenders {
     char who[PL_OFFENDERS][PL_PEER_TEXT];
     unsigned next;
 } pl_offenders;
+
+/* What is polled: these, then a process for each peer that shares memory. */
+enum {
+    POLL_SOCKET,
+    POLL_MONITOR,
+    POLL_BELL,
+    POLL_PEERS
+};
 
 struct pl_endpoint {
     pl_socket socket;
@@ -37,9 +46,21 @@ struct pl_endpoint {
     pl_offenders offenders;
     char accepted[PL_OFFENDERS][PL_PEER_TEXT]; /* of descriptors, by number */
     bool handshake_failed; /* the next disconnection tells whose */
+    int bell[2];           /* a pipe that peers write to; -1: no peer shares */
+    pl_peer *sharing;      /* the peers that have a channel */
+    int32_t sharing_count;
+    uint32_t turn;        /* whose channel is looked at first */
+    pl_channel *held;     /* the message last received lies there */
+    struct pollfd *polls; /* POLL_PEERS + sharing_count */
 };
 
-/* Hand to ZeroMQ; when its queue is full or the peer gone, count that. */
+/* Count something that is not ours, and name its sender once. */
+void pl_endpoint_refuse(pl_endpoint *endpoint, const char *who,
+                        const char *why);
+void pl_endpoint_received(pl_endpoint *endpoint, const pl_frame *frame);
+
+/* Hand to ZeroMQ; PL_AGAIN, without a text, when its queue is full or the peer
+ * is gone. */
 pl_status pl_tcp_send(pl_endpoint *endpoint, pl_peer to, const pl_frame *frame,
                       const void *payload, bool lasting) PL_MUST_CHECK;
 
@@ -52,5 +73,22 @@ void pl_tcp_release(pl_endpoint *endpoint);
 
 /* Read what the monitor says of refused connections. */
 void pl_tcp_watch(pl_endpoint *endpoint);
+
+/* Try to send through shared memory; PL_AGAIN: it must go another way. */
+pl_status pl_shared_send(pl_endpoint *endpoint, pl_peer to,
+                         const pl_frame *frame, const void *payload,
+                         bool lasting) PL_MUST_CHECK;
+/* As pl_tcp_take and pl_tcp_release. */
+pl_status pl_shared_take(pl_endpoint *endpoint, pl_message *out) PL_MUST_CHECK;
+void pl_shared_release(pl_endpoint *endpoint);
+
+/* Before a sleep: ask peers to ring, fill `polls`.  False: something is there
+ * already.  Call pl_shared_wake after either. */
+bool pl_shared_sleep(pl_endpoint *endpoint);
+void pl_shared_wake(pl_endpoint *endpoint);
+
+/* Close the channel of a peer, if it has one. */
+void pl_shared_drop(pl_endpoint *endpoint, pl_peer peer);
+void pl_shared_close(pl_endpoint *endpoint);
 
 #endif

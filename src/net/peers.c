@@ -25,8 +25,6 @@ out:
 
 void pl_peers_close(pl_peers *peers)
 {
-    for (int32_t i = 0; i < peers->count; i++)
-        pl_channel_free(peers->entries[i].channel);
     pl_mem_free(peers->entries);
     pl_mem_free(peers->table);
     *peers = (pl_peers) { 0 };
@@ -104,6 +102,4 @@ void pl_peers_drop(pl_peers *peers, int32_t number)
         return;
     entry->dropped = true;
     entry->dropped_at = ++peers->drops;
-    pl_channel_free(entry->channel);
-    entry->channel = NULL;
 }

@@ -22,7 +22,7 @@ typedef struct pl_peer_entry {
     bool dropped;
     uint64_t dropped_at; /* count of drops; the oldest number goes first */
     char address[PL_PEER_TEXT];
-    pl_channel *channel; /* NULL: TCP only; owned */
+    pl_channel *channel; /* NULL: TCP only; shared.c's */
 } pl_peer_entry;
 
 typedef struct pl_peers {

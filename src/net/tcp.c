@@ -61,8 +61,8 @@ static pl_status make_payload(zmq_msg_t *part, const void *payload,
     return PL_OK;
 }
 
-static pl_status send_message(pl_endpoint *e, pl_peer to, const pl_frame *frame,
-                              const void *payload, bool lasting)
+pl_status pl_tcp_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
+                      const void *payload, bool lasting)
 {
     uint8_t header[PL_FRAME_BYTES];
     pl_frame_write(frame, header);
@@ -82,21 +82,6 @@ static pl_status send_message(pl_endpoint *e, pl_peer to, const pl_frame *frame,
     if (status == PL_OK && with_payload)
         status = send_part(e, &part);
     return status;
-}
-
-pl_status pl_tcp_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
-                      const void *payload, bool lasting)
-{
-    pl_status status = send_message(e, to, frame, payload, lasting);
-    if (status == PL_AGAIN) {
-        e->counts.dropped_messages++;
-        return PL_OK;
-    }
-    if (status != PL_OK)
-        return status;
-    e->counts.sent_messages++;
-    e->counts.sent_bytes += PL_FRAME_BYTES + (int64_t)frame->payload_bytes;
-    return PL_OK;
 }
 
 /* "10.0.0.7:40112" of a connected descriptor. */
@@ -124,21 +109,6 @@ static void sender_text(char out[PL_PEER_TEXT], zmq_msg_t *part)
     if (!fd_text(out, zmq_msg_get(part, ZMQ_SRCFD)) ||
         strstr(out, host) == NULL)
         snprintf(out, PL_PEER_TEXT, "%s", host);
-}
-
-/* Count something that is not ours, and name its sender once. */
-static void refuse(pl_endpoint *e, const char *who, const char *why)
-{
-    pl_offenders *known = &e->offenders;
-    e->counts.refused_messages++;
-    for (size_t i = 0; i < PL_OFFENDERS; i++)
-        if (strcmp(known->who[i], who) == 0)
-            return;
-    snprintf(known->who[known->next++ % PL_OFFENDERS], PL_PEER_TEXT, "%s", who);
-    pl_log(PL_LOG_WARN,
-           "%s (%s): dropped what came from %s: %s; more from there is only "
-           "counted",
-           e->name, e->socket.address, who, why);
 }
 
 /* Receive all parts of one message; those beyond PARTS_MOST are only counted.
@@ -174,7 +144,7 @@ static pl_peer sender_of(pl_endpoint *e, zmq_msg_t *identity, zmq_msg_t *header)
     const uint8_t *bytes = zmq_msg_data(identity);
     if (zmq_msg_size(identity) != PL_IDENTITY_BYTES) {
         sender_text(who, header);
-        refuse(e, who, "no paceline task is there");
+        pl_endpoint_refuse(e, who, "no paceline task is there");
         return -1;
     }
     pl_peer peer = pl_peers_find(&e->peers, bytes);
@@ -182,7 +152,7 @@ static pl_peer sender_of(pl_endpoint *e, zmq_msg_t *identity, zmq_msg_t *header)
         peer = pl_peers_add(&e->peers, bytes);
         sender_text(who, header);
         if (peer < 0)
-            refuse(e, who, "too many connections");
+            pl_endpoint_refuse(e, who, "too many connections");
         else
             memcpy(e->peers.entries[peer].address, who, sizeof who);
     }
@@ -224,14 +194,14 @@ static pl_status judge(pl_endpoint *e, zmq_msg_t *parts, int count,
         sender_text(who, &parts[count <= head ? 0 : head]);
         snprintf(why, sizeof why, "a message of %d parts, expected 1 or 2",
                  count - head);
-        refuse(e, who, why);
+        pl_endpoint_refuse(e, who, why);
         return PL_AGAIN;
     }
     size_t bytes = count == head + 2 ? zmq_msg_size(payload) : 0;
     if (pl_frame_read(&out->frame, zmq_msg_data(header), zmq_msg_size(header),
                       bytes) != PL_OK) {
         sender_text(who, header);
-        refuse(e, who, pl_error_message());
+        pl_endpoint_refuse(e, who, pl_error_message());
         return PL_AGAIN;
     }
     out->from = e->server ? sender_of(e, &parts[0], header) : 0;
@@ -245,9 +215,7 @@ static pl_status judge(pl_endpoint *e, zmq_msg_t *parts, int count,
 /* Keep the payload until the next receive. */
 static pl_status keep(pl_endpoint *e, zmq_msg_t *part, pl_message *out)
 {
-    e->counts.received_messages++;
-    e->counts.received_bytes +=
-        PL_FRAME_BYTES + (int64_t)out->frame.payload_bytes;
+    pl_endpoint_received(e, &out->frame);
     if (out->frame.payload_bytes == 0)
         return PL_OK;
     zmq_msg_init(&e->kept);
@@ -293,7 +261,7 @@ static void watch_event(pl_endpoint *e, int event, int fd)
         break;
     case ZMQ_EVENT_DISCONNECTED:
         if (e->handshake_failed)
-            refuse(e, who, "no paceline task is there");
+            pl_endpoint_refuse(e, who, "no paceline task is there");
         e->handshake_failed = false;
         break;
     default:

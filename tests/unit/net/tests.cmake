@@ -1,3 +1,6 @@
 pl_unit_test(net frame)
 pl_unit_test(net area)
 pl_unit_test(net endpoint)
+pl_unit_test(net ring)
+pl_unit_test(net shared)
+target_link_libraries(test_net_shared PRIVATE PkgConfig::ZMQ)
