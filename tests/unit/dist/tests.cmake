@@ -1,2 +1,5 @@
 pl_unit_test(dist cluster)
 pl_unit_test(dist control)
+pl_unit_test(dist pieces)
+pl_unit_test(dist sim)
+target_link_libraries(test_dist_sim PRIVATE paceline_sim)

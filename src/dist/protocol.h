@@ -1,0 +1,63 @@
+/* protocol.h - what the flags and values of frames mean between the tasks of
+ * a parameter-server job; docs/formats/wire.md tells the conversation.
+ *
+ * A task has at most one request on its way to each server, numbered by
+ * `sequence` from 1.  A request that was not answered in time is asked about
+ * again with an empty frame of its kind (a probe): the server sends what it
+ * misses (ACK with PL_ACK_NEED), that it has all (PL_ACK_COMPLETE), or the
+ * answer once more.  So every update is made exactly once, however often
+ * messages are lost or doubled.
+ *
+ * Threads: constants only. */
+#ifndef PL_DIST_PROTOCOL_H
+#define PL_DIST_PROTOCOL_H
+
+#include <stdint.h>
+
+typedef enum pl_ps_mode {
+    PL_PS_SYNC,
+    PL_PS_ASYNC,
+    PL_PS_SSP,
+} pl_ps_mode;
+
+typedef enum pl_on_loss {
+    PL_ON_LOSS_WAIT,
+    PL_ON_LOSS_CONTINUE,
+    PL_ON_LOSS_ABORT,
+} pl_on_loss;
+
+/* What a task is doing; hearts carry it. */
+typedef enum pl_phase {
+    PL_PHASE_JOINING,
+    PL_PHASE_COMPUTING,
+    PL_PHASE_SENDING,
+    PL_PHASE_WAITING,
+    PL_PHASE_EVALUATING,
+    PL_PHASE_SAVING,
+    PL_PHASES,
+} pl_phase;
+
+/* PARAMS: how a request ended. */
+#define PL_ANSWER_DROPPED 1u /* the gradient was too old or too late */
+#define PL_ANSWER_STOP    2u /* no further gradient is wanted */
+
+/* PULL. value[0]: answer when the job is at this step, or over. */
+#define PL_PULL_FINAL 1u /* ... when all other workers are done */
+#define PL_PULL_SLOTS 2u /* the optimizer's slots too */
+
+/* ACK. `first`, value[0]: the piece and its plane; or one of these. */
+#define PL_ACK_COMPLETE 1u /* all pieces of the request are here */
+#define PL_ACK_NEED     2u /* send what was not acknowledged */
+#define PL_ACK_DONE     4u /* a request without data is done */
+
+/* STOP, OVER, BEAT */
+#define PL_STOP_FAILED 1u /* the job failed; else it ends as planned */
+#define PL_STOP_NOW    2u /* BEAT: no more gradients */
+
+/* Messages to and from ps 0, as the other servers see it. */
+#define PL_PEER_COORDINATOR (-2)
+
+#define PL_TICK_MS  100  /* how often the cores look at the clock */
+#define PL_PROBE_MS 1000 /* silence after which a request is asked about */
+
+#endif

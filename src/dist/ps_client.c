@@ -1,0 +1,575 @@
+#include "dist/ps_client.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "dist/pieces.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROBE_NS    ((int64_t)PL_PROBE_MS * 1000000)
+#define REPORT_MOST ((uint32_t)16 << 20)
+
+typedef enum stage {
+    IDLE,
+    ASKING,    /* no word about the end of the request */
+    ANSWERING, /* parameters are coming */
+    DONE,
+} stage;
+
+/* The way to one server. */
+typedef struct link {
+    bool joined;
+    stage stage;
+    uint64_t sequence;
+    pl_frame request;
+    int64_t asked_ns; /* last sign of life about the request, or question */
+    pl_stream out;
+    pl_pieces in;
+    int64_t step; /* of the parameters that came */
+    unsigned answer;
+} link;
+
+struct pl_ps_client {
+    pl_ps_client_opts opts;
+    link *links;
+    int64_t now_ns;
+    bool joining;
+    const float *grad;
+    const char *text; /* of a stop or bye */
+    bool rest;        /* pull: the other servers come after server 0 */
+    pl_ps_client_view view;
+    char *report;
+    bool failed;
+    char why[512];
+};
+
+pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
+                           int64_t now_ns)
+{
+    PL_ASSERT(opts->ps >= 1 && opts->slots <= PL_CLIENT_SLOTS);
+    pl_ps_client *client;
+    PL_TRY(PL_NEW(client, 1));
+    client->opts = *opts;
+    client->now_ns = now_ns;
+    int32_t planes = 1 + opts->slots;
+    pl_status status;
+    PL_TRY_OUT(status, PL_NEW(client->links, (size_t)opts->ps));
+    for (int32_t j = 0; j < opts->ps; j++) {
+        int64_t first, count;
+        pl_pieces_shard(opts->count, opts->ps, j, &first, &count);
+        PL_TRY_OUT(status, pl_stream_init(&client->links[j].out, first, count,
+                                          opts->piece, planes));
+        PL_TRY_OUT(status, pl_pieces_init(&client->links[j].in, first, count,
+                                          opts->piece, planes));
+    }
+    *out = client;
+    return PL_OK;
+out:
+    pl_ps_client_free(client);
+    return status;
+}
+
+void pl_ps_client_free(pl_ps_client *client)
+{
+    if (client == NULL)
+        return;
+    for (int32_t j = 0; client->links != NULL && j < client->opts.ps; j++) {
+        pl_stream_close(&client->links[j].out);
+        pl_pieces_close(&client->links[j].in);
+    }
+    pl_mem_free(client->links);
+    pl_mem_free(client->report);
+    pl_mem_free(client);
+}
+
+static void fail(pl_ps_client *client, const char *format, ...) PL_PRINTF(2, 3);
+
+static void fail(pl_ps_client *client, const char *format, ...)
+{
+    if (client->failed)
+        return;
+    client->failed = true;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(client->why, sizeof client->why, format, args);
+    va_end(args);
+}
+
+static void send_frame(pl_ps_client *client, int32_t ps, pl_frame frame,
+                       const void *payload, bool lasting)
+{
+    frame.incarnation = client->view.incarnation;
+    client->opts.ops->send(client->opts.context, ps, &frame, payload, lasting);
+}
+
+static pl_frame request_frame(const link *l)
+{
+    pl_frame frame = l->request;
+    frame.sequence = l->sequence;
+    return frame;
+}
+
+/* Ask, or ask again: the request without its pieces. */
+static void ask(pl_ps_client *client, int32_t ps)
+{
+    link *l = &client->links[ps];
+    pl_frame frame = request_frame(l);
+    bool text = frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE;
+    if (text)
+        frame.payload_bytes = (uint32_t)strlen(client->text);
+    send_frame(client, ps, frame, text ? client->text : NULL, false);
+    l->asked_ns = client->now_ns;
+}
+
+static const float *plane_of(const pl_ps_client *client, const link *l,
+                             int32_t plane)
+{
+    if (l->request.kind == PL_FRAME_PUSH)
+        return client->grad;
+    return plane == 0 ? client->opts.params : client->opts.slot[plane - 1];
+}
+
+static void pump(pl_ps_client *client, int32_t ps)
+{
+    link *l = &client->links[ps];
+    for (int32_t i = pl_stream_next(&l->out); i >= 0;
+         i = pl_stream_next(&l->out)) {
+        pl_piece_range piece = pl_pieces_range(&l->out.acked, i);
+        pl_frame frame = request_frame(l);
+        frame.first = piece.first;
+        frame.count = piece.count;
+        frame.value[0] = piece.plane;
+        frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
+        send_frame(client, ps, frame,
+                   plane_of(client, l, piece.plane) + piece.first, true);
+        l->asked_ns = client->now_ns;
+    }
+}
+
+static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
+{
+    link *l = &client->links[ps];
+    l->request = *request;
+    l->sequence++;
+    l->stage = ASKING;
+    l->answer = 0;
+    l->asked_ns = client->now_ns;
+    int32_t planes = 1;
+    if (request->kind == PL_FRAME_INIT ||
+        (request->kind == PL_FRAME_PULL &&
+         (request->flags & PL_PULL_SLOTS) != 0))
+        planes += client->opts.slots;
+    switch (request->kind) {
+    case PL_FRAME_PUSH:
+        pl_pieces_reset(&l->in, 1);
+        pl_stream_start(&l->out, 1, true);
+        break;
+    case PL_FRAME_INIT:
+        pl_stream_start(&l->out, planes, false);
+        pump(client, ps);
+        break;
+    case PL_FRAME_PULL:
+        pl_pieces_reset(&l->in, planes);
+        ask(client, ps);
+        break;
+    default:
+        ask(client, ps);
+        break;
+    }
+}
+
+static void begin_all(pl_ps_client *client, pl_frame request)
+{
+    PL_ASSERT(!pl_ps_client_busy(client));
+    for (int32_t j = 0; j < client->opts.ps; j++)
+        begin_on(client, j, &request);
+}
+
+static void begin_first(pl_ps_client *client, pl_frame request)
+{
+    PL_ASSERT(!pl_ps_client_busy(client));
+    begin_on(client, 0, &request);
+}
+
+static void ask_to_join(pl_ps_client *client, int32_t ps)
+{
+    char offer[PL_OFFER_BYTES] = "", job[32] = "";
+    char *text = NULL;
+    pl_json *join = NULL, *settings = NULL;
+    pl_status status;
+    if (client->opts.ops->offer != NULL)
+        client->opts.ops->offer(client->opts.context, ps, offer);
+    if (client->view.job != 0)
+        snprintf(job, sizeof job, "%016" PRIx64, client->view.job);
+    PL_TRY_OUT(status, pl_json_new_object(&join));
+    PL_TRY_OUT(status, pl_json_set_text(join, "role", client->opts.role));
+    PL_TRY_OUT(status, pl_json_set_int(join, "index", client->opts.index));
+    PL_TRY_OUT(status, pl_json_set_text(join, "job", job));
+    PL_TRY_OUT(status, pl_json_set_text(join, "shm", offer));
+    PL_TRY_OUT(status,
+               pl_json_set_text(join, "host",
+                                client->opts.host ? client->opts.host : ""));
+    PL_TRY_OUT(status, pl_json_set_int(join, "process", client->opts.process));
+    if (client->opts.settings != NULL) {
+        PL_TRY_OUT(status, pl_json_copy(&settings, client->opts.settings));
+        PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
+    }
+    PL_TRY_OUT(status, pl_json_text(join, 0, &text));
+    send_frame(client, ps,
+               (pl_frame) {
+                   .kind = PL_FRAME_JOIN,
+                   .payload_bytes = (uint32_t)strlen(text),
+               },
+               text, false);
+    client->links[ps].asked_ns = client->now_ns;
+out:
+    if (status != PL_OK)
+        fail(client, "%s", pl_error_message());
+    pl_mem_free(text);
+    pl_json_free(join);
+}
+
+static void on_welcome(pl_ps_client *client, int32_t ps,
+                       const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    const char *job, *answer;
+    pl_json *welcome;
+    if (client->links[ps].joined ||
+        pl_json_parse(&welcome, message->payload, frame->payload_bytes,
+                      "welcome") != PL_OK)
+        return;
+    if (ps == 0) {
+        client->view.incarnation = frame->incarnation;
+        client->view.step = frame->step;
+        client->view.own = frame->value[0];
+        client->view.initialized = frame->value[1] != 0;
+        if (pl_json_get_text(welcome, "job", &job) == PL_OK)
+            client->view.job = strtoull(job, NULL, 16);
+    } else if (frame->value[1] == 0) {
+        client->view.initialized = false;
+    }
+    if (client->opts.ops->shared != NULL &&
+        pl_json_get_text(welcome, "shm", &answer) == PL_OK)
+        client->opts.ops->shared(client->opts.context, ps, answer);
+    pl_json_free(welcome);
+    client->links[ps].joined = true;
+    bool all = true;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        if (!client->links[j].joined && ps == 0)
+            ask_to_join(client, j);
+        all = all && client->links[j].joined;
+    }
+    client->joining = !all;
+}
+
+/* Every server has answered.  In sync all must be of one step: ask those that
+ * were behind again. */
+static void level(pl_ps_client *client)
+{
+    int64_t newest = 0;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        const link *l = &client->links[j];
+        if (l->stage != DONE || !pl_pieces_complete(&l->in))
+            return;
+        newest = l->step > newest ? l->step : newest;
+    }
+    for (int32_t j = 0; j < client->opts.ps; j++)
+        if (client->links[j].step < newest) {
+            unsigned before = client->links[j].answer;
+            begin_on(
+                client, j,
+                &(pl_frame) { .kind = PL_FRAME_PULL, .value = { newest } });
+            client->links[j].answer = before;
+        }
+}
+
+static void finish_link(pl_ps_client *client, int32_t ps)
+{
+    link *l = &client->links[ps];
+    bool params =
+        l->request.kind == PL_FRAME_PULL || l->request.kind == PL_FRAME_PUSH;
+    l->stage = DONE;
+    if (ps == 0 && client->rest) {
+        client->rest = false;
+        pl_frame request = l->request;
+        request.value[0] = client->opts.mode == PL_PS_SYNC ? l->step : 0;
+        for (int32_t j = 1; j < client->opts.ps; j++)
+            begin_on(client, j, &request);
+    }
+    if (params && client->opts.mode == PL_PS_SYNC && client->opts.ps > 1)
+        level(client);
+}
+
+static void ack_piece(pl_ps_client *client, int32_t ps, const pl_frame *piece)
+{
+    send_frame(client, ps,
+               (pl_frame) {
+                   .kind = PL_FRAME_ACK,
+                   .sequence = piece->sequence,
+                   .step = piece->step,
+                   .first = piece->first,
+                   .value = { piece->value[0], piece->count },
+               },
+               NULL, false);
+}
+
+static void note_answer(pl_ps_client *client, int32_t ps, const pl_frame *frame)
+{
+    link *l = &client->links[ps];
+    l->answer |= frame->flags;
+    if (ps == 0) {
+        client->view.step = frame->step;
+        client->view.own = frame->value[1];
+        client->view.answer = l->answer;
+    }
+}
+
+static void on_params(pl_ps_client *client, int32_t ps,
+                      const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    link *l = &client->links[ps];
+    if ((l->request.kind != PL_FRAME_PULL &&
+         l->request.kind != PL_FRAME_PUSH) ||
+        l->stage == DONE) {
+        if (l->stage == DONE && pl_pieces_windowed(&l->in))
+            ack_piece(client, ps, frame);
+        return;
+    }
+    /* In sync the parameters may have moved on while they were sent. */
+    if (client->opts.mode == PL_PS_SYNC && l->stage == ANSWERING) {
+        if (frame->step < l->step)
+            return;
+        if (frame->step > l->step)
+            pl_pieces_reset(&l->in, l->in.planes);
+    }
+    l->stage = ANSWERING;
+    l->step = frame->step;
+    note_answer(client, ps, frame);
+    if (frame->count == 0) { /* the end: there are no more */
+        finish_link(client, ps);
+        return;
+    }
+    int32_t index =
+        pl_pieces_find(&l->in, frame->value[0], frame->first, frame->count);
+    if (index < 0) {
+        fail(client, "ps %d sent parameters that are not its own", ps);
+        return;
+    }
+    if (pl_pieces_mark(&l->in, index)) {
+        float *to = frame->value[0] == 0
+                        ? client->opts.params
+                        : client->opts.slot[frame->value[0] - 1];
+        memcpy(to + frame->first, message->payload,
+               frame->count * sizeof(float));
+    }
+    if (pl_pieces_windowed(&l->in))
+        ack_piece(client, ps, frame);
+    if (pl_pieces_complete(&l->in))
+        finish_link(client, ps);
+}
+
+static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame)
+{
+    link *l = &client->links[ps];
+    if (l->stage == DONE)
+        return;
+    if ((frame->flags & PL_ACK_DONE) != 0) {
+        finish_link(client, ps);
+    } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
+        pl_stream_ack_all(&l->out);
+    } else if ((frame->flags & PL_ACK_NEED) != 0) {
+        pl_stream_retry(&l->out);
+        pump(client, ps);
+    } else {
+        int32_t index = pl_pieces_find(&l->out.acked, frame->value[0],
+                                       frame->first, frame->value[1]);
+        if (index >= 0)
+            pl_stream_ack(&l->out, index);
+        pump(client, ps);
+    }
+}
+
+static void on_report(pl_ps_client *client, const pl_message *message)
+{
+    uint32_t bytes = message->frame.payload_bytes;
+    if (client->report != NULL || client->links[0].stage == DONE ||
+        client->links[0].request.kind != PL_FRAME_BYE || bytes > REPORT_MOST)
+        return;
+    if (PL_NEW(client->report, bytes + 1) == PL_OK)
+        memcpy(client->report, message->payload, bytes);
+    client->view.report = client->report;
+    client->view.step = message->frame.step;
+    client->view.dropped = message->frame.value[0];
+    client->view.update_ns = message->frame.value[1];
+    finish_link(client, 0);
+}
+
+void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
+                          const pl_message *message, int64_t now_ns)
+{
+    const pl_frame *frame = &message->frame;
+    link *l = &client->links[ps];
+    client->now_ns = now_ns;
+    if (frame->kind == PL_FRAME_WELCOME) {
+        on_welcome(client, ps, message);
+        return;
+    }
+    if (frame->incarnation != client->view.incarnation)
+        return;
+    if (frame->kind == PL_FRAME_REFUSE)
+        fail(client, "ps %d: %.*s", ps, (int)frame->payload_bytes,
+             (const char *)message->payload);
+    if (frame->kind == PL_FRAME_OVER && (frame->flags & PL_STOP_FAILED) != 0)
+        fail(client, "the job ended: %.*s", (int)frame->payload_bytes,
+             (const char *)message->payload);
+    if (frame->sequence != l->sequence || frame->sequence == 0)
+        return;
+    l->asked_ns = now_ns;
+    if (frame->kind == PL_FRAME_PARAMS)
+        on_params(client, ps, message);
+    else if (frame->kind == PL_FRAME_ACK)
+        on_ack(client, ps, frame);
+    else if (frame->kind == PL_FRAME_REPORT)
+        on_report(client, message);
+}
+
+void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
+{
+    client->now_ns = now_ns;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        link *l = &client->links[j];
+        bool late = now_ns - l->asked_ns >= PROBE_NS;
+        if (!late)
+            continue;
+        if (client->joining && !l->joined &&
+            (j == 0 || client->view.incarnation != 0))
+            ask_to_join(client, j);
+        else if (l->stage == ANSWERING ||
+                 (l->stage == ASKING &&
+                  (l->request.kind != PL_FRAME_PUSH || l->out.next > 0)))
+            ask(client, j);
+    }
+}
+
+void pl_ps_client_join(pl_ps_client *client)
+{
+    client->joining = true;
+    ask_to_join(client, 0);
+}
+
+void pl_ps_client_init(pl_ps_client *client, int64_t step)
+{
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_INIT, .step = step });
+}
+
+void pl_ps_client_pull(pl_ps_client *client, unsigned flags, int64_t step)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_PULL,
+                                     .flags = (uint8_t)flags,
+                                     .value = { step } });
+    client->rest = client->opts.ps > 1;
+}
+
+void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad)
+{
+    client->grad = grad;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_PUSH, .step = step });
+}
+
+void pl_ps_client_ready(pl_ps_client *client, int64_t from)
+{
+    for (int32_t j = client->opts.ps - 1; j >= 0; j--) {
+        client->links[j].out.ready_from = from;
+        pump(client, j);
+    }
+}
+
+void pl_ps_client_pause(pl_ps_client *client)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE });
+}
+
+void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)
+{
+    client->text = why; /* server 0 tells the others */
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_STOP,
+                                     .flags = failed ? PL_STOP_FAILED : 0 });
+}
+
+void pl_ps_client_bye(pl_ps_client *client, const char *report)
+{
+    client->text = report;
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_BYE });
+}
+
+bool pl_ps_client_busy(const pl_ps_client *client)
+{
+    return client->joining || client->rest || pl_ps_client_awaited(client) >= 0;
+}
+
+bool pl_ps_client_answered(const pl_ps_client *client)
+{
+    return client->links[0].stage >= ANSWERING;
+}
+
+/* Floats [*first, *first + *count) that lie in the link's part. */
+static bool overlap(const link *l, int64_t *first, int64_t *count)
+{
+    int64_t begin = l->in.first > *first ? l->in.first : *first;
+    int64_t end = l->in.first + l->in.count;
+    if (end > *first + *count)
+        end = *first + *count;
+    *first = begin;
+    *count = end - begin;
+    return begin < end;
+}
+
+int32_t pl_ps_client_missing(const pl_ps_client *client, int64_t first,
+                             int64_t count)
+{
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        const link *l = &client->links[j];
+        int64_t from = first, n = count;
+        if (l->stage != DONE && overlap(l, &from, &n) &&
+            (l->stage != ANSWERING || !pl_pieces_have(&l->in, from, n)))
+            return j;
+    }
+    return -1;
+}
+
+bool pl_ps_client_have(const pl_ps_client *client, int64_t first, int64_t count)
+{
+    return !client->rest && pl_ps_client_missing(client, first, count) < 0;
+}
+
+int32_t pl_ps_client_awaited(const pl_ps_client *client)
+{
+    for (int32_t j = 0; j < client->opts.ps; j++)
+        if (client->links[j].stage == ASKING ||
+            client->links[j].stage == ANSWERING)
+            return j;
+    return -1;
+}
+
+bool pl_ps_client_windowed(const pl_ps_client *client)
+{
+    return pl_pieces_windowed(&client->links[0].in);
+}
+
+pl_ps_client_view pl_ps_client_look(const pl_ps_client *client)
+{
+    return client->view;
+}
+
+pl_status pl_ps_client_outcome(const pl_ps_client *client)
+{
+    if (client->failed)
+        return PL_FAIL(PL_CLOSED, "%s", client->why);
+    return PL_OK;
+}

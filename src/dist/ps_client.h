@@ -1,0 +1,98 @@
+/* ps_client.h - the logic of a task that talks to parameter servers, without
+ * input or output: the counterpart of ps_core.h.
+ *
+ * One request at a time goes to all servers (or to server 0 alone): it is
+ * begun, messages come in until it is done, and the clock repeats what was
+ * lost on the way.  Pieces of a gradient leave as soon as they are ready;
+ * pieces of the parameters are in place as soon as they came.
+ *
+ * Threads: one client, one thread. */
+#ifndef PL_DIST_PS_CLIENT_H
+#define PL_DIST_PS_CLIENT_H
+
+#include "base/json.h"
+#include "dist/protocol.h"
+#include "net/endpoint.h"
+
+typedef struct pl_ps_client pl_ps_client;
+
+typedef struct pl_ps_client_ops {
+    void (*send)(void *context, int32_t ps, const pl_frame *frame,
+                 const void *payload, bool lasting);
+    /* Optional: what we offer server `ps` to share, and its answer. */
+    void (*offer)(void *context, int32_t ps, char offer[PL_OFFER_BYTES]);
+    void (*shared)(void *context, int32_t ps, const char *answer);
+} pl_ps_client_ops;
+
+#define PL_CLIENT_SLOTS 2
+
+typedef struct pl_ps_client_opts {
+    const char *role; /* "worker", "evaluator" */
+    int32_t index;    /* a worker's number, counted with the chief */
+    int32_t ps;
+    pl_ps_mode mode;
+    int64_t count;                /* floats of the whole block */
+    int64_t piece;                /* floats; default PL_PIECE_FLOATS */
+    float *params;                /* [count]; what is pulled goes here */
+    int32_t slots;                /* of the optimizer */
+    float *slot[PL_CLIENT_SLOTS]; /* [count], for init and PL_PULL_SLOTS */
+    const pl_json *settings;      /* or NULL */
+    const char *host;
+    int64_t process;
+    const pl_ps_client_ops *ops;
+    void *context;
+} pl_ps_client_opts;
+
+pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
+                           int64_t now_ns) PL_MUST_CHECK;
+void pl_ps_client_free(pl_ps_client *client); /* NULL is fine */
+
+/* A message of server `ps` has come. */
+void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
+                          const pl_message *message, int64_t now_ns);
+void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns);
+
+/* Requests; none may be under way.  Joining comes first. */
+void pl_ps_client_join(pl_ps_client *client);
+void pl_ps_client_init(pl_ps_client *client, int64_t step);
+void pl_ps_client_pull(pl_ps_client *client, unsigned flags, int64_t step);
+/* The gradient stays as it is until the answer is complete. */
+void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad);
+/* Floats from `from` on are final and may leave; 0: all. */
+void pl_ps_client_ready(pl_ps_client *client, int64_t from);
+void pl_ps_client_pause(pl_ps_client *client);
+/* The text stays until the request is done. */
+void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why);
+void pl_ps_client_bye(pl_ps_client *client, const char *report);
+
+bool pl_ps_client_busy(const pl_ps_client *client);
+/* Server 0 told how the push or pull ended; parameters may still come. */
+bool pl_ps_client_answered(const pl_ps_client *client);
+/* These floats of the parameters are in place. */
+bool pl_ps_client_have(const pl_ps_client *client, int64_t first,
+                       int64_t count);
+/* Which server has the first of these floats that are missing, or -1. */
+int32_t pl_ps_client_missing(const pl_ps_client *client, int64_t first,
+                             int64_t count);
+/* The first server whose answer is not complete, or -1. */
+int32_t pl_ps_client_awaited(const pl_ps_client *client);
+/* More pieces than the window: acknowledgements want to be read. */
+bool pl_ps_client_windowed(const pl_ps_client *client);
+
+typedef struct pl_ps_client_view {
+    uint32_t incarnation; /* 0: not joined */
+    uint64_t job;
+    int64_t step;       /* the job's, from server 0's last answer */
+    int64_t own;        /* of our gradients, those that were applied */
+    bool initialized;   /* the servers had parameters when we joined */
+    unsigned answer;    /* PL_ANSWER_ of the last push or pull */
+    const char *report; /* after bye: all reports, for the chief */
+    int64_t dropped;    /* with it: of the whole job */
+    int64_t update_ns;  /* ... and from the first update to the last */
+} pl_ps_client_view;
+pl_ps_client_view pl_ps_client_look(const pl_ps_client *client);
+
+/* PL_OK; or why there is no going on: refused, or the job failed. */
+pl_status pl_ps_client_outcome(const pl_ps_client *client) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,98 @@
+/* ps_core.h - the logic of one parameter server, without input or output.
+ *
+ * Messages and the time come in by calls, messages go out by a callback, the
+ * optimizer is applied in place.  It never waits and knows no socket: the
+ * server (ps_server.h) wraps it around the network, the simulator runs whole
+ * jobs of it under a seed.
+ *
+ * Server 0 is the coordinator: it gives each joining task its incarnation,
+ * watches over the living, decides whose gradients make a step, who may go on
+ * and when the job ends.  The other servers hold their part of the parameters
+ * and follow.
+ *
+ * Threads: one core, one thread. */
+#ifndef PL_DIST_PS_CORE_H
+#define PL_DIST_PS_CORE_H
+
+#include "base/json.h"
+#include "dist/cluster.h"
+#include "dist/protocol.h"
+#include "net/endpoint.h"
+#include "train/optim.h"
+#include "train/schedule.h"
+
+typedef struct pl_ps_core pl_ps_core;
+
+typedef struct pl_ps_core_ops {
+    /* `lasting`: the payload is a part of the parameters, which stay where
+     * they are; else it must be copied. */
+    void (*send)(void *context, pl_peer to, const pl_frame *frame,
+                 const void *payload, bool lasting);
+    /* Optional: a worker is lost; whoever supervises may start it anew. */
+    void (*lost)(void *context, int32_t worker);
+    /* Optional: answer an offer of shared memory; default: none. */
+    void (*accept)(void *context, pl_peer from, const char *offer,
+                   char answer[PL_OFFER_BYTES]);
+} pl_ps_core_ops;
+
+typedef struct pl_ps_core_opts {
+    int32_t index; /* of this server */
+    int32_t ps;    /* servers; required */
+    int32_t workers;
+    bool evaluator; /* one may come */
+    bool named_chief;
+
+    pl_ps_mode mode;
+    int32_t replicas;  /* sync: gradients that make a step; default: all */
+    int32_t staleness; /* ssp */
+    bool sum;          /* sync: add gradients, do not average */
+    int64_t end_step;  /* updates of the job; 0: until the workers are done */
+
+    pl_on_loss on_loss;
+    int64_t heartbeat_ms; /* silence that means lost; default 5000 */
+    int64_t rejoin_ms;    /* default 60000 */
+    int64_t join_ms;      /* default 600000 */
+    bool supervised;      /* lost workers are started anew by someone */
+
+    int64_t first, count;        /* this server's part of the block */
+    int64_t piece;               /* floats; default PL_PIECE_FLOATS */
+    float *params;               /* [count]; the rest is borrowed, too */
+    pl_optim *optim;             /* over `count` elements */
+    const pl_schedule *schedule; /* required */
+    const pl_kernels *kernels;   /* required */
+    const pl_json *settings;     /* what all tasks must agree on, or NULL */
+    uint64_t job;                /* server 0: a number of the job */
+    const pl_ps_core_ops *ops;
+    void *context;
+} pl_ps_core_opts;
+
+pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
+                         int64_t now_ns) PL_MUST_CHECK;
+void pl_ps_core_free(pl_ps_core *core); /* NULL is fine */
+
+/* A message has come; nothing in it is trusted. */
+void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
+                        int64_t now_ns);
+/* Time has passed; call it every PL_TICK_MS or so. */
+void pl_ps_core_tick(pl_ps_core *core, int64_t now_ns);
+
+/* Everyone was told and has left: the server may go. */
+bool pl_ps_core_finished(const pl_ps_core *core);
+/* PL_OK, or why the job failed. */
+pl_status pl_ps_core_outcome(const pl_ps_core *core) PL_MUST_CHECK;
+/* End the job from here: the server itself was interrupted, or failed. */
+void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why);
+
+typedef struct pl_ps_core_view {
+    int64_t step;       /* updates made */
+    int64_t dropped;    /* gradients that came too late */
+    int64_t duplicates; /* pieces that came again */
+    int64_t first_update_ns, last_update_ns;
+    int32_t lost; /* times a worker was lost */
+    bool mixed;   /* some step had other contributors than all */
+    bool initialized;
+    int64_t applied_of_worker; /* of the worker asked for */
+} pl_ps_core_view;
+pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker);
+
+#endif

@@ -1,0 +1,144 @@
+/* ps_core_priv.h - what the files of the core share.
+ *
+ * ps_core.c    requests: arrival of pieces, answers, dispatch
+ * ps_update.c  gradients become updates; who may go on
+ * ps_members.c joining, hearts, loss, leaving, the end */
+#ifndef PL_DIST_PS_CORE_PRIV_H
+#define PL_DIST_PS_CORE_PRIV_H
+
+#include "dist/pieces.h"
+#include "dist/ps_core.h"
+
+#define PL_MEMBER_TEXT 160
+
+typedef enum pl_member_state {
+    PL_MEMBER_ABSENT, /* did not join yet */
+    PL_MEMBER_HERE,
+    PL_MEMBER_LOST,
+    PL_MEMBER_LEFT, /* said goodbye */
+} pl_member_state;
+
+/* How far a request is. */
+typedef enum pl_stage {
+    PL_STAGE_NONE,
+    PL_STAGE_ARRIVING, /* pieces are still to come */
+    PL_STAGE_WAITING,  /* complete; the answer must wait */
+    PL_STAGE_ANSWERED,
+} pl_stage;
+
+/* Another task, as this server sees it. */
+typedef struct pl_member {
+    pl_member_state state;
+    uint32_t incarnation;
+    pl_peer peer;
+    int64_t heard_ns;
+    int64_t lost_ns;
+    char where[PL_MEMBER_TEXT]; /* "host, process 123" */
+    /* From its hearts. */
+    int64_t heart_step;
+    pl_phase phase;
+    int64_t progress, progress_ns, longest_ns;
+
+    /* The request at hand. */
+    uint64_t sequence; /* 0: none since it joined */
+    pl_frame request;
+    pl_stage stage;
+    pl_pieces in;
+    pl_stream out;
+    uint8_t answer; /* PL_ANSWER_ */
+    int64_t answer_step;
+    uint8_t done_flags; /* of the ACK, where that is the answer */
+
+    const float *gradient; /* [count], complete when `fresh` */
+    float *staging;        /* memory for it, where it must be copied */
+    bool fresh;            /* sync: of this step, not yet used */
+    bool paused;           /* the chief evaluates */
+    bool granted;          /* may make one more gradient */
+    int64_t own;           /* its gradients that were applied */
+    int64_t dropped;
+    char *report;
+    size_t report_bytes;
+} pl_member;
+
+struct pl_ps_core {
+    pl_ps_core_opts opts;
+    /* Workers, then the evaluator, then servers (at server 0). */
+    pl_member *members;
+    int32_t member_count;
+    int64_t *have; /* server 0: [workers][ps], the step a gradient is there */
+    float *sum;    /* one range of combined gradients */
+    const float **terms;
+    uint8_t *chosen; /* [workers]: who made the last step */
+    uint64_t job;    /* 0: not yet known */
+    uint32_t generation;
+    uint32_t last_incarnation;
+    int64_t step;
+    int64_t now_ns, begin_ns, said_ns;
+    bool initialized;
+    bool stopping; /* no more gradients */
+    bool failed;
+    bool told; /* server 0: the others know that the job is over */
+    bool finished;
+    char why[512];
+    pl_ps_core_view counts;
+    /* A server other than 0: its membership there. */
+    uint32_t own_incarnation;
+    int64_t asked_ns;       /* when it last spoke to server 0 */
+    int64_t coordinator_ns; /* when it last heard of server 0 */
+};
+
+static inline bool pl_core_leads(const pl_ps_core *core)
+{
+    return core->opts.index == 0;
+}
+
+int32_t pl_core_id(const pl_ps_core *core, const pl_member *member);
+bool pl_core_is_worker(const pl_ps_core *core, const pl_member *member);
+/* "worker 1", "evaluator", "ps 2" */
+const char *pl_core_name(const pl_ps_core *core, const pl_member *member,
+                         char text[32]);
+
+void pl_core_send(pl_ps_core *core, pl_peer to, pl_frame frame,
+                  const void *payload, bool lasting);
+void pl_core_send_text(pl_ps_core *core, pl_peer to, pl_frame frame,
+                       const char *text);
+/* Copy a gradient that lies in another task's memory. */
+void pl_core_keep(pl_ps_core *core, pl_member *member);
+/* Forget the request at hand: a new incarnation starts afresh. */
+void pl_core_forget(pl_ps_core *core, pl_member *member);
+/* The request is done: send the parameters, or an ACK. */
+void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags);
+/* The job is over for all; `failed`: say why and give up. */
+void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
+    PL_PRINTF(3, 4);
+
+/* ps_update.c */
+/* PL_ANSWER_STOP when no further gradient is wanted, else 0. */
+unsigned pl_core_stop_flag(const pl_ps_core *core);
+pl_status pl_core_update_init(pl_ps_core *core) PL_MUST_CHECK;
+void pl_core_update_close(pl_ps_core *core);
+void pl_core_gradient(pl_ps_core *core, pl_member *member);
+/* Tell server 0 that this worker's gradient is complete here. */
+void pl_core_say_have(pl_ps_core *core, int32_t worker);
+void pl_core_on_have(pl_ps_core *core, const pl_member *from,
+                     const pl_frame *frame);
+void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
+                      const uint8_t *chosen);
+void pl_core_try_step(pl_ps_core *core);
+/* Answer what waits and may be answered now. */
+void pl_core_release(pl_ps_core *core);
+
+/* ps_members.c */
+void pl_core_on_join(pl_ps_core *core, const pl_message *message);
+void pl_core_on_heart(pl_ps_core *core, const pl_message *message);
+void pl_core_on_bye(pl_ps_core *core, pl_member *member,
+                    const pl_message *message);
+void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
+void pl_core_watch(pl_ps_core *core);
+/* Workers whose gradients a step may wait for. */
+int32_t pl_core_active(const pl_ps_core *core);
+/* Server 0: all other servers have joined. */
+bool pl_core_servers_here(const pl_ps_core *core);
+bool pl_core_counts(const pl_ps_core *core, const pl_member *member);
+
+#endif

@@ -1,0 +1,538 @@
+#include "dist/ps_core_priv.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SAY_NS    INT64_C(5000000000) /* between lines about who is awaited */
+#define ASK_NS    INT64_C(500000000)  /* between messages to server 0 */
+#define GRACE_NS  INT64_C(2000000000) /* for goodbyes after a failure */
+#define STUCK_BY  10 /* times the longest so far without progress */
+#define MS        INT64_C(1000000)
+#define TEXT_MOST ((uint32_t)1 << 20)
+
+bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
+{
+    switch (member->state) {
+    case PL_MEMBER_ABSENT:
+    case PL_MEMBER_HERE:
+        return true;
+    case PL_MEMBER_LEFT:
+        return false;
+    case PL_MEMBER_LOST:
+        break;
+    }
+    return core->opts.on_loss == PL_ON_LOSS_WAIT || member == core->members ||
+           (core->opts.supervised && core->opts.mode != PL_PS_SYNC);
+}
+
+int32_t pl_core_active(const pl_ps_core *core)
+{
+    int32_t count = 0;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        count += pl_core_counts(core, &core->members[w]);
+    return count;
+}
+
+bool pl_core_servers_here(const pl_ps_core *core)
+{
+    for (int32_t j = 1; pl_core_leads(core) && j < core->opts.ps; j++)
+        if (core->members[core->opts.workers + 1 + j].state == PL_MEMBER_ABSENT)
+            return false;
+    return true;
+}
+
+static void refuse_join(pl_ps_core *core, const pl_message *message,
+                        const char *why)
+{
+    pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
+    pl_core_send_text(core, message->from,
+                      (pl_frame) {
+                          .kind = PL_FRAME_REFUSE,
+                          .incarnation = message->frame.incarnation,
+                      },
+                      why);
+}
+
+/* The member a JOIN speaks for; PL_USAGE with a sentence for the task. */
+static pl_status identify(pl_ps_core *core, const pl_json *join,
+                          pl_member **out)
+{
+    const char *role;
+    int64_t index;
+    PL_TRY(pl_json_get_text(join, "role", &role));
+    PL_TRY(pl_json_get_int(join, "index", 0, INT32_MAX, &index));
+    int32_t workers = core->opts.workers;
+    int64_t count = strcmp(role, "worker") == 0      ? workers
+                    : strcmp(role, "ps") == 0        ? core->opts.ps
+                    : strcmp(role, "evaluator") == 0 ? core->opts.evaluator
+                                                     : 0;
+    if (index >= count)
+        return PL_FAIL(PL_USAGE,
+                       "%s %lld: the job of this ps has %d workers, %d ps and "
+                       "%s evaluator",
+                       role, (long long)index, workers, core->opts.ps,
+                       core->opts.evaluator ? "an" : "no");
+    int64_t at = role[0] == 'w' ? 0 : role[0] == 'e' ? workers : workers + 1;
+    *out = &core->members[at + index];
+    return PL_OK;
+}
+
+/* All tasks must train the same thing: name the first setting that differs. */
+static pl_status compare_settings(const pl_ps_core *core, const pl_json *join)
+{
+    const pl_json *theirs, *value;
+    const char *key;
+    void *walk = NULL;
+    if (core->opts.settings == NULL)
+        return PL_OK;
+    PL_TRY(pl_json_get_object(join, "settings", &theirs));
+    while (pl_json_next(core->opts.settings, &walk, &key, &value)) {
+        const char *mine, *other = "nothing";
+        PL_TRY(pl_json_as_text(value, key, &mine));
+        if (pl_json_has(theirs, key))
+            PL_TRY(pl_json_get_text(theirs, key, &other));
+        if (strcmp(mine, other) != 0)
+            return PL_FAIL(PL_USAGE,
+                           "the tasks were started with different settings: "
+                           "--%s is %s here and %s at ps %d",
+                           key, other, mine, core->opts.index);
+    }
+    return PL_OK;
+}
+
+static pl_status check_job(const pl_ps_core *core, const pl_json *join)
+{
+    const char *text;
+    char own[32];
+    PL_TRY(pl_json_get_text(join, "job", &text));
+    snprintf(own, sizeof own, "%016" PRIx64, core->job);
+    if (text[0] != '\0' && core->job != 0 && strcmp(text, own) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "this task belongs to job %s, but ps %d serves job %s: "
+                       "check the addresses",
+                       text, core->opts.index, own);
+    if (core->failed || core->told)
+        return PL_FAIL(PL_CLOSED, "the job is over%s%s",
+                       core->why[0] != '\0' ? ": " : "", core->why);
+    return PL_OK;
+}
+
+static void note_place(pl_member *member, const pl_json *join)
+{
+    const char *host;
+    int64_t process;
+    if (pl_json_get_text(join, "host", &host) == PL_OK &&
+        pl_json_get_int(join, "process", 0, INT64_MAX, &process) == PL_OK)
+        snprintf(member->where, sizeof member->where, "%s, process %lld", host,
+                 (long long)process);
+}
+
+static void welcome(pl_ps_core *core, pl_member *member, const pl_json *join)
+{
+    char answer[PL_OFFER_BYTES] = "", text[PL_OFFER_BYTES + 64];
+    const char *offer;
+    if (core->opts.ops->accept != NULL &&
+        pl_json_get_text(join, "shm", &offer) == PL_OK && offer[0] != '\0')
+        core->opts.ops->accept(core->opts.context, member->peer, offer, answer);
+    snprintf(text, sizeof text,
+             "{\"job\": \"%016" PRIx64 "\", \"shm\": \"%s\"}", core->job,
+             answer);
+    pl_core_send_text(core, member->peer,
+                      (pl_frame) {
+                          .kind = PL_FRAME_WELCOME,
+                          .incarnation = member->incarnation,
+                          .step = core->step,
+                          .value = { member->own, core->initialized },
+                      },
+                      text);
+}
+
+/* Take the joiner in, in place of who was there before. */
+static void take_in(pl_ps_core *core, pl_member *member,
+                    const pl_message *message, const pl_json *join)
+{
+    char name[32];
+    bool known =
+        member->peer == message->from && member->state != PL_MEMBER_ABSENT;
+    if (!known) {
+        if (member->state == PL_MEMBER_HERE)
+            pl_core_send_text(core, member->peer,
+                              (pl_frame) {
+                                  .kind = PL_FRAME_REFUSE,
+                                  .incarnation = member->incarnation,
+                              },
+                              "a newer process has taken this task's place");
+        if (member->fresh)
+            pl_core_keep(core, member);
+        pl_core_forget(core, member);
+        member->incarnation = pl_core_leads(core) ? ++core->last_incarnation
+                                                  : message->frame.incarnation;
+        note_place(member, join);
+        pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),
+               member->where);
+    }
+    member->peer = message->from;
+    member->state = PL_MEMBER_HERE;
+    member->heard_ns = member->progress_ns = core->now_ns;
+    member->longest_ns = 0;
+    member->phase = PL_PHASE_JOINING;
+    welcome(core, member, join);
+}
+
+static pl_status join_checked(pl_ps_core *core, const pl_message *message)
+{
+    pl_json *join;
+    pl_member *member = NULL;
+    if (message->frame.payload_bytes > TEXT_MOST)
+        return PL_FAIL(PL_FORMAT, "a join of %u bytes",
+                       message->frame.payload_bytes);
+    PL_TRY(pl_json_parse(&join, message->payload, message->frame.payload_bytes,
+                         "join"));
+    pl_status status;
+    PL_TRY_OUT(status, identify(core, join, &member));
+    PL_TRY_OUT(status, check_job(core, join));
+    PL_TRY_OUT(status, compare_settings(core, join));
+    if (!pl_core_leads(core) &&
+        message->frame.incarnation < member->incarnation)
+        status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
+                                   "place");
+    if (status == PL_OK)
+        take_in(core, member, message, join);
+out:
+    pl_json_free(join);
+    return status;
+}
+
+void pl_core_on_join(pl_ps_core *core, const pl_message *message)
+{
+    if (join_checked(core, message) != PL_OK)
+        refuse_join(core, message, pl_error_message());
+    else
+        pl_core_release(core);
+}
+
+static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
+{
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].incarnation == incarnation && incarnation != 0)
+            return &core->members[i];
+    return NULL;
+}
+
+void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    pl_member *member = by_incarnation(core, frame->incarnation);
+    if (member == NULL) {
+        pl_core_send_text(core, message->from,
+                          (pl_frame) {
+                              .kind = PL_FRAME_REFUSE,
+                              .incarnation = frame->incarnation,
+                          },
+                          "a newer process has taken this task's place");
+        return;
+    }
+    member->heard_ns = core->now_ns;
+    member->heart_step = frame->step;
+    if (frame->value[0] >= 0 && frame->value[0] < PL_PHASES)
+        member->phase = (pl_phase)frame->value[0];
+    if (member->progress != frame->value[1]) {
+        int64_t gap = core->now_ns - member->progress_ns;
+        if (member->progress != 0 && gap > member->longest_ns)
+            member->longest_ns = gap;
+        member->progress = frame->value[1];
+        member->progress_ns = core->now_ns;
+    }
+    pl_frame beat = {
+        .kind = PL_FRAME_BEAT,
+        .flags = (uint8_t)((core->failed ? PL_STOP_FAILED : 0) |
+                           (core->stopping ? PL_STOP_NOW : 0)),
+        .incarnation = frame->incarnation,
+        .sequence = frame->sequence,
+        .step = core->step,
+    };
+    pl_core_send_text(core, message->from, beat, core->why);
+}
+
+void pl_core_on_bye(pl_ps_core *core, pl_member *member,
+                    const pl_message *message)
+{
+    uint32_t bytes = message->frame.payload_bytes;
+    pl_mem_free(member->report);
+    member->report = NULL;
+    member->report_bytes = 0;
+    if (bytes > 0 && bytes <= TEXT_MOST &&
+        PL_NEW(member->report, bytes) == PL_OK) {
+        memcpy(member->report, message->payload, bytes);
+        member->report_bytes = bytes;
+    }
+    member->state = PL_MEMBER_LEFT;
+    member->granted = false;
+    pl_core_answer(core, member, 0);
+    pl_core_release(core);
+}
+
+void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    core->coordinator_ns = core->now_ns;
+    const char *text = message->payload;
+    int bytes = (int)frame->payload_bytes;
+    switch (frame->kind) {
+    case PL_FRAME_WELCOME:
+        core->own_incarnation = frame->incarnation;
+        break;
+    case PL_FRAME_BEAT:
+        if ((frame->flags & PL_STOP_NOW) != 0)
+            pl_core_end(core, (frame->flags & PL_STOP_FAILED) != 0, "%.*s",
+                        bytes, text);
+        break;
+    case PL_FRAME_APPLY:
+        pl_core_on_apply(core, frame, message->payload);
+        break;
+    case PL_FRAME_OVER:
+        if ((frame->flags & PL_STOP_FAILED) != 0)
+            pl_core_end(core, true, "%.*s", bytes, text);
+        core->finished = true;
+        pl_core_send(core, PL_PEER_COORDINATOR,
+                     (pl_frame) {
+                         .kind = PL_FRAME_BYE,
+                         .incarnation = core->own_incarnation,
+                         .sequence = 1,
+                     },
+                     NULL, false);
+        break;
+    case PL_FRAME_REFUSE:
+        pl_core_end(core, true, "ps 0 refused this server: %.*s", bytes, text);
+        core->finished = true;
+        break;
+    default:
+        break;
+    }
+}
+
+static const char *phase_text(pl_phase phase)
+{
+    static const char *const texts[] = { "joining", "computing",  "sending",
+                                         "waiting", "evaluating", "saving" };
+    return texts[phase];
+}
+
+static void lose(pl_ps_core *core, pl_member *member, const char *how)
+{
+    char name[32];
+    bool worker = pl_core_is_worker(core, member);
+    bool chief = member == core->members;
+    pl_core_name(core, member, name);
+    if (member->fresh)
+        pl_core_keep(core, member);
+    member->state = worker ? PL_MEMBER_LOST : PL_MEMBER_LEFT;
+    member->lost_ns = core->now_ns;
+    member->granted = false;
+    core->counts.lost += worker;
+    if (!worker && pl_core_id(core, member) > core->opts.workers) {
+        if (core->told) /* its goodbye was lost */
+            return;
+        pl_core_end(core, true,
+                    "%s (%s) is lost: %s; its part of the parameters is gone",
+                    name, member->where, how);
+        return;
+    }
+    bool waits =
+        worker && (core->opts.on_loss == PL_ON_LOSS_WAIT || chief ||
+                   (core->opts.supervised && core->opts.mode != PL_PS_SYNC));
+    pl_log(PL_LOG_WARN, "%s (%s) is lost at step %lld while %s: %s; %s", name,
+           member->where, (long long)member->heart_step,
+           phase_text(member->phase), how,
+           !worker ? "training goes on"
+           : core->opts.on_loss == PL_ON_LOSS_ABORT
+               ? "the job ends (--on-worker-loss abort)"
+           : waits ? "waiting for it to come back"
+                   : "going on without it");
+    if (worker && core->opts.on_loss == PL_ON_LOSS_ABORT) {
+        pl_core_end(core, true,
+                    "%s (%s) was lost at step %lld: %s (--on-worker-loss "
+                    "abort)",
+                    name, member->where, (long long)member->heart_step, how);
+        return;
+    }
+    if (worker && core->opts.ops->lost != NULL)
+        core->opts.ops->lost(core->opts.context, pl_core_id(core, member));
+    pl_core_release(core);
+}
+
+static void watch_here(pl_ps_core *core, pl_member *member)
+{
+    int64_t limit = core->opts.heartbeat_ms * MS;
+    int64_t silent = core->now_ns - member->heard_ns;
+    int64_t still = core->now_ns - member->progress_ns;
+    int64_t patience = STUCK_BY * member->longest_ns;
+    char how[96];
+    if (silent > limit) {
+        snprintf(how, sizeof how, "nothing was heard of it for %.1f s",
+                 (double)silent * 1e-9);
+        lose(core, member, how);
+    } else if (member->phase == PL_PHASE_COMPUTING && member->progress != 0 &&
+               still > (patience > limit ? patience : limit)) {
+        snprintf(how, sizeof how,
+                 "it lives, but no operator finished for %.1f s",
+                 (double)still * 1e-9);
+        lose(core, member, how);
+    }
+}
+
+static void watch_lost(pl_ps_core *core, pl_member *member)
+{
+    int64_t gone = core->now_ns - member->lost_ns;
+    char name[32];
+    if (gone <= core->opts.rejoin_ms * MS)
+        return;
+    if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members) {
+        member->state = PL_MEMBER_LEFT;
+        pl_core_release(core);
+        return;
+    }
+    pl_core_end(core, true,
+                "%s (%s) was lost at step %lld and did not come back within "
+                "%lld s (--rejoin-timeout)",
+                pl_core_name(core, member, name), member->where,
+                (long long)member->heart_step,
+                (long long)core->opts.rejoin_ms / 1000);
+}
+
+/* Who must come before anything can happen. */
+static bool expected(const pl_ps_core *core, int32_t id)
+{
+    if (id < core->opts.workers)
+        return true;
+    return pl_core_leads(core) && id > core->opts.workers + 1;
+}
+
+static void watch_absent(pl_ps_core *core)
+{
+    char names[256] = "", name[32];
+    size_t used = 0;
+    for (int32_t i = 0; i < core->member_count; i++) {
+        if (!expected(core, i) || core->members[i].state != PL_MEMBER_ABSENT)
+            continue;
+        int wrote = snprintf(names + used, sizeof names - used, "%s%s",
+                             used > 0 ? ", " : "",
+                             pl_core_name(core, &core->members[i], name));
+        used += wrote > 0 ? (size_t)wrote : 0;
+        if (used >= sizeof names)
+            break;
+    }
+    if (names[0] == '\0' || core->stopping)
+        return;
+    int64_t waited = core->now_ns - core->begin_ns;
+    if (waited > core->opts.join_ms * MS) {
+        pl_core_end(core, true,
+                    "%s did not join within %lld s (--join-timeout)", names,
+                    (long long)core->opts.join_ms / 1000);
+    } else if (core->now_ns - core->said_ns > SAY_NS) {
+        core->said_ns = core->now_ns;
+        pl_log(PL_LOG_INFO, "ps %d waits for %s to join (%lld s)",
+               core->opts.index, names, (long long)(waited / 1000000000));
+    }
+}
+
+/* Server 0: tell the other servers when all tasks have left. */
+static void watch_end(pl_ps_core *core)
+{
+    bool servers = false, tasks = false;
+    int32_t workers = core->opts.workers;
+    for (int32_t i = 0; i < core->member_count; i++) {
+        const pl_member *member = &core->members[i];
+        if (i > workers)
+            servers = servers || member->state == PL_MEMBER_HERE ||
+                      (member->state == PL_MEMBER_ABSENT && expected(core, i));
+        else if (i < workers && !core->failed)
+            tasks = tasks || pl_core_counts(core, member);
+        else
+            tasks = tasks || member->state == PL_MEMBER_HERE;
+    }
+    bool late = core->failed && core->now_ns - core->said_ns > GRACE_NS;
+    if (tasks && !late)
+        return;
+    if (late || !servers) {
+        core->finished = true;
+        return;
+    }
+    if (core->now_ns - core->asked_ns < ASK_NS)
+        return;
+    core->asked_ns = core->now_ns;
+    core->told = true;
+    for (int32_t i = workers + 1; i < core->member_count; i++)
+        if (core->members[i].state == PL_MEMBER_HERE)
+            pl_core_send_text(core, core->members[i].peer,
+                              (pl_frame) {
+                                  .kind = PL_FRAME_OVER,
+                                  .flags = core->failed ? PL_STOP_FAILED : 0,
+                                  .incarnation = core->members[i].incarnation,
+                              },
+                              core->why);
+}
+
+static void ask_to_join(pl_ps_core *core)
+{
+    char text[64];
+    snprintf(text, sizeof text,
+             "{\"role\": \"ps\", \"index\": %d, \"job\": \"\"}",
+             core->opts.index);
+    pl_core_send_text(core, PL_PEER_COORDINATOR,
+                      (pl_frame) { .kind = PL_FRAME_JOIN }, text);
+}
+
+/* Another server: join server 0, show that we live, repeat what it may have
+ * missed. */
+static void follow(pl_ps_core *core)
+{
+    if (core->now_ns - core->coordinator_ns > (core->own_incarnation == 0
+                                                   ? core->opts.join_ms
+                                                   : core->opts.heartbeat_ms) *
+                                                  MS) {
+        pl_core_end(
+            core, true, "nothing was heard of ps 0 for %lld s",
+            (long long)((core->now_ns - core->coordinator_ns) / 1000000000));
+        core->finished = true;
+        return;
+    }
+    if (core->now_ns - core->asked_ns < ASK_NS)
+        return;
+    core->asked_ns = core->now_ns;
+    if (core->own_incarnation == 0) {
+        ask_to_join(core);
+        return;
+    }
+    pl_frame heart = {
+        .kind = PL_FRAME_HEART,
+        .incarnation = core->own_incarnation,
+        .step = core->step,
+        .value = { PL_PHASE_WAITING },
+    };
+    pl_core_send(core, PL_PEER_COORDINATOR, heart, NULL, false);
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        if (core->members[w].fresh)
+            pl_core_say_have(core, w);
+}
+
+void pl_core_watch(pl_ps_core *core)
+{
+    if (!pl_core_leads(core)) {
+        follow(core);
+        return;
+    }
+    for (int32_t i = 0; i < core->member_count && !core->failed; i++) {
+        pl_member *member = &core->members[i];
+        if (member->state == PL_MEMBER_HERE)
+            watch_here(core, member);
+        else if (member->state == PL_MEMBER_LOST)
+            watch_lost(core, member);
+    }
+    watch_absent(core);
+    watch_end(core);
+}

@@ -1,0 +1,367 @@
+/* Design.
+ *
+ * sync   A gradient is fresh when it was computed at the present step and all
+ *        of it is here.  The other servers report theirs to server 0 (HAVE);
+ *        when enough workers' gradients are complete on all servers, server 0
+ *        chooses them, once for all (APPLY), and everyone combines them in
+ *        the order of workers.  So no server can be a step ahead of what a
+ *        worker that dies in mid-push left behind.
+ * async  A gradient is applied when it is complete.
+ * ssp    Likewise, but the answer, without which a worker does not go on,
+ *        waits while the worker is too far ahead of the slowest.
+ *
+ * With --steps, async and ssp workers go on only with a grant of server 0, and
+ * no more grants are out than steps are left: the count comes out exact. */
+#include "dist/ps_core_priv.h"
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* Floats combined and updated in one go: they stay in the first cache. */
+#define RANGE 2048
+
+/* core->chosen: what became of a worker's gradient in the last step. */
+#define NOT_CHOSEN 0
+#define CHOSEN     2
+
+pl_status pl_core_update_init(pl_ps_core *core)
+{
+    size_t workers = (size_t)core->opts.workers;
+    PL_TRY(PL_NEW(core->have, workers * (size_t)core->opts.ps));
+    for (size_t i = 0; i < workers * (size_t)core->opts.ps; i++)
+        core->have[i] = -1;
+    PL_TRY(PL_NEW(core->terms, workers));
+    PL_TRY(PL_NEW(core->chosen, workers));
+    return PL_NEW_ALIGNED(core->sum, RANGE);
+}
+
+void pl_core_update_close(pl_ps_core *core)
+{
+    pl_mem_free(core->have);
+    pl_mem_free(core->terms);
+    pl_mem_free(core->chosen);
+    pl_mem_free(core->sum);
+}
+
+static int64_t *have_of(pl_ps_core *core, int32_t worker, int32_t ps)
+{
+    return &core->have[worker * core->opts.ps + ps];
+}
+
+static void count_update(pl_ps_core *core)
+{
+    if (core->counts.first_update_ns == 0)
+        core->counts.first_update_ns = core->now_ns;
+    core->counts.last_update_ns = core->now_ns;
+    core->step++;
+}
+
+/* Combine gradients[0 .. count-1] in this order and apply the result. */
+static void update(pl_ps_core *core, const float *const *gradients,
+                   int32_t count)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    int64_t number = core->step + 1;
+    pl_optim_begin(opts->optim, number, pl_schedule_lr(opts->schedule, number));
+    if (count == 1) {
+        pl_optim_update(opts->optim, 0, opts->count, gradients[0],
+                        opts->params);
+        count_update(core);
+        return;
+    }
+    const float *terms[PL_CLUSTER_WORKERS_MAX];
+    for (int64_t first = 0; first < opts->count; first += RANGE) {
+        int64_t n = opts->count - first < RANGE ? opts->count - first : RANGE;
+        for (int32_t i = 0; i < count; i++)
+            terms[i] = gradients[i] + first;
+        opts->kernels->sum_parts(n, count, terms, core->sum);
+        if (!opts->sum)
+            opts->kernels->scale(n, 1.0f / (float)count, core->sum, core->sum);
+        pl_optim_update(opts->optim, first, n, core->sum, opts->params);
+    }
+    count_update(core);
+}
+
+unsigned pl_core_stop_flag(const pl_ps_core *core)
+{
+    bool over = core->stopping ||
+                (core->opts.end_step > 0 && core->step >= core->opts.end_step);
+    return over ? PL_ANSWER_STOP : 0;
+}
+
+static void drop(pl_ps_core *core, pl_member *member)
+{
+    member->dropped++;
+    core->counts.dropped++;
+    pl_core_answer(core, member, pl_core_stop_flag(core) | PL_ANSWER_DROPPED);
+}
+
+/* Make the step from the gradients of the chosen workers. */
+static void make_step(pl_ps_core *core)
+{
+    int32_t workers = core->opts.workers, count = 0;
+    for (int32_t w = 0; w < workers; w++)
+        if (core->chosen[w] == CHOSEN)
+            core->terms[count++] = core->members[w].gradient;
+    update(core, core->terms, count);
+    if (count != workers)
+        core->counts.mixed = true;
+    for (int32_t w = 0; w < workers; w++) {
+        pl_member *member = &core->members[w];
+        bool fresh = member->fresh;
+        member->fresh = false;
+        if (!fresh)
+            continue;
+        member->own += core->chosen[w] == CHOSEN;
+        if (member->stage != PL_STAGE_WAITING ||
+            member->request.kind != PL_FRAME_PUSH)
+            continue; /* of one that was lost */
+        if (core->chosen[w] == CHOSEN)
+            pl_core_answer(core, member, pl_core_stop_flag(core));
+        else
+            drop(core, member);
+    }
+    pl_core_release(core);
+}
+
+/* The gradient of this worker is complete on all servers. */
+static bool in_everywhere(pl_ps_core *core, int32_t worker)
+{
+    if (!core->members[worker].fresh)
+        return false;
+    for (int32_t j = 1; j < core->opts.ps; j++)
+        if (*have_of(core, worker, j) != core->step)
+            return false;
+    return true;
+}
+
+static void send_apply(pl_ps_core *core, const pl_member *server, int64_t step)
+{
+    pl_frame frame = {
+        .kind = PL_FRAME_APPLY,
+        .incarnation = server->incarnation,
+        .step = step,
+        .payload_bytes = (uint32_t)core->opts.workers,
+    };
+    pl_core_send(core, server->peer, frame, core->chosen, false);
+}
+
+void pl_core_try_step(pl_ps_core *core)
+{
+    if (!pl_core_leads(core) || core->opts.mode != PL_PS_SYNC ||
+        pl_core_stop_flag(core) != 0 || !core->initialized ||
+        core->members[0].paused)
+        return;
+    int32_t workers = core->opts.workers, ready = 0;
+    for (int32_t w = 0; w < workers; w++)
+        ready += in_everywhere(core, w);
+    int32_t needed = pl_core_active(core);
+    if (needed > core->opts.replicas)
+        needed = core->opts.replicas;
+    if (ready == 0 || ready < needed)
+        return;
+    for (int32_t w = 0; w < workers; w++)
+        core->chosen[w] = in_everywhere(core, w) ? CHOSEN : NOT_CHOSEN;
+    for (int32_t j = 1; j < core->opts.ps; j++)
+        send_apply(core, &core->members[workers + 1 + j], core->step);
+    make_step(core);
+}
+
+void pl_core_on_have(pl_ps_core *core, const pl_member *from,
+                     const pl_frame *frame)
+{
+    int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
+    int64_t worker = frame->value[0];
+    if (!pl_core_leads(core) || server < 1 || worker < 0 ||
+        worker >= core->opts.workers)
+        return;
+    if (frame->step == core->step) {
+        *have_of(core, (int32_t)worker, server) = frame->step;
+        pl_core_try_step(core);
+    } else if (frame->step == core->step - 1) { /* our APPLY was lost */
+        send_apply(core, from, frame->step);
+    }
+}
+
+void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
+                      const uint8_t *chosen)
+{
+    if (frame->step != core->step || core->opts.mode != PL_PS_SYNC ||
+        frame->payload_bytes != (uint32_t)core->opts.workers)
+        return;
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        if (chosen[w] == CHOSEN && !core->members[w].fresh) {
+            pl_core_end(core, true,
+                        "ps %d has no gradient of worker %d at step %lld, "
+                        "which ps 0 chose",
+                        core->opts.index, w, (long long)core->step);
+            return;
+        }
+        core->chosen[w] = chosen[w] == CHOSEN ? CHOSEN : NOT_CHOSEN;
+    }
+    make_step(core);
+}
+
+void pl_core_say_have(pl_ps_core *core, int32_t worker)
+{
+    if (core->own_incarnation == 0)
+        return; /* said when server 0 knows us */
+    pl_core_send(core, PL_PEER_COORDINATOR,
+                 (pl_frame) {
+                     .kind = PL_FRAME_HAVE,
+                     .incarnation = core->own_incarnation,
+                     .step = core->step,
+                     .value = { worker },
+                 },
+                 NULL, false);
+}
+
+static void refuse_gradient(pl_ps_core *core, pl_member *member)
+{
+    char name[32], why[160];
+    snprintf(why, sizeof why,
+             "the gradient of step %lld is not finite: try a smaller --lr or "
+             "--clip",
+             (long long)member->request.step);
+    pl_log(PL_LOG_WARN, "%s: %s", pl_core_name(core, member, name), why);
+    member->stage = PL_STAGE_NONE;
+    pl_core_send_text(core, member->peer,
+                      (pl_frame) {
+                          .kind = PL_FRAME_REFUSE,
+                          .incarnation = member->incarnation,
+                          .sequence = member->sequence,
+                      },
+                      why);
+}
+
+/* With --steps: all gradients that are still wanted are being made. */
+static bool all_granted(const pl_ps_core *core)
+{
+    int64_t out = 0;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        out += core->members[w].granted;
+    return core->opts.end_step > 0 && core->step + out >= core->opts.end_step;
+}
+
+void pl_core_gradient(pl_ps_core *core, pl_member *member)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    int32_t worker = pl_core_id(core, member);
+    if (!isfinite(opts->kernels->sum(opts->count, member->gradient))) {
+        refuse_gradient(core, member);
+        return;
+    }
+    member->stage = PL_STAGE_WAITING;
+    /* One that was lost may come back when another has made its gradient. */
+    bool unwanted = core->stopping || (pl_core_leads(core) &&
+                                       !member->granted && all_granted(core));
+    if (opts->mode != PL_PS_SYNC && !unwanted) {
+        update(core, &member->gradient, 1);
+        member->gradient = NULL;
+        member->own++;
+        member->granted = false;
+        pl_core_release(core);
+        return;
+    }
+    /* While its pieces came the step may have been made without it. */
+    if (opts->mode != PL_PS_SYNC || member->request.step != core->step ||
+        core->stopping) {
+        member->gradient = NULL;
+        drop(core, member);
+        return;
+    }
+    member->fresh = true;
+    if (pl_core_leads(core)) {
+        *have_of(core, worker, 0) = core->step;
+        pl_core_try_step(core);
+        return;
+    }
+    pl_core_say_have(core, worker);
+}
+
+/* ssp: the fewest gradients of any worker that still makes some. */
+static int64_t slowest(const pl_ps_core *core)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        const pl_member *member = &core->members[w];
+        if (pl_core_counts(core, member) && !member->paused &&
+            member->own < least)
+            least = member->own;
+    }
+    return least;
+}
+
+/* May this worker make one more gradient?  *flags gets STOP when there is
+ * none left to make. */
+static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
+{
+    *flags |= pl_core_stop_flag(core);
+    if (core->opts.mode == PL_PS_SYNC || !pl_core_leads(core) ||
+        *flags & PL_ANSWER_STOP || member->granted)
+        return true;
+    if (core->opts.mode == PL_PS_SSP) {
+        int64_t least = slowest(core);
+        if (least != INT64_MAX && member->own > least + core->opts.staleness)
+            return false;
+    }
+    if (all_granted(core))
+        return false; /* until a grant comes back, or the end */
+    member->granted = true;
+    return true;
+}
+
+/* All workers but the chief have left, or will not come back. */
+static bool others_done(const pl_ps_core *core)
+{
+    for (int32_t w = 1; w < core->opts.workers; w++)
+        if (pl_core_counts(core, &core->members[w]))
+            return false;
+    return true;
+}
+
+static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
+{
+    const pl_frame *pull = &member->request;
+    if (!core->initialized || !pl_core_servers_here(core))
+        return false;
+    if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core))
+        return others_done(core);
+    bool over = core->stopping || (pl_core_leads(core) && others_done(core) &&
+                                   core->members[0].state == PL_MEMBER_LEFT);
+    if (core->step < pull->value[0] && !over)
+        return false;
+    if (!pl_core_is_worker(core, member)) {
+        *flags |= over ? PL_ANSWER_STOP : 0;
+        return true;
+    }
+    return (pull->flags & PL_PULL_SLOTS) != 0 || may_go_on(core, member, flags);
+}
+
+void pl_core_release(pl_ps_core *core)
+{
+    for (int32_t i = 0; i <= core->opts.workers; i++) {
+        pl_member *member = &core->members[i];
+        unsigned flags = 0;
+        if (member->stage != PL_STAGE_WAITING ||
+            member->state != PL_MEMBER_HERE)
+            continue;
+        if (member->request.kind == PL_FRAME_PULL) {
+            if (may_pull(core, member, &flags))
+                pl_core_answer(core, member, flags);
+        } else if (member->request.kind == PL_FRAME_PUSH) {
+            if (core->opts.mode != PL_PS_SYNC) {
+                if (may_go_on(core, member, &flags))
+                    pl_core_answer(core, member, flags);
+            } else if (core->stopping) { /* it will not be used any more */
+                member->fresh = false;
+                drop(core, member);
+            }
+        }
+    }
+    pl_core_try_step(core);
+}

@@ -1,0 +1,429 @@
+#include "dist/sim/sim.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/rng.h"
+#include "dist/pieces.h"
+#include "dist/sim/sim_priv.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LIMIT_NS INT64_C(600000000000)
+
+uint64_t sim_draw(sim *s, uint32_t bound)
+{
+    return pl_rng_below(s->key, s->draws++, bound);
+}
+
+void sim_broken(sim *s, const char *format, ...)
+{
+    if (!s->result->good)
+        return;
+    s->result->good = false;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(s->result->why, sizeof s->result->why, format, args);
+    va_end(args);
+}
+
+void sim_trace(const sim *s, const char *format, ...)
+{
+    if (!s->verbose)
+        return;
+    printf("%9.3f ", (double)s->now_ns * 1e-9);
+    va_list args;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    printf("\n");
+}
+
+/* Peers of a server: one for each life of a worker, a second one for its
+ * hearts; then the other servers. */
+static pl_peer peer_of(const sim_event *event)
+{
+    if (event->from_ps)
+        return event->from == 0 ? PL_PEER_COORDINATOR : 1000000 + event->from;
+    return (event->from_life * SIM_WORKERS + event->from) * 2 + event->heart;
+}
+
+static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
+                         const void *payload, bool lasting)
+{
+    (void)lasting;
+    sim_server *server = context;
+    sim_event event = { .from_ps = true, .from = server->index };
+    if (to == PL_PEER_COORDINATOR) {
+        event.to_ps = true;
+        event.node = 0;
+    } else if (to >= 1000000) {
+        event.to_ps = true;
+        event.node = to - 1000000;
+    } else if (to >= 0) {
+        event.node = to / 2 % SIM_WORKERS;
+        event.life = to / 2 / SIM_WORKERS;
+        event.heart = to % 2 != 0;
+    } else {
+        return;
+    }
+    sim_send(server->sim, event, frame, payload);
+}
+
+/* The supervisor kills who is declared lost and starts it anew. */
+static void on_lost(void *context, int32_t worker)
+{
+    sim_server *server = context;
+    sim_worker *w = &server->sim->worker[worker];
+    if (w->alive)
+        sim_worker_end(w, "declared lost");
+}
+
+static const pl_ps_core_ops core_ops = { .send = send_from_ps,
+                                         .lost = on_lost };
+
+static pl_status start_server(sim *s, int32_t index)
+{
+    sim_server *server = &s->server[index];
+    server->sim = s;
+    server->index = index;
+    pl_pieces_shard(s->floats, s->servers, index, &server->first,
+                    &server->count);
+    PL_TRY(pl_params_new(&server->shape));
+    PL_TRY(pl_params_add(server->shape, "shard", PL_SHAPE(server->count)));
+    PL_TRY(pl_params_seal(server->shape));
+    PL_TRY(pl_optim_new(&server->optim, &(pl_optim_opts) { .name = "sgd" },
+                        server->shape, pl_kernels_best()));
+    return pl_ps_core_new(&server->core,
+                          &(pl_ps_core_opts) {
+                              .index = index,
+                              .ps = s->servers,
+                              .workers = s->workers,
+                              .mode = s->mode,
+                              .replicas = s->replicas,
+                              .staleness = s->staleness,
+                              .sum = s->sum,
+                              .end_step = s->by_steps ? s->end_step : 0,
+                              .on_loss = s->on_loss,
+                              .supervised = true,
+                              .first = server->first,
+                              .count = server->count,
+                              .piece = s->piece,
+                              .params = server->params,
+                              .optim = server->optim,
+                              .schedule = &s->schedule,
+                              .kernels = pl_kernels_best(),
+                              .job = 42,
+                              .ops = &core_ops,
+                              .context = server,
+                          },
+                          0);
+}
+
+static void choose(sim *s)
+{
+    static const char *const modes[] = { "sync", "async", "ssp" };
+    static const char *const losses[] = { "wait", "continue", "abort" };
+    s->workers = 1 + (int32_t)sim_draw(s, SIM_WORKERS);
+    s->servers = 1 + (int32_t)sim_draw(s, SIM_SERVERS);
+    s->mode = (pl_ps_mode)sim_draw(s, 3);
+    s->replicas = s->workers;
+    if (s->mode == PL_PS_SYNC && sim_draw(s, 3) == 0)
+        s->replicas = 1 + (int32_t)sim_draw(s, (uint32_t)s->workers);
+    s->staleness = (int32_t)sim_draw(s, 4);
+    s->on_loss = s->mode == PL_PS_SYNC && sim_draw(s, 3) > 0
+                     ? PL_ON_LOSS_WAIT
+                     : PL_ON_LOSS_CONTINUE;
+    if (sim_draw(s, 12) == 0)
+        s->on_loss = PL_ON_LOSS_ABORT;
+    s->sum = sim_draw(s, 2) == 0;
+    s->by_steps = s->mode == PL_PS_SYNC || sim_draw(s, 2) == 0;
+    s->end_step = 5 + (int64_t)sim_draw(s, SIM_STEPS - 5);
+    s->own_steps = 3 + (int64_t)sim_draw(s, 20);
+    s->stops_early = sim_draw(s, 6) == 0;
+    s->piece = sim_draw(s, 2) == 0 ? 8 : 64;
+    s->floats = 20 + (int64_t)sim_draw(s, SIM_FLOATS - 20);
+    if (s->floats < 16 * s->servers)
+        s->floats = 16 * s->servers;
+    static const uint32_t chances[] = { 0, 0, 10, 100 };
+    s->loss = chances[sim_draw(s, 4)];
+    s->doubling = chances[sim_draw(s, 4)];
+    s->delay_ns = (int64_t)(1 + sim_draw(s, 50)) * MS_NS;
+    for (int32_t w = 0; w < s->workers; w++) {
+        s->cut_from[w] = s->cut_to[w] = 0;
+        if (sim_draw(s, 5) == 0) {
+            s->result->cuts++;
+            s->cut_from[w] = (int64_t)sim_draw(s, 3000) * MS_NS;
+            s->cut_to[w] = s->cut_from[w] + (int64_t)sim_draw(s, 9000) * MS_NS;
+        }
+    }
+    snprintf(s->result->setting, sizeof s->result->setting,
+             "%s, %d workers, %d ps, replicas %d, staleness %d, %s, on loss "
+             "%s, %lld %s, piece %lld of %lld, loss %u, doubling %u, delay "
+             "%lld ms%s",
+             modes[s->mode], s->workers, s->servers, s->replicas, s->staleness,
+             s->sum ? "sum" : "mean", losses[s->on_loss],
+             (long long)(s->by_steps ? s->end_step : s->own_steps),
+             s->by_steps ? "steps" : "steps each", (long long)s->piece,
+             (long long)s->floats, s->loss, s->doubling,
+             (long long)(s->delay_ns / MS_NS),
+             s->stops_early ? ", stops early" : "");
+}
+
+/* The truth: N micro-batches in one process. */
+static pl_status compute_truth(sim *s)
+{
+    pl_params *shape = NULL;
+    pl_optim *optim = NULL;
+    float grads[SIM_WORKERS][SIM_FLOATS], sum[SIM_FLOATS];
+    const float *terms[SIM_WORKERS];
+    const pl_kernels *kernels = pl_kernels_best();
+    pl_status status;
+    PL_TRY_OUT(status, pl_params_new(&shape));
+    PL_TRY_OUT(status, pl_params_add(shape, "all", PL_SHAPE(s->floats)));
+    PL_TRY_OUT(status, pl_params_seal(shape));
+    PL_TRY_OUT(status, pl_optim_new(&optim, &(pl_optim_opts) { .name = "sgd" },
+                                    shape, kernels));
+    for (int64_t i = s->workers; i < s->floats; i++)
+        s->truth[0][i] = (float)pl_rng_normal(s->key, (uint64_t)i);
+    for (int64_t step = 0; step < SIM_STEPS; step++) {
+        float *params = s->truth[step + 1];
+        memcpy(params, s->truth[step], sizeof s->truth[step]);
+        for (int32_t w = 0; w < s->workers; w++) {
+            sim_gradient(s, w, step, params, grads[w]);
+            terms[w] = grads[w];
+        }
+        kernels->sum_parts(s->floats, s->workers, terms, sum);
+        if (!s->sum && s->workers > 1)
+            kernels->scale(s->floats, 1.0f / (float)s->workers, sum, sum);
+        pl_optim_begin(optim, step + 1, pl_schedule_lr(&s->schedule, step + 1));
+        pl_optim_update(optim, 0, s->floats, sum, params);
+    }
+out:
+    pl_optim_free(optim);
+    pl_params_free(shape);
+    return status;
+}
+
+static void plan_faults(sim *s)
+{
+    uint32_t count = (uint32_t)sim_draw(s, 4);
+    for (uint32_t i = 0; i < count; i++) {
+        sim_event event = {
+            .kind = sim_draw(s, 2) == 0 ? SIM_KILL : SIM_FREEZE,
+            .node = (int32_t)sim_draw(s, (uint32_t)s->workers),
+        };
+        sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS, event);
+    }
+}
+
+static pl_status start(sim *s)
+{
+    s->schedule = (pl_schedule) { .lr = 1.0 };
+    choose(s);
+    PL_TRY(compute_truth(s));
+    for (int32_t j = 0; j < s->servers; j++) {
+        PL_TRY(start_server(s, j));
+        sim_at(s, 0, (sim_event) { .kind = SIM_TICK_PS, .node = j });
+    }
+    for (int32_t w = 0; w < s->workers; w++)
+        sim_at(s, (int64_t)sim_draw(s, 2000) * MS_NS,
+               (sim_event) { .kind = SIM_START, .node = w });
+    plan_faults(s);
+    return PL_OK;
+}
+
+/* True: the message waits further, with its payload. */
+static bool deliver(sim *s, const sim_event *event)
+{
+    if (event->to_ps) {
+        sim_server *server = &s->server[event->node];
+        pl_message message = {
+            .from = peer_of(event),
+            .frame = event->frame,
+            .payload = event->payload,
+        };
+        if (!pl_ps_core_finished(server->core))
+            pl_ps_core_receive(server->core, &message, s->now_ns);
+        return false;
+    }
+    sim_worker *w = &s->worker[event->node];
+    if (!w->alive || w->life != event->life)
+        return false;
+    if (w->frozen) {
+        sim_at(s, 100 * MS_NS, *event); /* it waits in the socket */
+        return true;
+    }
+    sim_worker_receive(w, event);
+    return false;
+}
+
+static void freeze(sim *s, int32_t worker)
+{
+    sim_worker *w = &s->worker[worker];
+    if (!w->alive || w->stage == SIM_GONE)
+        return;
+    s->result->freezes++;
+    w->frozen = true;
+    sim_trace(s, "worker %d is frozen", worker);
+    sim_at(s, (int64_t)sim_draw(s, 12000) * MS_NS,
+           (sim_event) { .kind = SIM_THAW, .node = worker, .life = w->life });
+}
+
+static void tick_ps(sim *s, int32_t index)
+{
+    pl_ps_core *core = s->server[index].core;
+    if (pl_ps_core_finished(core))
+        return;
+    pl_ps_core_tick(core, s->now_ns);
+    sim_at(s, PL_TICK_MS * MS_NS,
+           (sim_event) { .kind = SIM_TICK_PS, .node = index });
+}
+
+static void handle_worker(sim *s, const sim_event *event)
+{
+    sim_worker *w = &s->worker[event->node];
+    if (event->kind == SIM_START) {
+        if (!w->alive && w->stage != SIM_GONE && w->life == event->life)
+            sim_worker_start(s, event->node);
+    } else if (event->kind == SIM_KILL) {
+        if (w->alive && w->stage != SIM_GONE) {
+            s->result->kills++;
+            sim_worker_end(w, "killed");
+        }
+    } else if (event->kind == SIM_FREEZE) {
+        freeze(s, event->node);
+    } else if (!w->alive || w->life != event->life) {
+        return; /* of a process that is no more */
+    } else if (event->kind == SIM_THAW) {
+        sim_trace(s, "worker %d thaws", w->index);
+        w->frozen = false;
+        w->beat_ns = s->now_ns;
+    } else if (w->frozen) {
+        sim_at(s, 100 * MS_NS, *event);
+    } else if (event->kind == SIM_COMPUTED) {
+        sim_worker_computed(w);
+    } else {
+        sim_worker_tick(w);
+        if (w->alive && w->life == event->life)
+            sim_at(s, PL_TICK_MS * MS_NS, *event);
+    }
+}
+
+static bool all_over(const sim *s)
+{
+    for (int32_t j = 0; j < s->servers; j++)
+        if (!pl_ps_core_finished(s->server[j].core))
+            return false;
+    for (int32_t w = 0; w < s->workers; w++)
+        if (s->worker[w].alive)
+            return false;
+    return true;
+}
+
+static void run_events(sim *s)
+{
+    sim_event event;
+    while (s->status == PL_OK && s->result->good && !all_over(s) &&
+           sim_next(s, &event)) {
+        bool kept = false;
+        s->result->events++;
+        if (s->now_ns > LIMIT_NS)
+            sim_broken(s, "the job neither ended nor failed in %lld s",
+                       (long long)(LIMIT_NS / 1000000000));
+        else if (event.kind == SIM_DELIVER)
+            kept = deliver(s, &event);
+        else if (event.kind == SIM_TICK_PS)
+            tick_ps(s, event.node);
+        else
+            handle_worker(s, &event);
+        if (!kept)
+            free(event.payload);
+    }
+}
+
+/* Each worker's gradients, as counted in the parameters themselves. */
+static void check_counts(sim *s)
+{
+    int64_t total = 0;
+    for (int32_t w = 0; w < s->workers; w++) {
+        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
+        total += own;
+        if (s->mode == PL_PS_SYNC)
+            continue;
+        float counted = s->server[0].params[w]; /* lr 1, gradient -1 */
+        if (counted != (float)own)
+            sim_broken(s,
+                       "worker %d made %lld gradients, but the parameters "
+                       "have %.0f",
+                       w, (long long)own, (double)counted);
+        if (!s->by_steps && !s->stops_early && s->worker[w].stage == SIM_GONE &&
+            own != s->own_steps)
+            sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
+                       (long long)own, (long long)s->own_steps);
+    }
+    int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
+    if (s->mode != PL_PS_SYNC && step != total)
+        sim_broken(s, "%lld updates of %lld gradients", (long long)step,
+                   (long long)total);
+    if (s->by_steps && !s->stops_early && step != s->end_step)
+        sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
+                   (long long)s->end_step);
+}
+
+static void check_end(sim *s)
+{
+    pl_sim_result *result = s->result;
+    pl_ps_core *first = s->server[0].core;
+    result->steps = pl_ps_core_look(first, 0).step;
+    result->seconds = (double)s->now_ns * 1e-9;
+    if (!result->good)
+        return;
+    result->ended_well = pl_ps_core_outcome(first) == PL_OK;
+    if (!result->ended_well) {
+        snprintf(result->why, sizeof result->why, "%s", pl_error_message());
+        if (s->on_loss != PL_ON_LOSS_ABORT)
+            sim_broken(s, "the job failed: %s", pl_error_message());
+        return;
+    }
+    check_counts(s);
+    for (int32_t j = 0; j < s->servers; j++) {
+        const sim_server *server = &s->server[j];
+        if (s->mode == PL_PS_SYNC && s->replicas == s->workers &&
+            s->on_loss != PL_ON_LOSS_CONTINUE &&
+            memcmp(server->params, s->truth[result->steps] + server->first,
+                   (size_t)server->count * sizeof(float)) != 0)
+            sim_broken(s, "ps %d ends with other parameters than one process",
+                       j);
+    }
+}
+
+pl_status pl_sim_run(uint64_t seed, bool verbose, pl_sim_result *result)
+{
+    sim *s;
+    *result = (pl_sim_result) { .good = true };
+    PL_TRY(PL_NEW(s, 1));
+    s->key = pl_rng_key_text(seed, "simulation");
+    s->result = result;
+    s->verbose = verbose;
+    s->status = start(s);
+    if (s->status == PL_OK) {
+        sim_trace(s, "%s", result->setting);
+        run_events(s);
+    }
+    if (s->status == PL_OK)
+        check_end(s);
+    for (int32_t w = 0; w < SIM_WORKERS; w++)
+        pl_ps_client_free(s->worker[w].client);
+    for (int32_t j = 0; j < SIM_SERVERS; j++) {
+        pl_ps_core_free(s->server[j].core);
+        pl_optim_free(s->server[j].optim);
+        pl_params_free(s->server[j].shape);
+    }
+    sim_net_close(s);
+    pl_status status = s->status;
+    pl_mem_free(s);
+    return status;
+}

@@ -1,0 +1,128 @@
+/* sim_priv.h - the parts of a simulated job.
+ *
+ * sim.c       settings from the seed, the event loop, the checks at the end
+ * sim_net.c   events in order of time; messages on their way
+ * sim_worker.c  a worker: what the training loop does, without computing */
+#ifndef PL_DIST_SIM_SIM_PRIV_H
+#define PL_DIST_SIM_SIM_PRIV_H
+
+#include "dist/ps_client.h"
+#include "dist/ps_core.h"
+#include "dist/sim/sim.h"
+
+#define SIM_WORKERS 5
+#define SIM_SERVERS 3
+#define SIM_FLOATS  200
+#define SIM_STEPS   40
+#define MS_NS       INT64_C(1000000)
+
+typedef enum sim_event_kind {
+    SIM_DELIVER,
+    SIM_TICK_PS,
+    SIM_TICK_WORKER,
+    SIM_COMPUTED,
+    SIM_KILL,
+    SIM_START,
+    SIM_FREEZE,
+    SIM_THAW,
+} sim_event_kind;
+
+/* Who a message is from or to: a server, or one life of a worker. */
+typedef struct sim_event {
+    int64_t at_ns;
+    uint64_t order;
+    sim_event_kind kind;
+    int32_t node; /* server or worker */
+    int32_t life; /* of the worker; events of an earlier one are void */
+    bool to_ps, from_ps, heart;
+    int32_t from; /* server or worker */
+    int32_t from_life;
+    pl_frame frame;
+    void *payload;
+} sim_event;
+
+typedef enum sim_stage {
+    SIM_JOINING,
+    SIM_INITIALIZING,
+    SIM_PULLING,
+    SIM_COMPUTING,
+    SIM_PUSHING,
+    SIM_PAUSING,
+    SIM_EVALUATING,
+    SIM_STOPPING,
+    SIM_LAST_PULL,
+    SIM_LEAVING,
+    SIM_GONE,
+} sim_stage;
+
+typedef struct sim_worker {
+    struct sim *sim;
+    int32_t index;
+    int32_t life; /* counts its processes */
+    bool alive, frozen;
+    sim_stage stage;
+    pl_ps_client *client;
+    float params[SIM_FLOATS], grad[SIM_FLOATS];
+    int64_t heart_ns, beat_ns;
+    int64_t evaluated;
+    bool half; /* of the gradient is ready */
+} sim_worker;
+
+typedef struct sim_server {
+    struct sim *sim;
+    int32_t index;
+    int64_t first, count;
+    pl_ps_core *core;
+    pl_optim *optim;
+    pl_params *shape;
+    float params[SIM_FLOATS];
+} sim_server;
+
+typedef struct sim {
+    uint64_t key, draws;
+    pl_sim_result *result;
+    bool verbose;
+    /* What the seed chose. */
+    int32_t workers, servers, replicas, staleness;
+    pl_ps_mode mode;
+    pl_on_loss on_loss;
+    bool sum, by_steps, stops_early;
+    int64_t end_step, own_steps, piece, floats;
+    uint32_t loss, doubling; /* per thousand */
+    int64_t delay_ns;        /* most */
+    int64_t cut_from[SIM_WORKERS], cut_to[SIM_WORKERS];
+
+    int64_t now_ns;
+    uint64_t order;
+    sim_event *queue;
+    size_t queued, room;
+    pl_status status; /* PL_NOMEM ends it */
+    sim_worker worker[SIM_WORKERS];
+    sim_server server[SIM_SERVERS];
+    pl_schedule schedule;
+    /* What one process would compute: parameters before each step. */
+    float truth[SIM_STEPS + 1][SIM_FLOATS];
+} sim;
+
+uint64_t sim_draw(sim *s, uint32_t bound);
+void sim_broken(sim *s, const char *format, ...) PL_PRINTF(2, 3);
+void sim_trace(const sim *s, const char *format, ...) PL_PRINTF(2, 3);
+
+/* sim_net.c */
+void sim_at(sim *s, int64_t after_ns, sim_event event);
+bool sim_next(sim *s, sim_event *out);
+void sim_net_close(sim *s);
+/* Put a message on its way: it may arrive once, twice or never. */
+void sim_send(sim *s, sim_event event, const pl_frame *frame,
+              const void *payload);
+
+/* sim_worker.c */
+void sim_gradient(const sim *s, int32_t worker, int64_t index,
+                  const float *params, float *grad);
+void sim_worker_start(sim *s, int32_t worker);
+void sim_worker_end(sim_worker *w, const char *why);
+void sim_worker_receive(sim_worker *w, const sim_event *event);
+void sim_worker_tick(sim_worker *w);
+void sim_worker_computed(sim_worker *w);
+
+#endif

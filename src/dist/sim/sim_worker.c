@@ -1,0 +1,302 @@
+#include "base/rng.h"
+#include "dist/sim/sim_priv.h"
+
+#include <string.h>
+
+#define HEART_NS   (1000 * MS_NS)
+#define SILENCE_NS (5000 * MS_NS)
+#define JOIN_NS    (60000 * MS_NS)
+
+/* Element w counts worker w's gradients (exactly, with a learning rate of 1);
+ * the others depend on the parameters and on what the worker reads. */
+void sim_gradient(const sim *s, int32_t worker, int64_t index,
+                  const float *params, float *grad)
+{
+    uint64_t key = pl_rng_key(pl_rng_key(s->key, 77), (uint64_t)worker);
+    key = pl_rng_key(key, (uint64_t)index);
+    for (int64_t i = 0; i < s->floats; i++)
+        if (i < s->workers)
+            grad[i] = i == worker ? -1.0f : 0.0f;
+        else
+            grad[i] = 0.125f * params[i] +
+                      (float)pl_rng_uniform(key, (uint64_t)i) - 0.5f;
+}
+
+static void send_to_ps(void *context, int32_t ps, const pl_frame *frame,
+                       const void *payload, bool lasting)
+{
+    (void)lasting;
+    sim_worker *w = context;
+    sim_send(
+        w->sim,
+        (sim_event) {
+            .node = ps, .to_ps = true, .from = w->index, .from_life = w->life },
+        frame, payload);
+}
+
+static const pl_ps_client_ops client_ops = { .send = send_to_ps };
+
+void sim_worker_start(sim *s, int32_t worker)
+{
+    sim_worker *w = &s->worker[worker];
+    pl_ps_client_free(w->client);
+    w->client = NULL;
+    w->sim = s;
+    w->index = worker;
+    w->life++;
+    w->alive = true;
+    w->frozen = w->half = false;
+    w->stage = SIM_JOINING;
+    w->heart_ns = 0;
+    w->beat_ns = s->now_ns;
+    memset(w->params, 0, sizeof w->params);
+    pl_ps_client_opts opts = {
+        .role = "worker",
+        .index = worker,
+        .ps = s->servers,
+        .mode = s->mode,
+        .count = s->floats,
+        .piece = s->piece,
+        .params = w->params,
+        .ops = &client_ops,
+        .context = w,
+    };
+    pl_status status = pl_ps_client_new(&w->client, &opts, s->now_ns);
+    if (status != PL_OK) {
+        s->status = status;
+        return;
+    }
+    sim_trace(s, "worker %d starts (life %d)", worker, w->life);
+    pl_ps_client_join(w->client);
+    sim_at(s, MS_NS,
+           (sim_event) {
+               .kind = SIM_TICK_WORKER, .node = worker, .life = w->life });
+}
+
+/* The process ends; a supervisor starts it anew unless it was done. */
+void sim_worker_end(sim_worker *w, const char *why)
+{
+    sim *s = w->sim;
+    if (!w->alive)
+        return;
+    sim_trace(s, "worker %d ends: %s", w->index, why);
+    w->alive = false;
+    w->life++;
+    bool over = pl_ps_core_finished(s->server[0].core) ||
+                pl_ps_core_outcome(s->server[0].core) != PL_OK;
+    if (w->stage != SIM_GONE && !over)
+        sim_at(s, (int64_t)(200 + sim_draw(s, 1000)) * MS_NS,
+               (sim_event) {
+                   .kind = SIM_START, .node = w->index, .life = w->life });
+}
+
+/* Sync with all workers: only the truth may be computed on. */
+static void check_params(sim_worker *w, int64_t step)
+{
+    sim *s = w->sim;
+    if (s->mode != PL_PS_SYNC || s->replicas < s->workers ||
+        s->on_loss == PL_ON_LOSS_CONTINUE)
+        return;
+    if (memcmp(w->params, s->truth[step], (size_t)s->floats * sizeof(float)) !=
+        0)
+        sim_broken(s,
+                   "worker %d computes step %lld on other parameters than "
+                   "one process would",
+                   w->index, (long long)step);
+}
+
+static void check_staleness(sim_worker *w, int64_t own)
+{
+    sim *s = w->sim;
+    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING)
+        return;
+    for (int32_t i = 0; i < s->workers; i++) {
+        const sim_worker *other = &s->worker[i];
+        int64_t theirs =
+            pl_ps_core_look(s->server[0].core, i).applied_of_worker;
+        if (!other->alive || other->stage < SIM_COMPUTING ||
+            other->stage >= SIM_PAUSING || other->evaluated > 0)
+            continue; /* it does not, or did not, hold others up */
+        if (own > theirs + s->staleness)
+            sim_broken(s,
+                       "worker %d makes gradient %lld while worker %d made "
+                       "%lld (staleness %d)",
+                       w->index, (long long)own + 1, i, (long long)theirs,
+                       s->staleness);
+    }
+}
+
+static void begin_compute(sim_worker *w)
+{
+    sim *s = w->sim;
+    pl_ps_client_view view = pl_ps_client_look(w->client);
+    w->stage = SIM_COMPUTING;
+    w->half = false;
+    check_params(w, view.step);
+    check_staleness(w, view.own);
+    sim_at(s, (int64_t)(1 + sim_draw(s, 40)) * MS_NS,
+           (sim_event) {
+               .kind = SIM_COMPUTED, .node = w->index, .life = w->life });
+}
+
+static void leave(sim_worker *w)
+{
+    if (w->index == 0) {
+        w->stage = SIM_LAST_PULL;
+        pl_ps_client_pull(w->client, PL_PULL_FINAL, 0);
+    } else {
+        w->stage = SIM_LEAVING;
+        pl_ps_client_bye(w->client, "{}");
+    }
+}
+
+static bool done_by_itself(const sim_worker *w, pl_ps_client_view view)
+{
+    return !w->sim->by_steps && view.own >= w->sim->own_steps;
+}
+
+/* After a step the chief may look at the parameters, and may have seen
+ * enough. */
+static void after_push(sim_worker *w, pl_ps_client_view view)
+{
+    sim *s = w->sim;
+    bool over = (view.answer & PL_ANSWER_STOP) != 0 || done_by_itself(w, view);
+    if (over) {
+        leave(w);
+    } else if (w->index == 0 && view.step >= w->evaluated + 10) {
+        w->evaluated = view.step;
+        w->stage = SIM_PAUSING;
+        pl_ps_client_pause(w->client);
+    } else {
+        begin_compute(w);
+    }
+    (void)s;
+}
+
+static void after_pause(sim_worker *w)
+{
+    w->stage = SIM_EVALUATING;
+    pl_ps_client_pull(w->client, 0, 0);
+}
+
+static void after_evaluation(sim_worker *w, pl_ps_client_view view)
+{
+    sim *s = w->sim;
+    if ((view.answer & PL_ANSWER_STOP) != 0) {
+        leave(w);
+    } else if (s->stops_early && view.step >= s->end_step / 2) {
+        w->stage = SIM_STOPPING;
+        pl_ps_client_stop(w->client, false, "stop_loss");
+    } else {
+        begin_compute(w);
+    }
+}
+
+static void advance(sim_worker *w)
+{
+    if (!w->alive)
+        return;
+    if (pl_ps_client_outcome(w->client) != PL_OK) {
+        sim_worker_end(w, pl_error_message());
+        return;
+    }
+    if (pl_ps_client_busy(w->client) || w->stage == SIM_COMPUTING ||
+        w->stage == SIM_GONE)
+        return;
+    pl_ps_client_view view = pl_ps_client_look(w->client);
+    switch (w->stage) {
+    case SIM_JOINING:
+        if (w->index == 0 && !view.initialized) {
+            w->stage = SIM_INITIALIZING;
+            memcpy(w->params, w->sim->truth[0], sizeof w->params);
+            pl_ps_client_init(w->client, 0);
+            break;
+        }
+        /* fall through */
+    case SIM_INITIALIZING:
+        w->stage = SIM_PULLING;
+        pl_ps_client_pull(w->client, 0, 0);
+        break;
+    case SIM_PULLING:
+    case SIM_PUSHING:
+        after_push(w, view);
+        break;
+    case SIM_PAUSING:
+        after_pause(w);
+        break;
+    case SIM_EVALUATING:
+        after_evaluation(w, view);
+        break;
+    case SIM_STOPPING:
+        leave(w);
+        break;
+    case SIM_LAST_PULL:
+        w->stage = SIM_LEAVING;
+        pl_ps_client_bye(w->client, "{}");
+        break;
+    case SIM_LEAVING:
+        w->stage = SIM_GONE;
+        sim_worker_end(w, "done");
+        break;
+    case SIM_COMPUTING:
+    case SIM_GONE:
+        break;
+    }
+}
+
+void sim_worker_computed(sim_worker *w)
+{
+    sim *s = w->sim;
+    pl_ps_client_view view = pl_ps_client_look(w->client);
+    if (!w->half) {
+        int64_t index = s->mode == PL_PS_SYNC ? view.step : view.own;
+        sim_gradient(s, w->index, index, w->params, w->grad);
+        pl_ps_client_push(w->client, view.step, w->grad);
+        w->half = true;
+        pl_ps_client_ready(w->client, s->floats / 2);
+        sim_at(s, (int64_t)sim_draw(s, 10) * MS_NS,
+               (sim_event) {
+                   .kind = SIM_COMPUTED, .node = w->index, .life = w->life });
+        return;
+    }
+    w->stage = SIM_PUSHING;
+    pl_ps_client_ready(w->client, 0);
+    advance(w);
+}
+
+void sim_worker_receive(sim_worker *w, const sim_event *event)
+{
+    pl_message message = { .frame = event->frame, .payload = event->payload };
+    w->beat_ns = w->sim->now_ns;
+    if (!event->heart)
+        pl_ps_client_receive(w->client, event->from, &message, w->sim->now_ns);
+    else if (event->frame.kind == PL_FRAME_REFUSE)
+        sim_worker_end(w, "a newer process has taken its place");
+    advance(w);
+}
+
+void sim_worker_tick(sim_worker *w)
+{
+    sim *s = w->sim;
+    pl_ps_client_tick(w->client, s->now_ns);
+    pl_ps_client_view view = pl_ps_client_look(w->client);
+    if (view.incarnation != 0 && s->now_ns - w->heart_ns >= HEART_NS) {
+        w->heart_ns = s->now_ns;
+        sim_send(s,
+                 (sim_event) { .node = 0,
+                               .to_ps = true,
+                               .heart = true,
+                               .from = w->index,
+                               .from_life = w->life },
+                 &(pl_frame) { .kind = PL_FRAME_HEART,
+                               .incarnation = view.incarnation,
+                               .step = view.step },
+                 NULL);
+    }
+    if (view.incarnation != 0 && s->now_ns - w->beat_ns > SILENCE_NS)
+        sim_worker_end(w, "ps 0 was not heard for 5 s");
+    else if (view.incarnation == 0 && s->now_ns - w->beat_ns > JOIN_NS)
+        sim_worker_end(w, "nobody let it join for 60 s");
+    else
+        advance(w);
+}

@@ -1,0 +1,53 @@
+#include "dist/sim/sim.h"
+
+#include "base/log.h"
+#include "support/unit.h"
+
+#define SEEDS 400
+
+static void sim_seeds_break_no_invariant(void **state)
+{
+    (void)state;
+    int64_t steps = 0, kills = 0, freezes = 0, reasons = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        pl_sim_result result;
+        assert_ok(pl_sim_run(seed, false, &result));
+        if (!result.good)
+            fail_msg("seed %llu: %s (%s)", (unsigned long long)seed, result.why,
+                     result.setting);
+        steps += result.steps;
+        kills += result.kills;
+        freezes += result.freezes;
+        reasons += !result.ended_well;
+    }
+    /* It is a test only if something happened. */
+    assert_true(steps > 5 * SEEDS && kills > SEEDS / 10 &&
+                freezes > SEEDS / 10 && reasons > 0);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void sim_seed_replays_exactly(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        pl_sim_result first, second;
+        assert_ok(pl_sim_run(seed, false, &first));
+        assert_ok(pl_sim_run(seed, false, &second));
+        assert_memory_equal(&first, &second, sizeof first);
+    }
+}
+
+static void no_log(void *context, pl_log_level level, const char *line)
+{
+    (void)context, (void)level, (void)line;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sim_seeds_break_no_invariant),
+        cmocka_unit_test(sim_seed_replays_exactly),
+    };
+    pl_log_set(no_log, NULL, PL_LOG_ERROR);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
