@@ -3,3 +3,12 @@ pl_unit_test(dist control)
 pl_unit_test(dist pieces)
 pl_unit_test(dist sim)
 target_link_libraries(test_dist_sim PRIVATE paceline_sim)
+
+# The supervisor starts real processes.
+pl_unit_test(dist local)
+add_executable(fake_task support/fake_task.c)
+target_include_directories(fake_task PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(fake_task PRIVATE paceline_lib)
+add_dependencies(test_dist_local fake_task)
+target_compile_definitions(test_dist_local PRIVATE
+                           FAKE_TASK="$<TARGET_FILE:fake_task>")

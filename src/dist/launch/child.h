@@ -1,0 +1,42 @@
+/* child.h - one process that a supervisor starts, and what is left of it.
+ *
+ * The process dies with the thread that started it, however that ends.  Its
+ * standard input is empty, its standard error is appended to a log, and it
+ * ignores SIGINT, which a terminal sends to all processes at once: only the
+ * supervisor acts on it.
+ *
+ * Threads: start from a thread that lives as long as the process shall. */
+#ifndef PL_DIST_LAUNCH_CHILD_H
+#define PL_DIST_LAUNCH_CHILD_H
+
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PL_CHILD_NO_EXEC 127 /* exit status when the program did not start */
+
+typedef struct pl_child_opts {
+    const char *program; /* required: its file */
+    char *const *argv;   /* required, NULL at the end */
+    const char *log;     /* required: made, or appended to */
+    const char *mark;    /* a line for the log; NULL: none */
+    int control;         /* stays open in the process, under this number */
+    bool keep_stdout;    /* else what it prints is dropped */
+} pl_child_opts;
+
+/* *log_from is where in the log the new process begins. */
+pl_status pl_child_start(pid_t *out, int64_t *log_from,
+                         const pl_child_opts *opts) PL_MUST_CHECK;
+
+/* "was killed by signal 9 (Killed)", "ended with exit status 1"; `ended` as
+ * waitpid gives it. */
+void pl_child_how(int ended, char *text, size_t room);
+
+/* The last `lines` lines of the log behind `from`, without the last newline;
+ * "" when there are none. */
+void pl_child_last_lines(const char *log, int64_t from, int lines, char *text,
+                         size_t room);
+
+#endif

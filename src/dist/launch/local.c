@@ -1,0 +1,590 @@
+/* Design.  One loop: wait a moment for messages, take them, reap who ended,
+ * look at the interrupt and at the deadline of the phase, show.  A socket
+ * that closes wakes the loop when a process ends, so no signal handler is
+ * needed.
+ *
+ * Phases only move forward:
+ *
+ *   RUN   -> OVER    the chief or a server ended well: so will the others
+ *   RUN   -> ASKED   interrupted: all were told to end
+ *   any   -> TERM    SIGTERM to all: something failed, or a limit passed
+ *   TERM  -> KILL    SIGKILL to all
+ *
+ * The first failure is kept and is the result. */
+#include "dist/launch/local.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dist/launch/child.h"
+#include "dist/launch/control_host.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define TICK_MS     50
+#define JOIN_MS     60000
+#define END_MS      60000
+#define KILL_MS     10000
+#define SHOWN_LINES 5 /* of a log */
+#define LOG_BYTES   2048
+#define HOW_BYTES   96
+#define EXTRA_ARGS  7 /* behind the command, with the NULL */
+
+typedef enum phase {
+    RUN,
+    OVER,
+    ASKED,
+    TERM,
+    KILL,
+} phase;
+
+typedef struct task {
+    char *log;
+    int control;      /* -1: closed */
+    int64_t log_from; /* where this process's part begins */
+    bool lost;        /* ps 0 said so; it was killed */
+    bool final;       /* not to be started again */
+} task;
+
+typedef struct local {
+    const pl_local_opts *opts;
+    pl_cluster cluster; /* with the addresses reported so far */
+    int32_t missing;    /* addresses */
+    int count;
+    pl_local_task *seen; /* [count], servers first */
+    task *own;           /* [count] */
+    struct pollfd *polls;
+    char **argv; /* the command with room for what is added */
+    size_t args;
+    phase phase;
+    pl_deadline deadline; /* of the phase; in RUN: for the addresses */
+    bool done;            /* the chief ended well, unasked */
+    pl_error failed;      /* the first failure; PL_OK: none */
+} local;
+
+static const char *role_of(const local *l, int i)
+{
+    return pl_role_text(l->seen[i].task.role);
+}
+
+static pl_deadline in_ms(int64_t ms, int64_t otherwise)
+{
+    return pl_deadline_in_ms(pl_clock_real(), ms > 0 ? ms : otherwise);
+}
+
+/* --- building up ------------------------------------------------------ */
+
+static pl_status add_task(local *l, pl_task id, int32_t worker)
+{
+    task *own = &l->own[l->count];
+    own->control = -1;
+    l->seen[l->count++] = (pl_local_task) { .task = id, .worker = worker };
+    return pl_mem_format(&own->log, "%s/%s-%d.log", l->opts->logs,
+                         pl_role_text(id.role), id.index);
+}
+
+static pl_status add_tasks(local *l)
+{
+    const pl_cluster *cluster = l->opts->cluster;
+    size_t count =
+        (size_t)(cluster->ps + cluster->workers + cluster->evaluator);
+    PL_TRY(PL_NEW(l->seen, count));
+    PL_TRY(PL_NEW(l->own, count));
+    PL_TRY(PL_NEW(l->polls, count));
+    for (int32_t i = 0; i < cluster->ps; i++)
+        PL_TRY(add_task(l, (pl_task) { PL_ROLE_PS, i }, -1));
+    for (int32_t i = 0; i < cluster->workers; i++)
+        PL_TRY(add_task(l, pl_cluster_task(cluster, i), i));
+    if (cluster->evaluator)
+        PL_TRY(add_task(l, (pl_task) { PL_ROLE_EVALUATOR, 0 }, -1));
+    return PL_OK;
+}
+
+static pl_status copy_command(local *l)
+{
+    char *const *argv = l->opts->argv;
+    while (argv[l->args] != NULL)
+        l->args++;
+    PL_TRY(PL_NEW(l->argv, l->args + EXTRA_ARGS));
+    memcpy(l->argv, argv, l->args * sizeof *argv);
+    return PL_OK;
+}
+
+static pl_status build(local *l)
+{
+    const pl_cluster *cluster = l->opts->cluster;
+    PL_TRY(pl_cluster_local(&l->cluster, cluster->workers, cluster->ps,
+                            cluster->evaluator));
+    l->cluster.named_chief = cluster->named_chief;
+    l->missing = cluster->ps;
+    l->deadline = in_ms(l->opts->join_ms, JOIN_MS);
+    PL_TRY(copy_command(l));
+    return add_tasks(l);
+}
+
+static void tear_down(local *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        PL_ASSERT(l->seen[i].pid == 0 || l->phase == KILL);
+        if (l->own[i].control >= 0)
+            close(l->own[i].control);
+        pl_mem_free(l->own[i].log);
+    }
+    pl_mem_free(l->seen);
+    pl_mem_free(l->own);
+    pl_mem_free(l->polls);
+    pl_mem_free(l->argv);
+    pl_cluster_close(&l->cluster);
+}
+
+/* --- ending ----------------------------------------------------------- */
+
+static void signal_all(const local *l, int number)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->seen[i].pid > 0)
+            kill(l->seen[i].pid, number);
+}
+
+static void ask_all(const local *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->own[i].control >= 0)
+            pl_control_send_end(l->own[i].control);
+}
+
+static void enter(local *l, phase next)
+{
+    if (next <= l->phase)
+        return;
+    l->phase = next;
+    l->deadline = next >= TERM ? in_ms(l->opts->kill_ms, KILL_MS)
+                               : in_ms(l->opts->end_ms, END_MS);
+    if (next == ASKED || next == TERM)
+        ask_all(l);
+    if (next == TERM)
+        signal_all(l, SIGTERM);
+    if (next == KILL)
+        signal_all(l, SIGKILL);
+}
+
+/* Keep the first failure; all tasks are to end. */
+static void fail(local *l, pl_status status)
+{
+    if (l->failed.status == PL_OK)
+        pl_error_save(&l->failed, status);
+    enter(l, TERM);
+}
+
+/* --- starting --------------------------------------------------------- */
+
+static pl_status start_process(local *l, int i, int ours, int theirs)
+{
+    pl_local_task *seen = &l->seen[i];
+    task *own = &l->own[i];
+    char index[16], control[16], mark[64];
+    snprintf(index, sizeof index, "%d", seen->task.index);
+    snprintf(control, sizeof control, "%d", theirs);
+    snprintf(mark, sizeof mark, "--- %s %d, start %d", role_of(l, i),
+             seen->task.index, seen->starts + 1);
+    const char *extra[EXTRA_ARGS] = { "--role", role_of(l, i), "--index",
+                                      index,    "--control",   control,
+                                      NULL };
+    memcpy(l->argv + l->args, extra, sizeof extra);
+    PL_TRY(pl_child_start(&seen->pid, &own->log_from,
+                          &(pl_child_opts) {
+                              .program = l->opts->program != NULL
+                                             ? l->opts->program
+                                             : "/proc/self/exe",
+                              .argv = l->argv,
+                              .log = own->log,
+                              .mark = seen->starts > 0 ? mark : NULL,
+                              .control = theirs,
+                              .keep_stdout = seen->worker == 0,
+                          }));
+    own->control = ours;
+    own->lost = false;
+    seen->starts++;
+    seen->earlier_examples += seen->status.examples;
+    seen->earlier_dropped += seen->status.dropped;
+    seen->status.examples = seen->status.dropped = 0;
+    seen->reported = false;
+    return PL_OK;
+}
+
+static pl_status start_task(local *l, int i)
+{
+    int ours, theirs;
+    PL_TRY(pl_control_pair(&ours, &theirs));
+    pl_status status = start_process(l, i, ours, theirs);
+    close(theirs);
+    if (status != PL_OK) {
+        close(ours);
+        return pl_context(status, "%s %d", role_of(l, i),
+                          l->seen[i].task.index);
+    }
+    /* A task that has gone again is reaped with its own message. */
+    if (l->missing == 0 &&
+        pl_control_send_cluster(ours, &l->cluster) == PL_NOMEM)
+        return PL_NOMEM;
+    return PL_OK;
+}
+
+static void start_all(local *l)
+{
+    for (int i = 0; i < l->count; i++) {
+        pl_status status = start_task(l, i);
+        if (status != PL_OK) {
+            fail(l, status);
+            return;
+        }
+    }
+}
+
+/* --- messages --------------------------------------------------------- */
+
+/* All servers have reported: everybody may know where they are. */
+static void send_clusters(local *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->own[i].control >= 0 &&
+            pl_control_send_cluster(l->own[i].control, &l->cluster) == PL_NOMEM)
+            fail(l, PL_NOMEM);
+}
+
+static void take_address(local *l, int i, const char *address)
+{
+    pl_task id = l->seen[i].task;
+    if (id.role != PL_ROLE_PS || l->cluster.ps_address[id.index] != NULL)
+        return; /* workers do not listen */
+    pl_status status =
+        pl_mem_copy_text(&l->cluster.ps_address[id.index], address);
+    if (status != PL_OK)
+        fail(l, status);
+    else if (--l->missing == 0)
+        send_clusters(l);
+}
+
+/* What ps 0 lost is killed; it is started again when it has been reaped.  A
+ * process that was just started again and has said nothing yet cannot be the
+ * one that was lost: that was the one before. */
+static void take_lost(local *l, int i, pl_task lost)
+{
+    if (l->seen[i].task.role != PL_ROLE_PS || l->seen[i].task.index != 0 ||
+        l->phase != RUN)
+        return;
+    for (int k = 0; k < l->count; k++) {
+        pl_local_task *seen = &l->seen[k];
+        bool same =
+            seen->task.role == lost.role && seen->task.index == lost.index;
+        if (!same || seen->pid == 0 || (seen->starts > 1 && !seen->reported))
+            continue;
+        l->own[k].lost = true;
+        kill(seen->pid, SIGKILL);
+    }
+}
+
+static void take_message(local *l, int i, const pl_control_message *message)
+{
+    switch (message->kind) {
+    case PL_CONTROL_ADDRESS:
+        take_address(l, i, message->address);
+        break;
+    case PL_CONTROL_STATUS:
+        l->seen[i].status = message->status;
+        l->seen[i].reported = true;
+        break;
+    case PL_CONTROL_LOST:
+        take_lost(l, i, message->task);
+        break;
+    case PL_CONTROL_FINAL:
+        l->own[i].final = true;
+        break;
+    }
+}
+
+/* Everything a task has said. */
+static void take_messages(local *l, int i)
+{
+    pl_control_message message;
+    while (l->own[i].control >= 0) {
+        pl_status status = pl_control_receive(l->own[i].control, &message);
+        if (status == PL_AGAIN)
+            return;
+        if (status == PL_OK) {
+            take_message(l, i, &message);
+        } else if (status == PL_PEER) {
+            pl_log(PL_LOG_WARN, "%s %d: %s", role_of(l, i),
+                   l->seen[i].task.index, pl_error_message());
+        } else {
+            close(l->own[i].control);
+            l->own[i].control = -1;
+        }
+    }
+}
+
+/* --- deaths ----------------------------------------------------------- */
+
+/* Why it ended, in its own words: the last line without "paceline: ". */
+static void own_words(const local *l, int i, char *text, size_t room)
+{
+    char prefix[128];
+    snprintf(prefix, sizeof prefix, "%s: ", l->argv[0]);
+    pl_child_last_lines(l->own[i].log, l->own[i].log_from, 1, text, room);
+    size_t length = strlen(prefix);
+    if (strncmp(text, prefix, length) == 0)
+        memmove(text, text + length, strlen(text + length) + 1);
+}
+
+static void show_log(const local *l, int i)
+{
+    char text[LOG_BYTES], *rest = text, *line;
+    pl_child_last_lines(l->own[i].log, l->own[i].log_from, SHOWN_LINES, text,
+                        sizeof text);
+    while ((line = strsep(&rest, "\n")) != NULL)
+        if (line[0] != '\0')
+            pl_log(PL_LOG_WARN, "  %s", line);
+}
+
+static bool said_why(int ended)
+{
+    return WIFEXITED(ended) && (WEXITSTATUS(ended) == 1);
+}
+
+/* A worker that ended by itself before it got anywhere would do so again. */
+static bool may_restart(const local *l, int i, int ended)
+{
+    const pl_local_task *seen = &l->seen[i];
+    if (seen->task.role == PL_ROLE_PS || l->own[i].final)
+        return false;
+    if (said_why(ended) && !seen->reported)
+        return false;
+    if (WIFEXITED(ended) &&
+        (WEXITSTATUS(ended) == 2 || WEXITSTATUS(ended) == PL_CHILD_NO_EXEC))
+        return false;
+    return seen->starts <= l->opts->restarts;
+}
+
+/* The job ends because of task i. */
+static void fail_by(local *l, int i, int ended, const char *how)
+{
+    const pl_local_task *seen = &l->seen[i];
+    bool usage = WIFEXITED(ended) && WEXITSTATUS(ended) == 2;
+    char words[LOG_BYTES], often[64] = "";
+    own_words(l, i, words, sizeof words);
+    if (!said_why(ended) && !usage)
+        show_log(l, i);
+    if (seen->starts > 1)
+        snprintf(often, sizeof often, " (start %d)", seen->starts);
+    bool quote = (said_why(ended) || usage) && words[0] != '\0';
+    fail(l, PL_FAIL(usage ? PL_USAGE : PL_PEER, "%s %d %s%s%s%s; its log: %s",
+                    role_of(l, i), seen->task.index, how, often,
+                    quote ? ": " : "", quote ? words : "", l->own[i].log));
+}
+
+static void restart(local *l, int i, const char *how)
+{
+    pl_local_task *seen = &l->seen[i];
+    pl_log(PL_LOG_WARN, "%s %d %s%s; started again (%d of %d), its log: %s",
+           role_of(l, i), seen->task.index,
+           l->own[i].lost ? "was declared lost and " : "", how, seen->starts,
+           l->opts->restarts, l->own[i].log);
+    show_log(l, i);
+    pl_status status = start_task(l, i);
+    if (status != PL_OK)
+        fail(l, status);
+}
+
+/* A job can do without an evaluator, and where it is told so, without a
+ * worker that is not the chief. */
+static bool can_do_without(const local *l, int i)
+{
+    if (l->own[i].final)
+        return false;
+    return l->seen[i].task.role == PL_ROLE_EVALUATOR ||
+           (l->opts->go_on && l->seen[i].worker > 0);
+}
+
+static void ended_badly(local *l, int i, int ended)
+{
+    char how[HOW_BYTES];
+    pl_child_how(ended, how, sizeof how);
+    if (l->phase == OVER || l->phase == ASKED) {
+        if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 130)
+            pl_log(PL_LOG_WARN, "%s %d %s; its log: %s", role_of(l, i),
+                   l->seen[i].task.index, how, l->own[i].log);
+    } else if (l->phase != RUN) {
+        return; /* as it was told */
+    } else if (may_restart(l, i, ended)) {
+        restart(l, i, how);
+    } else if (can_do_without(l, i)) {
+        pl_log(PL_LOG_WARN,
+               "%s %d %s and is not started again; the job goes on without "
+               "it, its log: %s",
+               role_of(l, i), l->seen[i].task.index, how, l->own[i].log);
+        show_log(l, i);
+    } else {
+        fail_by(l, i, ended, how);
+    }
+}
+
+/* The chief decides when the job is over; what a server learnt of it, the
+ * others learn, too. */
+static void ended_well(local *l, int i)
+{
+    if (l->seen[i].worker == 0) {
+        l->done = l->phase < ASKED;
+        ask_all(l);
+    }
+    if (l->seen[i].worker == 0 || l->seen[i].task.role == PL_ROLE_PS)
+        enter(l, OVER);
+}
+
+static void reap(local *l, int i)
+{
+    pl_local_task *seen = &l->seen[i];
+    int ended = 0;
+    if (seen->pid == 0)
+        return;
+    pid_t pid = waitpid(seen->pid, &ended, WNOHANG);
+    if (pid == 0 || (pid < 0 && errno == EINTR))
+        return;
+    take_messages(l, i); /* what it said before */
+    if (l->own[i].control >= 0)
+        close(l->own[i].control);
+    l->own[i].control = -1;
+    seen->pid = 0;
+    if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
+        ended_badly(l, i, ended);
+    else
+        ended_well(l, i);
+}
+
+/* --- the loop --------------------------------------------------------- */
+
+static int running(const local *l)
+{
+    int count = 0;
+    for (int i = 0; i < l->count; i++)
+        count += l->seen[i].pid > 0;
+    return count;
+}
+
+/* "ps 1, worker 0": who still runs, or has not reported. */
+static void list_tasks(const local *l, bool silent, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < l->count && used < room; i++) {
+        pl_task id = l->seen[i].task;
+        bool listed = silent ? id.role == PL_ROLE_PS &&
+                                   l->cluster.ps_address[id.index] == NULL
+                             : l->seen[i].pid > 0;
+        if (!listed)
+            continue;
+        int wrote =
+            snprintf(text + used, room - used, "%s%s %d", used > 0 ? ", " : "",
+                     pl_role_text(id.role), id.index);
+        used += wrote > 0 ? (size_t)wrote : room;
+    }
+}
+
+static void wait_messages(local *l)
+{
+    for (int i = 0; i < l->count; i++)
+        l->polls[i] =
+            (struct pollfd) { .fd = l->own[i].control, .events = POLLIN };
+    poll(l->polls, (nfds_t)l->count, TICK_MS);
+}
+
+/* The limit of the phase has passed; false: nothing more can be done. */
+static bool pass_deadline(local *l)
+{
+    char who[256];
+    list_tasks(l, l->phase == RUN, who, sizeof who);
+    switch (l->phase) {
+    case RUN:
+        fail(l, PL_FAIL(PL_TIMEOUT,
+                        "no port reported within %lld s by %s; logs in %s",
+                        (long long)((l->opts->join_ms > 0 ? l->opts->join_ms
+                                                          : JOIN_MS) /
+                                    1000),
+                        who, l->opts->logs));
+        break;
+    case OVER:
+    case ASKED:
+        pl_log(PL_LOG_WARN, "still running, to be ended: %s", who);
+        enter(l, TERM);
+        break;
+    case TERM:
+        enter(l, KILL);
+        break;
+    case KILL:
+        fail(l, PL_FAIL(PL_TIMEOUT, "killed, but still there: %s", who));
+        return false;
+    }
+    return true;
+}
+
+static bool phase_has_limit(const local *l)
+{
+    return l->phase != RUN || l->missing > 0;
+}
+
+static bool interrupted(const local *l)
+{
+    return l->opts->interrupt != NULL && atomic_load(l->opts->interrupt);
+}
+
+static void run_loop(local *l)
+{
+    bool more = true;
+    while (more && running(l) > 0) {
+        wait_messages(l);
+        for (int i = 0; i < l->count; i++)
+            take_messages(l, i);
+        for (int i = 0; i < l->count; i++)
+            reap(l, i);
+        if (interrupted(l))
+            enter(l, ASKED);
+        if (phase_has_limit(l) && pl_deadline_passed(l->deadline))
+            more = pass_deadline(l);
+        if (l->opts->show != NULL)
+            l->opts->show(l->opts->context, l->seen, l->count);
+    }
+}
+
+static pl_status run(local *l)
+{
+    start_all(l);
+    run_loop(l);
+    if (l->failed.status != PL_OK)
+        return pl_error_raise(&l->failed);
+    if (interrupted(l) && !l->done)
+        return PL_FAIL(PL_INTERRUPTED, "interrupted");
+    if (!l->done)
+        return PL_FAIL(PL_PEER,
+                       "all tasks have ended, but not the chief as "
+                       "it should; logs in %s",
+                       l->opts->logs);
+    return PL_OK;
+}
+
+pl_status pl_local_run(const pl_local_opts *opts)
+{
+    local l = { .opts = opts };
+    signal(SIGCHLD, SIG_DFL); /* ignored, the exit statuses would be lost */
+    pl_status status = build(&l);
+    if (status == PL_OK)
+        status = run(&l);
+    tear_down(&l);
+    return status;
+}
