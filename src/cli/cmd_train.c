@@ -18,6 +18,7 @@
 #include "train/snapshot.h"
 
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #define PROFILE_STEPS 1000
@@ -313,8 +314,11 @@ static pl_status be_task(session *s)
 {
     const pl_part *part = &s->part;
     pl_control *control = NULL;
-    if (s->options.train.control > 0)
+    if (s->options.train.control > 0) {
         PL_TRY(pl_control_new(&control, (int)s->options.train.control));
+        /* Started through /proc/self/exe, it would be called "exe". */
+        prctl(PR_SET_NAME, s->app->program);
+    }
     pl_status status =
         pl_train_task(s->app, &s->options, &part->cluster, part->task, control);
     pl_control_free(control);

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define LINE_BYTES    256
+#define LINE_BYTES    PL_PROGRESS_BYTES
 #define REDRAW_MS     200
 #define PLAIN_MS      5000 /* between lines without a terminal */
 #define PLAIN_TEST_MS 1000 /* ... when there is a new test result */
@@ -81,13 +81,30 @@ static int append(char *text, int used, int room, const char *format, ...)
     return wrote < 0 || used + wrote >= room ? room - 1 : used + wrote;
 }
 
+/* How long it will still take, as far as one can tell. */
+static int describe_rest(const pl_progress_line *line, char *text, int used,
+                         int room)
+{
+    const pl_metrics *metrics = line->opts.metrics;
+    double step = pl_metrics_get(metrics, line->step);
+    double done = step - (double)line->opts.start_step;
+    double seconds =
+        (double)(pl_clock_now_ns(pl_clock_real()) - line->begin_ns) * 1e-9;
+    if (line->opts.end_step == 0 || done <= 0 ||
+        pl_metrics_get(metrics, line->examples) <=
+            (double)line->opts.start_examples)
+        return used;
+    double left = ((double)line->opts.end_step - step) * seconds / done;
+    return append(text, used, room, "  ETA %lld:%02d", (long long)left / 60,
+                  (int)((long long)left % 60));
+}
+
 /* The state in at most room - 1 characters; what matters least is left out
  * when there is no room for it. */
 static void describe(pl_progress_line *line, bool epoch, char *text, int room)
 {
     const pl_metrics *metrics = line->opts.metrics;
     double step = pl_metrics_get(metrics, line->step);
-    double examples = pl_metrics_get(metrics, line->examples);
     char number[16];
     int used = append(text, 0, room, "step %.0f", step);
     if (line->opts.end_step > 0)
@@ -96,21 +113,19 @@ static void describe(pl_progress_line *line, bool epoch, char *text, int room)
     if (epoch && line->opts.per_epoch > 0)
         used = append(text, used, room, "  epoch %.2f",
                       step / (double)line->opts.per_epoch);
-    used = append(text, used, room, "  loss %.4f",
-                  pl_metrics_get(metrics, line->loss));
+    double loss = pl_metrics_get(metrics, line->loss);
+    if (!isnan(loss)) /* none yet */
+        used = append(text, used, room, "  loss %.4f", loss);
     if (line->tested)
         used = append(text, used, room, "  test %.4f, %.2f %%",
                       line->score_loss, 100 * line->score_accuracy);
     used = append(text, used, room, "  %s ex/s",
                   pl_progress_number(line->rate, number));
-    double done = step - (double)line->opts.start_step;
-    double seconds =
-        (double)(pl_clock_now_ns(pl_clock_real()) - line->begin_ns) * 1e-9;
-    if (line->opts.end_step > 0 && done > 0 &&
-        examples > (double)line->opts.start_examples) {
-        double left = ((double)line->opts.end_step - step) * seconds / done;
-        append(text, used, room, "  ETA %lld:%02d", (long long)left / 60,
-               (int)((long long)left % 60));
+    used = describe_rest(line, text, used, room);
+    if (line->opts.detail != NULL) {
+        char detail[LINE_BYTES];
+        line->opts.detail(line->opts.context, detail, sizeof detail);
+        append(text, used, room, "%s%s", detail[0] == '\0' ? "" : "  ", detail);
     }
 }
 

@@ -91,8 +91,10 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
         PL_TRY_OUT(status, make_given(&folder->path, &options->train));
     else
         PL_TRY_OUT(status, make_default(&folder->path, options->model->name));
-    PL_TRY_OUT(status, lock_folder(folder));
-    if (!options->train.resume)
+    bool supervised = options->train.control > 0;
+    if (!supervised)
+        PL_TRY_OUT(status, lock_folder(folder));
+    if (!supervised && !options->train.resume)
         PL_TRY_OUT(status, check_unused(folder->path));
     PL_TRY_OUT(status,
                pl_file_join(&folder->checkpoints, folder->path, "checkpoints"));

@@ -3,6 +3,7 @@
  *   run.json      settings, versions, machine: written at the start
  *   summary.json  the result: written at the end
  *   checkpoints/  see train/checkpoint.h
+ *   log/          of the tasks of a job
  *   trace/        with --profile
  *
  * Threads: one. */
@@ -15,11 +16,13 @@
 typedef struct pl_run_folder {
     char *path;
     char *checkpoints;
-    int lock; /* held while the process lives: one training a folder */
+    int lock; /* -1: none; held while the process lives: one training a folder
+               */
 } pl_run_folder;
 
 /* Choose, make and lock the folder.  PL_USAGE when --run names one that holds
- * a run and --resume was not given, or in which another process trains. */
+ * a run and --resume was not given, or in which another process trains.  A
+ * supervised task's folder is locked and looked at by its supervisor. */
 pl_status pl_run_folder_init(pl_run_folder *folder,
                              const pl_options *options) PL_MUST_CHECK;
 void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */

@@ -126,7 +126,7 @@ static void act(actor *a, char letter)
         wait_fifo(a, "lost");
         return pl_control_lost(a->control, (pl_task) { PL_ROLE_WORKER, 1 });
     case 'm':
-        fprintf(stderr, "one\ntwo\nfake_task: the disk is full\n");
+        fprintf(stderr, "one\ntwo\nfake_task: the disk is full [src/a.c:1]\n");
         return;
     case 'o':
         puts("printed");

@@ -146,12 +146,12 @@ pl_status pl_control_cluster(pl_control *control, pl_cluster *out,
     struct pollfd ready = { .fd = control->fd, .events = POLLIN };
     for (;;) {
         take_messages(control);
-        if (control->ended)
-            return PL_FAIL(PL_CLOSED, "the supervisor ends the job");
-        if (control->has_cluster) {
+        if (control->has_cluster) { /* also when the end came right behind */
             control->has_cluster = false;
             return read_cluster(control, out);
         }
+        if (control->ended)
+            return PL_FAIL(PL_CLOSED, "the supervisor ends the job");
         if (pl_deadline_passed(deadline))
             return PL_FAIL(PL_TIMEOUT, "waited in vain for the addresses of "
                                        "all parameter servers");

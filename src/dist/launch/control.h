@@ -42,7 +42,8 @@ void pl_control_status(pl_control *control, const pl_task_status *status);
 /* ps 0: this task was declared lost; kill it and start it anew. */
 void pl_control_lost(pl_control *control, pl_task task);
 /* The job is over, well or not: whatever my exit status, do not start me
- * again. */
+ * again.  The chief says so before it prints, and the supervisor leaves the
+ * terminal to it. */
 void pl_control_final(pl_control *control);
 /* The supervisor is gone, or wants an end (after Ctrl-C): finish. */
 bool pl_control_ended(pl_control *control);

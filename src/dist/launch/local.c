@@ -51,7 +51,6 @@ typedef struct task {
     int control;      /* -1: closed */
     int64_t log_from; /* where this process's part begins */
     bool lost;        /* ps 0 said so; it was killed */
-    bool final;       /* not to be started again */
 } task;
 
 typedef struct local {
@@ -306,7 +305,7 @@ static void take_message(local *l, int i, const pl_control_message *message)
         take_lost(l, i, message->task);
         break;
     case PL_CONTROL_FINAL:
-        l->own[i].final = true;
+        l->seen[i].final = true;
         break;
     }
 }
@@ -333,7 +332,8 @@ static void take_messages(local *l, int i)
 
 /* --- deaths ----------------------------------------------------------- */
 
-/* Why it ended, in its own words: the last line without "paceline: ". */
+/* Why it ended, in its own words: the last line without "paceline: " before
+ * and the place in the source behind. */
 static void own_words(const local *l, int i, char *text, size_t room)
 {
     char prefix[128];
@@ -342,6 +342,9 @@ static void own_words(const local *l, int i, char *text, size_t room)
     size_t length = strlen(prefix);
     if (strncmp(text, prefix, length) == 0)
         memmove(text, text + length, strlen(text + length) + 1);
+    char *place = strrchr(text, '['); /* in the source */
+    if (place != NULL && place > text && text[strlen(text) - 1] == ']')
+        place[-1] = '\0';
 }
 
 static void show_log(const local *l, int i)
@@ -363,7 +366,7 @@ static bool said_why(int ended)
 static bool may_restart(const local *l, int i, int ended)
 {
     const pl_local_task *seen = &l->seen[i];
-    if (seen->task.role == PL_ROLE_PS || l->own[i].final)
+    if (seen->task.role == PL_ROLE_PS || l->seen[i].final)
         return false;
     if (said_why(ended) && !seen->reported)
         return false;
@@ -407,7 +410,7 @@ static void restart(local *l, int i, const char *how)
  * worker that is not the chief. */
 static bool can_do_without(const local *l, int i)
 {
-    if (l->own[i].final)
+    if (l->seen[i].final)
         return false;
     return l->seen[i].task.role == PL_ROLE_EVALUATOR ||
            (l->opts->go_on && l->seen[i].worker > 0);
@@ -418,7 +421,9 @@ static void ended_badly(local *l, int i, int ended)
     char how[HOW_BYTES];
     pl_child_how(ended, how, sizeof how);
     if (l->phase == OVER || l->phase == ASKED) {
-        if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 130)
+        bool as_told = (said_why(ended) && !l->seen[i].reported) ||
+                       (WIFEXITED(ended) && WEXITSTATUS(ended) == 130);
+        if (!as_told)
             pl_log(PL_LOG_WARN, "%s %d %s; its log: %s", role_of(l, i),
                    l->seen[i].task.index, how, l->own[i].log);
     } else if (l->phase != RUN) {

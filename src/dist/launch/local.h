@@ -22,6 +22,7 @@ typedef struct pl_local_task {
     int32_t worker;           /* 0 .. workers - 1; -1: none */
     pid_t pid;                /* 0: not running */
     int32_t starts;           /* processes it has had */
+    bool final;               /* said that the job is over */
     bool reported;            /* `status` is of this process */
     pl_task_status status;    /* the last one */
     int64_t earlier_examples; /* of its earlier processes */

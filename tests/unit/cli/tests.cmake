@@ -1,3 +1,6 @@
+pl_unit_test(cli command_line)
+pl_unit_test(cli job_progress)
+target_link_libraries(test_cli_job_progress PRIVATE m)
 pl_unit_test(cli part)
 pl_unit_test(cli predictor)
 target_link_libraries(test_cli_predictor PRIVATE m)

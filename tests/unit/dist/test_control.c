@@ -141,7 +141,11 @@ static void control_brings_the_cluster_and_the_end(void **state)
     assert_true(got.evaluator);
     assert_string_equal("127.0.0.1:61023", got.ps_address[1023]);
     pl_cluster_close(&got);
+    /* What was sent before the end is not lost to it. */
+    assert_ok(pl_control_send_cluster(host, &cluster));
     pl_control_send_end(host);
+    assert_ok(pl_control_cluster(control, &got, far()));
+    pl_cluster_close(&got);
     assert_true(pl_control_ended(control));
     assert_fails(PL_CLOSED, "ends the job",
                  pl_control_cluster(control, &got, far()));

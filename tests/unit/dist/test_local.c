@@ -187,7 +187,7 @@ static void local_worker_that_crashes_is_started_again(void **state)
     assert_said(&j, "  fake_task: the disk is full");
     char *log;
     assert_ok(pl_file_read_text(&log, test_path(*state, "worker-1.log"), 4096));
-    assert_non_null(strstr(log, "the disk is full\n--- worker 1, start 2\n"));
+    assert_non_null(strstr(log, "[src/a.c:1]\n--- worker 1, start 2\n"));
     pl_mem_free(log);
     close_job(&j);
 }
