@@ -41,6 +41,7 @@ pl_status bench_ops(bench *b) PL_MUST_CHECK;
 pl_status bench_optim(bench *b) PL_MUST_CHECK;
 pl_status bench_record(bench *b) PL_MUST_CHECK;
 pl_status bench_reader(bench *b) PL_MUST_CHECK;
+pl_status bench_net(bench *b) PL_MUST_CHECK;
 pl_status bench_train(bench *b) PL_MUST_CHECK;
 
 /* Measure without printing what a part needs, once. */

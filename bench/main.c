@@ -21,7 +21,7 @@ typedef struct options {
 #define FIELD(name) offsetof(options, name)
 static const pl_param params[] = {
     { "only", PL_PARAM_TEXT, FIELD(only), NULL, 0, 0, NULL, "PART",
-      "one of limits, ops, optim, record, reader, train (default: all)" },
+      "one of limits, ops, optim, record, reader, net, train (default: all)" },
     { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
       "a line of JSON per row instead of tables" },
     { "window", PL_PARAM_REAL, FIELD(window), "0.2", 0.001, 60, NULL, "S",
@@ -40,7 +40,8 @@ typedef struct part {
 static const part parts[] = {
     { "limits", bench_limits }, { "ops", bench_ops },
     { "optim", bench_optim },   { "record", bench_record },
-    { "reader", bench_reader }, { "train", bench_train },
+    { "reader", bench_reader }, { "net", bench_net },
+    { "train", bench_train },
 };
 #define PARTS (sizeof parts / sizeof *parts)
 
