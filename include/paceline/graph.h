@@ -58,6 +58,12 @@ pl_node *pl_sigmoid(pl_node *src);
 pl_node *pl_add(pl_node *a, pl_node *b);
 pl_node *pl_scale(pl_node *src, float factor);
 
+/* In training each element is dropped (0) with probability `rate`, in 0 .. 1
+ * without 1, or kept and multiplied by 1 / (1 - rate); otherwise nothing
+ * changes.  What is dropped depends on the seed, the step, the batch, the
+ * node and the element alone.  A rate of 0 adds nothing. */
+pl_node *pl_dropout(pl_node *src, float rate);
+
 /* The same elements in another shape; the batch stays in front. */
 pl_node *pl_reshape(pl_node *src, pl_shape shape);
 /* [a, b, c, ...] -> [a, b * c * ...] */

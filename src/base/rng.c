@@ -6,21 +6,20 @@
 
 #define ROUNDS 4
 
-/* The finalizer of SplitMix64 (Steele, Lea, Flood 2014): every input bit
- * changes every output bit. */
+/* Every input bit changes every output bit. */
 static uint64_t mix(uint64_t x)
 {
     x ^= x >> 30;
-    x *= 0xbf58476d1ce4e5b9u;
+    x *= PL_RNG_MIX_1;
     x ^= x >> 27;
-    x *= 0x94d049bb133111ebu;
+    x *= PL_RNG_MIX_2;
     x ^= x >> 31;
     return x;
 }
 
 uint64_t pl_rng_key(uint64_t seed, uint64_t purpose)
 {
-    return mix(seed + 0x9e3779b97f4a7c15u * (purpose + 1));
+    return mix(seed + PL_RNG_STEP * (purpose + 1));
 }
 
 uint64_t pl_rng_key_text(uint64_t seed, const char *purpose)
@@ -33,7 +32,7 @@ uint64_t pl_rng_key_text(uint64_t seed, const char *purpose)
 
 uint64_t pl_rng_u64(uint64_t key, uint64_t counter)
 {
-    return mix(mix(key + 0x9e3779b97f4a7c15u * counter) ^ key);
+    return mix(mix(key + PL_RNG_STEP * counter) ^ key);
 }
 
 uint32_t pl_rng_below(uint64_t key, uint64_t counter, uint32_t bound)

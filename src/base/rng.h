@@ -14,7 +14,13 @@
 uint64_t pl_rng_key(uint64_t seed, uint64_t purpose);
 uint64_t pl_rng_key_text(uint64_t seed, const char *purpose);
 
-/* The counter-th number of the key's sequence. */
+/* The counter-th number of the key's sequence: with mix() the finalizer of
+ * SplitMix64 (Steele, Lea, Flood 2014) and its constants,
+ * mix(mix(key + PL_RNG_STEP * counter) ^ key).  Kernels compute it in
+ * vectors. */
+#define PL_RNG_STEP  0x9e3779b97f4a7c15u
+#define PL_RNG_MIX_1 0xbf58476d1ce4e5b9u
+#define PL_RNG_MIX_2 0x94d049bb133111ebu
 uint64_t pl_rng_u64(uint64_t key, uint64_t counter);
 uint32_t pl_rng_below(uint64_t key, uint64_t counter, uint32_t bound);
 double pl_rng_uniform(uint64_t key, uint64_t counter); /* in [0, 1) */

@@ -74,7 +74,7 @@ static const pl_param train_params[] = {
       "how weights start: zeros, ones, uniform:A, normal:S, glorot, he "
       "(default: the model's)" },
     { "seed", PL_PARAM_INT, PL_OPTION_FIELD(seed), "1", 0, 9e15, NULL, "N",
-      "of the data order and the weights" },
+      "of the data order, the weights and dropout" },
 };
 
 static const pl_param eval_params[] = {

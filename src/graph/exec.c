@@ -187,6 +187,8 @@ void pl_exec_run(pl_exec *exec, const pl_exec_args *args)
     PL_ASSERT(args->rows >= 1 && args->rows <= plan->batch);
     exec->state.rows = args->rows;
     exec->state.seed = args->seed;
+    exec->state.key = args->key;
+    exec->state.first_row = args->first_row;
     for (int i = 0, left = plan->input_count; left > 0; i++)
         if (pl_graph_get(plan->graph, i)->op == &pl_op_input) {
             exec->slots[i].form[PL_FORM_VIEW] =

@@ -90,6 +90,7 @@ static pl_status fill_node(pl_node *node, const pl_node_opts *opts)
     node->pad = opts->pad;
     node->size = opts->size;
     node->classes = opts->classes;
+    node->mask = opts->mask;
     node->input_count = opts->input_count;
     for (int i = 0; i < opts->input_count; i++) {
         PL_ASSERT(opts->in[i]->graph == node->graph);

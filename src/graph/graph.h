@@ -26,6 +26,7 @@ typedef struct pl_node_opts {
     float factor;
     int64_t stride, pad, size;
     int64_t classes;
+    int64_t mask;
     const char *init;
     int input_count;
     pl_node *in[PL_MAX_INPUTS];

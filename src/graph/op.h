@@ -18,8 +18,10 @@
 /* What is the same for all operators of one execution. */
 typedef struct pl_exec_state {
     const pl_kernels *kernels;
-    int64_t rows; /* examples, the size of PL_BATCH */
-    float seed;   /* the gradient of the loss with respect to itself */
+    int64_t rows;      /* examples, the size of PL_BATCH */
+    float seed;        /* the gradient of the loss with respect to itself */
+    uint64_t key;      /* of what is random in this batch */
+    int64_t first_row; /* of these rows in the whole batch */
 } pl_exec_state;
 
 /* One operator about to run. */
@@ -54,8 +56,10 @@ typedef enum pl_op_layout {
 struct pl_op {
     const char *name;
     int least_inputs, most_inputs;
-    bool rowwise; /* row r of the result needs row r of batches only */
-    bool alias;   /* the result is input 0's memory */
+    bool rowwise;  /* row r of the result needs row r of batches only */
+    bool alias;    /* the result is input 0's memory */
+    bool training; /* where no gradient is computed, the same: it is left
+                      out */
     pl_op_layout layout;
     unsigned reads_views; /* bit i: input i may be uint8, indexed, scaled */
     unsigned in_place;    /* bit i: the result may overwrite input i */
@@ -87,9 +91,10 @@ struct pl_node {
     int input_count;
     pl_node *in[PL_MAX_INPUTS];
     /* Attributes; each belongs to the operators that say so. */
-    float factor;              /* scale */
+    float factor;              /* scale, dropout (the rate) */
     int64_t stride, pad, size; /* convolution, pooling */
     int64_t classes;           /* labels: each is below this; 0: not known */
+    int64_t mask;              /* dropout: which of the graph's masks */
     char *init;                /* parameter */
 };
 
@@ -115,6 +120,7 @@ extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
     X(conv2d_bias)                                                             \
     X(conv2d_src)                                                              \
     X(conv2d_weights)                                                          \
+    X(dropout)                                                                 \
     X(inner)                                                                   \
     X(inner_weights)                                                           \
     X(matmul)                                                                  \

@@ -69,7 +69,7 @@ static void find_needed(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
 
 /* What kind of place each node's result has; offsets come later. */
 static void choose_places(pl_plan *plan, const pl_params *params,
-                          const bool *needed)
+                          const bool *needed, bool training)
 {
     int param = 0;
     for (int i = 0; i < plan->value_count; i++) {
@@ -82,7 +82,8 @@ static void choose_places(pl_plan *plan, const pl_params *params,
         } else if (node->op == &pl_op_parameter) {
             value->place = needed[i] ? PL_PLACE_PARAM : PL_PLACE_NONE;
             value->result.offset = pl_params_get(params, param++)->offset;
-        } else if (needed[i] && node->op->alias) {
+        } else if (needed[i] &&
+                   (node->op->alias || (node->op->training && !training))) {
             value->root = plan->values[node->in[0]->id].root;
             value->place = plan->values[value->root].place;
         } else if (needed[i]) {
@@ -148,7 +149,8 @@ static void make_steps(pl_plan *plan)
 {
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = pl_graph_get(plan->graph, i);
-        if (plan->values[i].place == PL_PLACE_NONE || node->op->run == NULL)
+        if (plan->values[i].place == PL_PLACE_NONE || node->op->run == NULL ||
+            plan->values[i].root != i)
             continue;
         for (int j = 0; j < node->input_count; j++) {
             pl_form form = pl_plan_form(plan, node, j);
@@ -335,7 +337,7 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     for (int i = 0; i < opts->output_count; i++)
         plan->outputs[i] = opts->outputs[i]->id;
     find_needed(plan, opts, needed);
-    choose_places(plan, params, needed);
+    choose_places(plan, params, needed, opts->diff_count > 0);
     choose_layouts(plan);
     place_gradients(plan, params, opts);
     make_steps(plan);

@@ -7,6 +7,9 @@
  * execution (pl_exec) is one set of that memory: parts of a batch run at once
  * on several executions of one plan.
  *
+ * A plan with gradients is for training; in one without, dropout changes
+ * nothing and takes no time.
+ *
  * Batches are not copied: an input is bound as a view and read in place by
  * operators that can; for the others it is converted once.
  *
@@ -54,10 +57,12 @@ void pl_exec_free(pl_exec *exec); /* NULL is fine */
 typedef struct pl_exec_args {
     int64_t rows;         /* 1 .. the plan's batch */
     const pl_view *views; /* one per input of the graph, in order */
-    float seed;      /* the gradient of the loss itself: this part's share */
-    pl_trace *trace; /* may be NULL */
-    int lane;        /* of the trace */
-    int64_t step;    /* for the trace */
+    float seed;        /* the gradient of the loss itself: this part's share */
+    uint64_t key;      /* of what is random: one for each batch */
+    int64_t first_row; /* of this part in the batch, so that parts differ */
+    pl_trace *trace;   /* may be NULL */
+    int lane;          /* of the trace */
+    int64_t step;      /* for the trace */
 } pl_exec_args;
 
 void pl_exec_run(pl_exec *exec, const pl_exec_args *args);

@@ -45,6 +45,19 @@ typedef struct pl_window {
     int64_t size, stride;
 } pl_window;
 
+/* Which elements a dropout keeps: element e of the mask is kept when its 16
+ * random bits are at least `least`.  They come from the numbers N[0], N[1],
+ * ... of `key` (base/rng.h): 32 elements share eight of them, and element i of
+ * the 32 has the low (i < 16) or high half of word i % 16, two words a number.
+ * Like this a vector of words gives two vectors of elements, whatever its
+ * width. */
+typedef struct pl_mask {
+    uint64_t key;
+    int64_t first;  /* the mask's element of src[0] */
+    uint32_t least; /* of 65536: the rate */
+    float scale;    /* of what is kept */
+} pl_mask;
+
 typedef struct pl_kernels {
     const char *name; /* "avx512" */
     int lanes;        /* floats in a vector */
@@ -87,6 +100,9 @@ typedef struct pl_kernels {
     void (*add)(int64_t n, const float *a, const float *b, float *dst);
     void (*scale)(int64_t n, float factor, const float *src, float *dst);
     void (*fill)(int64_t n, float value, float *dst);
+    /* Kept elements times the scale, 0 for the others. */
+    void (*dropout)(int64_t n, const pl_mask *mask, const float *src,
+                    float *dst);
 
     /* dst[rows, row] = src[rows, row] + bias[row] */
     void (*bias)(int64_t rows, int64_t row, const float *src, const float *bias,

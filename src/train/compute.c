@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 /* A shard is worth a thread's while from about 15 us of work on. */
 #define SHARD_MULTIPLY_ADDS 750000
@@ -22,6 +23,7 @@ struct pl_compute {
     /* The batch at hand. */
     const pl_batch *batch;
     int64_t step;
+    uint64_t key; /* of what is random in it */
     pl_sync *apply;
     /* Results, a cache line apart: they are written by several threads. */
     struct {
@@ -182,6 +184,8 @@ static void run_shard(pl_compute *compute, int s, int thread)
                                        .rows = rows,
                                        .views = views,
                                        .seed = (float)share,
+                                       .key = compute->key,
+                                       .first_row = first,
                                        .trace = compute->opts.trace,
                                        .lane = thread,
                                        .step = compute->step,
@@ -258,11 +262,18 @@ static pl_score run_all(pl_compute *compute, const pl_batch *batch)
     return total;
 }
 
+static uint64_t batch_key(uint64_t seed, int64_t step, int64_t part)
+{
+    uint64_t key = pl_rng_key_text(seed, "batch");
+    return pl_rng_key(pl_rng_key(key, (uint64_t)step), (uint64_t)part);
+}
+
 double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
-                           int64_t step, pl_sync *apply)
+                           int64_t step, int64_t part, pl_sync *apply)
 {
     PL_ASSERT(!compute->opts.forward);
     compute->step = step;
+    compute->key = batch_key(compute->opts.seed, step, part);
     compute->apply = apply;
     if (apply != NULL)
         apply->ops->begin_apply(apply);

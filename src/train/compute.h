@@ -25,6 +25,7 @@ typedef struct pl_compute_opts {
     const pl_kernels *kernels; /* default: the best of this processor */
     pl_trace *trace;           /* one lane per thread of the pool, or NULL */
     bool forward;              /* loss and accuracy only, no gradients */
+    uint64_t seed;             /* of what is random in training */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,
@@ -36,10 +37,12 @@ int pl_compute_shards(const pl_compute *compute);
 pl_status pl_compute_memory(const pl_compute_opts *opts,
                             int64_t *bytes) PL_MUST_CHECK;
 
-/* The mean loss and the gradient of a batch.  With `apply`, the update is
- * made on the way, range by range (pl_sync_ops.apply_range). */
+/* The mean loss and the gradient of a batch.  `part` says which batch of the
+ * step it is, over all workers: worker * micro-batches + micro-batch; what is
+ * random follows from seed, step and part.  With `apply`, the update is made
+ * on the way, range by range (pl_sync_ops.apply_range). */
 double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
-                           int64_t step, pl_sync *apply);
+                           int64_t step, int64_t part, pl_sync *apply);
 
 /* The gradient of the last pl_compute_gradient; until the next. */
 pl_params *pl_compute_diff(const pl_compute *compute);

@@ -92,6 +92,7 @@ static pl_status open_loop(loop *l)
         .pool = opts->pool,
         .kernels = opts->kernels,
         .trace = opts->trace,
+        .seed = opts->order.seed,
     };
     PL_TRY(pl_compute_new(&l->compute, &compute));
     if (opts->test != NULL) {
@@ -165,10 +166,12 @@ static pl_status ready_all(loop *l)
 static pl_status compute_step(loop *l, int64_t step, double *loss)
 {
     pl_batch batch;
+    int64_t worker = l->opts->order.worker;
     if (l->aggregator == NULL) {
         PL_TRY(pl_reader_next(l->reader, &batch));
         spent(l, PHASE_INPUT);
-        *loss = pl_compute_gradient(l->compute, &batch, step, l->opts->sync);
+        *loss = pl_compute_gradient(l->compute, &batch, step, worker,
+                                    l->opts->sync);
         spent(l, PHASE_COMPUTE);
         return PL_OK;
     }
@@ -177,7 +180,8 @@ static pl_status compute_step(loop *l, int64_t step, double *loss)
     for (int32_t m = 0; m < micro; m++) {
         PL_TRY(pl_reader_next(l->reader, &batch));
         spent(l, PHASE_INPUT);
-        *loss += pl_compute_gradient(l->compute, &batch, step, NULL);
+        *loss += pl_compute_gradient(l->compute, &batch, step,
+                                     worker * micro + m, NULL);
         pl_aggregator_put(l->aggregator, m, pl_compute_diff(l->compute));
         spent(l, PHASE_COMPUTE);
     }

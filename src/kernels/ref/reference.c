@@ -1,8 +1,10 @@
 /* The plain meaning of every kernel: one loop, sums in double. */
+#include "base/rng.h"
 #include "kernels/ref/image.h"
 #include "kernels/tables.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -161,6 +163,19 @@ static void fill(int64_t n, float value, float *dst)
         dst[i] = value;
 }
 
+static void dropout(int64_t n, const pl_mask *mask, const float *src,
+                    float *dst)
+{
+    for (int64_t i = 0; i < n; i++) {
+        uint64_t at = (uint64_t)(mask->first + i);
+        uint64_t word = at / 32 * 16 + at % 16;
+        uint64_t number = pl_rng_u64(mask->key, word / 2);
+        unsigned shift = (unsigned)(word % 2 * 32 + at % 32 / 16 * 16);
+        bool kept = (number >> shift & 0xffff) >= mask->least;
+        dst[i] = kept ? src[i] * mask->scale : 0;
+    }
+}
+
 static void bias_add(int64_t rows, int64_t row, const float *src,
                      const float *bias, float *dst)
 {
@@ -281,6 +296,7 @@ const pl_kernels pl_kernels_reference = {
     .add = add,
     .scale = scale,
     .fill = fill,
+    .dropout = dropout,
     .bias = bias_add,
     .sum_rows = sum_rows,
     .sum = sum_all,

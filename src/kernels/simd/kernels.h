@@ -30,6 +30,8 @@ void SIMD(sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
 void SIMD(add)(int64_t n, const float *a, const float *b, float *dst);
 void SIMD(scale)(int64_t n, float factor, const float *src, float *dst);
 void SIMD(fill)(int64_t n, float value, float *dst);
+void SIMD(dropout)(int64_t n, const pl_mask *mask, const float *src,
+                   float *dst);
 void SIMD(bias)(int64_t rows, int64_t row, const float *src, const float *bias,
                 float *dst);
 void SIMD(sum_rows)(int64_t rows, int64_t row, const float *src, float *dst);

@@ -26,6 +26,7 @@ const pl_kernels TABLE(PL_ISA) = {
     .add = SIMD(add),
     .scale = SIMD(scale),
     .fill = SIMD(fill),
+    .dropout = SIMD(dropout),
     .bias = SIMD(bias),
     .sum_rows = SIMD(sum_rows),
     .sum = SIMD(sum),

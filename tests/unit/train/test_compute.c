@@ -48,7 +48,7 @@ static void compute_gradient_is_the_same_bits_on_any_number_of_threads(
     pl_reader *reader = first_batch(&one, BATCH, &batch);
     pl_compute *expected = start(&one, BATCH, false);
     assert_true(pl_compute_shards(expected) > 1);
-    double loss = pl_compute_gradient(expected, &batch, 1, NULL);
+    double loss = pl_compute_gradient(expected, &batch, 1, 0, NULL);
     const int threads[] = { 2, 3, 5 };
     for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
         rig many;
@@ -57,7 +57,7 @@ static void compute_gradient_is_the_same_bits_on_any_number_of_threads(
         assert_int_equal(pl_compute_shards(expected),
                          pl_compute_shards(compute));
         for (int again = 0; again < 3; again++) {
-            double got = pl_compute_gradient(compute, &batch, 1, NULL);
+            double got = pl_compute_gradient(compute, &batch, 1, 0, NULL);
             assert_memory_equal(&loss, &got, sizeof got);
             assert_same_block(pl_compute_diff(expected),
                               pl_compute_diff(compute));
@@ -123,7 +123,7 @@ static void compute_shards_add_up_to_the_whole_batch(void **state)
         pl_batch batch;
         pl_reader *reader = first_batch(&r, rows[i], &batch);
         double whole = plain_gradient(&r, &batch, grads);
-        double loss = pl_compute_gradient(compute, &batch, 1, NULL);
+        double loss = pl_compute_gradient(compute, &batch, 1, 0, NULL);
         assert_true(fabs(loss - whole) < 1e-5);
         assert_near_block(pl_compute_diff(compute), grads);
         pl_reader_free(reader);
@@ -195,10 +195,64 @@ static void compute_does_not_split_what_is_not_separable(void **state)
     pl_reader *reader = first_batch(&r, BATCH, &batch);
     pl_compute *compute = start(&r, BATCH, false);
     assert_int_equal(1, pl_compute_shards(compute));
-    assert_true(pl_compute_gradient(compute, &batch, 1, NULL) > BATCH);
+    assert_true(pl_compute_gradient(compute, &batch, 1, 0, NULL) > BATCH);
     pl_compute_free(compute);
     pl_reader_free(reader);
     rig_close(&r);
+}
+
+static pl_status dropping_build(pl_build *b)
+{
+    pl_node *x = pl_dropout(pl_flatten(b->input), 0.2f);
+    x = pl_dropout(pl_tanh(pl_dense(b, "hidden", x, 24)), 0.5f);
+    b->logits = pl_dense(b, "output", x, b->classes);
+    return PL_OK;
+}
+
+/* How far two gradients are apart, as a share of the first one's length. */
+static double apart(const pl_params *a, const pl_params *b)
+{
+    double length = 0, off = 0;
+    for (int64_t i = 0; i < pl_params_block_count(a); i++) {
+        double x = (double)pl_params_block(a)[i];
+        double y = (double)pl_params_block(b)[i];
+        length += x * x;
+        off += (x - y) * (x - y);
+    }
+    return sqrt(off / length);
+}
+
+/* One shard or several, one thread or three: the same elements are dropped;
+ * not so in another step or another batch of the step. */
+static void compute_drops_by_step_and_part_alone(void **state)
+{
+    (void)state;
+    const pl_model dropping = { .name = "dropping", .build = dropping_build };
+    rig_opts opts = large;
+    opts.model = &dropping;
+    for (int threads = 1; threads <= 3; threads++) {
+        rig r;
+        make(&r, opts, threads);
+        pl_batch batch;
+        pl_reader *reader = first_batch(&r, 37, &batch);
+        pl_compute *one = start(&r, 37, false);
+        pl_compute *many = start(&r, BATCH, false);
+        assert_int_equal(1, pl_compute_shards(one));
+        assert_true(pl_compute_shards(many) > 1);
+        const pl_params *expected = pl_compute_diff(one);
+        const pl_params *got = pl_compute_diff(many);
+        pl_compute_gradient(one, &batch, 4, 2, NULL);
+        pl_compute_gradient(many, &batch, 4, 2, NULL);
+        assert_true(apart(expected, got) < 1e-5);
+        pl_compute_gradient(many, &batch, 5, 2, NULL);
+        assert_true(apart(expected, got) > 0.05);
+        pl_compute_gradient(many, &batch, 4, 1, NULL);
+        assert_true(apart(expected, got) > 0.05);
+        pl_compute_free(many);
+        pl_compute_free(one);
+        pl_reader_free(reader);
+        rig_close(&r);
+    }
 }
 
 static void compute_allocates_nothing_in_a_step(void **state)
@@ -217,7 +271,7 @@ static void compute_allocates_nothing_in_a_step(void **state)
         pl_batch batch;
         pl_commit committed;
         pl_status status = pl_reader_next(reader, &batch);
-        pl_compute_gradient(compute, &batch, step, r.sync);
+        pl_compute_gradient(compute, &batch, step, 0, r.sync);
         if (status == PL_OK)
             status = r.sync->ops->commit(r.sync, &committed);
         pl_compute_score(scorer, &batch);
@@ -272,6 +326,7 @@ UNIT_TESTS(cmocka_unit_test(
            cmocka_unit_test(compute_score_weighs_an_uneven_last_batch),
            cmocka_unit_test(compute_shards_depend_on_model_and_batch_only),
            cmocka_unit_test(compute_does_not_split_what_is_not_separable),
+           cmocka_unit_test(compute_drops_by_step_and_part_alone),
            cmocka_unit_test(compute_allocates_nothing_in_a_step),
            cmocka_unit_test(compute_memory_is_known_before),
            cmocka_unit_test(compute_survives_failed_allocations))

@@ -45,7 +45,7 @@ static void train(pl_dataset *digits, const pl_kernels *kernels,
         pl_batch batch;
         pl_commit committed;
         assert_ok(pl_reader_next(reader, &batch));
-        losses[i] = pl_compute_gradient(compute, &batch, i + 1, r.sync);
+        losses[i] = pl_compute_gradient(compute, &batch, i + 1, 0, r.sync);
         assert_ok(r.sync->ops->commit(r.sync, &committed));
     }
     pl_compute_free(compute);

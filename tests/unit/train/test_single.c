@@ -12,14 +12,14 @@ typedef void take_step(rig *r, pl_compute *compute, const pl_batch *batch,
 static void step_by_ranges(rig *r, pl_compute *compute, const pl_batch *batch,
                            int64_t step)
 {
-    pl_compute_gradient(compute, batch, step, r->sync);
+    pl_compute_gradient(compute, batch, step, 0, r->sync);
 }
 
 /* The gradient is handed over, and the commit updates. */
 static void step_by_ready(rig *r, pl_compute *compute, const pl_batch *batch,
                           int64_t step)
 {
-    pl_compute_gradient(compute, batch, step, NULL);
+    pl_compute_gradient(compute, batch, step, 0, NULL);
     pl_params *diff = pl_compute_diff(compute);
     for (int p = pl_params_count(diff) - 1; p >= 0; p--)
         assert_ok(
