@@ -50,8 +50,7 @@ out:
 
 static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
 {
-    if (job->test->count > 0 && batch > job->test->count)
-        batch = job->test->count;
+    batch = pl_loop_eval_batch(job->test, batch);
     pl_compute *compute;
     PL_TRY(pl_compute_new(&compute, &(pl_compute_opts) {
                                         .network = job->network,

@@ -80,8 +80,9 @@ static const pl_param train_params[] = {
 static const pl_param eval_params[] = {
     { "eval-every", PL_PARAM_EVERY, PL_OPTION_FIELD(eval_every), "1ep", 0, 0,
       NULL, "E", "test this often: 100 (steps), 20000ex, 1ep, 60s or never" },
-    { "eval-batch", PL_PARAM_INT, PL_OPTION_FIELD(eval_batch), "1000", 1, 1e8,
-      NULL, "N", "examples tested at once" },
+    { "eval-batch", PL_PARAM_INT, PL_OPTION_FIELD(eval_batch), NULL, 1, 1e8,
+      NULL, "N",
+      "examples tested at once (default: 1000, or what fits in 64 MB)" },
     { "stop-loss", PL_PARAM_REAL, PL_OPTION_FIELD(stop_loss), NULL, 1e-12, 1e30,
       NULL, "X", "end when the test loss is at most X" },
 };
@@ -255,6 +256,16 @@ bool pl_options_given(const pl_options *options, const char *name)
            options->given[group][index];
 }
 
+int32_t pl_options_classes(const pl_options *options)
+{
+    size_t group, index;
+    const pl_param *param = find_param(options, "classes", &group, &index);
+    if (param == NULL || param->kind != PL_PARAM_INT)
+        return 0;
+    const char *target = options->groups[group].target;
+    return (int32_t) * (const int64_t *)(const void *)(target + param->offset);
+}
+
 /* The field of a text parameter; NULL when unset or not a text. */
 static const char *given_text(const pl_param *param, const void *target)
 {
@@ -373,13 +384,13 @@ pl_status pl_options_resolve(pl_options *options)
                                  "run to go on with");
     PL_TRY(check_optimizer(options));
     PL_TRY(check_schedule(options));
-    if (pl_options_given(options, "examples") &&
-        (train->data == NULL || strcmp(train->data, "synthetic") != 0))
-        return PL_FAIL(PL_USAGE, "--examples needs --data synthetic");
     if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_FAIL(PL_USAGE,
                        "--stop-loss needs tests, but --eval-every is never");
     use_defaults(train, options->model);
+    if (pl_options_given(options, "examples") &&
+        strcmp(train->data, "synthetic") != 0)
+        return PL_FAIL(PL_USAGE, "--examples needs --data synthetic");
     PL_TRY(check_texts(options));
     pl_status status = pl_init_check(train->init);
     return status == PL_OK ? PL_OK : pl_context(status, "--init");

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define DEFAULT_EVAL_BATCH 1000
+#define EVAL_BATCH 1000 /* the most, unless one is asked for... */
+#define EVAL_BYTES ((int64_t)64 << 20) /* ... or this many of examples */
 /* Scalars of steps are recorded this often, not at every step of microseconds.
  */
 #define RECORD_EVERY_S 0.05
@@ -98,10 +99,7 @@ static pl_status open_loop(loop *l)
     if (opts->test != NULL) {
         compute.forward = true;
         compute.trace = NULL;
-        compute.batch =
-            opts->eval_batch > 0 ? opts->eval_batch : DEFAULT_EVAL_BATCH;
-        if (opts->test->count > 0 && compute.batch > opts->test->count)
-            compute.batch = opts->test->count;
+        compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
     int32_t micro =
@@ -385,14 +383,24 @@ out:
     return status;
 }
 
+int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
+{
+    int64_t batch = given;
+    if (given <= 0) {
+        int64_t fit =
+            EVAL_BYTES / (pl_shape_row(set->shape) * (int64_t)sizeof(float));
+        batch = fit < EVAL_BATCH ? fit : EVAL_BATCH;
+    }
+    if (set->count > 0 && batch > set->count)
+        batch = set->count;
+    return batch > 0 ? batch : 1;
+}
+
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
                            pl_score *out)
 {
     pl_reader *reader;
-    if (batch <= 0)
-        batch = DEFAULT_EVAL_BATCH;
-    if (set->count > 0 && batch > set->count)
-        batch = set->count;
+    batch = pl_loop_eval_batch(set, batch);
     PL_TRY(pl_reader_new(
         &reader, set, &(pl_reader_opts) { .batch = batch, .one_pass = true }));
     pl_status status;

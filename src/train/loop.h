@@ -42,7 +42,7 @@ typedef struct pl_loop_opts {
     bool has_stop_loss;     /* ... if this is set */
     pl_every eval_every;
     pl_every save_every;
-    int64_t eval_batch;              /* default 1000 */
+    int64_t eval_batch;              /* default: pl_loop_eval_batch */
     int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
     pl_progress start;               /* where a resumed run stands; else zero */
 } pl_loop_opts;
@@ -84,7 +84,11 @@ typedef struct pl_loop_result {
 pl_status pl_loop_run(const pl_loop_opts *opts,
                       pl_loop_result *result) PL_MUST_CHECK;
 
-/* Mean loss and accuracy over a whole data set. */
+/* Examples tested at once: `given`, or where that is 0, 1000, but not more
+ * than 64 MB of numbers hold; never more than the set has. */
+int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given);
+
+/* Mean loss and accuracy over a whole data set, `batch` by that rule. */
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
                            pl_score *out) PL_MUST_CHECK;
 
