@@ -19,7 +19,7 @@ typedef struct pl_build {
     pl_graph *graph;
     pl_node *input;      /* [batch, ...example], values scaled to 0 .. 1 */
     pl_node *labels;     /* [batch], 0 .. classes-1 */
-    int32_t classes;     /* of the data */
+    int32_t classes;     /* of the data, or the model's own --classes */
     const char *init;    /* how weights start: --init or the model's */
     const void *options; /* the model's own flags, parsed */
     /* To be set. */
@@ -42,7 +42,9 @@ typedef struct pl_model {
     int64_t batch;    /* 100 */
     int64_t epochs;   /* 5 */
 
-    /* Flags of its own, and the struct they fill. */
+    /* Flags of its own, and the struct they fill.  One named `classes` (an
+     * integer) says how many classes the model is built for, and how many
+     * synthetic data has; without it that is up to the data. */
     const pl_param *params;
     size_t param_count;
     size_t options_bytes;

@@ -88,16 +88,20 @@ static pl_status show_model(pl_options *options, int argc, char **argv)
     const pl_model *model = options->model;
     PL_TRY(pl_options_parse(options, argc, argv));
     PL_TRY(pl_options_resolve(options));
+    int32_t classes = pl_options_classes(options);
+    if (classes == 0)
+        classes = model->classes;
     pl_network *network;
-    PL_TRY(pl_network_new(
-        &network, model,
-        &(pl_network_opts) {
-            .example =
-                model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
-            .classes = model->classes > 0 ? model->classes : 10,
-            .init = options->train.init,
-            .options = options->model_options,
-        }));
+    PL_TRY(pl_network_new(&network, model,
+                          &(pl_network_opts) {
+                              .example = model->example.rank > 0
+                                             ? model->example
+                                             : PL_SHAPE(28, 28),
+                              .classes = classes > 0 ? classes : 10,
+                              .init = options->train.init,
+                              .options = options->model_options,
+                              .no_values = true,
+                          }));
     printf("%s: %s\n\n", model->name, model->help);
     print_layers(network);
     pl_status status = print_memory(network, options);

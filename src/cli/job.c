@@ -30,10 +30,11 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
     if (wanted == PL_JOB_DATA_NONE)
         return PL_OK;
     PL_TRY(cache_folder(train->cache, &job->cache));
+    int32_t own_classes = pl_options_classes(job->options);
     pl_source_opts opts = {
         .cache_dir = job->cache,
         .shape = model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
-        .classes = model->classes,
+        .classes = own_classes > 0 ? own_classes : model->classes,
         .examples = train->examples,
         .seed = (uint64_t)train->seed,
         .threads = (int32_t)train->threads,
@@ -67,6 +68,17 @@ static pl_status check_data(const pl_job *job)
     return PL_OK;
 }
 
+/* As many as the model is asked to tell apart, or as the data has. */
+static pl_status choose_classes(pl_job *job, const pl_dataset *data)
+{
+    int32_t own = pl_options_classes(job->options);
+    if (own > 0 && data->classes > own)
+        return PL_FAIL(PL_USAGE, "--classes %d: %s has %d classes", own,
+                       data->name, data->classes);
+    job->classes = own > 0 ? own : data->classes;
+    return PL_OK;
+}
+
 static pl_status open_job(pl_job *job, pl_job_data wanted)
 {
     const pl_options *options = job->options;
@@ -76,7 +88,7 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
     const pl_dataset *data = job->train != NULL ? job->train : job->test;
     if (job->example.rank == 0) {
         job->example = data->shape;
-        job->classes = data->classes;
+        PL_TRY(choose_classes(job, data));
     }
     PL_TRY(check_data(job));
     PL_TRY(pl_network_new(&job->network, options->model,

@@ -135,6 +135,9 @@ pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
 /* True when the user gave --name. */
 bool pl_options_given(const pl_options *options, const char *name);
 
+/* What the model's own --classes says; 0 when it has no such flag. */
+int32_t pl_options_classes(const pl_options *options);
+
 /* All flags as {name: text}, or only those that must not change when a run
  * is resumed. */
 pl_status pl_options_record(const pl_options *options, bool kept_only,

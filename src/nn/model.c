@@ -11,7 +11,7 @@
 const pl_model *const *pl_model_list(void)
 {
     static const pl_model *const list[] = { &pl_model_softmax, &pl_model_lenet,
-                                            NULL };
+                                            &pl_model_alexnet, NULL };
     return list;
 }
 
@@ -163,12 +163,14 @@ pl_status pl_network_new(pl_network **out, const pl_model *model,
     PL_TRY_OUT(status, pl_graph_new(&network->graph));
     PL_TRY_OUT(status, build_graph(network, opts));
     PL_TRY_OUT(status, pl_graph_params(network->graph, &network->params));
-    PL_TRY_OUT(status, pl_params_seal(network->params));
+    if (!opts->no_values)
+        PL_TRY_OUT(status, pl_params_seal(network->params));
     int count = pl_params_count(network->params);
     PL_TRY_OUT(status, PL_NEW(network->diff, (size_t)count));
     PL_TRY_OUT(status, pl_graph_differentiate(network->graph, network->loss,
                                               network->diff, count));
-    PL_TRY_OUT(status, init_params(network, opts->seed));
+    if (!opts->no_values)
+        PL_TRY_OUT(status, init_params(network, opts->seed));
     *out = network;
     network = NULL;
 out:

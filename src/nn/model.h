@@ -30,6 +30,7 @@ typedef struct pl_network_opts {
     const char *init;    /* default: the model's, else glorot */
     const void *options; /* the model's own flags; default: their defaults */
     uint64_t seed;
+    bool no_values; /* the parameters get no memory: only to plan with */
 } pl_network_opts;
 
 /* Build, differentiate, and set the parameters to their first values. */

@@ -6,5 +6,6 @@
 
 extern const pl_model pl_model_softmax;
 extern const pl_model pl_model_lenet;
+extern const pl_model pl_model_alexnet;
 
 #endif

@@ -252,8 +252,12 @@ static void model_list_can_be_built(void **state)
     for (const pl_model *const *m = pl_model_list(); *m != NULL; m++) {
         assert_non_null((*m)->help);
         pl_network *network =
-            make(*m, &(pl_network_opts) { .example = { 2, { 28, 28 } },
-                                          .classes = 10 });
+            make(*m, &(pl_network_opts) {
+                         .example = (*m)->example.rank > 0 ? (*m)->example
+                                                           : PL_SHAPE(28, 28),
+                         .classes = 10,
+                         .no_values = true,
+                     });
         assert_true(pl_params_elements(network->params) > 0);
         pl_network_free(network);
     }

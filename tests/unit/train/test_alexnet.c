@@ -1,0 +1,36 @@
+/* AlexNet as it is built in, on small images. */
+#include "support/train.h"
+#include "train/loop.h"
+
+#define CLASSES 4
+
+/* With dropout, as by default; guessing costs log(4) = 1.39. */
+static void alexnet_learns(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) {
+                     .model = &pl_model_alexnet,
+                     .side = 63,
+                     .classes = CLASSES,
+                     .examples = 32,
+                     .threads = 2,
+                     .optim = { .name = "momentum" },
+                     .lr = 0.01,
+                 });
+    pl_loop_result result;
+    assert_ok(pl_loop_run(&(pl_loop_opts) { .network = r.network,
+                                            .train = r.train,
+                                            .sync = r.sync,
+                                            .pool = r.pool,
+                                            .metrics = r.metrics,
+                                            .schedule = &r.schedule,
+                                            .order = { .batch = 16, .seed = 1 },
+                                            .steps = 50 },
+                          &result));
+    assert_true(result.train_loss < 0.9);
+    rig_close(&r);
+    assert_int_equal(0, pl_mem_live());
+}
+
+UNIT_TESTS(cmocka_unit_test(alexnet_learns))
