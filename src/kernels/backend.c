@@ -30,15 +30,19 @@ static bool supported(const pl_kernels *kernels)
 
 int64_t pl_conv_scratch(const pl_conv *conv, int lanes)
 {
-    /* The source with its border, or the gradient spread out by the stride
-     * with the border of a full convolution, and the turned weights. */
-    int64_t src = conv->channels * (conv->height + 2 * conv->pad) *
-                  (conv->width + 2 * conv->pad);
-    int64_t diff = conv->outs * (conv->height + conv->kernel_h - 1) *
-                   (conv->width + conv->kernel_w - 1);
+    if (conv->pad == 0)
+        return 0;
+    return conv->channels * (conv->height + 2 * conv->pad) *
+           (conv->width + 2 * conv->pad) * lanes;
+}
+
+int64_t pl_conv_src_scratch(const pl_conv *conv, int lanes)
+{
+    int64_t spread = conv->outs * (conv->height + conv->kernel_h - 1) *
+                     (conv->width + conv->kernel_w - 1);
     int64_t weights =
         conv->outs * conv->channels * conv->kernel_h * conv->kernel_w;
-    return (src > diff ? src : diff) * lanes + weights;
+    return spread * lanes + weights;
 }
 
 const pl_kernels *pl_kernels_best(void)

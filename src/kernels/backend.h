@@ -35,8 +35,11 @@ typedef struct pl_conv {
     int64_t stride, pad; /* both ways alike */
 } pl_conv;
 
-/* Floats of scratch memory that the three convolution kernels need. */
+/* Floats of scratch memory that conv and conv_weights need: a source with its
+ * border; and conv_src: the gradient spread out by the stride, with the border
+ * of a full convolution, and the turned weights. */
 int64_t pl_conv_scratch(const pl_conv *conv, int lanes);
+int64_t pl_conv_src_scratch(const pl_conv *conv, int lanes);
 
 /* The sizes of a pooling with square windows. */
 typedef struct pl_window {

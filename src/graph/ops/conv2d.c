@@ -149,7 +149,7 @@ static pl_conv src_sizes(const pl_node *node)
 static int64_t src_scratch(const pl_node *node, int lanes)
 {
     pl_conv c = src_sizes(node);
-    return pl_conv_scratch(&c, lanes);
+    return pl_conv_src_scratch(&c, lanes);
 }
 
 static void src_run(const pl_run *run)
