@@ -1,5 +1,6 @@
 #include "base/mem.h"
 
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -11,6 +12,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static atomic_long live;
+static atomic_llong live_bytes;
 static _Thread_local long fail_countdown = -1; /* -1: off */
 static _Thread_local bool fail_hit;
 
@@ -23,6 +25,14 @@ static bool fault(void)
     return true;
 }
 
+/* One more allocation, or one less. */
+static void tally(void *memory, int sign)
+{
+    long long bytes = (long long)malloc_usable_size(memory);
+    atomic_fetch_add_explicit(&live, sign, memory_order_relaxed);
+    atomic_fetch_add_explicit(&live_bytes, sign * bytes, memory_order_relaxed);
+}
+
 void *pl_mem_alloc(size_t count, size_t size)
 {
     size_t bytes = 0;
@@ -30,7 +40,7 @@ void *pl_mem_alloc(size_t count, size_t size)
         return NULL;
     void *memory = calloc(bytes == 0 ? 1 : bytes, 1);
     if (memory != NULL)
-        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+        tally(memory, 1);
     return memory;
 }
 
@@ -50,7 +60,7 @@ void *pl_mem_alloc_aligned(size_t count, size_t size)
     if (huge)
         madvise(memory, bytes, MADV_HUGEPAGE); /* a hint; failing is fine */
     memset(memory, 0, bytes);
-    atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    tally(memory, 1);
     return memory;
 }
 
@@ -59,10 +69,13 @@ void *pl_mem_resize(void *memory, size_t count, size_t size)
     size_t bytes = 0;
     if (fault() || __builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    bool fresh = memory == NULL;
+    if (memory != NULL)
+        tally(memory, -1);
     void *resized = realloc(memory, bytes == 0 ? 1 : bytes);
-    if (resized != NULL && fresh)
-        atomic_fetch_add_explicit(&live, 1, memory_order_relaxed);
+    if (resized != NULL)
+        tally(resized, 1);
+    else if (memory != NULL)
+        tally(memory, 1);
     return resized;
 }
 
@@ -70,7 +83,7 @@ void pl_mem_free(void *memory)
 {
     if (memory == NULL)
         return;
-    atomic_fetch_sub_explicit(&live, 1, memory_order_relaxed);
+    tally(memory, -1);
     free(memory);
 }
 
@@ -124,4 +137,9 @@ bool pl_mem_fail_off(void)
 long pl_mem_live(void)
 {
     return atomic_load(&live);
+}
+
+int64_t pl_mem_live_bytes(void)
+{
+    return atomic_load(&live_bytes);
 }

@@ -51,7 +51,9 @@ pl_status pl_mem_format(char **out, const char *format, ...) PL_MUST_CHECK
 void pl_mem_fail_at(long nth);
 bool pl_mem_fail_off(void);
 
-/* Allocations not yet freed, of all threads. */
+/* Allocations not yet freed, of all threads, and their bytes as the system
+ * counts them. */
 long pl_mem_live(void);
+int64_t pl_mem_live_bytes(void);
 
 #endif

@@ -90,6 +90,21 @@ static void mem_new_reports_what_it_could_not_get(void **state)
     pl_mem_free(values);
 }
 
+static void mem_live_bytes_follow_each_allocation(void **state)
+{
+    (void)state;
+    int64_t before = pl_mem_live_bytes();
+    char *memory = pl_mem_alloc(1000, 1);
+    char *aligned = pl_mem_alloc_aligned(5, 1 << 20);
+    assert_in_range(pl_mem_live_bytes() - before, 1000 + (5 << 20),
+                    1100 + (7 << 20));
+    memory = pl_mem_resize(memory, 2, 1 << 20);
+    assert_in_range(pl_mem_live_bytes() - before, 7 << 20, 10 << 20);
+    pl_mem_free(aligned);
+    pl_mem_free(memory);
+    assert_int_equal(before, pl_mem_live_bytes());
+}
+
 static void mem_fail_at_hits_exactly_one_allocation(void **state)
 {
     (void)state;
@@ -162,6 +177,7 @@ UNIT_TESTS(cmocka_unit_test(mem_alloc_gives_zeroed_memory),
            cmocka_unit_test(mem_alloc_refuses_a_product_that_overflows),
            cmocka_unit_test(mem_resize_keeps_what_was_there),
            cmocka_unit_test(mem_new_reports_what_it_could_not_get),
+           cmocka_unit_test(mem_live_bytes_follow_each_allocation),
            cmocka_unit_test(mem_fail_at_hits_exactly_one_allocation),
            cmocka_unit_test(mem_fail_at_spares_other_threads),
            cmocka_unit_test(mem_copy_text_and_format_give_the_text),
