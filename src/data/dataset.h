@@ -75,10 +75,11 @@ typedef struct pl_dataset_ops {
 
 struct pl_dataset {
     const pl_dataset_ops *ops;
-    char *name;      /* "mnist:data/mnist", for messages and records */
-    int64_t count;   /* examples; -1: streamed, not known */
-    pl_shape shape;  /* of one example, without the batch: [28, 28] */
-    int32_t classes; /* labels are 0 .. classes-1 */
+    char *name;         /* "mnist:data/mnist", for messages and records */
+    int64_t count;      /* examples; -1: streamed, not known */
+    pl_shape shape;     /* of one example, without the batch: [28, 28] */
+    int32_t classes;    /* labels are 0 .. classes-1 */
+    int64_t held_bytes; /* of memory, beside mapped files */
     bool sparse;
     pl_view features; /* index NULL; rows of pl_shape_row(shape) elements */
     pl_view labels;

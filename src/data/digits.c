@@ -116,6 +116,7 @@ static pl_status draw_all(digits_dataset *set, int threads)
 {
     pl_pool *pool;
     PL_TRY(PL_NEW_ALIGNED(set->made, payload_bytes(set)));
+    set->base.held_bytes = (int64_t)payload_bytes(set);
     PL_TRY(pl_pool_new(&pool, threads > 0 ? threads : pl_thread_cores()));
     int blocks = (int)((set->base.count + BLOCK - 1) / BLOCK);
     pl_pool_run(pool, blocks, draw_block, set);

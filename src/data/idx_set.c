@@ -181,6 +181,8 @@ static void describe(idx_dataset *set)
     base->shape.rank = shape.rank - 1;
     for (int d = 1; d < shape.rank; d++)
         base->shape.dim[d - 1] = shape.dim[d];
+    if (set->images.unpacked != NULL)
+        base->held_bytes = pl_shape_row(shape);
     base->features = (pl_view) {
         .data = set->images.data,
         .stride = pl_shape_row(base->shape),

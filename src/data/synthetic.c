@@ -1,6 +1,7 @@
 #include "data/synthetic.h"
 
 #include "base/mem.h"
+#include "base/ram.h"
 #include "base/rng.h"
 
 #include <string.h>
@@ -110,6 +111,14 @@ static pl_status prepare(synthetic_dataset *set, pl_split split,
     base->shape = opts->shape;
     base->classes = opts->classes;
     PL_TRY(pl_mem_copy_text(&base->name, "synthetic"));
+    base->held_bytes = base->count * (row + (int64_t)sizeof *set->labels);
+    pl_ram ram = pl_ram_available();
+    if (base->held_bytes > ram.bytes)
+        return PL_FAIL(PL_USAGE,
+                       "%lld examples of %lld bytes do not fit into the %lld "
+                       "MB that %s has to give",
+                       (long long)base->count, (long long)row,
+                       (long long)(ram.bytes / 1000000), ram.limit);
     PL_TRY(PL_NEW_ALIGNED(set->features, (size_t)(base->count * row)));
     PL_TRY(PL_NEW_ALIGNED(set->labels, (size_t)base->count));
     base->features = (pl_view) {
