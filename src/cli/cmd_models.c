@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "tensor/shape.h"
@@ -16,6 +17,11 @@ static pl_status list_models(const pl_app *app)
     for (int i = 0; models[i] != NULL; i++)
         printf("%-12s %s\n", models[i]->name, models[i]->help);
     return PL_OK;
+}
+
+static pl_shape example_of(const pl_model *model)
+{
+    return model->example.rank > 0 ? model->example : PL_SHAPE(28, 28);
 }
 
 /* Parameters that node `id` reads first-hand. */
@@ -53,34 +59,36 @@ static void print_layers(const pl_network *network)
 static pl_status print_memory(const pl_network *network,
                               const pl_options *options)
 {
-    pl_pool *pool = NULL;
-    int64_t work;
-    const pl_train_options *train = &options->train;
-    pl_status status;
     const pl_kernels *kernels;
-    PL_TRY_OUT(status, pl_options_kernels(options, &kernels));
-    PL_TRY_OUT(status, pl_pool_new(&pool, 1));
-    PL_TRY_OUT(status, pl_compute_memory(
-                           &(pl_compute_opts) {
-                               .network = network,
-                               .batch = train->batch,
-                               .pool = pool,
-                               .kernels = kernels,
-                           },
-                           &work));
-    int64_t params =
-        pl_params_block_count(network->params) * (int64_t)sizeof(float);
-    int slots = pl_optim_list()[train->optimizer]->slot_count;
-    char a[16], b[16], c[16];
+    PL_TRY(pl_options_kernels(options, &kernels));
+    /* Tests of a set like the model's, which is not opened. */
+    const pl_train_options *train = &options->train;
+    const pl_dataset test = {
+        .count = -1,
+        .shape = example_of(options->model),
+    };
+    bool tests = train->eval_every.unit != PL_EVERY_NEVER;
+    pl_budget_opts plan = pl_memory_plan(&(pl_memory_opts) {
+        .options = options,
+        .network = network,
+        .kernels = kernels,
+        .test = tests ? &test : NULL,
+    });
+    pl_budget budget;
+    PL_TRY(pl_budget_make(&budget, &plan));
+    char a[16], b[16], c[16], d[16], e[16], f[16], g[16];
     printf("\nmemory at batch %lld with %s: %sB parameters, %sB optimizer, "
-           "%sB gradients and results\n",
+           "%sB gradients and results,\n%sB tests, %sB checkpoints; %sB in "
+           "all, without data.  %sB are available.\n",
            (long long)train->batch, pl_optim_list()[train->optimizer]->name,
-           pl_progress_number((double)params, a),
-           pl_progress_number((double)(params * slots), b),
-           pl_progress_number((double)work, c));
-out:
-    pl_pool_free(pool);
-    return status;
+           pl_progress_number((double)budget.params, a),
+           pl_progress_number((double)budget.optimizer, b),
+           pl_progress_number((double)budget.work, c),
+           pl_progress_number((double)budget.evaluation, d),
+           pl_progress_number((double)budget.checkpoint, e),
+           pl_progress_number((double)budget.total, f),
+           pl_progress_number((double)pl_ram_available().bytes, g));
+    return PL_OK;
 }
 
 static pl_status show_model(pl_options *options, int argc, char **argv)
@@ -94,9 +102,7 @@ static pl_status show_model(pl_options *options, int argc, char **argv)
     pl_network *network;
     PL_TRY(pl_network_new(&network, model,
                           &(pl_network_opts) {
-                              .example = model->example.rank > 0
-                                             ? model->example
-                                             : PL_SHAPE(28, 28),
+                              .example = example_of(model),
                               .classes = classes > 0 ? classes : 10,
                               .init = options->train.init,
                               .options = options->model_options,

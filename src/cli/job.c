@@ -4,11 +4,15 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/sha256.h"
+#include "cli/memory.h"
 #include "data/source.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Addresses that the stack of a thread takes, used or not. */
+#define STACK_BYTES ((int64_t)8 << 20)
 
 /* Where generated data is kept; *out stays NULL when there is no home. */
 static pl_status cache_folder(const char *given, char **out)
@@ -79,6 +83,51 @@ static pl_status choose_classes(pl_job *job, const pl_dataset *data)
     return PL_OK;
 }
 
+static pl_status build(const pl_job *job, bool no_values, pl_network **out)
+{
+    const pl_train_options *train = &job->options->train;
+    return pl_network_new(out, job->options->model,
+                          &(pl_network_opts) {
+                              .example = job->example,
+                              .classes = job->classes,
+                              .init = train->init,
+                              .options = job->options->model_options,
+                              .seed = (uint64_t)train->seed,
+                              .no_values = no_values,
+                          });
+}
+
+/* Addresses taken beside memory: stacks of threads, and the checkpoint, which
+ * is mapped to be read. */
+static int64_t own_addresses(const pl_job *job, const pl_network *network)
+{
+    const pl_train_options *train = &job->options->train;
+    int64_t sets = 1 + pl_optim_list()[train->optimizer]->slot_count;
+    return train->threads * STACK_BYTES +
+           sets * pl_params_block_count(network->params) *
+               (int64_t)sizeof(float);
+}
+
+/* Whether a training fits into memory, while little of it is taken. */
+static pl_status check_memory(const pl_job *job)
+{
+    pl_network *network;
+    PL_TRY(build(job, true, &network));
+    pl_budget_opts plan = pl_memory_plan(&(pl_memory_opts) {
+        .options = job->options,
+        .network = network,
+        .kernels = job->kernels,
+        .train = job->train,
+        .test = job->test,
+    });
+    pl_ram ram = pl_ram_available();
+    if (ram.address_space)
+        ram.bytes -= own_addresses(job, network);
+    pl_status status = pl_memory_check(&plan, ram);
+    pl_network_free(network);
+    return status;
+}
+
 static pl_status open_job(pl_job *job, pl_job_data wanted)
 {
     const pl_options *options = job->options;
@@ -91,14 +140,9 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
         PL_TRY(choose_classes(job, data));
     }
     PL_TRY(check_data(job));
-    PL_TRY(pl_network_new(&job->network, options->model,
-                          &(pl_network_opts) {
-                              .example = job->example,
-                              .classes = job->classes,
-                              .init = train->init,
-                              .options = options->model_options,
-                              .seed = (uint64_t)train->seed,
-                          }));
+    if (wanted == PL_JOB_DATA_ALL)
+        PL_TRY(check_memory(job));
+    PL_TRY(build(job, false, &job->network));
     PL_TRY(pl_pool_new(&job->pool, (int)train->threads));
     pl_optim_opts optim = pl_options_optim(options);
     PL_TRY(

@@ -1,5 +1,8 @@
 """AlexNet by the same command line: size, bits, resume, dropout, classes."""
 
+import re
+import resource
+
 import pytest
 
 from conftest import checkpoints
@@ -48,3 +51,51 @@ def test_wrong_flag_is_refused(cli, flags, part):
 def test_small_images_are_refused(cli):
     cli.refused(1, "train", "alexnet", "--data", "digits",
                 says=["model alexnet", "max_pool"])
+
+
+def limit_addresses(megabytes):
+    """For a child: ulimit -v."""
+    def limit():
+        most = megabytes * 10**6
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    return limit
+
+
+def test_batch_that_does_not_fit_is_refused(cli):
+    """With the largest one that does, and that one trains."""
+    args = ["train", "alexnet", "--examples", "64", "--threads", "1",
+            "--steps", "1", "--eval-every", "never", "--checkpoint-every",
+            "never", "--run", "r"]
+    limited = {"preexec_fn": limit_addresses(1150)}
+    result = cli.refused(2, *args, "--batch", "5000", says=[
+        "--batch 5000 needs ", "parameters 244 MB", "ulimit -v has "],
+        **limited)
+    found = re.search(r"the largest batch that fits is --batch (\d+)",
+                      result.err)
+    assert found, result
+    assert 1 <= int(found[1]) < 5000
+    cli.ok(*args, "--batch", min(int(found[1]), 64), **limited)
+    cli.refused(2, *args, "--batch", "1", "--run", "s", says=[
+        "not even --batch 1 fits"], preexec_fn=limit_addresses(300))
+
+
+def test_models_prints_the_memory(cli):
+    def total(*flags):
+        out = cli.ok("models", "alexnet", *flags).out
+        assert re.search(r"[0-9.]+ [MG]B are available", out), out
+        number, unit = re.search(r"([0-9.]+) ([MG])B in all", out).groups()
+        return float(number) * (1000 if unit == "G" else 1)
+    small, large = total("--batch", "1"), total("--batch", "512")
+    assert 500 < small < large
+    assert total("--batch", "512", "--optimizer", "adam") > large + 800
+
+
+def test_planned_memory_is_the_peak(cli):
+    """Of a process; libraries and code are not planned."""
+    flags = ["--batch", "32", "--eval-every", "never", "--checkpoint-every",
+             "never"]
+    out = cli.ok("models", "alexnet", "--classes", "10", *flags).out
+    planned = float(re.search(r"([0-9.]+) MB in all", out)[1])
+    peak = alexnet(cli, "--steps", "1", *flags)["peak_rss_mb"]
+    data = 64 * 150528 / 1e6
+    assert planned * 0.9 < peak - data < planned * 1.1 + 50

@@ -1,0 +1,28 @@
+/* memory.h - refuse a training that memory cannot hold, before it begins.
+ *
+ * Threads: one. */
+#ifndef PL_CLI_MEMORY_H
+#define PL_CLI_MEMORY_H
+
+#include "base/ram.h"
+#include "cli/job.h"
+#include "train/budget.h"
+
+/* What a training by these options takes.  `network` may have no values; the
+ * data sets may be NULL. */
+typedef struct pl_memory_opts {
+    const pl_options *options; /* required, resolved; all are borrowed */
+    const pl_network *network; /* required */
+    const pl_kernels *kernels; /* required */
+    const pl_dataset *train;
+    const pl_dataset *test; /* NULL: no tests */
+} pl_memory_opts;
+pl_budget_opts pl_memory_plan(const pl_memory_opts *opts);
+
+/* PL_USAGE with the sums, what there is and the largest batch that fits, when
+ * the budget is more than `available`.  What the data holds is taken already
+ * and is not in `available`. */
+pl_status pl_memory_check(const pl_budget_opts *opts,
+                          pl_ram available) PL_MUST_CHECK;
+
+#endif

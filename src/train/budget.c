@@ -1,0 +1,70 @@
+#include "train/budget.h"
+
+#define GROUP 16 /* rows in the widest vectors */
+
+pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
+{
+    int64_t block =
+        pl_params_block_count(opts->network->params) * (int64_t)sizeof(float);
+    pl_budget budget = {
+        .params = block,
+        .optimizer = opts->slots * block,
+        .checkpoint = opts->saves ? (1 + opts->slots) * block : 0,
+        .data = opts->data_bytes,
+    };
+    pl_compute_opts compute = {
+        .network = opts->network,
+        .batch = opts->batch,
+        .kernels = opts->kernels,
+    };
+    PL_TRY(pl_compute_memory(&compute, &budget.work));
+    if (opts->aggregates)
+        budget.work += block;
+    if (opts->eval_batch > 0) {
+        compute.batch = opts->eval_batch;
+        compute.forward = true;
+        PL_TRY(pl_compute_memory(&compute, &budget.evaluation));
+    }
+    budget.total = budget.params + budget.optimizer + budget.work +
+                   budget.evaluation + budget.checkpoint + budget.data;
+    *out = budget;
+    return PL_OK;
+}
+
+static pl_status fits(const pl_budget_opts *opts, int64_t batch, int64_t bytes,
+                      bool *out)
+{
+    pl_budget_opts other = *opts;
+    pl_budget budget;
+    other.batch = batch;
+    PL_TRY(pl_budget_make(&budget, &other));
+    *out = budget.total <= bytes;
+    return PL_OK;
+}
+
+/* A batch of whole vectors can take less than one of some rows fewer, so those
+ * are searched first, then what lies between two of them. */
+pl_status pl_budget_largest(const pl_budget_opts *opts, int64_t bytes,
+                            int64_t *batch)
+{
+    /* `low` groups fit (or are none), `high` do not. */
+    int64_t low = 0, high = opts->batch / GROUP + 1;
+    bool fit = false;
+    while (high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        PL_TRY(fits(opts, middle * GROUP, bytes, &fit));
+        if (fit)
+            low = middle;
+        else
+            high = middle;
+    }
+    *batch = high * GROUP - 1;
+    if (*batch > opts->batch)
+        *batch = opts->batch;
+    for (; *batch > low * GROUP; --*batch) {
+        PL_TRY(fits(opts, *batch, bytes, &fit));
+        if (fit)
+            break;
+    }
+    return PL_OK;
+}
