@@ -60,3 +60,8 @@ pl_status pl_reader_seek(pl_reader *reader, const pl_position *position)
 {
     return reader->ops->seek(reader, position);
 }
+
+void pl_reader_go(pl_reader *reader, int64_t step)
+{
+    reader->ops->go(reader, step);
+}

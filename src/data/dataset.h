@@ -56,6 +56,7 @@ typedef struct pl_reader_ops {
     pl_status (*next)(pl_reader *reader, pl_batch *out);
     void (*position)(const pl_reader *reader, pl_position *out);
     pl_status (*seek)(pl_reader *reader, const pl_position *position);
+    void (*go)(pl_reader *reader, int64_t step);
     void (*free)(pl_reader *reader);
 } pl_reader_ops;
 
@@ -97,7 +98,10 @@ void pl_reader_free(pl_reader *reader); /* NULL is fine */
 pl_status pl_reader_next(pl_reader *reader, pl_batch *out) PL_MUST_CHECK;
 
 void pl_reader_position(const pl_reader *reader, pl_position *out);
+/* PL_UNSUPPORTED: a position of another order, as of other workers. */
 pl_status pl_reader_seek(pl_reader *reader,
                          const pl_position *position) PL_MUST_CHECK;
+/* Go on with step number `step` of the run, from 0. */
+void pl_reader_go(pl_reader *reader, int64_t step);
 
 #endif

@@ -121,7 +121,7 @@ static pl_status restore(pl_reader *base, const pl_position *position)
     pl_position here = { .used = 0 };
     put_settings(reader, &here);
     if (memcmp(here.bytes, position->bytes, here.used) != 0)
-        return PL_FAIL(PL_FORMAT,
+        return PL_FAIL(PL_UNSUPPORTED,
                        "data position of another order: examples, seed, batch, "
                        "micro-batches or workers differ");
 
@@ -143,6 +143,15 @@ static pl_status restore(pl_reader *base, const pl_position *position)
     return PL_OK;
 }
 
+static void go(pl_reader *base, int64_t step)
+{
+    PL_ASSERT(step >= 0);
+    go_to((shuffle_reader *)base, (place) {
+                                      .epoch = step / base->steps_per_epoch,
+                                      .step = step % base->steps_per_epoch,
+                                  });
+}
+
 static void release(pl_reader *reader)
 {
     pl_mem_free(reader);
@@ -152,6 +161,7 @@ static const pl_reader_ops shuffled_ops = {
     .next = next_shuffled,
     .position = save,
     .seek = restore,
+    .go = go,
     .free = release,
 };
 
@@ -159,6 +169,7 @@ static const pl_reader_ops in_order_ops = {
     .next = next_in_order,
     .position = save,
     .seek = restore,
+    .go = go,
     .free = release,
 };
 

@@ -20,6 +20,7 @@ struct pl_params {
     int64_t block_count; /* floats, with the gaps */
     int64_t elements;    /* floats, without */
     pl_tensor *block;    /* NULL until sealed */
+    float *borrowed;     /* instead of block, where it is another's */
 };
 
 pl_status pl_params_new(pl_params **out)
@@ -84,7 +85,13 @@ pl_status pl_params_seal(pl_params *params)
 
 pl_status pl_params_like(pl_params **out, const pl_params *other)
 {
-    PL_ASSERT(other->block != NULL);
+    return pl_params_like_in(out, other, NULL);
+}
+
+pl_status pl_params_like_in(pl_params **out, const pl_params *other,
+                            float *block)
+{
+    PL_ASSERT(other->block != NULL || other->borrowed != NULL);
     pl_status status;
     pl_params *params = NULL;
     PL_TRY_OUT(status, pl_params_new(&params));
@@ -92,7 +99,9 @@ pl_status pl_params_like(pl_params **out, const pl_params *other)
         const pl_params_item *info = &other->items[i].info;
         PL_TRY_OUT(status, pl_params_add(params, info->name, info->shape));
     }
-    PL_TRY_OUT(status, pl_params_seal(params));
+    params->borrowed = block;
+    if (block == NULL)
+        PL_TRY_OUT(status, pl_params_seal(params));
 
     *out = params;
     params = NULL; /* now the caller's */
@@ -127,6 +136,8 @@ float *pl_params_data(const pl_params *params, int index)
 
 float *pl_params_block(const pl_params *params)
 {
+    if (params->borrowed != NULL)
+        return params->borrowed;
     PL_ASSERT(params->block != NULL);
     return pl_tensor_f32(params->block);
 }

@@ -32,6 +32,10 @@ pl_status pl_params_seal(pl_params *params) PL_MUST_CHECK;
 
 /* A sealed set with the same names and places, all zero. */
 pl_status pl_params_like(pl_params **out, const pl_params *other) PL_MUST_CHECK;
+/* The same in memory that is not the set's: pl_params_block_count floats,
+ * aligned to a cache line, that outlive it.  NULL: memory of its own. */
+pl_status pl_params_like_in(pl_params **out, const pl_params *other,
+                            float *block) PL_MUST_CHECK;
 
 int pl_params_count(const pl_params *params);
 const pl_params_item *pl_params_get(const pl_params *params, int index);

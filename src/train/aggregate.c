@@ -31,7 +31,8 @@ pl_status pl_aggregator_new(pl_aggregator **out, const pl_aggregator_opts *opts)
     self->count = pl_params_block_count(opts->params);
     self->chunks = (self->count + CHUNK - 1) / CHUNK;
     pl_status status;
-    PL_TRY_OUT(status, pl_params_like(&self->total, opts->params));
+    PL_TRY_OUT(status,
+               pl_params_like_in(&self->total, opts->params, opts->diff));
     PL_TRY_OUT(status, PL_NEW(self->squares, (size_t)self->chunks));
     *out = self;
     return PL_OK;

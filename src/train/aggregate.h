@@ -23,6 +23,7 @@ typedef struct pl_aggregator_opts {
     int32_t micro_batches;     /* M; required, >= 1 */
     bool sum;                  /* default: the mean */
     double clip;               /* most length of each gradient; 0: none */
+    float *diff;               /* memory for the result; default: its own */
 } pl_aggregator_opts;
 
 pl_status pl_aggregator_new(pl_aggregator **out,

@@ -118,7 +118,8 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
     compute->group = pl_plan_measure(compute->plan).row_group;
     for (int s = 0; s < compute->shards; s++) {
         if (!opts->forward) {
-            PL_TRY_OUT(status, pl_params_like(&compute->diffs[s], params));
+            PL_TRY_OUT(status, pl_params_like_in(&compute->diffs[s], params,
+                                                 s == 0 ? opts->diff : NULL));
             compute->blocks[s] = pl_params_block(compute->diffs[s]);
         }
         PL_TRY_OUT(status, pl_exec_new(&compute->execs[s], compute->plan,

@@ -24,6 +24,7 @@ typedef struct pl_compute_opts {
     pl_pool *pool;             /* required */
     const pl_kernels *kernels; /* default: the best of this processor */
     pl_trace *trace;           /* one lane per thread of the pool, or NULL */
+    float *diff;               /* memory for the gradient; default: its own */
     bool forward;              /* loss and accuracy only, no gradients */
     uint64_t seed;             /* of what is random in training */
 } pl_compute_opts;

@@ -35,8 +35,13 @@ typedef struct loop {
     pl_compute *compute;
     pl_compute *scorer;        /* NULL without a test set */
     pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
-    int64_t end_step;
-    int64_t step_examples;
+    int64_t end_step;          /* of the job; or INT64_MAX */
+    int64_t end_own;           /* of this worker; or INT64_MAX */
+    int64_t own;               /* its gradients */
+    int64_t next_read;         /* the step whose batch the reader gives next */
+    int64_t grad_examples;     /* of one gradient */
+    int64_t update_examples;   /* of one update */
+    int64_t epoch_updates;     /* in one pass of all workers; 0: not known */
     pl_due eval, save;
     tags tags;
     uint64_t phase_ticks[PHASE_COUNT];
@@ -80,19 +85,69 @@ static pl_status register_tags(loop *l)
     return PL_OK;
 }
 
-static pl_status open_loop(loop *l)
+/* Go on where the run was.  With other workers than before the order is
+ * another: about as many examples are passed over as were seen. */
+static pl_status resume_reader(loop *l)
+{
+    const pl_progress *start = &l->opts->start;
+    if (start->step == 0)
+        return PL_OK;
+    pl_status status = pl_reader_seek(l->reader, &start->position);
+    if (status != PL_UNSUPPORTED)
+        return status;
+    pl_reader_go(l->reader, start->examples / l->update_examples);
+    l->result->progress.mixed = true;
+    return PL_OK;
+}
+
+static int32_t at_least_one(int32_t count)
+{
+    return count > 0 ? count : 1;
+}
+
+/* How examples, gradients, updates and epochs count. */
+static void set_pace(loop *l)
 {
     const pl_loop_opts *opts = l->opts;
-    PL_TRY(register_tags(l));
-    PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
-    if (opts->start.step > 0)
-        PL_TRY(pl_reader_seek(l->reader, &opts->start.position));
+    int32_t workers = at_least_one(opts->order.workers);
+    int32_t replicas = opts->replicas > 0 ? opts->replicas : workers;
+    int64_t per_epoch = l->reader->steps_per_epoch;
+    l->grad_examples =
+        opts->order.batch * at_least_one(opts->order.micro_batches);
+    l->update_examples = l->grad_examples * (opts->own_pace ? 1 : replicas);
+    l->epoch_updates =
+        per_epoch > 0 ? per_epoch * (opts->own_pace ? workers : 1) : 0;
+    l->end_step = l->end_own = INT64_MAX;
+    if (opts->steps > 0)
+        l->end_step = opts->own_pace ? INT64_MAX : opts->steps;
+    else if (opts->own_pace)
+        l->end_own = opts->epochs * per_epoch;
+    else
+        l->end_step = opts->epochs * per_epoch;
+    pl_due_pace pace = { l->update_examples, l->epoch_updates };
+    pl_due_init(&l->eval, opts->eval_every, pace, opts->start.step);
+    pl_due_init(&l->save,
+                opts->follower ? (pl_every) { PL_EVERY_NEVER, 0 }
+                               : opts->save_every,
+                pace, opts->start.step);
+}
+
+/* What computes gradients and scores, and what combines micro-batches. */
+static pl_status open_compute(loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    pl_sync *sync = opts->sync;
+    int32_t micro = at_least_one(opts->order.micro_batches);
+    bool combine = micro > 1 || opts->clip > 0;
+    float *diff =
+        sync->ops->gradient != NULL ? sync->ops->gradient(sync) : NULL;
     pl_compute_opts compute = {
         .network = opts->network,
         .batch = opts->order.batch,
         .pool = opts->pool,
         .kernels = opts->kernels,
         .trace = opts->trace,
+        .diff = combine ? NULL : diff,
         .seed = opts->order.seed,
     };
     PL_TRY(pl_compute_new(&l->compute, &compute));
@@ -102,25 +157,44 @@ static pl_status open_loop(loop *l)
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
-    int32_t micro =
-        opts->order.micro_batches > 0 ? opts->order.micro_batches : 1;
-    if (micro > 1 || opts->clip > 0 || opts->sync->ops->apply_range == NULL)
-        PL_TRY(pl_aggregator_new(&l->aggregator,
-                                 &(pl_aggregator_opts) {
-                                     .params = opts->network->params,
-                                     .pool = opts->pool,
-                                     .kernels = opts->kernels,
-                                     .micro_batches = micro,
-                                     .sum = opts->aggregate == PL_AGGREGATE_SUM,
-                                     .clip = opts->clip,
-                                 }));
-    int32_t workers = opts->order.workers > 0 ? opts->order.workers : 1;
-    l->step_examples = opts->order.batch * micro * workers;
-    l->end_step = opts->steps > 0 ? opts->steps
-                                  : opts->epochs * l->reader->steps_per_epoch;
-    pl_due_pace pace = { l->step_examples, l->reader->steps_per_epoch };
-    pl_due_init(&l->eval, opts->eval_every, pace, opts->start.step);
-    pl_due_init(&l->save, opts->save_every, pace, opts->start.step);
+    if (!combine)
+        return PL_OK;
+    return pl_aggregator_new(&l->aggregator,
+                             &(pl_aggregator_opts) {
+                                 .params = opts->network->params,
+                                 .pool = opts->pool,
+                                 .kernels = opts->kernels,
+                                 .micro_batches = micro,
+                                 .sum = opts->aggregate == PL_AGGREGATE_SUM,
+                                 .clip = opts->clip,
+                                 .diff = diff,
+                             });
+}
+
+static pl_status open_loop(loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    PL_TRY(register_tags(l));
+    PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
+    set_pace(l);
+    PL_TRY(resume_reader(l));
+    return open_compute(l);
+}
+
+/* Join the job; one that runs already tells where to go on. */
+static pl_status join(loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    pl_sync *sync = opts->sync;
+    int64_t step = opts->start.step;
+    pl_standing at = { .step = step };
+    PL_TRY(sync->ops->join(sync, &at));
+    l->own = at.own;
+    l->next_read = opts->own_pace ? at.own : at.step;
+    if (at.step != step || at.own > 0)
+        pl_reader_go(l->reader, l->next_read);
+    l->result->progress.step = at.step;
+    l->result->progress.examples += (at.step - step) * l->update_examples;
     return PL_OK;
 }
 
@@ -154,36 +228,64 @@ static pl_status need_all(loop *l)
 static pl_status ready_all(loop *l)
 {
     pl_sync *sync = l->opts->sync;
-    pl_params *diff = pl_aggregator_diff(l->aggregator);
+    pl_params *diff = l->aggregator != NULL ? pl_aggregator_diff(l->aggregator)
+                                            : pl_compute_diff(l->compute);
     for (int p = pl_params_count(diff) - 1; p >= 0; p--)
         PL_TRY(sync->ops->ready(sync, p, pl_params_data(diff, p), NULL));
     return PL_OK;
+}
+
+/* In lock step the batch belongs to the step, whatever was dropped. */
+static pl_status next_batch(loop *l, pl_batch *batch)
+{
+    if (!l->opts->own_pace && l->next_read != l->result->progress.step) {
+        l->next_read = l->result->progress.step;
+        pl_reader_go(l->reader, l->next_read);
+    }
+    PL_TRY(pl_reader_next(l->reader, batch));
+    spent(l, PHASE_INPUT);
+    return PL_OK;
+}
+
+static pl_status check_loss(loop *l, double loss, int64_t step)
+{
+    if (isfinite(loss))
+        return PL_OK;
+    l->result->stopped_by = PL_STOPPED_NAN;
+    return PL_FAIL(PL_NUMERIC,
+                   "the loss is %s at step %lld: try a smaller --lr or "
+                   "--clip; what checkpoints there are, are from before",
+                   isnan(loss) ? "not a number" : "infinite", (long long)step);
 }
 
 /* Gradient of one step; the mean loss of its micro-batches. */
 static pl_status compute_step(loop *l, int64_t step, double *loss)
 {
     pl_batch batch;
+    pl_sync *sync = l->opts->sync;
     int64_t worker = l->opts->order.worker;
     if (l->aggregator == NULL) {
-        PL_TRY(pl_reader_next(l->reader, &batch));
-        spent(l, PHASE_INPUT);
+        bool apply = sync->ops->apply_range != NULL;
+        PL_TRY(next_batch(l, &batch));
         *loss = pl_compute_gradient(l->compute, &batch, step, worker,
-                                    l->opts->sync);
+                                    apply ? sync : NULL);
         spent(l, PHASE_COMPUTE);
-        return PL_OK;
+        PL_TRY(check_loss(l, *loss, step));
+        if (apply)
+            return PL_OK;
+    } else {
+        int32_t micro = pl_aggregator_micro_batches(l->aggregator);
+        *loss = 0;
+        for (int32_t m = 0; m < micro; m++) {
+            PL_TRY(next_batch(l, &batch));
+            *loss += pl_compute_gradient(l->compute, &batch, step,
+                                         worker * micro + m, NULL);
+            pl_aggregator_put(l->aggregator, m, pl_compute_diff(l->compute));
+            spent(l, PHASE_COMPUTE);
+        }
+        *loss /= micro;
+        PL_TRY(check_loss(l, *loss, step));
     }
-    int32_t micro = pl_aggregator_micro_batches(l->aggregator);
-    *loss = 0;
-    for (int32_t m = 0; m < micro; m++) {
-        PL_TRY(pl_reader_next(l->reader, &batch));
-        spent(l, PHASE_INPUT);
-        *loss += pl_compute_gradient(l->compute, &batch, step,
-                                     worker * micro + m, NULL);
-        pl_aggregator_put(l->aggregator, m, pl_compute_diff(l->compute));
-        spent(l, PHASE_COMPUTE);
-    }
-    *loss /= micro;
     PL_TRY(ready_all(l));
     spent(l, PHASE_SEND);
     return PL_OK;
@@ -194,9 +296,8 @@ static void record_step(loop *l, double loss)
     const pl_loop_opts *opts = l->opts;
     pl_progress *progress = &l->result->progress;
     int64_t per_epoch = l->reader->steps_per_epoch;
-    bool first = progress->step == opts->start.step + 1;
-    bool epoch_began = per_epoch > 0 && (progress->step - 1) % per_epoch == 0;
-    if (epoch_began) {
+    bool first = l->loss_count == 0 && l->next_record == 0;
+    if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0) {
         l->loss_sum = 0;
         l->loss_count = 0;
     }
@@ -209,13 +310,33 @@ static void record_step(loop *l, double loss)
     if (l->mark < l->next_record && !first)
         return;
     l->next_record = l->mark + (uint64_t)(RECORD_EVERY_S * 1e9 / pl_ticks_ns());
-    if (per_epoch > 0)
+    if (l->epoch_updates > 0)
         pl_metrics_set(opts->metrics, l->tags.epoch,
-                       (double)progress->step / (double)per_epoch);
+                       (double)progress->step / (double)l->epoch_updates);
     pl_metrics_scalar(opts->metrics, l->tags.loss, progress->step,
                       l->shown_loss);
     pl_metrics_scalar(opts->metrics, l->tags.lr, progress->step,
                       pl_schedule_lr(opts->schedule, progress->step));
+}
+
+/* The job is at `step` now. */
+static void arrive(loop *l, int64_t step)
+{
+    pl_progress *progress = &l->result->progress;
+    progress->examples += (step - progress->step) * l->update_examples;
+    progress->step = step;
+}
+
+/* Get parameters that can be tested or saved. */
+static pl_status pause_job(loop *l)
+{
+    pl_sync *sync = l->opts->sync;
+    int64_t step = l->result->progress.step;
+    if (sync->ops->pause == NULL || l->opts->follower)
+        return PL_OK;
+    PL_TRY(sync->ops->pause(sync, &step));
+    arrive(l, step);
+    return PL_OK;
 }
 
 static pl_status evaluate(loop *l)
@@ -223,6 +344,7 @@ static pl_status evaluate(loop *l)
     if (l->scorer == NULL)
         return PL_OK;
     uint64_t begin = pl_ticks_now();
+    PL_TRY(pause_job(l));
     int64_t step = l->result->progress.step;
     PL_TRY(need_all(l));
     PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
@@ -234,7 +356,8 @@ static pl_status evaluate(loop *l)
     pl_metrics_scalar(l->opts->metrics, l->tags.test_accuracy, step,
                       l->result->test.accuracy);
     l->result->eval_seconds += seconds_of(pl_ticks_now() - begin);
-    if (l->opts->has_stop_loss && l->result->test.loss <= l->opts->stop_loss) {
+    if (l->opts->has_stop_loss && !l->opts->follower &&
+        l->result->test.loss <= l->opts->stop_loss) {
         l->result->stopped_by = PL_STOPPED_STOP_LOSS;
         l->stop = true;
     }
@@ -271,9 +394,9 @@ static void sum_up(loop *l)
         .wait_s = s[PHASE_WAIT],
     };
     result->progress.seconds = l->opts->start.seconds + total;
-    if (l->reader->steps_per_epoch > 0)
+    if (l->epoch_updates > 0)
         result->epochs =
-            (double)result->progress.step / (double)l->reader->steps_per_epoch;
+            (double)result->progress.step / (double)l->epoch_updates;
     if (l->loss_count > 0)
         result->train_loss = l->loss_sum / (double)l->loss_count;
 }
@@ -293,35 +416,35 @@ static pl_status train_step(loop *l)
     PL_TRY(compute_step(l, step, &loss));
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
     spent(l, PHASE_WAIT);
-    if (!isfinite(loss)) {
-        l->result->stopped_by = PL_STOPPED_NAN;
-        return PL_FAIL(PL_NUMERIC,
-                       "the loss is %s at step %lld: try a smaller --lr or "
-                       "--clip; what checkpoints there are, are from before",
-                       isnan(loss) ? "not a number" : "infinite",
-                       (long long)step);
-    }
-    progress->step = committed.step;
-    progress->examples += l->step_examples;
+    l->next_read++;
+    l->own += !committed.dropped;
+    l->result->own_steps += !committed.dropped;
     l->result->dropped += committed.dropped;
     l->stop = committed.stop;
+    arrive(l, committed.step);
     record_step(l, loss);
     return PL_OK;
+}
+
+static bool done(const loop *l)
+{
+    return l->stop || l->result->progress.step >= l->end_step ||
+           l->own >= l->end_own;
 }
 
 /* What is due between two steps. */
 static pl_status between_steps(loop *l)
 {
     int64_t step = l->result->progress.step;
-    bool over = l->stop || step >= l->end_step;
     bool eval = pl_due_now(&l->eval, step, l->mark);
     bool keep = pl_due_now(&l->save, step, l->mark);
-    if (over || (!eval && !keep))
+    if (done(l) || (!eval && !keep))
         return PL_OK;
     if (eval)
         PL_TRY(evaluate(l));
     if (keep && !l->stop) {
         sum_up(l);
+        PL_TRY(pause_job(l));
         PL_TRY(save(l, false));
     }
     l->mark = pl_ticks_now();
@@ -337,7 +460,7 @@ static bool interrupted(const loop *l)
 static pl_status run_steps(loop *l)
 {
     l->mark = pl_ticks_now();
-    while (!l->stop && l->result->progress.step < l->end_step) {
+    while (!done(l)) {
         if (interrupted(l)) {
             l->result->stopped_by = PL_STOPPED_INTERRUPT;
             break;
@@ -349,36 +472,72 @@ static pl_status run_steps(loop *l)
     return PL_OK;
 }
 
+/* Tell the others that it is over, and wait for the final parameters. */
+static pl_status settle(loop *l)
+{
+    pl_loop_result *result = l->result;
+    pl_sync *sync = l->opts->sync;
+    int64_t step = result->progress.step;
+    bool decided = result->stopped_by == PL_STOPPED_STOP_LOSS ||
+                   result->stopped_by == PL_STOPPED_INTERRUPT;
+    if (decided && sync->ops->stop != NULL)
+        PL_TRY(sync->ops->stop(sync, pl_stopped_text(result->stopped_by)));
+    if (l->opts->follower || sync->ops->settle == NULL)
+        return PL_OK;
+    PL_TRY(sync->ops->settle(sync, &step));
+    arrive(l, step);
+    return PL_OK;
+}
+
+/* After the last step: the last test, the last checkpoint, goodbye. */
+static pl_status end_loop(loop *l)
+{
+    pl_loop_result *result = l->result;
+    PL_TRY(settle(l));
+    /* Who interrupts does not want to wait for a test; a score of other
+     * parameters than the last is no score. */
+    if (l->tested_step != result->progress.step) {
+        result->tested = false;
+        if (result->stopped_by != PL_STOPPED_INTERRUPT) {
+            pl_stopped_by why = result->stopped_by;
+            PL_TRY(evaluate(l));
+            result->stopped_by = why;
+        }
+    }
+    sum_up(l);
+    result->own_examples = result->own_steps * l->grad_examples;
+    result->ended = true;
+    if (!l->opts->follower) {
+        pl_status status = save(l, true);
+        if (status == PL_NUMERIC) /* the last update was one too many */
+            result->stopped_by = PL_STOPPED_NAN;
+        PL_TRY(status);
+    }
+    return l->opts->sync->ops->finish(l->opts->sync);
+}
+
 pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
 {
-    loop l = { .opts = opts, .result = result };
+    loop l = { .opts = opts, .result = result, .tested_step = -1 };
     *result = (pl_loop_result) {
         .progress = opts->start,
         .train_loss = NAN,
         .stopped_by = opts->steps > 0 ? PL_STOPPED_STEPS : PL_STOPPED_EPOCHS,
     };
-    pl_status status;
-    PL_TRY_OUT(status, open_loop(&l));
-    PL_TRY_OUT(status, opts->sync->ops->join(opts->sync, opts->start.step));
-    status = run_steps(&l);
+    pl_status status = open_loop(&l);
+    bool opened = status == PL_OK;
+    if (status == PL_OK)
+        status = join(&l);
+    if (status == PL_OK)
+        status = run_steps(&l);
     if (status == PL_NUMERIC)
         sum_up(&l);
-    /* Who interrupts does not want to wait for a test; a score of other
-     * parameters than the last is no score. */
-    if (status != PL_OK || l.tested_step != result->progress.step)
-        result->tested = false;
-    if (status != PL_OK)
-        goto out;
-    if (result->stopped_by != PL_STOPPED_STOP_LOSS &&
-        result->stopped_by != PL_STOPPED_INTERRUPT)
-        PL_TRY_OUT(status, evaluate(&l));
-    result->ended = true;
-    status = save(&l, true);
-    if (status == PL_NUMERIC) /* the last update was one too many */
-        result->stopped_by = PL_STOPPED_NAN;
     if (status == PL_OK)
-        status = opts->sync->ops->finish(opts->sync);
-out:
+        status = end_loop(&l);
+    else
+        result->tested = false;
+    if (status != PL_OK && opened && opts->sync->ops->abort != NULL)
+        opts->sync->ops->abort(opts->sync, pl_error_message());
     close_loop(&l);
     return status;
 }

@@ -45,6 +45,12 @@ typedef struct pl_loop_opts {
     int64_t eval_batch;              /* default: pl_loop_eval_batch */
     int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
     pl_progress start;               /* where a resumed run stands; else zero */
+
+    /* One worker of several (order.workers). */
+    bool follower;    /* not the chief: does not save, nor end the job */
+    bool own_pace;    /* each gradient is an update; --epochs counts passes
+                         over the own share, --steps is the job's to count */
+    int32_t replicas; /* gradients of an update; default: all workers' */
 } pl_loop_opts;
 
 typedef enum pl_stopped_by {
@@ -74,6 +80,8 @@ typedef struct pl_loop_result {
     bool ended; /* all steps were made; saving the end may have failed */
     double eval_seconds;
     double save_seconds;
+    int64_t own_steps; /* gradients this worker made that were used */
+    int64_t own_examples;
     int64_t dropped;
     pl_phases phases;
     pl_stopped_by stopped_by;

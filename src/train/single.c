@@ -11,9 +11,9 @@ typedef struct single {
     bool applied;      /* this step's update was made range by range */
 } single;
 
-static pl_status join(pl_sync *sync, int64_t step)
+static pl_status join(pl_sync *sync, pl_standing *at)
 {
-    ((single *)sync)->step = step;
+    ((single *)sync)->step = at->step;
     return PL_OK;
 }
 

@@ -38,6 +38,12 @@ typedef struct pl_progress {
     pl_position position; /* of this worker's reader */
 } pl_progress;
 
+/* Where a worker stands: for those who join a job that runs already. */
+typedef struct pl_standing {
+    int64_t step; /* updates made, by the whole job */
+    int64_t own;  /* this worker's gradients among them */
+} pl_standing;
+
 typedef struct pl_keys {
     const uint64_t *ids; /* sorted, distinct */
     int64_t count;
@@ -46,8 +52,9 @@ typedef struct pl_keys {
 typedef struct pl_sync_ops {
     const char *name; /* "single" */
 
-    /* Before the first step; `step` is where a resumed run stands. */
-    pl_status (*join)(pl_sync *sync, int64_t step);
+    /* Before the first step; *at is where a resumed run stands, and becomes
+     * where this worker goes on. */
+    pl_status (*join)(pl_sync *sync, pl_standing *at);
     /* Parameter `param` is about to be read; return when it is current. */
     pl_status (*need)(pl_sync *sync, int param, const pl_keys *keys);
     /* Its gradient is done and may be sent; it stays until commit returns. */
@@ -61,6 +68,19 @@ typedef struct pl_sync_ops {
     /* The loop ends here. */
     pl_status (*finish)(pl_sync *sync);
     void (*free)(pl_sync *sync);
+
+    /* Optional, for jobs of several workers. */
+
+    /* Memory the gradients want to be in, laid out like the parameters. */
+    float *(*gradient)(pl_sync *sync);
+    /* Parameters are about to be evaluated or saved; *step: whose they are. */
+    pl_status (*pause)(pl_sync *sync, int64_t *step);
+    /* End the job for all workers. */
+    pl_status (*stop)(pl_sync *sync, const char *why);
+    /* Wait until no worker changes the parameters any more; *step: the last. */
+    pl_status (*settle)(pl_sync *sync, int64_t *step);
+    /* This worker failed. */
+    void (*abort)(pl_sync *sync, const char *why);
 
     /* Optional, where the parameters are local: update a range of the block
      * at once, instead of ready and before commit.  Called from all threads of

@@ -341,7 +341,9 @@ static void seek_refuses_bad_positions_and_stays(void **state)
     for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
         bad = good;
         bad.bytes[cases[c].byte] = cases[c].value;
-        assert_fails(PL_FORMAT, cases[c].message, pl_reader_seek(reader, &bad));
+        bool other = strcmp(cases[c].message, "another order") == 0;
+        assert_fails(other ? PL_UNSUPPORTED : PL_FORMAT, cases[c].message,
+                     pl_reader_seek(reader, &bad));
     }
     bad = good;
     bad.used = 59;

@@ -40,7 +40,7 @@ static void train(pl_dataset *digits, const pl_kernels *kernels,
                                            .pool = r.pool,
                                            .kernels = kernels,
                                        }));
-    assert_ok(r.sync->ops->join(r.sync, 0));
+    assert_ok(r.sync->ops->join(r.sync, &(pl_standing) { 0 }));
     for (int i = 0; i < STEPS; i++) {
         pl_batch batch;
         pl_commit committed;

@@ -39,7 +39,7 @@ static void train(rig *r, const rig_opts *opts, take_step *take)
                                            .batch = BATCH,
                                            .pool = r->pool,
                                        }));
-    assert_ok(r->sync->ops->join(r->sync, 0));
+    assert_ok(r->sync->ops->join(r->sync, &(pl_standing) { 0 }));
     for (int64_t step = 1; step <= STEPS; step++) {
         pl_batch batch;
         pl_commit committed;
@@ -94,7 +94,7 @@ static void single_counts_on_from_where_it_joins(void **state)
     rig_init(&r, &(rig_opts) { .lr = 1 });
     r.schedule.warmup = 10;
     pl_commit committed;
-    assert_ok(r.sync->ops->join(r.sync, 4));
+    assert_ok(r.sync->ops->join(r.sync, &(pl_standing) { .step = 4 }));
     r.sync->ops->begin_apply(r.sync);
     assert_true(r.optim->args.lr == 0.5f);
     assert_ok(r.sync->ops->commit(r.sync, &committed));
