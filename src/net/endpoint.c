@@ -14,6 +14,7 @@
 
 #define PEERS_DEFAULT 1024
 #define TCP_FIRST     16 /* of so many messages one is looked for there */
+#define POLLS_MOST    4096
 
 static pl_status fill_random(void *out, size_t bytes)
 {
@@ -141,20 +142,71 @@ void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
            e->name, e->socket.address, who, why);
 }
 
-/* Sleep until something may have come, or the deadline. */
-static void wait(pl_endpoint *e, pl_deadline deadline)
+/* Get ready to sleep; false when something may be there already. */
+static bool arm(pl_endpoint *e)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    e->polls[POLL_SOCKET] = (struct pollfd) { e->socket.fd, POLLIN, 0 };
+    e->polls[POLL_MONITOR] =
+        (struct pollfd) { e->socket.monitor_fd, POLLIN, 0 };
+    bool empty = pl_shared_sleep(e);
+    /* Its descriptor tells of changes only; sending may have seen them. */
+    if (zmq_getsockopt(e->socket.handle, ZMQ_EVENTS, &events, &size) == 0 &&
+        (events & ZMQ_POLLIN) != 0)
+        return false;
+    return empty;
+}
+
+static int poll_count(const pl_endpoint *e)
+{
+    return POLL_PEERS + e->sharing_count;
+}
+
+static struct timespec left_of(pl_deadline deadline)
 {
     int64_t left_ns = pl_deadline_left_ns(deadline);
     /* A fake clock cannot wake anyone, so look at it every millisecond. */
     if (deadline.clock->fake && left_ns > 1000000)
         left_ns = 1000000;
-    struct timespec left = { left_ns / 1000000000, left_ns % 1000000000 };
-    e->polls[POLL_SOCKET] = (struct pollfd) { e->socket.fd, POLLIN, 0 };
-    e->polls[POLL_MONITOR] =
-        (struct pollfd) { e->socket.monitor_fd, POLLIN, 0 };
-    if (pl_shared_sleep(e))
-        ppoll(e->polls, (nfds_t)(POLL_PEERS + e->sharing_count), &left, NULL);
-    pl_shared_wake(e);
+    return (struct timespec) { left_ns / 1000000000, left_ns % 1000000000 };
+}
+
+void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
+                      pl_deadline deadline)
+{
+    PL_ASSERT(count >= 1 && count <= PL_ENDPOINTS_MAX);
+    bool sleep = true;
+    int total = 0;
+    for (int i = 0; i < count; i++) {
+        sleep = arm(endpoints[i]) && sleep;
+        total += poll_count(endpoints[i]);
+    }
+    struct timespec left = left_of(deadline);
+    if (sleep && count == 1) {
+        ppoll(endpoints[0]->polls, (nfds_t)total, &left, NULL);
+    } else if (sleep && total <= POLLS_MOST) {
+        struct pollfd all[POLLS_MOST], *at = all;
+        for (int i = 0; i < count; i++) {
+            memcpy(at, endpoints[i]->polls,
+                   (size_t)poll_count(endpoints[i]) * sizeof *at);
+            at += poll_count(endpoints[i]);
+        }
+        ppoll(all, (nfds_t)total, &left, NULL);
+        at = all;
+        for (int i = 0; i < count; i++) {
+            memcpy(endpoints[i]->polls, at,
+                   (size_t)poll_count(endpoints[i]) * sizeof *at);
+            at += poll_count(endpoints[i]);
+        }
+    }
+    for (int i = 0; i < count; i++)
+        pl_shared_wake(endpoints[i]);
+}
+
+void pl_endpoint_share(pl_endpoint *e, pl_area *area)
+{
+    e->area = area;
 }
 
 /* Whatever is there, without waiting.  Shared memory is the faster way and
@@ -170,21 +222,27 @@ static pl_status take(pl_endpoint *e, pl_message *out)
     return status;
 }
 
-pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,
-                              pl_deadline deadline)
+pl_status pl_endpoint_poll(pl_endpoint *e, pl_message *out)
 {
     pl_tcp_release(e);
     pl_shared_release(e);
+    pl_status status = take(e, out);
+    if (status == PL_AGAIN && e->server)
+        pl_tcp_watch(e);
+    return status;
+}
+
+pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,
+                              pl_deadline deadline)
+{
     for (;;) {
-        pl_status status = take(e, out);
+        pl_status status = pl_endpoint_poll(e, out);
         if (status != PL_AGAIN)
             return status;
-        if (e->server)
-            pl_tcp_watch(e);
         if (pl_deadline_passed(deadline))
             return PL_FAIL(PL_TIMEOUT, "no message at %s in time",
                            e->socket.address);
-        wait(e, deadline);
+        pl_endpoint_wait(&e, 1, deadline);
     }
 }
 

@@ -80,6 +80,20 @@ pl_status pl_endpoint_send(pl_endpoint *endpoint, pl_peer to,
 pl_status pl_endpoint_receive(pl_endpoint *endpoint, pl_message *out,
                               pl_deadline deadline) PL_MUST_CHECK;
 
+/* The same without waiting: PL_AGAIN, without a text, when there is none. */
+pl_status pl_endpoint_poll(pl_endpoint *endpoint,
+                           pl_message *out) PL_MUST_CHECK;
+
+/* Wait until something may have come to one of these (at most
+ * PL_ENDPOINTS_MAX), or the deadline; poll each of them afterwards. */
+#define PL_ENDPOINTS_MAX 64
+void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
+                      pl_deadline deadline);
+
+/* Set the area that is shared with peers from now on; it was not known when
+ * the endpoint was made. */
+void pl_endpoint_share(pl_endpoint *endpoint, pl_area *area);
+
 /* Forget a peer: its messages are dropped from here on. */
 void pl_endpoint_drop(pl_endpoint *endpoint, pl_peer peer);
 /* "10.0.0.7:40112" where known, for messages; until the next call. */
