@@ -208,6 +208,7 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
     PL_TRY_OUT(status, pl_json_new_object(&join));
     PL_TRY_OUT(status, pl_json_set_text(join, "role", client->opts.role));
     PL_TRY_OUT(status, pl_json_set_int(join, "index", client->opts.index));
+    PL_TRY_OUT(status, pl_json_set_int(join, "floats", client->opts.count));
     PL_TRY_OUT(status, pl_json_set_text(join, "job", job));
     PL_TRY_OUT(status, pl_json_set_text(join, "shm", offer));
     PL_TRY_OUT(status,
@@ -508,6 +509,18 @@ void pl_ps_client_bye(pl_ps_client *client, const char *report)
     begin_first(client, (pl_frame) { .kind = PL_FRAME_BYE });
 }
 
+void pl_ps_client_abort(pl_ps_client *client, const char *why)
+{
+    send_frame(client, 0,
+               (pl_frame) {
+                   .kind = PL_FRAME_STOP,
+                   .flags = PL_STOP_FAILED,
+                   .sequence = client->links[0].sequence + 1,
+                   .payload_bytes = (uint32_t)strlen(why),
+               },
+               why, false);
+}
+
 bool pl_ps_client_busy(const pl_ps_client *client)
 {
     return client->joining || client->rest || pl_ps_client_awaited(client) >= 0;
@@ -546,6 +559,14 @@ int32_t pl_ps_client_missing(const pl_ps_client *client, int64_t first,
 bool pl_ps_client_have(const pl_ps_client *client, int64_t first, int64_t count)
 {
     return !client->rest && pl_ps_client_missing(client, first, count) < 0;
+}
+
+int32_t pl_ps_client_absent(const pl_ps_client *client)
+{
+    for (int32_t j = 0; j < client->opts.ps; j++)
+        if (!client->links[j].joined)
+            return j;
+    return -1;
 }
 
 int32_t pl_ps_client_awaited(const pl_ps_client *client)

@@ -74,6 +74,10 @@ bool pl_ps_client_have(const pl_ps_client *client, int64_t first,
 /* Which server has the first of these floats that are missing, or -1. */
 int32_t pl_ps_client_missing(const pl_ps_client *client, int64_t first,
                              int64_t count);
+/* Joining: the first server that did not answer, or -1. */
+int32_t pl_ps_client_absent(const pl_ps_client *client);
+/* Whatever is under way: tell server 0, once, that this task failed. */
+void pl_ps_client_abort(pl_ps_client *client, const char *why);
 /* The first server whose answer is not complete, or -1. */
 int32_t pl_ps_client_awaited(const pl_ps_client *client);
 /* More pieces than the window: acknowledgements want to be read. */

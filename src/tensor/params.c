@@ -83,6 +83,12 @@ pl_status pl_params_seal(pl_params *params)
     return pl_tensor_new(&params->block, PL_FLOAT32, PL_SHAPE(count));
 }
 
+pl_status pl_params_seal_in(pl_params *params, float *block)
+{
+    params->borrowed = block;
+    return block != NULL ? PL_OK : pl_params_seal(params);
+}
+
 pl_status pl_params_like(pl_params **out, const pl_params *other)
 {
     return pl_params_like_in(out, other, NULL);
@@ -99,9 +105,7 @@ pl_status pl_params_like_in(pl_params **out, const pl_params *other,
         const pl_params_item *info = &other->items[i].info;
         PL_TRY_OUT(status, pl_params_add(params, info->name, info->shape));
     }
-    params->borrowed = block;
-    if (block == NULL)
-        PL_TRY_OUT(status, pl_params_seal(params));
+    PL_TRY_OUT(status, pl_params_seal_in(params, block));
 
     *out = params;
     params = NULL; /* now the caller's */

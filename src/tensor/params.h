@@ -29,11 +29,13 @@ void pl_params_free(pl_params *params); /* NULL is fine */
 pl_status pl_params_add(pl_params *params, const char *name,
                         pl_shape shape) PL_MUST_CHECK;
 pl_status pl_params_seal(pl_params *params) PL_MUST_CHECK;
+/* The same in memory that is not the set's: pl_params_block_count floats,
+ * aligned to a cache line, that outlive it.  NULL: memory of its own. */
+pl_status pl_params_seal_in(pl_params *params, float *block) PL_MUST_CHECK;
 
 /* A sealed set with the same names and places, all zero. */
 pl_status pl_params_like(pl_params **out, const pl_params *other) PL_MUST_CHECK;
-/* The same in memory that is not the set's: pl_params_block_count floats,
- * aligned to a cache line, that outlive it.  NULL: memory of its own. */
+/* The same, sealed in given memory. */
 pl_status pl_params_like_in(pl_params **out, const pl_params *other,
                             float *block) PL_MUST_CHECK;
 

@@ -1,0 +1,163 @@
+#include "dist/heart.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "net/endpoint.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct pl_heart {
+    pl_heart_opts opts;
+    char *address;
+    char name[32];
+    pl_endpoint *endpoint; /* the thread's */
+    pl_thread *thread;
+    atomic_bool stopping;
+    _Atomic int64_t step, progress;
+    _Atomic int phase;
+    pl_mutex lock;
+    pl_cond wake;
+    atomic_bool lost;
+    char why[512]; /* guarded by lock; set once */
+};
+
+static void give_up(pl_heart *heart, const char *text, size_t bytes)
+{
+    pl_mutex_lock(&heart->lock);
+    if (heart->why[0] == '\0')
+        snprintf(heart->why, sizeof heart->why, "%.*s", (int)bytes, text);
+    pl_mutex_unlock(&heart->lock);
+    atomic_store(&heart->lost, true);
+}
+
+static void silent(pl_heart *heart, int64_t ns)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "ps 0 (%s) is lost: nothing was heard of it for %.1f s",
+             heart->address, (double)ns * 1e-9);
+    give_up(heart, text, strlen(text));
+}
+
+static pl_status send_heart(pl_heart *heart, uint64_t number)
+{
+    pl_frame frame = {
+        .kind = PL_FRAME_HEART,
+        .incarnation = heart->opts.incarnation,
+        .sequence = number,
+        .step = atomic_load(&heart->step),
+        .value = { atomic_load(&heart->phase), atomic_load(&heart->progress) },
+    };
+    return pl_endpoint_send(heart->endpoint, 0, &frame, NULL, false);
+}
+
+/* Read all answers; true when there was one. */
+static bool read_beats(pl_heart *heart)
+{
+    bool heard = false;
+    pl_message message;
+    while (pl_endpoint_poll(heart->endpoint, &message) == PL_OK) {
+        heard = true;
+        bool failed = message.frame.kind == PL_FRAME_BEAT &&
+                      (message.frame.flags & PL_STOP_FAILED) != 0;
+        if (failed || message.frame.kind == PL_FRAME_REFUSE)
+            give_up(heart, message.payload, message.frame.payload_bytes);
+    }
+    return heard;
+}
+
+static pl_status heart_main(void *arg)
+{
+    pl_heart *heart = arg;
+    const pl_clock *clock = pl_clock_real();
+    int64_t every_ns = heart->opts.timeout_ms * 1000000 / 5;
+    int64_t heard_ns = pl_clock_now_ns(clock), next_ns = heard_ns;
+    for (uint64_t number = 1; !atomic_load(&heart->stopping);) {
+        int64_t now = pl_clock_now_ns(clock);
+        if (now >= next_ns) {
+            PL_TRY(send_heart(heart, number++));
+            /* Time that we ourselves were stopped is not the server's. */
+            if (now - next_ns > every_ns)
+                heard_ns += now - next_ns;
+            next_ns = now + every_ns;
+        }
+        if (read_beats(heart))
+            heard_ns = now;
+        if (now - heard_ns > heart->opts.timeout_ms * 1000000)
+            silent(heart, now - heard_ns);
+        pl_deadline deadline = { clock, next_ns };
+        int64_t slice_ns = 100000000; /* to see `stopping` */
+        if (pl_deadline_left_ns(deadline) > slice_ns)
+            deadline.at_ns = now + slice_ns;
+        pl_endpoint_wait(&heart->endpoint, 1, deadline);
+    }
+    return PL_OK;
+}
+
+pl_status pl_heart_start(pl_heart **out, const pl_heart_opts *opts)
+{
+    pl_heart *heart;
+    PL_TRY(PL_NEW(heart, 1));
+    heart->opts = *opts;
+    snprintf(heart->name, sizeof heart->name, "%s", opts->name);
+    pl_mutex_init(&heart->lock);
+    pl_cond_init(&heart->wake);
+    pl_status status;
+    PL_TRY_OUT(status, pl_mem_copy_text(&heart->address, opts->address));
+    PL_TRY_OUT(status, pl_endpoint_connect(&heart->endpoint,
+                                           &(pl_endpoint_opts) {
+                                               .address = heart->address,
+                                               .name = heart->name,
+                                               .no_shm = true,
+                                           }));
+    PL_TRY_OUT(status,
+               pl_thread_start(&heart->thread, "heart", heart_main, heart));
+    *out = heart;
+    return PL_OK;
+out:
+    pl_heart_stop(heart);
+    return status;
+}
+
+void pl_heart_stop(pl_heart *heart)
+{
+    if (heart == NULL)
+        return;
+    atomic_store(&heart->stopping, true);
+    /* What it failed of, it told by pl_heart_check. */
+    if (pl_thread_join(heart->thread) != PL_OK)
+        atomic_store(&heart->lost, true);
+    pl_endpoint_free(heart->endpoint, 0);
+    pl_cond_close(&heart->wake);
+    pl_mutex_close(&heart->lock);
+    pl_mem_free(heart->address);
+    pl_mem_free(heart);
+}
+
+void pl_heart_tell(pl_heart *heart, int64_t step, pl_phase phase)
+{
+    if (heart == NULL)
+        return;
+    atomic_store_explicit(&heart->step, step, memory_order_relaxed);
+    atomic_store_explicit(&heart->phase, (int)phase, memory_order_relaxed);
+    pl_heart_beat(heart);
+}
+
+void pl_heart_beat(pl_heart *heart)
+{
+    if (heart != NULL)
+        atomic_fetch_add_explicit(&heart->progress, 1, memory_order_relaxed);
+}
+
+pl_status pl_heart_check(pl_heart *heart)
+{
+    if (heart == NULL ||
+        !atomic_load_explicit(&heart->lost, memory_order_relaxed))
+        return PL_OK;
+    pl_mutex_lock(&heart->lock);
+    pl_status status = PL_FAIL(PL_CLOSED, "%s", heart->why);
+    pl_mutex_unlock(&heart->lock);
+    return status;
+}

@@ -1,0 +1,33 @@
+/* heart.h - tells server 0 that this task lives, and listens for its answer.
+ *
+ * Threads: `step`, `phase` and `progress` are set by the working thread; the
+ * heart has its own thread and connection. */
+#ifndef PL_DIST_HEART_H
+#define PL_DIST_HEART_H
+
+#include "dist/protocol.h"
+#include "paceline/base.h"
+
+#include <stdatomic.h>
+
+typedef struct pl_heart pl_heart;
+
+typedef struct pl_heart_opts {
+    const char *address; /* of server 0 */
+    const char *name;    /* "worker 1" */
+    uint32_t incarnation;
+    int64_t timeout_ms; /* silence that means lost */
+} pl_heart_opts;
+
+pl_status pl_heart_start(pl_heart **out,
+                         const pl_heart_opts *opts) PL_MUST_CHECK;
+void pl_heart_stop(pl_heart *heart); /* NULL is fine */
+
+void pl_heart_tell(pl_heart *heart, int64_t step, pl_phase phase);
+/* Something got done: an operator, a message. */
+void pl_heart_beat(pl_heart *heart);
+
+/* PL_OK; or that server 0 is lost, refused us, or that the job failed. */
+pl_status pl_heart_check(pl_heart *heart) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,281 @@
+#include "dist/ps_server.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dist/pieces.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define LINGER_MS 2000
+#define SAY_NS    INT64_C(5000000000)
+/* Floats of a model: a terabyte of parameters is a mistake. */
+#define FLOATS_MOST INT64_C(274877906944)
+/* Messages handled before the clock is looked at again. */
+#define BURST 64
+
+struct pl_ps_server {
+    pl_ps_server_opts opts;
+    char name[32];
+    pl_endpoint *endpoint;
+    pl_endpoint *up; /* to server 0; NULL there */
+    pl_area *area;
+    pl_params *shape;
+    pl_optim *optim;
+    pl_ps_core *core; /* NULL until the size is known */
+    int64_t begin_ns, said_ns;
+};
+
+static int64_t now_ns(void)
+{
+    return pl_clock_now_ns(pl_clock_real());
+}
+
+static void send_out(void *context, pl_peer to, const pl_frame *frame,
+                     const void *payload, bool lasting)
+{
+    pl_ps_server *server = context;
+    pl_endpoint *endpoint = server->endpoint;
+    pl_status status;
+    if (to == PL_PEER_COORDINATOR) {
+        status = pl_endpoint_send(server->up, 0, frame, payload, false);
+    } else {
+        /* Parameters are read in place where memory is shared. */
+        const char *begin = pl_area_data(server->area);
+        bool inside =
+            payload != NULL && (const char *)payload >= begin &&
+            (const char *)payload < begin + pl_area_bytes(server->area);
+        bool shared = inside && pl_endpoint_shared(endpoint, to);
+        status =
+            pl_endpoint_send(endpoint, to, frame, payload, lasting || shared);
+    }
+    if (status != PL_OK)
+        pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
+}
+
+static void lost_worker(void *context, int32_t worker)
+{
+    pl_ps_server *server = context;
+    if (server->opts.lost != NULL)
+        server->opts.lost(server->opts.context, worker);
+}
+
+static void accept_offer(void *context, pl_peer from, const char *offer,
+                         char answer[PL_OFFER_BYTES])
+{
+    pl_ps_server *server = context;
+    if (pl_endpoint_accept(server->endpoint, from, offer, answer) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
+}
+
+static const pl_ps_core_ops core_ops = {
+    .send = send_out,
+    .lost = lost_worker,
+    .accept = accept_offer,
+};
+
+pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
+{
+    pl_ps_server *server;
+    PL_TRY(PL_NEW(server, 1));
+    server->opts = *opts;
+    snprintf(server->name, sizeof server->name, "ps %d", opts->core.index);
+    pl_status status = pl_endpoint_listen(
+        &server->endpoint, &(pl_endpoint_opts) {
+                               .address = opts->address,
+                               .name = server->name,
+                               .no_shm = opts->transport == PL_TRANSPORT_TCP,
+                               .peers_max = 8 * (opts->core.workers + 8),
+                           });
+    if (status != PL_OK) {
+        pl_ps_server_free(server);
+        return status;
+    }
+    *out = server;
+    return PL_OK;
+}
+
+void pl_ps_server_free(pl_ps_server *server)
+{
+    if (server == NULL)
+        return;
+    pl_endpoint_free(server->endpoint, LINGER_MS);
+    pl_endpoint_free(server->up, LINGER_MS);
+    pl_ps_core_free(server->core);
+    pl_optim_free(server->optim);
+    pl_params_free(server->shape);
+    pl_area_free(server->area);
+    pl_mem_free(server);
+}
+
+const char *pl_ps_server_address(const pl_ps_server *server)
+{
+    return pl_endpoint_address(server->endpoint);
+}
+
+/* Memory, optimizer and core for this server's part of `floats`. */
+static pl_status open_core(pl_ps_server *server, int64_t floats)
+{
+    pl_ps_core_opts core = server->opts.core;
+    uint64_t job = 0;
+    pl_pieces_shard(floats, core.ps, core.index, &core.first, &core.count);
+    if (core.count < 1)
+        return PL_FAIL(PL_USAGE,
+                       "%lld parameters are too few for %d parameter servers",
+                       (long long)floats, core.ps);
+    PL_TRY(pl_area_new(&server->area, (size_t)core.count * sizeof(float)));
+    PL_TRY(pl_params_new(&server->shape));
+    PL_TRY(pl_params_add(server->shape, "part", PL_SHAPE(core.count)));
+    PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
+    PL_TRY(pl_optim_new(&server->optim, &server->opts.optim, server->shape,
+                        core.kernels));
+    if (core.index == 0 && getrandom(&job, sizeof job, 0) != sizeof job)
+        return PL_FAIL(PL_IO, "getrandom");
+    core.job = job;
+    core.params = pl_area_data(server->area);
+    core.optim = server->optim;
+    core.ops = &core_ops;
+    core.context = server;
+    pl_endpoint_share(server->endpoint, server->area);
+    return pl_ps_core_new(&server->core, &core, now_ns());
+}
+
+/* The first JOIN of a worker says how many parameters there are. */
+static pl_status learn_size(pl_ps_server *server, const pl_message *message)
+{
+    pl_json *join;
+    int64_t floats = 0;
+    if (message->frame.kind != PL_FRAME_JOIN ||
+        pl_json_parse(&join, message->payload, message->frame.payload_bytes,
+                      "join") != PL_OK)
+        return PL_OK;
+    if (!pl_json_has(join, "floats") ||
+        pl_json_get_int(join, "floats", 1, FLOATS_MOST, &floats) != PL_OK)
+        floats = 0;
+    pl_json_free(join);
+    return floats > 0 ? open_core(server, floats) : PL_OK;
+}
+
+static pl_status handle(pl_ps_server *server, const pl_message *message)
+{
+    if (server->core == NULL)
+        PL_TRY(learn_size(server, message));
+    if (server->core != NULL)
+        pl_ps_core_receive(server->core, message, now_ns());
+    return PL_OK;
+}
+
+/* Handle what is there, up to a burst; *some: there was something. */
+static pl_status take_messages(pl_ps_server *server, bool *some)
+{
+    pl_message message;
+    *some = false;
+    for (int i = 0; i < BURST; i++) {
+        pl_status status = pl_endpoint_poll(server->endpoint, &message);
+        if (status == PL_AGAIN)
+            break;
+        PL_TRY(status);
+        *some = true;
+        PL_TRY(handle(server, &message));
+    }
+    for (int i = 0; server->up != NULL && i < BURST; i++) {
+        pl_status status = pl_endpoint_poll(server->up, &message);
+        if (status == PL_AGAIN)
+            break;
+        PL_TRY(status);
+        *some = true;
+        message.from = PL_PEER_COORDINATOR;
+        if (server->core != NULL)
+            pl_ps_core_receive(server->core, &message, now_ns());
+    }
+    return PL_OK;
+}
+
+/* Before anyone has come. */
+static pl_status wait_for_first(pl_ps_server *server)
+{
+    int64_t now = now_ns();
+    int64_t limit = server->opts.core.join_ms * 1000000;
+    if (now - server->begin_ns > limit)
+        return PL_FAIL(PL_TIMEOUT,
+                       "no worker came to %s at %s within %lld s "
+                       "(--join-timeout)",
+                       server->name, pl_ps_server_address(server),
+                       (long long)(limit / 1000000000));
+    if (now - server->said_ns > SAY_NS) {
+        server->said_ns = now;
+        pl_log(PL_LOG_INFO, "%s at %s waits for workers (%lld s)", server->name,
+               pl_ps_server_address(server),
+               (long long)((now - server->begin_ns) / 1000000000));
+    }
+    return PL_OK;
+}
+
+static pl_status tick(pl_ps_server *server)
+{
+    if (server->core == NULL)
+        return wait_for_first(server);
+    if (server->opts.interrupt != NULL &&
+        atomic_load_explicit(server->opts.interrupt, memory_order_relaxed))
+        pl_ps_core_stop(server->core, false, "interrupt");
+    pl_ps_core_tick(server->core, now_ns());
+    if (server->opts.step != NULL)
+        server->opts.step(server->opts.context,
+                          pl_ps_core_look(server->core, 0).step);
+    return PL_OK;
+}
+
+static bool interrupted_early(const pl_ps_server *server)
+{
+    return server->core == NULL && server->opts.interrupt != NULL &&
+           atomic_load_explicit(server->opts.interrupt, memory_order_relaxed);
+}
+
+static pl_status serve(pl_ps_server *server)
+{
+    pl_endpoint *ends[] = { server->endpoint, server->up };
+    int count = server->up != NULL ? 2 : 1;
+    int64_t next_tick = 0;
+    while (server->core == NULL || !pl_ps_core_finished(server->core)) {
+        bool some;
+        PL_TRY(take_messages(server, &some));
+        int64_t now = now_ns();
+        if (now >= next_tick) {
+            next_tick = now + PL_TICK_MS * INT64_C(1000000);
+            PL_TRY(tick(server));
+        }
+        if (interrupted_early(server))
+            return PL_FAIL(PL_INTERRUPTED, "interrupted before any worker "
+                                           "came");
+        if (!some)
+            pl_endpoint_wait(ends, count,
+                             (pl_deadline) { pl_clock_real(), next_tick });
+    }
+    return pl_ps_core_outcome(server->core);
+}
+
+pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
+{
+    server->begin_ns = server->said_ns = now_ns();
+    if (server->opts.core.index > 0)
+        PL_TRY(pl_endpoint_connect(&server->up, &(pl_endpoint_opts) {
+                                                    .address = coordinator,
+                                                    .name = server->name,
+                                                    .no_shm = true,
+                                                }));
+    return serve(server);
+}
+
+pl_ps_server_view pl_ps_server_look(const pl_ps_server *server)
+{
+    pl_ps_server_view view = { .net = pl_endpoint_count(server->endpoint) };
+    if (server->core != NULL) {
+        pl_ps_core_view core = pl_ps_core_look(server->core, 0);
+        view.step = core.step;
+        view.dropped = core.dropped;
+    }
+    return view;
+}

@@ -1,0 +1,50 @@
+/* ps_server.h - a parameter server process: the core around the network.
+ *
+ * It listens at once and learns from the first task that joins how many
+ * parameters there are: a server needs neither the model nor the data.
+ *
+ * Threads: one. */
+#ifndef PL_DIST_PS_SERVER_H
+#define PL_DIST_PS_SERVER_H
+
+#include "dist/ps_core.h"
+
+#include <stdatomic.h>
+
+typedef enum pl_transport {
+    PL_TRANSPORT_AUTO, /* shared memory on one host, else TCP */
+    PL_TRANSPORT_TCP,
+    PL_TRANSPORT_SHM,
+} pl_transport;
+
+typedef struct pl_ps_server pl_ps_server;
+
+typedef struct pl_ps_server_opts {
+    pl_ps_core_opts core; /* without memory, optimizer, part and callbacks */
+    pl_optim_opts optim;
+    const char *address; /* to listen on */
+    pl_transport transport;
+    const atomic_bool *interrupt; /* end the job; or NULL */
+    /* Both optional. */
+    void (*lost)(void *context, int32_t worker);
+    void (*step)(void *context, int64_t step); /* now and then */
+    void *context;
+} pl_ps_server_opts;
+
+pl_status pl_ps_server_new(pl_ps_server **out,
+                           const pl_ps_server_opts *opts) PL_MUST_CHECK;
+void pl_ps_server_free(pl_ps_server *server); /* NULL is fine */
+const char *pl_ps_server_address(const pl_ps_server *server);
+
+/* Serve until the job is over.  `coordinator` is server 0's address, for the
+ * others. */
+pl_status pl_ps_server_run(pl_ps_server *server,
+                           const char *coordinator) PL_MUST_CHECK;
+
+typedef struct pl_ps_server_view {
+    int64_t step, dropped;
+    pl_endpoint_counts net;
+} pl_ps_server_view;
+pl_ps_server_view pl_ps_server_look(const pl_ps_server *server);
+
+#endif

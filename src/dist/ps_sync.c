@@ -1,0 +1,471 @@
+#include "dist/ps_sync.h"
+
+#include "base/assert.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dist/heart.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SLICE_MS  100  /* the longest sleep between looks at the heart */
+#define LINGER_MS 1000 /* for the last message to leave */
+#define SAY_NS    INT64_C(5000000000)
+
+struct pl_ps_sync {
+    pl_sync base;
+    pl_ps_sync_opts opts;
+    char name[32];
+    char host[256];
+    int32_t ps;
+    bool chief;
+    pl_endpoint **ends; /* one a server */
+    pl_area *area;      /* the gradient */
+    pl_ps_client *client;
+    pl_heart *heart;
+    bool pushing;  /* the step's request has begun */
+    int64_t ready; /* floats from here on were handed over */
+    int64_t next_tick_ns;
+    int64_t dropped;
+    bool over; /* no more gradients are wanted */
+};
+
+static int64_t now_ns(void)
+{
+    return pl_clock_now_ns(pl_clock_real());
+}
+
+static void send_out(void *context, int32_t ps, const pl_frame *frame,
+                     const void *payload, bool lasting)
+{
+    pl_ps_sync *self = context;
+    if (pl_endpoint_send(self->ends[ps], 0, frame, payload, lasting) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s: %s", self->name, pl_error_message());
+}
+
+static void make_offer(void *context, int32_t ps, char offer[PL_OFFER_BYTES])
+{
+    pl_ps_sync *self = context;
+    if (pl_endpoint_offer(self->ends[ps], offer) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s: %s", self->name, pl_error_message());
+}
+
+static void take_answer(void *context, int32_t ps, const char *answer)
+{
+    pl_ps_sync *self = context;
+    if (pl_endpoint_complete(self->ends[ps], answer) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s: %s", self->name, pl_error_message());
+}
+
+static const pl_ps_client_ops client_ops = {
+    .send = send_out,
+    .offer = make_offer,
+    .shared = take_answer,
+};
+
+/* Handle all that is there; *some: there was something. */
+static pl_status take_messages(pl_ps_sync *self, bool *some)
+{
+    pl_message message;
+    *some = false;
+    for (int32_t j = 0; j < self->ps; j++)
+        for (;;) {
+            pl_status status = pl_endpoint_poll(self->ends[j], &message);
+            if (status == PL_AGAIN)
+                break;
+            PL_TRY(status);
+            *some = true;
+            pl_ps_client_receive(self->client, j, &message, now_ns());
+        }
+    return PL_OK;
+}
+
+/* Messages, the clock, the heart: one turn of every wait. */
+static pl_status turn(pl_ps_sync *self)
+{
+    bool some;
+    PL_TRY(take_messages(self, &some));
+    if (some)
+        return pl_ps_client_outcome(self->client);
+    int64_t now = now_ns();
+    if (now >= self->next_tick_ns) {
+        self->next_tick_ns = now + PL_TICK_MS * INT64_C(1000000);
+        pl_ps_client_tick(self->client, now);
+        PL_TRY(pl_ps_client_outcome(self->client));
+        PL_TRY(pl_heart_check(self->heart));
+    }
+    pl_endpoint_wait(self->ends, self->ps,
+                     (pl_deadline) { pl_clock_real(), self->next_tick_ns });
+    return PL_OK;
+}
+
+static pl_status finish_request(pl_ps_sync *self)
+{
+    while (pl_ps_client_busy(self->client))
+        PL_TRY(turn(self));
+    return pl_ps_client_outcome(self->client);
+}
+
+/* Tell for whom we wait, every few seconds, until the deadline. */
+static pl_status wait_to_join(pl_ps_sync *self)
+{
+    int64_t begin = now_ns(), said = begin;
+    int64_t limit = self->opts.join_ms > 0 ? self->opts.join_ms : 600000;
+    while (pl_ps_client_busy(self->client)) {
+        PL_TRY(turn(self));
+        int64_t now = now_ns();
+        int32_t ps = pl_ps_client_absent(self->client);
+        if (self->opts.interrupt != NULL &&
+            atomic_load_explicit(self->opts.interrupt, memory_order_relaxed))
+            return PL_FAIL(PL_INTERRUPTED, "interrupted while joining");
+        if (ps < 0)
+            continue;
+        const char *address = self->opts.cluster->ps_address[ps];
+        if (now - begin > limit * 1000000)
+            return PL_FAIL(PL_TIMEOUT,
+                           "%s: ps %d at %s did not answer within %lld s "
+                           "(--join-timeout): is it running, and is that its "
+                           "address?",
+                           self->name, ps, address, (long long)limit / 1000);
+        if (now - said > SAY_NS) {
+            said = now;
+            pl_log(PL_LOG_INFO, "%s waits for ps %d at %s (%lld s)", self->name,
+                   ps, address, (long long)((now - begin) / 1000000000));
+        }
+    }
+    return pl_ps_client_outcome(self->client);
+}
+
+static pl_status check_transport(const pl_ps_sync *self)
+{
+    for (int32_t j = 0; j < self->ps; j++)
+        if (self->opts.transport == PL_TRANSPORT_SHM &&
+            !pl_endpoint_shared(self->ends[j], 0))
+            return PL_FAIL(PL_USAGE,
+                           "--transport shm: no memory can be shared with ps "
+                           "%d at %s; is it on this host, of the same user?",
+                           j, self->opts.cluster->ps_address[j]);
+    return PL_OK;
+}
+
+static pl_status connect_all(pl_ps_sync *self)
+{
+    pl_ps_client_join(self->client);
+    PL_TRY(wait_to_join(self));
+    PL_TRY(check_transport(self));
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    return pl_heart_start(&self->heart,
+                          &(pl_heart_opts) {
+                              .address = self->opts.cluster->ps_address[0],
+                              .name = self->name,
+                              .incarnation = view.incarnation,
+                              .timeout_ms = self->opts.heartbeat_ms > 0
+                                                ? self->opts.heartbeat_ms
+                                                : 5000,
+                          });
+}
+
+static pl_status join(pl_sync *sync, pl_standing *at)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    PL_TRY(connect_all(self));
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    if (self->chief && !view.initialized) {
+        pl_ps_client_init(self->client, at->step);
+        PL_TRY(finish_request(self));
+    }
+    pl_heart_tell(self->heart, at->step, PL_PHASE_WAITING);
+    pl_ps_client_pull(self->client, 0, 0);
+    PL_TRY(finish_request(self));
+    view = pl_ps_client_look(self->client);
+    self->over = (view.answer & PL_ANSWER_STOP) != 0;
+    /* A run resumed in its own pace: everyone did about the same. */
+    int64_t own = view.own;
+    if (self->opts.mode != PL_PS_SYNC && own == 0 && at->step > 0)
+        own = at->step / self->opts.cluster->workers;
+    *at = (pl_standing) { .step = view.step, .own = own };
+    return PL_OK;
+}
+
+static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    PL_ASSERT(keys == NULL);
+    const pl_params_item *item = pl_params_get(self->opts.params, param);
+    while (!pl_ps_client_have(self->client, item->offset, item->count))
+        PL_TRY(turn(self));
+    return PL_OK;
+}
+
+/* Begin the push of this step when its first gradient is ready. */
+static void begin_push(pl_ps_sync *self)
+{
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    self->pushing = true;
+    self->ready = pl_params_block_count(self->opts.params);
+    pl_heart_tell(self->heart, view.step, PL_PHASE_COMPUTING);
+    pl_ps_client_push(self->client, view.step, pl_area_data(self->area));
+}
+
+static pl_status ready(pl_sync *sync, int param, const float *grad,
+                       const pl_keys *keys)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    const pl_params_item *item = pl_params_get(self->opts.params, param);
+    PL_ASSERT(keys == NULL &&
+              grad == (float *)pl_area_data(self->area) + item->offset);
+    if (!self->pushing)
+        begin_push(self);
+    /* Parameters become ready from the last to the first. */
+    if (item->offset < self->ready)
+        self->ready = item->offset;
+    /* Small models go in one piece, at the end. */
+    bool windowed = pl_ps_client_windowed(self->client);
+    if (windowed || self->ready == 0)
+        pl_ps_client_ready(self->client, self->ready);
+    bool some;
+    return windowed ? take_messages(self, &some) : PL_OK;
+}
+
+static pl_status commit(pl_sync *sync, pl_commit *out)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    PL_ASSERT(self->pushing && self->ready == 0);
+    pl_heart_tell(self->heart, pl_ps_client_look(self->client).step,
+                  PL_PHASE_WAITING);
+    while (!pl_ps_client_answered(self->client))
+        PL_TRY(turn(self));
+    self->pushing = false;
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    *out = (pl_commit) {
+        .step = view.step,
+        .dropped = (view.answer & PL_ANSWER_DROPPED) != 0,
+        .stop = (view.answer & PL_ANSWER_STOP) != 0,
+    };
+    self->over = out->stop;
+    self->dropped += out->dropped;
+    if (out->stop)
+        PL_TRY(finish_request(self));
+    pl_heart_tell(self->heart, view.step, PL_PHASE_COMPUTING);
+    return PL_OK;
+}
+
+static float *gradient(pl_sync *sync)
+{
+    return pl_area_data(((pl_ps_sync *)sync)->area);
+}
+
+/* In lock step with all workers nothing moves while the chief evaluates.
+ * Otherwise the others are told, and the newest parameters fetched. */
+static pl_status pause_job(pl_sync *sync, int64_t *step)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    PL_TRY(finish_request(self));
+    pl_heart_tell(self->heart, *step, PL_PHASE_EVALUATING);
+    if (self->over || (self->opts.mode == PL_PS_SYNC && !self->opts.backup) ||
+        self->opts.mode == PL_PS_ASYNC)
+        return PL_OK;
+    pl_ps_client_pause(self->client);
+    PL_TRY(finish_request(self));
+    pl_ps_client_pull(self->client, 0, 0);
+    PL_TRY(finish_request(self));
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    self->over = (view.answer & PL_ANSWER_STOP) != 0;
+    *step = view.step;
+    return PL_OK;
+}
+
+static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    if (self->opts.snapshot == NULL)
+        return PL_OK;
+    pl_heart_tell(self->heart, progress->step, PL_PHASE_SAVING);
+    PL_TRY(finish_request(self));
+    if (self->opts.optim->ops->slot_count > 0) {
+        pl_ps_client_pull(self->client, PL_PULL_SLOTS, 0);
+        PL_TRY(finish_request(self));
+    }
+    return pl_snapshot_save(self->opts.snapshot, progress, last);
+}
+
+static pl_status stop(pl_sync *sync, const char *why)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    PL_TRY(finish_request(self));
+    self->over = true;
+    pl_ps_client_stop(self->client, false, why);
+    return finish_request(self);
+}
+
+static pl_status settle(pl_sync *sync, int64_t *step)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    pl_heart_tell(self->heart, *step, PL_PHASE_WAITING);
+    PL_TRY(finish_request(self));
+    pl_ps_client_pull(self->client, PL_PULL_FINAL, 0);
+    PL_TRY(finish_request(self));
+    *step = pl_ps_client_look(self->client).step;
+    self->over = true;
+    return PL_OK;
+}
+
+static pl_status finish(pl_sync *sync)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    char *text = NULL;
+    PL_TRY(finish_request(self));
+    if (self->opts.report != NULL)
+        PL_TRY(self->opts.report(self->opts.context, &text));
+    pl_ps_client_bye(self->client, text != NULL ? text : "null");
+    pl_status status = finish_request(self);
+    pl_mem_free(text);
+    return status;
+}
+
+/* Tell the job, as far as it still listens, why we go. */
+static void abort_job(pl_sync *sync, const char *why)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    pl_error before;
+    pl_error_save(&before, PL_CLOSED);
+    if (self->heart != NULL && pl_ps_client_outcome(self->client) == PL_OK &&
+        pl_heart_check(self->heart) == PL_OK) {
+        char text[400];
+        snprintf(text, sizeof text, "%s", why);
+        pl_ps_client_abort(self->client, text);
+    }
+    (void)pl_error_raise(&before);
+}
+
+static void sync_free(pl_sync *sync)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    pl_heart_stop(self->heart);
+    for (int32_t j = 0; self->ends != NULL && j < self->ps; j++)
+        pl_endpoint_free(self->ends[j], LINGER_MS);
+    pl_mem_free(self->ends);
+    pl_ps_client_free(self->client);
+    pl_area_free(self->area);
+    pl_mem_free(self);
+}
+
+static const pl_sync_ops ops = {
+    .name = "ps",
+    .join = join,
+    .need = need,
+    .ready = ready,
+    .commit = commit,
+    .save = save,
+    .finish = finish,
+    .free = sync_free,
+    .gradient = gradient,
+    .pause = pause_job,
+    .stop = stop,
+    .settle = settle,
+    .abort = abort_job,
+};
+
+static pl_status open_client(pl_ps_sync *self)
+{
+    const pl_ps_sync_opts *opts = &self->opts;
+    bool worker = opts->task.role != PL_ROLE_EVALUATOR;
+    pl_ps_client_opts client = {
+        .role = worker ? "worker" : "evaluator",
+        .index = worker ? pl_cluster_worker(opts->cluster, opts->task) : 0,
+        .ps = self->ps,
+        .mode = opts->mode,
+        .count = pl_params_block_count(opts->params),
+        .params = pl_params_block(opts->params),
+        .settings = opts->settings,
+        .host = self->host,
+        .process = getpid(),
+        .ops = &client_ops,
+        .context = self,
+    };
+    if (opts->optim != NULL)
+        for (int i = 0; i < opts->optim->ops->slot_count; i++)
+            client.slot[client.slots++] =
+                pl_params_block(opts->optim->slots[i]);
+    return pl_ps_client_new(&self->client, &client, now_ns());
+}
+
+static pl_status open_ends(pl_ps_sync *self)
+{
+    const pl_ps_sync_opts *opts = &self->opts;
+    PL_TRY(PL_NEW(self->ends, (size_t)self->ps));
+    for (int32_t j = 0; j < self->ps; j++)
+        PL_TRY(pl_endpoint_connect(
+            &self->ends[j], &(pl_endpoint_opts) {
+                                .address = opts->cluster->ps_address[j],
+                                .name = self->name,
+                                .area = self->area,
+                                .no_shm = opts->transport == PL_TRANSPORT_TCP,
+                            }));
+    return PL_OK;
+}
+
+pl_status pl_ps_sync_new(pl_ps_sync **out, const pl_ps_sync_opts *opts)
+{
+    pl_ps_sync *self;
+    PL_ASSERT(opts->cluster->ps >= 1 && opts->cluster->ps <= PL_ENDPOINTS_MAX);
+    PL_TRY(PL_NEW(self, 1));
+    self->base.ops = &ops;
+    self->opts = *opts;
+    self->ps = opts->cluster->ps;
+    self->chief = pl_cluster_is_chief(opts->cluster, opts->task);
+    gethostname(self->host, sizeof self->host - 1);
+    snprintf(self->name, sizeof self->name, "%s %d",
+             pl_role_text(opts->task.role), opts->task.index);
+    size_t floats = (size_t)pl_params_block_count(opts->params);
+    pl_status status;
+    if (opts->task.role != PL_ROLE_EVALUATOR)
+        PL_TRY_OUT(status, pl_area_new(&self->area, floats * sizeof(float)));
+    PL_TRY_OUT(status, open_ends(self));
+    PL_TRY_OUT(status, open_client(self));
+    *out = self;
+    return PL_OK;
+out:
+    sync_free(&self->base);
+    return status;
+}
+
+pl_sync *pl_ps_sync_base(pl_ps_sync *sync)
+{
+    return &sync->base;
+}
+
+pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
+{
+    pl_ps_client_view client = pl_ps_client_look(sync->client);
+    pl_ps_sync_view view = {
+        .step = client.step,
+        .own = client.own,
+        .dropped = client.report != NULL ? client.dropped : sync->dropped,
+        .update_seconds = (double)client.update_ns * 1e-9,
+        .reports = client.report,
+        .shared = pl_endpoint_shared(sync->ends[0], 0),
+        .over = sync->over,
+    };
+    for (int32_t j = 0; j < sync->ps; j++) {
+        pl_endpoint_counts counts = pl_endpoint_count(sync->ends[j]);
+        view.sent_bytes += counts.sent_bytes;
+        view.received_bytes += counts.received_bytes;
+    }
+    return view;
+}
+
+pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step)
+{
+    if (sync->heart == NULL)
+        PL_TRY(connect_all(sync));
+    pl_heart_tell(sync->heart, step, PL_PHASE_WAITING);
+    pl_ps_client_pull(sync->client, 0, step);
+    PL_TRY(finish_request(sync));
+    pl_heart_tell(sync->heart, step, PL_PHASE_EVALUATING);
+    sync->over = (pl_ps_client_look(sync->client).answer & PL_ANSWER_STOP) != 0;
+    return PL_OK;
+}

@@ -1,0 +1,55 @@
+/* ps_sync.h - the training loop's way to parameter servers (train/sync.h).
+ *
+ * Gradients leave as they are ready, parameters are waited for when they are
+ * needed.  A second thread, the heart, tells server 0 every second that this
+ * task lives and what it does, and notices when server 0 does not answer.
+ *
+ * Threads: as pl_sync; the heart is its own. */
+#ifndef PL_DIST_PS_SYNC_H
+#define PL_DIST_PS_SYNC_H
+
+#include "dist/cluster.h"
+#include "dist/ps_client.h"
+#include "dist/ps_server.h"
+#include "train/snapshot.h"
+#include "train/sync.h"
+
+typedef struct pl_ps_sync pl_ps_sync;
+
+typedef struct pl_ps_sync_opts {
+    const pl_cluster *cluster; /* with addresses; all is borrowed */
+    pl_task task;
+    pl_ps_mode mode;
+    bool backup; /* sync: a step needs fewer gradients than workers */
+    pl_transport transport;
+    int64_t heartbeat_ms; /* default 5000 */
+    int64_t join_ms;      /* default 600000 */
+    const pl_json *settings;
+    pl_params *params;
+    pl_optim *optim;       /* the chief's: its slots go into checkpoints */
+    pl_snapshot *snapshot; /* the chief's; NULL: nothing is saved */
+    const atomic_bool *interrupt; /* while waiting to join; or NULL */
+    /* This task's report, as JSON text of pl_mem; called once, at the end. */
+    pl_status (*report)(void *context, char **text);
+    void *context;
+} pl_ps_sync_opts;
+
+pl_status pl_ps_sync_new(pl_ps_sync **out,
+                         const pl_ps_sync_opts *opts) PL_MUST_CHECK;
+pl_sync *pl_ps_sync_base(pl_ps_sync *sync); /* freed by its ops */
+
+typedef struct pl_ps_sync_view {
+    int64_t step, own, dropped;
+    double update_seconds; /* at the end, the chief's: first to last update */
+    const char *reports;   /* likewise: JSON array, one a worker */
+    int64_t sent_bytes, received_bytes;
+    bool shared; /* memory is shared with server 0 */
+    bool over;   /* the last answer said so */
+} pl_ps_sync_view;
+pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync);
+
+/* The evaluator: wait for parameters of `step` or later; look() tells which
+ * they are and whether there will be more. */
+pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step) PL_MUST_CHECK;
+
+#endif
