@@ -1,0 +1,85 @@
+"""Jobs of several processes: what is refused, and how a job is started."""
+
+import json
+
+import pytest
+
+from conftest import SMALL
+
+ONE = {"cluster": {"ps": ["localhost:1"], "worker": ["localhost:2"]}}
+
+
+def refused(cli, says, *args):
+    cli.refused(2, "train", "softmax", *args, says=says)
+
+
+@pytest.mark.parametrize("args, says", [
+    ("--workers 2", "all-reduce is not there yet"),
+    ("--ps 1 --staleness 2", "--staleness needs --mode ssp"),
+    ("--role ps", "--role needs --cluster FILE or TF_CONFIG"),
+    ("--ps 1 --workers 3 --global-batch 100",
+     "--global-batch 100 cannot be divided by 3 workers"),
+    ("--ps 1 --workers 70000", "--workers: expected a whole number"),
+    ("--ps 1 --workers 2 --data synthetic --examples 150",
+     "150 examples"),
+    ("--ps 1 --role worker --control 0", "--control"),
+    ("--ps 1 --role worker --control 77", "--control 77: not a socket"),
+])
+def test_what_does_not_fit_is_refused(cli, args, says):
+    refused(cli, says, *args.split())
+
+
+def test_a_cluster_file_that_is_wrong_is_named(cli):
+    file = cli.folder / "c.json"
+    for text, says in [
+            ("{", "c.json"),
+            ('{"cluster": {"wroker": ["a:1"]}}', 'found "wroker"'),
+            ('{"cluster": {"worker": ["a:1", "a:1"]}}', "the same address"),
+            (json.dumps(ONE), "--cluster needs --role"),
+    ]:
+        file.write_text(text)
+        refused(cli, says, "--cluster", "c.json")
+
+
+def test_tf_config_that_is_wrong_is_named(cli):
+    for config, says in [
+            ("{}", "TF_CONFIG: cluster"),
+            (json.dumps(ONE), "TF_CONFIG: task"),
+            (json.dumps({**ONE, "task": {"type": "ps", "index": 1}}),
+             "TF_CONFIG: task: there is no ps 1"),
+    ]:
+        cli.env["TF_CONFIG"] = config
+        refused(cli, says)
+
+
+def test_flags_beat_tf_config(cli):
+    cli.env["TF_CONFIG"] = "nonsense"
+    cli.train(*SMALL, "--strategy", "single", "--run", "a")
+    cli.train(*SMALL, "--workers", "1", "--run", "b")
+
+
+def test_tf_config_of_one_is_a_training_of_one(cli):
+    cli.env["TF_CONFIG"] = json.dumps(
+        {"cluster": {"chief": ["localhost:1"]},
+         "task": {"type": "chief", "index": 0}})
+    assert cli.train(*SMALL, "--run", "a")["strategy"] == "single"
+
+
+def test_an_entry_of_one_is_a_training_of_one(cli):
+    (cli.folder / "c.json").write_text(
+        json.dumps({"single": {"worker": ["localhost:2222"]}, **ONE}))
+    cli.train(*SMALL, "--cluster", "c.json", "--deploy", "single", "--role",
+              "worker", "--index", "0", "--run", "a")
+
+
+def test_global_batch_of_one_worker_is_its_batch(cli):
+    one = cli.train(*SMALL, "--batch", "40", "--run", "a")
+    other = cli.train(*SMALL, "--global-batch", "40", "--run", "b")
+    assert other["batch"] == 40
+    assert one["parameters_sha256"] == other["parameters_sha256"]
+
+
+def test_a_job_holds_its_run_folder(cli):
+    """A folder with a run in it is refused before a task is started."""
+    cli.train(*SMALL, "--run", "a")
+    refused(cli, "already holds a run", *SMALL, "--ps", "1", "--run", "a")
