@@ -9,6 +9,7 @@
  *   s  send a status                f  say that this is final
  *   e  wait until told to end       p  wait for ever
  *   g  wait for the fifo FOLDER/go  l  wait for FOLDER/lost, lose worker 1
+ *   h  wait for FOLDER/later
  *   m  write to standard error      o  write to standard output
  *   T  ignore SIGTERM               K, A  die by SIGKILL, by SIGABRT
  *   1  skip the next act unless this is the first process of the task
@@ -122,6 +123,8 @@ static void act(actor *a, char letter)
             pause();
     case 'g':
         return wait_fifo(a, "go");
+    case 'h':
+        return wait_fifo(a, "later");
     case 'l':
         wait_fifo(a, "lost");
         return pl_control_lost(a->control, (pl_task) { PL_ROLE_WORKER, 1 });

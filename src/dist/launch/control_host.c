@@ -3,7 +3,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
-#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -101,7 +101,7 @@ pl_status pl_control_parse(pl_control_message *out, const char *text)
         out->kind = PL_CONTROL_ADDRESS;
         good = rest[0] != '\0' && strlen(rest) < sizeof out->address;
         if (good)
-            strcpy(out->address, rest);
+            snprintf(out->address, sizeof out->address, "%s", rest);
     } else if ((rest = behind(text, "status")) != NULL) {
         out->kind = PL_CONTROL_STATUS;
         good = parse_status(rest, &out->status);

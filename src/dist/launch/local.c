@@ -5,7 +5,9 @@
  *
  * Phases only move forward:
  *
- *   RUN   -> OVER    the chief or a server ended well: so will the others
+ *   RUN   -> OVER    a server or the chief ended well: nobody is started
+ *                    again; the chief may take its time, but once it has
+ *                    ended the others must
  *   RUN   -> ASKED   interrupted: all were told to end
  *   any   -> TERM    SIGTERM to all: something failed, or a limit passed
  *   TERM  -> KILL    SIGKILL to all
@@ -64,7 +66,7 @@ typedef struct local {
     char **argv; /* the command with room for what is added */
     size_t args;
     phase phase;
-    pl_deadline deadline; /* of the phase; in RUN: for the addresses */
+    pl_deadline deadline; /* of the phase, where it has a limit */
     bool done;            /* the chief ended well, unasked */
     pl_error failed;      /* the first failure; PL_OK: none */
 } local;
@@ -94,7 +96,7 @@ static pl_status add_tasks(local *l)
 {
     const pl_cluster *cluster = l->opts->cluster;
     size_t count =
-        (size_t)(cluster->ps + cluster->workers + cluster->evaluator);
+        (size_t)cluster->ps + (size_t)cluster->workers + cluster->evaluator;
     PL_TRY(PL_NEW(l->seen, count));
     PL_TRY(PL_NEW(l->own, count));
     PL_TRY(PL_NEW(l->polls, count));
@@ -420,7 +422,9 @@ static void ended_badly(local *l, int i, int ended)
 {
     char how[HOW_BYTES];
     pl_child_how(ended, how, sizeof how);
-    if (l->phase == OVER || l->phase == ASKED) {
+    if (l->phase == OVER && l->seen[i].worker == 0) {
+        fail_by(l, i, ended, how);
+    } else if (l->phase == OVER || l->phase == ASKED) {
         bool as_told = (said_why(ended) && !l->seen[i].reported) ||
                        (WIFEXITED(ended) && WEXITSTATUS(ended) == 130);
         if (!as_told)
@@ -445,12 +449,14 @@ static void ended_badly(local *l, int i, int ended)
  * others learn, too. */
 static void ended_well(local *l, int i)
 {
-    if (l->seen[i].worker == 0) {
-        l->done = l->phase < ASKED;
+    bool chief = l->seen[i].worker == 0;
+    if (chief || l->seen[i].task.role == PL_ROLE_PS)
+        enter(l, OVER);
+    if (chief && l->phase == OVER) {
+        l->done = true;
+        l->deadline = in_ms(l->opts->end_ms, END_MS);
         ask_all(l);
     }
-    if (l->seen[i].worker == 0 || l->seen[i].task.role == PL_ROLE_PS)
-        enter(l, OVER);
 }
 
 static void reap(local *l, int i)
@@ -539,9 +545,17 @@ static bool pass_deadline(local *l)
     return true;
 }
 
+/* In RUN the addresses must come, in OVER the chief must have ended. */
 static bool phase_has_limit(const local *l)
 {
-    return l->phase != RUN || l->missing > 0;
+    switch (l->phase) {
+    case RUN:
+        return l->missing > 0;
+    case OVER:
+        return l->done;
+    default:
+        return true;
+    }
 }
 
 static bool interrupted(const local *l)

@@ -77,6 +77,7 @@ static void open_job(job *j, void **state, char *ps, char *chief, char *others)
     };
     make_fifo(j, "go");
     make_fifo(j, "lost");
+    make_fifo(j, "later");
     pl_log_set(keep_line, j, PL_LOG_INFO);
 }
 
@@ -254,6 +255,39 @@ static void local_job_ends_with_its_server(void **state)
     assert_fails(PL_PEER, "ps 0 was killed by signal 9 (Killed); its log:",
                  pl_local_run(&j.opts));
     assert_int_equal(1, j.seen[PS].starts);
+    close_job(&j);
+}
+
+static void end_one_by_one(job *j, const pl_local_task *tasks, int count)
+{
+    (void)count;
+    if (!j->acted && tasks[PS].pid == 0)
+        j->acted = release(j, "later");
+    if (tasks[PS].pid == 0 && tasks[OTHER].pid == 0)
+        release(j, "go");
+}
+
+/* Once a server has ended well nobody is started again, and the chief may
+ * take its time. */
+static void local_job_is_over_when_a_server_says_so(void **state)
+{
+    job j;
+    open_job(&j, state, "ac0", "csg0", "csh3");
+    j.drive = end_one_by_one;
+    j.opts.end_ms = 1;
+    assert_ok(pl_local_run(&j.opts));
+    assert_int_equal(1, j.seen[OTHER].starts);
+    assert_said(&j, "worker 1 ended with exit status 3; its log:");
+    close_job(&j);
+}
+
+static void local_chief_that_fails_at_the_end_fails_the_job(void **state)
+{
+    job j;
+    open_job(&j, state, "ac0", "csgmx", "csh0");
+    j.drive = end_one_by_one;
+    assert_fails(PL_PEER, "worker 0 ended with exit status 1: the disk is full",
+                 pl_local_run(&j.opts));
     close_job(&j);
 }
 
@@ -441,6 +475,8 @@ UNIT_TESTS(TEST_IN_FOLDER(local_job_runs_to_its_end),
            TEST_IN_FOLDER(local_job_may_go_on_without_a_worker),
            TEST_IN_FOLDER(local_worker_declared_lost_is_killed_and_started),
            TEST_IN_FOLDER(local_job_ends_with_its_server),
+           TEST_IN_FOLDER(local_job_is_over_when_a_server_says_so),
+           TEST_IN_FOLDER(local_chief_that_fails_at_the_end_fails_the_job),
            TEST_IN_FOLDER(local_task_that_says_why_ends_the_job),
            TEST_IN_FOLDER(local_program_that_is_not_there_is_said),
            TEST_IN_FOLDER(local_server_that_does_not_report_ends_the_job),
