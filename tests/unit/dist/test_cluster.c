@@ -214,8 +214,8 @@ static void cluster_file_holds_one_cluster(void **state)
         "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"a:2\"]}}",
         "{\"mine\": {\"ps\": [\"a:1\"], \"worker\": [\"a:2\"]}}",
         "{\"ps\": [\"a:1\"], \"worker\": [\"a:2\"]}",
-        "{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"a:2\"]},"
-        " \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"x\"}",
+        ("{\"cluster\": {\"ps\": [\"a:1\"], \"worker\": [\"a:2\"]},"
+         " \"task\": {\"type\": \"ps\", \"index\": 0}, \"rpc_layer\": \"x\"}"),
     };
     pl_cluster cluster;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
