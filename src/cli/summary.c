@@ -2,6 +2,7 @@
 
 #include "cli/progress.h"
 
+#include <string.h>
 #include <unistd.h>
 
 /* The peak that getrusage gives may be that of the program which started this
@@ -36,7 +37,7 @@ static pl_status set_score(pl_json *object, const pl_loop_result *result)
     return pl_json_set_real(object, "test_accuracy", result->test.accuracy);
 }
 
-static pl_status worker_row(pl_json **out, const pl_summary_opts *opts)
+pl_status pl_summary_row(pl_json **out, const pl_summary_row_opts *opts)
 {
     const pl_loop_result *result = opts->result;
     const pl_phases *phases = &result->phases;
@@ -48,16 +49,19 @@ static pl_status worker_row(pl_json **out, const pl_summary_opts *opts)
     pl_json *row;
     PL_TRY(pl_json_new_object(&row));
     pl_status status = PL_OK;
-    SET(pl_json_set_int(row, "index", 0));
+    SET(pl_json_set_int(row, "index", opts->index));
     SET(pl_json_set_text(row, "host", host));
-    SET(pl_json_set_int(row, "steps", result->progress.step));
-    SET(pl_json_set_int(row, "examples", result->progress.examples));
-    SET(pl_json_set_real(row, "seconds", result->progress.seconds));
+    SET(pl_json_set_int(row, "steps", result->own_steps));
+    SET(pl_json_set_int(row, "examples", result->own_examples));
+    SET(pl_json_set_real(row, "seconds", total));
     SET(pl_json_set_real(row, "input_share", phases->input_s / whole));
     SET(pl_json_set_real(row, "computing_share", phases->compute_s / whole));
     SET(pl_json_set_real(row, "sending_share", phases->send_s / whole));
     SET(pl_json_set_real(row, "waiting_share", phases->wait_s / whole));
     SET(pl_json_set_int(row, "dropped", result->dropped));
+    SET(pl_json_set_int(row, "bytes_sent", opts->bytes_sent));
+    SET(pl_json_set_int(row, "bytes_received", opts->bytes_received));
+    SET(pl_json_set_int(row, "peak_rss_mb", peak_rss_mb()));
     SET(set_score(row, result));
     if (status != PL_OK) {
         pl_json_free(row);
@@ -67,18 +71,68 @@ static pl_status worker_row(pl_json **out, const pl_summary_opts *opts)
     return PL_OK;
 }
 
-static pl_status set_workers(pl_json *summary, const pl_summary_opts *opts)
+/* The rows of all workers: those that server 0 gathered, or our own. */
+static pl_status make_rows(pl_json **out, const pl_summary_opts *opts)
 {
+    const pl_json *given;
+    if (opts->reports != NULL) {
+        PL_TRY(pl_json_get_array(opts->reports, "workers", &given));
+        return pl_json_copy(out, given);
+    }
     pl_json *rows, *row;
     PL_TRY(pl_json_new_array(&rows));
-    pl_status status = worker_row(&row, opts);
+    pl_status status =
+        pl_summary_row(&row, &(pl_summary_row_opts) { .result = opts->result });
     if (status == PL_OK)
         status = pl_json_append_take(rows, row);
     if (status != PL_OK) {
         pl_json_free(rows);
         return status;
     }
-    return pl_json_set_take(summary, "per_worker", rows);
+    *out = rows;
+    return PL_OK;
+}
+
+/* A number of a row; 0 where a lost worker left none. */
+static int64_t number_of(const pl_json *row, const char *key)
+{
+    int64_t value;
+    if (!pl_json_has(row, key) ||
+        pl_json_get_int(row, key, 0, INT64_MAX, &value) != PL_OK)
+        return 0;
+    return value;
+}
+
+/* What the job did in all. */
+typedef struct totals {
+    int64_t sent, received, rss, restarts, dropped;
+    bool mixed;
+} totals;
+
+static totals add_up(const pl_json *rows, const pl_summary_opts *opts)
+{
+    totals t = {
+        .rss = peak_rss_mb(),
+        .dropped = opts->result->dropped,
+        .mixed = opts->result->progress.mixed,
+    };
+    for (size_t i = 0; i < pl_json_length(rows); i++) {
+        const pl_json *row = pl_json_at(rows, i);
+        if (strcmp(pl_json_kind(row), "an object") != 0)
+            continue;
+        t.sent += number_of(row, "bytes_sent");
+        t.received += number_of(row, "bytes_received");
+        if (number_of(row, "peak_rss_mb") > t.rss)
+            t.rss = number_of(row, "peak_rss_mb");
+    }
+    bool mixed = false;
+    if (opts->reports == NULL)
+        return t;
+    t.restarts = number_of(opts->reports, "restarts");
+    t.dropped = number_of(opts->reports, "dropped");
+    if (pl_json_get_bool(opts->reports, "mixed", &mixed) == PL_OK)
+        t.mixed = t.mixed || mixed;
+    return t;
 }
 
 pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
@@ -86,24 +140,33 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     const pl_loop_result *result = opts->result;
     const pl_progress *progress = &result->progress;
     const pl_train_options *train = &opts->job->options->train;
-    double seconds = progress->seconds > 0 ? progress->seconds : 1e-9;
+    static const char *const modes[] = { "sync", "async", "ssp" };
+    const pl_cluster *cluster = opts->cluster;
+    bool own_pace = cluster != NULL && train->mode != PL_TRAIN_MODE_SYNC;
+    double trained = own_pace ? opts->update_seconds : progress->seconds;
+    double seconds = trained > 0 ? trained : 1e-9;
     char hash[65];
     pl_job_hash(opts->job, hash);
 
-    pl_json *s;
+    pl_json *s, *rows = NULL;
     PL_TRY(pl_json_new_object(&s));
-    pl_status status = PL_OK;
+    pl_status status = make_rows(&rows, opts);
+    totals all = { 0 };
+    if (status == PL_OK)
+        all = add_up(rows, opts);
+    bool repeatable = !all.mixed && !own_pace;
     SET(pl_json_set_text(s, "model", opts->job->options->model->name));
-    SET(pl_json_set_text(s, "strategy", "single"));
-    SET(pl_json_set_null(s, "mode"));
-    SET(pl_json_set_int(s, "workers", 1));
-    SET(pl_json_set_int(s, "ps", 0));
+    SET(pl_json_set_text(s, "strategy", cluster != NULL ? "ps" : "single"));
+    SET(cluster != NULL ? pl_json_set_text(s, "mode", modes[train->mode])
+                        : pl_json_set_null(s, "mode"));
+    SET(pl_json_set_int(s, "workers", cluster != NULL ? cluster->workers : 1));
+    SET(pl_json_set_int(s, "ps", cluster != NULL ? cluster->ps : 0));
     SET(pl_json_set_int(s, "batch", train->batch));
     SET(pl_json_set_int(s, "micro_batches", train->micro_batches));
     SET(pl_json_set_int(s, "steps", progress->step));
     SET(pl_json_set_real(s, "epochs", result->epochs));
     SET(pl_json_set_int(s, "examples", progress->examples));
-    SET(pl_json_set_real(s, "seconds", progress->seconds));
+    SET(pl_json_set_real(s, "seconds", trained));
     SET(pl_json_set_real(s, "startup_seconds", opts->startup_s));
     SET(pl_json_set_real(s, "eval_seconds", result->eval_seconds));
     SET(pl_json_set_real(s, "checkpoint_seconds", result->save_seconds));
@@ -114,13 +177,13 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(set_score(s, result));
     SET(pl_json_set_text(s, "stopped_by", pl_stopped_text(result->stopped_by)));
     SET(pl_json_set_int(s, "resumed_step", opts->resumed_step));
-    SET(pl_json_set_int(s, "restarts", 0));
-    SET(pl_json_set_bool(s, "deterministic", !progress->mixed));
-    SET(pl_json_set_int(s, "dropped_gradients", result->dropped));
+    SET(pl_json_set_int(s, "restarts", all.restarts));
+    SET(pl_json_set_bool(s, "deterministic", repeatable));
+    SET(pl_json_set_int(s, "dropped_gradients", all.dropped));
     SET(pl_json_set_int(s, "rolled_back", 0));
-    SET(pl_json_set_int(s, "bytes_sent", 0));
-    SET(pl_json_set_int(s, "bytes_received", 0));
-    SET(pl_json_set_int(s, "peak_rss_mb", peak_rss_mb()));
+    SET(pl_json_set_int(s, "bytes_sent", all.sent));
+    SET(pl_json_set_int(s, "bytes_received", all.received));
+    SET(pl_json_set_int(s, "peak_rss_mb", all.rss));
     SET(pl_json_set_text(s, "kernels", opts->job->kernels->name));
     /* After a blow-up the parameters are not those of `steps`. */
     if (result->stopped_by == PL_STOPPED_NAN)
@@ -128,13 +191,72 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     else
         SET(pl_json_set_text(s, "parameters_sha256", hash));
     SET(pl_json_set_text(s, "run", opts->run));
-    SET(set_workers(s, opts));
+    if (status == PL_OK) {
+        status = pl_json_set_take(s, "per_worker", rows);
+        rows = NULL;
+    }
     if (status != PL_OK) {
+        pl_json_free(rows);
         pl_json_free(s);
         return status;
     }
     *out = s;
     return PL_OK;
+}
+
+static double real_of(const pl_json *row, const char *key)
+{
+    double value;
+    if (!pl_json_has(row, key) || pl_json_get_real(row, key, &value) != PL_OK)
+        return 0;
+    return value;
+}
+
+static void print_row(const pl_json *row, int64_t all, FILE *file)
+{
+    const char *host = "?";
+    char accuracy[16] = "-", seconds[16];
+    double score = 0;
+    if (pl_json_get_text(row, "host", &host) != PL_OK)
+        host = "?";
+    if (pl_json_get_real(row, "test_accuracy", &score) == PL_OK)
+        snprintf(accuracy, sizeof accuracy, "%.2f %%", 100 * score);
+    snprintf(seconds, sizeof seconds, "%.2f", real_of(row, "seconds"));
+    double share =
+        all > 0 ? (double)number_of(row, "examples") / (double)all : 0;
+    fprintf(file,
+            "%6lld  %-16.16s %9lld %10lld %5.1f%% %8s %6.1f%% %6.1f%% %6.1f%% "
+            "%7lld  %8s\n",
+            (long long)number_of(row, "index"), host,
+            (long long)number_of(row, "steps"),
+            (long long)number_of(row, "examples"), 100 * share, seconds,
+            100 *
+                (real_of(row, "computing_share") + real_of(row, "input_share")),
+            100 * real_of(row, "sending_share"),
+            100 * real_of(row, "waiting_share"),
+            (long long)number_of(row, "dropped"), accuracy);
+}
+
+/* What each worker did, where there were several. */
+static void print_workers(const pl_json *summary, FILE *file)
+{
+    const pl_json *rows;
+    int64_t all = 0;
+    if (pl_json_get_array(summary, "per_worker", &rows) != PL_OK ||
+        pl_json_length(rows) < 2)
+        return;
+    for (size_t i = 0; i < pl_json_length(rows); i++)
+        all += number_of(pl_json_at(rows, i), "examples");
+    fprintf(file, "\n%6s  %-16s %9s %10s %6s %8s %7s %7s %7s %7s  %8s\n",
+            "worker", "host", "steps", "examples", "share", "seconds",
+            "comput.", "sending", "waiting", "dropped", "accuracy");
+    for (size_t i = 0; i < pl_json_length(rows); i++) {
+        const pl_json *row = pl_json_at(rows, i);
+        if (strcmp(pl_json_kind(row), "an object") == 0)
+            print_row(row, all, file);
+        else
+            fprintf(file, "%6zu  lost before it could report\n", i);
+    }
 }
 
 pl_status pl_summary_print(const pl_json *summary, FILE *file)
@@ -165,5 +287,6 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
                 100 * accuracy);
     fprintf(file, "peak memory    %lld MB\nrun folder     %s\n", (long long)rss,
             run);
+    print_workers(summary, file);
     return PL_OK;
 }

@@ -6,9 +6,19 @@
 
 #include "base/json.h"
 #include "cli/job.h"
+#include "dist/cluster.h"
 #include "train/loop.h"
 
 #include <stdio.h>
+
+/* One row of per_worker. */
+typedef struct pl_summary_row_opts {
+    const pl_loop_result *result;
+    int32_t index; /* of the worker */
+    int64_t bytes_sent, bytes_received;
+} pl_summary_row_opts;
+pl_status pl_summary_row(pl_json **out,
+                         const pl_summary_row_opts *opts) PL_MUST_CHECK;
 
 typedef struct pl_summary_opts {
     const pl_job *job;
@@ -16,6 +26,10 @@ typedef struct pl_summary_opts {
     const char *run;      /* the run folder */
     int64_t resumed_step; /* 0: not resumed */
     double startup_s;     /* from the start of the process to step 1 */
+    /* Of a job of several tasks; else NULL and 0. */
+    const pl_cluster *cluster;
+    const pl_json *reports; /* what server 0 gathered */
+    double update_seconds;  /* from the first update to the last */
 } pl_summary_opts;
 
 /* The object that --json prints and summary.json holds. */

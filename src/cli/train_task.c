@@ -1,13 +1,239 @@
 #include "cli/train_task.h"
 
-pl_status pl_train_task(const pl_app *app, pl_options *options,
-                        const pl_cluster *cluster, pl_task task,
-                        pl_control *control)
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/interrupt.h"
+#include "cli/job.h"
+#include "cli/progress.h"
+#include "cli/run_folder.h"
+#include "dist/ps_sync.h"
+#include "train/due.h"
+
+#include <math.h>
+#include <string.h>
+
+#define ANY_PORT "127.0.0.1:0"
+
+/* The addresses: from the cluster itself, or from the supervisor. */
+static pl_status learn_cluster(const pl_trainer_opts *opts, pl_cluster *out,
+                               const pl_cluster **use)
 {
-    (void)app;
-    (void)options;
-    (void)cluster;
-    (void)control;
-    return PL_FAIL(PL_UNSUPPORTED, "%s %d: not there yet",
-                   pl_role_text(task.role), task.index);
+    *use = opts->cluster;
+    if (opts->control == NULL)
+        return PL_OK;
+    int64_t limit_ms = opts->options->train.join_timeout * 1000;
+    PL_TRY(pl_control_cluster(opts->control, out,
+                              pl_deadline_in_ms(pl_clock_real(), limit_ms)));
+    *use = out;
+    return PL_OK;
+}
+
+/* A server's view of the world. */
+typedef struct server_task {
+    const pl_trainer_opts *opts;
+    atomic_bool *interrupt;
+} server_task;
+
+static void tell_lost(void *context, int32_t worker)
+{
+    const server_task *task = context;
+    if (task->opts->control != NULL)
+        pl_control_lost(task->opts->control,
+                        pl_cluster_task(task->opts->cluster, worker));
+}
+
+/* Now and then: tell the step, hear of the end. */
+static void tell_step(void *context, int64_t step)
+{
+    const server_task *task = context;
+    if (task->opts->control == NULL)
+        return;
+    pl_task_status status = {
+        .step = step,
+        .loss = NAN,
+        .test_loss = NAN,
+        .test_accuracy = NAN,
+    };
+    pl_control_status(task->opts->control, &status);
+    if (pl_control_ended(task->opts->control))
+        atomic_store(task->interrupt, true);
+}
+
+static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
+                                 const pl_kernels *kernels,
+                                 const pl_json *settings)
+{
+    const pl_train_options *train = &opts->options->train;
+    return (pl_ps_core_opts) {
+        .index = opts->task.index,
+        .ps = opts->cluster->ps,
+        .workers = opts->cluster->workers,
+        .evaluator = opts->cluster->evaluator,
+        .named_chief = opts->cluster->named_chief,
+        .mode = (pl_ps_mode)train->mode,
+        .replicas = (int32_t)train->replicas_to_aggregate,
+        .staleness = (int32_t)train->staleness,
+        .sum = train->aggregate == PL_AGGREGATE_SUM,
+        .on_loss = (pl_on_loss)train->on_worker_loss,
+        .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+        .rejoin_ms = train->rejoin_timeout * 1000,
+        .join_ms = train->join_timeout * 1000,
+        .supervised = opts->control != NULL,
+        .kernels = kernels,
+        .settings = settings,
+    };
+}
+
+static pl_status serve(const pl_trainer_opts *opts, pl_ps_server *server)
+{
+    pl_cluster learned = { 0 };
+    const pl_cluster *cluster;
+    if (opts->control != NULL)
+        PL_TRY(pl_control_address(opts->control, pl_ps_server_address(server)));
+    else
+        pl_log(PL_LOG_INFO, "ps %d listens on %s", opts->task.index,
+               pl_ps_server_address(server));
+    PL_TRY(learn_cluster(opts, &learned, &cluster));
+    pl_status status = pl_ps_server_run(server, cluster->ps_address[0]);
+    pl_ps_server_view view = pl_ps_server_look(server);
+    pl_log(PL_LOG_INFO,
+           "ps %d ends at step %lld: %lld MB received, %lld MB sent",
+           opts->task.index, (long long)view.step,
+           (long long)(view.net.received_bytes >> 20),
+           (long long)(view.net.sent_bytes >> 20));
+    pl_cluster_close(&learned);
+    return status;
+}
+
+static pl_status be_server(const pl_trainer_opts *opts)
+{
+    const pl_kernels *kernels;
+    pl_json *settings;
+    PL_TRY(pl_options_kernels(opts->options, &kernels));
+    PL_TRY(pl_trainer_settings(opts->options, &settings));
+    server_task task = { opts, pl_interrupt_catch() };
+    pl_ps_server *server = NULL;
+    pl_status status = pl_ps_server_new(
+        &server,
+        &(pl_ps_server_opts) {
+            .core = core_opts(opts, kernels, settings),
+            .optim = pl_options_optim(opts->options),
+            .schedule = pl_options_schedule(opts->options),
+            .address = opts->control != NULL
+                           ? ANY_PORT
+                           : opts->cluster->ps_address[opts->task.index],
+            .transport = (pl_transport)opts->options->train.transport,
+            .interrupt = task.interrupt,
+            .lost = tell_lost,
+            .step = tell_step,
+            .context = &task,
+        });
+    if (status == PL_OK)
+        status = serve(opts, server);
+    pl_ps_server_free(server);
+    pl_json_free(settings);
+    return status;
+}
+
+/* The evaluator: whenever the job has come far enough, fetch the parameters
+ * and test them. */
+static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
+                             pl_ps_sync *sync, pl_compute *compute)
+{
+    const pl_train_options *train = &opts->options->train;
+    int64_t per_epoch =
+        job->train->count / (train->batch * train->micro_batches);
+    if (train->mode == PL_TRAIN_MODE_SYNC)
+        per_epoch /= opts->cluster->workers;
+    pl_due_pace pace = { train->batch * train->micro_batches, per_epoch };
+    pl_due due;
+    pl_due_init(&due, train->eval_every, pace, 0);
+    for (bool over = false; !over;) {
+        pl_score score;
+        int64_t step = due.next_step < INT64_MAX ? due.next_step : 1;
+        PL_TRY(pl_ps_sync_pull(sync, step));
+        pl_ps_sync_view view = pl_ps_sync_look(sync);
+        over = view.over;
+        PL_TRY(pl_loop_evaluate(compute, job->test, train->eval_batch, &score));
+        pl_log(PL_LOG_INFO, "step %lld: test loss %.4f, accuracy %.2f %%",
+               (long long)view.step, score.loss, 100 * score.accuracy);
+        if (opts->control != NULL)
+            pl_control_status(opts->control,
+                              &(pl_task_status) {
+                                  .step = view.step,
+                                  .loss = NAN,
+                                  .test_loss = score.loss,
+                                  .test_accuracy = score.accuracy,
+                              });
+        (void)pl_due_now(&due, view.step, pl_ticks_now());
+    }
+    pl_sync *base = pl_ps_sync_base(sync);
+    return base->ops->finish(base);
+}
+
+static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
+{
+    const pl_train_options *train = &opts->options->train;
+    pl_json *settings = NULL;
+    pl_ps_sync *sync = NULL;
+    pl_compute *compute = NULL;
+    pl_status status;
+    if (job->test == NULL)
+        return PL_FAIL(PL_USAGE, "an evaluator with --eval-every never has "
+                                 "nothing to do");
+    PL_TRY_OUT(status, pl_trainer_settings(opts->options, &settings));
+    PL_TRY_OUT(status,
+               pl_compute_new(&compute, &(pl_compute_opts) {
+                                            .network = job->network,
+                                            .batch = pl_loop_eval_batch(
+                                                job->test, train->eval_batch),
+                                            .pool = job->pool,
+                                            .kernels = job->kernels,
+                                            .forward = true,
+                                        }));
+    PL_TRY_OUT(status,
+               pl_ps_sync_new(
+                   &sync, &(pl_ps_sync_opts) {
+                              .cluster = opts->cluster,
+                              .task = opts->task,
+                              .mode = (pl_ps_mode)train->mode,
+                              .transport = (pl_transport)train->transport,
+                              .heartbeat_ms =
+                                  (int64_t)(train->heartbeat_timeout * 1000),
+                              .join_ms = train->join_timeout * 1000,
+                              .settings = settings,
+                              .params = job->network->params,
+                              .interrupt = pl_interrupt_catch(),
+                          }));
+    status = evaluate_on(opts, job, sync, compute);
+out:
+    if (sync != NULL)
+        pl_ps_sync_base(sync)->ops->free(pl_ps_sync_base(sync));
+    pl_compute_free(compute);
+    pl_json_free(settings);
+    return status;
+}
+
+static pl_status be_evaluator(const pl_trainer_opts *opts)
+{
+    pl_job job;
+    PL_TRY(pl_job_init(&job, &(pl_job_opts) { .options = opts->options }));
+    pl_status status = run_evaluator(opts, &job);
+    pl_job_close(&job);
+    return status;
+}
+
+pl_status pl_train_task(const pl_trainer_opts *opts)
+{
+    if (opts->task.role == PL_ROLE_PS)
+        return be_server(opts);
+    pl_cluster learned = { 0 };
+    pl_trainer_opts with = *opts;
+    PL_TRY(learn_cluster(opts, &learned, &with.cluster));
+    pl_status status = opts->task.role == PL_ROLE_EVALUATOR
+                           ? be_evaluator(&with)
+                           : pl_trainer_run(&with);
+    pl_cluster_close(&learned);
+    return status;
 }

@@ -4,16 +4,11 @@
 #ifndef PL_CLI_TRAIN_TASK_H
 #define PL_CLI_TRAIN_TASK_H
 
-#include "cli/commands.h"
-#include "cli/options.h"
-#include "dist/cluster.h"
-#include "dist/launch/control.h"
+#include "cli/trainer.h"
 
 /* `control` is NULL when the task was started by hand.  With it, `cluster`
  * has no addresses yet: a server binds a port and tells it by
  * pl_control_address, and all wait for the cluster by pl_control_cluster. */
-pl_status pl_train_task(const pl_app *app, pl_options *options,
-                        const pl_cluster *cluster, pl_task task,
-                        pl_control *control) PL_MUST_CHECK;
+pl_status pl_train_task(const pl_trainer_opts *opts) PL_MUST_CHECK;
 
 #endif

@@ -209,6 +209,10 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
     PL_TRY_OUT(status, pl_json_set_text(join, "role", client->opts.role));
     PL_TRY_OUT(status, pl_json_set_int(join, "index", client->opts.index));
     PL_TRY_OUT(status, pl_json_set_int(join, "floats", client->opts.count));
+    PL_TRY_OUT(status,
+               pl_json_set_int(join, "end_step", client->opts.end_step));
+    PL_TRY_OUT(status,
+               pl_json_set_int(join, "run_steps", client->opts.run_steps));
     PL_TRY_OUT(status, pl_json_set_text(join, "job", job));
     PL_TRY_OUT(status, pl_json_set_text(join, "shm", offer));
     PL_TRY_OUT(status,

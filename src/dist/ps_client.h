@@ -36,6 +36,7 @@ typedef struct pl_ps_client_opts {
     float *params;                /* [count]; what is pulled goes here */
     int32_t slots;                /* of the optimizer */
     float *slot[PL_CLIENT_SLOTS]; /* [count], for init and PL_PULL_SLOTS */
+    int64_t end_step, run_steps;  /* what a server cannot know itself */
     const pl_json *settings;      /* or NULL */
     const char *host;
     int64_t process;

@@ -278,20 +278,24 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     deliver(core, member);
 }
 
-/* The reports of all workers as one JSON array; those that said none are
- * null. */
+/* What the chief needs for the summary, as JSON: the reports of all workers
+ * (null of those that said none) and what only server 0 knows. */
 static void send_reports(pl_ps_core *core, const pl_member *chief)
 {
-    size_t bytes = 2;
+    size_t bytes = 256;
     for (int32_t w = 0; w < core->opts.workers; w++)
         bytes += core->members[w].report_bytes + 8;
     char *text;
-    if (PL_NEW(text, bytes + 1) != PL_OK) {
+    if (PL_NEW(text, bytes) != PL_OK) {
         pl_core_end(core, true, "%s", pl_error_message());
         return;
     }
     char *at = text;
-    *at++ = '[';
+    at += sprintf(at,
+                  "{\"restarts\": %d, \"mixed\": %s, \"dropped\": %lld, "
+                  "\"workers\": [",
+                  core->rejoins, core->counts.mixed ? "true" : "false",
+                  (long long)core->counts.dropped);
     for (int32_t w = 0; w < core->opts.workers; w++) {
         const pl_member *member = &core->members[w];
         if (w > 0)
@@ -303,8 +307,7 @@ static void send_reports(pl_ps_core *core, const pl_member *chief)
             at += member->report_bytes;
         }
     }
-    *at++ = ']';
-    *at = '\0';
+    stpcpy(at, "]}");
     pl_frame frame = reply(chief, PL_FRAME_REPORT, 0);
     frame.step = core->step;
     frame.value[0] = core->counts.dropped;

@@ -72,6 +72,7 @@ struct pl_ps_core {
     uint64_t job;    /* 0: not yet known */
     uint32_t generation;
     uint32_t last_incarnation;
+    int32_t rejoins; /* workers that came again */
     int64_t step;
     int64_t now_ns, begin_ns, said_ns;
     bool initialized;

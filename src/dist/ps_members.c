@@ -171,6 +171,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
         pl_core_forget(core, member);
         member->incarnation = pl_core_leads(core) ? ++core->last_incarnation
                                                   : message->frame.incarnation;
+        core->rejoins += pl_core_is_worker(core, member) &&
+                         member->state != PL_MEMBER_ABSENT;
         note_place(member, join);
         pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),
                member->where);

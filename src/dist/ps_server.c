@@ -135,6 +135,7 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     if (core.index == 0 && getrandom(&job, sizeof job, 0) != sizeof job)
         return PL_FAIL(PL_IO, "getrandom");
     core.job = job;
+    core.schedule = &server->opts.schedule;
     core.params = pl_area_data(server->area);
     core.optim = server->optim;
     core.ops = &core_ops;
@@ -147,13 +148,18 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
 static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 {
     pl_json *join;
-    int64_t floats = 0;
+    int64_t floats = 0, *end = &server->opts.core.end_step;
+    int64_t *steps = &server->opts.schedule.run_steps;
     if (message->frame.kind != PL_FRAME_JOIN ||
         pl_json_parse(&join, message->payload, message->frame.payload_bytes,
                       "join") != PL_OK)
         return PL_OK;
-    if (!pl_json_has(join, "floats") ||
-        pl_json_get_int(join, "floats", 1, FLOATS_MOST, &floats) != PL_OK)
+    const char *role = "";
+    if (pl_json_get_text(join, "role", &role) != PL_OK ||
+        strcmp(role, "worker") != 0 ||
+        pl_json_get_int(join, "floats", 1, FLOATS_MOST, &floats) != PL_OK ||
+        pl_json_get_int(join, "end_step", 0, INT64_MAX, end) != PL_OK ||
+        pl_json_get_int(join, "run_steps", 0, INT64_MAX, steps) != PL_OK)
         floats = 0;
     pl_json_free(join);
     return floats > 0 ? open_core(server, floats) : PL_OK;

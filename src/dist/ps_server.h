@@ -20,8 +20,10 @@ typedef enum pl_transport {
 typedef struct pl_ps_server pl_ps_server;
 
 typedef struct pl_ps_server_opts {
-    pl_ps_core_opts core; /* without memory, optimizer, part and callbacks */
+    pl_ps_core_opts core; /* without memory, part of the block, optimizer,
+                             schedule, length and callbacks */
     pl_optim_opts optim;
+    pl_schedule schedule;
     const char *address; /* to listen on */
     pl_transport transport;
     const atomic_bool *interrupt; /* end the job; or NULL */

@@ -380,6 +380,8 @@ static pl_status open_client(pl_ps_sync *self)
         .mode = opts->mode,
         .count = pl_params_block_count(opts->params),
         .params = pl_params_block(opts->params),
+        .end_step = opts->end_step,
+        .run_steps = opts->run_steps,
         .settings = opts->settings,
         .host = self->host,
         .process = getpid(),

@@ -26,6 +26,7 @@ typedef enum phase {
 
 typedef struct tags {
     int step, epoch, examples, loss, lr, test_loss, test_accuracy;
+    int own_steps, own_examples, dropped;
 } tags;
 
 typedef struct loop {
@@ -79,6 +80,9 @@ static pl_status register_tags(loop *l)
         { "learning_rate", &l->tags.lr },
         { "test_loss", &l->tags.test_loss },
         { "test_accuracy", &l->tags.test_accuracy },
+        { "own_steps", &l->tags.own_steps },
+        { "own_examples", &l->tags.own_examples },
+        { "dropped", &l->tags.dropped },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         PL_TRY(pl_metrics_tag(l->opts->metrics, all[i].name, all[i].tag));
@@ -307,8 +311,12 @@ static void record_step(loop *l, double loss)
         first ? loss : l->shown_loss + SMOOTHING * (loss - l->shown_loss);
     pl_metrics_set(opts->metrics, l->tags.step, (double)progress->step);
     pl_metrics_set(opts->metrics, l->tags.examples, (double)progress->examples);
+    pl_metrics_set(opts->metrics, l->tags.own_steps, (double)l->own);
     if (l->mark < l->next_record && !first)
         return;
+    pl_metrics_set(opts->metrics, l->tags.own_examples,
+                   (double)(l->result->own_steps * l->grad_examples));
+    pl_metrics_set(opts->metrics, l->tags.dropped, (double)l->result->dropped);
     l->next_record = l->mark + (uint64_t)(RECORD_EVERY_S * 1e9 / pl_ticks_ns());
     if (l->epoch_updates > 0)
         pl_metrics_set(opts->metrics, l->tags.epoch,
@@ -394,6 +402,10 @@ static void sum_up(loop *l)
         .wait_s = s[PHASE_WAIT],
     };
     result->progress.seconds = l->opts->start.seconds + total;
+    result->own_examples = result->own_steps * l->grad_examples;
+    pl_metrics_set(l->opts->metrics, l->tags.own_examples,
+                   (double)result->own_examples);
+    pl_metrics_set(l->opts->metrics, l->tags.dropped, (double)result->dropped);
     if (l->epoch_updates > 0)
         result->epochs =
             (double)result->progress.step / (double)l->epoch_updates;
@@ -505,7 +517,6 @@ static pl_status end_loop(loop *l)
         }
     }
     sum_up(l);
-    result->own_examples = result->own_steps * l->grad_examples;
     result->ended = true;
     if (!l->opts->follower) {
         pl_status status = save(l, true);

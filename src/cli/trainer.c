@@ -1,0 +1,473 @@
+#include "cli/trainer.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/interrupt.h"
+#include "cli/job.h"
+#include "cli/progress.h"
+#include "cli/run_folder.h"
+#include "cli/status.h"
+#include "cli/summary.h"
+#include "dist/ps_sync.h"
+#include "observe/chrome_trace.h"
+#include "train/single.h"
+#include "train/snapshot.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROFILE_STEPS 1000
+
+typedef struct trainer {
+    pl_trainer_opts opts;
+    const pl_options *options;
+    const pl_train_options *train; /* options->train */
+    bool chief;
+    bool own_pace; /* async, ssp */
+    int32_t worker, workers;
+    pl_job job;
+    pl_run_folder folder; /* the chief's */
+    pl_json *settings;    /* what must not change on resume */
+    pl_json *common;      /* what all tasks must have */
+    pl_snapshot *snapshot;
+    pl_sync *sync;
+    pl_ps_sync *ps; /* the same, in a job */
+    pl_metrics *metrics;
+    pl_trace *trace;
+    pl_progress start;
+    int64_t per_epoch; /* steps of this worker */
+    pl_loop_result result;
+    atomic_bool *interrupt;
+    double startup_s;
+} trainer;
+
+static void close_trainer(trainer *t)
+{
+    if (t->sync != NULL)
+        t->sync->ops->free(t->sync);
+    pl_snapshot_free(t->snapshot);
+    pl_json_free(t->settings);
+    pl_json_free(t->common);
+    pl_metrics_free(t->metrics);
+    pl_trace_free(t->trace);
+    pl_run_folder_close(&t->folder);
+    pl_job_close(&t->job);
+}
+
+pl_status pl_trainer_print(const pl_options *options, const pl_json *summary)
+{
+    if (!options->train.json)
+        return pl_summary_print(summary, stdout);
+    char *text;
+    PL_TRY(pl_json_text(summary, 0, &text));
+    printf("%s\n", text);
+    pl_mem_free(text);
+    return PL_OK;
+}
+
+/* What may differ from task to task. */
+static const char *const local_flags[] = {
+    "run",          "resume",         "data",
+    "test-data",    "cache",          "examples",
+    "threads",      "kernels",        "profile",
+    "json",         "quiet",          "checkpoint-every",
+    "keep",         "cluster",        "deploy",
+    "role",         "index",          "control",
+    "restarts",     "transport",      "evaluator",
+    "join-timeout", "rejoin-timeout", "heartbeat-timeout",
+    "eval-on",      "eval-batch",     "eval-every",
+    "stop-loss",    "on-worker-loss", "global-batch",
+    NULL,
+};
+
+static bool is_local(const char *key)
+{
+    for (const char *const *flag = local_flags; *flag != NULL; flag++)
+        if (strcmp(*flag, key) == 0)
+            return true;
+    return false;
+}
+
+pl_status pl_trainer_settings(const pl_options *options, pl_json **out)
+{
+    pl_json *all = NULL, *some = NULL;
+    const pl_json *value;
+    const char *key, *text;
+    void *walk = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_options_record(options, false, &all));
+    PL_TRY_OUT(status, pl_json_new_object(&some));
+    PL_TRY_OUT(status, pl_json_set_text(some, "model", options->model->name));
+    while (pl_json_next(all, &walk, &key, &value)) {
+        if (is_local(key))
+            continue;
+        PL_TRY_OUT(status, pl_json_as_text(value, key, &text));
+        PL_TRY_OUT(status, pl_json_set_text(some, key, text));
+    }
+    *out = some;
+    some = NULL;
+out:
+    pl_json_free(all);
+    pl_json_free(some);
+    return status;
+}
+
+static pl_reader_opts data_order(const trainer *t)
+{
+    return (pl_reader_opts) {
+        .batch = t->train->batch,
+        .micro_batches = (int32_t)t->train->micro_batches,
+        .worker = t->worker,
+        .workers = t->workers,
+        .seed = (uint64_t)t->train->seed,
+    };
+}
+
+/* How many steps an epoch has; also checks that there is at least one. */
+static pl_status count_steps(trainer *t)
+{
+    pl_reader_opts order = data_order(t);
+    pl_reader *reader;
+    PL_TRY(pl_reader_new(&reader, t->job.train, &order));
+    t->per_epoch = reader->steps_per_epoch;
+    pl_reader_free(reader);
+    return PL_OK;
+}
+
+/* Updates of the job in all. */
+static int64_t end_step(const trainer *t)
+{
+    if (t->train->steps > 0)
+        return t->train->steps;
+    return t->train->epochs * t->per_epoch * (t->own_pace ? t->workers : 1);
+}
+
+static pl_status restore(trainer *t)
+{
+    if (!t->train->resume)
+        return PL_OK;
+    pl_status status = pl_snapshot_load(t->snapshot, &t->start);
+    if (status == PL_NOTFOUND) {
+        pl_log(PL_LOG_INFO, "no complete checkpoint in %s: start at step 0",
+               t->folder.checkpoints);
+        return PL_OK;
+    }
+    PL_TRY(status);
+    if (t->start.step > end_step(t))
+        return PL_FAIL(PL_USAGE,
+                       "--%s: that ends at step %lld, but %s is already at "
+                       "step %lld",
+                       t->train->steps > 0 ? "steps" : "epochs",
+                       (long long)end_step(t), t->folder.path,
+                       (long long)t->start.step);
+    pl_log(PL_LOG_INFO, "resumed at step %lld", (long long)t->start.step);
+    return PL_OK;
+}
+
+/* The run folder, and what is saved there and loaded from there. */
+static pl_status open_run(trainer *t)
+{
+    pl_job *job = &t->job;
+    PL_TRY(pl_run_folder_init(&t->folder, t->options));
+    PL_TRY(pl_options_record(t->options, true, &t->settings));
+    PL_TRY(pl_snapshot_new(&t->snapshot, &(pl_snapshot_opts) {
+                                             .folder = t->folder.checkpoints,
+                                             .keep = (int32_t)t->train->keep,
+                                             .model = t->options->model->name,
+                                             .settings = t->settings,
+                                             .params = job->network->params,
+                                             .optim = job->optim,
+                                         }));
+    PL_TRY(restore(t));
+    return pl_run_folder_record(&t->folder, job);
+}
+
+static pl_status report_row(void *context, char **text)
+{
+    trainer *t = context;
+    pl_ps_sync_view view = pl_ps_sync_look(t->ps);
+    pl_json *row;
+    PL_TRY(pl_summary_row(&row, &(pl_summary_row_opts) {
+                                    .result = &t->result,
+                                    .index = t->worker,
+                                    .bytes_sent = view.sent_bytes,
+                                    .bytes_received = view.received_bytes,
+                                }));
+    pl_status status = pl_json_text(row, 0, text);
+    pl_json_free(row);
+    return status;
+}
+
+static pl_status open_ps_sync(trainer *t)
+{
+    const pl_train_options *train = t->train;
+    PL_TRY(pl_trainer_settings(t->options, &t->common));
+    PL_TRY(pl_ps_sync_new(
+        &t->ps,
+        &(pl_ps_sync_opts) {
+            .cluster = t->opts.cluster,
+            .task = t->opts.task,
+            .mode = (pl_ps_mode)train->mode,
+            .backup =
+                train->replicas_to_aggregate > 0 &&
+                            train->replicas_to_aggregate<
+                                t->workers,
+                                .transport = (pl_transport)train->transport,
+                                .heartbeat_ms =
+                                    (int64_t)(train->heartbeat_timeout * 1000),
+                                .join_ms = train->join_timeout * 1000,
+                                .end_step = train->steps> 0 ||
+                        !t->own_pace
+                    ? end_step(t)
+                    : 0,
+            .run_steps = end_step(t),
+            .settings = t->common,
+            .params = t->job.network->params,
+            .optim = t->chief ? t->job.optim : NULL,
+            .snapshot = t->snapshot,
+            .interrupt = t->interrupt,
+            .report = report_row,
+            .context = t,
+        }));
+    t->sync = pl_ps_sync_base(t->ps);
+    return PL_OK;
+}
+
+static pl_status open_sync(trainer *t)
+{
+    pl_job *job = &t->job;
+    if (t->opts.cluster != NULL)
+        PL_TRY(open_ps_sync(t));
+    else
+        PL_TRY(pl_single_new(&t->sync, &(pl_single_opts) {
+                                           .params = job->network->params,
+                                           .optim = job->optim,
+                                           .schedule = &job->schedule,
+                                           .pool = job->pool,
+                                           .snapshot = t->snapshot,
+                                       }));
+    PL_TRY(pl_metrics_new(&t->metrics, &(pl_metrics_opts) { 0 }));
+    if (t->train->profile)
+        PL_TRY(pl_trace_new(
+            &t->trace,
+            &(pl_trace_opts) { .lanes = pl_pool_threads(job->pool) }));
+    return PL_OK;
+}
+
+static pl_status write_trace(const trainer *t)
+{
+    char file[64], process[64];
+    const char *role = pl_role_text(t->opts.task.role);
+    const char *run = t->chief ? t->folder.path : t->train->run;
+    if (t->trace == NULL || run == NULL)
+        return PL_OK;
+    snprintf(file, sizeof file, "%s-%d.json", role, t->opts.task.index);
+    snprintf(process, sizeof process, "%s %d", role, t->opts.task.index);
+    char *folder = NULL, *path = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_file_join(&folder, run, "trace"));
+    PL_TRY_OUT(status, pl_file_make_folder(folder));
+    PL_TRY_OUT(status, pl_file_join(&path, folder, file));
+    PL_TRY_OUT(status, pl_chrome_trace_write(
+                           t->trace, path,
+                           &(pl_chrome_trace_opts) { .process = process }));
+    pl_log(PL_LOG_INFO, "trace written to %s (open it in a trace viewer)",
+           path);
+out:
+    pl_mem_free(folder);
+    pl_mem_free(path);
+    return status;
+}
+
+static pl_loop_opts loop_opts(const trainer *t)
+{
+    const pl_train_options *train = t->train;
+    bool tests = t->chief || train->eval_on == PL_TRAIN_EVAL_WORKERS;
+    return (pl_loop_opts) {
+        .network = t->job.network,
+        .train = t->job.train,
+        .test = tests ? t->job.test : NULL,
+        .sync = t->sync,
+        .pool = t->job.pool,
+        .metrics = t->metrics,
+        .schedule = &t->job.schedule,
+        .trace = t->trace,
+        .kernels = t->job.kernels,
+        .interrupt = t->interrupt,
+        .order = data_order(t),
+        .steps = train->steps,
+        .epochs = train->epochs,
+        .aggregate = (pl_aggregate)train->aggregate,
+        .clip = train->clip,
+        .stop_loss = train->stop_loss,
+        .has_stop_loss = train->stop_loss > 0,
+        .eval_every = train->eval_every,
+        .save_every = train->checkpoint_every,
+        .eval_batch = train->eval_batch,
+        .trace_first = t->start.step + 1,
+        .trace_last = t->start.step + PROFILE_STEPS,
+        .start = t->start,
+        .follower = !t->chief,
+        .own_pace = t->own_pace,
+        .replicas = (int32_t)train->replicas_to_aggregate,
+    };
+}
+
+static pl_status start_progress(const trainer *t, pl_progress_line **line)
+{
+    if (t->train->quiet)
+        return PL_OK;
+    return pl_progress_start(
+        line, &(pl_progress_opts) {
+                  .metrics = t->metrics,
+                  .file = stderr,
+                  .terminal = isatty(STDERR_FILENO) != 0,
+                  .start_step = t->start.step,
+                  .start_examples = t->start.examples,
+                  .end_step = end_step(t),
+                  .per_epoch = t->per_epoch * (t->own_pace ? t->workers : 1),
+              });
+}
+
+/* A supervised task tells its supervisor how far it is; others show it. */
+static pl_status run_loop(trainer *t)
+{
+    pl_progress_line *line = NULL;
+    pl_status_line *told = NULL;
+    if (t->opts.control != NULL)
+        PL_TRY(pl_status_start(&told, &(pl_status_opts) {
+                                          .metrics = t->metrics,
+                                          .control = t->opts.control,
+                                          .interrupt = t->interrupt,
+                                      }));
+    else
+        PL_TRY(start_progress(t, &line));
+    pl_loop_opts opts = loop_opts(t);
+    pl_status status = pl_loop_run(&opts, &t->result);
+    pl_progress_stop(line);
+    pl_status_stop(told);
+    return status;
+}
+
+static void describe_job(const trainer *t)
+{
+    const pl_dataset *data = t->job.train;
+    char share[64] = "";
+    if (t->workers > 1)
+        snprintf(share, sizeof share, "; this is worker %d of %d", t->worker,
+                 t->workers);
+    pl_log(PL_LOG_INFO,
+           "%s on %s: %lld examples, %lld steps of %lld an epoch, %lld "
+           "parameters, %d threads, %s%s",
+           t->options->model->name, data->name, (long long)data->count,
+           (long long)t->per_epoch,
+           (long long)(t->train->batch * t->train->micro_batches * t->workers),
+           (long long)pl_params_elements(t->job.network->params),
+           pl_pool_threads(t->job.pool), t->job.kernels->name, share);
+}
+
+static pl_status say_interrupted(const trainer *t)
+{
+    char *folder;
+    PL_TRY(pl_run_folder_word(&t->folder, &folder));
+    pl_status status = PL_FAIL(
+        PL_INTERRUPTED,
+        "interrupted at step %lld; to go on: %s train %s --run %s --resume",
+        (long long)t->result.progress.step, t->opts.app->program,
+        t->options->model->name, folder);
+    pl_mem_free(folder);
+    return status;
+}
+
+static pl_status make_summary(const trainer *t, pl_json **out)
+{
+    pl_summary_opts opts = {
+        .job = &t->job,
+        .result = &t->result,
+        .run = t->folder.path,
+        .resumed_step = t->start.step,
+        .startup_s = t->startup_s,
+    };
+    if (t->ps == NULL)
+        return pl_summary_make(out, &opts);
+    pl_ps_sync_view view = pl_ps_sync_look(t->ps);
+    pl_json *reports = NULL;
+    if (view.reports != NULL)
+        PL_TRY(pl_json_parse(&reports, view.reports, strlen(view.reports),
+                             "the workers' reports"));
+    opts.cluster = t->opts.cluster;
+    opts.reports = reports;
+    opts.update_seconds = view.update_seconds;
+    pl_status status = pl_summary_make(out, &opts);
+    pl_json_free(reports);
+    return status;
+}
+
+/* Train, then tell what came of it: also when the loss blew up, or when the
+ * end could not be saved.  What was not saved has no summary.json, so that a
+ * resume does it again. */
+static pl_status train_and_report(trainer *t)
+{
+    pl_error failed;
+    pl_error_save(&failed, run_loop(t));
+    bool saved = failed.status == PL_OK || failed.status == PL_NUMERIC;
+    if (!t->chief || (!saved && !t->result.ended)) {
+        PL_TRY(pl_error_raise(&failed));
+        return write_trace(t);
+    }
+    pl_json *summary;
+    PL_TRY(make_summary(t, &summary));
+    pl_status status = pl_trainer_print(t->options, summary);
+    if (status == PL_OK && saved)
+        status = pl_run_folder_write(&t->folder, "summary.json", summary);
+    pl_json_free(summary);
+    PL_TRY(pl_error_raise(&failed));
+    PL_TRY(status);
+    PL_TRY(write_trace(t));
+    if (t->result.stopped_by == PL_STOPPED_INTERRUPT)
+        return say_interrupted(t);
+    return PL_OK;
+}
+
+static pl_status run(trainer *t)
+{
+    PL_TRY(pl_job_init(&t->job, &(pl_job_opts) { .options = t->options }));
+    PL_TRY(count_steps(t));
+    t->job.schedule.run_steps = end_step(t);
+    t->interrupt = pl_interrupt_catch();
+    if (t->chief)
+        PL_TRY(open_run(t));
+    PL_TRY(open_sync(t));
+    describe_job(t);
+    t->startup_s =
+        (double)(pl_clock_now_ns(pl_clock_real()) - t->opts.begin_ns) * 1e-9;
+    return train_and_report(t);
+}
+
+pl_status pl_trainer_run(const pl_trainer_opts *opts)
+{
+    trainer *t;
+    PL_TRY(PL_NEW(t, 1));
+    t->opts = *opts;
+    t->options = opts->options;
+    t->train = &opts->options->train;
+    t->folder.lock = -1;
+    t->chief = true;
+    t->workers = 1;
+    t->opts.task =
+        opts->cluster != NULL ? opts->task : (pl_task) { PL_ROLE_WORKER, 0 };
+    if (opts->cluster != NULL) {
+        t->chief = pl_cluster_is_chief(opts->cluster, opts->task);
+        t->worker = pl_cluster_worker(opts->cluster, opts->task);
+        t->workers = opts->cluster->workers;
+        t->own_pace = t->train->mode != PL_TRAIN_MODE_SYNC;
+    }
+    pl_status status = run(t);
+    close_trainer(t);
+    pl_mem_free(t);
+    return status;
+}

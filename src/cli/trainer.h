@@ -1,0 +1,33 @@
+/* trainer.h - one worker from options to summary: alone, or as a task of a
+ * job.
+ *
+ * Threads: one; a supervised worker has a second that tells how far it is. */
+#ifndef PL_CLI_TRAINER_H
+#define PL_CLI_TRAINER_H
+
+#include "cli/commands.h"
+#include "cli/options.h"
+#include "dist/cluster.h"
+#include "dist/launch/control.h"
+
+typedef struct pl_trainer_opts {
+    const pl_app *app;         /* required; all are borrowed */
+    const pl_options *options; /* required */
+    const pl_cluster *cluster; /* with addresses; NULL: alone */
+    pl_task task;              /* of the cluster: chief or worker */
+    pl_control *control;       /* NULL: nobody supervises */
+    int64_t begin_ns;          /* when the process began */
+} pl_trainer_opts;
+
+/* Train, write the run folder, print the summary (the chief does both). */
+pl_status pl_trainer_run(const pl_trainer_opts *opts) PL_MUST_CHECK;
+
+/* Print a summary as --json asks. */
+pl_status pl_trainer_print(const pl_options *options,
+                           const pl_json *summary) PL_MUST_CHECK;
+
+/* What all tasks of a job must have been told alike. */
+pl_status pl_trainer_settings(const pl_options *options,
+                              pl_json **out) PL_MUST_CHECK;
+
+#endif
