@@ -37,7 +37,7 @@ typedef struct pl_cluster {
     int32_t workers; /* with the chief; >= 1 */
     int32_t ps;
     char **worker_address; /* [workers], or NULL where workers do not listen */
-    char **ps_address;     /* [ps], "host:port"; NULL: not yet known */
+    char **ps_address; /* [ps], "host:port"; one that is NULL: not yet known */
 } pl_cluster;
 
 /* All tasks on this machine; ps addresses are not yet known. */

@@ -35,7 +35,8 @@
 #define JOIN_MS     60000
 #define END_MS      60000
 #define KILL_MS     10000
-#define SHOWN_LINES 5 /* of a log */
+#define GONE_MS     30000 /* from SIGKILL to the end of a process */
+#define SHOWN_LINES 5     /* of a log */
 #define LOG_BYTES   2048
 #define HOW_BYTES   96
 #define EXTRA_ARGS  7 /* behind the command, with the NULL */
@@ -167,8 +168,9 @@ static void enter(local *l, phase next)
     if (next <= l->phase)
         return;
     l->phase = next;
-    l->deadline = next >= TERM ? in_ms(l->opts->kill_ms, KILL_MS)
-                               : in_ms(l->opts->end_ms, END_MS);
+    l->deadline = next == KILL   ? in_ms(GONE_MS, 0)
+                  : next == TERM ? in_ms(l->opts->kill_ms, KILL_MS)
+                                 : in_ms(l->opts->end_ms, END_MS);
     if (next == ASKED || next == TERM)
         ask_all(l);
     if (next == TERM)
@@ -398,9 +400,8 @@ static void fail_by(local *l, int i, int ended, const char *how)
 static void restart(local *l, int i, const char *how)
 {
     pl_local_task *seen = &l->seen[i];
-    pl_log(PL_LOG_WARN, "%s %d %s%s; started again (%d of %d), its log: %s",
-           role_of(l, i), seen->task.index,
-           l->own[i].lost ? "was declared lost and " : "", how, seen->starts,
+    pl_log(PL_LOG_WARN, "%s %d %s; started again (%d of %d), its log: %s",
+           role_of(l, i), seen->task.index, how, seen->starts,
            l->opts->restarts, l->own[i].log);
     show_log(l, i);
     pl_status status = start_task(l, i);
@@ -421,7 +422,10 @@ static bool can_do_without(const local *l, int i)
 static void ended_badly(local *l, int i, int ended)
 {
     char how[HOW_BYTES];
-    pl_child_how(ended, how, sizeof how);
+    if (l->own[i].lost)
+        snprintf(how, sizeof how, "was declared lost and killed");
+    else
+        pl_child_how(ended, how, sizeof how);
     if (l->phase == OVER && l->seen[i].worker == 0) {
         fail_by(l, i, ended, how);
     } else if (l->phase == OVER || l->phase == ASKED) {
