@@ -18,12 +18,13 @@
 #define MAX_BATCHES 3
 #define PROBE_FLOPS 2e9 /* of a first run, to see what fills a window */
 
-/* What is trained, on images of 28 x 28 and 10 classes. */
+/* What is trained; digits are images of 28 x 28 and 10 classes. */
 typedef struct workload {
     const char *example; /* a program beside paceline; NULL: paceline */
     const char *model;
     int64_t batches[MAX_BATCHES]; /* a 0 ends them early */
     double flops;                 /* of training on one example */
+    const char *data;             /* default: the digits */
 } workload;
 
 /* A layer computes as much for its outputs as for the gradient of its weights
@@ -32,11 +33,25 @@ typedef struct workload {
 #define FLOPS(forward, first) (2.0 * (3 * (forward) - (first)))
 
 static const workload workloads[] = {
-    { NULL, "softmax", { 10, 100, 500 }, FLOPS(784 * 10, 784 * 10) },
-    { NULL, "lenet", { 32, 256 }, FLOPS(416520, 28 * 28 * 6 * 25) },
-    { "three_blocks", "three_blocks", { 32 }, FLOPS(902529, 28 * 28 * 11 * 9) },
+    { .model = "softmax",
+      .batches = { 10, 100, 500 },
+      .flops = FLOPS(784 * 10, 784 * 10) },
+    { .model = "lenet",
+      .batches = { 32, 256 },
+      .flops = FLOPS(416520, 28 * 28 * 6 * 25) },
+    { .example = "three_blocks",
+      .model = "three_blocks",
+      .batches = { 32 },
+      .flops = FLOPS(902529, 28 * 28 * 11 * 9) },
 };
 #define WORKLOADS (sizeof workloads / sizeof *workloads)
+
+static const workload alexnet = {
+    .model = "alexnet",
+    .batches = { 32, 128 },
+    .flops = FLOPS(714188480, 70276800),
+    .data = "synthetic",
+};
 
 /* One workload as it is run. */
 typedef struct setting {
@@ -149,11 +164,26 @@ static pl_status train(const site *s, const setting *set, int64_t steps,
     snprintf(numbers[1], sizeof numbers[1], "%d", set->threads);
     snprintf(numbers[2], sizeof numbers[2], "%lld", (long long)steps);
     const char *const argv[] = {
-        program,    "train",        set->work->model, "--data",
-        s->data,    "--run",        s->run,           "--batch",
-        numbers[0], "--threads",    numbers[1],       "--steps",
-        numbers[2], "--eval-every", "never",          "--checkpoint-every",
-        "never",    "--quiet",      "--json",         NULL,
+        program,
+        "train",
+        set->work->model,
+        "--data",
+        set->work->data != NULL ? set->work->data : s->data,
+        "--run",
+        s->run,
+        "--batch",
+        numbers[0],
+        "--threads",
+        numbers[1],
+        "--steps",
+        numbers[2],
+        "--eval-every",
+        "never",
+        "--checkpoint-every",
+        "never",
+        "--quiet",
+        "--json",
+        NULL,
     };
     static spawned child; /* large */
     PL_TRY(pl_file_remove_all(s->run));
@@ -244,13 +274,36 @@ static pl_status bench_site(bench *b, const site *s)
     return PL_OK;
 }
 
-pl_status bench_train(bench *b)
+static pl_status bench_alexnet_site(bench *b, const site *s)
+{
+    table_begin(&b->table, "alexnet", "Training AlexNet",
+                "The program itself, plain SGD on synthetic images [3, 224, "
+                "224], 1000 classes, dropout 0.5.\nFLOPs and peak as for "
+                "training on digits.");
+    PL_TRY(bench_workload(b, s, &alexnet));
+    table_end(&b->table);
+    return PL_OK;
+}
+
+/* Run `part` where there are data and a place for runs. */
+static pl_status bench_on_site(bench *b,
+                               pl_status (*part)(bench *b, const site *s))
 {
     static site s; /* large */
     PL_TRY(bench_need_cpu_limits(b));
     PL_TRY(open_site(b, &s));
     pl_error error;
-    pl_error_save(&error, bench_site(b, &s));
+    pl_error_save(&error, part(b, &s));
     pl_status removed = pl_file_remove_all(s.folder);
     return error.status != PL_OK ? pl_error_raise(&error) : removed;
+}
+
+pl_status bench_train(bench *b)
+{
+    return bench_on_site(b, bench_site);
+}
+
+pl_status bench_alexnet(bench *b)
+{
+    return bench_on_site(b, bench_alexnet_site);
 }

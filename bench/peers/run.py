@@ -22,7 +22,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"]}
 CNN_PEERS = ("tf2", "tf2_loop", "keras", "torch", "torch_compile")
-PEERS = ("tf1", "keras_spe", *CNN_PEERS)
+ALEXNET_PEERS = ("tf2", "tf2_jit", "torch", "torch_cl")
+SOFTMAX_PEERS = ("tf1", "keras_spe", *CNN_PEERS)
+PEERS = tuple(dict.fromkeys(SOFTMAX_PEERS + ALEXNET_PEERS))
 
 
 class Workload(typing.NamedTuple):
@@ -33,12 +35,13 @@ class Workload(typing.NamedTuple):
     peers: tuple       # that the script has
     probe: int         # examples that show how many steps fill a window
     example: str = ""  # a program beside paceline, instead of it
+    source: str = ""   # of paceline's data, instead of the common one
 
 
 WORKLOADS = {
     "softmax": Workload(
         "Softmax regression 784 x 10", (10, 100, 500), ("--lr", "0.5"),
-        ("lr_mnist.py",), PEERS, 100000),
+        ("lr_mnist.py",), SOFTMAX_PEERS, 100000),
     "lenet": Workload(
         "LeNet-5 with max pooling", (32, 256),
         ("--lr", "0.01", "--pool", "max"),
@@ -48,6 +51,10 @@ WORKLOADS = {
         (32, 256), ("--lr", "0.01"),
         ("cnn_mnist.py", "--model", "three_blocks"), CNN_PEERS, 2000,
         "three_blocks"),
+    "alexnet": Workload(
+        "AlexNet without dropout, images [3, 224, 224], 1000 classes",
+        (32, 128), ("--lr", "0.01", "--dropout", "0", "--examples", "256"),
+        ("alexnet.py",), ALEXNET_PEERS, 64, source="synthetic"),
 }
 DISTURBED = 0.10  # processors kept busy by others
 CHILD_TIMEOUT_S = 600
@@ -70,8 +77,8 @@ def parse_arguments():
              "[tf2,tf2_loop,torch:1,torch]")
     add("--work", default="softmax,lenet",
         help=f"some of {', '.join(WORKLOADS)} [softmax,lenet]")
-    add("--batches", help="of all workloads [10,100,500 for softmax, else "
-                          "32,256]")
+    add("--batches", help="of all workloads [10,100,500 for softmax, 32,128 "
+                          "for alexnet, else 32,256]")
     add("--accuracy", action="store_true",
         help="of the convolutional networks after one epoch, in round 1")
     add("--rounds", type=int, default=3, help="[3]")
@@ -183,8 +190,9 @@ class Paceline:
         run = self.options.folder / "run"
         subprocess.run(["rm", "-rf", run], check=True)
         return run_child([
-            program, "train", work, "--data", self.options.source, "--batch",
-            batch, "--threads", self.threads, *kind.flags,
+            program, "train", work, "--data",
+            kind.source or self.options.source, "--batch", batch,
+            "--threads", self.threads, *kind.flags,
             "--checkpoint-every", "never", "--run", run, "--quiet", "--json",
             *more])
 
@@ -351,7 +359,8 @@ def measure_one(options, number, config, work, batch):
     if work is None:
         result = config.start()
     else:
-        accuracy = options.accuracy and number == 1 and work != "softmax"
+        accuracy = options.accuracy and number == 1 and \
+            work in ("lenet", "three_blocks")
         result = config.speed(work, batch, accuracy)
     result.update(name=config.name, threads=config.threads, work=work,
                   batch=batch, round=number,
@@ -359,11 +368,17 @@ def measure_one(options, number, config, work, batch):
     return result
 
 
+def digits_of(rate):
+    """Behind the point, for examples per second."""
+    return 0 if rate >= 100 else 1
+
+
 def progress(result):
     if result["work"] is None:
         return f"start: first step after {result['first_step_s']:.3f} s"
     rate = result["batch"] * statistics.median(result["windows"])
-    return f"{result['work']} batch {result['batch']}: {rate:,.0f} ex/s"
+    return (f"{result['work']} batch {result['batch']}: "
+            f"{rate:,.{digits_of(rate)}f} ex/s")
 
 
 def measure(options, configs, out):
@@ -427,8 +442,9 @@ def report_batch(results, batch):
         foreign = max(r["foreign_cpus"] for r in runs)
         peak = max(r["peak_rss_mb"] for r in runs)
         tested = [f"{r['accuracy']:.4f}" for r in runs if "accuracy" in r]
+        digits = digits_of(statistics.median(rates[name]))
         print(f"| {batch} | {name.partition(':')[0]} | {runs[0]['threads']} "
-              f"| {spread(rates[name])} | {ratio} | {peak:.0f} "
+              f"| {spread(rates[name], digits)} | {ratio} | {peak:.0f} "
               f"| {foreign:.2f} |" + (f" {tested[0]} |" if tested else ""))
 
 
@@ -482,13 +498,19 @@ def report(options, results, machine):
     report_starts(results)
 
 
+def data_text(options):
+    names = [WORKLOADS[w].source or ("MNIST" if options.mnist else
+                                     "built-in digits")
+             for w in options.works]
+    return " and ".join(dict.fromkeys(names))
+
+
 def main():
     options = parse_arguments()
     prepare(options)
     configs = configurations(options)
     machine = {"cpu": processor(), "threads": os.cpu_count(),
-               "commit": commit(), "data": "MNIST" if options.mnist
-               else "built-in digits", "foreign_cpus": round(foreign_now(), 2),
+               "commit": commit(), "data": data_text(options), "foreign_cpus": round(foreign_now(), 2),
                "date": datetime.datetime.now(datetime.timezone.utc)
                .strftime("%Y-%m-%d %H:%M UTC")}
     if machine["foreign_cpus"] > DISTURBED:
