@@ -136,6 +136,12 @@ static void synthetic_refuses_what_makes_no_sense(void **state)
         pl_synthetic_open(&set, PL_SPLIT_TRAIN,
                           &(pl_source_opts) { .shape = PL_SHAPE(3),
                                               .examples = INT64_MAX / 2 }));
+    /* Four petabytes. */
+    assert_fails(
+        PL_USAGE, "4000000000 examples of 1000000 bytes do not fit into",
+        pl_synthetic_open(&set, PL_SPLIT_TRAIN,
+                          &(pl_source_opts) { .shape = PL_SHAPE(1000, 1000),
+                                              .examples = 4000000000 }));
     assert_null(set);
 }
 
