@@ -2,7 +2,6 @@
 #include "cli/commands.h"
 #include "cli/memory.h"
 #include "cli/options.h"
-#include "cli/progress.h"
 #include "tensor/shape.h"
 
 #include <stdio.h>
@@ -56,6 +55,12 @@ static void print_layers(const pl_network *network)
            (long long)pl_params_elements(network->params), (long long)total);
 }
 
+static void print_bytes(const char *what, int64_t bytes)
+{
+    char text[PL_BYTES_TEXT];
+    printf("  %-22s %10s\n", what, pl_memory_text(bytes, text));
+}
+
 static pl_status print_memory(const pl_network *network,
                               const pl_options *options)
 {
@@ -76,18 +81,17 @@ static pl_status print_memory(const pl_network *network,
     });
     pl_budget budget;
     PL_TRY(pl_budget_make(&budget, &plan));
-    char a[16], b[16], c[16], d[16], e[16], f[16], g[16];
-    printf("\nmemory at batch %lld with %s: %sB parameters, %sB optimizer, "
-           "%sB gradients and results,\n%sB tests, %sB checkpoints; %sB in "
-           "all, without data.  %sB are available.\n",
-           (long long)train->batch, pl_optim_list()[train->optimizer]->name,
-           pl_progress_number((double)budget.params, a),
-           pl_progress_number((double)budget.optimizer, b),
-           pl_progress_number((double)budget.work, c),
-           pl_progress_number((double)budget.evaluation, d),
-           pl_progress_number((double)budget.checkpoint, e),
-           pl_progress_number((double)budget.total, f),
-           pl_progress_number((double)pl_ram_available().bytes, g));
+    printf("\nmemory at batch %lld with %s\n", (long long)train->batch,
+           pl_optim_list()[train->optimizer]->name);
+    print_bytes("parameters", budget.params);
+    print_bytes("optimizer", budget.optimizer);
+    print_bytes("gradients and results", budget.work);
+    print_bytes("tests", budget.evaluation);
+    print_bytes("checkpoints", budget.checkpoint);
+    print_bytes("total, without data", budget.total);
+    pl_ram ram = pl_ram_available();
+    if (ram.bytes < INT64_MAX)
+        print_bytes("available", ram.bytes);
     return PL_OK;
 }
 

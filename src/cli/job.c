@@ -111,6 +111,9 @@ static int64_t own_addresses(const pl_job *job, const pl_network *network)
 /* Whether a training fits into memory, while little of it is taken. */
 static pl_status check_memory(const pl_job *job)
 {
+    /* A batch larger than the data is refused by the reader. */
+    if (job->train->count > 0 && job->options->train.batch > job->train->count)
+        return PL_OK;
     pl_network *network;
     PL_TRY(build(job, true, &network));
     pl_budget_opts plan = pl_memory_plan(&(pl_memory_opts) {

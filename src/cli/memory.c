@@ -8,6 +8,15 @@
  * counted, all of it small: one part in this many. */
 #define REST 32
 
+const char *pl_memory_text(int64_t bytes, char text[PL_BYTES_TEXT])
+{
+    char number[16];
+    snprintf(text, PL_BYTES_TEXT, "%s%s",
+             pl_progress_number((double)bytes, number),
+             bytes < 1000 ? " B" : "B");
+    return text;
+}
+
 pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
 {
     const pl_train_options *train = &opts->options->train;
@@ -46,12 +55,12 @@ static void list_parts(const pl_budget *budget, char *text, size_t room)
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        char number[16];
+        char number[PL_BYTES_TEXT];
         if (parts[i].bytes == 0 || used >= room)
             continue;
-        used += (size_t)snprintf(
-            text + used, room - used, "%s%s %sB", used > 0 ? ", " : "",
-            parts[i].name, pl_progress_number((double)parts[i].bytes, number));
+        used += (size_t)snprintf(text + used, room - used, "%s%s %s",
+                                 used > 0 ? ", " : "", parts[i].name,
+                                 pl_memory_text(parts[i].bytes, number));
     }
 }
 
@@ -67,7 +76,8 @@ pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available)
         return PL_OK;
     int64_t largest;
     PL_TRY(pl_budget_largest(opts, usable, &largest));
-    char parts[256], need[16], have[16], instead[96];
+    char parts[256], instead[96];
+    char need[PL_BYTES_TEXT], have[PL_BYTES_TEXT];
     list_parts(&budget, parts, sizeof parts);
     if (largest > 0)
         snprintf(instead, sizeof instead,
@@ -78,10 +88,9 @@ pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available)
                  opts->eval_batch > 1 ? "; a smaller --eval-batch may help"
                                       : "");
     return PL_FAIL(PL_USAGE,
-                   "--batch %lld needs %sB of memory (%s), but %s has %sB "
+                   "--batch %lld needs %s of memory (%s), but %s has %s "
                    "to give; %s",
-                   (long long)opts->batch,
-                   pl_progress_number((double)budget.total, need), parts,
-                   available.limit, pl_progress_number((double)usable, have),
+                   (long long)opts->batch, pl_memory_text(budget.total, need),
+                   parts, available.limit, pl_memory_text(usable, have),
                    instead);
 }

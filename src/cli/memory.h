@@ -8,6 +8,10 @@
 #include "cli/job.h"
 #include "train/budget.h"
 
+/* "1.85 GB", "0 B" */
+#define PL_BYTES_TEXT 20
+const char *pl_memory_text(int64_t bytes, char text[PL_BYTES_TEXT]);
+
 /* What a training by these options takes.  `network` may have no values; the
  * data sets may be NULL. */
 typedef struct pl_memory_opts {
