@@ -479,14 +479,35 @@ static void watch_end(pl_ps_core *core)
                               core->why);
 }
 
+static pl_status join_text(const pl_ps_core *core, char **out)
+{
+    pl_json *join = NULL, *settings = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_new_object(&join));
+    PL_TRY_OUT(status, pl_json_set_text(join, "role", "ps"));
+    PL_TRY_OUT(status, pl_json_set_int(join, "index", core->opts.index));
+    PL_TRY_OUT(status, pl_json_set_text(join, "job", ""));
+    if (core->opts.settings != NULL) {
+        PL_TRY_OUT(status, pl_json_copy(&settings, core->opts.settings));
+        PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
+    }
+    status = pl_json_text(join, 0, out);
+out:
+    pl_json_free(join);
+    return status;
+}
+
 static void ask_to_join(pl_ps_core *core)
 {
-    char text[64];
-    snprintf(text, sizeof text,
-             "{\"role\": \"ps\", \"index\": %d, \"job\": \"\"}",
-             core->opts.index);
+    char *text;
+    if (join_text(core, &text) != PL_OK) {
+        pl_core_end(core, true, "%s", pl_error_message());
+        core->finished = true;
+        return;
+    }
     pl_core_send_text(core, PL_PEER_COORDINATOR,
                       (pl_frame) { .kind = PL_FRAME_JOIN }, text);
+    pl_mem_free(text);
 }
 
 /* Another server: join server 0, show that we live, repeat what it may have
