@@ -26,7 +26,7 @@ build: setup-build
 	@$(call build_preset,release,-DPL_TESTS=OFF)
 
 run: build
-	build/paceline train softmax
+	build/paceline train softmax --workers 2 --ps 1
 
 install: build
 	DESTDIR='$(DESTDIR)' cmake --install build --prefix '$(PREFIX)'

@@ -1,0 +1,156 @@
+#!/usr/bin/env python3
+"""Parameter servers in turns: paceline's over shared memory and TCP, and
+TensorFlow's own; softmax regression on MNIST, one machine.
+
+Each round runs every configuration once.  Prints a Markdown table: gradients
+all workers made a second, the ratio to TensorFlow and to one process of
+paceline on all cores.  See bench/README.md.
+"""
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--paceline", type=pathlib.Path, default=ROOT / "build/paceline")
+    add("--env", type=pathlib.Path,
+        help="folder with tf/bin/python; without it TensorFlow is left out")
+    add("--mnist", type=pathlib.Path, default=os.environ.get("MNIST_DIR"),
+        help="folder of the MNIST files [$MNIST_DIR; else built-in digits]")
+    add("--workers", type=int, default=3, help="[3]")
+    add("--batch", type=int, default=100, help="[100]")
+    add("--rounds", type=int, default=3, help="[3]")
+    add("--seconds", type=float, default=3, help="of one run [3]")
+    return parser.parse_args()
+
+
+def run_json(argv):
+    done = subprocess.run([str(a) for a in argv], capture_output=True,
+                          text=True, timeout=600)
+    if done.returncode != 0:
+        raise RuntimeError(f"{argv}: {done.stderr[-800:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+class Paceline:
+    def __init__(self, options, name, *flags):
+        self.name, self.options, self.flags = name, options, flags
+        self.steps = None
+
+    def train(self, steps):
+        options = self.options
+        source = f"mnist:{options.mnist}" if options.mnist else "digits"
+        with tempfile.TemporaryDirectory() as folder:
+            return run_json([
+                options.paceline, "train", "softmax", "--data", source,
+                "--batch", options.batch, "--lr", 0.5, "--steps", steps,
+                "--eval-every", "never", "--checkpoint-every", "never",
+                "--run", f"{folder}/run", "--quiet", "--json", *self.flags])
+
+    def measure(self):
+        if self.steps is None:
+            rate = self.train(2000)["steps_per_s"]
+            self.steps = max(100, int(rate * self.options.seconds))
+        result = self.train(self.steps)
+        each = result["workers"] if result["mode"] == "sync" else 1
+        return {"gradients_per_s": result["steps_per_s"] * each,
+                "worker_mb": result["peak_rss_mb"]}
+
+
+class TensorFlow:
+    def __init__(self, options, mode):
+        self.name, self.options, self.mode = f"tensorflow {mode}", options, mode
+
+    def measure(self):
+        options = self.options
+        data = options.mnist or make_digits(options)
+        return run_json([
+            options.env / "tf/bin/python", HERE / "ps_tf.py", "--data", data,
+            "--mode", self.mode, "--workers", options.workers, "--batch",
+            options.batch, "--seconds", options.seconds])
+
+
+def make_digits(options):
+    folder = ROOT / "build/peers/digits"
+    if not folder.exists():
+        subprocess.run([options.paceline, "data", "digits", "--out", folder],
+                       check=True, stdout=sys.stderr)
+    return folder
+
+
+def configurations(options):
+    job = ("--workers", options.workers, "--ps", 1)
+    found = [Paceline(options, "single", "--threads", os.cpu_count())]
+    for mode in ("async", "sync"):
+        for transport in ("shm", "tcp"):
+            found.append(Paceline(options, f"{mode} {transport}", *job,
+                                  "--mode", mode, "--transport", transport))
+        if options.env:
+            found.append(TensorFlow(options, mode))
+    return found
+
+
+def ratios(rounds, name, other):
+    return [r[name]["gradients_per_s"] / r[other]["gradients_per_s"]
+            for r in rounds if name in r and other in r]
+
+
+def spread(values, digits):
+    if not values:
+        return ""
+    text = [f"{v:,.{digits}f}" for v in
+            (statistics.median(values), min(values), max(values))]
+    return f"{text[0]} ({text[1]}-{text[2]})"
+
+
+def report(options, configs, rounds):
+    print(f"{options.workers} workers, 1 ps, batch {options.batch}, "
+          f"{options.rounds} rounds in turns; median (least-most)\n")
+    print("| configuration | gradients/s | times TensorFlow | of single "
+          "| worker MB |\n|---|--:|--:|--:|--:|")
+    for config in configs:
+        own = [r[config.name] for r in rounds if config.name in r]
+        if not own:
+            continue
+        peer = f"tensorflow {config.name.split()[0]}"
+        if config.name.startswith("tensorflow"):
+            peer = None
+        rates = [r["gradients_per_s"] for r in own]
+        print(f"| {config.name} | {spread(rates, 0)} "
+              f"| {spread(ratios(rounds, config.name, peer), 1)} "
+              f"| {spread(ratios(rounds, config.name, 'single'), 2)} "
+              f"| {max(r['worker_mb'] for r in own):.0f} |")
+
+
+def main():
+    options = parse_arguments()
+    configs = configurations(options)
+    rounds = []
+    for number in range(1, options.rounds + 1):
+        rounds.append({})
+        for config in configs:
+            try:
+                result = config.measure()
+            except (RuntimeError, subprocess.TimeoutExpired) as error:
+                print(f"ps: left out: {error}", file=sys.stderr)
+                continue
+            rounds[-1][config.name] = result
+            print(f"ps: round {number}, {config.name}: "
+                  f"{result['gradients_per_s']:,.0f} gradients/s",
+                  file=sys.stderr)
+    report(options, configs, rounds)
+
+
+if __name__ == "__main__":
+    main()
