@@ -85,6 +85,19 @@ static inline void net_echo(pl_endpoint *e)
     }
 }
 
+/* The race detector cannot follow a fork of a process with threads; in what
+ * forks, threads share nothing that the other tests do not share too. */
+#if defined(__SANITIZE_THREAD__)
+#define NET_SKIP_FORKS() skip()
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define NET_SKIP_FORKS() skip()
+#endif
+#endif
+#ifndef NET_SKIP_FORKS
+#define NET_SKIP_FORKS() ((void)0)
+#endif
+
 /* A child that runs `body` (0: good) and ends without cleaning up. */
 static inline pid_t net_fork(int (*body)(void *), void *arg)
 {

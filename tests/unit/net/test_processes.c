@@ -39,6 +39,7 @@ static void ask(pl_endpoint *client, uint64_t sequence, pl_frame_kind kind)
 static void processes_may_start_client_first(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     char address[64];
     free_address(address);
     pl_endpoint *client = net_connect(address);
@@ -54,6 +55,7 @@ static void processes_may_start_client_first(void **state)
 static void processes_exchange_1000_messages(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     char address[64];
     free_address(address);
     pid_t server = net_fork(serve, address);
@@ -75,6 +77,7 @@ static void processes_exchange_1000_messages(void **state)
 static void processes_reconnect_when_the_server_comes_back(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     char address[64];
     free_address(address);
     pl_endpoint *client = net_connect(address);
@@ -92,6 +95,7 @@ static void processes_reconnect_when_the_server_comes_back(void **state)
 static void processes_time_out_on_a_killed_server(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     char address[64];
     free_address(address);
     pid_t server = net_fork(serve, address);
@@ -146,6 +150,7 @@ static void share(pl_endpoint *client)
 static void processes_share_again_after_a_killed_server(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     char address[64];
     free_address(address);
     pl_endpoint *client = net_connect(address);

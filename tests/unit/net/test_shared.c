@@ -341,6 +341,7 @@ static int ask_for_ever(void *arg)
 static void shared_peer_killed_is_noticed_and_leaves_nothing(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     pl_endpoint *server = net_listen("127.0.0.1:0");
     int files = open_files();
     for (int round = 0; round < 3; round++) {
@@ -377,6 +378,7 @@ static void shared_peer_killed_is_noticed_and_leaves_nothing(void **state)
 static void shared_memory_between_processes_keeps_the_order(void **state)
 {
     (void)state;
+    NET_SKIP_FORKS();
     pl_endpoint *server = net_listen("127.0.0.1:0");
     pid_t child = fork();
     assert_true(child >= 0);
