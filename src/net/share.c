@@ -123,9 +123,10 @@ pl_status pl_share_read(pl_share *out, const char *text)
     int length = snprintf(copy, sizeof copy, "%s", text);
     if (length < (int)sizeof copy && strcmp(next_word(&rest), WORD) == 0) {
         const char *host = next_word(&rest);
-        bool fits = strlen(host) < sizeof share.host;
+        size_t bytes = strlen(host) + 1;
+        bool fits = bytes <= sizeof share.host;
         if (fits)
-            strcpy(share.host, host);
+            memcpy(share.host, host, bytes);
         if (fits && next_number(&rest, INT32_MAX, &pid) &&
             next_file(&rest, &share.channel) && next_file(&rest, &share.area) &&
             next_file(&rest, &share.bell) && next_nonce(&rest, share.nonce) &&

@@ -51,7 +51,7 @@ static pl_status make_payload(zmq_msg_t *part, const void *payload,
                               size_t bytes, bool lasting)
 {
     if (lasting) {
-        zmq_msg_init_data(part, (void *)(uintptr_t)payload, bytes, NULL, NULL);
+        zmq_msg_init_data(part, (void *)payload, bytes, NULL, NULL);
         return PL_OK;
     }
     if (zmq_msg_init_size(part, bytes) != 0)
@@ -87,7 +87,7 @@ pl_status pl_tcp_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
 /* "10.0.0.7:40112" of a connected descriptor. */
 static bool fd_text(char out[PL_PEER_TEXT], int fd)
 {
-    struct sockaddr_storage address;
+    struct sockaddr_storage address = { .ss_family = AF_UNSPEC };
     socklen_t size = sizeof address;
     char host[INET6_ADDRSTRLEN], port[8];
     if (fd < 0 || getpeername(fd, (struct sockaddr *)&address, &size) != 0 ||
