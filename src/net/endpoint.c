@@ -57,6 +57,7 @@ pl_status pl_endpoint_listen(pl_endpoint **out, const pl_endpoint_opts *opts)
         pl_endpoint_free(e, 0);
         return pl_context(status, "%s", opts->name);
     }
+    pl_tcp_watch(e); /* who never found it empty is not told of more */
     *out = e;
     return PL_OK;
 }
@@ -200,8 +201,11 @@ void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
             at += poll_count(endpoints[i]);
         }
     }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         pl_shared_wake(endpoints[i]);
+        if (endpoints[i]->polls[POLL_MONITOR].revents != 0)
+            pl_tcp_watch(endpoints[i]);
+    }
 }
 
 void pl_endpoint_share(pl_endpoint *e, pl_area *area)
@@ -226,10 +230,7 @@ pl_status pl_endpoint_poll(pl_endpoint *e, pl_message *out)
 {
     pl_tcp_release(e);
     pl_shared_release(e);
-    pl_status status = take(e, out);
-    if (status == PL_AGAIN && e->server)
-        pl_tcp_watch(e);
-    return status;
+    return take(e, out);
 }
 
 pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,

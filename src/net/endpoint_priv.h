@@ -71,7 +71,8 @@ pl_status pl_tcp_take(pl_endpoint *endpoint, pl_message *out) PL_MUST_CHECK;
 /* Let go of the payload last received. */
 void pl_tcp_release(pl_endpoint *endpoint);
 
-/* Read what the monitor says of refused connections. */
+/* Read all that the monitor says of refused connections; its descriptor tells
+ * of it until that is done. */
 void pl_tcp_watch(pl_endpoint *endpoint);
 
 /* Try to send through shared memory; PL_AGAIN: it must go another way. */
