@@ -45,8 +45,8 @@ pl_status pl_ring_put(pl_ring_writer *writer, const pl_frame *frame, int place,
                       const void *payload, uint64_t area_offset, bool *asleep)
 {
     pl_ring_memory *memory = writer->memory;
-    uint32_t offset = 0, end = writer->end;
     PL_TRY(reclaim(writer));
+    uint32_t offset = 0, end = writer->end;
     if (writer->written - writer->read_seen == PL_RING_SLOTS)
         return PL_AGAIN;
     if (place == PL_PLACE_INLINE &&

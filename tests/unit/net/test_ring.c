@@ -87,6 +87,20 @@ static void ring_holds_payloads_up_to_its_room(void **state)
     expect(p, 4, 30000);
 }
 
+/* A frame without a payload here does not bring back room that was freed. */
+static void ring_frees_its_room_before_a_frame_without_payload(void **state)
+{
+    pair *p = *state;
+    bool asleep = false;
+    pl_frame frame = { .kind = PL_FRAME_HEART, .sequence = 2 };
+    assert_ok(put(p, 1, 40000));
+    expect(p, 1, 40000);
+    assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
+    assert_ok(put(p, 3, PL_RING_INLINE));
+    expect(p, 2, 0);
+    expect(p, 3, PL_RING_INLINE);
+}
+
 /* Many rounds with all fills between, also across the wrap of the counts. */
 static void ring_wraps_around(void **state)
 {
@@ -147,6 +161,7 @@ static void ring_notices_impossible_counts(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, pair_make, pair_free)
 UNIT_TESTS(TEST(ring_holds_frames_up_to_its_slots),
-           TEST(ring_holds_payloads_up_to_its_room), TEST(ring_wraps_around),
-           TEST(ring_says_when_its_reader_sleeps),
+           TEST(ring_holds_payloads_up_to_its_room),
+           TEST(ring_frees_its_room_before_a_frame_without_payload),
+           TEST(ring_wraps_around), TEST(ring_says_when_its_reader_sleeps),
            TEST(ring_notices_impossible_counts))
