@@ -28,6 +28,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
     return (pl_budget_opts) {
         .network = opts->network,
         .kernels = opts->kernels,
+        .threads = (int)opts->options->train.threads,
         .batch = train->batch,
         .slots = pl_optim_list()[train->optimizer]->slot_count,
         .aggregates = train->micro_batches > 1 || train->clip > 0,

@@ -144,6 +144,22 @@ void pl_exec_free(pl_exec *exec)
     pl_mem_free(exec);
 }
 
+void pl_exec_bind(pl_exec *exec, const pl_params *grads)
+{
+    const pl_plan *plan = exec->plan;
+    for (int i = 0; i < plan->value_count; i++) {
+        const pl_value *root = &plan->values[plan->values[i].root];
+        if (root->place == PL_PLACE_DIFF)
+            exec->slots[i].form[PL_FORM_RESULT].data =
+                pl_params_block(grads) + root->result.offset;
+    }
+    for (int s = 0; s < plan->step_count; s++) {
+        const pl_value *value = &plan->values[plan->steps[s].node];
+        if (plan->steps[s].kind == PL_STEP_RUN && value->place == PL_PLACE_DIFF)
+            exec->runs[s].out = pl_params_block(grads) + value->result.offset;
+    }
+}
+
 static void run_conversion(const pl_run *run, bool to_lanes, bool from_lanes)
 {
     const pl_kernels *kernels = run->state->kernels;

@@ -54,6 +54,10 @@ pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
                       const pl_params *grads) PL_MUST_CHECK;
 void pl_exec_free(pl_exec *exec); /* NULL is fine */
 
+/* Write the gradients of the runs to come to `grads`, a set like the one
+ * given to pl_exec_new. */
+void pl_exec_bind(pl_exec *exec, const pl_params *grads);
+
 typedef struct pl_exec_args {
     int64_t rows;         /* 1 .. the plan's batch */
     const pl_view *views; /* one per input of the graph, in order */

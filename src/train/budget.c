@@ -16,6 +16,7 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         .network = opts->network,
         .batch = opts->batch,
         .kernels = opts->kernels,
+        .threads = opts->threads > 0 ? opts->threads : 1,
     };
     PL_TRY(pl_compute_memory(&compute, &budget.work));
     if (opts->aggregates)

@@ -17,6 +17,8 @@ struct pl_compute {
     pl_plan *plan;
     int shards;
     int64_t group; /* rows are split at multiples of this */
+    /* One per thread, so that a thread's next shard finds its memory in the
+     * cache; or one per shard, where there are fewer of those. */
     pl_exec *execs[MAX_SHARDS];
     pl_params *diffs[MAX_SHARDS];
     const float *blocks[MAX_SHARDS]; /* of diffs */
@@ -105,6 +107,14 @@ static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
     return make_plan(plan, opts, most);
 }
 
+/* The executions that run at once. */
+static int exec_count(const pl_compute_opts *opts, int shards)
+{
+    int threads =
+        opts->pool != NULL ? pl_pool_threads(opts->pool) : opts->threads;
+    return threads < shards ? threads : shards;
+}
+
 pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
 {
     pl_compute *compute;
@@ -122,9 +132,10 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
                                                  s == 0 ? opts->diff : NULL));
             compute->blocks[s] = pl_params_block(compute->diffs[s]);
         }
-        PL_TRY_OUT(status, pl_exec_new(&compute->execs[s], compute->plan,
-                                       params, compute->diffs[s]));
     }
+    for (int e = 0; e < exec_count(opts, compute->shards); e++)
+        PL_TRY_OUT(status, pl_exec_new(&compute->execs[e], compute->plan,
+                                       params, compute->diffs[e]));
     *out = compute;
     return PL_OK;
 out:
@@ -154,7 +165,7 @@ pl_status pl_compute_memory(const pl_compute_opts *opts, int64_t *bytes)
     pl_plan *plan;
     int shards;
     PL_TRY(plan_shards(opts, &plan, &shards));
-    *bytes = shards * pl_plan_measure(plan).bytes;
+    *bytes = exec_count(opts, shards) * pl_plan_measure(plan).bytes;
     if (!opts->forward)
         *bytes += shards * pl_params_block_count(opts->network->params) *
                   (int64_t)sizeof(float);
@@ -181,19 +192,23 @@ static void run_shard(pl_compute *compute, int s, int thread)
         [PL_INPUT_FEATURES] = pl_view_from(&batch->features, first),
         [PL_INPUT_LABELS] = pl_view_from(&batch->labels, first),
     };
-    pl_exec_run(compute->execs[s], &(pl_exec_args) {
-                                       .rows = rows,
-                                       .views = views,
-                                       .seed = (float)share,
-                                       .key = compute->key,
-                                       .first_row = first,
-                                       .trace = compute->opts.trace,
-                                       .lane = thread,
-                                       .step = compute->step,
-                                   });
-    score->loss = share * (double)*pl_exec_output(compute->execs[s], 0);
+    bool per_thread = pl_pool_threads(compute->opts.pool) < compute->shards;
+    pl_exec *exec = compute->execs[per_thread ? thread : s];
+    if (!compute->opts.forward)
+        pl_exec_bind(exec, compute->diffs[s]);
+    pl_exec_run(exec, &(pl_exec_args) {
+                          .rows = rows,
+                          .views = views,
+                          .seed = (float)share,
+                          .key = compute->key,
+                          .first_row = first,
+                          .trace = compute->opts.trace,
+                          .lane = thread,
+                          .step = compute->step,
+                      });
+    score->loss = share * (double)*pl_exec_output(exec, 0);
     if (compute->opts.forward)
-        score->accuracy = share * (double)*pl_exec_output(compute->execs[s], 1);
+        score->accuracy = share * (double)*pl_exec_output(exec, 1);
 }
 
 /* The block is combined in parts of whole cache lines, a few per thread. */

@@ -21,7 +21,8 @@ typedef struct pl_compute pl_compute;
 typedef struct pl_compute_opts {
     const pl_network *network; /* required; borrowed, as all here */
     int64_t batch;             /* the most rows a batch has; required */
-    pl_pool *pool;             /* required */
+    pl_pool *pool;             /* required... */
+    int threads;               /* ... but for pl_compute_memory */
     const pl_kernels *kernels; /* default: the best of this processor */
     pl_trace *trace;           /* one lane per thread of the pool, or NULL */
     float *diff;               /* memory for the gradient; default: its own */

@@ -397,6 +397,36 @@ static void plan_runs_fewer_rows_than_planned(void **state)
     pl_graph_free(n.graph);
 }
 
+static void exec_writes_the_gradients_where_it_is_told(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        net n;
+        batch b;
+        machine m;
+        pl_params *other;
+        net_init(&n, 2 + round);
+        batch_init(&b);
+        pl_plan_opts opts = net_opts(&n);
+        machine_init(&m, &opts);
+        assert_ok(pl_params_like(&other, m.params));
+        size_t bytes = (size_t)pl_params_block_count(m.grads) * sizeof(float);
+        run(&m, &b, BATCH);
+        pl_exec_bind(m.exec, other);
+        run(&m, &b, BATCH);
+        assert_memory_equal(pl_params_block(m.grads), pl_params_block(other),
+                            bytes);
+        memset(pl_params_block(m.grads), 0, bytes);
+        pl_exec_bind(m.exec, m.grads);
+        run(&m, &b, BATCH);
+        assert_memory_equal(pl_params_block(other), pl_params_block(m.grads),
+                            bytes);
+        pl_params_free(other);
+        machine_close(&m);
+        pl_graph_free(n.graph);
+    }
+}
+
 /* An early result that is asked for is there at the end, untouched by those
  * that might have taken its memory. */
 static void plan_keeps_its_outputs(void **state)
@@ -462,5 +492,6 @@ UNIT_TESTS(cmocka_unit_test(plan_that_shares_memory_computes_the_same),
            cmocka_unit_test(plan_reads_a_batch_in_place_where_it_can),
            cmocka_unit_test(plan_converts_an_input_without_a_batch),
            cmocka_unit_test(plan_runs_fewer_rows_than_planned),
+           cmocka_unit_test(exec_writes_the_gradients_where_it_is_told),
            cmocka_unit_test(plan_keeps_its_outputs),
            cmocka_unit_test(plan_needs_no_memory_until_it_is_executed))
