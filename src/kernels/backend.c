@@ -30,19 +30,17 @@ static bool supported(const pl_kernels *kernels)
 
 int64_t pl_conv_scratch(const pl_conv *conv, int lanes)
 {
-    if (conv->pad == 0)
-        return 0;
-    return conv->channels * (conv->height + 2 * conv->pad) *
-           (conv->width + 2 * conv->pad) * lanes;
+    int64_t taps = conv->kernel_h * conv->kernel_w;
+    return (PL_CONV_OUTS * taps + PL_CONV_FOLDED + lanes) * lanes;
 }
 
 int64_t pl_conv_src_scratch(const pl_conv *conv, int lanes)
 {
-    int64_t spread = conv->outs * (conv->height + conv->kernel_h - 1) *
-                     (conv->width + conv->kernel_w - 1);
-    int64_t weights =
+    int64_t turned =
         conv->outs * conv->channels * conv->kernel_h * conv->kernel_w;
-    return spread * lanes + weights;
+    int64_t spread = conv->outs * ((conv->out_height - 1) * conv->stride + 1) *
+                     ((conv->out_width - 1) * conv->stride + 1);
+    return turned + (conv->stride > 1 ? spread * lanes : 0);
 }
 
 const pl_kernels *pl_kernels_best(void)

@@ -35,9 +35,13 @@ typedef struct pl_conv {
     int64_t stride, pad; /* both ways alike */
 } pl_conv;
 
-/* Floats of scratch memory that conv and conv_weights need: a source with its
- * border; and conv_src: the gradient spread out by the stride, with the border
- * of a full convolution, and the turned weights. */
+/* The most outs that are computed side by side, and about how many vectors of
+ * the weight gradient are folded over lanes at once. */
+#define PL_CONV_OUTS   6
+#define PL_CONV_FOLDED 256
+/* Floats of scratch memory that conv and conv_weights need: sums of weights
+ * before they are folded; and conv_src: the gradient spread out by the stride
+ * and the turned weights. */
 int64_t pl_conv_scratch(const pl_conv *conv, int lanes);
 int64_t pl_conv_src_scratch(const pl_conv *conv, int lanes);
 

@@ -1,5 +1,5 @@
-/* fold.h - the sums of four vectors at a time, which costs less than a third
- * of four sums. */
+/* fold.h - the sums of several vectors at a time, which costs far less than
+ * as many sums. */
 #ifndef PL_KERNELS_SIMD_FOLD_H
 #define PL_KERNELS_SIMD_FOLD_H
 
@@ -46,5 +46,63 @@ INLINE vf v_fold4(vf a, vf b, vf c, vf d)
 #endif
     return sums;
 }
+
+/* Lane l of the result is the sum of vector l of LANES in memory. */
+#if LANES >= 8
+typedef float half8 __attribute__((vector_size(32)));
+
+INLINE half8 half_load(const float *vector)
+{
+    half8 low;
+    memcpy(&low, vector, sizeof low);
+#if LANES == 16
+    half8 high;
+    memcpy(&high, vector + 8, sizeof high);
+    low += high;
+#endif
+    return low;
+}
+
+#define PAIR8(a, b)                                                            \
+    (__builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13) +                 \
+     __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15))
+#define QUAD8(ab, cd)                                                          \
+    (__builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13) +               \
+     __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15))
+
+/* The sums of four vectors, twice a half of each: a b c d a b c d */
+INLINE half8 fold_half4(const float *vectors)
+{
+    half8 a = half_load(vectors), b = half_load(vectors + LANES);
+    half8 c = half_load(vectors + 2 * LANES);
+    half8 d = half_load(vectors + 3 * LANES);
+    half8 ab = PAIR8(a, b), cd = PAIR8(c, d);
+    return QUAD8(ab, cd);
+}
+
+INLINE half8 fold_half8(const float *vectors)
+{
+    half8 low = fold_half4(vectors), high = fold_half4(vectors + 4 * LANES);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 8, 9, 10, 11) +
+           __builtin_shufflevector(low, high, 4, 5, 6, 7, 12, 13, 14, 15);
+}
+
+INLINE vf v_fold(const float *vectors)
+{
+#if LANES == 16
+    half8 low = fold_half8(vectors), high = fold_half8(vectors + 8 * LANES);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10,
+                                   11, 12, 13, 14, 15);
+#else
+    return fold_half8(vectors);
+#endif
+}
+#else
+INLINE vf v_fold(const float *vectors)
+{
+    return v_fold4(v_load(vectors), v_load(vectors + LANES),
+                   v_load(vectors + 2 * LANES), v_load(vectors + 3 * LANES));
+}
+#endif
 
 #endif
