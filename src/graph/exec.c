@@ -49,7 +49,7 @@ static void set_slots(pl_exec *exec, const pl_params *params,
                       const pl_params *grads)
 {
     for (int i = 0; i < exec->plan->value_count; i++) {
-        const pl_node *node = pl_graph_get(exec->plan->graph, i);
+        const pl_node *node = exec->plan->nodes[i];
         const pl_value *root = &exec->plan->values[exec->plan->values[i].root];
         pl_view plain = {
             .stride = row_stride(node),
@@ -83,7 +83,7 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
                     const pl_params *grads)
 {
     const pl_plan *plan = exec->plan;
-    const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
+    const pl_node *node = plan->nodes[plan->steps[s].node];
     const pl_value *value = &plan->values[node->id];
     pl_run *run = &exec->runs[s];
     run->state = &exec->state;
@@ -206,7 +206,7 @@ void pl_exec_run(pl_exec *exec, const pl_exec_args *args)
     exec->state.key = args->key;
     exec->state.first_row = args->first_row;
     for (int i = 0, left = plan->input_count; left > 0; i++)
-        if (pl_graph_get(plan->graph, i)->op == &pl_op_input) {
+        if (plan->nodes[i]->op == &pl_op_input) {
             exec->slots[i].form[PL_FORM_VIEW] =
                 args->views[plan->values[i].input];
             left--;

@@ -109,6 +109,11 @@ int64_t pl_run_groups(const pl_run *run);
 /* Input i as float32, where the operator reads no views there. */
 const float *pl_run_in(const pl_run *run, int i);
 
+/* The sizes of a conv2d node, and its products for one example, which are as
+ * many in all three directions. */
+pl_conv pl_conv2d_sizes(const pl_node *node);
+int64_t pl_conv_products(const pl_conv *conv);
+
 extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
 #define PL_OP_LIST(X)                                                          \
     X(accuracy)                                                                \

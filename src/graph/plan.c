@@ -2,13 +2,15 @@
  *
  * 1. need:   walk back from the outputs; nodes are stored in order, so one
  *            pass from the end finds all.
- * 2. layout: convolution and pooling work in lanes, products row by row, and
+ * 2. fuse:   chains become one node (fuse.h), and what is needed is found
+ *            anew.
+ * 3. layout: convolution and pooling work in lanes, products row by row, and
  *            what works element by element follows its input.
- * 3. order:  the needed nodes in graph order, each a step; before one that
+ * 4. order:  the needed nodes in graph order, each a step; before one that
  *            reads something in another layout, or a view it cannot read in
  *            place, a step that converts it, once.
- * 4. uses:   the last step at which each piece of memory is read.
- * 5. place:  step by step, a result takes over an input's memory where the
+ * 5. uses:   the last step at which each piece of memory is read.
+ * 6. place:  step by step, a result takes over an input's memory where the
  *            operator allows it and nobody reads that input later; else the
  *            lowest gap that is large enough among the pieces in use. */
 #include "base/assert.h"
@@ -61,10 +63,37 @@ static void find_needed(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
         if (opts->diff[i] != NULL)
             needed[opts->diff[i]->id] = true;
     for (int i = plan->value_count - 1; i >= 0; i--) {
-        const pl_node *node = pl_graph_get(plan->graph, i);
+        const pl_node *node = plan->nodes[i];
         for (int j = 0; needed[i] && j < node->input_count; j++)
             needed[node->in[j]->id] = true;
     }
+}
+
+/* Let chains of nodes be one where nobody needs what lies between. */
+static pl_status fuse(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
+{
+    if (opts->no_fusing || plan->kernels->conv_block == NULL)
+        return PL_OK;
+    size_t count = (size_t)plan->value_count;
+    bool *kept;
+    int fused;
+    PL_TRY(PL_NEW(plan->fused, count));
+    PL_TRY(PL_NEW(kept, count));
+    for (int i = 0; i < opts->output_count; i++)
+        kept[opts->outputs[i]->id] = true;
+    for (int i = 0; i < opts->diff_count; i++)
+        if (opts->diff[i] != NULL)
+            kept[opts->diff[i]->id] = true;
+    pl_status status = pl_fuse(&(pl_fuse_opts) { .graph = plan->graph,
+                                                 .needed = needed,
+                                                 .kept = kept },
+                               plan->nodes, plan->fused, &fused);
+    pl_mem_free(kept);
+    if (status == PL_OK && fused > 0) {
+        memset(needed, 0, count * sizeof *needed);
+        find_needed(plan, opts, needed);
+    }
+    return status;
 }
 
 /* What kind of place each node's result has; offsets come later. */
@@ -73,7 +102,7 @@ static void choose_places(pl_plan *plan, const pl_params *params,
 {
     int param = 0;
     for (int i = 0; i < plan->value_count; i++) {
-        const pl_node *node = pl_graph_get(plan->graph, i);
+        const pl_node *node = plan->nodes[i];
         pl_value *value = &plan->values[i];
         *value = (pl_value) { .root = i, .workspace = -1 };
         if (node->op == &pl_op_input) {
@@ -97,7 +126,7 @@ static void choose_places(pl_plan *plan, const pl_params *params,
 static void choose_layouts(pl_plan *plan)
 {
     for (int i = 0; i < plan->value_count; i++) {
-        const pl_node *node = pl_graph_get(plan->graph, i);
+        const pl_node *node = plan->nodes[i];
         pl_value *value = &plan->values[i];
         if (value->root != i)
             value->layout = plan->values[value->root].layout;
@@ -132,7 +161,7 @@ static void place_gradients(pl_plan *plan, const pl_params *params,
 /* A step that converts the root's result, unless there is one. */
 static void convert(pl_plan *plan, int root, pl_layout layout)
 {
-    const pl_node *node = pl_graph_get(plan->graph, root);
+    const pl_node *node = plan->nodes[root];
     pl_piece *copy = &plan->values[root].copy[layout];
     if (copy->count > 0)
         return;
@@ -148,7 +177,7 @@ static void convert(pl_plan *plan, int root, pl_layout layout)
 static void make_steps(pl_plan *plan)
 {
     for (int i = 0; i < plan->value_count; i++) {
-        const pl_node *node = pl_graph_get(plan->graph, i);
+        const pl_node *node = plan->nodes[i];
         if (plan->values[i].place == PL_PLACE_NONE || node->op->run == NULL ||
             plan->values[i].root != i)
             continue;
@@ -189,7 +218,7 @@ static pl_piece *piece_of(pl_plan *plan, const pl_node *node, int j)
 static void find_last_uses(pl_plan *plan)
 {
     for (int s = 0; s < plan->step_count; s++) {
-        const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
+        const pl_node *node = plan->nodes[plan->steps[s].node];
         plan->values[node->id].result.last = s;
         if (plan->steps[s].kind != PL_STEP_RUN)
             continue;
@@ -265,7 +294,7 @@ static int reusable(pl_plan *plan, const pieces *used, const pl_node *node,
 /* Sizes and places of what the operator of step s writes. */
 static void place_result(pl_plan *plan, pieces *used, int s)
 {
-    const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
+    const pl_node *node = plan->nodes[plan->steps[s].node];
     pl_value *value = &plan->values[node->id];
     int64_t batch = value->layout == PL_LAYOUT_LANES
                         ? pl_plan_padded(plan, plan->batch)
@@ -327,6 +356,7 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     bool *needed = NULL;
     pl_status status;
     size_t count = (size_t)plan->value_count;
+    PL_TRY_OUT(status, PL_NEW(plan->nodes, count));
     PL_TRY_OUT(status, PL_NEW(plan->values, count));
     PL_TRY_OUT(status, PL_NEW(plan->steps, 3 * count));
     PL_TRY_OUT(status, PL_NEW(plan->outputs, (size_t)opts->output_count));
@@ -336,7 +366,10 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     plan->output_count = opts->output_count;
     for (int i = 0; i < opts->output_count; i++)
         plan->outputs[i] = opts->outputs[i]->id;
+    for (int i = 0; i < plan->value_count; i++)
+        plan->nodes[i] = pl_graph_get(plan->graph, i);
     find_needed(plan, opts, needed);
+    PL_TRY_OUT(status, fuse(plan, opts, needed));
     choose_places(plan, params, needed, opts->diff_count > 0);
     choose_layouts(plan);
     place_gradients(plan, params, opts);
@@ -373,6 +406,8 @@ void pl_plan_free(pl_plan *plan)
 {
     if (plan == NULL)
         return;
+    pl_mem_free(plan->nodes);
+    pl_mem_free(plan->fused);
     pl_mem_free(plan->values);
     pl_mem_free(plan->steps);
     pl_mem_free(plan->outputs);
@@ -388,7 +423,7 @@ pl_plan_memory pl_plan_measure(const pl_plan *plan)
         .row_group = plan->lanes ? plan->kernels->lanes : 1,
     };
     for (int s = 0; s < plan->step_count; s++) {
-        const pl_node *node = pl_graph_get(plan->graph, plan->steps[s].node);
+        const pl_node *node = plan->nodes[plan->steps[s].node];
         if (plan->steps[s].kind == PL_STEP_RUN &&
             node->op->multiply_adds != NULL)
             memory.multiply_adds += node->op->multiply_adds(node);

@@ -32,6 +32,7 @@ typedef struct pl_plan_opts {
     int output_count;
     pl_node *const *diff; /* of each parameter, NULL: none; or no list */
     int diff_count;
+    bool no_fusing; /* every operator is a step of its own */
 } pl_plan_opts;
 
 typedef struct pl_plan_memory {

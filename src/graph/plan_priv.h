@@ -2,6 +2,7 @@
 #ifndef PL_GRAPH_PLAN_PRIV_H
 #define PL_GRAPH_PLAN_PRIV_H
 
+#include "graph/fuse.h"
 #include "graph/plan.h"
 
 /* How a batch lies in memory; see kernels/backend.h. */
@@ -53,7 +54,9 @@ struct pl_plan {
     const pl_graph *graph;
     const pl_kernels *kernels;
     int64_t batch;
-    pl_value *values; /* one per node */
+    const pl_node **nodes; /* the graph's, or what stands for them */
+    pl_fused *fused;       /* some of them */
+    pl_value *values;      /* one per node */
     int value_count;
     pl_step *steps;
     int step_count;

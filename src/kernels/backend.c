@@ -43,6 +43,11 @@ int64_t pl_conv_src_scratch(const pl_conv *conv, int lanes)
     return turned + (conv->stride > 1 ? spread * lanes : 0);
 }
 
+int64_t pl_conv_block_scratch(const pl_conv_block *block, int lanes)
+{
+    return PL_CONV_OUTS * block->window.size * block->conv.out_width * lanes;
+}
+
 const pl_kernels *pl_kernels_best(void)
 {
     size_t best = 0;

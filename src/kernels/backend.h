@@ -65,6 +65,30 @@ typedef struct pl_mask {
     float scale;    /* of what is kept */
 } pl_mask;
 
+typedef enum pl_activation {
+    PL_ACTIVATION_NONE,
+    PL_ACTIVATION_RELU,
+    PL_ACTIVATION_TANH,
+    PL_ACTIVATION_SIGMOID,
+} pl_activation;
+
+typedef enum pl_pooling {
+    PL_POOLING_NONE,
+    PL_POOLING_MAX,
+    PL_POOLING_AVG,
+} pl_pooling;
+
+/* A convolution, an activation and a pooling in one pass. */
+typedef struct pl_conv_block {
+    pl_conv conv;
+    pl_activation activation;
+    pl_pooling pooling;
+    pl_window window; /* side by side: size = stride; none: of size 1 */
+} pl_conv_block;
+
+/* Floats of scratch memory that conv_block needs. */
+int64_t pl_conv_block_scratch(const pl_conv_block *block, int lanes);
+
 typedef struct pl_kernels {
     const char *name; /* "avx512" */
     int lanes;        /* floats in a vector */
@@ -153,6 +177,19 @@ typedef struct pl_kernels {
                      float *dst);
     void (*avg_pool_grad)(const pl_window *w, int64_t groups,
                           const float *diff_dst, float *diff_src);
+
+    /* The same bits as conv, the activation and the pooling one by one, but
+     * for the sign of a zero; both NULL: there is no such kernel.  `index`,
+     * NULL or as large as dst: the number of the cell of its window that each
+     * result of a max pooling came from. */
+    void (*conv_block)(const pl_conv_block *b, int64_t groups, const float *src,
+                       const float *weights, const float *bias, float *scratch,
+                       float *dst, int32_t *index);
+    /* The gradients of max pooling and activation, given what conv_block
+     * wrote: diff_src is the gradient of the convolution's result. */
+    void (*unpool)(const pl_conv_block *b, int64_t groups, const float *dst,
+                   const int32_t *index, const float *diff_dst,
+                   float *diff_src);
 
     /* p and the slots change in place. */
     void (*sgd)(int64_t n, const pl_update *u, const float *g, float *p);

@@ -35,11 +35,10 @@ static pl_conv sizes_of(const pl_node *node, pl_shape src, pl_shape weights,
     };
 }
 
-/* Of one example; the same in all three directions. */
-static int64_t products(pl_conv c)
+int64_t pl_conv_products(const pl_conv *c)
 {
-    return c.outs * c.out_height * c.out_width * c.channels * c.kernel_h *
-           c.kernel_w;
+    return c->outs * c->out_height * c->out_width * c->channels * c->kernel_h *
+           c->kernel_w;
 }
 
 static int64_t out_size(int64_t in, int64_t kernel, const pl_node *node)
@@ -88,20 +87,20 @@ static pl_status conv2d_shape(pl_node *node)
     return PL_OK;
 }
 
-static pl_conv conv2d_sizes(const pl_node *node)
+pl_conv pl_conv2d_sizes(const pl_node *node)
 {
     return sizes_of(node, node->in[0]->shape, node->in[1]->shape, node->shape);
 }
 
 static int64_t conv2d_scratch(const pl_node *node, int lanes)
 {
-    pl_conv c = conv2d_sizes(node);
+    pl_conv c = pl_conv2d_sizes(node);
     return pl_conv_scratch(&c, lanes);
 }
 
 static void conv2d_run(const pl_run *run)
 {
-    pl_conv c = conv2d_sizes(run->node);
+    pl_conv c = pl_conv2d_sizes(run->node);
     run->state->kernels->conv(
         &c, pl_run_groups(run), pl_run_in(run, 0), pl_run_in(run, 1),
         run->node->input_count == 3 ? pl_run_in(run, 2) : NULL, run->scratch,
@@ -137,7 +136,8 @@ static void conv2d_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 
 static int64_t conv2d_multiply_adds(const pl_node *node)
 {
-    return products(conv2d_sizes(node));
+    pl_conv c = pl_conv2d_sizes(node);
+    return pl_conv_products(&c);
 }
 
 /* inputs: diff_dst, weights */
@@ -161,7 +161,8 @@ static void src_run(const pl_run *run)
 
 static int64_t src_multiply_adds(const pl_node *node)
 {
-    return products(src_sizes(node));
+    pl_conv c = src_sizes(node);
+    return pl_conv_products(&c);
 }
 
 /* inputs: diff_dst, src */
@@ -186,7 +187,8 @@ static void weights_run(const pl_run *run)
 
 static int64_t weights_multiply_adds(const pl_node *node)
 {
-    return products(weights_sizes(node));
+    pl_conv c = weights_sizes(node);
+    return pl_conv_products(&c);
 }
 
 /* diff [n, outs, height, width] -> [outs] */

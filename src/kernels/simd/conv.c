@@ -9,6 +9,7 @@
  * the turned and transposed kernel; with a stride the gradient is spread out
  * first. */
 #include "kernels/simd/kernels.h"
+#include "kernels/simd/strip.h"
 #include "kernels/simd/tiles.h"
 
 /* What a forward tile needs beside its place.  The source has no border: row
@@ -22,6 +23,7 @@ typedef struct forward {
     const float *bias;    /* NULL: none */
     float *out;           /* [outs][height][width] of vectors */
     int64_t height, width;
+    int64_t first_out, first_row; /* that `out` begins with */
 } forward;
 
 /* One kernel column where all columns of the tile meet the source. */
@@ -96,12 +98,13 @@ INLINE void forward_tile(int outs, int columns, const forward *f, int64_t o,
                 forward_edge(outs, columns, in, column + kx, stride,
                              f->src_width, w + kx, filter, sums);
         }
+    int64_t plane = o - f->first_out, line = y - f->first_row;
+    float *to = f->out + ((plane * f->height + line) * f->width + x) * LANES;
     UNROLL
     for (int i = 0; i < outs; i++)
         UNROLL
     for (int j = 0; j < columns; j++)
-        v_store(f->out + (((o + i) * f->height + y) * f->width + x + j) * LANES,
-                sums[i][j]);
+        v_store(to + (i * f->height * f->width + j) * LANES, sums[i][j]);
 }
 
 typedef void forward_fn(const forward *f, int64_t o, int64_t y, int64_t x);
@@ -116,19 +119,14 @@ typedef void forward_fn(const forward *f, int64_t o, int64_t y, int64_t x);
     [(outs)-1][(columns)-1] = tile_##outs##_##columns,
 EACH_TILE(TILE)
 
-/* One row of the output: all channels, blocks as even as they go. */
-static void forward_row(const forward *f, blocking blocks, int64_t outs,
-                        int64_t y)
+/* One row of `outs` outs from `o` on, in as even tiles as they go. */
+static void forward_row(const forward *f, int64_t blocks, int64_t o,
+                        int64_t outs, int64_t y)
 {
     static forward_fn *const tiles[OUTS][COLUMNS] = { EACH_TILE(TILE_ENTRY) };
-    for (int64_t i = 0, o = 0; i < blocks.outs; i++) {
-        int64_t here = (outs - o) / (blocks.outs - i);
-        for (int64_t j = 0, x = 0; j < blocks.columns; j++) {
-            int64_t columns = (f->width - x) / (blocks.columns - j);
-            tiles[here - 1][columns - 1](f, o, y, x);
-            x += columns;
-        }
-        o += here;
+    for (int64_t j = 0, x = 0, columns; j < blocks; j++, x += columns) {
+        columns = (f->width - x) / (blocks - j);
+        tiles[outs - 1][columns - 1](f, o, y, x);
     }
 }
 
@@ -136,7 +134,31 @@ static void forward_all(const forward *f, int64_t outs)
 {
     blocking blocks = choose_blocks(outs, f->width);
     for (int64_t y = 0; y < f->height; y++)
-        forward_row(f, blocks, outs, y);
+        for (int64_t i = 0, o = 0, here; i < blocks.outs; i++, o += here) {
+            here = (outs - o) / (blocks.outs - i);
+            forward_row(f, blocks.columns, o, here, y);
+        }
+}
+
+/* The forward direction of one group, without a place for the result. */
+static forward forward_of(const pl_conv *c, const float *src,
+                          const float *weights, const float *bias)
+{
+    return (forward) {
+        .src = src,
+        .channels = c->channels,
+        .src_height = c->height,
+        .src_width = c->width,
+        .kernel_h = c->kernel_h,
+        .kernel_w = c->kernel_w,
+        .stride = c->stride,
+        .top = c->pad,
+        .left = c->pad,
+        .weights = weights,
+        .bias = bias,
+        .height = c->out_height,
+        .width = c->out_width,
+    };
 }
 
 void SIMD(conv)(const pl_conv *c, int64_t groups, const float *src,
@@ -145,22 +167,8 @@ void SIMD(conv)(const pl_conv *c, int64_t groups, const float *src,
 {
     (void)scratch;
     for (int64_t g = 0; g < groups; g++) {
-        forward f = {
-            .src = src + g * src_count(c),
-            .channels = c->channels,
-            .src_height = c->height,
-            .src_width = c->width,
-            .kernel_h = c->kernel_h,
-            .kernel_w = c->kernel_w,
-            .stride = c->stride,
-            .top = c->pad,
-            .left = c->pad,
-            .weights = weights,
-            .bias = bias,
-            .out = dst + g * dst_count(c),
-            .height = c->out_height,
-            .width = c->out_width,
-        };
+        forward f = forward_of(c, src + g * src_count(c), weights, bias);
+        f.out = dst + g * dst_count(c);
         forward_all(&f, c->outs);
     }
 }
@@ -220,5 +228,54 @@ void SIMD(conv_src)(const pl_conv *c, int64_t groups, const float *diff_dst,
             .width = c->width,
         };
         forward_all(&f, c->channels);
+    }
+}
+
+/* Activate the rows of a strip and pool its windows. */
+static void finish_strip(const pl_conv_block *b, const forward *f, int64_t outs,
+                         float *dst, int32_t *index)
+{
+    int64_t count = f->height * f->width * LANES;
+    bool relu = b->activation == PL_ACTIVATION_RELU;
+    if (b->activation == PL_ACTIVATION_TANH)
+        SIMD(tanh)(outs * count, f->out, f->out);
+    else if (b->activation == PL_ACTIVATION_SIGMOID)
+        SIMD(sigmoid)(outs * count, f->out, f->out);
+    int64_t plane = b->window.out_height * b->window.out_width * LANES;
+    for (int64_t i = 0; i < outs; i++)
+        pool_strip(b->pooling, relu, b->window.size, f->width,
+                   f->out + i * count, dst + i * plane,
+                   index != NULL ? index + i * plane : NULL);
+}
+
+/* A strip is the rows under one row of windows, of a few outs: it stays in the
+ * first-level cache from convolution to pooling. */
+void SIMD(conv_block)(const pl_conv_block *b, int64_t groups, const float *src,
+                      const float *weights, const float *bias, float *scratch,
+                      float *dst, int32_t *index)
+{
+    const pl_conv *c = &b->conv;
+    const pl_window *w = &b->window;
+    int64_t width = w->out_width * w->size; /* what no window covers is not */
+    int64_t plane = w->out_height * w->out_width * LANES;
+    blocking blocks = choose_blocks(c->outs, width);
+    for (int64_t g = 0; g < groups; g++) {
+        forward f = forward_of(c, src + g * src_count(c), weights, bias);
+        f.out = scratch;
+        f.height = w->size;
+        f.width = width;
+        for (int64_t y = 0; y < w->out_height; y++) {
+            f.first_row = y * w->size;
+            for (int64_t i = 0, o = 0, here; i < blocks.outs; i++, o += here) {
+                here = (c->outs - o) / (blocks.outs - i);
+                f.first_out = o;
+                for (int64_t r = 0; r < w->size; r++)
+                    forward_row(&f, blocks.columns, o, here, f.first_row + r);
+                int64_t to =
+                    (g * c->outs + o) * plane + y * w->out_width * LANES;
+                finish_strip(b, &f, here, dst + to,
+                             index != NULL ? index + to : NULL);
+            }
+        }
     }
 }

@@ -1,5 +1,5 @@
+#include "kernels/simd/activation.h"
 #include "kernels/simd/kernels.h"
-#include "kernels/simd/math.h"
 
 void SIMD(load)(int64_t rows, int64_t row, const pl_view *src, float *dst)
 {
@@ -21,16 +21,15 @@ void SIMD(load)(int64_t rows, int64_t row, const pl_view *src, float *dst)
 
 void SIMD(relu)(int64_t n, const float *src, float *dst)
 {
-    /* The order of the operands passes a NaN on. */
-    EACH_VECTOR(n, { STORE(dst, v_max(v_set(0), LOAD(src))); });
+    EACH_VECTOR(n, { STORE(dst, v_relu(LOAD(src))); });
 }
 
 void SIMD(relu_grad)(int64_t n, const float *dst, const float *diff_dst,
                      float *diff_src)
 {
     EACH_VECTOR(n, {
-        vi on = LOAD(dst) > v_set(0);
-        STORE(diff_src, (vf)(on & (vi)LOAD(diff_dst)));
+        STORE(diff_src,
+              v_activation_grad(PL_ACTIVATION_RELU, LOAD(dst), LOAD(diff_dst)));
     });
 }
 
@@ -43,8 +42,8 @@ void SIMD(tanh_grad)(int64_t n, const float *dst, const float *diff_dst,
                      float *diff_src)
 {
     EACH_VECTOR(n, {
-        vf y = LOAD(dst);
-        STORE(diff_src, LOAD(diff_dst) * v_fma(-y, y, v_set(1)));
+        STORE(diff_src,
+              v_activation_grad(PL_ACTIVATION_TANH, LOAD(dst), LOAD(diff_dst)));
     });
 }
 
@@ -57,8 +56,8 @@ void SIMD(sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
                         float *diff_src)
 {
     EACH_VECTOR(n, {
-        vf y = LOAD(dst);
-        STORE(diff_src, LOAD(diff_dst) * (y * (v_set(1) - y)));
+        STORE(diff_src, v_activation_grad(PL_ACTIVATION_SIGMOID, LOAD(dst),
+                                          LOAD(diff_dst)));
     });
 }
 

@@ -50,6 +50,11 @@ void SIMD(conv_weights)(const pl_conv *c, int64_t groups, const float *diff_dst,
                         const float *src, float *scratch, float *diff_weights);
 void SIMD(conv_bias)(const pl_conv *c, int64_t groups, const float *diff_dst,
                      float *diff_bias);
+void SIMD(conv_block)(const pl_conv_block *b, int64_t groups, const float *src,
+                      const float *weights, const float *bias, float *scratch,
+                      float *dst, int32_t *index);
+void SIMD(unpool)(const pl_conv_block *b, int64_t groups, const float *dst,
+                  const int32_t *index, const float *diff_dst, float *diff_src);
 void SIMD(max_pool)(const pl_window *w, int64_t groups, const float *src,
                     float *dst);
 void SIMD(max_pool_grad)(const pl_window *w, int64_t groups, const float *src,

@@ -1,4 +1,5 @@
 /* Pooling in the batch-in-lanes layout: square windows, no padding. */
+#include "kernels/simd/activation.h"
 #include "kernels/simd/kernels.h"
 
 /* The vector at (plane, y, x) of planes of this size. */
@@ -80,4 +81,50 @@ void SIMD(avg_pool_grad)(const pl_window *w, int64_t groups,
         EACH_CELL(w, from,
                   { v_store(diff_src + i, v_load(diff_src + i) + each); })
     })
+}
+
+/* One row of windows of one channel: `rows` has size rows of `width`. */
+INLINE void unpool_row(pl_activation kind, int64_t size, int64_t count,
+                       int64_t width, const float *dst, const int32_t *index,
+                       const float *diff_dst, float *rows)
+{
+    for (int64_t x = 0; x < count; x++) {
+        vi which;
+        memcpy(&which, index + x * LANES, sizeof which);
+        /* Added to zero, as where windows overlap. */
+        vf diff = v_set(0) + v_load(diff_dst + x * LANES);
+        vi slope = (vi)v_activation_grad(kind, v_load(dst + x * LANES), diff);
+        float *corner = rows + x * size * LANES;
+        UNROLL
+        for (int32_t cell = 0; cell < size * size; cell++) {
+            int64_t at = cell / size * width + cell % size;
+            v_store(corner + at * LANES, (vf)((which == vi_set(cell)) & slope));
+        }
+    }
+    for (int64_t y = 0; y < size; y++)
+        memset(rows + (y * width + count * size) * LANES, 0,
+               (size_t)(width - count * size) * sizeof(vf));
+}
+
+void SIMD(unpool)(const pl_conv_block *b, int64_t groups, const float *dst,
+                  const int32_t *index, const float *diff_dst, float *diff_src)
+{
+    const pl_window *w = &b->window;
+    int64_t row = w->out_width * LANES, covered = w->out_height * w->size;
+    for (int64_t p = 0; p < groups * w->channels; p++) {
+        for (int64_t y = 0; y < w->out_height; y++) {
+            float *rows = diff_src + at(p, y * w->size, 0, w->height, w->width);
+            if (w->size == 2 && b->activation == PL_ACTIVATION_RELU)
+                unpool_row(PL_ACTIVATION_RELU, 2, w->out_width, w->width, dst,
+                           index, diff_dst, rows);
+            else
+                unpool_row(b->activation, w->size, w->out_width, w->width, dst,
+                           index, diff_dst, rows);
+            dst += row;
+            index += row;
+            diff_dst += row;
+        }
+        memset(diff_src + at(p, covered, 0, w->height, w->width), 0,
+               (size_t)((w->height - covered) * w->width) * sizeof(vf));
+    }
 }
