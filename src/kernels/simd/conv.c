@@ -59,6 +59,61 @@ INLINE void forward_edge(int outs, int columns, const float *row, int64_t x,
     }
 }
 
+/* What a tile multiplies: from its first channel's first kernel row that meets
+ * the source on. */
+typedef struct reach {
+    const float *in; /* column 0 of the source's row */
+    const float *weights;
+    int64_t rows;   /* of the kernel */
+    int64_t column; /* of the source, for the tile's first and kernel's first */
+    int64_t filter; /* floats from one out's weights to the next */
+} reach;
+
+/* All kernel columns meet the source everywhere, at stride 1; their number is
+ * a constant. */
+INLINE void forward_inside(int outs, int columns, int kernel_w,
+                           const forward *f, reach t, vf sums[OUTS][COLUMNS])
+{
+    const float *in = t.in + t.column * LANES, *w = t.weights;
+    int64_t row = f->src_width * LANES;
+    for (int64_t c = 0; c < f->channels; c++) {
+        for (int64_t ky = 0; ky < t.rows; ky++)
+            UNROLL
+        for (int kx = 0; kx < kernel_w; kx++)
+            forward_full(outs, columns, in + ky * row + kx * LANES, LANES,
+                         w + ky * kernel_w + kx, t.filter, sums);
+        in += f->src_height * row;
+        w += f->kernel_h * kernel_w;
+    }
+}
+
+/* Kernel columns may meet the source for some columns of the tile only. */
+INLINE void forward_outside(int outs, int columns, const forward *f, reach t,
+                            vf sums[OUTS][COLUMNS])
+{
+    int64_t stride = f->stride, width = f->src_width;
+    int64_t last = t.column + (columns - 1) * stride;
+    int64_t first = clamp(-last, 0, f->kernel_w);
+    int64_t end = clamp(width - t.column, first, f->kernel_w);
+    int64_t full_first = clamp(-t.column, first, end);
+    int64_t full_end = clamp(width - last, full_first, end);
+    for (int64_t c = 0; c < f->channels; c++)
+        for (int64_t ky = 0; ky < t.rows; ky++) {
+            const float *in = t.in + (c * f->src_height + ky) * width * LANES;
+            const float *w = t.weights + (c * f->kernel_h + ky) * f->kernel_w;
+            int64_t kx = first;
+            for (; kx < full_first; kx++)
+                forward_edge(outs, columns, in, t.column + kx, stride, width,
+                             w + kx, t.filter, sums);
+            for (; kx < full_end; kx++)
+                forward_full(outs, columns, in + (t.column + kx) * LANES,
+                             stride * LANES, w + kx, t.filter, sums);
+            for (; kx < end; kx++)
+                forward_edge(outs, columns, in, t.column + kx, stride, width,
+                             w + kx, t.filter, sums);
+        }
+}
+
 INLINE void forward_tile(int outs, int columns, const forward *f, int64_t o,
                          int64_t y, int64_t x)
 {
@@ -70,34 +125,25 @@ INLINE void forward_tile(int outs, int columns, const forward *f, int64_t o,
         sums[i][j] = v_set(f->bias != NULL ? f->bias[o + i] : 0.0f);
 
     int64_t stride = f->stride, row = y * stride - f->top;
-    int64_t column = x * stride - f->left;
-    int64_t last = column + (columns - 1) * stride;
     int64_t ky_first = clamp(-row, 0, f->kernel_h);
-    int64_t ky_end = clamp(f->src_height - row, 0, f->kernel_h);
-    /* Kernel columns that meet the source somewhere, and everywhere. */
-    int64_t kx_first = clamp(-last, 0, f->kernel_w);
-    int64_t kx_end = clamp(f->src_width - column, kx_first, f->kernel_w);
-    int64_t full_first = clamp(-column, kx_first, kx_end);
-    int64_t full_end = clamp(f->src_width - last, full_first, kx_end);
+    int64_t ky_end = clamp(f->src_height - row, ky_first, f->kernel_h);
     int64_t filter = f->channels * f->kernel_h * f->kernel_w;
-    for (int64_t c = 0; c < f->channels; c++)
-        for (int64_t ky = ky_first; ky < ky_end; ky++) {
-            const float *in =
-                f->src + (c * f->src_height + row + ky) * f->src_width * LANES;
-            const float *w =
-                f->weights +
-                ((o * f->channels + c) * f->kernel_h + ky) * f->kernel_w;
-            int64_t kx = kx_first;
-            for (; kx < full_first; kx++)
-                forward_edge(outs, columns, in, column + kx, stride,
-                             f->src_width, w + kx, filter, sums);
-            for (; kx < full_end; kx++)
-                forward_full(outs, columns, in + (column + kx) * LANES,
-                             stride * LANES, w + kx, filter, sums);
-            for (; kx < kx_end; kx++)
-                forward_edge(outs, columns, in, column + kx, stride,
-                             f->src_width, w + kx, filter, sums);
-        }
+    reach t = {
+        .in = f->src + (row + ky_first) * f->src_width * LANES,
+        .weights = f->weights + o * filter + ky_first * f->kernel_w,
+        .rows = ky_end - ky_first,
+        .column = x * stride - f->left,
+        .filter = filter,
+    };
+    bool inside = stride == 1 && t.column >= 0 &&
+                  t.column + columns + f->kernel_w - 1 <= f->src_width;
+    if (inside && f->kernel_w == 3)
+        forward_inside(outs, columns, 3, f, t, sums);
+    else if (inside && f->kernel_w == 5)
+        forward_inside(outs, columns, 5, f, t, sums);
+    else
+        forward_outside(outs, columns, f, t, sums);
+
     int64_t plane = o - f->first_out, line = y - f->first_row;
     float *to = f->out + ((plane * f->height + line) * f->width + x) * LANES;
     UNROLL
