@@ -169,6 +169,33 @@ static pl_fused *stand_for(fuser *f, const pl_node *node, const pl_op *op)
     return fused;
 }
 
+/* Where windows do not reach the edge of the image, the gradient there is zero.
+ * The convolution's own gradients need not see it: let `back`, which stands for
+ * `diff`, end where the windows do. */
+static void crop(fuser *f, const pl_node *diff, pl_fused *back)
+{
+    static const pl_op *const those[] = { &pl_op_conv2d_src,
+                                          &pl_op_conv2d_weights,
+                                          &pl_op_conv2d_bias };
+    pl_window *w = &back->block.window;
+    const readers *r = &f->readers[diff->id];
+    int64_t height = w->out_height * w->size, width = w->out_width * w->size;
+    const pl_node *found[3] = { NULL };
+    int count = 0;
+    for (int i = 0; i < 3; i++) {
+        found[i] = reader_of(f, diff, those[i]);
+        count += found[i] != NULL && found[i]->in[0] == diff;
+    }
+    if (f->opts->kept[diff->id] || count != r->count ||
+        (height == w->height && width == w->width))
+        return;
+    back->node.shape.dim[2] = w->height = height;
+    back->node.shape.dim[3] = w->width = width;
+    for (int i = 0; i < 3; i++)
+        if (found[i] != NULL)
+            stand_for(f, found[i], found[i]->op)->node.in[0] = &back->node;
+}
+
 static void fuse_chain(fuser *f, const chain *c)
 {
     const pl_node *end = c->pool != NULL ? c->pool : c->activation;
@@ -181,12 +208,13 @@ static void fuse_chain(fuser *f, const chain *c)
         forward->node.in[j] = c->conv->in[j];
     if (c->unpool == NULL)
         return;
-    pl_fused *back =
-        stand_for(f, c->slope != NULL ? c->slope : c->unpool, &pl_op_unpool);
+    const pl_node *diff = c->slope != NULL ? c->slope : c->unpool;
+    pl_fused *back = stand_for(f, diff, &pl_op_unpool);
     back->block = forward->block;
     back->node.input_count = 2;
     back->node.in[0] = c->unpool->in[1];
     back->node.in[1] = c->unpool->in[2];
+    crop(f, diff, back);
 }
 
 pl_status pl_fuse(const pl_fuse_opts *opts, const pl_node **nodes,

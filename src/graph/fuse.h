@@ -20,7 +20,8 @@ typedef struct pl_fused {
 
 /* inputs: src, weights, bias or none; has the shape of the chain's end */
 extern const pl_op pl_op_conv_block;
-/* inputs: the conv_block, its gradient; has the shape of its convolution */
+/* inputs: the conv_block, its gradient; has the shape of its convolution, or
+ * ends where the windows do */
 extern const pl_op pl_op_unpool;
 
 /* What of the graph a plan computes. */

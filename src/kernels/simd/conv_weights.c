@@ -161,18 +161,23 @@ void SIMD(conv_weights)(const pl_conv *c, int64_t groups, const float *diff_dst,
 void SIMD(conv_bias)(const pl_conv *c, int64_t groups, const float *diff_dst,
                      float *diff_bias)
 {
-    int64_t pixels = c->out_height * c->out_width;
+    int64_t rows = c->out_height, width = c->out_width;
     for (int64_t o = 0; o < c->outs; o++) {
         vf sums[CHAINS] = { v_set(0) };
-        for (int64_t g = 0; g < groups; g++) {
-            const float *d = diff_dst + (g * c->outs + o) * pixels * LANES;
-            int64_t i = 0;
-            for (; i + CHAINS <= pixels; i += CHAINS)
+        for (int64_t r = 0; r < groups * rows; r++) {
+            const float *d =
+                diff_dst +
+                ((r / rows * c->outs + o) * rows + r % rows) * width * LANES;
+            int64_t x = 0;
+            /* A column has its chain: zeros at the end change no bit. */
+            for (; x + CHAINS <= width; x += CHAINS)
                 UNROLL
             for (int j = 0; j < CHAINS; j++)
-                sums[j] += v_load(d + (i + j) * LANES);
-            for (; i < pixels; i++)
-                sums[0] += v_load(d + i * LANES);
+                sums[j] += v_load(d + (x + j) * LANES);
+            UNROLL
+            for (int j = 0; j < CHAINS - 1; j++)
+                if (x + j < width)
+                    sums[j] += v_load(d + (x + j) * LANES);
         }
         diff_bias[o] = v_sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
     }
