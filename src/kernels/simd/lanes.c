@@ -56,12 +56,60 @@ INLINE vf load_piece(const pl_view *view, int64_t row, int64_t first,
     return left >= LANES ? v_load(p) : v_load_part(p, left);
 }
 
+#if LANES == 16
+/* One stage of a transpose: rows i and i + 8 become rows 2i and 2i + 1. */
+INLINE void interleave(const vb from[LANES], vb to[LANES])
+{
+    UNROLL
+    for (int i = 0; i < LANES / 2; i++) {
+        __m128i a = (__m128i)from[i], b = (__m128i)from[i + LANES / 2];
+        to[2 * i] = (vb)_mm_unpacklo_epi8(a, b);
+        to[2 * i + 1] = (vb)_mm_unpackhi_epi8(a, b);
+    }
+}
+
+/* One group of rows of bytes, up to the last whole vector: the elements that
+ * were done.  Bytes are moved, not the numbers they become, which are four
+ * times as large; and what lies ahead is asked for: rows are picked by index,
+ * and the processor cannot guess them. */
+static int64_t bytes_to_lanes(int64_t row, const pl_view *src, int64_t first,
+                              float *dst)
+{
+    vf scale = v_set(src->scale);
+    const uint8_t *rows[LANES];
+    for (int l = 0; l < LANES; l++)
+        rows[l] = pl_view_row_u8(src, first + l);
+    int64_t e = 0;
+    for (; e + LANES <= row; e += LANES) {
+        vb a[LANES], b[LANES];
+        UNROLL
+        for (int l = 0; l < LANES; l++) {
+            memcpy(&a[l], rows[l] + e, sizeof a[l]);
+            if (e % 64 == 0)
+                __builtin_prefetch(rows[l] + e + 192);
+        }
+        interleave(a, b);
+        interleave(b, a);
+        interleave(a, b);
+        interleave(b, a);
+        UNROLL
+        for (int i = 0; i < LANES; i++)
+            v_store(dst + (e + i) * LANES, scale * v_from_bytes(a[i]));
+    }
+    return e;
+}
+#endif
+
 void SIMD(to_lanes)(int64_t rows, int64_t row, const pl_view *src, float *dst)
 {
     vf scale = v_set(src->scale);
     for (int64_t r = 0; r < rows; r += LANES, dst += row * LANES) {
-        int64_t used = rows - r < LANES ? rows - r : LANES;
-        for (int64_t e = 0; e < row; e += LANES) {
+        int64_t used = rows - r < LANES ? rows - r : LANES, e = 0;
+#if LANES == 16
+        if (src->dtype == PL_UINT8 && used == LANES)
+            e = bytes_to_lanes(row, src, r, dst);
+#endif
+        for (; e < row; e += LANES) {
             vf block[LANES];
             for (int l = 0; l < LANES; l++)
                 block[l] = l < used ? scale * load_piece(src, r + l, e, row - e)
