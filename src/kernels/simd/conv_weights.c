@@ -2,8 +2,8 @@
  *
  * Design.  A tile of outs x taps of one kernel row stays in registers over all
  * pixels of a group that meet the image.  Tiles are stored as vectors until
- * there are enough of them to fold over lanes, LANES at a time: that costs a
- * tenth of folding each sum by itself. */
+ * there are enough of them to fold over lanes, LANES at a time: that costs far
+ * less than folding each sum by itself. */
 #include "kernels/simd/fold.h"
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/tiles.h"
