@@ -25,7 +25,7 @@
 
 /* The loop behind it is written out whole: its bounds are constants. */
 #if defined(__clang__)
-#define UNROLL _Pragma("unroll")
+#define UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define UNROLL _Pragma("GCC unroll 16")
 #endif
