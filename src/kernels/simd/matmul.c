@@ -231,7 +231,10 @@ INLINE void outer_tile(source_kind kind, int rows, int vecs, int64_t left,
         UNROLL
     for (int v = 0; v < vecs; v++)
         sums[r][v] = v_set(0);
-    for (int64_t i = 0; i < k; i++) {
+    const float *column = a.a;
+    for (int64_t i = 0; i < k; i++, column += a.step) {
+        /* One pointer: gcc would keep one a row, more than it has registers. */
+        __asm__("" : "+r"(column));
         const void *row = source_row(kind, b, i);
         vf x[OUTER_VEC];
         UNROLL
@@ -241,22 +244,27 @@ INLINE void outer_tile(source_kind kind, int rows, int vecs, int64_t left,
                        : source_load_part(kind, row, j + v * LANES, left);
         UNROLL
         for (int r = 0; r < rows; r++) {
-            vf factor = v_set(a.a[r * a.row + i * a.step]);
+            vf factor = v_set(column[r * a.row]);
             UNROLL
             for (int v = 0; v < vecs; v++)
                 sums[r][v] = v_fma(factor, x[v], sums[r][v]);
         }
     }
-    vf scale = v_set(b->scale);
+    if (b->scale != 1.0f)
+        UNROLL
+    for (int r = 0; r < rows; r++)
+        UNROLL
+    for (int v = 0; v < vecs; v++)
+        sums[r][v] *= v_set(b->scale);
     UNROLL
     for (int r = 0; r < rows; r++)
         UNROLL
     for (int v = 0; v < vecs; v++) {
         float *to = dst + r * m + j + v * LANES;
         if (left == LANES)
-            v_store(to, scale * sums[r][v]);
+            v_store(to, sums[r][v]);
         else
-            v_store_part(to, scale * sums[r][v], left);
+            v_store_part(to, sums[r][v], left);
     }
 }
 

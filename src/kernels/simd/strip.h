@@ -17,7 +17,8 @@ INLINE void take_larger(vf *top, vi *which, vf value, int32_t cell)
     *top = (vf)_mm512_mask_mov_ps((__m512)*top, take, v);
     *which = (vi)_mm512_mask_set1_epi32((__m512i)*which, take, cell);
 #else
-    vi take = (value > *top) | (value != value);
+    vi bits = (vi)value & vi_set(INT32_MAX); /* a NaN's are past infinity's */
+    vi take = (value > *top) | (bits > vi_set(0x7f800000));
     *top = v_select(take, value, *top);
     *which = (take & vi_set(cell)) | (~take & *which);
 #endif

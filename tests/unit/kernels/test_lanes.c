@@ -95,6 +95,32 @@ static void max_pool_passes_a_nan_on(void **state)
     }
 }
 
+/* Likewise where pooling is one step with the convolution before it. */
+static void conv_block_passes_a_nan_on(void **state)
+{
+    (void)state;
+    const pl_conv_block block = {
+        .conv = { 1, 2, 2, 1, 2, 2, 1, 1, 1, 0 },
+        .activation = PL_ACTIVATION_RELU,
+        .pooling = PL_POOLING_MAX,
+        .window = { 1, 2, 2, 1, 1, 2, 2 },
+    };
+    FOR_EACH_TABLE(table)
+    for (int at = 0; at < 4 && table->conv_block != NULL; at++) {
+        float src[4 * 16], dst[16], scratch[1024], weight = 1;
+        int32_t index[16];
+        assert_true(pl_conv_block_scratch(&block, table->lanes) <= 1024);
+        for (int i = 0; i < 4 * table->lanes; i++)
+            src[i] = i / table->lanes == at ? NAN : (float)i;
+        table->conv_block(&block, 1, src, &weight, NULL, scratch, dst, index);
+        for (int l = 0; l < table->lanes; l++) {
+            assert_true(isnan(dst[l]));
+            assert_int_equal(at, index[l]);
+        }
+    }
+}
+
 UNIT_TESTS(cmocka_unit_test_setup_teardown(lanes_hold_every_row_and_zeros,
                                            setup, NULL),
-           cmocka_unit_test(max_pool_passes_a_nan_on))
+           cmocka_unit_test(max_pool_passes_a_nan_on),
+           cmocka_unit_test(conv_block_passes_a_nan_on))
