@@ -29,6 +29,7 @@ extern "C" {
     /* drop the peer */                                                        \
     X(PEER, "peer broke the protocol")                                         \
     X(CLOSED, "connection closed")                                             \
+    X(ROLLED, "rolled back")                                                   \
     /* tell the user to change the command (exit status 2) */                  \
     X(USAGE, "wrong usage")                                                    \
     /* fail the run (exit status 1) */                                         \

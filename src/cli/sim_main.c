@@ -27,6 +27,7 @@ int main(int argc, char **argv)
         pl_log_set(no_log, NULL, PL_LOG_ERROR);
     pl_sim_result result;
     long long failed = 0, steps = 0, kills = 0, freezes = 0, refused = 0;
+    long long server_kills = 0;
     for (unsigned long long seed = first; seed <= last; seed++) {
         if (pl_sim_run(seed, verbose, &result) != PL_OK) {
             fprintf(stderr, "%s\n", pl_error_message());
@@ -35,13 +36,16 @@ int main(int argc, char **argv)
         steps += result.steps;
         kills += result.kills;
         freezes += result.freezes;
+        server_kills += result.server_kills;
         refused += result.good && !result.ended_well;
         failed += !result.good;
         if (!result.good)
             printf("seed %llu: %s\n    %s\n", seed, result.why, result.setting);
     }
-    printf("%llu seeds, %lld steps, %lld kills, %lld freezes, %lld jobs ended "
+    printf("%llu seeds, %lld steps, %lld kills, %lld freezes, %lld servers "
+           "killed, %lld jobs ended "
            "with a reason, %lld broke an invariant\n",
-           last - first + 1, steps, kills, freezes, refused, failed);
+           last - first + 1, steps, kills, freezes, server_kills, refused,
+           failed);
     return failed > 0;
 }

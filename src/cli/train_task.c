@@ -35,12 +35,14 @@ typedef struct server_task {
     atomic_bool *interrupt;
 } server_task;
 
-static void tell_lost(void *context, int32_t worker)
+static void tell_lost(void *context, bool is_server, int32_t index)
 {
     const server_task *task = context;
-    if (task->opts->control != NULL)
-        pl_control_lost(task->opts->control,
-                        pl_cluster_task(task->opts->cluster, worker));
+    if (task->opts->control == NULL)
+        return;
+    pl_control_lost(task->opts->control,
+                    is_server ? (pl_task) { PL_ROLE_PS, index }
+                              : pl_cluster_task(task->opts->cluster, index));
 }
 
 /* Now and then: tell the step, hear of the end. */

@@ -42,13 +42,25 @@ typedef enum pl_phase {
 #define PL_ANSWER_STOP    2u /* no further gradient is wanted */
 
 /* PULL. value[0]: answer when the job is at this step, or over. */
-#define PL_PULL_FINAL 1u /* ... when all other workers are done */
-#define PL_PULL_SLOTS 2u /* the optimizer's slots too */
+#define PL_PULL_FINAL  1u /* ... when all other workers are done */
+#define PL_PULL_SLOTS  2u /* the optimizer's slots too */
+#define PL_PULL_COUNTS 4u /* when these gradients of each worker are in */
 
 /* ACK. `first`, value[0]: the piece and its plane; or one of these. */
 #define PL_ACK_COMPLETE 1u /* all pieces of the request are here */
 #define PL_ACK_NEED     2u /* send what was not acknowledged */
 #define PL_ACK_DONE     4u /* a request without data is done */
+
+/* REFUSE: what to make of it. */
+#define PL_REFUSE_UNKNOWN                                                      \
+    1u /* the server is new and knows nobody: join anew                        \
+        */
+
+/* PAUSE */
+#define PL_PAUSE_FREEZE                                                        \
+    1u /* answer, with each worker's count, when all wait                      \
+        */
+#define PL_PAUSE_THAW 2u
 
 /* STOP, OVER, BEAT */
 #define PL_STOP_FAILED 1u /* the job failed; else it ends as planned */

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define PROBE_NS    ((int64_t)PL_PROBE_MS * 1000000)
+#define JOIN_NS     INT64_C(200000000) /* between requests to join */
 #define REPORT_MOST ((uint32_t)16 << 20)
 
 typedef enum stage {
@@ -38,6 +39,10 @@ struct pl_ps_client {
     link *links;
     int64_t now_ns;
     bool joining;
+    bool rolled;
+    bool ready;          /* server 0 had parameters when we joined */
+    uint32_t generation; /* 0: never joined */
+    int64_t *counts;     /* [workers] */
     const float *grad;
     const char *text; /* of a stop or bye */
     bool rest;        /* pull: the other servers come after server 0 */
@@ -58,6 +63,7 @@ pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
     int32_t planes = 1 + opts->slots;
     pl_status status;
     PL_TRY_OUT(status, PL_NEW(client->links, (size_t)opts->ps));
+    PL_TRY_OUT(status, PL_NEW(client->counts, (size_t)opts->workers + 1));
     for (int32_t j = 0; j < opts->ps; j++) {
         int64_t first, count;
         pl_pieces_shard(opts->count, opts->ps, j, &first, &count);
@@ -82,6 +88,7 @@ void pl_ps_client_free(pl_ps_client *client)
         pl_pieces_close(&client->links[j].in);
     }
     pl_mem_free(client->links);
+    pl_mem_free(client->counts);
     pl_mem_free(client->report);
     pl_mem_free(client);
 }
@@ -103,6 +110,7 @@ static void send_frame(pl_ps_client *client, int32_t ps, pl_frame frame,
                        const void *payload, bool lasting)
 {
     frame.incarnation = client->view.incarnation;
+    frame.generation = client->generation;
     client->opts.ops->send(client->opts.context, ps, &frame, payload, lasting);
 }
 
@@ -118,10 +126,18 @@ static void ask(pl_ps_client *client, int32_t ps)
 {
     link *l = &client->links[ps];
     pl_frame frame = request_frame(l);
-    bool text = frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE;
-    if (text)
+    const void *payload = NULL;
+    if (frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE) {
+        payload = client->text;
         frame.payload_bytes = (uint32_t)strlen(client->text);
-    send_frame(client, ps, frame, text ? client->text : NULL, false);
+    } else if (frame.kind == PL_FRAME_STATE ||
+               (frame.kind == PL_FRAME_PULL &&
+                (frame.flags & PL_PULL_COUNTS) != 0)) {
+        payload = client->counts;
+        frame.payload_bytes =
+            (uint32_t)((size_t)client->opts.workers * sizeof *client->counts);
+    }
+    send_frame(client, ps, frame, payload, false);
     l->asked_ns = client->now_ns;
 }
 
@@ -227,6 +243,7 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
     send_frame(client, ps,
                (pl_frame) {
                    .kind = PL_FRAME_JOIN,
+                   .value = { client->view.own, client->ready },
                    .payload_bytes = (uint32_t)strlen(text),
                },
                text, false);
@@ -244,15 +261,18 @@ static void on_welcome(pl_ps_client *client, int32_t ps,
     const pl_frame *frame = &message->frame;
     const char *job, *answer;
     pl_json *welcome;
-    if (client->links[ps].joined ||
+    if (client->links[ps].joined || !client->joining ||
+        (ps > 0 && (!client->links[0].joined ||
+                    frame->generation != client->generation)) ||
         pl_json_parse(&welcome, message->payload, frame->payload_bytes,
                       "welcome") != PL_OK)
         return;
     if (ps == 0) {
         client->view.incarnation = frame->incarnation;
+        client->generation = frame->generation;
         client->view.step = frame->step;
         client->view.own = frame->value[0];
-        client->view.initialized = frame->value[1] != 0;
+        client->view.initialized = client->ready = frame->value[1] != 0;
         if (pl_json_get_text(welcome, "job", &job) == PL_OK)
             client->view.job = strtoull(job, NULL, 16);
     } else if (frame->value[1] == 0) {
@@ -303,6 +323,8 @@ static void finish_link(pl_ps_client *client, int32_t ps)
         client->rest = false;
         pl_frame request = l->request;
         request.value[0] = client->opts.mode == PL_PS_SYNC ? l->step : 0;
+        if (request.flags & PL_PULL_SLOTS)
+            request.flags |= PL_PULL_COUNTS;
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
@@ -379,12 +401,19 @@ static void on_params(pl_ps_client *client, int32_t ps,
         finish_link(client, ps);
 }
 
-static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame)
+static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
+                   const void *payload)
 {
     link *l = &client->links[ps];
     if (l->stage == DONE)
         return;
     if ((frame->flags & PL_ACK_DONE) != 0) {
+        size_t bytes = (size_t)client->opts.workers * sizeof *client->counts;
+        if (l->request.kind == PL_FRAME_PAUSE &&
+            frame->payload_bytes == bytes) {
+            memcpy(client->counts, payload, bytes);
+            client->view.step = frame->step;
+        }
         finish_link(client, ps);
     } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
         pl_stream_ack_all(&l->out);
@@ -421,25 +450,45 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
     const pl_frame *frame = &message->frame;
     link *l = &client->links[ps];
     client->now_ns = now_ns;
+    /* Rolled back while we joined: server 0 tells the new state. */
+    if (client->joining && client->links[0].joined &&
+        frame->generation > client->generation &&
+        (frame->kind == PL_FRAME_WELCOME || frame->kind == PL_FRAME_BEAT)) {
+        pl_ps_client_join(client);
+        return;
+    }
     if (frame->kind == PL_FRAME_WELCOME) {
         on_welcome(client, ps, message);
         return;
     }
     if (frame->incarnation != client->view.incarnation)
         return;
+    if (frame->kind == PL_FRAME_REFUSE &&
+        (frame->flags & PL_REFUSE_UNKNOWN) != 0) {
+        /* A new server: server 0 will roll the job back, unless it is it. */
+        client->rolled = client->rolled || (ps == 0 && !client->joining);
+        return;
+    }
+    if (frame->generation != client->generation &&
+        frame->kind != PL_FRAME_REFUSE) {
+        if (frame->generation > client->generation && !client->joining)
+            client->rolled = true;
+        return;
+    }
     if (frame->kind == PL_FRAME_REFUSE)
         fail(client, "ps %d: %.*s", ps, (int)frame->payload_bytes,
              (const char *)message->payload);
     if (frame->kind == PL_FRAME_OVER && (frame->flags & PL_STOP_FAILED) != 0)
         fail(client, "the job ended: %.*s", (int)frame->payload_bytes,
              (const char *)message->payload);
-    if (frame->sequence != l->sequence || frame->sequence == 0)
-        return;
+    if (frame->sequence != l->sequence || frame->sequence == 0 ||
+        client->joining || l->stage == IDLE)
+        return; /* of a request that is no more */
     l->asked_ns = now_ns;
     if (frame->kind == PL_FRAME_PARAMS)
         on_params(client, ps, message);
     else if (frame->kind == PL_FRAME_ACK)
-        on_ack(client, ps, frame);
+        on_ack(client, ps, frame, message->payload);
     else if (frame->kind == PL_FRAME_REPORT)
         on_report(client, message);
 }
@@ -449,11 +498,12 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
     client->now_ns = now_ns;
     for (int32_t j = 0; j < client->opts.ps; j++) {
         link *l = &client->links[j];
-        bool late = now_ns - l->asked_ns >= PROBE_NS;
+        bool late =
+            now_ns - l->asked_ns >= (client->joining ? JOIN_NS : PROBE_NS);
         if (!late)
             continue;
         if (client->joining && !l->joined &&
-            (j == 0 || client->view.incarnation != 0))
+            (j == 0 || client->links[0].joined))
             ask_to_join(client, j);
         else if (l->stage == ANSWERING ||
                  (l->stage == ASKING &&
@@ -465,6 +515,11 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
 void pl_ps_client_join(pl_ps_client *client)
 {
     client->joining = true;
+    client->rolled = client->rest = false;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        client->links[j].joined = false;
+        client->links[j].stage = IDLE; /* numbers of requests go on */
+    }
     ask_to_join(client, 0);
 }
 
@@ -498,6 +553,25 @@ void pl_ps_client_ready(pl_ps_client *client, int64_t from)
 void pl_ps_client_pause(pl_ps_client *client)
 {
     begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE });
+}
+
+void pl_ps_client_freeze(pl_ps_client *client)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE,
+                                     .flags = PL_PAUSE_FREEZE });
+}
+
+void pl_ps_client_thaw(pl_ps_client *client)
+{
+    begin_first(client,
+                (pl_frame) { .kind = PL_FRAME_PAUSE, .flags = PL_PAUSE_THAW });
+}
+
+void pl_ps_client_state(pl_ps_client *client, const int64_t *counts)
+{
+    memcpy(client->counts, counts,
+           (size_t)client->opts.workers * sizeof *counts);
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_STATE });
 }
 
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)
@@ -589,7 +663,19 @@ bool pl_ps_client_windowed(const pl_ps_client *client)
 
 pl_ps_client_view pl_ps_client_look(const pl_ps_client *client)
 {
-    return client->view;
+    pl_ps_client_view view = client->view;
+    view.generation = client->generation;
+    return view;
+}
+
+const int64_t *pl_ps_client_counts(const pl_ps_client *client)
+{
+    return client->counts;
+}
+
+bool pl_ps_client_rolled(const pl_ps_client *client)
+{
+    return client->rolled;
 }
 
 pl_status pl_ps_client_outcome(const pl_ps_client *client)

@@ -30,6 +30,7 @@ typedef struct pl_ps_client_opts {
     const char *role; /* "worker", "evaluator" */
     int32_t index;    /* a worker's number, counted with the chief */
     int32_t ps;
+    int32_t workers;
     pl_ps_mode mode;
     int64_t count;                /* floats of the whole block */
     int64_t piece;                /* floats; default PL_PIECE_FLOATS */
@@ -62,6 +63,12 @@ void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad);
 /* Floats from `from` on are final and may leave; 0: all. */
 void pl_ps_client_ready(pl_ps_client *client, int64_t from);
 void pl_ps_client_pause(pl_ps_client *client);
+/* Stop all workers between two gradients, so that a pull gets parameters of
+ * one moment; then let them go on. */
+void pl_ps_client_freeze(pl_ps_client *client);
+void pl_ps_client_thaw(pl_ps_client *client);
+/* The counts that a copy holds (pl_ps_client_counts), before init. */
+void pl_ps_client_state(pl_ps_client *client, const int64_t *counts);
 /* The text stays until the request is done. */
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why);
 void pl_ps_client_bye(pl_ps_client *client, const char *report);
@@ -86,6 +93,7 @@ bool pl_ps_client_windowed(const pl_ps_client *client);
 
 typedef struct pl_ps_client_view {
     uint32_t incarnation; /* 0: not joined */
+    uint32_t generation;
     uint64_t job;
     int64_t step;       /* the job's, from server 0's last answer */
     int64_t own;        /* of our gradients, those that were applied */
@@ -96,6 +104,12 @@ typedef struct pl_ps_client_view {
     int64_t update_ns;  /* ... and from the first update to the last */
 } pl_ps_client_view;
 pl_ps_client_view pl_ps_client_look(const pl_ps_client *client);
+
+/* Of each worker, after freeze. */
+const int64_t *pl_ps_client_counts(const pl_ps_client *client);
+
+/* A server was lost: begin anew with pl_ps_client_join. */
+bool pl_ps_client_rolled(const pl_ps_client *client);
 
 /* PL_OK; or why there is no going on: refused, or the job failed. */
 pl_status pl_ps_client_outcome(const pl_ps_client *client) PL_MUST_CHECK;

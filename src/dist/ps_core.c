@@ -49,6 +49,10 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
     core->job = opts->job;
     core->now_ns = core->begin_ns = core->said_ns = now_ns;
     core->coordinator_ns = now_ns;
+    core->generation = core->opts.index == 0 ? 1 : 0;
+    /* Another life of server 0 gives other numbers. */
+    core->base_incarnation = opts->life << 16 & 0x7fff0000u;
+    core->last_incarnation = core->base_incarnation;
     pl_status status = init_members(core);
     if (status == PL_OK)
         status = pl_core_update_init(core);
@@ -69,6 +73,7 @@ void pl_ps_core_free(pl_ps_core *core)
         pl_stream_close(&core->members[i].out);
         pl_mem_free(core->members[i].staging);
         pl_mem_free(core->members[i].report);
+        pl_mem_free(core->members[i].counts);
     }
     pl_core_update_close(core);
     pl_mem_free(core->members);
@@ -116,13 +121,40 @@ void pl_core_send_text(pl_ps_core *core, pl_peer to, pl_frame frame,
 
 void pl_core_forget(pl_ps_core *core, pl_member *member)
 {
-    (void)core;
     member->sequence = 0;
     member->stage = PL_STAGE_NONE;
     member->paused = false;
     member->granted = false;
+    if (member == core->members)
+        core->frozen = false;
     if (!member->fresh)
         member->gradient = NULL;
+}
+
+void pl_core_reset(pl_ps_core *core, uint32_t generation)
+{
+    size_t workers = (size_t)core->opts.workers;
+    core->generation = generation;
+    core->initialized = core->told = core->frozen = false;
+    core->stopping = core->failed;
+    core->step = 0;
+    core->begin_ns = core->said_ns = core->now_ns;
+    memset(core->chosen, 0, workers);
+    for (size_t i = 0; i < workers * (size_t)core->opts.ps; i++)
+        core->have[i] = -1;
+    for (size_t i = 0; i <= workers; i++) {
+        pl_member *member = &core->members[i];
+        member->fresh = false;
+        pl_core_forget(core, member);
+        member->gradient = NULL;
+        member->own = 0;
+        if (!pl_core_leads(core)) /* server 0 counts anew, perhaps */
+            member->incarnation = 0;
+        member->heard_ns = core->now_ns;
+        /* Who said goodbye still waits for the answer. */
+        if (member->state == PL_MEMBER_LEFT && i < workers)
+            member->state = PL_MEMBER_HERE;
+    }
 }
 
 /* A gradient that is kept beyond the connection it came by must be ours. */
@@ -245,6 +277,7 @@ static void pump(pl_ps_core *core, pl_member *member)
 }
 
 static void send_reports(pl_ps_core *core, const pl_member *chief);
+static void send_counts(pl_ps_core *core, const pl_member *chief);
 
 /* Send the answer, or send it again. */
 static void deliver(pl_ps_core *core, pl_member *member)
@@ -259,6 +292,9 @@ static void deliver(pl_ps_core *core, pl_member *member)
     } else if (member->request.kind == PL_FRAME_BYE &&
                member == core->members) {
         send_reports(core, member);
+    } else if (member->request.kind == PL_FRAME_PAUSE &&
+               (member->request.flags & PL_PAUSE_FREEZE) != 0) {
+        send_counts(core, member);
     } else {
         ack(core, member, PL_ACK_DONE);
     }
@@ -314,6 +350,21 @@ static void send_reports(pl_ps_core *core, const pl_member *chief)
     frame.value[1] = core->counts.last_update_ns - core->counts.first_update_ns;
     pl_core_send_text(core, chief->peer, frame, text);
     pl_mem_free(text);
+}
+
+/* How many gradients of each worker the frozen parameters hold. */
+static void send_counts(pl_ps_core *core, const pl_member *chief)
+{
+    int64_t counts[PL_CLUSTER_WORKERS_MAX];
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        counts[w] = core->members[w].state == PL_MEMBER_LOST
+                        ? ~core->members[w].own
+                        : core->members[w].own;
+    pl_frame frame = reply(chief, PL_FRAME_ACK, PL_ACK_DONE);
+    frame.step = core->step;
+    frame.payload_bytes =
+        (uint32_t)((size_t)core->opts.workers * sizeof *counts);
+    pl_core_send(core, chief->peer, frame, counts, false);
 }
 
 static void refuse(pl_ps_core *core, const pl_member *member, const char *why)
@@ -422,6 +473,10 @@ static bool settle_early(pl_ps_core *core, pl_member *member)
     int32_t worker = pl_core_id(core, member);
     int64_t step = member->request.step;
     member->paused = false;
+    if (member == core->members && core->frozen) {
+        core->frozen = false;
+        pl_core_release(core);
+    }
     if (core->stopping ||
         (core->opts.mode == PL_PS_SYNC && step == core->step &&
          pl_core_stop_flag(core) != 0)) {
@@ -501,6 +556,58 @@ static void begin_stop(pl_ps_core *core, pl_member *member,
                 (const char *)message->payload);
 }
 
+static void begin_pull(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    size_t workers = (size_t)core->opts.workers;
+    size_t bytes = workers * sizeof(int64_t);
+    if ((member->request.flags & PL_PULL_COUNTS) != 0) {
+        if (message->frame.payload_bytes != bytes ||
+            (member->counts == NULL &&
+             PL_NEW(member->counts, workers) != PL_OK)) {
+            refuse(core, member, "a pull with counts of another job");
+            member->stage = PL_STAGE_NONE;
+            return;
+        }
+        memcpy(member->counts, message->payload, bytes);
+    }
+    member->stage = PL_STAGE_WAITING;
+    pl_core_release(core);
+}
+
+static void begin_pause(pl_ps_core *core, pl_member *member)
+{
+    unsigned flags = member->request.flags;
+    if (member != core->members) {
+        refuse(core, member, "only the chief pauses a job");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    member->paused = (flags & PL_PAUSE_THAW) == 0;
+    core->frozen = (flags & PL_PAUSE_FREEZE) != 0;
+    if (core->frozen)
+        member->stage = PL_STAGE_WAITING;
+    else
+        pl_core_answer(core, member, 0);
+    pl_core_release(core);
+}
+
+/* The counts that go with the first parameters. */
+static void begin_state(pl_ps_core *core, pl_member *member,
+                        const pl_message *message)
+{
+    size_t bytes = (size_t)core->opts.workers * sizeof(int64_t);
+    if (member != core->members || message->frame.payload_bytes != bytes) {
+        refuse(core, member, "not the state of this job's workers");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    const int64_t *counts = message->payload;
+    for (int32_t w = 0; w < core->opts.workers && !core->initialized; w++)
+        core->members[w].own = counts[w] < 0 ? ~counts[w] : counts[w];
+    pl_core_answer(core, member, 0);
+}
+
 static void begin(pl_ps_core *core, pl_member *member,
                   const pl_message *message)
 {
@@ -515,13 +622,13 @@ static void begin(pl_ps_core *core, pl_member *member,
         begin_init(core, member, message);
         break;
     case PL_FRAME_PULL:
-        member->stage = PL_STAGE_WAITING;
-        pl_core_release(core);
+        begin_pull(core, member, message);
         break;
     case PL_FRAME_PAUSE:
-        member->paused = true;
-        pl_core_answer(core, member, 0);
-        pl_core_release(core);
+        begin_pause(core, member);
+        break;
+    case PL_FRAME_STATE:
+        begin_state(core, member, message);
         break;
     case PL_FRAME_STOP:
         begin_stop(core, member, message);
@@ -633,9 +740,12 @@ void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
         from_member(core, member, message);
         return;
     }
+    bool unknown = !pl_core_gave(core, message->frame.incarnation) ||
+                   message->frame.generation != core->generation;
     pl_core_send_text(core, message->from,
                       (pl_frame) {
                           .kind = PL_FRAME_REFUSE,
+                          .flags = unknown ? PL_REFUSE_UNKNOWN : 0,
                           .incarnation = message->frame.incarnation,
                           .sequence = message->frame.sequence,
                       },

@@ -28,8 +28,9 @@ typedef struct pl_ps_core_ops {
      * they are; else it must be copied. */
     void (*send)(void *context, pl_peer to, const pl_frame *frame,
                  const void *payload, bool lasting);
-    /* Optional: a worker is lost; whoever supervises may start it anew. */
-    void (*lost)(void *context, int32_t worker);
+    /* Optional: a worker (or another server) is lost; whoever supervises may
+     * start it anew. */
+    void (*lost)(void *context, bool server, int32_t index);
     /* Optional: answer an offer of shared memory; default: none. */
     void (*accept)(void *context, pl_peer from, const char *offer,
                    char answer[PL_OFFER_BYTES]);
@@ -61,7 +62,8 @@ typedef struct pl_ps_core_opts {
     const pl_schedule *schedule; /* required */
     const pl_kernels *kernels;   /* required */
     const pl_json *settings;     /* what all tasks must agree on, or NULL */
-    uint64_t job;                /* server 0: a number of the job */
+    uint64_t job;                /* server 0: a number of the job... */
+    uint32_t life;               /* ... and of this process: any two differ */
     const pl_ps_core_ops *ops;
     void *context;
 } pl_ps_core_opts;

@@ -56,6 +56,7 @@ typedef struct pl_member {
     bool granted;          /* may make one more gradient */
     int64_t own;           /* its gradients that were applied */
     int64_t dropped;
+    int64_t *counts; /* PL_PULL_COUNTS: what it wants to be in */
     char *report;
     size_t report_bytes;
 } pl_member;
@@ -70,20 +71,23 @@ struct pl_ps_core {
     const float **terms;
     uint8_t *chosen; /* [workers]: who made the last step */
     uint64_t job;    /* 0: not yet known */
+    bool claimed;    /* someone has joined */
     uint32_t generation;
-    uint32_t last_incarnation;
-    int32_t rejoins; /* workers that came again */
+    uint32_t base_incarnation, last_incarnation; /* given in between */
+    int32_t rejoins;                             /* workers that came again */
     int64_t step;
     int64_t now_ns, begin_ns, said_ns;
     bool initialized;
     bool stopping; /* no more gradients */
     bool failed;
-    bool told; /* server 0: the others know that the job is over */
+    bool frozen; /* nobody goes on while the chief takes a copy */
+    bool told;   /* server 0: the others know that the job is over */
     bool finished;
     char why[512];
     pl_ps_core_view counts;
     /* A server other than 0: its membership there. */
-    uint32_t own_incarnation;
+    uint32_t own_incarnation; /* 0: not joined */
+    bool ever_joined;
     int64_t asked_ns;       /* when it last spoke to server 0 */
     int64_t coordinator_ns; /* when it last heard of server 0 */
 };
@@ -91,6 +95,13 @@ struct pl_ps_core {
 static inline bool pl_core_leads(const pl_ps_core *core)
 {
     return core->opts.index == 0;
+}
+
+/* This server gave out that incarnation. */
+static inline bool pl_core_gave(const pl_ps_core *core, uint32_t incarnation)
+{
+    return incarnation > core->base_incarnation &&
+           incarnation <= core->last_incarnation;
 }
 
 int32_t pl_core_id(const pl_ps_core *core, const pl_member *member);
@@ -109,6 +120,8 @@ void pl_core_keep(pl_ps_core *core, pl_member *member);
 void pl_core_forget(pl_ps_core *core, pl_member *member);
 /* The request is done: send the parameters, or an ACK. */
 void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags);
+/* Forget parameters and requests: everyone joins anew in `generation`. */
+void pl_core_reset(pl_ps_core *core, uint32_t generation);
 /* The job is over for all; `failed`: say why and give up. */
 void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     PL_PRINTF(3, 4);

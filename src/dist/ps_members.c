@@ -5,10 +5,12 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SAY_NS    INT64_C(5000000000) /* between lines about who is awaited */
 #define ASK_NS    INT64_C(500000000)  /* between messages to server 0 */
+#define JOIN_NS   INT64_C(100000000)  /* between requests to join it */
 #define GRACE_NS  INT64_C(2000000000) /* for goodbyes after a failure */
 #define STUCK_BY  10 /* times the longest so far without progress */
 #define MS        INT64_C(1000000)
@@ -104,11 +106,14 @@ static pl_status compare_settings(const pl_ps_core *core, const pl_json *join)
     return PL_OK;
 }
 
-static pl_status check_job(const pl_ps_core *core, const pl_json *join)
+static pl_status check_job(pl_ps_core *core, const pl_json *join)
 {
     const char *text;
     char own[32];
     PL_TRY(pl_json_get_text(join, "job", &text));
+    /* A server that is new takes the number from who was there before. */
+    if (pl_core_leads(core) && !core->claimed && text[0] != '\0')
+        core->job = strtoull(text, NULL, 16);
     snprintf(own, sizeof own, "%016" PRIx64, core->job);
     if (text[0] != '\0' && core->job != 0 && strcmp(text, own) != 0)
         return PL_FAIL(PL_USAGE,
@@ -151,6 +156,33 @@ static void welcome(pl_ps_core *core, pl_member *member, const pl_json *join)
                       text);
 }
 
+/* Everyone joins anew; who misses this hears it by the next heart. */
+static void begin_generation(pl_ps_core *core, uint32_t generation)
+{
+    pl_core_reset(core, generation);
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].state == PL_MEMBER_HERE)
+            pl_core_send(core, core->members[i].peer,
+                         (pl_frame) {
+                             .kind = PL_FRAME_BEAT,
+                             .incarnation = core->members[i].incarnation,
+                         },
+                         NULL, false);
+}
+
+/* A server came back with nothing: all begin anew from the last checkpoint. */
+static void roll_back(pl_ps_core *core, const pl_member *server)
+{
+    char name[32];
+    if (core->failed)
+        return;
+    pl_log(PL_LOG_WARN,
+           "%s was lost with its part of the parameters at step %lld: the job "
+           "is rolled back to its last checkpoint",
+           pl_core_name(core, server, name), (long long)core->step);
+    begin_generation(core, core->generation + 1);
+}
+
 /* Take the joiner in, in place of who was there before. */
 static void take_in(pl_ps_core *core, pl_member *member,
                     const pl_message *message, const pl_json *join)
@@ -169,19 +201,31 @@ static void take_in(pl_ps_core *core, pl_member *member,
         if (member->fresh)
             pl_core_keep(core, member);
         pl_core_forget(core, member);
-        member->incarnation = pl_core_leads(core) ? ++core->last_incarnation
-                                                  : message->frame.incarnation;
+        if (pl_core_leads(core))
+            member->incarnation = ++core->last_incarnation;
         core->rejoins += pl_core_is_worker(core, member) &&
                          member->state != PL_MEMBER_ABSENT;
         note_place(member, join);
         pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),
                member->where);
     }
+    if (!pl_core_leads(core)) {
+        member->incarnation = message->frame.incarnation;
+        /* A push it died in may be here and not there; server 0's count
+         * holds. */
+        if (!known && core->opts.mode != PL_PS_SYNC && core->initialized &&
+            message->frame.value[1] != 0 && message->frame.value[0] >= 0)
+            member->own = message->frame.value[0];
+    }
+    bool server = pl_core_id(core, member) > core->opts.workers;
+    bool again = !known && server && member->state != PL_MEMBER_ABSENT;
     member->peer = message->from;
     member->state = PL_MEMBER_HERE;
     member->heard_ns = member->progress_ns = core->now_ns;
     member->longest_ns = 0;
     member->phase = PL_PHASE_JOINING;
+    if (again)
+        roll_back(core, member);
     welcome(core, member, join);
 }
 
@@ -198,12 +242,20 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     PL_TRY_OUT(status, identify(core, join, &member));
     PL_TRY_OUT(status, check_job(core, join));
     PL_TRY_OUT(status, compare_settings(core, join));
+    /* The one who joins knew an earlier life of this server. */
+    if (pl_core_leads(core) && status == PL_OK &&
+        message->frame.generation >= core->generation &&
+        (!core->initialized || pl_core_id(core, member) > core->opts.workers))
+        begin_generation(core, message->frame.generation + 1);
     if (!pl_core_leads(core) &&
-        message->frame.incarnation < member->incarnation)
+        message->frame.incarnation < member->incarnation &&
+        message->frame.generation == core->generation)
         status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
                                    "place");
-    if (status == PL_OK)
+    if (status == PL_OK) {
+        core->claimed = true;
         take_in(core, member, message, join);
+    }
 out:
     pl_json_free(join);
     return status;
@@ -211,6 +263,8 @@ out:
 
 void pl_core_on_join(pl_ps_core *core, const pl_message *message)
 {
+    if (!pl_core_leads(core) && core->own_incarnation == 0)
+        return; /* it will ask again when server 0 knows us */
     if (join_checked(core, message) != PL_OK)
         refuse_join(core, message, pl_error_message());
     else
@@ -233,6 +287,9 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
         pl_core_send_text(core, message->from,
                           (pl_frame) {
                               .kind = PL_FRAME_REFUSE,
+                              .flags = pl_core_gave(core, frame->incarnation)
+                                           ? 0
+                                           : PL_REFUSE_UNKNOWN,
                               .incarnation = frame->incarnation,
                           },
                           "a newer process has taken this task's place");
@@ -260,6 +317,21 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
     pl_core_send_text(core, message->from, beat, core->why);
 }
 
+/* Workers stay until the chief has saved the end: if a server is lost before,
+ * they are needed again. */
+static void answer_goodbyes(pl_ps_core *core)
+{
+    bool chief_left = core->members[0].state == PL_MEMBER_LEFT;
+    for (int32_t i = 0; i < core->member_count; i++) {
+        pl_member *member = &core->members[i];
+        if (member->state == PL_MEMBER_LEFT &&
+            member->stage == PL_STAGE_WAITING &&
+            member->request.kind == PL_FRAME_BYE &&
+            (chief_left || i >= core->opts.workers))
+            pl_core_answer(core, member, 0);
+    }
+}
+
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message)
 {
@@ -274,7 +346,8 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
     }
     member->state = PL_MEMBER_LEFT;
     member->granted = false;
-    pl_core_answer(core, member, 0);
+    member->stage = PL_STAGE_WAITING;
+    answer_goodbyes(core);
     pl_core_release(core);
 }
 
@@ -284,9 +357,14 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
     core->coordinator_ns = core->now_ns;
     const char *text = message->payload;
     int bytes = (int)frame->payload_bytes;
+    if (frame->generation > core->generation)
+        pl_core_reset(core, frame->generation);
+    if (frame->generation != core->generation)
+        return;
     switch (frame->kind) {
     case PL_FRAME_WELCOME:
         core->own_incarnation = frame->incarnation;
+        core->ever_joined = true;
         break;
     case PL_FRAME_BEAT:
         if ((frame->flags & PL_STOP_NOW) != 0)
@@ -309,6 +387,10 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
                      NULL, false);
         break;
     case PL_FRAME_REFUSE:
+        if ((frame->flags & PL_REFUSE_UNKNOWN) != 0) {
+            core->own_incarnation = 0; /* it is new: join again */
+            break;
+        }
         pl_core_end(core, true, "ps 0 refused this server: %.*s", bytes, text);
         core->finished = true;
         break;
@@ -339,9 +421,15 @@ static void lose(pl_ps_core *core, pl_member *member, const char *how)
     if (!worker && pl_core_id(core, member) > core->opts.workers) {
         if (core->told) /* its goodbye was lost */
             return;
-        pl_core_end(core, true,
-                    "%s (%s) is lost: %s; its part of the parameters is gone",
-                    name, member->where, how);
+        member->state = PL_MEMBER_LOST;
+        pl_log(PL_LOG_WARN,
+               "%s is lost: %s; waiting for it to come back, then going on "
+               "from the last checkpoint",
+               name, how);
+        if (core->opts.ops->lost != NULL)
+            core->opts.ops->lost(core->opts.context, true,
+                                 pl_core_id(core, member) - core->opts.workers -
+                                     1);
         return;
     }
     bool waits =
@@ -363,7 +451,8 @@ static void lose(pl_ps_core *core, pl_member *member, const char *how)
         return;
     }
     if (worker && core->opts.ops->lost != NULL)
-        core->opts.ops->lost(core->opts.context, pl_core_id(core, member));
+        core->opts.ops->lost(core->opts.context, false,
+                             pl_core_id(core, member));
     pl_core_release(core);
 }
 
@@ -393,7 +482,8 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
     char name[32];
     if (gone <= core->opts.rejoin_ms * MS)
         return;
-    if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members) {
+    if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members &&
+        pl_core_is_worker(core, member)) {
         member->state = PL_MEMBER_LEFT;
         pl_core_release(core);
         return;
@@ -451,6 +541,7 @@ static void watch_end(pl_ps_core *core)
         const pl_member *member = &core->members[i];
         if (i > workers)
             servers = servers || member->state == PL_MEMBER_HERE ||
+                      member->state == PL_MEMBER_LOST ||
                       (member->state == PL_MEMBER_ABSENT && expected(core, i));
         else if (i < workers && !core->failed)
             tasks = tasks || pl_core_counts(core, member);
@@ -514,17 +605,19 @@ static void ask_to_join(pl_ps_core *core)
  * missed. */
 static void follow(pl_ps_core *core)
 {
-    if (core->now_ns - core->coordinator_ns > (core->own_incarnation == 0
-                                                   ? core->opts.join_ms
-                                                   : core->opts.heartbeat_ms) *
-                                                  MS) {
-        pl_core_end(
-            core, true, "nothing was heard of ps 0 for %lld s",
-            (long long)((core->now_ns - core->coordinator_ns) / 1000000000));
+    int64_t silent = core->now_ns - core->coordinator_ns;
+    int64_t limit =
+        core->ever_joined ? core->opts.rejoin_ms : core->opts.join_ms;
+    if (silent > limit * MS) {
+        pl_core_end(core, true, "nothing was heard of ps 0 for %lld s",
+                    (long long)(silent / 1000000000));
         core->finished = true;
         return;
     }
-    if (core->now_ns - core->asked_ns < ASK_NS)
+    if (silent > core->opts.heartbeat_ms * MS)
+        core->own_incarnation = 0; /* when it comes back it is another */
+    if (core->now_ns - core->asked_ns <
+        (core->own_incarnation == 0 ? JOIN_NS : ASK_NS))
         return;
     core->asked_ns = core->now_ns;
     if (core->own_incarnation == 0) {

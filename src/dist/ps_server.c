@@ -56,11 +56,11 @@ static void send_out(void *context, pl_peer to, const pl_frame *frame,
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
 }
 
-static void lost_worker(void *context, int32_t worker)
+static void lost_task(void *context, bool is_server, int32_t index)
 {
     pl_ps_server *server = context;
     if (server->opts.lost != NULL)
-        server->opts.lost(server->opts.context, worker);
+        server->opts.lost(server->opts.context, is_server, index);
 }
 
 static void accept_offer(void *context, pl_peer from, const char *offer,
@@ -73,7 +73,7 @@ static void accept_offer(void *context, pl_peer from, const char *offer,
 
 static const pl_ps_core_ops core_ops = {
     .send = send_out,
-    .lost = lost_worker,
+    .lost = lost_task,
     .accept = accept_offer,
 };
 
@@ -121,6 +121,7 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
 {
     pl_ps_core_opts core = server->opts.core;
     uint64_t job = 0;
+    uint32_t life = 0;
     pl_pieces_shard(floats, core.ps, core.index, &core.first, &core.count);
     if (core.count < 1)
         return PL_FAIL(PL_USAGE,
@@ -132,9 +133,11 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
     PL_TRY(pl_optim_new(&server->optim, &server->opts.optim, server->shape,
                         core.kernels));
-    if (core.index == 0 && getrandom(&job, sizeof job, 0) != sizeof job)
+    if (core.index == 0 && (getrandom(&job, sizeof job, 0) != sizeof job ||
+                            getrandom(&life, sizeof life, 0) != sizeof life))
         return PL_FAIL(PL_IO, "getrandom");
     core.job = job;
+    core.life = life;
     core.schedule = &server->opts.schedule;
     core.params = pl_area_data(server->area);
     core.optim = server->optim;

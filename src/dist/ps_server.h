@@ -28,7 +28,7 @@ typedef struct pl_ps_server_opts {
     pl_transport transport;
     const atomic_bool *interrupt; /* end the job; or NULL */
     /* Both optional. */
-    void (*lost)(void *context, int32_t worker);
+    void (*lost)(void *context, bool is_server, int32_t index);
     void (*step)(void *context, int64_t step); /* now and then */
     void *context;
 } pl_ps_server_opts;

@@ -377,6 +377,7 @@ static pl_status open_client(pl_ps_sync *self)
         .role = worker ? "worker" : "evaluator",
         .index = worker ? pl_cluster_worker(opts->cluster, opts->task) : 0,
         .ps = self->ps,
+        .workers = opts->cluster->workers,
         .mode = opts->mode,
         .count = pl_params_block_count(opts->params),
         .params = pl_params_block(opts->params),

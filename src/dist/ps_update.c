@@ -304,6 +304,8 @@ static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
     if (core->opts.mode == PL_PS_SYNC || !pl_core_leads(core) ||
         *flags & PL_ANSWER_STOP || member->granted)
         return true;
+    if (core->frozen && member != core->members)
+        return false;
     if (core->opts.mode == PL_PS_SSP) {
         int64_t least = slowest(core);
         if (least != INT64_MAX && member->own > least + core->opts.staleness)
@@ -324,6 +326,16 @@ static bool others_done(const pl_ps_core *core)
     return true;
 }
 
+/* A copy of several servers is of one moment: each waits until it has the
+ * gradients that server 0 had. */
+static bool counts_agree(const pl_ps_core *core, const pl_member *chief)
+{
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        if (core->members[w].own < chief->counts[w])
+            return false;
+    return true;
+}
+
 static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
 {
     const pl_frame *pull = &member->request;
@@ -335,11 +347,27 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
                                    core->members[0].state == PL_MEMBER_LEFT);
     if (core->step < pull->value[0] && !over)
         return false;
+    if ((pull->flags & PL_PULL_COUNTS) != 0 && !counts_agree(core, member))
+        return false;
     if (!pl_core_is_worker(core, member)) {
         *flags |= over ? PL_ANSWER_STOP : 0;
         return true;
     }
     return (pull->flags & PL_PULL_SLOTS) != 0 || may_go_on(core, member, flags);
+}
+
+/* Nobody changes the parameters: every worker waits for us, or is gone. */
+static bool all_wait(const pl_ps_core *core)
+{
+    if (core->opts.mode == PL_PS_SYNC)
+        return true; /* no step is made while the chief pauses */
+    for (int32_t w = 1; w < core->opts.workers; w++) {
+        const pl_member *member = &core->members[w];
+        if (member->state == PL_MEMBER_HERE && member->stage != PL_STAGE_NONE &&
+            member->stage != PL_STAGE_WAITING)
+            return false;
+    }
+    return true;
 }
 
 void pl_core_release(pl_ps_core *core)
@@ -353,6 +381,9 @@ void pl_core_release(pl_ps_core *core)
         if (member->request.kind == PL_FRAME_PULL) {
             if (may_pull(core, member, &flags))
                 pl_core_answer(core, member, flags);
+        } else if (member->request.kind == PL_FRAME_PAUSE) {
+            if (all_wait(core))
+                pl_core_answer(core, member, 0);
         } else if (member->request.kind == PL_FRAME_PUSH) {
             if (core->opts.mode != PL_PS_SYNC) {
                 if (may_go_on(core, member, &flags))

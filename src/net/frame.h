@@ -37,7 +37,8 @@
     X(BYE, "bye")         /* task: I am done; text: its report */              \
     X(REPORT, "report")   /* ps: all reports, to the chief */                  \
     X(HAVE, "have")       /* ps to ps 0: a gradient is complete here */        \
-    X(APPLY, "apply")     /* ps 0 to ps: make this update */
+    X(APPLY, "apply")     /* ps 0 to ps: make this update */                   \
+    X(STATE, "state")     /* chief: each worker's count before the first */
 
 #define PL_FRAME_ENUM(name, text) PL_FRAME_##name,
 typedef enum pl_frame_kind {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_NS INT64_C(600000000000)
+#define LIMIT_NS INT64_C(300000000000)
 
 uint64_t sim_draw(sim *s, uint32_t bound)
 {
@@ -46,7 +46,9 @@ void sim_trace(const sim *s, const char *format, ...)
 static pl_peer peer_of(const sim_event *event)
 {
     if (event->from_ps)
-        return event->from == 0 ? PL_PEER_COORDINATOR : 1000000 + event->from;
+        return event->from == 0
+                   ? PL_PEER_COORDINATOR
+                   : 1000000 + event->from_life * SIM_SERVERS + event->from;
     return (event->from_life * SIM_WORKERS + event->from) * 2 + event->heart;
 }
 
@@ -55,13 +57,19 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
 {
     (void)lasting;
     sim_server *server = context;
-    sim_event event = { .from_ps = true, .from = server->index };
+    sim_event event = {
+        .from_ps = true,
+        .from = server->index,
+        .from_life = server->life,
+    };
     if (to == PL_PEER_COORDINATOR) {
         event.to_ps = true;
         event.node = 0;
+        event.to_life = server->sim->server[0].life;
     } else if (to >= 1000000) {
         event.to_ps = true;
-        event.node = to - 1000000;
+        event.node = (to - 1000000) % SIM_SERVERS;
+        event.to_life = (to - 1000000) / SIM_SERVERS;
     } else if (to >= 0) {
         event.node = to / 2 % SIM_WORKERS;
         event.life = to / 2 / SIM_WORKERS;
@@ -73,10 +81,12 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
 }
 
 /* The supervisor kills who is declared lost and starts it anew. */
-static void on_lost(void *context, int32_t worker)
+static void on_lost(void *context, bool is_server, int32_t index)
 {
     sim_server *server = context;
-    sim_worker *w = &server->sim->worker[worker];
+    if (is_server)
+        return; /* it comes back by itself */
+    sim_worker *w = &server->sim->worker[index];
     if (w->alive)
         sim_worker_end(w, "declared lost");
 }
@@ -89,6 +99,8 @@ static pl_status start_server(sim *s, int32_t index)
     sim_server *server = &s->server[index];
     server->sim = s;
     server->index = index;
+    server->life++;
+    memset(server->params, 0, sizeof server->params);
     pl_pieces_shard(s->floats, s->servers, index, &server->first,
                     &server->count);
     PL_TRY(pl_params_new(&server->shape));
@@ -115,11 +127,12 @@ static pl_status start_server(sim *s, int32_t index)
                               .optim = server->optim,
                               .schedule = &s->schedule,
                               .kernels = pl_kernels_best(),
-                              .job = 42,
+                              .job = index == 0 ? 42 : 0,
+                              .life = (uint32_t)server->life,
                               .ops = &core_ops,
                               .context = server,
                           },
-                          0);
+                          s->now_ns);
 }
 
 static void choose(sim *s)
@@ -207,8 +220,40 @@ out:
     return status;
 }
 
+static void stop_server(sim_server *server)
+{
+    pl_ps_core_free(server->core);
+    pl_optim_free(server->optim);
+    pl_params_free(server->shape);
+    server->core = NULL;
+    server->optim = NULL;
+    server->shape = NULL;
+    server->life++;
+}
+
+/* A server dies with its memory; a supervisor starts it anew. */
+static void kill_server(sim *s, int32_t index)
+{
+    sim_server *server = &s->server[index];
+    if (s->worker[0].stage == SIM_GONE || /* nobody is started again */
+        server->core == NULL || pl_ps_core_finished(server->core) ||
+        pl_ps_core_outcome(server->core) != PL_OK)
+        return;
+    s->result->server_kills++;
+    sim_trace(s, "ps %d is killed", index);
+    stop_server(server);
+    sim_at(s, (int64_t)(100 + sim_draw(s, 2000)) * MS_NS,
+           (sim_event) { .kind = SIM_START_PS, .node = index });
+}
+
 static void plan_faults(sim *s)
 {
+    if (sim_draw(s, 3) == 0)
+        sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS,
+               (sim_event) {
+                   .kind = SIM_KILL_PS,
+                   .node = (int32_t)sim_draw(s, (uint32_t)s->servers),
+               });
     uint32_t count = (uint32_t)sim_draw(s, 4);
     for (uint32_t i = 0; i < count; i++) {
         sim_event event = {
@@ -224,10 +269,8 @@ static pl_status start(sim *s)
     s->schedule = (pl_schedule) { .lr = 1.0 };
     choose(s);
     PL_TRY(compute_truth(s));
-    for (int32_t j = 0; j < s->servers; j++) {
-        PL_TRY(start_server(s, j));
-        sim_at(s, 0, (sim_event) { .kind = SIM_TICK_PS, .node = j });
-    }
+    for (int32_t j = 0; j < s->servers; j++)
+        sim_at(s, 0, (sim_event) { .kind = SIM_START_PS, .node = j });
     for (int32_t w = 0; w < s->workers; w++)
         sim_at(s, (int64_t)sim_draw(s, 2000) * MS_NS,
                (sim_event) { .kind = SIM_START, .node = w });
@@ -238,6 +281,15 @@ static pl_status start(sim *s)
 /* True: the message waits further, with its payload. */
 static bool deliver(sim *s, const sim_event *event)
 {
+    sim_trace(s,
+              "  %s %d -> %s %d: %s, generation %u, incarnation %u, "
+              "sequence %llu, step %lld, flags %u",
+              event->from_ps ? "ps" : "worker", event->from,
+              event->to_ps ? "ps" : "worker", event->node,
+              pl_frame_kind_text(event->frame.kind), event->frame.generation,
+              event->frame.incarnation,
+              (unsigned long long)event->frame.sequence,
+              (long long)event->frame.step, event->frame.flags);
     if (event->to_ps) {
         sim_server *server = &s->server[event->node];
         pl_message message = {
@@ -245,7 +297,8 @@ static bool deliver(sim *s, const sim_event *event)
             .frame = event->frame,
             .payload = event->payload,
         };
-        if (!pl_ps_core_finished(server->core))
+        if (server->core != NULL && event->to_life == server->life &&
+            !pl_ps_core_finished(server->core))
             pl_ps_core_receive(server->core, &message, s->now_ns);
         return false;
     }
@@ -272,14 +325,32 @@ static void freeze(sim *s, int32_t worker)
            (sim_event) { .kind = SIM_THAW, .node = worker, .life = w->life });
 }
 
-static void tick_ps(sim *s, int32_t index)
+static void tick_ps(sim *s, int32_t index, int32_t life)
 {
+    if (s->server[index].life != life)
+        return; /* of an earlier process */
     pl_ps_core *core = s->server[index].core;
-    if (pl_ps_core_finished(core))
+    if (core == NULL || pl_ps_core_finished(core))
         return;
     pl_ps_core_tick(core, s->now_ns);
     sim_at(s, PL_TICK_MS * MS_NS,
-           (sim_event) { .kind = SIM_TICK_PS, .node = index });
+           (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
+}
+
+static void begin_server(sim *s, int32_t index)
+{
+    if (s->worker[0].stage == SIM_GONE)
+        return; /* the job is over */
+    pl_status status = start_server(s, index);
+    if (status != PL_OK) {
+        s->status = status;
+        return;
+    }
+    sim_trace(s, "ps %d starts", index);
+    sim_at(s, 0,
+           (sim_event) { .kind = SIM_TICK_PS,
+                         .node = index,
+                         .life = s->server[index].life });
 }
 
 static void handle_worker(sim *s, const sim_event *event)
@@ -304,7 +375,8 @@ static void handle_worker(sim *s, const sim_event *event)
     } else if (w->frozen) {
         sim_at(s, 100 * MS_NS, *event);
     } else if (event->kind == SIM_COMPUTED) {
-        sim_worker_computed(w);
+        if (event->from == w->turn) /* not rolled back meanwhile */
+            sim_worker_computed(w);
     } else {
         sim_worker_tick(w);
         if (w->alive && w->life == event->life)
@@ -315,7 +387,8 @@ static void handle_worker(sim *s, const sim_event *event)
 static bool all_over(const sim *s)
 {
     for (int32_t j = 0; j < s->servers; j++)
-        if (!pl_ps_core_finished(s->server[j].core))
+        if (s->server[j].core == NULL ? s->worker[0].stage != SIM_GONE
+                                      : !pl_ps_core_finished(s->server[j].core))
             return false;
     for (int32_t w = 0; w < s->workers; w++)
         if (s->worker[w].alive)
@@ -336,7 +409,11 @@ static void run_events(sim *s)
         else if (event.kind == SIM_DELIVER)
             kept = deliver(s, &event);
         else if (event.kind == SIM_TICK_PS)
-            tick_ps(s, event.node);
+            tick_ps(s, event.node, event.life);
+        else if (event.kind == SIM_KILL_PS)
+            kill_server(s, event.node);
+        else if (event.kind == SIM_START_PS)
+            begin_server(s, event.node);
         else
             handle_worker(s, &event);
         if (!kept)
@@ -377,6 +454,8 @@ static void check_end(sim *s)
 {
     pl_sim_result *result = s->result;
     pl_ps_core *first = s->server[0].core;
+    if (first == NULL)
+        return;
     result->steps = pl_ps_core_look(first, 0).step;
     result->seconds = (double)s->now_ns * 1e-9;
     if (!result->good)
@@ -389,15 +468,13 @@ static void check_end(sim *s)
         return;
     }
     check_counts(s);
-    for (int32_t j = 0; j < s->servers; j++) {
-        const sim_server *server = &s->server[j];
-        if (s->mode == PL_PS_SYNC && s->replicas == s->workers &&
-            s->on_loss != PL_ON_LOSS_CONTINUE &&
-            memcmp(server->params, s->truth[result->steps] + server->first,
-                   (size_t)server->count * sizeof(float)) != 0)
-            sim_broken(s, "ps %d ends with other parameters than one process",
-                       j);
-    }
+    if (!s->has_final)
+        sim_broken(s, "the chief never got the final parameters");
+    else if (s->mode == PL_PS_SYNC && s->replicas == s->workers &&
+             s->on_loss != PL_ON_LOSS_CONTINUE &&
+             memcmp(s->final, s->truth[result->steps],
+                    (size_t)s->floats * sizeof(float)) != 0)
+        sim_broken(s, "the job ends with other parameters than one process");
 }
 
 pl_status pl_sim_run(uint64_t seed, bool verbose, pl_sim_result *result)
@@ -417,11 +494,8 @@ pl_status pl_sim_run(uint64_t seed, bool verbose, pl_sim_result *result)
         check_end(s);
     for (int32_t w = 0; w < SIM_WORKERS; w++)
         pl_ps_client_free(s->worker[w].client);
-    for (int32_t j = 0; j < SIM_SERVERS; j++) {
-        pl_ps_core_free(s->server[j].core);
-        pl_optim_free(s->server[j].optim);
-        pl_params_free(s->server[j].shape);
-    }
+    for (int32_t j = 0; j < SIM_SERVERS; j++)
+        stop_server(&s->server[j]);
     sim_net_close(s);
     pl_status status = s->status;
     pl_mem_free(s);

@@ -29,7 +29,7 @@ typedef struct pl_sim_result {
     char setting[256]; /* what the seed chose */
     int64_t steps;
     int64_t events, lost, doubled; /* messages */
-    int32_t kills, freezes, cuts;
+    int32_t kills, server_kills, freezes, cuts;
     double seconds; /* of simulated time */
 } pl_sim_result;
 

@@ -22,6 +22,8 @@ typedef enum sim_event_kind {
     SIM_TICK_WORKER,
     SIM_COMPUTED,
     SIM_KILL,
+    SIM_KILL_PS,
+    SIM_START_PS,
     SIM_START,
     SIM_FREEZE,
     SIM_THAW,
@@ -37,18 +39,23 @@ typedef struct sim_event {
     bool to_ps, from_ps, heart;
     int32_t from; /* server or worker */
     int32_t from_life;
+    int32_t to_life; /* of a server */
     pl_frame frame;
     void *payload;
 } sim_event;
 
 typedef enum sim_stage {
     SIM_JOINING,
+    SIM_TELLING, /* the counts that go with the parameters */
     SIM_INITIALIZING,
     SIM_PULLING,
     SIM_COMPUTING,
     SIM_PUSHING,
     SIM_PAUSING,
     SIM_EVALUATING,
+    SIM_FREEZING,
+    SIM_COPYING,
+    SIM_THAWING,
     SIM_STOPPING,
     SIM_LAST_PULL,
     SIM_LEAVING,
@@ -64,15 +71,18 @@ typedef struct sim_worker {
     pl_ps_client *client;
     float params[SIM_FLOATS], grad[SIM_FLOATS];
     int64_t heart_ns, beat_ns;
-    int64_t evaluated;
-    bool half; /* of the gradient is ready */
+    int64_t evaluated, saved;
+    int32_t turn; /* counts its joinings */
+    bool leaving; /* it was done when server 0 fell silent */
+    bool half;    /* of the gradient is ready */
 } sim_worker;
 
 typedef struct sim_server {
     struct sim *sim;
     int32_t index;
     int64_t first, count;
-    pl_ps_core *core;
+    pl_ps_core *core; /* NULL: it is down */
+    int32_t life;
     pl_optim *optim;
     pl_params *shape;
     float params[SIM_FLOATS];
@@ -100,6 +110,14 @@ typedef struct sim {
     sim_worker worker[SIM_WORKERS];
     sim_server server[SIM_SERVERS];
     pl_schedule schedule;
+    /* The last checkpoint. */
+    struct {
+        bool there;
+        int64_t step, counts[SIM_WORKERS];
+        float params[SIM_FLOATS];
+    } disk;
+    bool has_final;
+    float final[SIM_FLOATS]; /* what the chief ended with */
     /* What one process would compute: parameters before each step. */
     float truth[SIM_STEPS + 1][SIM_FLOATS];
 } sim;

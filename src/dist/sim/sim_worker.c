@@ -27,11 +27,13 @@ static void send_to_ps(void *context, int32_t ps, const pl_frame *frame,
 {
     (void)lasting;
     sim_worker *w = context;
-    sim_send(
-        w->sim,
-        (sim_event) {
-            .node = ps, .to_ps = true, .from = w->index, .from_life = w->life },
-        frame, payload);
+    sim_send(w->sim,
+             (sim_event) { .node = ps,
+                           .to_ps = true,
+                           .to_life = w->sim->server[ps].life,
+                           .from = w->index,
+                           .from_life = w->life },
+             frame, payload);
 }
 
 static const pl_ps_client_ops client_ops = { .send = send_to_ps };
@@ -45,7 +47,7 @@ void sim_worker_start(sim *s, int32_t worker)
     w->index = worker;
     w->life++;
     w->alive = true;
-    w->frozen = w->half = false;
+    w->frozen = w->half = w->leaving = false;
     w->stage = SIM_JOINING;
     w->heart_ns = 0;
     w->beat_ns = s->now_ns;
@@ -54,6 +56,7 @@ void sim_worker_start(sim *s, int32_t worker)
         .role = "worker",
         .index = worker,
         .ps = s->servers,
+        .workers = s->workers,
         .mode = s->mode,
         .count = s->floats,
         .piece = s->piece,
@@ -82,8 +85,9 @@ void sim_worker_end(sim_worker *w, const char *why)
     sim_trace(s, "worker %d ends: %s", w->index, why);
     w->alive = false;
     w->life++;
-    bool over = pl_ps_core_finished(s->server[0].core) ||
-                pl_ps_core_outcome(s->server[0].core) != PL_OK;
+    const pl_ps_core *core = s->server[0].core;
+    bool over = core != NULL && (pl_ps_core_finished(core) ||
+                                 pl_ps_core_outcome(core) != PL_OK);
     if (w->stage != SIM_GONE && !over)
         sim_at(s, (int64_t)(200 + sim_draw(s, 1000)) * MS_NS,
                (sim_event) {
@@ -108,7 +112,8 @@ static void check_params(sim_worker *w, int64_t step)
 static void check_staleness(sim_worker *w, int64_t own)
 {
     sim *s = w->sim;
-    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING)
+    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING ||
+        s->server[0].core == NULL || s->result->server_kills > 0)
         return;
     for (int32_t i = 0; i < s->workers; i++) {
         const sim_worker *other = &s->worker[i];
@@ -135,8 +140,10 @@ static void begin_compute(sim_worker *w)
     check_params(w, view.step);
     check_staleness(w, view.own);
     sim_at(s, (int64_t)(1 + sim_draw(s, 40)) * MS_NS,
-           (sim_event) {
-               .kind = SIM_COMPUTED, .node = w->index, .life = w->life });
+           (sim_event) { .kind = SIM_COMPUTED,
+                         .node = w->index,
+                         .life = w->life,
+                         .from = w->turn });
 }
 
 static void leave(sim_worker *w)
@@ -163,6 +170,10 @@ static void after_push(sim_worker *w, pl_ps_client_view view)
     bool over = (view.answer & PL_ANSWER_STOP) != 0 || done_by_itself(w, view);
     if (over) {
         leave(w);
+    } else if (w->index == 0 && view.step >= w->saved + 7) {
+        w->saved = view.step;
+        w->stage = SIM_FREEZING;
+        pl_ps_client_freeze(w->client);
     } else if (w->index == 0 && view.step >= w->evaluated + 10) {
         w->evaluated = view.step;
         w->stage = SIM_PAUSING;
@@ -192,12 +203,62 @@ static void after_evaluation(sim_worker *w, pl_ps_client_view view)
     }
 }
 
+/* The chief writes what it pulled. */
+static void write_disk(sim_worker *w)
+{
+    sim *s = w->sim;
+    s->disk.there = true;
+    s->disk.step = pl_ps_client_look(w->client).step;
+    memcpy(s->disk.counts, pl_ps_client_counts(w->client),
+           (size_t)s->workers * sizeof(int64_t));
+    memcpy(s->disk.params, w->params, sizeof w->params);
+    sim_trace(s, "checkpoint of step %lld", (long long)s->disk.step);
+}
+
+/* A server is gone: start over with those that are there. */
+static void rejoin(sim_worker *w, const char *why)
+{
+    sim_trace(w->sim, "worker %d joins anew: %s", w->index, why);
+    w->leaving = w->stage == SIM_LEAVING;
+    w->stage = SIM_JOINING;
+    w->half = false;
+    w->turn++;
+    w->beat_ns = w->sim->now_ns;
+    pl_ps_client_join(w->client);
+}
+
+/* The chief gives the servers what they lost, or the first parameters. */
+static void restore(sim_worker *w)
+{
+    sim *s = w->sim;
+    if (!s->disk.there) {
+        s->disk.there = true;
+        memcpy(s->disk.params, s->truth[0], sizeof s->disk.params);
+    }
+    memcpy(w->params, s->disk.params, sizeof w->params);
+    w->saved = w->evaluated = s->disk.step;
+    w->stage = SIM_TELLING;
+    pl_ps_client_state(w->client, s->disk.counts);
+}
+
+/* The job lets nobody in: who was done, and waited for a goodbye, may go. */
+static void give_up(sim_worker *w, const char *why)
+{
+    if (w->leaving)
+        w->stage = SIM_GONE;
+    sim_worker_end(w, why);
+}
+
 static void advance(sim_worker *w)
 {
     if (!w->alive)
         return;
+    if (pl_ps_client_rolled(w->client)) {
+        rejoin(w, "rolled back");
+        return;
+    }
     if (pl_ps_client_outcome(w->client) != PL_OK) {
-        sim_worker_end(w, pl_error_message());
+        give_up(w, pl_error_message());
         return;
     }
     if (pl_ps_client_busy(w->client) || w->stage == SIM_COMPUTING ||
@@ -207,12 +268,16 @@ static void advance(sim_worker *w)
     switch (w->stage) {
     case SIM_JOINING:
         if (w->index == 0 && !view.initialized) {
-            w->stage = SIM_INITIALIZING;
-            memcpy(w->params, w->sim->truth[0], sizeof w->params);
-            pl_ps_client_init(w->client, 0);
+            restore(w);
             break;
         }
-        /* fall through */
+        w->stage = SIM_PULLING;
+        pl_ps_client_pull(w->client, 0, 0);
+        break;
+    case SIM_TELLING:
+        w->stage = SIM_INITIALIZING;
+        pl_ps_client_init(w->client, w->sim->disk.step);
+        break;
     case SIM_INITIALIZING:
         w->stage = SIM_PULLING;
         pl_ps_client_pull(w->client, 0, 0);
@@ -227,10 +292,24 @@ static void advance(sim_worker *w)
     case SIM_EVALUATING:
         after_evaluation(w, view);
         break;
+    case SIM_FREEZING:
+        w->stage = SIM_COPYING;
+        pl_ps_client_pull(w->client, PL_PULL_SLOTS, 0);
+        break;
+    case SIM_COPYING:
+        write_disk(w);
+        w->stage = SIM_THAWING;
+        pl_ps_client_thaw(w->client);
+        break;
+    case SIM_THAWING:
+        begin_compute(w);
+        break;
     case SIM_STOPPING:
         leave(w);
         break;
     case SIM_LAST_PULL:
+        w->sim->has_final = true;
+        memcpy(w->sim->final, w->params, sizeof w->params);
         w->stage = SIM_LEAVING;
         pl_ps_client_bye(w->client, "{}");
         break;
@@ -255,8 +334,10 @@ void sim_worker_computed(sim_worker *w)
         w->half = true;
         pl_ps_client_ready(w->client, s->floats / 2);
         sim_at(s, (int64_t)sim_draw(s, 10) * MS_NS,
-               (sim_event) {
-                   .kind = SIM_COMPUTED, .node = w->index, .life = w->life });
+               (sim_event) { .kind = SIM_COMPUTED,
+                             .node = w->index,
+                             .life = w->life,
+                             .from = w->turn });
         return;
     }
     w->stage = SIM_PUSHING;
@@ -267,11 +348,19 @@ void sim_worker_computed(sim_worker *w)
 void sim_worker_receive(sim_worker *w, const sim_event *event)
 {
     pl_message message = { .frame = event->frame, .payload = event->payload };
-    w->beat_ns = w->sim->now_ns;
+    if (w->stage != SIM_JOINING || event->frame.kind == PL_FRAME_WELCOME)
+        w->beat_ns = w->sim->now_ns;
     if (!event->heart)
         pl_ps_client_receive(w->client, event->from, &message, w->sim->now_ns);
-    else if (event->frame.kind == PL_FRAME_REFUSE)
+    else if (event->frame.kind == PL_FRAME_REFUSE &&
+             (event->frame.flags & PL_REFUSE_UNKNOWN) == 0)
         sim_worker_end(w, "a newer process has taken its place");
+    else if (event->frame.kind == PL_FRAME_REFUSE && w->stage != SIM_JOINING)
+        rejoin(w, "server 0 is new");
+    else if (event->frame.generation >
+                 pl_ps_client_look(w->client).generation &&
+             w->stage != SIM_JOINING)
+        rejoin(w, "a heart heard of a new generation");
     advance(w);
 }
 
@@ -280,12 +369,13 @@ void sim_worker_tick(sim_worker *w)
     sim *s = w->sim;
     pl_ps_client_tick(w->client, s->now_ns);
     pl_ps_client_view view = pl_ps_client_look(w->client);
-    if (view.incarnation != 0 && s->now_ns - w->heart_ns >= HEART_NS) {
+    if (w->stage != SIM_JOINING && s->now_ns - w->heart_ns >= HEART_NS) {
         w->heart_ns = s->now_ns;
         sim_send(s,
                  (sim_event) { .node = 0,
                                .to_ps = true,
                                .heart = true,
+                               .to_life = s->server[0].life,
                                .from = w->index,
                                .from_life = w->life },
                  &(pl_frame) { .kind = PL_FRAME_HEART,
@@ -293,10 +383,11 @@ void sim_worker_tick(sim_worker *w)
                                .step = view.step },
                  NULL);
     }
-    if (view.incarnation != 0 && s->now_ns - w->beat_ns > SILENCE_NS)
-        sim_worker_end(w, "ps 0 was not heard for 5 s");
-    else if (view.incarnation == 0 && s->now_ns - w->beat_ns > JOIN_NS)
-        sim_worker_end(w, "nobody let it join for 60 s");
+    if (w->stage != SIM_JOINING && s->now_ns - w->beat_ns > SILENCE_NS)
+        rejoin(w, "server 0 was not heard for 5 s");
+    else if (w->stage == SIM_JOINING &&
+             s->now_ns - w->beat_ns > (w->leaving ? SILENCE_NS : JOIN_NS))
+        give_up(w, "nobody let it join");
     else
         advance(w);
 }
