@@ -180,7 +180,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_int(s, "restarts", all.restarts));
     SET(pl_json_set_bool(s, "deterministic", repeatable));
     SET(pl_json_set_int(s, "dropped_gradients", all.dropped));
-    SET(pl_json_set_int(s, "rolled_back", 0));
+    SET(pl_json_set_int(s, "rolled_back", result->rolled_back));
     SET(pl_json_set_int(s, "bytes_sent", all.sent));
     SET(pl_json_set_int(s, "bytes_received", all.received));
     SET(pl_json_set_int(s, "peak_rss_mb", all.rss));

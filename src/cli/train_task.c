@@ -87,16 +87,18 @@ static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
     };
 }
 
-static pl_status serve(const pl_trainer_opts *opts, pl_ps_server *server)
+static pl_status serve(const pl_trainer_opts *opts, pl_ps_server *server,
+                       const pl_cluster *known)
 {
     pl_cluster learned = { 0 };
-    const pl_cluster *cluster;
+    const pl_cluster *cluster = known;
     if (opts->control != NULL)
         PL_TRY(pl_control_address(opts->control, pl_ps_server_address(server)));
     else
         pl_log(PL_LOG_INFO, "ps %d listens on %s", opts->task.index,
                pl_ps_server_address(server));
-    PL_TRY(learn_cluster(opts, &learned, &cluster));
+    if (known == NULL)
+        PL_TRY(learn_cluster(opts, &learned, &cluster));
     pl_status status = pl_ps_server_run(server, cluster->ps_address[0]);
     pl_ps_server_view view = pl_ps_server_look(server);
     pl_log(PL_LOG_INFO,
@@ -116,24 +118,33 @@ static pl_status be_server(const pl_trainer_opts *opts)
     PL_TRY(pl_trainer_settings(opts->options, &settings));
     server_task task = { opts, pl_interrupt_catch() };
     pl_ps_server *server = NULL;
+    /* One that is started again listens where the others expect it. */
+    pl_cluster before = { 0 };
+    const char *address = ANY_PORT;
+    bool again =
+        opts->control != NULL &&
+        pl_control_cluster(opts->control, &before,
+                           pl_deadline_in_ms(pl_clock_real(), 0)) == PL_OK;
+    if (again)
+        address = before.ps_address[opts->task.index];
+    else if (opts->control == NULL)
+        address = opts->cluster->ps_address[opts->task.index];
     pl_status status = pl_ps_server_new(
-        &server,
-        &(pl_ps_server_opts) {
-            .core = core_opts(opts, kernels, settings),
-            .optim = pl_options_optim(opts->options),
-            .schedule = pl_options_schedule(opts->options),
-            .address = opts->control != NULL
-                           ? ANY_PORT
-                           : opts->cluster->ps_address[opts->task.index],
-            .transport = (pl_transport)opts->options->train.transport,
-            .interrupt = task.interrupt,
-            .lost = tell_lost,
-            .step = tell_step,
-            .context = &task,
-        });
+        &server, &(pl_ps_server_opts) {
+                     .core = core_opts(opts, kernels, settings),
+                     .optim = pl_options_optim(opts->options),
+                     .schedule = pl_options_schedule(opts->options),
+                     .address = address,
+                     .transport = (pl_transport)opts->options->train.transport,
+                     .interrupt = task.interrupt,
+                     .lost = tell_lost,
+                     .step = tell_step,
+                     .context = &task,
+                 });
     if (status == PL_OK)
-        status = serve(opts, server);
+        status = serve(opts, server, again ? &before : NULL);
     pl_ps_server_free(server);
+    pl_cluster_close(&before);
     pl_json_free(settings);
     return status;
 }

@@ -174,14 +174,16 @@ static pl_status open_run(trainer *t)
     pl_job *job = &t->job;
     PL_TRY(pl_run_folder_init(&t->folder, t->options));
     PL_TRY(pl_options_record(t->options, true, &t->settings));
-    PL_TRY(pl_snapshot_new(&t->snapshot, &(pl_snapshot_opts) {
-                                             .folder = t->folder.checkpoints,
-                                             .keep = (int32_t)t->train->keep,
-                                             .model = t->options->model->name,
-                                             .settings = t->settings,
-                                             .params = job->network->params,
-                                             .optim = job->optim,
-                                         }));
+    PL_TRY(pl_snapshot_new(
+        &t->snapshot, &(pl_snapshot_opts) {
+                          .folder = t->folder.checkpoints,
+                          .keep = (int32_t)t->train->keep,
+                          .model = t->options->model->name,
+                          .settings = t->settings,
+                          .params = job->network->params,
+                          .optim = job->optim,
+                          .workers = t->opts.cluster != NULL ? t->workers : 0,
+                      }));
     PL_TRY(restore(t));
     return pl_run_folder_record(&t->folder, job);
 }
@@ -220,6 +222,7 @@ static pl_status open_ps_sync(trainer *t)
                                 .heartbeat_ms =
                                     (int64_t)(train->heartbeat_timeout * 1000),
                                 .join_ms = train->join_timeout * 1000,
+                                .rejoin_ms = train->rejoin_timeout * 1000,
                                 .end_step = train->steps> 0 ||
                         !t->own_pace
                     ? end_step(t)

@@ -20,14 +20,18 @@ struct pl_heart {
     pl_mutex lock;
     pl_cond wake;
     atomic_bool lost;
+    pl_status how; /* guarded by lock, too */
     char why[512]; /* guarded by lock; set once */
 };
 
-static void give_up(pl_heart *heart, const char *text, size_t bytes)
+static void give_up(pl_heart *heart, pl_status how, const char *text,
+                    size_t bytes)
 {
     pl_mutex_lock(&heart->lock);
-    if (heart->why[0] == '\0')
+    if (heart->why[0] == '\0') {
         snprintf(heart->why, sizeof heart->why, "%.*s", (int)bytes, text);
+        heart->how = how;
+    }
     pl_mutex_unlock(&heart->lock);
     atomic_store(&heart->lost, true);
 }
@@ -38,7 +42,7 @@ static void silent(pl_heart *heart, int64_t ns)
     snprintf(text, sizeof text,
              "ps 0 (%s) is lost: nothing was heard of it for %.1f s",
              heart->address, (double)ns * 1e-9);
-    give_up(heart, text, strlen(text));
+    give_up(heart, PL_ROLLED, text, strlen(text));
 }
 
 static pl_status send_heart(pl_heart *heart, uint64_t number)
@@ -53,6 +57,20 @@ static pl_status send_heart(pl_heart *heart, uint64_t number)
     return pl_endpoint_send(heart->endpoint, 0, &frame, NULL, false);
 }
 
+static void judge(pl_heart *heart, const pl_message *message)
+{
+    static const char rolled[] = "the job begins anew from its last checkpoint";
+    const pl_frame *frame = &message->frame;
+    bool refused = frame->kind == PL_FRAME_REFUSE;
+    if ((refused && (frame->flags & PL_REFUSE_UNKNOWN) != 0) ||
+        (frame->kind == PL_FRAME_BEAT &&
+         frame->generation > heart->opts.generation))
+        give_up(heart, PL_ROLLED, rolled, strlen(rolled));
+    else if (refused || (frame->kind == PL_FRAME_BEAT &&
+                         (frame->flags & PL_STOP_FAILED) != 0))
+        give_up(heart, PL_CLOSED, message->payload, frame->payload_bytes);
+}
+
 /* Read all answers; true when there was one. */
 static bool read_beats(pl_heart *heart)
 {
@@ -60,10 +78,7 @@ static bool read_beats(pl_heart *heart)
     pl_message message;
     while (pl_endpoint_poll(heart->endpoint, &message) == PL_OK) {
         heard = true;
-        bool failed = message.frame.kind == PL_FRAME_BEAT &&
-                      (message.frame.flags & PL_STOP_FAILED) != 0;
-        if (failed || message.frame.kind == PL_FRAME_REFUSE)
-            give_up(heart, message.payload, message.frame.payload_bytes);
+        judge(heart, &message);
     }
     return heard;
 }
@@ -157,7 +172,7 @@ pl_status pl_heart_check(pl_heart *heart)
         !atomic_load_explicit(&heart->lost, memory_order_relaxed))
         return PL_OK;
     pl_mutex_lock(&heart->lock);
-    pl_status status = PL_FAIL(PL_CLOSED, "%s", heart->why);
+    pl_status status = PL_FAIL(heart->how, "%s", heart->why);
     pl_mutex_unlock(&heart->lock);
     return status;
 }

@@ -15,7 +15,7 @@ typedef struct pl_heart pl_heart;
 typedef struct pl_heart_opts {
     const char *address; /* of server 0 */
     const char *name;    /* "worker 1" */
-    uint32_t incarnation;
+    uint32_t incarnation, generation;
     int64_t timeout_ms; /* silence that means lost */
 } pl_heart_opts;
 
@@ -27,7 +27,8 @@ void pl_heart_tell(pl_heart *heart, int64_t step, pl_phase phase);
 /* Something got done: an operator, a message. */
 void pl_heart_beat(pl_heart *heart);
 
-/* PL_OK; or that server 0 is lost, refused us, or that the job failed. */
+/* PL_OK; PL_ROLLED when server 0 is silent, new, or began a new generation;
+ * PL_CLOSED when it refused us or the job failed. */
 pl_status pl_heart_check(pl_heart *heart) PL_MUST_CHECK;
 
 #endif

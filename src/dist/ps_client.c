@@ -465,8 +465,11 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         return;
     if (frame->kind == PL_FRAME_REFUSE &&
         (frame->flags & PL_REFUSE_UNKNOWN) != 0) {
-        /* A new server: server 0 will roll the job back, unless it is it. */
+        /* A new server.  Another than server 0 learns by our JOIN what it
+         * serves, and joins server 0, which rolls the job back. */
         client->rolled = client->rolled || (ps == 0 && !client->joining);
+        if (ps > 0 && !client->joining)
+            ask_to_join(client, ps);
         return;
     }
     if (frame->generation != client->generation &&
@@ -496,6 +499,13 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
 void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
 {
     client->now_ns = now_ns;
+    /* While other servers are awaited, server 0 must know that we live. */
+    if (client->joining && client->links[0].joined)
+        send_frame(client, 0,
+                   (pl_frame) { .kind = PL_FRAME_HEART,
+                                .step = client->view.step,
+                                .value = { PL_PHASE_JOINING } },
+                   NULL, false);
     for (int32_t j = 0; j < client->opts.ps; j++) {
         link *l = &client->links[j];
         bool late =

@@ -213,8 +213,9 @@ static void take_in(pl_ps_core *core, pl_member *member,
         member->incarnation = message->frame.incarnation;
         /* A push it died in may be here and not there; server 0's count
          * holds. */
-        if (!known && core->opts.mode != PL_PS_SYNC && core->initialized &&
-            message->frame.value[1] != 0 && message->frame.value[0] >= 0)
+        if (core->opts.mode != PL_PS_SYNC && core->initialized &&
+            message->frame.value[1] != 0 &&
+            message->frame.value[0] > member->own)
             member->own = message->frame.value[0];
     }
     bool server = pl_core_id(core, member) > core->opts.workers;

@@ -168,12 +168,28 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
     return floats > 0 ? open_core(server, floats) : PL_OK;
 }
 
+/* Who speaks to us knew another server here. */
+static pl_status say_new(pl_ps_server *server, const pl_message *message)
+{
+    pl_frame frame = {
+        .kind = PL_FRAME_REFUSE,
+        .flags = PL_REFUSE_UNKNOWN,
+        .generation = message->frame.generation,
+        .incarnation = message->frame.incarnation,
+        .sequence = message->frame.sequence,
+    };
+    return pl_endpoint_send(server->endpoint, message->from, &frame, NULL,
+                            false);
+}
+
 static pl_status handle(pl_ps_server *server, const pl_message *message)
 {
     if (server->core == NULL)
         PL_TRY(learn_size(server, message));
     if (server->core != NULL)
         pl_ps_core_receive(server->core, message, now_ns());
+    else if (message->frame.kind != PL_FRAME_JOIN)
+        return say_new(server, message);
     return PL_OK;
 }
 

@@ -26,11 +26,15 @@ struct pl_ps_sync {
     pl_area *area;      /* the gradient */
     pl_ps_client *client;
     pl_heart *heart;
+    bool joined;   /* once, at least */
     bool pushing;  /* the step's request has begun */
     int64_t ready; /* floats from here on were handed over */
     int64_t next_tick_ns;
     int64_t dropped;
-    bool over; /* no more gradients are wanted */
+    bool over;    /* no more gradients are wanted */
+    bool leaving; /* said goodbye */
+    bool gone;    /* ... and server 0 was gone before it could answer */
+    int64_t own;
 };
 
 static int64_t now_ns(void)
@@ -88,6 +92,9 @@ static pl_status turn(pl_ps_sync *self)
 {
     bool some;
     PL_TRY(take_messages(self, &some));
+    if (pl_ps_client_rolled(self->client))
+        return PL_FAIL(PL_ROLLED, "a server was lost: the job begins anew "
+                                  "from its last checkpoint");
     if (some)
         return pl_ps_client_outcome(self->client);
     int64_t now = now_ns();
@@ -109,11 +116,26 @@ static pl_status finish_request(pl_ps_sync *self)
     return pl_ps_client_outcome(self->client);
 }
 
+static int64_t heartbeat_ms(const pl_ps_sync *self)
+{
+    return self->opts.heartbeat_ms > 0 ? self->opts.heartbeat_ms : 5000;
+}
+
+/* How long a server may take to answer; who is done does not wait long. */
+static int64_t join_limit_ms(const pl_ps_sync *self)
+{
+    if (self->leaving)
+        return heartbeat_ms(self);
+    if (self->joined)
+        return self->opts.rejoin_ms > 0 ? self->opts.rejoin_ms : 60000;
+    return self->opts.join_ms > 0 ? self->opts.join_ms : 600000;
+}
+
 /* Tell for whom we wait, every few seconds, until the deadline. */
 static pl_status wait_to_join(pl_ps_sync *self)
 {
     int64_t begin = now_ns(), said = begin;
-    int64_t limit = self->opts.join_ms > 0 ? self->opts.join_ms : 600000;
+    int64_t limit = join_limit_ms(self);
     while (pl_ps_client_busy(self->client)) {
         PL_TRY(turn(self));
         int64_t now = now_ns();
@@ -127,9 +149,10 @@ static pl_status wait_to_join(pl_ps_sync *self)
         if (now - begin > limit * 1000000)
             return PL_FAIL(PL_TIMEOUT,
                            "%s: ps %d at %s did not answer within %lld s "
-                           "(--join-timeout): is it running, and is that its "
+                           "(--%sjoin-timeout): is it running, and is that its "
                            "address?",
-                           self->name, ps, address, (long long)limit / 1000);
+                           self->name, ps, address, (long long)limit / 1000,
+                           self->joined ? "re" : "");
         if (now - said > SAY_NS) {
             said = now;
             pl_log(PL_LOG_INFO, "%s waits for ps %d at %s (%lld s)", self->name,
@@ -153,30 +176,71 @@ static pl_status check_transport(const pl_ps_sync *self)
 
 static pl_status connect_all(pl_ps_sync *self)
 {
+    pl_heart_stop(self->heart);
+    self->heart = NULL;
+    self->pushing = self->over = false;
     pl_ps_client_join(self->client);
     PL_TRY(wait_to_join(self));
     PL_TRY(check_transport(self));
     pl_ps_client_view view = pl_ps_client_look(self->client);
+    self->joined = true;
     return pl_heart_start(&self->heart,
                           &(pl_heart_opts) {
                               .address = self->opts.cluster->ps_address[0],
                               .name = self->name,
                               .incarnation = view.incarnation,
-                              .timeout_ms = self->opts.heartbeat_ms > 0
-                                                ? self->opts.heartbeat_ms
-                                                : 5000,
+                              .generation = view.generation,
+                              .timeout_ms = heartbeat_ms(self),
                           });
+}
+
+/* The chief gives the servers the last checkpoint, or, when there is none,
+ * the parameters as they are. */
+static pl_status give_parameters(pl_ps_sync *self, int64_t *step, bool load)
+{
+    pl_snapshot *snapshot = self->opts.snapshot;
+    int64_t *counts = snapshot != NULL ? pl_snapshot_counts(snapshot) : NULL;
+    pl_progress progress = { 0 };
+    if (snapshot != NULL && load) {
+        pl_status status = pl_snapshot_load(snapshot, &progress);
+        if (status != PL_NOTFOUND) {
+            PL_TRY(status);
+            *step = progress.step;
+        }
+    }
+    if (counts != NULL) {
+        pl_ps_client_state(self->client, counts);
+        PL_TRY(finish_request(self));
+    }
+    pl_ps_client_init(self->client, *step);
+    return finish_request(self);
+}
+
+/* Who was done when server 0 fell silent may go when nobody is there. */
+static pl_status connect_or_go(pl_ps_sync *self)
+{
+    pl_status status = connect_all(self);
+    self->gone = self->leaving && status != PL_OK;
+    if (self->gone)
+        pl_log(PL_LOG_INFO, "%s: all is done, and server 0 is gone",
+               self->name);
+    self->leaving = false;
+    return self->gone ? PL_OK : status;
 }
 
 static pl_status join(pl_sync *sync, pl_standing *at)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
-    PL_TRY(connect_all(self));
-    pl_ps_client_view view = pl_ps_client_look(self->client);
-    if (self->chief && !view.initialized) {
-        pl_ps_client_init(self->client, at->step);
-        PL_TRY(finish_request(self));
+    bool load = self->joined || at->step == 0;
+    PL_TRY(connect_or_go(self));
+    if (self->gone) {
+        at->own = self->own;
+        self->over = true;
+        return PL_OK;
     }
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    if (self->chief && !view.initialized)
+        PL_TRY(give_parameters(self, &at->step, load));
     pl_heart_tell(self->heart, at->step, PL_PHASE_WAITING);
     pl_ps_client_pull(self->client, 0, 0);
     PL_TRY(finish_request(self));
@@ -278,23 +342,39 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
     return PL_OK;
 }
 
+/* Fetch parameters and slots of one moment, with each worker's count. */
+static pl_status fetch_copy(pl_ps_sync *self)
+{
+    int64_t *counts = pl_snapshot_counts(self->opts.snapshot);
+    PL_TRY(finish_request(self));
+    pl_ps_client_freeze(self->client);
+    PL_TRY(finish_request(self));
+    pl_ps_client_pull(self->client, PL_PULL_SLOTS, 0);
+    PL_TRY(finish_request(self));
+    const int64_t *found = pl_ps_client_counts(self->client);
+    for (int32_t w = 0; w < self->opts.cluster->workers; w++)
+        counts[w] = found[w] < 0 ? ~found[w] : found[w];
+    pl_ps_client_thaw(self->client);
+    return finish_request(self);
+}
+
 static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
-    if (self->opts.snapshot == NULL)
+    if (self->opts.snapshot == NULL || self->gone)
         return PL_OK;
     pl_heart_tell(self->heart, progress->step, PL_PHASE_SAVING);
-    PL_TRY(finish_request(self));
-    if (self->opts.optim->ops->slot_count > 0) {
-        pl_ps_client_pull(self->client, PL_PULL_SLOTS, 0);
-        PL_TRY(finish_request(self));
-    }
-    return pl_snapshot_save(self->opts.snapshot, progress, last);
+    PL_TRY(fetch_copy(self));
+    pl_progress copied = *progress;
+    copied.step = pl_ps_client_look(self->client).step;
+    return pl_snapshot_save(self->opts.snapshot, &copied, last);
 }
 
 static pl_status stop(pl_sync *sync, const char *why)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
+    if (self->gone)
+        return PL_OK;
     PL_TRY(finish_request(self));
     self->over = true;
     pl_ps_client_stop(self->client, false, why);
@@ -304,6 +384,8 @@ static pl_status stop(pl_sync *sync, const char *why)
 static pl_status settle(pl_sync *sync, int64_t *step)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
+    if (self->gone)
+        return PL_OK;
     pl_heart_tell(self->heart, *step, PL_PHASE_WAITING);
     PL_TRY(finish_request(self));
     pl_ps_client_pull(self->client, PL_PULL_FINAL, 0);
@@ -317,11 +399,15 @@ static pl_status finish(pl_sync *sync)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
     char *text = NULL;
+    if (self->gone)
+        return PL_OK;
     PL_TRY(finish_request(self));
     if (self->opts.report != NULL)
         PL_TRY(self->opts.report(self->opts.context, &text));
     pl_ps_client_bye(self->client, text != NULL ? text : "null");
+    self->own = pl_ps_client_look(self->client).own;
     pl_status status = finish_request(self);
+    self->leaving = status == PL_ROLLED;
     pl_mem_free(text);
     return status;
 }
@@ -366,6 +452,7 @@ static const pl_sync_ops ops = {
     .pause = pause_job,
     .stop = stop,
     .settle = settle,
+    .saves_first = true,
     .abort = abort_job,
 };
 

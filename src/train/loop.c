@@ -109,6 +109,17 @@ static int32_t at_least_one(int32_t count)
     return count > 0 ? count : 1;
 }
 
+/* When to test and save next, as of `step`. */
+static void set_due(loop *l, int64_t step)
+{
+    const pl_loop_opts *opts = l->opts;
+    pl_every never = { PL_EVERY_NEVER, 0 };
+    pl_due_pace pace = { l->update_examples, l->epoch_updates };
+    pl_due_init(&l->eval, opts->eval_every, pace, step);
+    pl_due_init(&l->save, opts->follower ? never : opts->save_every, pace,
+                step);
+}
+
 /* How examples, gradients, updates and epochs count. */
 static void set_pace(loop *l)
 {
@@ -128,12 +139,7 @@ static void set_pace(loop *l)
         l->end_own = opts->epochs * per_epoch;
     else
         l->end_step = opts->epochs * per_epoch;
-    pl_due_pace pace = { l->update_examples, l->epoch_updates };
-    pl_due_init(&l->eval, opts->eval_every, pace, opts->start.step);
-    pl_due_init(&l->save,
-                opts->follower ? (pl_every) { PL_EVERY_NEVER, 0 }
-                               : opts->save_every,
-                pace, opts->start.step);
+    set_due(l, opts->start.step);
 }
 
 /* What computes gradients and scores, and what combines micro-batches. */
@@ -190,7 +196,7 @@ static pl_status join(loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     pl_sync *sync = opts->sync;
-    int64_t step = opts->start.step;
+    int64_t step = l->result->progress.step;
     pl_standing at = { .step = step };
     PL_TRY(sync->ops->join(sync, &at));
     l->own = at.own;
@@ -527,6 +533,38 @@ static pl_status end_loop(loop *l)
     return l->opts->sync->ops->finish(l->opts->sync);
 }
 
+/* A job of several can begin again only from a checkpoint. */
+static pl_status save_first(loop *l)
+{
+    bool wanted = l->opts->sync->ops->saves_first && !l->opts->follower &&
+                  l->result->progress.step == 0;
+    return wanted ? save(l, true) : PL_OK;
+}
+
+static pl_status train(loop *l)
+{
+    PL_TRY(run_steps(l));
+    return end_loop(l);
+}
+
+/* What the servers had is lost: go on from where the job now stands. */
+static pl_status go_back(loop *l)
+{
+    pl_loop_result *result = l->result;
+    int64_t before = result->progress.step;
+    pl_log(PL_LOG_WARN, "%s", pl_error_message());
+    l->stop = false;
+    result->stopped_by =
+        l->opts->steps > 0 ? PL_STOPPED_STEPS : PL_STOPPED_EPOCHS;
+    PL_TRY(join(l));
+    int64_t step = result->progress.step;
+    if (step < before)
+        result->rolled_back += before - step;
+    pl_log(PL_LOG_INFO, "going on at step %lld", (long long)step);
+    set_due(l, step);
+    return PL_OK;
+}
+
 pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
 {
     loop l = { .opts = opts, .result = result, .tested_step = -1 };
@@ -540,12 +578,17 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
     if (status == PL_OK)
         status = join(&l);
     if (status == PL_OK)
-        status = run_steps(&l);
+        status = save_first(&l);
+    if (status == PL_OK)
+        status = train(&l);
+    while (status == PL_ROLLED) {
+        status = go_back(&l);
+        if (status == PL_OK)
+            status = train(&l);
+    }
     if (status == PL_NUMERIC)
         sum_up(&l);
-    if (status == PL_OK)
-        status = end_loop(&l);
-    else
+    if (status != PL_OK && !result->ended)
         result->tested = false;
     if (status != PL_OK && opened && opts->sync->ops->abort != NULL)
         opts->sync->ops->abort(opts->sync, pl_error_message());

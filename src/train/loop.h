@@ -83,6 +83,7 @@ typedef struct pl_loop_result {
     int64_t own_steps; /* gradients this worker made that were used */
     int64_t own_examples;
     int64_t dropped;
+    int64_t rolled_back; /* updates made again after a server was lost */
     pl_phases phases;
     pl_stopped_by stopped_by;
 } pl_loop_result;

@@ -12,6 +12,7 @@ struct pl_snapshot {
     pl_checkpointer *checkpointer; /* NULL until the first save */
     pl_checkpoint_tensor *tensors; /* parameters, then each slot's */
     size_t tensor_count;
+    int64_t *counts;   /* [opts.workers] */
     char **slot_names; /* of the slots' tensors, owned */
     size_t slot_name_count;
 };
@@ -57,6 +58,8 @@ pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
     PL_TRY(PL_NEW(snapshot, 1));
     snapshot->opts = *opts;
     pl_status status = list_tensors(snapshot);
+    if (status == PL_OK && opts->workers > 0)
+        status = PL_NEW(snapshot->counts, (size_t)opts->workers);
     if (status != PL_OK) {
         pl_snapshot_free(snapshot);
         return status;
@@ -73,8 +76,14 @@ void pl_snapshot_free(pl_snapshot *snapshot)
     for (size_t i = 0; i < snapshot->slot_name_count; i++)
         pl_mem_free(snapshot->slot_names[i]);
     pl_mem_free(snapshot->slot_names);
+    pl_mem_free(snapshot->counts);
     pl_mem_free(snapshot->tensors);
     pl_mem_free(snapshot);
+}
+
+int64_t *pl_snapshot_counts(pl_snapshot *snapshot)
+{
+    return snapshot->counts;
 }
 
 static pl_status check_finite(const pl_params *params)
@@ -127,7 +136,41 @@ static pl_status parse_position(const char *text, pl_position *out)
     return PL_OK;
 }
 
-static pl_status write_state(const pl_progress *progress, const char *kernels,
+/* "gradients": what each worker has in the parameters. */
+static pl_status write_counts(pl_json *state, const pl_snapshot *snapshot)
+{
+    if (snapshot->counts == NULL)
+        return PL_OK;
+    pl_json *counts;
+    PL_TRY(pl_json_new_array(&counts));
+    PL_TRY(pl_json_set_take(state, "gradients", counts));
+    for (int32_t w = 0; w < snapshot->opts.workers; w++)
+        PL_TRY(pl_json_append_int(counts, snapshot->counts[w]));
+    return PL_OK;
+}
+
+/* Of another number of workers each counts its part of all. */
+static pl_status read_counts(const pl_json *state, int64_t step,
+                             pl_snapshot *snapshot)
+{
+    int32_t workers = snapshot->opts.workers;
+    const pl_json *counts = NULL;
+    if (snapshot->counts == NULL)
+        return PL_OK;
+    if (pl_json_has(state, "gradients"))
+        PL_TRY(pl_json_get_array(state, "gradients", &counts));
+    bool same = counts != NULL && pl_json_length(counts) == (size_t)workers;
+    for (int32_t w = 0; w < workers; w++) {
+        snapshot->counts[w] = step / workers;
+        if (same)
+            PL_TRY(pl_json_int_at(counts, (size_t)w, 0, INT64_MAX,
+                                  &snapshot->counts[w]));
+    }
+    return PL_OK;
+}
+
+static pl_status write_state(const pl_snapshot *snapshot,
+                             const pl_progress *progress, const char *kernels,
                              pl_json **out)
 {
     char position[2 * PL_POSITION_BYTES + 1];
@@ -140,6 +183,7 @@ static pl_status write_state(const pl_progress *progress, const char *kernels,
     PL_TRY_OUT(status, pl_json_set_text(state, "position", position));
     PL_TRY_OUT(status, pl_json_set_text(state, "kernels", kernels));
     PL_TRY_OUT(status, pl_json_set_bool(state, "mixed", progress->mixed));
+    PL_TRY_OUT(status, write_counts(state, snapshot));
     *out = state;
     return PL_OK;
 out:
@@ -179,7 +223,8 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                                        .keep = snapshot->opts.keep,
                                    }));
     pl_json *state;
-    PL_TRY(write_state(progress, snapshot->opts.optim->kernels->name, &state));
+    PL_TRY(write_state(snapshot, progress, snapshot->opts.optim->kernels->name,
+                       &state));
     pl_manifest manifest = {
         .model = snapshot->opts.model,
         .step = progress->step,
@@ -237,6 +282,7 @@ pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
                                 pl_checkpoint_folder(checkpoint)));
     PL_TRY_OUT(status, read_state(manifest, snapshot->opts.optim->kernels->name,
                                   progress));
+    PL_TRY_OUT(status, read_counts(manifest->state, manifest->step, snapshot));
     status = pl_checkpoint_load(checkpoint, snapshot->tensors,
                                 snapshot->tensor_count);
 out:

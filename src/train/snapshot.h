@@ -19,11 +19,16 @@ typedef struct pl_snapshot_opts {
     const pl_json *settings; /* what must not change on resume; required */
     pl_params *params;       /* required */
     pl_optim *optim;         /* required */
+    int32_t workers;         /* of a job in which each has a count */
 } pl_snapshot_opts;
 
 pl_status pl_snapshot_new(pl_snapshot **out,
                           const pl_snapshot_opts *opts) PL_MUST_CHECK;
 void pl_snapshot_free(pl_snapshot *snapshot); /* waits for a write */
+
+/* Each worker's gradients: set before save, found there after load; NULL
+ * without workers. */
+int64_t *pl_snapshot_counts(pl_snapshot *snapshot);
 
 /* Write a checkpoint, in the background unless `last`.  PL_NUMERIC when a
  * parameter is not finite: such a checkpoint would be of no use. */

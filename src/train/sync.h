@@ -53,7 +53,8 @@ typedef struct pl_sync_ops {
     const char *name; /* "single" */
 
     /* Before the first step; *at is where a resumed run stands, and becomes
-     * where this worker goes on. */
+     * where this worker goes on.  Any call may fail with PL_ROLLED: what the
+     * servers had is lost; join again and go on from there. */
     pl_status (*join)(pl_sync *sync, pl_standing *at);
     /* Parameter `param` is about to be read; return when it is current. */
     pl_status (*need)(pl_sync *sync, int param, const pl_keys *keys);
@@ -79,6 +80,8 @@ typedef struct pl_sync_ops {
     pl_status (*stop)(pl_sync *sync, const char *why);
     /* Wait until no worker changes the parameters any more; *step: the last. */
     pl_status (*settle)(pl_sync *sync, int64_t *step);
+    /* Save what a job that begins needs to begin again. */
+    bool saves_first;
     /* This worker failed. */
     void (*abort)(pl_sync *sync, const char *why);
 

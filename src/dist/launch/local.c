@@ -370,7 +370,7 @@ static bool said_why(int ended)
 static bool may_restart(const local *l, int i, int ended)
 {
     const pl_local_task *seen = &l->seen[i];
-    if (seen->task.role == PL_ROLE_PS || l->seen[i].final)
+    if (seen->final)
         return false;
     if (said_why(ended) && !seen->reported)
         return false;
