@@ -1,6 +1,8 @@
 pl_unit_test(dist cluster)
 pl_unit_test(dist control)
-pl_unit_test(dist pieces)
+foreach(noun pieces ps_core ps_update ps_members ps_servers)
+    pl_unit_test(dist ${noun})
+endforeach()
 pl_unit_test(dist sim)
 target_link_libraries(test_dist_sim PRIVATE paceline_sim)
 

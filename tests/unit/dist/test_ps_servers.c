@@ -1,0 +1,329 @@
+/* Several servers: server 0 decides, the others hold their part and follow. */
+#include "support/ps.h"
+
+#define SERVER_1 (PS_SERVER + 1)
+
+static const char join_text[] =
+    "{\"role\": \"ps\", \"index\": 1, \"job\": \"\"}";
+
+/* Server 0 of 2, which server 1 has joined; its incarnation. */
+static ps_rig *start_leader(pl_ps_core_opts opts, uint32_t *incarnation)
+{
+    opts.ps = 2;
+    ps_rig *rig = ps_start(opts, 0);
+    ps_say_text(rig, SERVER_1, (pl_frame) { .kind = PL_FRAME_JOIN }, join_text);
+    *incarnation =
+        ps_expect(rig, SERVER_1, PL_FRAME_WELCOME)->frame.incarnation;
+    return rig;
+}
+
+static void say_have(ps_rig *rig, uint32_t incarnation, int64_t worker,
+                     int64_t step)
+{
+    ps_say(rig, SERVER_1,
+           (pl_frame) { .kind = PL_FRAME_HAVE,
+                        .incarnation = incarnation,
+                        .step = step,
+                        .value = { worker } },
+           NULL);
+}
+
+static void from_server_0(ps_rig *rig, pl_frame frame, const void *payload,
+                          uint32_t bytes)
+{
+    frame.payload_bytes = bytes;
+    ps_say(rig, PL_PEER_COORDINATOR, frame, payload);
+}
+
+/* Server 1 of 2, with its workers and parameters, joined at server 0. */
+static ps_rig *start_follower(pl_ps_core_opts opts)
+{
+    opts.ps = 2;
+    opts.index = 1;
+    ps_rig *rig = ps_open(opts, "sgd");
+    for (int32_t w = 0; w < rig->workers; w++) {
+        char text[64];
+        snprintf(text, sizeof text,
+                 "{\"role\": \"worker\", \"index\": %d, \"job\": \"\"}", w);
+        rig->incarnation[w] = 3 + (uint32_t)w;
+        rig->peer[w] = PS_WORKER + w;
+        ps_say_text(rig, rig->peer[w],
+                    (pl_frame) { .kind = PL_FRAME_JOIN,
+                                 .incarnation = rig->incarnation[w] },
+                    text);
+        ps_expect(rig, rig->peer[w], PL_FRAME_WELCOME);
+    }
+    float zero[PS_FLOATS] = { 0 };
+    ps_init(rig, 0, zero);
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 9 },
+                  "{}", 2);
+    ps_quiet(rig);
+    return rig;
+}
+
+static void ps_servers_step_needs_the_gradients_on_all(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 }, &other);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_push(rig, 1, 0, -3.0f);
+    say_have(rig, other, 1, 0);
+    ps_quiet(rig); /* server 1 lacks the gradient of worker 0 */
+    say_have(rig, other, 0, 0);
+    const ps_sent *apply = ps_expect(rig, SERVER_1, PL_FRAME_APPLY);
+    assert_int_equal(0, apply->frame.step);
+    assert_int_equal(other, apply->frame.incarnation);
+    assert_int_equal(2, apply->frame.payload_bytes);
+    assert_memory_equal("\2\2", apply->bytes, 2);
+    ps_answer_of(rig, 0, 0, 1, 2.0f);
+    ps_answer_of(rig, 1, 0, 1, 2.0f);
+    /* A HAVE of the step before: the APPLY was lost, so once more. */
+    say_have(rig, other, 0, 0);
+    assert_memory_equal("\2\2", ps_expect(rig, SERVER_1, PL_FRAME_APPLY)->bytes,
+                        2);
+    /* Of other steps and workers: nothing. */
+    say_have(rig, other, 0, 7);
+    say_have(rig, other, 2, 1);
+    say_have(rig, other, -1, 1);
+    say_have(rig, other + 1, 0, 0);
+    ps_quiet(rig);
+    assert_int_equal(1, ps_look(rig, 0).step);
+    ps_close(rig);
+}
+
+static void ps_servers_leader_chooses_who_is_in_everywhere(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig =
+        start_leader((pl_ps_core_opts) { .workers = 3, .replicas = 2 }, &other);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_push(rig, 1, 0, -100.0f);
+    ps_push(rig, 2, 0, -3.0f);
+    say_have(rig, other, 2, 0);
+    ps_quiet(rig);
+    say_have(rig, other, 0, 0);
+    assert_memory_equal("\2\0\2",
+                        ps_expect(rig, SERVER_1, PL_FRAME_APPLY)->bytes, 3);
+    ps_answer_of(rig, 0, 0, 1, 2.0f);
+    ps_answer_of(rig, 1, PL_ANSWER_DROPPED, 1, 2.0f);
+    ps_answer_of(rig, 2, 0, 1, 2.0f);
+    assert_int_equal(1, ps_look(rig, 0).dropped);
+    ps_close(rig);
+}
+
+static void ps_servers_have_of_a_worker_is_ignored(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_say(rig, rig->peer[0],
+           (pl_frame) { .kind = PL_FRAME_HAVE,
+                        .incarnation = rig->incarnation[0],
+                        .value = { 0 } },
+           NULL);
+    ps_quiet(rig);
+    assert_int_equal(0, ps_look(rig, 0).step);
+    ps_close(rig);
+}
+
+static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start((pl_ps_core_opts) { .ps = 2 }, 0);
+    ps_pull(rig, 1, 0, 0);
+    ps_quiet(rig);
+    ps_say_text(rig, SERVER_1, (pl_frame) { .kind = PL_FRAME_JOIN }, join_text);
+    ps_expect(rig, SERVER_1, PL_FRAME_WELCOME);
+    ps_answer_of(rig, 1, 0, 0, 0.0f);
+    ps_close(rig);
+}
+
+static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2, .index = 1 }, "sgd");
+    ps_tick(rig, 500);
+    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN, "\"index\":");
+    ps_tick(rig, 400);
+    ps_quiet(rig);
+    ps_tick(rig, 100); /* not answered: once more */
+    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN, "\"ps\"");
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 4 },
+                  "{}", 2);
+    ps_tick(rig, 500);
+    const ps_sent *heart = ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    assert_int_equal(4, heart->frame.incarnation);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+static void ps_servers_follower_applies_what_it_is_told(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { .workers = 3 });
+    for (int w = 2; w >= 0; w--) {
+        ps_push(rig, w, 0, -1.0f - (float)w);
+        const ps_sent *have =
+            ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HAVE);
+        assert_int_equal(9, have->frame.incarnation);
+        assert_int_equal(w, have->frame.value[0]);
+        assert_int_equal(0, have->frame.step);
+    }
+    ps_quiet(rig); /* all are in, but it does not decide */
+    ps_tick(rig, 500);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    for (int w = 0; w < 3; w++) /* said again until it is answered */
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HAVE);
+    pl_frame apply = { .kind = PL_FRAME_APPLY, .step = 0 };
+    from_server_0(rig, apply, "\2\2", 2); /* of another number of workers */
+    ps_quiet(rig);
+    from_server_0(rig, apply, "\2\0\2", 3);
+    ps_answer_of(rig, 0, 0, 1, 2.0f);
+    ps_answer_of(rig, 1, PL_ANSWER_DROPPED, 1, 2.0f);
+    ps_answer_of(rig, 2, 0, 1, 2.0f);
+    from_server_0(rig, apply, "\2\0\2", 3); /* doubled */
+    ps_quiet(rig);
+    assert_int_equal(1, ps_look(rig, 0).step);
+    ps_close(rig);
+}
+
+static void ps_servers_follower_fails_when_a_chosen_gradient_is_not_here(
+    void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    ps_push(rig, 0, 0, -1.0f);
+    ps_forget(rig);
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_APPLY }, "\2\2", 2);
+    assert_fails(PL_CLOSED, "ps 1 has no gradient of worker 1 at step 0",
+                 pl_ps_core_outcome(rig->core));
+    assert_int_equal(0, ps_look(rig, 0).step);
+    ps_expect(rig, rig->peer[0], PL_FRAME_OVER);
+    ps_expect(rig, rig->peer[1], PL_FRAME_OVER);
+    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_STOP, "no gradient of");
+    ps_close(rig);
+}
+
+static void ps_servers_async_needs_no_word_of_server_0(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower(
+        (pl_ps_core_opts) { .mode = PL_PS_ASYNC, .end_step = 100 });
+    ps_push(rig, 1, 0, -1.0f);
+    ps_answer_of(rig, 1, 0, 1, 1.0f);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { .heartbeat_ms = 3000 });
+    ps_tick(rig, 2500);
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_BEAT }, NULL, 0);
+    ps_tick(rig, 3000);
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_tick(rig, 100);
+    assert_fails(PL_CLOSED, "nothing was heard of ps 0 for 3 s",
+                 pl_ps_core_outcome(rig->core));
+    assert_true(pl_ps_core_finished(rig->core));
+    ps_close(rig);
+}
+
+static void ps_servers_follower_stops_and_goes_when_told(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
+                  "stop_loss", 9);
+    ps_forget(rig);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP, 0);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0); /* parameters are still given */
+    ps_answer_of(rig, 0, PL_ANSWER_STOP, 0, 0.0f);
+    assert_false(pl_ps_core_finished(rig->core));
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_OVER }, NULL, 0);
+    const ps_sent *bye = ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_BYE);
+    assert_int_equal(9, bye->frame.incarnation);
+    assert_true(pl_ps_core_finished(rig->core));
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+static void ps_servers_follower_fails_with_the_job(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_OVER, .flags = PL_STOP_FAILED },
+                  "worker 1: out of memory", 23);
+    assert_fails(PL_CLOSED, "worker 1: out of memory",
+                 pl_ps_core_outcome(rig->core));
+    assert_true(pl_ps_core_finished(rig->core));
+    ps_close(rig);
+    rig = start_follower((pl_ps_core_opts) { 0 });
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_REFUSE }, "--lr", 4);
+    assert_fails(PL_CLOSED, "ps 0 refused this server: --lr",
+                 pl_ps_core_outcome(rig->core));
+    assert_true(pl_ps_core_finished(rig->core));
+    ps_close(rig);
+}
+
+static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_tick(rig, 500);
+    assert_int_equal(0, ps_expect(rig, SERVER_1, PL_FRAME_OVER)->frame.flags);
+    ps_tick(rig, 100);
+    ps_quiet(rig);
+    ps_tick(rig, 400); /* lost: once more */
+    ps_expect(rig, SERVER_1, PL_FRAME_OVER);
+    assert_false(pl_ps_core_finished(rig->core));
+    ps_say(rig, SERVER_1,
+           (pl_frame) {
+               .kind = PL_FRAME_BYE, .incarnation = other, .sequence = 1 },
+           NULL);
+    ps_tick(rig, 100);
+    assert_true(pl_ps_core_finished(rig->core));
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+static void ps_servers_lost_server_ends_the_job(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    for (int i = 0; i < 11; i++) {
+        ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
+        ps_tick(rig, 500);
+    }
+    assert_fails(PL_CLOSED, "its part of the parameters is gone",
+                 pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+UNIT_TESTS(cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
+           cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
+           cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
+           cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
+           cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
+           cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
+           cmocka_unit_test(
+               ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
+           cmocka_unit_test(ps_servers_async_needs_no_word_of_server_0),
+           cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
+           cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
+           cmocka_unit_test(ps_servers_follower_fails_with_the_job),
+           cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
+           cmocka_unit_test(ps_servers_lost_server_ends_the_job))
