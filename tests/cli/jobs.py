@@ -1,0 +1,120 @@
+"""Jobs of several processes, as the tests look at them."""
+
+import json
+import os
+import signal
+import socket
+import pathlib
+
+from conftest import checkpoints, wait_for
+
+
+class Task:
+    """One process of a job."""
+
+    def __init__(self, pid, role, index):
+        self.pid, self.role, self.index = pid, role, index
+
+    def send(self, number):
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.send(signal.SIGKILL)
+
+    def peak_mb(self):
+        """Its most memory so far, as the kernel counts it."""
+        for line in pathlib.Path(f"/proc/{self.pid}/status").open():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) / 1024
+        return 0
+
+
+def words_of(pid):
+    """The command line of a process; empty when it is gone."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        state = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return []
+    if state.rsplit(")", 1)[1].split()[0] == "Z":
+        return []
+    return [word.decode() for word in text.split(b"\0")[:-1]]
+
+
+def children(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def tasks(supervisor):
+    """The tasks that a supervisor has at the moment."""
+    found = []
+    for pid in children(supervisor.pid):
+        words = words_of(pid)
+        if "--role" in words:
+            found.append(Task(pid, words[words.index("--role") + 1],
+                              int(words[words.index("--index") + 1])))
+    return found
+
+
+def task(supervisor, role, index):
+    """Wait until this task is there."""
+    found = []
+
+    def there():
+        found[:] = [t for t in tasks(supervisor)
+                    if (t.role, t.index) == (role, index)]
+        return found
+    assert wait_for(there, f"{role} {index}", supervisor)
+    return found[0]
+
+
+def gone(pids):
+    """Wait until none of these processes is left."""
+    wait_for(lambda: not any(words_of(pid) for pid in pids),
+             f"the end of {pids}")
+
+
+def started(cli, *flags, run="a", **more):
+    """A job that was started in run folder `run`."""
+    return cli.start("train", "softmax", "--json", "--run", run, *flags,
+                     **more)
+
+
+def wait_for_checkpoint(cli, process, run="a"):
+    """The job trains: it has written a checkpoint."""
+    assert wait_for(lambda: checkpoints(cli.folder / run), "a checkpoint",
+                    process), process.communicate()
+
+
+def wait_for_text(path, text, process):
+    def there():
+        return path.exists() and text in path.read_text(errors="replace")
+    assert wait_for(there, f"{text!r} in {path}", process), \
+        (path.exists() and path.read_text(), process.communicate())
+
+
+def free_ports(count):
+    """Ports that nobody listens on at the moment."""
+    held = [socket.socket() for _ in range(count)]
+    for each in held:
+        each.bind(("127.0.0.1", 0))
+    ports = [each.getsockname()[1] for each in held]
+    for each in held:
+        each.close()
+    return ports
+
+
+def write_cluster(cli, workers, ps):
+    """c.json with free ports; the addresses of the servers."""
+    ports = [f"127.0.0.1:{port}" for port in free_ports(workers + ps)]
+    cluster = {"worker": ports[ps:], "ps": ports[:ps]}
+    (cli.folder / "c.json").write_text(json.dumps({"cluster": cluster}))
+    return ports[:ps]
+
+
+def log_of(cli, name, run="a"):
+    return (cli.folder / run / "log" / f"{name}.log").read_text()
