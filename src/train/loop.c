@@ -246,12 +246,17 @@ static pl_status ready_all(loop *l)
 }
 
 /* In lock step the batch belongs to the step, whatever was dropped. */
+static void align_reader(loop *l)
+{
+    if (l->opts->own_pace || l->next_read == l->result->progress.step)
+        return;
+    l->next_read = l->result->progress.step;
+    pl_reader_go(l->reader, l->next_read);
+}
+
 static pl_status next_batch(loop *l, pl_batch *batch)
 {
-    if (!l->opts->own_pace && l->next_read != l->result->progress.step) {
-        l->next_read = l->result->progress.step;
-        pl_reader_go(l->reader, l->next_read);
-    }
+    align_reader(l);
     PL_TRY(pl_reader_next(l->reader, batch));
     spent(l, PHASE_INPUT);
     return PL_OK;
@@ -384,6 +389,7 @@ static pl_status save(loop *l, bool last)
 {
     uint64_t begin = pl_ticks_now();
     pl_sync *sync = l->opts->sync;
+    align_reader(l);
     pl_reader_position(l->reader, &l->result->progress.position);
     pl_status status = sync->ops->save(sync, &l->result->progress, last);
     l->result->save_seconds += seconds_of(pl_ticks_now() - begin);
