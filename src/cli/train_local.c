@@ -118,7 +118,9 @@ static pl_status supervise(supervisor *s)
         .cluster = s->cluster,
         .argv = s->command.argv,
         .logs = s->logs,
-        .restarts = (int32_t)train->restarts,
+        .restarts = train->on_worker_loss == PL_TRAIN_LOSS_ABORT
+                        ? 0
+                        : (int32_t)train->restarts,
         .go_on = train->on_worker_loss == PL_TRAIN_LOSS_CONTINUE,
         .join_ms = train->join_timeout * 1000,
         .interrupt = interrupt,

@@ -68,7 +68,7 @@ typedef struct local {
     size_t args;
     phase phase;
     pl_deadline deadline; /* of the phase, where it has a limit */
-    bool done;            /* the chief ended well, unasked */
+    bool done;            /* the chief ended well */
     pl_error failed;      /* the first failure; PL_OK: none */
 } local;
 
@@ -173,8 +173,10 @@ static void enter(local *l, phase next)
                                  : in_ms(l->opts->end_ms, END_MS);
     if (next == ASKED || next == TERM)
         ask_all(l);
-    if (next == TERM)
+    if (next == TERM) {
         signal_all(l, SIGTERM);
+        signal_all(l, SIGCONT); /* who is stopped cannot hear */
+    }
     if (next == KILL)
         signal_all(l, SIGKILL);
 }
@@ -386,15 +388,20 @@ static void fail_by(local *l, int i, int ended, const char *how)
     const pl_local_task *seen = &l->seen[i];
     bool usage = WIFEXITED(ended) && WEXITSTATUS(ended) == 2;
     char words[LOG_BYTES], often[64] = "";
+    const char *address = seen->task.role == PL_ROLE_PS
+                              ? l->cluster.ps_address[seen->task.index]
+                              : NULL;
     own_words(l, i, words, sizeof words);
     if (!said_why(ended) && !usage)
         show_log(l, i);
     if (seen->starts > 1)
         snprintf(often, sizeof often, " (start %d)", seen->starts);
     bool quote = (said_why(ended) || usage) && words[0] != '\0';
-    fail(l, PL_FAIL(usage ? PL_USAGE : PL_PEER, "%s %d %s%s%s%s; its log: %s",
-                    role_of(l, i), seen->task.index, how, often,
-                    quote ? ": " : "", quote ? words : "", l->own[i].log));
+    fail(l,
+         PL_FAIL(usage ? PL_USAGE : PL_PEER, "%s %d%s%s %s%s%s%s; its log: %s",
+                 role_of(l, i), seen->task.index, address != NULL ? " at " : "",
+                 address != NULL ? address : "", how, often, quote ? ": " : "",
+                 quote ? words : "", l->own[i].log));
 }
 
 static void restart(local *l, int i, const char *how)
@@ -456,8 +463,8 @@ static void ended_well(local *l, int i)
     bool chief = l->seen[i].worker == 0;
     if (chief || l->seen[i].task.role == PL_ROLE_PS)
         enter(l, OVER);
+    l->done = l->done || (chief && l->phase <= ASKED);
     if (chief && l->phase == OVER) {
-        l->done = true;
         l->deadline = in_ms(l->opts->end_ms, END_MS);
         ask_all(l);
     }
