@@ -16,9 +16,10 @@ struct pl_status_line {
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
-    bool stopping; /* guarded by lock */
+    bool stopping, joined; /* guarded by lock */
 };
 
+/* Called with the lock held. */
 static void tell(pl_status_line *line)
 {
     pl_metrics *metrics = line->opts.metrics;
@@ -36,7 +37,8 @@ static void tell(pl_status_line *line)
     status->own_steps = (int64_t)pl_metrics_get(metrics, line->own_steps);
     status->examples = (int64_t)pl_metrics_get(metrics, line->own_examples);
     status->dropped = (int64_t)pl_metrics_get(metrics, line->dropped);
-    pl_control_status(line->opts.control, status);
+    if (line->joined)
+        pl_control_status(line->opts.control, status);
     if (pl_control_ended(line->opts.control))
         atomic_store(line->opts.interrupt, true);
 }
@@ -89,6 +91,14 @@ pl_status pl_status_start(pl_status_line **out, const pl_status_opts *opts)
     }
     *out = line;
     return PL_OK;
+}
+
+void pl_status_joined(pl_status_line *line)
+{
+    pl_mutex_lock(&line->lock);
+    line->joined = true;
+    tell(line);
+    pl_mutex_unlock(&line->lock);
 }
 
 void pl_status_stop(pl_status_line *line)

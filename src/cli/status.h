@@ -1,6 +1,6 @@
 /* status.h - a supervised worker tells its supervisor how far it is.
  *
- * Threads: its own; start and stop from one. */
+ * Threads: its own; the functions are called from one. */
 #ifndef PL_CLI_STATUS_H
 #define PL_CLI_STATUS_H
 
@@ -19,6 +19,8 @@ typedef struct pl_status_opts {
 
 pl_status pl_status_start(pl_status_line **out,
                           const pl_status_opts *opts) PL_MUST_CHECK;
+/* It is a member of the job: from now on it tells, and it does so at once. */
+void pl_status_joined(pl_status_line *line);
 void pl_status_stop(pl_status_line *line); /* tells once more; NULL is fine */
 
 #endif

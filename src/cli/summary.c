@@ -118,8 +118,6 @@ static totals add_up(const pl_json *rows, const pl_summary_opts *opts)
     };
     for (size_t i = 0; i < pl_json_length(rows); i++) {
         const pl_json *row = pl_json_at(rows, i);
-        if (strcmp(pl_json_kind(row), "an object") != 0)
-            continue;
         t.sent += number_of(row, "bytes_sent");
         t.received += number_of(row, "bytes_received");
         if (number_of(row, "peak_rss_mb") > t.rss)
@@ -135,6 +133,18 @@ static totals add_up(const pl_json *rows, const pl_summary_opts *opts)
     return t;
 }
 
+/* In lock step the chief has seen all of it, unless it was started again. */
+static double trained_seconds(const pl_summary_opts *opts, bool own_pace)
+{
+    const pl_loop_result *result = opts->result;
+    int64_t steps = result->progress.step - opts->resumed_step;
+    bool late =
+        opts->reports != NULL && result->own_steps + result->dropped < steps;
+    if (own_pace || late)
+        return opts->resumed_seconds + opts->update_seconds;
+    return result->progress.seconds;
+}
+
 pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
 {
     const pl_loop_result *result = opts->result;
@@ -143,7 +153,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     static const char *const modes[] = { "sync", "async", "ssp" };
     const pl_cluster *cluster = opts->cluster;
     bool own_pace = cluster != NULL && train->mode != PL_TRAIN_MODE_SYNC;
-    double trained = own_pace ? opts->update_seconds : progress->seconds;
+    double trained = trained_seconds(opts, own_pace);
     double seconds = trained > 0 ? trained : 1e-9;
     char hash[65];
     pl_job_hash(opts->job, hash);
@@ -252,10 +262,11 @@ static void print_workers(const pl_json *summary, FILE *file)
             "comput.", "sending", "waiting", "dropped", "accuracy");
     for (size_t i = 0; i < pl_json_length(rows); i++) {
         const pl_json *row = pl_json_at(rows, i);
-        if (strcmp(pl_json_kind(row), "an object") == 0)
+        if (!pl_json_has(row, "lost"))
             print_row(row, all, file);
         else
-            fprintf(file, "%6zu  lost before it could report\n", i);
+            fprintf(file, "%6zu  %-16s %9lld  lost before it could report\n", i,
+                    "-", (long long)number_of(row, "steps"));
     }
 }
 

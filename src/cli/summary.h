@@ -30,6 +30,7 @@ typedef struct pl_summary_opts {
     const pl_cluster *cluster;
     const pl_json *reports; /* what server 0 gathered */
     double update_seconds;  /* from the first update to the last */
+    double resumed_seconds; /* of training before */
 } pl_summary_opts;
 
 /* The object that --json prints and summary.json holds. */

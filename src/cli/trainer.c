@@ -38,6 +38,7 @@ typedef struct trainer {
     pl_ps_sync *ps; /* the same, in a job */
     pl_metrics *metrics;
     pl_trace *trace;
+    pl_status_line *told; /* a supervised one's, while it trains */
     pl_progress start;
     int64_t per_epoch; /* steps of this worker */
     pl_loop_result result;
@@ -192,9 +193,12 @@ static pl_status report_row(void *context, char **text)
 {
     trainer *t = context;
     pl_ps_sync_view view = pl_ps_sync_look(t->ps);
+    pl_loop_result result = t->result;
+    result.own_steps = view.own; /* also before it was started again */
+    result.own_examples = view.own * t->train->batch * t->train->micro_batches;
     pl_json *row;
     PL_TRY(pl_summary_row(&row, &(pl_summary_row_opts) {
-                                    .result = &t->result,
+                                    .result = &result,
                                     .index = t->worker,
                                     .bytes_sent = view.sent_bytes,
                                     .bytes_received = view.received_bytes,
@@ -204,38 +208,41 @@ static pl_status report_row(void *context, char **text)
     return status;
 }
 
+static void tell_joined(void *context)
+{
+    trainer *t = context;
+    if (t->told != NULL)
+        pl_status_joined(t->told);
+}
+
 static pl_status open_ps_sync(trainer *t)
 {
     const pl_train_options *train = t->train;
+    int64_t replicas = train->replicas_to_aggregate;
+    bool backup = replicas > 0 && replicas < t->workers;
+    bool counted = train->steps > 0 || !t->own_pace;
     PL_TRY(pl_trainer_settings(t->options, &t->common));
     PL_TRY(pl_ps_sync_new(
-        &t->ps,
-        &(pl_ps_sync_opts) {
-            .cluster = t->opts.cluster,
-            .task = t->opts.task,
-            .mode = (pl_ps_mode)train->mode,
-            .backup =
-                train->replicas_to_aggregate > 0 &&
-                            train->replicas_to_aggregate<
-                                t->workers,
-                                .transport = (pl_transport)train->transport,
-                                .heartbeat_ms =
-                                    (int64_t)(train->heartbeat_timeout * 1000),
-                                .join_ms = train->join_timeout * 1000,
-                                .rejoin_ms = train->rejoin_timeout * 1000,
-                                .end_step = train->steps> 0 ||
-                        !t->own_pace
-                    ? end_step(t)
-                    : 0,
-            .run_steps = end_step(t),
-            .settings = t->common,
-            .params = t->job.network->params,
-            .optim = t->chief ? t->job.optim : NULL,
-            .snapshot = t->snapshot,
-            .interrupt = t->interrupt,
-            .report = report_row,
-            .context = t,
-        }));
+        &t->ps, &(pl_ps_sync_opts) {
+                    .cluster = t->opts.cluster,
+                    .task = t->opts.task,
+                    .mode = (pl_ps_mode)train->mode,
+                    .backup = backup,
+                    .transport = (pl_transport)train->transport,
+                    .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+                    .join_ms = train->join_timeout * 1000,
+                    .rejoin_ms = train->rejoin_timeout * 1000,
+                    .end_step = counted ? end_step(t) : 0,
+                    .run_steps = end_step(t),
+                    .settings = t->common,
+                    .params = t->job.network->params,
+                    .optim = t->chief ? t->job.optim : NULL,
+                    .snapshot = t->snapshot,
+                    .interrupt = t->interrupt,
+                    .joined = tell_joined,
+                    .report = report_row,
+                    .context = t,
+                }));
     t->sync = pl_ps_sync_base(t->ps);
     return PL_OK;
 }
@@ -340,19 +347,25 @@ static pl_status start_progress(const trainer *t, pl_progress_line **line)
 static pl_status run_loop(trainer *t)
 {
     pl_progress_line *line = NULL;
-    pl_status_line *told = NULL;
     if (t->opts.control != NULL)
-        PL_TRY(pl_status_start(&told, &(pl_status_opts) {
-                                          .metrics = t->metrics,
-                                          .control = t->opts.control,
-                                          .interrupt = t->interrupt,
-                                      }));
+        PL_TRY(pl_status_start(&t->told, &(pl_status_opts) {
+                                             .metrics = t->metrics,
+                                             .control = t->opts.control,
+                                             .interrupt = t->interrupt,
+                                         }));
     else
         PL_TRY(start_progress(t, &line));
     pl_loop_opts opts = loop_opts(t);
     pl_status status = pl_loop_run(&opts, &t->result);
     pl_progress_stop(line);
-    pl_status_stop(told);
+    pl_status_stop(t->told);
+    t->told = NULL;
+    /* The loop ends in failure when the job does: it took all with it. */
+    if (t->opts.control != NULL && (t->chief || status != PL_OK))
+        pl_control_final(t->opts.control);
+    if (t->ps != NULL && pl_ps_sync_look(t->ps).broken &&
+        t->result.stopped_by <= PL_STOPPED_EPOCHS)
+        t->result.stopped_by = PL_STOPPED_INTERRUPT;
     return status;
 }
 
@@ -405,6 +418,7 @@ static pl_status make_summary(const trainer *t, pl_json **out)
     opts.cluster = t->opts.cluster;
     opts.reports = reports;
     opts.update_seconds = view.update_seconds;
+    opts.resumed_seconds = t->start.seconds;
     pl_status status = pl_summary_make(out, &opts);
     pl_json_free(reports);
     return status;

@@ -40,6 +40,7 @@ typedef enum pl_phase {
 /* PARAMS: how a request ended. */
 #define PL_ANSWER_DROPPED 1u /* the gradient was too old or too late */
 #define PL_ANSWER_STOP    2u /* no further gradient is wanted */
+#define PL_ANSWER_BROKEN  4u /* ... since someone was interrupted */
 
 /* PULL. value[0]: answer when the job is at this step, or over. */
 #define PL_PULL_FINAL  1u /* ... when all other workers are done */
@@ -65,6 +66,9 @@ typedef enum pl_phase {
 /* STOP, OVER, BEAT */
 #define PL_STOP_FAILED 1u /* the job failed; else it ends as planned */
 #define PL_STOP_NOW    2u /* BEAT: no more gradients */
+
+/* The reason in STOP of one that was interrupted. */
+#define PL_STOP_INTERRUPT "interrupt"
 
 /* Messages to and from ps 0, as the other servers see it. */
 #define PL_PEER_COORDINATOR (-2)

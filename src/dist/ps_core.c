@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define LOST_BYTES 128 /* of the row of a worker that made no report */
+
 static pl_ps_core_opts resolve(const pl_ps_core_opts *opts)
 {
     pl_ps_core_opts r = *opts;
@@ -182,6 +184,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     va_start(args, format);
     vsnprintf(core->why, sizeof core->why, format, args);
     va_end(args);
+    core->interrupted = !failed && strcmp(core->why, PL_STOP_INTERRUPT) == 0;
     core->said_ns = core->now_ns;
     for (int32_t i = 0; i < core->member_count; i++)
         if (core->members[i].state == PL_MEMBER_HERE &&
@@ -315,12 +318,13 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
 }
 
 /* What the chief needs for the summary, as JSON: the reports of all workers
- * (null of those that said none) and what only server 0 knows. */
+ * (of those that said none, what is known of them) and what only server 0
+ * knows. */
 static void send_reports(pl_ps_core *core, const pl_member *chief)
 {
     size_t bytes = 256;
     for (int32_t w = 0; w < core->opts.workers; w++)
-        bytes += core->members[w].report_bytes + 8;
+        bytes += core->members[w].report_bytes + LOST_BYTES;
     char *text;
     if (PL_NEW(text, bytes) != PL_OK) {
         pl_core_end(core, true, "%s", pl_error_message());
@@ -337,7 +341,11 @@ static void send_reports(pl_ps_core *core, const pl_member *chief)
         if (w > 0)
             *at++ = ',';
         if (member->report == NULL) {
-            at = stpcpy(at, "null");
+            at +=
+                snprintf(at, LOST_BYTES,
+                         "{\"index\": %d, \"steps\": %lld, \"dropped\": "
+                         "%lld, \"lost\": true}",
+                         w, (long long)member->own, (long long)member->dropped);
         } else {
             memcpy(at, member->report, member->report_bytes);
             at += member->report_bytes;
@@ -482,7 +490,8 @@ static bool settle_early(pl_ps_core *core, pl_member *member)
          pl_core_stop_flag(core) != 0)) {
         member->dropped++;
         core->counts.dropped++;
-        pl_core_answer(core, member, PL_ANSWER_DROPPED | PL_ANSWER_STOP);
+        pl_core_answer(core, member,
+                       pl_core_stop_flag(core) | PL_ANSWER_DROPPED);
         return true;
     }
     if (core->opts.mode != PL_PS_SYNC)
@@ -772,7 +781,10 @@ pl_status pl_ps_core_outcome(const pl_ps_core *core)
 
 void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why)
 {
-    pl_core_end(core, failed, "%s", why);
+    /* Who waits for the first parameters waits for ever. */
+    bool begun = core->initialized;
+    pl_core_end(core, failed || !begun, "%s%s", why,
+                failed || begun ? "" : " before the training began");
 }
 
 pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)

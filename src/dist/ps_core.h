@@ -64,6 +64,8 @@ typedef struct pl_ps_core_opts {
     const pl_json *settings;     /* what all tasks must agree on, or NULL */
     uint64_t job;                /* server 0: a number of the job... */
     uint32_t life;               /* ... and of this process: any two differ */
+    const char *address;         /* where this server listens, for messages */
+    const char *coordinator;     /* where server 0 does */
     const pl_ps_core_ops *ops;
     void *context;
 } pl_ps_core_opts;

@@ -78,7 +78,8 @@ struct pl_ps_core {
     int64_t step;
     int64_t now_ns, begin_ns, said_ns;
     bool initialized;
-    bool stopping; /* no more gradients */
+    bool stopping;    /* no more gradients */
+    bool interrupted; /* ... as someone was interrupted */
     bool failed;
     bool frozen; /* nobody goes on while the chief takes a copy */
     bool told;   /* server 0: the others know that the job is over */
@@ -127,7 +128,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     PL_PRINTF(3, 4);
 
 /* ps_update.c */
-/* PL_ANSWER_STOP when no further gradient is wanted, else 0. */
+/* PL_ANSWER_STOP and why when no further gradient is wanted, else 0. */
 unsigned pl_core_stop_flag(const pl_ps_core *core);
 pl_status pl_core_update_init(pl_ps_core *core) PL_MUST_CHECK;
 void pl_core_update_close(pl_ps_core *core);

@@ -18,16 +18,15 @@
 
 bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
 {
-    switch (member->state) {
-    case PL_MEMBER_ABSENT:
-    case PL_MEMBER_HERE:
-        return true;
-    case PL_MEMBER_LEFT:
+    bool chief = member == core->members;
+    if (member->state == PL_MEMBER_HERE || member->state == PL_MEMBER_LEFT)
+        return member->state == PL_MEMBER_HERE;
+    /* The end waits for nobody who is not there, but for the chief, who has
+     * to save and to report; not even for it when all were interrupted. */
+    if (core->stopping && (!chief || core->interrupted))
         return false;
-    case PL_MEMBER_LOST:
-        break;
-    }
-    return core->opts.on_loss == PL_ON_LOSS_WAIT || member == core->members ||
+    return member->state == PL_MEMBER_ABSENT ||
+           core->opts.on_loss == PL_ON_LOSS_WAIT || chief ||
            (core->opts.supervised && core->opts.mode != PL_PS_SYNC);
 }
 
@@ -130,8 +129,11 @@ static void note_place(pl_member *member, const pl_json *join)
 {
     const char *host;
     int64_t process;
-    if (pl_json_get_text(join, "host", &host) == PL_OK &&
-        pl_json_get_int(join, "process", 0, INT64_MAX, &process) == PL_OK)
+    if (pl_json_get_text(join, "host", &host) != PL_OK)
+        return;
+    if (!pl_json_has(join, "process"))
+        snprintf(member->where, sizeof member->where, "%s", host);
+    else if (pl_json_get_int(join, "process", 0, INT64_MAX, &process) == PL_OK)
         snprintf(member->where, sizeof member->where, "%s, process %lld", host,
                  (long long)process);
 }
@@ -481,7 +483,8 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
 {
     int64_t gone = core->now_ns - member->lost_ns;
     char name[32];
-    if (gone <= core->opts.rejoin_ms * MS)
+    if (gone <= core->opts.rejoin_ms * MS ||
+        (core->stopping && !pl_core_counts(core, member)))
         return;
     if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members &&
         pl_core_is_worker(core, member)) {
@@ -579,6 +582,8 @@ static pl_status join_text(const pl_ps_core *core, char **out)
     PL_TRY_OUT(status, pl_json_set_text(join, "role", "ps"));
     PL_TRY_OUT(status, pl_json_set_int(join, "index", core->opts.index));
     PL_TRY_OUT(status, pl_json_set_text(join, "job", ""));
+    if (core->opts.address != NULL)
+        PL_TRY_OUT(status, pl_json_set_text(join, "host", core->opts.address));
     if (core->opts.settings != NULL) {
         PL_TRY_OUT(status, pl_json_copy(&settings, core->opts.settings));
         PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
@@ -606,12 +611,15 @@ static void ask_to_join(pl_ps_core *core)
  * missed. */
 static void follow(pl_ps_core *core)
 {
+    const char *where = core->opts.coordinator;
     int64_t silent = core->now_ns - core->coordinator_ns;
     int64_t limit =
         core->ever_joined ? core->opts.rejoin_ms : core->opts.join_ms;
     if (silent > limit * MS) {
-        pl_core_end(core, true, "nothing was heard of ps 0 for %lld s",
-                    (long long)(silent / 1000000000));
+        pl_core_end(core, true,
+                    "ps 0%s%s%s is lost: nothing was heard of it for %lld s",
+                    where != NULL ? " (" : "", where != NULL ? where : "",
+                    where != NULL ? ")" : "", (long long)(silent / 1000000000));
         core->finished = true;
         return;
     }

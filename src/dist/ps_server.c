@@ -245,7 +245,7 @@ static pl_status tick(pl_ps_server *server)
         return wait_for_first(server);
     if (server->opts.interrupt != NULL &&
         atomic_load_explicit(server->opts.interrupt, memory_order_relaxed))
-        pl_ps_core_stop(server->core, false, "interrupt");
+        pl_ps_core_stop(server->core, false, PL_STOP_INTERRUPT);
     pl_ps_core_tick(server->core, now_ns());
     if (server->opts.step != NULL)
         server->opts.step(server->opts.context,
@@ -285,6 +285,8 @@ static pl_status serve(pl_ps_server *server)
 pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
 {
     server->begin_ns = server->said_ns = now_ns();
+    server->opts.core.address = pl_ps_server_address(server);
+    server->opts.core.coordinator = coordinator;
     if (server->opts.core.index > 0)
         PL_TRY(pl_endpoint_connect(&server->up, &(pl_endpoint_opts) {
                                                     .address = coordinator,

@@ -35,6 +35,7 @@ struct pl_ps_sync {
     bool leaving; /* said goodbye */
     bool gone;    /* ... and server 0 was gone before it could answer */
     int64_t own;
+    bool broken; /* since someone was interrupted */
 };
 
 static int64_t now_ns(void)
@@ -178,10 +179,12 @@ static pl_status connect_all(pl_ps_sync *self)
 {
     pl_heart_stop(self->heart);
     self->heart = NULL;
-    self->pushing = self->over = false;
+    self->pushing = self->over = self->broken = false;
     pl_ps_client_join(self->client);
     PL_TRY(wait_to_join(self));
     PL_TRY(check_transport(self));
+    if (self->opts.joined != NULL)
+        self->opts.joined(self->opts.context);
     pl_ps_client_view view = pl_ps_client_look(self->client);
     self->joined = true;
     return pl_heart_start(&self->heart,
@@ -228,6 +231,14 @@ static pl_status connect_or_go(pl_ps_sync *self)
     return self->gone ? PL_OK : status;
 }
 
+/* What the last answer said of the end. */
+static void hear_end(pl_ps_sync *self)
+{
+    unsigned answer = pl_ps_client_look(self->client).answer;
+    self->over = self->over || (answer & PL_ANSWER_STOP) != 0;
+    self->broken = self->broken || (answer & PL_ANSWER_BROKEN) != 0;
+}
+
 static pl_status join(pl_sync *sync, pl_standing *at)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
@@ -245,7 +256,7 @@ static pl_status join(pl_sync *sync, pl_standing *at)
     pl_ps_client_pull(self->client, 0, 0);
     PL_TRY(finish_request(self));
     view = pl_ps_client_look(self->client);
-    self->over = (view.answer & PL_ANSWER_STOP) != 0;
+    hear_end(self);
     /* A run resumed in its own pace: everyone did about the same. */
     int64_t own = view.own;
     if (self->opts.mode != PL_PS_SYNC && own == 0 && at->step > 0)
@@ -309,7 +320,7 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
         .dropped = (view.answer & PL_ANSWER_DROPPED) != 0,
         .stop = (view.answer & PL_ANSWER_STOP) != 0,
     };
-    self->over = out->stop;
+    hear_end(self);
     self->dropped += out->dropped;
     if (out->stop)
         PL_TRY(finish_request(self));
@@ -336,9 +347,8 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
     PL_TRY(finish_request(self));
     pl_ps_client_pull(self->client, 0, 0);
     PL_TRY(finish_request(self));
-    pl_ps_client_view view = pl_ps_client_look(self->client);
-    self->over = (view.answer & PL_ANSWER_STOP) != 0;
-    *step = view.step;
+    hear_end(self);
+    *step = pl_ps_client_look(self->client).step;
     return PL_OK;
 }
 
@@ -390,6 +400,7 @@ static pl_status settle(pl_sync *sync, int64_t *step)
     PL_TRY(finish_request(self));
     pl_ps_client_pull(self->client, PL_PULL_FINAL, 0);
     PL_TRY(finish_request(self));
+    hear_end(self);
     *step = pl_ps_client_look(self->client).step;
     self->over = true;
     return PL_OK;
@@ -539,6 +550,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .reports = client.report,
         .shared = pl_endpoint_shared(sync->ends[0], 0),
         .over = sync->over,
+        .broken = sync->broken,
     };
     for (int32_t j = 0; j < sync->ps; j++) {
         pl_endpoint_counts counts = pl_endpoint_count(sync->ends[j]);
@@ -556,6 +568,6 @@ pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step)
     pl_ps_client_pull(sync->client, 0, step);
     PL_TRY(finish_request(sync));
     pl_heart_tell(sync->heart, step, PL_PHASE_EVALUATING);
-    sync->over = (pl_ps_client_look(sync->client).answer & PL_ANSWER_STOP) != 0;
+    hear_end(sync);
     return PL_OK;
 }

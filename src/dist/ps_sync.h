@@ -32,6 +32,8 @@ typedef struct pl_ps_sync_opts {
     pl_optim *optim;       /* the chief's: its slots go into checkpoints */
     pl_snapshot *snapshot; /* the chief's; NULL: nothing is saved */
     const atomic_bool *interrupt; /* while waiting to join; or NULL */
+    /* Optional: this task is a member of the job now. */
+    void (*joined)(void *context);
     /* This task's report, as JSON text of pl_mem; called once, at the end. */
     pl_status (*report)(void *context, char **text);
     void *context;
@@ -48,6 +50,7 @@ typedef struct pl_ps_sync_view {
     int64_t sent_bytes, received_bytes;
     bool shared; /* memory is shared with server 0 */
     bool over;   /* the last answer said so */
+    bool broken; /* ... since someone was interrupted */
 } pl_ps_sync_view;
 pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync);
 

@@ -90,7 +90,8 @@ unsigned pl_core_stop_flag(const pl_ps_core *core)
 {
     bool over = core->stopping ||
                 (core->opts.end_step > 0 && core->step >= core->opts.end_step);
-    return over ? PL_ANSWER_STOP : 0;
+    return (over ? PL_ANSWER_STOP : 0) |
+           (core->interrupted ? PL_ANSWER_BROKEN : 0);
 }
 
 static void drop(pl_ps_core *core, pl_member *member)
@@ -341,8 +342,10 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
     const pl_frame *pull = &member->request;
     if (!core->initialized || !pl_core_servers_here(core))
         return false;
-    if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core))
+    if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core)) {
+        *flags |= pl_core_stop_flag(core);
         return others_done(core);
+    }
     bool over = core->stopping || (pl_core_leads(core) && others_done(core) &&
                                    core->members[0].state == PL_MEMBER_LEFT);
     if (core->step < pull->value[0] && !over)

@@ -1,0 +1,161 @@
+"""Jobs that lose a task: what becomes of the others, and of the result."""
+
+import signal
+
+import pytest
+
+from conftest import Cli, checkpoints, wait_for
+from jobs import (children, gone, log_of, started, task, tasks,
+                  wait_for_checkpoint)
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1", "--eval-every", "never"]
+JOB = ["--workers", "3", "--ps", "2", "--checkpoint-every", "100"]
+SYNC = ["--steps", "6000"]
+ASYNC = ["--steps", "40000", "--mode", "async"]
+SSP = ["--steps", "40000", "--mode", "ssp", "--staleness", "3"]
+SOON = ["--heartbeat-timeout", "1"]
+
+
+def disturbed(cli, role, index, number, *flags):
+    """A job of which one task gets a signal in mid-training: its result.
+    All its processes are gone afterwards."""
+    job = started(cli, *DATA, *JOB, *flags)
+    wait_for_checkpoint(cli, job)
+    pids = [t.pid for t in tasks(job)]
+    task(job, role, index).send(number)
+    result = cli.end(job, *flags)
+    gone(pids)
+    return result
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("undisturbed"), home)
+    return cli.train(*DATA, *JOB, *SYNC, "--run", "a")["parameters_sha256"]
+
+
+@pytest.mark.parametrize("index,number,says", [
+    (1, signal.SIGKILL, "worker 1 was killed by signal 9"),
+    (0, signal.SIGKILL, "worker 0 was killed by signal 9"),
+    (2, signal.SIGSTOP, "worker 2 was declared lost and killed"),
+])
+def test_sync_waits_and_ends_in_the_same_bits(cli, undisturbed, index, number,
+                                              says):
+    result = disturbed(cli, "worker", index, number, *SYNC, *SOON)
+    assert result.code == 0, result
+    assert says in result.err and "started again (1 of 5)" in result.err
+    summary = result.json
+    assert summary["parameters_sha256"] == undisturbed
+    assert summary["deterministic"] is True
+    assert summary["restarts"] == 1 and summary["dropped_gradients"] == 0
+    assert [row["steps"] for row in summary["per_worker"]] == [6000] * 3
+    if number == signal.SIGSTOP:
+        assert "worker 2 (" in log_of(cli, "ps-0")
+        assert "is lost at step" in log_of(cli, "ps-0")
+
+
+@pytest.mark.parametrize("mode,index,number", [
+    (ASYNC, 1, signal.SIGKILL), (ASYNC, 0, signal.SIGKILL),
+    (SSP, 2, signal.SIGSTOP),
+])
+def test_async_and_ssp_go_on(cli, mode, index, number):
+    """The count of steps is exact, with and without the lost one's."""
+    result = disturbed(cli, "worker", index, number, *mode, *SOON)
+    assert result.code == 0, result
+    summary = result.json
+    assert summary["steps"] == 40000
+    assert sum(row["steps"] for row in summary["per_worker"]) == 40000
+    assert summary["deterministic"] is False
+
+
+def test_sync_continues_without_the_lost_one(cli, undisturbed):
+    result = disturbed(cli, "worker", 1, signal.SIGKILL, *SYNC, *SOON,
+                       "--on-worker-loss", "continue", "--restarts", "0")
+    assert result.code == 0, result
+    assert "the job goes on without it" in result.err
+    assert "going on without it" in log_of(cli, "ps-0")
+    summary = result.json
+    assert summary["steps"] == 6000
+    assert summary["deterministic"] is False and summary["restarts"] == 0
+    assert summary["parameters_sha256"] != undisturbed
+    lost = summary["per_worker"][1]
+    assert lost["lost"] is True and lost["index"] == 1
+    assert 0 < lost["steps"] < 6000
+
+
+@pytest.mark.parametrize("number,says", [
+    (signal.SIGKILL, "worker 1 was killed by signal 9"),
+    (signal.SIGSTOP, "(--on-worker-loss abort)"),
+])
+def test_abort_ends_the_job(cli, number, says):
+    result = disturbed(cli, "worker", 1, number, *SYNC, *SOON,
+                       "--on-worker-loss", "abort")
+    assert result.code == 1, result
+    assert says in result.err.splitlines()[-1]
+    assert "started again" not in result.err
+    assert not (cli.folder / "a" / "summary.json").exists()
+
+
+def test_without_restarts_a_loss_ends_the_job(cli):
+    """It ends at once, without waiting for who cannot come back, and what was
+    reached is saved."""
+    result = disturbed(cli, "worker", 1, signal.SIGKILL, *SYNC, *SOON,
+                       "--restarts", "0")
+    assert result.code == 1, result
+    assert "worker 1 was killed by signal 9" in result.err.splitlines()[-1]
+    assert "still running" not in result.err
+    summary = cli.ok("train", "softmax", "--resume", "--run", "a", "--json",
+                     "--quiet").json
+    assert summary["steps"] == 6000 and summary["resumed_step"] >= 100
+
+
+def test_a_loss_that_blows_up_ends_the_job_once(cli):
+    """Nobody is started again to blow up once more."""
+    result = cli.run("train", "softmax", *DATA, *JOB, *SYNC, "--lr", "1000000",
+                     "--weight-decay", "1000000", "--run", "a")
+    assert result.code == 1, result
+    assert "started again" not in result.err
+    assert "smaller --lr" in result.err.splitlines()[-1], result
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_lost_server_ends_the_job(cli, index):
+    result = disturbed(cli, "ps", index, signal.SIGKILL, *SYNC, *SOON)
+    assert result.code == 1, result
+    last = result.err.splitlines()[-1]
+    assert f"ps {index} at 127.0.0.1:" in last and "killed by signal 9" in last
+    for worker in range(3):
+        assert f"ps {index} (127.0.0.1:" in log_of(cli, f"worker-{worker}")
+
+
+def test_no_task_outlives_its_supervisor(cli):
+    job = started(cli, *DATA, *JOB, *SYNC, "--evaluator", "--eval-every", "1")
+    wait_for_checkpoint(cli, job)
+    pids = children(job.pid)
+    assert len(pids) == 6
+    job.kill()
+    job.communicate()
+    gone(pids)
+
+
+def test_backup_workers_do_not_wait_for_the_slow(cli):
+    """Worker 2 is stopped while the two others make steps, then wakes with a
+    gradient that is too old."""
+    job = started(cli, *DATA, *JOB, *SYNC, "--replicas-to-aggregate", "2",
+                  "--heartbeat-timeout", "60")
+    wait_for_checkpoint(cli, job)
+    slow = task(job, "worker", 2)
+    slow.send(signal.SIGSTOP)
+    before = checkpoints(cli.folder / "a")[-1]
+    assert wait_for(lambda: checkpoints(cli.folder / "a")[-1] > before,
+                    "more steps", job)
+    slow.send(signal.SIGCONT)
+    result = cli.end(job)
+    assert result.code == 0, result
+    summary = result.json
+    assert summary["steps"] == 6000
+    assert summary["dropped_gradients"] > 0
+    assert summary["deterministic"] is False
+    assert summary["restarts"] == 0
+    assert summary["per_worker"][2]["dropped"] > 0
