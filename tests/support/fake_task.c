@@ -11,9 +11,10 @@
  *   g  wait for the fifo FOLDER/go  l  wait for FOLDER/lost, lose worker 1
  *   h  wait for FOLDER/later
  *   m  write to standard error      o  write to standard output
- *   T  ignore SIGTERM               K, A  die by SIGKILL, by SIGABRT
+ *   T  ignore SIGTERM               S  stop by SIGSTOP
+ *   K, A  die by SIGKILL, by SIGABRT
  *   1  skip the next act unless this is the first process of the task
- *   0, 2 .. 9  exit with it;  x  exit with 1
+ *   0, 2 .. 9  exit with it;  x, i  exit with 1, with 130
  *
  * Whatever happens, it ends after a while. */
 #include "base/clock.h"
@@ -134,6 +135,10 @@ static void act(actor *a, char letter)
     case 'o':
         puts("printed");
         return;
+    case 'S':
+        return die(SIGSTOP);
+    case 'i':
+        exit(130);
     case 'T':
         signal(SIGTERM, SIG_IGN);
         return;

@@ -253,7 +253,9 @@ static void local_job_ends_with_its_server(void **state)
 {
     job j;
     open_job(&j, state, "acK", "cse0", "cse0");
-    assert_fails(PL_PEER, "ps 0 was killed by signal 9 (Killed); its log:",
+    assert_fails(PL_PEER,
+                 "ps 0 at 127.0.0.1:1000 was killed by signal 9 (Killed); "
+                 "its log:",
                  pl_local_run(&j.opts));
     assert_int_equal(1, j.seen[PS].starts);
     close_job(&j);
@@ -356,6 +358,18 @@ static void local_stubborn_task_is_killed(void **state)
     close_job(&j);
 }
 
+/* It is woken to hear of the end; SIGKILL would come much later. */
+static void local_stopped_task_is_ended(void **state)
+{
+    job j;
+    open_job(&j, state, "ace0", "cgx", "csS");
+    j.drive = kill_stubborn;
+    j.opts.kill_ms = 3600000;
+    assert_fails(PL_PEER, "worker 0 ended with exit status 1",
+                 pl_local_run(&j.opts));
+    close_job(&j);
+}
+
 static void local_task_that_outlives_the_job_is_ended(void **state)
 {
     job j;
@@ -379,10 +393,20 @@ static void interrupt_when_all_run(job *j, const pl_local_task *tasks,
 static void local_interrupt_lets_all_end_well(void **state)
 {
     job j;
-    open_job(&j, state, "ace0", "cse0", "cse0");
+    open_job(&j, state, "ace0", "csei", "cse0");
     j.drive = interrupt_when_all_run;
     assert_fails(PL_INTERRUPTED, "interrupted", pl_local_run(&j.opts));
     assert_string_equal("", j.log);
+    close_job(&j);
+}
+
+/* It had made its last step when the interrupt came. */
+static void local_chief_that_is_done_ends_the_job_well(void **state)
+{
+    job j;
+    open_job(&j, state, "ace0", "cse0", "cse0");
+    j.drive = interrupt_when_all_run;
+    assert_ok(pl_local_run(&j.opts));
     close_job(&j);
 }
 
@@ -400,7 +424,7 @@ static void signal_when_all_run(job *j, const pl_local_task *tasks, int count)
 static void local_tasks_leave_ctrl_c_to_the_supervisor(void **state)
 {
     job j;
-    open_job(&j, state, "ace0", "cse0", "cse0");
+    open_job(&j, state, "ace0", "csei", "cse0");
     j.drive = signal_when_all_run;
     assert_fails(PL_INTERRUPTED, "interrupted", pl_local_run(&j.opts));
     assert_string_equal("", j.log);
@@ -456,7 +480,7 @@ static void local_run_survives_each_failed_allocation(void **state)
     bool failed = true;
     for (long nth = 0; failed; nth++) {
         job j;
-        open_job(&j, state, "ace0", "cse0", "cse0");
+        open_job(&j, state, "ace0", "csei", "cse0");
         j.drive = interrupt_when_all_run;
         pl_mem_fail_at(nth);
         pl_status status = pl_local_run(&j.opts);
@@ -482,8 +506,10 @@ UNIT_TESTS(TEST_IN_FOLDER(local_job_runs_to_its_end),
            TEST_IN_FOLDER(local_program_that_is_not_there_is_said),
            TEST_IN_FOLDER(local_server_that_does_not_report_ends_the_job),
            TEST_IN_FOLDER(local_stubborn_task_is_killed),
+           TEST_IN_FOLDER(local_stopped_task_is_ended),
            TEST_IN_FOLDER(local_task_that_outlives_the_job_is_ended),
            TEST_IN_FOLDER(local_interrupt_lets_all_end_well),
+           TEST_IN_FOLDER(local_chief_that_is_done_ends_the_job_well),
            TEST_IN_FOLDER(local_tasks_leave_ctrl_c_to_the_supervisor),
            TEST_IN_FOLDER(local_killed_supervisor_leaves_no_process),
            TEST_IN_FOLDER(local_run_survives_each_failed_allocation))
