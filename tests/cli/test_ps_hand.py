@@ -1,0 +1,241 @@
+"""Tasks started one by one, in any order, with whatever else knocks at their
+ports."""
+
+import json
+import signal
+import socket
+
+import pytest
+
+import zmtp
+from conftest import checkpoints, wait_for
+from jobs import (free_ports, wait_for_checkpoint, wait_for_text,
+                  write_cluster)
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1", "--steps", "40"]
+LONG = [*DATA[:-1], "6000", "--checkpoint-every", "100"]
+
+
+class Hand:
+    """Tasks that were started by hand; none outlives the test."""
+
+    def __init__(self, cli):
+        self.cli, self.processes = cli, []
+
+    def start(self, role, index, *flags, env=None, cluster=True, **more):
+        words = ["train", "softmax", *flags]
+        if cluster:
+            words += ["--cluster", "c.json", "--role", role, "--index", index]
+        if (role, index) in [("worker", 0), ("chief", 0)]:
+            words += ["--run", "a", "--json"]
+        process = self.cli.start(*words, env={**self.cli.env, **(env or {})},
+                                 **more)
+        self.processes.append(process)
+        return process
+
+    def end(self, process):
+        return self.cli.end(process)
+
+
+@pytest.fixture
+def hand(cli):
+    hand = Hand(cli)
+    yield hand
+    for process in hand.processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def test_the_order_of_start_does_not_matter(cli, hand):
+    """Workers first and servers last, or the other way: the same bits."""
+    orders = [[("worker", 1), ("worker", 0), ("ps", 1), ("ps", 0)],
+              [("ps", 0), ("worker", 1), ("ps", 1), ("worker", 0)]]
+    shas = set()
+    for order in orders:
+        write_cluster(cli, 2, 2)
+        started = {task: hand.start(*task, *DATA) for task in order}
+        results = {task: hand.end(process)
+                   for task, process in started.items()}
+        for task, result in results.items():
+            assert result.code == 0, (task, result)
+            assert task == ("worker", 0) or result.out == ""
+        shas.add(results["worker", 0].json["parameters_sha256"])
+        (cli.folder / "a").rename(cli.folder / f"a{order[0][0]}")
+    assert len(shas) == 1
+
+
+def test_tf_config(cli, hand):
+    ps, chief, worker = (f"localhost:{port}" for port in free_ports(3))
+    cluster = {"ps": [ps], "chief": [chief], "worker": [worker]}
+    started = [hand.start(
+        role, 0, *DATA, cluster=False,
+        env={"TF_CONFIG": json.dumps({"cluster": cluster, "task": {
+            "type": role, "index": 0}})})
+        for role in ("worker", "chief", "ps")]
+    results = [hand.end(process) for process in started]
+    assert [result.code for result in results] == [0, 0, 0], results
+    assert results[1].json["workers"] == 2
+    assert results[1].json["ps"] == 1
+
+
+def test_a_task_with_other_settings_is_refused(cli, hand):
+    """It is told which flag; the job goes on when it comes as it should."""
+    write_cluster(cli, 2, 1)
+    ps = hand.start("ps", 0, *DATA)
+    chief = hand.start("worker", 0, *DATA)
+    wrong = hand.end(hand.start("worker", 1, *DATA, "--lr", "0.25"))
+    assert wrong.code in (1, 2), wrong
+    assert "--lr is 0.25 here and" in wrong.err, wrong
+    right = hand.end(hand.start("worker", 1, *DATA))
+    assert right.code == 0, right
+    assert hand.end(chief).code == 0
+    result = hand.end(ps)
+    assert result.code == 0 and "was refused" in result.err, result
+
+
+def test_a_server_with_other_settings_is_refused(cli, hand):
+    """By the first server, and by who comes to it."""
+    write_cluster(cli, 1, 2)
+    flags = [*DATA, "--rejoin-timeout", "1", "--heartbeat-timeout", "1"]
+    first = hand.start("ps", 0, *flags)
+    chief = hand.start("worker", 0, *flags)
+    second = hand.end(hand.start("ps", 1, *flags, "--optimizer", "adam"))
+    assert second.code == 1, second
+    assert "--optimizer is adam here and sgd at ps 0" in second.err, second
+    result = hand.end(chief)
+    assert result.code == 1, result
+    assert "--optimizer is sgd here and adam at ps 1" in result.err, result
+    assert hand.end(first).code == 1
+
+
+def test_a_port_in_use_is_named(cli, hand):
+    address, = write_cluster(cli, 1, 1)
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", int(address.split(":")[1])))
+        other.listen()
+        result = hand.end(hand.start("ps", 0, *DATA))
+    assert result.code == 1, result
+    assert f"listen on {address}: the port is in use" in result.err
+
+
+def test_nobody_there(cli, hand):
+    """Each says for whom it waits, and gives up."""
+    address, = write_cluster(cli, 2, 1)
+    timeout = ["--join-timeout", "6"]
+    alone = hand.start("worker", 1, *DATA, *timeout)
+    result = hand.end(alone)
+    assert result.code == 1, result
+    assert f"worker 1 waits for ps 0 at {address}" in result.err
+    assert f"ps 0 at {address} did not answer within 6 s (--join-timeout)" \
+        in result.err.splitlines()[-1]
+
+
+def test_the_others_do_not_come(cli, hand):
+    address, = write_cluster(cli, 2, 1)
+    timeout = ["--join-timeout", "2"]
+    empty = hand.end(hand.start("ps", 0, *DATA, *timeout))
+    assert empty.code == 1, empty
+    assert f"no worker came to ps 0 at {address} within 2 s" in empty.err
+    ps = hand.start("ps", 0, *DATA, *timeout)
+    chief = hand.start("worker", 0, *DATA, *timeout)
+    for process in (ps, chief):
+        result = hand.end(process)
+        assert result.code == 1, result
+        assert "worker 1 did not join within 2 s" in result.err, result
+
+
+def test_who_knocks_at_the_port_disturbs_nobody(cli, hand):
+    """Slow bytes, other protocols and other versions: refused and named."""
+    address, = write_cluster(cli, 2, 1)
+    log = cli.folder / "ps.log"
+    with log.open("wb") as file:
+        job = [hand.start("ps", 0, *LONG, stderr=file)]
+    wait_for_text(log, "listens on", job[0])
+    slow = [zmtp.connect(address) for _ in range(2)]
+    slow[0].sendall(zmtp.GREETING[:3])
+    slow[1].sendall(b"GET / HTTP/1.1\r\nHost: there\r\n\r\n")
+    garbage = zmtp.connect(address)
+    garbage.sendall(b"\xff" * 1000)
+    for peer in slow:
+        wait_for_text(log, f"{zmtp.name_of(peer)}: no paceline task is there",
+                      job[0])
+    job += [hand.start("worker", 0, *LONG), hand.start("worker", 1, *LONG)]
+    wait_for_checkpoint(cli, job[1])
+    wrong = [
+        ([zmtp.header(version=2)], "version 2 of the protocol; this program "
+         "speaks version 1: run the same paceline everywhere"),
+        ([b"hello, is this a web server?"], "does not begin with PLN1"),
+        ([zmtp.header(kind=6, payload_bytes=1000), b"short"],
+         "announces 1000 bytes of payload, 5 came"),
+        ([zmtp.header(), b"", b"", b""], "a message of 4 parts"),
+    ]
+    peers = [zmtp.join(address) for _ in wrong]
+    for peer, (parts, _) in zip(peers, wrong):
+        zmtp.send(peer, *parts)
+    pushy = zmtp.join(address)
+    zmtp.send(pushy, zmtp.header(kind=6))
+    results = [hand.end(process) for process in job]
+    assert [result.code for result in results] == [0, 0, 0], results
+    text = log.read_text()
+    for peer, (_, says) in zip(peers, wrong):
+        lines = [line for line in text.splitlines()
+                 if zmtp.name_of(peer) in line]
+        assert len(lines) == 1 and says in lines[0], (says, text)
+    for peer in [*slow, garbage, *peers, pushy]:
+        peer.close()
+    alone = cli.train(*DATA[:-1], "6000", "--micro-batches", "2", "--run",
+                      "single")
+    assert results[1].json["parameters_sha256"] == alone["parameters_sha256"]
+
+
+@pytest.mark.parametrize("victim", ["ps", "worker 1", "worker 0"])
+def test_ctrl_c_of_one_ends_all(cli, hand, victim):
+    write_cluster(cli, 2, 1)
+    job = {"ps": hand.start("ps", 0, *LONG),
+           "worker 0": hand.start("worker", 0, *LONG),
+           "worker 1": hand.start("worker", 1, *LONG)}
+    wait_for_checkpoint(cli, job["worker 0"])
+    job[victim].send_signal(signal.SIGINT)
+    results = {name: hand.end(process) for name, process in job.items()}
+    chief = results["worker 0"]
+    assert chief.code == 130 and chief.json["stopped_by"] == "interrupt", \
+        results
+    assert "to go on:" in chief.err
+    assert chief.json["steps"] < 6000
+    assert results[victim].code in (0, 130), results
+    assert results["worker 1"].code in (0, 130), results
+    again = cli.ok("train", "softmax", "--resume", "--run", "a", "--strategy",
+                   "single", "--json", "--quiet").json
+    assert again["steps"] == 6000
+    assert again["resumed_step"] == chief.json["steps"]
+    assert again["deterministic"] is False
+
+
+def test_ctrl_c_before_all_are_there(cli, hand):
+    """Nobody waits for who has not come."""
+    write_cluster(cli, 3, 1)
+    ps = hand.start("ps", 0, *DATA)
+    worker = hand.start("worker", 1, *DATA)
+    chief = hand.start("worker", 0, *DATA)
+    assert wait_for(lambda: (cli.folder / "a" / "run.json").exists(),
+                    "the run folder", chief)
+    ps.send_signal(signal.SIGINT)
+    for process in (ps, worker, chief):
+        result = hand.end(process)
+        assert result.code in (0, 1, 130), result
+    assert not checkpoints(cli.folder / "a") or result.code == 130
+
+
+def test_a_killed_server_is_named_to_all(cli, hand):
+    addresses = write_cluster(cli, 2, 2)
+    flags = [*LONG, "--heartbeat-timeout", "1"]
+    job = [hand.start("ps", 0, *flags), hand.start("ps", 1, *flags),
+           hand.start("worker", 0, *flags), hand.start("worker", 1, *flags)]
+    wait_for_checkpoint(cli, job[2])
+    job[1].kill()
+    for process in (job[0], job[2], job[3]):
+        result = hand.end(process)
+        assert result.code == 1, result
+        assert f"ps 1 ({addresses[1]}) is lost" in result.err, result
