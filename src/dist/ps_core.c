@@ -178,12 +178,18 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
 {
     if (core->failed || (core->stopping && !failed))
         return;
+    /* Without first parameters everywhere there is nothing to end well. */
+    bool early = !failed && (!core->initialized || !pl_core_servers_here(core));
+    failed = failed || early;
     core->stopping = true;
     core->failed = failed;
     va_list args;
     va_start(args, format);
     vsnprintf(core->why, sizeof core->why, format, args);
     va_end(args);
+    if (early)
+        strncat(core->why, " before the training began",
+                sizeof core->why - strlen(core->why) - 1);
     core->interrupted = !failed && strcmp(core->why, PL_STOP_INTERRUPT) == 0;
     core->said_ns = core->now_ns;
     for (int32_t i = 0; i < core->member_count; i++)
@@ -195,6 +201,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
                     .kind = failed ? PL_FRAME_OVER : PL_FRAME_BEAT,
                     .flags = failed ? PL_STOP_FAILED : PL_STOP_NOW,
                     .incarnation = core->members[i].incarnation,
+                    .step = core->step,
                 },
                 core->why);
     if (!failed) {
@@ -202,13 +209,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
         return;
     }
     if (!pl_core_leads(core))
-        pl_core_send_text(core, PL_PEER_COORDINATOR,
-                          (pl_frame) {
-                              .kind = PL_FRAME_STOP,
-                              .flags = PL_STOP_FAILED,
-                              .incarnation = core->own_incarnation,
-                          },
-                          core->why);
+        pl_core_ask_stop(core, true, core->why);
 }
 
 static pl_frame reply(const pl_member *member, pl_frame_kind kind,
@@ -781,10 +782,17 @@ pl_status pl_ps_core_outcome(const pl_ps_core *core)
 
 void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why)
 {
-    /* Who waits for the first parameters waits for ever. */
-    bool begun = core->initialized;
-    pl_core_end(core, failed || !begun, "%s%s", why,
-                failed || begun ? "" : " before the training began");
+    /* Server 0 decides which step is the last: the others ask it. */
+    if (!pl_core_leads(core) && !failed)
+        core->wants_stop = true;
+    else
+        pl_core_end(core, failed, "%s", why);
+    /* Also when it was about to end: nobody will come back. */
+    if (pl_core_leads(core) && core->stopping && !core->failed &&
+        !core->interrupted && strcmp(why, PL_STOP_INTERRUPT) == 0) {
+        core->interrupted = true;
+        pl_core_release(core);
+    }
 }
 
 pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)

@@ -89,6 +89,8 @@ struct pl_ps_core {
     /* A server other than 0: its membership there. */
     uint32_t own_incarnation; /* 0: not joined */
     bool ever_joined;
+    uint64_t own_sequence;  /* of its requests */
+    bool wants_stop;        /* it was interrupted: server 0 is to know */
     int64_t asked_ns;       /* when it last spoke to server 0 */
     int64_t coordinator_ns; /* when it last heard of server 0 */
 };
@@ -150,6 +152,8 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message);
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
 void pl_core_watch(pl_ps_core *core);
+/* A server other than 0 tells server 0 that the job should end. */
+void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);
 /* Workers whose gradients a step may wait for. */
 int32_t pl_core_active(const pl_ps_core *core);
 /* Server 0: all other servers have joined. */

@@ -370,7 +370,11 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
         core->ever_joined = true;
         break;
     case PL_FRAME_BEAT:
-        if ((frame->flags & PL_STOP_NOW) != 0)
+        /* Not before the last step was made here, too. */
+        if ((frame->flags & PL_STOP_NOW) != 0 &&
+            ((frame->flags & PL_STOP_FAILED) != 0 ||
+             core->opts.mode != PL_PS_SYNC || !core->initialized ||
+             frame->step == core->step))
             pl_core_end(core, (frame->flags & PL_STOP_FAILED) != 0, "%.*s",
                         bytes, text);
         break;
@@ -385,7 +389,7 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
                      (pl_frame) {
                          .kind = PL_FRAME_BYE,
                          .incarnation = core->own_incarnation,
-                         .sequence = 1,
+                         .sequence = ++core->own_sequence,
                      },
                      NULL, false);
         break;
@@ -607,6 +611,18 @@ static void ask_to_join(pl_ps_core *core)
     pl_mem_free(text);
 }
 
+void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why)
+{
+    pl_core_send_text(core, PL_PEER_COORDINATOR,
+                      (pl_frame) {
+                          .kind = PL_FRAME_STOP,
+                          .flags = failed ? PL_STOP_FAILED : 0,
+                          .incarnation = core->own_incarnation,
+                          .sequence = ++core->own_sequence,
+                      },
+                      why);
+}
+
 /* Another server: join server 0, show that we live, repeat what it may have
  * missed. */
 static void follow(pl_ps_core *core)
@@ -623,6 +639,11 @@ static void follow(pl_ps_core *core)
         core->finished = true;
         return;
     }
+    if (core->wants_stop && core->own_incarnation == 0) {
+        pl_core_end(core, true, "interrupted before ps 0 was there");
+        core->finished = true;
+        return;
+    }
     if (silent > core->opts.heartbeat_ms * MS)
         core->own_incarnation = 0; /* when it comes back it is another */
     if (core->now_ns - core->asked_ns <
@@ -633,6 +654,8 @@ static void follow(pl_ps_core *core)
         ask_to_join(core);
         return;
     }
+    if (core->wants_stop && !core->stopping)
+        pl_core_ask_stop(core, false, PL_STOP_INTERRUPT);
     pl_frame heart = {
         .kind = PL_FRAME_HEART,
         .incarnation = core->own_incarnation,

@@ -120,6 +120,7 @@ static pl_status start_server(sim *s, int32_t index)
                               .end_step = s->by_steps ? s->end_step : 0,
                               .on_loss = s->on_loss,
                               .supervised = true,
+                              .join_ms = 60000,
                               .first = server->first,
                               .count = server->count,
                               .piece = s->piece,
@@ -262,6 +263,15 @@ static void plan_faults(sim *s)
         };
         sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS, event);
     }
+    if (sim_draw(s, 8) != 0)
+        return;
+    /* Ctrl-C reaches the servers one after the other, or only one. */
+    int64_t at = (int64_t)sim_draw(s, 4000) * MS_NS;
+    int32_t only = (int32_t)sim_draw(s, 2 * (uint32_t)s->servers);
+    for (int32_t j = 0; j < s->servers; j++)
+        if (only >= s->servers || only == j)
+            sim_at(s, at + (int64_t)sim_draw(s, 300) * MS_NS,
+                   (sim_event) { .kind = SIM_INTERRUPT, .node = j });
 }
 
 static pl_status start(sim *s)
@@ -332,6 +342,8 @@ static void tick_ps(sim *s, int32_t index, int32_t life)
     pl_ps_core *core = s->server[index].core;
     if (core == NULL || pl_ps_core_finished(core))
         return;
+    if (s->server[index].interrupted)
+        pl_ps_core_stop(core, false, PL_STOP_INTERRUPT);
     pl_ps_core_tick(core, s->now_ns);
     sim_at(s, PL_TICK_MS * MS_NS,
            (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
@@ -353,11 +365,20 @@ static void begin_server(sim *s, int32_t index)
                          .life = s->server[index].life });
 }
 
+static void interrupt(sim *s, int32_t server)
+{
+    if (pl_ps_core_finished(s->server[server].core))
+        return;
+    sim_trace(s, "ps %d is interrupted", server);
+    s->server[server].interrupted = s->interrupted = true;
+}
+
 static void handle_worker(sim *s, const sim_event *event)
 {
     sim_worker *w = &s->worker[event->node];
     if (event->kind == SIM_START) {
-        if (!w->alive && w->stage != SIM_GONE && w->life == event->life)
+        if (!w->alive && w->stage != SIM_GONE && w->life == event->life &&
+            !s->interrupted)
             sim_worker_start(s, event->node);
     } else if (event->kind == SIM_KILL) {
         if (w->alive && w->stage != SIM_GONE) {
@@ -414,6 +435,8 @@ static void run_events(sim *s)
             kill_server(s, event.node);
         else if (event.kind == SIM_START_PS)
             begin_server(s, event.node);
+        else if (event.kind == SIM_INTERRUPT)
+            interrupt(s, event.node);
         else
             handle_worker(s, &event);
         if (!kept)
@@ -436,8 +459,8 @@ static void check_counts(sim *s)
                        "worker %d made %lld gradients, but the parameters "
                        "have %.0f",
                        w, (long long)own, (double)counted);
-        if (!s->by_steps && !s->stops_early && s->worker[w].stage == SIM_GONE &&
-            own != s->own_steps)
+        if (!s->by_steps && !s->stops_early && !s->interrupted &&
+            s->worker[w].stage == SIM_GONE && own != s->own_steps)
             sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
                        (long long)own, (long long)s->own_steps);
     }
@@ -445,7 +468,8 @@ static void check_counts(sim *s)
     if (s->mode != PL_PS_SYNC && step != total)
         sim_broken(s, "%lld updates of %lld gradients", (long long)step,
                    (long long)total);
-    if (s->by_steps && !s->stops_early && step != s->end_step)
+    if (s->by_steps && !s->stops_early && !s->interrupted &&
+        step != s->end_step)
         sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
                    (long long)s->end_step);
 }
@@ -463,7 +487,8 @@ static void check_end(sim *s)
     result->ended_well = pl_ps_core_outcome(first) == PL_OK;
     if (!result->ended_well) {
         snprintf(result->why, sizeof result->why, "%s", pl_error_message());
-        if (s->on_loss != PL_ON_LOSS_ABORT)
+        bool early = s->interrupted && result->steps == 0;
+        if (s->on_loss != PL_ON_LOSS_ABORT && !early)
             sim_broken(s, "the job failed: %s", pl_error_message());
         return;
     }

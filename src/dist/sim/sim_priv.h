@@ -27,6 +27,7 @@ typedef enum sim_event_kind {
     SIM_START,
     SIM_FREEZE,
     SIM_THAW,
+    SIM_INTERRUPT, /* a server, as by Ctrl-C */
 } sim_event_kind;
 
 /* Who a message is from or to: a server, or one life of a worker. */
@@ -86,6 +87,7 @@ typedef struct sim_server {
     pl_optim *optim;
     pl_params *shape;
     float params[SIM_FLOATS];
+    bool interrupted;
 } sim_server;
 
 typedef struct sim {
@@ -102,6 +104,7 @@ typedef struct sim {
     int64_t delay_ns;        /* most */
     int64_t cut_from[SIM_WORKERS], cut_to[SIM_WORKERS];
 
+    bool interrupted; /* from now on nobody is started again */
     int64_t now_ns;
     uint64_t order;
     sim_event *queue;

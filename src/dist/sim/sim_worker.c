@@ -92,7 +92,7 @@ void sim_worker_end(sim_worker *w, const char *why)
     const pl_ps_core *core = s->server[0].core;
     bool over = core != NULL && (pl_ps_core_finished(core) ||
                                  pl_ps_core_outcome(core) != PL_OK);
-    if (w->stage != SIM_GONE && !over)
+    if (w->stage != SIM_GONE && !over && !s->interrupted)
         sim_at(s, (int64_t)(200 + sim_draw(s, 1000)) * MS_NS,
                (sim_event) {
                    .kind = SIM_START, .node = w->index, .life = w->life });

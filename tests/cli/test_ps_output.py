@@ -1,0 +1,213 @@
+"""How jobs end, what they print and leave, and how they go on."""
+
+import json
+import re
+import signal
+
+import pytest
+
+from conftest import listing
+from jobs import gone, log_of, started, tasks, wait_for_checkpoint
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1"]
+JOB = ["--workers", "3", "--ps", "2"]
+MODES = [["--mode", "sync"], ["--mode", "async"],
+         ["--mode", "ssp", "--staleness", "2"]]
+NAMES = [mode[1] for mode in MODES]
+
+# The object of --json: what each field must be.
+FIELDS = {
+    "model": str, "strategy": str, "mode": str, "workers": int, "ps": int,
+    "batch": int, "micro_batches": int, "steps": int, "epochs": float,
+    "examples": int, "seconds": float, "examples_per_s": float,
+    "steps_per_s": float, "train_loss": float, "test_loss": float,
+    "test_accuracy": float, "stopped_by": str, "resumed_step": int,
+    "restarts": int, "deterministic": bool, "dropped_gradients": int,
+    "rolled_back": int, "bytes_sent": int, "bytes_received": int,
+    "peak_rss_mb": int, "parameters_sha256": str, "run": str,
+    "per_worker": list,
+}
+ROW = {"index": int, "host": str, "steps": int, "examples": int,
+       "seconds": float, "waiting_share": float, "dropped": int}
+
+
+@pytest.mark.parametrize("mode", MODES, ids=NAMES)
+def test_the_json_object_is_complete(cli, mode):
+    summary = cli.train(*DATA, *JOB, *mode, "--steps", "301", "--run", "a")
+    for key, kind in FIELDS.items():
+        assert isinstance(summary[key], kind), (key, summary[key])
+    for index, row in enumerate(summary["per_worker"]):
+        for key, kind in ROW.items():
+            assert isinstance(row[key], kind), (key, row)
+        assert row["index"] == index
+        assert (row["test_accuracy"] is not None) == (index == 0)
+    sync = mode[1] == "sync"
+    steps = [row["steps"] for row in summary["per_worker"]]
+    assert summary["steps"] == 301
+    assert summary["stopped_by"] == "steps"
+    assert steps == [301] * 3 if sync else sum(steps) == 301
+    assert summary["examples"] == 301 * 20 * (3 if sync else 1)
+    assert summary["deterministic"] is sync
+    assert summary["mode"] == mode[1]
+    rows = summary["per_worker"]
+    for key in ("bytes_sent", "bytes_received"):
+        assert summary[key] == sum(row[key] for row in rows) > 0
+    assert summary["peak_rss_mb"] >= max(row["peak_rss_mb"] for row in rows)
+    assert json.loads((cli.folder / "a" / "summary.json").read_text()) == \
+        summary
+    for kind, count in (("worker", 3), ("ps", 2)):
+        for index in range(count):
+            assert f"log/{kind}-{index}.log" in listing(cli.folder / "a")
+
+
+@pytest.mark.parametrize("mode", MODES, ids=NAMES)
+def test_epochs(cli, mode):
+    """sync: passes of all together; else each worker its own."""
+    summary = cli.train(*DATA, *JOB, *mode, "--epochs", "4", "--run", "a")
+    per_epoch = 2000 // (20 * 3)
+    each = [row["steps"] for row in summary["per_worker"]]
+    assert each == [4 * per_epoch] * 3
+    assert summary["steps"] == 4 * per_epoch * (1 if mode[1] == "sync" else 3)
+    assert summary["epochs"] == 4.0
+    assert summary["stopped_by"] == "epochs"
+
+
+@pytest.mark.parametrize("mode", MODES, ids=NAMES)
+def test_stop_loss(cli, mode):
+    summary = cli.train(*DATA, *JOB, *mode, "--steps", "1000000",
+                        "--eval-every", "50", "--stop-loss", "1.0", "--lr",
+                        "0.01", "--run", "a")
+    assert summary["stopped_by"] == "stop_loss"
+    assert summary["steps"] < 1000000
+    if mode[1] == "sync":
+        assert summary["test_loss"] <= 1.0 and summary["steps"] % 50 == 0
+    score = cli.ok("eval", "a", "--json").json
+    assert score["test_loss"] == pytest.approx(summary["test_loss"], abs=1e-6)
+
+
+def test_workers_can_test(cli):
+    for mode in MODES:
+        summary = cli.train(*DATA, *JOB, *mode, "--epochs", "3", "--eval-on",
+                            "workers", "--run", mode[1])
+        for row in summary["per_worker"]:
+            assert 0 < row["test_accuracy"] <= 1, summary
+            assert row["test_loss"] > 0
+
+
+def test_an_evaluator_only_tests(cli):
+    summary = cli.train(*DATA, *JOB, "--steps", "200", "--run", "a")
+    with_one = cli.ok("train", "softmax", "--json", *DATA, *JOB, "--steps",
+                      "200", "--evaluator", "--eval-every", "50",
+                      "--stop-loss", "1e-12", "--run", "b").json
+    assert with_one["parameters_sha256"] == summary["parameters_sha256"]
+    tests = re.findall(r"step (\d+): test loss ([\d.]+), accuracy",
+                       log_of(cli, "evaluator-0", "b"))
+    assert int(tests[-1][0]) == 200
+    assert float(tests[-1][1]) == pytest.approx(with_one["test_loss"],
+                                                abs=1e-4)
+
+
+def test_what_people_see(cli):
+    """The table of workers on standard output, all else on standard error;
+    --quiet leaves the table alone."""
+    loud = cli.ok("train", "softmax", *DATA, *JOB, "--steps", "50", "--run",
+                  "a")
+    quiet = cli.ok("train", "softmax", *DATA, *JOB, "--steps", "50", "--quiet",
+                   "--run", "b")
+    assert "3 workers and 2 parameter servers on this machine, sync" in \
+        loud.err
+    assert quiet.err == ""
+    for result in (loud, quiet):
+        lines = result.out.splitlines()
+        assert lines[0].startswith("softmax: 50 steps")
+        table = [line.split() for line in lines[-4:]]
+        assert table[0][:4] == ["worker", "host", "steps", "examples"]
+        assert [row[0] for row in table[1:]] == ["0", "1", "2"]
+        assert [row[2] for row in table[1:]] == ["50"] * 3
+
+
+def test_closed_standard_output_does_not_end_the_job(cli):
+    job = started(cli, *DATA, *JOB, "--steps", "3000", "--checkpoint-every",
+                  "100")
+    job.stdout.close()
+    job.stdout = None
+    result = cli.end(job)
+    assert result.code in (0, 1), result
+    summary = json.loads((cli.folder / "a" / "summary.json").read_text())
+    assert summary["steps"] == 3000
+
+
+def test_a_run_of_a_job_can_be_used(cli, digits):
+    """eval and predict do not care how a run was trained."""
+    summary = cli.train("--data", f"idx:{digits}", *JOB, "--steps", "100",
+                        "--run", "a")
+    score = cli.ok("eval", "a", "--json").json
+    assert score["test_accuracy"] == pytest.approx(summary["test_accuracy"],
+                                                   abs=1e-9)
+    lines = cli.ok("predict", "a", digits / "t10k-images-idx3-ubyte")
+    assert len(lines.out.splitlines()) >= 10000
+
+
+LONG = [*DATA, "--steps", "6000", "--checkpoint-every", "100", "--eval-every",
+        "never"]
+
+
+def interrupted(cli, *flags):
+    """A job that got Ctrl-C in mid-training; the step it was saved at."""
+    job = started(cli, *LONG, *JOB, *flags)
+    wait_for_checkpoint(cli, job)
+    pids = [task.pid for task in tasks(job)]
+    job.send_signal(signal.SIGINT)
+    result = cli.end(job)
+    gone(pids)
+    assert result.code == 130, result
+    summary = result.json
+    assert summary["stopped_by"] == "interrupt"
+    assert 100 <= summary["steps"] < 6000
+    assert f"interrupted at step {summary['steps']}; to go on: paceline " \
+        "train softmax --run a --resume" in result.err
+    return summary["steps"]
+
+
+def resumed(cli, *flags):
+    return cli.train("--run", "a", "--resume", *flags)
+
+
+@pytest.mark.parametrize("flags", [
+    [], ["--optimizer", "momentum", "--micro-batches", "2"]])
+def test_sync_goes_on_in_the_same_bits(cli, flags):
+    whole = cli.train(*LONG, *JOB, *flags, "--run", "whole")
+    step = interrupted(cli, *flags)
+    summary = resumed(cli)
+    assert summary["resumed_step"] == step
+    assert summary["steps"] == 6000 and summary["stopped_by"] == "steps"
+    assert summary["parameters_sha256"] == whole["parameters_sha256"]
+    assert summary["deterministic"] is True
+    assert cli.train("--run", "a", "--resume") == summary
+
+
+@pytest.mark.parametrize("flags", [
+    ["--workers", "2", "--ps", "2"], ["--strategy", "single"],
+    ["--workers", "3", "--ps", "2", "--mode", "async"]])
+def test_a_job_goes_on_as_another(cli, flags):
+    step = interrupted(cli)
+    summary = resumed(cli, *flags)
+    assert summary["resumed_step"] == step
+    assert summary["steps"] == 6000
+    assert summary["deterministic"] is False
+
+
+def test_other_servers_change_no_bit(cli):
+    whole = cli.train(*LONG, *JOB, "--run", "whole")
+    interrupted(cli)
+    summary = resumed(cli, "--workers", "3", "--ps", "1")
+    assert summary["parameters_sha256"] == whole["parameters_sha256"]
+
+
+def test_async_goes_on(cli):
+    step = interrupted(cli, "--mode", "async", "--steps", "40000")
+    summary = resumed(cli)
+    assert summary["resumed_step"] == step
+    assert summary["steps"] == 40000
+    assert sum(row["steps"] for row in summary["per_worker"]) == 40000 - step
