@@ -171,7 +171,8 @@ void pl_job_progress_show(void *progress, const pl_local_task *tasks, int count)
     bool over = false;
     for (int i = 0; i < count; i++) {
         const pl_local_task *task = &tasks[i];
-        if (task->status.step > p->job_step)
+        bool leads = task->task.role == PL_ROLE_PS && task->task.index == 0;
+        if ((leads || task->worker == 0) && task->status.step > p->job_step)
             p->job_step = task->status.step;
         if (task->reported &&
             (task->worker == 0 || task->task.role == PL_ROLE_EVALUATOR))

@@ -7,6 +7,7 @@
 #include "cli/job.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
+#include "cli/status.h"
 #include "dist/ps_sync.h"
 #include "train/due.h"
 
@@ -191,6 +192,9 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
     pl_json *settings = NULL;
     pl_ps_sync *sync = NULL;
     pl_compute *compute = NULL;
+    pl_metrics *metrics = NULL;
+    pl_status_line *listener = NULL;
+    atomic_bool *interrupt = pl_interrupt_catch();
     pl_status status;
     if (job->test == NULL)
         return PL_FAIL(PL_USAGE, "an evaluator with --eval-every never has "
@@ -217,10 +221,20 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                               .join_ms = train->join_timeout * 1000,
                               .settings = settings,
                               .params = job->network->params,
-                              .interrupt = pl_interrupt_catch(),
+                              .interrupt = interrupt,
                           }));
+    PL_TRY_OUT(status, pl_metrics_new(&metrics, &(pl_metrics_opts) { 0 }));
+    if (opts->control != NULL) /* hears of an end before it has joined */
+        PL_TRY_OUT(status,
+                   pl_status_start(&listener, &(pl_status_opts) {
+                                                  .metrics = metrics,
+                                                  .control = opts->control,
+                                                  .interrupt = interrupt,
+                                              }));
     status = evaluate_on(opts, job, sync, compute);
 out:
+    pl_status_stop(listener);
+    pl_metrics_free(metrics);
     if (sync != NULL)
         pl_ps_sync_base(sync)->ops->free(pl_ps_sync_base(sync));
     pl_compute_free(compute);

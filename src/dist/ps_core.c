@@ -178,6 +178,8 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
 {
     if (core->failed || (core->stopping && !failed))
         return;
+    if (!failed && core->members[0].state == PL_MEMBER_LEFT)
+        return; /* it has ended, whoever may still look at it */
     /* Without first parameters everywhere there is nothing to end well. */
     bool early = !failed && (!core->initialized || !pl_core_servers_here(core));
     failed = failed || early;

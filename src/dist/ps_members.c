@@ -540,6 +540,15 @@ static void watch_absent(pl_ps_core *core)
     }
 }
 
+/* One that was started with the others will come. */
+static bool evaluator_comes(const pl_ps_core *core)
+{
+    return core->members[core->opts.workers].state == PL_MEMBER_ABSENT &&
+           core->opts.evaluator && core->opts.supervised &&
+           !core->interrupted && !core->failed &&
+           core->now_ns - core->begin_ns <= core->opts.join_ms * MS;
+}
+
 /* Server 0: tell the other servers when all tasks have left. */
 static void watch_end(pl_ps_core *core)
 {
@@ -554,7 +563,8 @@ static void watch_end(pl_ps_core *core)
         else if (i < workers && !core->failed)
             tasks = tasks || pl_core_counts(core, member);
         else
-            tasks = tasks || member->state == PL_MEMBER_HERE;
+            tasks = tasks || member->state == PL_MEMBER_HERE ||
+                    (i == workers && evaluator_comes(core));
     }
     bool late = core->failed && core->now_ns - core->said_ns > GRACE_NS;
     if (tasks && !late)

@@ -156,10 +156,12 @@ static void signal_all(const local *l, int number)
             kill(l->seen[i].pid, number);
 }
 
-static void ask_all(const local *l)
+/* An evaluator may still come to test the end, as long as ps 0 is there. */
+static void ask_all(const local *l, bool evaluator)
 {
     for (int i = 0; i < l->count; i++)
-        if (l->own[i].control >= 0)
+        if (l->own[i].control >= 0 &&
+            (evaluator || l->seen[i].task.role != PL_ROLE_EVALUATOR))
             pl_control_send_end(l->own[i].control);
 }
 
@@ -172,7 +174,7 @@ static void enter(local *l, phase next)
                   : next == TERM ? in_ms(l->opts->kill_ms, KILL_MS)
                                  : in_ms(l->opts->end_ms, END_MS);
     if (next == ASKED || next == TERM)
-        ask_all(l);
+        ask_all(l, true);
     if (next == TERM) {
         signal_all(l, SIGTERM);
         signal_all(l, SIGCONT); /* who is stopped cannot hear */
@@ -464,10 +466,10 @@ static void ended_well(local *l, int i)
     if (chief || l->seen[i].task.role == PL_ROLE_PS)
         enter(l, OVER);
     l->done = l->done || (chief && l->phase <= ASKED);
-    if (chief && l->phase == OVER) {
+    if (chief && l->phase == OVER)
         l->deadline = in_ms(l->opts->end_ms, END_MS);
-        ask_all(l);
-    }
+    if (l->done && l->phase == OVER)
+        ask_all(l, l->seen[0].pid == 0); /* ps 0 */
 }
 
 static void reap(local *l, int i)
