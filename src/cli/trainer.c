@@ -372,6 +372,7 @@ static pl_status run_loop(trainer *t)
 static void describe_job(const trainer *t)
 {
     const pl_dataset *data = t->job.train;
+    int64_t examples = t->train->batch * t->train->micro_batches * t->workers;
     char share[64] = "";
     if (t->workers > 1)
         snprintf(share, sizeof share, "; this is worker %d of %d", t->worker,
@@ -380,8 +381,7 @@ static void describe_job(const trainer *t)
            "%s on %s: %lld examples, %lld steps of %lld an epoch, %lld "
            "parameters, %d threads, %s%s",
            t->options->model->name, data->name, (long long)data->count,
-           (long long)t->per_epoch,
-           (long long)(t->train->batch * t->train->micro_batches * t->workers),
+           (long long)t->per_epoch, (long long)examples,
            (long long)pl_params_elements(t->job.network->params),
            pl_pool_threads(t->job.pool), t->job.kernels->name, share);
 }

@@ -446,12 +446,13 @@ static void take_piece(pl_ps_core *core, pl_member *member,
         pl_pieces_find(&member->in, plane, frame->first, frame->count);
     if (index < 0 || frame->key_count != 0) {
         char why[160];
+        int64_t end = core->opts.first + core->opts.count;
         snprintf(why, sizeof why,
                  "%s of %u floats at %lld: not a piece of the parameters "
                  "%lld to %lld here",
                  pl_frame_kind_text(frame->kind), frame->count,
                  (long long)frame->first, (long long)core->opts.first,
-                 (long long)(core->opts.first + core->opts.count));
+                 (long long)end);
         refuse(core, member, why);
         return;
     }
