@@ -66,9 +66,10 @@ static inline void ps_on_send(void *context, pl_peer to, const pl_frame *frame,
         memcpy(sent->bytes, payload, frame->payload_bytes);
 }
 
-static inline void ps_on_lost(void *context, int32_t worker)
+static inline void ps_on_lost(void *context, bool server, int32_t index)
 {
-    ((ps_rig *)context)->lost[worker]++;
+    if (!server)
+        ((ps_rig *)context)->lost[index]++;
 }
 
 static const pl_ps_core_ops ps_ops = { .send = ps_on_send, .lost = ps_on_lost };

@@ -367,7 +367,8 @@ static void begin_server(sim *s, int32_t index)
 
 static void interrupt(sim *s, int32_t server)
 {
-    if (pl_ps_core_finished(s->server[server].core))
+    if (s->server[server].core == NULL ||
+        pl_ps_core_finished(s->server[server].core))
         return;
     sim_trace(s, "ps %d is interrupted", server);
     s->server[server].interrupted = s->interrupted = true;
@@ -493,6 +494,8 @@ static void check_end(sim *s)
         return;
     }
     check_counts(s);
+    if (!s->has_final && s->interrupted)
+        return; /* nobody started it again */
     if (!s->has_final)
         sim_broken(s, "the chief never got the final parameters");
     else if (s->mode == PL_PS_SYNC && s->replicas == s->workers &&
