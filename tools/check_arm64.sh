@@ -15,6 +15,7 @@ for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h; do
         [ ! -f $folder/$header ] || cp $folder/$header "$headers"
     done
 done
+cp -r /usr/include/dnnl*.h /usr/include/oneapi "$headers"
 for source in $(find src -name '*.c'); do
     extra=
     case $source in

@@ -1,0 +1,41 @@
+#include "kernels/cpu/dnn_priv.h"
+
+#include <dnnl.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+/* Some virtual machines announce AMX but hide the leaf that describes its
+ * tiles; oneDNN then configures none and dies of an illegal instruction. */
+static bool amx_without_tiles(void)
+{
+#if defined(__x86_64__)
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & 1u << 24) == 0)
+        return false;
+    return !__get_cpuid_count(0x1d, 0, &a, &b, &c, &d) || a == 0;
+#else
+    return false;
+#endif
+}
+
+void pl_dnn_limit_isa(const pl_kernels *kernels)
+{
+    /* Works before the first operation of the process only, and is refused
+     * afterwards: whatever was chosen first is right, if not fastest. */
+    if (strcmp(kernels->name, "avx2") == 0)
+        (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
+    else if (amx_without_tiles())
+        (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+}
+
+int pl_dnn_threads(int wanted)
+{
+#if defined(__SANITIZE_THREAD__)
+    (void)wanted;
+    return 1;
+#else
+    return wanted > 1 ? wanted : 1;
+#endif
+}

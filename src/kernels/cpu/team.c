@@ -1,0 +1,36 @@
+#include "kernels/cpu/team.h"
+
+#include <stdatomic.h>
+
+/* Of libgomp, which oneDNN is built for: the calls a compiler makes of
+ * `#pragma omp parallel`.  Made by hand, because a compiler with an OpenMP of
+ * its own would bring second threads. */
+void GOMP_parallel(void (*body)(void *), void *arg, unsigned threads,
+                   unsigned flags);
+int omp_get_thread_num(void);
+
+typedef struct team {
+    pl_pool_job *job;
+    void *arg;
+    int items;
+    atomic_int next;
+} team;
+
+static void work(void *arg)
+{
+    team *t = arg;
+    int thread = omp_get_thread_num(), item;
+    while ((item = atomic_fetch_add(&t->next, 1)) < t->items)
+        t->job(t->arg, item, thread);
+}
+
+void pl_team_run(int threads, int items, pl_pool_job *job, void *arg)
+{
+    if (threads <= 1 || items <= 1) {
+        for (int i = 0; i < items; i++)
+            job(arg, i, 0);
+        return;
+    }
+    team t = { .job = job, .arg = arg, .items = items };
+    GOMP_parallel(work, &t, (unsigned)threads, 0);
+}
