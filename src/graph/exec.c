@@ -5,15 +5,17 @@
 
 /* A node's result in the forms it is read in (enum pl_form). */
 typedef struct slot {
-    pl_view form[PL_FORM_LANES + 1];
+    pl_view form[PL_FORM_BLOCKED + 1];
 } slot;
 
 struct pl_exec {
     const pl_plan *plan;
     pl_exec_state state;
     float *arena;
-    slot *slots;  /* one per node */
-    pl_run *runs; /* one per step, all pointers set */
+    const float *diff;   /* where gradients go */
+    slot *slots;         /* one per node */
+    pl_run *runs;        /* one per step, all pointers set */
+    pl_dnn_call **calls; /* one per step, NULL: none */
 };
 
 /* Where the operator of this node writes; NULL for a view. */
@@ -56,7 +58,7 @@ static void set_slots(pl_exec *exec, const pl_params *params,
             .dtype = PL_FLOAT32,
             .scale = 1.0f,
         };
-        for (int f = 0; f <= PL_FORM_LANES; f++)
+        for (int f = 0; f <= PL_FORM_BLOCKED; f++)
             exec->slots[i].form[f] = plain;
         exec->slots[i].form[PL_FORM_RESULT].data =
             result_of(exec, params, grads, i);
@@ -64,19 +66,21 @@ static void set_slots(pl_exec *exec, const pl_params *params,
             exec->arena + root->copy[PL_LAYOUT_PLAIN].offset;
         exec->slots[i].form[PL_FORM_LANES].data =
             exec->arena + root->copy[PL_LAYOUT_LANES].offset;
+        exec->slots[i].form[PL_FORM_BLOCKED].data =
+            exec->arena + exec->plan->values[i].copy[PL_LAYOUT_BLOCKED].offset;
     }
 }
 
-/* A conversion reads the result, or the view, and writes a copy. */
-static void set_conversion(pl_exec *exec, pl_run *run, pl_step_kind kind)
+/* A conversion reads the result, the view or the plain copy, and writes a
+ * copy. */
+static void set_conversion(pl_exec *exec, pl_run *run, pl_layout to)
 {
     int id = run->node->id;
-    const pl_value *value = &exec->plan->values[id];
-    pl_layout to = kind == PL_STEP_TO_LANES ? PL_LAYOUT_LANES : PL_LAYOUT_PLAIN;
-    run->in[0] =
-        &exec->slots[id].form[value->place == PL_PLACE_VIEW ? PL_FORM_VIEW
-                                                            : PL_FORM_RESULT];
-    run->out = exec->arena + value->copy[to].offset;
+    pl_form from = pl_plan_source(exec->plan, id, to);
+    /* Views are bound at the root. */
+    int holder = from == PL_FORM_VIEW ? exec->plan->values[id].root : id;
+    run->in[0] = &exec->slots[holder].form[from];
+    run->out = exec->arena + exec->plan->values[id].copy[to].offset;
 }
 
 static void set_run(pl_exec *exec, int s, const pl_params *params,
@@ -89,11 +93,13 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
     run->state = &exec->state;
     run->node = node;
     if (plan->steps[s].kind != PL_STEP_RUN) {
-        set_conversion(exec, run, plan->steps[s].kind);
+        set_conversion(exec, run, pl_plan_target(&plan->steps[s]));
         return;
     }
-    run->lanes =
-        node->op->layout == PL_OP_LANES || value->layout == PL_LAYOUT_LANES;
+    run->large = value->large;
+    run->blocked = value->layout == PL_LAYOUT_BLOCKED;
+    run->lanes = value->layout == PL_LAYOUT_LANES ||
+                 (node->op->layout == PL_OP_LANES && !run->blocked);
     run->out = result_of(exec, params, grads, node->id);
     run->scratch = exec->arena + value->scratch.offset;
     if (value->workspace >= 0)
@@ -113,6 +119,28 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
     }
 }
 
+/* Give the step's operation the memory that its operator would use. */
+static pl_status bind_call(pl_exec *exec, int s, const pl_params *params,
+                           const pl_params *grads)
+{
+    const pl_step *step = &exec->plan->steps[s];
+    const pl_value *value = &exec->plan->values[step->node];
+    pl_run *run = &exec->runs[s];
+    const pl_dnn_op *op =
+        step->kind == PL_STEP_RUN ? value->op : value->to[pl_plan_target(step)];
+    if (op == NULL)
+        return PL_OK;
+    float *data[PL_DNN_ARGS] = { [PL_DNN_RESULT] = run->out };
+    /* Written only where fewer rows than planned are filled up. */
+    for (int j = 0; j < PL_DNN_RESULT && run->in[j] != NULL; j++)
+        data[j] = (float *)(uintptr_t)run->in[j]->data;
+    if (value->bias > 0)
+        data[PL_DNN_BIAS] = result_of(exec, params, grads, value->bias);
+    PL_TRY(pl_dnn_call_new(&exec->calls[s], op, data, run->scratch));
+    run->call = exec->calls[s];
+    return PL_OK;
+}
+
 pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
                       const pl_params *params, const pl_params *grads)
 {
@@ -120,13 +148,18 @@ pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
     PL_TRY(PL_NEW(exec, 1));
     exec->plan = plan;
     exec->state.kernels = plan->kernels;
+    exec->state.threads = plan->threads;
+    exec->diff = grads != NULL ? pl_params_block(grads) : NULL;
     pl_status status;
     PL_TRY_OUT(status, PL_NEW_ALIGNED(exec->arena, (size_t)plan->arena));
     PL_TRY_OUT(status, PL_NEW(exec->slots, (size_t)plan->value_count));
     PL_TRY_OUT(status, PL_NEW(exec->runs, (size_t)plan->step_count));
+    PL_TRY_OUT(status, PL_NEW(exec->calls, (size_t)plan->step_count));
     set_slots(exec, params, grads);
-    for (int s = 0; s < plan->step_count; s++)
+    for (int s = 0; s < plan->step_count; s++) {
         set_run(exec, s, params, grads);
+        PL_TRY_OUT(status, bind_call(exec, s, params, grads));
+    }
     *out = exec;
     return PL_OK;
 out:
@@ -138,6 +171,9 @@ void pl_exec_free(pl_exec *exec)
 {
     if (exec == NULL)
         return;
+    for (int s = 0; exec->calls != NULL && s < exec->plan->step_count; s++)
+        pl_dnn_call_free(exec->calls[s]);
+    pl_mem_free(exec->calls);
     pl_mem_free(exec->arena);
     pl_mem_free(exec->slots);
     pl_mem_free(exec->runs);
@@ -147,17 +183,29 @@ void pl_exec_free(pl_exec *exec)
 void pl_exec_bind(pl_exec *exec, const pl_params *grads)
 {
     const pl_plan *plan = exec->plan;
+    float *block = pl_params_block(grads);
+    if (block == exec->diff)
+        return;
+    PL_ASSERT(!plan->large);
+    exec->diff = block;
     for (int i = 0; i < plan->value_count; i++) {
         const pl_value *root = &plan->values[plan->values[i].root];
         if (root->place == PL_PLACE_DIFF)
             exec->slots[i].form[PL_FORM_RESULT].data =
-                pl_params_block(grads) + root->result.offset;
+                block + root->result.offset;
     }
     for (int s = 0; s < plan->step_count; s++) {
         const pl_value *value = &plan->values[plan->steps[s].node];
         if (plan->steps[s].kind == PL_STEP_RUN && value->place == PL_PLACE_DIFF)
-            exec->runs[s].out = pl_params_block(grads) + value->result.offset;
+            exec->runs[s].out = block + value->result.offset;
     }
+}
+
+static void load_range(const pl_run *run, int64_t first, int64_t count)
+{
+    int64_t row = row_stride(run->node);
+    pl_view from = pl_view_from(run->in[0], first);
+    run->state->kernels->load(count, row, &from, run->out + first * row);
 }
 
 static void run_conversion(const pl_run *run, bool to_lanes, bool from_lanes)
@@ -170,19 +218,23 @@ static void run_conversion(const pl_run *run, bool to_lanes, bool from_lanes)
     else if (from_lanes)
         kernels->from_lanes(rows, row, run->in[0]->data, run->out);
     else
-        kernels->load(rows, row, run->in[0], run->out);
+        pl_run_cut(run, rows, 1, load_range);
 }
 
 static void run_step(const pl_exec *exec, int s)
 {
     const pl_run *run = &exec->runs[s];
     const pl_step *step = &exec->plan->steps[s];
-    if (step->kind == PL_STEP_RUN)
-        run->node->op->run(run);
-    else
+    if (run->call != NULL)
+        pl_dnn_call_run(run->call, exec->state.rows);
+    else if (step->kind != PL_STEP_RUN)
         run_conversion(run, step->kind == PL_STEP_TO_LANES,
                        exec->plan->values[step->node].layout ==
                            PL_LAYOUT_LANES);
+    else if (run->large)
+        run->node->op->run_large(run);
+    else
+        run->node->op->run(run);
 }
 
 static void run_traced(const pl_exec *exec, const pl_exec_args *args)

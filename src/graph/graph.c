@@ -198,24 +198,6 @@ pl_status pl_node_same_shape(pl_node *node)
     return PL_OK;
 }
 
-int64_t pl_run_groups(const pl_run *run)
-{
-    int64_t lanes = run->state->kernels->lanes;
-    return (run->state->rows + lanes - 1) / lanes;
-}
-
-int64_t pl_run_count(const pl_run *run, const pl_node *node)
-{
-    int64_t rows = run->lanes ? pl_run_groups(run) * run->state->kernels->lanes
-                              : run->state->rows;
-    return pl_shape_count(node->shape, rows);
-}
-
-const float *pl_run_in(const pl_run *run, int i)
-{
-    return run->in[i]->data;
-}
-
 pl_status pl_graph_params(const pl_graph *graph, pl_params **out)
 {
     pl_params *params = NULL;

@@ -9,6 +9,7 @@
 #define PL_GRAPH_OP_H
 
 #include "kernels/backend.h"
+#include "kernels/cpu/dnn.h"
 #include "paceline/graph.h"
 
 #include <stdbool.h>
@@ -22,13 +23,17 @@ typedef struct pl_exec_state {
     float seed;        /* the gradient of the loss with respect to itself */
     uint64_t key;      /* of what is random in this batch */
     int64_t first_row; /* of these rows in the whole batch */
+    int threads;       /* an operator may use (pl_run_cut); 0 and 1: its own */
 } pl_exec_state;
 
 /* One operator about to run. */
 typedef struct pl_run {
     const pl_exec_state *state;
     const pl_node *node;
-    bool lanes; /* its batches lie in lanes: rows are filled up to groups */
+    bool lanes;   /* its batches lie in lanes: rows are filled up to groups */
+    bool blocked; /* its images lie in blocks of channels */
+    bool large;   /* worth run_large() */
+    const pl_dnn_call *call; /* runs in place of the operator; or NULL */
     const pl_view *in[PL_MAX_INPUTS];
     float *out;
     float *workspace;          /* this node's, where it asked for one */
@@ -68,6 +73,12 @@ struct pl_op {
     /* Check the inputs, set node->shape.  The caller names the node. */
     pl_status (*shape)(pl_node *node);
     void (*run)(const pl_run *run); /* NULL: nothing to do */
+    /* For large layers (graph/large.h), each optional: the same by oneDNN,
+     * as a product, or prepared (fill in kind, sizes and bias). */
+    void (*run_large)(const pl_run *run);
+    int64_t (*scratch_large)(const pl_node *node, int64_t batch);
+    void (*prepare)(const pl_node *node, pl_dnn_opts *opts);
+    bool blocked; /* run() reads and writes blocked images as well */
     /* Floats kept beside the result for the gradient; default none. */
     int64_t (*workspace)(const pl_node *node, int64_t batch);
     /* Floats needed while it runs only; default none. */
@@ -106,6 +117,16 @@ pl_status pl_node_same_shape(pl_node *node);
 int64_t pl_run_count(const pl_run *run, const pl_node *node);
 /* Groups of lanes in this run. */
 int64_t pl_run_groups(const pl_run *run);
+/* The planes of images of `channels` channels in this run, a vector a pixel:
+ * channels of a group of lanes, or blocks of channels of an example. */
+int64_t pl_run_planes(const pl_run *run, int64_t channels);
+/* Cut 0 .. count-1 into ranges at multiples of `grain` and run them on the
+ * threads of this execution; one range, on this thread, where it has one or
+ * the operator is small. */
+#define PL_CUT 16 /* element by element: a cache line */
+typedef void pl_run_range(const pl_run *run, int64_t first, int64_t count);
+void pl_run_cut(const pl_run *run, int64_t count, int64_t grain,
+                pl_run_range *range);
 /* Input i as float32, where the operator reads no views there. */
 const float *pl_run_in(const pl_run *run, int i);
 

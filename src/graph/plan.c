@@ -2,20 +2,22 @@
  *
  * 1. need:   walk back from the outputs; nodes are stored in order, so one
  *            pass from the end finds all.
- * 2. fuse:   chains become one node (fuse.h), and what is needed is found
- *            anew.
- * 3. layout: convolution and pooling work in lanes, products row by row, and
- *            what works element by element follows its input.
- * 4. order:  the needed nodes in graph order, each a step; before one that
+ * 2. world:  large layers or small ones (large.h).
+ * 3. fuse:   among small layers chains become one node (fuse.h), and what is
+ *            needed is found anew.
+ * 4. layout: convolution and pooling work in lanes, in a large plan in blocks
+ *            of channels, products row by row, and what works element by
+ *            element follows its input.
+ * 5. order:  the needed nodes in graph order, each a step; before one that
  *            reads something in another layout, or a view it cannot read in
  *            place, a step that converts it, once.
- * 5. uses:   the last step at which each piece of memory is read.
- * 6. place:  step by step, a result takes over an input's memory where the
+ * 6. uses:   the last step at which each piece of memory is read.
+ * 7. place:  step by step, a result takes over an input's memory where the
  *            operator allows it and nobody reads that input later; else the
  *            lowest gap that is large enough among the pieces in use. */
 #include "base/assert.h"
 #include "base/mem.h"
-#include "graph/plan_priv.h"
+#include "graph/large.h"
 #include "tensor/shape.h"
 
 #include <string.h>
@@ -40,7 +42,23 @@ static pl_layout wanted_layout(const pl_plan *plan, const pl_node *node, int j)
         return PL_LAYOUT_PLAIN;
     if (node->op->layout == PL_OP_ANY)
         return plan->values[node->id].layout;
-    return node->op->layout == PL_OP_LANES ? PL_LAYOUT_LANES : PL_LAYOUT_PLAIN;
+    if (pl_plan_blocks(plan, node, node->in[j]->shape))
+        return PL_LAYOUT_BLOCKED;
+    return node->op->layout == PL_OP_LANES && !plan->values[node->id].large
+               ? PL_LAYOUT_LANES
+               : PL_LAYOUT_PLAIN;
+}
+
+/* Whether the node's memory can be read as it is in this layout.  Blocks are
+ * those of one shape. */
+static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
+{
+    int id = plan->values[node->id].root;
+    const pl_value *root = &plan->values[id];
+    if (root->place == PL_PLACE_VIEW || root->layout != layout)
+        return false;
+    return layout != PL_LAYOUT_BLOCKED ||
+           pl_shape_equal(node->shape, plan->nodes[id]->shape);
 }
 
 pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j)
@@ -48,11 +66,40 @@ pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j)
     const pl_value *root = &plan->values[plan->values[node->in[j]->id].root];
     pl_layout want = wanted_layout(plan, node, j);
     if (root->place == PL_PLACE_VIEW && want == PL_LAYOUT_PLAIN &&
-        (node->op->reads_views & 1u << j) != 0)
+        (node->op->reads_views & 1u << j) != 0 && !plan->values[node->id].large)
         return PL_FORM_VIEW;
-    if (root->place != PL_PLACE_VIEW && root->layout == want)
+    if (lies_in(plan, node->in[j], want))
         return PL_FORM_RESULT;
-    return want == PL_LAYOUT_PLAIN ? PL_FORM_PLAIN : PL_FORM_LANES;
+    static const pl_form copies[PL_LAYOUTS] = {
+        [PL_LAYOUT_PLAIN] = PL_FORM_PLAIN,
+        [PL_LAYOUT_LANES] = PL_FORM_LANES,
+        [PL_LAYOUT_BLOCKED] = PL_FORM_BLOCKED,
+    };
+    return copies[want];
+}
+
+pl_form pl_plan_source(const pl_plan *plan, int id, pl_layout to)
+{
+    const pl_value *root = &plan->values[plan->values[id].root];
+    bool view = root->place == PL_PLACE_VIEW;
+    bool through_plain =
+        to == PL_LAYOUT_BLOCKED
+            ? view || root->layout != PL_LAYOUT_PLAIN
+            : to == PL_LAYOUT_LANES && root->layout == PL_LAYOUT_BLOCKED;
+    if (through_plain)
+        return PL_FORM_PLAIN;
+    return view ? PL_FORM_VIEW : PL_FORM_RESULT;
+}
+
+/* Floats of one result in a layout, for the planned batch. */
+static int64_t floats_in(const pl_plan *plan, const pl_node *node,
+                         pl_layout layout)
+{
+    if (layout == PL_LAYOUT_BLOCKED)
+        return pl_plan_blocked_count(plan->kernels, node->shape, plan->batch);
+    return pl_shape_count(node->shape, layout == PL_LAYOUT_LANES
+                                           ? pl_plan_padded(plan, plan->batch)
+                                           : plan->batch);
 }
 
 static void find_needed(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
@@ -72,7 +119,7 @@ static void find_needed(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
 /* Let chains of nodes be one where nobody needs what lies between. */
 static pl_status fuse(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
 {
-    if (opts->no_fusing || plan->kernels->conv_block == NULL)
+    if (opts->no_fusing || plan->large || plan->kernels->conv_block == NULL)
         return PL_OK;
     size_t count = (size_t)plan->value_count;
     bool *kept;
@@ -104,15 +151,16 @@ static void choose_places(pl_plan *plan, const pl_params *params,
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = plan->nodes[i];
         pl_value *value = &plan->values[i];
-        *value = (pl_value) { .root = i, .workspace = -1 };
+        value->root = i;
+        value->workspace = -1;
         if (node->op == &pl_op_input) {
             value->place = needed[i] ? PL_PLACE_VIEW : PL_PLACE_NONE;
             value->input = plan->input_count++;
         } else if (node->op == &pl_op_parameter) {
             value->place = needed[i] ? PL_PLACE_PARAM : PL_PLACE_NONE;
             value->result.offset = pl_params_get(params, param++)->offset;
-        } else if (needed[i] &&
-                   (node->op->alias || (node->op->training && !training))) {
+        } else if (needed[i] && (node->op->alias || value->joined ||
+                                 (node->op->training && !training))) {
             value->root = plan->values[node->in[0]->id].root;
             value->place = plan->values[value->root].place;
         } else if (needed[i]) {
@@ -121,8 +169,22 @@ static void choose_places(pl_plan *plan, const pl_params *params,
     }
 }
 
-/* Operators that work in lanes write lanes; those that do not care follow
- * their first batched input. */
+/* Those that do not care follow their first batched input. */
+static pl_layout result_layout(const pl_plan *plan, const pl_node *node)
+{
+    for (int j = 0; j < node->input_count && node->op->layout == PL_OP_ANY; j++)
+        if (pl_shape_batched(node->in[j]->shape)) {
+            pl_layout layout = plan->values[node->in[j]->id].layout;
+            return lies_in(plan, node->in[j], layout) ? layout
+                                                      : PL_LAYOUT_PLAIN;
+        }
+    if (pl_plan_blocks(plan, node, node->shape))
+        return PL_LAYOUT_BLOCKED;
+    return node->op->layout == PL_OP_LANES && !plan->values[node->id].large
+               ? PL_LAYOUT_LANES
+               : PL_LAYOUT_PLAIN;
+}
+
 static void choose_layouts(pl_plan *plan)
 {
     for (int i = 0; i < plan->value_count; i++) {
@@ -133,14 +195,7 @@ static void choose_layouts(pl_plan *plan)
         if (value->root != i || value->place != PL_PLACE_ARENA ||
             !pl_shape_batched(node->shape))
             continue;
-        if (node->op->layout == PL_OP_LANES)
-            value->layout = PL_LAYOUT_LANES;
-        for (int j = 0; j < node->input_count && node->op->layout == PL_OP_ANY;
-             j++)
-            if (pl_shape_batched(node->in[j]->shape)) {
-                value->layout = plan->values[node->in[j]->id].layout;
-                break;
-            }
+        value->layout = result_layout(plan, node);
         plan->lanes = plan->lanes || value->layout == PL_LAYOUT_LANES;
     }
 }
@@ -158,20 +213,24 @@ static void place_gradients(pl_plan *plan, const pl_params *params,
     }
 }
 
-/* A step that converts the root's result, unless there is one. */
-static void convert(pl_plan *plan, int root, pl_layout layout)
+/* A step that converts the node's result, unless there is one.  A copy in
+ * blocks belongs to the node, whose shape it has, the others to its root. */
+static void convert(pl_plan *plan, int id, pl_layout layout)
 {
-    const pl_node *node = plan->nodes[root];
-    pl_piece *copy = &plan->values[root].copy[layout];
+    static const pl_step_kind kinds[PL_LAYOUTS] = {
+        [PL_LAYOUT_PLAIN] = PL_STEP_TO_PLAIN,
+        [PL_LAYOUT_LANES] = PL_STEP_TO_LANES,
+        [PL_LAYOUT_BLOCKED] = PL_STEP_TO_BLOCKED,
+    };
+    if (layout != PL_LAYOUT_BLOCKED)
+        id = plan->values[id].root;
+    pl_piece *copy = &plan->values[id].copy[layout];
     if (copy->count > 0)
         return;
-    int64_t rows = layout == PL_LAYOUT_LANES ? pl_plan_padded(plan, plan->batch)
-                                             : plan->batch;
-    copy->count = rounded(pl_shape_count(node->shape, rows));
-    plan->steps[plan->step_count++] = (pl_step) {
-        root,
-        layout == PL_LAYOUT_LANES ? PL_STEP_TO_LANES : PL_STEP_TO_PLAIN,
-    };
+    if (pl_plan_source(plan, id, layout) == PL_FORM_PLAIN)
+        convert(plan, id, PL_LAYOUT_PLAIN);
+    copy->count = rounded(floats_in(plan, plan->nodes[id], layout));
+    plan->steps[plan->step_count++] = (pl_step) { id, kinds[layout] };
 }
 
 static void make_steps(pl_plan *plan)
@@ -179,15 +238,12 @@ static void make_steps(pl_plan *plan)
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = plan->nodes[i];
         if (plan->values[i].place == PL_PLACE_NONE || node->op->run == NULL ||
-            plan->values[i].root != i)
+            plan->values[i].root != i || plan->values[i].joined)
             continue;
         for (int j = 0; j < node->input_count; j++) {
             pl_form form = pl_plan_form(plan, node, j);
-            int root = plan->values[node->in[j]->id].root;
-            if (form == PL_FORM_PLAIN)
-                convert(plan, root, PL_LAYOUT_PLAIN);
-            else if (form == PL_FORM_LANES)
-                convert(plan, root, PL_LAYOUT_LANES);
+            if (form != PL_FORM_RESULT && form != PL_FORM_VIEW)
+                convert(plan, node->in[j]->id, wanted_layout(plan, node, j));
         }
         plan->steps[plan->step_count++] = (pl_step) { i, PL_STEP_RUN };
     }
@@ -199,15 +255,17 @@ static void make_steps(pl_plan *plan)
     }
 }
 
-/* The piece that holds an input in the form the node reads. */
-static pl_piece *piece_of(pl_plan *plan, const pl_node *node, int j)
+/* The piece that holds a node's result in some form. */
+static pl_piece *piece_in(pl_plan *plan, int id, pl_form form)
 {
-    pl_value *root = &plan->values[plan->values[node->in[j]->id].root];
-    switch (pl_plan_form(plan, node, j)) {
+    pl_value *root = &plan->values[plan->values[id].root];
+    switch (form) {
     case PL_FORM_PLAIN:
         return &root->copy[PL_LAYOUT_PLAIN];
     case PL_FORM_LANES:
         return &root->copy[PL_LAYOUT_LANES];
+    case PL_FORM_BLOCKED:
+        return &plan->values[id].copy[PL_LAYOUT_BLOCKED];
     case PL_FORM_RESULT:
     case PL_FORM_VIEW:
         break;
@@ -215,13 +273,31 @@ static pl_piece *piece_of(pl_plan *plan, const pl_node *node, int j)
     return &root->result;
 }
 
+/* The piece that holds an input in the form the node reads. */
+static pl_piece *piece_of(pl_plan *plan, const pl_node *node, int j)
+{
+    return piece_in(plan, node->in[j]->id, pl_plan_form(plan, node, j));
+}
+
+pl_layout pl_plan_target(const pl_step *step)
+{
+    PL_ASSERT(step->kind != PL_STEP_RUN);
+    if (step->kind == PL_STEP_TO_BLOCKED)
+        return PL_LAYOUT_BLOCKED;
+    return step->kind == PL_STEP_TO_LANES ? PL_LAYOUT_LANES : PL_LAYOUT_PLAIN;
+}
+
 static void find_last_uses(pl_plan *plan)
 {
     for (int s = 0; s < plan->step_count; s++) {
         const pl_node *node = plan->nodes[plan->steps[s].node];
         plan->values[node->id].result.last = s;
-        if (plan->steps[s].kind != PL_STEP_RUN)
+        if (plan->steps[s].kind != PL_STEP_RUN) {
+            pl_layout to = pl_plan_target(&plan->steps[s]);
+            pl_form from = pl_plan_source(plan, node->id, to);
+            piece_in(plan, node->id, from)->last = s;
             continue;
+        }
         for (int j = 0; j < node->input_count; j++)
             piece_of(plan, node, j)->last = s;
         /* A gradient may read the workspace of what it reads. */
@@ -291,6 +367,20 @@ static int reusable(pl_plan *plan, const pieces *used, const pl_node *node,
     return -1;
 }
 
+static int64_t scratch_of(const pl_plan *plan, const pl_node *node)
+{
+    const pl_value *value = &plan->values[node->id];
+    if (value->op != NULL)
+        return pl_dnn_op_scratch(value->op);
+    if (value->large)
+        return node->op->scratch_large != NULL
+                   ? node->op->scratch_large(node, plan->batch)
+                   : 0;
+    return node->op->scratch != NULL
+               ? node->op->scratch(node, plan->kernels->lanes)
+               : 0;
+}
+
 /* Sizes and places of what the operator of step s writes. */
 static void place_result(pl_plan *plan, pieces *used, int s)
 {
@@ -300,14 +390,12 @@ static void place_result(pl_plan *plan, pieces *used, int s)
                         ? pl_plan_padded(plan, plan->batch)
                         : plan->batch;
     bool arena = value->place == PL_PLACE_ARENA;
-    int64_t size = arena ? rounded(pl_shape_count(node->shape, batch)) : 0;
+    int64_t size = arena ? rounded(floats_in(plan, node, value->layout)) : 0;
     int64_t extra = node->op->workspace != NULL
                         ? rounded(node->op->workspace(node, batch))
                         : 0;
     PL_ASSERT(arena || extra == 0);
-    if (node->op->scratch != NULL)
-        value->scratch.count =
-            rounded(node->op->scratch(node, plan->kernels->lanes));
+    value->scratch.count = rounded(scratch_of(plan, node));
     value->scratch.last = s;
     take_piece(plan, used, &value->scratch);
     if (!arena)
@@ -328,20 +416,14 @@ static void place_result(pl_plan *plan, pieces *used, int s)
 static pl_status place_all(pl_plan *plan)
 {
     pieces used = { NULL, 0 };
-    PL_TRY(PL_NEW(used.list, 4 * (size_t)plan->value_count + 1));
+    PL_TRY(PL_NEW(used.list, 5 * (size_t)plan->value_count + 1));
     for (int s = 0; s < plan->step_count; s++) {
         pl_value *value = &plan->values[plan->steps[s].node];
-        switch (plan->steps[s].kind) {
-        case PL_STEP_RUN:
+        if (plan->steps[s].kind == PL_STEP_RUN)
             place_result(plan, &used, s);
-            break;
-        case PL_STEP_TO_PLAIN:
-            take_piece(plan, &used, &value->copy[PL_LAYOUT_PLAIN]);
-            break;
-        case PL_STEP_TO_LANES:
-            take_piece(plan, &used, &value->copy[PL_LAYOUT_LANES]);
-            break;
-        }
+        else
+            take_piece(plan, &used,
+                       &value->copy[pl_plan_target(&plan->steps[s])]);
         for (int p = used.count - 1; p >= 0; p--)
             if (used.list[p]->last <= s)
                 drop_piece(&used, p);
@@ -358,7 +440,7 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     size_t count = (size_t)plan->value_count;
     PL_TRY_OUT(status, PL_NEW(plan->nodes, count));
     PL_TRY_OUT(status, PL_NEW(plan->values, count));
-    PL_TRY_OUT(status, PL_NEW(plan->steps, 3 * count));
+    PL_TRY_OUT(status, PL_NEW(plan->steps, 4 * count));
     PL_TRY_OUT(status, PL_NEW(plan->outputs, (size_t)opts->output_count));
     PL_TRY_OUT(status, PL_NEW(needed, count));
     PL_TRY_OUT(status, pl_graph_params(plan->graph, &params));
@@ -369,11 +451,14 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     for (int i = 0; i < plan->value_count; i++)
         plan->nodes[i] = pl_graph_get(plan->graph, i);
     find_needed(plan, opts, needed);
+    pl_large_choose(plan, opts, needed);
     PL_TRY_OUT(status, fuse(plan, opts, needed));
     choose_places(plan, params, needed, opts->diff_count > 0);
     choose_layouts(plan);
     place_gradients(plan, params, opts);
+    pl_large_join_bias(plan);
     make_steps(plan);
+    PL_TRY_OUT(status, pl_large_prepare(plan));
     find_last_uses(plan);
     status = place_all(plan);
 out:
@@ -406,6 +491,7 @@ void pl_plan_free(pl_plan *plan)
 {
     if (plan == NULL)
         return;
+    pl_large_free(plan);
     pl_mem_free(plan->nodes);
     pl_mem_free(plan->fused);
     pl_mem_free(plan->values);
@@ -420,6 +506,7 @@ pl_plan_memory pl_plan_measure(const pl_plan *plan)
         .bytes = plan->arena * (int64_t)sizeof(float),
         .unshared_bytes = plan->unshared * (int64_t)sizeof(float),
         .steps = plan->step_count,
+        .large = plan->large,
         .row_group = plan->lanes ? plan->kernels->lanes : 1,
     };
     for (int s = 0; s < plan->step_count; s++) {

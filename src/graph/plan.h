@@ -24,6 +24,14 @@
 typedef struct pl_plan pl_plan;
 typedef struct pl_exec pl_exec;
 
+/* Who computes convolutions and products: our kernels, a part of the batch on
+ * each thread, or oneDNN, all threads in one operator. */
+typedef enum pl_world {
+    PL_WORLD_AUTO, /* whichever is faster for these shapes */
+    PL_WORLD_SMALL,
+    PL_WORLD_LARGE, /* where these kernels have it (pl_dnn_usable) */
+} pl_world;
+
 typedef struct pl_plan_opts {
     const pl_graph *graph;     /* required; lives as long as the plan */
     int64_t batch;             /* the most rows a run may have; required */
@@ -33,6 +41,8 @@ typedef struct pl_plan_opts {
     pl_node *const *diff; /* of each parameter, NULL: none; or no list */
     int diff_count;
     bool no_fusing; /* every operator is a step of its own */
+    pl_world world;
+    int threads; /* of one operator in the large world; default 1 */
 } pl_plan_opts;
 
 typedef struct pl_plan_memory {
@@ -40,6 +50,7 @@ typedef struct pl_plan_memory {
     int64_t unshared_bytes; /* what it would be without reuse */
     int64_t multiply_adds;  /* of one example, all that the plan computes */
     int steps;
+    bool large;        /* one execution uses all threads: do not split */
     int64_t row_group; /* rows computed together: split batches there */
 } pl_plan_memory;
 
@@ -56,7 +67,8 @@ pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
 void pl_exec_free(pl_exec *exec); /* NULL is fine */
 
 /* Write the gradients of the runs to come to `grads`, a set like the one
- * given to pl_exec_new. */
+ * given to pl_exec_new.  In the large world only that one: operations were
+ * prepared for its memory. */
 void pl_exec_bind(pl_exec *exec, const pl_params *grads);
 
 typedef struct pl_exec_args {

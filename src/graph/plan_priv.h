@@ -7,8 +7,9 @@
 
 /* How a batch lies in memory; see kernels/backend.h. */
 typedef enum pl_layout {
-    PL_LAYOUT_PLAIN, /* row after row */
-    PL_LAYOUT_LANES, /* `lanes` rows side by side */
+    PL_LAYOUT_PLAIN,   /* row after row */
+    PL_LAYOUT_LANES,   /* `lanes` rows side by side */
+    PL_LAYOUT_BLOCKED, /* `lanes` channels side by side; kernels/cpu/dnn.h */
     PL_LAYOUTS,
 } pl_layout;
 
@@ -37,12 +38,20 @@ typedef struct pl_value {
     int64_t workspace;         /* offset, -1: none */
     pl_piece copy[PL_LAYOUTS]; /* the same, converted for others */
     pl_piece scratch;          /* during its own step only */
+    /* Of large layers; see large.h. */
+    bool large;    /* computed by oneDNN */
+    bool joined;   /* computed by the step of another node */
+    bool relu;     /* the result goes through it on the way out */
+    int bias;      /* the node whose result is the gradient of the bias */
+    pl_dnn_op *op; /* the node's; NULL: run or run_large */
+    pl_dnn_op *to[PL_LAYOUTS]; /* what fills copy[] from or to blocked */
 } pl_value;
 
 typedef enum pl_step_kind {
     PL_STEP_RUN,
     PL_STEP_TO_PLAIN, /* fill copy[PL_LAYOUT_PLAIN] */
     PL_STEP_TO_LANES,
+    PL_STEP_TO_BLOCKED,
 } pl_step_kind;
 
 typedef struct pl_step {
@@ -64,6 +73,8 @@ struct pl_plan {
     int output_count;
     int input_count; /* of the graph */
     bool lanes;      /* some result is in lanes */
+    bool large;      /* some node is computed by oneDNN */
+    int threads;     /* of an operator, where the plan is large */
     int64_t arena;   /* floats */
     int64_t unshared;
 };
@@ -74,8 +85,18 @@ typedef enum pl_form {
     PL_FORM_VIEW,   /* where the data set has it */
     PL_FORM_PLAIN,  /* its copies */
     PL_FORM_LANES,
+    PL_FORM_BLOCKED,
 } pl_form;
 pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j);
+/* In which form a conversion reads the node's result, and what it makes. */
+pl_form pl_plan_source(const pl_plan *plan, int id, pl_layout to);
+pl_layout pl_plan_target(const pl_step *step);
+
+/* Whether `node` reads its input j, or writes its result, in blocks. */
+bool pl_plan_blocks(const pl_plan *plan, const pl_node *node, pl_shape shape);
+/* Floats of images [batch, channels, height, width] in blocks. */
+int64_t pl_plan_blocked_count(const pl_kernels *kernels, pl_shape shape,
+                              int64_t rows);
 
 /* `rows` filled up to whole groups of lanes. */
 int64_t pl_plan_padded(const pl_plan *plan, int64_t rows);

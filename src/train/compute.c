@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/rng.h"
+#include "kernels/cpu/team.h"
 
 /* A shard is worth a thread's while from about 15 us of work on. */
 #define SHARD_MULTIPLY_ADDS 750000
@@ -17,6 +18,7 @@ struct pl_compute {
     pl_plan *plan;
     int shards;
     int64_t group; /* rows are split at multiples of this */
+    bool large;    /* all threads work in one operator: one shard */
     /* One per thread, so that a thread's next shard finds its memory in the
      * cache; or one per shard, where there are fewer of those. */
     pl_exec *execs[MAX_SHARDS];
@@ -42,6 +44,11 @@ static int64_t shard_first(int64_t rows, int64_t group, int shards, int s)
     return first < rows ? first : rows;
 }
 
+static int threads_of(const pl_compute_opts *opts)
+{
+    return opts->pool != NULL ? pl_pool_threads(opts->pool) : opts->threads;
+}
+
 static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
                            int64_t batch)
 {
@@ -57,6 +64,7 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
             .output_count = opts->forward ? 2 : 1,
             .diff = network->diff,
             .diff_count = opts->forward ? 0 : pl_params_count(network->params),
+            .threads = threads_of(opts),
         });
 }
 
@@ -73,6 +81,8 @@ static pl_status count_shards(const pl_compute_opts *opts, int *out)
     PL_TRY(make_plan(&plan, opts, opts->batch));
     pl_plan_memory memory = pl_plan_measure(plan);
     pl_plan_free(plan);
+    if (memory.large)
+        return PL_OK;
     int64_t work = memory.multiply_adds * opts->batch;
     int64_t groups = (opts->batch + memory.row_group - 1) / memory.row_group;
 
@@ -110,8 +120,7 @@ static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
 /* The executions that run at once. */
 static int exec_count(const pl_compute_opts *opts, int shards)
 {
-    int threads =
-        opts->pool != NULL ? pl_pool_threads(opts->pool) : opts->threads;
+    int threads = threads_of(opts);
     return threads < shards ? threads : shards;
 }
 
@@ -126,6 +135,7 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
     pl_status status;
     PL_TRY_OUT(status, plan_shards(opts, &compute->plan, &compute->shards));
     compute->group = pl_plan_measure(compute->plan).row_group;
+    compute->large = pl_plan_measure(compute->plan).large;
     for (int s = 0; s < compute->shards; s++) {
         if (!opts->forward) {
             PL_TRY_OUT(status, pl_params_like_in(&compute->diffs[s], params,
@@ -257,18 +267,27 @@ static void combine_job(void *arg, int item, int thread)
                       begin, pl_ticks_now());
 }
 
+/* After an operation of oneDNN its threads hold the cores. */
+static void run_items(pl_compute *compute, int items, pl_pool_job *job)
+{
+    if (compute->large)
+        pl_team_run(pl_dnn_threads(pl_pool_threads(compute->opts.pool)), items,
+                    job, compute);
+    else
+        pl_pool_run(compute->opts.pool, items, job, compute);
+}
+
 static pl_score run_all(pl_compute *compute, const pl_batch *batch)
 {
     compute->batch = batch;
-    pl_pool_run(compute->opts.pool, compute->shards, shard_job, compute);
+    run_items(compute, compute->shards, shard_job);
     if (!compute->opts.forward &&
         (compute->shards > 1 || compute->apply != NULL)) {
         /* A small block is not worth waking anyone. */
         if (pl_params_block_count(compute->diffs[0]) < 8 * RANGE)
             combine(compute, 0, 1);
         else
-            pl_pool_run(compute->opts.pool, combine_parts(compute), combine_job,
-                        compute);
+            run_items(compute, combine_parts(compute), combine_job);
     }
     pl_score total = { 0 };
     for (int s = 0; s < compute->shards; s++) {

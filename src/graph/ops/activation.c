@@ -8,10 +8,15 @@
         return pl_graph_unary(&pl_op_##op, src);                               \
     }                                                                          \
                                                                                \
+    static void op##_range(const pl_run *run, int64_t first, int64_t count)    \
+    {                                                                          \
+        run->state->kernels->op(count, pl_run_in(run, 0) + first,              \
+                                run->out + first);                             \
+    }                                                                          \
+                                                                               \
     static void op##_run(const pl_run *run)                                    \
     {                                                                          \
-        run->state->kernels->op(pl_run_count(run, run->node),                  \
-                                pl_run_in(run, 0), run->out);                  \
+        pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, op##_range);     \
     }                                                                          \
                                                                                \
     static void op##_gradient(pl_node *node, pl_node *diff, pl_node **diff_in) \
@@ -19,11 +24,18 @@
         diff_in[0] = pl_graph_binary(&pl_op_##op##_grad, node, diff);          \
     }                                                                          \
                                                                                \
+    static void op##_grad_range(const pl_run *run, int64_t first,              \
+                                int64_t count)                                 \
+    {                                                                          \
+        run->state->kernels->op##_grad(count, pl_run_in(run, 0) + first,       \
+                                       pl_run_in(run, 1) + first,              \
+                                       run->out + first);                      \
+    }                                                                          \
+                                                                               \
     static void op##_grad_run(const pl_run *run)                               \
     {                                                                          \
-        run->state->kernels->op##_grad(pl_run_count(run, run->node),           \
-                                       pl_run_in(run, 0), pl_run_in(run, 1),   \
-                                       run->out);                              \
+        pl_run_cut(run, pl_run_count(run, run->node), PL_CUT,                  \
+                   op##_grad_range);                                           \
     }                                                                          \
                                                                                \
     static pl_node *op##_build(pl_node *const *in)                             \

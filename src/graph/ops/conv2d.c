@@ -107,6 +107,13 @@ static void conv2d_run(const pl_run *run)
         run->out);
 }
 
+static void conv2d_prepare(const pl_node *node, pl_dnn_opts *opts)
+{
+    opts->kind = PL_DNN_CONV;
+    opts->sizes = pl_conv2d_sizes(node);
+    opts->bias = node->input_count == 3;
+}
+
 /* A gradient node of the same stride and padding with a given shape. */
 static pl_node *add_gradient(const pl_op *op, const pl_node *node,
                              pl_shape shape, pl_node *a, pl_node *b)
@@ -159,6 +166,12 @@ static void src_run(const pl_run *run)
                                   pl_run_in(run, 1), run->scratch, run->out);
 }
 
+static void src_prepare(const pl_node *node, pl_dnn_opts *opts)
+{
+    opts->kind = PL_DNN_CONV_SRC;
+    opts->sizes = src_sizes(node);
+}
+
 static int64_t src_multiply_adds(const pl_node *node)
 {
     pl_conv c = src_sizes(node);
@@ -183,6 +196,12 @@ static void weights_run(const pl_run *run)
     run->state->kernels->conv_weights(&c, pl_run_groups(run), pl_run_in(run, 0),
                                       pl_run_in(run, 1), run->scratch,
                                       run->out);
+}
+
+static void weights_prepare(const pl_node *node, pl_dnn_opts *opts)
+{
+    opts->kind = PL_DNN_CONV_WEIGHTS;
+    opts->sizes = weights_sizes(node);
 }
 
 static int64_t weights_multiply_adds(const pl_node *node)
@@ -277,6 +296,7 @@ const pl_op pl_op_conv2d = {
     .layout = PL_OP_LANES,
     .shape = conv2d_shape,
     .run = conv2d_run,
+    .prepare = conv2d_prepare,
     .scratch = conv2d_scratch,
     .gradient = conv2d_gradient,
     .multiply_adds = conv2d_multiply_adds,
@@ -290,6 +310,7 @@ const pl_op pl_op_conv2d_src = {
     .rowwise = true,
     .layout = PL_OP_LANES,
     .run = src_run,
+    .prepare = src_prepare,
     .scratch = src_scratch,
     .multiply_adds = src_multiply_adds,
 };
@@ -300,6 +321,7 @@ const pl_op pl_op_conv2d_weights = {
     .most_inputs = 2,
     .layout = PL_OP_LANES,
     .run = weights_run,
+    .prepare = weights_prepare,
     .scratch = weights_scratch,
     .multiply_adds = weights_multiply_adds,
 };

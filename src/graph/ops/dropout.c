@@ -43,7 +43,7 @@ static pl_status dropout_shape(pl_node *node)
     return pl_node_same_shape(node);
 }
 
-static void dropout_run(const pl_run *run)
+static void dropout_range(const pl_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     const pl_exec_state *state = run->state;
@@ -51,12 +51,17 @@ static void dropout_run(const pl_run *run)
     bool batched = pl_shape_batched(node->shape);
     pl_mask mask = {
         .key = pl_rng_key(state->key, (uint64_t)node->mask),
-        .first = batched ? state->first_row * pl_node_row(node) : 0,
+        .first = first + (batched ? state->first_row * pl_node_row(node) : 0),
         .least = (uint32_t)lround(rate * 65536),
         .scale = (float)(1 / (1 - rate)),
     };
-    state->kernels->dropout(pl_run_count(run, node), &mask, pl_run_in(run, 0),
-                            run->out);
+    state->kernels->dropout(count, &mask, pl_run_in(run, 0) + first,
+                            run->out + first);
+}
+
+static void dropout_run(const pl_run *run)
+{
+    pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, dropout_range);
 }
 
 static void dropout_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)

@@ -40,6 +40,24 @@ static void inner_run(const pl_run *run)
         node->input_count == 3 ? pl_run_in(run, 2) : NULL, run->out);
 }
 
+static void inner_run_large(const pl_run *run)
+{
+    const pl_node *node = run->node;
+    pl_dnn_product p = { .m = node->in[1]->shape.dim[0],
+                         .k = node->in[1]->shape.dim[1],
+                         .threads = run->state->threads };
+    p.n = pl_run_count(run, node) / p.m;
+    if (!pl_dnn_inner(&p, pl_run_in(run, 0), pl_run_in(run, 1),
+                      node->input_count == 3 ? pl_run_in(run, 2) : NULL,
+                      run->scratch, run->out))
+        inner_run(run);
+}
+
+static int64_t inner_scratch_large(const pl_node *node, int64_t batch)
+{
+    return pl_shape_count(node->shape, batch);
+}
+
 static void inner_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     diff_in[0] = pl_matmul(diff, node->in[1]);
@@ -70,6 +88,17 @@ static void inner_weights_run(const pl_run *run)
                                    run->out);
 }
 
+static void inner_weights_run_large(const pl_run *run)
+{
+    pl_dnn_product p = { .n = run->node->shape.dim[0],
+                         .m = run->node->shape.dim[1],
+                         .a_transposed = true,
+                         .threads = run->state->threads };
+    p.k = pl_run_count(run, run->node->in[0]) / p.n;
+    if (!pl_dnn_gemm(&p, pl_run_in(run, 0), pl_run_in(run, 1), run->out))
+        inner_weights_run(run);
+}
+
 static int64_t inner_weights_multiply_adds(const pl_node *node)
 {
     return node->shape.dim[0] * node->shape.dim[1];
@@ -98,6 +127,8 @@ const pl_op pl_op_inner = {
     .reads_views = 1u << 0,
     .shape = inner_shape,
     .run = inner_run,
+    .run_large = inner_run_large,
+    .scratch_large = inner_scratch_large,
     .gradient = inner_gradient,
     .multiply_adds = inner_multiply_adds,
     .cases = cases,
@@ -110,5 +141,6 @@ const pl_op pl_op_inner_weights = {
     .reads_views = 1u << 1,
     .shape = inner_weights_shape,
     .run = inner_weights_run,
+    .run_large = inner_weights_run_large,
     .multiply_adds = inner_weights_multiply_adds,
 };

@@ -66,6 +66,17 @@ static void matmul_tn_run(const pl_run *run)
                                    run->out);
 }
 
+static void run_large(const pl_run *run)
+{
+    const pl_op *op = run->node->op;
+    pl_dnn_product p = { .a_transposed = op == &pl_op_matmul_tn,
+                         .b_transposed = op == &pl_op_matmul_nt,
+                         .threads = run->state->threads };
+    sizes(run, &p.n, &p.m, &p.k);
+    if (!pl_dnn_gemm(&p, pl_run_in(run, 0), pl_run_in(run, 1), run->out))
+        op->run(run);
+}
+
 static void matmul_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     diff_in[0] = pl_matmul_nt(diff, node->in[1]);
@@ -138,6 +149,7 @@ const pl_op pl_op_matmul = {
     .reads_views = 1u << 1,
     .shape = product_shape,
     .run = matmul_run,
+    .run_large = run_large,
     .gradient = matmul_gradient,
     .multiply_adds = product_multiply_adds,
     .cases = cases_nn,
@@ -151,6 +163,7 @@ const pl_op pl_op_matmul_nt = {
     .reads_views = 1u << 0,
     .shape = product_shape,
     .run = matmul_nt_run,
+    .run_large = run_large,
     .gradient = matmul_nt_gradient,
     .multiply_adds = product_multiply_adds,
     .cases = cases_nt,
@@ -163,6 +176,7 @@ const pl_op pl_op_matmul_tn = {
     .reads_views = 1u << 1,
     .shape = product_shape,
     .run = matmul_tn_run,
+    .run_large = run_large,
     .gradient = matmul_tn_gradient,
     .multiply_adds = product_multiply_adds,
     .cases = cases_tn,

@@ -47,10 +47,11 @@ static pl_status pool_shape(pl_node *node)
     return PL_OK;
 }
 
+/* Planes are independent, so the kernels see images of one channel. */
 static pl_window sizes_of(const pl_node *node, pl_shape src, pl_shape dst)
 {
     return (pl_window) {
-        .channels = src.dim[1],
+        .channels = 1,
         .height = src.dim[2],
         .width = src.dim[3],
         .out_height = dst.dim[2],
@@ -60,20 +61,39 @@ static pl_window sizes_of(const pl_node *node, pl_shape src, pl_shape dst)
     };
 }
 
-static void max_run(const pl_run *run)
+static int64_t vectors(const pl_run *run, int64_t plane)
+{
+    return plane * run->state->kernels->lanes;
+}
+
+static void max_range(const pl_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     pl_window w = sizes_of(node, node->in[0]->shape, node->shape);
-    run->state->kernels->max_pool(&w, pl_run_groups(run), pl_run_in(run, 0),
-                                  run->out);
+    int64_t src = vectors(run, first * w.height * w.width);
+    int64_t dst = vectors(run, first * w.out_height * w.out_width);
+    run->state->kernels->max_pool(&w, count, pl_run_in(run, 0) + src,
+                                  run->out + dst);
+}
+
+static void max_run(const pl_run *run)
+{
+    pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1, max_range);
+}
+
+static void avg_range(const pl_run *run, int64_t first, int64_t count)
+{
+    const pl_node *node = run->node;
+    pl_window w = sizes_of(node, node->in[0]->shape, node->shape);
+    int64_t src = vectors(run, first * w.height * w.width);
+    int64_t dst = vectors(run, first * w.out_height * w.out_width);
+    run->state->kernels->avg_pool(&w, count, pl_run_in(run, 0) + src,
+                                  run->out + dst);
 }
 
 static void avg_run(const pl_run *run)
 {
-    const pl_node *node = run->node;
-    pl_window w = sizes_of(node, node->in[0]->shape, node->shape);
-    run->state->kernels->avg_pool(&w, pl_run_groups(run), pl_run_in(run, 0),
-                                  run->out);
+    pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1, avg_range);
 }
 
 static void max_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
@@ -105,21 +125,37 @@ static void avg_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                            });
 }
 
-static void max_grad_run(const pl_run *run)
+static void max_grad_range(const pl_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     pl_window w = sizes_of(node, node->shape, node->in[1]->shape);
-    run->state->kernels->max_pool_grad(&w, pl_run_groups(run),
-                                       pl_run_in(run, 0), pl_run_in(run, 1),
-                                       pl_run_in(run, 2), run->out);
+    int64_t src = vectors(run, first * w.height * w.width);
+    int64_t dst = vectors(run, first * w.out_height * w.out_width);
+    run->state->kernels->max_pool_grad(&w, count, pl_run_in(run, 0) + src,
+                                       pl_run_in(run, 1) + dst,
+                                       pl_run_in(run, 2) + dst, run->out + src);
+}
+
+static void max_grad_run(const pl_run *run)
+{
+    pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1,
+               max_grad_range);
+}
+
+static void avg_grad_range(const pl_run *run, int64_t first, int64_t count)
+{
+    const pl_node *node = run->node;
+    pl_window w = sizes_of(node, node->shape, node->in[0]->shape);
+    int64_t src = vectors(run, first * w.height * w.width);
+    int64_t dst = vectors(run, first * w.out_height * w.out_width);
+    run->state->kernels->avg_pool_grad(&w, count, pl_run_in(run, 0) + dst,
+                                       run->out + src);
 }
 
 static void avg_grad_run(const pl_run *run)
 {
-    const pl_node *node = run->node;
-    pl_window w = sizes_of(node, node->shape, node->in[0]->shape);
-    run->state->kernels->avg_pool_grad(&w, pl_run_groups(run),
-                                       pl_run_in(run, 0), run->out);
+    pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1,
+               avg_grad_range);
 }
 
 static pl_node *build_max(pl_node *const *in)
@@ -168,6 +204,7 @@ const pl_op pl_op_max_pool = {
     .most_inputs = 1,
     .rowwise = true,
     .layout = PL_OP_LANES,
+    .blocked = true,
     .shape = pool_shape,
     .run = max_run,
     .gradient = max_gradient,
@@ -181,6 +218,7 @@ const pl_op pl_op_max_pool_grad = {
     .most_inputs = 3,
     .rowwise = true,
     .layout = PL_OP_LANES,
+    .blocked = true,
     .run = max_grad_run,
 };
 
@@ -190,6 +228,7 @@ const pl_op pl_op_avg_pool = {
     .most_inputs = 1,
     .rowwise = true,
     .layout = PL_OP_LANES,
+    .blocked = true,
     .shape = pool_shape,
     .run = avg_run,
     .gradient = avg_gradient,
@@ -202,5 +241,6 @@ const pl_op pl_op_avg_pool_grad = {
     .most_inputs = 1,
     .rowwise = true,
     .layout = PL_OP_LANES,
+    .blocked = true,
     .run = avg_grad_run,
 };

@@ -1,4 +1,4 @@
-foreach(noun dropout ops fuse graph plan)
+foreach(noun dropout fuse graph large ops plan)
     pl_unit_test(graph ${noun})
     target_link_libraries(test_graph_${noun} PRIVATE m)
 endforeach()

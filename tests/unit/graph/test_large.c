@@ -1,0 +1,359 @@
+/* Plans whose layers oneDNN computes, against the same graphs on the
+ * reference kernels. */
+#include "graph/plan.h"
+#include "graph/plan_priv.h"
+#include "support/kernels.h"
+#include "tensor/shape.h"
+
+#define BATCH 4
+#define SIDE  31
+#define IMAGE (3 * SIDE * SIDE)
+
+typedef struct net {
+    pl_graph *graph;
+    pl_node *loss, *inner; /* an image inside */
+    pl_node *diff[32];
+    int params;
+} net;
+
+static pl_node *param(net *n, pl_shape shape)
+{
+    char name[16];
+    snprintf(name, sizeof name, "p%d", n->params++);
+    return pl_parameter(n->graph, name, shape, "glorot");
+}
+
+static pl_node *conv(net *n, pl_node *src, int64_t outs, int64_t kernel,
+                     int64_t stride, int64_t pad)
+{
+    int64_t channels = pl_node_shape(src).dim[1];
+    return pl_conv2d(src, param(n, PL_SHAPE(outs, channels, kernel, kernel)),
+                     param(n, PL_SHAPE(outs)), stride, pad);
+}
+
+static pl_node *dense(net *n, pl_node *src, int64_t outs)
+{
+    return pl_inner(src, param(n, PL_SHAPE(outs, pl_node_shape(src).dim[1])),
+                    param(n, PL_SHAPE(outs)));
+}
+
+/* AlexNet, but for its sizes. */
+static pl_node *small_alexnet(net *n, pl_node *x)
+{
+    x = pl_max_pool(pl_relu(conv(n, x, 20, 7, 2, 2)), 3, 2);
+    x = pl_max_pool(pl_relu(conv(n, x, 48, 5, 1, 2)), 3, 2);
+    x = pl_relu(conv(n, x, 32, 3, 1, 1));
+    n->inner = x;
+    x = pl_relu(conv(n, x, 33, 3, 1, 1));
+    x = pl_flatten(pl_max_pool(x, 3, 2));
+    return dense(n, pl_relu(dense(n, x, 40)), 10);
+}
+
+/* Where layouts meet: odd channels, an activation that is not 0 at 0, two
+ * readers, another shape of the same memory, few channels. */
+static pl_node *odd_one(net *n, pl_node *x)
+{
+    pl_node *a = pl_sigmoid(conv(n, x, 18, 3, 2, 1)); /* [18, 16, 16] */
+    pl_node *b = conv(n, a, 18, 3, 1, 1);
+    pl_node *c = pl_add(pl_relu(b), pl_tanh(b));
+    n->inner = c;
+    x = pl_reshape(c, PL_SHAPE(PL_BATCH, 72, 8, 8));
+    x = pl_avg_pool(pl_relu(pl_scale(conv(n, x, 5, 3, 1, 1), 0.5f)), 2, 2);
+    x = pl_relu(pl_flatten(conv(n, x, 16, 1, 1, 0)));
+    x = pl_reshape(x, PL_SHAPE(PL_BATCH, 64, 2, 2));
+    return dense(n, pl_flatten(conv(n, x, 16, 2, 1, 0)), 10);
+}
+
+typedef pl_node *architecture(net *n, pl_node *x);
+
+static void net_init(net *n, architecture *make)
+{
+    *n = (net) { .graph = NULL };
+    assert_ok(pl_graph_new(&n->graph));
+    pl_node *x = pl_input(n->graph, "x", PL_FLOAT32, PL_SHAPE(PL_BATCH, IMAGE));
+    pl_node *labels =
+        pl_input(n->graph, "labels", PL_INT32, PL_SHAPE(PL_BATCH));
+    x = pl_reshape(x, PL_SHAPE(PL_BATCH, 3, SIDE, SIDE));
+    n->loss = pl_mean(pl_softmax_xent(make(n, x), labels));
+    assert_ok(pl_graph_status(n->graph));
+    assert_ok(pl_graph_differentiate(n->graph, n->loss, n->diff, 32));
+}
+
+typedef struct machine {
+    pl_params *params, *grads;
+    pl_plan *plan;
+    pl_exec *exec;
+} machine;
+
+typedef struct machine_opts {
+    const char *kernels; /* default: the best */
+    pl_world world;
+    int threads;
+    bool keep; /* n->inner is an output as well */
+} machine_opts;
+
+static pl_plan_opts plan_opts(const net *n, machine_opts o, pl_node *outputs[2])
+{
+    outputs[0] = n->loss;
+    outputs[1] = n->inner;
+    return (pl_plan_opts) {
+        .graph = n->graph,
+        .batch = BATCH,
+        .kernels =
+            o.kernels != NULL ? pl_kernels_find(o.kernels) : pl_kernels_best(),
+        .outputs = outputs,
+        .output_count = o.keep ? 2 : 1,
+        .diff = n->diff,
+        .diff_count = n->params,
+        .world = o.world,
+        .threads = o.threads,
+    };
+}
+
+static void machine_init(machine *m, const net *n, machine_opts o)
+{
+    pl_node *outputs[2];
+    pl_plan_opts opts = plan_opts(n, o, outputs);
+    assert_ok(pl_graph_params(n->graph, &m->params));
+    assert_ok(pl_params_seal(m->params));
+    assert_ok(pl_params_like(&m->grads, m->params));
+    for (int p = 0; p < pl_params_count(m->params); p++)
+        for (int64_t i = 0; i < pl_params_get(m->params, p)->count; i++)
+            pl_params_data(m->params, p)[i] =
+                (float)(0.4 * pl_rng_uniform((uint64_t)p, (uint64_t)i) - 0.2);
+    assert_ok(pl_plan_new(&m->plan, &opts));
+    assert_ok(pl_exec_new(&m->exec, m->plan, m->params, m->grads));
+}
+
+static void machine_close(machine *m)
+{
+    pl_exec_free(m->exec);
+    pl_plan_free(m->plan);
+    pl_params_free(m->params);
+    pl_params_free(m->grads);
+}
+
+/* The loss of `rows` examples drawn by `key`. */
+static double run(const machine *m, int64_t rows, uint64_t key)
+{
+    static uint8_t images[BATCH][IMAGE];
+    int32_t labels[BATCH];
+    for (int r = 0; r < BATCH; r++) {
+        labels[r] = (int32_t)pl_rng_below(key, (uint64_t)r, 10);
+        for (int i = 0; i < IMAGE; i++)
+            images[r][i] =
+                (uint8_t)pl_rng_below(key + 1, (uint64_t)(r * IMAGE + i), 256);
+    }
+    pl_view views[] = {
+        { .data = images,
+          .stride = IMAGE,
+          .dtype = PL_UINT8,
+          .scale = 1.0f / 255 },
+        { .data = labels, .stride = 1, .dtype = PL_INT32, .scale = 1.0f },
+    };
+    pl_exec_run(m->exec,
+                &(pl_exec_args) { .rows = rows, .views = views, .seed = 1.0f });
+    return (double)*pl_exec_output(m->exec, 0);
+}
+
+/* Each parameter's gradient, as a vector: the difference is small beside it. */
+static void assert_gradients_agree(const machine *got, const machine *expected)
+{
+    for (int p = 0; p < pl_params_count(got->grads); p++) {
+        const float *a = pl_params_data(got->grads, p);
+        const float *b = pl_params_data(expected->grads, p);
+        double difference = 0, size = 0;
+        for (int64_t i = 0; i < pl_params_get(got->grads, p)->count; i++) {
+            difference += pow((double)(a[i] - b[i]), 2);
+            size += pow((double)b[i], 2);
+        }
+        assert_true(size > 0);
+        if (!(sqrt(difference) <= 1e-4 * sqrt(size)))
+            fail_msg("parameter %d: off by %g of %g", p, sqrt(difference),
+                     sqrt(size));
+    }
+}
+
+static bool large(const machine *m)
+{
+    return pl_plan_measure(m->plan).large;
+}
+
+static void check_agreement(architecture *make, machine_opts o)
+{
+    if (pl_kernels_find(o.kernels) == NULL)
+        return;
+    net n;
+    machine m, reference;
+    net_init(&n, make);
+    machine_init(&m, &n, o);
+    o.kernels = "reference";
+    machine_init(&reference, &n, o);
+    assert_true(large(&m));
+    assert_false(large(&reference));
+    /* All rows, fewer, and all again: nothing of a run stays behind. */
+    static const int64_t rows[] = { BATCH, 1, BATCH - 1, BATCH };
+    for (uint64_t i = 0; i < 4; i++) {
+        double loss = run(&m, rows[i], i),
+               expected = run(&reference, rows[i], i);
+        assert_true(is_near(loss, expected, 1e-5 * expected));
+        assert_gradients_agree(&m, &reference);
+    }
+    if (o.keep) {
+        int64_t count = pl_shape_count(pl_node_shape(n.inner), BATCH);
+        for (int64_t i = 0; i < count; i++)
+            assert_true(is_near((double)pl_exec_output(m.exec, 1)[i],
+                                (double)pl_exec_output(reference.exec, 1)[i],
+                                1e-4));
+    }
+    machine_close(&m);
+    machine_close(&reference);
+    pl_graph_free(n.graph);
+}
+
+static void large_plan_agrees_with_the_reference(void **state)
+{
+    (void)state;
+    static const char *const tables[] = { "avx512", "avx2" };
+    static architecture *const nets[] = { small_alexnet, odd_one };
+    for (int i = 0; i < 8; i++)
+        check_agreement(nets[i & 1], (machine_opts) {
+                                         .kernels = tables[i >> 1 & 1],
+                                         .world = PL_WORLD_LARGE,
+                                         .threads = 1 + (i >> 2 & 1),
+                                         .keep = (i == 0 || i == 3),
+                                     });
+}
+
+static void large_plan_repeats_its_bits(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        machine_opts o = { .world = PL_WORLD_LARGE, .threads = threads };
+        net n;
+        machine a, b;
+        net_init(&n, small_alexnet);
+        machine_init(&a, &n, o);
+        machine_init(&b, &n, o);
+        run(&b, BATCH, 5); /* a different past */
+        double loss = run(&a, BATCH, 3);
+        assert_true(loss == run(&b, BATCH, 3));
+        size_t bytes = (size_t)pl_params_block_count(a.grads) * sizeof(float);
+        assert_memory_equal(pl_params_block(a.grads), pl_params_block(b.grads),
+                            bytes);
+        machine_close(&a);
+        machine_close(&b);
+        pl_graph_free(n.graph);
+    }
+}
+
+static void large_plan_joins_relu_and_bias_gradient(void **state)
+{
+    (void)state;
+    if (!pl_dnn_usable(pl_kernels_best()))
+        skip();
+    net n;
+    machine m;
+    net_init(&n, small_alexnet);
+    machine_init(&m, &n, (machine_opts) { .world = PL_WORLD_LARGE });
+    int relus = 0;
+    for (int s = 0; s < m.plan->step_count; s++) {
+        const pl_op *op = pl_graph_get(n.graph, m.plan->steps[s].node)->op;
+        if (m.plan->steps[s].kind != PL_STEP_RUN)
+            continue;
+        assert_true(op != &pl_op_conv2d_bias);
+        relus += op == &pl_op_relu;
+    }
+    assert_int_equal(1, relus); /* behind the first product */
+    machine_close(&m);
+    pl_graph_free(n.graph);
+}
+
+static pl_node *one_layer(net *n, pl_node *x)
+{
+    return dense(n, pl_flatten(conv(n, x, 8, 3, 1, 0)), 10);
+}
+
+static pl_node *heavy_layer(net *n, pl_node *x)
+{
+    x = conv(n, conv(n, x, 64, 3, 1, 1), 64, 3, 1, 1);
+    return dense(n, pl_flatten(pl_max_pool(x, 31, 1)), 10);
+}
+
+static pl_node *heavy_product(net *n, pl_node *x)
+{
+    return dense(n, dense(n, pl_flatten(x), 512), 10);
+}
+
+/* By shape alone. */
+static void plan_chooses_the_world_by_shape(void **state)
+{
+    (void)state;
+    static const struct {
+        architecture *make;
+        bool large;
+    } cases[] = {
+        { one_layer, false },
+        { heavy_layer, true },
+        { heavy_product, true },
+    };
+    bool usable = pl_dnn_usable(pl_kernels_best());
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        net n;
+        machine m;
+        net_init(&n, cases[i].make);
+        machine_init(&m, &n, (machine_opts) { .threads = 1 });
+        assert_true(large(&m) == (usable && cases[i].large));
+        machine_close(&m);
+        machine_init(&m, &n, (machine_opts) { .world = PL_WORLD_SMALL });
+        assert_false(large(&m));
+        machine_close(&m);
+        machine_init(
+            &m, &n,
+            (machine_opts) { .kernels = "portable", .world = PL_WORLD_LARGE });
+        assert_false(large(&m));
+        machine_close(&m);
+        pl_graph_free(n.graph);
+    }
+}
+
+static void large_plan_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    net n;
+    net_init(&n, odd_one);
+    machine m;
+    machine_init(&m, &n, (machine_opts) { .world = PL_WORLD_LARGE });
+    pl_node *outputs[2];
+    pl_plan_opts opts = plan_opts(
+        &n, (machine_opts) { .world = PL_WORLD_LARGE, .keep = true }, outputs);
+    long live = pl_mem_live();
+    bool failed = true;
+    for (long nth = 0; failed; nth++) {
+        pl_plan *plan = NULL;
+        pl_exec *exec = NULL;
+        pl_mem_fail_at(nth);
+        pl_status status = pl_plan_new(&plan, &opts);
+        if (status == PL_OK)
+            status = pl_exec_new(&exec, plan, m.params, m.grads);
+        failed = pl_mem_fail_off();
+        assert_int_equal(failed ? PL_NOMEM : PL_OK, status);
+        pl_exec_free(exec);
+        pl_plan_free(plan);
+    }
+    assert_int_equal(live, pl_mem_live());
+    machine_close(&m);
+    pl_graph_free(n.graph);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_plan_agrees_with_the_reference),
+        cmocka_unit_test(large_plan_repeats_its_bits),
+        cmocka_unit_test(large_plan_joins_relu_and_bias_gradient),
+        cmocka_unit_test(plan_chooses_the_world_by_shape),
+        cmocka_unit_test(large_plan_survives_each_failed_allocation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
