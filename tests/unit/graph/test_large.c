@@ -216,11 +216,11 @@ static void large_plan_agrees_with_the_reference(void **state)
     (void)state;
     static const char *const tables[] = { "avx512", "avx2" };
     static architecture *const nets[] = { small_alexnet, odd_one };
-    for (int i = 0; i < 8; i++)
+    for (int i = 0; i < 4; i++)
         check_agreement(nets[i & 1], (machine_opts) {
                                          .kernels = tables[i >> 1 & 1],
                                          .world = PL_WORLD_LARGE,
-                                         .threads = 1 + (i >> 2 & 1),
+                                         .threads = i == 2 ? 2 : 1,
                                          .keep = (i == 0 || i == 3),
                                      });
 }
