@@ -395,12 +395,14 @@ static void place_result(pl_plan *plan, pieces *used, int s)
                         ? rounded(node->op->workspace(node, batch))
                         : 0;
     PL_ASSERT(arena || extra == 0);
+    value->result.count = size + extra;
     value->scratch.count = rounded(scratch_of(plan, node));
     value->scratch.last = s;
-    take_piece(plan, used, &value->scratch);
-    if (!arena)
-        return;
-    value->result.count = size + extra;
+    /* Large operations need more scratch memory than all results that are
+     * alive: on top of them it leaves no holes.  Small ones best use again
+     * what is in the cache. */
+    if (!plan->large)
+        take_piece(plan, used, &value->scratch);
     int again = extra == 0 ? reusable(plan, used, node, s) : -1;
     if (again >= 0) {
         value->result.offset = used->list[again]->offset;
@@ -411,6 +413,8 @@ static void place_result(pl_plan *plan, pieces *used, int s)
     }
     if (extra > 0)
         value->workspace = value->result.offset + size;
+    if (plan->large)
+        take_piece(plan, used, &value->scratch);
 }
 
 static pl_status place_all(pl_plan *plan)

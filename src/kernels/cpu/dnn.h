@@ -40,8 +40,10 @@ typedef struct pl_dnn_opts {
     int64_t batch;
     const pl_kernels *kernels; /* block is its number of lanes */
     int threads;               /* default 1 */
-    bool bias;                 /* there is one, or its gradient is wanted */
-    bool relu;                 /* of the result; PL_DNN_CONV only */
+    int64_t slice; /* rows computed at once, divides the batch; default: all
+                      of them unless that takes much scratch memory */
+    bool bias;     /* there is one, or its gradient is wanted */
+    bool relu;     /* of the result; PL_DNN_CONV only */
 } pl_dnn_opts;
 
 /* What a call reads and writes, in the order of the kind's comment. */
@@ -73,8 +75,8 @@ pl_status pl_dnn_call_new(pl_dnn_call **out, const pl_dnn_op *op,
                           float *const *data, float *scratch) PL_MUST_CHECK;
 void pl_dnn_call_free(pl_dnn_call *call); /* NULL is fine */
 
-/* With fewer rows than the batch, the rest of what it reads is set to zero
- * and the rest of what it writes is of no meaning. */
+/* With fewer rows than the batch, some or all of the rest of what it reads is
+ * set to zero, and the rest of what it writes is of no meaning. */
 void pl_dnn_call_run(const pl_dnn_call *call, int64_t rows);
 
 /* Threads that work in one call: `wanted`, or 1 under ThreadSanitizer, which

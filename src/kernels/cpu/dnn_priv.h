@@ -4,6 +4,35 @@
 
 #include "kernels/cpu/dnn.h"
 
+#include <dnnl.h>
+
+/* Of an operation.  Sizes in the scratch memory are in floats. */
+typedef struct pl_dnn_arg {
+    int id; /* DNNL_ARG_..., 0: none */
+    bool written;
+    bool batched;
+    dnnl_memory_desc_t given, native; /* of one slice, where batched */
+    dnnl_primitive_t reorder;         /* NULL: they are the same */
+    int64_t temp;                     /* where the native one lies */
+    int64_t spare; /* where a slice's share of a sum over slices lies */
+} pl_dnn_arg;
+
+struct pl_dnn_op {
+    dnnl_engine_t engine;
+    dnnl_primitive_t primitive;
+    pl_dnn_arg args[PL_DNN_ARGS];
+    const pl_kernels *kernels;
+    int64_t batch;
+    int64_t slice; /* rows the primitive works on; divides the batch */
+    int threads;
+    dnnl_memory_desc_t work; /* the primitive's own scratch memory */
+    int64_t work_at;
+    int64_t scratch; /* in all */
+};
+
+/* oneDNN's status as ours: it could not do `what`. */
+pl_status pl_dnn_check(dnnl_status_t status, const char *what) PL_MUST_CHECK;
+
 /* Keep oneDNN to instructions that these kernels use, and off AMX where it
  * would crash. */
 void pl_dnn_limit_isa(const pl_kernels *kernels);

@@ -1,7 +1,6 @@
 #include "kernels/cpu/dnn_priv.h"
 #include "kernels/cpu/team.h"
 
-#include <dnnl.h>
 #include <stddef.h>
 
 #define TILE 16 /* of a transposition: a cache line each way */

@@ -1,6 +1,5 @@
 #include "kernels/cpu/dnn_priv.h"
 
-#include <dnnl.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>

@@ -9,19 +9,21 @@
 
 typedef struct shape {
     int64_t channels, height, width, outs, kernel_h, kernel_w, stride, pad;
-    int64_t batch, rows;
+    int64_t batch, rows, slice;
 } shape;
 
 static const shape shapes[] = {
-    { 3, 35, 31, 20, 11, 11, 4, 2, 3, 3 }, /* a first layer */
-    { 1, 9, 9, 16, 3, 3, 1, 1, 1, 1 },     /* one example */
-    { 32, 13, 13, 48, 3, 3, 1, 1, 5, 5 },  /* Winograd's kind */
-    { 64, 12, 12, 64, 3, 3, 1, 1, 4, 3 },  /* and one row less */
-    { 17, 10, 7, 33, 5, 3, 1, 2, 7, 7 },   /* odd channels */
-    { 17, 10, 7, 33, 3, 5, 2, 0, 7, 2 },   /* what the stride leaves over */
-    { 40, 6, 6, 10, 1, 1, 1, 0, 2, 1 },    /* few results: they are plain */
-    { 10, 8, 9, 40, 2, 2, 2, 1, 9, 9 },    /* few channels likewise */
-    { 16, 11, 11, 80, 5, 5, 1, 2, 2, 2 },  /* many results */
+    { 3, 35, 31, 20, 11, 11, 4, 2, 3, 3, 0 }, /* a first layer */
+    { 1, 9, 9, 16, 3, 3, 1, 1, 1, 1, 0 },     /* one example */
+    { 32, 13, 13, 48, 3, 3, 1, 1, 5, 5, 0 },  /* Winograd's kind */
+    { 64, 12, 12, 64, 3, 3, 1, 1, 4, 3, 0 },  /* and one row less */
+    { 17, 10, 7, 33, 5, 3, 1, 2, 7, 7, 0 },   /* odd channels */
+    { 17, 10, 7, 33, 3, 5, 2, 0, 7, 2, 0 },   /* what the stride leaves over */
+    { 40, 6, 6, 10, 1, 1, 1, 0, 2, 1, 0 },    /* few results: they are plain */
+    { 10, 8, 9, 40, 2, 2, 2, 1, 9, 9, 0 },    /* few channels likewise */
+    { 16, 11, 11, 80, 5, 5, 1, 2, 2, 2, 0 },  /* many results */
+    { 24, 9, 9, 17, 3, 3, 1, 1, 6, 5, 2 },    /* slices, the last not full */
+    { 5, 9, 9, 40, 3, 3, 1, 1, 6, 4, 2 },     /* slices, the last not used */
 };
 
 #define SHAPES               ((int)(sizeof shapes / sizeof *shapes))
@@ -96,6 +98,7 @@ static void run_op(const fixture *f, pl_dnn_opts opts, float *const *data,
     opts.batch = f->s->batch;
     opts.kernels = f->table;
     opts.threads = f->threads;
+    opts.slice = f->s->slice;
     pl_dnn_op *op;
     pl_dnn_call *call;
     assert_ok(pl_dnn_op_new(&op, &opts));
