@@ -10,6 +10,9 @@
 #define MAX_SHARDS          16
 /* All shards' gradients together stay below this. */
 #define SHARD_DIFF_BYTES ((int64_t)64 << 20)
+/* A large model is scored this many rows at a time: more would not make it
+ * faster, but take as much memory as training does. */
+#define SCORE_ROWS 32
 /* Floats added and updated in one go: they stay in the first-level cache. */
 #define RANGE 2048
 
@@ -19,6 +22,7 @@ struct pl_compute {
     int shards;
     int64_t group; /* rows are split at multiples of this */
     bool large;    /* all threads work in one operator: one shard */
+    int64_t most;  /* rows an execution takes */
     /* One per thread, so that a thread's next shard finds its memory in the
      * cache; or one per shard, where there are fewer of those. */
     pl_exec *execs[MAX_SHARDS];
@@ -68,21 +72,15 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
         });
 }
 
-static pl_status count_shards(const pl_compute_opts *opts, int *out)
+/* How many shards there are, and how many rows the largest has. */
+typedef struct split {
+    int shards;
+    int64_t rows;
+} split;
+
+/* Of a batch that may be split. */
+static int count_shards(const pl_compute_opts *opts, pl_plan_memory memory)
 {
-    bool separable;
-    *out = 1;
-    PL_TRY(pl_graph_separable(opts->network->loss, &separable));
-    if (separable && opts->forward)
-        PL_TRY(pl_graph_separable(opts->network->accuracy, &separable));
-    if (!separable)
-        return PL_OK;
-    pl_plan *plan;
-    PL_TRY(make_plan(&plan, opts, opts->batch));
-    pl_plan_memory memory = pl_plan_measure(plan);
-    pl_plan_free(plan);
-    if (memory.large)
-        return PL_OK;
     int64_t work = memory.multiply_adds * opts->batch;
     int64_t groups = (opts->batch + memory.row_group - 1) / memory.row_group;
 
@@ -95,26 +93,44 @@ static pl_status count_shards(const pl_compute_opts *opts, int *out)
         shards = groups;
     if (shards > MAX_SHARDS)
         shards = MAX_SHARDS;
-    *out = shards > 1 ? (int)shards : 1;
+    return shards > 1 ? (int)shards : 1;
+}
+
+static pl_status split_batch(const pl_compute_opts *opts, split *out)
+{
+    bool separable;
+    *out = (split) { 1, opts->batch };
+    PL_TRY(pl_graph_separable(opts->network->loss, &separable));
+    if (separable && opts->forward)
+        PL_TRY(pl_graph_separable(opts->network->accuracy, &separable));
+    if (!separable)
+        return PL_OK;
+    pl_plan *plan;
+    PL_TRY(make_plan(&plan, opts, opts->batch));
+    pl_plan_memory memory = pl_plan_measure(plan);
+    pl_plan_free(plan);
+    if (memory.large) {
+        if (opts->forward && opts->batch > SCORE_ROWS)
+            out->rows = SCORE_ROWS;
+        return PL_OK;
+    }
+    out->shards = count_shards(opts, memory);
+    out->rows = 0;
+    for (int s = 0; s < out->shards; s++) {
+        int64_t rows =
+            shard_first(opts->batch, memory.row_group, out->shards, s + 1) -
+            shard_first(opts->batch, memory.row_group, out->shards, s);
+        out->rows = rows > out->rows ? rows : out->rows;
+    }
     return PL_OK;
 }
 
-/* The plan of one shard, and how many there are. */
+/* The plan of one shard; it has the layouts of that of the whole batch. */
 static pl_status plan_shards(const pl_compute_opts *opts, pl_plan **plan,
-                             int *shards)
+                             split *out)
 {
-    PL_TRY(count_shards(opts, shards));
-    /* The largest shard; its plan has the same layouts. */
-    pl_plan *whole;
-    PL_TRY(make_plan(&whole, opts, opts->batch));
-    int64_t group = pl_plan_measure(whole).row_group, most = 0;
-    pl_plan_free(whole);
-    for (int s = 0; s < *shards; s++) {
-        int64_t rows = shard_first(opts->batch, group, *shards, s + 1) -
-                       shard_first(opts->batch, group, *shards, s);
-        most = rows > most ? rows : most;
-    }
-    return make_plan(plan, opts, most);
+    PL_TRY(split_batch(opts, out));
+    return make_plan(plan, opts, out->rows);
 }
 
 /* The executions that run at once. */
@@ -133,7 +149,10 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
         compute->opts.kernels = pl_kernels_best();
     pl_params *params = opts->network->params;
     pl_status status;
-    PL_TRY_OUT(status, plan_shards(opts, &compute->plan, &compute->shards));
+    split cut;
+    PL_TRY_OUT(status, plan_shards(opts, &compute->plan, &cut));
+    compute->shards = cut.shards;
+    compute->most = cut.rows;
     compute->group = pl_plan_measure(compute->plan).row_group;
     compute->large = pl_plan_measure(compute->plan).large;
     for (int s = 0; s < compute->shards; s++) {
@@ -173,30 +192,22 @@ int pl_compute_shards(const pl_compute *compute)
 pl_status pl_compute_memory(const pl_compute_opts *opts, int64_t *bytes)
 {
     pl_plan *plan;
-    int shards;
-    PL_TRY(plan_shards(opts, &plan, &shards));
-    *bytes = exec_count(opts, shards) * pl_plan_measure(plan).bytes;
+    split cut;
+    PL_TRY(plan_shards(opts, &plan, &cut));
+    *bytes = exec_count(opts, cut.shards) * pl_plan_measure(plan).bytes;
     if (!opts->forward)
-        *bytes += shards * pl_params_block_count(opts->network->params) *
+        *bytes += cut.shards * pl_params_block_count(opts->network->params) *
                   (int64_t)sizeof(float);
     pl_plan_free(plan);
     return PL_OK;
 }
 
-static void run_shard(pl_compute *compute, int s, int thread)
+/* Rows of the batch on one execution; adds their share of the score. */
+static void run_rows(pl_compute *compute, int s, int64_t first, int64_t rows,
+                     int thread)
 {
     const pl_batch *batch = compute->batch;
-    int64_t first =
-        shard_first(batch->rows, compute->group, compute->shards, s);
-    int64_t rows =
-        shard_first(batch->rows, compute->group, compute->shards, s + 1) -
-        first;
     pl_score *score = &compute->results[s].score;
-    *score = (pl_score) { 0 };
-    if (rows == 0) { /* a short last batch of an evaluation */
-        PL_ASSERT(compute->opts.forward);
-        return;
-    }
     double share = (double)rows / (double)batch->rows;
     pl_view views[PL_INPUT_COUNT] = {
         [PL_INPUT_FEATURES] = pl_view_from(&batch->features, first),
@@ -216,9 +227,25 @@ static void run_shard(pl_compute *compute, int s, int thread)
                           .lane = thread,
                           .step = compute->step,
                       });
-    score->loss = share * (double)*pl_exec_output(exec, 0);
+    score->loss += share * (double)*pl_exec_output(exec, 0);
     if (compute->opts.forward)
-        score->accuracy = share * (double)*pl_exec_output(exec, 1);
+        score->accuracy += share * (double)*pl_exec_output(exec, 1);
+}
+
+static void run_shard(pl_compute *compute, int s, int thread)
+{
+    int64_t rows = compute->batch->rows;
+    int64_t first = shard_first(rows, compute->group, compute->shards, s);
+    int64_t last = shard_first(rows, compute->group, compute->shards, s + 1);
+    compute->results[s].score = (pl_score) { 0 };
+    /* Only evaluation has none, in a short last batch, or more than fit. */
+    PL_ASSERT(compute->opts.forward ||
+              (first < last && last - first <= compute->most));
+    for (; first < last; first += compute->most) {
+        int64_t left = last - first;
+        run_rows(compute, s, first, left < compute->most ? left : compute->most,
+                 thread);
+    }
 }
 
 /* The block is combined in parts of whole cache lines, a few per thread. */

@@ -280,9 +280,16 @@ static pl_node *heavy_layer(net *n, pl_node *x)
     return dense(n, pl_flatten(pl_max_pool(x, 31, 1)), 10);
 }
 
+/* As much work, but the channels fill the blocks badly. */
+static pl_node *odd_layer(net *n, pl_node *x)
+{
+    x = conv(n, conv(n, x, 70, 3, 1, 1), 70, 3, 1, 1);
+    return dense(n, pl_flatten(pl_max_pool(x, 31, 1)), 10);
+}
+
 static pl_node *heavy_product(net *n, pl_node *x)
 {
-    return dense(n, dense(n, pl_flatten(x), 512), 10);
+    return dense(n, dense(n, pl_flatten(x), 1000), 10);
 }
 
 /* By shape alone. */
@@ -295,6 +302,7 @@ static void plan_chooses_the_world_by_shape(void **state)
     } cases[] = {
         { one_layer, false },
         { heavy_layer, true },
+        { odd_layer, false },
         { heavy_product, true },
     };
     bool usable = pl_dnn_usable(pl_kernels_best());
