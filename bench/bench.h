@@ -38,6 +38,7 @@ typedef struct bench {
 /* Each prints its tables. */
 pl_status bench_limits(bench *b) PL_MUST_CHECK;
 pl_status bench_ops(bench *b) PL_MUST_CHECK;
+pl_status bench_layers(bench *b) PL_MUST_CHECK;
 pl_status bench_optim(bench *b) PL_MUST_CHECK;
 pl_status bench_record(bench *b) PL_MUST_CHECK;
 pl_status bench_reader(bench *b) PL_MUST_CHECK;
