@@ -12,6 +12,7 @@ struct pl_exec {
     const pl_plan *plan;
     pl_exec_state state;
     float *arena;
+    float *own;          /* the arena, unless it is a host's */
     const float *diff;   /* where gradients go */
     slot *slots;         /* one per node */
     pl_run *runs;        /* one per step, all pointers set */
@@ -144,6 +145,13 @@ static pl_status bind_call(pl_exec *exec, int s, const pl_params *params,
 pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
                       const pl_params *params, const pl_params *grads)
 {
+    return pl_exec_new_in(out, plan, params, grads, NULL);
+}
+
+pl_status pl_exec_new_in(pl_exec **out, const pl_plan *plan,
+                         const pl_params *params, const pl_params *grads,
+                         const pl_exec *host)
+{
     pl_exec *exec;
     PL_TRY(PL_NEW(exec, 1));
     exec->plan = plan;
@@ -151,7 +159,9 @@ pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
     exec->state.threads = plan->threads;
     exec->diff = grads != NULL ? pl_params_block(grads) : NULL;
     pl_status status;
-    PL_TRY_OUT(status, PL_NEW_ALIGNED(exec->arena, (size_t)plan->arena));
+    if (host == NULL || host->plan->arena < plan->arena)
+        PL_TRY_OUT(status, PL_NEW_ALIGNED(exec->own, (size_t)plan->arena));
+    exec->arena = exec->own != NULL ? exec->own : host->arena;
     PL_TRY_OUT(status, PL_NEW(exec->slots, (size_t)plan->value_count));
     PL_TRY_OUT(status, PL_NEW(exec->runs, (size_t)plan->step_count));
     PL_TRY_OUT(status, PL_NEW(exec->calls, (size_t)plan->step_count));
@@ -174,7 +184,7 @@ void pl_exec_free(pl_exec *exec)
     for (int s = 0; exec->calls != NULL && s < exec->plan->step_count; s++)
         pl_dnn_call_free(exec->calls[s]);
     pl_mem_free(exec->calls);
-    pl_mem_free(exec->arena);
+    pl_mem_free(exec->own);
     pl_mem_free(exec->slots);
     pl_mem_free(exec->runs);
     pl_mem_free(exec);

@@ -64,6 +64,12 @@ pl_plan_memory pl_plan_measure(const pl_plan *plan);
 pl_status pl_exec_new(pl_exec **out, const pl_plan *plan,
                       const pl_params *params,
                       const pl_params *grads) PL_MUST_CHECK;
+/* The same in the memory of `host`, where that is enough: whatever one of the
+ * two computed is gone when the other runs.  The host outlives the guest; NULL
+ * is fine. */
+pl_status pl_exec_new_in(pl_exec **out, const pl_plan *plan,
+                         const pl_params *params, const pl_params *grads,
+                         const pl_exec *host) PL_MUST_CHECK;
 void pl_exec_free(pl_exec *exec); /* NULL is fine */
 
 /* Write the gradients of the runs to come to `grads`, a set like the one

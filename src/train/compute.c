@@ -162,9 +162,14 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
             compute->blocks[s] = pl_params_block(compute->diffs[s]);
         }
     }
-    for (int e = 0; e < exec_count(opts, compute->shards); e++)
-        PL_TRY_OUT(status, pl_exec_new(&compute->execs[e], compute->plan,
-                                       params, compute->diffs[e]));
+    for (int e = 0; e < exec_count(opts, compute->shards); e++) {
+        /* Where there are several, each thread keeps its own in its cache. */
+        const pl_exec *host = compute->large && opts->beside != NULL
+                                  ? opts->beside->execs[e]
+                                  : NULL;
+        PL_TRY_OUT(status, pl_exec_new_in(&compute->execs[e], compute->plan,
+                                          params, compute->diffs[e], host));
+    }
     *out = compute;
     return PL_OK;
 out:

@@ -28,6 +28,8 @@ typedef struct pl_compute_opts {
     float *diff;               /* memory for the gradient; default: its own */
     bool forward;              /* loss and accuracy only, no gradients */
     uint64_t seed;             /* of what is random in training */
+    const struct pl_compute *beside; /* never runs at the same time and lives
+                                        longer: share its memory; or NULL */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,

@@ -164,6 +164,7 @@ static pl_status open_compute(loop *l)
     if (opts->test != NULL) {
         compute.forward = true;
         compute.trace = NULL;
+        compute.beside = l->compute;
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
@@ -211,8 +212,8 @@ static pl_status join(loop *l)
 static void close_loop(loop *l)
 {
     pl_reader_free(l->reader);
+    pl_compute_free(l->scorer); /* in the memory of the other */
     pl_compute_free(l->compute);
-    pl_compute_free(l->scorer);
     pl_aggregator_free(l->aggregator);
 }
 

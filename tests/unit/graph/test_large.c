@@ -325,6 +325,33 @@ static void plan_chooses_the_world_by_shape(void **state)
     }
 }
 
+/* In turns in one memory: nothing is expected of it between two runs. */
+static void large_plan_runs_in_the_memory_of_another(void **state)
+{
+    (void)state;
+    net n;
+    machine host;
+    net_init(&n, small_alexnet);
+    machine_init(&host, &n, (machine_opts) { .world = PL_WORLD_LARGE });
+    pl_node *outputs[2];
+    pl_plan_opts opts =
+        plan_opts(&n, (machine_opts) { .world = PL_WORLD_LARGE }, outputs);
+    opts.diff_count = 0;
+    machine guest = host;
+    assert_ok(pl_plan_new(&guest.plan, &opts));
+    assert_ok(
+        pl_exec_new_in(&guest.exec, guest.plan, host.params, NULL, host.exec));
+    double first = run(&host, BATCH, 3);
+    for (int i = 0; i < 2; i++) {
+        assert_true(first == run(&guest, BATCH, 3));
+        assert_true(first == run(&host, BATCH, 3));
+    }
+    pl_exec_free(guest.exec);
+    pl_plan_free(guest.plan);
+    machine_close(&host);
+    pl_graph_free(n.graph);
+}
+
 static void large_plan_survives_each_failed_allocation(void **state)
 {
     (void)state;
@@ -361,6 +388,7 @@ int main(void)
         cmocka_unit_test(large_plan_repeats_its_bits),
         cmocka_unit_test(large_plan_joins_relu_and_bias_gradient),
         cmocka_unit_test(plan_chooses_the_world_by_shape),
+        cmocka_unit_test(large_plan_runs_in_the_memory_of_another),
         cmocka_unit_test(large_plan_survives_each_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
