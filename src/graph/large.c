@@ -7,8 +7,12 @@
  * not stay in a core's cache between the parts of a batch. */
 #define LARGE_PRODUCT (1 << 20)
 /* How many times as fast oneDNN computes one: it sees all rows at once, and
- * there is one gradient to write, not one a part. */
-#define PRODUCT_GAIN 3.5
+ * there is one gradient to write, not one a part.  Measured on one
+ * core: 1.3-1.7 at batch 128, 1.3-5 at 32, of 1024 x 1024 to 4096 x 4096. */
+#define PRODUCT_GAIN 1.5
+/* From this many on, forward and backward, the gradients of several parts
+ * take more memory than train/compute.c allows: one thread would do it all. */
+#define MOST_PRODUCTS (16 << 20)
 /* Forward multiply-adds of one example from which on the large world is
  * considered; below, its threads meet more than they work. */
 #define LEAST_WORK (2 << 20)
@@ -67,7 +71,7 @@ static double conv_gain(const pl_plan *plan, const pl_conv *c)
 static bool wants_large(const pl_plan *plan, const bool *needed)
 {
     double small = 0, large = 0;
-    int64_t work = 0;
+    int64_t work = 0, weights = 0;
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = pl_graph_get(plan->graph, i);
         if (!needed[i] || node->op->multiply_adds == NULL)
@@ -79,11 +83,13 @@ static bool wants_large(const pl_plan *plan, const bool *needed)
             node->op->prepare(node, &opts);
             gain = conv_gain(plan, &opts.sizes);
         }
+        weights += large_product(node) ? products : 0;
         small += (double)products;
         large += (double)products / gain;
         work += node->op->gradient != NULL ? products : 0;
     }
-    return work >= LEAST_WORK && small >= LEAST_GAIN * large;
+    return weights >= MOST_PRODUCTS ||
+           (work >= LEAST_WORK && small >= LEAST_GAIN * large);
 }
 
 /* The only node that reads `id`, or -1 when there are more or it is an

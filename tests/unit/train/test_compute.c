@@ -155,6 +155,73 @@ static void compute_score_weighs_an_uneven_last_batch(void **state)
     rig_close(&r);
 }
 
+/* Enough weights to be computed by oneDNN. */
+static pl_status wide_build(pl_build *b)
+{
+    pl_node *hidden = pl_relu(pl_dense(b, "hidden", b->input, 3000));
+    b->logits = pl_dense(b, "output", hidden, b->classes);
+    return PL_OK;
+}
+
+static const pl_model wide = { .name = "wide", .build = wide_build };
+
+static void compute_of_a_large_model_is_one_shard_and_agrees(void **state)
+{
+    (void)state;
+    rig_opts opts = { .model = &wide, .side = 28, .examples = 100 };
+    rig r, reference;
+    make(&r, opts, 2);
+    opts.kernels = pl_kernels_find("reference");
+    make(&reference, opts, 1);
+    pl_compute *got = start(&r, 50, false), *expected;
+    assert_ok(pl_compute_new(&expected,
+                             &(pl_compute_opts) { .network = reference.network,
+                                                  .batch = 50,
+                                                  .pool = reference.pool,
+                                                  .kernels = opts.kernels }));
+    pl_batch batch;
+    pl_reader *reader = first_batch(&r, 50, &batch);
+    double loss = pl_compute_gradient(got, &batch, 1, 0, NULL);
+    assert_true(fabs(loss - pl_compute_gradient(expected, &batch, 1, 0, NULL)) <
+                1e-5);
+    assert_near_block(pl_compute_diff(got), pl_compute_diff(expected));
+    if (pl_dnn_usable(pl_kernels_best()))
+        assert_int_equal(1, pl_compute_shards(got));
+    pl_reader_free(reader);
+    pl_compute_free(got);
+    pl_compute_free(expected);
+    rig_close(&r);
+    rig_close(&reference);
+}
+
+/* Rows at a time, in the memory of another, and fewer at the end. */
+static void compute_scores_a_large_model_in_pieces(void **state)
+{
+    (void)state;
+    rig_opts opts = { .model = &wide, .side = 28, .examples = 100 };
+    rig r;
+    make(&r, opts, 1);
+    pl_compute *host = start(&r, 40, false), *pieces, *whole;
+    pl_compute_opts score = { .network = r.network,
+                              .batch = 100,
+                              .pool = r.pool,
+                              .forward = true,
+                              .beside = host };
+    assert_ok(pl_compute_new(&pieces, &score));
+    score.beside = NULL;
+    score.kernels = pl_kernels_find("reference");
+    assert_ok(pl_compute_new(&whole, &score));
+    pl_score got, expected;
+    assert_ok(pl_loop_evaluate(pieces, r.train, 100, &got));
+    assert_ok(pl_loop_evaluate(whole, r.train, 100, &expected));
+    assert_true(fabs(got.loss - expected.loss) < 1e-5);
+    assert_true(fabs(got.accuracy - expected.accuracy) < 1e-6);
+    pl_compute_free(pieces);
+    pl_compute_free(whole);
+    pl_compute_free(host);
+    rig_close(&r);
+}
+
 static int shards_of(rig_opts opts, int threads, int64_t batch)
 {
     rig r;
@@ -324,6 +391,8 @@ UNIT_TESTS(cmocka_unit_test(
                compute_gradient_is_the_same_bits_on_any_number_of_threads),
            cmocka_unit_test(compute_shards_add_up_to_the_whole_batch),
            cmocka_unit_test(compute_score_weighs_an_uneven_last_batch),
+           cmocka_unit_test(compute_of_a_large_model_is_one_shard_and_agrees),
+           cmocka_unit_test(compute_scores_a_large_model_in_pieces),
            cmocka_unit_test(compute_shards_depend_on_model_and_batch_only),
            cmocka_unit_test(compute_does_not_split_what_is_not_separable),
            cmocka_unit_test(compute_drops_by_step_and_part_alone),
