@@ -224,22 +224,28 @@ static pl_status set_argument(pl_dnn_op *op, int index,
                         : make_reorder(op, &arg->reorder, given, &arg->native);
 }
 
+#define READS(name, rows)                                                      \
+    {                                                                          \
+        .id = DNNL_ARG_##name, .batched = (rows)                               \
+    }
+#define WRITES(name, rows)                                                     \
+    {                                                                          \
+        .id = DNNL_ARG_##name, .batched = (rows), .written = true              \
+    }
+
 static pl_status make_conv(pl_dnn_op *op, const pl_dnn_opts *opts)
 {
-    /* id, written, batched; in the order of PL_DNN_FIRST ... */
+    /* In the order of PL_DNN_FIRST ... */
     static const pl_dnn_arg kinds[][PL_DNN_ARGS] = {
-        [PL_DNN_CONV] = { { DNNL_ARG_SRC, false, true },
-                          { DNNL_ARG_WEIGHTS, false, false },
-                          { DNNL_ARG_BIAS, false, false },
-                          { DNNL_ARG_DST, true, true } },
-        [PL_DNN_CONV_SRC] = { { DNNL_ARG_DIFF_DST, false, true },
-                              { DNNL_ARG_WEIGHTS, false, false },
-                              { 0 },
-                              { DNNL_ARG_DIFF_SRC, true, true } },
-        [PL_DNN_CONV_WEIGHTS] = { { DNNL_ARG_DIFF_DST, false, true },
-                                  { DNNL_ARG_SRC, false, true },
-                                  { DNNL_ARG_DIFF_BIAS, true, false },
-                                  { DNNL_ARG_DIFF_WEIGHTS, true, false } },
+        [PL_DNN_CONV] = { READS(SRC, true), READS(WEIGHTS, false),
+                          READS(BIAS, false), WRITES(DST, true) },
+        [PL_DNN_CONV_SRC] = { READS(DIFF_DST, true),
+                              READS(WEIGHTS, false),
+                              { .id = 0 },
+                              WRITES(DIFF_SRC, true) },
+        [PL_DNN_CONV_WEIGHTS] = { READS(DIFF_DST, true), READS(SRC, true),
+                                  WRITES(DIFF_BIAS, false),
+                                  WRITES(DIFF_WEIGHTS, false) },
     };
     described given;
     dnnl_primitive_desc_t desc = NULL;
