@@ -91,6 +91,24 @@ typedef struct described {
     dnnl_memory_desc_t src, weights, bias, dst;
 } described;
 
+/* A gradient lies as what it is of. */
+static const dnnl_memory_desc_t *description_of(const described *d, int id)
+{
+    switch (id) {
+    case DNNL_ARG_SRC:
+    case DNNL_ARG_DIFF_SRC:
+        return &d->src;
+    case DNNL_ARG_WEIGHTS:
+    case DNNL_ARG_DIFF_WEIGHTS:
+        return &d->weights;
+    case DNNL_ARG_BIAS:
+    case DNNL_ARG_DIFF_BIAS:
+        return &d->bias;
+    default:
+        return &d->dst;
+    }
+}
+
 static pl_status describe(described *d, const pl_dnn_opts *opts, bool any)
 {
     const pl_conv *c = &opts->sizes;
@@ -250,12 +268,6 @@ static pl_status make_conv(pl_dnn_op *op, const pl_dnn_opts *opts)
     described given;
     dnnl_primitive_desc_t desc = NULL;
     PL_TRY(describe(&given, opts, false));
-    const dnnl_memory_desc_t *mine[][PL_DNN_ARGS] = {
-        [PL_DNN_CONV] = { &given.src, &given.weights, &given.bias, &given.dst },
-        [PL_DNN_CONV_SRC] = { &given.dst, &given.weights, NULL, &given.src },
-        [PL_DNN_CONV_WEIGHTS] = { &given.dst, &given.src, &given.bias,
-                                  &given.weights },
-    };
     PL_TRY(describe_primitive(op, opts, &desc));
     pl_status status = PL_OK;
     for (int i = 0; i < PL_DNN_ARGS; i++) {
@@ -263,7 +275,10 @@ static pl_status make_conv(pl_dnn_op *op, const pl_dnn_opts *opts)
         if (i == PL_DNN_BIAS && !opts->bias)
             op->args[i].id = 0;
         if (op->args[i].id != 0)
-            PL_TRY_OUT(status, set_argument(op, i, mine[opts->kind][i], desc));
+            PL_TRY_OUT(status,
+                       set_argument(op, i,
+                                    description_of(&given, op->args[i].id),
+                                    desc));
     }
     op->work = *dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md,
                                              DNNL_ARG_SCRATCHPAD);
