@@ -134,7 +134,7 @@ static pl_status bind_call(pl_exec *exec, int s, const pl_params *params,
     float *data[PL_DNN_ARGS] = { [PL_DNN_RESULT] = run->out };
     /* Written only where fewer rows than planned are filled up. */
     for (int j = 0; j < PL_DNN_RESULT && run->in[j] != NULL; j++)
-        data[j] = (float *)(uintptr_t)run->in[j]->data;
+        data[j] = (float *)run->in[j]->data;
     if (value->bias > 0)
         data[PL_DNN_BIAS] = result_of(exec, params, grads, value->bias);
     PL_TRY(pl_dnn_call_new(&exec->calls[s], op, data, run->scratch));
@@ -159,9 +159,12 @@ pl_status pl_exec_new_in(pl_exec **out, const pl_plan *plan,
     exec->state.threads = plan->threads;
     exec->diff = grads != NULL ? pl_params_block(grads) : NULL;
     pl_status status;
-    if (host == NULL || host->plan->arena < plan->arena)
+    if (host != NULL && host->plan->arena >= plan->arena) {
+        exec->arena = host->arena;
+    } else {
         PL_TRY_OUT(status, PL_NEW_ALIGNED(exec->own, (size_t)plan->arena));
-    exec->arena = exec->own != NULL ? exec->own : host->arena;
+        exec->arena = exec->own;
+    }
     PL_TRY_OUT(status, PL_NEW(exec->slots, (size_t)plan->value_count));
     PL_TRY_OUT(status, PL_NEW(exec->runs, (size_t)plan->step_count));
     PL_TRY_OUT(status, PL_NEW(exec->calls, (size_t)plan->step_count));

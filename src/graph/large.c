@@ -45,7 +45,8 @@ static bool large_product(const pl_node *node)
 /* The share of a block of channels that is not filled up. */
 static double filled(int64_t channels, int64_t block)
 {
-    return (double)channels / (double)((channels + block - 1) / block * block);
+    int64_t blocks = (channels + block - 1) / block;
+    return (double)channels / (double)(blocks * block);
 }
 
 /* How many times as fast as our kernels oneDNN computes a convolution.  Ours
