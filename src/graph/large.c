@@ -13,8 +13,8 @@
 /* From this many on, forward and backward, the gradients of several parts
  * take more memory than train/compute.c allows: one thread would do it all. */
 #define MOST_PRODUCTS (16 << 20)
-/* Forward multiply-adds of one example from which on the large world is
- * considered; below, its threads meet more than they work. */
+/* By judgement: forward multiply-adds of one example from which on the large
+ * world is considered; below, its threads meet more than they work. */
 #define LEAST_WORK (2 << 20)
 /* It has to be this much faster: its threads wait for each other in every
  * operator, and suffer more from other programs. */
