@@ -18,13 +18,18 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         .kernels = opts->kernels,
         .threads = opts->threads > 0 ? opts->threads : 1,
     };
-    PL_TRY(pl_compute_memory(&compute, &budget.work));
+    pl_compute_size work, tests;
+    PL_TRY(pl_compute_memory(&compute, &work));
+    budget.work = work.bytes;
     if (opts->aggregates)
         budget.work += block;
     if (opts->eval_batch > 0) {
         compute.batch = opts->eval_batch;
         compute.forward = true;
-        PL_TRY(pl_compute_memory(&compute, &budget.evaluation));
+        compute.beside_batch = opts->batch;
+        PL_TRY(pl_compute_memory(&compute, &tests));
+        bool shared = tests.large && tests.arena <= work.arena;
+        budget.evaluation = shared ? 0 : tests.bytes;
     }
     budget.total = budget.params + budget.optimizer + budget.work +
                    budget.evaluation + budget.checkpoint + budget.data;

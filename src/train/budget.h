@@ -27,7 +27,7 @@ typedef struct pl_budget {
     int64_t params;
     int64_t optimizer;
     int64_t work;       /* gradients and results */
-    int64_t evaluation; /* results of tests */
+    int64_t evaluation; /* results of tests, where they have their own */
     int64_t checkpoint;
     int64_t data;
     int64_t total;

@@ -96,6 +96,16 @@ static int count_shards(const pl_compute_opts *opts, pl_plan_memory memory)
     return shards > 1 ? (int)shards : 1;
 }
 
+/* A large model is scored in the memory it is trained in, where there is some:
+ * so no more rows at a time than that has room for. */
+static int64_t score_rows(const pl_compute_opts *opts)
+{
+    int64_t rows = opts->batch < SCORE_ROWS ? opts->batch : SCORE_ROWS;
+    if (opts->beside_batch > 0 && opts->beside_batch < rows)
+        rows = opts->beside_batch;
+    return rows;
+}
+
 static pl_status split_batch(const pl_compute_opts *opts, split *out)
 {
     bool separable;
@@ -110,8 +120,8 @@ static pl_status split_batch(const pl_compute_opts *opts, split *out)
     pl_plan_memory memory = pl_plan_measure(plan);
     pl_plan_free(plan);
     if (memory.large) {
-        if (opts->forward && opts->batch > SCORE_ROWS)
-            out->rows = SCORE_ROWS;
+        if (opts->forward)
+            out->rows = score_rows(opts);
         return PL_OK;
     }
     out->shards = count_shards(opts, memory);
@@ -194,15 +204,21 @@ int pl_compute_shards(const pl_compute *compute)
     return compute->shards;
 }
 
-pl_status pl_compute_memory(const pl_compute_opts *opts, int64_t *bytes)
+pl_status pl_compute_memory(const pl_compute_opts *opts, pl_compute_size *out)
 {
     pl_plan *plan;
     split cut;
     PL_TRY(plan_shards(opts, &plan, &cut));
-    *bytes = exec_count(opts, cut.shards) * pl_plan_measure(plan).bytes;
+    pl_plan_memory memory = pl_plan_measure(plan);
+    *out = (pl_compute_size) {
+        .bytes = exec_count(opts, cut.shards) * memory.bytes,
+        .arena = memory.bytes,
+        .large = memory.large,
+    };
     if (!opts->forward)
-        *bytes += cut.shards * pl_params_block_count(opts->network->params) *
-                  (int64_t)sizeof(float);
+        out->bytes += cut.shards *
+                      pl_params_block_count(opts->network->params) *
+                      (int64_t)sizeof(float);
     pl_plan_free(plan);
     return PL_OK;
 }

@@ -30,6 +30,8 @@ typedef struct pl_compute_opts {
     uint64_t seed;             /* of what is random in training */
     const struct pl_compute *beside; /* never runs at the same time and lives
                                         longer: share its memory; or NULL */
+    int64_t beside_batch; /* the most rows that one takes: a large model is
+                             scored no more at a time; 0: not known */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,
@@ -37,9 +39,15 @@ pl_status pl_compute_new(pl_compute **out,
 void pl_compute_free(pl_compute *compute); /* NULL is fine */
 
 int pl_compute_shards(const pl_compute *compute);
-/* Bytes of all executions and gradients, known before they are allocated. */
+
+/* The memory of one, known before it is allocated. */
+typedef struct pl_compute_size {
+    int64_t bytes; /* of all executions and gradients */
+    int64_t arena; /* of one execution */
+    bool large;    /* all threads work in one operator */
+} pl_compute_size;
 pl_status pl_compute_memory(const pl_compute_opts *opts,
-                            int64_t *bytes) PL_MUST_CHECK;
+                            pl_compute_size *out) PL_MUST_CHECK;
 
 /* The mean loss and the gradient of a batch.  `part` says which batch of the
  * step it is, over all workers: worker * micro-batches + micro-batch; what is

@@ -165,6 +165,7 @@ static pl_status open_compute(loop *l)
         compute.forward = true;
         compute.trace = NULL;
         compute.beside = l->compute;
+        compute.beside_batch = opts->order.batch;
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }

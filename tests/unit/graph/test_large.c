@@ -64,6 +64,15 @@ static pl_node *odd_one(net *n, pl_node *x)
     return dense(n, pl_flatten(conv(n, x, 16, 2, 1, 0)), 10);
 }
 
+/* Dropout has one mask in all layouts. */
+static pl_node *forgetful(net *n, pl_node *x)
+{
+    x = pl_dropout(pl_relu(conv(n, x, 32, 3, 1, 1)), 0.3f);
+    n->inner = x;
+    x = pl_flatten(pl_max_pool(conv(n, x, 20, 3, 1, 1), 3, 2));
+    return dense(n, pl_relu(dense(n, pl_dropout(x, 0.5f), 40)), 10);
+}
+
 typedef pl_node *architecture(net *n, pl_node *x);
 
 static void net_init(net *n, architecture *make)
@@ -215,13 +224,13 @@ static void large_plan_agrees_with_the_reference(void **state)
 {
     (void)state;
     static const char *const tables[] = { "avx512", "avx2" };
-    static architecture *const nets[] = { small_alexnet, odd_one };
-    for (int i = 0; i < 4; i++)
-        check_agreement(nets[i & 1], (machine_opts) {
-                                         .kernels = tables[i >> 1 & 1],
+    static architecture *const nets[] = { small_alexnet, odd_one, forgetful };
+    for (int i = 0; i < 6; i++)
+        check_agreement(nets[i / 2], (machine_opts) {
+                                         .kernels = tables[i % 2],
                                          .world = PL_WORLD_LARGE,
-                                         .threads = i == 2 ? 2 : 1,
-                                         .keep = (i == 0 || i == 3),
+                                         .threads = i == 1 || i == 4 ? 2 : 1,
+                                         .keep = i == 0 || i == 3 || i == 4,
                                      });
 }
 

@@ -13,6 +13,22 @@ static const rig_opts wide = { .model = &pl_model_lenet,
                                .examples = 512,
                                .optim = { .name = "adam" } };
 
+/* Large: oneDNN computes it, and tests are run in its memory. */
+static pl_status large_build(pl_build *b)
+{
+    pl_node *hidden =
+        pl_dropout(pl_relu(pl_dense(b, "hidden", b->input, 3000)), 0.5f);
+    b->logits = pl_dense(b, "output", hidden, b->classes);
+    return PL_OK;
+}
+
+static const pl_model large_model = { .name = "large", .build = large_build };
+static const rig_opts large = { .model = &large_model,
+                                .side = 28,
+                                .classes = 10,
+                                .examples = 512,
+                                .optim = { .name = "adam" } };
+
 static pl_budget_opts plan_of(const pl_network *network)
 {
     return (pl_budget_opts) {
@@ -71,14 +87,15 @@ static void budget_counts_each_part(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* All that a loop allocates, by the same options. */
-static void budget_is_what_is_allocated(void **state)
+/* All that a loop allocates, by the same options.  Blocks of several MB begin
+ * and end at huge pages: `rounding` bytes together. */
+static void check_allocated(rig_opts rig_options, const char *folder,
+                            int64_t rounding)
 {
     int64_t before = pl_mem_live_bytes();
-    rig_opts with_folder = wide;
-    with_folder.folder = *state;
+    rig_options.folder = folder;
     rig r;
-    rig_init(&r, &with_folder);
+    rig_init(&r, &rig_options);
     pl_compute *compute, *scorer;
     pl_aggregator *aggregator;
     pl_compute_opts opts = { .network = r.network,
@@ -87,7 +104,11 @@ static void budget_is_what_is_allocated(void **state)
     assert_ok(pl_compute_new(&compute, &opts));
     opts.batch = EVAL;
     opts.forward = true;
+    opts.beside = compute;
+    opts.beside_batch = BATCH;
+    int64_t trainer = pl_mem_live_bytes();
     assert_ok(pl_compute_new(&scorer, &opts));
+    int64_t tests = pl_mem_live_bytes() - trainer;
     assert_ok(pl_aggregator_new(&aggregator, &(pl_aggregator_opts) {
                                                  .params = r.network->params,
                                                  .pool = r.pool,
@@ -99,17 +120,44 @@ static void budget_is_what_is_allocated(void **state)
 
     pl_network *draft = draft_of(&r);
     pl_budget_opts plan = plan_of(draft);
+    plan.threads = rig_options.threads;
     plan.data_bytes = r.train->held_bytes + r.test->held_bytes;
-    int64_t planned = make(&plan).total;
+    pl_budget budget = make(&plan);
+    int64_t planned = budget.total;
     /* Graphs, plans, metrics and rounding are not counted. */
+    assert_in_range(tests, budget.evaluation, budget.evaluation + 100000);
     assert_true(taken > planned * 99 / 100);
-    assert_true(taken < planned + planned / 50 + 1000000);
+    assert_true(taken < planned + planned / 50 + 1000000 + rounding);
     pl_network_free(draft);
     pl_aggregator_free(aggregator);
     pl_compute_free(scorer);
     pl_compute_free(compute);
     rig_close(&r);
     assert_int_equal(0, pl_mem_live());
+}
+
+static void budget_is_what_is_allocated(void **state)
+{
+    for (int threads = 1; threads <= 2; threads++) {
+        rig_opts small_ones = wide, large_ones = large;
+        small_ones.threads = large_ones.threads = threads;
+        check_allocated(small_ones, *state, 0);
+        check_allocated(large_ones, *state, 9 * (4 << 20));
+    }
+}
+
+static void budget_of_a_large_model_tests_in_the_memory_of_training(
+    void **state)
+{
+    (void)state;
+    if (!pl_dnn_usable(pl_kernels_best()))
+        skip();
+    rig r;
+    rig_init(&r, &large);
+    pl_budget_opts opts = plan_of(r.network);
+    for (opts.batch = 1; opts.batch <= BATCH; opts.batch *= 4)
+        assert_int_equal(0, make(&opts).evaluation);
+    rig_close(&r);
 }
 
 static void budget_finds_the_largest_batch_that_fits(void **state)
@@ -155,7 +203,9 @@ static void budget_survives_failed_allocations(void **state)
     rig_close(&r);
 }
 
-UNIT_TESTS(cmocka_unit_test(budget_counts_each_part),
-           TEST_IN_FOLDER(budget_is_what_is_allocated),
-           cmocka_unit_test(budget_finds_the_largest_batch_that_fits),
-           cmocka_unit_test(budget_survives_failed_allocations))
+UNIT_TESTS(
+    cmocka_unit_test(budget_counts_each_part),
+    TEST_IN_FOLDER(budget_is_what_is_allocated),
+    cmocka_unit_test(budget_of_a_large_model_tests_in_the_memory_of_training),
+    cmocka_unit_test(budget_finds_the_largest_batch_that_fits),
+    cmocka_unit_test(budget_survives_failed_allocations))

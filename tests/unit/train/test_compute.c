@@ -361,12 +361,12 @@ static void compute_memory_is_known_before(void **state)
                              .batch = BATCH,
                              .pool = r.pool };
     long live = pl_mem_live();
-    int64_t bytes, forward_bytes;
-    assert_ok(pl_compute_memory(&opts, &bytes));
+    pl_compute_size size, forward;
+    assert_ok(pl_compute_memory(&opts, &size));
     opts.forward = true;
-    assert_ok(pl_compute_memory(&opts, &forward_bytes));
+    assert_ok(pl_compute_memory(&opts, &forward));
     assert_int_equal(live, pl_mem_live());
-    assert_true(forward_bytes > 0 && forward_bytes < bytes);
+    assert_true(forward.bytes > 0 && forward.bytes < size.bytes);
     rig_close(&r);
 }
 
@@ -379,10 +379,10 @@ static void compute_survives_failed_allocations(void **state)
     pl_compute_opts opts = { .network = r.network,
                              .batch = BATCH,
                              .pool = r.pool };
-    int64_t bytes;
+    pl_compute_size size;
     assert_survives_failed_allocations(pl_compute_new(&compute, &opts),
                                        pl_compute_free(compute));
-    assert_survives_failed_allocations(pl_compute_memory(&opts, &bytes),
+    assert_survives_failed_allocations(pl_compute_memory(&opts, &size),
                                        (void)0);
     rig_close(&r);
 }
