@@ -97,13 +97,14 @@ static pl_status build(const pl_job *job, bool no_values, pl_network **out)
                           });
 }
 
-/* Addresses taken beside memory: stacks of threads, and the checkpoint, which
- * is mapped to be read. */
+/* Addresses taken beside memory: stacks of threads (ours, oneDNN's, and those
+ * that show the progress and write checkpoints), and the checkpoint, which is
+ * mapped to be read. */
 static int64_t own_addresses(const pl_job *job, const pl_network *network)
 {
     const pl_train_options *train = &job->options->train;
     int64_t sets = 1 + pl_optim_list()[train->optimizer]->slot_count;
-    return train->threads * STACK_BYTES +
+    return (2 * train->threads + 2) * STACK_BYTES +
            sets * pl_params_block_count(network->params) *
                (int64_t)sizeof(float);
 }

@@ -469,7 +469,7 @@ static pl_status set_text(pl_options *options, const char *name,
         return PL_OK;
     if (param == NULL || options->given[group][index] || text[0] == '\0' ||
         listed(name, not_recorded) || strcmp(name, "threads") == 0)
-        return PL_OK; /* threads change no bit and suit the machine */
+        return PL_OK; /* threads suit the machine; few models depend on them */
     return pl_param_store(param, options->groups[group].target, text);
 }
 
