@@ -250,15 +250,39 @@ static void run_step(const pl_exec *exec, int s)
         run->node->op->run(run);
 }
 
-static void run_traced(const pl_exec *exec, const pl_exec_args *args)
+/* Call the hook for the events of step s; false where it fails. */
+static bool call_hooks(pl_exec_hooks *hooks,
+                       pl_status (*hook)(void *context, int param),
+                       const pl_event *list, int count, int s, int *next)
 {
-    uint64_t begin = pl_ticks_now();
-    for (int s = 0; s < exec->plan->step_count; s++) {
+    while (*next < count && list[*next].step == s) {
+        hooks->status = hook(hooks->context, list[*next].param);
+        if (hooks->status != PL_OK)
+            return false;
+        ++*next;
+    }
+    return true;
+}
+
+/* With a trace, with hooks, or both. */
+static void run_watched(const pl_exec *exec, const pl_exec_args *args)
+{
+    const pl_plan *plan = exec->plan;
+    pl_exec_hooks *hooks = args->hooks;
+    bool traced = pl_trace_on(args->trace);
+    int need = 0, ready = 0;
+    for (int s = 0; s < plan->step_count; s++) {
+        if (hooks != NULL && !call_hooks(hooks, hooks->need, plan->needs,
+                                         plan->param_count, s, &need))
+            return;
+        uint64_t begin = traced ? pl_ticks_now() : 0;
         run_step(exec, s);
-        uint64_t end = pl_ticks_now();
-        pl_trace_span(args->trace, args->lane, exec->runs[s].node->name,
-                      args->step, begin, end);
-        begin = end;
+        if (traced)
+            pl_trace_span(args->trace, args->lane, exec->runs[s].node->name,
+                          args->step, begin, pl_ticks_now());
+        if (hooks != NULL && !call_hooks(hooks, hooks->ready, plan->readies,
+                                         plan->param_count, s, &ready))
+            return;
     }
 }
 
@@ -276,8 +300,9 @@ void pl_exec_run(pl_exec *exec, const pl_exec_args *args)
                 args->views[plan->values[i].input];
             left--;
         }
-    if (pl_trace_on(args->trace)) {
-        run_traced(exec, args);
+    if (args->hooks != NULL || pl_trace_on(args->trace)) {
+        PL_ASSERT(args->hooks == NULL || plan->needs != NULL);
+        run_watched(exec, args);
         return;
     }
     for (int s = 0; s < plan->step_count; s++)

@@ -464,7 +464,8 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     make_steps(plan);
     PL_TRY_OUT(status, pl_large_prepare(plan));
     find_last_uses(plan);
-    status = place_all(plan);
+    PL_TRY_OUT(status, place_all(plan));
+    status = pl_plan_events(plan, opts);
 out:
     pl_params_free(params);
     pl_mem_free(needed);
@@ -500,6 +501,8 @@ void pl_plan_free(pl_plan *plan)
     pl_mem_free(plan->fused);
     pl_mem_free(plan->values);
     pl_mem_free(plan->steps);
+    pl_mem_free(plan->needs);
+    pl_mem_free(plan->readies);
     pl_mem_free(plan->outputs);
     pl_mem_free(plan);
 }

@@ -77,15 +77,26 @@ void pl_exec_free(pl_exec *exec); /* NULL is fine */
  * prepared for its memory. */
 void pl_exec_bind(pl_exec *exec, const pl_params *grads);
 
+/* Others bring parameters and take gradients while a run is under way.  Both
+ * are called by the thread that runs, once for each parameter, also those that
+ * no step reads or that have no gradient.  Where one fails the run ends. */
+typedef struct pl_exec_hooks {
+    pl_status (*need)(void *context, int param);  /* it is about to be read */
+    pl_status (*ready)(void *context, int param); /* its gradient is done */
+    void *context;
+    pl_status status; /* out: of the last call */
+} pl_exec_hooks;
+
 typedef struct pl_exec_args {
     int64_t rows;         /* 1 .. the plan's batch */
     const pl_view *views; /* one per input of the graph, in order */
     float seed;        /* the gradient of the loss itself: this part's share */
     uint64_t key;      /* of what is random: one for each batch */
     int64_t first_row; /* of this part in the batch, so that parts differ */
-    pl_trace *trace;   /* may be NULL */
-    int lane;          /* of the trace */
-    int64_t step;      /* for the trace */
+    pl_exec_hooks *hooks; /* of a plan with gradients; or NULL */
+    pl_trace *trace;      /* may be NULL */
+    int lane;             /* of the trace */
+    int64_t step;         /* for the trace */
 } pl_exec_args;
 
 void pl_exec_run(pl_exec *exec, const pl_exec_args *args);

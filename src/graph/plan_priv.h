@@ -59,6 +59,13 @@ typedef struct pl_step {
     pl_step_kind kind;
 } pl_step;
 
+/* A parameter that is needed before a step, or whose gradient is ready behind
+ * it. */
+typedef struct pl_event {
+    int step;
+    int param;
+} pl_event;
+
 struct pl_plan {
     const pl_graph *graph;
     const pl_kernels *kernels;
@@ -69,6 +76,9 @@ struct pl_plan {
     int value_count;
     pl_step *steps;
     int step_count;
+    pl_event *needs;   /* one per parameter, by step; with gradients only */
+    pl_event *readies; /* likewise */
+    int param_count;
     int *outputs;
     int output_count;
     int input_count; /* of the graph */
@@ -97,6 +107,10 @@ bool pl_plan_blocks(const pl_plan *plan, const pl_node *node, pl_shape shape);
 /* Floats of images [batch, channels, height, width] in blocks. */
 int64_t pl_plan_blocked_count(const pl_kernels *kernels, pl_shape shape,
                               int64_t rows);
+
+/* Find when parameters come, and when gradients can go: of those done at the
+ * same step the last first. */
+pl_status pl_plan_events(pl_plan *plan, const pl_plan_opts *opts) PL_MUST_CHECK;
 
 /* `rows` filled up to whole groups of lanes. */
 int64_t pl_plan_padded(const pl_plan *plan, int64_t rows);

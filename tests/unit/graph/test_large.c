@@ -5,6 +5,8 @@
 #include "support/kernels.h"
 #include "tensor/shape.h"
 
+#include <math.h>
+
 #define BATCH 4
 #define SIDE  31
 #define IMAGE (3 * SIDE * SIDE)
@@ -143,7 +145,8 @@ static void machine_close(machine *m)
 }
 
 /* The loss of `rows` examples drawn by `key`. */
-static double run(const machine *m, int64_t rows, uint64_t key)
+static double run_with(const machine *m, int64_t rows, uint64_t key,
+                       pl_exec_hooks *hooks)
 {
     static uint8_t images[BATCH][IMAGE];
     int32_t labels[BATCH];
@@ -160,9 +163,16 @@ static double run(const machine *m, int64_t rows, uint64_t key)
           .scale = 1.0f / 255 },
         { .data = labels, .stride = 1, .dtype = PL_INT32, .scale = 1.0f },
     };
-    pl_exec_run(m->exec,
-                &(pl_exec_args) { .rows = rows, .views = views, .seed = 1.0f });
+    pl_exec_run(m->exec, &(pl_exec_args) { .rows = rows,
+                                           .views = views,
+                                           .seed = 1.0f,
+                                           .hooks = hooks });
     return (double)*pl_exec_output(m->exec, 0);
+}
+
+static double run(const machine *m, int64_t rows, uint64_t key)
+{
+    return run_with(m, rows, key, NULL);
 }
 
 /* Each parameter's gradient, as a vector: the difference is small beside it. */
@@ -361,6 +371,96 @@ static void large_plan_runs_in_the_memory_of_another(void **state)
     pl_graph_free(n.graph);
 }
 
+/* Watches a run: parameters are no numbers until they are needed. */
+typedef struct watcher {
+    machine *m;
+    pl_params *real;   /* the parameters */
+    pl_params *copies; /* gradients, when they were ready */
+    int needs[32], readies[32];
+    int refuse; /* this parameter's `ready`; -1: none */
+} watcher;
+
+static pl_status watch_need(void *context, int p)
+{
+    watcher *w = context;
+    memcpy(pl_params_data(w->m->params, p), pl_params_data(w->real, p),
+           (size_t)pl_params_get(w->real, p)->count * sizeof(float));
+    w->needs[p]++;
+    return PL_OK;
+}
+
+static pl_status watch_ready(void *context, int p)
+{
+    watcher *w = context;
+    memcpy(pl_params_data(w->copies, p), pl_params_data(w->m->grads, p),
+           (size_t)pl_params_get(w->copies, p)->count * sizeof(float));
+    w->readies[p]++;
+    if (p == w->refuse)
+        return PL_FAIL(PL_CLOSED, "parameter %d is not wanted", p);
+    return PL_OK;
+}
+
+static void watcher_init(watcher *w, machine *m)
+{
+    *w = (watcher) { .m = m, .refuse = -1 };
+    size_t bytes = (size_t)pl_params_block_count(m->params) * sizeof(float);
+    assert_ok(pl_params_like(&w->real, m->params));
+    assert_ok(pl_params_like(&w->copies, m->params));
+    memcpy(pl_params_block(w->real), pl_params_block(m->params), bytes);
+}
+
+static void watcher_hide(const watcher *w)
+{
+    for (int p = 0; p < pl_params_count(w->real); p++)
+        for (int64_t i = 0; i < pl_params_get(w->real, p)->count; i++)
+            pl_params_data(w->m->params, p)[i] = NAN;
+}
+
+static void check_hooks(architecture *make, machine_opts o)
+{
+    net n;
+    machine m, plain;
+    watcher w;
+    net_init(&n, make);
+    machine_init(&m, &n, o);
+    machine_init(&plain, &n, o);
+    watcher_init(&w, &m);
+    watcher_hide(&w);
+    pl_exec_hooks hooks = { watch_need, watch_ready, &w, PL_OK };
+    double loss = run_with(&m, BATCH, 3, &hooks);
+    assert_ok(hooks.status);
+    assert_true(loss == run(&plain, BATCH, 3));
+    size_t bytes = (size_t)pl_params_block_count(m.grads) * sizeof(float);
+    assert_memory_equal(pl_params_block(plain.grads), pl_params_block(w.copies),
+                        bytes);
+    for (int p = 0; p < pl_params_count(m.params); p++) {
+        assert_int_equal(1, w.needs[p]);
+        assert_int_equal(1, w.readies[p]);
+    }
+    w.refuse = pl_params_count(m.params) - 2;
+    run_with(&m, BATCH, 3, &hooks);
+    assert_int_equal(PL_CLOSED, hooks.status);
+    assert_int_equal(2, w.readies[w.refuse]);
+    assert_int_equal(1, w.readies[0]);
+    pl_params_free(w.real);
+    pl_params_free(w.copies);
+    machine_close(&m);
+    machine_close(&plain);
+    pl_graph_free(n.graph);
+}
+
+static void exec_asks_for_parameters_and_tells_of_gradients(void **state)
+{
+    (void)state;
+    static architecture *const nets[] = { small_alexnet, odd_one, forgetful };
+    for (int i = 0; i < 6; i++)
+        check_hooks(nets[i / 2],
+                    (machine_opts) {
+                        .world = i % 2 == 0 ? PL_WORLD_SMALL : PL_WORLD_LARGE,
+                        .threads = 1,
+                    });
+}
+
 static void large_plan_survives_each_failed_allocation(void **state)
 {
     (void)state;
@@ -398,6 +498,7 @@ int main(void)
         cmocka_unit_test(large_plan_joins_relu_and_bias_gradient),
         cmocka_unit_test(plan_chooses_the_world_by_shape),
         cmocka_unit_test(large_plan_runs_in_the_memory_of_another),
+        cmocka_unit_test(exec_asks_for_parameters_and_tells_of_gradients),
         cmocka_unit_test(large_plan_survives_each_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
