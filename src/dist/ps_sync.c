@@ -270,7 +270,14 @@ static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
     pl_ps_sync *self = (pl_ps_sync *)sync;
     PL_ASSERT(keys == NULL);
     const pl_params_item *item = pl_params_get(self->opts.params, param);
-    while (!pl_ps_client_have(self->client, item->offset, item->count))
+    int64_t first = item->offset, count = item->count;
+    /* Where the job does not wait for this worker, the parameters can move on
+     * while they are sent: none is read before all are of one step. */
+    if (self->opts.mode == PL_PS_SYNC && self->opts.backup) {
+        first = 0;
+        count = pl_params_block_count(self->opts.params);
+    }
+    while (!pl_ps_client_have(self->client, first, count))
         PL_TRY(turn(self));
     return PL_OK;
 }

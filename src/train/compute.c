@@ -33,6 +33,7 @@ struct pl_compute {
     int64_t step;
     uint64_t key; /* of what is random in it */
     pl_sync *apply;
+    pl_exec_hooks *hooks;
     /* Results, a cache line apart: they are written by several threads. */
     struct {
         _Alignas(PL_CACHE_LINE) pl_score score;
@@ -244,6 +245,7 @@ static void run_rows(pl_compute *compute, int s, int64_t first, int64_t rows,
                           .seed = (float)share,
                           .key = compute->key,
                           .first_row = first,
+                          .hooks = compute->hooks,
                           .trace = compute->opts.trace,
                           .lane = thread,
                           .step = compute->step,
@@ -361,6 +363,18 @@ double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
     if (apply != NULL)
         apply->ops->begin_apply(apply);
     return run_all(compute, batch).loss;
+}
+
+pl_status pl_compute_stream(pl_compute *compute, const pl_batch *batch,
+                            int64_t step, int64_t part, pl_exec_hooks *hooks,
+                            double *loss)
+{
+    PL_ASSERT(compute->shards == 1);
+    hooks->status = PL_OK;
+    compute->hooks = hooks;
+    *loss = pl_compute_gradient(compute, batch, step, part, NULL);
+    compute->hooks = NULL;
+    return hooks->status;
 }
 
 pl_params *pl_compute_diff(const pl_compute *compute)

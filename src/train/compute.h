@@ -56,7 +56,14 @@ pl_status pl_compute_memory(const pl_compute_opts *opts,
 double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
                            int64_t step, int64_t part, pl_sync *apply);
 
-/* The gradient of the last pl_compute_gradient; until the next. */
+/* The same on the calling thread alone, or in one operator after the other,
+ * with parameters that come and gradients that go on the way; only where
+ * there is one shard. */
+pl_status pl_compute_stream(pl_compute *compute, const pl_batch *batch,
+                            int64_t step, int64_t part, pl_exec_hooks *hooks,
+                            double *loss) PL_MUST_CHECK;
+
+/* The gradient of the last of these; until the next. */
 pl_params *pl_compute_diff(const pl_compute *compute);
 
 typedef struct pl_score {

@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "train/aggregate.h"
 #include "train/due.h"
 
@@ -36,13 +37,17 @@ typedef struct loop {
     pl_compute *compute;
     pl_compute *scorer;        /* NULL without a test set */
     pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
-    int64_t end_step;          /* of the job; or INT64_MAX */
-    int64_t end_own;           /* of this worker; or INT64_MAX */
-    int64_t own;               /* its gradients */
-    int64_t next_read;         /* the step whose batch the reader gives next */
-    int64_t grad_examples;     /* of one gradient */
-    int64_t update_examples;   /* of one update */
-    int64_t epoch_updates;     /* in one pass of all workers; 0: not known */
+    bool stream;           /* parameters and gradients come and go on the way */
+    bool *done;            /* one per parameter: this step's gradient is */
+    int needed;            /* parameters that this step has */
+    int left;              /* gradients that are still to be handed over */
+    int64_t end_step;      /* of the job; or INT64_MAX */
+    int64_t end_own;       /* of this worker; or INT64_MAX */
+    int64_t own;           /* its gradients */
+    int64_t next_read;     /* the step whose batch the reader gives next */
+    int64_t grad_examples; /* of one gradient */
+    int64_t update_examples; /* of one update */
+    int64_t epoch_updates;   /* in one pass of all workers; 0: not known */
     pl_due eval, save;
     tags tags;
     uint64_t phase_ticks[PHASE_COUNT];
@@ -169,6 +174,10 @@ static pl_status open_compute(loop *l)
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
+    l->stream = !combine && sync->ops->apply_range == NULL &&
+                pl_compute_shards(l->compute) == 1;
+    if (l->stream)
+        PL_TRY(PL_NEW(l->done, (size_t)pl_params_count(opts->network->params)));
     if (!combine)
         return PL_OK;
     return pl_aggregator_new(&l->aggregator,
@@ -216,6 +225,7 @@ static void close_loop(loop *l)
     pl_compute_free(l->scorer); /* in the memory of the other */
     pl_compute_free(l->compute);
     pl_aggregator_free(l->aggregator);
+    pl_mem_free(l->done);
 }
 
 /* The time since the last mark was spent in `p`. */
@@ -247,6 +257,42 @@ static pl_status ready_all(loop *l)
     return PL_OK;
 }
 
+static pl_status need_one(void *context, int param)
+{
+    loop *l = context;
+    pl_sync *sync = l->opts->sync;
+    spent(l, PHASE_COMPUTE);
+    PL_TRY(sync->ops->need(sync, param, NULL));
+    l->needed++;
+    spent(l, PHASE_WAIT);
+    return PL_OK;
+}
+
+/* Hand over what is done, in the order of the block, down to `first`. */
+static pl_status ready_down_to(loop *l, int first)
+{
+    pl_sync *sync = l->opts->sync;
+    pl_params *diff = pl_compute_diff(l->compute);
+    for (; l->left > first && l->done[l->left - 1]; l->left--)
+        PL_TRY(sync->ops->ready(sync, l->left - 1,
+                                pl_params_data(diff, l->left - 1), NULL));
+    return PL_OK;
+}
+
+/* The first parameter's is held back until the loss was looked at: no push is
+ * complete without it. */
+static pl_status ready_one(void *context, int param)
+{
+    loop *l = context;
+    l->done[param] = true;
+    if (l->needed < pl_params_count(l->opts->network->params))
+        return PL_OK;
+    spent(l, PHASE_COMPUTE);
+    PL_TRY(ready_down_to(l, 1));
+    spent(l, PHASE_SEND);
+    return PL_OK;
+}
+
 /* In lock step the batch belongs to the step, whatever was dropped. */
 static void align_reader(loop *l)
 {
@@ -273,6 +319,27 @@ static pl_status check_loss(loop *l, double loss, int64_t step)
                    "the loss is %s at step %lld: try a smaller --lr or "
                    "--clip; what checkpoints there are, are from before",
                    isnan(loss) ? "not a number" : "infinite", (long long)step);
+}
+
+/* Gradient of one step, with parameters that are waited for when they are
+ * needed, and gradients that leave when they are done. */
+static pl_status stream_step(loop *l, int64_t step, double *loss)
+{
+    pl_batch batch;
+    pl_exec_hooks hooks = { need_one, ready_one, l, PL_OK };
+    int count = pl_params_count(l->opts->network->params);
+    memset(l->done, 0, (size_t)count * sizeof *l->done);
+    l->needed = 0;
+    l->left = count;
+    PL_TRY(next_batch(l, &batch));
+    PL_TRY(pl_compute_stream(l->compute, &batch, step, l->opts->order.worker,
+                             &hooks, loss));
+    spent(l, PHASE_COMPUTE);
+    PL_TRY(check_loss(l, *loss, step));
+    PL_TRY(ready_down_to(l, 0));
+    PL_ASSERT(l->left == 0);
+    spent(l, PHASE_SEND);
+    return PL_OK;
 }
 
 /* Gradient of one step; the mean loss of its micro-batches. */
@@ -437,9 +504,13 @@ static pl_status train_step(loop *l)
                         step >= opts->trace_first && step <= opts->trace_last);
     double loss;
     pl_commit committed;
-    PL_TRY(need_all(l));
-    spent(l, PHASE_WAIT);
-    PL_TRY(compute_step(l, step, &loss));
+    if (l->stream) {
+        PL_TRY(stream_step(l, step, &loss));
+    } else {
+        PL_TRY(need_all(l));
+        spent(l, PHASE_WAIT);
+        PL_TRY(compute_step(l, step, &loss));
+    }
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
     spent(l, PHASE_WAIT);
     l->next_read++;

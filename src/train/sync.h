@@ -5,8 +5,11 @@
  * commits the step.  Alone, the parameters are local and a commit updates
  * them (single); in a cluster the same calls pull, push and wait.
  *
- * One step:   need(p) for each parameter, forward and backward,
- *             ready(p, gradient) for each, commit().
+ * One step:   need(p) for each parameter, before it is first read,
+ *             ready(p, gradient) for each, the last parameter first, as soon
+ *             as it is done and no later parameter's is not, commit().
+ * All are needed before the first is ready.  The first parameter is ready only
+ * when the loss is known to be a number.
  *
  * Key lists, for sparse parameters, name the rows that are read or that have
  * a gradient; NULL means all.

@@ -416,6 +416,202 @@ static void loop_allocates_nothing_in_a_step(void **state)
     }
 }
 
+#define UNWRITTEN 1234567.0f
+
+/* A sync whose parameters are elsewhere: not a number until they are needed,
+ * and again from each commit on. */
+typedef struct remote {
+    pl_sync base;
+    pl_sync *inner;
+    pl_params *params;       /* what the network reads */
+    pl_params *real;         /* their values */
+    pl_params *grads;        /* where gradients go: UNWRITTEN until they are */
+    int needs, next;         /* of this step; the parameter to be ready next */
+    int64_t commits, firsts; /* times the first parameter was ready */
+    bool early;      /* one was ready when the first one's was not written */
+    int64_t fail_at; /* refuse `need` of the last parameter from here on */
+} remote;
+
+static void fill(pl_params *params, float value)
+{
+    for (int p = 0; p < pl_params_count(params); p++)
+        for (int64_t i = 0; i < pl_params_get(params, p)->count; i++)
+            pl_params_data(params, p)[i] = value;
+}
+
+static pl_status remote_join(pl_sync *sync, pl_standing *at)
+{
+    remote *r = (remote *)sync;
+    return r->inner->ops->join(r->inner, at);
+}
+
+static pl_status remote_need(pl_sync *sync, int param, const pl_keys *keys)
+{
+    remote *r = (remote *)sync;
+    (void)keys;
+    int count = pl_params_count(r->params);
+    if (r->fail_at > 0 && r->commits >= r->fail_at && param == count - 1)
+        return PL_FAIL(PL_CLOSED, "the cable is cut");
+    memcpy(pl_params_data(r->params, param), pl_params_data(r->real, param),
+           (size_t)pl_params_get(r->params, param)->count * sizeof(float));
+    r->needs++;
+    return PL_OK;
+}
+
+static pl_status remote_ready(pl_sync *sync, int param, const float *grad,
+                              const pl_keys *keys)
+{
+    remote *r = (remote *)sync;
+    (void)keys;
+    assert_int_equal(pl_params_count(r->params), r->needs);
+    assert_int_equal(r->next, param);
+    assert_ptr_equal(pl_params_data(r->grads, param), grad);
+    assert_true(grad[0] != UNWRITTEN);
+    if (pl_params_data(r->grads, 0)[0] == UNWRITTEN)
+        r->early = true;
+    r->next--;
+    r->firsts += param == 0;
+    return r->inner->ops->ready(r->inner, param, grad, NULL);
+}
+
+static pl_status remote_commit(pl_sync *sync, pl_commit *out)
+{
+    remote *r = (remote *)sync;
+    int last = pl_params_count(r->params) - 1;
+    size_t bytes = (size_t)pl_params_block_count(r->params) * sizeof(float);
+    assert_int_equal(-1, r->next);
+    assert_true(r->early);
+    assert_ok(r->inner->ops->commit(r->inner, out));
+    memcpy(pl_params_block(r->real), pl_params_block(r->params), bytes);
+    fill(r->params, NAN);
+    fill(r->grads, UNWRITTEN);
+    r->needs = 0;
+    r->next = last;
+    r->early = false;
+    r->commits++;
+    return PL_OK;
+}
+
+static pl_status remote_save(pl_sync *sync, const pl_progress *progress,
+                             bool last)
+{
+    (void)sync, (void)progress, (void)last;
+    return PL_OK;
+}
+
+static pl_status remote_finish(pl_sync *sync)
+{
+    (void)sync;
+    return PL_OK;
+}
+
+static float *remote_gradient(pl_sync *sync)
+{
+    return pl_params_block(((remote *)sync)->grads);
+}
+
+static const pl_sync_ops remote_ops = {
+    .name = "remote",
+    .join = remote_join,
+    .need = remote_need,
+    .ready = remote_ready,
+    .commit = remote_commit,
+    .save = remote_save,
+    .finish = remote_finish,
+    .gradient = remote_gradient,
+};
+
+static void remote_init(remote *s, const rig *r)
+{
+    *s = (remote) { .base = { &remote_ops },
+                    .inner = r->sync,
+                    .params = r->network->params };
+    s->next = pl_params_count(s->params) - 1;
+    assert_ok(pl_params_like(&s->real, s->params));
+    assert_ok(pl_params_like(&s->grads, s->params));
+    memcpy(pl_params_block(s->real), pl_params_block(s->params),
+           (size_t)pl_params_block_count(s->params) * sizeof(float));
+    fill(s->params, NAN);
+    fill(s->grads, UNWRITTEN);
+}
+
+static void remote_close(remote *s)
+{
+    pl_params_free(s->real);
+    pl_params_free(s->grads);
+}
+
+/* Each parameter is waited for before it is read, each gradient leaves while
+ * others are still to be computed, once, and the result is the same bits. */
+static void loop_streams_parameters_and_gradients(void **state)
+{
+    (void)state;
+    rig here, there;
+    pl_loop_result result;
+    remote s;
+    rig_init(&here, &(rig_opts) { .threads = 2 });
+    rig_init(&there, &(rig_opts) { .threads = 2 });
+    pl_loop_opts opts = loop_opts(&here);
+    assert_ok(pl_loop_run(&opts, &result));
+    double loss = result.test.loss;
+    remote_init(&s, &there);
+    opts = loop_opts(&there);
+    opts.sync = &s.base;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(20, s.commits);
+    assert_int_equal(20, s.firsts);
+    assert_true(loss == result.test.loss);
+    assert_memory_equal(pl_params_block(here.network->params),
+                        pl_params_block(there.network->params),
+                        (size_t)pl_params_block_count(s.params) *
+                            sizeof(float));
+    remote_close(&s);
+    rig_close(&here);
+    rig_close(&there);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* What left before the loss was known is not a whole gradient. */
+static void loop_streams_no_whole_gradient_of_an_infinite_loss(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_result result;
+    remote s;
+    rig_init(&r, &(rig_opts) { .lr = 3e38 });
+    remote_init(&s, &r);
+    for (int p = 0; p < pl_params_count(s.params); p++)
+        for (int64_t i = 0; i < pl_params_get(s.params, p)->count; i++)
+            pl_params_data(s.real, p)[i] *= 1e30f;
+    pl_loop_opts opts = loop_opts(&r);
+    opts.sync = &s.base;
+    assert_int_equal(PL_NUMERIC, pl_loop_run(&opts, &result));
+    assert_int_equal(PL_STOPPED_NAN, result.stopped_by);
+    assert_int_equal(s.commits, s.firsts);
+    remote_close(&s);
+    rig_close(&r);
+}
+
+static void loop_ends_where_a_parameter_does_not_come(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_result result;
+    remote s;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    remote_init(&s, &r);
+    s.fail_at = 3;
+    pl_loop_opts opts = loop_opts(&r);
+    opts.sync = &s.base;
+    assert_fails(PL_CLOSED, "the cable is cut", pl_loop_run(&opts, &result));
+    assert_int_equal(3, s.commits);
+    assert_int_equal(3, s.firsts);
+    assert_int_equal(pl_params_count(s.params) - 1, s.next);
+    remote_close(&s);
+    rig_close(&r);
+    assert_int_equal(0, pl_mem_live());
+}
+
 static pl_status run_once(const rig *r)
 {
     pl_loop_opts opts = loop_opts(r);
@@ -447,4 +643,7 @@ UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
            cmocka_unit_test(loop_that_never_evaluates_tests_the_end_only),
            cmocka_unit_test(loop_goes_on_when_a_checkpoint_fails),
            cmocka_unit_test(loop_allocates_nothing_in_a_step),
+           cmocka_unit_test(loop_streams_parameters_and_gradients),
+           cmocka_unit_test(loop_streams_no_whole_gradient_of_an_infinite_loss),
+           cmocka_unit_test(loop_ends_where_a_parameter_does_not_come),
            cmocka_unit_test(loop_survives_failed_allocations))
