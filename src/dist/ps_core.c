@@ -214,6 +214,16 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
         pl_core_ask_stop(core, true, core->why);
 }
 
+/* Also when the job was about to end: nobody will come back. */
+static void note_interrupt(pl_ps_core *core)
+{
+    if (!pl_core_leads(core) || !core->stopping || core->failed ||
+        core->interrupted)
+        return;
+    core->interrupted = true;
+    pl_core_release(core);
+}
+
 static pl_frame reply(const pl_member *member, pl_frame_kind kind,
                       unsigned flags)
 {
@@ -563,10 +573,16 @@ static void begin_stop(pl_ps_core *core, pl_member *member,
     char name[32];
     bool failed = (message->frame.flags & PL_STOP_FAILED) != 0;
     pl_core_answer(core, member, 0);
+    bool interrupt =
+        !failed && message->frame.payload_bytes == strlen(PL_STOP_INTERRUPT) &&
+        memcmp(message->payload, PL_STOP_INTERRUPT,
+               strlen(PL_STOP_INTERRUPT)) == 0;
     pl_core_end(core, failed, "%s%s%.*s",
                 failed ? pl_core_name(core, member, name) : "",
                 failed ? ": " : "", (int)message->frame.payload_bytes,
                 (const char *)message->payload);
+    if (interrupt)
+        note_interrupt(core);
 }
 
 static void begin_pull(pl_ps_core *core, pl_member *member,
@@ -681,7 +697,8 @@ static void again(pl_ps_core *core, pl_member *member,
             pl_stream_retry(&member->out);
         deliver(core, member);
         break;
-    case PL_STAGE_NONE:
+    case PL_STAGE_NONE: /* it was refused: so it is again */
+        begin(core, member, message);
         break;
     }
 }
@@ -717,11 +734,7 @@ static void from_member(pl_ps_core *core, pl_member *member,
         frame->incarnation != member->incarnation)
         return;
     member->heard_ns = core->now_ns;
-    if (member->state == PL_MEMBER_LOST) {
-        char name[32];
-        pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
-        member->state = PL_MEMBER_HERE;
-    }
+    pl_core_is_back(core, member);
     if (frame->kind == PL_FRAME_ACK)
         on_ack(core, member, frame);
     else if (frame->kind == PL_FRAME_HAVE)
@@ -790,12 +803,8 @@ void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why)
         core->wants_stop = true;
     else
         pl_core_end(core, failed, "%s", why);
-    /* Also when it was about to end: nobody will come back. */
-    if (pl_core_leads(core) && core->stopping && !core->failed &&
-        !core->interrupted && strcmp(why, PL_STOP_INTERRUPT) == 0) {
-        core->interrupted = true;
-        pl_core_release(core);
-    }
+    if (!failed && strcmp(why, PL_STOP_INTERRUPT) == 0)
+        note_interrupt(core);
 }
 
 pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)

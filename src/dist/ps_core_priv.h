@@ -151,6 +151,8 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message);
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message);
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
+/* A member that was given up was heard of. */
+void pl_core_is_back(pl_ps_core *core, pl_member *member);
 void pl_core_watch(pl_ps_core *core);
 /* A server other than 0 tells server 0 that the job should end. */
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);

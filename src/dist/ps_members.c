@@ -274,6 +274,28 @@ void pl_core_on_join(pl_ps_core *core, const pl_message *message)
         pl_core_release(core);
 }
 
+void pl_core_is_back(pl_ps_core *core, pl_member *member)
+{
+    char name[32];
+    bool left = member->state == PL_MEMBER_LEFT &&
+                member->request.kind == PL_FRAME_BYE && member->sequence > 0;
+    if (member->state == PL_MEMBER_HERE || left)
+        return;
+    if (core->told && pl_core_id(core, member) <= core->opts.workers) {
+        pl_core_send_text(core, member->peer,
+                          (pl_frame) {
+                              .kind = PL_FRAME_REFUSE,
+                              .incarnation = member->incarnation,
+                              .sequence = member->sequence,
+                          },
+                          "the job went on without this task and is over");
+        return;
+    }
+    pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
+    member->state = PL_MEMBER_HERE;
+    pl_core_release(core);
+}
+
 static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
 {
     for (int32_t i = 0; i < core->member_count; i++)
@@ -302,13 +324,17 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
     member->heart_step = frame->step;
     if (frame->value[0] >= 0 && frame->value[0] < PL_PHASES)
         member->phase = (pl_phase)frame->value[0];
-    if (member->progress != frame->value[1]) {
+    bool moved = member->progress != frame->value[1];
+    if (moved) {
         int64_t gap = core->now_ns - member->progress_ns;
         if (member->progress != 0 && gap > member->longest_ns)
             member->longest_ns = gap;
         member->progress = frame->value[1];
         member->progress_ns = core->now_ns;
     }
+    /* Not one that lives, but is stuck. */
+    if (moved || member->phase != PL_PHASE_COMPUTING)
+        pl_core_is_back(core, member);
     pl_frame beat = {
         .kind = PL_FRAME_BEAT,
         .flags = (uint8_t)((core->failed ? PL_STOP_FAILED : 0) |

@@ -20,6 +20,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* Floats combined and updated in one go: they stay in the first cache. */
 #define RANGE 2048
@@ -193,6 +194,9 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
 {
     if (frame->step != core->step || core->opts.mode != PL_PS_SYNC ||
         frame->payload_bytes != (uint32_t)core->opts.workers)
+        return;
+    if (!core->initialized ||
+        memchr(chosen, CHOSEN, frame->payload_bytes) == NULL)
         return;
     for (int32_t w = 0; w < core->opts.workers; w++) {
         if (chosen[w] == CHOSEN && !core->members[w].fresh) {
@@ -382,8 +386,12 @@ void pl_core_release(pl_ps_core *core)
             member->state != PL_MEMBER_HERE)
             continue;
         if (member->request.kind == PL_FRAME_PULL) {
-            if (may_pull(core, member, &flags))
-                pl_core_answer(core, member, flags);
+            if (!may_pull(core, member, &flags))
+                continue;
+            /* Whoever comes back from here on is too late. */
+            if ((member->request.flags & PL_PULL_FINAL) != 0)
+                core->stopping = true;
+            pl_core_answer(core, member, flags);
         } else if (member->request.kind == PL_FRAME_PAUSE) {
             if (all_wait(core))
                 pl_core_answer(core, member, 0);
