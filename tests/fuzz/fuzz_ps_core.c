@@ -235,12 +235,9 @@ static void feed(world *w, pl_peer from, const pl_frame *frame,
         abort();
     memcpy(exact, payload, frame->payload_bytes);
     pl_message message = { .from = from, .frame = *frame, .payload = exact };
-    /* Server 0 never chooses nobody. */
-    bool odd = from == PL_PEER_COORDINATOR && frame->kind == PL_FRAME_APPLY &&
-               memchr(exact, 2, frame->payload_bytes) == NULL;
     if (w->core != NULL) {
         bool follower = (w->setting & SET_FOLLOWER) != 0;
-        if ((from != PL_PEER_COORDINATOR || follower) && !odd)
+        if (from != PL_PEER_COORDINATOR || follower)
             pl_ps_core_receive(w->core, &message, w->now_ns);
     } else {
         int32_t servers = (w->setting & SET_SERVERS) != 0 ? 2 : 1;

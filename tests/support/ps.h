@@ -39,6 +39,8 @@ typedef struct ps_rig {
     float params[PS_FLOATS];
     int64_t count;
     int32_t workers;
+    bool leads;          /* it is server 0 */
+    uint32_t generation; /* that frames carry */
     int64_t now_ns;
     ps_sent sent[PS_SENT]; /* [taken, made) were not looked at */
     int made, taken;
@@ -87,6 +89,8 @@ static inline ps_rig *ps_open(pl_ps_core_opts opts, const char *optim)
     rig->schedule = (pl_schedule) { .lr = 1.0 };
     rig->count = opts.count;
     rig->workers = opts.workers;
+    rig->leads = opts.index == 0;
+    rig->generation = 1;
     rig->now_ns = PS_MS;
     assert_ok(pl_params_new(&rig->shape));
     assert_ok(pl_params_add(rig->shape, "part", PL_SHAPE(opts.count)));
@@ -113,10 +117,14 @@ static inline void ps_close(ps_rig *rig)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* The payload lies in memory of exactly its size. */
+/* The payload lies in memory of exactly its size.  Who joins server 0 knows
+ * of no generation yet, all others of the present one. */
 static inline void ps_say(ps_rig *rig, pl_peer from, pl_frame frame,
                           const void *payload)
 {
+    bool learns = frame.kind == PL_FRAME_JOIN && rig->leads;
+    if (frame.generation == 0 && !learns)
+        frame.generation = rig->generation;
     void *exact = malloc(frame.payload_bytes > 0 ? frame.payload_bytes : 1);
     assert_non_null(exact);
     if (payload != NULL)

@@ -249,15 +249,18 @@ static void local_worker_declared_lost_is_killed_and_started(void **state)
     close_job(&j);
 }
 
+/* A server is started again like a worker: the job is rolled back. */
 static void local_job_ends_with_its_server(void **state)
 {
     job j;
     open_job(&j, state, "acK", "cse0", "cse0");
     assert_fails(PL_PEER,
-                 "ps 0 at 127.0.0.1:1000 was killed by signal 9 (Killed); "
-                 "its log:",
+                 "ps 0 at 127.0.0.1:1000 was killed by signal 9 (Killed) "
+                 "(start 3); its log:",
                  pl_local_run(&j.opts));
-    assert_int_equal(1, j.seen[PS].starts);
+    assert_int_equal(3, j.seen[PS].starts);
+    assert_said(&j, "ps 0 was killed by signal 9 (Killed); started again (2 "
+                    "of 2)");
     close_job(&j);
 }
 

@@ -178,6 +178,24 @@ static void ps_core_gradients_that_are_not_finite_are_refused(void **state)
     }
 }
 
+/* The refusal was lost: who asks again hears it again. */
+static void ps_core_refusal_is_repeated(void **state)
+{
+    (void)state;
+    ps_rig *rig =
+        ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC, .workers = 1 }, 0);
+    float grad[4] = { NAN, NAN, NAN, NAN };
+    pl_frame push = ps_push(rig, 0, 0, NAN);
+    ps_expect(rig, rig->peer[0], PL_FRAME_REFUSE);
+    ps_probe(rig, 0, PL_FRAME_PUSH, 0);
+    assert_int_equal(PL_ACK_NEED,
+                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
+    ps_piece(rig, 0, push, 0, 4, grad);
+    ps_expect_text(rig, rig->peer[0], PL_FRAME_REFUSE, "is not finite");
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
 static void ps_core_push_is_applied_once_and_answered_again(void **state)
 {
     (void)state;
@@ -213,7 +231,7 @@ static void ps_core_frames_of_another_life_are_ignored(void **state)
     push.incarnation += 1;
     ps_piece(rig, 0, push, 0, 4, grad);
     push.incarnation -= 1;
-    push.generation = 1;
+    push.generation = rig->generation + 1;
     ps_piece(rig, 0, push, 0, 4, grad);
     ps_quiet(rig);
     assert_int_equal(0, ps_look(rig, 0).step);
@@ -346,6 +364,7 @@ UNIT_TESTS(cmocka_unit_test(ps_core_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_core_stranger_is_refused),
            cmocka_unit_test(ps_core_wrong_shapes_are_refused),
            cmocka_unit_test(ps_core_gradients_that_are_not_finite_are_refused),
+           cmocka_unit_test(ps_core_refusal_is_repeated),
            cmocka_unit_test(ps_core_push_is_applied_once_and_answered_again),
            cmocka_unit_test(ps_core_frames_of_another_life_are_ignored),
            cmocka_unit_test(ps_core_pieces_make_a_push_in_any_order),

@@ -82,6 +82,7 @@ static void ps_members_joins_that_make_no_sense_are_refused(void **state)
           "000000000000002a" },
     };
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+    ps_join(rig, 1, 0); /* the first one may tell the number of the job */
     for (size_t i = 0; i < sizeof joins / sizeof *joins; i++) {
         join_as(rig, 30, joins[i][0]);
         ps_expect_text(rig, 30, PL_FRAME_REFUSE, joins[i][1]);
@@ -154,6 +155,11 @@ static void ps_members_older_incarnation_is_refused_by_a_follower(void **state)
         "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}";
     ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2, .index = 1 }, "sgd");
     pl_frame join = { .kind = PL_FRAME_JOIN, .incarnation = 5 };
+    ps_say_text(rig, 30, join, text);
+    ps_quiet(rig); /* not before server 0 knows this server */
+    ps_say_text(rig, PL_PEER_COORDINATOR,
+                (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 9 },
+                "{}");
     ps_say_text(rig, 30, join, text);
     assert_int_equal(5,
                      ps_expect(rig, 30, PL_FRAME_WELCOME)->frame.incarnation);
@@ -348,6 +354,97 @@ static void ps_members_supervised_ssp_waits_for_who_is_lost(void **state)
     }
 }
 
+/* The way to the chief was cut while the others left. */
+static void ps_members_final_pull_is_answered_when_the_chief_is_back(
+    void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC,
+                                               .on_loss = PL_ON_LOSS_CONTINUE },
+                           0);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    pass(rig, 6000, 2);
+    assert_int_equal(1, rig->lost[0]);
+    ps_say_text(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), "{}");
+    ps_quiet(rig);
+    ps_probe(rig, 0, PL_FRAME_PULL, 0);
+    ps_answer_of(rig, 0, 0, 0, 0.0f);
+    ps_close(rig);
+}
+
+static void ps_members_lost_evaluator_may_come_back(void **state)
+{
+    (void)state;
+    ps_rig *rig =
+        ps_start((pl_ps_core_opts) { .workers = 1, .evaluator = true }, 0);
+    join_as(rig, PS_EVALUATOR,
+            "{\"role\": \"evaluator\", \"index\": 0, \"job\": \"\"}");
+    pl_frame pull = {
+        .kind = PL_FRAME_PULL,
+        .incarnation =
+            ps_expect(rig, PS_EVALUATOR, PL_FRAME_WELCOME)->frame.incarnation,
+        .sequence = 1,
+    };
+    pass(rig, 6000, 1);
+    ps_say(rig, PS_EVALUATOR, pull, NULL);
+    ps_expect(rig, PS_EVALUATOR, PL_FRAME_PARAMS);
+    pull.kind = PL_FRAME_BYE; /* and then it is gone for good */
+    pull.sequence = 2;
+    ps_say(rig, PS_EVALUATOR, pull, NULL);
+    ps_expect(rig, PS_EVALUATOR, PL_FRAME_ACK);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_tick(rig, 100);
+    assert_true(pl_ps_core_finished(rig->core));
+    ps_close(rig);
+}
+
+static void ps_members_worker_that_was_given_up_is_answered(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC,
+                                               .on_loss = PL_ON_LOSS_CONTINUE,
+                                               .rejoin_ms = 2000 },
+                           0);
+    pass(rig, 9000, 1);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_answer_of(rig, 1, 0, 1, 1.0f);
+    ps_close(rig);
+}
+
+/* A step that takes long, on a way that was cut for a while. */
+static void ps_members_hearts_with_progress_bring_a_worker_back(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
+    pass(rig, 6000, 1);
+    assert_int_equal(1, rig->lost[1]);
+    for (int i = 0; i < 61; i++) {
+        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, 1 + i);
+        pass(rig, 1000, 1);
+        ps_forget(rig);
+    }
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* What the chief has got as the last parameters stays the last. */
+static void ps_members_nothing_changes_after_the_final_pull(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC,
+                                               .on_loss = PL_ON_LOSS_CONTINUE,
+                                               .rejoin_ms = 2000 },
+                           0);
+    pass(rig, 9000, 1);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    ps_answer_of(rig, 0, 0, 0, 0.0f);
+    ps_push(rig, 1, 0, -1.0f); /* given up, and back */
+    ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP, 0);
+    assert_true(rig->params[0] == 0.0f);
+    assert_int_equal(0, ps_look(rig, 0).step);
+    ps_close(rig);
+}
+
 static void ps_members_who_never_joins_is_named(void **state)
 {
     (void)state;
@@ -377,13 +474,17 @@ static void ps_members_final_pull_waits_for_all_others(void **state)
     ps_pull(rig, 0, PL_PULL_FINAL, 0);
     ps_quiet(rig);
     ps_say_text(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), "{}");
-    ps_expect(rig, rig->peer[1], PL_FRAME_ACK);
-    ps_quiet(rig);
+    ps_quiet(rig); /* it may be needed again until the chief has left */
     ps_push(rig, 2, 0, -1.0f);
     ps_answer_of(rig, 2, 0, 1, 1.0f);
     ps_say_text(rig, rig->peer[2], ps_request(rig, 2, PL_FRAME_BYE), "{}");
-    ps_expect(rig, rig->peer[2], PL_FRAME_ACK);
     ps_answer_of(rig, 0, 0, 1, 1.0f);
+    ps_quiet(rig);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_expect(rig, rig->peer[1], PL_FRAME_ACK);
+    ps_expect(rig, rig->peer[2], PL_FRAME_ACK);
+    ps_quiet(rig);
     ps_close(rig);
 }
 
@@ -398,18 +499,26 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_forget(rig);
     ps_say_text(rig, rig->peer[2], ps_request(rig, 2, PL_FRAME_BYE),
                 "{\"steps\": 2}");
-    ps_expect(rig, rig->peer[2], PL_FRAME_ACK);
-    ps_probe(rig, 2, PL_FRAME_BYE, 0); /* asked again, told again */
-    assert_int_equal(PL_ACK_DONE,
+    ps_probe(rig, 2, PL_FRAME_BYE, 0); /* asked too early: it is heard */
+    assert_int_equal(PL_ACK_COMPLETE,
                      ps_expect(rig, rig->peer[2], PL_FRAME_ACK)->frame.flags);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE),
                 "{\"steps\": 0}");
     const ps_sent *report = ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
     assert_string_equal("{\"restarts\": 0, \"mixed\": false, \"dropped\": 0, "
-                        "\"workers\": [{\"steps\": 0},null,{\"steps\": 2}]}",
+                        "\"workers\": [{\"steps\": 0},{\"index\": 1, "
+                        "\"steps\": 0, \"dropped\": 0, \"lost\": true},"
+                        "{\"steps\": 2}]}",
                         report->bytes);
     assert_int_equal(2, report->frame.step);
     assert_int_equal(5 * PS_MS, report->frame.value[1]);
+    for (int i = 0; i < 2; i++) { /* asked again, told again */
+        assert_int_equal(
+            PL_ACK_DONE,
+            ps_expect(rig, rig->peer[2], PL_FRAME_ACK)->frame.flags);
+        if (i == 0)
+            ps_probe(rig, 2, PL_FRAME_BYE, 0);
+    }
     ps_tick(rig, 100);
     assert_false(pl_ps_core_finished(rig->core)); /* worker 1 is there */
     ps_say_text(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), "");
@@ -452,6 +561,11 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_continue_goes_on_without_a_worker),
     cmocka_unit_test(ps_members_chief_is_waited_for_also_in_continue),
     cmocka_unit_test(ps_members_supervised_ssp_waits_for_who_is_lost),
+    cmocka_unit_test(ps_members_final_pull_is_answered_when_the_chief_is_back),
+    cmocka_unit_test(ps_members_lost_evaluator_may_come_back),
+    cmocka_unit_test(ps_members_worker_that_was_given_up_is_answered),
+    cmocka_unit_test(ps_members_hearts_with_progress_bring_a_worker_back),
+    cmocka_unit_test(ps_members_nothing_changes_after_the_final_pull),
     cmocka_unit_test(ps_members_who_never_joins_is_named),
     cmocka_unit_test(ps_members_final_pull_waits_for_all_others),
     cmocka_unit_test(ps_members_reports_are_gathered_for_the_chief),

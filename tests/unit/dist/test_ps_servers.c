@@ -41,6 +41,9 @@ static ps_rig *start_follower(pl_ps_core_opts opts)
     opts.ps = 2;
     opts.index = 1;
     ps_rig *rig = ps_open(opts, "sgd");
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 9 },
+                  "{}", 2);
     for (int32_t w = 0; w < rig->workers; w++) {
         char text[64];
         snprintf(text, sizeof text,
@@ -55,9 +58,6 @@ static ps_rig *start_follower(pl_ps_core_opts opts)
     }
     float zero[PS_FLOATS] = { 0 };
     ps_init(rig, 0, zero);
-    from_server_0(rig,
-                  (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 9 },
-                  "{}", 2);
     ps_quiet(rig);
     return rig;
 }
@@ -148,9 +148,9 @@ static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
     ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2, .index = 1 }, "sgd");
     ps_tick(rig, 500);
     ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN, "\"index\":");
-    ps_tick(rig, 400);
+    ps_tick(rig, 99);
     ps_quiet(rig);
-    ps_tick(rig, 100); /* not answered: once more */
+    ps_tick(rig, 1); /* not answered: once more */
     ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN, "\"ps\"");
     from_server_0(rig,
                   (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 4 },
@@ -223,13 +223,19 @@ static void ps_servers_async_needs_no_word_of_server_0(void **state)
 static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
 {
     (void)state;
-    ps_rig *rig = start_follower((pl_ps_core_opts) { .heartbeat_ms = 3000 });
+    ps_rig *rig = start_follower(
+        (pl_ps_core_opts) { .heartbeat_ms = 3000, .rejoin_ms = 10000 });
     ps_tick(rig, 2500);
     from_server_0(rig, (pl_frame) { .kind = PL_FRAME_BEAT }, NULL, 0);
+    ps_forget(rig);
     ps_tick(rig, 3000);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_tick(rig, 500); /* when it comes back it may be another: join it */
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN);
+    ps_tick(rig, 6500);
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_tick(rig, 100);
-    assert_fails(PL_CLOSED, "nothing was heard of ps 0 for 3 s",
+    assert_fails(PL_CLOSED, "ps 0 is lost: nothing was heard of it for 10 s",
                  pl_ps_core_outcome(rig->core));
     assert_true(pl_ps_core_finished(rig->core));
     ps_close(rig);
@@ -299,17 +305,91 @@ static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_lost_server_ends_the_job(void **state)
+/* `ms` pass, in which worker 0 alone is heard of. */
+static void pass_without_server_1(ps_rig *rig, int64_t ms)
+{
+    for (int64_t at = 0; at < ms; at += 500) {
+        ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
+        ps_tick(rig, 500);
+        if (pl_ps_core_outcome(rig->core) == PL_OK)
+            ps_forget(rig);
+    }
+}
+
+static void ps_servers_lost_server_is_waited_for(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader(
+        (pl_ps_core_opts) { .workers = 1, .rejoin_ms = 10000 }, &other);
+    pass_without_server_1(rig, 15000);
+    assert_ok(pl_ps_core_outcome(rig->core));
+    pass_without_server_1(rig, 1000);
+    assert_fails(PL_CLOSED,
+                 "ps 1 () was lost at step 0 and did not come back "
+                 "within 10 s (--rejoin-timeout)",
+                 pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* It was cut off, with all it holds: nothing is lost. */
+static void ps_servers_server_that_was_cut_off_goes_on(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader(
+        (pl_ps_core_opts) { .workers = 1, .rejoin_ms = 10000 }, &other);
+    pass_without_server_1(rig, 7000);
+    for (int i = 0; i < 60; i++) {
+        ps_say(rig, SERVER_1,
+               (pl_frame) { .kind = PL_FRAME_HEART, .incarnation = other },
+               NULL);
+        ps_expect(rig, SERVER_1, PL_FRAME_BEAT);
+        pass_without_server_1(rig, 500);
+    }
+    assert_ok(pl_ps_core_outcome(rig->core));
+    assert_true(ps_look(rig, 0).initialized);
+    ps_close(rig);
+}
+
+static void ps_servers_new_server_rolls_the_job_back(void **state)
 {
     (void)state;
     uint32_t other;
     ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
-    for (int i = 0; i < 11; i++) {
-        ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
-        ps_tick(rig, 500);
-    }
-    assert_fails(PL_CLOSED, "its part of the parameters is gone",
-                 pl_ps_core_outcome(rig->core));
+    ps_push(rig, 0, 0, -1.0f);
+    say_have(rig, other, 0, 0);
+    ps_forget(rig);
+    assert_int_equal(1, ps_look(rig, 0).step);
+    ps_say_text(rig, SERVER_1 + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
+                join_text);
+    ps_expect_text(rig, SERVER_1, PL_FRAME_REFUSE, "a newer process");
+    const ps_sent *beat = ps_expect(rig, rig->peer[0], PL_FRAME_BEAT);
+    assert_int_equal(2, beat->frame.generation);
+    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_BEAT);
+    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_WELCOME);
+    assert_false(ps_look(rig, 0).initialized);
+    assert_int_equal(0, ps_look(rig, 0).step);
+    ps_push(rig, 0, 1, -1.0f); /* of the generation before */
+    ps_quiet(rig);
+    rig->generation = 2;
+    ps_join(rig, 0, 0);
+    const float saved[4] = { 5, 5, 5, 5 };
+    ps_init(rig, 7, saved);
+    assert_int_equal(7, ps_look(rig, 0).step);
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* An APPLY that chooses nobody is of no server 0. */
+static void ps_servers_apply_of_nobody_is_ignored(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_APPLY }, "\0\1", 2);
+    assert_int_equal(0, ps_look(rig, 0).step);
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_quiet(rig);
     ps_close(rig);
 }
 
@@ -326,4 +406,7 @@ UNIT_TESTS(cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
            cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
            cmocka_unit_test(ps_servers_follower_fails_with_the_job),
            cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
-           cmocka_unit_test(ps_servers_lost_server_ends_the_job))
+           cmocka_unit_test(ps_servers_lost_server_is_waited_for),
+           cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
+           cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
+           cmocka_unit_test(ps_servers_apply_of_nobody_is_ignored))
