@@ -4,11 +4,9 @@
 #include "net/frame.h"
 
 #include <errno.h>
-#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <zmq.h>
 
 #define QUEUE_MESSAGES  1024 /* per peer and way; bytes have credits above */
@@ -22,58 +20,6 @@
 #define UNACKED_MS      10000 /* sent bytes without an answer of the host */
 
 #define MONITOR_NAME "inproc://monitor"
-
-/* An address in parts: "[::1]:80" is host "::1", port "80". */
-typedef struct host_port {
-    char host[256], port[8];
-} host_port;
-
-static pl_status split_address(host_port *out, const char *address)
-{
-    const char *colon = strrchr(address, ':');
-    const char *begin = address, *end = colon;
-    if (colon != NULL && *begin == '[' && colon > begin && colon[-1] == ']') {
-        begin++;
-        end--;
-    } else if (colon != NULL && memchr(begin, ':', (size_t)(end - begin))) {
-        return PL_FAIL(PL_USAGE,
-                       "address %s: write an IPv6 address in brackets, as "
-                       "[::1]:4711",
-                       address);
-    }
-    if (colon == NULL || end == begin ||
-        (size_t)(end - begin) >= sizeof out->host)
-        return PL_FAIL(PL_USAGE,
-                       "address \"%s\" is not HOST:PORT, as 127.0.0.1:4711",
-                       address);
-    size_t digits = strspn(colon + 1, "0123456789");
-    if (digits == 0 || digits > 5 || colon[1 + digits] != 0 ||
-        strtol(colon + 1, NULL, 10) > 65535)
-        return PL_FAIL(PL_USAGE, "address %s: port \"%s\" is not 0 to 65535",
-                       address, colon + 1);
-    memcpy(out->host, begin, (size_t)(end - begin));
-    out->host[end - begin] = 0;
-    memcpy(out->port, colon + 1, digits + 1);
-    return PL_OK;
-}
-
-/* The numeric address of a host in one family, "[::1]" with brackets.  Names
- * may stand for both; IPv4 is tried first, at either end, so they meet. */
-static int resolve_as(char *out, size_t size, const char *host, int family)
-{
-    struct addrinfo hints = { .ai_family = family, .ai_socktype = SOCK_STREAM };
-    struct addrinfo *found = NULL;
-    int error = getaddrinfo(host, NULL, &hints, &found);
-    if (error != 0)
-        return error;
-    char number[256];
-    error = getnameinfo(found->ai_addr, found->ai_addrlen, number,
-                        sizeof number, NULL, 0, NI_NUMERICHOST);
-    freeaddrinfo(found);
-    if (error == 0)
-        snprintf(out, size, family == AF_INET6 ? "[%s]" : "%s", number);
-    return error;
-}
 
 static pl_status set(pl_socket *socket, int option, int value)
 {
@@ -175,10 +121,11 @@ static pl_status bind_failed(const char *address, int error)
 }
 
 static pl_status bind_socket(pl_socket *socket, const char *address,
-                             const char *numeric, const char *port)
+                             const pl_address *parts)
 {
     char endpoint[PL_ADDRESS_BYTES];
-    snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", numeric, port);
+    snprintf(endpoint, sizeof endpoint, "tcp://%s:%s", parts->numeric,
+             parts->port);
     if (zmq_bind(socket->handle, endpoint) != 0)
         return bind_failed(address, zmq_errno());
     size_t size = sizeof endpoint;
@@ -192,24 +139,16 @@ static pl_status bind_socket(pl_socket *socket, const char *address,
 pl_status pl_socket_listen(pl_socket *socket, const char *address)
 {
     *socket = (pl_socket) { .fd = -1, .monitor_fd = -1 };
-    host_port parts;
-    PL_TRY(split_address(&parts, address));
-    char numeric[300];
-    bool ipv6 = false;
-    int error = resolve_as(numeric, sizeof numeric, parts.host, AF_INET);
-    if (error != 0) {
-        ipv6 = true;
-        error = resolve_as(numeric, sizeof numeric, parts.host, AF_INET6);
-    }
-    if (error != 0)
-        return PL_FAIL(PL_IO, "listen on %s: host %s: %s", address, parts.host,
-                       gai_strerror(error));
-    pl_status status;
-    PL_TRY_OUT(status, open_socket(socket, ZMQ_ROUTER, ipv6));
+    pl_address parts;
+    PL_TRY(pl_address_split(&parts, address));
+    pl_status status = pl_address_resolve(&parts);
+    if (status != PL_OK)
+        return pl_context(status, "listen on %s", address);
+    PL_TRY_OUT(status, open_socket(socket, ZMQ_ROUTER, parts.ipv6));
     PL_TRY_OUT(status, set(socket, ZMQ_ROUTER_MANDATORY, 1));
     PL_TRY_OUT(status, set(socket, ZMQ_ROUTER_HANDOVER, 1));
     PL_TRY_OUT(status, open_monitor(socket));
-    PL_TRY_OUT(status, bind_socket(socket, address, numeric, parts.port));
+    PL_TRY_OUT(status, bind_socket(socket, address, &parts));
     return PL_OK;
 out:
     pl_socket_close(socket, 0);
@@ -220,20 +159,18 @@ pl_status pl_socket_connect(pl_socket *socket, const char *address,
                             const uint8_t identity[PL_IDENTITY_BYTES])
 {
     *socket = (pl_socket) { .fd = -1, .monitor_fd = -1 };
-    host_port parts;
-    PL_TRY(split_address(&parts, address));
+    pl_address parts;
+    PL_TRY(pl_address_split(&parts, address));
     if (strtol(parts.port, NULL, 10) == 0)
         return PL_FAIL(PL_USAGE, "connect to %s: port 0 is no port", address);
     /* A name that means nothing yet may do so later: ZeroMQ asks again each
      * time it connects. */
-    char numeric[300];
-    bool ipv6 = resolve_as(numeric, sizeof numeric, parts.host, AF_INET) != 0 &&
-                resolve_as(numeric, sizeof numeric, parts.host, AF_INET6) == 0;
+    bool known = pl_address_resolve(&parts) == PL_OK;
     char endpoint[PL_ADDRESS_BYTES];
     snprintf(endpoint, sizeof endpoint, "tcp://%s", address);
     snprintf(socket->address, sizeof socket->address, "%s", address);
     pl_status status;
-    PL_TRY_OUT(status, open_socket(socket, ZMQ_DEALER, ipv6));
+    PL_TRY_OUT(status, open_socket(socket, ZMQ_DEALER, known && parts.ipv6));
     if (zmq_setsockopt(socket->handle, ZMQ_ROUTING_ID, identity,
                        PL_IDENTITY_BYTES) != 0 ||
         zmq_connect(socket->handle, endpoint) != 0) {

@@ -8,12 +8,11 @@
 #ifndef PL_NET_SOCKET_H
 #define PL_NET_SOCKET_H
 
+#include "net/address.h"
 #include "net/peers.h"
 #include "paceline/base.h"
 
 #include <stdint.h>
-
-#define PL_ADDRESS_BYTES 320 /* a host name of 255, brackets and a port */
 
 typedef struct pl_socket {
     void *context, *handle;
