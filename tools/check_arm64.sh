@@ -10,9 +10,10 @@ flags="-std=c11 -D_GNU_SOURCE -DPL_VERSION=\"0\" -Iinclude -Isrc -Wall -Wextra
 # The libraries' headers are the same for all machines.
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
-for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h; do
+for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h sodium.h \
+    sodium; do
     for folder in /usr/include /usr/include/x86_64-linux-gnu; do
-        [ ! -f $folder/$header ] || cp $folder/$header "$headers"
+        [ ! -e $folder/$header ] || cp -r $folder/$header "$headers"
     done
 done
 cp -r /usr/include/dnnl*.h /usr/include/oneapi "$headers"

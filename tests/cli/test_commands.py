@@ -112,7 +112,7 @@ def test_help_of_every_command(cli):
     top = cli.ok("--help")
     commands = re.findall(r"^  ([a-z]+) ", top.out, re.M)
     assert set(commands) == {"train", "eval", "predict", "models",
-                             "data", "docs"}
+                             "data", "keys", "docs"}
     for command in commands:
         for flag in "--help", "-h":
             result = cli.ok(command, flag)

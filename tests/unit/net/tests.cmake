@@ -1,4 +1,4 @@
-foreach(noun address area endpoint frame hostile processes ring shared)
+foreach(noun address area endpoint frame hostile keys processes ring shared)
     pl_unit_test(net ${noun})
 endforeach()
 foreach(noun hostile shared)

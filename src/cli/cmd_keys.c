@@ -1,0 +1,69 @@
+/* Make the key file of a job whose tasks are started by hand. */
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "net/keys.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct keys_options {
+    const char *out;
+} keys_options;
+
+static const pl_param params[] = {
+    { "out", PL_PARAM_TEXT, offsetof(keys_options, out), NULL, 0, 0, NULL,
+      "FILE", "the file to make, also as -o; never over an existing one" },
+};
+
+static pl_status make_file(const char *path)
+{
+    pl_secret secret;
+    PL_TRY(pl_secret_make(&secret));
+    pl_status status = pl_secret_write(&secret, path);
+    pl_secret_wipe(&secret);
+    if (status == PL_OK)
+        printf("%s: the key of one job; copy it to its hosts (mode 600) and "
+               "start each task with --keys %s\n",
+               path, path);
+    return status;
+}
+
+static pl_status keys(const pl_app *app, int argc, char **argv)
+{
+    keys_options options;
+    pl_words words;
+    PL_TRY(pl_command_parse(&pl_cmd_keys, app,
+                            "Make the key file of a job: 32 random bytes that "
+                            "its tasks prove to each\nother, and from which "
+                            "the keys of each are derived.",
+                            &options, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    pl_status status;
+    if (words.count != 0 || options.out == NULL || options.out[0] == '\0')
+        status = PL_FAIL(PL_USAGE, "expected: keys -o FILE");
+    else
+        status = make_file(options.out);
+    pl_mem_free(words.list);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    char **with, name[] = "--out";
+    PL_TRY(PL_NEW(with, (size_t)argc + 1));
+    for (int i = 0; i < argc; i++)
+        with[i] = strcmp(argv[i], "-o") == 0 ? name : argv[i];
+    pl_status status = keys(app, argc, with);
+    pl_mem_free(with);
+    return status;
+}
+
+const pl_command pl_cmd_keys = {
+    .name = "keys",
+    .usage = "keys -o FILE",
+    .help = "make the key file of a job on several machines",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};

@@ -1,0 +1,261 @@
+#include "net/keys.h"
+
+#include "base/assert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER "paceline job key 1\n"
+
+static const char *const role_texts[] = { "none", "worker", "ps", "evaluator" };
+
+pl_status pl_secret_make(pl_secret *out)
+{
+    if (sodium_init() < 0)
+        return PL_FAIL(PL_IO, "libsodium finds no source of random numbers");
+    randombytes_buf(out->bytes, sizeof out->bytes);
+    return PL_OK;
+}
+
+void pl_secret_wipe(pl_secret *secret)
+{
+    sodium_memzero(secret, sizeof *secret);
+}
+
+void pl_secret_text(const pl_secret *secret, char out[PL_SECRET_TEXT])
+{
+    sodium_bin2hex(out, PL_SECRET_TEXT, secret->bytes, sizeof secret->bytes);
+}
+
+pl_status pl_secret_parse(pl_secret *out, const char *text)
+{
+    size_t length = strlen(text), bytes = 0;
+    pl_secret found;
+    if (length != PL_SECRET_TEXT - 1)
+        return PL_FAIL(PL_FORMAT,
+                       "a secret of %zu characters, expected %d hexadecimal "
+                       "digits",
+                       length, PL_SECRET_TEXT - 1);
+    if (sodium_hex2bin(found.bytes, sizeof found.bytes, text, length, NULL,
+                       &bytes, NULL) != 0 ||
+        bytes != sizeof found.bytes)
+        return PL_FAIL(PL_FORMAT, "a secret with other characters than "
+                                  "hexadecimal digits");
+    *out = found;
+    pl_secret_wipe(&found);
+    return PL_OK;
+}
+
+static pl_status write_all(int fd, const char *text, const char *path)
+{
+    for (size_t left = strlen(text); left > 0;) {
+        ssize_t wrote = write(fd, text, left);
+        if (wrote < 0 && errno == EINTR)
+            continue;
+        if (wrote < 0)
+            return PL_FAIL(PL_IO, "write %s: %s", path, strerror(errno));
+        text += wrote;
+        left -= (size_t)wrote;
+    }
+    if (fsync(fd) != 0)
+        return PL_FAIL(PL_IO, "write %s: %s", path, strerror(errno));
+    return PL_OK;
+}
+
+pl_status pl_secret_write(const pl_secret *secret, const char *path)
+{
+    char hex[PL_SECRET_TEXT], text[PL_SECRET_FILE_MAX];
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 && errno == EEXIST)
+        return PL_FAIL(PL_USAGE,
+                       "%s is there already and is not replaced: a job may be "
+                       "using it; choose another name or remove it",
+                       path);
+    if (fd < 0)
+        return PL_FAIL(PL_IO, "make %s: %s", path, strerror(errno));
+    pl_secret_text(secret, hex);
+    snprintf(text, sizeof text, HEADER "%s\n", hex);
+    pl_status status = write_all(fd, text, path);
+    if (close(fd) != 0 && status == PL_OK)
+        status = PL_FAIL(PL_IO, "write %s: %s", path, strerror(errno));
+    if (status != PL_OK)
+        unlink(path); /* half a key is none */
+    sodium_memzero(hex, sizeof hex);
+    sodium_memzero(text, sizeof text);
+    return status;
+}
+
+/* Nobody else may know or choose the secret. */
+static pl_status check_private(int fd, const char *path)
+{
+    struct stat file;
+    if (fstat(fd, &file) != 0)
+        return PL_FAIL(PL_IO, "%s: %s", path, strerror(errno));
+    if (!S_ISREG(file.st_mode))
+        return PL_FAIL(PL_USAGE, "key file %s is not a file", path);
+    if ((file.st_mode & 077) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "key file %s can be used by others than its owner "
+                       "(mode %04o): chmod 600 %s",
+                       path, file.st_mode & 07777u, path);
+    if (file.st_uid != geteuid() && file.st_uid != 0)
+        return PL_FAIL(PL_USAGE,
+                       "key file %s belongs to user %u, expected %u: make a "
+                       "copy of your own with mode 600",
+                       path, file.st_uid, geteuid());
+    return PL_OK;
+}
+
+/* At most `room` bytes; more than fit are noticed by who parses them. */
+static pl_status read_some(int fd, char *out, size_t room, size_t *count,
+                           const char *path)
+{
+    *count = 0;
+    while (*count < room) {
+        ssize_t got = read(fd, out + *count, room - *count);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return PL_FAIL(PL_IO, "read %s: %s", path, strerror(errno));
+        if (got == 0)
+            break;
+        *count += (size_t)got;
+    }
+    return PL_OK;
+}
+
+pl_status pl_secret_read(pl_secret *out, const char *path)
+{
+    char text[PL_SECRET_FILE_MAX];
+    size_t count;
+    /* O_NONBLOCK: a pipe of that name is refused, not waited for. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return PL_FAIL(errno == ENOENT ? PL_NOTFOUND : PL_IO, "key file %s: %s",
+                       path, strerror(errno));
+    pl_status status = check_private(fd, path);
+    if (status == PL_OK)
+        status = read_some(fd, text, sizeof text, &count, path);
+    if (status == PL_OK) {
+        status = pl_secret_parse_file(out, text, count);
+        if (status != PL_OK)
+            pl_context(status, "key file %s", path);
+    }
+    close(fd);
+    sodium_memzero(text, sizeof text);
+    return status;
+}
+
+pl_status pl_secret_parse_file(pl_secret *out, const void *bytes, size_t count)
+{
+    const size_t head = sizeof HEADER - 1, digits = PL_SECRET_TEXT - 1;
+    const char *text = bytes;
+    char hex[PL_SECRET_TEXT];
+    if (count < head || memcmp(text, HEADER, head) != 0)
+        return PL_FAIL(PL_FORMAT,
+                       "expected \"%.*s\" in the first line, as "
+                       "`paceline keys` writes it",
+                       (int)head - 1, HEADER);
+    bool newline = count == head + digits + 1 && text[count - 1] == '\n';
+    if (count != head + digits && !newline)
+        return PL_FAIL(PL_FORMAT,
+                       "expected %zu hexadecimal digits in the second line "
+                       "and nothing behind it",
+                       digits);
+    memcpy(hex, text + head, digits);
+    hex[digits] = '\0';
+    pl_status status = pl_secret_parse(out, hex);
+    sodium_memzero(hex, sizeof hex);
+    return status;
+}
+
+void pl_principal_text(pl_principal who, char out[PL_PRINCIPAL_TEXT])
+{
+    if (who.role == PL_PRINCIPAL_NONE)
+        snprintf(out, PL_PRINCIPAL_TEXT, "nobody known");
+    else
+        snprintf(out, PL_PRINCIPAL_TEXT, "%s %d", role_texts[who.role],
+                 who.index);
+}
+
+bool pl_principal_parse(pl_principal *out, const char *text)
+{
+    for (int role = PL_PRINCIPAL_WORKER; role <= PL_PRINCIPAL_EVALUATOR;
+         role++) {
+        size_t length = strlen(role_texts[role]);
+        if (strncmp(text, role_texts[role], length) != 0 || text[length] != ' ')
+            continue;
+        const char *number = text + length + 1;
+        size_t digits = strspn(number, "0123456789");
+        if (digits == 0 || digits > 6 || number[digits] != '\0' ||
+            (number[0] == '0' && digits > 1))
+            return false;
+        *out = (pl_principal) { (pl_principal_role)role,
+                                (int32_t)strtol(number, NULL, 10) };
+        return true;
+    }
+    return false;
+}
+
+bool pl_principal_equal(pl_principal a, pl_principal b)
+{
+    return a.role == b.role && a.index == b.index;
+}
+
+bool pl_job_keys_has(const pl_job_keys *keys, pl_principal who)
+{
+    int32_t count = 0;
+    switch (who.role) {
+    case PL_PRINCIPAL_NONE:
+        break;
+    case PL_PRINCIPAL_WORKER:
+        count = keys->workers;
+        break;
+    case PL_PRINCIPAL_PS:
+        count = keys->ps;
+        break;
+    case PL_PRINCIPAL_EVALUATOR:
+        count = keys->evaluator;
+        break;
+    }
+    return who.index >= 0 && who.index < count;
+}
+
+static void derive(const pl_secret *secret, const char *what, pl_principal who,
+                   uint8_t out[32])
+{
+    char label[64];
+    PL_ASSERT(who.role != PL_PRINCIPAL_NONE);
+    int length = snprintf(label, sizeof label, "paceline/1/%s/%s/%d", what,
+                          role_texts[who.role], who.index);
+    crypto_generichash(out, 32, (const uint8_t *)label,
+                       (unsigned long long)length, secret->bytes,
+                       sizeof secret->bytes);
+}
+
+void pl_keys_curve(const pl_secret *secret, pl_principal who,
+                   pl_curve_pair *out)
+{
+    derive(secret, "curve", who, out->secret_key);
+    crypto_scalarmult_base(out->public_key, out->secret_key);
+}
+
+void pl_keys_password(const pl_secret *secret, pl_principal who,
+                      char out[PL_PASSWORD_TEXT])
+{
+    uint8_t bytes[32];
+    derive(secret, "plain", who, bytes);
+    sodium_bin2hex(out, PL_PASSWORD_TEXT, bytes, sizeof bytes);
+    sodium_memzero(bytes, sizeof bytes);
+}
+
+bool pl_keys_same(const void *a, const void *b, size_t bytes)
+{
+    return sodium_memcmp(a, b, bytes) == 0;
+}

@@ -1,0 +1,90 @@
+/* keys.h - the secret of a job and what is derived from it.
+ *
+ * A job has one secret of 32 random bytes.  Each of its tasks is a principal,
+ * a role with an index, and has a pair of CURVE keys and a password of its
+ * own:
+ *
+ *   BLAKE2b-256, keyed with the secret, of "paceline/1/curve/worker/3"
+ *       is the secret key of worker 3 (X25519); its public key follows
+ *   ... of "paceline/1/plain/worker/3", as hexadecimal digits
+ *       is the password of worker 3
+ *
+ * So whoever has the secret knows all keys of the job, and from one password
+ * or public key nothing else follows.  docs/formats/key.md has the file.
+ *
+ * Threads: any. */
+#ifndef PL_NET_KEYS_H
+#define PL_NET_KEYS_H
+
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PL_SECRET_BYTES    32
+#define PL_SECRET_TEXT     (2 * PL_SECRET_BYTES + 1)
+#define PL_CURVE_BYTES     32
+#define PL_PASSWORD_TEXT   65
+#define PL_PRINCIPAL_TEXT  24
+#define PL_SECRET_FILE_MAX 256 /* bytes; a key file is shorter */
+
+typedef struct pl_secret {
+    uint8_t bytes[PL_SECRET_BYTES];
+} pl_secret;
+
+typedef enum pl_principal_role {
+    PL_PRINCIPAL_NONE, /* nobody has proved anything */
+    PL_PRINCIPAL_WORKER,
+    PL_PRINCIPAL_PS,
+    PL_PRINCIPAL_EVALUATOR,
+} pl_principal_role;
+
+typedef struct pl_principal {
+    pl_principal_role role;
+    int32_t index;
+} pl_principal;
+
+/* What the tasks of a job have in common. */
+typedef struct pl_job_keys {
+    pl_secret secret;
+    int32_t workers, ps;
+    bool evaluator; /* one may come */
+} pl_job_keys;
+
+typedef struct pl_curve_pair {
+    uint8_t public_key[PL_CURVE_BYTES];
+    uint8_t secret_key[PL_CURVE_BYTES];
+} pl_curve_pair;
+
+/* Draw a new one. */
+pl_status pl_secret_make(pl_secret *out) PL_MUST_CHECK;
+/* Forget it, where the compiler would not. */
+void pl_secret_wipe(pl_secret *secret);
+/* 64 hexadecimal digits, and back; PL_FORMAT without showing what it found. */
+void pl_secret_text(const pl_secret *secret, char out[PL_SECRET_TEXT]);
+pl_status pl_secret_parse(pl_secret *out, const char *text) PL_MUST_CHECK;
+
+/* A key file: readable by its owner alone, never over an existing one. */
+pl_status pl_secret_write(const pl_secret *secret,
+                          const char *path) PL_MUST_CHECK;
+/* PL_USAGE when others may read or write it, or it is another user's. */
+pl_status pl_secret_read(pl_secret *out, const char *path) PL_MUST_CHECK;
+/* What read does with the bytes of the file. */
+pl_status pl_secret_parse_file(pl_secret *out, const void *bytes,
+                               size_t count) PL_MUST_CHECK;
+
+/* "worker 3", as it is shown and as ZeroMQ's user id; and back. */
+void pl_principal_text(pl_principal who, char out[PL_PRINCIPAL_TEXT]);
+bool pl_principal_parse(pl_principal *out, const char *text);
+bool pl_principal_equal(pl_principal a, pl_principal b);
+/* Whether the job has such a task. */
+bool pl_job_keys_has(const pl_job_keys *keys, pl_principal who);
+
+void pl_keys_curve(const pl_secret *secret, pl_principal who,
+                   pl_curve_pair *out);
+void pl_keys_password(const pl_secret *secret, pl_principal who,
+                      char out[PL_PASSWORD_TEXT]);
+/* In the same time whatever differs. */
+bool pl_keys_same(const void *a, const void *b, size_t bytes);
+
+#endif

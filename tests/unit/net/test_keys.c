@@ -1,0 +1,234 @@
+#include "net/keys.h"
+#include "support/folder.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HEADER "paceline job key 1\n"
+#define DIGITS                                                                 \
+    "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+
+static pl_secret counting(void)
+{
+    pl_secret secret;
+    for (size_t i = 0; i < sizeof secret.bytes; i++)
+        secret.bytes[i] = (uint8_t)i;
+    return secret;
+}
+
+static void assert_hex(const char *expected, const uint8_t bytes[32])
+{
+    char text[65];
+    for (size_t i = 0; i < 32; i++)
+        snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+    assert_string_equal(expected, text);
+}
+
+/* Worked out by other programs: BLAKE2b of Python's hashlib, and X25519 as in
+ * RFC 7748.  Tasks of two versions meet, so these never change. */
+static void keys_are_derived_as_ever(void **state)
+{
+    (void)state;
+    static const struct {
+        pl_principal who;
+        const char *secret_key, *public_key, *password;
+    } known[] = {
+        { { PL_PRINCIPAL_WORKER, 3 },
+          "255daf864ea78721cbde7edf61e7d725c05a64e71cda283c0dbf53e162c889b7",
+          "16a05973d2a11b3374c1b944c6e0d7a358a44f8dd1319a1fd9c04ff7ddbfb81d",
+          "269f254c5aef90315576489ffcacfb107fa7ebd5ceee595bb1cf96d9fb986dbc" },
+        { { PL_PRINCIPAL_PS, 0 },
+          "7d4ee34e5405ee38438e6ec73dac10492f78d22341a8c6a3309e77bfc7df3c37",
+          "50cb9c8012db0897ada57a9dff4de369835f39000f4cf980f51b6f768a7fbb06",
+          "da67cefbf72f3dfc12de765f61bef7bba851b513d65cdfd5a92a211f2b6dc946" },
+        { { PL_PRINCIPAL_EVALUATOR, 0 },
+          "2dcabb697182fb146625f5040eeb932a956d041160e4f2c856e8356e3c67c201",
+          "84e55158b815d621468bcacfb8a62aa0145340ad6569d5ec2808068438586809",
+          "b7fe8f23636bf80f53d33abc7878cda9f5c01a402837397ec1154dc3f45d0356" },
+    };
+    pl_secret secret = counting();
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        pl_curve_pair pair;
+        char password[PL_PASSWORD_TEXT];
+        pl_keys_curve(&secret, known[i].who, &pair);
+        pl_keys_password(&secret, known[i].who, password);
+        assert_hex(known[i].secret_key, pair.secret_key);
+        assert_hex(known[i].public_key, pair.public_key);
+        assert_string_equal(known[i].password, password);
+    }
+}
+
+static void keys_of_each_task_are_its_own(void **state)
+{
+    (void)state;
+    pl_secret secret = counting();
+    pl_curve_pair pairs[3 * 4];
+    size_t count = 0;
+    for (int role = PL_PRINCIPAL_WORKER; role <= PL_PRINCIPAL_EVALUATOR; role++)
+        for (int32_t i = 0; i < 4; i++)
+            pl_keys_curve(&secret,
+                          (pl_principal) { (pl_principal_role)role, i },
+                          &pairs[count++]);
+    for (size_t i = 0; i < count; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_memory_not_equal(pairs[i].public_key, pairs[k].public_key,
+                                    32);
+    secret.bytes[31] ^= 1;
+    pl_curve_pair other;
+    pl_keys_curve(&secret, (pl_principal) { PL_PRINCIPAL_WORKER, 0 }, &other);
+    assert_memory_not_equal(other.public_key, pairs[0].public_key, 32);
+}
+
+static void keys_principals_have_names(void **state)
+{
+    (void)state;
+    char text[PL_PRINCIPAL_TEXT];
+    pl_principal who = { PL_PRINCIPAL_WORKER, 1023 }, back;
+    pl_principal_text(who, text);
+    assert_string_equal("worker 1023", text);
+    assert_true(pl_principal_parse(&back, text));
+    assert_true(pl_principal_equal(who, back));
+    assert_true(pl_principal_parse(&back, "ps 0"));
+    assert_int_equal(PL_PRINCIPAL_PS, back.role);
+    static const char *const wrong[] = {
+        "",          "worker",
+        "worker ",   "worker 01",
+        "worker +1", "worker 1 ",
+        "none 0",    "Worker 1",
+        "ps -1",     "ps 99999999999999999999"
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_false(pl_principal_parse(&back, wrong[i]));
+}
+
+static void keys_know_the_tasks_of_the_job(void **state)
+{
+    (void)state;
+    pl_job_keys keys = { .workers = 2, .ps = 1 };
+    assert_true(
+        pl_job_keys_has(&keys, (pl_principal) { PL_PRINCIPAL_WORKER, 1 }));
+    assert_false(
+        pl_job_keys_has(&keys, (pl_principal) { PL_PRINCIPAL_WORKER, 2 }));
+    assert_true(pl_job_keys_has(&keys, (pl_principal) { PL_PRINCIPAL_PS, 0 }));
+    assert_false(
+        pl_job_keys_has(&keys, (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 }));
+    assert_false(
+        pl_job_keys_has(&keys, (pl_principal) { PL_PRINCIPAL_NONE, 0 }));
+    keys.evaluator = true;
+    assert_true(
+        pl_job_keys_has(&keys, (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 }));
+}
+
+static void secrets_differ(void **state)
+{
+    (void)state;
+    pl_secret one, other;
+    assert_ok(pl_secret_make(&one));
+    assert_ok(pl_secret_make(&other));
+    assert_memory_not_equal(one.bytes, other.bytes, sizeof one.bytes);
+}
+
+static void secret_files_hold_what_was_written(void **state)
+{
+    const char *path = test_path(*state, "job.key");
+    struct stat file;
+    pl_secret secret = counting(), back;
+    mode_t before = umask(0);
+    assert_ok(pl_secret_write(&secret, path));
+    umask(before);
+    assert_int_equal(0, stat(path, &file));
+    assert_int_equal(0600, file.st_mode & 07777u);
+    assert_ok(pl_secret_read(&back, path));
+    assert_memory_equal(secret.bytes, back.bytes, sizeof back.bytes);
+
+    char *text;
+    assert_ok(pl_file_read_text(&text, path, 1000));
+    assert_string_equal(HEADER DIGITS "\n", text);
+    pl_mem_free(text);
+}
+
+static void secret_files_are_never_replaced(void **state)
+{
+    const char *path = test_path(*state, "job.key");
+    const char *link = test_path(*state, "link.key");
+    pl_secret secret = counting();
+    assert_ok(pl_secret_write(&secret, path));
+    secret.bytes[0]++;
+    assert_fails(PL_USAGE, "is there already", pl_secret_write(&secret, path));
+    assert_int_equal(0, symlink(test_path(*state, "elsewhere"), link));
+    assert_fails(PL_USAGE, "is there already", pl_secret_write(&secret, link));
+    assert_fails(PL_IO, "no/such",
+                 pl_secret_write(&secret, test_path(*state, "no/such")));
+    assert_ok(pl_secret_read(&secret, path));
+    assert_int_equal(0, secret.bytes[0]);
+}
+
+static void secret_files_of_others_are_refused(void **state)
+{
+    const char *path = test_path(*state, "job.key");
+    static const mode_t open_modes[] = { 0640, 0604, 0620, 0602, 0610, 0644 };
+    pl_secret secret = counting();
+    assert_ok(pl_secret_write(&secret, path));
+    for (size_t i = 0; i < sizeof open_modes / sizeof *open_modes; i++) {
+        assert_int_equal(0, chmod(path, open_modes[i]));
+        assert_fails(PL_USAGE, "chmod 600", pl_secret_read(&secret, path));
+        assert_non_null(strstr(pl_error_message(), path));
+    }
+    assert_int_equal(0, chmod(path, 0400));
+    assert_ok(pl_secret_read(&secret, path));
+    if (geteuid() == 0) { /* only root can give files away */
+        assert_int_equal(0, chown(path, 12345, 12345));
+        assert_fails(PL_USAGE, "belongs to user 12345",
+                     pl_secret_read(&secret, path));
+    }
+}
+
+static void secret_files_that_are_none_are_refused(void **state)
+{
+    const char *pipe_path = test_path(*state, "pipe");
+    pl_secret secret;
+    assert_fails(PL_NOTFOUND, "nothing",
+                 pl_secret_read(&secret, test_path(*state, "nothing")));
+    assert_fails(PL_USAGE, "not a file", pl_secret_read(&secret, *state));
+    assert_int_equal(0, mkfifo(pipe_path, 0600));
+    assert_fails(PL_USAGE, "not a file", pl_secret_read(&secret, pipe_path));
+}
+
+/* The sentence never holds a part of what might be a secret. */
+static void secret_files_that_are_wrong_are_not_quoted(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {
+        "",
+        "paceline job key",
+        "paceline job key 2\n" DIGITS "\n",
+        HEADER,
+        HEADER DIGITS "\n\n",
+        HEADER DIGITS "0",
+        HEADER "0" DIGITS "\n",
+        HEADER " " DIGITS,
+        HEADER "zz0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e"
+               "1f\n",
+    };
+    pl_secret secret, good;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(PL_FORMAT, pl_secret_parse_file(&secret, wrong[i],
+                                                         strlen(wrong[i])));
+        assert_null(strstr(pl_error_message(), "0d0e"));
+    }
+    assert_ok(
+        pl_secret_parse_file(&good, HEADER DIGITS, strlen(HEADER DIGITS)));
+    assert_fails(PL_FORMAT, "64 hexadecimal", pl_secret_parse(&good, "00"));
+}
+
+UNIT_TESTS(cmocka_unit_test(keys_are_derived_as_ever),
+           cmocka_unit_test(keys_of_each_task_are_its_own),
+           cmocka_unit_test(keys_principals_have_names),
+           cmocka_unit_test(keys_know_the_tasks_of_the_job),
+           cmocka_unit_test(secrets_differ),
+           TEST_IN_FOLDER(secret_files_hold_what_was_written),
+           TEST_IN_FOLDER(secret_files_are_never_replaced),
+           TEST_IN_FOLDER(secret_files_of_others_are_refused),
+           TEST_IN_FOLDER(secret_files_that_are_none_are_refused),
+           cmocka_unit_test(secret_files_that_are_wrong_are_not_quoted))
