@@ -20,7 +20,7 @@ static pl_status make_file(const char *path)
     pl_secret secret;
     PL_TRY(pl_secret_make(&secret));
     pl_status status = pl_secret_write(&secret, path);
-    pl_secret_wipe(&secret);
+    pl_keys_wipe(&secret, sizeof secret);
     if (status == PL_OK)
         printf("%s: the key of one job; copy it to its hosts (mode 600) and "
                "start each task with --keys %s\n",

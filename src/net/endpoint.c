@@ -52,7 +52,7 @@ pl_status pl_endpoint_listen(pl_endpoint **out, const pl_endpoint_opts *opts)
     int32_t most = opts->peers_max == 0 ? PEERS_DEFAULT : opts->peers_max;
     PL_TRY(endpoint_new(&e, opts, most));
     e->server = true;
-    pl_status status = pl_socket_listen(&e->socket, opts->address);
+    pl_status status = pl_socket_listen(&e->socket, opts);
     if (status != PL_OK) {
         pl_endpoint_free(e, 0);
         return pl_context(status, "%s", opts->name);
@@ -71,8 +71,12 @@ pl_status pl_endpoint_connect(pl_endpoint **out, const pl_endpoint_opts *opts)
     PL_TRY_OUT(status, fill_random(identity, sizeof identity));
     /* A first byte of 0 marks identities that ZeroMQ makes up. */
     identity[0] |= 1;
-    PL_TRY_OUT(status, pl_socket_connect(&e->socket, opts->address, identity));
+    PL_TRY_OUT(status, pl_socket_connect(&e->socket, opts, identity));
     PL_ASSERT(pl_peers_add(&e->peers, identity) == 0);
+    if (e->socket.mechanism == PL_MECHANISM_CURVE)
+        e->peers.entries[0].who =
+            (pl_principal) { PL_PRINCIPAL_PS, opts->server };
+    pl_tcp_watch(e);
     *out = e;
     return PL_OK;
 out:
@@ -230,7 +234,13 @@ pl_status pl_endpoint_poll(pl_endpoint *e, pl_message *out)
 {
     pl_tcp_release(e);
     pl_shared_release(e);
-    return take(e, out);
+    pl_status status = take(e, out);
+    if (status == PL_OK)
+        out->who = e->peers.entries[out->from].who;
+    else if (status == PL_AGAIN && e->refused != NULL)
+        status = PL_FAIL(PL_CLOSED, "%s: the server at %s %s", e->name,
+                         e->socket.address, e->refused);
+    return status;
 }
 
 pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,

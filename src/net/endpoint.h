@@ -14,6 +14,11 @@
  * area nor the rings (64 KiB) still takes TCP, and may then arrive before or
  * after its neighbours.
  *
+ * With the keys of a job both ends prove who they are before a message is
+ * taken.  On loopback the client shows its password (ZeroMQ's PLAIN); beyond
+ * it both prove their keys, and all is encrypted (CURVE).  Each message tells
+ * who its sender was proved to be.
+ *
  * Threads: an endpoint belongs to one thread. */
 #ifndef PL_NET_ENDPOINT_H
 #define PL_NET_ENDPOINT_H
@@ -21,6 +26,7 @@
 #include "base/clock.h"
 #include "net/area.h"
 #include "net/frame.h"
+#include "net/keys.h"
 
 #include <stdbool.h>
 
@@ -34,7 +40,9 @@ typedef struct pl_message {
     pl_peer from;
     pl_frame frame;
     const void *payload; /* 8-byte aligned; until the next receive... */
-    bool lasting; /* ... or until this request is answered: shared memory */
+    bool lasting;     /* ... or until this request is answered: shared memory */
+    pl_principal who; /* proved by its keys; nobody where there are none, and
+                         for a client, on loopback */
 } pl_message;
 
 typedef struct pl_endpoint_opts {
@@ -43,6 +51,13 @@ typedef struct pl_endpoint_opts {
     pl_area *area;       /* may be NULL: nothing of ours is shared */
     bool no_shm;         /* never offer or accept shared memory */
     int32_t peers_max;   /* server: connections kept at once; default 1024 */
+    const pl_job_keys *keys; /* NULL: nobody proves anything; copied */
+    pl_principal self;       /* with keys: who this is */
+    int32_t server;          /* with keys, client: which ps is there */
+    bool encrypt;            /* with keys: on loopback, too; both ends alike */
+    int32_t io_threads;      /* that move and encrypt, each some connections;
+                                default 1, for an encrypting server a quarter
+                                of the cores and at most 4 */
 } pl_endpoint_opts;
 
 typedef struct pl_endpoint_counts {
@@ -76,7 +91,8 @@ pl_status pl_endpoint_send(pl_endpoint *endpoint, pl_peer to,
                            bool lasting) PL_MUST_CHECK;
 
 /* The next message; PL_TIMEOUT at the deadline. What is not a message of ours
- * is dropped, counted and named in the log. */
+ * is dropped, counted and named in the log; so is a peer that goes on like
+ * that.  A client: PL_CLOSED when the server turned it away for good. */
 pl_status pl_endpoint_receive(pl_endpoint *endpoint, pl_message *out,
                               pl_deadline deadline) PL_MUST_CHECK;
 

@@ -45,9 +45,12 @@ struct pl_endpoint {
     size_t aligned_bytes;
     pl_offenders offenders;
     char accepted[PL_OFFENDERS][PL_PEER_TEXT]; /* of descriptors, by number */
-    bool handshake_failed; /* the next disconnection tells whose */
-    int bell[2];           /* a pipe that peers write to; -1: no peer shares */
-    pl_peer *sharing;      /* the peers that have a channel */
+    uint64_t before[PL_OFFENDERS]; /* of `succeeded`, when it was accepted */
+    uint64_t succeeded;            /* handshakes */
+    const char *failed;  /* why one did; the next disconnection tells whose */
+    const char *refused; /* client: why it was turned away; NULL: it was not */
+    int bell[2];         /* a pipe that peers write to; -1: no peer shares */
+    pl_peer *sharing;    /* the peers that have a channel */
     int32_t sharing_count;
     uint32_t turn;        /* whose channel is looked at first */
     pl_channel *held;     /* the message last received lies there */

@@ -23,11 +23,6 @@ pl_status pl_secret_make(pl_secret *out)
     return PL_OK;
 }
 
-void pl_secret_wipe(pl_secret *secret)
-{
-    sodium_memzero(secret, sizeof *secret);
-}
-
 void pl_secret_text(const pl_secret *secret, char out[PL_SECRET_TEXT])
 {
     sodium_bin2hex(out, PL_SECRET_TEXT, secret->bytes, sizeof secret->bytes);
@@ -48,7 +43,7 @@ pl_status pl_secret_parse(pl_secret *out, const char *text)
         return PL_FAIL(PL_FORMAT, "a secret with other characters than "
                                   "hexadecimal digits");
     *out = found;
-    pl_secret_wipe(&found);
+    pl_keys_wipe(&found, sizeof found);
     return PL_OK;
 }
 
@@ -253,6 +248,11 @@ void pl_keys_password(const pl_secret *secret, pl_principal who,
     derive(secret, "plain", who, bytes);
     sodium_bin2hex(out, PL_PASSWORD_TEXT, bytes, sizeof bytes);
     sodium_memzero(bytes, sizeof bytes);
+}
+
+void pl_keys_wipe(void *memory, size_t bytes)
+{
+    sodium_memzero(memory, bytes);
 }
 
 bool pl_keys_same(const void *a, const void *b, size_t bytes)

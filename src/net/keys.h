@@ -58,8 +58,6 @@ typedef struct pl_curve_pair {
 
 /* Draw a new one. */
 pl_status pl_secret_make(pl_secret *out) PL_MUST_CHECK;
-/* Forget it, where the compiler would not. */
-void pl_secret_wipe(pl_secret *secret);
 /* 64 hexadecimal digits, and back; PL_FORMAT without showing what it found. */
 void pl_secret_text(const pl_secret *secret, char out[PL_SECRET_TEXT]);
 pl_status pl_secret_parse(pl_secret *out, const char *text) PL_MUST_CHECK;
@@ -84,6 +82,8 @@ void pl_keys_curve(const pl_secret *secret, pl_principal who,
                    pl_curve_pair *out);
 void pl_keys_password(const pl_secret *secret, pl_principal who,
                       char out[PL_PASSWORD_TEXT]);
+/* Forget a secret or a key, where the compiler would not. */
+void pl_keys_wipe(void *memory, size_t bytes);
 /* In the same time whatever differs. */
 bool pl_keys_same(const void *a, const void *b, size_t bytes);
 

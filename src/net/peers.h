@@ -9,6 +9,7 @@
 #define PL_NET_PEERS_H
 
 #include "net/channel.h"
+#include "net/keys.h"
 #include "paceline/base.h"
 
 #include <stdbool.h>
@@ -22,6 +23,8 @@ typedef struct pl_peer_entry {
     bool dropped;
     uint64_t dropped_at; /* count of drops; the oldest number goes first */
     char address[PL_PEER_TEXT];
+    pl_principal who;
+    int32_t offences;    /* messages that were none */
     pl_channel *channel; /* NULL: TCP only; shared.c's */
 } pl_peer_entry;
 

@@ -12,6 +12,8 @@
 
 /* Parts of a message: the identity (server), the header, the payload. */
 #define PARTS_MOST 3
+/* Messages that are none from a peer that is known; then it is dropped. */
+#define OFFENCES_MOST 8
 
 static pl_status zmq_failed(const char *what)
 {
@@ -137,26 +139,54 @@ static pl_status take_parts(pl_endpoint *e, zmq_msg_t parts[PARTS_MOST],
     return PL_OK;
 }
 
+/* Who the sender of a message was proved to be: the door told ZeroMQ, and no
+ * word of the peer itself takes its place. */
+static pl_principal proved(const pl_endpoint *e, zmq_msg_t *part)
+{
+    pl_principal who = { PL_PRINCIPAL_NONE, 0 };
+    const char *user = e->socket.mechanism == PL_MECHANISM_NONE
+                           ? NULL
+                           : zmq_msg_gets(part, "User-Id");
+    if (user == NULL || !pl_principal_parse(&who, user))
+        who.role = PL_PRINCIPAL_NONE;
+    return who;
+}
+
+/* Why no number is given or used; NULL: it is. */
+static const char *admit(pl_endpoint *e, const uint8_t *identity,
+                         pl_principal who, zmq_msg_t *header, pl_peer *out)
+{
+    if (who.role == PL_PRINCIPAL_NONE &&
+        e->socket.mechanism != PL_MECHANISM_NONE)
+        return "it has not proved who it is";
+    *out = pl_peers_find(&e->peers, identity);
+    if (*out >= 0)
+        return pl_principal_equal(e->peers.entries[*out].who, who)
+                   ? NULL
+                   : "it speaks for another task";
+    *out = pl_peers_add(&e->peers, identity);
+    if (*out < 0)
+        return "too many connections";
+    e->peers.entries[*out].who = who;
+    sender_text(e->peers.entries[*out].address, header);
+    return NULL;
+}
+
 /* The number of the sender, a new one if need be; -1 when it is refused. */
 static pl_peer sender_of(pl_endpoint *e, zmq_msg_t *identity, zmq_msg_t *header)
 {
-    char who[PL_PEER_TEXT];
-    const uint8_t *bytes = zmq_msg_data(identity);
-    if (zmq_msg_size(identity) != PL_IDENTITY_BYTES) {
+    pl_peer peer = -1;
+    const char *why = "no paceline task is there";
+    if (zmq_msg_size(identity) == PL_IDENTITY_BYTES)
+        why =
+            admit(e, zmq_msg_data(identity), proved(e, header), header, &peer);
+    if (why != NULL) {
+        char who[PL_PEER_TEXT];
         sender_text(who, header);
-        pl_endpoint_refuse(e, who, "no paceline task is there");
+        pl_endpoint_refuse(e, who, why);
         return -1;
     }
-    pl_peer peer = pl_peers_find(&e->peers, bytes);
-    if (peer < 0) {
-        peer = pl_peers_add(&e->peers, bytes);
-        sender_text(who, header);
-        if (peer < 0)
-            pl_endpoint_refuse(e, who, "too many connections");
-        else
-            memcpy(e->peers.entries[peer].address, who, sizeof who);
-    }
-    if (peer >= 0 && e->peers.entries[peer].dropped) {
+    if (e->peers.entries[peer].dropped) {
         e->counts.refused_messages++;
         return -1;
     }
@@ -183,25 +213,44 @@ static pl_status align_kept(pl_endpoint *e, pl_message *out)
     return PL_OK;
 }
 
+/* Count and name what is no message.  A peer that goes on sending such is not
+ * listened to any more. */
+static void offend(pl_endpoint *e, zmq_msg_t *identity, zmq_msg_t *part,
+                   const char *why)
+{
+    char who[PL_PEER_TEXT], task[PL_PRINCIPAL_TEXT];
+    sender_text(who, part);
+    pl_endpoint_refuse(e, who, why);
+    pl_peer peer = e->server && zmq_msg_size(identity) == PL_IDENTITY_BYTES
+                       ? pl_peers_find(&e->peers, zmq_msg_data(identity))
+                       : -1;
+    if (peer < 0 || e->peers.entries[peer].dropped ||
+        ++e->peers.entries[peer].offences < OFFENCES_MOST)
+        return;
+    pl_principal_text(e->peers.entries[peer].who, task);
+    pl_log(PL_LOG_WARN,
+           "%s (%s): %s at %s is dropped: %d of its messages were none",
+           e->name, e->socket.address, task, who, OFFENCES_MOST);
+    pl_endpoint_drop(e, peer);
+}
+
 /* Is this a message of ours?  PL_AGAIN when not: it was counted. */
 static pl_status judge(pl_endpoint *e, zmq_msg_t *parts, int count,
                        pl_message *out)
 {
     int head = e->server ? 1 : 0;
     zmq_msg_t *header = &parts[head], *payload = &parts[head + 1];
-    char who[PL_PEER_TEXT], why[64];
+    char why[64];
     if (count <= head || count > head + 2) {
-        sender_text(who, &parts[count <= head ? 0 : head]);
         snprintf(why, sizeof why, "a message of %d parts, expected 1 or 2",
                  count - head);
-        pl_endpoint_refuse(e, who, why);
+        offend(e, &parts[0], &parts[count <= head ? 0 : head], why);
         return PL_AGAIN;
     }
     size_t bytes = count == head + 2 ? zmq_msg_size(payload) : 0;
     if (pl_frame_read(&out->frame, zmq_msg_data(header), zmq_msg_size(header),
                       bytes) != PL_OK) {
-        sender_text(who, header);
-        pl_endpoint_refuse(e, who, pl_error_message());
+        offend(e, &parts[0], header, pl_error_message());
         return PL_AGAIN;
     }
     out->from = e->server ? sender_of(e, &parts[0], header) : 0;
@@ -249,25 +298,72 @@ void pl_tcp_release(pl_endpoint *e)
     e->has_kept = false;
 }
 
-/* The events of one connection come in this order: accepted (with its
- * descriptor), handshake failed (without), disconnected (with). */
-static void watch_event(pl_endpoint *e, int event, int fd)
+/* Why a handshake failed, as a server sees it.  Where the two ends have no
+ * mechanism in common, the first to notice ends the connection, and the other
+ * may learn no more than that. */
+static const char *why_failed(const pl_endpoint *e, int event, int value)
 {
-    char *who = e->accepted[(unsigned)fd % PL_OFFENDERS];
+    bool keys = e->socket.mechanism != PL_MECHANISM_NONE;
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        return "it did not prove to be a task of this job: is it of another "
+               "job, or has it another key file?";
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+        value == ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC)
+        return "it did not prove to be a task of this job: its keys are of "
+               "another; has it another key file?";
+    return keys ? "it did not prove to be a task of this job: was it started "
+                  "without --keys, or is it no paceline task?"
+                : "no paceline task is there, or one with keys, which this one "
+                  "does not have";
+}
+
+/* The events of one connection come in this order: accepted (with its
+ * descriptor), handshake failed or succeeded (without), disconnected (with).
+ * What was too old for a handshake has none of the middle. */
+static void watch_server(pl_endpoint *e, int event, int value)
+{
+    unsigned place = (unsigned)value % PL_OFFENDERS;
+    char *who = e->accepted[place];
     switch (event) {
     case ZMQ_EVENT_ACCEPTED:
-        if (!fd_text(who, fd))
+        if (!fd_text(who, value))
             snprintf(who, PL_PEER_TEXT, "unknown");
+        e->before[place] = e->succeeded;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        e->succeeded++;
         break;
     case ZMQ_EVENT_DISCONNECTED:
-        if (e->handshake_failed)
-            pl_endpoint_refuse(e, who, "no paceline task is there");
-        e->handshake_failed = false;
+        if (e->failed != NULL || e->before[place] == e->succeeded)
+            pl_endpoint_refuse(e, who,
+                               e->failed != NULL ? e->failed
+                                                 : "no paceline task is there");
+        e->failed = NULL;
         break;
     default:
-        e->handshake_failed = true;
+        e->failed = why_failed(e, event, value);
         break;
     }
+}
+
+/* ZeroMQ connects again by itself, but not after these two: then the server
+ * has said no. */
+static void watch_client(pl_endpoint *e, int event, int value)
+{
+    bool keys = e->socket.mechanism != PL_MECHANISM_NONE;
+    if (event == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH)
+        e->refused = "turned this task away: it did not prove to be of that "
+                     "job; have both the same key file?";
+    else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL &&
+             value == ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+        e->refused = keys ? "does not prove who it is: was it started without "
+                            "--keys, or is it no paceline task?"
+                          : "wants the keys of its job: start this task with "
+                            "--keys FILE, too";
+    else if (event == ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL)
+        pl_endpoint_refuse(e, e->socket.address,
+                           "it ended the connection before both had proved who "
+                           "they are; have both the same key file, or none?");
 }
 
 void pl_tcp_watch(pl_endpoint *e)
@@ -285,6 +381,9 @@ void pl_tcp_watch(pl_endpoint *e)
         PL_ASSERT(size == sizeof event);
         memcpy(&what, event, sizeof what);
         memcpy(&value, event + sizeof what, sizeof value);
-        watch_event(e, what, value);
+        if (e->server)
+            watch_server(e, what, value);
+        else
+            watch_client(e, what, value);
     }
 }

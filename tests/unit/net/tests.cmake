@@ -1,6 +1,6 @@
-foreach(noun address area endpoint frame hostile keys processes ring shared)
+foreach(noun address area door endpoint frame hostile keys processes ring shared)
     pl_unit_test(net ${noun})
 endforeach()
-foreach(noun hostile shared)
+foreach(noun door hostile shared)
     target_link_libraries(test_net_${noun} PRIVATE PkgConfig::ZMQ)
 endforeach()
