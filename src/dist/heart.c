@@ -126,6 +126,8 @@ pl_status pl_heart_start(pl_heart **out, const pl_heart_opts *opts)
                                                .address = heart->address,
                                                .name = heart->name,
                                                .no_shm = true,
+                                               .keys = opts->keys,
+                                               .self = opts->self,
                                            }));
     PL_TRY_OUT(status,
                pl_thread_start(&heart->thread, "heart", heart_main, heart));

@@ -6,6 +6,7 @@
 #define PL_DIST_HEART_H
 
 #include "dist/protocol.h"
+#include "net/keys.h"
 #include "paceline/base.h"
 
 #include <stdatomic.h>
@@ -16,7 +17,9 @@ typedef struct pl_heart_opts {
     const char *address; /* of server 0 */
     const char *name;    /* "worker 1" */
     uint32_t incarnation, generation;
-    int64_t timeout_ms; /* silence that means lost */
+    const pl_job_keys *keys; /* NULL: none */
+    pl_principal self;       /* with keys */
+    int64_t timeout_ms;      /* silence that means lost */
 } pl_heart_opts;
 
 pl_status pl_heart_start(pl_heart **out,

@@ -58,9 +58,21 @@ static void refuse_join(pl_ps_core *core, const pl_message *message,
                       why);
 }
 
+/* Who proved by its keys to be a task speaks for no other. */
+static bool speaks_for(const pl_ps_core *core, pl_principal who,
+                       const pl_member *member)
+{
+    int32_t id = pl_core_id(core, member), workers = core->opts.workers;
+    pl_principal is =
+        id < workers    ? (pl_principal) { PL_PRINCIPAL_WORKER, id }
+        : id == workers ? (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 }
+                        : (pl_principal) { PL_PRINCIPAL_PS, id - workers - 1 };
+    return who.role == PL_PRINCIPAL_NONE || pl_principal_equal(who, is);
+}
+
 /* The member a JOIN speaks for; PL_USAGE with a sentence for the task. */
 static pl_status identify(pl_ps_core *core, const pl_json *join,
-                          pl_member **out)
+                          pl_principal who, pl_member **out)
 {
     const char *role;
     int64_t index;
@@ -79,6 +91,13 @@ static pl_status identify(pl_ps_core *core, const pl_json *join,
                        core->opts.evaluator ? "an" : "no");
     int64_t at = role[0] == 'w' ? 0 : role[0] == 'e' ? workers : workers + 1;
     *out = &core->members[at + index];
+    char proved[PL_PRINCIPAL_TEXT];
+    pl_principal_text(who, proved);
+    if (!speaks_for(core, who, *out))
+        return PL_FAIL(PL_USAGE,
+                       "it claims to be %s %lld, but its keys are "
+                       "those of %s",
+                       role, (long long)index, proved);
     return PL_OK;
 }
 
@@ -242,7 +261,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     PL_TRY(pl_json_parse(&join, message->payload, message->frame.payload_bytes,
                          "join"));
     pl_status status;
-    PL_TRY_OUT(status, identify(core, join, &member));
+    PL_TRY_OUT(status, identify(core, join, message->who, &member));
     PL_TRY_OUT(status, check_job(core, join));
     PL_TRY_OUT(status, compare_settings(core, join));
     /* The one who joins knew an earlier life of this server. */
@@ -308,7 +327,7 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
     pl_member *member = by_incarnation(core, frame->incarnation);
-    if (member == NULL) {
+    if (member == NULL || !speaks_for(core, message->who, member)) {
         pl_core_send_text(core, message->from,
                           (pl_frame) {
                               .kind = PL_FRAME_REFUSE,

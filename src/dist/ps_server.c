@@ -89,6 +89,8 @@ pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
                                .name = server->name,
                                .no_shm = opts->transport == PL_TRANSPORT_TCP,
                                .peers_max = 8 * (opts->core.workers + 8),
+                               .keys = opts->keys,
+                               .self = { PL_PRINCIPAL_PS, opts->core.index },
                            });
     if (status != PL_OK) {
         pl_ps_server_free(server);
@@ -160,6 +162,8 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
     const char *role = "";
     if (pl_json_get_text(join, "role", &role) != PL_OK ||
         strcmp(role, "worker") != 0 ||
+        (message->who.role != PL_PRINCIPAL_NONE &&
+         message->who.role != PL_PRINCIPAL_WORKER) ||
         pl_json_get_int(join, "floats", 1, FLOATS_MOST, &floats) != PL_OK ||
         pl_json_get_int(join, "end_step", 0, INT64_MAX, end) != PL_OK ||
         pl_json_get_int(join, "run_steps", 0, INT64_MAX, steps) != PL_OK)
@@ -288,11 +292,15 @@ pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
     server->opts.core.address = pl_ps_server_address(server);
     server->opts.core.coordinator = coordinator;
     if (server->opts.core.index > 0)
-        PL_TRY(pl_endpoint_connect(&server->up, &(pl_endpoint_opts) {
-                                                    .address = coordinator,
-                                                    .name = server->name,
-                                                    .no_shm = true,
-                                                }));
+        PL_TRY(pl_endpoint_connect(
+            &server->up,
+            &(pl_endpoint_opts) {
+                .address = coordinator,
+                .name = server->name,
+                .no_shm = true,
+                .keys = server->opts.keys,
+                .self = { PL_PRINCIPAL_PS, server->opts.core.index },
+            }));
     return serve(server);
 }
 

@@ -26,6 +26,7 @@ typedef struct pl_ps_server_opts {
     pl_schedule schedule;
     const char *address; /* to listen on */
     pl_transport transport;
+    const pl_job_keys *keys;      /* NULL: anybody may come */
     const atomic_bool *interrupt; /* end the job; or NULL */
     /* Both optional. */
     void (*lost)(void *context, bool is_server, int32_t index);

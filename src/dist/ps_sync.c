@@ -175,6 +175,16 @@ static pl_status check_transport(const pl_ps_sync *self)
     return PL_OK;
 }
 
+/* Who this task proves to be. */
+static pl_principal principal(const pl_ps_sync *self)
+{
+    if (self->opts.task.role == PL_ROLE_EVALUATOR)
+        return (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 };
+    return (pl_principal) { PL_PRINCIPAL_WORKER,
+                            pl_cluster_worker(self->opts.cluster,
+                                              self->opts.task) };
+}
+
 static pl_status connect_all(pl_ps_sync *self)
 {
     pl_heart_stop(self->heart);
@@ -193,6 +203,8 @@ static pl_status connect_all(pl_ps_sync *self)
                               .name = self->name,
                               .incarnation = view.incarnation,
                               .generation = view.generation,
+                              .keys = self->opts.keys,
+                              .self = principal(self),
                               .timeout_ms = heartbeat_ms(self),
                           });
 }
@@ -512,6 +524,9 @@ static pl_status open_ends(pl_ps_sync *self)
                                 .name = self->name,
                                 .area = self->area,
                                 .no_shm = opts->transport == PL_TRANSPORT_TCP,
+                                .keys = opts->keys,
+                                .self = principal(self),
+                                .server = j,
                             }));
     return PL_OK;
 }

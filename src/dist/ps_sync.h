@@ -22,11 +22,12 @@ typedef struct pl_ps_sync_opts {
     pl_ps_mode mode;
     bool backup; /* sync: a step needs fewer gradients than workers */
     pl_transport transport;
-    int64_t heartbeat_ms; /* default 5000 */
-    int64_t join_ms;      /* default 600000 */
-    int64_t rejoin_ms;    /* default 60000 */
-    int64_t end_step;     /* updates of the job; 0: the workers end it */
-    int64_t run_steps;    /* the same, as the schedule counts */
+    const pl_job_keys *keys; /* NULL: nobody proves anything */
+    int64_t heartbeat_ms;    /* default 5000 */
+    int64_t join_ms;         /* default 600000 */
+    int64_t rejoin_ms;       /* default 60000 */
+    int64_t end_step;        /* updates of the job; 0: the workers end it */
+    int64_t run_steps;       /* the same, as the schedule counts */
     const pl_json *settings;
     pl_params *params;
     pl_optim *optim;       /* the chief's: its slots go into checkpoints */

@@ -25,6 +25,8 @@ struct pl_control {
     /* The receiving thread's. */
     bool ended;
     bool has_cluster;
+    bool has_secret;
+    char secret[PL_SECRET_TEXT];
     size_t bytes; /* of the cluster in `text` */
     char text[PL_CONTROL_MOST + 1];
     char packet[PL_CONTROL_MOST + 1];
@@ -89,23 +91,24 @@ void pl_control_free(pl_control *control)
         put_status(control);
     pl_mutex_close(&control->lock);
     close(control->fd);
+    pl_keys_wipe(control->secret, sizeof control->secret);
     pl_mem_free(control);
 }
 
-pl_status pl_control_address(pl_control *control, const char *address)
+/* Take a message of the supervisor's from `packet`. */
+static void take_packet(pl_control *control, size_t bytes)
 {
-    char text[PL_CONTROL_TASK_MOST];
-    int length = snprintf(text, sizeof text, "address %s", address);
-    if (length < 0 || (size_t)length >= sizeof text)
-        return PL_FAIL(PL_USAGE,
-                       "an address of %zu characters, expected at "
-                       "most %d",
-                       strlen(address), PL_CONTROL_TASK_MOST - 9);
-    int error = put_surely(control, text);
-    if (error != 0)
-        return PL_FAIL(PL_CLOSED, "tell the supervisor the address %s: %s",
-                       address, strerror(error));
-    return PL_OK;
+    const size_t key = 7, digits = sizeof control->secret - 1;
+    if (bytes > 8 && memcmp(control->packet, "cluster ", 8) == 0) {
+        control->bytes = bytes - 8;
+        memcpy(control->text, control->packet + 8, control->bytes);
+        control->has_cluster = true;
+    } else if (bytes == key + digits &&
+               memcmp(control->packet, "secret ", key) == 0) {
+        memcpy(control->secret, control->packet + key, digits);
+        control->has_secret = true;
+        pl_keys_wipe(control->packet, bytes);
+    }
 }
 
 /* Take what has arrived; does not wait. */
@@ -122,12 +125,41 @@ static void take_messages(pl_control *control)
             control->ended = true;
             return;
         }
-        if (got > 8 && memcmp(control->packet, "cluster ", 8) == 0) {
-            control->bytes = (size_t)got - 8;
-            memcpy(control->text, control->packet + 8, control->bytes);
-            control->has_cluster = true;
-        }
+        take_packet(control, (size_t)got);
     }
+}
+
+pl_status pl_control_secret(pl_control *control, pl_secret *out,
+                            pl_deadline deadline)
+{
+    struct pollfd ready = { .fd = control->fd, .events = POLLIN };
+    for (;;) {
+        take_messages(control);
+        if (control->has_secret)
+            return pl_secret_parse(out, control->secret);
+        if (control->ended)
+            return PL_FAIL(PL_CLOSED, "the supervisor ends the job");
+        if (pl_deadline_passed(deadline))
+            return PL_FAIL(PL_TIMEOUT, "waited in vain for the secret of the "
+                                       "job");
+        poll(&ready, 1, LOOK_MS);
+    }
+}
+
+pl_status pl_control_address(pl_control *control, const char *address)
+{
+    char text[PL_CONTROL_TASK_MOST];
+    int length = snprintf(text, sizeof text, "address %s", address);
+    if (length < 0 || (size_t)length >= sizeof text)
+        return PL_FAIL(PL_USAGE,
+                       "an address of %zu characters, expected at "
+                       "most %d",
+                       strlen(address), PL_CONTROL_TASK_MOST - 9);
+    int error = put_surely(control, text);
+    if (error != 0)
+        return PL_FAIL(PL_CLOSED, "tell the supervisor the address %s: %s",
+                       address, strerror(error));
+    return PL_OK;
 }
 
 static pl_status read_cluster(const pl_control *control, pl_cluster *out)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "dist/cluster.h"
+#include "net/keys.h"
 
 typedef struct pl_control pl_control;
 
@@ -29,6 +30,10 @@ typedef struct pl_task_status {
 pl_status pl_control_new(pl_control **out, int fd) PL_MUST_CHECK;
 void pl_control_free(pl_control *control); /* NULL is fine */
 
+/* Wait for the secret of the job, which comes first of all.  PL_TIMEOUT;
+ * PL_CLOSED when the supervisor is gone or ends the job. */
+pl_status pl_control_secret(pl_control *control, pl_secret *out,
+                            pl_deadline deadline) PL_MUST_CHECK;
 /* A server: this is where I listen. */
 pl_status pl_control_address(pl_control *control,
                              const char *address) PL_MUST_CHECK;

@@ -132,6 +132,15 @@ static pl_status send_text(int fd, const char *text)
     return PL_OK;
 }
 
+pl_status pl_control_send_secret(int fd, const pl_secret *secret)
+{
+    char text[8 + PL_SECRET_TEXT] = "secret ";
+    pl_secret_text(secret, text + strlen(text));
+    pl_status status = send_text(fd, text);
+    pl_keys_wipe(text, sizeof text);
+    return status;
+}
+
 pl_status pl_control_send_cluster(int fd, const pl_cluster *cluster)
 {
     pl_json *json;

@@ -7,7 +7,8 @@
  *                   status STEP OWN EXAMPLES DROPPED LOSS TEST_LOSS ACCURACY
  *                   lost ROLE INDEX
  *                   final
- *   to a task       cluster {"cluster": {...}}      (cluster.h)
+ *   to a task       secret HEXADECIMAL DIGITS       (net/keys.h)
+ *                   cluster {"cluster": {...}}      (cluster.h)
  *                   end
  *
  * Nothing here waits.
@@ -45,7 +46,8 @@ pl_status pl_control_receive(int fd, pl_control_message *out) PL_MUST_CHECK;
 pl_status pl_control_parse(pl_control_message *out,
                            const char *text) PL_MUST_CHECK;
 
-/* PL_CLOSED when the task has gone. */
+/* Both: PL_CLOSED when the task has gone. */
+pl_status pl_control_send_secret(int fd, const pl_secret *secret) PL_MUST_CHECK;
 pl_status pl_control_send_cluster(int fd,
                                   const pl_cluster *cluster) PL_MUST_CHECK;
 void pl_control_send_end(int fd);

@@ -239,6 +239,9 @@ static pl_status start_task(local *l, int i)
                           l->seen[i].task.index);
     }
     /* A task that has gone again is reaped with its own message. */
+    if (l->opts->secret != NULL &&
+        pl_control_send_secret(ours, l->opts->secret) == PL_NOMEM)
+        return PL_NOMEM;
     if (l->missing == 0 &&
         pl_control_send_cluster(ours, &l->cluster) == PL_NOMEM)
         return PL_NOMEM;

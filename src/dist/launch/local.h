@@ -34,6 +34,7 @@ typedef struct pl_local_opts {
     const char *program;       /* file to run; default: this one */
     char *const *argv;         /* required: the command; --role, --index and
                                   --control are added behind it */
+    const pl_secret *secret;   /* told to every task first; NULL: none */
     const char *logs;          /* required: a folder for <role>-<index>.log */
     int32_t restarts;          /* of each worker; default 0 */
     bool go_on;      /* without a worker that cannot be started again */
