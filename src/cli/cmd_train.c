@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/part.h"
 #include "cli/resume.h"
+#include "cli/task_keys.h"
 #include "cli/train_local.h"
 #include "cli/train_task.h"
 #include "cli/trainer.h"
@@ -58,14 +59,27 @@ static pl_status be_task(session *s, int64_t begin_ns)
         /* Started through /proc/self/exe, it would be called "exe". */
         prctl(PR_SET_NAME, s->app->program);
     }
-    pl_status status = pl_train_task(&(pl_trainer_opts) {
-        .app = s->app,
-        .options = &s->options,
-        .cluster = &part->cluster,
-        .task = part->task,
-        .control = control,
-        .begin_ns = begin_ns,
-    });
+    pl_job_keys keys;
+    bool has_keys = false;
+    pl_status status = pl_task_keys(&keys, &has_keys,
+                                    &(pl_task_keys_opts) {
+                                        .options = &s->options,
+                                        .cluster = &part->cluster,
+                                        .control = control,
+                                        .environment = getenv("PACELINE_KEYS"),
+                                        .program = s->app->program,
+                                    });
+    if (status == PL_OK)
+        status = pl_train_task(&(pl_trainer_opts) {
+            .app = s->app,
+            .options = &s->options,
+            .cluster = &part->cluster,
+            .task = part->task,
+            .control = control,
+            .keys = has_keys ? &keys : NULL,
+            .begin_ns = begin_ns,
+        });
+    pl_keys_wipe(&keys, sizeof keys);
     pl_control_free(control);
     return status;
 }

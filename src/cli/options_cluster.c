@@ -54,6 +54,12 @@ const pl_param pl_options_cluster[] = {
       "also start a process that only tests" },
     { "restarts", PL_PARAM_INT, FIELD(restarts), "5", 0, 1e6, NULL, "N",
       "times a worker on this machine is started again" },
+    { "keys", PL_PARAM_TEXT, FIELD(keys), NULL, 0, 0, NULL, "FILE",
+      "the job's key file, of `keys -o FILE`; needed by tasks started by hand "
+      "beyond loopback (default: what PACELINE_KEYS names)" },
+    { "insecure", PL_PARAM_FLAG, FIELD(insecure), NULL, 0, 0, NULL, NULL,
+      "start without keys beyond loopback: anybody there can read and change "
+      "the training" },
     { "control", PL_PARAM_INT, FIELD(control), NULL, 3, 1e6, NULL, "FD",
       "set by who starts the tasks: the descriptor to talk to it" },
 };

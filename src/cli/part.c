@@ -94,6 +94,24 @@ static pl_status take_role(pl_part *part, const pl_options *options)
     return status == PL_OK ? PL_OK : pl_context(status, "--role");
 }
 
+/* Only tasks started by hand take their keys from a file. */
+static pl_status check_keys(const pl_part *part, const pl_options *options)
+{
+    static const char *const flags[] = { "keys", "insecure" };
+    bool by_hand = part->kind == PL_PART_TASK && options->train.control == 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!by_hand && pl_options_given(options, flags[i]))
+            return PL_FAIL(PL_USAGE,
+                           "--%s is for tasks started by hand, with --role; "
+                           "those that are started here have keys of their "
+                           "own",
+                           flags[i]);
+    if (options->train.keys != NULL && options->train.insecure)
+        return PL_FAIL(PL_USAGE, "--keys and --insecure: give one of them, "
+                                 "not both");
+    return PL_OK;
+}
+
 static bool is_single(const pl_cluster *cluster)
 {
     return cluster->workers == 1 && cluster->ps == 0;
@@ -177,7 +195,8 @@ static pl_status check_single(const pl_options *options)
         "join-timeout", "rejoin-timeout",
         "transport",    "heartbeat-timeout",
         "eval-on",      "evaluator",
-        "restarts",
+        "restarts",     "keys",
+        "insecure",
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (pl_options_given(options, flags[i]))
@@ -303,6 +322,7 @@ static pl_status fill_in(pl_part *part, pl_options *options,
     PL_TRY(check_mode(options));
     PL_TRY(find_part(part, options, tf_config));
     PL_TRY(choose_strategy(part, options));
+    PL_TRY(check_keys(part, options));
     train->workers = part->cluster.workers;
     train->ps = part->cluster.ps;
     PL_TRY(fill_mode(options));

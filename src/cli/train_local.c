@@ -23,6 +23,7 @@ typedef struct supervisor {
     char *logs;
     pl_command_line command;
     pl_job_progress *progress;
+    pl_secret secret; /* of this job alone */
 } supervisor;
 
 static bool is_sync(const supervisor *s)
@@ -114,9 +115,11 @@ static pl_status supervise(supervisor *s)
     describe_job(s);
     const atomic_bool *interrupt = pl_interrupt_catch();
     PL_TRY(start_progress(s));
+    PL_TRY(pl_secret_make(&s->secret));
     pl_status status = pl_local_run(&(pl_local_opts) {
         .cluster = s->cluster,
         .argv = s->command.argv,
+        .secret = &s->secret,
         .logs = s->logs,
         .restarts = train->on_worker_loss == PL_TRAIN_LOSS_ABORT
                         ? 0
@@ -141,6 +144,7 @@ pl_status pl_train_local(const pl_app *app, pl_options *options,
     pl_error_save(&failed, supervise(&s));
     pl_job_progress_stop(s.progress);
     pl_command_line_close(&s.command);
+    pl_keys_wipe(&s.secret, sizeof s.secret);
     pl_mem_free(s.logs);
     pl_run_folder_close(&s.folder);
     return pl_error_raise(&failed);

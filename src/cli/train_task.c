@@ -137,6 +137,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
                      .schedule = pl_options_schedule(opts->options),
                      .address = address,
                      .transport = (pl_transport)opts->options->train.transport,
+                     .keys = opts->keys,
                      .interrupt = task.interrupt,
                      .lost = tell_lost,
                      .step = tell_step,
@@ -214,6 +215,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                    &sync, &(pl_ps_sync_opts) {
                               .cluster = opts->cluster,
                               .task = opts->task,
+                              .keys = opts->keys,
                               .mode = (pl_ps_mode)train->mode,
                               .transport = (pl_transport)train->transport,
                               .heartbeat_ms =

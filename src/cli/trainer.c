@@ -226,6 +226,7 @@ static pl_status open_ps_sync(trainer *t)
         &t->ps, &(pl_ps_sync_opts) {
                     .cluster = t->opts.cluster,
                     .task = t->opts.task,
+                    .keys = t->opts.keys,
                     .mode = (pl_ps_mode)train->mode,
                     .backup = backup,
                     .transport = (pl_transport)train->transport,

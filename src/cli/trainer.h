@@ -16,6 +16,7 @@ typedef struct pl_trainer_opts {
     const pl_cluster *cluster; /* with addresses; NULL: alone */
     pl_task task;              /* of the cluster: chief or worker */
     pl_control *control;       /* NULL: nobody supervises */
+    const pl_job_keys *keys;   /* NULL: nobody proves anything */
     int64_t begin_ns;          /* when the process began */
 } pl_trainer_opts;
 
