@@ -156,6 +156,44 @@ static void control_brings_the_cluster_and_the_end(void **state)
     close(host);
 }
 
+static void control_brings_the_secret_before_the_cluster(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_secret secret, got;
+    pl_cluster cluster;
+    open_pair(&host, &control);
+    assert_fails(PL_TIMEOUT, "secret",
+                 pl_control_secret(control, &got,
+                                   pl_deadline_in_ms(pl_clock_real(), 0)));
+    assert_ok(pl_secret_make(&secret));
+    assert_ok(pl_control_send_secret(host, &secret));
+    assert_ok(pl_cluster_local(&cluster, 1, 1, false));
+    assert_ok(pl_mem_copy_text(&cluster.ps_address[0], "127.0.0.1:1"));
+    assert_ok(pl_control_send_cluster(host, &cluster));
+    pl_cluster_close(&cluster);
+    assert_ok(pl_control_secret(control, &got, far()));
+    assert_memory_equal(secret.bytes, got.bytes, sizeof got.bytes);
+    assert_ok(pl_control_cluster(control, &cluster, far()));
+    pl_cluster_close(&cluster);
+    close(host);
+    pl_control_free(control);
+}
+
+static void control_waits_for_no_secret_of_a_gone_supervisor(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_secret got;
+    open_pair(&host, &control);
+    close(host);
+    assert_fails(PL_CLOSED, "ends the job",
+                 pl_control_secret(control, &got, far()));
+    pl_control_free(control);
+}
+
 static void control_ends_when_the_supervisor_is_gone(void **state)
 {
     (void)state;
@@ -215,6 +253,8 @@ UNIT_TESTS(
     cmocka_unit_test(control_new_survives_each_failed_allocation),
     cmocka_unit_test(control_is_no_other_descriptor),
     cmocka_unit_test(control_carries_what_a_task_says),
+    cmocka_unit_test(control_brings_the_secret_before_the_cluster),
+    cmocka_unit_test(control_waits_for_no_secret_of_a_gone_supervisor),
     cmocka_unit_test(control_status_never_waits_and_the_last_one_arrives),
     cmocka_unit_test(control_brings_the_cluster_and_the_end),
     cmocka_unit_test(control_ends_when_the_supervisor_is_gone),
