@@ -24,11 +24,15 @@
 enum {
     RAW,
     TCP,
+    CURVE,
     SHM,
     WAYS
 };
 static const char *const way_names[WAYS] = { "raw TCP", "ZeroMQ TCP",
-                                             "shared memory" };
+                                             "encrypted TCP", "shared memory" };
+
+/* Any secret will do. */
+static const pl_job_keys keys = { .workers = 1, .ps = 1 };
 
 /* Our end of each way. */
 typedef struct ways {
@@ -71,16 +75,21 @@ static pl_status answer(pl_endpoint *server, const pl_area *area)
     }
 }
 
-static pl_status serve(int report)
+static pl_status serve(int report, bool encrypt, int32_t io_threads)
 {
     pl_area *area = NULL;
     pl_endpoint *server = NULL;
     PL_TRY(pl_area_new(&area, STREAM_BYTES));
     memset(pl_area_data(area), 1, STREAM_BYTES);
-    PL_TRY(pl_endpoint_listen(&server,
-                              &(pl_endpoint_opts) { .address = "127.0.0.1:0",
-                                                    .name = "bench server",
-                                                    .area = area }));
+    PL_TRY(pl_endpoint_listen(&server, &(pl_endpoint_opts) {
+                                           .address = "127.0.0.1:0",
+                                           .name = "bench server",
+                                           .area = area,
+                                           .keys = encrypt ? &keys : NULL,
+                                           .self = { PL_PRINCIPAL_PS, 0 },
+                                           .encrypt = encrypt,
+                                           .io_threads = io_threads,
+                                       }));
     const char *address = pl_endpoint_address(server);
     if (write(report, address, strlen(address) + 1) < 0)
         return PL_FAIL(PL_IO, "cannot report the port");
@@ -91,30 +100,42 @@ static pl_status serve(int report)
 }
 
 /* Start a process that serves; its address goes to `address`. */
-static pl_status start_server(pid_t *child, char address[64])
+static pl_status start_server(pid_t *child, char address[64], bool encrypt,
+                              int32_t io_threads)
 {
     int ends[2];
     if (pipe(ends) != 0)
         return PL_FAIL(PL_IO, "pipe");
     *child = fork();
     if (*child == 0)
-        _exit(serve(ends[1]) == PL_OK ? 0 : 1);
+        _exit(serve(ends[1], encrypt, io_threads) == PL_OK ? 0 : 1);
     close(ends[1]);
     ssize_t got = *child < 0 ? -1 : read(ends[0], address, 64);
     close(ends[0]);
     return got > 0 ? PL_OK : PL_FAIL(PL_IO, "the bench's server is not there");
 }
 
+static pl_status connect_to(pl_endpoint **out, const char *address,
+                            pl_area *area, bool shm, bool encrypt)
+{
+    return pl_endpoint_connect(out, &(pl_endpoint_opts) {
+                                        .address = address,
+                                        .name = "bench",
+                                        .area = area,
+                                        .no_shm = !shm,
+                                        .keys = encrypt ? &keys : NULL,
+                                        .self = { PL_PRINCIPAL_WORKER, 0 },
+                                        .encrypt = encrypt,
+                                    });
+}
+
 static pl_status connect_way(ways *w, int way)
 {
     char address[64], offer[PL_OFFER_BYTES];
     pl_message message;
-    PL_TRY(start_server(&w->servers[way], address));
-    PL_TRY(pl_endpoint_connect(&w->clients[way],
-                               &(pl_endpoint_opts) { .address = address,
-                                                     .name = "bench",
-                                                     .area = w->area,
-                                                     .no_shm = way != SHM }));
+    PL_TRY(start_server(&w->servers[way], address, way == CURVE, 1));
+    PL_TRY(connect_to(&w->clients[way], address, w->area, way == SHM,
+                      way == CURVE));
     pl_endpoint *client = w->clients[way];
     PL_TRY(pl_endpoint_offer(client, offer));
     pl_frame join = { .kind = PL_FRAME_JOIN,
@@ -253,6 +274,131 @@ static void bench_messages(bench *b, ways *w)
     table_end(&b->table);
 }
 
+/* --- what encryption costs, and whether threads share it ---------------- */
+
+enum {
+    PLAIN_1,
+    CURVE_1,
+    CURVE_2,
+    CASES
+};
+static const struct {
+    const char *name;
+    bool encrypt;
+    int32_t io_threads; /* of the server */
+} cases[CASES] = {
+    [PLAIN_1] = { "plain", false, 1 },
+    [CURVE_1] = { "encrypted", true, 1 },
+    [CURVE_2] = { "encrypted", true, 2 },
+};
+
+/* Two connections to one server: ZeroMQ gives each to one thread. */
+typedef struct spread {
+    pid_t server;
+    pl_endpoint *clients[2];
+} spread;
+
+/* Push a piece and pull one, over both connections, until 2 x `count` went
+ * each way. */
+static pl_status push_and_pull(const spread *s, const uint8_t *data,
+                               int64_t count, size_t piece)
+{
+    for (int64_t i = 0; i < count + CREDITS; i++)
+        for (int c = 0; c < 2; c++) {
+            pl_message message;
+            if (i >= CREDITS)
+                PL_TRY(
+                    pl_endpoint_receive(s->clients[c], &message, patience()));
+            if (i >= count)
+                continue;
+            pl_frame frame = { .kind = PL_FRAME_PUSH,
+                               .sequence = (uint64_t)i,
+                               .value = { (int64_t)piece },
+                               .payload_bytes = (uint32_t)piece };
+            PL_TRY(pl_endpoint_send(s->clients[c], 0, &frame, data, true));
+        }
+    return PL_OK;
+}
+
+static pl_status time_spread(const ways *w, const spread s[CASES], size_t piece,
+                             measurement ns[CASES], measurement ratio[CASES])
+{
+    double each[CASES][ROUNDS], over[CASES][ROUNDS];
+    int64_t count = (int64_t)(STREAM_BYTES / 4 / piece);
+    for (int round = -1; round < ROUNDS; round++) /* -1 is the warm-up */
+        for (int i = 0; i < CASES; i++) {
+            int64_t begin = pl_clock_now_ns(pl_clock_real());
+            PL_TRY(push_and_pull(&s[i], pl_area_data(w->area), count, piece));
+            int64_t end = pl_clock_now_ns(pl_clock_real());
+            if (round < 0)
+                continue;
+            each[i][round] = (double)(end - begin) / (double)(4 * count);
+            over[i][round] = each[i][round] / each[PLAIN_1][round];
+        }
+    for (int i = 0; i < CASES; i++) {
+        ns[i] = measure_summary(each[i], ROUNDS);
+        ratio[i] = measure_summary(over[i], ROUNDS);
+    }
+    return PL_OK;
+}
+
+static void bench_spread(bench *b, ways *w, const spread s[CASES])
+{
+    static const size_t pieces[] = { 1 << 18, 1 << 20, 4 << 20 };
+    table_begin(&b->table, "net_curve", "Encryption",
+                "Dense pushes answered by pulls of the same size, two "
+                "connections to one server with so\nmany threads; GB/s both "
+                "ways together, and the time beside that of plain.");
+    for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
+        measurement ns[CASES], ratio[CASES];
+        w->status = time_spread(w, s, pieces[p], ns, ratio);
+        for (int i = 0; i < CASES && w->status == PL_OK; i++) {
+            table_text(&b->table, "way", cases[i].name);
+            table_count(&b->table, "threads", cases[i].io_threads);
+            table_count(&b->table, "KiB a piece", (int64_t)(pieces[p] >> 10));
+            table_measured(&b->table, "GB/s",
+                           measure_inverse(ns[i], (double)pieces[p]));
+            table_measured(&b->table, "x plain", ratio[i]);
+            table_row_end(&b->table);
+        }
+    }
+    table_end(&b->table);
+}
+
+static pl_status open_spread(spread s[CASES], pl_area *area)
+{
+    for (int i = 0; i < CASES; i++) {
+        char address[64];
+        PL_TRY(start_server(&s[i].server, address, cases[i].encrypt,
+                            cases[i].io_threads));
+        for (int c = 0; c < 2; c++)
+            PL_TRY(connect_to(&s[i].clients[c], address, area, false,
+                              cases[i].encrypt));
+    }
+    return PL_OK;
+}
+
+static void end_server(pid_t server)
+{
+    if (server > 0) {
+        kill(server, SIGKILL);
+        waitpid(server, NULL, 0);
+    }
+}
+
+static void bench_encryption(bench *b, ways *w)
+{
+    spread s[CASES] = { 0 };
+    w->status = open_spread(s, w->area);
+    if (w->status == PL_OK)
+        bench_spread(b, w, s);
+    for (int i = 0; i < CASES; i++) {
+        pl_endpoint_free(s[i].clients[0], 0);
+        pl_endpoint_free(s[i].clients[1], 0);
+        end_server(s[i].server);
+    }
+}
+
 static pl_status open_ways(ways *w)
 {
     PL_TRY(raw_tcp_open(&w->raw, &w->servers[RAW]));
@@ -268,10 +414,7 @@ static void close_ways(ways *w)
     raw_tcp_close(&w->raw);
     for (int way = 0; way < WAYS; way++) {
         pl_endpoint_free(w->clients[way], 0);
-        if (w->servers[way] > 0) {
-            kill(w->servers[way], SIGKILL);
-            waitpid(w->servers[way], NULL, 0);
-        }
+        end_server(w->servers[way]);
     }
     pl_area_free(w->area);
 }
@@ -286,6 +429,8 @@ pl_status bench_net(bench *b)
         bench_messages(b, &w);
     if (w.status == PL_OK)
         bench_streams(b, &w);
+    if (w.status == PL_OK)
+        bench_encryption(b, &w);
     close_ways(&w);
     return w.status;
 }
