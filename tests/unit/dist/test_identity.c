@@ -169,6 +169,7 @@ static void identity_of_the_past_is_ignored(void **state)
     desk *d = *state;
     join_as(d, 0, worker0, "worker", 0);
     pl_frame stop = { .kind = PL_FRAME_STOP,
+                      .generation = d->frame.generation,
                       .incarnation = d->frame.incarnation,
                       .sequence = 1 };
     join_as(d, 1, worker0, "worker", 0); /* a new process */
