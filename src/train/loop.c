@@ -57,6 +57,7 @@ typedef struct loop {
     int64_t loss_count;
     double shown_loss;
     int64_t tested_step; /* whose parameters result->test is of */
+    bool joined;         /* once, at least */
     bool stop;
 } loop;
 
@@ -212,8 +213,9 @@ static pl_status join(loop *l)
     PL_TRY(sync->ops->join(sync, &at));
     l->own = at.own;
     l->next_read = opts->own_pace ? at.own : at.step;
-    if (at.step != step || at.own > 0)
+    if (at.step != step || at.own > 0 || l->joined)
         pl_reader_go(l->reader, l->next_read);
+    l->joined = true;
     l->result->progress.step = at.step;
     l->result->progress.examples += (at.step - step) * l->update_examples;
     return PL_OK;
