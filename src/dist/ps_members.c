@@ -528,12 +528,34 @@ static void watch_here(pl_ps_core *core, pl_member *member)
     }
 }
 
+/* Until the chief has left its part of the parameters is needed; once all
+ * have, nobody asks for it. */
+static bool server_is_needed(pl_ps_core *core, pl_member *server)
+{
+    char name[32];
+    if (core->told)
+        server->state = PL_MEMBER_LEFT;
+    if (core->told || core->members[0].state == PL_MEMBER_LEFT)
+        return false;
+    if (core->interrupted)
+        pl_core_end(core, true,
+                    "%s (%s) was lost while the job was interrupted: its part "
+                    "of the parameters is gone",
+                    pl_core_name(core, server, name), server->where);
+    return !core->failed;
+}
+
 static void watch_lost(pl_ps_core *core, pl_member *member)
 {
     int64_t gone = core->now_ns - member->lost_ns;
     char name[32];
-    if (gone <= core->opts.rejoin_ms * MS ||
-        (core->stopping && !pl_core_counts(core, member)))
+    if (pl_core_id(core, member) > core->opts.workers) {
+        if (!server_is_needed(core, member))
+            return;
+    } else if (core->stopping && !pl_core_counts(core, member)) {
+        return;
+    }
+    if (gone <= core->opts.rejoin_ms * MS)
         return;
     if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members &&
         pl_core_is_worker(core, member)) {
@@ -709,7 +731,10 @@ static void follow(pl_ps_core *core)
         ask_to_join(core);
         return;
     }
-    if (core->wants_stop && !core->stopping)
+    /* Also when the job is ending: nobody who is lost will come back. */
+    if (core->failed)
+        pl_core_ask_stop(core, true, core->why);
+    else if (core->wants_stop)
         pl_core_ask_stop(core, false, PL_STOP_INTERRUPT);
     pl_frame heart = {
         .kind = PL_FRAME_HEART,

@@ -354,7 +354,9 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
                                    core->members[0].state == PL_MEMBER_LEFT);
     if (core->step < pull->value[0] && !over)
         return false;
-    if ((pull->flags & PL_PULL_COUNTS) != 0 && !counts_agree(core, member))
+    /* What came after the end is dropped, here perhaps and not there. */
+    if ((pull->flags & PL_PULL_COUNTS) != 0 && !core->stopping &&
+        !counts_agree(core, member))
         return false;
     if (!pl_core_is_worker(core, member)) {
         *flags |= over ? PL_ANSWER_STOP : 0;

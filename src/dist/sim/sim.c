@@ -488,7 +488,9 @@ static void check_end(sim *s)
     result->ended_well = pl_ps_core_outcome(first) == PL_OK;
     if (!result->ended_well) {
         snprintf(result->why, sizeof result->why, "%s", pl_error_message());
-        bool early = s->interrupted && result->steps == 0;
+        /* Nobody starts again what was interrupted. */
+        bool early =
+            s->interrupted && (result->steps == 0 || result->server_kills > 0);
         if (s->on_loss != PL_ON_LOSS_ABORT && !early)
             sim_broken(s, "the job failed: %s", pl_error_message());
         return;

@@ -381,6 +381,111 @@ static void ps_servers_new_server_rolls_the_job_back(void **state)
     ps_close(rig);
 }
 
+/* The chief has still to take the last parameters; once it has, nobody asks
+ * for the server any more. */
+static void ps_servers_lost_server_is_needed_until_the_chief_left(void **state)
+{
+    (void)state;
+    for (int left = 0; left <= 1; left++) {
+        uint32_t other;
+        ps_rig *rig = start_leader(
+            (pl_ps_core_opts) { .workers = 1, .rejoin_ms = 10000 }, &other);
+        pl_ps_core_stop(rig->core, false, "stop_loss");
+        ps_forget(rig);
+        pass_without_server_1(rig, 7000);
+        if (left != 0)
+            ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE),
+                        "{}");
+        ps_forget(rig);
+        pass_without_server_1(rig, 9000);
+        assert_int_equal(left != 0, pl_ps_core_outcome(rig->core) == PL_OK);
+        assert_true(left == 0 || pl_ps_core_finished(rig->core));
+        ps_close(rig);
+    }
+}
+
+/* Nobody starts again what was interrupted. */
+static void ps_servers_server_lost_in_an_interrupt_ends_the_job(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    pl_ps_core_stop(rig->core, false, PL_STOP_INTERRUPT);
+    ps_forget(rig);
+    pass_without_server_1(rig, 6000);
+    assert_fails(PL_CLOSED, "was lost while the job was interrupted",
+                 pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* An interrupt of server 1 counts also when the job ends anyway: a chief that
+ * is lost will not come back. */
+static void ps_servers_interrupt_reaches_a_job_that_ends(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 2 }, &other);
+    pl_ps_core_stop(rig->core, false, "stop_loss");
+    ps_forget(rig);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP, 0);
+    ps_say_text(rig, SERVER_1,
+                (pl_frame) { .kind = PL_FRAME_STOP,
+                             .incarnation = other,
+                             .sequence = 1 },
+                PL_STOP_INTERRUPT);
+    ps_expect(rig, SERVER_1, PL_FRAME_ACK);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP | PL_ANSWER_BROKEN, 0);
+    ps_close(rig);
+    rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
+                  "stop_loss", 9);
+    pl_ps_core_stop(rig->core, false, PL_STOP_INTERRUPT);
+    ps_tick(rig, 500);
+    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_STOP, PL_STOP_INTERRUPT);
+    ps_close(rig);
+}
+
+static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    pl_ps_core_stop(rig->core, true, "out of memory");
+    ps_forget(rig);
+    for (int i = 0; i < 3; i++) {
+        ps_tick(rig, 500);
+        const ps_sent *stop =
+            ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_STOP);
+        assert_int_equal(PL_STOP_FAILED, stop->frame.flags);
+        assert_string_equal("out of memory", stop->bytes);
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    }
+    ps_close(rig);
+}
+
+/* A copy of one moment waits for what server 0 had, but not for a gradient
+ * that was dropped here as the job ended. */
+static void ps_servers_copy_waits_for_counts_until_the_end(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    const int64_t counts[2] = { 0, 2 };
+    ps_push(rig, 1, 0, -1.0f);
+    ps_answer_of(rig, 1, 0, 1, 1.0f);
+    pl_frame pull = ps_request(rig, 0, PL_FRAME_PULL);
+    pull.flags = PL_PULL_SLOTS | PL_PULL_COUNTS;
+    pull.payload_bytes = sizeof counts;
+    ps_say(rig, rig->peer[0], pull, counts);
+    ps_quiet(rig);
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
+                  "interrupt", 9);
+    ps_answer_of(rig, 0, 0, 1, 1.0f);
+    ps_close(rig);
+}
+
 /* An APPLY that chooses nobody is of no server 0. */
 static void ps_servers_apply_of_nobody_is_ignored(void **state)
 {
@@ -393,20 +498,26 @@ static void ps_servers_apply_of_nobody_is_ignored(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
-           cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
-           cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
-           cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
-           cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
-           cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
-           cmocka_unit_test(
-               ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
-           cmocka_unit_test(ps_servers_async_needs_no_word_of_server_0),
-           cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
-           cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
-           cmocka_unit_test(ps_servers_follower_fails_with_the_job),
-           cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
-           cmocka_unit_test(ps_servers_lost_server_is_waited_for),
-           cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
-           cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
-           cmocka_unit_test(ps_servers_apply_of_nobody_is_ignored))
+UNIT_TESTS(
+    cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
+    cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
+    cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
+    cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
+    cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
+    cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
+    cmocka_unit_test(
+        ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
+    cmocka_unit_test(ps_servers_async_needs_no_word_of_server_0),
+    cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
+    cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
+    cmocka_unit_test(ps_servers_follower_fails_with_the_job),
+    cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
+    cmocka_unit_test(ps_servers_lost_server_is_waited_for),
+    cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
+    cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
+    cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),
+    cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
+    cmocka_unit_test(ps_servers_interrupt_reaches_a_job_that_ends),
+    cmocka_unit_test(ps_servers_failure_is_told_until_server_0_ends_the_job),
+    cmocka_unit_test(ps_servers_copy_waits_for_counts_until_the_end),
+    cmocka_unit_test(ps_servers_apply_of_nobody_is_ignored))
