@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOST_BYTES 128 /* of the row of a worker that made no report */
-
 static pl_ps_core_opts resolve(const pl_ps_core_opts *opts)
 {
     pl_ps_core_opts r = *opts;
@@ -224,8 +222,8 @@ static void note_interrupt(pl_ps_core *core)
     pl_core_release(core);
 }
 
-static pl_frame reply(const pl_member *member, pl_frame_kind kind,
-                      unsigned flags)
+pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
+                       unsigned flags)
 {
     return (pl_frame) {
         .kind = kind,
@@ -237,8 +235,8 @@ static pl_frame reply(const pl_member *member, pl_frame_kind kind,
 
 static void ack(pl_ps_core *core, const pl_member *member, unsigned flags)
 {
-    pl_core_send(core, member->peer, reply(member, PL_FRAME_ACK, flags), NULL,
-                 false);
+    pl_core_send(core, member->peer, pl_core_reply(member, PL_FRAME_ACK, flags),
+                 NULL, false);
 }
 
 /* Does this answer carry parameters? */
@@ -278,7 +276,7 @@ static void pump(pl_ps_core *core, pl_member *member)
                  core->opts.replicas == core->opts.workers;
     for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
         pl_piece_range piece = pl_pieces_range(&out->acked, i);
-        pl_frame frame = reply(member, PL_FRAME_PARAMS, member->answer);
+        pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
         frame.step = core->step;
         frame.first = piece.first;
         frame.count = piece.count;
@@ -292,25 +290,22 @@ static void pump(pl_ps_core *core, pl_member *member)
     }
 }
 
-static void send_reports(pl_ps_core *core, const pl_member *chief);
-static void send_counts(pl_ps_core *core, const pl_member *chief);
-
 /* Send the answer, or send it again. */
 static void deliver(pl_ps_core *core, pl_member *member)
 {
     if (has_params(member)) {
         pump(core, member);
     } else if (member->request.kind == PL_FRAME_PUSH) {
-        pl_frame frame = reply(member, PL_FRAME_PARAMS, member->answer);
+        pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
         frame.step = core->step;
         frame.value[1] = member->own;
         pl_core_send(core, member->peer, frame, NULL, false);
     } else if (member->request.kind == PL_FRAME_BYE &&
                member == core->members) {
-        send_reports(core, member);
+        pl_core_send_reports(core, member);
     } else if (member->request.kind == PL_FRAME_PAUSE &&
                (member->request.flags & PL_PAUSE_FREEZE) != 0) {
-        send_counts(core, member);
+        pl_core_send_counts(core, member);
     } else {
         ack(core, member, PL_ACK_DONE);
     }
@@ -330,71 +325,13 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     deliver(core, member);
 }
 
-/* What the chief needs for the summary, as JSON: the reports of all workers
- * (of those that said none, what is known of them) and what only server 0
- * knows. */
-static void send_reports(pl_ps_core *core, const pl_member *chief)
-{
-    size_t bytes = 256;
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        bytes += core->members[w].report_bytes + LOST_BYTES;
-    char *text;
-    if (PL_NEW(text, bytes) != PL_OK) {
-        pl_core_end(core, true, "%s", pl_error_message());
-        return;
-    }
-    char *at = text;
-    at += sprintf(at,
-                  "{\"restarts\": %d, \"mixed\": %s, \"dropped\": %lld, "
-                  "\"workers\": [",
-                  core->rejoins, core->counts.mixed ? "true" : "false",
-                  (long long)core->counts.dropped);
-    for (int32_t w = 0; w < core->opts.workers; w++) {
-        const pl_member *member = &core->members[w];
-        if (w > 0)
-            *at++ = ',';
-        if (member->report == NULL) {
-            at +=
-                snprintf(at, LOST_BYTES,
-                         "{\"index\": %d, \"steps\": %lld, \"dropped\": "
-                         "%lld, \"lost\": true}",
-                         w, (long long)member->own, (long long)member->dropped);
-        } else {
-            memcpy(at, member->report, member->report_bytes);
-            at += member->report_bytes;
-        }
-    }
-    stpcpy(at, "]}");
-    pl_frame frame = reply(chief, PL_FRAME_REPORT, 0);
-    frame.step = core->step;
-    frame.value[0] = core->counts.dropped;
-    frame.value[1] = core->counts.last_update_ns - core->counts.first_update_ns;
-    pl_core_send_text(core, chief->peer, frame, text);
-    pl_mem_free(text);
-}
-
-/* How many gradients of each worker the frozen parameters hold. */
-static void send_counts(pl_ps_core *core, const pl_member *chief)
-{
-    int64_t counts[PL_CLUSTER_WORKERS_MAX];
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        counts[w] = core->members[w].state == PL_MEMBER_LOST
-                        ? ~core->members[w].own
-                        : core->members[w].own;
-    pl_frame frame = reply(chief, PL_FRAME_ACK, PL_ACK_DONE);
-    frame.step = core->step;
-    frame.payload_bytes =
-        (uint32_t)((size_t)core->opts.workers * sizeof *counts);
-    pl_core_send(core, chief->peer, frame, counts, false);
-}
-
 static void refuse(pl_ps_core *core, const pl_member *member, const char *why)
 {
     char name[32];
     pl_log(PL_LOG_WARN, "%s (%s): refused: %s",
            pl_core_name(core, member, name), member->where, why);
-    pl_core_send_text(core, member->peer, reply(member, PL_FRAME_REFUSE, 0),
-                      why);
+    pl_core_send_text(core, member->peer,
+                      pl_core_reply(member, PL_FRAME_REFUSE, 0), why);
 }
 
 /* Gradients are read where they arrived if that stays, else copied. */
@@ -474,7 +411,7 @@ static void take_piece(pl_ps_core *core, pl_member *member,
         store_init(core, message);
     }
     if (pl_pieces_windowed(&member->in)) {
-        pl_frame got = reply(member, PL_FRAME_ACK, 0);
+        pl_frame got = pl_core_reply(member, PL_FRAME_ACK, 0);
         got.first = frame->first;
         got.value[0] = plane;
         got.value[1] = frame->count;
@@ -631,7 +568,8 @@ static void begin_state(pl_ps_core *core, pl_member *member,
         member->stage = PL_STAGE_NONE;
         return;
     }
-    const int64_t *counts = message->payload;
+    int64_t counts[PL_CLUSTER_WORKERS_MAX];
+    memcpy(counts, message->payload, bytes);
     for (int32_t w = 0; w < core->opts.workers && !core->initialized; w++)
         core->members[w].own = counts[w] < 0 ? ~counts[w] : counts[w];
     pl_core_answer(core, member, 0);

@@ -2,7 +2,8 @@
  *
  * ps_core.c    requests: arrival of pieces, answers, dispatch
  * ps_update.c  gradients become updates; who may go on
- * ps_members.c joining, hearts, loss, leaving, the end */
+ * ps_members.c joining, hearts, loss, leaving, the end
+ * ps_report.c  what only the chief hears */
 #ifndef PL_DIST_PS_CORE_PRIV_H
 #define PL_DIST_PS_CORE_PRIV_H
 
@@ -123,6 +124,9 @@ void pl_core_keep(pl_ps_core *core, pl_member *member);
 void pl_core_forget(pl_ps_core *core, pl_member *member);
 /* The request is done: send the parameters, or an ACK. */
 void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags);
+/* The head of an answer to the request at hand. */
+pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
+                       unsigned flags);
 /* Forget parameters and requests: everyone joins anew in `generation`. */
 void pl_core_reset(pl_ps_core *core, uint32_t generation);
 /* The job is over for all; `failed`: say why and give up. */
@@ -144,6 +148,10 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
 void pl_core_try_step(pl_ps_core *core);
 /* Answer what waits and may be answered now. */
 void pl_core_release(pl_ps_core *core);
+
+/* ps_report.c */
+void pl_core_send_reports(pl_ps_core *core, const pl_member *chief);
+void pl_core_send_counts(pl_ps_core *core, const pl_member *chief);
 
 /* ps_members.c */
 void pl_core_on_join(pl_ps_core *core, const pl_message *message);
