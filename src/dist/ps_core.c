@@ -493,6 +493,12 @@ static void begin_init(pl_ps_core *core, pl_member *member,
         member->stage = PL_STAGE_NONE;
         return;
     }
+    int64_t step = message->frame.step;
+    if (step < 0 || step > PL_COUNT_MOST) {
+        refuse(core, member, "first parameters of a step that cannot be");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
     if (core->initialized) {
         pl_core_answer(core, member, 0);
         return;
@@ -570,8 +576,10 @@ static void begin_state(pl_ps_core *core, pl_member *member,
     }
     int64_t counts[PL_CLUSTER_WORKERS_MAX];
     memcpy(counts, message->payload, bytes);
-    for (int32_t w = 0; w < core->opts.workers && !core->initialized; w++)
-        core->members[w].own = counts[w] < 0 ? ~counts[w] : counts[w];
+    for (int32_t w = 0; w < core->opts.workers && !core->initialized; w++) {
+        int64_t own = counts[w] < 0 ? ~counts[w] : counts[w];
+        core->members[w].own = own < PL_COUNT_MOST ? own : PL_COUNT_MOST;
+    }
     pl_core_answer(core, member, 0);
 }
 

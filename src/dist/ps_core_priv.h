@@ -11,6 +11,7 @@
 #include "dist/ps_core.h"
 
 #define PL_MEMBER_TEXT 160
+#define PL_COUNT_MOST  (INT64_MAX / 4) /* steps that others may tell us */
 
 typedef enum pl_member_state {
     PL_MEMBER_ABSENT, /* did not join yet */

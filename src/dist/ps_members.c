@@ -236,6 +236,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
          * holds. */
         if (core->opts.mode != PL_PS_SYNC && core->initialized &&
             message->frame.value[1] != 0 &&
+            message->frame.value[0] <= PL_COUNT_MOST &&
             message->frame.value[0] > member->own)
             member->own = message->frame.value[0];
     }

@@ -40,6 +40,7 @@ typedef struct world {
     pl_schedule schedule;
     float params[FLOATS], slot[FLOATS], grad[FLOATS];
     int64_t now_ns;
+    uint32_t generation;         /* of the core, or the client */
     uint32_t incarnation[PEERS]; /* as the core gave them */
     uint64_t sequence[PEERS];
     bool pushing;
@@ -67,6 +68,7 @@ static void core_sent(void *context, pl_peer to, const pl_frame *frame,
     PL_ASSERT(frame->kind > PL_FRAME_NONE && frame->kind < PL_FRAME_KINDS);
     PL_ASSERT(frame->count * sizeof(float) <= frame->payload_bytes);
     touch(payload, frame->payload_bytes);
+    w->generation = frame->generation;
     if (to >= 0 && to < PEERS && frame->kind == PL_FRAME_WELCOME) {
         w->incarnation[to] = frame->incarnation;
         w->sequence[to] = 0;
@@ -124,6 +126,7 @@ static pl_status open_client(world *w)
         &(pl_ps_client_opts) {
             .role = "worker",
             .ps = (w->setting & SET_SERVERS) != 0 ? 2 : 1,
+            .workers = 2,
             .mode = (pl_ps_mode)((w->setting & SET_MODE) % 3),
             .count = FLOATS,
             .piece = (w->setting & SET_PIECES) != 0 ? 4 : 0,
@@ -155,9 +158,15 @@ static bool read_frame(world *w, input *in, pl_peer *from, pl_frame *frame,
     int32_t peer = r[0] % PEERS;
     *from = r[0] == 0x7f ? PL_PEER_COORDINATOR : peer;
     uint64_t same = w->sequence[peer];
+    bool other = r[8] >= 0xf0; /* generation; else it is the present one */
+    bool learns = r[1] % (PL_FRAME_KINDS - 1) == PL_FRAME_JOIN - 1 &&
+                  (w->setting & SET_FOLLOWER) == 0;
     *frame = (pl_frame) {
         .kind = (pl_frame_kind)(1 + r[1] % (PL_FRAME_KINDS - 1)),
         .flags = r[2],
+        .generation = other    ? r[8] - 0xf0u
+                      : learns ? 0
+                               : w->generation,
         .incarnation = r[3] == 0 ? w->incarnation[peer] : (uint32_t)r[3] - 1,
         .sequence = r[4] == 0   ? same + 1
                     : r[4] == 1 ? same
@@ -165,7 +174,7 @@ static bool read_frame(world *w, input *in, pl_peer *from, pl_frame *frame,
         .step = number(r[5]),
         .first = number(r[6]),
         .count = r[7],
-        .key_count = r[8],
+        .key_count = other ? 0 : r[8],
         .value = { number(r[9]), number(r[10]) },
         .payload_bytes = r[11] == 0xff ? r[7] * 4u : r[11],
     };
@@ -181,6 +190,19 @@ static bool read_frame(world *w, input *in, pl_peer *from, pl_frame *frame,
     return true;
 }
 
+static void ask_pause(world *w, int how)
+{
+    static const int64_t counts[2] = { 3, ~INT64_C(4) };
+    if (how == 0)
+        pl_ps_client_pause(w->client);
+    else if (how == 1)
+        pl_ps_client_freeze(w->client);
+    else if (how == 2)
+        pl_ps_client_thaw(w->client);
+    else
+        pl_ps_client_state(w->client, counts);
+}
+
 /* What the training loop would ask of the client next. */
 static void act(world *w, uint8_t code)
 {
@@ -192,6 +214,10 @@ static void act(world *w, uint8_t code)
         if (w->pushing && pl_ps_client_busy(w->client))
             pl_ps_client_ready(w->client, code / 10);
         return;
+    }
+    if (pl_ps_client_rolled(w->client)) {
+        w->pushing = false;
+        pl_ps_client_join(w->client);
     }
     if (pl_ps_client_busy(w->client))
         return;
@@ -209,7 +235,7 @@ static void act(world *w, uint8_t code)
         pl_ps_client_pull(w->client, code / 10 % 4, 0);
         break;
     case 3:
-        pl_ps_client_pause(w->client);
+        ask_pause(w, code / 10 % 4);
         break;
     case 4:
         pl_ps_client_stop(w->client, false, "enough");
@@ -245,6 +271,7 @@ static void feed(world *w, pl_peer from, const pl_frame *frame,
                              w->now_ns);
         w->incarnation[from < 0 ? 0 : from] =
             pl_ps_client_look(w->client).incarnation;
+        w->generation = pl_ps_client_look(w->client).generation;
     }
     free(exact);
 }
