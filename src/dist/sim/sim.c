@@ -186,41 +186,6 @@ static void choose(sim *s)
              s->stops_early ? ", stops early" : "");
 }
 
-/* The truth: N micro-batches in one process. */
-static pl_status compute_truth(sim *s)
-{
-    pl_params *shape = NULL;
-    pl_optim *optim = NULL;
-    float grads[SIM_WORKERS][SIM_FLOATS], sum[SIM_FLOATS];
-    const float *terms[SIM_WORKERS];
-    const pl_kernels *kernels = pl_kernels_best();
-    pl_status status;
-    PL_TRY_OUT(status, pl_params_new(&shape));
-    PL_TRY_OUT(status, pl_params_add(shape, "all", PL_SHAPE(s->floats)));
-    PL_TRY_OUT(status, pl_params_seal(shape));
-    PL_TRY_OUT(status, pl_optim_new(&optim, &(pl_optim_opts) { .name = "sgd" },
-                                    shape, kernels));
-    for (int64_t i = s->workers; i < s->floats; i++)
-        s->truth[0][i] = (float)pl_rng_normal(s->key, (uint64_t)i);
-    for (int64_t step = 0; step < SIM_STEPS; step++) {
-        float *params = s->truth[step + 1];
-        memcpy(params, s->truth[step], sizeof s->truth[step]);
-        for (int32_t w = 0; w < s->workers; w++) {
-            sim_gradient(s, w, step, params, grads[w]);
-            terms[w] = grads[w];
-        }
-        kernels->sum_parts(s->floats, s->workers, terms, sum);
-        if (!s->sum && s->workers > 1)
-            kernels->scale(s->floats, 1.0f / (float)s->workers, sum, sum);
-        pl_optim_begin(optim, step + 1, pl_schedule_lr(&s->schedule, step + 1));
-        pl_optim_update(optim, 0, s->floats, sum, params);
-    }
-out:
-    pl_optim_free(optim);
-    pl_params_free(shape);
-    return status;
-}
-
 static void stop_server(sim_server *server)
 {
     pl_ps_core_free(server->core);
@@ -278,7 +243,7 @@ static pl_status start(sim *s)
 {
     s->schedule = (pl_schedule) { .lr = 1.0 };
     choose(s);
-    PL_TRY(compute_truth(s));
+    PL_TRY(sim_truth(s));
     for (int32_t j = 0; j < s->servers; j++)
         sim_at(s, 0, (sim_event) { .kind = SIM_START_PS, .node = j });
     for (int32_t w = 0; w < s->workers; w++)
@@ -308,8 +273,10 @@ static bool deliver(sim *s, const sim_event *event)
             .payload = event->payload,
         };
         if (server->core != NULL && event->to_life == server->life &&
-            !pl_ps_core_finished(server->core))
+            !pl_ps_core_finished(server->core)) {
             pl_ps_core_receive(server->core, &message, s->now_ns);
+            sim_note(s, server);
+        }
         return false;
     }
     sim_worker *w = &s->worker[event->node];
@@ -345,6 +312,7 @@ static void tick_ps(sim *s, int32_t index, int32_t life)
     if (s->server[index].interrupted)
         pl_ps_core_stop(core, false, PL_STOP_INTERRUPT);
     pl_ps_core_tick(core, s->now_ns);
+    sim_note(s, &s->server[index]);
     sim_at(s, PL_TICK_MS * MS_NS,
            (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
 }
@@ -445,68 +413,6 @@ static void run_events(sim *s)
     }
 }
 
-/* Each worker's gradients, as counted in the parameters themselves. */
-static void check_counts(sim *s)
-{
-    int64_t total = 0;
-    for (int32_t w = 0; w < s->workers; w++) {
-        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
-        total += own;
-        if (s->mode == PL_PS_SYNC)
-            continue;
-        float counted = s->server[0].params[w]; /* lr 1, gradient -1 */
-        if (counted != (float)own)
-            sim_broken(s,
-                       "worker %d made %lld gradients, but the parameters "
-                       "have %.0f",
-                       w, (long long)own, (double)counted);
-        if (!s->by_steps && !s->stops_early && !s->interrupted &&
-            s->worker[w].stage == SIM_GONE && own != s->own_steps)
-            sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
-                       (long long)own, (long long)s->own_steps);
-    }
-    int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
-    if (s->mode != PL_PS_SYNC && step != total)
-        sim_broken(s, "%lld updates of %lld gradients", (long long)step,
-                   (long long)total);
-    if (s->by_steps && !s->stops_early && !s->interrupted &&
-        step != s->end_step)
-        sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
-                   (long long)s->end_step);
-}
-
-static void check_end(sim *s)
-{
-    pl_sim_result *result = s->result;
-    pl_ps_core *first = s->server[0].core;
-    if (first == NULL)
-        return;
-    result->steps = pl_ps_core_look(first, 0).step;
-    result->seconds = (double)s->now_ns * 1e-9;
-    if (!result->good)
-        return;
-    result->ended_well = pl_ps_core_outcome(first) == PL_OK;
-    if (!result->ended_well) {
-        snprintf(result->why, sizeof result->why, "%s", pl_error_message());
-        /* Nobody starts again what was interrupted. */
-        bool early =
-            s->interrupted && (result->steps == 0 || result->server_kills > 0);
-        if (s->on_loss != PL_ON_LOSS_ABORT && !early)
-            sim_broken(s, "the job failed: %s", pl_error_message());
-        return;
-    }
-    check_counts(s);
-    if (!s->has_final && s->interrupted)
-        return; /* nobody started it again */
-    if (!s->has_final)
-        sim_broken(s, "the chief never got the final parameters");
-    else if (s->mode == PL_PS_SYNC && s->replicas == s->workers &&
-             s->on_loss != PL_ON_LOSS_CONTINUE &&
-             memcmp(s->final, s->truth[result->steps],
-                    (size_t)s->floats * sizeof(float)) != 0)
-        sim_broken(s, "the job ends with other parameters than one process");
-}
-
 pl_status pl_sim_run(uint64_t seed, bool verbose, pl_sim_result *result)
 {
     sim *s;
@@ -521,7 +427,7 @@ pl_status pl_sim_run(uint64_t seed, bool verbose, pl_sim_result *result)
         run_events(s);
     }
     if (s->status == PL_OK)
-        check_end(s);
+        sim_check_end(s);
     for (int32_t w = 0; w < SIM_WORKERS; w++)
         pl_ps_client_free(s->worker[w].client);
     for (int32_t j = 0; j < SIM_SERVERS; j++)

@@ -1,6 +1,7 @@
 /* sim_priv.h - the parts of a simulated job.
  *
- * sim.c       settings from the seed, the event loop, the checks at the end
+ * sim.c       settings from the seed, servers, faults, the event loop
+ * sim_check.c what must hold, on the way and at the end
  * sim_net.c   events in order of time; messages on their way
  * sim_worker.c  a worker: what the training loop does, without computing */
 #ifndef PL_DIST_SIM_SIM_PRIV_H
@@ -76,6 +77,8 @@ typedef struct sim_worker {
     int32_t turn; /* counts its joinings */
     bool leaving; /* it was done when server 0 fell silent */
     bool half;    /* of the gradient is ready */
+    /* What it was told of its gradients, in all lives. */
+    int64_t applied, dropped;
 } sim_worker;
 
 typedef struct sim_server {
@@ -88,6 +91,9 @@ typedef struct sim_server {
     pl_params *shape;
     float params[SIM_FLOATS];
     bool interrupted;
+    /* sync: its parameters at each step; noted up to here. */
+    float history[SIM_STEPS + 1][SIM_FLOATS];
+    int64_t noted;
 } sim_server;
 
 typedef struct sim {
@@ -136,6 +142,16 @@ void sim_net_close(sim *s);
 /* Put a message on its way: it may arrive once, twice or never. */
 void sim_send(sim *s, sim_event event, const pl_frame *frame,
               const void *payload);
+
+/* sim_check.c */
+pl_status sim_truth(sim *s) PL_MUST_CHECK;
+/* Sync with all workers: there is one truth. */
+bool sim_exact(const sim *s);
+/* Remember a server's parameters where it made a step. */
+void sim_note(sim *s, sim_server *server);
+void sim_check_compute(sim_worker *w);
+void sim_check_staleness(sim_worker *w);
+void sim_check_end(sim *s);
 
 /* sim_worker.c */
 void sim_gradient(const sim *s, int32_t worker, int64_t index,

@@ -98,51 +98,13 @@ void sim_worker_end(sim_worker *w, const char *why)
                    .kind = SIM_START, .node = w->index, .life = w->life });
 }
 
-/* Sync with all workers: only the truth may be computed on. */
-static void check_params(sim_worker *w, int64_t step)
-{
-    sim *s = w->sim;
-    if (s->mode != PL_PS_SYNC || s->replicas < s->workers ||
-        s->on_loss == PL_ON_LOSS_CONTINUE)
-        return;
-    if (memcmp(w->params, s->truth[step], (size_t)s->floats * sizeof(float)) !=
-        0)
-        sim_broken(s,
-                   "worker %d computes step %lld on other parameters than "
-                   "one process would",
-                   w->index, (long long)step);
-}
-
-static void check_staleness(sim_worker *w, int64_t own)
-{
-    sim *s = w->sim;
-    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING ||
-        s->server[0].core == NULL || s->result->server_kills > 0)
-        return;
-    for (int32_t i = 0; i < s->workers; i++) {
-        const sim_worker *other = &s->worker[i];
-        int64_t theirs =
-            pl_ps_core_look(s->server[0].core, i).applied_of_worker;
-        if (!other->alive || other->stage < SIM_COMPUTING ||
-            other->stage >= SIM_PAUSING || other->evaluated > 0)
-            continue; /* it does not, or did not, hold others up */
-        if (own > theirs + s->staleness)
-            sim_broken(s,
-                       "worker %d makes gradient %lld while worker %d made "
-                       "%lld (staleness %d)",
-                       w->index, (long long)own + 1, i, (long long)theirs,
-                       s->staleness);
-    }
-}
-
 static void begin_compute(sim_worker *w)
 {
     sim *s = w->sim;
-    pl_ps_client_view view = pl_ps_client_look(w->client);
     w->stage = SIM_COMPUTING;
     w->half = false;
-    check_params(w, view.step);
-    check_staleness(w, view.own);
+    sim_check_compute(w);
+    sim_check_staleness(w);
     sim_at(s, (int64_t)(1 + sim_draw(s, 40)) * MS_NS,
            (sim_event) { .kind = SIM_COMPUTED,
                          .node = w->index,
@@ -170,7 +132,6 @@ static bool done_by_itself(const sim_worker *w, pl_ps_client_view view)
  * enough. */
 static void after_push(sim_worker *w, pl_ps_client_view view)
 {
-    sim *s = w->sim;
     bool over = (view.answer & PL_ANSWER_STOP) != 0 || done_by_itself(w, view);
     if (over) {
         leave(w);
@@ -185,7 +146,6 @@ static void after_push(sim_worker *w, pl_ps_client_view view)
     } else {
         begin_compute(w);
     }
-    (void)s;
 }
 
 static void after_pause(sim_worker *w)
@@ -197,6 +157,7 @@ static void after_pause(sim_worker *w)
 static void after_evaluation(sim_worker *w, pl_ps_client_view view)
 {
     sim *s = w->sim;
+    sim_check_compute(w);
     if ((view.answer & PL_ANSWER_STOP) != 0) {
         leave(w);
     } else if (s->stops_early && view.step >= s->end_step / 2) {
@@ -253,6 +214,15 @@ static void give_up(sim_worker *w, const char *why)
     sim_worker_end(w, why);
 }
 
+/* What became of the gradient. */
+static void note_told(sim_worker *w, pl_ps_client_view view)
+{
+    if ((view.answer & PL_ANSWER_DROPPED) != 0)
+        w->dropped++;
+    else
+        w->applied++;
+}
+
 static void advance(sim_worker *w)
 {
     if (!w->alive)
@@ -287,7 +257,10 @@ static void advance(sim_worker *w)
         pl_ps_client_pull(w->client, 0, 0);
         break;
     case SIM_PULLING:
+        after_push(w, view);
+        break;
     case SIM_PUSHING:
+        note_told(w, view);
         after_push(w, view);
         break;
     case SIM_PAUSING:
@@ -301,6 +274,7 @@ static void advance(sim_worker *w)
         pl_ps_client_pull(w->client, PL_PULL_SLOTS, 0);
         break;
     case SIM_COPYING:
+        sim_check_compute(w);
         write_disk(w);
         w->stage = SIM_THAWING;
         pl_ps_client_thaw(w->client);

@@ -1,0 +1,228 @@
+#include "base/rng.h"
+#include "dist/sim/sim_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* N micro-batches in one process. */
+pl_status sim_truth(sim *s)
+{
+    pl_params *shape = NULL;
+    pl_optim *optim = NULL;
+    float grads[SIM_WORKERS][SIM_FLOATS], sum[SIM_FLOATS];
+    const float *terms[SIM_WORKERS];
+    const pl_kernels *kernels = pl_kernels_best();
+    pl_status status;
+    PL_TRY_OUT(status, pl_params_new(&shape));
+    PL_TRY_OUT(status, pl_params_add(shape, "all", PL_SHAPE(s->floats)));
+    PL_TRY_OUT(status, pl_params_seal(shape));
+    PL_TRY_OUT(status, pl_optim_new(&optim, &(pl_optim_opts) { .name = "sgd" },
+                                    shape, kernels));
+    for (int64_t i = s->workers; i < s->floats; i++)
+        s->truth[0][i] = (float)pl_rng_normal(s->key, (uint64_t)i);
+    for (int64_t step = 0; step < SIM_STEPS; step++) {
+        float *params = s->truth[step + 1];
+        memcpy(params, s->truth[step], sizeof s->truth[step]);
+        for (int32_t w = 0; w < s->workers; w++) {
+            sim_gradient(s, w, step, params, grads[w]);
+            terms[w] = grads[w];
+        }
+        kernels->sum_parts(s->floats, s->workers, terms, sum);
+        if (!s->sum && s->workers > 1)
+            kernels->scale(s->floats, 1.0f / (float)s->workers, sum, sum);
+        pl_optim_begin(optim, step + 1, pl_schedule_lr(&s->schedule, step + 1));
+        pl_optim_update(optim, 0, s->floats, sum, params);
+    }
+out:
+    pl_optim_free(optim);
+    pl_params_free(shape);
+    return status;
+}
+
+bool sim_exact(const sim *s)
+{
+    return s->mode == PL_PS_SYNC && s->replicas == s->workers &&
+           s->on_loss != PL_ON_LOSS_CONTINUE;
+}
+
+void sim_note(sim *s, sim_server *server)
+{
+    pl_ps_core_view view = pl_ps_core_look(server->core, 0);
+    if (s->mode != PL_PS_SYNC || !view.initialized ||
+        view.step < server->noted || view.step > SIM_STEPS)
+        return;
+    memcpy(server->history[view.step], server->params, sizeof server->params);
+    server->noted = view.step + 1;
+}
+
+/* The last step was made: who does not know yet may compute on a mixture, as
+ * what it computes will be dropped. */
+static bool is_over(const sim *s)
+{
+    int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
+    return step >= s->end_step || s->worker[0].stage >= SIM_STOPPING ||
+           s->interrupted;
+}
+
+/* The parameters are of one step, on all servers. */
+static void check_one_step(sim_worker *w, int64_t step)
+{
+    sim *s = w->sim;
+    for (int32_t j = 0; j < s->servers; j++) {
+        const sim_server *server = &s->server[j];
+        if (step >= server->noted ||
+            memcmp(w->params + server->first, server->history[step],
+                   (size_t)server->count * sizeof(float)) != 0)
+            sim_broken(s,
+                       "worker %d has parameters of ps %d that are not of "
+                       "step %lld",
+                       w->index, j, (long long)step);
+    }
+}
+
+void sim_check_compute(sim_worker *w)
+{
+    sim *s = w->sim;
+    int64_t step = pl_ps_client_look(w->client).step;
+    if (s->mode != PL_PS_SYNC)
+        return;
+    /* A server that is rolled back makes its steps anew. */
+    if (s->result->server_kills == 0 && !is_over(s))
+        check_one_step(w, step);
+    if (sim_exact(s) && memcmp(w->params, s->truth[step],
+                               (size_t)s->floats * sizeof(float)) != 0)
+        sim_broken(s,
+                   "worker %d has other parameters at step %lld than one "
+                   "process would",
+                   w->index, (long long)step);
+}
+
+void sim_check_staleness(sim_worker *w)
+{
+    sim *s = w->sim;
+    int64_t own = pl_ps_client_look(w->client).own;
+    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING ||
+        s->server[0].core == NULL || s->result->server_kills > 0)
+        return;
+    for (int32_t i = 0; i < s->workers; i++) {
+        const sim_worker *other = &s->worker[i];
+        int64_t theirs =
+            pl_ps_core_look(s->server[0].core, i).applied_of_worker;
+        if (!other->alive || other->stage < SIM_COMPUTING ||
+            other->stage >= SIM_PAUSING || other->evaluated > 0)
+            continue; /* it does not, or did not, hold others up */
+        if (own > theirs + s->staleness)
+            sim_broken(s,
+                       "worker %d makes gradient %lld while worker %d made "
+                       "%lld (staleness %d)",
+                       w->index, (long long)own + 1, i, (long long)theirs,
+                       s->staleness);
+    }
+}
+
+/* Each worker's gradients, as counted in the parameters themselves. */
+static void check_counts(sim *s)
+{
+    int64_t total = 0;
+    for (int32_t w = 0; w < s->workers; w++) {
+        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
+        total += own;
+        if (s->mode == PL_PS_SYNC)
+            continue;
+        float counted = s->server[0].params[w]; /* lr 1, gradient -1 */
+        if (counted != (float)own)
+            sim_broken(s,
+                       "worker %d made %lld gradients, but the parameters "
+                       "have %.0f",
+                       w, (long long)own, (double)counted);
+        if (!s->by_steps && !s->stops_early && !s->interrupted &&
+            s->worker[w].stage == SIM_GONE && own != s->own_steps)
+            sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
+                       (long long)own, (long long)s->own_steps);
+    }
+    int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
+    if (s->mode != PL_PS_SYNC && step != total)
+        sim_broken(s, "%lld updates of %lld gradients", (long long)step,
+                   (long long)total);
+    if (s->by_steps && !s->stops_early && !s->interrupted &&
+        step != s->end_step)
+        sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
+                   (long long)s->end_step);
+}
+
+/* What workers were told must be what was done.  A life that ended in between
+ * may have been told less, one that was rolled back more. */
+static void check_told(sim *s)
+{
+    pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
+    int64_t dropped = 0;
+    bool one_life = true;
+    if (s->result->server_kills > 0)
+        return;
+    for (int32_t w = 0; w < s->workers; w++) {
+        const sim_worker *worker = &s->worker[w];
+        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
+        bool whole =
+            worker->life <= 2 && worker->turn == 0 && worker->stage == SIM_GONE;
+        one_life = one_life && whole;
+        dropped += worker->dropped;
+        if (worker->applied > own || (whole && worker->applied != own))
+            sim_broken(s,
+                       "worker %d was told that %lld gradients were applied, "
+                       "which were %lld",
+                       w, (long long)worker->applied, (long long)own);
+        if (sim_exact(s) && own != view.step)
+            sim_broken(s, "%lld of %lld steps have a gradient of worker %d",
+                       (long long)own, (long long)view.step, w);
+    }
+    if (dropped > view.dropped || (one_life && dropped != view.dropped))
+        sim_broken(s, "%lld gradients were dropped, %lld counted",
+                   (long long)dropped, (long long)view.dropped);
+    if (sim_exact(s) && !s->stops_early && !s->interrupted && view.dropped > 0)
+        sim_broken(s, "%lld gradients were dropped, though all are waited for",
+                   (long long)view.dropped);
+}
+
+/* The chief has what the servers have. */
+static void check_servers(sim *s)
+{
+    for (int32_t j = 0; j < s->servers && s->has_final; j++) {
+        const sim_server *server = &s->server[j];
+        if (server->core != NULL &&
+            memcmp(server->params, s->final + server->first,
+                   (size_t)server->count * sizeof(float)) != 0)
+            sim_broken(s, "the chief ends with other parameters than ps %d", j);
+    }
+}
+
+void sim_check_end(sim *s)
+{
+    pl_sim_result *result = s->result;
+    pl_ps_core *first = s->server[0].core;
+    if (first == NULL)
+        return;
+    result->steps = pl_ps_core_look(first, 0).step;
+    result->seconds = (double)s->now_ns * 1e-9;
+    if (!result->good)
+        return;
+    result->ended_well = pl_ps_core_outcome(first) == PL_OK;
+    if (!result->ended_well) {
+        snprintf(result->why, sizeof result->why, "%s", pl_error_message());
+        /* Nobody starts again what was interrupted. */
+        bool early =
+            s->interrupted && (result->steps == 0 || result->server_kills > 0);
+        if (s->on_loss != PL_ON_LOSS_ABORT && !early)
+            sim_broken(s, "the job failed: %s", pl_error_message());
+        return;
+    }
+    check_counts(s);
+    if (!s->has_final && s->interrupted)
+        return; /* nobody started it again */
+    if (!s->has_final)
+        sim_broken(s, "the chief never got the final parameters");
+    else if (sim_exact(s) && memcmp(s->final, s->truth[result->steps],
+                                    (size_t)s->floats * sizeof(float)) != 0)
+        sim_broken(s, "the job ends with other parameters than one process");
+    check_told(s);
+    check_servers(s);
+}
