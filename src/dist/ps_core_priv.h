@@ -56,6 +56,7 @@ typedef struct pl_member {
     bool fresh;            /* sync: of this step, not yet used */
     bool paused;           /* the chief evaluates */
     bool granted;          /* may make one more gradient */
+    bool unwanted;         /* async: the gradient at hand was one too many */
     int64_t own;           /* its gradients that were applied */
     int64_t dropped;
     int64_t *counts; /* PL_PULL_COUNTS: what it wants to be in */

@@ -264,17 +264,22 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
     /* One that was lost may come back when another has made its gradient. */
     bool unwanted = core->stopping || (pl_core_leads(core) &&
                                        !member->granted && all_granted(core));
-    if (opts->mode != PL_PS_SYNC && !unwanted) {
-        update(core, &member->gradient, 1);
+    if (opts->mode != PL_PS_SYNC) {
+        member->unwanted = unwanted;
+        if (unwanted) {
+            member->dropped++;
+            core->counts.dropped++;
+        } else {
+            update(core, &member->gradient, 1);
+            member->own++;
+            member->granted = false;
+        }
         member->gradient = NULL;
-        member->own++;
-        member->granted = false;
         pl_core_release(core);
         return;
     }
     /* While its pieces came the step may have been made without it. */
-    if (opts->mode != PL_PS_SYNC || member->request.step != core->step ||
-        core->stopping) {
+    if (member->request.step != core->step || core->stopping) {
         member->gradient = NULL;
         drop(core, member);
         return;
@@ -399,6 +404,8 @@ void pl_core_release(pl_ps_core *core)
                 pl_core_answer(core, member, 0);
         } else if (member->request.kind == PL_FRAME_PUSH) {
             if (core->opts.mode != PL_PS_SYNC) {
+                if (member->unwanted)
+                    flags |= PL_ANSWER_DROPPED;
                 if (may_go_on(core, member, &flags))
                     pl_core_answer(core, member, flags);
             } else if (core->stopping) { /* it will not be used any more */
