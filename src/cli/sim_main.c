@@ -11,25 +11,44 @@ static void no_log(void *context, pl_log_level level, const char *line)
     (void)context, (void)level, (void)line;
 }
 
+static bool read_flags(int argc, char **argv, pl_sim_opts *opts,
+                       unsigned long long *first, unsigned long long *last)
+{
+    bool seeds = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--verbose") == 0) {
+            opts->verbose = true;
+        } else if (strcmp(argv[i], "--by-hand") == 0) {
+            opts->by_hand = true;
+        } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc) {
+            int found = sscanf(argv[++i], "%llu..%llu", first, last);
+            if (found == 1)
+                *last = *first;
+            seeds = found >= 1;
+        } else {
+            return false;
+        }
+    }
+    return seeds;
+}
+
 int main(int argc, char **argv)
 {
     unsigned long long first = 1, last = 100;
-    bool verbose = argc == 4 && strcmp(argv[3], "--verbose") == 0;
-    if ((argc != 3 && !verbose) || strcmp(argv[1], "--seeds") != 0 ||
-        (sscanf(argv[2], "%llu..%llu", &first, &last) != 2 &&
-         (sscanf(argv[2], "%llu", &first) != 1 || (last = first, false)))) {
-        fprintf(stderr, "usage: paceline-sim --seeds A..B [--verbose]\n");
+    pl_sim_opts opts = { 0 };
+    if (!read_flags(argc, argv, &opts, &first, &last)) {
+        fprintf(stderr, "usage: paceline-sim --seeds A..B [--by-hand] "
+                        "[--verbose]\n");
         return 2;
     }
-    if (strchr(argv[2], '.') == NULL)
-        last = first;
-    if (!verbose)
+    if (!opts.verbose)
         pl_log_set(no_log, NULL, PL_LOG_ERROR);
     pl_sim_result result;
     long long failed = 0, steps = 0, kills = 0, freezes = 0, refused = 0;
     long long server_kills = 0;
     for (unsigned long long seed = first; seed <= last; seed++) {
-        if (pl_sim_run(seed, verbose, &result) != PL_OK) {
+        opts.seed = seed;
+        if (pl_sim_run(&opts, &result) != PL_OK) {
             fprintf(stderr, "%s\n", pl_error_message());
             return 1;
         }

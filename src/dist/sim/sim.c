@@ -87,7 +87,8 @@ static void on_lost(void *context, bool is_server, int32_t index)
     if (is_server)
         return; /* it comes back by itself */
     sim_worker *w = &server->sim->worker[index];
-    if (w->alive)
+    w->was_lost = true;
+    if (w->alive && !server->sim->by_hand)
         sim_worker_end(w, "declared lost");
 }
 
@@ -119,7 +120,7 @@ static pl_status start_server(sim *s, int32_t index)
                               .sum = s->sum,
                               .end_step = s->by_steps ? s->end_step : 0,
                               .on_loss = s->on_loss,
-                              .supervised = true,
+                              .supervised = !s->by_hand,
                               .join_ms = 60000,
                               .first = server->first,
                               .count = server->count,
@@ -413,14 +414,15 @@ static void run_events(sim *s)
     }
 }
 
-pl_status pl_sim_run(uint64_t seed, bool verbose, pl_sim_result *result)
+pl_status pl_sim_run(const pl_sim_opts *opts, pl_sim_result *result)
 {
     sim *s;
     *result = (pl_sim_result) { .good = true };
     PL_TRY(PL_NEW(s, 1));
-    s->key = pl_rng_key_text(seed, "simulation");
+    s->key = pl_rng_key_text(opts->seed, "simulation");
     s->result = result;
-    s->verbose = verbose;
+    s->verbose = opts->verbose;
+    s->by_hand = opts->by_hand;
     s->status = start(s);
     if (s->status == PL_OK) {
         sim_trace(s, "%s", result->setting);

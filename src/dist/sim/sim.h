@@ -6,11 +6,13 @@
  * everything, so a run that fails fails again.
  *
  * At every event it is checked that
- *   - in sync with all workers, each gradient is computed on exactly the
- *     parameters one process would have at that step, and the end is the
- *     same bit for bit;
- *   - each update is made once: not lost, not doubled;
+ *   - in sync, each gradient is computed on the parameters of one step, the
+ *     same on all servers; with all workers they are exactly those of one
+ *     process, to the end;
+ *   - each update is made once: not lost, not doubled, and every worker is
+ *     told what became of its gradient;
  *   - no ssp worker is further ahead than allowed;
+ *   - the chief ends with the parameters the servers end with;
  *   - the job ends, or says why.
  *
  * Threads: one simulation, one thread. */
@@ -33,8 +35,14 @@ typedef struct pl_sim_result {
     double seconds; /* of simulated time */
 } pl_sim_result;
 
+typedef struct pl_sim_opts {
+    uint64_t seed;
+    bool verbose; /* tell what happens, on standard output */
+    bool by_hand; /* nobody kills who was declared lost: it may come back */
+} pl_sim_opts;
+
 /* Run one job.  PL_NOMEM is the only failure of the call itself. */
-pl_status pl_sim_run(uint64_t seed, bool verbose,
+pl_status pl_sim_run(const pl_sim_opts *opts,
                      pl_sim_result *result) PL_MUST_CHECK;
 
 #endif

@@ -109,7 +109,8 @@ void sim_check_staleness(sim_worker *w)
         int64_t theirs =
             pl_ps_core_look(s->server[0].core, i).applied_of_worker;
         if (!other->alive || other->stage < SIM_COMPUTING ||
-            other->stage >= SIM_PAUSING || other->evaluated > 0)
+            other->stage >= SIM_PAUSING || other->evaluated > 0 ||
+            (s->by_hand && other->was_lost))
             continue; /* it does not, or did not, hold others up */
         if (own > theirs + s->staleness)
             sim_broken(s,
@@ -136,6 +137,7 @@ static void check_counts(sim *s)
                        "have %.0f",
                        w, (long long)own, (double)counted);
         if (!s->by_steps && !s->stops_early && !s->interrupted &&
+            !(s->by_hand && s->worker[w].was_lost) &&
             s->worker[w].stage == SIM_GONE && own != s->own_steps)
             sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
                        (long long)own, (long long)s->own_steps);

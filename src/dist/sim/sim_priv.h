@@ -74,9 +74,10 @@ typedef struct sim_worker {
     float params[SIM_FLOATS], grad[SIM_FLOATS];
     int64_t heart_ns, beat_ns;
     int64_t evaluated, saved;
-    int32_t turn; /* counts its joinings */
-    bool leaving; /* it was done when server 0 fell silent */
-    bool half;    /* of the gradient is ready */
+    int32_t turn;  /* counts its joinings */
+    bool leaving;  /* it was done when server 0 fell silent */
+    bool half;     /* of the gradient is ready */
+    bool was_lost; /* by hand, the others may have gone on without it */
     /* What it was told of its gradients, in all lives. */
     int64_t applied, dropped;
 } sim_worker;
@@ -99,7 +100,7 @@ typedef struct sim_server {
 typedef struct sim {
     uint64_t key, draws;
     pl_sim_result *result;
-    bool verbose;
+    bool verbose, by_hand;
     /* What the seed chose. */
     int32_t workers, servers, replicas, staleness;
     pl_ps_mode mode;

@@ -5,13 +5,13 @@
 
 #define SEEDS 400
 
-static void sim_seeds_break_no_invariant(void **state)
+static void run_seeds(bool by_hand)
 {
-    (void)state;
     int64_t steps = 0, kills = 0, freezes = 0, reasons = 0;
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         pl_sim_result result;
-        assert_ok(pl_sim_run(seed, false, &result));
+        pl_sim_opts opts = { .seed = seed, .by_hand = by_hand };
+        assert_ok(pl_sim_run(&opts, &result));
         if (!result.good)
             fail_msg("seed %llu: %s (%s)", (unsigned long long)seed, result.why,
                      result.setting);
@@ -26,13 +26,26 @@ static void sim_seeds_break_no_invariant(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
+static void sim_seeds_break_no_invariant(void **state)
+{
+    (void)state;
+    run_seeds(false);
+}
+
+static void sim_seeds_without_a_supervisor_break_none(void **state)
+{
+    (void)state;
+    run_seeds(true);
+}
+
 static void sim_seed_replays_exactly(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
         pl_sim_result first, second;
-        assert_ok(pl_sim_run(seed, false, &first));
-        assert_ok(pl_sim_run(seed, false, &second));
+        pl_sim_opts opts = { .seed = seed };
+        assert_ok(pl_sim_run(&opts, &first));
+        assert_ok(pl_sim_run(&opts, &second));
         assert_memory_equal(&first, &second, sizeof first);
     }
 }
@@ -46,6 +59,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sim_seeds_break_no_invariant),
+        cmocka_unit_test(sim_seeds_without_a_supervisor_break_none),
         cmocka_unit_test(sim_seed_replays_exactly),
     };
     pl_log_set(no_log, NULL, PL_LOG_ERROR);
