@@ -85,9 +85,13 @@ def started(cli, *flags, run="a", **more):
 
 
 def wait_for_checkpoint(cli, process, run="a"):
-    """The job trains: it has written a checkpoint."""
-    assert wait_for(lambda: checkpoints(cli.folder / run), "a checkpoint",
-                    process), process.communicate()
+    """The job trains: it has written a checkpoint of a step it made, not only
+    the one of step 0 that each job begins with."""
+    def there():
+        return any(int(path.name[5:]) > 0
+                   for path in checkpoints(cli.folder / run))
+    assert wait_for(there, "a checkpoint after step 0", process), \
+        process.communicate()
 
 
 def wait_for_text(path, text, process):
