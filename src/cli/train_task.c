@@ -145,6 +145,9 @@ static pl_status be_server(const pl_trainer_opts *opts)
                  });
     if (status == PL_OK)
         status = serve(opts, server, again ? &before : NULL);
+    /* It was told of a failure, or found one: that of the whole job. */
+    if (status == PL_CLOSED && opts->control != NULL)
+        pl_control_final(opts->control);
     pl_ps_server_free(server);
     pl_cluster_close(&before);
     pl_json_free(settings);
