@@ -87,6 +87,7 @@ static pl_status bench_kernels(bench *b, updates *u, const pl_kernels *kernels)
         { .name = "adam" },
         { .name = "adagrad" },
         { .name = "rmsprop" },
+        { .name = "ftrl" },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         PL_TRY(bench_one(b, u, &all[i], kernels));

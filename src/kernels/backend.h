@@ -25,6 +25,8 @@ typedef struct pl_update {
     float epsilon;
     float correct1; /* Adam: 1 / (1 - beta1^t) */
     float correct2; /* Adam: 1 / (1 - beta2^t) */
+    float beta;     /* FTRL */
+    float l1, l2;   /* FTRL */
 } pl_update;
 
 /* The sizes of a convolution over images [channels, height, width]. */
@@ -203,6 +205,9 @@ typedef struct pl_kernels {
                     float *sum);
     void (*rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
                     float *variance);
+    /* z: the sum that p follows from; sum: of the squared gradients. */
+    void (*ftrl)(int64_t n, const pl_update *u, const float *g, float *p,
+                 float *z, float *sum);
 } pl_kernels;
 
 /* The best table this processor runs. */

@@ -6,12 +6,17 @@
 
 #include <string.h>
 
+#define PART 256 /* keys updated at once: they stay in the nearest cache */
+
 const pl_optim_ops *const *pl_optim_list(void)
 {
-    static const pl_optim_ops *const list[] = {
-        &pl_optim_sgd,     &pl_optim_momentum, &pl_optim_adam,
-        &pl_optim_adagrad, &pl_optim_rmsprop,  NULL
-    };
+    static const pl_optim_ops *const list[] = { &pl_optim_sgd,
+                                                &pl_optim_momentum,
+                                                &pl_optim_adam,
+                                                &pl_optim_adagrad,
+                                                &pl_optim_rmsprop,
+                                                &pl_optim_ftrl,
+                                                NULL };
     return list;
 }
 
@@ -33,6 +38,7 @@ static pl_optim_opts resolve(const pl_optim_opts *opts)
     r.rho = number(r.rho, 0.9);
     r.initial_sum = number(r.initial_sum, 0.1);
     r.epsilon = r.epsilon != 0 ? r.epsilon : 1e-8;
+    r.beta = number(r.beta, 1);
     return r;
 }
 
@@ -45,7 +51,7 @@ static pl_status find_ops(const char *name, const pl_optim_ops **out)
         }
     return PL_FAIL(PL_USAGE,
                    "optimizer \"%s\" is unknown; expected sgd, momentum, "
-                   "adam, adagrad or rmsprop",
+                   "adam, adagrad, rmsprop or ftrl",
                    name);
 }
 
@@ -71,6 +77,7 @@ pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
     optim->args.momentum = (float)optim->opts.momentum;
     optim->args.beta2 = (float)optim->opts.beta2;
     optim->args.epsilon = (float)optim->opts.epsilon;
+    optim->args.beta = (float)optim->opts.beta;
     pl_status status;
     PL_TRY_OUT(status, find_ops(optim->opts.name, &optim->ops));
     for (int i = 0; i < optim->ops->slot_count; i++)
@@ -96,6 +103,13 @@ void pl_optim_begin(pl_optim *optim, int64_t update, double lr)
     optim->args.lr = (float)lr;
     if (optim->ops->begin != NULL)
         optim->ops->begin(optim, update);
+    optim->table_args = optim->args;
+    optim->table_args.l1 = (float)optim->opts.l1;
+    if (optim->ops->own_l2)
+        optim->table_args.l2 = (float)optim->opts.l2;
+    else
+        optim->table_args.decay =
+            (float)(optim->opts.weight_decay + optim->opts.l2);
 }
 
 void pl_optim_update(const pl_optim *optim, int64_t first, int64_t count,
@@ -104,5 +118,41 @@ void pl_optim_update(const pl_optim *optim, int64_t first, int64_t count,
     float *slots[PL_MAX_SLOTS] = { NULL };
     for (int i = 0; i < optim->ops->slot_count; i++)
         slots[i] = pl_params_block(optim->slots[i]) + first;
-    optim->ops->update(optim, count, grad, block + first, slots);
+    optim->ops->update(optim, &optim->args, count, grad, block + first, slots);
+}
+
+static void gather(int64_t count, const uint64_t *keys, const float *from,
+                   float *to)
+{
+    for (int64_t k = 0; k < count; k++)
+        to[k] = from[keys[k]];
+}
+
+static void scatter(int64_t count, const uint64_t *keys, const float *from,
+                    float *to)
+{
+    for (int64_t k = 0; k < count; k++)
+        to[keys[k]] = from[k];
+}
+
+void pl_optim_update_keys(const pl_optim *optim, int64_t first, int64_t count,
+                          const uint64_t *keys, const float *grad, float *block)
+{
+    float param[PART], values[PL_MAX_SLOTS][PART];
+    float *slots[PL_MAX_SLOTS], *local[PL_MAX_SLOTS];
+    int slot_count = optim->ops->slot_count;
+    for (int i = 0; i < slot_count; i++) {
+        slots[i] = pl_params_block(optim->slots[i]) + first;
+        local[i] = values[i];
+    }
+    for (; count > 0; count -= PART, keys += PART, grad += PART) {
+        int64_t n = count < PART ? count : PART;
+        gather(n, keys, block + first, param);
+        for (int i = 0; i < slot_count; i++)
+            gather(n, keys, slots[i], local[i]);
+        optim->ops->update(optim, &optim->table_args, n, grad, param, local);
+        scatter(n, keys, param, block + first);
+        for (int i = 0; i < slot_count; i++)
+            scatter(n, keys, local[i], slots[i]);
+    }
 }

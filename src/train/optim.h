@@ -5,6 +5,10 @@
  * anywhere, by threads or by parameter servers, without changing a bit.  Its
  * slots (velocity, moments) are sets of the parameters' layout.
  *
+ * Sparse tables are updated at some keys only, by the same kernels on the
+ * gathered elements.  What lies elsewhere does not change: no decay, no
+ * momentum.  L1 and L2 are of these tables alone.
+ *
  * Threads: begin in one thread; then update from several, on ranges that do
  * not overlap. */
 #ifndef PL_TRAIN_OPTIM_H
@@ -27,6 +31,9 @@ typedef struct pl_optim_opts {
     double rho;          /* rmsprop; default 0.9; below 0 counts as 0 */
     double initial_sum;  /* adagrad; default 0.1; below 0 counts as 0 */
     double epsilon;      /* adam, adagrad, rmsprop; default 1e-8 */
+    double beta;         /* ftrl; default 1; below 0 counts as 0 */
+    double l1, l2;       /* of sparse tables; default 0.  L1: sgd, adagrad
+                            and ftrl only */
 } pl_optim_opts;
 
 typedef struct pl_optim pl_optim;
@@ -39,8 +46,9 @@ typedef struct pl_optim_ops {
     double (*initial)(const pl_optim_opts *opts);
     /* Optional: set what depends on the number of the update, from 1. */
     void (*begin)(pl_optim *optim, int64_t update);
-    void (*update)(const pl_optim *optim, int64_t count, const float *grad,
-                   float *param, float *const *slots);
+    bool own_l2; /* optional: makes use of pl_update.l2; else it is decay */
+    void (*update)(const pl_optim *optim, const pl_update *args, int64_t count,
+                   const float *grad, float *param, float *const *slots);
 } pl_optim_ops;
 
 struct pl_optim {
@@ -48,6 +56,7 @@ struct pl_optim {
     const pl_kernels *kernels;
     pl_optim_opts opts;
     pl_update args;
+    pl_update table_args; /* the same for sparse tables */
     pl_params *slots[PL_MAX_SLOTS];
 };
 
@@ -67,5 +76,11 @@ void pl_optim_begin(pl_optim *optim, int64_t update, double lr);
 /* Apply grad[0 .. count-1] to the elements from `first` on of the block. */
 void pl_optim_update(const pl_optim *optim, int64_t first, int64_t count,
                      const float *grad, float *block);
+
+/* Apply grad[k] to element first + keys[k] of the block, for all k.  The keys
+ * are distinct.  Threads may share the keys of one table. */
+void pl_optim_update_keys(const pl_optim *optim, int64_t first, int64_t count,
+                          const uint64_t *keys, const float *grad,
+                          float *block);
 
 #endif

@@ -277,6 +277,22 @@ static void rmsprop(int64_t n, const pl_update *u, const float *g, float *p,
     }
 }
 
+static void ftrl(int64_t n, const pl_update *u, const float *g, float *p,
+                 float *z, float *sum)
+{
+    for (int64_t i = 0; i < n; i++) {
+        float grad = g[i] + u->decay * p[i];
+        float before = sqrtf(sum[i]);
+        sum[i] += grad * grad;
+        float root = sqrtf(sum[i]);
+        z[i] += grad - (root - before) / u->lr * p[i];
+        float shrunk = fabsf(z[i]) - u->l1;
+        p[i] = shrunk <= 0 ? 0
+                           : -copysignf(shrunk, z[i]) /
+                                 ((u->beta + root) / u->lr + u->l2);
+    }
+}
+
 const pl_kernels pl_kernels_reference = {
     .name = "reference",
     .lanes = 1,
@@ -318,4 +334,5 @@ const pl_kernels pl_kernels_reference = {
     .adam = adam,
     .adagrad = adagrad,
     .rmsprop = rmsprop,
+    .ftrl = ftrl,
 };

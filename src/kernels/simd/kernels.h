@@ -75,5 +75,7 @@ void SIMD(adagrad)(int64_t n, const pl_update *u, const float *g, float *p,
                    float *sum);
 void SIMD(rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
                    float *variance);
+void SIMD(ftrl)(int64_t n, const pl_update *u, const float *g, float *p,
+                float *z, float *sum);
 
 #endif

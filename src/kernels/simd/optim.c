@@ -80,3 +80,25 @@ void SIMD(rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
         STORE(p, old - lr * grad / (v_sqrt(v) + epsilon));
     });
 }
+
+/* FTRL-proximal: McMahan et al. 2013, algorithm 1, with alpha = lr. */
+void SIMD(ftrl)(int64_t n, const pl_update *u, const float *g, float *p,
+                float *z, float *sum)
+{
+    vf lr = v_set(u->lr), decay = v_set(u->decay), beta = v_set(u->beta);
+    vf l1 = v_set(u->l1), l2 = v_set(u->l2), zero = v_set(0);
+    EACH_VECTOR(n, {
+        vf old = LOAD(p);
+        vf grad = LOAD(g) + decay * old;
+        vf before = LOAD(sum);
+        vf s = before + grad * grad;
+        vf root = v_sqrt(s);
+        vf pull = LOAD(z) + (grad - (root - v_sqrt(before)) / lr * old);
+        vi sign = (vi)pull & vi_set((int32_t)0x80000000);
+        vf shrunk = (vf)((vi)pull ^ sign) - l1;
+        vf way = (vf)((vi)shrunk ^ sign) / ((beta + root) / lr + l2);
+        STORE(sum, s);
+        STORE(z, pull);
+        STORE(p, v_select(shrunk <= zero, zero, -way));
+    });
+}

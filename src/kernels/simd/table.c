@@ -50,4 +50,5 @@ const pl_kernels TABLE(PL_ISA) = {
     .adam = SIMD(adam),
     .adagrad = SIMD(adagrad),
     .rmsprop = SIMD(rmsprop),
+    .ftrl = SIMD(ftrl),
 };

@@ -2,15 +2,22 @@
  * the sum starts above zero, as TensorFlow's does. */
 #include "train/optim/optims.h"
 
+#include <math.h>
+
 static double initial(const pl_optim_opts *opts)
 {
     return opts->initial_sum;
 }
 
-static void update(const pl_optim *optim, int64_t count, const float *grad,
-                   float *param, float *const *slots)
+static void update(const pl_optim *optim, const pl_update *args, int64_t count,
+                   const float *grad, float *param, float *const *slots)
 {
-    optim->kernels->adagrad(count, &optim->args, grad, param, slots[0]);
+    optim->kernels->adagrad(count, args, grad, param, slots[0]);
+    if (args->l1 > 0)
+        for (int64_t i = 0; i < count; i++)
+            param[i] = pl_optim_shrink(
+                param[i],
+                args->lr * args->l1 / (sqrtf(slots[0][i]) + args->epsilon));
 }
 
 const pl_optim_ops pl_optim_adagrad = {

@@ -11,10 +11,10 @@ static void begin(pl_optim *optim, int64_t update)
     optim->args.correct2 = (float)(1 / (1 - pow(optim->opts.beta2, t)));
 }
 
-static void update(const pl_optim *optim, int64_t count, const float *grad,
-                   float *param, float *const *slots)
+static void update(const pl_optim *optim, const pl_update *args, int64_t count,
+                   const float *grad, float *param, float *const *slots)
 {
-    optim->kernels->adam(count, &optim->args, grad, param, slots[0], slots[1]);
+    optim->kernels->adam(count, args, grad, param, slots[0], slots[1]);
 }
 
 const pl_optim_ops pl_optim_adam = {

@@ -1,12 +1,12 @@
 #include "train/optim/optims.h"
 
-static void update(const pl_optim *optim, int64_t count, const float *grad,
-                   float *param, float *const *slots)
+static void update(const pl_optim *optim, const pl_update *args, int64_t count,
+                   const float *grad, float *param, float *const *slots)
 {
     if (optim->opts.nesterov)
-        optim->kernels->nesterov(count, &optim->args, grad, param, slots[0]);
+        optim->kernels->nesterov(count, args, grad, param, slots[0]);
     else
-        optim->kernels->momentum(count, &optim->args, grad, param, slots[0]);
+        optim->kernels->momentum(count, args, grad, param, slots[0]);
 }
 
 const pl_optim_ops pl_optim_momentum = {

@@ -7,10 +7,10 @@ static void begin(pl_optim *optim, int64_t number)
     optim->args.beta2 = (float)optim->opts.rho;
 }
 
-static void update(const pl_optim *optim, int64_t count, const float *grad,
-                   float *param, float *const *slots)
+static void update(const pl_optim *optim, const pl_update *args, int64_t count,
+                   const float *grad, float *param, float *const *slots)
 {
-    optim->kernels->rmsprop(count, &optim->args, grad, param, slots[0]);
+    optim->kernels->rmsprop(count, args, grad, param, slots[0]);
 }
 
 const pl_optim_ops pl_optim_rmsprop = {

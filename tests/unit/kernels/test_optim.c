@@ -50,10 +50,17 @@ static void run_rmsprop(const pl_kernels *table, int64_t n, const pl_update *u,
     table->rmsprop(n, u, g, v.p, v.slot2);
 }
 
+static void run_ftrl(const pl_kernels *table, int64_t n, const pl_update *u,
+                     const float *g, vectors v)
+{
+    table->ftrl(n, u, g, v.p, v.slot1, v.slot2);
+}
+
 static const optimizer optimizers[] = {
     { "sgd", run_sgd },           { "momentum", run_momentum },
     { "nesterov", run_nesterov }, { "adam", run_adam },
-    { "adagrad", run_adagrad },   { "rmsprop", run_rmsprop }
+    { "adagrad", run_adagrad },   { "rmsprop", run_rmsprop },
+    { "ftrl", run_ftrl }
 };
 #define OPTIMIZERS (sizeof optimizers / sizeof *optimizers)
 
@@ -99,6 +106,9 @@ static const pl_update update = {
     .epsilon = 1e-8f,
     .correct1 = 5.263f,
     .correct2 = 500.2f,
+    .beta = 1.0f,
+    .l1 = 0.3f,
+    .l2 = 0.1f,
 };
 
 static vectors copies(fixture *f, int64_t n)

@@ -59,6 +59,44 @@ static void exact_rmsprop(exact *e, const pl_optim_opts *o, int i, double g,
     e->p[i] -= lr * g / (sqrt(e->slot1[i]) + o->epsilon);
 }
 
+/* McMahan et al. 2013, algorithm 1. */
+static void exact_ftrl(exact *e, const pl_optim_opts *o, int i, double g,
+                       double lr, int t)
+{
+    (void)t;
+    double before = sqrt(e->slot2[i]);
+    e->slot2[i] += g * g;
+    double root = sqrt(e->slot2[i]);
+    e->slot1[i] += g - (root - before) / lr * e->p[i];
+    double z = e->slot1[i], beta = fmax(0, o->beta);
+    if (fabs(z) <= o->l1)
+        e->p[i] = 0;
+    else
+        e->p[i] =
+            -(z - (z > 0 ? o->l1 : -o->l1)) / ((beta + root) / lr + o->l2);
+}
+
+/* Towards zero, and not beyond. */
+static double exact_shrink(double p, double by)
+{
+    return fabs(p) <= by ? 0 : p - (p > 0 ? by : -by);
+}
+
+static void exact_sgd_l1(exact *e, const pl_optim_opts *o, int i, double g,
+                         double lr, int t)
+{
+    exact_sgd(e, o, i, g + o->l2 * e->p[i], lr, t);
+    e->p[i] = exact_shrink(e->p[i], lr * o->l1);
+}
+
+static void exact_adagrad_l1(exact *e, const pl_optim_opts *o, int i, double g,
+                             double lr, int t)
+{
+    exact_adagrad(e, o, i, g + o->l2 * e->p[i], lr, t);
+    e->p[i] =
+        exact_shrink(e->p[i], lr * o->l1 / (sqrt(e->slot1[i]) + o->epsilon));
+}
+
 static pl_params *one_param(void)
 {
     pl_params *params;
@@ -188,6 +226,82 @@ static void rmsprop_follows_its_formula(void **state)
         check(table, &plain, &full, exact_rmsprop);
         check(table, &own, &own, exact_rmsprop);
         check(table, &zero, &zero, exact_rmsprop);
+    }
+}
+
+static void ftrl_follows_its_formula(void **state)
+{
+    (void)state;
+    const pl_optim_opts plain = { .name = "ftrl" };
+    const pl_optim_opts full = { .name = "ftrl", .beta = 1 };
+    const pl_optim_opts own = { .name = "ftrl",
+                                .beta = 0.2,
+                                .weight_decay = 0.01 };
+    FOR_EACH_TABLE(table)
+    {
+        check(table, &plain, &full, exact_ftrl);
+        check(table, &own, &own, exact_ftrl);
+    }
+}
+
+/* Each step another third of the elements; the others do not move. */
+static void check_keys(const pl_kernels *table, const pl_optim_opts *full,
+                       exact_step *step)
+{
+    pl_params *params = one_param();
+    float *p = pl_params_data(params, 0), g[COUNT];
+    uint64_t keys[COUNT];
+    exact e = { { 0 }, { 0 }, { 0 } };
+    pl_optim *optim;
+    int zeros = 0;
+    assert_ok(pl_optim_new(&optim, full, params, table));
+    draw_all(p, COUNT, -1, 1);
+    for (int i = 0; i < COUNT; i++) {
+        e.p[i] = (double)p[i];
+        e.slot1[i] = full->initial_sum;
+    }
+    for (int t = 1; t <= 3 * STEPS; t++) {
+        int64_t count = 0;
+        draw_all(g, COUNT, -1, 1);
+        for (int i = t % 3; i < COUNT; i += 3) {
+            step(&e, full, i, (double)g[count], 0.1, t);
+            keys[count++] = (uint64_t)i;
+        }
+        pl_optim_begin(optim, t, 0.1);
+        pl_optim_update_keys(optim, 0, count / 2, keys, g, p);
+        pl_optim_update_keys(optim, 0, count - count / 2, keys + count / 2,
+                             g + count / 2, p);
+        for (int i = 0; i < COUNT; i++)
+            if (!is_near((double)p[i], e.p[i], 4e-6))
+                fail_msg("%s %s step %d: element %d is %.9g, not %.9g",
+                         table->name, full->name, t, i, (double)p[i], e.p[i]);
+    }
+    for (int i = 0; i < COUNT; i++)
+        zeros += p[i] == 0;
+    assert_true(zeros > 0 || full->l1 == 0); /* that is what L1 is for */
+    pl_optim_free(optim);
+    pl_params_free(params);
+}
+
+static void optim_updates_only_its_keys_with_l1_and_l2(void **state)
+{
+    (void)state;
+    const pl_optim_opts sgd = { .name = "sgd", .l1 = 0.8, .l2 = 0.05 };
+    const pl_optim_opts plain = { .name = "sgd" };
+    const pl_optim_opts ftrl = {
+        .name = "ftrl", .beta = 1, .l1 = 0.5, .l2 = 0.05
+    };
+    const pl_optim_opts adagrad = { .name = "adagrad",
+                                    .initial_sum = 0.1,
+                                    .epsilon = 1e-8,
+                                    .l1 = 0.8,
+                                    .l2 = 0.05 };
+    FOR_EACH_TABLE(table)
+    {
+        check_keys(table, &plain, exact_sgd);
+        check_keys(table, &sgd, exact_sgd_l1);
+        check_keys(table, &adagrad, exact_adagrad_l1);
+        check_keys(table, &ftrl, exact_ftrl);
     }
 }
 
@@ -351,6 +465,8 @@ UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
            cmocka_unit_test(adam_follows_its_formula),
            cmocka_unit_test(adagrad_follows_its_formula),
            cmocka_unit_test(rmsprop_follows_its_formula),
+           cmocka_unit_test(ftrl_follows_its_formula),
+           cmocka_unit_test(optim_updates_only_its_keys_with_l1_and_l2),
            cmocka_unit_test(optim_slots_start_at_zero_but_the_sum_of_adagrad),
            cmocka_unit_test(optim_of_an_unknown_name_is_refused),
            cmocka_unit_test(optim_survives_failed_allocations),

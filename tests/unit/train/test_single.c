@@ -67,6 +67,7 @@ static void single_updates_the_same_bits_by_ranges_and_by_commit(void **state)
         { .name = "adam" },
         { .name = "adagrad" },
         { .name = "rmsprop" },
+        { .name = "ftrl" },
     };
     for (size_t i = 0; i < sizeof optims / sizeof *optims; i++)
         for (int64_t side = 8; side <= 28; side += 20) {
