@@ -9,6 +9,23 @@ void pl_dataset_free(pl_dataset *set)
         set->ops->free(set);
 }
 
+pl_status pl_dataset_keep(pl_dataset *set, int64_t first, int64_t count)
+{
+    if (set->ops->reader_new != NULL)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "%s is read as a stream, so no part of it can be held "
+                       "out; give --test-data",
+                       set->name);
+    PL_ASSERT(first >= 0 && count >= 0 && first + count <= set->count);
+    set->count = count;
+    set->labels = pl_view_from(&set->labels, first);
+    if (set->sparse)
+        set->row_start += first;
+    else
+        set->features = pl_view_from(&set->features, first);
+    return PL_OK;
+}
+
 static pl_status resolve(pl_reader_opts *out, const pl_reader_opts *opts)
 {
     *out = *opts;

@@ -27,8 +27,10 @@ typedef struct pl_batch {
     int64_t rows;
     pl_view features; /* dense: [rows, features of an example] */
     pl_view labels;   /* integers, one a row */
-    /* Sparse: the non-zeros of row r are [row_start[r], row_start[r + 1]). */
+    /* Sparse: the non-zeros of row r are [row_start[s], row_start[s + 1]),
+     * where s is row_index[r], or r where that is NULL. */
     const int64_t *row_start; /* NULL for dense batches */
+    const uint32_t *row_index;
     const uint64_t *ids;
     const float *values; /* NULL: all 1 */
 } pl_batch;
@@ -82,11 +84,21 @@ struct pl_dataset {
     int32_t classes;    /* labels are 0 .. classes-1 */
     int64_t held_bytes; /* of memory, beside mapped files */
     bool sparse;
+    int64_t feature_count; /* sparse: ids are below it; 0 for dense sets */
     pl_view features; /* index NULL; rows of pl_shape_row(shape) elements */
     pl_view labels;
+    /* Sparse sets in memory, as in pl_batch; others bring a reader. */
+    const int64_t *row_start; /* [count + 1] */
+    const uint64_t *ids;
+    const float *values;
 };
 
 void pl_dataset_free(pl_dataset *set); /* NULL is fine */
+
+/* Keep only the examples first .. first+count-1 of a set that no reader reads
+ * yet.  PL_UNSUPPORTED for one that is not in memory. */
+pl_status pl_dataset_keep(pl_dataset *set, int64_t first,
+                          int64_t count) PL_MUST_CHECK;
 
 /* PL_USAGE when the set has too few examples for one step. */
 pl_status pl_reader_new(pl_reader **out, pl_dataset *set,

@@ -19,9 +19,8 @@ typedef struct place {
 typedef struct shuffle_reader {
     pl_reader base;
     pl_reader_opts opts;
-    int64_t count; /* examples in the set */
-    pl_view features;
-    pl_view labels;
+    int64_t count;      /* examples in the set */
+    pl_batch all;       /* the set as one batch */
     uint64_t key;       /* of this data order; epochs derive theirs */
     uint64_t epoch_key; /* of `at.epoch` */
     place at;           /* the batch next() gives next */
@@ -43,11 +42,8 @@ static pl_status next_shuffled(pl_reader *base, pl_batch *out)
     int64_t first = (shard * opts->micro_batches + at.micro) * opts->batch;
     pl_rng_permute(reader->epoch_key, (uint64_t)reader->count, (uint64_t)first,
                    (uint32_t)opts->batch, reader->index);
-    *out = (pl_batch) {
-        .rows = opts->batch,
-        .features = reader->features,
-        .labels = reader->labels,
-    };
+    *out = reader->all;
+    out->rows = opts->batch;
 
     if (++reader->at.micro < opts->micro_batches)
         return PL_OK;
@@ -65,9 +61,13 @@ static pl_status next_in_order(pl_reader *base, pl_batch *out)
         return PL_OK;
     int64_t first = reader->at.step++ * reader->opts.batch;
     int64_t left = reader->count - first;
+    *out = reader->all;
     out->rows = left < reader->opts.batch ? left : reader->opts.batch;
-    out->features = pl_view_from(&reader->features, first);
-    out->labels = pl_view_from(&reader->labels, first);
+    out->labels = pl_view_from(&out->labels, first);
+    if (out->row_start != NULL)
+        out->row_start += first;
+    else
+        out->features = pl_view_from(&out->features, first);
     return PL_OK;
 }
 
@@ -204,10 +204,18 @@ pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
     reader->base.steps_per_epoch = steps;
     reader->opts = *opts;
     reader->count = set->count;
-    reader->features = set->features;
-    reader->labels = set->labels;
-    if (!opts->one_pass)
-        reader->features.index = reader->labels.index = reader->index;
+    reader->all = (pl_batch) {
+        .features = set->features,
+        .labels = set->labels,
+        .row_start = set->row_start,
+        .ids = set->ids,
+        .values = set->values,
+    };
+    if (!opts->one_pass) {
+        reader->all.labels.index = reader->index;
+        reader->all.features.index = reader->index;
+        reader->all.row_index = reader->index;
+    }
     reader->key = pl_rng_key_text(opts->seed, "data order");
     go_to(reader, (place) { .epoch = 0 });
     *out = &reader->base;

@@ -5,6 +5,7 @@
 #include "data/digits.h"
 #include "data/idx.h"
 #include "data/synthetic.h"
+#include "data/synthetic_sparse.h"
 
 #include <string.h>
 
@@ -36,6 +37,14 @@ static pl_status open_synthetic(pl_dataset **out, const char *folder,
     return pl_synthetic_open(out, split, opts);
 }
 
+static pl_status open_synthetic_sparse(pl_dataset **out, const char *folder,
+                                       pl_split split,
+                                       const pl_source_opts *opts)
+{
+    (void)folder;
+    return pl_synthetic_sparse_open(out, split, opts);
+}
+
 static const struct source {
     const char *name;
     bool takes_folder;
@@ -46,6 +55,7 @@ static const struct source {
     { "mnist", true, open_mnist },
     { "idx", true, open_idx },
     { "synthetic", false, open_synthetic },
+    { "synthetic-sparse", false, open_synthetic_sparse },
 };
 
 #define SOURCES (sizeof sources / sizeof sources[0])
@@ -69,6 +79,19 @@ static pl_status unknown(const char *text, size_t length)
     return status;
 }
 
+/* The last examples are for testing, all others for training. */
+static pl_status keep_part(pl_dataset *set, pl_split split, double holdout)
+{
+    int64_t test = (int64_t)(holdout * (double)set->count);
+    if (set->count > 0 && (test < 1 || test >= set->count))
+        return PL_FAIL(
+            PL_USAGE, "--holdout %g: that is %lld of the %lld examples of %s",
+            holdout, (long long)test, (long long)set->count, set->name);
+    int64_t train = set->count > 0 ? set->count - test : 0;
+    return split == PL_SPLIT_TRAIN ? pl_dataset_keep(set, 0, train)
+                                   : pl_dataset_keep(set, train, test);
+}
+
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                          const pl_source_opts *opts)
 {
@@ -90,11 +113,20 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
         return PL_FAIL(PL_USAGE,
                        "data source '%s', expected '%s' with nothing behind it",
                        source, found->name);
-    return found->open(out, found->takes_folder ? rest + 1 : NULL, split,
-                       opts != NULL ? opts : &defaults);
+    opts = opts != NULL ? opts : &defaults;
+    bool part = opts->holdout > 0;
+    pl_dataset *set;
+    PL_TRY(found->open(&set, found->takes_folder ? rest + 1 : NULL,
+                       part ? PL_SPLIT_TRAIN : split, opts));
+    pl_status status = part ? keep_part(set, split, opts->holdout) : PL_OK;
+    if (status == PL_OK)
+        *out = set;
+    else
+        pl_dataset_free(set);
+    return status;
 }
 
 const char *pl_source_list(void)
 {
-    return "digits | mnist:DIR | idx:DIR | synthetic";
+    return "digits | mnist:DIR | idx:DIR | synthetic | synthetic-sparse";
 }

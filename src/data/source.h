@@ -4,6 +4,7 @@
  *   mnist:DIR       the four MNIST files in DIR, plain or .gz
  *   idx:DIR         the same names, any image size and class count
  *   synthetic       fake inputs of the model's shape
+ *   synthetic-sparse    fake clicks: 39 of millions of features an example
  *
  * Threads: any. */
 #ifndef PL_DATA_SOURCE_H
@@ -20,7 +21,10 @@ typedef struct pl_source_opts {
     const char *cache_dir; /* for generated data; NULL: generate in memory */
     pl_shape shape;        /* synthetic: of one example */
     int32_t classes;       /* synthetic; default 10 */
-    int64_t examples;      /* synthetic; default 10,000 */
+    int64_t examples;      /* synthetic; default 10,000, sparse: 200,000 */
+    int64_t features;      /* synthetic-sparse; default 33,762,578 */
+    double holdout;        /* the last part of the training data is the test
+                              data; 0: each source's own */
     uint64_t seed;         /* synthetic */
     int32_t threads;       /* to generate with; default: all cores */
 } pl_source_opts;

@@ -28,6 +28,54 @@ static void source_hands_the_folder_on(void **state)
                  pl_source_open(&set, source, PL_SPLIT_TRAIN, NULL));
 }
 
+/* The label of every example of a set, in file order. */
+static int64_t read_labels(pl_dataset *set, int64_t *labels)
+{
+    pl_reader *reader;
+    pl_batch batch;
+    int64_t count = 0;
+    assert_ok(pl_reader_new(
+        &reader, set, &(pl_reader_opts) { .batch = 7, .one_pass = true }));
+    while (pl_reader_next(reader, &batch) == PL_OK && batch.rows > 0)
+        for (int64_t r = 0; r < batch.rows; r++)
+            labels[count++] = pl_view_label(&batch.labels, r);
+    pl_reader_free(reader);
+    return count;
+}
+
+static void source_holds_out_the_last_examples(void **state)
+{
+    (void)state;
+    const char *const sources[] = { "synthetic", "synthetic-sparse" };
+    for (int i = 0; i < 2; i++) {
+        pl_dataset *whole, *train, *test;
+        int64_t all[100], parts[100];
+        pl_source_opts opts = { .shape = PL_SHAPE(4),
+                                .examples = 100,
+                                .features = 1000 };
+        assert_ok(pl_source_open(&whole, sources[i], PL_SPLIT_TRAIN, &opts));
+        opts.holdout = 0.25;
+        assert_ok(pl_source_open(&train, sources[i], PL_SPLIT_TRAIN, &opts));
+        assert_ok(pl_source_open(&test, sources[i], PL_SPLIT_TEST, &opts));
+        assert_int_equal(75, train->count);
+        assert_int_equal(25, test->count);
+        assert_int_equal(100, read_labels(whole, all));
+        assert_int_equal(75, read_labels(train, parts));
+        assert_int_equal(25, read_labels(test, parts + 75));
+        assert_memory_equal(all, parts, sizeof all);
+        pl_dataset_free(whole);
+        pl_dataset_free(train);
+        pl_dataset_free(test);
+    }
+    pl_dataset *set = NULL;
+    pl_source_opts few = { .shape = PL_SHAPE(4),
+                           .examples = 5,
+                           .holdout = 0.1 };
+    assert_fails(PL_USAGE, "--holdout 0.1: that is 0 of the 5 examples",
+                 pl_source_open(&set, "synthetic", PL_SPLIT_TRAIN, &few));
+    assert_null(set);
+}
+
 static void source_suggests_the_nearest_name(void **state)
 {
     (void)state;
@@ -66,6 +114,7 @@ static void source_open_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(source_opens_each_built_in_by_name),
            TEST_IN_FOLDER(source_hands_the_folder_on),
+           cmocka_unit_test(source_holds_out_the_last_examples),
            cmocka_unit_test(source_suggests_the_nearest_name),
            cmocka_unit_test(source_refuses_a_missing_or_needless_folder),
            cmocka_unit_test(source_open_survives_each_failed_allocation))
