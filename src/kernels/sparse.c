@@ -1,0 +1,196 @@
+#include "kernels/sparse.h"
+
+#include <math.h>
+#include <string.h>
+
+#define DIGIT_BITS 9 /* 512 counters of a pass stay in the nearest cache */
+#define DIGITS     (1 << DIGIT_BITS)
+#define MAX_PASSES 4  /* of 32 bits */
+#define AHEAD      16 /* keys, or rows / 8, prefetched ahead */
+
+int64_t pl_rows_entries(const pl_rows *rows)
+{
+    int64_t count = 0;
+    if (rows->index == NULL)
+        return rows->start[rows->count] - rows->start[0];
+    for (int64_t r = 0; r < rows->count; r++) {
+        int64_t s = rows->index[r];
+        count += rows->start[s + 1] - rows->start[s];
+    }
+    return count;
+}
+
+/* The ids of a shuffled row lie anywhere; fetch those of one to come. */
+static inline void prefetch_row(const pl_rows *rows, int64_t row)
+{
+    if (rows->index == NULL || row >= rows->count)
+        return;
+    int64_t s = rows->index[row];
+    const char *at = (const char *)(rows->ids + rows->start[s]);
+    const char *end = (const char *)(rows->ids + rows->start[s + 1]);
+    for (; at < end; at += 64)
+        __builtin_prefetch(at);
+}
+
+void pl_sparse_pack(const pl_rows *rows, const float *table, pl_entries *out,
+                    uint64_t *largest)
+{
+    uint64_t any = 0, *list = out->list;
+    int64_t at = 0;
+    for (int64_t r = 0; r < rows->count; r++) {
+        int64_t s = pl_rows_source(rows, r);
+        prefetch_row(rows, r + 2);
+        for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++) {
+            uint64_t id = rows->ids[j];
+            any = id > any ? id : any;
+            if (table != NULL)
+                __builtin_prefetch(table + (uint32_t)id, 1);
+            if (rows->values != NULL) {
+                out->row_of[at] = (uint32_t)r;
+                out->value[at] = rows->values[j];
+            }
+            uint64_t from = rows->values != NULL ? (uint64_t)at : (uint64_t)r;
+            list[at++] = id << 32 | from;
+        }
+    }
+    out->count = at;
+    *largest = any;
+}
+
+/* How often each digit of each pass occurs. */
+static void count_digits(int64_t count, const uint64_t *list, int passes,
+                         uint32_t counts[MAX_PASSES][DIGITS])
+{
+    memset(counts, 0, (size_t)passes * sizeof *counts);
+    for (int64_t i = 0; i < count; i++)
+        for (int p = 0; p < passes; p++)
+            counts[p][list[i] >> (32 + p * DIGIT_BITS) & (DIGITS - 1)]++;
+}
+
+uint64_t *pl_sparse_sort(int64_t count, int bits, uint64_t *list,
+                         uint64_t *other)
+{
+    uint32_t counts[MAX_PASSES][DIGITS];
+    int passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
+    count_digits(count, list, passes, counts);
+    for (int p = 0; p < passes; p++) {
+        uint32_t *place = counts[p], sum = 0;
+        for (int d = 0; d < DIGITS; d++) {
+            uint32_t here = place[d];
+            place[d] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            uint64_t entry = list[i];
+            other[place[entry >> (32 + p * DIGIT_BITS) & (DIGITS - 1)]++] =
+                entry;
+        }
+        uint64_t *swap = list;
+        list = other;
+        other = swap;
+    }
+    return list;
+}
+
+int64_t pl_sparse_keys(int64_t count, const uint64_t *list, uint64_t *keys,
+                       uint32_t *first)
+{
+    int64_t k = 0;
+    uint64_t last = UINT64_MAX;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t id = list[i] >> 32;
+        /* Written in any case and kept when it is new: nothing to guess. */
+        keys[k] = id;
+        first[k] = (uint32_t)i;
+        k += id != last;
+        last = id;
+    }
+    first[k] = (uint32_t)count;
+    return k;
+}
+
+void pl_sparse_gather(int64_t count, const uint64_t *keys, const float *table,
+                      float *dst)
+{
+    for (int64_t k = 0; k < count; k++)
+        dst[k] = table[keys[k]];
+}
+
+void pl_sparse_forward(int64_t keys, const uint32_t *first,
+                       const pl_entries *entries, const float *weights,
+                       float *logits)
+{
+    const uint64_t *list = entries->list;
+    for (int64_t k = 0; k < keys; k++) {
+        float weight = weights[k];
+        if (entries->value == NULL)
+            for (uint32_t i = first[k]; i < first[k + 1]; i++)
+                logits[(uint32_t)list[i]] += weight;
+        else
+            for (uint32_t i = first[k]; i < first[k + 1]; i++) {
+                uint32_t from = (uint32_t)list[i];
+                logits[entries->row_of[from]] += weight * entries->value[from];
+            }
+    }
+}
+
+void pl_sparse_backward(int64_t keys, const uint32_t *first,
+                        const pl_entries *entries, const float *diff,
+                        float *grad)
+{
+    const uint64_t *list = entries->list;
+    for (int64_t k = 0; k < keys; k++) {
+        float sum = 0;
+        if (entries->value == NULL)
+            for (uint32_t i = first[k]; i < first[k + 1]; i++)
+                sum += diff[(uint32_t)list[i]];
+        else
+            for (uint32_t i = first[k]; i < first[k + 1]; i++) {
+                uint32_t from = (uint32_t)list[i];
+                sum += diff[entries->row_of[from]] * entries->value[from];
+            }
+        grad[k] = sum;
+    }
+}
+
+static inline void prefetch_weights(const pl_rows *rows, int64_t row,
+                                    const float *table)
+{
+    if (row >= rows->count)
+        return;
+    int64_t s = pl_rows_source(rows, row);
+    for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++)
+        __builtin_prefetch(table + rows->ids[j]);
+}
+
+void pl_sparse_rows(const pl_rows *rows, int64_t first, int64_t count,
+                    const float *table, float bias, float *dst)
+{
+    for (int64_t r = first; r < first + count; r++) {
+        int64_t s = pl_rows_source(rows, r);
+        float sum = bias;
+        prefetch_row(rows, r + AHEAD / 4);
+        prefetch_weights(rows, r + AHEAD / 8, table);
+        for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++)
+            sum += table[rows->ids[j]] *
+                   (rows->values != NULL ? rows->values[j] : 1.0f);
+        dst[r - first] = sum;
+    }
+}
+
+/* A logarithm takes longer than the rest of a row: the likelihoods are
+ * multiplied, and the product is turned into its logarithm before it could
+ * become too small. */
+double pl_sparse_loss(int64_t rows, const float *probs, const pl_view *labels)
+{
+    double sum = 0, product = 1;
+    for (int64_t r = 0; r < rows; r++) {
+        float p = pl_view_label(labels, r) != 0 ? probs[r] : 1.0f - probs[r];
+        product *= p < 1e-38f ? 1e-38 : (double)p;
+        if (product < 1e-200) {
+            sum -= log(product);
+            product = 1;
+        }
+    }
+    return sum - log(product);
+}
