@@ -4,11 +4,16 @@
  * function gets the input and the labels as nodes and sets the logits; loss,
  * gradients, training and evaluation follow from there.
  *
+ * A sparse model is of examples that are lists of non-zeros, with labels 0 and
+ * 1.  Its function calls pl_sparse_layer and nothing else.
+ *
  * Threads: a model is constant; build runs in one thread. */
 #ifndef PACELINE_NN_H
 #define PACELINE_NN_H
 
 #include <paceline/graph.h>
+
+#include <stdbool.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -17,12 +22,16 @@ extern "C" {
 typedef struct pl_build {
     /* Given. */
     pl_graph *graph;
-    pl_node *input;      /* [batch, ...example], values scaled to 0 .. 1 */
-    pl_node *labels;     /* [batch], 0 .. classes-1 */
+    pl_node *input;      /* [batch, ...example], values scaled to 0 .. 1;
+                            NULL for sparse models */
+    pl_node *labels;     /* [batch], 0 .. classes-1; likewise */
     int32_t classes;     /* of the data, or the model's own --classes */
     const char *init;    /* how weights start: --init or the model's */
     const void *options; /* the model's own flags, parsed */
+    int64_t features;    /* sparse models: ids are below this */
     /* To be set. */
+    pl_node *table;  /* sparse models: by pl_sparse_layer */
+    pl_node *bias;   /* likewise */
     pl_node *logits; /* [batch, classes]; required */
     pl_node *loss;   /* a scalar, the mean of something over the batch;
                         default: the softmax cross-entropy */
@@ -32,6 +41,7 @@ typedef struct pl_model {
     const char *name; /* as in `train NAME` */
     const char *help; /* one line */
     pl_status (*build)(pl_build *build);
+    bool sparse; /* examples are lists of non-zeros */
 
     /* Defaults for its flags; all may be left out. */
     const char *data; /* "digits" */
@@ -54,6 +64,11 @@ typedef struct pl_model {
  * Inputs of higher rank are flattened. */
 pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
                   int64_t units);
+
+/* The only layer of a sparse model: "name/weights" [features], of which an
+ * example takes those of its non-zeros, times their values, and "name/bias"
+ * [1].  The sum is the logit of label 1. */
+void pl_sparse_layer(pl_build *build, const char *name);
 
 /* A convolution: "name/weights" [outs, channels, kernel, kernel] and
  * "name/bias" [outs] over images [batch, channels, height, width]. */

@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/summary.h"
 #include "cli/trained.h"
 
 #include <stdio.h>
@@ -23,9 +24,15 @@ static pl_status print_score(const eval_options *eval, const char *run,
                              int64_t step, const pl_job *job, pl_score score)
 {
     if (!eval->json) {
-        printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%\n", run,
+        printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%", run,
                (long long)step, job->test->name, score.loss,
                100 * score.accuracy);
+        if (score.binary)
+            printf(", AUC %.4f, precision %.2f %%, recall %.2f %%, "
+                   "calibration %.3f",
+                   score.auc, 100 * score.precision, 100 * score.recall,
+                   score.calibration);
+        printf("\n");
         return PL_OK;
     }
     char hash[65], *text = NULL;
@@ -37,8 +44,7 @@ static pl_status print_score(const eval_options *eval, const char *run,
     PL_TRY_OUT(status, pl_json_set_text(json, "data", job->test->name));
     PL_TRY_OUT(status, pl_json_set_int(json, "step", step));
     PL_TRY_OUT(status, pl_json_set_int(json, "examples", job->test->count));
-    PL_TRY_OUT(status, pl_json_set_real(json, "test_loss", score.loss));
-    PL_TRY_OUT(status, pl_json_set_real(json, "test_accuracy", score.accuracy));
+    PL_TRY_OUT(status, pl_summary_score(json, &score, true));
     PL_TRY_OUT(status, pl_json_set_text(json, "parameters_sha256", hash));
     PL_TRY_OUT(status, pl_json_text(json, 0, &text));
     printf("%s\n", text);

@@ -18,9 +18,12 @@ static pl_status list_models(const pl_app *app)
     return PL_OK;
 }
 
-static pl_shape example_of(const pl_model *model)
+static pl_shape example_of(const pl_options *options)
 {
-    return model->example.rank > 0 ? model->example : PL_SHAPE(28, 28);
+    if (options->model->sparse && options->train.features > 0)
+        return PL_SHAPE(options->train.features);
+    pl_shape example = options->model->example;
+    return example.rank > 0 ? example : PL_SHAPE(28, 28);
 }
 
 /* Parameters that node `id` reads first-hand. */
@@ -40,16 +43,18 @@ static void print_layers(const pl_network *network)
     int64_t total = 0;
     for (int i = 0; i < network->forward; i++) {
         const pl_node *node = pl_graph_get(network->graph, i);
-        if (node->op == &pl_op_parameter ||
+        if ((node->op == &pl_op_parameter && !network->sparse) ||
             (node->op == &pl_op_input && node->shape.rank == 1))
             continue;
         char shape[PL_SHAPE_TEXT];
         int64_t work =
             node->op->multiply_adds != NULL ? node->op->multiply_adds(node) : 0;
         total += work;
-        printf("%-20s %-14s %-20s %12lld %14lld\n", node->name, node->op->name,
-               pl_shape_text(node->shape, shape), (long long)own_params(node),
-               (long long)work);
+        printf(
+            "%-20s %-14s %-20s %12lld %14lld\n", node->name, node->op->name,
+            pl_shape_text(node->shape, shape),
+            (long long)(network->sparse ? pl_node_row(node) : own_params(node)),
+            (long long)work);
     }
     printf("%-20s %-14s %-20s %12lld %14lld\n", "total", "", "",
            (long long)pl_params_elements(network->params), (long long)total);
@@ -70,7 +75,8 @@ static pl_status print_memory(const pl_network *network,
     const pl_train_options *train = &options->train;
     const pl_dataset test = {
         .count = -1,
-        .shape = example_of(options->model),
+        .shape = example_of(options),
+        .sparse = options->model->sparse,
     };
     bool tests = train->eval_every.unit != PL_EVERY_NEVER;
     pl_budget_opts plan = pl_memory_plan(&(pl_memory_opts) {
@@ -106,7 +112,7 @@ static pl_status show_model(pl_options *options, int argc, char **argv)
     pl_network *network;
     PL_TRY(pl_network_new(&network, model,
                           &(pl_network_opts) {
-                              .example = example_of(model),
+                              .example = example_of(options),
                               .classes = classes > 0 ? classes : 10,
                               .init = options->train.init,
                               .options = options->model_options,

@@ -204,6 +204,11 @@ static pl_status open_session(session *s, const pl_app *app, const char *run)
                                            .no_data = true,
                                        }));
     const pl_job *job = &s->trained->job;
+    if (job->network->sparse)
+        return PL_FAIL(PL_USAGE,
+                       "predict reads images, but %s holds a sparse model; use "
+                       "eval",
+                       run);
     if (s->options->top > job->classes)
         return PL_FAIL(PL_USAGE, "--top %lld: the model has only %d classes",
                        (long long)s->options->top, job->classes);

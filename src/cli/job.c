@@ -40,6 +40,8 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
         .shape = model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
         .classes = own_classes > 0 ? own_classes : model->classes,
         .examples = train->examples,
+        .features = train->features,
+        .holdout = train->holdout,
         .seed = (uint64_t)train->seed,
         .threads = (int32_t)train->threads,
     };
@@ -52,10 +54,48 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
     return pl_source_open(&job->test, test, PL_SPLIT_TEST, &opts);
 }
 
+/* Sparse data and sparse models go together. */
+static pl_status check_kind(const pl_job *job, const pl_dataset *set)
+{
+    const pl_model *model = job->options->model;
+    if (set == NULL || set->sparse == model->sparse)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "the model %s needs %s data, but that of %s is %s",
+                   model->name, model->sparse ? "sparse" : "dense", set->name,
+                   set->sparse ? "sparse" : "dense");
+}
+
+/* The network is built for --features, or for those of the data. */
+static pl_status choose_features(pl_job *job, const pl_dataset *data)
+{
+    int64_t own = job->options->train.features;
+    if (own > 0 && data->feature_count > own)
+        return PL_FAIL(PL_USAGE, "--features %lld: %s has %lld", (long long)own,
+                       data->name, (long long)data->feature_count);
+    job->example = PL_SHAPE(own > 0 ? own : data->feature_count);
+    return PL_OK;
+}
+
+static pl_status check_features(const pl_job *job)
+{
+    const pl_dataset *test = job->test;
+    if (test == NULL || test->feature_count <= job->example.dim[0])
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "%s has %lld features, but the model was made for %lld; "
+                   "give --features",
+                   test->name, (long long)test->feature_count,
+                   (long long)job->example.dim[0]);
+}
+
 /* Test data must be of the kind the network is built for. */
 static pl_status check_data(const pl_job *job)
 {
     const pl_dataset *test = job->test;
+    PL_TRY(check_kind(job, job->train));
+    PL_TRY(check_kind(job, test));
+    if (job->options->model->sparse)
+        return check_features(job);
     const char *trained =
         job->train != NULL ? job->train->name : "the training data";
     char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
@@ -140,7 +180,10 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
     PL_TRY(open_data(job, wanted));
     const pl_dataset *data = job->train != NULL ? job->train : job->test;
     if (job->example.rank == 0) {
+        PL_TRY(check_kind(job, data));
         job->example = data->shape;
+        if (data->sparse)
+            PL_TRY(choose_features(job, data));
         PL_TRY(choose_classes(job, data));
     }
     PL_TRY(check_data(job));

@@ -35,6 +35,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
         .eval_batch = opts->test != NULL
                           ? pl_loop_eval_batch(opts->test, train->eval_batch)
                           : 0,
+        .hogwild = train->hogwild,
         .saves = train->checkpoint_every.unit != PL_EVERY_NEVER,
         .data_bytes = data_bytes,
     };

@@ -8,16 +8,27 @@
 #include <string.h>
 
 #define VALUE_BYTES 64 /* of a number, a choice or a flag as text */
+/* Of --hogwild, where a batch is a stretch of work for all threads, and each
+ * example an update. */
+#define HOGWILD_BATCH 20000
+#define HOGWILD_LR    0.02
 
 static const pl_param data_params[] = {
     { "data", PL_PARAM_TEXT, PL_OPTION_FIELD(data), NULL, 0, 0, NULL, "SRC",
-      "training data: digits, mnist:DIR, idx:DIR or synthetic (default: the "
-      "model's, mostly digits)" },
+      "training data: digits, mnist:DIR, idx:DIR, synthetic or "
+      "synthetic-sparse (default: the model's, mostly digits)" },
     { "test-data", PL_PARAM_TEXT, PL_OPTION_FIELD(test_data), NULL, 0, 0, NULL,
       "SRC", "test data (default: the test part of --data)" },
     { "examples", PL_PARAM_INT, PL_OPTION_FIELD(examples), NULL, 1, 1e9, NULL,
       "N",
-      "examples of synthetic data (default: 10000, or what fits in 64 MB)" },
+      "examples of synthetic data (default: 10000, or what fits in 64 MB; "
+      "synthetic-sparse: 200000)" },
+    { "features", PL_PARAM_INT, PL_OPTION_FIELD(features), NULL, 1, 4294967296,
+      NULL, "N",
+      "sparse models: weights of the table (default: those of the data)" },
+    { "holdout", PL_PARAM_REAL, PL_OPTION_FIELD(holdout), "0", 0, 0.9, NULL,
+      "X",
+      "test on the last X (0.1: a tenth) of --data, which is not trained on" },
     { "cache", PL_PARAM_TEXT, PL_OPTION_FIELD(cache), NULL, 0, 0, NULL, "DIR",
       "folder for generated data (default: ~/.cache/paceline)" },
 };
@@ -49,7 +60,7 @@ static const pl_param train_params[] = {
       "X",
       "factor of the learning rate, of the schedules step and exponential" },
     { "optimizer", PL_PARAM_CHOICE, PL_OPTION_FIELD(optimizer), "sgd", 0, 0,
-      "sgd|momentum|adam|adagrad|rmsprop", NULL,
+      "sgd|momentum|adam|adagrad|rmsprop|ftrl", NULL,
       "how a gradient becomes an update" },
     { "momentum", PL_PARAM_REAL, PL_OPTION_FIELD(momentum), "0.9", 0, 1, NULL,
       "X", "of the momentum optimizer" },
@@ -66,10 +77,20 @@ static const pl_param train_params[] = {
       "what the sum of adagrad starts at" },
     { "epsilon", PL_PARAM_REAL, PL_OPTION_FIELD(epsilon), "1e-8", 1e-30, 1,
       NULL, "X", "of adam, adagrad and rmsprop" },
+    { "ftrl-beta", PL_PARAM_REAL, PL_OPTION_FIELD(ftrl_beta), "1", 0, 1e6, NULL,
+      "X", "of ftrl; its alpha is --lr" },
+    { "l1", PL_PARAM_REAL, PL_OPTION_FIELD(l1), "0", 0, 1e6, NULL, "X",
+      "sparse models: pull weights to zero, by sgd, adagrad or ftrl" },
+    { "l2", PL_PARAM_REAL, PL_OPTION_FIELD(l2), "0", 0, 1e6, NULL, "X",
+      "sparse models: keep weights small" },
     { "weight-decay", PL_PARAM_REAL, PL_OPTION_FIELD(weight_decay), "0", 0, 1e6,
       NULL, "X", "added to the gradient as X times the parameter" },
     { "clip", PL_PARAM_REAL, PL_OPTION_FIELD(clip), "0", 0, 1e30, NULL, "X",
       "most length of a gradient (0: no limit)" },
+    { "hogwild", PL_PARAM_FLAG, PL_OPTION_FIELD(hogwild), NULL, 0, 0, NULL,
+      NULL,
+      "sparse models: threads update the table without waiting for each "
+      "other; fastest, not repeatable" },
     { "init", PL_PARAM_TEXT, PL_OPTION_FIELD(init), NULL, 0, 0, NULL, "HOW",
       "how weights start: zeros, ones, uniform:A, normal:S, glorot, he "
       "(default: the model's)" },
@@ -114,12 +135,30 @@ static const pl_param run_params[] = {
 
 /* What a resumed run cannot change; the model's own flags belong here too. */
 static const char *const kept[] = {
-    "data",         "test-data",     "examples",
-    "batch",        "micro-batches", "optimizer",
-    "aggregate",    "momentum",      "nesterov",
-    "beta1",        "beta2",         "epsilon",
-    "weight-decay", "clip",          "init",
-    "seed",         "rho",           "initial-accumulator",
+    "data",
+    "test-data",
+    "examples",
+    "batch",
+    "micro-batches",
+    "optimizer",
+    "aggregate",
+    "momentum",
+    "nesterov",
+    "beta1",
+    "beta2",
+    "epsilon",
+    "weight-decay",
+    "clip",
+    "init",
+    "seed",
+    "rho",
+    "initial-accumulator",
+    "ftrl-beta",
+    "l1",
+    "l2",
+    "features",
+    "holdout",
+    "hogwild",
     NULL,
 };
 
@@ -287,14 +326,37 @@ static const char *record_text(const pl_param *param, const void *target,
     return room;
 }
 
+/* What only a table of sparse features has a use for, or none. */
+static pl_status check_sparse(const pl_options *options)
+{
+    static const char *const sparse[] = { "features", "hogwild", "l1", "l2",
+                                          NULL };
+    static const char *const dense[] = { "micro-batches", "clip", NULL };
+    const pl_model *model = options->model;
+    const pl_train_options *train = &options->train;
+    const char *const *flags = model->sparse ? dense : sparse;
+    for (; *flags != NULL; flags++)
+        if (pl_options_given(options, *flags))
+            return PL_FAIL(PL_USAGE, "--%s: not with the model %s, which %s",
+                           *flags, model->name,
+                           model->sparse ? "is sparse" : "is not sparse");
+    if (train->hogwild && train->optimizer != 0)
+        return PL_FAIL(PL_USAGE, "--hogwild needs --optimizer sgd");
+    return PL_OK;
+}
+
 static void use_defaults(pl_train_options *train, const pl_model *model)
 {
     if (train->data == NULL)
         train->data = model->data != NULL ? model->data : "digits";
     if (train->batch == 0)
-        train->batch = model->batch > 0 ? model->batch : 100;
+        train->batch = train->hogwild     ? HOGWILD_BATCH
+                       : model->batch > 0 ? model->batch
+                                          : 100;
     if (train->lr == 0)
-        train->lr = model->lr > 0 ? model->lr : 0.1;
+        train->lr = train->hogwild  ? HOGWILD_LR
+                    : model->lr > 0 ? model->lr
+                                    : 0.1;
     if (train->steps == 0 && train->epochs == 0)
         train->epochs = model->epochs > 0 ? model->epochs : 5;
     if (train->init == NULL)
@@ -344,6 +406,8 @@ static pl_status check_optimizer(const pl_options *options)
         { "rho", "rmsprop" },
         { "initial-accumulator", "adagrad" },
         { "epsilon", "adam, adagrad or rmsprop" },
+        { "ftrl-beta", "ftrl" },
+        { "l1", "sgd, adagrad or ftrl" },
     };
     const char *name = pl_optim_list()[options->train.optimizer]->name;
     for (size_t i = 0; i < COUNT(needs); i++)
@@ -385,13 +449,19 @@ pl_status pl_options_resolve(pl_options *options)
                                  "run to go on with");
     PL_TRY(check_optimizer(options));
     PL_TRY(check_schedule(options));
+    PL_TRY(check_sparse(options));
     if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_FAIL(PL_USAGE,
                        "--stop-loss needs tests, but --eval-every is never");
     use_defaults(train, options->model);
     if (pl_options_given(options, "examples") &&
-        strcmp(train->data, "synthetic") != 0)
-        return PL_FAIL(PL_USAGE, "--examples needs --data synthetic");
+        strcmp(train->data, "synthetic") != 0 &&
+        strcmp(train->data, "synthetic-sparse") != 0)
+        return PL_FAIL(PL_USAGE, "--examples needs --data synthetic or "
+                                 "synthetic-sparse");
+    if (train->holdout > 0 && train->test_data != NULL)
+        return PL_FAIL(PL_USAGE,
+                       "--holdout and --test-data: give one of them, not both");
     PL_TRY(check_texts(options));
     pl_status status = pl_init_check(train->init);
     return status == PL_OK ? PL_OK : pl_context(status, "--init");
@@ -518,6 +588,9 @@ pl_optim_opts pl_options_optim(const pl_options *options)
         .rho = own_zero(train->rho),
         .initial_sum = own_zero(train->initial_accumulator),
         .epsilon = train->epsilon,
+        .beta = own_zero(train->ftrl_beta),
+        .l1 = train->l1,
+        .l2 = train->l2,
     };
 }
 

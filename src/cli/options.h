@@ -45,6 +45,8 @@ typedef struct pl_train_options {
     const char *data;
     const char *test_data;
     int64_t examples;
+    int64_t features; /* 0: those of the data */
+    double holdout;   /* 0: the source's own test part */
     const char *cache;
     /* training */
     int64_t batch;
@@ -66,6 +68,10 @@ typedef struct pl_train_options {
     double rho;
     double initial_accumulator;
     double epsilon;
+    double ftrl_beta;
+    double l1;
+    double l2;
+    bool hogwild;
     double weight_decay;
     double clip;
     const char *init;

@@ -214,6 +214,13 @@ static pl_status choose_strategy(const pl_part *part, pl_options *options)
         train->strategy = cluster->ps > 0        ? PL_TRAIN_STRATEGY_PS
                           : cluster->workers > 1 ? PL_TRAIN_STRATEGY_ALLREDUCE
                                                  : PL_TRAIN_STRATEGY_SINGLE;
+    if (options->model->sparse && train->strategy != PL_TRAIN_STRATEGY_SINGLE)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy %s: the model %s trains alone; leave out "
+                       "--workers and --ps",
+                       train->strategy == PL_TRAIN_STRATEGY_PS ? "ps"
+                                                               : "allreduce",
+                       options->model->name);
     switch ((pl_train_strategy)train->strategy) {
     case PL_TRAIN_STRATEGY_ALLREDUCE:
         if (cluster->ps == 0 && !pl_options_given(options, "strategy"))

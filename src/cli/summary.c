@@ -27,14 +27,27 @@ static int64_t peak_rss_mb(void)
             status = (call);                                                   \
     } while (0)
 
-static pl_status set_score(pl_json *object, const pl_loop_result *result)
+pl_status pl_summary_score(pl_json *object, const pl_score *score, bool tested)
 {
-    if (!result->tested) {
-        PL_TRY(pl_json_set_null(object, "test_loss"));
-        return pl_json_set_null(object, "test_accuracy");
+    const struct {
+        const char *key;
+        double value;
+        bool binary; /* of models that answer yes or no */
+    } all[] = {
+        { "test_loss", score->loss, false },
+        { "test_accuracy", score->accuracy, false },
+        { "test_auc", score->auc, true },
+        { "test_precision", score->precision, true },
+        { "test_recall", score->recall, true },
+        { "test_calibration", score->calibration, true },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].binary && !(tested && score->binary))
+            continue;
+        PL_TRY(tested ? pl_json_set_real(object, all[i].key, all[i].value)
+                      : pl_json_set_null(object, all[i].key));
     }
-    PL_TRY(pl_json_set_real(object, "test_loss", result->test.loss));
-    return pl_json_set_real(object, "test_accuracy", result->test.accuracy);
+    return PL_OK;
 }
 
 pl_status pl_summary_row(pl_json **out, const pl_summary_row_opts *opts)
@@ -62,7 +75,7 @@ pl_status pl_summary_row(pl_json **out, const pl_summary_row_opts *opts)
     SET(pl_json_set_int(row, "bytes_sent", opts->bytes_sent));
     SET(pl_json_set_int(row, "bytes_received", opts->bytes_received));
     SET(pl_json_set_int(row, "peak_rss_mb", peak_rss_mb()));
-    SET(set_score(row, result));
+    SET(pl_summary_score(row, &result->test, result->tested));
     if (status != PL_OK) {
         pl_json_free(row);
         return status;
@@ -164,7 +177,8 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     totals all = { 0 };
     if (status == PL_OK)
         all = add_up(rows, opts);
-    bool repeatable = !all.mixed && !own_pace;
+    bool repeatable =
+        !all.mixed && !own_pace && !(train->hogwild && train->threads > 1);
     SET(pl_json_set_text(s, "model", opts->job->options->model->name));
     SET(pl_json_set_text(s, "strategy", cluster != NULL ? "ps" : "single"));
     SET(cluster != NULL ? pl_json_set_text(s, "mode", modes[train->mode])
@@ -184,7 +198,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
                          (double)progress->examples / seconds));
     SET(pl_json_set_real(s, "steps_per_s", (double)progress->step / seconds));
     SET(pl_json_set_real(s, "train_loss", result->train_loss));
-    SET(set_score(s, result));
+    SET(pl_summary_score(s, &result->test, result->tested));
     SET(pl_json_set_text(s, "stopped_by", pl_stopped_text(result->stopped_by)));
     SET(pl_json_set_int(s, "resumed_step", opts->resumed_step));
     SET(pl_json_set_int(s, "restarts", all.restarts));
@@ -270,6 +284,19 @@ static void print_workers(const pl_json *summary, FILE *file)
     }
 }
 
+/* What a model that answers yes or no has beside. */
+static void print_binary(const pl_json *summary, FILE *file)
+{
+    if (pl_json_has(summary, "test_auc"))
+        fprintf(file,
+                "test AUC       %.4f\nprecision      %.2f %%\nrecall         "
+                "%.2f %%\ncalibration    %.3f\n",
+                real_of(summary, "test_auc"),
+                100 * real_of(summary, "test_precision"),
+                100 * real_of(summary, "test_recall"),
+                real_of(summary, "test_calibration"));
+}
+
 pl_status pl_summary_print(const pl_json *summary, FILE *file)
 {
     const char *model, *stopped, *run;
@@ -296,6 +323,7 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
         pl_json_get_real(summary, "test_accuracy", &accuracy) == PL_OK)
         fprintf(file, "test loss      %.4f\ntest accuracy  %.2f %%\n", loss,
                 100 * accuracy);
+    print_binary(summary, file);
     fprintf(file, "peak memory    %lld MB\nrun folder     %s\n", (long long)rss,
             run);
     print_workers(summary, file);

@@ -11,6 +11,11 @@
 
 #include <stdio.h>
 
+/* The numbers of a test, as "test_loss" and so on; of one that was not made,
+ * null. */
+pl_status pl_summary_score(pl_json *object, const pl_score *score,
+                           bool tested) PL_MUST_CHECK;
+
 /* One row of per_worker. */
 typedef struct pl_summary_row_opts {
     const pl_loop_result *result;

@@ -39,6 +39,7 @@ typedef struct trainer {
     pl_metrics *metrics;
     pl_trace *trace;
     pl_status_line *told; /* a supervised one's, while it trains */
+    pl_hogwild_opts hogwild;
     pl_progress start;
     int64_t per_epoch; /* steps of this worker */
     pl_loop_result result;
@@ -294,10 +295,11 @@ out:
     return status;
 }
 
-static pl_loop_opts loop_opts(const trainer *t)
+static pl_loop_opts loop_opts(trainer *t)
 {
     const pl_train_options *train = t->train;
     bool tests = t->chief || train->eval_on == PL_TRAIN_EVAL_WORKERS;
+    t->hogwild = (pl_hogwild_opts) { &t->job.schedule, train->l1, train->l2 };
     return (pl_loop_opts) {
         .network = t->job.network,
         .train = t->job.train,
@@ -314,6 +316,7 @@ static pl_loop_opts loop_opts(const trainer *t)
         .epochs = train->epochs,
         .aggregate = (pl_aggregate)train->aggregate,
         .clip = train->clip,
+        .hogwild = train->hogwild ? &t->hogwild : NULL,
         .stop_loss = train->stop_loss,
         .has_stop_loss = train->stop_loss > 0,
         .eval_every = train->eval_every,

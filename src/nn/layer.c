@@ -29,6 +29,16 @@ pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
     return pl_named(pl_inner(src, w, b), name);
 }
 
+void pl_sparse_layer(pl_build *build, const char *name)
+{
+    char text[NAME_BYTES];
+    snprintf(text, sizeof text, "%s/weights", name);
+    build->table = pl_parameter(build->graph, text, PL_SHAPE(build->features),
+                                build->init);
+    snprintf(text, sizeof text, "%s/bias", name);
+    build->bias = pl_parameter(build->graph, text, PL_SHAPE(1), "zeros");
+}
+
 pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
                        int64_t outs, int64_t kernel, int64_t stride,
                        int64_t pad)

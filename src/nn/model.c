@@ -11,7 +11,8 @@
 const pl_model *const *pl_model_list(void)
 {
     static const pl_model *const list[] = { &pl_model_softmax, &pl_model_lenet,
-                                            &pl_model_alexnet, NULL };
+                                            &pl_model_alexnet, &pl_model_sparse,
+                                            NULL };
     return list;
 }
 
@@ -97,8 +98,42 @@ static pl_status check_graph(const pl_graph *graph)
     return PL_OK;
 }
 
+/* Parameters only: what is done with them needs no graph. */
+static pl_status build_sparse(pl_network *network, const pl_network_opts *opts)
+{
+    const pl_model *model = network->model;
+    const char *init = opts->init != NULL ? opts->init : model->init;
+    if (opts->example.rank != 1 || opts->classes > 2)
+        return PL_FAIL(PL_SHAPE,
+                       "examples of %d dimensions and %d classes; expected a "
+                       "list of non-zeros with label 0 or 1",
+                       opts->example.rank, opts->classes);
+    pl_build build = {
+        .graph = network->graph,
+        .classes = 2,
+        .features = opts->example.dim[0],
+        .init = init != NULL ? init : "zeros",
+        .options = opts->options,
+    };
+    PL_TRY(call_build(model, &build));
+    PL_TRY(pl_graph_status(network->graph));
+    if (build.table == NULL)
+        return PL_FAIL(PL_SHAPE, "build added no pl_sparse_layer");
+    PL_TRY(check_graph(network->graph));
+    network->sparse = true;
+    network->forward = pl_graph_count(network->graph);
+    if (network->forward != 2)
+        return PL_FAIL(PL_SHAPE, "a sparse model has one pl_sparse_layer and "
+                                 "nothing else");
+    network->table = 0;
+    network->bias = 1;
+    return PL_OK;
+}
+
 static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
 {
+    if (network->model->sparse)
+        return build_sparse(network, opts);
     if (opts->example.rank >= PL_MAX_RANK)
         return PL_FAIL(PL_SHAPE,
                        "examples have %d dimensions; expected fewer "
@@ -167,8 +202,9 @@ pl_status pl_network_new(pl_network **out, const pl_model *model,
         PL_TRY_OUT(status, pl_params_seal(network->params));
     int count = pl_params_count(network->params);
     PL_TRY_OUT(status, PL_NEW(network->diff, (size_t)count));
-    PL_TRY_OUT(status, pl_graph_differentiate(network->graph, network->loss,
-                                              network->diff, count));
+    if (!network->sparse)
+        PL_TRY_OUT(status, pl_graph_differentiate(network->graph, network->loss,
+                                                  network->diff, count));
     if (!opts->no_values)
         PL_TRY_OUT(status, init_params(network, opts->seed));
     *out = network;

@@ -22,10 +22,15 @@ typedef struct pl_network {
     pl_params *params;
     pl_node **diff; /* the gradient of each parameter */
     int forward;    /* nodes before those of loss and gradients */
+    /* A sparse network is its parameters: the graph has no other nodes, and
+     * of the above only params and graph are set. */
+    bool sparse;
+    int table, bias; /* parameters */
 } pl_network;
 
 typedef struct pl_network_opts {
-    pl_shape example;    /* of the data: [28, 28]; required */
+    pl_shape example;    /* of the data: [28, 28], sparse: [features];
+                            required */
     int32_t classes;     /* of the data; required */
     const char *init;    /* default: the model's, else glorot */
     const void *options; /* the model's own flags; default: their defaults */

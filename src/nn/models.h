@@ -7,5 +7,6 @@
 extern const pl_model pl_model_softmax;
 extern const pl_model pl_model_lenet;
 extern const pl_model pl_model_alexnet;
+extern const pl_model pl_model_sparse;
 
 #endif

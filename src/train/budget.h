@@ -18,6 +18,7 @@ typedef struct pl_budget_opts {
     int slots;                 /* of the optimizer, for each parameter */
     bool aggregates;           /* gradients are combined, or clipped */
     int64_t eval_batch;        /* 0: no tests */
+    bool hogwild;              /* sparse: without gradients */
     bool saves;                /* checkpoints are written on the way */
     int64_t data_bytes;        /* of examples held in memory */
 } pl_budget_opts;

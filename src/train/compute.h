@@ -1,9 +1,14 @@
 /* compute.h - forward and backward over a batch, on several threads.
  *
- * A batch is split into shards, each computed by one thread into gradients of
- * its own, which are then added in order.  The number of shards depends on
- * the model and the batch size alone, so the result is the same, bit for bit,
- * on one thread or sixteen, and there is no barrier inside a layer.
+ * A dense batch is split into shards, each computed by one thread into
+ * gradients of its own, which are then added in order.  The number of shards
+ * depends on the model and the batch size alone, so the result is the same,
+ * bit for bit, on one thread or sixteen, and there is no barrier inside a
+ * layer.
+ *
+ * A sparse batch touches few of a table's millions of weights.  Its gradient
+ * is a list of keys, sorted and distinct, with a number each: prepare finds
+ * the keys, so that their weights can be asked for; the rest is as above.
  *
  * Threads: driven by one thread; uses the pool it was given. */
 #ifndef PL_TRAIN_COMPUTE_H
@@ -14,9 +19,18 @@
 #include "data/dataset.h"
 #include "graph/plan.h"
 #include "nn/model.h"
+#include "train/schedule.h"
+#include "train/score.h"
 #include "train/sync.h"
 
 typedef struct pl_compute pl_compute;
+
+/* Let threads update a sparse table without waiting for each other, example
+ * by example: the gradient of a batch is applied as it is computed. */
+typedef struct pl_hogwild_opts {
+    const pl_schedule *schedule; /* of the learning rate; required */
+    double l1, l2;
+} pl_hogwild_opts;
 
 typedef struct pl_compute_opts {
     const pl_network *network; /* required; borrowed, as all here */
@@ -32,6 +46,7 @@ typedef struct pl_compute_opts {
                                         longer: share its memory; or NULL */
     int64_t beside_batch; /* the most rows that one takes: a large model is
                              scored no more at a time; 0: not known */
+    const pl_hogwild_opts *hogwild; /* sparse networks; NULL: by batches */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,
@@ -49,6 +64,11 @@ typedef struct pl_compute_size {
 pl_status pl_compute_memory(const pl_compute_opts *opts,
                             pl_compute_size *out) PL_MUST_CHECK;
 
+/* Look at a batch that is about to be computed or scored: which keys does it
+ * have, and can they be.  Dense batches need it not. */
+pl_status pl_compute_prepare(pl_compute *compute,
+                             const pl_batch *batch) PL_MUST_CHECK;
+
 /* The mean loss and the gradient of a batch.  `part` says which batch of the
  * step it is, over all workers: worker * micro-batches + micro-batch; what is
  * random follows from seed, step and part.  With `apply`, the update is made
@@ -58,20 +78,27 @@ double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
 
 /* The same on the calling thread alone, or in one operator after the other,
  * with parameters that come and gradients that go on the way; only where
- * there is one shard. */
+ * there is one shard, and of dense networks. */
 pl_status pl_compute_stream(pl_compute *compute, const pl_batch *batch,
                             int64_t step, int64_t part, pl_exec_hooks *hooks,
                             double *loss) PL_MUST_CHECK;
 
-/* The gradient of the last of these; until the next. */
-pl_params *pl_compute_diff(const pl_compute *compute);
+/* What was wrong with the batch whose loss was not a number; PL_OK when
+ * nothing is known. */
+pl_status pl_compute_check(const pl_compute *compute) PL_MUST_CHECK;
 
-typedef struct pl_score {
-    double loss;
-    double accuracy;
-} pl_score;
+/* The gradient of parameter `param` by the last pl_compute_gradient; until
+ * the next.  *keys: the keys it has, known from prepare on; NULL: all. */
+const float *pl_compute_grad(const pl_compute *compute, int param,
+                             const pl_keys **keys);
+/* The same of all parameters, where none is sparse. */
+pl_params *pl_compute_diff(const pl_compute *compute);
 
 /* Mean loss and accuracy of a batch, for one made with `forward`. */
 pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch);
+
+/* Of a model that answers yes or no: the probabilities of yes that the last
+ * score came from; until the next.  NULL for other models. */
+const float *pl_compute_probs(const pl_compute *compute);
 
 #endif

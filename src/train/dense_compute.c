@@ -1,4 +1,4 @@
-#include "train/compute.h"
+#include "train/compute_priv.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -16,7 +16,8 @@
 /* Floats added and updated in one go: they stay in the first-level cache. */
 #define RANGE 2048
 
-struct pl_compute {
+typedef struct dense {
+    pl_compute base;
     pl_compute_opts opts;
     pl_plan *plan;
     int shards;
@@ -38,7 +39,7 @@ struct pl_compute {
     struct {
         _Alignas(PL_CACHE_LINE) pl_score score;
     } results[MAX_SHARDS];
-};
+} dense;
 
 /* The first row of shard s when `rows` are split into `shards`, at multiples
  * of `group`. */
@@ -151,13 +152,22 @@ static int exec_count(const pl_compute_opts *opts, int shards)
     return threads < shards ? threads : shards;
 }
 
-pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
+static void dense_free(pl_compute *base)
 {
-    pl_compute *compute;
+    dense *compute = (dense *)base;
+    for (int s = 0; s < MAX_SHARDS; s++) {
+        pl_exec_free(compute->execs[s]);
+        pl_params_free(compute->diffs[s]);
+    }
+    pl_plan_free(compute->plan);
+    pl_mem_free(compute);
+}
+
+static pl_status dense_new(pl_compute **out, const pl_compute_opts *opts)
+{
+    dense *compute;
     PL_TRY(PL_NEW_ALIGNED(compute, 1));
     compute->opts = *opts;
-    if (opts->kernels == NULL)
-        compute->opts.kernels = pl_kernels_best();
     pl_params *params = opts->network->params;
     pl_status status;
     split cut;
@@ -175,37 +185,25 @@ pl_status pl_compute_new(pl_compute **out, const pl_compute_opts *opts)
     }
     for (int e = 0; e < exec_count(opts, compute->shards); e++) {
         /* Where there are several, each thread keeps its own in its cache. */
-        const pl_exec *host = compute->large && opts->beside != NULL
-                                  ? opts->beside->execs[e]
-                                  : NULL;
+        const dense *beside = (const dense *)opts->beside;
+        const pl_exec *host =
+            compute->large && beside != NULL ? beside->execs[e] : NULL;
         PL_TRY_OUT(status, pl_exec_new_in(&compute->execs[e], compute->plan,
                                           params, compute->diffs[e], host));
     }
-    *out = compute;
+    *out = &compute->base;
     return PL_OK;
 out:
-    pl_compute_free(compute);
+    dense_free(&compute->base);
     return status;
 }
 
-void pl_compute_free(pl_compute *compute)
+static int dense_shards(const pl_compute *base)
 {
-    if (compute == NULL)
-        return;
-    for (int s = 0; s < MAX_SHARDS; s++) {
-        pl_exec_free(compute->execs[s]);
-        pl_params_free(compute->diffs[s]);
-    }
-    pl_plan_free(compute->plan);
-    pl_mem_free(compute);
+    return ((const dense *)base)->shards;
 }
 
-int pl_compute_shards(const pl_compute *compute)
-{
-    return compute->shards;
-}
-
-pl_status pl_compute_memory(const pl_compute_opts *opts, pl_compute_size *out)
+static pl_status dense_memory(const pl_compute_opts *opts, pl_compute_size *out)
 {
     pl_plan *plan;
     split cut;
@@ -225,7 +223,7 @@ pl_status pl_compute_memory(const pl_compute_opts *opts, pl_compute_size *out)
 }
 
 /* Rows of the batch on one execution; adds their share of the score. */
-static void run_rows(pl_compute *compute, int s, int64_t first, int64_t rows,
+static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                      int thread)
 {
     const pl_batch *batch = compute->batch;
@@ -255,7 +253,7 @@ static void run_rows(pl_compute *compute, int s, int64_t first, int64_t rows,
         score->accuracy += share * (double)*pl_exec_output(exec, 1);
 }
 
-static void run_shard(pl_compute *compute, int s, int thread)
+static void run_shard(dense *compute, int s, int thread)
 {
     int64_t rows = compute->batch->rows;
     int64_t first = shard_first(rows, compute->group, compute->shards, s);
@@ -272,7 +270,7 @@ static void run_shard(pl_compute *compute, int s, int thread)
 }
 
 /* The block is combined in parts of whole cache lines, a few per thread. */
-static int combine_parts(const pl_compute *compute)
+static int combine_parts(const dense *compute)
 {
     int64_t count = pl_params_block_count(compute->diffs[0]);
     int64_t parts = (count + RANGE - 1) / RANGE;
@@ -282,7 +280,7 @@ static int combine_parts(const pl_compute *compute)
 
 /* Add the shards' gradients of one part of the block, and update the
  * parameters there. */
-static void combine(pl_compute *compute, int part, int parts)
+static void combine(dense *compute, int part, int parts)
 {
     const pl_kernels *kernels = compute->opts.kernels;
     float *sum = pl_params_block(compute->diffs[0]);
@@ -309,7 +307,7 @@ static void shard_job(void *arg, int item, int thread)
 
 static void combine_job(void *arg, int item, int thread)
 {
-    pl_compute *compute = arg;
+    dense *compute = arg;
     uint64_t begin = pl_ticks_now();
     combine(compute, item, combine_parts(compute));
     if (pl_trace_on(compute->opts.trace))
@@ -318,7 +316,7 @@ static void combine_job(void *arg, int item, int thread)
 }
 
 /* After an operation of oneDNN its threads hold the cores. */
-static void run_items(pl_compute *compute, int items, pl_pool_job *job)
+static void run_items(dense *compute, int items, pl_pool_job *job)
 {
     if (compute->large)
         pl_team_run(pl_dnn_threads(pl_pool_threads(compute->opts.pool)), items,
@@ -327,7 +325,7 @@ static void run_items(pl_compute *compute, int items, pl_pool_job *job)
         pl_pool_run(compute->opts.pool, items, job, compute);
 }
 
-static pl_score run_all(pl_compute *compute, const pl_batch *batch)
+static pl_score run_all(dense *compute, const pl_batch *batch)
 {
     compute->batch = batch;
     run_items(compute, compute->shards, shard_job);
@@ -353,9 +351,10 @@ static uint64_t batch_key(uint64_t seed, int64_t step, int64_t part)
     return pl_rng_key(pl_rng_key(key, (uint64_t)step), (uint64_t)part);
 }
 
-double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
-                           int64_t step, int64_t part, pl_sync *apply)
+static double dense_gradient(pl_compute *base, const pl_batch *batch,
+                             int64_t step, int64_t part, pl_sync *apply)
 {
+    dense *compute = (dense *)base;
     PL_ASSERT(!compute->opts.forward);
     compute->step = step;
     compute->key = batch_key(compute->opts.seed, step, part);
@@ -365,26 +364,47 @@ double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
     return run_all(compute, batch).loss;
 }
 
-pl_status pl_compute_stream(pl_compute *compute, const pl_batch *batch,
-                            int64_t step, int64_t part, pl_exec_hooks *hooks,
-                            double *loss)
+static pl_status dense_stream(pl_compute *base, const pl_batch *batch,
+                              int64_t step, int64_t part, pl_exec_hooks *hooks,
+                              double *loss)
 {
+    dense *compute = (dense *)base;
     PL_ASSERT(compute->shards == 1);
     hooks->status = PL_OK;
     compute->hooks = hooks;
-    *loss = pl_compute_gradient(compute, batch, step, part, NULL);
+    *loss = dense_gradient(base, batch, step, part, NULL);
     compute->hooks = NULL;
     return hooks->status;
 }
 
-pl_params *pl_compute_diff(const pl_compute *compute)
+static pl_params *dense_diff(const pl_compute *base)
 {
-    return compute->diffs[0];
+    return ((const dense *)base)->diffs[0];
 }
 
-pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch)
+static const float *dense_grad(const pl_compute *base, int param,
+                               const pl_keys **keys)
 {
+    *keys = NULL;
+    return pl_params_data(dense_diff(base), param);
+}
+
+static pl_score dense_score(pl_compute *base, const pl_batch *batch)
+{
+    dense *compute = (dense *)base;
     PL_ASSERT(compute->opts.forward);
     compute->apply = NULL;
     return run_all(compute, batch);
 }
+
+const pl_compute_ops pl_dense_compute = {
+    .make = dense_new,
+    .free = dense_free,
+    .memory = dense_memory,
+    .shards = dense_shards,
+    .gradient = dense_gradient,
+    .grad = dense_grad,
+    .diff = dense_diff,
+    .stream = dense_stream,
+    .score = dense_score,
+};

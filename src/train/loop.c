@@ -10,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#define EVAL_BATCH 1000 /* the most, unless one is asked for... */
-#define EVAL_BYTES ((int64_t)64 << 20) /* ... or this many of examples */
+#define EVAL_BATCH        1000 /* the most, unless one is asked for... */
+#define SPARSE_EVAL_BATCH 8192 /* likewise, of sparse examples */
+#define EVAL_BYTES        ((int64_t)64 << 20) /* ... or this many of examples */
 /* Scalars of steps are recorded this often, not at every step of microseconds.
  */
 #define RECORD_EVERY_S 0.05
@@ -155,6 +156,10 @@ static pl_status open_compute(loop *l)
     pl_sync *sync = opts->sync;
     int32_t micro = at_least_one(opts->order.micro_batches);
     bool combine = micro > 1 || opts->clip > 0;
+    if (combine && opts->network->sparse)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "a sparse model takes its gradients as they are: "
+                       "neither --micro-batches nor --clip");
     float *diff =
         sync->ops->gradient != NULL ? sync->ops->gradient(sync) : NULL;
     pl_compute_opts compute = {
@@ -165,6 +170,7 @@ static pl_status open_compute(loop *l)
         .trace = opts->trace,
         .diff = combine ? NULL : diff,
         .seed = opts->order.seed,
+        .hogwild = opts->hogwild,
     };
     PL_TRY(pl_compute_new(&l->compute, &compute));
     if (opts->test != NULL) {
@@ -175,7 +181,8 @@ static pl_status open_compute(loop *l)
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
-    l->stream = !combine && sync->ops->apply_range == NULL &&
+    l->stream = !combine && !opts->network->sparse &&
+                sync->ops->apply_range == NULL &&
                 pl_compute_shards(l->compute) == 1;
     if (l->stream)
         PL_TRY(PL_NEW(l->done, (size_t)pl_params_count(opts->network->params)));
@@ -247,15 +254,35 @@ static pl_status need_all(loop *l)
     return PL_OK;
 }
 
+/* The weights of a sparse batch: those of its keys. */
+static pl_status need_keys(loop *l, const pl_batch *batch)
+{
+    pl_sync *sync = l->opts->sync;
+    int count = pl_params_count(l->opts->network->params);
+    PL_TRY(pl_compute_prepare(l->compute, batch));
+    spent(l, PHASE_COMPUTE);
+    for (int p = 0; p < count; p++) {
+        const pl_keys *keys;
+        pl_compute_grad(l->compute, p, &keys);
+        PL_TRY(sync->ops->need(sync, p, keys));
+    }
+    spent(l, PHASE_WAIT);
+    return PL_OK;
+}
+
 /* Hand the gradients over, those of the last layers first: they were done
  * first. */
 static pl_status ready_all(loop *l)
 {
     pl_sync *sync = l->opts->sync;
-    pl_params *diff = l->aggregator != NULL ? pl_aggregator_diff(l->aggregator)
-                                            : pl_compute_diff(l->compute);
-    for (int p = pl_params_count(diff) - 1; p >= 0; p--)
-        PL_TRY(sync->ops->ready(sync, p, pl_params_data(diff, p), NULL));
+    for (int p = pl_params_count(l->opts->network->params) - 1; p >= 0; p--) {
+        const pl_keys *keys = NULL;
+        const float *grad =
+            l->aggregator != NULL
+                ? pl_params_data(pl_aggregator_diff(l->aggregator), p)
+                : pl_compute_grad(l->compute, p, &keys);
+        PL_TRY(sync->ops->ready(sync, p, grad, keys));
+    }
     return PL_OK;
 }
 
@@ -316,6 +343,7 @@ static pl_status check_loss(loop *l, double loss, int64_t step)
 {
     if (isfinite(loss))
         return PL_OK;
+    PL_TRY(pl_compute_check(l->compute));
     l->result->stopped_by = PL_STOPPED_NAN;
     return PL_FAIL(PL_NUMERIC,
                    "the loss is %s at step %lld: try a smaller --lr or "
@@ -351,8 +379,12 @@ static pl_status compute_step(loop *l, int64_t step, double *loss)
     pl_sync *sync = l->opts->sync;
     int64_t worker = l->opts->order.worker;
     if (l->aggregator == NULL) {
-        bool apply = sync->ops->apply_range != NULL;
+        bool sparse = l->opts->network->sparse;
+        bool apply =
+            sparse ? l->opts->hogwild != NULL : sync->ops->apply_range != NULL;
         PL_TRY(next_batch(l, &batch));
+        if (sparse)
+            PL_TRY(need_keys(l, &batch));
         *loss = pl_compute_gradient(l->compute, &batch, step, worker,
                                     apply ? sync : NULL);
         spent(l, PHASE_COMPUTE);
@@ -509,8 +541,10 @@ static pl_status train_step(loop *l)
     if (l->stream) {
         PL_TRY(stream_step(l, step, &loss));
     } else {
-        PL_TRY(need_all(l));
-        spent(l, PHASE_WAIT);
+        if (!opts->network->sparse) {
+            PL_TRY(need_all(l));
+            spent(l, PHASE_WAIT);
+        }
         PL_TRY(compute_step(l, step, &loss));
     }
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
@@ -681,40 +715,72 @@ int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
 {
     int64_t batch = given;
     if (given <= 0) {
-        int64_t fit =
-            EVAL_BYTES / (pl_shape_row(set->shape) * (int64_t)sizeof(float));
-        batch = fit < EVAL_BATCH ? fit : EVAL_BATCH;
+        int64_t row = set->sparse ? 1 : pl_shape_row(set->shape);
+        int64_t fit = EVAL_BYTES / (row * (int64_t)sizeof(float));
+        int64_t most = set->sparse ? SPARSE_EVAL_BATCH : EVAL_BATCH;
+        batch = fit < most ? fit : most;
     }
     if (set->count > 0 && batch > set->count)
         batch = set->count;
     return batch > 0 ? batch : 1;
 }
 
+/* What is added up over a test set. */
+typedef struct tester {
+    pl_compute *compute;
+    pl_reader *reader;
+    pl_tally *tally; /* of a model that answers yes or no */
+    pl_score sum;
+    int64_t rows;
+} tester;
+
+static pl_status test_batch(tester *t, const pl_batch *batch)
+{
+    double rows = (double)batch->rows;
+    PL_TRY(pl_compute_prepare(t->compute, batch));
+    pl_score score = pl_compute_score(t->compute, batch);
+    t->sum.loss += score.loss * rows;
+    t->sum.accuracy += score.accuracy * rows;
+    t->rows += batch->rows;
+    const float *probs = pl_compute_probs(t->compute);
+    if (probs == NULL)
+        return PL_OK;
+    return pl_tally_add(t->tally, batch->rows, probs, &batch->labels);
+}
+
+static pl_status test_all(tester *t, pl_dataset *set)
+{
+    pl_batch batch;
+    for (;;) {
+        PL_TRY(pl_reader_next(t->reader, &batch));
+        if (batch.rows == 0)
+            break;
+        PL_TRY(test_batch(t, &batch));
+    }
+    if (t->rows == 0)
+        return PL_FAIL(PL_FORMAT, "%s has no examples", set->name);
+    return PL_OK;
+}
+
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
                            pl_score *out)
 {
-    pl_reader *reader;
+    tester t = { .compute = compute };
     batch = pl_loop_eval_batch(set, batch);
-    PL_TRY(pl_reader_new(
-        &reader, set, &(pl_reader_opts) { .batch = batch, .one_pass = true }));
     pl_status status;
-    pl_score sum = { 0 };
-    int64_t rows = 0;
-    for (;;) {
-        pl_batch each;
-        status = pl_reader_next(reader, &each);
-        if (status != PL_OK || each.rows == 0)
-            break;
-        pl_score score = pl_compute_score(compute, &each);
-        sum.loss += score.loss * (double)each.rows;
-        sum.accuracy += score.accuracy * (double)each.rows;
-        rows += each.rows;
-    }
-    pl_reader_free(reader);
-    PL_TRY(status);
-    if (rows == 0)
-        return PL_FAIL(PL_FORMAT, "%s has no examples", set->name);
-    out->loss = sum.loss / (double)rows;
-    out->accuracy = sum.accuracy / (double)rows;
-    return PL_OK;
+    PL_TRY_OUT(status, pl_reader_new(&t.reader, set,
+                                     &(pl_reader_opts) { .batch = batch,
+                                                         .one_pass = true }));
+    PL_TRY_OUT(status, pl_tally_new(&t.tally));
+    PL_TRY_OUT(status, test_all(&t, set));
+    *out = (pl_score) {
+        .loss = t.sum.loss / (double)t.rows,
+        .accuracy = t.sum.accuracy / (double)t.rows,
+    };
+    if (pl_compute_probs(compute) != NULL)
+        pl_tally_score(t.tally, out);
+out:
+    pl_reader_free(t.reader);
+    pl_tally_free(t.tally);
+    return status;
 }

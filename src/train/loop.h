@@ -38,8 +38,9 @@ typedef struct pl_loop_opts {
     int64_t epochs;         /* when steps is 0; >= 1 */
     pl_aggregate aggregate; /* of micro-batches */
     double clip;            /* most length of a gradient; 0: no limit */
-    double stop_loss;       /* end when the test loss is at most this... */
-    bool has_stop_loss;     /* ... if this is set */
+    const pl_hogwild_opts *hogwild; /* NULL: by mini-batches */
+    double stop_loss;   /* end when the test loss is at most this... */
+    bool has_stop_loss; /* ... if this is set */
     pl_every eval_every;
     pl_every save_every;
     int64_t eval_batch;              /* default: pl_loop_eval_batch */

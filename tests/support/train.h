@@ -7,6 +7,7 @@
 
 #include "base/metric.h"
 #include "data/synthetic.h"
+#include "data/synthetic_sparse.h"
 #include "nn/models.h"
 #include "support/unit.h"
 #include "train/compute.h"
@@ -31,6 +32,7 @@ typedef struct rig_opts {
     int64_t side;              /* examples are [side, side]; default 8 */
     int32_t classes;           /* default 4 */
     int64_t examples;          /* default 512 */
+    int64_t features;          /* of sparse models; default 5000 */
     int threads;               /* default 1 */
     const pl_kernels *kernels; /* default: the best */
     pl_optim_opts optim;       /* default: sgd */
@@ -54,12 +56,19 @@ typedef struct rig {
 static inline void rig_data(rig *r, const rig_opts *opts)
 {
     int64_t side = opts->side > 0 ? opts->side : 8;
+    bool sparse = opts->model != NULL && opts->model->sparse;
     pl_source_opts source = {
         .shape = PL_SHAPE(side, side),
         .classes = opts->classes > 0 ? opts->classes : 4,
         .examples = opts->examples > 0 ? opts->examples : 512,
+        .features = opts->features > 0 ? opts->features : 5000,
         .seed = 3,
     };
+    if (sparse) {
+        assert_ok(pl_synthetic_sparse_open(&r->train, PL_SPLIT_TRAIN, &source));
+        assert_ok(pl_synthetic_sparse_open(&r->test, PL_SPLIT_TEST, &source));
+        return;
+    }
     assert_ok(pl_synthetic_open(&r->train, PL_SPLIT_TRAIN, &source));
     assert_ok(pl_synthetic_open(&r->test, PL_SPLIT_TEST, &source));
 }

@@ -255,12 +255,51 @@ static void model_list_can_be_built(void **state)
             make(*m, &(pl_network_opts) {
                          .example = (*m)->example.rank > 0 ? (*m)->example
                                                            : PL_SHAPE(28, 28),
-                         .classes = 10,
+                         .classes = (*m)->sparse ? 2 : 10,
                          .no_values = true,
                      });
         assert_true(pl_params_elements(network->params) > 0);
         pl_network_free(network);
     }
+}
+
+static pl_status no_layer(pl_build *b)
+{
+    (void)b;
+    return PL_OK;
+}
+
+static pl_status two_sparse(pl_build *b)
+{
+    pl_sparse_layer(b, "one");
+    pl_sparse_layer(b, "two");
+    return PL_OK;
+}
+
+static void sparse_model_is_a_table_and_a_bias(void **state)
+{
+    (void)state;
+    const pl_network_opts opts = { .example = PL_SHAPE(1000), .classes = 2 };
+    pl_network *network = make(&pl_model_sparse, &opts);
+    assert_true(network->sparse);
+    const pl_params_item *table =
+        pl_params_get(network->params, network->table);
+    assert_string_equal("sparse/weights", table->name);
+    assert_int_equal(1000, table->count);
+    assert_int_equal(1, pl_params_get(network->params, network->bias)->count);
+    pl_network_free(network);
+
+    pl_model wrong = pl_model_sparse;
+    pl_network_opts three = opts;
+    three.classes = 3;
+    assert_fails(PL_SHAPE, "expected a list of non-zeros with label 0 or 1",
+                 pl_network_new(&network, &wrong, &three));
+    wrong.build = no_layer;
+    assert_fails(PL_SHAPE, "build added no pl_sparse_layer",
+                 pl_network_new(&network, &wrong, &opts));
+    wrong.build = two_sparse;
+    assert_fails(PL_SHAPE, "one pl_sparse_layer and nothing else",
+                 pl_network_new(&network, &wrong, &opts));
 }
 
 static void network_survives_failed_allocations(void **state)
@@ -278,4 +317,5 @@ UNIT_TESTS(cmocka_unit_test(model_of_dense_layers_has_weights_and_biases),
            cmocka_unit_test(model_may_be_started_otherwise),
            cmocka_unit_test(model_that_is_wrong_is_named),
            cmocka_unit_test(model_list_can_be_built),
+           cmocka_unit_test(sparse_model_is_a_table_and_a_bias),
            cmocka_unit_test(network_survives_failed_allocations))

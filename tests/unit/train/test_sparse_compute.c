@@ -1,0 +1,202 @@
+#include "support/train.h"
+#include "train/loop.h"
+
+#include <math.h>
+
+#define BATCH 1000 /* of 39,000 non-zeros: several parts */
+
+static pl_compute *start(const rig *r, int64_t batch, bool forward)
+{
+    pl_compute *compute;
+    assert_ok(pl_compute_new(&compute, &(pl_compute_opts) {
+                                           .network = r->network,
+                                           .batch = batch,
+                                           .pool = r->pool,
+                                           .forward = forward,
+                                       }));
+    return compute;
+}
+
+static pl_batch first_batch(pl_dataset *set, int64_t rows)
+{
+    return (pl_batch) {
+        .rows = rows,
+        .labels = set->labels,
+        .row_start = set->row_start,
+        .ids = set->ids,
+        .values = set->values,
+    };
+}
+
+static double loss_of(pl_compute *scorer, const pl_batch *batch)
+{
+    assert_ok(pl_compute_prepare(scorer, batch));
+    return pl_compute_score(scorer, batch).loss;
+}
+
+/* Also with values, which change what a weight is worth. */
+static void check_gradient(const rig *r, const pl_batch *batch)
+{
+    pl_compute *compute = start(r, batch->rows, false);
+    pl_compute *scorer = start(r, batch->rows, true);
+    float *table = pl_params_data(r->network->params, 0);
+    float *bias = pl_params_data(r->network->params, 1);
+    const pl_keys *keys, *none;
+    assert_ok(pl_compute_prepare(compute, batch));
+    double loss = pl_compute_gradient(compute, batch, 1, 0, NULL);
+    assert_true(fabs(loss - loss_of(scorer, batch)) < 1e-5);
+    const float *grad = pl_compute_grad(compute, 0, &keys);
+    double bias_grad = (double)*pl_compute_grad(compute, 1, &none);
+    assert_null(none);
+    for (int64_t k = -1; k < keys->count; k += 1 + keys->count / 50) {
+        float *at = k < 0 ? bias : &table[keys->ids[k]], old = *at;
+        *at = old + 0.05f;
+        double above = loss_of(scorer, batch);
+        *at = old - 0.05f;
+        double below = loss_of(scorer, batch);
+        *at = old;
+        double got = k < 0 ? bias_grad : (double)grad[k];
+        assert_true(fabs((above - below) / 0.1 - got) < 2e-4);
+    }
+    pl_compute_free(compute);
+    pl_compute_free(scorer);
+}
+
+static void sparse_gradient_is_that_of_finite_differences(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse, .features = 300 });
+    float *table = pl_params_data(r.network->params, 0), values[64 * 39];
+    for (int i = 0; i < 300; i++)
+        table[i] = (float)(i % 7 - 3) * 0.2f;
+    for (int i = 0; i < 64 * 39; i++)
+        values[i] = (float)(i % 5) * 0.5f;
+    pl_batch batch = first_batch(r.train, 64);
+    check_gradient(&r, &batch);
+    batch.values = values;
+    check_gradient(&r, &batch);
+    rig_close(&r);
+}
+
+/* Train with these threads; the caller closes the rig. */
+static pl_loop_result train(rig *r, const rig_opts *opts, int threads,
+                            int64_t batch)
+{
+    rig_opts with = *opts;
+    with.model = &pl_model_sparse;
+    with.threads = threads;
+    rig_init(r, &with);
+    pl_loop_result result;
+    assert_ok(pl_loop_run(&(pl_loop_opts) { .network = r->network,
+                                            .train = r->train,
+                                            .test = r->test,
+                                            .sync = r->sync,
+                                            .pool = r->pool,
+                                            .metrics = r->metrics,
+                                            .schedule = &r->schedule,
+                                            .order = { .batch = batch },
+                                            .epochs = 1 },
+                          &result));
+    return result;
+}
+
+static void sparse_training_has_the_same_bits_on_any_threads(void **state)
+{
+    (void)state;
+    const pl_optim_opts optims[] = {
+        { .name = "sgd", .l1 = 1e-4, .l2 = 1e-3 },
+        { .name = "ftrl", .l1 = 1e-3 },
+        { .name = "adam" },
+    };
+    for (size_t i = 0; i < sizeof optims / sizeof *optims; i++) {
+        rig one, many;
+        rig_opts opts = { .optim = optims[i],
+                          .examples = 4 * BATCH,
+                          .features = 100000 };
+        pl_loop_result expected = train(&one, &opts, 1, BATCH);
+        for (int threads = 2; threads <= 3; threads++) {
+            pl_loop_result got = train(&many, &opts, threads, BATCH);
+            assert_same_state(&one, &many);
+            assert_true(expected.test.loss == got.test.loss);
+            assert_true(expected.test.auc == got.test.auc);
+            rig_close(&many);
+        }
+        rig_close(&one);
+    }
+}
+
+static void sparse_training_learns_and_leaves_other_weights_alone(void **state)
+{
+    (void)state;
+    rig r;
+    rig_opts opts = { .optim = { .name = "adagrad" },
+                      .examples = 20000,
+                      .features = 50000 };
+    pl_loop_result result = train(&r, &opts, 2, 100);
+    assert_true(result.test.binary);
+    assert_true(result.test.auc > 0.72);
+    assert_true(result.test.loss < 0.5);
+    const float *table = pl_params_data(r.network->params, 0);
+    bool *seen;
+    assert_ok(PL_NEW(seen, 50000));
+    for (int64_t j = 0; j < r.train->count * PL_CLICK_NON_ZEROS; j++)
+        seen[r.train->ids[j]] = true;
+    int64_t moved = 0;
+    for (int64_t i = 0; i < 50000; i++) {
+        assert_true(seen[i] || table[i] == 0);
+        moved += table[i] != 0;
+    }
+    assert_true(moved > 10000);
+    pl_mem_free(seen);
+    rig_close(&r);
+}
+
+static void sparse_batch_with_an_id_beyond_the_table_is_refused(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse, .features = 300 });
+    const int64_t row_start[] = { 0, 2 };
+    const uint64_t ids[] = { 7, 300 };
+    pl_batch batch = first_batch(r.train, 1);
+    batch.row_start = row_start;
+    batch.ids = ids;
+    for (int forward = 0; forward < 2; forward++) {
+        pl_compute *compute = start(&r, 10, forward == 1);
+        assert_fails(PL_FORMAT, "the feature 300, but the table has 300",
+                     pl_compute_prepare(compute, &batch));
+        pl_compute_free(compute);
+    }
+    rig_close(&r);
+}
+
+static pl_status make_and_prepare(const rig *r, pl_compute **out)
+{
+    pl_batch batch = first_batch(r->train, 20);
+    PL_TRY(pl_compute_new(out, &(pl_compute_opts) { .network = r->network,
+                                                    .batch = 20,
+                                                    .pool = r->pool }));
+    pl_status status = pl_compute_prepare(*out, &batch);
+    if (status != PL_OK)
+        pl_compute_free(*out);
+    return status;
+}
+
+static void sparse_compute_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    rig r;
+    pl_compute *compute;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse });
+    assert_survives_failed_allocations(make_and_prepare(&r, &compute),
+                                       pl_compute_free(compute));
+    rig_close(&r);
+}
+
+UNIT_TESTS(
+    cmocka_unit_test(sparse_gradient_is_that_of_finite_differences),
+    cmocka_unit_test(sparse_training_has_the_same_bits_on_any_threads),
+    cmocka_unit_test(sparse_training_learns_and_leaves_other_weights_alone),
+    cmocka_unit_test(sparse_batch_with_an_id_beyond_the_table_is_refused),
+    cmocka_unit_test(sparse_compute_survives_each_failed_allocation))
