@@ -8,6 +8,9 @@
 
 #define POSITION_VERSION 1
 #define POSITION_USED    60
+/* Sparse examples stay together in runs of this many: alone, each would cost
+ * as many waits for memory as the weights it needs. */
+#define RUN 16
 
 /* A place in the order; a one_pass reader counts its batches in `step`. */
 typedef struct place {
@@ -33,6 +36,23 @@ static void go_to(shuffle_reader *reader, place to)
     reader->epoch_key = pl_rng_key(reader->key, (uint64_t)to.epoch);
 }
 
+/* The rows of positions first .. first+count-1 where runs of rows stay
+ * together; what is left of the last run is at the end. */
+static void permute_runs(const shuffle_reader *reader, int64_t first,
+                         int64_t count, uint32_t *out)
+{
+    int64_t runs = reader->count / RUN, end = first + count;
+    while (first < end) {
+        int64_t run = first / RUN, last = (run + 1) * RUN;
+        uint32_t there = (uint32_t)run;
+        if (run < runs)
+            pl_rng_permute(reader->epoch_key, (uint64_t)runs, (uint64_t)run, 1,
+                           &there);
+        for (; first < last && first < end; first++)
+            *out++ = (uint32_t)((int64_t)there * RUN + first % RUN);
+    }
+}
+
 static pl_status next_shuffled(pl_reader *base, pl_batch *out)
 {
     shuffle_reader *reader = (shuffle_reader *)base;
@@ -40,8 +60,11 @@ static pl_status next_shuffled(pl_reader *base, pl_batch *out)
     place at = reader->at;
     int64_t shard = at.step * opts->workers + opts->worker;
     int64_t first = (shard * opts->micro_batches + at.micro) * opts->batch;
-    pl_rng_permute(reader->epoch_key, (uint64_t)reader->count, (uint64_t)first,
-                   (uint32_t)opts->batch, reader->index);
+    if (reader->all.row_start != NULL)
+        permute_runs(reader, first, opts->batch, reader->index);
+    else
+        pl_rng_permute(reader->epoch_key, (uint64_t)reader->count,
+                       (uint64_t)first, (uint32_t)opts->batch, reader->index);
     *out = reader->all;
     out->rows = opts->batch;
 

@@ -3,7 +3,9 @@
  * Shuffles, then shards, in the order dataset.h gives.  The permutation of an
  * epoch is a function of (seed, epoch), computed for one batch at a time, so
  * a reader holds one batch of row numbers and nothing else, and can start
- * anywhere.  one_pass readers walk through the whole set in file order and
+ * anywhere.  Sparse examples are shuffled in runs of 16 that follow each other
+ * in the set, or they would take longer to fetch than to learn from.
+ * one_pass readers walk through the whole set in file order and
  * take no notice of workers and micro-batches.
  *
  * A position is 60 bytes, little-endian: the settings that give it a meaning

@@ -2,8 +2,7 @@
 
 #include <math.h>
 
-#define ROWS_AHEAD    4 /* whose ids are prefetched */
-#define WEIGHTS_AHEAD 2 /* whose weights are */
+#define AHEAD 2 /* rows whose weights are prefetched */
 
 /* The table is shared without locks: say so to the compiler.  It costs
  * nothing, on any processor that can read a float at once. */
@@ -25,21 +24,22 @@ static inline float *place(const pl_hogwild *h, uint64_t id)
     return base + id;
 }
 
-static inline void prefetch(const pl_hogwild *h, const pl_rows *rows,
-                            int64_t row)
+/* Fetch the weights of a row and look at its ids; false: one is beyond. */
+static inline bool look_ahead(pl_hogwild *h, const pl_rows *rows, int64_t row)
 {
-    if (rows->index != NULL && row + ROWS_AHEAD < rows->count) {
-        int64_t s = rows->index[row + ROWS_AHEAD];
-        const char *at = (const char *)(rows->ids + rows->start[s]);
-        const char *end = (const char *)(rows->ids + rows->start[s + 1]);
-        for (; at < end; at += 64)
-            __builtin_prefetch(at);
+    if (row >= rows->count)
+        return true;
+    int64_t s = pl_rows_source(rows, row);
+    uint64_t largest = 0;
+    for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++) {
+        uint64_t id = rows->ids[j];
+        __builtin_prefetch(place(h, id), 1);
+        largest = id > largest ? id : largest;
     }
-    if (row + WEIGHTS_AHEAD < rows->count) {
-        int64_t s = pl_rows_source(rows, row + WEIGHTS_AHEAD);
-        for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++)
-            __builtin_prefetch(place(h, rows->ids[j]), 1);
-    }
+    if (largest < (uint64_t)h->features)
+        return true;
+    h->wrong = largest;
+    return false;
 }
 
 static inline float product(const pl_hogwild *h, int64_t count,
@@ -86,12 +86,16 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
                      int64_t first, int64_t count)
 {
     double likely = 1; /* see pl_sparse_loss */
-    for (int64_t r = first; r < first + count; r++) {
+    bool good = true;
+    for (int64_t r = first; r < first + AHEAD && good; r++)
+        good = look_ahead(h, rows, r);
+    for (int64_t r = first; r < first + count && good; r++) {
         int64_t s = pl_rows_source(rows, r);
         int64_t from = rows->start[s], n = rows->start[s + 1] - from;
         const uint64_t *ids = rows->ids + from;
         const float *values = rows->values != NULL ? rows->values + from : NULL;
-        prefetch(h, rows, r);
+        pl_rows_prefetch(rows, r);
+        good = look_ahead(h, rows, r + AHEAD);
         float logit = product(h, n, ids, values) + h->bias;
         float prob = 1.0f / (1.0f + expf(-logit));
         bool label = pl_view_label(labels, r) != 0;

@@ -17,12 +17,15 @@ typedef struct pl_hogwild {
     float *table; /* of all threads */
     float *hot;   /* this thread's first weights */
     int64_t hot_count;
-    float bias; /* this thread's */
+    float bias;       /* this thread's */
+    int64_t features; /* of the table */
     float lr, l1, l2;
-    double loss; /* the sum so far, each example's before its update */
+    uint64_t wrong; /* an id beyond the table, where rows were left off */
+    double loss;    /* the sum so far, each example's before its update */
 } pl_hogwild;
 
-/* One update for each of the rows first .. first+count-1, in order. */
+/* One update for each of the rows first .. first+count-1, in order; none from
+ * a row on that has an id beyond the table. */
 void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
                      int64_t first, int64_t count);
 

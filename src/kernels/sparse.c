@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#define DIGIT_BITS 9 /* 512 counters of a pass stay in the nearest cache */
-#define DIGITS     (1 << DIGIT_BITS)
-#define MAX_PASSES 4  /* of 32 bits */
-#define AHEAD      16 /* keys, or rows / 8, prefetched ahead */
+#define DIGIT_BITS    9 /* 512 counters of a pass stay in the nearest cache */
+#define DIGITS        (1 << DIGIT_BITS)
+#define MAX_PASSES    4 /* of 32 bits */
+#define WEIGHTS_AHEAD 2 /* rows whose weights are fetched */
 
 int64_t pl_rows_entries(const pl_rows *rows)
 {
@@ -20,41 +20,56 @@ int64_t pl_rows_entries(const pl_rows *rows)
     return count;
 }
 
-/* The ids of a shuffled row lie anywhere; fetch those of one to come. */
-static inline void prefetch_row(const pl_rows *rows, int64_t row)
+/* Entries whose lower half is `from`; returns the largest id. */
+static inline uint64_t pack_ids(int64_t count, const uint64_t *ids,
+                                uint64_t from, const float *table,
+                                uint64_t *list)
 {
-    if (rows->index == NULL || row >= rows->count)
-        return;
-    int64_t s = rows->index[row];
-    const char *at = (const char *)(rows->ids + rows->start[s]);
-    const char *end = (const char *)(rows->ids + rows->start[s + 1]);
-    for (; at < end; at += 64)
-        __builtin_prefetch(at);
+    uint64_t largest = 0;
+    for (int64_t j = 0; j < count; j++) {
+        uint64_t id = ids[j];
+        largest = id > largest ? id : largest;
+        __builtin_prefetch(table + (uint32_t)id, 1);
+        list[j] = id << 32 | from;
+    }
+    return largest;
+}
+
+/* The same, numbered from `first` on, each with its row and value. */
+static inline uint64_t pack_values(int64_t count, const uint64_t *ids,
+                                   const float *values, int64_t first,
+                                   int64_t row, const float *table,
+                                   const pl_entries *out)
+{
+    uint64_t largest = pack_ids(count, ids, 0, table, out->list + first);
+    for (int64_t j = first; j < first + count; j++) {
+        out->list[j] |= (uint64_t)j;
+        out->row_of[j] = (uint32_t)row;
+        out->value[j] = values[j - first];
+    }
+    return largest;
 }
 
 void pl_sparse_pack(const pl_rows *rows, const float *table, pl_entries *out,
                     uint64_t *largest)
 {
-    uint64_t any = 0, *list = out->list;
+    uint64_t most = 0;
     int64_t at = 0;
     for (int64_t r = 0; r < rows->count; r++) {
-        int64_t s = pl_rows_source(rows, r);
-        prefetch_row(rows, r + 2);
-        for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++) {
-            uint64_t id = rows->ids[j];
-            any = id > any ? id : any;
-            if (table != NULL)
-                __builtin_prefetch(table + (uint32_t)id, 1);
-            if (rows->values != NULL) {
-                out->row_of[at] = (uint32_t)r;
-                out->value[at] = rows->values[j];
-            }
-            uint64_t from = rows->values != NULL ? (uint64_t)at : (uint64_t)r;
-            list[at++] = id << 32 | from;
-        }
+        int64_t s = pl_rows_source(rows, r), from = rows->start[s];
+        int64_t count = rows->start[s + 1] - from;
+        const uint64_t *ids = rows->ids + from;
+        pl_rows_prefetch(rows, r);
+        uint64_t here =
+            rows->values == NULL
+                ? pack_ids(count, ids, (uint64_t)r, table, out->list + at)
+                : pack_values(count, ids, rows->values + from, at, r, table,
+                              out);
+        most = here > most ? here : most;
+        at += count;
     }
     out->count = at;
-    *largest = any;
+    *largest = most;
 }
 
 /* How often each digit of each pass occurs. */
@@ -169,8 +184,8 @@ void pl_sparse_rows(const pl_rows *rows, int64_t first, int64_t count,
     for (int64_t r = first; r < first + count; r++) {
         int64_t s = pl_rows_source(rows, r);
         float sum = bias;
-        prefetch_row(rows, r + AHEAD / 4);
-        prefetch_weights(rows, r + AHEAD / 8, table);
+        pl_rows_prefetch(rows, r);
+        prefetch_weights(rows, r + WEIGHTS_AHEAD, table);
         for (int64_t j = rows->start[s]; j < rows->start[s + 1]; j++)
             sum += table[rows->ids[j]] *
                    (rows->values != NULL ? rows->values[j] : 1.0f);

@@ -38,6 +38,20 @@ static inline int64_t pl_rows_source(const pl_rows *rows, int64_t row)
     return rows->index != NULL ? (int64_t)rows->index[row] : row;
 }
 
+/* The ids of shuffled rows lie anywhere: fetch those of a row some way behind
+ * `row`, and where the ids of one behind that begin. */
+static inline void pl_rows_prefetch(const pl_rows *rows, int64_t row)
+{
+    if (rows->index == NULL || row + 16 >= rows->count)
+        return;
+    __builtin_prefetch(rows->start + rows->index[row + 16]);
+    int64_t s = rows->index[row + 8];
+    const char *at = (const char *)(rows->ids + rows->start[s]);
+    const char *end = (const char *)(rows->ids + rows->start[s + 1]);
+    for (; at < end; at += 64)
+        __builtin_prefetch(at);
+}
+
 /* Non-zeros in all rows; must be below 2^32. */
 int64_t pl_rows_entries(const pl_rows *rows);
 
@@ -51,7 +65,7 @@ typedef struct pl_entries {
 } pl_entries;
 
 /* Fill the lists of `out`; *largest is the largest id.  `table` is about to
- * be read and written at the ids; NULL: nothing is prefetched. */
+ * be read and written at the ids: it is prefetched there. */
 void pl_sparse_pack(const pl_rows *rows, const float *table, pl_entries *out,
                     uint64_t *largest);
 

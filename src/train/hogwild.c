@@ -110,21 +110,6 @@ static void merge(hogwild *c, worker *w)
     pl_mutex_unlock(&c->merging);
 }
 
-/* Whether all ids of these rows are in the table.  It brings them near, too. */
-static bool check_rows(hogwild *c, int64_t first, int64_t last)
-{
-    uint64_t largest = 0;
-    for (int64_t r = first; r < last; r++) {
-        int64_t s = pl_rows_source(&c->rows, r);
-        for (int64_t j = c->rows.start[s]; j < c->rows.start[s + 1]; j++)
-            largest = c->rows.ids[j] > largest ? c->rows.ids[j] : largest;
-    }
-    if (largest < (uint64_t)c->features)
-        return true;
-    atomic_store_explicit(&c->wrong, largest, memory_order_relaxed);
-    return false;
-}
-
 static void train_item(void *arg, int item, int thread)
 {
     hogwild *c = arg;
@@ -132,14 +117,13 @@ static void train_item(void *arg, int item, int thread)
     int64_t items = (c->rows.count + ITEM_ROWS - 1) / ITEM_ROWS;
     int64_t first = c->rows.count * item / items;
     int64_t last = c->rows.count * (item + 1) / items;
-    if (!check_rows(c, first, last))
-        return;
     fetch(c, w);
     pl_hogwild h = {
         .table = c->table,
         .hot = w->hot,
         .hot_count = c->hot,
         .bias = w->bias,
+        .features = c->features,
         .lr = c->lr,
         .l1 = (float)c->opts.hogwild->l1,
         .l2 = (float)c->opts.hogwild->l2,
@@ -147,6 +131,8 @@ static void train_item(void *arg, int item, int thread)
     pl_hogwild_rows(&h, &c->rows, &c->labels, first, last - first);
     w->bias = h.bias;
     w->loss += h.loss;
+    if (h.wrong != 0)
+        atomic_store_explicit(&c->wrong, h.wrong, memory_order_relaxed);
     merge(c, w);
 }
 
