@@ -1,7 +1,6 @@
 #include "kernels/sparse.h"
 
 #include <math.h>
-#include <string.h>
 
 #define DIGIT_BITS    9 /* 512 counters of a pass stay in the nearest cache */
 #define DIGITS        (1 << DIGIT_BITS)
@@ -72,11 +71,10 @@ void pl_sparse_pack(const pl_rows *rows, const float *table, pl_entries *out,
     *largest = most;
 }
 
-/* How often each digit of each pass occurs. */
-static void count_digits(int64_t count, const uint64_t *list, int passes,
-                         uint32_t counts[MAX_PASSES][DIGITS])
+/* How often each digit of each pass occurs; inlined, `passes` is a number. */
+static inline void count_digits(int64_t count, const uint64_t *list, int passes,
+                                uint32_t counts[MAX_PASSES][DIGITS])
 {
-    memset(counts, 0, (size_t)passes * sizeof *counts);
     for (int64_t i = 0; i < count; i++)
         for (int p = 0; p < passes; p++)
             counts[p][list[i] >> (32 + p * DIGIT_BITS) & (DIGITS - 1)]++;
@@ -85,9 +83,12 @@ static void count_digits(int64_t count, const uint64_t *list, int passes,
 uint64_t *pl_sparse_sort(int64_t count, int bits, uint64_t *list,
                          uint64_t *other)
 {
-    uint32_t counts[MAX_PASSES][DIGITS];
+    uint32_t counts[MAX_PASSES][DIGITS] = { { 0 } };
     int passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
-    count_digits(count, list, passes, counts);
+    if (passes == 3) /* of 33 million features */
+        count_digits(count, list, 3, counts);
+    else
+        count_digits(count, list, passes, counts);
     for (int p = 0; p < passes; p++) {
         uint32_t *place = counts[p], sum = 0;
         for (int d = 0; d < DIGITS; d++) {
@@ -131,21 +132,24 @@ void pl_sparse_gather(int64_t count, const uint64_t *keys, const float *table,
         dst[k] = table[keys[k]];
 }
 
+/* Runs of equal keys have no length that a processor could guess: both loops
+ * go over entries, and count keys as they come. */
 void pl_sparse_forward(int64_t keys, const uint32_t *first,
                        const pl_entries *entries, const float *weights,
                        float *logits)
 {
     const uint64_t *list = entries->list;
-    for (int64_t k = 0; k < keys; k++) {
-        float weight = weights[k];
+    uint64_t last = UINT64_MAX;
+    int64_t k = -1;
+    for (uint32_t i = first[0]; i < first[keys]; i++) {
+        uint64_t id = list[i] >> 32;
+        uint32_t from = (uint32_t)list[i];
+        k += id != last;
+        last = id;
         if (entries->value == NULL)
-            for (uint32_t i = first[k]; i < first[k + 1]; i++)
-                logits[(uint32_t)list[i]] += weight;
+            logits[from] += weights[k];
         else
-            for (uint32_t i = first[k]; i < first[k + 1]; i++) {
-                uint32_t from = (uint32_t)list[i];
-                logits[entries->row_of[from]] += weight * entries->value[from];
-            }
+            logits[entries->row_of[from]] += weights[k] * entries->value[from];
     }
 }
 
@@ -153,18 +157,22 @@ void pl_sparse_backward(int64_t keys, const uint32_t *first,
                         const pl_entries *entries, const float *diff,
                         float *grad)
 {
+    static const float keep[2] = { 0.0f, 1.0f };
     const uint64_t *list = entries->list;
-    for (int64_t k = 0; k < keys; k++) {
-        float sum = 0;
+    uint64_t last = UINT64_MAX;
+    int64_t k = -1;
+    float sum = 0;
+    for (uint32_t i = first[0]; i < first[keys]; i++) {
+        uint64_t id = list[i] >> 32;
+        uint32_t from = (uint32_t)list[i];
+        k += id != last;
+        sum *= keep[id == last]; /* diff is finite, or so is no loss */
+        last = id;
         if (entries->value == NULL)
-            for (uint32_t i = first[k]; i < first[k + 1]; i++)
-                sum += diff[(uint32_t)list[i]];
+            sum += diff[from];
         else
-            for (uint32_t i = first[k]; i < first[k + 1]; i++) {
-                uint32_t from = (uint32_t)list[i];
-                sum += diff[entries->row_of[from]] * entries->value[from];
-            }
-        grad[k] = sum;
+            sum += diff[entries->row_of[from]] * entries->value[from];
+        grad[k] = sum; /* the last one stays */
     }
 }
 
