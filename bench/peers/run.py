@@ -23,6 +23,7 @@ ROOT = HERE.parent.parent
 ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"]}
 CNN_PEERS = ("tf2", "tf2_loop", "keras", "torch", "torch_compile")
 ALEXNET_PEERS = ("tf2", "tf2_jit", "torch", "torch_cl")
+SPARSE_PEERS = ("tf2", "tf2_loop", "torch")
 SOFTMAX_PEERS = ("tf1", "keras_spe", *CNN_PEERS)
 PEERS = tuple(dict.fromkeys(SOFTMAX_PEERS + ALEXNET_PEERS))
 
@@ -55,6 +56,10 @@ WORKLOADS = {
         "AlexNet without dropout, images [3, 224, 224], 1000 classes",
         (32, 128), ("--lr", "0.01", "--dropout", "0", "--examples", "256"),
         ("alexnet.py",), ALEXNET_PEERS, 64, source="synthetic"),
+    "sparse": Workload(
+        "Sparse logistic regression, 33,762,578 features, 39 non-zeros",
+        (100, 1000), ("--lr", "0.5"), ("sparse_lr.py",), SPARSE_PEERS, 200000,
+        source="synthetic-sparse"),
 }
 DISTURBED = 0.10  # processors kept busy by others
 CHILD_TIMEOUT_S = 600
