@@ -77,8 +77,9 @@ static void hogwild_converges_on_several_threads(void **state)
     double sequential = train(&one, 1, &(pl_hogwild_opts) { 0 }).test.loss;
     for (int threads = 2; threads <= 4; threads += 2) {
         pl_loop_result result = train(&many, threads, &(pl_hogwild_opts) { 0 });
-        assert_true(result.test.loss < 1.01 * sequential);
-        assert_true(result.test.auc > 0.72);
+        /* Threads that see little data each are a little behind. */
+        assert_true(result.test.loss < 1.05 * sequential);
+        assert_true(result.test.auc > 0.75);
         assert_int_equal(40000, result.progress.examples);
         rig_close(&many);
     }
