@@ -32,6 +32,7 @@ CONFINED = {  # an outside header: the only folder that may include it
     r"mpi\.h":              "dist/allreduce",
     r"pthread\.h":          "base/",
     r"jansson\.h":          "base/json",
+    r"zstd\.h":             "data/",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

@@ -44,6 +44,9 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
         .holdout = train->holdout,
         .seed = (uint64_t)train->seed,
         .threads = (int32_t)train->threads,
+        .no_shard = train->shard == PL_TRAIN_SHARD_NONE,
+        .shuffle_buffer = train->shuffle_buffer,
+        .skip_bad = train->skip_bad,
     };
     const char *test =
         train->test_data != NULL ? train->test_data : train->data;

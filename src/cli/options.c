@@ -15,22 +15,31 @@
 
 static const pl_param data_params[] = {
     { "data", PL_PARAM_TEXT, PL_OPTION_FIELD(data), NULL, 0, 0, NULL, "SRC",
-      "training data: digits, mnist:DIR, idx:DIR, synthetic or "
-      "synthetic-sparse (default: the model's, mostly digits)" },
+      "training data: digits, mnist:DIR, idx:DIR, synthetic, "
+      "synthetic-sparse or libsvm:FILE (default: the model's, mostly digits)" },
     { "test-data", PL_PARAM_TEXT, PL_OPTION_FIELD(test_data), NULL, 0, 0, NULL,
       "SRC", "test data (default: the test part of --data)" },
     { "examples", PL_PARAM_INT, PL_OPTION_FIELD(examples), NULL, 1, 1e9, NULL,
       "N",
       "examples of synthetic data (default: 10000, or what fits in 64 MB; "
       "synthetic-sparse: 200000)" },
-    { "features", PL_PARAM_INT, PL_OPTION_FIELD(features), NULL, 1, 4294967296,
+    { "features", PL_PARAM_INT, PL_OPTION_FIELD(features), NULL, 1, 4294967295,
       NULL, "N",
-      "sparse models: weights of the table (default: those of the data)" },
+      "sparse data: ids are 0 to N-1, a weight each (default: from the data)" },
     { "holdout", PL_PARAM_REAL, PL_OPTION_FIELD(holdout), "0", 0, 0.9, NULL,
       "X",
       "test on the last X (0.1: a tenth) of --data, which is not trained on" },
     { "cache", PL_PARAM_TEXT, PL_OPTION_FIELD(cache), NULL, 0, 0, NULL, "DIR",
-      "folder for generated data (default: ~/.cache/paceline)" },
+      "folder for generated and unpacked data (default: ~/.cache/paceline)" },
+    { "shard", PL_PARAM_CHOICE, PL_OPTION_FIELD(shard), "auto", 0, 0,
+      "auto|none", NULL,
+      "auto: the workers share the examples; none: each has its own" },
+    { "shuffle-buffer", PL_PARAM_INT, PL_OPTION_FIELD(shuffle_buffer), NULL, 1,
+      3e7, NULL, "N",
+      "sparse files: shuffle over about N examples (default: all of up to 64 "
+      "MB, else 32768)" },
+    { "skip-bad", PL_PARAM_INT, PL_OPTION_FIELD(skip_bad), "0", 0, 1e15, NULL,
+      "N", "sparse files: pass over up to N bad examples" },
 };
 
 static const pl_param train_params[] = {
@@ -159,6 +168,8 @@ static const char *const kept[] = {
     "features",
     "holdout",
     "hogwild",
+    "shard",
+    "shuffle-buffer",
     NULL,
 };
 

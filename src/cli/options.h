@@ -35,6 +35,11 @@ typedef enum pl_train_transport {
     PL_TRAIN_TRANSPORT_SHM,
 } pl_train_transport;
 
+typedef enum pl_train_shard {
+    PL_TRAIN_SHARD_AUTO,
+    PL_TRAIN_SHARD_NONE,
+} pl_train_shard;
+
 typedef enum pl_train_eval {
     PL_TRAIN_EVAL_CHIEF,
     PL_TRAIN_EVAL_WORKERS,
@@ -48,6 +53,9 @@ typedef struct pl_train_options {
     int64_t features; /* 0: those of the data */
     double holdout;   /* 0: the source's own test part */
     const char *cache;
+    int shard; /* pl_train_shard */
+    int64_t shuffle_buffer;
+    int64_t skip_bad;
     /* training */
     int64_t batch;
     int64_t global_batch; /* 0: not given; pl_part_init makes it `batch` */

@@ -1,6 +1,7 @@
 #include "data/dataset.h"
 
 #include "base/assert.h"
+#include "base/rng.h"
 #include "data/shuffle.h"
 
 void pl_dataset_free(pl_dataset *set)
@@ -50,6 +51,11 @@ pl_status pl_reader_new(pl_reader **out, pl_dataset *set,
 {
     pl_reader_opts complete;
     PL_TRY(resolve(&complete, opts));
+    if (set->local && complete.workers > 1) {
+        complete.seed = pl_rng_key(complete.seed, (uint64_t)complete.worker);
+        complete.worker = 0;
+        complete.workers = 1;
+    }
     pl_status status = set->ops->reader_new != NULL
                            ? set->ops->reader_new(out, set, &complete)
                            : pl_shuffle_reader_new(out, set, &complete);

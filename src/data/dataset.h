@@ -28,7 +28,8 @@ typedef struct pl_batch {
     pl_view features; /* dense: [rows, features of an example] */
     pl_view labels;   /* integers, one a row */
     /* Sparse: the non-zeros of row r are [row_start[s], row_start[s + 1]),
-     * where s is row_index[r], or r where that is NULL. */
+     * where s is row_index[r], or r where that is NULL;
+     * ids in any order.  Labels are 0 or 1. */
     const int64_t *row_start; /* NULL for dense batches */
     const uint32_t *row_index;
     const uint64_t *ids;
@@ -83,6 +84,7 @@ struct pl_dataset {
     pl_shape shape;     /* of one example, without the batch: [28, 28] */
     int32_t classes;    /* labels are 0 .. classes-1 */
     int64_t held_bytes; /* of memory, beside mapped files */
+    bool local;         /* each worker has its own: not shared out */
     bool sparse;
     int64_t feature_count; /* sparse: ids are below it; 0 for dense sets */
     pl_view features; /* index NULL; rows of pl_shape_row(shape) elements */

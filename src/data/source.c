@@ -4,6 +4,7 @@
 #include "base/param.h"
 #include "data/digits.h"
 #include "data/idx.h"
+#include "data/sparse/set.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sparse.h"
 
@@ -45,17 +46,25 @@ static pl_status open_synthetic_sparse(pl_dataset **out, const char *folder,
     return pl_synthetic_sparse_open(out, split, opts);
 }
 
+static pl_status open_libsvm(pl_dataset **out, const char *files,
+                             pl_split split, const pl_source_opts *opts)
+{
+    (void)split;
+    return pl_sparse_open(out, &pl_libsvm_format, files, opts);
+}
+
 static const struct source {
     const char *name;
-    bool takes_folder;
+    const char *takes; /* what follows the colon; NULL: nothing */
     pl_status (*open)(pl_dataset **out, const char *folder, pl_split split,
                       const pl_source_opts *opts);
 } sources[] = {
-    { "digits", false, open_digits },
-    { "mnist", true, open_mnist },
-    { "idx", true, open_idx },
-    { "synthetic", false, open_synthetic },
-    { "synthetic-sparse", false, open_synthetic_sparse },
+    { "digits", NULL, open_digits },
+    { "mnist", "DIR", open_mnist },
+    { "idx", "DIR", open_idx },
+    { "synthetic", NULL, open_synthetic },
+    { "synthetic-sparse", NULL, open_synthetic_sparse },
+    { "libsvm", "FILE", open_libsvm },
 };
 
 #define SOURCES (sizeof sources / sizeof sources[0])
@@ -105,20 +114,21 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
             found = &sources[i];
     if (found == NULL)
         return unknown(source, length > 64 ? 64 : length);
-    if (found->takes_folder && (rest[0] == '\0' || rest[1] == '\0'))
-        return PL_FAIL(PL_USAGE,
-                       "data source '%s' names no folder, expected %s:DIR",
-                       source, found->name);
-    if (!found->takes_folder && rest[0] != '\0')
+    if (found->takes != NULL && (rest[0] == '\0' || rest[1] == '\0'))
+        return PL_FAIL(PL_USAGE, "data source '%s' names no %s, expected %s:%s",
+                       source, found->takes[0] == 'D' ? "folder" : "file",
+                       found->name, found->takes);
+    if (found->takes == NULL && rest[0] != '\0')
         return PL_FAIL(PL_USAGE,
                        "data source '%s', expected '%s' with nothing behind it",
                        source, found->name);
     opts = opts != NULL ? opts : &defaults;
     bool part = opts->holdout > 0;
     pl_dataset *set;
-    PL_TRY(found->open(&set, found->takes_folder ? rest + 1 : NULL,
+    PL_TRY(found->open(&set, found->takes != NULL ? rest + 1 : NULL,
                        part ? PL_SPLIT_TRAIN : split, opts));
     pl_status status = part ? keep_part(set, split, opts->holdout) : PL_OK;
+    set->local = opts->no_shard;
     if (status == PL_OK)
         *out = set;
     else
@@ -128,5 +138,6 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
 
 const char *pl_source_list(void)
 {
-    return "digits | mnist:DIR | idx:DIR | synthetic | synthetic-sparse";
+    return "digits | mnist:DIR | idx:DIR | synthetic | synthetic-sparse | "
+           "libsvm:FILE";
 }

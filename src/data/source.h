@@ -4,7 +4,11 @@
  *   mnist:DIR       the four MNIST files in DIR, plain or .gz
  *   idx:DIR         the same names, any image size and class count
  *   synthetic       fake inputs of the model's shape
- *   synthetic-sparse    fake clicks: 39 of millions of features an example
+ *   synthetic-sparse
+ *                   fake clicks: 39 of millions of features an example
+ *   libsvm:FILE     sparse examples as text, an example a line
+ *
+ * FILE may be a pattern (data/day-*.gz) and gzip or zstd.
  *
  * Threads: any. */
 #ifndef PL_DATA_SOURCE_H
@@ -22,11 +26,16 @@ typedef struct pl_source_opts {
     pl_shape shape;        /* synthetic: of one example */
     int32_t classes;       /* synthetic; default 10 */
     int64_t examples;      /* synthetic; default 10,000, sparse: 200,000 */
-    int64_t features;      /* synthetic-sparse; default 33,762,578 */
+    int64_t features;      /* sparse: ids are below this; default: of the
+                              data, synthetic-sparse: 33,762,578 */
     double holdout;        /* the last part of the training data is the test
                               data; 0: each source's own */
     uint64_t seed;         /* synthetic */
-    int32_t threads;       /* to generate with; default: all cores */
+    int32_t threads;       /* to generate or decode with; default: the cores */
+    bool no_shard;         /* each worker reads all of what it has */
+    /* Sparse examples in files; all texts must outlive the set. */
+    int64_t shuffle_buffer; /* examples; 0: small sets wholly, else 32768 */
+    int64_t skip_bad;       /* bad examples to pass over */
 } pl_source_opts;
 
 /* PL_USAGE for an unknown source (the nearest known one is suggested). */

@@ -1,0 +1,86 @@
+#include "data/sparse/rows.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+void pl_rows_close(pl_rows *rows)
+{
+    pl_mem_free(rows->start);
+    pl_mem_free(rows->labels);
+    pl_mem_free(rows->ids);
+    pl_mem_free(rows->values);
+    *rows = (pl_rows) { .count = 0 };
+}
+
+/* Resize the array whose pointer lies at `where`. */
+static pl_status grow(void *where, int64_t room, size_t size)
+{
+    void *array;
+    memcpy(&array, where, sizeof array);
+    void *grown = pl_mem_resize(array, (size_t)room, size);
+    PL_TRY(pl_mem_check(grown, (size_t)room, size));
+    memcpy(where, &grown, sizeof grown);
+    return PL_OK;
+}
+
+/* At least `needed`, and enough more that growing stays rare. */
+static int64_t room_for(int64_t needed, int64_t room)
+{
+    int64_t more = room + room / 2;
+    return needed > more ? needed : more;
+}
+
+pl_status pl_rows_reserve(pl_rows *rows, int64_t count, int64_t ids)
+{
+    if (count > rows->count_room || rows->start == NULL) {
+        int64_t room = room_for(count, rows->count_room);
+        PL_TRY(grow(&rows->start, room + 1, sizeof *rows->start));
+        PL_TRY(grow(&rows->labels, room, sizeof *rows->labels));
+        rows->start[0] = 0;
+        rows->count_room = room;
+    }
+    if (ids > rows->id_room || rows->ids == NULL) {
+        int64_t room = room_for(ids, rows->id_room);
+        PL_TRY(grow(&rows->ids, room, sizeof *rows->ids));
+        PL_TRY(grow(&rows->values, room, sizeof *rows->values));
+        rows->id_room = room;
+    }
+    return PL_OK;
+}
+
+void pl_rows_clear(pl_rows *rows)
+{
+    rows->count = 0;
+    rows->weighted = false;
+}
+
+pl_status pl_rows_append(pl_rows *rows, const pl_rows *from, int64_t first,
+                         int64_t count)
+{
+    if (count == 0)
+        return PL_OK;
+    int64_t begin = from->start[first];
+    int64_t ids = from->start[first + count] - begin;
+    int64_t used = pl_rows_ids(rows);
+    PL_TRY(pl_rows_reserve(rows, rows->count + count, used + ids));
+    for (int64_t r = 0; r < count; r++)
+        rows->start[rows->count + r + 1] =
+            used + from->start[first + r + 1] - begin;
+    memcpy(rows->labels + rows->count, from->labels + first,
+           (size_t)count * sizeof *rows->labels);
+    memcpy(rows->ids + used, from->ids + begin,
+           (size_t)ids * sizeof *rows->ids);
+    memcpy(rows->values + used, from->values + begin,
+           (size_t)ids * sizeof *rows->values);
+    rows->count += count;
+    rows->weighted = rows->weighted || from->weighted;
+    return PL_OK;
+}
+
+int64_t pl_rows_bytes(const pl_rows *rows)
+{
+    return rows->count_room *
+               (int64_t)(sizeof *rows->start + sizeof *rows->labels) +
+           rows->id_room * (int64_t)(sizeof *rows->ids + sizeof *rows->values);
+}

@@ -1,0 +1,118 @@
+#include "data/sparse/unpack.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#define ZLIB_CONST /* what zlib reads is const */
+#include <zlib.h>
+#include <zstd.h>
+
+#define BUFFER_BYTES ((size_t)1 << 20)
+#define MOST_IN      ((size_t)1 << 30) /* zlib counts in 32 bits */
+
+pl_packing pl_packing_of(const uint8_t *data, size_t bytes)
+{
+    static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
+    if (bytes >= 2 && data[0] == 0x1f && data[1] == 0x8b)
+        return PL_PACKING_GZIP;
+    if (bytes >= 4 && memcmp(data, zstd, 4) == 0)
+        return PL_PACKING_ZSTD;
+    return PL_PACKING_NONE;
+}
+
+/* zlib's memory is ours, so that a test can refuse it. */
+static void *zlib_alloc(void *opaque, unsigned items, unsigned size)
+{
+    (void)opaque;
+    return pl_mem_alloc(items, size);
+}
+
+static void zlib_free(void *opaque, void *memory)
+{
+    (void)opaque;
+    pl_mem_free(memory);
+}
+
+/* One round: as much as fits into the buffer.  *ended when a stream did. */
+static pl_status inflate_some(z_stream *stream, pl_spill *out, uint8_t *buffer,
+                              bool *ended)
+{
+    stream->next_out = buffer;
+    stream->avail_out = BUFFER_BYTES;
+    int code = inflate(stream, Z_NO_FLUSH);
+    if (code == Z_MEM_ERROR)
+        return PL_FAIL(PL_NOMEM, "out of memory: unpacking gzip");
+    if (code == Z_BUF_ERROR)
+        return PL_FAIL(PL_FORMAT,
+                       "truncated gzip stream: it ends after %llu unpacked "
+                       "bytes",
+                       (unsigned long long)stream->total_out);
+    if (code != Z_OK && code != Z_STREAM_END)
+        return PL_FAIL(PL_FORMAT, "broken gzip stream: %s",
+                       stream->msg != NULL ? stream->msg : zError(code));
+    *ended = code == Z_STREAM_END;
+    return pl_spill_put(out, buffer, BUFFER_BYTES - stream->avail_out);
+}
+
+static pl_status unpack_gzip(pl_spill *out, const uint8_t *data, size_t bytes,
+                             uint8_t *buffer)
+{
+    z_stream stream = { .zalloc = zlib_alloc, .zfree = zlib_free };
+    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
+        return PL_FAIL(PL_NOMEM, "out of memory: unpacking gzip");
+    pl_status status = PL_OK;
+    bool ended = false;
+    stream.next_in = data;
+    while (status == PL_OK && (bytes > 0 || !ended)) {
+        size_t in = bytes < MOST_IN ? bytes : MOST_IN;
+        stream.avail_in = (unsigned)in;
+        if (ended && inflateReset(&stream) != Z_OK)
+            status = PL_FAIL(PL_FORMAT, "broken gzip stream");
+        else
+            status = inflate_some(&stream, out, buffer, &ended);
+        bytes -= in - stream.avail_in;
+    }
+    inflateEnd(&stream);
+    return status;
+}
+
+static pl_status unpack_zstd(pl_spill *out, const uint8_t *data, size_t bytes,
+                             uint8_t *buffer)
+{
+    ZSTD_DCtx *context = ZSTD_createDCtx();
+    if (context == NULL)
+        return PL_FAIL(PL_NOMEM, "out of memory: unpacking zstd");
+    pl_status status = PL_OK;
+    ZSTD_inBuffer in = { data, bytes, 0 };
+    size_t left = 1;
+    bool full = false;
+    while (status == PL_OK && (in.pos < in.size || full)) {
+        ZSTD_outBuffer to = { buffer, BUFFER_BYTES, 0 };
+        left = ZSTD_decompressStream(context, &to, &in);
+        if (ZSTD_isError(left))
+            status = PL_FAIL(PL_FORMAT, "broken zstd stream: %s",
+                             ZSTD_getErrorName(left));
+        else
+            status = pl_spill_put(out, buffer, to.pos);
+        full = to.pos == to.size;
+    }
+    if (status == PL_OK && left != 0)
+        status = PL_FAIL(PL_FORMAT, "truncated zstd stream");
+    ZSTD_freeDCtx(context);
+    return status;
+}
+
+pl_status pl_unpack(pl_spill *out, pl_packing packing, const uint8_t *data,
+                    size_t bytes)
+{
+    PL_ASSERT(packing != PL_PACKING_NONE);
+    uint8_t *buffer;
+    PL_TRY(PL_NEW(buffer, BUFFER_BYTES));
+    pl_status status = packing == PL_PACKING_GZIP
+                           ? unpack_gzip(out, data, bytes, buffer)
+                           : unpack_zstd(out, data, bytes, buffer);
+    pl_mem_free(buffer);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* unpack.h - gzip and zstd streams of any length.
+ *
+ * The bytes go into a pl_spill, since readers jump about in a file.  Several
+ * streams one behind the other, as `cat a.gz b.gz` makes them, are one.
+ *
+ * Threads: any. */
+#ifndef PL_DATA_SPARSE_UNPACK_H
+#define PL_DATA_SPARSE_UNPACK_H
+
+#include "base/spill.h"
+
+typedef enum pl_packing {
+    PL_PACKING_NONE,
+    PL_PACKING_GZIP,
+    PL_PACKING_ZSTD,
+} pl_packing;
+
+/* By the first bytes. */
+pl_packing pl_packing_of(const uint8_t *data, size_t bytes);
+
+pl_status pl_unpack(pl_spill *out, pl_packing packing, const uint8_t *data,
+                    size_t bytes) PL_MUST_CHECK;
+
+#endif
