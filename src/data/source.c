@@ -53,6 +53,13 @@ static pl_status open_libsvm(pl_dataset **out, const char *files,
     return pl_sparse_open(out, &pl_libsvm_format, files, opts);
 }
 
+static pl_status open_cache(pl_dataset **out, const char *files, pl_split split,
+                            const pl_source_opts *opts)
+{
+    (void)split;
+    return pl_sparse_open(out, &pl_cache_format, files, opts);
+}
+
 static const struct source {
     const char *name;
     const char *takes; /* what follows the colon; NULL: nothing */
@@ -65,6 +72,7 @@ static const struct source {
     { "synthetic", NULL, open_synthetic },
     { "synthetic-sparse", NULL, open_synthetic_sparse },
     { "libsvm", "FILE", open_libsvm },
+    { "cache", "FILE", open_cache },
 };
 
 #define SOURCES (sizeof sources / sizeof sources[0])
@@ -139,5 +147,5 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
 const char *pl_source_list(void)
 {
     return "digits | mnist:DIR | idx:DIR | synthetic | synthetic-sparse | "
-           "libsvm:FILE";
+           "libsvm:FILE | cache:FILE";
 }

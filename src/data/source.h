@@ -7,6 +7,7 @@
  *   synthetic-sparse
  *                   fake clicks: 39 of millions of features an example
  *   libsvm:FILE     sparse examples as text, an example a line
+ *   cache:FILE      the same, as `data convert` writes them
  *
  * FILE may be a pattern (data/day-*.gz) and gzip or zstd.
  *
@@ -36,6 +37,7 @@ typedef struct pl_source_opts {
     /* Sparse examples in files; all texts must outlive the set. */
     int64_t shuffle_buffer; /* examples; 0: small sets wholly, else 32768 */
     int64_t skip_bad;       /* bad examples to pass over */
+    bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 
 /* PL_USAGE for an unknown source (the nearest known one is suggested). */

@@ -133,9 +133,11 @@ static void copy_item(void *arg, int item, int thread)
         size_t length = (size_t)(to->start[i + 1] - to->start[i]);
         memcpy(to->ids + to->start[i], from->ids + begin,
                length * sizeof *to->ids);
-        if (to->weighted)
+        if (from->weighted)
             memcpy(to->values + to->start[i], from->values + begin,
                    length * sizeof *to->values);
+        else if (to->weighted)
+            pl_rows_fill(to->values + to->start[i], (int64_t)length);
         to->labels[i] = from->labels[row];
     }
 }

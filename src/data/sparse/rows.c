@@ -49,6 +49,12 @@ pl_status pl_rows_reserve(pl_rows *rows, int64_t count, int64_t ids)
     return PL_OK;
 }
 
+void pl_rows_fill(float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        values[i] = 1;
+}
+
 void pl_rows_clear(pl_rows *rows)
 {
     rows->count = 0;
@@ -71,10 +77,15 @@ pl_status pl_rows_append(pl_rows *rows, const pl_rows *from, int64_t first,
            (size_t)count * sizeof *rows->labels);
     memcpy(rows->ids + used, from->ids + begin,
            (size_t)ids * sizeof *rows->ids);
-    memcpy(rows->values + used, from->values + begin,
-           (size_t)ids * sizeof *rows->values);
-    rows->count += count;
+    if (from->weighted && !rows->weighted)
+        pl_rows_fill(rows->values, used);
     rows->weighted = rows->weighted || from->weighted;
+    if (from->weighted)
+        memcpy(rows->values + used, from->values + begin,
+               (size_t)ids * sizeof *rows->values);
+    else if (rows->weighted)
+        pl_rows_fill(rows->values + used, ids);
+    rows->count += count;
     return PL_OK;
 }
 

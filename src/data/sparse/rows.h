@@ -17,8 +17,8 @@ typedef struct pl_rows {
     int64_t *start;  /* [count + 1]; start[0] is 0 */
     int32_t *labels; /* 0 or 1 */
     uint64_t *ids;
-    float *values;
-    bool weighted; /* some value is not 1 */
+    float *values; /* not filled in where all are 1, */
+    bool weighted; /* else true */
     int64_t count_room, id_room;
 } pl_rows;
 
@@ -27,7 +27,8 @@ void pl_rows_close(pl_rows *rows); /* a zeroed one is fine; zeroes it */
 /* Room for so many rows and non-zeros in all; what is there stays. */
 pl_status pl_rows_reserve(pl_rows *rows, int64_t count,
                           int64_t ids) PL_MUST_CHECK;
-void pl_rows_clear(pl_rows *rows); /* keeps the memory */
+void pl_rows_clear(pl_rows *rows);               /* keeps the memory */
+void pl_rows_fill(float *values, int64_t count); /* with 1 */
 
 static inline int64_t pl_rows_ids(const pl_rows *rows)
 {

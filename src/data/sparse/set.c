@@ -255,7 +255,7 @@ static pl_status find_width(pl_sparse_set *set, pl_pool *pool)
         }
     }
     set->bound = *width > 0 ? (uint64_t)*width : PL_SPARSE_ID_MOST + 1;
-    if (!set->in_memory && *width == 0) {
+    if (!set->in_memory && *width == 0 && !set->opts.any_ids) {
         pl_log(PL_LOG_INFO,
                "%s: looking for the largest id; --features saves this pass",
                set->base.name);
@@ -263,7 +263,7 @@ static pl_status find_width(pl_sparse_set *set, pl_pool *pool)
     } else if (set->in_memory) {
         PL_TRY(sweep_all(set, pool, true, true));
     }
-    if (*width == 0)
+    if (*width == 0 && !set->opts.any_ids)
         *width = (int64_t)set->largest + 1;
     return PL_OK;
 }

@@ -1,3 +1,4 @@
+pl_unit_test(data cache)
 pl_unit_test(data digits)
 pl_unit_test(data idx)
 pl_unit_test(data libsvm)

@@ -1,0 +1,47 @@
+/* writer.h - files of sparse examples: cache:FILE, libsvm:FILE.
+ *
+ * A file appears under its name when it is complete.
+ *
+ * Threads: a writer belongs to one. */
+#ifndef PL_DATA_SPARSE_WRITER_H
+#define PL_DATA_SPARSE_WRITER_H
+
+#include "base/file.h"
+#include "data/dataset.h"
+#include "data/source.h"
+
+typedef struct pl_sparse_writer pl_sparse_writer;
+
+typedef struct pl_sparse_writer_ops {
+    const char *name;
+    size_t bytes; /* of the writer's own struct, which begins with the base */
+    /* Optional. */
+    pl_status (*open)(pl_sparse_writer *writer);
+    pl_status (*put)(pl_sparse_writer *writer, const pl_batch *batch);
+    pl_status (*finish)(pl_sparse_writer *writer);
+    void (*close)(pl_sparse_writer *writer);
+} pl_sparse_writer_ops;
+
+struct pl_sparse_writer {
+    const pl_sparse_writer_ops *ops;
+    const pl_source_opts *opts;
+    pl_file_writer *file;
+    uint64_t offset; /* bytes put so far */
+};
+
+extern const pl_sparse_writer_ops pl_cache_writer, pl_libsvm_writer;
+
+/* PL_USAGE when `target` is not FORMAT:FILE with a format that is written. */
+pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
+                               const pl_source_opts *opts) PL_MUST_CHECK;
+void pl_sparse_writer_free(pl_sparse_writer *writer); /* NULL is fine */
+
+pl_status pl_sparse_writer_put(pl_sparse_writer *writer,
+                               const pl_batch *batch) PL_MUST_CHECK;
+pl_status pl_sparse_writer_finish(pl_sparse_writer *writer) PL_MUST_CHECK;
+
+/* For the formats: bytes to the file. */
+pl_status pl_sparse_writer_bytes(pl_sparse_writer *writer, const void *data,
+                                 size_t bytes) PL_MUST_CHECK;
+
+#endif
