@@ -2,6 +2,8 @@
 #include "base/param.h"
 #include "base/thread.h"
 #include "cli/commands.h"
+#include "cli/data_pass.h"
+#include "cli/job.h"
 #include "data/idx.h"
 #include "data/source.h"
 
@@ -11,13 +13,30 @@
 typedef struct data_options {
     const char *out;
     int64_t threads;
+    int64_t features;
+    int64_t skip_bad;
+    const char *cache;
+    bool json;
+    bool quiet;
 } data_options;
 
+#define FIELD(name) offsetof(data_options, name)
+
 static const pl_param params[] = {
-    { "out", PL_PARAM_TEXT, offsetof(data_options, out), NULL, 0, 0, NULL,
-      "DIR", "folder for the files; made when missing" },
-    { "threads", PL_PARAM_INT, offsetof(data_options, threads), NULL, 1, 1024,
-      NULL, "N", "threads to draw with (default: the cores)" },
+    { "out", PL_PARAM_TEXT, FIELD(out), NULL, 0, 0, NULL, "DIR",
+      "digits: folder for the files; made when missing" },
+    { "threads", PL_PARAM_INT, FIELD(threads), NULL, 1, 1024, NULL, "N",
+      "threads to draw or decode with (default: the cores)" },
+    { "features", PL_PARAM_INT, FIELD(features), NULL, 1, 9e15, NULL, "N",
+      "ids are 0 to N-1 (default: any)" },
+    { "skip-bad", PL_PARAM_INT, FIELD(skip_bad), "0", 0, 1e15, NULL, "N",
+      "pass over up to N bad examples" },
+    { "cache", PL_PARAM_TEXT, FIELD(cache), NULL, 0, 0, NULL, "DIR",
+      "folder for unpacked data (default: ~/.cache/paceline)" },
+    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+      "stats: print one line of JSON" },
+    { "quiet", PL_PARAM_FLAG, FIELD(quiet), NULL, 0, 0, NULL, NULL,
+      "no progress" },
 };
 
 static pl_status write_split(const char *source, pl_split split,
@@ -50,28 +69,66 @@ static pl_status write_digits(const data_options *options)
     return PL_OK;
 }
 
+/* A window that keeps all threads busy; a set that is only passed through
+ * need not be held. */
+#define WINDOW 32768
+
+static pl_status pass_files(const data_options *options, const pl_words *words)
+{
+    char *cache = NULL;
+    PL_TRY(pl_job_cache_folder(options->cache, &cache));
+    const pl_source_opts opts = {
+        .cache_dir = cache,
+        .threads = (int32_t)options->threads,
+        .features = options->features,
+        .skip_bad = options->skip_bad,
+        .shuffle_buffer = WINDOW,
+        .any_ids = true,
+    };
+    pl_status status = words->count == 3
+                           ? pl_data_convert(words->list[1], words->list[2],
+                                             &opts, options->quiet)
+                           : pl_data_stats(words->list[1], &opts, options->json,
+                                           options->quiet);
+    pl_mem_free(cache);
+    return status;
+}
+
+static bool says(const pl_words *words, const char *verb, int count)
+{
+    return words->count == count && strcmp(words->list[0], verb) == 0;
+}
+
+#define USAGE "data digits --out DIR | convert SRC DST | stats SRC"
+
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     data_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(&pl_cmd_data, app,
-                            "Write the built-in digits as IDX files.", &options,
-                            argc, argv, &words));
+    PL_TRY(pl_command_parse(
+        &pl_cmd_data, app,
+        "digits: write the built-in digits as IDX files.\n"
+        "convert: write the sparse examples of SRC as cache:FILE or "
+        "libsvm:FILE.\n"
+        "stats: count the sparse examples of SRC, their labels and ids.",
+        &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status;
-    if (words.count != 1 || strcmp(words.list[0], "digits") != 0)
-        status = PL_FAIL(PL_USAGE, "expected: data digits --out DIR");
-    else
+    if (says(&words, "digits", 1))
         status = write_digits(&options);
+    else if (says(&words, "convert", 3) || says(&words, "stats", 2))
+        status = pass_files(&options, &words);
+    else
+        status = PL_FAIL(PL_USAGE, "expected: " USAGE);
     pl_mem_free(words.list);
     return status;
 }
 
 const pl_command pl_cmd_data = {
     .name = "data",
-    .usage = "data digits --out DIR",
-    .help = "write the built-in digits as IDX files",
+    .usage = USAGE,
+    .help = "make, convert and count data",
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

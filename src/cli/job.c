@@ -14,8 +14,7 @@
 /* Addresses that the stack of a thread takes, used or not. */
 #define STACK_BYTES ((int64_t)8 << 20)
 
-/* Where generated data is kept; *out stays NULL when there is no home. */
-static pl_status cache_folder(const char *given, char **out)
+pl_status pl_job_cache_folder(const char *given, char **out)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (given != NULL)
@@ -33,7 +32,7 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
     const pl_model *model = job->options->model;
     if (wanted == PL_JOB_DATA_NONE)
         return PL_OK;
-    PL_TRY(cache_folder(train->cache, &job->cache));
+    PL_TRY(pl_job_cache_folder(train->cache, &job->cache));
     int32_t own_classes = pl_options_classes(job->options);
     pl_source_opts opts = {
         .cache_dir = job->cache,

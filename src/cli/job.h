@@ -42,6 +42,10 @@ typedef struct pl_job_opts {
 pl_status pl_job_init(pl_job *job, const pl_job_opts *opts) PL_MUST_CHECK;
 void pl_job_close(pl_job *job); /* a zeroed one is fine */
 
+/* Where generated data is kept, `given` or the usual folder; *out stays NULL
+ * when there is no home. */
+pl_status pl_job_cache_folder(const char *given, char **out) PL_MUST_CHECK;
+
 /* The SHA-256 of the trainable parameters (docs/formats/run.md) as 64
  * hexadecimal digits. */
 void pl_job_hash(const pl_job *job, char hex[65]);
