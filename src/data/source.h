@@ -7,6 +7,7 @@
  *   synthetic-sparse
  *                   fake clicks: 39 of millions of features an example
  *   libsvm:FILE     sparse examples as text, an example a line
+ *   tfrecord:FILE   the same as records of tf.train.Example
  *   cache:FILE      the same, as `data convert` writes them
  *
  * FILE may be a pattern (data/day-*.gz) and gzip or zstd.
@@ -35,8 +36,11 @@ typedef struct pl_source_opts {
     int32_t threads;       /* to generate or decode with; default: the cores */
     bool no_shard;         /* each worker reads all of what it has */
     /* Sparse examples in files; all texts must outlive the set. */
-    int64_t shuffle_buffer; /* examples; 0: small sets wholly, else 32768 */
-    int64_t skip_bad;       /* bad examples to pass over */
+    int64_t shuffle_buffer;    /* examples; 0: small sets wholly, else 32768 */
+    int64_t skip_bad;          /* bad examples to pass over */
+    const char *label_feature; /* tfrecord: names of the features; default */
+    const char *index_feature; /* "label", "index" and "value", where no */
+    const char *value_feature; /* value means 1 */
     bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 

@@ -7,9 +7,10 @@
 static const pl_sparse_writer_ops *const formats[] = {
     &pl_cache_writer,
     &pl_libsvm_writer,
+    &pl_tfrecord_writer,
 };
 
-#define LIST "cache:FILE | libsvm:FILE"
+#define LIST "cache:FILE | libsvm:FILE | tfrecord:FILE"
 
 pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
                                const pl_source_opts *opts)

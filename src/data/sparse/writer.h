@@ -1,4 +1,5 @@
-/* writer.h - files of sparse examples: cache:FILE, libsvm:FILE.
+/* writer.h - files of sparse examples: cache:FILE, libsvm:FILE,
+ * tfrecord:FILE.
  *
  * A file appears under its name when it is complete.
  *
@@ -29,7 +30,8 @@ struct pl_sparse_writer {
     uint64_t offset; /* bytes put so far */
 };
 
-extern const pl_sparse_writer_ops pl_cache_writer, pl_libsvm_writer;
+extern const pl_sparse_writer_ops pl_cache_writer, pl_libsvm_writer,
+    pl_tfrecord_writer;
 
 /* PL_USAGE when `target` is not FORMAT:FILE with a format that is written. */
 pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,

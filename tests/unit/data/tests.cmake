@@ -9,3 +9,6 @@ pl_unit_test(data synthetic)
 pl_unit_test(data synthetic_sparse)
 target_link_libraries(test_data_idx PRIVATE ZLIB::ZLIB)
 target_link_libraries(test_data_sparse_set PRIVATE ZLIB::ZLIB PkgConfig::ZSTD)
+pl_unit_test(data tfrecord)
+target_compile_definitions(test_data_tfrecord PRIVATE
+                           PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")

@@ -1,0 +1,1 @@
+pl_unit_test(proto tf_example)
