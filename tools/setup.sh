@@ -5,7 +5,8 @@
 #
 # Asks dpkg first and stays quiet, without needing root, when everything is
 # there.  `test` also makes build/venv, the Python the tests run with, from
-# tools/requirements.txt.  PL_SKIP_SETUP=1: check and install nothing.
+# tools/requirements.txt; `long` build/venv-long, with the libraries whose
+# files we exchange, from tools/requirements-long.txt.  PL_SKIP_SETUP=1: check and install nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -14,8 +15,6 @@ build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
 test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
     python3 python3-venv"
 long_packages="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
-venv=build/venv
-requirements=tools/requirements.txt
 
 die() {
     echo "setup: $*" >&2
@@ -61,24 +60,25 @@ install_packages() {
         </dev/null >/dev/null || die "apt-get install failed: $missing"
 }
 
-# What the venv was made from; another Python or list makes it stale.
+# What a venv was made from; another Python or list makes it stale.
 venv_recipe() {
     /usr/bin/python3 --version
-    cat "$requirements"
+    cat "$1"
 }
 
+# make_venv FOLDER REQUIREMENTS
 make_venv() {
-    if [ -x $venv/bin/python ] &&
-        venv_recipe | cmp -s - $venv/recipe; then
+    if [ -x "$1/bin/python" ] &&
+        venv_recipe "$2" | cmp -s - "$1/recipe"; then
         return
     fi
-    echo "setup: making $venv"
-    rm -rf $venv
+    echo "setup: making $1"
+    rm -rf "$1"
     mkdir -p build
-    /usr/bin/python3 -m venv $venv || die "cannot make $venv"
-    $venv/bin/python -m pip install -q --disable-pip-version-check \
-        -r "$requirements" || die "pip cannot install $requirements"
-    venv_recipe >$venv/recipe
+    /usr/bin/python3 -m venv "$1" || die "cannot make $1"
+    "$1/bin/python" -m pip install -q --disable-pip-version-check \
+        -r "$2" || die "pip cannot install $2"
+    venv_recipe "$2" >"$1/recipe"
 }
 
 [ "${PL_SKIP_SETUP:-0}" = 0 ] || exit 0
@@ -90,11 +90,12 @@ build)
     ;;
 test)
     install_packages $build_packages $test_packages
-    make_venv
+    make_venv build/venv tools/requirements.txt
     ;;
 long)
     install_packages $build_packages $test_packages $long_packages
-    make_venv
+    make_venv build/venv tools/requirements.txt
+    make_venv build/venv-long tools/requirements-long.txt
     ;;
 *)
     die "usage: tools/setup.sh build | test | long"

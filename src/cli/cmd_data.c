@@ -15,6 +15,9 @@ typedef struct data_options {
     int64_t threads;
     int64_t features;
     int64_t skip_bad;
+    const char *label_feature;
+    const char *index_feature;
+    const char *value_feature;
     const char *cache;
     bool json;
     bool quiet;
@@ -31,6 +34,12 @@ static const pl_param params[] = {
       "ids are 0 to N-1 (default: any)" },
     { "skip-bad", PL_PARAM_INT, FIELD(skip_bad), "0", 0, 1e15, NULL, "N",
       "pass over up to N bad examples" },
+    { "label-feature", PL_PARAM_TEXT, FIELD(label_feature), "label", 0, 0, NULL,
+      "NAME", "tfrecord: the feature with the label" },
+    { "index-feature", PL_PARAM_TEXT, FIELD(index_feature), "index", 0, 0, NULL,
+      "NAME", "tfrecord: the feature with the ids" },
+    { "value-feature", PL_PARAM_TEXT, FIELD(value_feature), "value", 0, 0, NULL,
+      "NAME", "tfrecord: the feature with the values" },
     { "cache", PL_PARAM_TEXT, FIELD(cache), NULL, 0, 0, NULL, "DIR",
       "folder for unpacked data (default: ~/.cache/paceline)" },
     { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
@@ -82,6 +91,9 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .threads = (int32_t)options->threads,
         .features = options->features,
         .skip_bad = options->skip_bad,
+        .label_feature = options->label_feature,
+        .index_feature = options->index_feature,
+        .value_feature = options->value_feature,
         .shuffle_buffer = WINDOW,
         .any_ids = true,
     };
@@ -108,8 +120,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     PL_TRY(pl_command_parse(
         &pl_cmd_data, app,
         "digits: write the built-in digits as IDX files.\n"
-        "convert: write the sparse examples of SRC as cache:FILE or "
-        "libsvm:FILE.\n"
+        "convert: write the sparse examples of SRC as cache:FILE, "
+        "libsvm:FILE or tfrecord:FILE.\n"
         "stats: count the sparse examples of SRC, their labels and ids.",
         &options, argc, argv, &words));
     if (words.list == NULL)

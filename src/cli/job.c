@@ -46,6 +46,9 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
         .no_shard = train->shard == PL_TRAIN_SHARD_NONE,
         .shuffle_buffer = train->shuffle_buffer,
         .skip_bad = train->skip_bad,
+        .label_feature = train->label_feature,
+        .index_feature = train->index_feature,
+        .value_feature = train->value_feature,
     };
     const char *test =
         train->test_data != NULL ? train->test_data : train->data;

@@ -16,7 +16,8 @@
 static const pl_param data_params[] = {
     { "data", PL_PARAM_TEXT, PL_OPTION_FIELD(data), NULL, 0, 0, NULL, "SRC",
       "training data: digits, mnist:DIR, idx:DIR, synthetic, "
-      "synthetic-sparse or libsvm:FILE (default: the model's, mostly digits)" },
+      "synthetic-sparse, libsvm:FILE, tfrecord:FILE or cache:FILE (default: "
+      "the model's, mostly digits)" },
     { "test-data", PL_PARAM_TEXT, PL_OPTION_FIELD(test_data), NULL, 0, 0, NULL,
       "SRC", "test data (default: the test part of --data)" },
     { "examples", PL_PARAM_INT, PL_OPTION_FIELD(examples), NULL, 1, 1e9, NULL,
@@ -40,6 +41,13 @@ static const pl_param data_params[] = {
       "MB, else 32768)" },
     { "skip-bad", PL_PARAM_INT, PL_OPTION_FIELD(skip_bad), "0", 0, 1e15, NULL,
       "N", "sparse files: pass over up to N bad examples" },
+    { "label-feature", PL_PARAM_TEXT, PL_OPTION_FIELD(label_feature), "label",
+      0, 0, NULL, "NAME", "tfrecord: the feature with the label" },
+    { "index-feature", PL_PARAM_TEXT, PL_OPTION_FIELD(index_feature), "index",
+      0, 0, NULL, "NAME", "tfrecord: the feature with the ids" },
+    { "value-feature", PL_PARAM_TEXT, PL_OPTION_FIELD(value_feature), "value",
+      0, 0, NULL, "NAME",
+      "tfrecord: the feature with the values; without it all are 1" },
 };
 
 static const pl_param train_params[] = {
@@ -170,6 +178,9 @@ static const char *const kept[] = {
     "hogwild",
     "shard",
     "shuffle-buffer",
+    "label-feature",
+    "index-feature",
+    "value-feature",
     NULL,
 };
 

@@ -56,6 +56,9 @@ typedef struct pl_train_options {
     int shard; /* pl_train_shard */
     int64_t shuffle_buffer;
     int64_t skip_bad;
+    const char *label_feature;
+    const char *index_feature;
+    const char *value_feature;
     /* training */
     int64_t batch;
     int64_t global_batch; /* 0: not given; pl_part_init makes it `batch` */
