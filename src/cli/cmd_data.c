@@ -18,6 +18,7 @@ typedef struct data_options {
     const char *label_feature;
     const char *index_feature;
     const char *value_feature;
+    int integers;
     const char *cache;
     bool json;
     bool quiet;
@@ -40,6 +41,9 @@ static const pl_param params[] = {
       "NAME", "tfrecord: the feature with the ids" },
     { "value-feature", PL_PARAM_TEXT, FIELD(value_feature), "value", 0, 0, NULL,
       "NAME", "tfrecord: the feature with the values" },
+    { "integers", PL_PARAM_CHOICE, FIELD(integers), "log", 0, 0, "log|bucket",
+      NULL,
+      "criteo: the logarithm of an integer is its value, or its feature" },
     { "cache", PL_PARAM_TEXT, FIELD(cache), NULL, 0, 0, NULL, "DIR",
       "folder for unpacked data (default: ~/.cache/paceline)" },
     { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
@@ -94,6 +98,7 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .label_feature = options->label_feature,
         .index_feature = options->index_feature,
         .value_feature = options->value_feature,
+        .integers = (pl_integers)options->integers,
         .shuffle_buffer = WINDOW,
         .any_ids = true,
     };

@@ -49,6 +49,7 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
         .label_feature = train->label_feature,
         .index_feature = train->index_feature,
         .value_feature = train->value_feature,
+        .integers = (pl_integers)train->integers,
     };
     const char *test =
         train->test_data != NULL ? train->test_data : train->data;

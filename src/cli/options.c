@@ -16,8 +16,8 @@
 static const pl_param data_params[] = {
     { "data", PL_PARAM_TEXT, PL_OPTION_FIELD(data), NULL, 0, 0, NULL, "SRC",
       "training data: digits, mnist:DIR, idx:DIR, synthetic, "
-      "synthetic-sparse, libsvm:FILE, tfrecord:FILE or cache:FILE (default: "
-      "the model's, mostly digits)" },
+      "synthetic-sparse, libsvm:FILE, tfrecord:FILE, criteo:FILE or cache:FILE "
+      "(default: the model's, mostly digits)" },
     { "test-data", PL_PARAM_TEXT, PL_OPTION_FIELD(test_data), NULL, 0, 0, NULL,
       "SRC", "test data (default: the test part of --data)" },
     { "examples", PL_PARAM_INT, PL_OPTION_FIELD(examples), NULL, 1, 1e9, NULL,
@@ -48,6 +48,9 @@ static const pl_param data_params[] = {
     { "value-feature", PL_PARAM_TEXT, PL_OPTION_FIELD(value_feature), "value",
       0, 0, NULL, "NAME",
       "tfrecord: the feature with the values; without it all are 1" },
+    { "integers", PL_PARAM_CHOICE, PL_OPTION_FIELD(integers), "log", 0, 0,
+      "log|bucket", NULL,
+      "criteo: the logarithm of an integer is its value, or its feature" },
 };
 
 static const pl_param train_params[] = {
@@ -181,6 +184,7 @@ static const char *const kept[] = {
     "label-feature",
     "index-feature",
     "value-feature",
+    "integers",
     NULL,
 };
 

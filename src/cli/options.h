@@ -59,6 +59,7 @@ typedef struct pl_train_options {
     const char *label_feature;
     const char *index_feature;
     const char *value_feature;
+    int integers; /* pl_integers */
     /* training */
     int64_t batch;
     int64_t global_batch; /* 0: not given; pl_part_init makes it `batch` */

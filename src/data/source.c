@@ -67,6 +67,13 @@ static pl_status open_tfrecord(pl_dataset **out, const char *files,
     return pl_sparse_open(out, &pl_tfrecord_format, files, opts);
 }
 
+static pl_status open_criteo(pl_dataset **out, const char *files,
+                             pl_split split, const pl_source_opts *opts)
+{
+    (void)split;
+    return pl_sparse_open(out, &pl_criteo_format, files, opts);
+}
+
 static const struct source {
     const char *name;
     const char *takes; /* what follows the colon; NULL: nothing */
@@ -80,6 +87,7 @@ static const struct source {
     { "synthetic-sparse", NULL, open_synthetic_sparse },
     { "libsvm", "FILE", open_libsvm },
     { "tfrecord", "FILE", open_tfrecord },
+    { "criteo", "FILE", open_criteo },
     { "cache", "FILE", open_cache },
 };
 
@@ -155,5 +163,5 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
 const char *pl_source_list(void)
 {
     return "digits | mnist:DIR | idx:DIR | synthetic | synthetic-sparse | "
-           "libsvm:FILE | tfrecord:FILE | cache:FILE";
+           "libsvm:FILE | tfrecord:FILE | criteo:FILE | cache:FILE";
 }

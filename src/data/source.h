@@ -8,6 +8,7 @@
  *                   fake clicks: 39 of millions of features an example
  *   libsvm:FILE     sparse examples as text, an example a line
  *   tfrecord:FILE   the same as records of tf.train.Example
+ *   criteo:FILE     click logs of 1 + 13 + 26 columns
  *   cache:FILE      the same, as `data convert` writes them
  *
  * FILE may be a pattern (data/day-*.gz) and gzip or zstd.
@@ -22,6 +23,11 @@ typedef enum pl_split {
     PL_SPLIT_TRAIN,
     PL_SPLIT_TEST,
 } pl_split;
+
+typedef enum pl_integers {
+    PL_INTEGERS_LOG,    /* the logarithm is the value */
+    PL_INTEGERS_BUCKET, /* the logarithm gives the feature */
+} pl_integers;
 
 typedef struct pl_source_opts {
     const char *cache_dir; /* for generated data; NULL: generate in memory */
@@ -41,6 +47,7 @@ typedef struct pl_source_opts {
     const char *label_feature; /* tfrecord: names of the features; default */
     const char *index_feature; /* "label", "index" and "value", where no */
     const char *value_feature; /* value means 1 */
+    pl_integers integers;      /* criteo: what becomes of integers */
     bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 

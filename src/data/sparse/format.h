@@ -73,8 +73,8 @@ typedef struct pl_sparse_format {
     pl_status (*width)(const pl_sparse_file *file, int64_t *features);
 } pl_sparse_format;
 
-extern const pl_sparse_format pl_cache_format, pl_libsvm_format,
-    pl_tfrecord_format;
+extern const pl_sparse_format pl_cache_format, pl_criteo_format,
+    pl_libsvm_format, pl_tfrecord_format;
 
 pl_status pl_sparse_blocks_add(pl_sparse_blocks *blocks,
                                pl_sparse_block block) PL_MUST_CHECK;

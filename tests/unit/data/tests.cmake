@@ -1,4 +1,5 @@
 pl_unit_test(data cache)
+pl_unit_test(data criteo)
 pl_unit_test(data digits)
 pl_unit_test(data idx)
 pl_unit_test(data libsvm)
@@ -12,3 +13,4 @@ target_link_libraries(test_data_sparse_set PRIVATE ZLIB::ZLIB PkgConfig::ZSTD)
 pl_unit_test(data tfrecord)
 target_compile_definitions(test_data_tfrecord PRIVATE
                            PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
+target_link_libraries(test_data_criteo PRIVATE m)
