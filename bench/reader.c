@@ -50,5 +50,5 @@ pl_status bench_reader(bench *b)
         status = bench_batch(b, set, batches[i]);
     table_end(&b->table);
     pl_dataset_free(set);
-    return status;
+    return status == PL_OK ? bench_sparse_files(b) : status;
 }
