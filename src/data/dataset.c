@@ -12,6 +12,8 @@ void pl_dataset_free(pl_dataset *set)
 
 pl_status pl_dataset_keep(pl_dataset *set, int64_t first, int64_t count)
 {
+    if (set->ops->keep != NULL)
+        return set->ops->keep(set, first, count);
     if (set->ops->reader_new != NULL)
         return PL_FAIL(PL_UNSUPPORTED,
                        "%s is read as a stream, so no part of it can be held "

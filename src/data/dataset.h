@@ -75,6 +75,8 @@ typedef struct pl_dataset_ops {
      * `features` and `labels` below. */
     pl_status (*reader_new)(pl_reader **out, pl_dataset *set,
                             const pl_reader_opts *opts);
+    /* Optional: pl_dataset_keep of a set with a reader of its own. */
+    pl_status (*keep)(pl_dataset *set, int64_t first, int64_t count);
 } pl_dataset_ops;
 
 struct pl_dataset {
@@ -98,7 +100,8 @@ struct pl_dataset {
 void pl_dataset_free(pl_dataset *set); /* NULL is fine */
 
 /* Keep only the examples first .. first+count-1 of a set that no reader reads
- * yet.  PL_UNSUPPORTED for one that is not in memory. */
+ * yet; a stream keeps the blocks that begin there.  PL_UNSUPPORTED where that
+ * cannot be done. */
 pl_status pl_dataset_keep(pl_dataset *set, int64_t first,
                           int64_t count) PL_MUST_CHECK;
 

@@ -56,6 +56,30 @@ static pl_status reader_new(pl_reader **out, pl_dataset *set,
     return pl_stream_reader_new(out, (pl_sparse_set *)set, opts);
 }
 
+/* Whole blocks, so that no example is in two parts. */
+static pl_status keep(pl_dataset *base, int64_t first, int64_t count)
+{
+    pl_sparse_set *set = (pl_sparse_set *)base;
+    int64_t kept = 0, at = 0, rows = 0;
+    for (int64_t b = 0; b < set->blocks.count; b++) {
+        pl_sparse_block block = set->blocks.list[b];
+        if (at >= first && at < first + count && block.rows > 0) {
+            set->blocks.list[kept++] = block;
+            rows += block.rows;
+        }
+        at += block.rows;
+    }
+    if (kept == 0)
+        return PL_FAIL(PL_USAGE,
+                       "%s: no block begins in examples %lld to %lld; hold "
+                       "out more, or give --test-data",
+                       base->name, (long long)first,
+                       (long long)(first + count));
+    set->blocks.count = kept;
+    base->count = rows;
+    return PL_OK;
+}
+
 static const pl_dataset_ops memory_ops = {
     .kind = "sparse",
     .free = release,
@@ -65,6 +89,7 @@ static const pl_dataset_ops stream_ops = {
     .kind = "sparse stream",
     .free = release,
     .reader_new = reader_new,
+    .keep = keep,
 };
 
 bool pl_sparse_set_is(const pl_dataset *set)

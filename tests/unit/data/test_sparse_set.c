@@ -281,6 +281,44 @@ static void bad_examples_are_replaced_in_training(void **state)
     pl_dataset_free(set);
 }
 
+static void a_part_held_out_is_in_no_other_part(void **state)
+{
+    char *text = make_text(0, EXAMPLES);
+    const char *path = write_text(*state, "a", text);
+    free(text);
+    for (int64_t buffer = 0; buffer <= 100; buffer += 100) {
+        bool seen[EXAMPLES] = { false };
+        int64_t total = 0;
+        for (int part = 0; part < 2; part++) {
+            pl_dataset *set = open_files(path, buffer);
+            pl_reader *reader;
+            pl_batch batch;
+            assert_ok(part == 0 ? pl_dataset_keep(set, 0, 2000)
+                                : pl_dataset_keep(set, 2000, 1000));
+            assert_ok(pl_reader_new(
+                &reader, set,
+                &(pl_reader_opts) { .batch = 64, .one_pass = true }));
+            total += set->count;
+            for (;;) {
+                assert_ok(pl_reader_next(reader, &batch));
+                if (batch.rows == 0)
+                    break;
+                for (int64_t i = batch.row_start[0];
+                     i < batch.row_start[batch.rows]; i++) {
+                    assert_false(seen[batch.ids[i]]);
+                    seen[batch.ids[i]] = true;
+                }
+            }
+            pl_reader_free(reader);
+            pl_dataset_free(set);
+        }
+        assert_int_equal(EXAMPLES, total);
+    }
+    pl_dataset *set = open_files(path, 100);
+    assert_fails(PL_USAGE, "no block begins", pl_dataset_keep(set, 1, 1));
+    pl_dataset_free(set);
+}
+
 static pl_status open_and_read(const char *path, int64_t buffer)
 {
     pl_dataset *set;
@@ -316,4 +354,5 @@ UNIT_TESTS(TEST_IN_FOLDER(workers_share_a_file_without_overlap),
            TEST_IN_FOLDER(packed_files_read_alike),
            TEST_IN_FOLDER(too_few_examples_are_refused),
            TEST_IN_FOLDER(bad_examples_are_replaced_in_training),
+           TEST_IN_FOLDER(a_part_held_out_is_in_no_other_part),
            TEST_IN_FOLDER(opening_survives_each_failed_allocation))
