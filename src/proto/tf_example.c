@@ -288,8 +288,9 @@ static uint8_t *put_entry(uint8_t *to, const char *name, unsigned number,
     size_t key = strlen(name);
     to = put_frame(to, 1, framed(key) + framed(framed(list)));
     to = put_frame(to, 1, key);
-    memcpy(to, name, key);
-    to = put_frame(to + key, 2, framed(list));
+    for (size_t i = 0; i < key; i++)
+        *to++ = (uint8_t)name[i];
+    to = put_frame(to, 2, framed(list));
     to = put_frame(to, number, list);
     return packed > 0 ? put_frame(to, 1, packed) : to;
 }

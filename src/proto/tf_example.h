@@ -43,9 +43,7 @@ pl_status pl_tf_list_ints(const pl_tf_list *list, int64_t *out,
 pl_status pl_tf_list_floats(const pl_tf_list *list, float *out,
                             size_t *count) PL_MUST_CHECK;
 
-/* Bytes of an example with these three features, and the example itself;
- * `values` may be NULL.  `out` has room for pl_tf_example_room(count) plus
- * the names. */
+/* An example to be written. */
 typedef struct pl_tf_example {
     const char *label_name, *index_name, *value_name;
     int64_t label;
@@ -54,6 +52,7 @@ typedef struct pl_tf_example {
     size_t count;
 } pl_tf_example;
 
+/* The most bytes it takes, and the bytes; returns how many. */
 size_t pl_tf_example_room(const pl_tf_example *example);
 size_t pl_tf_example_write(const pl_tf_example *example, uint8_t *out);
 

@@ -40,9 +40,9 @@ pl_status pl_sparse_open_memory(pl_dataset **out,
                                 const uint8_t *data, size_t bytes,
                                 const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* Replace `rows` by the examples of a block.  Bad ones are counted, once a
- * block. */
-pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t block,
+/* Replace `rows` by the examples of block number `index`.  Bad ones are
+ * counted, once a block. */
+pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index,
                                pl_rows *rows) PL_MUST_CHECK;
 
 /* Bad examples that were passed over up to now. */
