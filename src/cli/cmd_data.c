@@ -125,8 +125,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     PL_TRY(pl_command_parse(
         &pl_cmd_data, app,
         "digits: write the built-in digits as IDX files.\n"
-        "convert: write the sparse examples of SRC as cache:FILE, "
-        "libsvm:FILE or tfrecord:FILE.\n"
+        "convert: write the sparse examples of SRC to DST, which is "
+        "cache:FILE,\n  libsvm:FILE or tfrecord:FILE.\n"
         "stats: count the sparse examples of SRC, their labels and ids.",
         &options, argc, argv, &words));
     if (words.list == NULL)
