@@ -289,8 +289,14 @@ static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
         first = 0;
         count = pl_params_block_count(self->opts.params);
     }
+    if (pl_ps_client_have(self->client, first, count))
+        return PL_OK;
+    /* A server may be lost: no operator finishes, and that is no fault. */
+    int64_t step = pl_ps_client_look(self->client).step;
+    pl_heart_tell(self->heart, step, PL_PHASE_WAITING);
     while (!pl_ps_client_have(self->client, first, count))
         PL_TRY(turn(self));
+    pl_heart_tell(self->heart, step, PL_PHASE_COMPUTING);
     return PL_OK;
 }
 
@@ -357,8 +363,8 @@ static float *gradient(pl_sync *sync)
 static pl_status pause_job(pl_sync *sync, int64_t *step)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
-    PL_TRY(finish_request(self));
     pl_heart_tell(self->heart, *step, PL_PHASE_EVALUATING);
+    PL_TRY(finish_request(self));
     if (self->over || (self->opts.mode == PL_PS_SYNC && !self->opts.backup) ||
         self->opts.mode == PL_PS_ASYNC)
         return PL_OK;
@@ -404,6 +410,8 @@ static pl_status stop(pl_sync *sync, const char *why)
     pl_ps_sync *self = (pl_ps_sync *)sync;
     if (self->gone)
         return PL_OK;
+    pl_heart_tell(self->heart, pl_ps_client_look(self->client).step,
+                  PL_PHASE_WAITING);
     PL_TRY(finish_request(self));
     self->over = true;
     pl_ps_client_stop(self->client, false, why);
