@@ -222,7 +222,7 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                                        .folder = snapshot->opts.folder,
                                        .keep = snapshot->opts.keep,
                                    }));
-    pl_json *state;
+    pl_json *state = NULL;
     PL_TRY(write_state(snapshot, progress, snapshot->opts.optim->kernels->name,
                        &state));
     pl_manifest manifest = {
