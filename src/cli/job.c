@@ -158,6 +158,7 @@ static int64_t own_addresses(const pl_job *job, const pl_network *network)
 /* Whether a training fits into memory, while little of it is taken. */
 static pl_status check_memory(const pl_job *job)
 {
+    PL_ASSERT(job->train != NULL);
     /* A batch larger than the data is refused by the reader. */
     if (job->train->count > 0 && job->options->train.batch > job->train->count)
         return PL_OK;
