@@ -42,7 +42,7 @@ const pl_param pl_options_cluster[] = {
       "seconds until all must be there (default: 60, or 600 when tasks are "
       "started by hand)" },
     { "rejoin-timeout", PL_PARAM_INT, FIELD(rejoin_timeout), "60", 1, DAY_S,
-      NULL, "S", "seconds to wait for a lost worker" },
+      NULL, "S", "seconds to wait for a lost worker or server" },
     { "heartbeat-timeout", PL_PARAM_REAL, FIELD(heartbeat_timeout), "5", 0.1,
       DAY_S, NULL, "S", "seconds of silence after which a task is lost" },
     { "transport", PL_PARAM_CHOICE, FIELD(transport), "auto", 0, 0,
@@ -53,7 +53,7 @@ const pl_param pl_options_cluster[] = {
     { "evaluator", PL_PARAM_FLAG, FIELD(evaluator), NULL, 0, 0, NULL, NULL,
       "also start a process that only tests" },
     { "restarts", PL_PARAM_INT, FIELD(restarts), "5", 0, 1e6, NULL, "N",
-      "times a worker on this machine is started again" },
+      "times a worker or server on this machine is started again" },
     { "keys", PL_PARAM_TEXT, FIELD(keys), NULL, 0, 0, NULL, "FILE",
       "the job's key file, of `keys -o FILE`; needed by tasks started by hand "
       "beyond loopback (default: what PACELINE_KEYS names)" },
