@@ -143,3 +143,15 @@ int64_t pl_mem_live_bytes(void)
 {
     return atomic_load(&live_bytes);
 }
+
+void *pl_mem_zlib_alloc(void *opaque, unsigned items, unsigned size)
+{
+    (void)opaque;
+    return pl_mem_alloc(items, size);
+}
+
+void pl_mem_zlib_free(void *opaque, void *memory)
+{
+    (void)opaque;
+    pl_mem_free(memory);
+}

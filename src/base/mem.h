@@ -56,4 +56,9 @@ bool pl_mem_fail_off(void);
 long pl_mem_live(void);
 int64_t pl_mem_live_bytes(void);
 
+/* For zlib's zalloc and zfree: its memory is ours, so that a test can refuse
+ * it. */
+void *pl_mem_zlib_alloc(void *opaque, unsigned items, unsigned size);
+void pl_mem_zlib_free(void *opaque, void *memory);
+
 #endif

@@ -104,19 +104,6 @@ static pl_status open_plain(pl_idx *idx, const uint8_t *bytes, size_t count)
     return PL_OK;
 }
 
-/* zlib's memory is ours, so that a test can refuse it. */
-static void *zlib_alloc(void *opaque, unsigned items, unsigned size)
-{
-    (void)opaque;
-    return pl_mem_alloc(items, size);
-}
-
-static void zlib_free(void *opaque, void *memory)
-{
-    (void)opaque;
-    pl_mem_free(memory);
-}
-
 /* Unpack until `count` bytes are written or the stream ends; the number
  * written goes to *written, whether it ended to *ended. */
 static pl_status unpack(z_stream *stream, uint8_t *out, size_t count,
@@ -207,8 +194,8 @@ static pl_status open_gzip(pl_idx *idx, const uint8_t *bytes, size_t count)
     z_stream stream = {
         .next_in = bytes,
         .avail_in = (unsigned)count,
-        .zalloc = zlib_alloc,
-        .zfree = zlib_free,
+        .zalloc = pl_mem_zlib_alloc,
+        .zfree = pl_mem_zlib_free,
     };
     if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
         return PL_FAIL(PL_NOMEM, "out of memory: unpacking gzip");

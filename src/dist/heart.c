@@ -18,7 +18,6 @@ struct pl_heart {
     _Atomic int64_t step, progress;
     _Atomic int phase;
     pl_mutex lock;
-    pl_cond wake;
     atomic_bool lost;
     pl_status how; /* guarded by lock, too */
     char why[512]; /* guarded by lock; set once */
@@ -118,7 +117,6 @@ pl_status pl_heart_start(pl_heart **out, const pl_heart_opts *opts)
     heart->opts = *opts;
     snprintf(heart->name, sizeof heart->name, "%s", opts->name);
     pl_mutex_init(&heart->lock);
-    pl_cond_init(&heart->wake);
     pl_status status;
     PL_TRY_OUT(status, pl_mem_copy_text(&heart->address, opts->address));
     PL_TRY_OUT(status, pl_endpoint_connect(&heart->endpoint,
@@ -147,7 +145,6 @@ void pl_heart_stop(pl_heart *heart)
     if (pl_thread_join(heart->thread) != PL_OK)
         atomic_store(&heart->lost, true);
     pl_endpoint_free(heart->endpoint, 0);
-    pl_cond_close(&heart->wake);
     pl_mutex_close(&heart->lock);
     pl_mem_free(heart->address);
     pl_mem_free(heart);

@@ -49,7 +49,6 @@ typedef struct pl_member {
     pl_stream out;
     uint8_t answer; /* PL_ANSWER_ */
     int64_t answer_step;
-    uint8_t done_flags; /* of the ACK, where that is the answer */
 
     const float *gradient; /* [count], complete when `fresh` */
     float *staging;        /* memory for it, where it must be copied */

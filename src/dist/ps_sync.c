@@ -11,7 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLICE_MS  100  /* the longest sleep between looks at the heart */
 #define LINGER_MS 1000 /* for the last message to leave */
 #define SAY_NS    INT64_C(5000000000)
 

@@ -22,19 +22,6 @@ pl_packing pl_packing_of(const uint8_t *data, size_t bytes)
     return PL_PACKING_NONE;
 }
 
-/* zlib's memory is ours, so that a test can refuse it. */
-static void *zlib_alloc(void *opaque, unsigned items, unsigned size)
-{
-    (void)opaque;
-    return pl_mem_alloc(items, size);
-}
-
-static void zlib_free(void *opaque, void *memory)
-{
-    (void)opaque;
-    pl_mem_free(memory);
-}
-
 /* One round: as much as fits into the buffer.  *ended when a stream did. */
 static pl_status inflate_some(z_stream *stream, pl_spill *out, uint8_t *buffer,
                               bool *ended)
@@ -59,7 +46,8 @@ static pl_status inflate_some(z_stream *stream, pl_spill *out, uint8_t *buffer,
 static pl_status unpack_gzip(pl_spill *out, const uint8_t *data, size_t bytes,
                              uint8_t *buffer)
 {
-    z_stream stream = { .zalloc = zlib_alloc, .zfree = zlib_free };
+    z_stream stream = { .zalloc = pl_mem_zlib_alloc,
+                        .zfree = pl_mem_zlib_free };
     if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
         return PL_FAIL(PL_NOMEM, "out of memory: unpacking gzip");
     pl_status status = PL_OK;
