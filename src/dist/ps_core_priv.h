@@ -1,8 +1,11 @@
 /* ps_core_priv.h - what the files of the core share.
  *
- * ps_core.c    requests: arrival of pieces, answers, dispatch
+ * ps_core.c    the object: its life, its end, how it sends
+ * ps_request.c requests: arrival of pieces, answers, dispatch
  * ps_update.c  gradients become updates; who may go on
- * ps_members.c joining, hearts, loss, leaving, the end
+ * ps_members.c joining, hearts, leaving
+ * ps_watch.c   server 0: loss and the end
+ * ps_follow.c  the other servers and server 0
  * ps_report.c  what only the chief hears */
 #ifndef PL_DIST_PS_CORE_PRIV_H
 #define PL_DIST_PS_CORE_PRIV_H
@@ -134,6 +137,9 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation);
 void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     PL_PRINTF(3, 4);
 
+/* Also when the job was about to end: nobody will come back. */
+void pl_core_note_interrupt(pl_ps_core *core);
+
 /* ps_update.c */
 /* PL_ANSWER_STOP and why when no further gradient is wanted, else 0. */
 unsigned pl_core_stop_flag(const pl_ps_core *core);
@@ -159,16 +165,22 @@ void pl_core_on_join(pl_ps_core *core, const pl_message *message);
 void pl_core_on_heart(pl_ps_core *core, const pl_message *message);
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message);
-void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
 /* A member that was given up was heard of. */
 void pl_core_is_back(pl_ps_core *core, pl_member *member);
-void pl_core_watch(pl_ps_core *core);
-/* A server other than 0 tells server 0 that the job should end. */
-void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);
 /* Workers whose gradients a step may wait for. */
 int32_t pl_core_active(const pl_ps_core *core);
 /* Server 0: all other servers have joined. */
 bool pl_core_servers_here(const pl_ps_core *core);
 bool pl_core_counts(const pl_ps_core *core, const pl_member *member);
+
+/* ps_watch.c */
+void pl_core_watch(pl_ps_core *core);
+
+/* ps_follow.c */
+void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
+/* Join server 0, show that we live, repeat what it may have missed. */
+void pl_core_follow(pl_ps_core *core);
+/* Tell server 0 that the job should end. */
+void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);
 
 #endif

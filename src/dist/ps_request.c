@@ -1,0 +1,500 @@
+/* Requests of tasks: how they arrive, in pieces and twice, and their answers.
+ */
+#include "dist/ps_core_priv.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static void ack(pl_ps_core *core, const pl_member *member, unsigned flags)
+{
+    pl_core_send(core, member->peer, pl_core_reply(member, PL_FRAME_ACK, flags),
+                 NULL, false);
+}
+
+/* Does this answer carry parameters? */
+static bool has_params(const pl_member *member)
+{
+    return member->request.kind == PL_FRAME_PULL ||
+           (member->request.kind == PL_FRAME_PUSH &&
+            (member->answer & PL_ANSWER_STOP) == 0);
+}
+
+static const float *plane_of(const pl_ps_core *core, int32_t plane)
+{
+    return plane == 0 ? core->opts.params
+                      : pl_params_block(core->opts.optim->slots[plane - 1]);
+}
+
+static void deliver(pl_ps_core *core, pl_member *member);
+
+/* Send as many pieces of the answer as the window allows.  Parameters that
+ * changed under way are sent anew: in sync a worker computes on one step's. */
+static void pump(pl_ps_core *core, pl_member *member)
+{
+    pl_stream *out = &member->out;
+    bool changed = core->opts.mode == PL_PS_SYNC &&
+                   member->answer_step != core->step &&
+                   !pl_pieces_complete(&out->acked);
+    if (changed) {
+        pl_stream_start(out, out->acked.planes, false);
+        member->answer_step = core->step;
+        member->answer |= (uint8_t)pl_core_stop_flag(core);
+        if (!has_params(member)) {
+            deliver(core, member);
+            return;
+        }
+    }
+    bool still = core->opts.mode == PL_PS_SYNC &&
+                 core->opts.replicas == core->opts.workers;
+    for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
+        pl_piece_range piece = pl_pieces_range(&out->acked, i);
+        pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
+        frame.step = core->step;
+        frame.first = piece.first;
+        frame.count = piece.count;
+        frame.value[0] = piece.plane;
+        frame.value[1] = member->own;
+        frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
+        pl_core_send(core, member->peer, frame,
+                     plane_of(core, piece.plane) + piece.first -
+                         core->opts.first,
+                     still && piece.plane == 0);
+    }
+}
+
+/* Send the answer, or send it again. */
+static void deliver(pl_ps_core *core, pl_member *member)
+{
+    if (has_params(member)) {
+        pump(core, member);
+    } else if (member->request.kind == PL_FRAME_PUSH) {
+        pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
+        frame.step = core->step;
+        frame.value[1] = member->own;
+        pl_core_send(core, member->peer, frame, NULL, false);
+    } else if (member->request.kind == PL_FRAME_BYE &&
+               member == core->members) {
+        pl_core_send_reports(core, member);
+    } else if (member->request.kind == PL_FRAME_PAUSE &&
+               (member->request.flags & PL_PAUSE_FREEZE) != 0) {
+        pl_core_send_counts(core, member);
+    } else {
+        ack(core, member, PL_ACK_DONE);
+    }
+}
+
+void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
+{
+    member->stage = PL_STAGE_ANSWERED;
+    member->answer = (uint8_t)flags;
+    member->answer_step = core->step;
+    int32_t planes = 1;
+    if (member->request.kind == PL_FRAME_PULL &&
+        (member->request.flags & PL_PULL_SLOTS) != 0)
+        planes += core->opts.optim->ops->slot_count;
+    if (has_params(member))
+        pl_stream_start(&member->out, planes, false);
+    deliver(core, member);
+}
+
+static void refuse(pl_ps_core *core, const pl_member *member, const char *why)
+{
+    char name[32];
+    pl_log(PL_LOG_WARN, "%s (%s): refused: %s",
+           pl_core_name(core, member, name), member->where, why);
+    pl_core_send_text(core, member->peer,
+                      pl_core_reply(member, PL_FRAME_REFUSE, 0), why);
+}
+
+/* Gradients are read where they arrived if that stays, else copied. */
+static void store_gradient(pl_ps_core *core, pl_member *member,
+                           const pl_message *message)
+{
+    int64_t offset = message->frame.first - core->opts.first;
+    const float *from = message->payload;
+    size_t bytes = message->frame.count * sizeof(float);
+    bool whole = message->frame.count == core->opts.count;
+    bool at_once = whole && core->opts.mode != PL_PS_SYNC;
+    const float *base = from - offset;
+    if ((message->lasting || at_once) &&
+        (member->gradient == NULL || member->gradient == base)) {
+        member->gradient = base;
+        return;
+    }
+    if (member->gradient == NULL && member->staging == NULL &&
+        PL_NEW_ALIGNED(member->staging, (size_t)core->opts.count) != PL_OK) {
+        pl_core_end(core, true, "%s", pl_error_message());
+        return;
+    }
+    if (member->gradient == NULL)
+        member->gradient = member->staging;
+    pl_core_keep(core, member);
+    if (member->staging != NULL)
+        memcpy(member->staging + offset, from, bytes);
+}
+
+static void store_init(pl_ps_core *core, const pl_message *message)
+{
+    float *to = message->frame.value[0] == 0
+                    ? core->opts.params
+                    : pl_params_block(
+                          core->opts.optim->slots[message->frame.value[0] - 1]);
+    memcpy(to + message->frame.first - core->opts.first, message->payload,
+           message->frame.count * sizeof(float));
+}
+
+static void complete(pl_ps_core *core, pl_member *member)
+{
+    if (member->request.kind == PL_FRAME_PUSH) {
+        pl_core_gradient(core, member);
+        return;
+    }
+    core->initialized = true;
+    core->step = member->request.step;
+    pl_core_answer(core, member, 0);
+    pl_core_release(core);
+}
+
+/* One piece of a push or of the first parameters. */
+static void take_piece(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    int64_t plane = frame->kind == PL_FRAME_INIT ? frame->value[0] : 0;
+    int32_t index =
+        pl_pieces_find(&member->in, plane, frame->first, frame->count);
+    if (index < 0 || frame->key_count != 0) {
+        char why[160];
+        int64_t end = core->opts.first + core->opts.count;
+        snprintf(why, sizeof why,
+                 "%s of %u floats at %lld: not a piece of the parameters "
+                 "%lld to %lld here",
+                 pl_frame_kind_text(frame->kind), frame->count,
+                 (long long)frame->first, (long long)core->opts.first,
+                 (long long)end);
+        refuse(core, member, why);
+        return;
+    }
+    if (!pl_pieces_mark(&member->in, index)) {
+        core->counts.duplicates++;
+    } else if (frame->kind == PL_FRAME_PUSH) {
+        store_gradient(core, member, message);
+    } else {
+        store_init(core, message);
+    }
+    if (pl_pieces_windowed(&member->in)) {
+        pl_frame got = pl_core_reply(member, PL_FRAME_ACK, 0);
+        got.first = frame->first;
+        got.value[0] = plane;
+        got.value[1] = frame->count;
+        pl_core_send(core, member->peer, got, NULL, false);
+    }
+    if (pl_pieces_complete(&member->in) && !core->failed)
+        complete(core, member);
+}
+
+static bool has_data(const pl_frame *frame)
+{
+    return frame->count > 0;
+}
+
+/* A push that needs no data: too late, or already here.  True: handled. */
+static bool settle_early(pl_ps_core *core, pl_member *member)
+{
+    int32_t worker = pl_core_id(core, member);
+    int64_t step = member->request.step;
+    member->paused = false;
+    if (member == core->members && core->frozen) {
+        core->frozen = false;
+        pl_core_release(core);
+    }
+    if (core->stopping ||
+        (core->opts.mode == PL_PS_SYNC && step == core->step &&
+         pl_core_stop_flag(core) != 0)) {
+        member->dropped++;
+        core->counts.dropped++;
+        pl_core_answer(core, member,
+                       pl_core_stop_flag(core) | PL_ANSWER_DROPPED);
+        return true;
+    }
+    if (core->opts.mode != PL_PS_SYNC)
+        return false;
+    if (member->fresh && step == core->step) { /* sent by one that was lost */
+        member->stage = PL_STAGE_WAITING;
+        ack(core, member, PL_ACK_COMPLETE);
+        return true;
+    }
+    if (step == core->step)
+        return false;
+    bool counted = step == core->step - 1 && core->chosen[worker] != 0;
+    if (!counted) {
+        member->dropped++;
+        core->counts.dropped++;
+    }
+    pl_core_answer(core, member,
+                   pl_core_stop_flag(core) | (counted ? 0 : PL_ANSWER_DROPPED));
+    return true;
+}
+
+static void begin_push(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    if (!pl_core_is_worker(core, member) || !core->initialized) {
+        refuse(core, member,
+               core->initialized ? "only workers push"
+                                 : "pushed before there are parameters");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    if (settle_early(core, member))
+        return;
+    if (!member->fresh)
+        member->gradient = NULL;
+    pl_pieces_reset(&member->in, 1);
+    if (has_data(&message->frame))
+        take_piece(core, member, message);
+    else
+        ack(core, member, PL_ACK_NEED);
+}
+
+static void begin_init(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    if (pl_core_id(core, member) != 0) {
+        refuse(core, member, "only the chief sends first parameters");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    int64_t step = message->frame.step;
+    if (step < 0 || step > PL_COUNT_MOST) {
+        refuse(core, member, "first parameters of a step that cannot be");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    if (core->initialized) {
+        pl_core_answer(core, member, 0);
+        return;
+    }
+    pl_pieces_reset(&member->in, 1 + core->opts.optim->ops->slot_count);
+    if (has_data(&message->frame))
+        take_piece(core, member, message);
+    else
+        ack(core, member, PL_ACK_NEED);
+}
+
+static void begin_stop(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    char name[32];
+    bool failed = (message->frame.flags & PL_STOP_FAILED) != 0;
+    pl_core_answer(core, member, 0);
+    bool interrupt =
+        !failed && message->frame.payload_bytes == strlen(PL_STOP_INTERRUPT) &&
+        memcmp(message->payload, PL_STOP_INTERRUPT,
+               strlen(PL_STOP_INTERRUPT)) == 0;
+    pl_core_end(core, failed, "%s%s%.*s",
+                failed ? pl_core_name(core, member, name) : "",
+                failed ? ": " : "", (int)message->frame.payload_bytes,
+                (const char *)message->payload);
+    if (interrupt)
+        pl_core_note_interrupt(core);
+}
+
+static void begin_pull(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    size_t workers = (size_t)core->opts.workers;
+    size_t bytes = workers * sizeof(int64_t);
+    if ((member->request.flags & PL_PULL_COUNTS) != 0) {
+        if (message->frame.payload_bytes != bytes ||
+            (member->counts == NULL &&
+             PL_NEW(member->counts, workers) != PL_OK)) {
+            refuse(core, member, "a pull with counts of another job");
+            member->stage = PL_STAGE_NONE;
+            return;
+        }
+        memcpy(member->counts, message->payload, bytes);
+    }
+    member->stage = PL_STAGE_WAITING;
+    pl_core_release(core);
+}
+
+static void begin_pause(pl_ps_core *core, pl_member *member)
+{
+    unsigned flags = member->request.flags;
+    if (member != core->members) {
+        refuse(core, member, "only the chief pauses a job");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    member->paused = (flags & PL_PAUSE_THAW) == 0;
+    core->frozen = (flags & PL_PAUSE_FREEZE) != 0;
+    if (core->frozen)
+        member->stage = PL_STAGE_WAITING;
+    else
+        pl_core_answer(core, member, 0);
+    pl_core_release(core);
+}
+
+/* The counts that go with the first parameters. */
+static void begin_state(pl_ps_core *core, pl_member *member,
+                        const pl_message *message)
+{
+    size_t bytes = (size_t)core->opts.workers * sizeof(int64_t);
+    if (member != core->members || message->frame.payload_bytes != bytes) {
+        refuse(core, member, "not the state of this job's workers");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    int64_t counts[PL_CLUSTER_WORKERS_MAX];
+    memcpy(counts, message->payload, bytes);
+    for (int32_t w = 0; w < core->opts.workers && !core->initialized; w++) {
+        int64_t own = counts[w] < 0 ? ~counts[w] : counts[w];
+        core->members[w].own = own < PL_COUNT_MOST ? own : PL_COUNT_MOST;
+    }
+    pl_core_answer(core, member, 0);
+}
+
+static void begin(pl_ps_core *core, pl_member *member,
+                  const pl_message *message)
+{
+    member->sequence = message->frame.sequence;
+    member->request = message->frame;
+    member->stage = PL_STAGE_ARRIVING;
+    switch (message->frame.kind) {
+    case PL_FRAME_PUSH:
+        begin_push(core, member, message);
+        break;
+    case PL_FRAME_INIT:
+        begin_init(core, member, message);
+        break;
+    case PL_FRAME_PULL:
+        begin_pull(core, member, message);
+        break;
+    case PL_FRAME_PAUSE:
+        begin_pause(core, member);
+        break;
+    case PL_FRAME_STATE:
+        begin_state(core, member, message);
+        break;
+    case PL_FRAME_STOP:
+        begin_stop(core, member, message);
+        break;
+    case PL_FRAME_BYE:
+        pl_core_on_bye(core, member, message);
+        break;
+    default:
+        refuse(core, member, "not a request");
+        member->stage = PL_STAGE_NONE;
+        break;
+    }
+}
+
+/* The request at hand once more: a piece of it, or a question about it. */
+static void again(pl_ps_core *core, pl_member *member,
+                  const pl_message *message)
+{
+    if (has_data(&message->frame) && member->stage != PL_STAGE_ARRIVING) {
+        core->counts.duplicates++;
+        return;
+    }
+    switch (member->stage) {
+    case PL_STAGE_ARRIVING:
+        if (message->frame.kind != member->request.kind)
+            break;
+        if (has_data(&message->frame))
+            take_piece(core, member, message);
+        else
+            ack(core, member, PL_ACK_NEED);
+        break;
+    case PL_STAGE_WAITING:
+        ack(core, member, PL_ACK_COMPLETE);
+        break;
+    case PL_STAGE_ANSWERED:
+        if (has_params(member))
+            pl_stream_retry(&member->out);
+        deliver(core, member);
+        break;
+    case PL_STAGE_NONE: /* it was refused: so it is again */
+        begin(core, member, message);
+        break;
+    }
+}
+
+static void on_ack(pl_ps_core *core, pl_member *member, const pl_frame *frame)
+{
+    if (frame->sequence != member->sequence ||
+        member->stage != PL_STAGE_ANSWERED || !has_params(member) ||
+        (core->opts.mode == PL_PS_SYNC && frame->step != member->answer_step))
+        return;
+    int32_t index = pl_pieces_find(&member->out.acked, frame->value[0],
+                                   frame->first, frame->value[1]);
+    if (index < 0)
+        return;
+    pl_stream_ack(&member->out, index);
+    pump(core, member);
+}
+
+static pl_member *find_member(pl_ps_core *core, pl_peer peer)
+{
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].peer == peer &&
+            core->members[i].state != PL_MEMBER_ABSENT)
+            return &core->members[i];
+    return NULL;
+}
+
+static void from_member(pl_ps_core *core, pl_member *member,
+                        const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    if (frame->generation != core->generation ||
+        frame->incarnation != member->incarnation)
+        return;
+    member->heard_ns = core->now_ns;
+    pl_core_is_back(core, member);
+    if (frame->kind == PL_FRAME_ACK)
+        on_ack(core, member, frame);
+    else if (frame->kind == PL_FRAME_HAVE)
+        pl_core_on_have(core, member, frame);
+    else if (frame->sequence == member->sequence && frame->sequence > 0)
+        again(core, member, message);
+    else if (frame->sequence > member->sequence)
+        begin(core, member, message);
+}
+
+void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
+                        int64_t now_ns)
+{
+    core->now_ns = now_ns;
+    if (message->from == PL_PEER_COORDINATOR) {
+        pl_core_on_coordinator(core, message);
+        return;
+    }
+    if (message->frame.kind == PL_FRAME_JOIN) {
+        pl_core_on_join(core, message);
+        return;
+    }
+    if (message->frame.kind == PL_FRAME_HEART) {
+        pl_core_on_heart(core, message);
+        return;
+    }
+    pl_member *member = find_member(core, message->from);
+    if (member != NULL) {
+        from_member(core, member, message);
+        return;
+    }
+    bool unknown = !pl_core_gave(core, message->frame.incarnation) ||
+                   message->frame.generation != core->generation;
+    pl_core_send_text(core, message->from,
+                      (pl_frame) {
+                          .kind = PL_FRAME_REFUSE,
+                          .flags = unknown ? PL_REFUSE_UNKNOWN : 0,
+                          .incarnation = message->frame.incarnation,
+                          .sequence = message->frame.sequence,
+                      },
+                      "this task is not, or no longer, a member of the job");
+}

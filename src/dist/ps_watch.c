@@ -1,0 +1,233 @@
+/* Server 0: who is lost, who is still to come, and when all have left. */
+#include "dist/ps_core_priv.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+
+#define SAY_NS   INT64_C(5000000000) /* between lines about who is awaited */
+#define ASK_NS   INT64_C(500000000)  /* between messages about the end */
+#define GRACE_NS INT64_C(2000000000) /* for goodbyes after a failure */
+#define STUCK_BY 10 /* times the longest so far without progress */
+#define MS       INT64_C(1000000)
+
+static const char *phase_text(pl_phase phase)
+{
+    static const char *const texts[] = { "joining", "computing",  "sending",
+                                         "waiting", "evaluating", "saving" };
+    return texts[phase];
+}
+
+static void lose(pl_ps_core *core, pl_member *member, const char *how)
+{
+    char name[32];
+    bool worker = pl_core_is_worker(core, member);
+    bool chief = member == core->members;
+    pl_core_name(core, member, name);
+    if (member->fresh)
+        pl_core_keep(core, member);
+    member->state = worker ? PL_MEMBER_LOST : PL_MEMBER_LEFT;
+    member->lost_ns = core->now_ns;
+    member->granted = false;
+    core->counts.lost += worker;
+    if (!worker && pl_core_id(core, member) > core->opts.workers) {
+        if (core->told) /* its goodbye was lost */
+            return;
+        member->state = PL_MEMBER_LOST;
+        pl_log(PL_LOG_WARN,
+               "%s is lost: %s; waiting for it to come back, then going on "
+               "from the last checkpoint",
+               name, how);
+        if (core->opts.ops->lost != NULL)
+            core->opts.ops->lost(core->opts.context, true,
+                                 pl_core_id(core, member) - core->opts.workers -
+                                     1);
+        return;
+    }
+    bool waits =
+        worker && (core->opts.on_loss == PL_ON_LOSS_WAIT || chief ||
+                   (core->opts.supervised && core->opts.mode != PL_PS_SYNC));
+    pl_log(PL_LOG_WARN, "%s (%s) is lost at step %lld while %s: %s; %s", name,
+           member->where, (long long)member->heart_step,
+           phase_text(member->phase), how,
+           !worker ? "training goes on"
+           : core->opts.on_loss == PL_ON_LOSS_ABORT
+               ? "the job ends (--on-worker-loss abort)"
+           : waits ? "waiting for it to come back"
+                   : "going on without it");
+    if (worker && core->opts.on_loss == PL_ON_LOSS_ABORT) {
+        pl_core_end(core, true,
+                    "%s (%s) was lost at step %lld: %s (--on-worker-loss "
+                    "abort)",
+                    name, member->where, (long long)member->heart_step, how);
+        return;
+    }
+    if (worker && core->opts.ops->lost != NULL)
+        core->opts.ops->lost(core->opts.context, false,
+                             pl_core_id(core, member));
+    pl_core_release(core);
+}
+
+static void watch_here(pl_ps_core *core, pl_member *member)
+{
+    int64_t limit = core->opts.heartbeat_ms * MS;
+    int64_t silent = core->now_ns - member->heard_ns;
+    int64_t still = core->now_ns - member->progress_ns;
+    int64_t patience = STUCK_BY * member->longest_ns;
+    char how[96];
+    if (silent > limit) {
+        snprintf(how, sizeof how, "nothing was heard of it for %.1f s",
+                 (double)silent * 1e-9);
+        lose(core, member, how);
+    } else if (member->phase == PL_PHASE_COMPUTING && member->progress != 0 &&
+               still > (patience > limit ? patience : limit)) {
+        snprintf(how, sizeof how,
+                 "it lives, but no operator finished for %.1f s",
+                 (double)still * 1e-9);
+        lose(core, member, how);
+    }
+}
+
+/* Until the chief has left its part of the parameters is needed; once all
+ * have, nobody asks for it. */
+static bool server_is_needed(pl_ps_core *core, pl_member *server)
+{
+    char name[32];
+    if (core->told)
+        server->state = PL_MEMBER_LEFT;
+    if (core->told || core->members[0].state == PL_MEMBER_LEFT)
+        return false;
+    if (core->interrupted)
+        pl_core_end(core, true,
+                    "%s (%s) was lost while the job was interrupted: its part "
+                    "of the parameters is gone",
+                    pl_core_name(core, server, name), server->where);
+    return !core->failed;
+}
+
+static void watch_lost(pl_ps_core *core, pl_member *member)
+{
+    int64_t gone = core->now_ns - member->lost_ns;
+    char name[32];
+    if (pl_core_id(core, member) > core->opts.workers) {
+        if (!server_is_needed(core, member))
+            return;
+    } else if (core->stopping && !pl_core_counts(core, member)) {
+        return;
+    }
+    if (gone <= core->opts.rejoin_ms * MS)
+        return;
+    if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members &&
+        pl_core_is_worker(core, member)) {
+        member->state = PL_MEMBER_LEFT;
+        pl_core_release(core);
+        return;
+    }
+    pl_core_end(core, true,
+                "%s (%s) was lost at step %lld and did not come back within "
+                "%lld s (--rejoin-timeout)",
+                pl_core_name(core, member, name), member->where,
+                (long long)member->heart_step,
+                (long long)core->opts.rejoin_ms / 1000);
+}
+
+/* Who must come before anything can happen. */
+static bool expected(const pl_ps_core *core, int32_t id)
+{
+    if (id < core->opts.workers)
+        return true;
+    return pl_core_leads(core) && id > core->opts.workers + 1;
+}
+
+static void watch_absent(pl_ps_core *core)
+{
+    char names[256] = "", name[32];
+    size_t used = 0;
+    for (int32_t i = 0; i < core->member_count; i++) {
+        if (!expected(core, i) || core->members[i].state != PL_MEMBER_ABSENT)
+            continue;
+        int wrote = snprintf(names + used, sizeof names - used, "%s%s",
+                             used > 0 ? ", " : "",
+                             pl_core_name(core, &core->members[i], name));
+        used += wrote > 0 ? (size_t)wrote : 0;
+        if (used >= sizeof names)
+            break;
+    }
+    if (names[0] == '\0' || core->stopping)
+        return;
+    int64_t waited = core->now_ns - core->begin_ns;
+    if (waited > core->opts.join_ms * MS) {
+        pl_core_end(core, true,
+                    "%s did not join within %lld s (--join-timeout)", names,
+                    (long long)core->opts.join_ms / 1000);
+    } else if (core->now_ns - core->said_ns > SAY_NS) {
+        core->said_ns = core->now_ns;
+        pl_log(PL_LOG_INFO, "ps %d waits for %s to join (%lld s)",
+               core->opts.index, names, (long long)(waited / 1000000000));
+    }
+}
+
+/* One that was started with the others will come. */
+static bool evaluator_comes(const pl_ps_core *core)
+{
+    return core->members[core->opts.workers].state == PL_MEMBER_ABSENT &&
+           core->opts.evaluator && core->opts.supervised &&
+           !core->interrupted && !core->failed &&
+           core->now_ns - core->begin_ns <= core->opts.join_ms * MS;
+}
+
+/* Server 0: tell the other servers when all tasks have left. */
+static void watch_end(pl_ps_core *core)
+{
+    bool servers = false, tasks = false;
+    int32_t workers = core->opts.workers;
+    for (int32_t i = 0; i < core->member_count; i++) {
+        const pl_member *member = &core->members[i];
+        if (i > workers)
+            servers = servers || member->state == PL_MEMBER_HERE ||
+                      member->state == PL_MEMBER_LOST ||
+                      (member->state == PL_MEMBER_ABSENT && expected(core, i));
+        else if (i < workers && !core->failed)
+            tasks = tasks || pl_core_counts(core, member);
+        else
+            tasks = tasks || member->state == PL_MEMBER_HERE ||
+                    (i == workers && evaluator_comes(core));
+    }
+    bool late = core->failed && core->now_ns - core->said_ns > GRACE_NS;
+    if (tasks && !late)
+        return;
+    if (late || !servers) {
+        core->finished = true;
+        return;
+    }
+    if (core->now_ns - core->asked_ns < ASK_NS)
+        return;
+    core->asked_ns = core->now_ns;
+    core->told = true;
+    for (int32_t i = workers + 1; i < core->member_count; i++)
+        if (core->members[i].state == PL_MEMBER_HERE)
+            pl_core_send_text(core, core->members[i].peer,
+                              (pl_frame) {
+                                  .kind = PL_FRAME_OVER,
+                                  .flags = core->failed ? PL_STOP_FAILED : 0,
+                                  .incarnation = core->members[i].incarnation,
+                              },
+                              core->why);
+}
+
+void pl_core_watch(pl_ps_core *core)
+{
+    if (!pl_core_leads(core)) {
+        pl_core_follow(core);
+        return;
+    }
+    for (int32_t i = 0; i < core->member_count && !core->failed; i++) {
+        pl_member *member = &core->members[i];
+        if (member->state == PL_MEMBER_HERE)
+            watch_here(core, member);
+        else if (member->state == PL_MEMBER_LOST)
+            watch_lost(core, member);
+    }
+    watch_absent(core);
+    watch_end(core);
+}

@@ -1,0 +1,80 @@
+/* evaluate.c - the part of loop.h that tests. */
+#include "train/loop.h"
+
+#define EVAL_BATCH        1000 /* the most, unless one is asked for... */
+#define SPARSE_EVAL_BATCH 8192 /* likewise, of sparse examples */
+#define EVAL_BYTES        ((int64_t)64 << 20) /* ... or this many of examples */
+
+int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
+{
+    int64_t batch = given;
+    if (given <= 0) {
+        int64_t row = set->sparse ? 1 : pl_shape_row(set->shape);
+        int64_t fit = EVAL_BYTES / (row * (int64_t)sizeof(float));
+        int64_t most = set->sparse ? SPARSE_EVAL_BATCH : EVAL_BATCH;
+        batch = fit < most ? fit : most;
+    }
+    if (set->count > 0 && batch > set->count)
+        batch = set->count;
+    return batch > 0 ? batch : 1;
+}
+
+/* What is added up over a test set. */
+typedef struct tester {
+    pl_compute *compute;
+    pl_reader *reader;
+    pl_tally *tally; /* of a model that answers yes or no */
+    pl_score sum;
+    int64_t rows;
+} tester;
+
+static pl_status test_batch(tester *t, const pl_batch *batch)
+{
+    double rows = (double)batch->rows;
+    PL_TRY(pl_compute_prepare(t->compute, batch));
+    pl_score score = pl_compute_score(t->compute, batch);
+    t->sum.loss += score.loss * rows;
+    t->sum.accuracy += score.accuracy * rows;
+    t->rows += batch->rows;
+    const float *probs = pl_compute_probs(t->compute);
+    if (probs == NULL)
+        return PL_OK;
+    return pl_tally_add(t->tally, batch->rows, probs, &batch->labels);
+}
+
+static pl_status test_all(tester *t, pl_dataset *set)
+{
+    pl_batch batch;
+    for (;;) {
+        PL_TRY(pl_reader_next(t->reader, &batch));
+        if (batch.rows == 0)
+            break;
+        PL_TRY(test_batch(t, &batch));
+    }
+    if (t->rows == 0)
+        return PL_FAIL(PL_FORMAT, "%s has no examples", set->name);
+    return PL_OK;
+}
+
+pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
+                           pl_score *out)
+{
+    tester t = { .compute = compute };
+    batch = pl_loop_eval_batch(set, batch);
+    pl_status status;
+    PL_TRY_OUT(status, pl_reader_new(&t.reader, set,
+                                     &(pl_reader_opts) { .batch = batch,
+                                                         .one_pass = true }));
+    PL_TRY_OUT(status, pl_tally_new(&t.tally));
+    PL_TRY_OUT(status, test_all(&t, set));
+    *out = (pl_score) {
+        .loss = t.sum.loss / (double)t.rows,
+        .accuracy = t.sum.accuracy / (double)t.rows,
+    };
+    if (pl_compute_probs(compute) != NULL)
+        pl_tally_score(t.tally, out);
+out:
+    pl_reader_free(t.reader);
+    pl_tally_free(t.tally);
+    return status;
+}
