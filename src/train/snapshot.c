@@ -183,6 +183,9 @@ static pl_status write_state(const pl_snapshot *snapshot,
     PL_TRY_OUT(status, pl_json_set_text(state, "position", position));
     PL_TRY_OUT(status, pl_json_set_text(state, "kernels", kernels));
     PL_TRY_OUT(status, pl_json_set_bool(state, "mixed", progress->mixed));
+    if (progress->bucket_bytes > 0)
+        PL_TRY_OUT(status, pl_json_set_int(state, "bucket_bytes",
+                                           progress->bucket_bytes));
     PL_TRY_OUT(status, write_counts(state, snapshot));
     *out = state;
     return PL_OK;
@@ -202,6 +205,9 @@ static pl_status read_state(const pl_manifest *manifest, const char *kernels,
     PL_TRY(pl_json_get_text(manifest->state, "position", &position));
     PL_TRY(pl_json_get_text(manifest->state, "kernels", &made_with));
     PL_TRY(pl_json_get_bool(manifest->state, "mixed", &out->mixed));
+    if (pl_json_has(manifest->state, "bucket_bytes"))
+        PL_TRY(pl_json_get_int(manifest->state, "bucket_bytes", 1, INT64_MAX,
+                               &out->bucket_bytes));
     if (strcmp(made_with, kernels) != 0) {
         pl_log(PL_LOG_WARN,
                "the checkpoint was made with kernels %s, this goes on with %s: "

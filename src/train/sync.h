@@ -39,6 +39,7 @@ typedef struct pl_progress {
     double seconds;   /* of training, without evaluation */
     bool mixed; /* made with several instruction sets: not to be repeated */
     pl_position position; /* of this worker's reader */
+    int64_t bucket_bytes; /* gradients were summed in such; 0: they were not */
 } pl_progress;
 
 /* Where a worker stands: for those who join a job that runs already. */

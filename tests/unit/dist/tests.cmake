@@ -1,6 +1,6 @@
 pl_unit_test(dist cluster)
 pl_unit_test(dist control)
-foreach(noun identity pieces ps_client ps_core ps_members ps_network ps_servers ps_update)
+foreach(noun allreduce_sync buckets identity pieces ps_client ps_core ps_members ps_network ps_servers ps_update)
     pl_unit_test(dist ${noun})
 endforeach()
 pl_unit_test(dist sim)

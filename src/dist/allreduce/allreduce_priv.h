@@ -1,0 +1,53 @@
+/* allreduce_priv.h - what the parts of the all-reduce sync share.
+ *
+ *   allreduce_sync.c  the steps, the end
+ *   allreduce_join.c  meeting, agreeing, getting the chief's parameters
+ *
+ * Threads: one. */
+#ifndef PL_DIST_ALLREDUCE_ALLREDUCE_PRIV_H
+#define PL_DIST_ALLREDUCE_ALLREDUCE_PRIV_H
+
+#include "dist/allreduce/allreduce_sync.h"
+#include "dist/allreduce/buckets.h"
+
+struct pl_allreduce_sync {
+    pl_sync base;
+    pl_allreduce_sync_opts opts;
+    pl_collective *collective;
+    pl_ranks ranks;
+    pl_buckets buckets;
+    int64_t bucket_bytes; /* 0: not yet measured */
+    int64_t floats;       /* of the block */
+    int64_t step, end_step;
+    pl_bucket started[PL_COLLECTIVE_SUMS_MOST]; /* this step's, by ticket */
+    int32_t sums;
+    int64_t ready;             /* floats from here on were handed over */
+    bool in_step;              /* the word of this step was told */
+    bool saved;                /* the next word tells the checksum */
+    bool joined;               /* once, at least */
+    bool over;                 /* no more steps */
+    bool broken;               /* ... since someone was interrupted */
+    bool fewer;                /* once, at least, not all took part */
+    int64_t dropped;           /* gradients that were not used */
+    int64_t first_ns, last_ns; /* of updates; 0: none */
+    double earlier_s;          /* of training, in a loaded checkpoint */
+    const pl_bucket *applying;
+    char *reports;
+    void *heard; /* PL_COLLECTIVE_BYTES_MOST for each worker */
+};
+
+/* Wait, in slices: the engine tells when there is nothing to wait for. */
+pl_status pl_allreduce_hear(pl_allreduce_sync *self, void *all) PL_MUST_CHECK;
+pl_status pl_allreduce_wait(pl_allreduce_sync *self,
+                            int32_t ticket) PL_MUST_CHECK;
+pl_status pl_allreduce_quiet(pl_allreduce_sync *self) PL_MUST_CHECK;
+
+/* Begin the sums of the buckets that are complete with `ready`. */
+pl_status pl_allreduce_start(pl_allreduce_sync *self,
+                             int64_t ready) PL_MUST_CHECK;
+uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self);
+
+/* The op of pl_sync. */
+pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at) PL_MUST_CHECK;
+
+#endif
