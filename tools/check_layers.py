@@ -29,6 +29,7 @@ CONFINED = {  # an outside header: the only folder that may include it
     r"(oneapi/dnnl/)?dnnl": "kernels/cpu/",
     r"(cuda|cublas|cudnn)": "kernels/cuda/",
     r"(zmq|sodium|microhttpd)\.h": "net/",
+    r"curl/":               "net/download",
     r"mpi\.h":              "dist/allreduce",
     r"pthread\.h":          "base/",
     r"jansson\.h":          "base/json",
