@@ -2,6 +2,7 @@
 #include "base/param.h"
 #include "base/thread.h"
 #include "cli/commands.h"
+#include "cli/data_get.h"
 #include "cli/data_pass.h"
 #include "cli/job.h"
 #include "data/idx.h"
@@ -12,6 +13,8 @@
 
 typedef struct data_options {
     const char *out;
+    const char *from;
+    int64_t timeout;
     int64_t threads;
     int64_t features;
     int64_t skip_bad;
@@ -28,7 +31,11 @@ typedef struct data_options {
 
 static const pl_param params[] = {
     { "out", PL_PARAM_TEXT, FIELD(out), NULL, 0, 0, NULL, "DIR",
-      "digits: folder for the files; made when missing" },
+      "digits, get: folder for the files; made when missing (get: mnist)" },
+    { "from", PL_PARAM_TEXT, FIELD(from), NULL, 0, 0, NULL, "URL",
+      "get: where the files lie (default: public mirrors)" },
+    { "timeout", PL_PARAM_INT, FIELD(timeout), "600", 1, 86400, NULL, "S",
+      "get: seconds until all must be there" },
     { "threads", PL_PARAM_INT, FIELD(threads), NULL, 1, 1024, NULL, "N",
       "threads to draw or decode with (default: the cores)" },
     { "features", PL_PARAM_INT, FIELD(features), NULL, 1, 9e15, NULL, "N",
@@ -82,6 +89,23 @@ static pl_status write_digits(const data_options *options)
     return PL_OK;
 }
 
+static pl_status get_mnist(const data_options *options)
+{
+    const char *from = options->from;
+    if (from != NULL && strncmp(from, "http://", 7) != 0 &&
+        strncmp(from, "https://", 8) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "--from \"%s\": expected http://HOST/... or "
+                       "https://HOST/...",
+                       from);
+    return pl_data_get_mnist(&(pl_data_get_opts) {
+        .from = from,
+        .out = options->out != NULL ? options->out : "mnist",
+        .timeout_s = options->timeout,
+        .quiet = options->quiet,
+    });
+}
+
 /* A window that keeps all threads busy; a set that is only passed through
  * need not be held. */
 #define WINDOW 32768
@@ -116,7 +140,7 @@ static bool says(const pl_words *words, const char *verb, int count)
     return words->count == count && strcmp(words->list[0], verb) == 0;
 }
 
-#define USAGE "data digits --out DIR | convert SRC DST | stats SRC"
+#define USAGE "data get mnist | digits --out DIR | convert SRC DST | stats SRC"
 
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
@@ -124,6 +148,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     pl_words words;
     PL_TRY(pl_command_parse(
         &pl_cmd_data, app,
+        "get mnist: download MNIST, verified; what broke off is resumed.\n"
         "digits: write the built-in digits as IDX files.\n"
         "convert: write the sparse examples of SRC to DST, which is "
         "cache:FILE,\n  libsvm:FILE or tfrecord:FILE.\n"
@@ -132,7 +157,12 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     if (words.list == NULL)
         return PL_OK;
     pl_status status;
-    if (says(&words, "digits", 1))
+    if (says(&words, "get", 2) && strcmp(words.list[1], "mnist") == 0)
+        status = get_mnist(&options);
+    else if (says(&words, "get", 2))
+        status = PL_FAIL(PL_USAGE, "data get %s: unknown; expected mnist",
+                         words.list[1]);
+    else if (says(&words, "digits", 1))
         status = write_digits(&options);
     else if (says(&words, "convert", 3) || says(&words, "stats", 2))
         status = pass_files(&options, &words);
@@ -145,7 +175,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_data = {
     .name = "data",
     .usage = USAGE,
-    .help = "make, convert and count data",
+    .help = "get, make, convert and count data",
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,
