@@ -3,7 +3,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/run_folder.h"
+#include "observe/record.h"
 
 #include <string.h>
 
@@ -20,7 +20,7 @@ pl_status pl_resume_recall(pl_options *options, pl_json **record)
         return PL_OK; /* nothing to resume: start at step 0 */
     const char *model;
     const pl_json *args;
-    PL_TRY(pl_run_folder_read(run, record));
+    PL_TRY(pl_run_read(run, record));
     PL_TRY(pl_json_get_text(*record, "model", &model));
     if (strcmp(model, options->model->name) != 0)
         return PL_FAIL(PL_USAGE, "%s is a run of model %s, not of %s", run,

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "observe/record.h"
 #include "tensor/shape.h"
 
 #include <errno.h>
@@ -15,9 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RUN_VERSION  1
-#define RUN_JSON_MAX ((size_t)1 << 20)
-#define TRIES        100 /* folders of one second before giving up */
+#define TRIES 100 /* folders of one second before giving up */
 
 /* Make runs/20261115-041502-softmax (local time), with "-2" on a clash: also
  * two programs started at once get a folder each. */
@@ -116,28 +115,6 @@ void pl_run_folder_close(pl_run_folder *folder)
     *folder = (pl_run_folder) { .lock = -1 };
 }
 
-pl_status pl_run_folder_read(const char *path, pl_json **out)
-{
-    char *record;
-    int64_t version;
-    PL_TRY(pl_file_join(&record, path, "run.json"));
-    pl_json *json = NULL;
-    pl_status status = pl_json_read_file(&json, record, RUN_JSON_MAX);
-    if (status == PL_OK)
-        status = pl_json_get_int(json, "format", 1, INT64_MAX, &version);
-    if (status == PL_OK && version > RUN_VERSION)
-        status = PL_FAIL(PL_UNSUPPORTED,
-                         "%s was written by a newer paceline (format %lld)",
-                         record, (long long)version);
-    pl_mem_free(record);
-    if (status != PL_OK) {
-        pl_json_free(json);
-        return pl_context(status, "%s is not a run folder", path);
-    }
-    *out = json;
-    return PL_OK;
-}
-
 pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,
                                  int32_t *classes)
 {
@@ -216,7 +193,7 @@ pl_status pl_run_folder_record(const pl_run_folder *folder, const pl_job *job)
     pl_json *run = NULL, *args = NULL;
     pl_status status;
     PL_TRY_OUT(status, pl_json_new_object(&run));
-    PL_TRY_OUT(status, pl_json_set_int(run, "format", RUN_VERSION));
+    PL_TRY_OUT(status, pl_json_set_int(run, "format", PL_RUN_FORMAT));
     PL_TRY_OUT(status, pl_json_set_text(run, "paceline", pl_version()));
     PL_TRY_OUT(status, pl_json_set_text(run, "model", options->model->name));
     PL_TRY_OUT(status, pl_json_set_text(run, "started", started));

@@ -27,9 +27,6 @@ pl_status pl_run_folder_init(pl_run_folder *folder,
                              const pl_options *options) PL_MUST_CHECK;
 void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
 
-/* Read <path>/run.json and check whose it is. */
-pl_status pl_run_folder_read(const char *path, pl_json **out) PL_MUST_CHECK;
-
 /* What the run's network was built for, from its run.json; the rank is 0 when
  * an older paceline wrote it, which did not say. */
 pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cli/run_folder.h"
+#include "observe/record.h"
 #include "train/snapshot.h"
 
 /* The options the run was started with. */
@@ -67,7 +68,7 @@ pl_status pl_trained_new(pl_trained **out, const pl_trained_opts *opts)
     PL_TRY(PL_NEW(trained, 1));
     pl_json *settings = NULL;
     pl_status status;
-    PL_TRY_OUT(status, pl_run_folder_read(opts->run, &trained->record));
+    PL_TRY_OUT(status, pl_run_read(opts->run, &trained->record));
     PL_TRY_OUT(status, recall_options(trained, opts->app));
     /* Before the test data is replaced: a checkpoint knows that of the run. */
     PL_TRY_OUT(status, pl_options_record(&trained->options, true, &settings));

@@ -1,3 +1,4 @@
+pl_unit_test(base buffer)
 pl_unit_test(base clock)
 pl_unit_test(base crc32c)
 pl_unit_test(base error)

@@ -1,1 +1,6 @@
 pl_unit_test(observe chrome_trace)
+pl_unit_test(observe compare)
+pl_unit_test(observe record)
+pl_unit_test(observe table)
+target_link_libraries(test_observe_table PRIVATE m)
+target_link_libraries(test_observe_record PRIVATE m)

@@ -1,0 +1,81 @@
+#include "base/buffer.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FIRST_ROOM 256
+
+void pl_buffer_close(pl_buffer *buffer)
+{
+    pl_mem_free(buffer->data);
+    *buffer = (pl_buffer) { 0 };
+}
+
+pl_status pl_buffer_status(const pl_buffer *buffer)
+{
+    if (buffer->failed)
+        return PL_FAIL(PL_NOMEM, "out of memory: %zu bytes of text",
+                       buffer->bytes);
+    return PL_OK;
+}
+
+/* Room for so many bytes more and a NUL. */
+static bool reserve(pl_buffer *buffer, size_t bytes)
+{
+    if (buffer->failed)
+        return false;
+    if (bytes < buffer->room - buffer->bytes)
+        return true;
+    if (bytes > SIZE_MAX / 4 - buffer->bytes) {
+        buffer->failed = true;
+        return false;
+    }
+    size_t room = 2 * (buffer->bytes + bytes) + FIRST_ROOM;
+    char *grown = pl_mem_resize(buffer->data, room, 1);
+    buffer->failed = grown == NULL;
+    if (grown == NULL)
+        return false;
+    buffer->data = grown;
+    buffer->room = room;
+    return true;
+}
+
+void pl_buffer_put(pl_buffer *buffer, const void *data, size_t bytes)
+{
+    if (!reserve(buffer, bytes))
+        return;
+    if (bytes > 0)
+        memcpy(buffer->data + buffer->bytes, data, bytes);
+    buffer->bytes += bytes;
+    buffer->data[buffer->bytes] = '\0';
+}
+
+void pl_buffer_text(pl_buffer *buffer, const char *text)
+{
+    pl_buffer_put(buffer, text, strlen(text));
+}
+
+void pl_buffer_format(pl_buffer *buffer, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int bytes = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    if (bytes < 0 || !reserve(buffer, (size_t)bytes))
+        return;
+    va_start(args, format);
+    vsnprintf(buffer->data + buffer->bytes, (size_t)bytes + 1, format, args);
+    va_end(args);
+    buffer->bytes += (size_t)bytes;
+}
+
+pl_status pl_buffer_save(const pl_buffer *buffer, const char *path)
+{
+    PL_TRY(pl_buffer_status(buffer));
+    return pl_file_replace(path, buffer->data, buffer->bytes);
+}

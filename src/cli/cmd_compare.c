@@ -1,0 +1,99 @@
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/runs.h"
+#include "observe/compare.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct compare_options {
+    bool mean;
+    bool json;
+    bool csv;
+} compare_options;
+
+#define FIELD(name) offsetof(compare_options, name)
+
+static const pl_param params[] = {
+    { "mean", PL_PARAM_FLAG, FIELD(mean), NULL, 0, 0, NULL, NULL,
+      "one row for runs that differ only in the seed: mean and spread" },
+    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+      "print one line of JSON: a list of objects" },
+    { "csv", PL_PARAM_FLAG, FIELD(csv), NULL, 0, 0, NULL, NULL, "print CSV" },
+};
+
+static pl_status print_json(const pl_table *table)
+{
+    pl_json *rows;
+    char *text;
+    PL_TRY(pl_table_json(table, &rows));
+    pl_status status = pl_json_text(rows, 0, &text);
+    pl_json_free(rows);
+    PL_TRY(status);
+    puts(text);
+    pl_mem_free(text);
+    return PL_OK;
+}
+
+static pl_status print(const pl_table *table, const compare_options *options)
+{
+    pl_buffer text = { 0 };
+    if (options->json)
+        return print_json(table);
+    if (options->csv)
+        pl_table_csv(table, &text);
+    else
+        pl_table_print(table, &text);
+    pl_status status = pl_buffer_status(&text);
+    if (status == PL_OK)
+        fwrite(text.data, 1, text.bytes, stdout);
+    pl_buffer_close(&text);
+    return status;
+}
+
+static pl_status compare(const compare_options *options, const pl_words *words)
+{
+    pl_records records;
+    pl_table *table;
+    if (words->count == 0)
+        return PL_FAIL(PL_USAGE, "compare needs run folders, or a folder of "
+                                 "them: compare RUN...");
+    if (options->json && options->csv)
+        return PL_FAIL(PL_USAGE, "--json and --csv: give one of them, not "
+                                 "both");
+    PL_TRY(pl_runs_read(&records, words));
+    pl_status status = pl_compare(&table, &records, options->mean);
+    if (status == PL_OK) {
+        status = print(table, options);
+        pl_table_free(table);
+    }
+    pl_records_close(&records);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    compare_options options;
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_compare, app,
+        "Show runs side by side: the flags that set them apart, and the "
+        "results.\nRUN is a run folder, or a folder of run folders, as `sweep` "
+        "makes it.",
+        &options, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    pl_status status = compare(&options, &words);
+    pl_mem_free(words.list);
+    return status;
+}
+
+const pl_command pl_cmd_compare = {
+    .name = "compare",
+    .usage = "compare RUN... [--json|--csv]",
+    .help = "runs side by side, in one table",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};

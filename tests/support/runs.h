@@ -1,0 +1,34 @@
+/* runs.h - run folders as a training leaves them, for tests that read them.
+ */
+#ifndef PL_TESTS_RUNS_H
+#define PL_TESTS_RUNS_H
+
+#include "support/folder.h"
+
+/* <folder>/<name>/<file> with this text. */
+static inline void write_run_file(const char *folder, const char *name,
+                                  const char *file, const char *text)
+{
+    const char *run = test_path(folder, name);
+    assert_ok(pl_file_make_folder(run));
+    assert_ok(pl_file_replace(test_path(run, file), text, strlen(text)));
+}
+
+/* A run of softmax that has ended. */
+static inline void write_run(const char *folder, const char *name, int batch,
+                             int seed, double seconds, double accuracy)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"args\": {\"batch\": "
+             "\"%d\", \"lr\": \"0.01\", \"seed\": \"%d\", \"mode\": \"\"}}",
+             batch, seed);
+    write_run_file(folder, name, "run.json", text);
+    snprintf(text, sizeof text,
+             "{\"model\": \"softmax\", \"steps\": 100, \"seconds\": %g, "
+             "\"test_accuracy\": %g, \"stopped_by\": \"epochs\"}",
+             seconds, accuracy);
+    write_run_file(folder, name, "summary.json", text);
+}
+
+#endif
