@@ -107,11 +107,12 @@ static pl_status bench_batch(bench *b, sparse_run *r, int64_t batch,
     double gather_ns = measure_gather(b, r);
     PL_TRY(pl_reader_new(&r->reader, r->set,
                          &(pl_reader_opts) { .batch = batch, .seed = 1 }));
-    pl_status status =
-        pl_compute_new(&r->compute, &(pl_compute_opts) { .network = r->network,
-                                                         .batch = batch,
-                                                         .pool = r->pool,
-                                                         .hogwild = hogwild });
+    pl_status status = pl_compute_new(
+        &r->compute, &(pl_compute_opts) { .network = r->network,
+                                          .batch = batch,
+                                          .pool = r->pool,
+                                          .hogwild = hogwild,
+                                          .any_key_order = true });
     if (status == PL_OK) {
         measurement m = measure(&(measure_opts) {
             .run = run_steps, .arg = r, .window_s = b->window_s });

@@ -1,6 +1,7 @@
 #include "kernels/sparse.h"
 
 #include <math.h>
+#include <string.h>
 
 #define DIGIT_BITS    9 /* 512 counters of a pass stay in the nearest cache */
 #define DIGITS        (1 << DIGIT_BITS)
@@ -19,56 +20,65 @@ int64_t pl_rows_entries(const pl_rows *rows)
     return count;
 }
 
-/* Entries whose lower half is `from`; returns the largest id. */
-static inline uint64_t pack_ids(int64_t count, const uint64_t *ids,
-                                uint64_t from, const float *table,
-                                uint64_t *list)
+/* The number of an id, a new one where it has none.  Whether it has cannot be
+ * guessed: both cases go the same way, and only a cell of another id is a
+ * branch. */
+static inline uint32_t number_of(const pl_key_map *map, uint64_t id,
+                                 uint64_t *keys, uint32_t *next)
 {
-    uint64_t largest = 0;
-    for (int64_t j = 0; j < count; j++) {
-        uint64_t id = ids[j];
-        largest = id > largest ? id : largest;
-        __builtin_prefetch(table + (uint32_t)id, 1);
-        list[j] = id << 32 | from;
+    uint64_t mask = ((uint64_t)1 << map->bits) - 1;
+    uint32_t base = map->base;
+    uint64_t at = id * 0x9e3779b97f4a7c15u >> (64 - map->bits);
+    uint64_t cell = map->cells[at];
+    while (((cell >> 32) ^ id) & (0 - (uint64_t)((uint32_t)cell >= base))) {
+        at = (at + 1) & mask;
+        cell = map->cells[at];
     }
-    return largest;
+    uint32_t number = (uint32_t)cell, fresh = number < base;
+    number ^= (number ^ *next) & (0 - fresh);
+    map->cells[at] = id << 32 | number;
+    keys[*next - base] = id;
+    *next += fresh;
+    return number - base;
 }
 
-/* The same, numbered from `first` on, each with its row and value. */
-static inline uint64_t pack_values(int64_t count, const uint64_t *ids,
-                                   const float *values, int64_t first,
-                                   int64_t row, const float *table,
-                                   const pl_entries *out)
+/* Numbers grow until they would not fit; then all is forgotten. */
+static void begin_batch(pl_key_map *map, int64_t entries)
 {
-    uint64_t largest = pack_ids(count, ids, 0, table, out->list + first);
-    for (int64_t j = first; j < first + count; j++) {
-        out->list[j] |= (uint64_t)j;
-        out->row_of[j] = (uint32_t)row;
-        out->value[j] = values[j - first];
-    }
-    return largest;
+    if (map->base != 0 && (int64_t)map->base + entries < UINT32_MAX)
+        return;
+    memset(map->cells, 0, sizeof *map->cells << map->bits);
+    map->base = 1;
 }
 
-void pl_sparse_pack(const pl_rows *rows, const float *table, pl_entries *out,
-                    uint64_t *largest)
+int64_t pl_sparse_find(pl_key_map *map, const pl_rows *rows, const float *table,
+                       uint64_t *keys, pl_slots *slots, uint64_t *largest)
 {
     uint64_t most = 0;
     int64_t at = 0;
+    begin_batch(map, pl_rows_entries(rows));
+    const pl_key_map local = *map; /* in registers */
+    uint32_t next = local.base;
     for (int64_t r = 0; r < rows->count; r++) {
         int64_t s = pl_rows_source(rows, r), from = rows->start[s];
         int64_t count = rows->start[s + 1] - from;
         const uint64_t *ids = rows->ids + from;
+        uint32_t *list = slots->list + at;
         pl_rows_prefetch(rows, r);
-        uint64_t here =
-            rows->values == NULL
-                ? pack_ids(count, ids, (uint64_t)r, table, out->list + at)
-                : pack_values(count, ids, rows->values + from, at, r, table,
-                              out);
-        most = here > most ? here : most;
+        for (int64_t j = 0; j < count; j++) {
+            uint64_t id = ids[j];
+            most = id > most ? id : most;
+            if (table != NULL)
+                __builtin_prefetch(table + (uint32_t)id, 1);
+            list[j] = number_of(&local, (uint32_t)id, keys, &next);
+        }
+        slots->start[r] = at;
         at += count;
     }
-    out->count = at;
+    slots->start[rows->count] = at;
     *largest = most;
+    map->base = next;
+    return next - local.base;
 }
 
 /* How often each digit of each pass occurs; inlined, `passes` is a number. */
@@ -80,8 +90,9 @@ static inline void count_digits(int64_t count, const uint64_t *list, int passes,
             counts[p][list[i] >> (32 + p * DIGIT_BITS) & (DIGITS - 1)]++;
 }
 
-uint64_t *pl_sparse_sort(int64_t count, int bits, uint64_t *list,
-                         uint64_t *other)
+/* Sort by the upper halves, which have at most `bits` bits, in one of the two
+ * lists, which is returned. */
+static uint64_t *sort(int64_t count, int bits, uint64_t *list, uint64_t *other)
 {
     uint32_t counts[MAX_PASSES][DIGITS] = { { 0 } };
     int passes = (bits + DIGIT_BITS - 1) / DIGIT_BITS;
@@ -108,21 +119,19 @@ uint64_t *pl_sparse_sort(int64_t count, int bits, uint64_t *list,
     return list;
 }
 
-int64_t pl_sparse_keys(int64_t count, const uint64_t *list, uint64_t *keys,
-                       uint32_t *first)
+void pl_sparse_order(int64_t count, int bits, uint64_t *keys, int64_t entries,
+                     uint32_t *slots, uint64_t *work, uint64_t *other)
 {
-    int64_t k = 0;
-    uint64_t last = UINT64_MAX;
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t id = list[i] >> 32;
-        /* Written in any case and kept when it is new: nothing to guess. */
-        keys[k] = id;
-        first[k] = (uint32_t)i;
-        k += id != last;
-        last = id;
+    for (int64_t k = 0; k < count; k++)
+        work[k] = keys[k] << 32 | (uint64_t)k;
+    const uint64_t *sorted = sort(count, bits, work, other);
+    uint64_t *place = sorted == work ? other : work;
+    for (int64_t k = 0; k < count; k++) {
+        keys[k] = sorted[k] >> 32;
+        place[(uint32_t)sorted[k]] = (uint64_t)k;
     }
-    first[k] = (uint32_t)count;
-    return k;
+    for (int64_t i = 0; i < entries; i++)
+        slots[i] = (uint32_t)place[slots[i]];
 }
 
 void pl_sparse_gather(int64_t count, const uint64_t *keys, const float *table,
@@ -132,47 +141,55 @@ void pl_sparse_gather(int64_t count, const uint64_t *keys, const float *table,
         dst[k] = table[keys[k]];
 }
 
-/* Runs of equal keys have no length that a processor could guess: both loops
- * go over entries, and count keys as they come. */
-void pl_sparse_forward(int64_t keys, const uint32_t *first,
-                       const pl_entries *entries, const float *weights,
-                       float *logits)
+/* In four sums, so that additions need not wait for each other. */
+static inline float row_sum(int64_t count, const uint32_t *slots,
+                            const float *values, const float *weights)
 {
-    const uint64_t *list = entries->list;
-    uint64_t last = UINT64_MAX;
-    int64_t k = -1;
-    for (uint32_t i = first[0]; i < first[keys]; i++) {
-        uint64_t id = list[i] >> 32;
-        uint32_t from = (uint32_t)list[i];
-        k += id != last;
-        last = id;
-        if (entries->value == NULL)
-            logits[from] += weights[k];
-        else
-            logits[entries->row_of[from]] += weights[k] * entries->value[from];
+    float sums[4] = { 0 };
+    int64_t j = 0;
+    for (; j + 4 <= count; j += 4)
+        for (int k = 0; k < 4; k++)
+            sums[k] +=
+                weights[slots[j + k]] * (values != NULL ? values[j + k] : 1.0f);
+    for (; j < count; j++)
+        sums[0] += weights[slots[j]] * (values != NULL ? values[j] : 1.0f);
+    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+void pl_sparse_forward(const pl_rows *rows, const pl_slots *slots,
+                       int64_t first, int64_t count, const float *weights,
+                       float bias, float *logits)
+{
+    for (int64_t r = first; r < first + count; r++) {
+        int64_t at = slots->start[r], n = slots->start[r + 1] - at;
+        const uint32_t *list = slots->list + at;
+        float sum =
+            rows->values == NULL
+                ? row_sum(n, list, NULL, weights)
+                : row_sum(n, list,
+                          rows->values + rows->start[pl_rows_source(rows, r)],
+                          weights);
+        logits[r] = bias + sum;
     }
 }
 
-void pl_sparse_backward(int64_t keys, const uint32_t *first,
-                        const pl_entries *entries, const float *diff,
+void pl_sparse_backward(const pl_rows *rows, const pl_slots *slots,
+                        int64_t first, int64_t count, const float *diff,
                         float *grad)
 {
-    static const float keep[2] = { 0.0f, 1.0f };
-    const uint64_t *list = entries->list;
-    uint64_t last = UINT64_MAX;
-    int64_t k = -1;
-    float sum = 0;
-    for (uint32_t i = first[0]; i < first[keys]; i++) {
-        uint64_t id = list[i] >> 32;
-        uint32_t from = (uint32_t)list[i];
-        k += id != last;
-        sum *= keep[id == last]; /* diff is finite, or so is no loss */
-        last = id;
-        if (entries->value == NULL)
-            sum += diff[from];
-        else
-            sum += diff[entries->row_of[from]] * entries->value[from];
-        grad[k] = sum; /* the last one stays */
+    for (int64_t r = first; r < first + count; r++) {
+        int64_t at = slots->start[r], n = slots->start[r + 1] - at;
+        const uint32_t *list = slots->list + at;
+        float by = diff[r];
+        if (rows->values == NULL) {
+            for (int64_t j = 0; j < n; j++)
+                grad[list[j]] += by;
+            continue;
+        }
+        const float *values =
+            rows->values + rows->start[pl_rows_source(rows, r)];
+        for (int64_t j = 0; j < n; j++)
+            grad[list[j]] += by * values[j];
     }
 }
 

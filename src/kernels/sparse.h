@@ -1,13 +1,11 @@
 /* sparse.h - kernels over rows of non-zeros, for tables of millions of
  * weights.
  *
- * A mini-batch is computed by key, not by row.  Its non-zeros become entries
- * (id in the upper 32 bits, where it came from in the lower), which are
- * sorted; equal neighbours are one key.  Then a weight is read once and a
- * key's gradient is one sum, always in the order of the rows: no table of
- * hashes, no scattered additions, and the same bits however keys are dealt to
- * threads.  Packing prefetches the table, so that its lines arrive while the
- * entries are sorted.
+ * A mini-batch has some thousand distinct ids, its keys.  They are numbered,
+ * and every non-zero is given the number of its key, its slot; from there on
+ * only short arrays are read and written, which stay in the nearest caches.
+ * Logits are sums over rows, gradients are sums over rows in their order: both
+ * have the same bits in whatever order the keys are numbered.
  *
  * Loops over memory that is not there yet, not over arithmetic: plain C does
  * as well as vectors with gathers (measured), so there is one version.
@@ -18,9 +16,10 @@
 
 #include "tensor/view.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Ids are below this: an entry has 32 bits for them. */
+/* Ids are below this: a cell of a key map has 32 bits for them. */
 #define PL_SPARSE_MOST_IDS ((int64_t)1 << 32)
 
 /* Rows of non-zeros.  Row r has those from start[s] to start[s + 1], where s
@@ -55,43 +54,48 @@ static inline void pl_rows_prefetch(const pl_rows *rows, int64_t row)
 /* Non-zeros in all rows; must be below 2^32. */
 int64_t pl_rows_entries(const pl_rows *rows);
 
-/* One entry per non-zero, in order.  Its lower half is the row where values
- * are all 1; else its number, under which row_of and value tell the rest. */
-typedef struct pl_entries {
-    int64_t count;
-    uint64_t *list;
-    uint32_t *row_of; /* NULL: the lower half is the row */
-    float *value;     /* likewise */
-} pl_entries;
+/* The distinct ids of a batch: a hash table of (id << 32 | number).  Numbers
+ * go on from batch to batch, so that what is left of the last one is known by
+ * its age and nothing has to be cleared. */
+typedef struct pl_key_map {
+    uint64_t *cells; /* [1 << bits], zeroed at first; more than there are ids,
+                        and the more, the fewer meet */
+    int bits;
+    uint32_t base; /* the next batch is numbered from here; 0 at first */
+} pl_key_map;
 
-/* Fill the lists of `out`; *largest is the largest id.  `table` is about to
- * be read and written at the ids: it is prefetched there. */
-void pl_sparse_pack(const pl_rows *rows, const float *table, pl_entries *out,
-                    uint64_t *largest);
+/* The non-zeros of a batch in the order of its rows, as their keys. */
+typedef struct pl_slots {
+    uint32_t *list; /* [non-zeros] */
+    int64_t *start; /* [rows + 1]: where those of a row begin */
+} pl_slots;
 
-/* Sort by id, keeping the order of equal ones; ids have at most `bits` bits.
- * The result is in one of the two lists, which is returned. */
-uint64_t *pl_sparse_sort(int64_t count, int bits, uint64_t *list,
-                         uint64_t *other);
+/* Number the distinct ids of `rows` in the order in which they come: keys has
+ * room for one more than there are non-zeros; their number is returned.
+ * *largest is the largest id; where it is not below PL_SPARSE_MOST_IDS the
+ * rest means nothing.  `table`, if not NULL, is about to be read at the ids:
+ * it is prefetched there. */
+int64_t pl_sparse_find(pl_key_map *map, const pl_rows *rows, const float *table,
+                       uint64_t *keys, pl_slots *slots, uint64_t *largest);
 
-/* The distinct keys of sorted entries: key k has the entries from first[k] to
- * first[k + 1].  Both lists have room for one more than there are entries;
- * the number of keys is returned. */
-int64_t pl_sparse_keys(int64_t count, const uint64_t *list, uint64_t *keys,
-                       uint32_t *first);
+/* Number the keys anew by their ids, which have at most `bits` bits; the slots
+ * of `entries` non-zeros follow.  Both work areas have room for the keys. */
+void pl_sparse_order(int64_t count, int bits, uint64_t *keys, int64_t entries,
+                     uint32_t *slots, uint64_t *work, uint64_t *other);
 
 /* dst[k] = table[keys[k]] */
 void pl_sparse_gather(int64_t count, const uint64_t *keys, const float *table,
                       float *dst);
 
-/* logits[row] += weights[k] * value, for the entries of keys 0 .. keys-1. */
-void pl_sparse_forward(int64_t keys, const uint32_t *first,
-                       const pl_entries *entries, const float *weights,
-                       float *logits);
+/* logits[row] = bias + the sum of weights[slot] * value over the row, for the
+ * rows first .. first+count-1. */
+void pl_sparse_forward(const pl_rows *rows, const pl_slots *slots,
+                       int64_t first, int64_t count, const float *weights,
+                       float bias, float *logits);
 
-/* grad[k] = the sum of diff[row] * value over the key's entries. */
-void pl_sparse_backward(int64_t keys, const uint32_t *first,
-                        const pl_entries *entries, const float *diff,
+/* grad[slot] += diff[row] * value over the same rows, in their order. */
+void pl_sparse_backward(const pl_rows *rows, const pl_slots *slots,
+                        int64_t first, int64_t count, const float *diff,
                         float *grad);
 
 /* The products of rows first .. first+count-1 with a whole table, plus a

@@ -7,8 +7,8 @@
  * layer.
  *
  * A sparse batch touches few of a table's millions of weights.  Its gradient
- * is a list of keys, sorted and distinct, with a number each: prepare finds
- * the keys, so that their weights can be asked for; the rest is as above.
+ * is a list of distinct keys with a number each: prepare finds the keys, so
+ * that their weights can be asked for; the rest is as above.
  *
  * Threads: driven by one thread; uses the pool it was given. */
 #ifndef PL_TRAIN_COMPUTE_H
@@ -47,6 +47,7 @@ typedef struct pl_compute_opts {
     int64_t beside_batch; /* the most rows that one takes: a large model is
                              scored no more at a time; 0: not known */
     const pl_hogwild_opts *hogwild; /* sparse networks; NULL: by batches */
+    bool any_key_order;             /* of a sparse gradient; default: sorted */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,

@@ -168,6 +168,7 @@ static pl_status open_compute(loop *l)
         .diff = combine ? NULL : diff,
         .seed = opts->order.seed,
         .hogwild = opts->hogwild,
+        .any_key_order = sync->ops->any_key_order,
     };
     PL_TRY(pl_compute_new(&l->compute, &compute));
     if (opts->test != NULL) {

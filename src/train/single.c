@@ -164,6 +164,7 @@ static const pl_sync_ops ops = {
     .free = single_free,
     .begin_apply = begin_apply,
     .apply_range = apply_range,
+    .any_key_order = true,
 };
 
 pl_status pl_single_new(pl_sync **out, const pl_single_opts *opts)

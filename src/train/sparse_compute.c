@@ -1,12 +1,14 @@
 /* Design.
  *
- * prepare packs the non-zeros of a batch, sorts them by id and finds the
- * distinct keys (kernels/sparse.h): all that is known without the weights.
- * The gradient then gathers the weights of the keys, adds them up to logits,
- * and adds up the gradient of each key.  A large batch is cut into parts of
- * the sorted entries, which threads share; how many follows from the number
- * of entries, so the logits, which are sums over parts, have the same bits on
- * any number of threads.
+ * prepare numbers the distinct keys of a batch (kernels/sparse.h): all that is
+ * known without the weights.  The gradient then gathers the weights of the
+ * keys, adds them up to logits row by row, and adds up the gradient of each
+ * key.  A large batch is cut into parts of its rows, which threads share, each
+ * with a gradient of its own, added in their order; how many follows from the
+ * number of non-zeros, so the bits are the same on any number of threads.
+ *
+ * Keys are in the order in which they come, or sorted, for those who send
+ * them: every number has the same bits either way.
  *
  * Memory grows with the largest batch seen. */
 #include "base/assert.h"
@@ -17,6 +19,9 @@
 #define PART_ENTRIES 16384 /* worth waking a thread for */
 #define MAX_PARTS    8
 #define SCORE_ROWS   64 /* of one item of a test */
+/* Cells of the map for a non-zero, at least: at more it would leave the second
+ * cache, at less ids meet too often. */
+#define MAP_CELLS 3
 /* Non-zeros of an example that memory is foreseen for. */
 #define USUAL_ENTRIES 64
 
@@ -28,41 +33,38 @@ typedef struct sparse {
     int id_bits;
     /* The batch at hand. */
     pl_rows rows;
-    pl_entries entries;
+    pl_slots slots;
     pl_keys keys;
-    const pl_batch *batch;
     int parts;
-    int64_t part_key[MAX_PARTS + 1]; /* where its keys begin */
     /* For each row. */
     int64_t row_room;
-    float *logits; /* [MAX_PARTS, row_room] */
+    float *logits;
     float *probs;
     float *diff;
-    /* For each entry. */
+    /* For each non-zero. */
     int64_t room;
-    uint64_t *lists[2];
-    uint32_t *row_of; /* these two only where there are values */
-    float *value;
+    pl_key_map map;
     uint64_t *ids;
-    uint32_t *first;
+    uint64_t *work[2]; /* where keys are sorted */
     float *weights;
-    float *grad;
+    /* For each key and part. */
+    int64_t grad_room;
+    float *grads; /* [parts, keys]; the first is the sum in the end */
     float bias_grad;
 } sparse;
 
 static void free_entries(sparse *c)
 {
-    pl_mem_free(c->lists[0]);
-    pl_mem_free(c->lists[1]);
-    pl_mem_free(c->row_of);
-    pl_mem_free(c->value);
+    pl_mem_free(c->slots.list);
+    pl_mem_free(c->map.cells);
     pl_mem_free(c->ids);
-    pl_mem_free(c->first);
+    pl_mem_free(c->work[0]);
+    pl_mem_free(c->work[1]);
     pl_mem_free(c->weights);
-    pl_mem_free(c->grad);
-    c->lists[0] = c->lists[1] = c->ids = NULL;
-    c->row_of = c->first = NULL;
-    c->value = c->weights = c->grad = NULL;
+    c->slots.list = NULL;
+    c->map = (pl_key_map) { .bits = 0 };
+    c->ids = c->work[0] = c->work[1] = NULL;
+    c->weights = NULL;
     c->room = 0;
 }
 
@@ -70,9 +72,11 @@ static void sparse_free(pl_compute *base)
 {
     sparse *c = (sparse *)base;
     free_entries(c);
+    pl_mem_free(c->slots.start);
     pl_mem_free(c->logits);
     pl_mem_free(c->probs);
     pl_mem_free(c->diff);
+    pl_mem_free(c->grads);
     pl_mem_free(c);
 }
 
@@ -82,7 +86,8 @@ static pl_status make_rows(sparse *c, int64_t rows)
     PL_TRY(PL_NEW_ALIGNED(c->probs, count));
     if (c->opts.forward)
         return PL_OK;
-    PL_TRY(PL_NEW_ALIGNED(c->logits, MAX_PARTS * count));
+    PL_TRY(PL_NEW_ALIGNED(c->slots.start, count + 1));
+    PL_TRY(PL_NEW_ALIGNED(c->logits, count));
     return PL_NEW_ALIGNED(c->diff, count);
 }
 
@@ -121,58 +126,55 @@ static pl_status sparse_memory(const pl_compute_opts *opts,
 {
     int64_t row = sizeof(float), entry = 0;
     if (!opts->forward) {
-        row += (MAX_PARTS + 1) * (int64_t)sizeof(float);
-        entry = 3 * (int64_t)sizeof(uint64_t) + 5 * (int64_t)sizeof(float);
+        row += 2 * (int64_t)sizeof(float) + (int64_t)sizeof(int64_t);
+        /* Slot, weight and gradient; id and its part of the map. */
+        entry = 3 * (int64_t)sizeof(float) +
+                (1 + 2 * MAP_CELLS) * (int64_t)sizeof(uint64_t);
+        if (!opts->any_key_order)
+            entry += 2 * (int64_t)sizeof(uint64_t);
     }
     *out = (pl_compute_size) { .bytes = opts->batch *
                                         (row + USUAL_ENTRIES * entry) };
     return PL_OK;
 }
 
-static pl_status make_room(sparse *c, int64_t entries, bool values)
+static pl_status make_room(sparse *c, int64_t entries)
 {
-    if (entries <= c->room && (!values || c->value != NULL))
+    if (entries <= c->room)
         return PL_OK;
-    int64_t room = entries > c->room ? entries + entries / 4 : c->room;
+    int64_t room = entries + entries / 4;
     size_t count = (size_t)room + 1;
     free_entries(c);
-    PL_TRY(PL_NEW_ALIGNED(c->lists[0], count));
-    PL_TRY(PL_NEW_ALIGNED(c->lists[1], count));
+    int bits = bits_of(MAP_CELLS * (uint64_t)entries - 1);
+    PL_TRY(PL_NEW_ALIGNED(c->map.cells, (size_t)1 << bits));
+    PL_TRY(PL_NEW_ALIGNED(c->slots.list, count));
     PL_TRY(PL_NEW_ALIGNED(c->ids, count));
-    PL_TRY(PL_NEW_ALIGNED(c->first, count));
     PL_TRY(PL_NEW_ALIGNED(c->weights, count));
-    PL_TRY(PL_NEW_ALIGNED(c->grad, count));
-    if (values) {
-        PL_TRY(PL_NEW_ALIGNED(c->row_of, count));
-        PL_TRY(PL_NEW_ALIGNED(c->value, count));
+    if (!c->opts.any_key_order) {
+        PL_TRY(PL_NEW_ALIGNED(c->work[0], count));
+        PL_TRY(PL_NEW_ALIGNED(c->work[1], count));
     }
+    c->map.bits = bits;
     c->room = room;
     return PL_OK;
 }
 
-/* The first key whose entries begin at `entry` or later. */
-static int64_t key_from(const sparse *c, int64_t entry)
+/* Cut the batch, and make room for a gradient of each part. */
+static pl_status make_parts(sparse *c, int64_t entries)
 {
-    int64_t low = 0, high = c->keys.count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if ((int64_t)c->first[middle] < entry)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static void cut_parts(sparse *c)
-{
-    int64_t count = c->entries.count;
-    int64_t parts = count / PART_ENTRIES;
+    int64_t parts = entries / PART_ENTRIES;
     parts = parts < 1 ? 1 : parts > MAX_PARTS ? MAX_PARTS : parts;
+    parts = parts < c->rows.count ? parts : 1;
     c->parts = (int)parts;
-    for (int64_t p = 0; p < parts; p++)
-        c->part_key[p] = key_from(c, count * p / parts);
-    c->part_key[parts] = c->keys.count;
+    int64_t needed = parts * c->keys.count;
+    if (needed <= c->grad_room)
+        return PL_OK;
+    needed += needed / 4;
+    pl_mem_free(c->grads);
+    c->grad_room = 0;
+    PL_TRY(PL_NEW_ALIGNED(c->grads, (size_t)needed));
+    c->grad_room = needed;
+    return PL_OK;
 }
 
 /* A test reads the table row by row; ids are checked all the same. */
@@ -208,43 +210,68 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
         return PL_FAIL(PL_UNSUPPORTED,
                        "a batch has %lld non-zeros; at most 2^32 - 1",
                        (long long)count);
-    PL_TRY(make_room(c, count, batch->values != NULL));
-    c->entries = (pl_entries) { .list = c->lists[0] };
-    if (batch->values != NULL) {
-        c->entries.row_of = c->row_of;
-        c->entries.value = c->value;
-    }
+    PL_TRY(make_room(c, count));
     uint64_t largest;
-    pl_sparse_pack(&c->rows, c->table, &c->entries, &largest);
+    c->keys.count = pl_sparse_find(&c->map, &c->rows, c->table, c->ids,
+                                   &c->slots, &largest);
     if (count > 0 && largest >= (uint64_t)c->features)
         return pl_compute_beyond(largest, c->features);
-    c->entries.list =
-        pl_sparse_sort(count, c->id_bits, c->lists[0], c->lists[1]);
+    if (!c->opts.any_key_order)
+        pl_sparse_order(c->keys.count, c->id_bits, c->ids, count, c->slots.list,
+                        c->work[0], c->work[1]);
     c->keys.ids = c->ids;
-    c->keys.count = pl_sparse_keys(count, c->entries.list, c->ids, c->first);
-    cut_parts(c);
-    return PL_OK;
+    return make_parts(c, count);
+}
+
+/* Where part number `part` of `count` things begins. */
+static int64_t part_from(const sparse *c, int64_t count, int part)
+{
+    return count * part / c->parts;
+}
+
+static void gather_part(void *arg, int part, int thread)
+{
+    (void)thread;
+    sparse *c = arg;
+    int64_t first = part_from(c, c->keys.count, part);
+    int64_t last = part_from(c, c->keys.count, part + 1);
+    pl_sparse_gather(last - first, c->ids + first, c->table,
+                     c->weights + first);
 }
 
 static void forward_part(void *arg, int part, int thread)
 {
     (void)thread;
     sparse *c = arg;
-    int64_t key = c->part_key[part], count = c->part_key[part + 1] - key;
-    float *logits = c->logits + part * c->row_room;
-    c->opts.kernels->fill(c->rows.count, part == 0 ? *c->bias : 0.0f, logits);
-    pl_sparse_gather(count, c->ids + key, c->table, c->weights + key);
-    pl_sparse_forward(count, c->first + key, &c->entries, c->weights + key,
-                      logits);
+    int64_t first = part_from(c, c->rows.count, part);
+    int64_t count = part_from(c, c->rows.count, part + 1) - first;
+    pl_sparse_forward(&c->rows, &c->slots, first, count, c->weights, *c->bias,
+                      c->logits);
+    c->opts.kernels->sigmoid(count, c->logits + first, c->probs + first);
 }
 
 static void backward_part(void *arg, int part, int thread)
 {
     (void)thread;
     sparse *c = arg;
-    int64_t key = c->part_key[part], count = c->part_key[part + 1] - key;
-    pl_sparse_backward(count, c->first + key, &c->entries, c->diff,
-                       c->grad + key);
+    int64_t first = part_from(c, c->rows.count, part);
+    int64_t count = part_from(c, c->rows.count, part + 1) - first;
+    float *grad = c->grads + part * c->keys.count;
+    c->opts.kernels->fill(c->keys.count, 0.0f, grad);
+    pl_sparse_backward(&c->rows, &c->slots, first, count, c->diff, grad);
+}
+
+/* Add up the gradients of all parts, for some of the keys. */
+static void sum_part(void *arg, int part, int thread)
+{
+    (void)thread;
+    sparse *c = arg;
+    const float *terms[MAX_PARTS];
+    int64_t first = part_from(c, c->keys.count, part);
+    int64_t last = part_from(c, c->keys.count, part + 1);
+    for (int p = 0; p < c->parts; p++)
+        terms[p] = c->grads + p * c->keys.count + first;
+    c->opts.kernels->sum_parts(last - first, c->parts, terms, c->grads + first);
 }
 
 static double sparse_gradient(pl_compute *base, const pl_batch *batch,
@@ -252,16 +279,10 @@ static double sparse_gradient(pl_compute *base, const pl_batch *batch,
 {
     (void)step, (void)part;
     sparse *c = (sparse *)base;
-    const pl_kernels *kernels = c->opts.kernels;
-    const float *terms[MAX_PARTS];
     int64_t rows = batch->rows;
     PL_ASSERT(apply == NULL && !c->opts.forward && rows == c->rows.count);
+    pl_pool_run(c->opts.pool, c->parts, gather_part, c);
     pl_pool_run(c->opts.pool, c->parts, forward_part, c);
-    for (int p = 0; p < c->parts; p++)
-        terms[p] = c->logits + p * c->row_room;
-    if (c->parts > 1)
-        kernels->sum_parts(rows, c->parts, terms, c->logits);
-    kernels->sigmoid(rows, c->logits, c->probs);
     float scale = 1.0f / (float)rows, sum = 0;
     for (int64_t r = 0; r < rows; r++) {
         float label = pl_view_label(&batch->labels, r) != 0 ? 1.0f : 0.0f;
@@ -270,6 +291,8 @@ static double sparse_gradient(pl_compute *base, const pl_batch *batch,
     }
     c->bias_grad = sum;
     pl_pool_run(c->opts.pool, c->parts, backward_part, c);
+    if (c->parts > 1)
+        pl_pool_run(c->opts.pool, c->parts, sum_part, c);
     return pl_sparse_loss(rows, c->probs, &batch->labels) / (double)rows;
 }
 
@@ -279,7 +302,7 @@ static const float *sparse_grad(const pl_compute *base, int param,
     const sparse *c = (const sparse *)base;
     bool table = param == c->opts.network->table;
     *keys = table ? &c->keys : NULL;
-    return table ? c->grad : &c->bias_grad;
+    return table ? c->grads : &c->bias_grad;
 }
 
 static void score_part(void *arg, int part, int thread)

@@ -49,7 +49,7 @@ typedef struct pl_standing {
 } pl_standing;
 
 typedef struct pl_keys {
-    const uint64_t *ids; /* sorted, distinct */
+    const uint64_t *ids; /* distinct; sorted, but see any_key_order */
     int64_t count;
 } pl_keys;
 
@@ -88,6 +88,9 @@ typedef struct pl_sync_ops {
     bool saves_first;
     /* This worker failed. */
     void (*abort)(pl_sync *sync, const char *why);
+
+    /* Key lists need not be sorted. */
+    bool any_key_order;
 
     /* Optional, where the parameters are local: update a range of the block
      * at once, instead of ready and before commit.  Called from all threads of

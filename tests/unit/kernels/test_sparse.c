@@ -5,6 +5,8 @@
 #define ROWS     90
 #define FEATURES 500
 #define MOST     (ROWS * 20)
+#define BITS     12
+#define CELLS    (1 << BITS) /* two for each non-zero */
 
 /* Rows of 0 to 19 non-zeros with many ids in common, in another order. */
 typedef struct fixture {
@@ -14,13 +16,13 @@ typedef struct fixture {
     uint64_t ids[MOST];
     float values[MOST];
     float table[FEATURES];
-    /* What packing makes. */
-    pl_entries entries;
-    uint64_t list[MOST], other[MOST];
-    uint32_t row_of[MOST];
-    float value[MOST];
+    /* What finding makes. */
+    pl_key_map map;
+    uint64_t cells[CELLS];
+    pl_slots slots;
+    uint32_t list[MOST];
+    int64_t begin[ROWS + 1];
     uint64_t keys[MOST + 1], largest;
-    uint32_t first[MOST + 1];
     int64_t key_count;
 } fixture;
 
@@ -43,23 +45,23 @@ static fixture make(bool values, bool index)
     return f;
 }
 
-/* The parts of a fixture that point into it, then pack, sort and count. */
-static void sort(fixture *f)
+/* The parts of a fixture that point into it, then find the keys; sorted, for
+ * those who want that. */
+static void find(fixture *f, bool sorted)
 {
+    static uint64_t work[MOST], other[MOST];
     f->rows.start = f->start;
     f->rows.ids = f->ids;
     f->rows.index = f->rows.index != NULL ? f->index : NULL;
     f->rows.values = f->rows.values != NULL ? f->values : NULL;
-    f->entries = (pl_entries) { .list = f->list };
-    if (f->rows.values != NULL) {
-        f->entries.row_of = f->row_of;
-        f->entries.value = f->value;
-    }
-    pl_sparse_pack(&f->rows, f->table, &f->entries, &f->largest);
-    assert_int_equal(pl_rows_entries(&f->rows), f->entries.count);
-    f->entries.list = pl_sparse_sort(f->entries.count, 9, f->list, f->other);
-    f->key_count =
-        pl_sparse_keys(f->entries.count, f->entries.list, f->keys, f->first);
+    f->slots = (pl_slots) { f->list, f->begin };
+    f->map.cells = f->cells;
+    f->map.bits = BITS;
+    f->key_count = pl_sparse_find(&f->map, &f->rows, f->table, f->keys,
+                                  &f->slots, &f->largest);
+    if (sorted)
+        pl_sparse_order(f->key_count, 9, f->keys, pl_rows_entries(&f->rows),
+                        f->list, work, other);
 }
 
 #define FOR_EACH_FIXTURE(f)                                                    \
@@ -72,46 +74,78 @@ static float value_at(const fixture *f, int64_t j)
     return f->rows.values != NULL ? f->values[j] : 1;
 }
 
-static void sparse_keys_are_the_distinct_ids_in_order(void **state)
+/* Every non-zero has the slot of its key, every key is there once. */
+static void check_keys(const fixture *f)
+{
+    bool there[FEATURES] = { false };
+    int64_t distinct = 0, at = 0;
+    for (int64_t k = 0; k < f->key_count; k++) {
+        assert_true(f->keys[k] < FEATURES && !there[f->keys[k]]);
+        there[f->keys[k]] = true;
+    }
+    for (int64_t r = 0; r < ROWS; r++) {
+        int64_t s = pl_rows_source(&f->rows, r);
+        assert_int_equal(at, f->begin[r]);
+        for (int64_t j = f->start[s]; j < f->start[s + 1]; j++, at++) {
+            assert_true(f->list[at] < f->key_count);
+            assert_int_equal(f->ids[j], f->keys[f->list[at]]);
+            distinct += there[f->ids[j]];
+            there[f->ids[j]] = false;
+        }
+    }
+    assert_int_equal(at, f->begin[ROWS]);
+    assert_int_equal(distinct, f->key_count);
+}
+
+static void sparse_keys_are_the_distinct_ids(void **state)
 {
     (void)state;
     FOR_EACH_FIXTURE(f)
     {
-        bool there[FEATURES] = { false };
-        int64_t distinct = 0;
         uint64_t largest = 0;
-        sort(&f);
-        for (int64_t j = 0; j < f.start[ROWS]; j++) {
-            distinct += !there[f.ids[j]];
-            there[f.ids[j]] = true;
+        find(&f, false);
+        check_keys(&f);
+        for (int64_t j = 0; j < f.start[ROWS]; j++)
             largest = f.ids[j] > largest ? f.ids[j] : largest;
-        }
-        assert_int_equal(distinct, f.key_count);
         assert_int_equal(largest, f.largest);
-        for (int64_t k = 0; k < f.key_count; k++) {
-            assert_true(there[f.keys[k]]);
-            assert_true(k == 0 || f.keys[k - 1] < f.keys[k]);
-            assert_true(f.first[k] < f.first[k + 1]);
-            for (uint32_t i = f.first[k]; i < f.first[k + 1]; i++) {
-                assert_int_equal(f.keys[k], f.entries.list[i] >> 32);
-                assert_true(i == f.first[k] ||
-                            f.entries.list[i - 1] <= f.entries.list[i]);
-            }
-        }
-        assert_int_equal(f.start[ROWS], f.first[f.key_count]);
+        find(&f, true); /* what is left of the first time is forgotten */
+        check_keys(&f);
+        for (int64_t k = 1; k < f.key_count; k++)
+            assert_true(f.keys[k - 1] < f.keys[k]);
     }
 }
 
-static void sparse_sort_knows_all_32_bits(void **state)
+static void sparse_keys_are_found_when_the_numbers_run_out(void **state)
 {
     (void)state;
-    uint64_t list[777], other[777];
-    for (uint64_t i = 0; i < 777; i++)
-        list[i] = (i * 2654435761u << 32) | i;
-    const uint64_t *sorted = pl_sparse_sort(777, 32, list, other);
-    for (int i = 1; i < 777; i++)
-        assert_true(sorted[i - 1] < sorted[i]);
-    assert_int_equal(0, pl_sparse_keys(0, list, other, (uint32_t[1]) { 0 }));
+    FOR_EACH_FIXTURE(f)
+    {
+        find(&f, false);
+        f.map.base =
+            (uint32_t)(UINT32_MAX - pl_rows_entries(&f.rows) - f.key_count / 2);
+        find(&f, false); /* the last that fits */
+        check_keys(&f);
+        assert_true(f.map.base > UINT32_MAX - MOST);
+        find(&f, false);
+        check_keys(&f);
+        assert_int_equal(f.key_count + 1, f.map.base);
+    }
+}
+
+static void sparse_order_knows_all_32_bits(void **state)
+{
+    (void)state;
+    uint64_t keys[777], work[777], other[777];
+    uint32_t slots[777];
+    for (uint32_t i = 0; i < 777; i++) {
+        keys[i] = i * 2654435761u;
+        slots[i] = i;
+    }
+    pl_sparse_order(777, 32, keys, 777, slots, work, other);
+    for (uint32_t i = 0; i < 777; i++) {
+        assert_true(i == 0 || keys[i - 1] < keys[i]);
+        assert_int_equal(i * 2654435761u, keys[slots[i]]);
+    }
 }
 
 static void sparse_forward_is_the_product_with_the_table(void **state)
@@ -119,14 +153,16 @@ static void sparse_forward_is_the_product_with_the_table(void **state)
     (void)state;
     FOR_EACH_FIXTURE(f)
     {
-        float weights[MOST], logits[ROWS] = { 0 }, direct[ROWS];
-        sort(&f);
+        float weights[MOST], logits[ROWS], sorted[ROWS], direct[ROWS];
+        find(&f, false);
         pl_sparse_gather(f.key_count, f.keys, f.table, weights);
         /* In two parts, as two threads do. */
-        int64_t half = f.key_count / 2;
-        pl_sparse_forward(half, f.first, &f.entries, weights, logits);
-        pl_sparse_forward(f.key_count - half, f.first + half, &f.entries,
-                          weights + half, logits);
+        pl_sparse_forward(&f.rows, &f.slots, 0, 31, weights, 0, logits);
+        pl_sparse_forward(&f.rows, &f.slots, 31, ROWS - 31, weights, 0, logits);
+        find(&f, true);
+        pl_sparse_gather(f.key_count, f.keys, f.table, weights);
+        pl_sparse_forward(&f.rows, &f.slots, 0, ROWS, weights, 0, sorted);
+        assert_memory_equal(logits, sorted, sizeof logits);
         pl_sparse_rows(&f.rows, 0, 31, f.table, 0.5f, direct);
         pl_sparse_rows(&f.rows, 31, ROWS - 31, f.table, 0.5f, direct + 31);
         for (int64_t r = 0; r < ROWS; r++) {
@@ -145,11 +181,11 @@ static void sparse_backward_adds_up_what_a_key_has(void **state)
     (void)state;
     FOR_EACH_FIXTURE(f)
     {
-        float diff[ROWS], grad[MOST];
+        float diff[ROWS], grad[MOST] = { 0 };
         double sums[FEATURES] = { 0 };
         draw_all(diff, ROWS, -1, 1);
-        sort(&f);
-        pl_sparse_backward(f.key_count, f.first, &f.entries, diff, grad);
+        find(&f, true);
+        pl_sparse_backward(&f.rows, &f.slots, 0, ROWS, diff, grad);
         for (int64_t r = 0; r < ROWS; r++) {
             int64_t s = pl_rows_source(&f.rows, r);
             for (int64_t j = f.start[s]; j < f.start[s + 1]; j++)
@@ -180,8 +216,9 @@ static void sparse_loss_is_that_of_each_row(void **state)
     assert_true(isnan(pl_sparse_loss(1, probs, &view)));
 }
 
-UNIT_TESTS(cmocka_unit_test(sparse_keys_are_the_distinct_ids_in_order),
-           cmocka_unit_test(sparse_sort_knows_all_32_bits),
+UNIT_TESTS(cmocka_unit_test(sparse_keys_are_the_distinct_ids),
+           cmocka_unit_test(sparse_keys_are_found_when_the_numbers_run_out),
+           cmocka_unit_test(sparse_order_knows_all_32_bits),
            cmocka_unit_test(sparse_forward_is_the_product_with_the_table),
            cmocka_unit_test(sparse_backward_adds_up_what_a_key_has),
            cmocka_unit_test(sparse_loss_is_that_of_each_row))

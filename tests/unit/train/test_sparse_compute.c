@@ -126,6 +126,53 @@ static void sparse_training_has_the_same_bits_on_any_threads(void **state)
     }
 }
 
+/* The gradient of a key, wherever it stands. */
+static float grad_of(const pl_keys *keys, const float *grad, uint64_t id)
+{
+    for (int64_t k = 0; k < keys->count; k++)
+        if (keys->ids[k] == id)
+            return grad[k];
+    fail_msg("key %llu is missing", (unsigned long long)id);
+    return 0;
+}
+
+/* Who sends keys has them sorted, and ends in the bits of who does not. */
+static void sparse_gradient_has_the_same_bits_in_any_key_order(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse,
+                               .examples = BATCH,
+                               .features = 5000 });
+    pl_batch batch = first_batch(r.train, BATCH);
+    float *table = pl_params_data(r.network->params, 0);
+    for (int i = 0; i < 5000; i++)
+        table[i] = (float)(i % 7 - 3) * 0.02f;
+    pl_compute *computes[2];
+    const float *grads[2];
+    const pl_keys *keys[2];
+    double loss[2];
+    for (int any = 0; any < 2; any++) {
+        assert_ok(pl_compute_new(
+            &computes[any], &(pl_compute_opts) { .network = r.network,
+                                                 .batch = BATCH,
+                                                 .pool = r.pool,
+                                                 .any_key_order = any == 1 }));
+        assert_ok(pl_compute_prepare(computes[any], &batch));
+        loss[any] = pl_compute_gradient(computes[any], &batch, 1, 0, NULL);
+        grads[any] = pl_compute_grad(computes[any], 0, &keys[any]);
+    }
+    assert_true(loss[0] == loss[1]);
+    assert_int_equal(keys[0]->count, keys[1]->count);
+    for (int64_t k = 0; k < keys[0]->count; k++) {
+        assert_true(k == 0 || keys[0]->ids[k - 1] < keys[0]->ids[k]);
+        assert_true(grads[0][k] == grad_of(keys[1], grads[1], keys[0]->ids[k]));
+    }
+    pl_compute_free(computes[0]);
+    pl_compute_free(computes[1]);
+    rig_close(&r);
+}
+
 static void sparse_training_learns_and_leaves_other_weights_alone(void **state)
 {
     (void)state;
@@ -197,6 +244,7 @@ static void sparse_compute_survives_each_failed_allocation(void **state)
 UNIT_TESTS(
     cmocka_unit_test(sparse_gradient_is_that_of_finite_differences),
     cmocka_unit_test(sparse_training_has_the_same_bits_on_any_threads),
+    cmocka_unit_test(sparse_gradient_has_the_same_bits_in_any_key_order),
     cmocka_unit_test(sparse_training_learns_and_leaves_other_weights_alone),
     cmocka_unit_test(sparse_batch_with_an_id_beyond_the_table_is_refused),
     cmocka_unit_test(sparse_compute_survives_each_failed_allocation))
