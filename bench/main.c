@@ -2,6 +2,7 @@
  *
  * usage: paceline-bench [--only PART] [--json] [--window S] ... */
 #include "base/error.h"
+#include "base/mem.h"
 #include "base/param.h"
 #include "base/thread.h"
 #include "bench.h"
@@ -98,6 +99,7 @@ static pl_status run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    pl_mem_keep_freed();
     pl_status status = run(argc, argv);
     if (status == PL_OK)
         return 0;

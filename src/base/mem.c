@@ -155,3 +155,12 @@ void pl_mem_zlib_free(void *opaque, void *memory)
     (void)opaque;
     pl_mem_free(memory);
 }
+
+#define KEEP_BLOCK (32 << 20)  /* the most that mallopt takes */
+#define KEEP_TOP   (256 << 20) /* at the end of the heap */
+
+void pl_mem_keep_freed(void)
+{
+    (void)mallopt(M_MMAP_THRESHOLD, KEEP_BLOCK);
+    (void)mallopt(M_TRIM_THRESHOLD, KEEP_TOP);
+}

@@ -194,6 +194,7 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
         .mine = mine,
     };
     hold_standard_files();
+    pl_mem_keep_freed();
     /* A reader that closes our output must not end a training, nor must a
      * limit on the size of files: the write says so. */
     signal(SIGPIPE, SIG_IGN);
