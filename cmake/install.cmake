@@ -10,6 +10,10 @@ file(RELATIVE_PATH pkgconfig_to_prefix /${pkgconfig_dir} /)
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 
 install(TARGETS paceline RUNTIME)
+if(TARGET paceline-mpi)
+    install(TARGETS paceline-mpi LIBRARY
+            DESTINATION lib/paceline)
+endif()
 install(TARGETS paceline_lib EXPORT paceline ARCHIVE
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/ TYPE INCLUDE FILES_MATCHING PATTERN "*.h")

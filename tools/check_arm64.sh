@@ -17,6 +17,7 @@ for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h sodium.h \
     done
 done
 cp -r /usr/include/dnnl*.h /usr/include/oneapi "$headers"
+cp "$(pkg-config --variable=includedir ompi-c)"/mpi*.h "$headers"
 for source in $(find src -name '*.c'); do
     extra=
     case $source in

@@ -1,0 +1,105 @@
+/* Started by mpirun with three ranks: all of them run these tests. */
+#include "dist/allreduce/mpi.h"
+
+#include "support/unit.h"
+
+#include <stdlib.h>
+
+#define FLOATS 100000
+#define CUT    33328 /* a multiple of the grain */
+#define RANKS  3
+
+static pl_deadline soon(void)
+{
+    return pl_deadline_in_ms(pl_clock_real(), 60000);
+}
+
+/* Rank r has (r + 1) * (i % 1000) at i: whole numbers, so sums are exact. */
+static void fill(float *memory, int32_t rank)
+{
+    for (int i = 0; i < FLOATS; i++)
+        memory[i] = (float)((rank + 1) * (i % 1000));
+}
+
+static void expect_sums(const float *memory)
+{
+    for (int i = 0; i < FLOATS; i++)
+        if (memory[i] != (float)(6 * (i % 1000)))
+            fail_msg("sum %d is %g, not %d", i, (double)memory[i],
+                     6 * (i % 1000));
+}
+
+static void sum_in_parts(pl_collective *c, bool more)
+{
+    int32_t ticket[4];
+    int parts = 0;
+    for (int64_t first = 0; first < FLOATS; first += CUT) {
+        int64_t count = FLOATS - first < CUT ? FLOATS - first : CUT;
+        assert_ok(c->ops->start(c, first, count, more, &ticket[parts]));
+        assert_int_equal(parts, ticket[parts]);
+        parts++;
+    }
+    for (int i = parts - 1; i >= 0; i--) /* in any order */
+        assert_ok(c->ops->wait(c, ticket[i], soon()));
+    expect_sums(c->ops->memory(c));
+    assert_ok(c->ops->quiet(c, soon()));
+}
+
+static void hear_words(pl_collective *c, int32_t rank)
+{
+    int64_t mine[2] = { 100 + rank, 7 }, all[RANKS][2];
+    assert_ok(c->ops->tell(c, mine, sizeof mine));
+    assert_ok(c->ops->hear(c, all, soon()));
+    for (int64_t r = 0; r < RANKS; r++) {
+        assert_int_equal(100 + r, all[r][0]);
+        assert_int_equal(7, all[r][1]);
+    }
+}
+
+static void mpi_sums_and_tells(void **state)
+{
+    (void)state;
+    int32_t told, size;
+    assert_true(pl_mpi_launched(&told, &size));
+    assert_int_equal(RANKS, size);
+    pl_collective *c;
+    assert_ok(
+        pl_mpi_new(&c, &(pl_mpi_opts) { .floats = FLOATS, .workers = RANKS }));
+    pl_ranks ranks;
+    assert_ok(c->ops->join(c, &ranks));
+    assert_int_equal(told, ranks.rank);
+    assert_int_equal(RANKS, ranks.count);
+    for (int round = 0; round < 20; round++) {
+        fill(c->ops->memory(c), ranks.rank);
+        sum_in_parts(c, round % 2 == 0);
+        hear_words(c, ranks.rank);
+    }
+    assert_int_equal(20 * FLOATS * 4, c->ops->look(c).sent_bytes);
+    c->ops->free(c);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void mpi_says_why_it_cannot_be_loaded(void **state)
+{
+    (void)state;
+    pl_collective *c;
+    pl_mpi_opts opts = { .floats = 16,
+                         .workers = 2,
+                         .module = "/nowhere/paceline-mpi.so" };
+    assert_fails(PL_NOTFOUND, "--engine ring", pl_mpi_new(&c, &opts));
+    opts.module = "libm.so.6"; /* a library, but not ours */
+    assert_fails(PL_UNSUPPORTED, "libm.so.6 is not of this version",
+                 pl_mpi_new(&c, &opts));
+}
+
+static void mpi_survives_failed_allocations(void **state)
+{
+    (void)state;
+    pl_collective *c;
+    pl_mpi_opts opts = { .floats = 16, .workers = 2 };
+    assert_survives_failed_allocations(pl_mpi_new(&c, &opts), c->ops->free(c));
+}
+
+UNIT_TESTS(cmocka_unit_test(mpi_says_why_it_cannot_be_loaded),
+           cmocka_unit_test(mpi_survives_failed_allocations),
+           cmocka_unit_test(mpi_sums_and_tells))
