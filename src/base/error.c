@@ -22,6 +22,20 @@ const char *pl_error_message(void)
     return message;
 }
 
+/* Does the text end in " [file:line]"?  Then it is another failure's, told by
+ * another thread or process, and that is the place to look at. */
+static bool has_place(const char *text)
+{
+    const char *open = strrchr(text, '[');
+    if (open == NULL || open == text || open[-1] != ' ')
+        return false;
+    const char *colon = strchr(open, ':');
+    const char *close = strchr(open, ']');
+    return colon != NULL && close != NULL && close[1] == '\0' &&
+           close - colon > 1 &&
+           strspn(colon + 1, "0123456789") == (size_t)(close - colon - 1);
+}
+
 void pl_fail_at(const char *file, int line, const char *format, ...)
 {
     char text[PL_ERROR_BYTES];
@@ -31,8 +45,10 @@ void pl_fail_at(const char *file, int line, const char *format, ...)
     va_end(args);
 
     /* The place is kept when the text is too long. */
-    char place[256];
-    int room = snprintf(place, sizeof place, " [%s:%d]", file, line);
+    char place[256] = "";
+    int room = has_place(text)
+                   ? 0
+                   : snprintf(place, sizeof place, " [%s:%d]", file, line);
     if (room < 0 || room >= (int)sizeof place)
         room = (int)sizeof place - 1;
     snprintf(message, sizeof message, "%.*s%s", PL_ERROR_BYTES - 1 - room, text,

@@ -20,6 +20,21 @@ static void fail_writes_cause_and_place(void **state)
                         pl_error_message());
 }
 
+static void fail_keeps_the_place_of_a_failure_told_on(void **state)
+{
+    (void)state;
+    (void)PL_FAIL(PL_IO, "worker 2: %s", "disk full [src/base/file.c:12]");
+    assert_string_equal("worker 2: disk full [src/base/file.c:12]",
+                        pl_error_message());
+    static const char *const others[] = {
+        "a [b]", "[a:1]", "a [b:]", "a [b:1x]", "a [b:1] c", "a [b] c:1]",
+    };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        (void)PL_FAIL(PL_IO, "%s", others[i]);
+        assert_non_null(strstr(pl_error_message(), "test_error.c:"));
+    }
+}
+
 static void fail_names_the_file_without_the_folder_it_was_built_in(void **state)
 {
     (void)state;
@@ -43,11 +58,10 @@ static void fail_may_quote_the_message_before(void **state)
     (void)state;
     pl_fail_at("a.c", 1, "first");
     pl_fail_at("b.c", 2, "second after %s", pl_error_message());
-    assert_string_equal("second after first [a.c:1] [b.c:2]",
-                        pl_error_message());
+    assert_string_equal("second after first [a.c:1]", pl_error_message());
     pl_context(PL_IO, "again %s", pl_error_message());
-    assert_string_equal("again second after first [a.c:1] [b.c:2]: second "
-                        "after first [a.c:1] [b.c:2]",
+    assert_string_equal("again second after first [a.c:1]: second after first "
+                        "[a.c:1]",
                         pl_error_message());
 }
 
@@ -143,6 +157,7 @@ static void version_has_three_parts(void **state)
 UNIT_TESTS(
     cmocka_unit_test(status_text_names_every_code),
     cmocka_unit_test(fail_writes_cause_and_place),
+    cmocka_unit_test(fail_keeps_the_place_of_a_failure_told_on),
     cmocka_unit_test(fail_names_the_file_without_the_folder_it_was_built_in),
     cmocka_unit_test(context_goes_in_front),
     cmocka_unit_test(fail_may_quote_the_message_before),
