@@ -9,10 +9,10 @@
 #define ARGS_MOST ((size_t)(2 * PL_OPTION_GROUPS * PL_OPTION_MOST + 8))
 
 /* What is not passed on as it was given. */
-static const char *const own[] = {
-    "role",  "index",        "control", "cluster",  "deploy", "run",
-    "batch", "global-batch", "keys",    "insecure", NULL
-};
+static const char *const own[] = { "role",     "index",        "control",
+                                   "cluster",  "deploy",       "run",
+                                   "batch",    "global-batch", "keys",
+                                   "insecure", "chaos",        NULL };
 
 /* What is passed on though it was not given: a task could not work it out by
  * itself, or not the same way. */

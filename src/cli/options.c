@@ -192,7 +192,7 @@ static const char *const kept[] = {
 static const char *const not_recorded[] = {
     "run",          "resume",   "json",  "quiet",   "cache",
     "global-batch", "role",     "index", "control", "join-timeout",
-    "keys",         "insecure", NULL,
+    "keys",         "insecure", "chaos", NULL,
 };
 
 /* Who takes part.  Where one of these is given, none is taken from a record:

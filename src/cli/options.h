@@ -111,6 +111,7 @@ typedef struct pl_train_options {
     int eval_on;              /* pl_train_eval */
     bool evaluator;
     int64_t restarts;
+    double chaos;     /* faults a second; 0: none */
     const char *keys; /* a file; NULL: not given */
     bool insecure;
     int64_t control; /* a descriptor; 0: nobody supervises */

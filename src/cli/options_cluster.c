@@ -54,6 +54,10 @@ const pl_param pl_options_cluster[] = {
       "also start a process that only tests" },
     { "restarts", PL_PARAM_INT, FIELD(restarts), "5", 0, 1e6, NULL, "N",
       "times a worker or server on this machine is started again" },
+    { "chaos", PL_PARAM_REAL, FIELD(chaos), "0", 0, 1000, NULL, "RATE",
+      "faults a second: tasks on this machine are killed and frozen at random "
+      "moments, chosen by --seed, while they train; not counted by "
+      "--restarts" },
     { "keys", PL_PARAM_TEXT, FIELD(keys), NULL, 0, 0, NULL, "FILE",
       "the job's key file, of `keys -o FILE`; needed by tasks started by hand "
       "beyond loopback (default: what PACELINE_KEYS names)" },

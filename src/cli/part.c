@@ -112,6 +112,23 @@ static pl_status check_keys(const pl_part *part, const pl_options *options)
     return PL_OK;
 }
 
+/* Faults are made by who starts the tasks, and who makes them must be able to
+ * repair them. */
+static pl_status check_chaos(const pl_part *part, const pl_options *options)
+{
+    if (!pl_options_given(options, "chaos"))
+        return PL_OK;
+    if (part->kind == PL_PART_TASK)
+        return PL_FAIL(PL_USAGE, "--chaos is for jobs that --workers and --ps "
+                                 "start on this machine; who starts tasks by "
+                                 "hand kills them by hand");
+    if (options->train.chaos > 0 &&
+        options->train.on_worker_loss == PL_TRAIN_LOSS_ABORT)
+        return PL_FAIL(PL_USAGE, "--chaos and --on-worker-loss abort: the "
+                                 "first fault would end the job");
+    return PL_OK;
+}
+
 static bool is_single(const pl_cluster *cluster)
 {
     return cluster->workers == 1 && cluster->ps == 0;
@@ -196,7 +213,7 @@ static pl_status check_single(const pl_options *options)
         "transport",    "heartbeat-timeout",
         "eval-on",      "evaluator",
         "restarts",     "keys",
-        "insecure",
+        "insecure",     "chaos",
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (pl_options_given(options, flags[i]))
@@ -330,6 +347,7 @@ static pl_status fill_in(pl_part *part, pl_options *options,
     PL_TRY(find_part(part, options, tf_config));
     PL_TRY(choose_strategy(part, options));
     PL_TRY(check_keys(part, options));
+    PL_TRY(check_chaos(part, options));
     train->workers = part->cluster.workers;
     train->ps = part->cluster.ps;
     PL_TRY(fill_mode(options));

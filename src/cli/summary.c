@@ -202,6 +202,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_text(s, "stopped_by", pl_stopped_text(result->stopped_by)));
     SET(pl_json_set_int(s, "resumed_step", opts->resumed_step));
     SET(pl_json_set_int(s, "restarts", all.restarts));
+    SET(pl_json_set_int(s, "faults", opts->faults));
     SET(pl_json_set_bool(s, "deterministic", repeatable));
     SET(pl_json_set_int(s, "dropped_gradients", all.dropped));
     SET(pl_json_set_int(s, "rolled_back", result->rolled_back));
@@ -324,6 +325,9 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
         fprintf(file, "test loss      %.4f\ntest accuracy  %.2f %%\n", loss,
                 100 * accuracy);
     print_binary(summary, file);
+    if (number_of(summary, "faults") > 0)
+        fprintf(file, "faults         %lld made by --chaos\n",
+                (long long)number_of(summary, "faults"));
     fprintf(file, "peak memory    %lld MB\nrun folder     %s\n", (long long)rss,
             run);
     print_workers(summary, file);

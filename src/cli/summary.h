@@ -36,6 +36,7 @@ typedef struct pl_summary_opts {
     const pl_json *reports; /* what server 0 gathered */
     double update_seconds;  /* from the first update to the last */
     double resumed_seconds; /* of training before */
+    int64_t faults;         /* made by --chaos */
 } pl_summary_opts;
 
 /* The object that --json prints and summary.json holds. */

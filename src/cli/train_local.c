@@ -124,6 +124,9 @@ static pl_status supervise(supervisor *s)
         .restarts = train->on_worker_loss == PL_TRAIN_LOSS_ABORT
                         ? 0
                         : (int32_t)train->restarts,
+        .chaos = train->chaos,
+        .chaos_seed = (uint64_t)train->seed,
+        .freeze_ms = (int64_t)(2000 * train->heartbeat_timeout),
         .go_on = train->on_worker_loss == PL_TRAIN_LOSS_CONTINUE,
         .join_ms = train->join_timeout * 1000,
         .interrupt = interrupt,

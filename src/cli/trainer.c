@@ -423,6 +423,8 @@ static pl_status make_summary(const trainer *t, pl_json **out)
     opts.reports = reports;
     opts.update_seconds = view.update_seconds;
     opts.resumed_seconds = t->start.seconds;
+    if (t->opts.control != NULL)
+        opts.faults = pl_control_faults(t->opts.control);
     pl_status status = pl_summary_make(out, &opts);
     pl_json_free(reports);
     return status;

@@ -24,7 +24,8 @@ FIELDS = {
     "steps_per_s": float, "train_loss": float, "test_loss": float,
     "test_accuracy": float, "stopped_by": str, "resumed_step": int,
     "restarts": int, "deterministic": bool, "dropped_gradients": int,
-    "rolled_back": int, "bytes_sent": int, "bytes_received": int,
+    "rolled_back": int, "faults": int, "bytes_sent": int,
+    "bytes_received": int,
     "peak_rss_mb": int, "parameters_sha256": str, "run": str,
     "per_worker": list,
 }

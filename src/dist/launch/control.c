@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@ struct pl_control {
     bool pending;          /* `latest` is waiting */
     /* The receiving thread's. */
     bool ended;
+    int64_t faults;
     bool has_cluster;
     bool has_secret;
     char secret[PL_SECRET_TEXT];
@@ -108,6 +110,9 @@ static void take_packet(pl_control *control, size_t bytes)
         memcpy(control->secret, control->packet + key, digits);
         control->has_secret = true;
         pl_keys_wipe(control->packet, bytes);
+    } else if (bytes > 7 && memcmp(control->packet, "faults ", 7) == 0) {
+        control->packet[bytes] = '\0';
+        control->faults = strtoll(control->packet + 7, NULL, 10);
     }
 }
 
@@ -215,6 +220,12 @@ void pl_control_lost(pl_control *control, pl_task task)
 void pl_control_final(pl_control *control)
 {
     put_surely(control, "final");
+}
+
+int64_t pl_control_faults(pl_control *control)
+{
+    take_messages(control);
+    return control->faults;
 }
 
 bool pl_control_ended(pl_control *control)

@@ -50,6 +50,8 @@ void pl_control_lost(pl_control *control, pl_task task);
  * again.  The chief says so before it prints, and the supervisor leaves the
  * terminal to it. */
 void pl_control_final(pl_control *control);
+/* Faults that the supervisor made on purpose so far. */
+int64_t pl_control_faults(pl_control *control);
 /* The supervisor is gone, or wants an end (after Ctrl-C): finish. */
 bool pl_control_ended(pl_control *control);
 

@@ -157,6 +157,13 @@ out:
     return status;
 }
 
+pl_status pl_control_send_faults(int fd, int64_t faults)
+{
+    char text[32];
+    snprintf(text, sizeof text, "faults %lld", (long long)faults);
+    return send_text(fd, text);
+}
+
 void pl_control_send_end(int fd)
 {
     if (send_text(fd, "end") != PL_OK)

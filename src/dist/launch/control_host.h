@@ -9,6 +9,7 @@
  *                   final
  *   to a task       secret HEXADECIMAL DIGITS       (net/keys.h)
  *                   cluster {"cluster": {...}}      (cluster.h)
+ *                   faults NUMBER                   (chaos.h)
  *                   end
  *
  * Nothing here waits.
@@ -46,10 +47,11 @@ pl_status pl_control_receive(int fd, pl_control_message *out) PL_MUST_CHECK;
 pl_status pl_control_parse(pl_control_message *out,
                            const char *text) PL_MUST_CHECK;
 
-/* Both: PL_CLOSED when the task has gone. */
+/* All: PL_CLOSED when the task has gone. */
 pl_status pl_control_send_secret(int fd, const pl_secret *secret) PL_MUST_CHECK;
 pl_status pl_control_send_cluster(int fd,
                                   const pl_cluster *cluster) PL_MUST_CHECK;
+pl_status pl_control_send_faults(int fd, int64_t faults) PL_MUST_CHECK;
 void pl_control_send_end(int fd);
 
 #endif

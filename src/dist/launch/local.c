@@ -20,6 +20,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dist/launch/chaos.h"
 #include "dist/launch/child.h"
 #include "dist/launch/control_host.h"
 
@@ -54,6 +55,7 @@ typedef struct task {
     int control;      /* -1: closed */
     int64_t log_from; /* where this process's part begins */
     bool lost;        /* ps 0 said so; it was killed */
+    int32_t excused;  /* starts that chaos made necessary */
 } task;
 
 typedef struct local {
@@ -64,7 +66,8 @@ typedef struct local {
     pl_local_task *seen; /* [count], servers first */
     task *own;           /* [count] */
     struct pollfd *polls;
-    char **argv; /* the command with room for what is added */
+    pl_chaos *chaos; /* NULL: none */
+    char **argv;     /* the command with room for what is added */
     size_t args;
     phase phase;
     pl_deadline deadline; /* of the phase, where it has a limit */
@@ -129,7 +132,15 @@ static pl_status build(local *l)
     l->missing = cluster->ps;
     l->deadline = in_ms(l->opts->join_ms, JOIN_MS);
     PL_TRY(copy_command(l));
-    return add_tasks(l);
+    PL_TRY(add_tasks(l));
+    if (l->opts->chaos <= 0)
+        return PL_OK;
+    return pl_chaos_new(&l->chaos, &(pl_chaos_opts) {
+                                       .rate = l->opts->chaos,
+                                       .seed = l->opts->chaos_seed,
+                                       .freeze_ms = l->opts->freeze_ms,
+                                       .tasks = l->count,
+                                   });
 }
 
 static void tear_down(local *l)
@@ -144,6 +155,7 @@ static void tear_down(local *l)
     pl_mem_free(l->own);
     pl_mem_free(l->polls);
     pl_mem_free(l->argv);
+    pl_chaos_free(l->chaos);
     pl_cluster_close(&l->cluster);
 }
 
@@ -227,6 +239,15 @@ static pl_status start_process(local *l, int i, int ours, int theirs)
     return PL_OK;
 }
 
+/* The chief counts faults in its summary.  One that has gone is told when it
+ * is started again. */
+static void tell_faults(const local *l, int i, int64_t faults)
+{
+    if (l->seen[i].worker == 0 && l->own[i].control >= 0 &&
+        pl_control_send_faults(l->own[i].control, faults) != PL_OK)
+        pl_log(PL_LOG_DEBUG, "%s", pl_error_message());
+}
+
 static pl_status start_task(local *l, int i)
 {
     int ours, theirs;
@@ -245,6 +266,8 @@ static pl_status start_task(local *l, int i)
     if (l->missing == 0 &&
         pl_control_send_cluster(ours, &l->cluster) == PL_NOMEM)
         return PL_NOMEM;
+    if (l->chaos != NULL)
+        tell_faults(l, i, pl_chaos_faults(l->chaos));
     return PL_OK;
 }
 
@@ -384,7 +407,7 @@ static bool may_restart(const local *l, int i, int ended)
     if (WIFEXITED(ended) &&
         (WEXITSTATUS(ended) == 2 || WEXITSTATUS(ended) == PL_CHILD_NO_EXEC))
         return false;
-    return seen->starts <= l->opts->restarts;
+    return seen->starts - l->own[i].excused <= l->opts->restarts;
 }
 
 /* The job ends because of task i. */
@@ -409,13 +432,19 @@ static void fail_by(local *l, int i, int ended, const char *how)
                  quote ? words : "", l->own[i].log));
 }
 
-static void restart(local *l, int i, const char *how)
+static void restart(local *l, int i, const char *how, bool hit)
 {
     pl_local_task *seen = &l->seen[i];
-    pl_log(PL_LOG_WARN, "%s %d %s; started again (%d of %d), its log: %s",
-           role_of(l, i), seen->task.index, how, seen->starts,
-           l->opts->restarts, l->own[i].log);
-    show_log(l, i);
+    int32_t excused = l->own[i].excused;
+    if (hit) {
+        pl_log(PL_LOG_INFO, "%s %d %s; started again", role_of(l, i),
+               seen->task.index, how);
+    } else {
+        pl_log(PL_LOG_WARN, "%s %d %s; started again (%d of %d), its log: %s",
+               role_of(l, i), seen->task.index, how, seen->starts - excused,
+               l->opts->restarts, l->own[i].log);
+        show_log(l, i);
+    }
     pl_status status = start_task(l, i);
     if (status != PL_OK)
         fail(l, status);
@@ -434,6 +463,8 @@ static bool can_do_without(const local *l, int i)
 static void ended_badly(local *l, int i, int ended)
 {
     char how[HOW_BYTES];
+    bool hit = l->chaos != NULL && pl_chaos_ended(l->chaos, i);
+    l->own[i].excused += hit;
     if (l->own[i].lost)
         snprintf(how, sizeof how, "was declared lost and killed");
     else
@@ -449,7 +480,7 @@ static void ended_badly(local *l, int i, int ended)
     } else if (l->phase != RUN) {
         return; /* as it was told */
     } else if (may_restart(l, i, ended)) {
-        restart(l, i, how);
+        restart(l, i, how, hit);
     } else if (can_do_without(l, i)) {
         pl_log(PL_LOG_WARN,
                "%s %d %s and is not started again; the job goes on without "
@@ -574,6 +605,29 @@ static bool phase_has_limit(const local *l)
     }
 }
 
+/* From the chief's first step until it says that all is over. */
+static bool training(const local *l)
+{
+    for (int i = 0; i < l->count; i++)
+        if (l->seen[i].worker == 0 &&
+            (l->seen[i].status.step == 0 || l->seen[i].final))
+            return false;
+    return l->phase == RUN;
+}
+
+static void make_faults(local *l)
+{
+    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
+    bool on = training(l);
+    int hit = pl_chaos_due(l->chaos, l->seen, on, now_ns);
+    pl_chaos_thaw(l->chaos, l->seen, !on, now_ns);
+    if (hit < 0)
+        return;
+    for (int i = 0; i < l->count; i++)
+        tell_faults(l, i, pl_chaos_faults(l->chaos) + 1);
+    pl_chaos_hit(l->chaos, l->seen, hit, now_ns);
+}
+
 static bool interrupted(const local *l)
 {
     return l->opts->interrupt != NULL && atomic_load(l->opts->interrupt);
@@ -586,6 +640,8 @@ static void run_loop(local *l)
         wait_messages(l);
         for (int i = 0; i < l->count; i++)
             take_messages(l, i);
+        if (l->chaos != NULL)
+            make_faults(l);
         for (int i = 0; i < l->count; i++)
             reap(l, i);
         if (interrupted(l))

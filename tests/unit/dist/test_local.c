@@ -249,6 +249,31 @@ static void local_worker_declared_lost_is_killed_and_started(void **state)
     close_job(&j);
 }
 
+/* Faults one to five, then the end: as often as chaos lets it come. */
+static void release_after_faults(job *j, const pl_local_task *tasks, int count)
+{
+    (void)tasks;
+    (void)count;
+    if (strstr(j->log, "chaos: fault 5,") != NULL)
+        release(j, "go");
+}
+
+/* --restarts is used up by other deaths alone. */
+static void local_chaos_is_repaired_and_not_counted(void **state)
+{
+    job j;
+    open_job(&j, state, "acse0", "csgf0", "cse0");
+    j.opts.restarts = 0;
+    j.opts.chaos = 20;
+    j.opts.chaos_seed = 1;
+    j.opts.freeze_ms = 100;
+    j.drive = release_after_faults;
+    assert_ok(pl_local_run(&j.opts));
+    assert_said(&j, "chaos: fault 1, ");
+    assert_said(&j, "was killed by signal 9 (Killed); started again\n");
+    close_job(&j);
+}
+
 /* A server is started again like a worker: the job is rolled back. */
 static void local_job_ends_with_its_server(void **state)
 {
@@ -502,6 +527,7 @@ UNIT_TESTS(TEST_IN_FOLDER(local_job_runs_to_its_end),
            TEST_IN_FOLDER(local_worker_that_keeps_crashing_ends_the_job),
            TEST_IN_FOLDER(local_job_may_go_on_without_a_worker),
            TEST_IN_FOLDER(local_worker_declared_lost_is_killed_and_started),
+           TEST_IN_FOLDER(local_chaos_is_repaired_and_not_counted),
            TEST_IN_FOLDER(local_job_ends_with_its_server),
            TEST_IN_FOLDER(local_job_is_over_when_a_server_says_so),
            TEST_IN_FOLDER(local_chief_that_fails_at_the_end_fails_the_job),

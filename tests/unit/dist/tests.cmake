@@ -1,3 +1,4 @@
+pl_unit_test(dist chaos)
 pl_unit_test(dist cluster)
 pl_unit_test(dist control)
 pl_unit_test(dist mpirun)
