@@ -10,8 +10,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -181,15 +184,35 @@ static pl_status remove_summary(const pl_run_folder *folder)
     return status;
 }
 
-pl_status pl_run_folder_record(const pl_run_folder *folder, const pl_job *job)
+/* A run that goes on keeps its number, so that tasks of the job that are still
+ * there know it again. */
+static pl_status find_job(pl_run_folder *folder)
+{
+    pl_json *before;
+    const char *text;
+    if (pl_run_read(folder->path, &before) == PL_OK) {
+        if (pl_json_get_text(before, "job", &text) == PL_OK)
+            folder->job = strtoull(text, NULL, 16);
+        pl_json_free(before);
+    }
+    while (folder->job == 0)
+        if (getrandom(&folder->job, sizeof folder->job, 0) !=
+            sizeof folder->job)
+            return PL_FAIL(PL_IO, "getrandom: %s", strerror(errno));
+    return PL_OK;
+}
+
+pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
 {
     const pl_options *options = job->options;
-    char started[32];
+    char started[32], number[32];
     time_t now = (time_t)(pl_clock_wall_ns() / 1000000000);
     struct tm parts;
     gmtime_r(&now, &parts);
     strftime(started, sizeof started, "%Y-%m-%dT%H:%M:%SZ", &parts);
 
+    PL_TRY(find_job(folder));
+    snprintf(number, sizeof number, "%016" PRIx64, folder->job);
     pl_json *run = NULL, *args = NULL;
     pl_status status;
     PL_TRY_OUT(status, pl_json_new_object(&run));
@@ -197,6 +220,7 @@ pl_status pl_run_folder_record(const pl_run_folder *folder, const pl_job *job)
     PL_TRY_OUT(status, pl_json_set_text(run, "paceline", pl_version()));
     PL_TRY_OUT(status, pl_json_set_text(run, "model", options->model->name));
     PL_TRY_OUT(status, pl_json_set_text(run, "started", started));
+    PL_TRY_OUT(status, pl_json_set_text(run, "job", number));
     PL_TRY_OUT(status, pl_options_record(options, false, &args));
     PL_TRY_OUT(status, pl_json_set_take(run, "args", args));
     PL_TRY_OUT(status, describe_examples(run, job));

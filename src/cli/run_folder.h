@@ -16,6 +16,8 @@
 typedef struct pl_run_folder {
     char *path;
     char *checkpoints;
+    uint64_t job; /* whose run it is, however often its tasks are started: of
+                     run.json, set by pl_run_folder_record */
     int lock; /* -1: none; held while the process lives: one training a folder
                */
 } pl_run_folder;
@@ -32,9 +34,9 @@ void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
 pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,
                                  int32_t *classes) PL_MUST_CHECK;
 
-/* Write run.json.  The summary of what came before goes: this run has not
- * ended. */
-pl_status pl_run_folder_record(const pl_run_folder *folder,
+/* Write run.json, with the job's number of the one that is there.  The summary
+ * of what came before goes: this run has not ended. */
+pl_status pl_run_folder_record(pl_run_folder *folder,
                                const pl_job *job) PL_MUST_CHECK;
 
 /* The path as one word of a shell command; the caller frees *out. */

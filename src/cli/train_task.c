@@ -83,6 +83,7 @@ static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
         .rejoin_ms = train->rejoin_timeout * 1000,
         .join_ms = train->join_timeout * 1000,
         .supervised = opts->control != NULL,
+        .held = opts->control != NULL,
         .kernels = kernels,
         .settings = settings,
     };

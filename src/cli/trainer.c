@@ -228,6 +228,7 @@ static pl_status open_ps_sync(trainer *t)
                     .cluster = t->opts.cluster,
                     .task = t->opts.task,
                     .keys = t->opts.keys,
+                    .job = t->folder.job,
                     .mode = (pl_ps_mode)train->mode,
                     .backup = backup,
                     .transport = (pl_transport)train->transport,

@@ -59,6 +59,7 @@ pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
     pl_ps_client *client;
     PL_TRY(PL_NEW(client, 1));
     client->opts = *opts;
+    client->view.job = opts->job;
     client->now_ns = now_ns;
     int32_t planes = 1 + opts->slots;
     pl_status status;
@@ -273,7 +274,7 @@ static void on_welcome(pl_ps_client *client, int32_t ps,
         client->view.step = frame->step;
         client->view.own = frame->value[0];
         client->view.initialized = client->ready = frame->value[1] != 0;
-        if (pl_json_get_text(welcome, "job", &job) == PL_OK)
+        if (pl_json_get_text(welcome, "job", &job) == PL_OK && job[0] != '\0')
             client->view.job = strtoull(job, NULL, 16);
     } else if (frame->value[1] == 0) {
         client->view.initialized = false;

@@ -39,6 +39,7 @@ typedef struct pl_ps_client_opts {
     float *slot[PL_CLIENT_SLOTS]; /* [count], for init and PL_PULL_SLOTS */
     int64_t end_step, run_steps;  /* what a server cannot know itself */
     const pl_json *settings;      /* or NULL */
+    uint64_t job; /* its number, where it is known from before; or 0 */
     const char *host;
     int64_t process;
     const pl_ps_client_ops *ops;

@@ -46,12 +46,11 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
     pl_ps_core *core;
     PL_TRY(PL_NEW(core, 1));
     core->opts = resolve(opts);
-    core->job = opts->job;
     core->now_ns = core->begin_ns = core->said_ns = now_ns;
     core->coordinator_ns = now_ns;
     core->generation = core->opts.index == 0 ? 1 : 0;
     /* Another life of server 0 gives other numbers. */
-    core->base_incarnation = opts->life << 16 & 0x7fff0000u;
+    core->base_incarnation = pl_core_life(opts->life << 16);
     core->last_incarnation = core->base_incarnation;
     pl_status status = init_members(core);
     if (status == PL_OK)
@@ -252,6 +251,7 @@ pl_status pl_ps_core_outcome(const pl_ps_core *core)
 
 void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why)
 {
+    core->dismissed = core->dismissed || !failed;
     /* Server 0 decides which step is the last: the others ask it. */
     if (!pl_core_leads(core) && !failed)
         core->wants_stop = true;

@@ -54,6 +54,7 @@ typedef struct pl_ps_core_opts {
     int64_t rejoin_ms;    /* default 60000 */
     int64_t join_ms;      /* default 600000 */
     bool supervised;      /* lost workers are started anew by someone */
+    bool held;            /* stay at the end until pl_ps_core_stop */
 
     int64_t first, count;        /* this server's part of the block */
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
@@ -62,8 +63,7 @@ typedef struct pl_ps_core_opts {
     const pl_schedule *schedule; /* required */
     const pl_kernels *kernels;   /* required */
     const pl_json *settings;     /* what all tasks must agree on, or NULL */
-    uint64_t job;                /* server 0: a number of the job... */
-    uint32_t life;               /* ... and of this process: any two differ */
+    uint32_t life;               /* of server 0's process: any two differ */
     const char *address;         /* where this server listens, for messages */
     const char *coordinator;     /* where server 0 does */
     const pl_ps_core_ops *ops;

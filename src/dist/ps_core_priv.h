@@ -76,7 +76,7 @@ struct pl_ps_core {
     const float **terms;
     uint8_t *chosen; /* [workers]: who made the last step */
     uint64_t job;    /* 0: not yet known */
-    bool claimed;    /* someone has joined */
+    bool claimed;    /* the chief has told it */
     uint32_t generation;
     uint32_t base_incarnation, last_incarnation; /* given in between */
     int32_t rejoins;                             /* workers that came again */
@@ -86,8 +86,9 @@ struct pl_ps_core {
     bool stopping;    /* no more gradients */
     bool interrupted; /* ... as someone was interrupted */
     bool failed;
-    bool frozen; /* nobody goes on while the chief takes a copy */
-    bool told;   /* server 0: the others know that the job is over */
+    bool frozen;    /* nobody goes on while the chief takes a copy */
+    bool told;      /* server 0: the others know that the job is over */
+    bool dismissed; /* by who supervises: nobody will come back */
     bool finished;
     char why[512];
     pl_ps_core_view counts;
@@ -103,6 +104,12 @@ struct pl_ps_core {
 static inline bool pl_core_leads(const pl_ps_core *core)
 {
     return core->opts.index == 0;
+}
+
+/* The life of server 0 that gave out an incarnation. */
+static inline uint32_t pl_core_life(uint32_t incarnation)
+{
+    return incarnation & 0x7fff0000u;
 }
 
 /* This server gave out that incarnation. */

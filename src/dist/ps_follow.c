@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #define ASK_NS  INT64_C(500000000) /* between messages to server 0 */
+#define BEATS   5                  /* hearts in the silence that means lost */
 #define JOIN_NS INT64_C(100000000) /* between requests to join it */
 #define MS      INT64_C(1000000)
 
@@ -125,8 +126,10 @@ void pl_core_follow(pl_ps_core *core)
     }
     if (silent > core->opts.heartbeat_ms * MS)
         core->own_incarnation = 0; /* when it comes back it is another */
+    int64_t every = core->opts.heartbeat_ms * MS / BEATS;
+    every = every > ASK_NS ? ASK_NS : every;
     if (core->now_ns - core->asked_ns <
-        (core->own_incarnation == 0 ? JOIN_NS : ASK_NS))
+        (core->own_incarnation == 0 ? JOIN_NS : every))
         return;
     core->asked_ns = core->now_ns;
     if (core->own_incarnation == 0) {

@@ -123,11 +123,8 @@ static pl_status check_job(pl_ps_core *core, const pl_json *join)
     const char *text;
     char own[32];
     PL_TRY(pl_json_get_text(join, "job", &text));
-    /* A server that is new takes the number from who was there before. */
-    if (pl_core_leads(core) && !core->claimed && text[0] != '\0')
-        core->job = strtoull(text, NULL, 16);
     snprintf(own, sizeof own, "%016" PRIx64, core->job);
-    if (text[0] != '\0' && core->job != 0 && strcmp(text, own) != 0)
+    if (text[0] != '\0' && core->claimed && strcmp(text, own) != 0)
         return PL_FAIL(PL_USAGE,
                        "this task belongs to job %s, but ps %d serves job %s: "
                        "check the addresses",
@@ -136,6 +133,38 @@ static pl_status check_job(pl_ps_core *core, const pl_json *join)
         return PL_FAIL(PL_CLOSED, "the job is over%s%s",
                        core->why[0] != '\0' ? ": " : "", core->why);
     return PL_OK;
+}
+
+/* Everyone joins anew; who misses this hears it by the next heart. */
+static void begin_generation(pl_ps_core *core, uint32_t generation)
+{
+    pl_core_reset(core, generation);
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].state == PL_MEMBER_HERE)
+            pl_core_send(core, core->members[i].peer,
+                         (pl_frame) {
+                             .kind = PL_FRAME_BEAT,
+                             .incarnation = core->members[i].incarnation,
+                         },
+                         NULL, false);
+}
+
+/* The chief tells which job this is.  Others may have come before it to a
+ * server that is new, and they may be left from another job: those that do not
+ * fit are found out when all join anew. */
+static void claim(pl_ps_core *core, const pl_member *member,
+                  const pl_json *join)
+{
+    const char *text;
+    if (!pl_core_leads(core) || core->claimed ||
+        pl_json_get_text(join, "job", &text) != PL_OK || text[0] == '\0')
+        return;
+    uint64_t job = strtoull(text, NULL, 16);
+    bool other = core->job != 0 && core->job != job;
+    core->job = job;
+    core->claimed = member == core->members;
+    if (core->claimed && other)
+        begin_generation(core, core->generation + 1);
 }
 
 static void note_place(pl_member *member, const pl_json *join)
@@ -153,13 +182,14 @@ static void note_place(pl_member *member, const pl_json *join)
 
 static void welcome(pl_ps_core *core, pl_member *member, const pl_json *join)
 {
-    char answer[PL_OFFER_BYTES] = "", text[PL_OFFER_BYTES + 64];
+    char answer[PL_OFFER_BYTES] = "", text[PL_OFFER_BYTES + 64], job[32] = "";
     const char *offer;
     if (core->opts.ops->accept != NULL &&
         pl_json_get_text(join, "shm", &offer) == PL_OK && offer[0] != '\0')
         core->opts.ops->accept(core->opts.context, member->peer, offer, answer);
-    snprintf(text, sizeof text,
-             "{\"job\": \"%016" PRIx64 "\", \"shm\": \"%s\"}", core->job,
+    if (core->claimed)
+        snprintf(job, sizeof job, "%016" PRIx64, core->job);
+    snprintf(text, sizeof text, "{\"job\": \"%s\", \"shm\": \"%s\"}", job,
              answer);
     pl_core_send_text(core, member->peer,
                       (pl_frame) {
@@ -169,20 +199,6 @@ static void welcome(pl_ps_core *core, pl_member *member, const pl_json *join)
                           .value = { member->own, core->initialized },
                       },
                       text);
-}
-
-/* Everyone joins anew; who misses this hears it by the next heart. */
-static void begin_generation(pl_ps_core *core, uint32_t generation)
-{
-    pl_core_reset(core, generation);
-    for (int32_t i = 0; i < core->member_count; i++)
-        if (core->members[i].state == PL_MEMBER_HERE)
-            pl_core_send(core, core->members[i].peer,
-                         (pl_frame) {
-                             .kind = PL_FRAME_BEAT,
-                             .incarnation = core->members[i].incarnation,
-                         },
-                         NULL, false);
 }
 
 /* A server came back with nothing: all begin anew from the last checkpoint. */
@@ -241,7 +257,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
     member->heard_ns = member->progress_ns = core->now_ns;
     member->longest_ns = 0;
     member->phase = PL_PHASE_JOINING;
-    if (again)
+    /* Once the chief has left, all is saved. */
+    if (again && core->members[0].state != PL_MEMBER_LEFT)
         roll_back(core, member);
     welcome(core, member, join);
 }
@@ -270,7 +287,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
         status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
                                    "place");
     if (status == PL_OK) {
-        core->claimed = true;
+        claim(core, member, join);
         take_in(core, member, message, join);
     }
 out:
@@ -280,8 +297,13 @@ out:
 
 void pl_core_on_join(pl_ps_core *core, const pl_message *message)
 {
-    if (!pl_core_leads(core) && core->own_incarnation == 0)
-        return; /* it will ask again when server 0 knows us */
+    /* It will ask again when server 0 knows us, also after that has begun
+     * another life of which we did not hear yet. */
+    if (!pl_core_leads(core) && (core->own_incarnation == 0 ||
+                                 (message->frame.incarnation != 0 &&
+                                  pl_core_life(message->frame.incarnation) !=
+                                      pl_core_life(core->own_incarnation))))
+        return;
     if (join_checked(core, message) != PL_OK)
         refuse_join(core, message, pl_error_message());
     else

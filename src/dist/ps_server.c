@@ -12,6 +12,7 @@
 
 #define LINGER_MS 2000
 #define SAY_NS    INT64_C(5000000000)
+#define ASLEEP_NS INT64_C(500000000) /* a turn of the loop takes less */
 /* Floats of a model: a terabyte of parameters is a mistake. */
 #define FLOATS_MOST INT64_C(274877906944)
 /* Messages handled before the clock is looked at again. */
@@ -27,11 +28,23 @@ struct pl_ps_server {
     pl_optim *optim;
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
+    int64_t awake_ns, asleep_ns; /* last seen to run; stopped for so long */
 };
 
 static int64_t now_ns(void)
 {
     return pl_clock_now_ns(pl_clock_real());
+}
+
+/* The core's time.  What others said while this process was stopped has not
+ * been read yet: their silence is not theirs. */
+static int64_t core_ns(pl_ps_server *server)
+{
+    int64_t now = now_ns(), gap = now - server->awake_ns;
+    if (gap > ASLEEP_NS)
+        server->asleep_ns += gap;
+    server->awake_ns = now;
+    return now - server->asleep_ns;
 }
 
 static void send_out(void *context, pl_peer to, const pl_frame *frame,
@@ -122,7 +135,6 @@ const char *pl_ps_server_address(const pl_ps_server *server)
 static pl_status open_core(pl_ps_server *server, int64_t floats)
 {
     pl_ps_core_opts core = server->opts.core;
-    uint64_t job = 0;
     uint32_t life = 0;
     pl_pieces_shard(floats, core.ps, core.index, &core.first, &core.count);
     if (core.count < 1)
@@ -135,10 +147,8 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
     PL_TRY(pl_optim_new(&server->optim, &server->opts.optim, server->shape,
                         core.kernels));
-    if (core.index == 0 && (getrandom(&job, sizeof job, 0) != sizeof job ||
-                            getrandom(&life, sizeof life, 0) != sizeof life))
+    if (core.index == 0 && getrandom(&life, sizeof life, 0) != sizeof life)
         return PL_FAIL(PL_IO, "getrandom");
-    core.job = job;
     core.life = life;
     core.schedule = &server->opts.schedule;
     core.params = pl_area_data(server->area);
@@ -146,7 +156,7 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     core.ops = &core_ops;
     core.context = server;
     pl_endpoint_share(server->endpoint, server->area);
-    return pl_ps_core_new(&server->core, &core, now_ns());
+    return pl_ps_core_new(&server->core, &core, core_ns(server));
 }
 
 /* The first JOIN of a worker says how many parameters there are. */
@@ -191,7 +201,7 @@ static pl_status handle(pl_ps_server *server, const pl_message *message)
     if (server->core == NULL)
         PL_TRY(learn_size(server, message));
     if (server->core != NULL)
-        pl_ps_core_receive(server->core, message, now_ns());
+        pl_ps_core_receive(server->core, message, core_ns(server));
     else if (message->frame.kind != PL_FRAME_JOIN)
         return say_new(server, message);
     return PL_OK;
@@ -218,7 +228,7 @@ static pl_status take_messages(pl_ps_server *server, bool *some)
         *some = true;
         message.from = PL_PEER_COORDINATOR;
         if (server->core != NULL)
-            pl_ps_core_receive(server->core, &message, now_ns());
+            pl_ps_core_receive(server->core, &message, core_ns(server));
     }
     return PL_OK;
 }
@@ -250,7 +260,7 @@ static pl_status tick(pl_ps_server *server)
     if (server->opts.interrupt != NULL &&
         atomic_load_explicit(server->opts.interrupt, memory_order_relaxed))
         pl_ps_core_stop(server->core, false, PL_STOP_INTERRUPT);
-    pl_ps_core_tick(server->core, now_ns());
+    pl_ps_core_tick(server->core, core_ns(server));
     if (server->opts.step != NULL)
         server->opts.step(server->opts.context,
                           pl_ps_core_look(server->core, 0).step);
@@ -288,7 +298,7 @@ static pl_status serve(pl_ps_server *server)
 
 pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
 {
-    server->begin_ns = server->said_ns = now_ns();
+    server->begin_ns = server->said_ns = server->awake_ns = now_ns();
     server->opts.core.address = pl_ps_server_address(server);
     server->opts.core.coordinator = coordinator;
     if (server->opts.core.index > 0)

@@ -508,6 +508,7 @@ static pl_status open_client(pl_ps_sync *self)
         .end_step = opts->end_step,
         .run_steps = opts->run_steps,
         .settings = opts->settings,
+        .job = opts->job,
         .host = self->host,
         .process = getpid(),
         .ops = &client_ops,

@@ -19,6 +19,7 @@ typedef struct pl_ps_sync pl_ps_sync;
 typedef struct pl_ps_sync_opts {
     const pl_cluster *cluster; /* with addresses; all is borrowed */
     pl_task task;
+    uint64_t job; /* the chief's: a number of the job; default: none */
     pl_ps_mode mode;
     bool backup; /* sync: a step needs fewer gradients than workers */
     pl_transport transport;

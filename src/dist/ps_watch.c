@@ -194,7 +194,10 @@ static void watch_end(pl_ps_core *core)
                     (i == workers && evaluator_comes(core));
     }
     bool late = core->failed && core->now_ns - core->said_ns > GRACE_NS;
-    if (tasks && !late)
+    /* A chief that dies before it has told of the end, or a worker, is started
+     * again and comes back. */
+    bool stays = core->opts.held && !core->failed && !core->dismissed;
+    if (stays || (tasks && !late))
         return;
     if (late || !servers) {
         core->finished = true;

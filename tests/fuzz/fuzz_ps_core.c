@@ -112,7 +112,6 @@ static pl_status open_core(world *w)
                               .optim = w->optim,
                               .schedule = &w->schedule,
                               .kernels = pl_kernels_best(),
-                              .job = 42,
                               .ops = &core_ops,
                               .context = w,
                           },

@@ -129,7 +129,6 @@ static pl_status start_server(sim *s, int32_t index)
                               .optim = server->optim,
                               .schedule = &s->schedule,
                               .kernels = pl_kernels_best(),
-                              .job = index == 0 ? 42 : 0,
                               .life = (uint32_t)server->life,
                               .ops = &core_ops,
                               .context = server,

@@ -64,7 +64,6 @@ static int desk_make(void **state)
                                  .optim = d->optim,
                                  .schedule = &d->schedule,
                                  .kernels = pl_kernels_best(),
-                                 .job = 42,
                                  .ops = &ops,
                                  .context = d,
                              },

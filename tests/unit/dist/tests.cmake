@@ -5,6 +5,7 @@ pl_unit_test(dist mpirun)
 foreach(noun allreduce_sync buckets identity pieces ps_client ps_core ps_members ps_network ps_servers ps_update)
     pl_unit_test(dist ${noun})
 endforeach()
+pl_unit_test(dist ps_lives)
 pl_unit_test(dist sim)
 target_link_libraries(test_dist_sim PRIVATE paceline_sim)
 

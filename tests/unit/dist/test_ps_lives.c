@@ -1,0 +1,162 @@
+/* Servers and tasks that begin anew: which job and which life is meant. */
+#include "support/ps.h"
+
+/* A worker's JOIN that knows a job, or "" for none. */
+static void join_job(ps_rig *rig, pl_peer from, int32_t worker,
+                     uint32_t generation, const char *job)
+{
+    char text[160];
+    snprintf(text, sizeof text,
+             "{\"role\": \"worker\", \"index\": %d, \"job\": \"%s\"}", worker,
+             job);
+    ps_say_text(rig, from,
+                (pl_frame) { .kind = PL_FRAME_JOIN, .generation = generation },
+                text);
+}
+
+#define JOB_A "000000000000000a"
+#define JOB_B "000000000000000b"
+
+static void ps_lives_chief_tells_which_job_it_is(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+    join_job(rig, 31, 1, 0, "");
+    ps_expect_text(rig, 31, PL_FRAME_WELCOME, "\"job\": \"\"");
+    join_job(rig, 30, 0, 0, JOB_A);
+    ps_expect_text(rig, 30, PL_FRAME_WELCOME, "\"job\": \"" JOB_A "\"");
+    join_job(rig, 32, 1, 0, JOB_B);
+    ps_expect_text(rig, 32, PL_FRAME_REFUSE,
+                   "belongs to job " JOB_B ", but ps 0 serves job " JOB_A);
+    ps_close(rig);
+}
+
+/* Server 0 and the chief were both started again: a worker that was there all
+ * the time still belongs to the job, whoever comes first. */
+static void ps_lives_survivor_knows_its_job_again(void **state)
+{
+    (void)state;
+    for (int first = 0; first < 2; first++) {
+        ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+        for (int turn = 0; turn < 2; turn++) {
+            bool chief = turn == first;
+            join_job(rig, chief ? 30 : 31, chief ? 0 : 1, chief ? 0 : 7, JOB_A);
+            while (rig->sent[rig->taken].frame.kind == PL_FRAME_BEAT)
+                rig->taken++;
+            ps_expect(rig, chief ? 30 : 31, PL_FRAME_WELCOME);
+        }
+        ps_quiet(rig);
+        ps_close(rig);
+    }
+}
+
+/* A worker left from another job came to the new server before the chief: it
+ * is found out when all join anew. */
+static void ps_lives_stranger_does_not_keep_the_chief_out(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+    join_job(rig, 31, 1, 0, JOB_B);
+    uint32_t before = ps_expect(rig, 31, PL_FRAME_WELCOME)->frame.generation;
+    join_job(rig, 30, 0, 0, JOB_A);
+    assert_true(ps_expect(rig, 31, PL_FRAME_BEAT)->frame.generation > before);
+    ps_expect_text(rig, 30, PL_FRAME_WELCOME, JOB_A);
+    join_job(rig, 31, 1, before, JOB_B);
+    ps_expect_text(rig, 31, PL_FRAME_REFUSE, "belongs to job " JOB_B);
+    ps_close(rig);
+}
+
+/* Incarnations of two lives of server 0 are not compared: the one who joins is
+ * let in when this server, too, has heard of the new life. */
+static void ps_lives_follower_waits_until_it_knows_the_new_life(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}";
+    ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2, .index = 1 }, "sgd");
+    pl_frame welcome = { .kind = PL_FRAME_WELCOME, .incarnation = 0x50009 };
+    pl_frame join = { .kind = PL_FRAME_JOIN, .incarnation = 0x5000a };
+    ps_say_text(rig, PL_PEER_COORDINATOR, welcome, "{}");
+    ps_say_text(rig, 30, join, text);
+    ps_expect(rig, 30, PL_FRAME_WELCOME);
+    join.incarnation = 0x30002;
+    ps_say_text(rig, 31, join, text);
+    ps_quiet(rig);
+    welcome.incarnation = 0x30003;
+    welcome.generation = 2;
+    ps_say_text(rig, PL_PEER_COORDINATOR, welcome, "{}");
+    ps_forget(rig);
+    join.generation = 2;
+    ps_say_text(rig, 31, join, text);
+    while (rig->sent[rig->taken].to != 31)
+        rig->taken++;
+    assert_int_equal(0x30002,
+                     ps_expect(rig, 31, PL_FRAME_WELCOME)->frame.incarnation);
+    ps_close(rig);
+}
+
+/* Whatever the limit, several hearts fit into it. */
+static void ps_lives_follower_beats_faster_than_the_limit(void **state)
+{
+    (void)state;
+    static const int64_t limits_ms[] = { 100, 500, 1000, 5000, 60000 };
+    for (size_t i = 0; i < sizeof limits_ms / sizeof *limits_ms; i++) {
+        ps_rig *rig = ps_open(
+            (pl_ps_core_opts) {
+                .ps = 2, .index = 1, .heartbeat_ms = limits_ms[i] },
+            "sgd");
+        pl_frame welcome = { .kind = PL_FRAME_WELCOME, .incarnation = 9 };
+        ps_say_text(rig, PL_PEER_COORDINATOR, welcome, "{}");
+        int hearts = 0;
+        int64_t end_ms = limits_ms[i] < 5000 ? limits_ms[i] : 5000;
+        for (int64_t ms = 0; ms < end_ms; ms += 10) {
+            ps_forget(rig);
+            ps_tick(rig, 10);
+            for (int k = 0; k < rig->made; k++)
+                hearts += rig->sent[k].frame.kind == PL_FRAME_HEART;
+        }
+        assert_true(hearts >= 4 && hearts <= 10);
+        ps_close(rig);
+    }
+}
+
+/* The job has ended, but not its chief: one that died before it could tell is
+ * started again and finds all as it was. */
+static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
+    void **state)
+{
+    (void)state;
+    for (int held = 0; held < 2; held++) {
+        ps_rig *rig = ps_open(
+            (pl_ps_core_opts) { .workers = 1, .end_step = 1, .held = held },
+            "sgd");
+        float params[PS_FLOATS] = { 0 };
+        ps_join(rig, 0, 0);
+        ps_init(rig, 0, params);
+        ps_push(rig, 0, 0, 1.0f);
+        ps_forget(rig);
+        ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+        ps_forget(rig);
+        ps_tick(rig, 1000);
+        assert_int_equal(!held, pl_ps_core_finished(rig->core));
+        if (held) {
+            ps_join(rig, 0, 1);
+            assert_int_equal(1, ps_look(rig, 0).step);
+            ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE),
+                        "{}");
+            pl_ps_core_stop(rig->core, false, "interrupt");
+            ps_tick(rig, 1000);
+            assert_true(pl_ps_core_finished(rig->core));
+            assert_ok(pl_ps_core_outcome(rig->core));
+        }
+        ps_close(rig);
+    }
+}
+
+UNIT_TESTS(
+    cmocka_unit_test(ps_lives_chief_tells_which_job_it_is),
+    cmocka_unit_test(ps_lives_survivor_knows_its_job_again),
+    cmocka_unit_test(ps_lives_stranger_does_not_keep_the_chief_out),
+    cmocka_unit_test(ps_lives_follower_waits_until_it_knows_the_new_life),
+    cmocka_unit_test(ps_lives_follower_beats_faster_than_the_limit),
+    cmocka_unit_test(ps_lives_held_server_waits_for_a_chief_that_comes_again))
