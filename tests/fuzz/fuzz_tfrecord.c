@@ -3,8 +3,8 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/sparse.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
-#include "data/sparse/bytes.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 #include "data/sparse/cache.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
-#include "data/sparse/bytes.h"
 #include "data/sparse/format.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 #include "data/sparse/cache.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
-#include "data/sparse/bytes.h"
 
 #include <string.h>
 

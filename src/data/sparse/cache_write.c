@@ -1,6 +1,6 @@
+#include "base/bytes.h"
 #include "base/crc32c.h"
 #include "base/mem.h"
-#include "data/sparse/bytes.h"
 #include "data/sparse/cache.h"
 #include "data/sparse/writer.h"
 

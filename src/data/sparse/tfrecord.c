@@ -1,9 +1,9 @@
 #include "data/sparse/tfrecord.h"
 
-#include "base/crc32c.h"
-#include "data/sparse/bytes.h"
+#include "base/bytes.h"
 #include "data/sparse/format.h"
 #include "proto/tf_example.h"
+#include "proto/tfrecord.h"
 
 #include <string.h>
 
@@ -12,11 +12,6 @@ typedef struct record {
     const uint8_t *data;
     uint64_t bytes;
 } record;
-
-static uint32_t masked(const uint8_t *data, size_t bytes)
-{
-    return pl_crc32c_mask(pl_crc32c(0, data, bytes));
-}
 
 /* The frame at `offset`; its record is inside the file, its length right. */
 static pl_status read_frame(const pl_sparse_file *file, uint64_t offset,
@@ -30,7 +25,7 @@ static pl_status read_frame(const pl_sparse_file *file, uint64_t offset,
                        "file ends %llu bytes later",
                        file->path, (unsigned long long)offset,
                        (unsigned long long)left);
-    uint32_t crc = masked(at, 8), stated = pl_get_u32(at + 8);
+    uint32_t crc = pl_tfrecord_sum(at, 8), stated = pl_get_u32(at + 8);
     if (crc != stated)
         return PL_FAIL(PL_FORMAT,
                        "%s: record at byte %llu: the checksum of its length is "
@@ -55,7 +50,8 @@ static uint64_t frame_end(const record *r)
 
 static bool plain(const uint8_t *data, size_t bytes)
 {
-    return bytes >= PL_TFRECORD_HEAD && masked(data, 8) == pl_get_u32(data + 8);
+    return bytes >= PL_TFRECORD_HEAD &&
+           pl_tfrecord_sum(data, 8) == pl_get_u32(data + 8);
 }
 
 /* Behind a broken length no record can be found: the rest is one bad
@@ -193,7 +189,7 @@ static pl_status read_values(const pl_tf_list *list, pl_rows *rows,
 static pl_status read_record(pl_decode *decode, const record *r,
                              pl_tf_list lists[LISTS], pl_rows *rows)
 {
-    uint32_t crc = masked(r->data, r->bytes);
+    uint32_t crc = pl_tfrecord_sum(r->data, r->bytes);
     uint32_t stated = pl_get_u32(r->data + r->bytes);
     int64_t used = pl_rows_ids(rows);
     size_t count;

@@ -1,9 +1,8 @@
-#include "base/crc32c.h"
 #include "base/mem.h"
-#include "data/sparse/bytes.h"
 #include "data/sparse/tfrecord.h"
 #include "data/sparse/writer.h"
 #include "proto/tf_example.h"
+#include "proto/tfrecord.h"
 
 typedef struct tfrecord_writer {
     pl_sparse_writer base;
@@ -32,13 +31,10 @@ static pl_status put_example(tfrecord_writer *writer,
         writer->record = grown;
         writer->room = 2 * room;
     }
-    uint8_t *at = writer->record, *data = at + PL_TFRECORD_HEAD;
-    size_t bytes = pl_tf_example_write(example, data);
-    pl_put_u64(at, bytes);
-    pl_put_u32(at + 8, pl_crc32c_mask(pl_crc32c(0, at, 8)));
-    pl_put_u32(data + bytes, pl_crc32c_mask(pl_crc32c(0, data, bytes)));
-    return pl_sparse_writer_bytes(&writer->base, at,
-                                  PL_TFRECORD_HEAD + bytes + PL_TFRECORD_TAIL);
+    size_t bytes =
+        pl_tf_example_write(example, writer->record + PL_TFRECORD_HEAD);
+    return pl_sparse_writer_bytes(&writer->base, writer->record,
+                                  pl_tfrecord_seal(writer->record, bytes));
 }
 
 static pl_status put(pl_sparse_writer *base, const pl_batch *batch)

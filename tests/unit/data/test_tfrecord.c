@@ -1,8 +1,8 @@
 #include "support/folder.h"
 #include "support/sparse.h"
 
+#include "base/bytes.h"
 #include "base/crc32c.h"
-#include "data/sparse/bytes.h"
 #include "data/sparse/writer.h"
 
 static const pl_source_opts plain = { .threads = 1 };

@@ -1,8 +1,8 @@
 /* bytes.h - little-endian numbers and varints in memory.
  *
  * Threads: any. */
-#ifndef PL_DATA_SPARSE_BYTES_H
-#define PL_DATA_SPARSE_BYTES_H
+#ifndef PL_BASE_BYTES_H
+#define PL_BASE_BYTES_H
 
 #include <stddef.h>
 #include <stdint.h>
