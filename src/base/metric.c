@@ -3,6 +3,7 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -16,6 +17,7 @@
  * so writers never wait for each other; a slot that still carries the last
  * round's turn means the queue is full. */
 #define QUEUE_DEFAULT 16384
+#define HISTOGRAMS    1024 /* that wait to be taken, 5 KB each */
 
 struct slot {
     _Atomic uint64_t turn;
@@ -34,8 +36,11 @@ struct pl_metrics {
     _Alignas(PL_CACHE_LINE) _Atomic uint64_t dropped;
     uint64_t mask;
     struct slot *slots;
-    int tag_count;
+    atomic_int tag_count; /* others read while a tag is added */
     char *names[PL_METRICS_TAGS];
+    pl_mutex lock;
+    pl_metrics_histogram *waiting[HISTOGRAMS]; /* guarded by lock, as those: */
+    uint32_t first, waits;
 };
 
 static uint64_t to_bits(double value)
@@ -65,6 +70,7 @@ pl_status pl_metrics_new(pl_metrics **out, const pl_metrics_opts *opts)
     uint32_t queue = resolve(opts);
     pl_metrics *metrics;
     PL_TRY(PL_NEW_ALIGNED(metrics, 1));
+    pl_mutex_init(&metrics->lock);
     pl_status status = PL_NEW_ALIGNED(metrics->slots, queue);
     if (status != PL_OK) {
         pl_metrics_free(metrics);
@@ -83,6 +89,9 @@ void pl_metrics_free(pl_metrics *metrics)
         return;
     for (int tag = 0; tag < metrics->tag_count; tag++)
         pl_mem_free(metrics->names[tag]);
+    for (uint32_t i = 0; i < metrics->waits; i++)
+        pl_mem_free(metrics->waiting[(metrics->first + i) % HISTOGRAMS]);
+    pl_mutex_close(&metrics->lock);
     pl_mem_free(metrics->slots);
     pl_mem_free(metrics);
 }
@@ -190,6 +199,39 @@ bool pl_metrics_take(pl_metrics *metrics, pl_scalar *out)
                           memory_order_release);
     metrics->tail++;
     return true;
+}
+
+void pl_metrics_histogram_put(pl_metrics *metrics,
+                              const pl_metrics_histogram *histogram)
+{
+    pl_metrics_histogram *copy = pl_mem_alloc(1, sizeof *copy);
+    if (copy != NULL) {
+        *copy = *histogram;
+        copy->wall_ns = pl_clock_wall_ns();
+    }
+    pl_mutex_lock(&metrics->lock);
+    bool put = copy != NULL && metrics->waits < HISTOGRAMS;
+    if (put)
+        metrics->waiting[(metrics->first + metrics->waits++) % HISTOGRAMS] =
+            copy;
+    pl_mutex_unlock(&metrics->lock);
+    if (put)
+        return;
+    pl_mem_free(copy);
+    atomic_fetch_add_explicit(&metrics->dropped, 1, memory_order_relaxed);
+}
+
+pl_metrics_histogram *pl_metrics_histogram_take(pl_metrics *metrics)
+{
+    pl_metrics_histogram *taken = NULL;
+    pl_mutex_lock(&metrics->lock);
+    if (metrics->waits > 0) {
+        taken = metrics->waiting[metrics->first];
+        metrics->first = (metrics->first + 1) % HISTOGRAMS;
+        metrics->waits--;
+    }
+    pl_mutex_unlock(&metrics->lock);
+    return taken;
 }
 
 uint64_t pl_metrics_dropped(const pl_metrics *metrics)

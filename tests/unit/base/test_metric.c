@@ -207,6 +207,29 @@ static void metrics_lose_nothing_between_several_threads(void **state)
     pl_metrics_free(crowd.metrics);
 }
 
+static void metrics_hand_histograms_over_in_order(void **state)
+{
+    (void)state;
+    pl_metrics *metrics;
+    assert_ok(pl_metrics_new(&metrics, NULL));
+    assert_null(pl_metrics_histogram_take(metrics));
+    for (int64_t i = 0; i < 3000; i++)
+        pl_metrics_histogram_put(
+            metrics, &(pl_metrics_histogram) { .group = "weights", .step = i });
+    assert_int_equal(3000 - 1024, pl_metrics_dropped(metrics));
+    for (int64_t i = 0; i < 1000; i++) {
+        pl_metrics_histogram *taken = pl_metrics_histogram_take(metrics);
+        assert_int_equal(i, taken->step);
+        pl_mem_free(taken);
+    }
+    pl_mem_fail_at(0);
+    pl_metrics_histogram_put(metrics,
+                             &(pl_metrics_histogram) { .group = "lost" });
+    assert_true(pl_mem_fail_off());
+    assert_int_equal(3000 - 1024 + 1, pl_metrics_dropped(metrics));
+    pl_metrics_free(metrics); /* with those that nobody took */
+}
+
 UNIT_TESTS(cmocka_unit_test(metrics_new_survives_each_failed_allocation),
            cmocka_unit_test(metrics_tag_survives_each_failed_allocation),
            cmocka_unit_test(metrics_tag_is_the_same_for_the_same_name),
@@ -214,4 +237,5 @@ UNIT_TESTS(cmocka_unit_test(metrics_new_survives_each_failed_allocation),
            cmocka_unit_test(metrics_gauges_start_at_zero_and_hold_the_latest),
            cmocka_unit_test(metrics_scalars_come_out_in_order),
            cmocka_unit_test(metrics_a_full_queue_drops_the_newest_and_counts),
-           cmocka_unit_test(metrics_lose_nothing_between_several_threads))
+           cmocka_unit_test(metrics_lose_nothing_between_several_threads),
+           cmocka_unit_test(metrics_hand_histograms_over_in_order))
