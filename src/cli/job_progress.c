@@ -19,7 +19,7 @@ typedef struct worker_rate {
 struct pl_job_progress {
     pl_job_progress_opts opts;
     pl_metrics *metrics;
-    int step, examples, loss, test_loss, test_accuracy; /* tags */
+    int step, examples, loss, tests, test_loss, test_accuracy; /* tags */
     pl_progress_line *line;
     int64_t job_step;
     double shown_loss, shown_accuracy; /* of the last test */
@@ -41,6 +41,7 @@ static pl_status find_tags(pl_job_progress *p)
     PL_TRY(pl_metrics_tag(p->metrics, "step", &p->step));
     PL_TRY(pl_metrics_tag(p->metrics, "examples", &p->examples));
     PL_TRY(pl_metrics_tag(p->metrics, "loss", &p->loss));
+    PL_TRY(pl_metrics_tag(p->metrics, "tests", &p->tests));
     PL_TRY(pl_metrics_tag(p->metrics, "test_loss", &p->test_loss));
     return pl_metrics_tag(p->metrics, "test_accuracy", &p->test_accuracy);
 }
@@ -117,10 +118,9 @@ static void put_test(pl_job_progress *p, const pl_task_status *status)
         return;
     p->shown_loss = status->test_loss;
     p->shown_accuracy = status->test_accuracy;
-    pl_metrics_scalar(p->metrics, p->test_loss, status->step,
-                      status->test_loss);
-    pl_metrics_scalar(p->metrics, p->test_accuracy, status->step,
-                      status->test_accuracy);
+    pl_metrics_set(p->metrics, p->test_loss, status->test_loss);
+    pl_metrics_set(p->metrics, p->test_accuracy, status->test_accuracy);
+    pl_metrics_add(p->metrics, p->tests, 1);
 }
 
 /* "dropped 3  w0 120 1.2 k/s, w1 119 1.1 k/s" */

@@ -17,7 +17,7 @@
 
 struct pl_progress_line {
     pl_progress_opts opts;
-    int step, examples, loss, test_loss, test_accuracy; /* tags */
+    int step, examples, loss, tests, test_loss, test_accuracy; /* tags */
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
@@ -26,8 +26,8 @@ struct pl_progress_line {
     int64_t begin_ns, shown_ns;
     double last_examples, rate;
     int64_t last_ns;
-    bool tested, new_test;
-    double score_loss, score_accuracy;
+    double tested; /* how often, when last looked at */
+    bool new_test;
     bool drawn; /* the terminal's line is not empty */
 };
 
@@ -44,17 +44,11 @@ const char *pl_progress_number(double value, char text[16])
     return text;
 }
 
-static void take_scalars(pl_progress_line *line)
+static void look_at_tests(pl_progress_line *line)
 {
-    pl_scalar scalar;
-    while (pl_metrics_take(line->opts.metrics, &scalar)) {
-        if (scalar.tag == line->test_loss) {
-            line->score_loss = scalar.value;
-        } else if (scalar.tag == line->test_accuracy) {
-            line->score_accuracy = scalar.value;
-            line->tested = line->new_test = true;
-        }
-    }
+    double tests = pl_metrics_get(line->opts.metrics, line->tests);
+    line->new_test = line->new_test || tests > line->tested;
+    line->tested = tests;
 }
 
 static void measure_rate(pl_progress_line *line, int64_t now_ns,
@@ -116,9 +110,10 @@ static void describe(pl_progress_line *line, bool epoch, char *text, int room)
     double loss = pl_metrics_get(metrics, line->loss);
     if (!isnan(loss)) /* none yet */
         used = append(text, used, room, "  loss %.4f", loss);
-    if (line->tested)
+    if (line->tested > 0)
         used = append(text, used, room, "  test %.4f, %.2f %%",
-                      line->score_loss, 100 * line->score_accuracy);
+                      pl_metrics_get(metrics, line->test_loss),
+                      100 * pl_metrics_get(metrics, line->test_accuracy));
     used = append(text, used, room, "  %s ex/s",
                   pl_progress_number(line->rate, number));
     used = describe_rest(line, text, used, room);
@@ -145,7 +140,7 @@ static int columns(const pl_progress_line *line)
 static void show(pl_progress_line *line, bool last)
 {
     int64_t now_ns = pl_clock_now_ns(pl_clock_real());
-    take_scalars(line);
+    look_at_tests(line);
     measure_rate(line, now_ns,
                  pl_metrics_get(line->opts.metrics, line->examples));
     int64_t since_ms = (now_ns - line->shown_ns) / 1000000;
@@ -198,6 +193,7 @@ static pl_status find_tags(pl_progress_line *line)
     PL_TRY(pl_metrics_tag(metrics, "step", &line->step));
     PL_TRY(pl_metrics_tag(metrics, "examples", &line->examples));
     PL_TRY(pl_metrics_tag(metrics, "loss", &line->loss));
+    PL_TRY(pl_metrics_tag(metrics, "tests", &line->tests));
     PL_TRY(pl_metrics_tag(metrics, "test_loss", &line->test_loss));
     return pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy);
 }

@@ -18,7 +18,7 @@
 typedef struct pl_progress_line pl_progress_line;
 
 typedef struct pl_progress_opts {
-    pl_metrics *metrics; /* required; its scalars are taken from here on */
+    pl_metrics *metrics; /* required */
     FILE *file;          /* required */
     bool terminal;       /* redraw one line */
     int64_t start_step;  /* of a resumed run, and its examples */

@@ -10,7 +10,7 @@
 
 struct pl_status_line {
     pl_status_opts opts;
-    int step, own_steps, own_examples, dropped, loss, test_loss,
+    int step, own_steps, own_examples, dropped, loss, tests, test_loss,
         test_accuracy; /* tags */
     pl_task_status status;
     pl_thread *thread;
@@ -24,15 +24,12 @@ static void tell(pl_status_line *line)
 {
     pl_metrics *metrics = line->opts.metrics;
     pl_task_status *status = &line->status;
-    pl_scalar scalar;
-    while (pl_metrics_take(metrics, &scalar)) {
-        if (scalar.tag == line->test_loss)
-            status->test_loss = scalar.value;
-        else if (scalar.tag == line->test_accuracy)
-            status->test_accuracy = scalar.value;
-        else if (scalar.tag == line->loss)
-            status->loss = scalar.value;
+    if (pl_metrics_get(metrics, line->tests) > 0) {
+        status->test_loss = pl_metrics_get(metrics, line->test_loss);
+        status->test_accuracy = pl_metrics_get(metrics, line->test_accuracy);
     }
+    if (pl_metrics_get(metrics, line->own_examples) > 0)
+        status->loss = pl_metrics_get(metrics, line->loss);
     status->step = (int64_t)pl_metrics_get(metrics, line->step);
     status->own_steps = (int64_t)pl_metrics_get(metrics, line->own_steps);
     status->examples = (int64_t)pl_metrics_get(metrics, line->own_examples);
@@ -66,6 +63,7 @@ static pl_status find_tags(pl_status_line *line)
     PL_TRY(pl_metrics_tag(metrics, "own_examples", &line->own_examples));
     PL_TRY(pl_metrics_tag(metrics, "dropped", &line->dropped));
     PL_TRY(pl_metrics_tag(metrics, "loss", &line->loss));
+    PL_TRY(pl_metrics_tag(metrics, "tests", &line->tests));
     PL_TRY(pl_metrics_tag(metrics, "test_loss", &line->test_loss));
     return pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy);
 }

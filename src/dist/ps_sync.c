@@ -449,6 +449,18 @@ static pl_status finish(pl_sync *sync)
     return status;
 }
 
+static void traffic(const pl_sync *sync, int64_t *sent_bytes,
+                    int64_t *received_bytes)
+{
+    const pl_ps_sync *self = (const pl_ps_sync *)sync;
+    *sent_bytes = *received_bytes = 0;
+    for (int32_t j = 0; j < self->ps; j++) {
+        pl_endpoint_counts counts = pl_endpoint_count(self->ends[j]);
+        *sent_bytes += counts.sent_bytes;
+        *received_bytes += counts.received_bytes;
+    }
+}
+
 /* Tell the job, as far as it still listens, why we go. */
 static void abort_job(pl_sync *sync, const char *why)
 {
@@ -490,6 +502,7 @@ static const pl_sync_ops ops = {
     .stop = stop,
     .settle = settle,
     .saves_first = true,
+    .traffic = traffic,
     .abort = abort_job,
 };
 
@@ -582,11 +595,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .over = sync->over,
         .broken = sync->broken,
     };
-    for (int32_t j = 0; j < sync->ps; j++) {
-        pl_endpoint_counts counts = pl_endpoint_count(sync->ends[j]);
-        view.sent_bytes += counts.sent_bytes;
-        view.received_bytes += counts.received_bytes;
-    }
+    traffic(&sync->base, &view.sent_bytes, &view.received_bytes);
     return view;
 }
 

@@ -96,6 +96,12 @@ pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch)
     return compute->ops->score(compute, batch);
 }
 
+const float *pl_compute_logits(const pl_compute *compute, int64_t *rows)
+{
+    PL_ASSERT(compute->ops->logits != NULL);
+    return compute->ops->logits(compute, rows);
+}
+
 const float *pl_compute_probs(const pl_compute *compute)
 {
     return compute->ops->probs != NULL ? compute->ops->probs(compute) : NULL;

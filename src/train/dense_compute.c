@@ -5,6 +5,8 @@
 #include "base/rng.h"
 #include "kernels/cpu/team.h"
 
+#include <string.h>
+
 /* A shard is worth a thread's while from about 15 us of work on. */
 #define SHARD_MULTIPLY_ADDS 750000
 #define MAX_SHARDS          16
@@ -27,6 +29,7 @@ typedef struct dense {
     /* One per thread, so that a thread's next shard finds its memory in the
      * cache; or one per shard, where there are fewer of those. */
     pl_exec *execs[MAX_SHARDS];
+    int64_t exec_rows[MAX_SHARDS]; /* of its last run; 0: none of this batch */
     pl_params *diffs[MAX_SHARDS];
     const float *blocks[MAX_SHARDS]; /* of diffs */
     /* The batch at hand. */
@@ -59,7 +62,7 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
                            int64_t batch)
 {
     const pl_network *network = opts->network;
-    pl_node *outputs[] = { network->loss, network->accuracy };
+    pl_node *outputs[] = { network->loss, network->accuracy, network->logits };
     return pl_plan_new(
         out,
         &(pl_plan_opts) {
@@ -67,7 +70,9 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
             .batch = batch,
             .kernels = opts->kernels,
             .outputs = outputs,
-            .output_count = opts->forward ? 2 : 1,
+            .output_count = !opts->forward ? 1
+                            : opts->logits ? 3
+                                           : 2,
             .diff = network->diff,
             .diff_count = opts->forward ? 0 : pl_params_count(network->params),
             .threads = threads_of(opts),
@@ -234,7 +239,9 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
         [PL_INPUT_LABELS] = pl_view_from(&batch->labels, first),
     };
     bool per_thread = pl_pool_threads(compute->opts.pool) < compute->shards;
-    pl_exec *exec = compute->execs[per_thread ? thread : s];
+    int index = per_thread ? thread : s;
+    pl_exec *exec = compute->execs[index];
+    compute->exec_rows[index] = rows;
     if (!compute->opts.forward)
         pl_exec_bind(exec, compute->diffs[s]);
     pl_exec_run(exec, &(pl_exec_args) {
@@ -328,6 +335,7 @@ static void run_items(dense *compute, int items, pl_pool_job *job)
 static pl_score run_all(dense *compute, const pl_batch *batch)
 {
     compute->batch = batch;
+    memset(compute->exec_rows, 0, sizeof compute->exec_rows);
     run_items(compute, compute->shards, shard_job);
     if (!compute->opts.forward &&
         (compute->shards > 1 || compute->apply != NULL)) {
@@ -397,6 +405,17 @@ static pl_score dense_score(pl_compute *base, const pl_batch *batch)
     return run_all(compute, batch);
 }
 
+static const float *dense_logits(const pl_compute *base, int64_t *rows)
+{
+    const dense *compute = (const dense *)base;
+    PL_ASSERT(compute->opts.forward && compute->opts.logits);
+    int index = 0;
+    while (compute->exec_rows[index] == 0)
+        index++;
+    *rows = compute->exec_rows[index];
+    return pl_exec_output(compute->execs[index], 2);
+}
+
 const pl_compute_ops pl_dense_compute = {
     .make = dense_new,
     .free = dense_free,
@@ -407,4 +426,5 @@ const pl_compute_ops pl_dense_compute = {
     .diff = dense_diff,
     .stream = dense_stream,
     .score = dense_score,
+    .logits = dense_logits,
 };

@@ -6,14 +6,10 @@
 #include "base/mem.h"
 #include "train/aggregate.h"
 #include "train/due.h"
+#include "train/recorder.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Scalars of steps are recorded this often, not at every step of microseconds.
- */
-#define RECORD_EVERY_S 0.05
-#define SMOOTHING      0.02 /* weight of a new loss in the shown average */
 
 typedef enum phase {
     PHASE_INPUT,
@@ -22,11 +18,6 @@ typedef enum phase {
     PHASE_WAIT,
     PHASE_COUNT,
 } phase;
-
-typedef struct tags {
-    int step, epoch, examples, loss, lr, test_loss, test_accuracy;
-    int own_steps, own_examples, dropped;
-} tags;
 
 typedef struct loop {
     const pl_loop_opts *opts;
@@ -46,14 +37,13 @@ typedef struct loop {
     int64_t grad_examples; /* of one gradient */
     int64_t update_examples; /* of one update */
     int64_t epoch_updates;   /* in one pass of all workers; 0: not known */
-    pl_due eval, save;
-    tags tags;
+    pl_due eval, save, histograms;
+    pl_recorder recorder;
+    pl_batch batch; /* the last one of training */
     uint64_t phase_ticks[PHASE_COUNT];
-    uint64_t mark;        /* end of the last phase */
-    uint64_t next_record; /* ticks */
-    double loss_sum;      /* of this epoch */
+    uint64_t mark;   /* end of the last phase */
+    double loss_sum; /* of this epoch */
     int64_t loss_count;
-    double shown_loss;
     int64_t tested_step; /* whose parameters result->test is of */
     bool joined;         /* once, at least */
     bool stop;
@@ -69,28 +59,6 @@ const char *pl_stopped_text(pl_stopped_by stopped)
 static double seconds_of(uint64_t ticks)
 {
     return (double)ticks * pl_ticks_ns() * 1e-9;
-}
-
-static pl_status register_tags(loop *l)
-{
-    const struct {
-        const char *name;
-        int *tag;
-    } all[] = {
-        { "step", &l->tags.step },
-        { "epoch", &l->tags.epoch },
-        { "examples", &l->tags.examples },
-        { "loss", &l->tags.loss },
-        { "learning_rate", &l->tags.lr },
-        { "test_loss", &l->tags.test_loss },
-        { "test_accuracy", &l->tags.test_accuracy },
-        { "own_steps", &l->tags.own_steps },
-        { "own_examples", &l->tags.own_examples },
-        { "dropped", &l->tags.dropped },
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        PL_TRY(pl_metrics_tag(l->opts->metrics, all[i].name, all[i].tag));
-    return PL_OK;
 }
 
 /* Go on where the run was.  With other workers than before the order is
@@ -122,6 +90,7 @@ static void set_due(loop *l, int64_t step)
     pl_due_init(&l->eval, opts->eval_every, pace, step);
     pl_due_init(&l->save, opts->follower ? never : opts->save_every, pace,
                 step);
+    pl_due_init(&l->histograms, opts->histograms_every, pace, step);
 }
 
 /* How examples, gradients, updates and epochs count. */
@@ -173,6 +142,7 @@ static pl_status open_compute(loop *l)
     PL_TRY(pl_compute_new(&l->compute, &compute));
     if (opts->test != NULL) {
         compute.forward = true;
+        compute.logits = opts->histograms_every.unit != PL_EVERY_NEVER;
         compute.trace = NULL;
         compute.beside = l->compute;
         compute.beside_batch = opts->order.batch;
@@ -198,12 +168,47 @@ static pl_status open_compute(loop *l)
                              });
 }
 
+/* The gradient of the last step, as the recorder wants it. */
+static const float *last_gradient(void *context, int param, int64_t *count)
+{
+    const loop *l = context;
+    const pl_keys *keys = NULL;
+    const float *grad =
+        l->aggregator != NULL
+            ? pl_params_data(pl_aggregator_diff(l->aggregator), param)
+            : pl_compute_grad(l->compute, param, &keys);
+    *count = keys != NULL
+                 ? keys->count
+                 : pl_params_get(l->opts->network->params, param)->count;
+    return grad;
+}
+
+static pl_status open_recorder(loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    return pl_recorder_init(
+        &l->recorder,
+        &(pl_recorder_opts) {
+            .metrics = opts->metrics,
+            .schedule = opts->schedule,
+            .kernels =
+                opts->kernels != NULL ? opts->kernels : pl_kernels_best(),
+            .params = opts->network->params,
+            .sync = opts->sync,
+            .own_pace = opts->own_pace,
+            .grad_examples = l->grad_examples,
+            .epoch_updates = l->epoch_updates,
+            .gradient = opts->hogwild == NULL ? last_gradient : NULL,
+            .context = l,
+        });
+}
+
 static pl_status open_loop(loop *l)
 {
     const pl_loop_opts *opts = l->opts;
-    PL_TRY(register_tags(l));
     PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
     set_pace(l);
+    PL_TRY(open_recorder(l));
     PL_TRY(resume_reader(l));
     return open_compute(l);
 }
@@ -329,10 +334,10 @@ static void align_reader(loop *l)
     pl_reader_go(l->reader, l->next_read);
 }
 
-static pl_status next_batch(loop *l, pl_batch *batch)
+static pl_status next_batch(loop *l)
 {
     align_reader(l);
-    PL_TRY(pl_reader_next(l->reader, batch));
+    PL_TRY(pl_reader_next(l->reader, &l->batch));
     spent(l, PHASE_INPUT);
     return PL_OK;
 }
@@ -353,14 +358,13 @@ static pl_status check_loss(loop *l, double loss, int64_t step)
  * needed, and gradients that leave when they are done. */
 static pl_status stream_step(loop *l, int64_t step, double *loss)
 {
-    pl_batch batch;
     pl_exec_hooks hooks = { need_one, ready_one, l, PL_OK };
     int count = pl_params_count(l->opts->network->params);
     memset(l->done, 0, (size_t)count * sizeof *l->done);
     l->needed = 0;
     l->left = count;
-    PL_TRY(next_batch(l, &batch));
-    PL_TRY(pl_compute_stream(l->compute, &batch, step, l->opts->order.worker,
+    PL_TRY(next_batch(l));
+    PL_TRY(pl_compute_stream(l->compute, &l->batch, step, l->opts->order.worker,
                              &hooks, loss));
     spent(l, PHASE_COMPUTE);
     PL_TRY(check_loss(l, *loss, step));
@@ -373,17 +377,16 @@ static pl_status stream_step(loop *l, int64_t step, double *loss)
 /* Gradient of one step; the mean loss of its micro-batches. */
 static pl_status compute_step(loop *l, int64_t step, double *loss)
 {
-    pl_batch batch;
     pl_sync *sync = l->opts->sync;
     int64_t worker = l->opts->order.worker;
     if (l->aggregator == NULL) {
         bool sparse = l->opts->network->sparse;
         bool apply =
             sparse ? l->opts->hogwild != NULL : sync->ops->apply_range != NULL;
-        PL_TRY(next_batch(l, &batch));
+        PL_TRY(next_batch(l));
         if (sparse)
-            PL_TRY(need_keys(l, &batch));
-        *loss = pl_compute_gradient(l->compute, &batch, step, worker,
+            PL_TRY(need_keys(l, &l->batch));
+        *loss = pl_compute_gradient(l->compute, &l->batch, step, worker,
                                     apply ? sync : NULL);
         spent(l, PHASE_COMPUTE);
         PL_TRY(check_loss(l, *loss, step));
@@ -393,8 +396,8 @@ static pl_status compute_step(loop *l, int64_t step, double *loss)
         int32_t micro = pl_aggregator_micro_batches(l->aggregator);
         *loss = 0;
         for (int32_t m = 0; m < micro; m++) {
-            PL_TRY(next_batch(l, &batch));
-            *loss += pl_compute_gradient(l->compute, &batch, step,
+            PL_TRY(next_batch(l));
+            *loss += pl_compute_gradient(l->compute, &l->batch, step,
                                          worker * micro + m, NULL);
             pl_aggregator_put(l->aggregator, m, pl_compute_diff(l->compute));
             spent(l, PHASE_COMPUTE);
@@ -407,36 +410,27 @@ static pl_status compute_step(loop *l, int64_t step, double *loss)
     return PL_OK;
 }
 
-static void record_step(loop *l, double loss)
+static void record_step(loop *l, double loss, int64_t behind)
 {
-    const pl_loop_opts *opts = l->opts;
-    pl_progress *progress = &l->result->progress;
+    const pl_progress *progress = &l->result->progress;
     int64_t per_epoch = l->reader->steps_per_epoch;
-    bool first = l->loss_count == 0 && l->next_record == 0;
     if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0) {
         l->loss_sum = 0;
         l->loss_count = 0;
     }
     l->loss_sum += loss;
     l->loss_count++;
-    l->shown_loss =
-        first ? loss : l->shown_loss + SMOOTHING * (loss - l->shown_loss);
-    pl_metrics_set(opts->metrics, l->tags.step, (double)progress->step);
-    pl_metrics_set(opts->metrics, l->tags.examples, (double)progress->examples);
-    pl_metrics_set(opts->metrics, l->tags.own_steps, (double)l->own);
-    if (l->mark < l->next_record && !first)
-        return;
-    pl_metrics_set(opts->metrics, l->tags.own_examples,
-                   (double)(l->result->own_steps * l->grad_examples));
-    pl_metrics_set(opts->metrics, l->tags.dropped, (double)l->result->dropped);
-    l->next_record = l->mark + (uint64_t)(RECORD_EVERY_S * 1e9 / pl_ticks_ns());
-    if (l->epoch_updates > 0)
-        pl_metrics_set(opts->metrics, l->tags.epoch,
-                       (double)progress->step / (double)l->epoch_updates);
-    pl_metrics_scalar(opts->metrics, l->tags.loss, progress->step,
-                      l->shown_loss);
-    pl_metrics_scalar(opts->metrics, l->tags.lr, progress->step,
-                      pl_schedule_lr(opts->schedule, progress->step));
+    pl_recorder_put(&l->recorder, &(pl_recorder_step) {
+                                      .step = progress->step,
+                                      .examples = progress->examples,
+                                      .own = l->own,
+                                      .own_steps = l->result->own_steps,
+                                      .dropped = l->result->dropped,
+                                      .behind = behind,
+                                      .loss = loss,
+                                      .now = l->mark,
+                                      .waited = l->phase_ticks[PHASE_WAIT],
+                                  });
 }
 
 /* The job is at `step` now. */
@@ -471,10 +465,7 @@ static pl_status evaluate(loop *l)
                             &l->result->test));
     l->result->tested = true;
     l->tested_step = step;
-    pl_metrics_scalar(l->opts->metrics, l->tags.test_loss, step,
-                      l->result->test.loss);
-    pl_metrics_scalar(l->opts->metrics, l->tags.test_accuracy, step,
-                      l->result->test.accuracy);
+    pl_recorder_test(&l->recorder, step, &l->result->test);
     l->result->eval_seconds += seconds_of(pl_ticks_now() - begin);
     if (l->opts->has_stop_loss && !l->opts->follower &&
         l->result->test.loss <= l->opts->stop_loss) {
@@ -516,9 +507,7 @@ static void sum_up(loop *l)
     };
     result->progress.seconds = l->opts->start.seconds + total;
     result->own_examples = result->own_steps * l->grad_examples;
-    pl_metrics_set(l->opts->metrics, l->tags.own_examples,
-                   (double)result->own_examples);
-    pl_metrics_set(l->opts->metrics, l->tags.dropped, (double)result->dropped);
+    pl_recorder_end(&l->recorder, result->own_steps, result->dropped);
     if (l->epoch_updates > 0)
         result->epochs =
             (double)result->progress.step / (double)l->epoch_updates;
@@ -546,14 +535,14 @@ static pl_status train_step(loop *l)
         PL_TRY(compute_step(l, step, &loss));
     }
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
-    spent(l, PHASE_WAIT);
+    spent(l, opts->sync->ops->local ? PHASE_COMPUTE : PHASE_WAIT);
     l->next_read++;
     l->own += !committed.dropped;
     l->result->own_steps += !committed.dropped;
     l->result->dropped += committed.dropped;
     l->stop = committed.stop;
     arrive(l, committed.step);
-    record_step(l, loss);
+    record_step(l, loss, committed.step > step ? committed.step - step : 0);
     return PL_OK;
 }
 
@@ -563,14 +552,37 @@ static bool done(const loop *l)
            l->own >= l->end_own;
 }
 
+/* The answers to the last batch of training are scored once more: in training
+ * their memory was needed for other things. */
+static pl_status record_histograms(loop *l)
+{
+    int64_t step = l->result->progress.step, rows;
+    PL_TRY(need_all(l));
+    pl_recorder_histograms(&l->recorder, step);
+    if (l->scorer == NULL || l->opts->network->sparse)
+        return PL_OK;
+    pl_batch batch = l->batch;
+    int64_t most = pl_loop_eval_batch(l->opts->test, l->opts->eval_batch);
+    if (batch.rows > most)
+        batch.rows = most;
+    (void)pl_compute_score(l->scorer, &batch);
+    const float *logits = pl_compute_logits(l->scorer, &rows);
+    pl_recorder_predictions(&l->recorder, step, logits, rows,
+                            pl_node_shape(l->opts->network->logits).dim[1]);
+    return PL_OK;
+}
+
 /* What is due between two steps. */
 static pl_status between_steps(loop *l)
 {
     int64_t step = l->result->progress.step;
     bool eval = pl_due_now(&l->eval, step, l->mark);
     bool keep = pl_due_now(&l->save, step, l->mark);
-    if (done(l) || (!eval && !keep))
+    bool show = pl_due_now(&l->histograms, step, l->mark);
+    if (done(l) || (!eval && !keep && !show))
         return PL_OK;
+    if (show)
+        PL_TRY(record_histograms(l));
     if (eval)
         PL_TRY(evaluate(l));
     if (keep && !l->stop) {
@@ -673,6 +685,7 @@ static pl_status go_back(loop *l)
     int64_t step = result->progress.step;
     if (step < before)
         result->rolled_back += before - step;
+    pl_recorder_restart(&l->recorder, step);
     pl_log(PL_LOG_INFO, "going on at step %lld", (long long)step);
     set_due(l, step);
     return PL_OK;

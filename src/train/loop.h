@@ -43,6 +43,7 @@ typedef struct pl_loop_opts {
     bool has_stop_loss; /* ... if this is set */
     pl_every eval_every;
     pl_every save_every;
+    pl_every histograms_every;       /* of weights, gradients, predictions */
     int64_t eval_batch;              /* default: pl_loop_eval_batch */
     int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
     pl_progress start;               /* where a resumed run stands; else zero */

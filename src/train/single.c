@@ -162,6 +162,7 @@ static const pl_sync_ops ops = {
     .save = save,
     .finish = finish,
     .free = single_free,
+    .local = true,
     .begin_apply = begin_apply,
     .apply_range = apply_range,
     .any_key_order = true,

@@ -86,6 +86,11 @@ typedef struct pl_sync_ops {
     pl_status (*settle)(pl_sync *sync, int64_t *step);
     /* Save what a job that begins needs to begin again. */
     bool saves_first;
+    /* What went over its connections so far; cheap. */
+    void (*traffic)(const pl_sync *sync, int64_t *sent_bytes,
+                    int64_t *received_bytes);
+    /* A commit makes the update here: its time is computing, not waiting. */
+    bool local;
     /* This worker failed. */
     void (*abort)(pl_sync *sync, const char *why);
 

@@ -1,0 +1,243 @@
+#include "train/recorder.h"
+
+#include "base/clock.h"
+
+#include <math.h>
+
+#define EVERY_S   0.05
+#define SMOOTHING 0.02 /* weight of a new loss in the shown average */
+/* The length of a gradient is taken again after so many times what it took. */
+#define NORM_PAUSE 200
+#define CLASSES    1024 /* of predictions: the most */
+
+pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
+{
+    *recorder = (pl_recorder) { .opts = *opts };
+    const struct {
+        const char *name;
+        int *tag;
+    } all[] = {
+        { "step", &recorder->tags.step },
+        { "epoch", &recorder->tags.epoch },
+        { "examples", &recorder->tags.examples },
+        { "loss", &recorder->tags.loss },
+        { "learning_rate", &recorder->tags.lr },
+        { "tests", &recorder->tags.tests },
+        { "test_loss", &recorder->tags.test_loss },
+        { "test_accuracy", &recorder->tags.test_accuracy },
+        { "test_auc", &recorder->tags.test_auc },
+        { "test_precision", &recorder->tags.test_precision },
+        { "test_recall", &recorder->tags.test_recall },
+        { "test_calibration", &recorder->tags.test_calibration },
+        { "own_steps", &recorder->tags.own_steps },
+        { "own_examples", &recorder->tags.own_examples },
+        { "dropped", &recorder->tags.dropped },
+        { "examples_per_s", &recorder->tags.rate },
+        { "waiting_share", &recorder->tags.waiting },
+        { "gradient_norm", &recorder->tags.norm },
+        { "staleness", &recorder->tags.staleness },
+        { "bytes_sent", &recorder->tags.sent },
+        { "bytes_received", &recorder->tags.received },
+        { PL_METRICS_RESTART, &recorder->tags.restart },
+    };
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        PL_TRY(pl_metrics_tag(opts->metrics, all[i].name, all[i].tag));
+    return PL_OK;
+}
+
+/* Over all parameters; negative where there is no gradient. */
+static double gradient_norm(const pl_recorder *recorder)
+{
+    const pl_recorder_opts *opts = &recorder->opts;
+    double squares = 0;
+    for (int p = 0; p < pl_params_count(opts->params); p++) {
+        int64_t count = 0;
+        const float *grad = opts->gradient(opts->context, p, &count);
+        if (grad == NULL)
+            return -1;
+        squares += opts->kernels->sum_squares(count, grad);
+    }
+    return sqrt(squares);
+}
+
+static void record_norm(pl_recorder *recorder, const pl_recorder_step *step)
+{
+    if (recorder->opts.gradient == NULL || step->now < recorder->next_norm)
+        return;
+    uint64_t begin = pl_ticks_now();
+    double norm = gradient_norm(recorder);
+    uint64_t end = pl_ticks_now();
+    recorder->next_norm = end + NORM_PAUSE * (end - begin);
+    if (norm >= 0)
+        pl_metrics_scalar(recorder->opts.metrics, recorder->tags.norm,
+                          step->step, norm);
+}
+
+/* What is measured from one record to the next. */
+static void record_interval(pl_recorder *recorder, const pl_recorder_step *step)
+{
+    const pl_recorder_opts *opts = &recorder->opts;
+    double ticks = (double)(step->now - recorder->last);
+    int64_t made = step->own_steps - recorder->last_own;
+    if (ticks > 0 && recorder->last > 0) {
+        pl_metrics_scalar(opts->metrics, recorder->tags.rate, step->step,
+                          (double)(made * opts->grad_examples) /
+                              (ticks * pl_ticks_ns() * 1e-9));
+        pl_metrics_scalar(opts->metrics, recorder->tags.waiting, step->step,
+                          (double)(step->waited - recorder->waited) / ticks);
+    }
+    if (opts->own_pace && recorder->steps > 0)
+        pl_metrics_scalar(opts->metrics, recorder->tags.staleness, step->step,
+                          (double)recorder->behind / (double)recorder->steps);
+    recorder->last = step->now;
+    recorder->waited = step->waited;
+    recorder->last_own = step->own_steps;
+    recorder->behind = recorder->steps = 0;
+}
+
+static void record_traffic(const pl_recorder *recorder)
+{
+    const pl_recorder_opts *opts = &recorder->opts;
+    int64_t sent, received;
+    if (opts->sync->ops->traffic == NULL)
+        return;
+    opts->sync->ops->traffic(opts->sync, &sent, &received);
+    pl_metrics_set(opts->metrics, recorder->tags.sent, (double)sent);
+    pl_metrics_set(opts->metrics, recorder->tags.received, (double)received);
+}
+
+static void set_own(const pl_recorder *recorder, int64_t own_steps,
+                    int64_t dropped)
+{
+    pl_metrics_set(recorder->opts.metrics, recorder->tags.own_examples,
+                   (double)(own_steps * recorder->opts.grad_examples));
+    pl_metrics_set(recorder->opts.metrics, recorder->tags.dropped,
+                   (double)dropped);
+}
+
+static void record(pl_recorder *recorder, const pl_recorder_step *step)
+{
+    const pl_recorder_opts *opts = &recorder->opts;
+    pl_metrics_scalar(opts->metrics, recorder->tags.loss, step->step,
+                      recorder->loss);
+    pl_metrics_scalar(opts->metrics, recorder->tags.lr, step->step,
+                      pl_schedule_lr(opts->schedule, step->step));
+    if (opts->epoch_updates > 0)
+        pl_metrics_set(opts->metrics, recorder->tags.epoch,
+                       (double)step->step / (double)opts->epoch_updates);
+    set_own(recorder, step->own_steps, step->dropped);
+    record_interval(recorder, step);
+    record_traffic(recorder);
+    record_norm(recorder, step);
+}
+
+void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
+{
+    pl_metrics *metrics = recorder->opts.metrics;
+    recorder->loss =
+        recorder->started
+            ? recorder->loss + SMOOTHING * (step->loss - recorder->loss)
+            : step->loss;
+    recorder->behind += step->behind;
+    recorder->steps++;
+    pl_metrics_set(metrics, recorder->tags.step, (double)step->step);
+    pl_metrics_set(metrics, recorder->tags.examples, (double)step->examples);
+    pl_metrics_set(metrics, recorder->tags.own_steps, (double)step->own);
+    if (recorder->started && step->now < recorder->next)
+        return;
+    recorder->started = true;
+    recorder->next = step->now + (uint64_t)(EVERY_S * 1e9 / pl_ticks_ns());
+    record(recorder, step);
+}
+
+void pl_recorder_restart(pl_recorder *recorder, int64_t step)
+{
+    pl_metrics_scalar(recorder->opts.metrics, recorder->tags.restart, step,
+                      (double)step);
+}
+
+void pl_recorder_test(pl_recorder *recorder, int64_t step,
+                      const pl_score *score)
+{
+    pl_metrics *metrics = recorder->opts.metrics;
+    const struct {
+        int tag;
+        double value;
+    } all[] = {
+        { recorder->tags.test_loss, score->loss },
+        { recorder->tags.test_accuracy, score->accuracy },
+        { recorder->tags.test_auc, score->auc },
+        { recorder->tags.test_precision, score->precision },
+        { recorder->tags.test_recall, score->recall },
+        { recorder->tags.test_calibration, score->calibration },
+    };
+    size_t count = score->binary ? sizeof all / sizeof *all : 2;
+    for (size_t i = 0; i < count; i++)
+        pl_metrics_scalar(metrics, all[i].tag, step, all[i].value);
+    pl_metrics_add(metrics, recorder->tags.tests, 1);
+}
+
+static void put_histogram(pl_recorder *recorder, const char *group,
+                          const char *name, int64_t step, const float *values,
+                          int64_t count)
+{
+    pl_metrics_histogram histogram = {
+        .group = group,
+        .name = name,
+        .step = step,
+    };
+    pl_histogram_add(&histogram.values, values, count);
+    pl_metrics_histogram_put(recorder->opts.metrics, &histogram);
+}
+
+void pl_recorder_histograms(pl_recorder *recorder, int64_t step)
+{
+    const pl_recorder_opts *opts = &recorder->opts;
+    for (int p = 0; p < pl_params_count(opts->params); p++) {
+        const pl_params_item *item = pl_params_get(opts->params, p);
+        put_histogram(recorder, "weights", item->name, step,
+                      pl_params_data(opts->params, p), item->count);
+        int64_t count = 0;
+        const float *grad = opts->gradient != NULL
+                                ? opts->gradient(opts->context, p, &count)
+                                : NULL;
+        if (grad != NULL)
+            put_histogram(recorder, "gradients", item->name, step, grad, count);
+    }
+}
+
+/* The softmax of one row. */
+static void probabilities(const float *logits, int64_t classes, float *out)
+{
+    float most = logits[0], sum = 0;
+    for (int64_t c = 1; c < classes; c++)
+        most = fmaxf(most, logits[c]);
+    for (int64_t c = 0; c < classes; c++)
+        sum += out[c] = expf(logits[c] - most);
+    for (int64_t c = 0; c < classes; c++)
+        out[c] /= sum;
+}
+
+void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
+                             const float *logits, int64_t rows, int64_t classes)
+{
+    pl_metrics_histogram histogram = {
+        .group = "predictions",
+        .name = "probabilities",
+        .step = step,
+    };
+    float row[CLASSES];
+    if (classes > CLASSES)
+        return;
+    for (int64_t r = 0; r < rows; r++) {
+        probabilities(logits + r * classes, classes, row);
+        pl_histogram_add(&histogram.values, row, classes);
+    }
+    pl_metrics_histogram_put(recorder->opts.metrics, &histogram);
+}
+
+void pl_recorder_end(pl_recorder *recorder, int64_t own_steps, int64_t dropped)
+{
+    set_own(recorder, own_steps, dropped);
+    record_traffic(recorder);
+}

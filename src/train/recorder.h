@@ -1,0 +1,82 @@
+/* recorder.h - what the training loop tells of itself, as metrics.
+ *
+ * How far it is, is set at every step.  What makes curves is recorded every
+ * 50 ms at most, since steps may take microseconds; the length of the
+ * gradient, so seldom that it takes no more than half a percent of the time.
+ * docs/formats/run.md lists the names.
+ *
+ * Threads: the loop's. */
+#ifndef PL_TRAIN_RECORDER_H
+#define PL_TRAIN_RECORDER_H
+
+#include "base/metric.h"
+#include "kernels/backend.h"
+#include "tensor/params.h"
+#include "train/schedule.h"
+#include "train/score.h"
+#include "train/sync.h"
+
+typedef struct pl_recorder_opts {
+    pl_metrics *metrics;         /* required; all is borrowed */
+    const pl_schedule *schedule; /* required */
+    const pl_kernels *kernels;   /* required */
+    const pl_params *params;     /* required */
+    pl_sync *sync;               /* required */
+    bool own_pace;               /* others update between our updates */
+    int64_t grad_examples;       /* of one gradient */
+    int64_t epoch_updates;       /* 0: not known */
+    /* The last gradient of a parameter, *count of them; NULL: not to be had. */
+    const float *(*gradient)(void *context, int param, int64_t *count);
+    void *context;
+} pl_recorder_opts;
+
+typedef struct pl_recorder {
+    pl_recorder_opts opts;
+    struct {
+        int step, epoch, examples, loss, lr, tests, test_loss, test_accuracy,
+            test_auc, test_precision, test_recall, test_calibration, own_steps,
+            own_examples, dropped, rate, waiting, norm, staleness, sent,
+            received, restart;
+    } tags;
+    bool started;          /* there was a step */
+    double loss;           /* smoothed */
+    uint64_t next;         /* ticks: when to record again */
+    uint64_t next_norm;    /* likewise the length of the gradient */
+    uint64_t last, waited; /* ticks: as of the last record */
+    int64_t last_own;
+    int64_t behind, steps; /* staleness since then, of so many steps */
+} pl_recorder;
+
+/* Nothing is to be closed. */
+pl_status pl_recorder_init(pl_recorder *recorder,
+                           const pl_recorder_opts *opts) PL_MUST_CHECK;
+
+/* How it stands after a step. */
+typedef struct pl_recorder_step {
+    int64_t step, examples; /* of the job */
+    int64_t own;            /* updates of this worker, ever */
+    int64_t own_steps;      /* ... since it was started */
+    int64_t dropped;
+    int64_t behind;       /* updates by others, since this one began */
+    double loss;          /* of the step */
+    uint64_t now, waited; /* ticks: the time, and that spent waiting, in all */
+} pl_recorder_step;
+void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step);
+
+/* The job went back to `step`: what was recorded beyond it is void. */
+void pl_recorder_restart(pl_recorder *recorder, int64_t step);
+
+void pl_recorder_test(pl_recorder *recorder, int64_t step,
+                      const pl_score *score);
+
+/* How the parameters and their last gradients lie. */
+void pl_recorder_histograms(pl_recorder *recorder, int64_t step);
+/* How likely the answers were found, from their logits. */
+void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
+                             const float *logits, int64_t rows,
+                             int64_t classes);
+
+/* As the loop ends. */
+void pl_recorder_end(pl_recorder *recorder, int64_t own_steps, int64_t dropped);
+
+#endif
