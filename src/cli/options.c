@@ -145,6 +145,10 @@ static const pl_param run_params[] = {
     { "kernels", PL_PARAM_CHOICE, PL_OPTION_FIELD(kernels), "auto", 0, 0,
       "auto|avx512|avx2|portable|reference", NULL,
       "instruction set; results are equal in every bit only within one" },
+    { "histograms-every", PL_PARAM_EVERY, PL_OPTION_FIELD(histograms_every),
+      "never", 0, 0, NULL, "E",
+      "record how weights, gradients and predictions lie, for TensorBoard: "
+      "100 (steps), 20000ex, 1ep, 60s or never" },
     { "profile", PL_PARAM_FLAG, PL_OPTION_FIELD(profile), NULL, 0, 0, NULL,
       NULL, "write a trace of every operator of the first 1000 steps" },
     { "json", PL_PARAM_FLAG, PL_OPTION_FIELD(json), NULL, 0, 0, NULL, NULL,

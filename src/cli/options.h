@@ -122,6 +122,7 @@ typedef struct pl_train_options {
     int64_t keep;
     int64_t threads;
     int kernels;
+    pl_every histograms_every;
     bool profile;
     bool json;
     bool quiet;

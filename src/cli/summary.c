@@ -75,6 +75,7 @@ pl_status pl_summary_row(pl_json **out, const pl_summary_row_opts *opts)
     SET(pl_json_set_int(row, "bytes_sent", opts->bytes_sent));
     SET(pl_json_set_int(row, "bytes_received", opts->bytes_received));
     SET(pl_json_set_int(row, "peak_rss_mb", peak_rss_mb()));
+    SET(pl_json_set_int(row, "events_dropped", opts->events_dropped));
     SET(pl_summary_score(row, &result->test, result->tested));
     if (status != PL_OK) {
         pl_json_free(row);
@@ -95,7 +96,10 @@ static pl_status make_rows(pl_json **out, const pl_summary_opts *opts)
     pl_json *rows, *row;
     PL_TRY(pl_json_new_array(&rows));
     pl_status status =
-        pl_summary_row(&row, &(pl_summary_row_opts) { .result = opts->result });
+        pl_summary_row(&row, &(pl_summary_row_opts) {
+                                 .result = opts->result,
+                                 .events_dropped = opts->events_dropped,
+                             });
     if (status == PL_OK)
         status = pl_json_append_take(rows, row);
     if (status != PL_OK) {
@@ -118,7 +122,7 @@ static int64_t number_of(const pl_json *row, const char *key)
 
 /* What the job did in all. */
 typedef struct totals {
-    int64_t sent, received, rss, restarts, dropped;
+    int64_t sent, received, rss, restarts, dropped, events_dropped;
     bool mixed;
 } totals;
 
@@ -133,6 +137,7 @@ static totals add_up(const pl_json *rows, const pl_summary_opts *opts)
         const pl_json *row = pl_json_at(rows, i);
         t.sent += number_of(row, "bytes_sent");
         t.received += number_of(row, "bytes_received");
+        t.events_dropped += number_of(row, "events_dropped");
         if (number_of(row, "peak_rss_mb") > t.rss)
             t.rss = number_of(row, "peak_rss_mb");
     }
@@ -209,6 +214,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_int(s, "bytes_sent", all.sent));
     SET(pl_json_set_int(s, "bytes_received", all.received));
     SET(pl_json_set_int(s, "peak_rss_mb", all.rss));
+    SET(pl_json_set_int(s, "events_dropped", all.events_dropped));
     SET(pl_json_set_text(s, "kernels", opts->job->kernels->name));
     /* After a blow-up the parameters are not those of `steps`. */
     if (result->stopped_by == PL_STOPPED_NAN)
@@ -328,6 +334,9 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
     if (number_of(summary, "faults") > 0)
         fprintf(file, "faults         %lld made by --chaos\n",
                 (long long)number_of(summary, "faults"));
+    if (number_of(summary, "events_dropped") > 0)
+        fprintf(file, "not recorded   %lld events\n",
+                (long long)number_of(summary, "events_dropped"));
     fprintf(file, "peak memory    %lld MB\nrun folder     %s\n", (long long)rss,
             run);
     print_workers(summary, file);

@@ -21,6 +21,7 @@ typedef struct pl_summary_row_opts {
     const pl_loop_result *result;
     int32_t index; /* of the worker */
     int64_t bytes_sent, bytes_received;
+    int64_t events_dropped; /* records that are not in the event file */
 } pl_summary_row_opts;
 pl_status pl_summary_row(pl_json **out,
                          const pl_summary_row_opts *opts) PL_MUST_CHECK;
@@ -31,6 +32,7 @@ typedef struct pl_summary_opts {
     const char *run;      /* the run folder */
     int64_t resumed_step; /* 0: not resumed */
     double startup_s;     /* from the start of the process to step 1 */
+    int64_t events_dropped;
     /* Of a job of several tasks; else NULL and 0. */
     const pl_cluster *cluster;
     const pl_json *reports; /* what server 0 gathered */

@@ -5,11 +5,13 @@
 #include "base/mem.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
+#include "cli/observers.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "cli/status.h"
 #include "dist/ps_sync.h"
 #include "train/due.h"
+#include "train/recorder.h"
 
 #include <math.h>
 #include <string.h>
@@ -158,7 +160,8 @@ static pl_status be_server(const pl_trainer_opts *opts)
 /* The evaluator: whenever the job has come far enough, fetch the parameters
  * and test them. */
 static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
-                             pl_ps_sync *sync, pl_compute *compute)
+                             pl_ps_sync *sync, pl_compute *compute,
+                             pl_recorder *recorder)
 {
     const pl_train_options *train = &opts->options->train;
     int64_t per_epoch =
@@ -175,6 +178,7 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
         pl_ps_sync_view view = pl_ps_sync_look(sync);
         over = view.over;
         PL_TRY(pl_loop_evaluate(compute, job->test, train->eval_batch, &score));
+        pl_recorder_test(recorder, view.step, &score);
         pl_log(PL_LOG_INFO, "step %lld: test loss %.4f, accuracy %.2f %%",
                (long long)view.step, score.loss, 100 * score.accuracy);
         if (opts->control != NULL)
@@ -198,6 +202,8 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
     pl_ps_sync *sync = NULL;
     pl_compute *compute = NULL;
     pl_metrics *metrics = NULL;
+    pl_observers *observers = NULL;
+    pl_recorder recorder;
     pl_status_line *listener = NULL;
     atomic_bool *interrupt = pl_interrupt_catch();
     pl_status status;
@@ -237,8 +243,19 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                                                   .control = opts->control,
                                                   .interrupt = interrupt,
                                               }));
-    status = evaluate_on(opts, job, sync, compute);
+    PL_TRY_OUT(status, pl_recorder_init(&recorder, &(pl_recorder_opts) {
+                                                       .metrics = metrics }));
+    PL_TRY_OUT(status,
+               pl_observers_start(&observers, &(pl_observers_opts) {
+                                                  .options = opts->options,
+                                                  .run = train->run,
+                                                  .task = opts->task,
+                                                  .metrics = metrics,
+                                                  .cluster = opts->cluster,
+                                              }));
+    status = evaluate_on(opts, job, sync, compute, &recorder);
 out:
+    pl_observers_stop(observers, status == PL_OK);
     pl_status_stop(listener);
     pl_metrics_free(metrics);
     if (sync != NULL)

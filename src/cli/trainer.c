@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
+#include "cli/observers.h"
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "cli/status.h"
@@ -38,11 +39,13 @@ typedef struct trainer {
     pl_ps_sync *ps; /* the same, in a job */
     pl_metrics *metrics;
     pl_trace *trace;
-    pl_status_line *told; /* a supervised one's, while it trains */
+    pl_observers *observers; /* while it trains */
+    pl_status_line *told;    /* a supervised one's, while it trains */
     pl_hogwild_opts hogwild;
     pl_progress start;
     int64_t per_epoch; /* steps of this worker */
     pl_loop_result result;
+    int64_t events_dropped;
     atomic_bool *interrupt;
     double startup_s;
 } trainer;
@@ -73,16 +76,37 @@ pl_status pl_trainer_print(const pl_options *options, const pl_json *summary)
 
 /* What may differ from task to task. */
 static const char *const local_flags[] = {
-    "run",          "resume",         "data",
-    "test-data",    "cache",          "examples",
-    "threads",      "kernels",        "profile",
-    "json",         "quiet",          "checkpoint-every",
-    "keep",         "cluster",        "deploy",
-    "role",         "index",          "control",
-    "restarts",     "transport",      "evaluator",
-    "join-timeout", "rejoin-timeout", "heartbeat-timeout",
-    "eval-on",      "eval-batch",     "eval-every",
-    "stop-loss",    "on-worker-loss", "global-batch",
+    "run",
+    "resume",
+    "data",
+    "test-data",
+    "cache",
+    "examples",
+    "threads",
+    "kernels",
+    "profile",
+    "histograms-every",
+    "json",
+    "quiet",
+    "checkpoint-every",
+    "keep",
+    "cluster",
+    "deploy",
+    "role",
+    "index",
+    "control",
+    "restarts",
+    "transport",
+    "evaluator",
+    "join-timeout",
+    "rejoin-timeout",
+    "heartbeat-timeout",
+    "eval-on",
+    "eval-batch",
+    "eval-every",
+    "stop-loss",
+    "on-worker-loss",
+    "global-batch",
     NULL,
 };
 
@@ -198,12 +222,14 @@ static pl_status report_row(void *context, char **text)
     result.own_steps = view.own; /* also before it was started again */
     result.own_examples = view.own * t->train->batch * t->train->micro_batches;
     pl_json *row;
-    PL_TRY(pl_summary_row(&row, &(pl_summary_row_opts) {
-                                    .result = &result,
-                                    .index = t->worker,
-                                    .bytes_sent = view.sent_bytes,
-                                    .bytes_received = view.received_bytes,
-                                }));
+    PL_TRY(pl_summary_row(
+        &row, &(pl_summary_row_opts) {
+                  .result = &result,
+                  .index = t->worker,
+                  .bytes_sent = view.sent_bytes,
+                  .bytes_received = view.received_bytes,
+                  .events_dropped = pl_observers_dropped(t->observers),
+              }));
     pl_status status = pl_json_text(row, 0, text);
     pl_json_free(row);
     return status;
@@ -322,6 +348,7 @@ static pl_loop_opts loop_opts(trainer *t)
         .has_stop_loss = train->stop_loss > 0,
         .eval_every = train->eval_every,
         .save_every = train->checkpoint_every,
+        .histograms_every = train->histograms_every,
         .eval_batch = train->eval_batch,
         .trace_first = t->start.step + 1,
         .trace_last = t->start.step + PROFILE_STEPS,
@@ -330,6 +357,20 @@ static pl_loop_opts loop_opts(trainer *t)
         .own_pace = t->own_pace,
         .replicas = (int32_t)train->replicas_to_aggregate,
     };
+}
+
+static pl_status start_observers(trainer *t)
+{
+    return pl_observers_start(
+        &t->observers, &(pl_observers_opts) {
+                           .options = t->options,
+                           .run = t->chief ? t->folder.path : t->train->run,
+                           .task = t->opts.task,
+                           .metrics = t->metrics,
+                           .cluster = t->opts.cluster,
+                           .job = t->chief ? &t->job : NULL,
+                           .start_step = t->start.step,
+                       });
 }
 
 static pl_status start_progress(const trainer *t, pl_progress_line **line)
@@ -361,7 +402,12 @@ static pl_status run_loop(trainer *t)
     else
         PL_TRY(start_progress(t, &line));
     pl_loop_opts opts = loop_opts(t);
-    pl_status status = pl_loop_run(&opts, &t->result);
+    pl_status status = start_observers(t);
+    if (status == PL_OK)
+        status = pl_loop_run(&opts, &t->result);
+    t->events_dropped = pl_observers_dropped(t->observers);
+    pl_observers_stop(t->observers, status == PL_OK);
+    t->observers = NULL;
     pl_progress_stop(line);
     pl_status_stop(t->told);
     t->told = NULL;
@@ -412,6 +458,7 @@ static pl_status make_summary(const trainer *t, pl_json **out)
         .run = t->folder.path,
         .resumed_step = t->start.step,
         .startup_s = t->startup_s,
+        .events_dropped = t->events_dropped,
     };
     if (t->ps == NULL)
         return pl_summary_make(out, &opts);

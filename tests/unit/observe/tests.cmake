@@ -4,3 +4,8 @@ pl_unit_test(observe record)
 pl_unit_test(observe table)
 target_link_libraries(test_observe_table PRIVATE m)
 target_link_libraries(test_observe_record PRIVATE m)
+pl_unit_test(observe event)
+target_compile_definitions(test_observe_event PRIVATE
+                           PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
+set_tests_properties(unit.observe.event PROPERTIES LABELS "unit;golden")
+pl_unit_test(observe events)

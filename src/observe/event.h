@@ -1,0 +1,51 @@
+/* event.h - the records of TensorBoard's event files, as bytes.
+ *
+ * Each call appends one record to the end of a buffer: an Event message
+ * (tensorflow/core/util/event.proto) in the frame of a TFRecord file.  Times
+ * are seconds since 1970.
+ *
+ * Threads: the caller's. */
+#ifndef PL_OBSERVE_EVENT_H
+#define PL_OBSERVE_EVENT_H
+
+#include "base/histogram.h"
+#include "proto/wire.h"
+
+#include <stdbool.h>
+
+/* The first of every file. */
+void pl_event_version(pl_wire *out, double time);
+/* The run goes on from `step`: what was recorded beyond it is void. */
+void pl_event_restart(pl_wire *out, double time, int64_t step);
+
+void pl_event_scalar(pl_wire *out, double time, int64_t step, const char *tag,
+                     double value);
+void pl_event_histogram(pl_wire *out, double time, int64_t step,
+                        const char *tag, const pl_histogram *histogram);
+
+/* One node of a model's graph. */
+typedef struct pl_event_node {
+    const char *name;
+    const char *op;
+    const char *device;        /* "/job:ps/task:0" */
+    const char *const *inputs; /* names of nodes */
+    int input_count;
+    const int64_t *sizes; /* of the result; -1: that of the batch */
+    int rank;
+    bool integers;
+} pl_event_node;
+void pl_event_graph(pl_wire *out, double time, const pl_event_node *nodes,
+                    int count);
+
+/* A hyperparameter: the text that was typed; one that is a number is shown as
+ * a number. */
+typedef struct pl_event_hparam {
+    const char *name;
+    const char *text;
+} pl_event_hparam;
+void pl_event_hparams(pl_wire *out, double time, const pl_event_hparam *hparams,
+                      int count);
+/* The end of the run whose hyperparameters these were. */
+void pl_event_end(pl_wire *out, double time, bool success);
+
+#endif

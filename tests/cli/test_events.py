@@ -1,0 +1,106 @@
+"""What a training records for TensorBoard."""
+
+import signal
+
+import pytest
+
+from conftest import SMALL, checkpoints, wait_for
+from tfevents import events, graph, hparams, scalars, values
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1"]
+
+
+def test_a_training_records_its_curves(cli):
+    summary = cli.train(*SMALL, "--eval-every", "10", "--run", "a")
+    found = scalars(cli.folder / "a/events/worker-0")
+    assert found.keys() >= {"loss", "learning_rate", "gradient_norm",
+                            "test_loss", "test_accuracy"}
+    assert [step for step, _ in found["test_loss"]] == [10, 20, 30, 40, 50]
+    assert found["test_loss"][-1][1] == pytest.approx(summary["test_loss"],
+                                                      rel=1e-5)
+    assert all(n > 0 for _, n in found["gradient_norm"])
+    assert summary["events_dropped"] == 0
+
+
+def test_the_graph_and_the_settings_are_there(cli):
+    cli.train(*SMALL, "--lr", "0.25", "--run", "a")
+    folder = cli.folder / "a/events/worker-0"
+    nodes = graph(folder)
+    assert nodes["softmax/weights"] == ("parameter", "/job:worker/task:0")
+    assert not any("grad" in op for op, _ in nodes.values())
+    start, end = hparams(folder)
+    assert start["lr"] == 0.25 and start["model"] == "softmax"
+    assert start["steps"] == 50 and end == 1
+
+
+def test_histograms_come_when_asked_for(cli):
+    cli.train(*SMALL, "--run", "a")
+    cli.train(*SMALL, "--run", "b", "--histograms-every", "20")
+    plain = {tag for _, tag, v in values(cli.folder / "a/events/worker-0")
+             if 5 in v}
+    assert not plain
+    found = {}
+    for step, tag, value in values(cli.folder / "b/events/worker-0"):
+        if 5 in value:
+            found.setdefault(tag, []).append(step)
+    assert found == dict.fromkeys(
+        ["weights/softmax/weights", "gradients/softmax/weights",
+         "weights/softmax/bias", "gradients/softmax/bias",
+         "predictions/probabilities"], [20, 40])
+
+
+def test_recording_changes_no_bit(cli):
+    a = cli.train(*SMALL, "--run", "a")
+    b = cli.train(*SMALL, "--run", "b", "--histograms-every", "7")
+    assert a["parameters_sha256"] == b["parameters_sha256"]
+
+
+def test_every_task_of_a_job_has_a_folder_of_its_own(cli):
+    cli.train(*DATA, "--workers", "2", "--ps", "2", "--mode", "async",
+              "--steps", "300", "--eval-every", "100", "--evaluator",
+              "--run", "a", "--histograms-every", "100")
+    folders = cli.folder / "a/events"
+    assert {f.name for f in folders.iterdir()} == {"worker-0", "worker-1",
+                                                   "evaluator-0"}
+    chief, other = (scalars(folders / f"worker-{i}") for i in (0, 1))
+    for found in (chief, other):
+        assert found.keys() >= {"loss", "staleness"}
+    assert "test_loss" in scalars(folders / "evaluator-0")
+    assert "test_loss" not in other
+    nodes = graph(folders / "worker-0")
+    assert {d for op, d in nodes.values() if op == "parameter"} == {
+        "/job:ps/task:0", "/job:ps/task:1"}
+    assert graph(folders / "worker-1") is None
+
+
+def test_a_resumed_run_says_from_where(cli):
+    args = ["train", "softmax", "--data", "synthetic", "--examples", "2000",
+            "--steps", "100000000", "--checkpoint-every", "50", "--run", "a",
+            "--quiet"]
+    process = cli.start(*args)
+    wait_for(lambda: len(checkpoints(cli.folder / "a")) > 1, "checkpoints",
+             process)
+    process.send_signal(signal.SIGINT)
+    assert cli.end(process).code == 130
+    step = int(checkpoints(cli.folder / "a")[-1].name.split("-")[1])
+    cli.ok("train", "softmax", "--run", "a", "--resume", "--steps", step + 10,
+           "--quiet")
+    folder = cli.folder / "a/events/worker-0"
+    assert len(list(folder.iterdir())) == 2
+    logs = [e for e in events(folder) if 7 in e]
+    assert [e[2][0] for e in logs] == [step]
+
+
+def test_a_folder_that_cannot_be_is_said_once(cli):
+    (cli.folder / "a").mkdir()
+    (cli.folder / "a/events").write_text("in the way")
+    result = cli.ok("train", "softmax", *SMALL, "--run", "a")
+    said = [line for line in result.err.splitlines() if "events" in line]
+    assert len(said) == 1 and "training goes on" in said[0], result
+    assert (cli.folder / "a/summary.json").exists()
+
+
+def test_a_wrong_interval_is_refused(cli):
+    cli.refused(2, "train", "softmax", *SMALL, "--histograms-every", "often",
+                says=["--histograms-every", "often"])
