@@ -79,6 +79,9 @@ static void look_at_cluster(const actor *a)
     for (int i = 0; i < cluster.ps; i++)
         if (atoi(strrchr(cluster.ps_address[i], ':') + 1) != 1000 + i)
             fail("addresses");
+    for (int i = 0; cluster.worker_address != NULL && i < cluster.workers; i++)
+        if (atoi(strrchr(cluster.worker_address[i], ':') + 1) != 1000 + i)
+            fail("addresses of workers");
     pl_cluster_close(&cluster);
 }
 

@@ -130,6 +130,10 @@ static pl_status build(local *l)
                             cluster->evaluator));
     l->cluster.named_chief = cluster->named_chief;
     l->missing = cluster->ps;
+    if (l->opts->workers_listen) {
+        PL_TRY(PL_NEW(l->cluster.worker_address, (size_t)cluster->workers));
+        l->missing += cluster->workers;
+    }
     l->deadline = in_ms(l->opts->join_ms, JOIN_MS);
     PL_TRY(copy_command(l));
     PL_TRY(add_tasks(l));
@@ -284,7 +288,7 @@ static void start_all(local *l)
 
 /* --- messages --------------------------------------------------------- */
 
-/* All servers have reported: everybody may know where they are. */
+/* All who listen have reported: everybody may know where they are. */
 static void send_clusters(local *l)
 {
     for (int i = 0; i < l->count; i++)
@@ -293,13 +297,23 @@ static void send_clusters(local *l)
             fail(l, PL_NOMEM);
 }
 
+/* Where the address of task i is kept; NULL: it has none. */
+static char **address_of(const local *l, int i)
+{
+    const pl_local_task *seen = &l->seen[i];
+    if (seen->task.role == PL_ROLE_PS)
+        return &l->cluster.ps_address[seen->task.index];
+    return l->opts->workers_listen && seen->worker >= 0
+               ? &l->cluster.worker_address[seen->worker]
+               : NULL;
+}
+
 static void take_address(local *l, int i, const char *address)
 {
-    pl_task id = l->seen[i].task;
-    if (id.role != PL_ROLE_PS || l->cluster.ps_address[id.index] != NULL)
-        return; /* workers do not listen */
-    pl_status status =
-        pl_mem_copy_text(&l->cluster.ps_address[id.index], address);
+    char **place = address_of(l, i);
+    if (place == NULL || *place != NULL)
+        return; /* it does not listen, or was started again */
+    pl_status status = pl_mem_copy_text(place, address);
     if (status != PL_OK)
         fail(l, status);
     else if (--l->missing == 0)
@@ -416,9 +430,8 @@ static void fail_by(local *l, int i, int ended, const char *how)
     const pl_local_task *seen = &l->seen[i];
     bool usage = WIFEXITED(ended) && WEXITSTATUS(ended) == 2;
     char words[LOG_BYTES], often[64] = "";
-    const char *address = seen->task.role == PL_ROLE_PS
-                              ? l->cluster.ps_address[seen->task.index]
-                              : NULL;
+    char **place = address_of(l, i);
+    const char *address = place != NULL ? *place : NULL;
     own_words(l, i, words, sizeof words);
     if (!said_why(ended) && !usage)
         show_log(l, i);
@@ -543,9 +556,9 @@ static void list_tasks(const local *l, bool silent, char *text, size_t room)
     text[0] = '\0';
     for (int i = 0; i < l->count && used < room; i++) {
         pl_task id = l->seen[i].task;
-        bool listed = silent ? id.role == PL_ROLE_PS &&
-                                   l->cluster.ps_address[id.index] == NULL
-                             : l->seen[i].pid > 0;
+        char **place = address_of(l, i);
+        bool listed =
+            silent ? place != NULL && *place == NULL : l->seen[i].pid > 0;
         if (!listed)
             continue;
         int wrote =

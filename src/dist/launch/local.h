@@ -1,12 +1,12 @@
 /* local.h - the supervisor: all tasks of a job on this machine.
  *
- * Every task is a direct child.  Servers bind a port of their own choice and
- * report it; then all get the cluster with the addresses.  A worker that dies,
- * or that ps 0 declares lost, is started again; when that cannot be, or when a
- * server dies, the job ends.  With `chaos` the supervisor makes faults itself
- * (chaos.h), which are not counted as restarts.  No process is left behind,
- * however the supervisor itself ends, and nothing is waited for without a
- * limit.
+ * Every task is a direct child.  Servers, and workers where they listen, bind
+ * a port of their own choice and report it; then all get the cluster with the
+ * addresses.  A worker that dies, or that ps 0 declares lost, is started
+ * again; when that cannot be, or when a server dies, the job ends.  With
+ * `chaos` the supervisor makes faults itself (chaos.h), which are not counted
+ * as restarts.  No process is left behind, however the supervisor itself ends,
+ * and nothing is waited for without a limit.
  *
  * Threads: run from one that stays; `show` is called on it. */
 #ifndef PL_DIST_LAUNCH_LOCAL_H
@@ -39,11 +39,12 @@ typedef struct pl_local_opts {
     const pl_secret *secret;   /* told to every task first; NULL: none */
     const char *logs;          /* required: a folder for <role>-<index>.log */
     int32_t restarts;          /* of each worker; default 0 */
+    bool workers_listen;       /* they report an address, as servers do */
     double chaos;              /* faults a second made on purpose; default 0 */
     uint64_t chaos_seed;
     int64_t freeze_ms; /* the longest of these; see chaos.h */
     bool go_on;        /* without a worker that cannot be started again */
-    int64_t join_ms;   /* until all servers have reported; default 60000 */
+    int64_t join_ms;   /* until all addresses are known; default 60000 */
     int64_t end_ms;    /* for tasks to end when asked to; default 60000 */
     int64_t kill_ms;   /* ... from SIGTERM to SIGKILL; default 10000 */
     const atomic_bool *interrupt; /* ask all to end; or NULL */

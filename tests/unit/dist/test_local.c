@@ -144,6 +144,30 @@ static void local_job_of_many_servers_gets_all_addresses(void **state)
     close_job(&j);
 }
 
+static void local_workers_that_listen_get_all_addresses(void **state)
+{
+    job j;
+    open_job(&j, state, "", "ac0", "ace0");
+    pl_cluster_close(&j.cluster);
+    assert_ok(pl_cluster_local(&j.cluster, 3, 0, false));
+    j.opts.workers_listen = true;
+    assert_ok(pl_local_run(&j.opts));
+    assert_int_equal(3, j.count);
+    close_job(&j);
+}
+
+static void local_worker_that_does_not_report_ends_the_job(void **state)
+{
+    job j;
+    open_job(&j, state, "", "ac0", "e0");
+    pl_cluster_close(&j.cluster);
+    assert_ok(pl_cluster_local(&j.cluster, 3, 0, false));
+    j.opts.workers_listen = true;
+    j.opts.join_ms = 1;
+    assert_fails(PL_TIMEOUT, "worker 1, worker 2", pl_local_run(&j.opts));
+    close_job(&j);
+}
+
 /* Only the chief's standard output is the supervisor's. */
 static void local_chief_alone_prints(void **state)
 {
@@ -522,6 +546,8 @@ static void local_run_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(local_job_runs_to_its_end),
            TEST_IN_FOLDER(local_job_of_many_servers_gets_all_addresses),
+           TEST_IN_FOLDER(local_workers_that_listen_get_all_addresses),
+           TEST_IN_FOLDER(local_worker_that_does_not_report_ends_the_job),
            TEST_IN_FOLDER(local_chief_alone_prints),
            TEST_IN_FOLDER(local_worker_that_crashes_is_started_again),
            TEST_IN_FOLDER(local_worker_that_keeps_crashing_ends_the_job),
