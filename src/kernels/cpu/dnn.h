@@ -88,6 +88,7 @@ int pl_dnn_threads(int wanted);
 typedef struct pl_dnn_product {
     int64_t n, m, k;
     bool a_transposed, b_transposed;
+    bool add; /* to what dst holds */
     int threads;
 } pl_dnn_product;
 bool pl_dnn_gemm(const pl_dnn_product *p, const float *a, const float *b,

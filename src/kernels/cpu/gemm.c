@@ -11,7 +11,7 @@ bool pl_dnn_gemm(const pl_dnn_product *p, const float *a, const float *b,
     omp_set_num_threads(pl_dnn_threads(p->threads));
     return dnnl_sgemm(p->a_transposed ? 'T' : 'N', p->b_transposed ? 'T' : 'N',
                       p->n, p->m, p->k, 1, a, p->a_transposed ? p->n : p->k, b,
-                      p->b_transposed ? p->k : p->m, 0, dst,
+                      p->b_transposed ? p->k : p->m, p->add ? 1.0f : 0.0f, dst,
                       p->m) == dnnl_success;
 }
 

@@ -368,6 +368,17 @@ static void dnn_products_agree_with_the_reference(void **state)
     }
 }
 
+static void dnn_product_can_add_to_what_is_there(void **state)
+{
+    (void)state;
+    const float a[] = { 1, 2, 3, 4 }, b[] = { 5, 6, 7, 8 };
+    float dst[] = { 100, 200, 300, 400 };
+    pl_dnn_product p = { .n = 2, .m = 2, .k = 2, .add = true, .threads = 1 };
+    const float expected[] = { 119, 222, 343, 450 };
+    assert_true(pl_dnn_gemm(&p, a, b, dst));
+    assert_memory_equal(expected, dst, sizeof dst);
+}
+
 static void dnn_op_survives_each_failed_allocation(void **state)
 {
     (void)state;
@@ -430,6 +441,7 @@ int main(void)
         cmocka_unit_test(dnn_weight_gradient_agrees_with_the_reference),
         cmocka_unit_test(dnn_blocks_lie_as_documented),
         cmocka_unit_test(dnn_products_agree_with_the_reference),
+        cmocka_unit_test(dnn_product_can_add_to_what_is_there),
         cmocka_unit_test(dnn_op_survives_each_failed_allocation),
         cmocka_unit_test(team_runs_each_item_once),
     };
