@@ -19,9 +19,9 @@
 const pl_command *const *pl_command_list(void)
 {
     static const pl_command *const list[] = {
-        &pl_cmd_train,   &pl_cmd_eval,   &pl_cmd_predict,
-        &pl_cmd_compare, &pl_cmd_models, &pl_cmd_data,
-        &pl_cmd_keys,    &pl_cmd_docs,   NULL
+        &pl_cmd_train,  &pl_cmd_eval, &pl_cmd_predict, &pl_cmd_compare,
+        &pl_cmd_models, &pl_cmd_data, &pl_cmd_keys,    &pl_cmd_matmul,
+        &pl_cmd_docs,   NULL,
     };
     return list;
 }
@@ -106,7 +106,7 @@ static void print_usage(const pl_app *app, FILE *file)
 
 static pl_status unknown_command(const char *name)
 {
-    const char *names[16];
+    const char *names[32];
     int count = 0;
     for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
         names[count++] = (*c)->name;

@@ -26,6 +26,7 @@ typedef struct pl_command {
 
 extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_predict,
     pl_cmd_compare, pl_cmd_models, pl_cmd_data, pl_cmd_keys, pl_cmd_docs;
+extern const pl_command pl_cmd_matmul;
 
 /* All commands, NULL-terminated. */
 const pl_command *const *pl_command_list(void);

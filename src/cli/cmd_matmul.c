@@ -1,0 +1,212 @@
+/* Multiply matrices that are spread over workers, in blocks. */
+#include "base/mem.h"
+#include "base/ram.h"
+#include "base/thread.h"
+#include "cli/matmul.h"
+#include "cli/memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIELD(f) offsetof(pl_matmul_flags, f)
+#define DAY_S    86400
+
+static const pl_param params[] = {
+    { "n", PL_PARAM_INT, FIELD(n), "4096", 1, PL_MATMUL_N_MAX, NULL, "N",
+      "rows and columns of the matrices" },
+    { "blocks", PL_PARAM_INT, FIELD(blocks), "8", 1, PL_MATMUL_BLOCKS_MAX, NULL,
+      "B", "they are cut into B x B blocks" },
+    { "workers", PL_PARAM_INT, FIELD(workers), NULL, 1, PL_MATMUL_WORKERS_MAX,
+      NULL, "W", "processes to start on this machine (default: 2)" },
+    { "op", PL_PARAM_CHOICE, FIELD(op), "product", 0, 0, "trace|product", NULL,
+      "the sum of the traces of A_ij A_ji, or the whole of A B" },
+    { "placement", PL_PARAM_TEXT, FIELD(placement), "best", 0, 0, NULL,
+      "FORMULA",
+      "the worker that holds block (i, j), of i, j, W, B, like \"(i+j)%W\"; "
+      "best: the one that moves least" },
+    { "threads", PL_PARAM_INT, FIELD(threads), NULL, 1, 1024, NULL, "N",
+      "of each worker (default: its share of the cores)" },
+    { "seed", PL_PARAM_INT, FIELD(seed), "1", 0, 1e15, NULL, "N",
+      "of the entries" },
+    { "compare", PL_PARAM_FLAG, FIELD(compare), NULL, 0, 0, NULL, NULL,
+      "afterwards also compute the product in one process with all cores, and "
+      "compare the speed" },
+    { "transport", PL_PARAM_CHOICE, FIELD(transport), "auto", 0, 0, "auto|tcp",
+      NULL, "how blocks move; auto: shared memory on one machine" },
+    { "cluster", PL_PARAM_TEXT, FIELD(cluster), NULL, 0, 0, NULL, "FILE",
+      "the workers and their addresses, on any machines, as JSON" },
+    { "role", PL_PARAM_CHOICE, FIELD(role), "worker", 0, 0, "chief|worker",
+      NULL, "which task of the cluster this is" },
+    { "index", PL_PARAM_INT, FIELD(index), NULL, 0, PL_MATMUL_WORKERS_MAX - 1,
+      NULL, "N", "the number of that task in its role" },
+    { "join-timeout", PL_PARAM_INT, FIELD(join_timeout), NULL, 1, DAY_S, NULL,
+      "S",
+      "seconds until all must be there (default: 60, or 600 when workers are "
+      "started by hand)" },
+    { "keys", PL_PARAM_TEXT, FIELD(keys), NULL, 0, 0, NULL, "FILE",
+      "the job's key file, of `keys -o FILE`; needed beyond loopback (default: "
+      "what PACELINE_KEYS names)" },
+    { "insecure", PL_PARAM_FLAG, FIELD(insecure), NULL, 0, 0, NULL, NULL,
+      "start without keys beyond loopback" },
+    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+      "print the result as one JSON object" },
+    { "control", PL_PARAM_INT, FIELD(control), NULL, 3, 1e6, NULL, "FD",
+      "set by who starts the workers: the descriptor to talk to it" },
+};
+
+#define COUNT (sizeof params / sizeof *params)
+
+static bool is_given(const bool *given, const char *name)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (strcmp(params[i].name, name) == 0)
+            return given[i];
+    return false;
+}
+
+/* How many workers there are, and where that is said. */
+static pl_status find_workers(pl_matmul_command *c, const bool *given)
+{
+    pl_matmul_flags *flags = &c->flags;
+    pl_matmul_rank rank;
+    if (flags->control == 0 && pl_matmul_rank_find(&rank)) {
+        if (is_given(given, "workers") && flags->workers != rank.size)
+            return PL_FAIL(PL_USAGE,
+                           "--workers %lld: the launcher has started %d; "
+                           "leave the flag out",
+                           (long long)flags->workers, rank.size);
+        flags->workers = rank.size;
+    }
+    if (flags->cluster != NULL) {
+        PL_TRY(pl_cluster_read(&c->cluster, flags->cluster, NULL));
+        if (is_given(given, "workers") && flags->workers != c->cluster.workers)
+            return PL_FAIL(PL_USAGE, "--workers %lld, but %s has %d workers",
+                           (long long)flags->workers, flags->cluster,
+                           c->cluster.workers);
+        flags->workers = c->cluster.workers;
+    }
+    if (flags->workers == 0)
+        flags->workers = 2;
+    if (flags->workers > PL_MATMUL_WORKERS_MAX)
+        return PL_FAIL(PL_USAGE, "%lld workers, expected at most %d",
+                       (long long)flags->workers, PL_MATMUL_WORKERS_MAX);
+    return PL_OK;
+}
+
+static pl_status check(const pl_matmul_command *c, const bool *given)
+{
+    const pl_matmul_flags *flags = &c->flags;
+    if (flags->blocks > flags->n)
+        return PL_FAIL(PL_USAGE,
+                       "--blocks %lld: a matrix of --n %lld has only that many "
+                       "rows",
+                       (long long)flags->blocks, (long long)flags->n);
+    if (flags->compare && flags->op != PL_MATMUL_PRODUCT)
+        return PL_FAIL(PL_USAGE, "--compare needs --op product");
+    if (flags->compare && flags->cluster != NULL)
+        return PL_FAIL(PL_USAGE, "--compare is for workers on this machine, "
+                                 "without --cluster");
+    if (flags->keys != NULL && flags->insecure)
+        return PL_FAIL(PL_USAGE, "--keys and --insecure: give one of them, "
+                                 "not both");
+    if (is_given(given, "index") && flags->cluster == NULL &&
+        flags->control == 0)
+        return PL_FAIL(PL_USAGE, "--index needs --cluster FILE, where the "
+                                 "other workers are");
+    return PL_OK;
+}
+
+static pl_status place(pl_matmul_command *c)
+{
+    const pl_matmul_flags *flags = &c->flags;
+    c->job = (pl_matmul_job) {
+        .op = (pl_matmul_op)flags->op,
+        .n = flags->n,
+        .blocks = (int32_t)flags->blocks,
+        .workers = (int32_t)flags->workers,
+        .seed = (uint64_t)flags->seed,
+    };
+    if (strcmp(flags->placement, "best") == 0)
+        return pl_placement_best(&c->placement, &c->job);
+    pl_status status =
+        pl_placement_parse(&c->placement, &c->job, flags->placement);
+    return status == PL_OK ? PL_OK : pl_context(status, "--placement");
+}
+
+pl_status pl_matmul_memory(const pl_matmul_command *command, int64_t bytes,
+                           const char *whose)
+{
+    pl_ram ram = pl_ram_available();
+    char need[PL_BYTES_TEXT], have[PL_BYTES_TEXT];
+    if (bytes <= ram.bytes - ram.bytes / 32)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "--n %lld: %s would take %s of memory, but %s has %s to "
+                   "give; take a smaller --n, or more machines",
+                   (long long)command->job.n, whose,
+                   pl_memory_text(bytes, need), ram.limit,
+                   pl_memory_text(ram.bytes, have));
+}
+
+static pl_status work(pl_matmul_command *c, const bool *given)
+{
+    pl_matmul_rank rank;
+    PL_TRY(find_workers(c, given));
+    PL_TRY(check(c, given));
+    PL_TRY(place(c));
+    bool task = c->flags.control > 0 || c->flags.cluster != NULL ||
+                pl_matmul_rank_find(&rank);
+    if (task && c->flags.cluster != NULL && c->flags.role == PL_ROLE_WORKER &&
+        c->cluster.workers - c->cluster.named_chief > 1 &&
+        !is_given(given, "index") && !pl_matmul_rank_find(&rank))
+        return PL_FAIL(PL_USAGE,
+                       "--cluster needs --index N, which of its workers this "
+                       "is, from 0 to %d",
+                       c->cluster.workers - c->cluster.named_chief - 1);
+    return task ? pl_matmul_task(c) : pl_matmul_local(c);
+}
+
+static pl_status parse(const pl_app *app, int argc, char **argv)
+{
+    bool given[COUNT] = { false };
+    pl_matmul_command c = { .app = app };
+    pl_param_group group = { "Flags", params, COUNT, &c.flags, given };
+    char **words;
+    int count;
+    PL_TRY(pl_param_defaults(&group, 1));
+    PL_TRY(PL_NEW(words, (size_t)argc + 1));
+    pl_status status = pl_param_parse(&group, 1, argc, argv, words, &count);
+    if (status == PL_OK && count > 0)
+        status =
+            PL_FAIL(PL_USAGE, "matmul takes no words, found \"%s\"", words[0]);
+    if (status == PL_OK)
+        status = work(&c, given);
+    pl_mem_free(words);
+    pl_placement_close(&c.placement);
+    pl_cluster_close(&c.cluster);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    if (!pl_app_wants_help(argc, argv))
+        return parse(app, argc, argv);
+    pl_matmul_flags flags;
+    pl_words words;
+    return pl_command_parse(
+        &pl_cmd_matmul, app,
+        "Multiply matrices that are spread over workers in blocks, and count "
+        "what moves\nbetween them.  The result is checked against entries that "
+        "are computed exactly.",
+        &flags, argc, argv, &words);
+}
+
+const pl_command pl_cmd_matmul = {
+    .name = "matmul",
+    .usage = "matmul [flags]",
+    .help = "multiply matrices in blocks, on one machine or many",
+    .run = run,
+    .params = params,
+    .param_count = COUNT,
+};

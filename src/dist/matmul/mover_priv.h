@@ -1,0 +1,102 @@
+/* mover_priv.h - what the files of the mover share.
+ *
+ * One thread owns the endpoints and all that is not under the lock. */
+#ifndef PL_DIST_MATMUL_MOVER_PRIV_H
+#define PL_DIST_MATMUL_MOVER_PRIV_H
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "dist/matmul/mover.h"
+#include "net/endpoint.h"
+
+#include <stdatomic.h>
+
+#define PL_MOVER_ASKS 8 /* pieces on their way at once */
+
+/* How far a worker is, told to worker 0. */
+typedef enum pl_worker_phase {
+    PL_WORKER_MAKING,
+    PL_WORKER_READY,
+    PL_WORKER_DONE,
+} pl_worker_phase;
+
+/* How far the job is, told by worker 0. */
+typedef enum pl_matmul_phase {
+    PL_MATMUL_WAITS,
+    PL_MATMUL_RUNS,
+    PL_MATMUL_OVER,
+    PL_MATMUL_FAILED,
+} pl_matmul_phase;
+
+/* Another worker, as seen from here. */
+typedef struct pl_colleague {
+    char *address;
+    pl_endpoint *end; /* ours to it; NULL: not needed */
+    bool joined;      /* it has welcomed us */
+    int64_t asked_ns; /* when we last asked to join, or sent a heart */
+    int64_t heard_ns; /* its last message; 0: none yet */
+    /* Worker 0 knows of the others: */
+    pl_worker_phase phase;
+    char *report;
+    bool told; /* that the job is over */
+} pl_colleague;
+
+/* A piece of a block on its way. */
+typedef struct pl_ask {
+    uint64_t sequence; /* 0: free */
+    int32_t step, owner;
+    const pl_want *want;
+    int64_t first, count; /* floats of the block */
+    int64_t sent_ns;
+} pl_ask;
+
+typedef struct pl_slot {
+    float *memory; /* [plan.slot_floats] */
+    int32_t step;
+    int64_t left; /* floats to arrive */
+} pl_slot;
+
+struct pl_mover {
+    pl_mover_opts opts;
+    pl_job_keys keys;
+    pl_endpoint *server;
+    pl_colleague *others; /* [workers], the own one stays empty */
+    pl_thread *thread;
+    atomic_bool stop;
+    pl_deadline join; /* for all to be there */
+    /* Fetching. */
+    pl_ask asks[PL_MOVER_ASKS];
+    uint64_t sequence;  /* of the last ask */
+    int32_t step, want; /* to ask for next */
+    int64_t first;      /* ... from this float of the want on */
+    /* Shared with the thread that computes. */
+    pl_mutex lock;
+    pl_cond moved;
+    pl_slot slots[PL_MATMUL_SLOTS];
+    int32_t released; /* steps that are computed */
+    pl_worker_phase phase;
+    pl_matmul_phase job;
+    char *report;
+    bool delivered; /* worker 0 has it */
+    pl_error failed;
+    pl_mover_counts counts;
+};
+
+/* Fetch: ask for what may be asked for; take a piece. */
+pl_status pl_mover_ask(pl_mover *m) PL_MUST_CHECK;
+pl_status pl_mover_take_piece(pl_mover *m, int32_t from,
+                              const pl_message *message) PL_MUST_CHECK;
+/* Serve: answer a request for a piece. */
+pl_status pl_mover_serve(pl_mover *m, const pl_message *message) PL_MUST_CHECK;
+
+/* Meet: take what a colleague says to our server, or answers to us; say what
+ * is due; look who is silent. */
+pl_status pl_mover_take_request(pl_mover *m,
+                                const pl_message *message) PL_MUST_CHECK;
+pl_status pl_mover_take_answer(pl_mover *m, int32_t from,
+                               const pl_message *message) PL_MUST_CHECK;
+pl_status pl_mover_meet(pl_mover *m) PL_MUST_CHECK;
+/* The message that this worker is lost, or was never there. */
+pl_status pl_mover_check_silence(pl_mover *m) PL_MUST_CHECK;
+
+#endif
