@@ -16,6 +16,7 @@ typedef struct data_options {
     const char *from;
     int64_t timeout;
     int64_t threads;
+    int64_t examples;
     int64_t features;
     int64_t skip_bad;
     const char *label_feature;
@@ -38,6 +39,8 @@ static const pl_param params[] = {
       "get: seconds until all must be there" },
     { "threads", PL_PARAM_INT, FIELD(threads), NULL, 1, 1024, NULL, "N",
       "threads to draw or decode with (default: the cores)" },
+    { "examples", PL_PARAM_INT, FIELD(examples), NULL, 1, 1e9, NULL, "N",
+      "synthetic-sparse: how many (default: 200,000)" },
     { "features", PL_PARAM_INT, FIELD(features), NULL, 1, 9e15, NULL, "N",
       "ids are 0 to N-1 (default: any)" },
     { "skip-bad", PL_PARAM_INT, FIELD(skip_bad), "0", 0, 1e15, NULL, "N",
@@ -117,6 +120,7 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
     const pl_source_opts opts = {
         .cache_dir = cache,
         .threads = (int32_t)options->threads,
+        .examples = options->examples,
         .features = options->features,
         .skip_bad = options->skip_bad,
         .label_feature = options->label_feature,

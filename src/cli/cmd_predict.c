@@ -1,5 +1,6 @@
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/predict_sparse.h"
 #include "cli/predictor.h"
 #include "cli/trained.h"
 #include "data/idx.h"
@@ -20,7 +21,7 @@ static const pl_param params[] = {
     { "threads", PL_PARAM_INT, offsetof(predict_options, threads), NULL, 1,
       1024, NULL, "N", "threads that compute (default: the cores)" },
     { "json", PL_PARAM_FLAG, offsetof(predict_options, json), NULL, 0, 0, NULL,
-      NULL, "print one line of JSON for each image" },
+      NULL, "print one line of JSON for each example" },
 };
 
 typedef struct answer {
@@ -205,10 +206,12 @@ static pl_status open_session(session *s, const pl_app *app, const char *run)
                                        }));
     const pl_job *job = &s->trained->job;
     if (job->network->sparse)
-        return PL_FAIL(PL_USAGE,
-                       "predict reads images, but %s holds a sparse model; use "
-                       "eval",
-                       run);
+        return s->options->top == 1
+                   ? PL_OK
+                   : PL_FAIL(PL_USAGE,
+                             "--top %lld: a sparse model gives one "
+                             "probability, that of label 1",
+                             (long long)s->options->top);
     if (s->options->top > job->classes)
         return PL_FAIL(PL_USAGE, "--top %lld: the model has only %d classes",
                        (long long)s->options->top, job->classes);
@@ -222,16 +225,27 @@ static pl_status open_session(session *s, const pl_app *app, const char *run)
                             });
 }
 
+static pl_status predict_one(const session *s, const char *word)
+{
+    if (!s->trained->job.network->sparse)
+        return predict_file(s, word);
+    return pl_predict_sparse(s->trained, &(pl_predict_sparse_opts) {
+                                             .source = word,
+                                             .json = s->options->json,
+                                             .several = s->several,
+                                         });
+}
+
 static pl_status predict(const pl_app *app, const predict_options *options,
                          char **words, int count)
 {
     if (count < 2)
-        return PL_FAIL(PL_USAGE, "predict needs a run folder and files of "
-                                 "images: predict RUN FILE...");
+        return PL_FAIL(PL_USAGE, "predict needs a run folder and files: "
+                                 "predict RUN FILE...");
     session s = { .options = options, .several = count > 2 };
     pl_status status = open_session(&s, app, words[0]);
     for (int i = 1; i < count && status == PL_OK; i++)
-        status = predict_file(&s, words[i]);
+        status = predict_one(&s, words[i]);
     pl_predictor_free(s.predictor);
     pl_mem_free(s.best);
     pl_trained_free(s.trained);
@@ -245,7 +259,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     PL_TRY(pl_command_parse(
         &pl_cmd_predict, app,
         "Print number, class and probability of each image in the IDX files, "
-        "plain or\n.gz, by the newest checkpoint of the run in the folder RUN.",
+        "plain or\n.gz, by the newest checkpoint of the run in the folder RUN; "
+        "of a sparse\nmodel, number and probability of label 1 of each example "
+        "of libsvm:FILE or any\nother source.",
         &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
@@ -257,7 +273,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_predict = {
     .name = "predict",
     .usage = "predict RUN FILE... [flags]",
-    .help = "classify images by the newest checkpoint of a run",
+    .help = "classify examples by the newest checkpoint of a run",
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "cli/memory.h"
-#include "data/source.h"
 #include "tensor/shape.h"
 
 #include <stdlib.h>
@@ -26,38 +25,48 @@ pl_status pl_job_cache_folder(const char *given, char **out)
     return PL_OK;
 }
 
-static pl_status open_data(pl_job *job, pl_job_data wanted)
+pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
+                          pl_dataset **out)
 {
     const pl_train_options *train = &job->options->train;
     const pl_model *model = job->options->model;
+    int32_t own_classes = pl_options_classes(job->options);
+    if (job->cache == NULL)
+        PL_TRY(pl_job_cache_folder(train->cache, &job->cache));
+    return pl_source_open(
+        out, source, split,
+        &(pl_source_opts) {
+            .cache_dir = job->cache,
+            .shape =
+                model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
+            .classes = own_classes > 0 ? own_classes : model->classes,
+            .examples = train->examples,
+            .features = train->features,
+            .holdout = train->holdout,
+            .seed = (uint64_t)train->seed,
+            .threads = (int32_t)train->threads,
+            .no_shard = train->shard == PL_TRAIN_SHARD_NONE,
+            .shuffle_buffer = train->shuffle_buffer,
+            .skip_bad = train->skip_bad,
+            .label_feature = train->label_feature,
+            .index_feature = train->index_feature,
+            .value_feature = train->value_feature,
+            .integers = (pl_integers)train->integers,
+        });
+}
+
+static pl_status open_data(pl_job *job, pl_job_data wanted)
+{
+    const pl_train_options *train = &job->options->train;
     if (wanted == PL_JOB_DATA_NONE)
         return PL_OK;
-    PL_TRY(pl_job_cache_folder(train->cache, &job->cache));
-    int32_t own_classes = pl_options_classes(job->options);
-    pl_source_opts opts = {
-        .cache_dir = job->cache,
-        .shape = model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
-        .classes = own_classes > 0 ? own_classes : model->classes,
-        .examples = train->examples,
-        .features = train->features,
-        .holdout = train->holdout,
-        .seed = (uint64_t)train->seed,
-        .threads = (int32_t)train->threads,
-        .no_shard = train->shard == PL_TRAIN_SHARD_NONE,
-        .shuffle_buffer = train->shuffle_buffer,
-        .skip_bad = train->skip_bad,
-        .label_feature = train->label_feature,
-        .index_feature = train->index_feature,
-        .value_feature = train->value_feature,
-        .integers = (pl_integers)train->integers,
-    };
     const char *test =
         train->test_data != NULL ? train->test_data : train->data;
     if (wanted == PL_JOB_DATA_ALL)
-        PL_TRY(pl_source_open(&job->train, train->data, PL_SPLIT_TRAIN, &opts));
+        PL_TRY(pl_job_open_set(job, train->data, PL_SPLIT_TRAIN, &job->train));
     if (wanted == PL_JOB_DATA_ALL && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_OK;
-    return pl_source_open(&job->test, test, PL_SPLIT_TEST, &opts);
+    return pl_job_open_set(job, test, PL_SPLIT_TEST, &job->test);
 }
 
 /* Sparse data and sparse models go together. */

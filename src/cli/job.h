@@ -7,7 +7,7 @@
 
 #include "base/thread.h"
 #include "cli/options.h"
-#include "data/dataset.h"
+#include "data/source.h"
 #include "train/schedule.h"
 
 typedef struct pl_job {
@@ -41,6 +41,10 @@ typedef struct pl_job_opts {
  * the network. */
 pl_status pl_job_init(pl_job *job, const pl_job_opts *opts) PL_MUST_CHECK;
 void pl_job_close(pl_job *job); /* a zeroed one is fine */
+
+/* Open a data set as the options say it; the caller frees it before the job. */
+pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
+                          pl_dataset **out) PL_MUST_CHECK;
 
 /* Where generated data is kept, `given` or the usual folder; *out stays NULL
  * when there is no home. */

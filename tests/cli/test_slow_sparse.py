@@ -111,3 +111,43 @@ def test_scikit_learn_reads_ours_and_we_read_its(cli, tmp_path):
     cli.ok("data", "convert", f"cache:{cache}", f"libsvm:{ours}")
     assert ours.read_text() == plain.read_text()
     assert run(python, READ_SVM, ours) == "500\n"
+
+
+PREDICT = """
+import json, struct
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+from sklearn.linear_model import LogisticRegression
+with open(sys.argv[1], "rb") as file:
+    size, = struct.unpack("<Q", file.read(8))
+    tensors = json.loads(file.read(size))
+    data = file.read()
+def tensor(name):
+    begin, end = tensors[name]["data_offsets"]
+    return np.frombuffer(data[begin:end], "<f4").astype(np.float64)
+model = LogisticRegression()
+model.classes_ = np.array([0, 1])
+model.coef_ = tensor("sparse/weights").reshape(1, -1)
+model.intercept_ = tensor("sparse/bias")
+x, _ = load_svmlight_file(sys.argv[2], zero_based=True,
+                          n_features=model.coef_.shape[1])
+for p in model.predict_proba(x)[:, 1]:
+    print(repr(float(p)))
+"""
+
+
+def test_scikit_learn_predicts_the_same(cli, tmp_path):
+    """The weights of a checkpoint mean there what they mean here."""
+    python = python_with("sklearn", "PL_SKLEARN")
+    svm = tmp_path / "svm"
+    run(python, WRITE_SVM, svm)
+    cli.ok("train", "sparse", "--data", f"libsvm:{svm}", "--features",
+           "1000000", "--epochs", "20", "--batch", "50", "--run", "r")
+    checkpoint, = cli.folder.glob("r/checkpoints/step-*/*.safetensors")
+    theirs = run(python, PREDICT, checkpoint, svm).split()
+    ours = [line.split()[1] for line in
+            cli.ok("predict", "r", f"libsvm:{svm}").out.splitlines()]
+    assert len(ours) == len(theirs) == 500
+    assert max(map(float, ours)) > 0.9 and min(map(float, ours)) < 0.1
+    for our, their in zip(ours, theirs):
+        assert abs(float(our) - float(their)) < 1e-5

@@ -1,5 +1,8 @@
 """The sparse model: train, resume, test, and what it refuses."""
 
+import json
+import math
+
 import pytest
 
 DATA = ["--examples", "6000", "--features", "100000"]
@@ -91,6 +94,37 @@ def test_dense_models_refuse_what_is_sparse(cli):
         assert result.code == 2 and "not sparse" in result.err, result
     result = cli.run("train", "softmax", "--data", "synthetic-sparse")
     assert result.code == 2 and "needs dense data" in result.err, result
+
+
+def test_predict_gives_the_loss_of_eval(cli):
+    """Number and probability of every example, whatever the format."""
     train(cli, "--run", "r")
-    result = cli.run("predict", "r", "x")
-    assert result.code == 2 and "holds a sparse model" in result.err, result
+    cli.ok("data", "convert", "synthetic-sparse", "libsvm:a.svm", "--features",
+           "100000", "--examples", "500")
+    labels = [int(line.split()[0])
+              for line in (cli.folder / "a.svm").read_text().splitlines()]
+    text = cli.ok("predict", "r", "libsvm:a.svm").out
+    numbers, probabilities = zip(*(line.split() for line in text.splitlines()))
+    assert list(map(int, numbers)) == list(range(500))
+    loss = -sum(math.log(float(p) if label else 1 - float(p))
+                for label, p in zip(labels, probabilities)) / 500
+    tested = cli.ok("eval", "r", "--data", "libsvm:a.svm", "--json").json
+    assert tested["test_loss"] == pytest.approx(loss, rel=1e-5)
+    cli.ok("data", "convert", "libsvm:a.svm", "cache:a.cache")
+    assert cli.ok("predict", "r", "cache:a.cache").out == text
+    first = cli.ok("predict", "r", "cache:a.cache", "--json").out.splitlines()
+    first = json.loads(first[0])
+    assert first["index"] == 0 and first["file"] == "cache:a.cache"
+    assert first["probability"] == pytest.approx(float(probabilities[0]))
+    assert first["class"] == (first["probability"] >= 0.5)
+
+
+def test_predict_refuses_what_does_not_fit(cli):
+    train(cli, "--run", "r")
+    (cli.folder / "wide.svm").write_text("1 100000:1\n")
+    cli.refused(1, "predict", "r", "libsvm:wide.svm",
+                says=["wide.svm:1:3", "--features 100000"])
+    for words, message in [(["digits"], "the model is sparse"),
+                           (["x"], "unknown data source 'x'"),
+                           (["libsvm:a", "--top", "2"], "--top 2")]:
+        cli.refused(2, "predict", "r", *words, says=message)
