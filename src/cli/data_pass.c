@@ -110,7 +110,7 @@ pl_status pl_data_convert(const char *source, const char *target,
     pl_sparse_writer_free(writer);
     PL_TRY(status);
     if (pass.bad > 0)
-        printf("passed over %lld bad examples\n", (long long)pass.bad);
+        printf("bad examples passed over: %lld\n", (long long)pass.bad);
     printf("%s: %lld examples, %.1f MB, in %.1f s\n", target,
            (long long)pass.examples, (double)bytes * 1e-6, pass.seconds);
     return PL_OK;

@@ -119,7 +119,7 @@ static void print_text(const stats *s, const pl_data_pass *pass)
                (double)s->most_value);
     }
     if (pass->bad > 0)
-        printf("  passed over %lld bad examples\n", (long long)pass->bad);
+        printf("  bad         %lld (passed over)\n", (long long)pass->bad);
     for (int i = 0; i < s->tops; i++)
         printf("  %s %llu: %u (%.2f %% of the non-zeros)\n",
                i == 0 ? "frequent    id" : "            id",

@@ -1,6 +1,7 @@
 #include "cli/summary.h"
 
 #include "cli/progress.h"
+#include "data/sparse/set.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -48,6 +49,15 @@ pl_status pl_summary_score(pl_json *object, const pl_score *score, bool tested)
                       : pl_json_set_null(object, all[i].key));
     }
     return PL_OK;
+}
+
+/* Examples of files that were passed over. */
+static int64_t bad_of(const pl_job *job)
+{
+    int64_t bad = pl_sparse_set_bad((pl_sparse_set *)job->train);
+    if (job->test != NULL && pl_sparse_set_is(job->test))
+        bad += pl_sparse_set_bad((pl_sparse_set *)job->test);
+    return bad;
 }
 
 pl_status pl_summary_row(pl_json **out, const pl_summary_row_opts *opts)
@@ -209,6 +219,8 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_int(s, "restarts", all.restarts));
     SET(pl_json_set_int(s, "faults", opts->faults));
     SET(pl_json_set_bool(s, "deterministic", repeatable));
+    if (opts->job->train != NULL && pl_sparse_set_is(opts->job->train))
+        SET(pl_json_set_int(s, "bad_examples", bad_of(opts->job)));
     SET(pl_json_set_int(s, "dropped_gradients", all.dropped));
     SET(pl_json_set_int(s, "rolled_back", result->rolled_back));
     SET(pl_json_set_int(s, "bytes_sent", all.sent));
@@ -331,6 +343,9 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
         fprintf(file, "test loss      %.4f\ntest accuracy  %.2f %%\n", loss,
                 100 * accuracy);
     print_binary(summary, file);
+    if (number_of(summary, "bad_examples") > 0)
+        fprintf(file, "bad examples   %lld passed over\n",
+                (long long)number_of(summary, "bad_examples"));
     if (number_of(summary, "faults") > 0)
         fprintf(file, "faults         %lld made by --chaos\n",
                 (long long)number_of(summary, "faults"));

@@ -44,6 +44,7 @@ typedef struct trainer {
     pl_hogwild_opts hogwild;
     pl_progress start;
     int64_t per_epoch; /* steps of this worker */
+    char reads[PL_READS_TEXT];
     pl_loop_result result;
     int64_t events_dropped;
     atomic_bool *interrupt;
@@ -160,6 +161,7 @@ static pl_status count_steps(trainer *t)
     pl_reader *reader;
     PL_TRY(pl_reader_new(&reader, t->job.train, &order));
     t->per_epoch = reader->steps_per_epoch;
+    pl_reader_describe(reader, t->reads);
     pl_reader_free(reader);
     return PL_OK;
 }
@@ -435,6 +437,9 @@ static void describe_job(const trainer *t)
            (long long)t->per_epoch, (long long)examples,
            (long long)pl_params_elements(t->job.network->params),
            pl_pool_threads(t->job.pool), t->job.kernels->name, share);
+    if (t->workers > 1 || data->ops->reader_new != NULL)
+        pl_log(PL_LOG_INFO, "worker %d of %d reads %s%s", t->worker, t->workers,
+               t->reads, data->local ? " (--shard none)" : "");
 }
 
 static pl_status say_interrupted(const trainer *t)

@@ -90,3 +90,8 @@ void pl_reader_go(pl_reader *reader, int64_t step)
 {
     reader->ops->go(reader, step);
 }
+
+void pl_reader_describe(const pl_reader *reader, char text[PL_READS_TEXT])
+{
+    reader->ops->describe(reader, text);
+}

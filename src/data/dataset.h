@@ -55,11 +55,14 @@ typedef struct pl_reader_opts {
 typedef struct pl_dataset pl_dataset;
 typedef struct pl_reader pl_reader;
 
+#define PL_READS_TEXT 160
+
 typedef struct pl_reader_ops {
     pl_status (*next)(pl_reader *reader, pl_batch *out);
     void (*position)(const pl_reader *reader, pl_position *out);
     pl_status (*seek)(pl_reader *reader, const pl_position *position);
     void (*go)(pl_reader *reader, int64_t step);
+    void (*describe)(const pl_reader *reader, char text[PL_READS_TEXT]);
     void (*free)(pl_reader *reader);
 } pl_reader_ops;
 
@@ -120,5 +123,8 @@ pl_status pl_reader_seek(pl_reader *reader,
                          const pl_position *position) PL_MUST_CHECK;
 /* Go on with step number `step` of the run, from 0. */
 void pl_reader_go(pl_reader *reader, int64_t step);
+
+/* What it reads of the set, for people, behind "reads ". */
+void pl_reader_describe(const pl_reader *reader, char text[PL_READS_TEXT]);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/rng.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define POSITION_VERSION 1
@@ -180,11 +181,24 @@ static void release(pl_reader *reader)
     pl_mem_free(reader);
 }
 
+/* Every worker has all of the set, and takes its batches of one order. */
+static void describe(const pl_reader *base, char text[PL_READS_TEXT])
+{
+    const shuffle_reader *reader = (const shuffle_reader *)base;
+    const pl_reader_opts *opts = &reader->opts;
+    int64_t used = reader->count;
+    if (!opts->one_pass)
+        used = base->steps_per_epoch * opts->micro_batches * opts->batch;
+    snprintf(text, PL_READS_TEXT, "%lld of %lld examples an epoch, from memory",
+             (long long)used, (long long)reader->count);
+}
+
 static const pl_reader_ops shuffled_ops = {
     .next = next_shuffled,
     .position = save,
     .seek = restore,
     .go = go,
+    .describe = describe,
     .free = release,
 };
 
@@ -193,6 +207,7 @@ static const pl_reader_ops in_order_ops = {
     .position = save,
     .seek = restore,
     .go = go,
+    .describe = describe,
     .free = release,
 };
 

@@ -65,6 +65,108 @@ def test_bad_lines_are_passed_over_and_counted(cli, tmp_path):
     assert ":2:1: 'x'" in result.err
 
 
+@pytest.fixture
+def records(cli, tmp_path):
+    """Five records of the same length; (path, bytes of one)."""
+    svm, path = tmp_path / "five.svm", tmp_path / "five.tfrecord"
+    svm.write_text("1 1:1 5:1\n0 2:1 3:1\n" * 2 + "1 4:1 6:1\n")
+    cli.ok("data", "convert", f"libsvm:{svm}", f"tfrecord:{path}")
+    assert path.stat().st_size % 5 == 0
+    return path, path.stat().st_size // 5
+
+
+def damage(path, at):
+    data = bytearray(path.read_bytes())
+    data[at] ^= 0x40
+    path.write_bytes(data)
+
+
+def test_a_truncated_record_is_named(cli, records):
+    path, size = records
+    path.write_bytes(path.read_bytes()[:-3])
+    cli.refused(1, "data", "stats", f"tfrecord:{path}",
+                says=[str(path), "truncated", f"byte {4 * size}"])
+    result = cli.ok("data", "stats", f"tfrecord:{path}", "--skip-bad", "1")
+    assert "examples    4" in result.out and "bad         1" in result.out
+
+
+@pytest.mark.parametrize("part, message", [
+    (20, "checksum"), (8, "the checksum of its length")])
+def test_a_wrong_checksum_is_named(cli, records, part, message):
+    path, size = records
+    damage(path, 2 * size + part)
+    cli.refused(1, "data", "stats", f"tfrecord:{path}",
+                says=[f"{path}: record at byte {2 * size}", message])
+
+
+def test_a_bad_record_is_passed_over_in_training(cli, records):
+    path, size = records
+    damage(path, 2 * size + 20)
+    train = ["train", "sparse", "--data", f"tfrecord:{path}", "--batch", "2",
+             "--features", "7", "--quiet"]
+    cli.refused(1, *train, says=f"record at byte {2 * size}")
+    summary = cli.ok(*train, "--skip-bad", "2", "--json").json
+    assert summary["bad_examples"] == 2  # of training and of test data
+    assert summary["examples"] == 4
+    text = cli.ok(*train, "--skip-bad", "2").out
+    assert "bad examples   2 passed over" in text
+    cli.refused(1, *train, "--skip-bad", "0", says="checksum")
+
+
+def test_a_damaged_cache_is_named(cli, svm, tmp_path):
+    cache = tmp_path / "a.cache"
+    cli.ok("data", "convert", f"libsvm:{svm}", f"cache:{cache}")
+    good = cache.read_bytes()
+    cache.write_bytes(good[:-1])
+    cli.refused(1, "data", "stats", f"cache:{cache}",
+                says=[str(cache), "truncated or damaged"])
+    cache.write_bytes(good)
+    damage(cache, 16 + 24)
+    cli.refused(1, "data", "stats", f"cache:{cache}",
+                says=f"{cache}: block at byte 16")
+
+
+@pytest.mark.parametrize("kind", ["libsvm", "tfrecord", "criteo", "cache"])
+def test_files_that_are_empty_or_missing(cli, tmp_path, kind):
+    (tmp_path / "empty").touch()
+    cli.refused(1, "data", "stats", f"{kind}:{tmp_path / 'empty'}",
+                says=str(tmp_path / "empty"))
+    cli.refused(1, "train", "sparse", "--data", f"{kind}:{tmp_path}/no-*",
+                says=f"{tmp_path}/no-*")
+
+
+@pytest.mark.parametrize("text, message", [
+    ("1 7:1\n", ":1:3: id 7, expected ids below --features 7"),
+    ("1 1:1\n0 1:1e999\n", ":2:5: '1e999', expected a finite number"),
+    ("1 1:1\n0 1:1\n3 1:1\n", ":3:1: '3', expected a label"),
+])
+def test_training_refuses_bad_text(cli, tmp_path, text, message):
+    path = tmp_path / "bad"
+    path.write_text(text)
+    cli.refused(1, "train", "sparse", "--data", f"libsvm:{path}",
+                "--features", "7", "--batch", "1",
+                says=f"{path}{message}")
+
+
+def test_labels_of_minus_one_mean_zero(cli, tmp_path):
+    minus, zero = tmp_path / "minus", tmp_path / "zero"
+    minus.write_text("-1 1:1\n+1 2:1\n" * 20)
+    zero.write_text("0 1:1\n1 2:1\n" * 20)
+    hashes = {cli.ok("train", "sparse", "--data", f"libsvm:{path}", "--batch",
+                     "8", "--json", "--quiet").json["parameters_sha256"]
+              for path in (minus, zero)}
+    assert len(hashes) == 1
+
+
+def test_a_stream_says_what_it_reads(cli, tmp_path):
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1 5:1 7:1\n0 2:1 3:1 8:1\n" * 20000)
+    logs = cli.ok("train", "sparse", "--data", f"libsvm:{path}",
+                  "--shuffle-buffer", "1000").err
+    assert "worker 0 of 1 reads 1" in logs
+    assert "blocks in 1 file: 40000 of 40000 examples" in logs
+
+
 def test_a_failed_conversion_leaves_nothing(cli, tmp_path):
     (tmp_path / "bad").write_text("1 1:1\nx\n")
     cli.refused(1, "data", "convert", f"libsvm:{tmp_path / 'bad'}",

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "data/sparse/loader.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define POSITION_VERSION 2
@@ -241,6 +242,17 @@ static void go(pl_reader *base, int64_t step)
     };
 }
 
+static void describe(const pl_reader *base, char text[PL_READS_TEXT])
+{
+    const stream_reader *reader = (const stream_reader *)base;
+    const pl_sparse_set *set = reader->set;
+    snprintf(text, PL_READS_TEXT,
+             "%lld of %lld blocks in %d %s: %lld of %lld examples",
+             (long long)reader->share.count, (long long)set->blocks.count,
+             set->file_count, set->file_count == 1 ? "file" : "files",
+             (long long)reader->share.rows, (long long)set->base.count);
+}
+
 static void release(pl_reader *base)
 {
     stream_reader *reader = (stream_reader *)base;
@@ -256,6 +268,7 @@ static const pl_reader_ops shuffled_ops = {
     .position = save,
     .seek = restore,
     .go = go,
+    .describe = describe,
     .free = release,
 };
 
@@ -264,6 +277,7 @@ static const pl_reader_ops in_order_ops = {
     .position = save,
     .seek = restore,
     .go = go,
+    .describe = describe,
     .free = release,
 };
 
