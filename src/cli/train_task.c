@@ -191,8 +191,7 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
                               });
         (void)pl_due_now(&due, view.step, pl_ticks_now());
     }
-    pl_sync *base = pl_ps_sync_base(sync);
-    return base->ops->finish(base);
+    return pl_ps_sync_leave(sync);
 }
 
 static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
@@ -231,6 +230,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                               .heartbeat_ms =
                                   (int64_t)(train->heartbeat_timeout * 1000),
                               .join_ms = train->join_timeout * 1000,
+                              .rejoin_ms = train->rejoin_timeout * 1000,
                               .settings = settings,
                               .params = job->network->params,
                               .interrupt = interrupt,

@@ -599,7 +599,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
     return view;
 }
 
-pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step)
+static pl_status pull_once(pl_ps_sync *sync, int64_t step)
 {
     if (sync->heart == NULL)
         PL_TRY(connect_all(sync));
@@ -608,5 +608,25 @@ pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step)
     PL_TRY(finish_request(sync));
     pl_heart_tell(sync->heart, step, PL_PHASE_EVALUATING);
     hear_end(sync);
+    return PL_OK;
+}
+
+pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step)
+{
+    for (;;) {
+        pl_status status = pull_once(sync, step);
+        if (status != PL_ROLLED)
+            return status;
+        pl_log(PL_LOG_WARN, "%s", pl_error_message());
+        PL_TRY(connect_all(sync));
+    }
+}
+
+pl_status pl_ps_sync_leave(pl_ps_sync *sync)
+{
+    pl_status status = finish(&sync->base);
+    if (status != PL_ROLLED)
+        return status;
+    pl_log(PL_LOG_INFO, "%s: all is done, and server 0 is gone", sync->name);
     return PL_OK;
 }

@@ -57,7 +57,11 @@ typedef struct pl_ps_sync_view {
 pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync);
 
 /* The evaluator: wait for parameters of `step` or later; look() tells which
- * they are and whether there will be more. */
+ * they are and whether there will be more.  Joins anew when the job begins
+ * anew, or when server 0 was silent. */
 pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step) PL_MUST_CHECK;
+/* ... and, when there will be no more, say goodbye; also to a server that has
+ * gone before it could answer. */
+pl_status pl_ps_sync_leave(pl_ps_sync *sync) PL_MUST_CHECK;
 
 #endif
