@@ -72,6 +72,8 @@ typedef enum pl_phase {
 
 /* Messages to and from ps 0, as the other servers see it. */
 #define PL_PEER_COORDINATOR (-2)
+/* ... of a member whose connection was given up. */
+#define PL_PEER_NONE (-3)
 
 #define PL_TICK_MS  100  /* how often the cores look at the clock */
 #define PL_PROBE_MS 1000 /* silence after which a request is asked about */

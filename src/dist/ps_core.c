@@ -107,6 +107,8 @@ const char *pl_core_name(const pl_ps_core *core, const pl_member *member,
 void pl_core_send(pl_ps_core *core, pl_peer to, pl_frame frame,
                   const void *payload, bool lasting)
 {
+    if (to == PL_PEER_NONE)
+        return;
     frame.generation = core->generation;
     core->opts.ops->send(core->opts.context, to, &frame, payload, lasting);
 }

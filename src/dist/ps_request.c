@@ -466,10 +466,20 @@ static void from_member(pl_ps_core *core, pl_member *member,
         begin(core, member, message);
 }
 
+/* The number of a peer is now another's. */
+static void forget_peer(pl_ps_core *core, pl_peer peer)
+{
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].peer == peer)
+            core->members[i].peer = PL_PEER_NONE;
+}
+
 void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
                         int64_t now_ns)
 {
     core->now_ns = now_ns;
+    if (message->first)
+        forget_peer(core, message->from);
     if (message->from == PL_PEER_COORDINATOR) {
         pl_core_on_coordinator(core, message);
         return;

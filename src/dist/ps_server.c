@@ -64,6 +64,8 @@ static void send_out(void *context, pl_peer to, const pl_frame *frame,
         bool shared = inside && pl_endpoint_shared(endpoint, to);
         status =
             pl_endpoint_send(endpoint, to, frame, payload, lasting || shared);
+        if (frame->kind == PL_FRAME_WELCOME || frame->kind == PL_FRAME_BEAT)
+            pl_endpoint_keep(endpoint, to); /* it is a task of the job */
     }
     if (status != PL_OK)
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());

@@ -263,6 +263,11 @@ void pl_endpoint_drop(pl_endpoint *e, pl_peer peer)
     pl_peers_drop(&e->peers, peer);
 }
 
+void pl_endpoint_keep(pl_endpoint *e, pl_peer peer)
+{
+    e->peers.entries[peer].kept = true;
+}
+
 const char *pl_endpoint_peer_text(pl_endpoint *e, pl_peer peer)
 {
     PL_ASSERT(peer >= 0 && peer < e->peers.count);

@@ -38,6 +38,7 @@ typedef int32_t pl_peer; /* a client of a server, from 0; a client's only peer
 
 typedef struct pl_message {
     pl_peer from;
+    bool first; /* of this peer: the number may have been another's before */
     pl_frame frame;
     const void *payload; /* 8-byte aligned; until the next receive... */
     bool lasting;     /* ... or until this request is answered: shared memory */
@@ -112,6 +113,8 @@ void pl_endpoint_share(pl_endpoint *endpoint, pl_area *area);
 
 /* Forget a peer: its messages are dropped from here on. */
 void pl_endpoint_drop(pl_endpoint *endpoint, pl_peer peer);
+/* Drop it only after all others, when there are too many. */
+void pl_endpoint_keep(pl_endpoint *endpoint, pl_peer peer);
 /* "10.0.0.7:40112" where known, for messages; until the next call. */
 const char *pl_endpoint_peer_text(pl_endpoint *endpoint, pl_peer peer);
 

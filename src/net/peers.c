@@ -103,3 +103,17 @@ void pl_peers_drop(pl_peers *peers, int32_t number)
     entry->dropped = true;
     entry->dropped_at = ++peers->drops;
 }
+
+int32_t pl_peers_idle(const pl_peers *peers)
+{
+    const pl_peer_entry *best = NULL;
+    for (int32_t i = 0; i < peers->count; i++) {
+        const pl_peer_entry *entry = &peers->entries[i];
+        if (entry->channel != NULL)
+            continue;
+        if (best == NULL || entry->kept < best->kept ||
+            (entry->kept == best->kept && entry->heard_at < best->heard_at))
+            best = entry;
+    }
+    return best != NULL ? (int32_t)(best - peers->entries) : -1;
+}

@@ -2,7 +2,10 @@
  *
  * A client is known by the 16 random bytes it chose; the server speaks of
  * small numbers.  A dropped client keeps its number, so that its messages are
- * recognised and ignored, until the number is needed for a new one.
+ * recognised and ignored, until the number is needed for a new one.  When all
+ * are taken, who was heard longest ago is dropped, first of those that nobody
+ * said are to be kept: neither a flood nor what dead tasks leave behind keeps
+ * new ones out.
  *
  * Threads: one. */
 #ifndef PL_NET_PEERS_H
@@ -22,6 +25,9 @@ typedef struct pl_peer_entry {
     uint8_t identity[PL_IDENTITY_BYTES];
     bool dropped;
     uint64_t dropped_at; /* count of drops; the oldest number goes first */
+    bool kept;           /* goes last */
+    bool met;            /* its first message was handed out */
+    uint64_t heard_at;   /* count of messages */
     char address[PL_PEER_TEXT];
     pl_principal who;
     int32_t offences;    /* messages that were none */
@@ -34,7 +40,7 @@ typedef struct pl_peers {
     uint32_t table_mask;
     int32_t count, most;
     uint64_t seed; /* of the hash, so that nobody can choose collisions */
-    uint64_t drops;
+    uint64_t drops, messages;
 } pl_peers;
 
 pl_status pl_peers_init(pl_peers *peers, int32_t most,
@@ -48,5 +54,7 @@ int32_t pl_peers_find(const pl_peers *peers,
 int32_t pl_peers_add(pl_peers *peers,
                      const uint8_t identity[PL_IDENTITY_BYTES]);
 void pl_peers_drop(pl_peers *peers, int32_t number);
+/* Whom to drop when all numbers are taken; -1: all share memory. */
+int32_t pl_peers_idle(const pl_peers *peers);
 
 #endif

@@ -203,6 +203,7 @@ static pl_status take_from(pl_endpoint *e, pl_peer peer, pl_message *out)
             return PL_AGAIN;
         if (status == PL_OK) {
             out->from = peer;
+            out->first = false;
             e->held = channel;
             pl_endpoint_received(e, &out->frame);
             return PL_OK;

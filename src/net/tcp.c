@@ -152,6 +152,29 @@ static pl_principal proved(const pl_endpoint *e, zmq_msg_t *part)
     return who;
 }
 
+/* A number for who is new, at the cost of another where all are taken; -1:
+ * there is none. */
+static pl_peer number_for(pl_endpoint *e, const uint8_t *identity)
+{
+    pl_peer number = pl_peers_add(&e->peers, identity);
+    if (number >= 0)
+        return number;
+    pl_peer idle = pl_peers_idle(&e->peers);
+    if (idle < 0)
+        return -1;
+    /* A flood is named once, by its host. */
+    char host[PL_PEER_TEXT];
+    snprintf(host, sizeof host, "%s", e->peers.entries[idle].address);
+    char *port = strrchr(host, ':');
+    if (port != NULL)
+        *port = '\0';
+    if (!e->peers.entries[idle].kept)
+        pl_endpoint_refuse(e, host,
+                           "too many connections, this was heard longest ago");
+    pl_endpoint_drop(e, idle);
+    return pl_peers_add(&e->peers, identity);
+}
+
 /* Why no number is given or used; NULL: it is. */
 static const char *admit(pl_endpoint *e, const uint8_t *identity,
                          pl_principal who, zmq_msg_t *header, pl_peer *out)
@@ -164,7 +187,7 @@ static const char *admit(pl_endpoint *e, const uint8_t *identity,
         return pl_principal_equal(e->peers.entries[*out].who, who)
                    ? NULL
                    : "it speaks for another task";
-    *out = pl_peers_add(&e->peers, identity);
+    *out = number_for(e, identity);
     if (*out < 0)
         return "too many connections";
     e->peers.entries[*out].who = who;
@@ -190,6 +213,7 @@ static pl_peer sender_of(pl_endpoint *e, zmq_msg_t *identity, zmq_msg_t *header)
         e->counts.refused_messages++;
         return -1;
     }
+    e->peers.entries[peer].heard_at = ++e->peers.messages;
     return peer;
 }
 
@@ -256,6 +280,8 @@ static pl_status judge(pl_endpoint *e, zmq_msg_t *parts, int count,
     out->from = e->server ? sender_of(e, &parts[0], header) : 0;
     if (out->from < 0)
         return PL_AGAIN;
+    out->first = !e->peers.entries[out->from].met;
+    e->peers.entries[out->from].met = true;
     out->lasting = false;
     out->payload = NULL;
     return PL_OK;

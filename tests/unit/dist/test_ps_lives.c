@@ -120,6 +120,29 @@ static void ps_lives_follower_beats_faster_than_the_limit(void **state)
     }
 }
 
+/* A number that was given to another connection: who is there now is not the
+ * process that was there before. */
+static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}";
+    ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+    join_job(rig, 31, 1, 0, "");
+    uint32_t before = ps_expect(rig, 31, PL_FRAME_WELCOME)->frame.incarnation;
+    pl_message message = {
+        .from = 31,
+        .first = true,
+        .frame = { .kind = PL_FRAME_JOIN, .payload_bytes = sizeof text - 1 },
+        .payload = text,
+    };
+    pl_ps_core_receive(rig->core, &message, rig->now_ns);
+    assert_true(ps_expect(rig, 31, PL_FRAME_WELCOME)->frame.incarnation >
+                before);
+    ps_quiet(rig); /* nothing to the connection that was given up */
+    ps_close(rig);
+}
+
 /* The job has ended, but not its chief: one that died before it could tell is
  * started again and finds all as it was. */
 static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
@@ -159,4 +182,5 @@ UNIT_TESTS(
     cmocka_unit_test(ps_lives_stranger_does_not_keep_the_chief_out),
     cmocka_unit_test(ps_lives_follower_waits_until_it_knows_the_new_life),
     cmocka_unit_test(ps_lives_follower_beats_faster_than_the_limit),
+    cmocka_unit_test(ps_lives_number_of_a_peer_may_be_anothers_later),
     cmocka_unit_test(ps_lives_held_server_waits_for_a_chief_that_comes_again))

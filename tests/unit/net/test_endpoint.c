@@ -136,19 +136,46 @@ static void endpoint_gives_the_number_of_a_dropped_peer_again(void **state)
         net_send(clients[i], 0, PL_FRAME_JOIN, i, NULL, 0, false);
         assert_int_equal(i, net_receive(server).from);
     }
-    net_send(clients[2], 0, PL_FRAME_JOIN, 2, NULL, 0, false);
-    pl_message none;
-    while (pl_endpoint_count(server).refused_messages == 0)
-        assert_int_equal(
-            PL_TIMEOUT,
-            pl_endpoint_receive(server, &none,
-                                pl_deadline_in_ms(pl_clock_real(), 1)));
     pl_endpoint_drop(server, 1);
     net_send(clients[3], 0, PL_FRAME_JOIN, 3, NULL, 0, false);
     assert_int_equal(1, net_expect(server, PL_FRAME_JOIN, 3, NULL, 0).from);
     net_send(server, 1, PL_FRAME_WELCOME, 3, NULL, 0, false);
     net_expect(clients[3], PL_FRAME_WELCOME, 3, NULL, 0);
     for (uint64_t i = 0; i < 4; i++)
+        pl_endpoint_free(clients[i], 0);
+    pl_endpoint_free(server, 0);
+}
+
+/* More clients than numbers: first those go that are not to be kept, then who
+ * was heard longest ago. */
+static void endpoint_takes_new_peers_when_all_numbers_are_taken(void **state)
+{
+    (void)state;
+    pl_endpoint *server = NULL;
+    assert_ok(pl_endpoint_listen(&server,
+                                 &(pl_endpoint_opts) { .address = "127.0.0.1:0",
+                                                       .name = "ps 0",
+                                                       .peers_max = 3 }));
+    pl_endpoint *clients[6];
+    static const pl_peer expected[] = { 0, 1, 2, 1, 1, 0 };
+    for (uint64_t i = 0; i < 6; i++) {
+        clients[i] = net_connect(pl_endpoint_address(server));
+        net_send(clients[i], 0, PL_FRAME_JOIN, i, NULL, 0, false);
+        pl_message message = net_expect(server, PL_FRAME_JOIN, i, NULL, 0);
+        assert_int_equal(expected[i], message.from);
+        assert_true(message.first);
+        if (i == 2) { /* 0 and 2 are tasks */
+            pl_endpoint_keep(server, 0);
+            pl_endpoint_keep(server, 2);
+        }
+        if (i == 4) /* now all are; 0 was silent longest */
+            pl_endpoint_keep(server, 1);
+        if (i == 2)
+            continue;
+        net_send(clients[i], 0, PL_FRAME_HEART, i, NULL, 0, false);
+        assert_false(net_expect(server, PL_FRAME_HEART, i, NULL, 0).first);
+    }
+    for (uint64_t i = 0; i < 6; i++)
         pl_endpoint_free(clients[i], 0);
     pl_endpoint_free(server, 0);
 }
@@ -252,16 +279,18 @@ static void endpoint_new_survives_failed_allocations(void **state)
     pl_endpoint_free(NULL, 0);
 }
 
-UNIT_TESTS(cmocka_unit_test(endpoint_carries_messages_both_ways),
-           cmocka_unit_test(endpoint_keeps_the_order_of_1000_messages),
-           cmocka_unit_test(endpoint_carries_the_largest_payload),
-           cmocka_unit_test(endpoint_copies_what_does_not_last),
-           cmocka_unit_test(endpoint_tells_its_peers_apart),
-           cmocka_unit_test(endpoint_ignores_a_dropped_peer),
-           cmocka_unit_test(endpoint_gives_the_number_of_a_dropped_peer_again),
-           cmocka_unit_test(endpoint_speaks_ipv6_and_names),
-           cmocka_unit_test(endpoint_refuses_bad_addresses),
-           cmocka_unit_test(endpoint_names_a_port_in_use),
-           cmocka_unit_test(endpoint_times_out),
-           cmocka_unit_test(endpoint_sends_to_nobody_without_waiting),
-           cmocka_unit_test(endpoint_new_survives_failed_allocations))
+UNIT_TESTS(
+    cmocka_unit_test(endpoint_carries_messages_both_ways),
+    cmocka_unit_test(endpoint_keeps_the_order_of_1000_messages),
+    cmocka_unit_test(endpoint_carries_the_largest_payload),
+    cmocka_unit_test(endpoint_copies_what_does_not_last),
+    cmocka_unit_test(endpoint_tells_its_peers_apart),
+    cmocka_unit_test(endpoint_ignores_a_dropped_peer),
+    cmocka_unit_test(endpoint_gives_the_number_of_a_dropped_peer_again),
+    cmocka_unit_test(endpoint_takes_new_peers_when_all_numbers_are_taken),
+    cmocka_unit_test(endpoint_speaks_ipv6_and_names),
+    cmocka_unit_test(endpoint_refuses_bad_addresses),
+    cmocka_unit_test(endpoint_names_a_port_in_use),
+    cmocka_unit_test(endpoint_times_out),
+    cmocka_unit_test(endpoint_sends_to_nobody_without_waiting),
+    cmocka_unit_test(endpoint_new_survives_failed_allocations))
