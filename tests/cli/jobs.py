@@ -6,6 +6,8 @@ import signal
 import socket
 import pathlib
 
+import pytest
+
 from conftest import checkpoints, wait_for
 
 
@@ -122,3 +124,34 @@ def write_cluster(cli, workers, ps):
 
 def log_of(cli, name, run="a"):
     return (cli.folder / run / "log" / f"{name}.log").read_text()
+
+
+class Hand:
+    """Tasks that were started by hand; none outlives the test."""
+
+    def __init__(self, cli):
+        self.cli, self.processes = cli, []
+
+    def start(self, role, index, *flags, env=None, cluster=True, **more):
+        words = ["train", "softmax", *flags]
+        if cluster:
+            words += ["--cluster", "c.json", "--role", role, "--index", index]
+        if (role, index) in [("worker", 0), ("chief", 0)]:
+            words += ["--run", "a", "--json"]
+        process = self.cli.start(*words, env={**self.cli.env, **(env or {})},
+                                 **more)
+        self.processes.append(process)
+        return process
+
+    def end(self, process):
+        return self.cli.end(process)
+
+
+@pytest.fixture
+def hand(cli):
+    hand = Hand(cli)
+    yield hand
+    for process in hand.processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()

@@ -9,45 +9,14 @@ import socket
 import pytest
 
 import zmtp
-from jobs import (free_ports, wait_for_checkpoint, wait_for_text,
-                  write_cluster)
+from jobs import (free_ports, hand, wait_for_checkpoint, wait_for_text,
+                  write_cluster)  # hand is a fixture
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--steps", "40"]
 LONG = [*DATA[:-1], "6000", "--checkpoint-every", "100"]
 ENDLESS = [*DATA[:-1], "1000000", "--checkpoint-every", "100"]
 SOON = ["--heartbeat-timeout", "1", "--rejoin-timeout", "2"]
-
-
-class Hand:
-    """Tasks that were started by hand; none outlives the test."""
-
-    def __init__(self, cli):
-        self.cli, self.processes = cli, []
-
-    def start(self, role, index, *flags, env=None, cluster=True, **more):
-        words = ["train", "softmax", *flags]
-        if cluster:
-            words += ["--cluster", "c.json", "--role", role, "--index", index]
-        if (role, index) in [("worker", 0), ("chief", 0)]:
-            words += ["--run", "a", "--json"]
-        process = self.cli.start(*words, env={**self.cli.env, **(env or {})},
-                                 **more)
-        self.processes.append(process)
-        return process
-
-    def end(self, process):
-        return self.cli.end(process)
-
-
-@pytest.fixture
-def hand(cli):
-    hand = Hand(cli)
-    yield hand
-    for process in hand.processes:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
 
 
 def test_the_order_of_start_does_not_matter(cli, hand):

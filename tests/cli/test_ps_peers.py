@@ -1,0 +1,249 @@
+"""Jobs and those beside them: other jobs, doubles, and peers that replay,
+forge, or send nonsense."""
+
+import contextlib
+import random
+import re
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+
+import zmtp
+from jobs import (hand, started, wait_for_checkpoint, wait_for_text,
+                  write_cluster)  # hand is a fixture
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1", "--eval-every", "never"]
+LONG = [*DATA, "--steps", "4000", "--checkpoint-every", "100"]
+SHORT = [*DATA, "--steps", "1000"]
+
+
+def alone(cli, workers, *flags):
+    """The bits of a job of so many workers, from one process."""
+    return cli.train(*flags, "--micro-batches", workers, "--run",
+                     "alone")["parameters_sha256"]
+
+
+def by_hand(cli, hand, *flags):
+    """Two workers and a server whose log is ps.log: the three processes and
+    the server's address."""
+    address, = write_cluster(cli, 2, 1)
+    with (cli.folder / "ps.log").open("wb") as file:
+        job = [hand.start("ps", 0, *LONG, *flags, stderr=file)]
+    wait_for_text(cli.folder / "ps.log", "listens on", job[0])
+    job += [hand.start("worker", i, *LONG, *flags) for i in range(2)]
+    return job, address
+
+
+def end_well(cli, hand, job, flags=LONG):
+    """All end with status 0, and in the bits of an undisturbed run; what the
+    server logged."""
+    results = [hand.end(process) for process in job]
+    assert [result.code for result in results] == [0] * len(job), results
+    assert results[1].json["parameters_sha256"] == alone(cli, 2, *flags)
+    return (cli.folder / "ps.log").read_text()
+
+
+@contextlib.contextmanager
+def stopped(job):
+    """The chief stands still, so the job does not end meanwhile."""
+    job[1].send_signal(signal.SIGSTOP)
+    yield
+    job[1].send_signal(signal.SIGCONT)
+
+
+def test_two_jobs_at_once(cli):
+    """Each has its ports, its secret and its run folder."""
+    jobs = [started(cli, *DATA, "--steps", "1000", "--workers", "2", "--ps",
+                    "2", "--seed", seed, run=f"job{seed}") for seed in (1, 2)]
+    shas = []
+    for process in jobs:
+        result = cli.end(process)
+        assert result.code == 0, result
+        shas.append(result.json["parameters_sha256"])
+    assert shas[0] != shas[1]
+    assert shas[1] == alone(cli, 2, *DATA, "--steps", "1000", "--seed", "2")
+
+
+def test_32_workers_on_one_machine(cli):
+    flags = [*DATA, "--steps", "60"]
+    summary = cli.train(*flags, "--workers", "32", "--ps", "2", "--run", "a")
+    assert [row["steps"] for row in summary["per_worker"]] == [60] * 32
+    assert summary["restarts"] == 0
+    assert summary["parameters_sha256"] == alone(cli, 32, *flags)
+
+
+def test_of_a_worker_started_twice_the_second_stays(cli, hand):
+    job, _ = by_hand(cli, hand, "--heartbeat-timeout", "60")
+    wait_for_checkpoint(cli, job[1])
+    with stopped(job):
+        first, job[2] = job[2], hand.start("worker", 1, *LONG)
+        replaced = hand.end(first)
+    assert replaced.code == 1, replaced
+    assert "a newer process has taken this task's place" in replaced.err
+    end_well(cli, hand, job)
+
+
+def test_a_server_of_another_version_is_named(cli, hand):
+    """In the place of a server that died comes one that speaks version 2; when
+    the right one comes the job goes on."""
+    job, address = by_hand(cli, hand, "--heartbeat-timeout", "1")
+    wait_for_checkpoint(cli, job[1])
+    job[0].kill()
+    hand.end(job[0])
+    with socket.create_server(("127.0.0.1", int(address.split(":")[1]))) as \
+            other:
+        other.settimeout(60)
+        peers = []
+        while len(peers) < 2:
+            try:
+                peer = zmtp.accept(other)
+                zmtp.read_message(peer)
+            except (EOFError, ConnectionError):
+                continue  # given up by its worker, who tries again
+            zmtp.send(peer, zmtp.header(version=2))
+            peers.append(peer)
+        for peer in peers:
+            peer.close()
+    with (cli.folder / "ps.log").open("ab") as file:
+        job[0] = hand.start("ps", 0, *LONG, "--heartbeat-timeout", "1",
+                            stderr=file)
+    results = [hand.end(process) for process in job]
+    assert [result.code for result in results] == [0] * 3, results
+    assert "version 2 of the protocol; this program speaks version 1" in \
+        results[1].err + results[2].err, results
+    assert results[1].json["parameters_sha256"] == alone(cli, 2, *LONG)
+
+
+class Echo(threading.Thread):
+    """Stands between workers and a server, and sends some of what workers say
+    again: at once, later, and as somebody else."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
+        self.server, self.random = server, random.Random(1)
+        self.stranger = zmtp.join(server)
+        self.replayed = self.forged = 0
+
+    def run(self):
+        while True:
+            client = self.listener.accept()[0]
+            server = zmtp.connect(self.server)
+            for end in (client, server):  # frames are sent in two pieces
+                end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for way in ((client, server, True), (server, client, False)):
+                threading.Thread(target=self.carry, args=way,
+                                 daemon=True).start()
+
+    def carry(self, source, target, up):
+        try:
+            self.greet(source, target)
+            flags, body = zmtp.read_frame(source)
+            target.sendall(bytes([flags, len(body)]) + body)
+            old = []
+            while True:
+                parts = zmtp.read_message(source)
+                zmtp.send(target, *parts)
+                if up:
+                    self.repeat(target, parts, old)
+        except (EOFError, OSError):
+            source.close()
+            target.close()
+
+    @staticmethod
+    def greet(source, target):
+        """The greeting, as it comes: each waits for a part of the other's."""
+        left = len(zmtp.GREETING)
+        while left > 0:
+            some = source.recv(left)
+            if not some:
+                raise EOFError
+            target.sendall(some)
+            left -= len(some)
+
+    def repeat(self, target, parts, old):
+        old[:] = [*old[-20:], parts]
+        if self.random.random() < 0.3:
+            zmtp.send(target, *self.random.choice(old))
+            self.replayed += 1
+        if self.random.random() < 0.02:
+            zmtp.send(self.stranger, *parts)
+            self.forged += 1
+
+
+def test_frames_that_are_replayed_or_forged_change_nothing(cli, hand):
+    address, = write_cluster(cli, 2, 1)
+    with (cli.folder / "ps.log").open("wb") as file:
+        job = [hand.start("ps", 0, *SHORT, stderr=file)]
+    wait_for_text(cli.folder / "ps.log", "listens on", job[0])
+    echo = Echo(address)
+    echo.start()
+    cluster = cli.folder / "c.json"
+    cluster.write_text(cluster.read_text().replace(address, echo.address))
+    job += [hand.start("worker", i, *SHORT, "--transport", "tcp")
+            for i in range(2)]
+    end_well(cli, hand, job, SHORT)
+    assert echo.replayed > 100 and echo.forged > 10
+
+
+def nonsense(rng):
+    """Parts of a message: some are no frame, most are one with wrong
+    content."""
+    size = rng.choice([0, 1, 7, 64, 1000, 70000])
+    if rng.random() < 0.1:
+        return [rng.randbytes(size)]
+    kind = rng.randrange(1, 22)
+    values = struct.pack("<IIQqqIIqq", rng.choice([0, 1, 2, 2**32 - 1]),
+                         rng.choice([0, 1, 2, 2**31]), rng.choice([0, 1, 9]),
+                         rng.choice([0, 5, -1, 2**62]),
+                         rng.choice([0, -1, 2**62]),
+                         rng.choice([0, 1, size // 4, 2**32 - 1]),
+                         rng.choice([0, 1, 2**32 - 1]),
+                         rng.choice([0, -1, 2**62]), rng.choice([0, -1, 1]))
+    head = zmtp.header(kind=kind, payload_bytes=size)
+    return [head[:8] + values + head[64:], rng.randbytes(size)]
+
+
+@pytest.mark.parametrize("who", ["worker 1", "evaluator 0"])
+def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
+    """It is a task of the job by its key, and still nothing it says is
+    believed."""
+    cli.ok("keys", "-o", "job.key")
+    job, address = by_hand(cli, hand, "--keys", "job.key",
+                           "--heartbeat-timeout", "60")
+    wait_for_checkpoint(cli, job[1])
+    rng = random.Random(who)
+    password = zmtp.password_of(cli.folder / "job.key", who)
+    with stopped(job):
+        for _ in range(20):
+            peer = zmtp.join_plain(address, who, password)
+            for _ in range(50):
+                zmtp.send(peer, *nonsense(rng))
+            peer.close()
+    log = end_well(cli, hand, job)
+    assert re.search(f"{who} at .* is dropped: 8 of its messages", log), log
+
+
+def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
+    """More than the server keeps, some silent, some as if they were tasks; a
+    task that comes later still gets in."""
+    job, address = by_hand(cli, hand)
+    job.pop().kill()
+    flood = []
+    for i in range(300):
+        flood.append(zmtp.connect(address))
+        if i % 2:
+            flood[-1].sendall(zmtp.GREETING)
+    strangers = [zmtp.join(address) for _ in range(200)]
+    for peer in strangers:
+        zmtp.send(peer, zmtp.header(kind=6))
+    job.append(hand.start("worker", 1, *LONG))
+    log = end_well(cli, hand, job)
+    for peer in flood + strangers:
+        peer.close()
+    assert "too many" in log, log
