@@ -1,0 +1,15 @@
+"""The whole fault matrix, with the default silence that means lost."""
+
+import pytest
+
+import cells
+
+
+@pytest.fixture(scope="module")
+def outcomes(run_cells):
+    return run_cells(cells.MATRIX, cells.FULL)
+
+
+@pytest.mark.parametrize("cell", cells.MATRIX, ids=lambda cell: cell.name)
+def test_a_job_that_is_disturbed_ends_right(outcomes, cell):
+    assert "WRONG" not in outcomes[cell]
