@@ -6,6 +6,7 @@
 #include "cli/resume.h"
 #include "cli/task_keys.h"
 #include "cli/train_local.h"
+#include "cli/train_mpirun.h"
 #include "cli/train_task.h"
 #include "cli/trainer.h"
 
@@ -100,6 +101,8 @@ static pl_status train(session *s, int argc, char **argv)
         return PL_OK;
     switch (s->part.kind) {
     case PL_PART_SUPERVISOR:
+        if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
+            return pl_train_mpirun(s->app, &s->options);
         return pl_train_local(s->app, &s->options, &s->part.cluster);
     case PL_PART_TASK:
         return be_task(s, begin_ns);

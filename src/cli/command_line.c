@@ -9,15 +9,18 @@
 #define ARGS_MOST ((size_t)(2 * PL_OPTION_GROUPS * PL_OPTION_MOST + 8))
 
 /* What is not passed on as it was given. */
-static const char *const own[] = { "role",     "index",        "control",
-                                   "cluster",  "deploy",       "run",
-                                   "batch",    "global-batch", "keys",
-                                   "insecure", "chaos",        NULL };
+static const char *const own[] = {
+    "role",  "index",        "control", "restarted", "cluster", "deploy", "run",
+    "batch", "global-batch", "keys",    "insecure",  "chaos",   NULL
+};
 
 /* What is passed on though it was not given: a task could not work it out by
  * itself, or not the same way. */
 static const char *const filled[] = {
-    "strategy", "mode", "workers", "ps", "on-worker-loss", "join-timeout", NULL,
+    "strategy",
+    "workers",
+    "join-timeout",
+    NULL,
 };
 
 static bool listed(const char *name, const char *const *list)
@@ -28,7 +31,7 @@ static bool listed(const char *name, const char *const *list)
     return false;
 }
 
-static pl_status add(pl_command_line *line, const char *word)
+pl_status pl_command_line_add(pl_command_line *line, const char *word)
 {
     PL_TRY(pl_mem_copy_text(&line->argv[line->count], word));
     line->count++;
@@ -43,7 +46,15 @@ static pl_status add_value(pl_command_line *line, const char *name,
     PL_TRY(pl_mem_format(&line->argv[line->count], "--%s%s%s", name,
                          joined ? "=" : "", joined ? value : ""));
     line->count++;
-    return joined ? PL_OK : add(line, value);
+    return joined ? PL_OK : pl_command_line_add(line, value);
+}
+
+pl_status pl_command_line_number(pl_command_line *line, const char *name,
+                                 int64_t number)
+{
+    char text[VALUE_BYTES];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    return add_value(line, name, text);
 }
 
 static pl_status add_param(pl_command_line *line, const pl_param *param,
@@ -54,7 +65,7 @@ static pl_status add_param(pl_command_line *line, const pl_param *param,
     if (param->kind == PL_PARAM_FLAG) {
         char name[VALUE_BYTES];
         snprintf(name, sizeof name, "--%s", param->name);
-        return *(const bool *)field ? add(line, name) : PL_OK;
+        return *(const bool *)field ? pl_command_line_add(line, name) : PL_OK;
     }
     if (param->kind == PL_PARAM_TEXT) {
         const char *text = *(const char *const *)field;
@@ -64,26 +75,31 @@ static pl_status add_param(pl_command_line *line, const pl_param *param,
     return room[0] == '\0' ? PL_OK : add_value(line, param->name, room);
 }
 
-/* Flags that belong to a mode are refused in another. */
+/* ... with parameter servers. */
+static const char *const filled_ps[] = { "mode", "ps", "on-worker-loss",
+                                         "evaluator", NULL };
+
+/* Flags that belong to a mode or a strategy are refused in another. */
 static bool wanted(const pl_options *options, const char *name, bool given)
 {
+    bool ps = options->train.strategy == PL_TRAIN_STRATEGY_PS;
     int mode = options->train.mode;
     if (strcmp(name, "batch") == 0)
         return given || options->train.global_batch > 0;
     if (strcmp(name, "replicas-to-aggregate") == 0)
-        return mode == PL_TRAIN_MODE_SYNC;
+        return ps && mode == PL_TRAIN_MODE_SYNC;
     if (strcmp(name, "staleness") == 0)
-        return mode == PL_TRAIN_MODE_SSP;
-    return listed(name, filled) || strcmp(name, "evaluator") == 0 ||
+        return ps && mode == PL_TRAIN_MODE_SSP;
+    return listed(name, filled) || (ps && listed(name, filled_ps)) ||
            (given && !listed(name, own));
 }
 
 static pl_status fill(pl_command_line *line, const pl_options *options,
                       const char *program, const char *run)
 {
-    PL_TRY(add(line, program));
-    PL_TRY(add(line, "train"));
-    PL_TRY(add(line, options->model->name));
+    PL_TRY(pl_command_line_add(line, program));
+    PL_TRY(pl_command_line_add(line, "train"));
+    PL_TRY(pl_command_line_add(line, options->model->name));
     PL_TRY(add_value(line, "run", run));
     for (size_t g = 0; g < options->group_count; g++) {
         const pl_param_group *group = &options->groups[g];

@@ -17,6 +17,11 @@ typedef struct pl_command_line {
 pl_status pl_command_line_init(pl_command_line *line, const pl_options *options,
                                const char *program,
                                const char *run) PL_MUST_CHECK;
+/* More behind it: a word, "--name number". */
+pl_status pl_command_line_add(pl_command_line *line,
+                              const char *word) PL_MUST_CHECK;
+pl_status pl_command_line_number(pl_command_line *line, const char *name,
+                                 int64_t number) PL_MUST_CHECK;
 void pl_command_line_close(pl_command_line *line); /* a zeroed one is fine */
 
 #endif

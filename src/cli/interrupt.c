@@ -27,5 +27,6 @@ atomic_bool *pl_interrupt_catch(void)
     catch_one(SIGINT);
     catch_one(SIGTERM);
     catch_one(SIGHUP);
+    catch_one(SIGUSR1); /* what mpirun passes on to its ranks */
     return &interrupt;
 }

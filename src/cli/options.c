@@ -194,9 +194,9 @@ static const char *const kept[] = {
 
 /* What a record does not hold: where and how to show. */
 static const char *const not_recorded[] = {
-    "run",          "resume",   "json",  "quiet",   "cache",
-    "global-batch", "role",     "index", "control", "join-timeout",
-    "keys",         "insecure", "chaos", NULL,
+    "run",          "resume", "json",     "quiet",   "cache",
+    "global-batch", "role",   "index",    "control", "join-timeout",
+    "restarted",    "keys",   "insecure", "chaos",   NULL,
 };
 
 /* Who takes part.  Where one of these is given, none is taken from a record:

@@ -11,6 +11,11 @@
 #include "train/optim.h"
 
 /* The values of the choices, in the order of their names. */
+/* Of allreduce: who moves the sums. */
+typedef enum pl_train_engine {
+    PL_TRAIN_ENGINE_MPI,
+} pl_train_engine;
+
 typedef enum pl_train_strategy {
     PL_TRAIN_STRATEGY_SINGLE,
     PL_TRAIN_STRATEGY_PS,
@@ -111,10 +116,14 @@ typedef struct pl_train_options {
     int eval_on;              /* pl_train_eval */
     bool evaluator;
     int64_t restarts;
-    double chaos;     /* faults a second; 0: none */
-    const char *keys; /* a file; NULL: not given */
+    double chaos;         /* faults a second; 0: none */
+    int engine;           /* pl_train_engine; -1: not given */
+    int64_t bucket_bytes; /* 0: measured */
+    int64_t min_workers;  /* 0: all */
+    const char *keys;     /* a file; NULL: not given */
     bool insecure;
-    int64_t control; /* a descriptor; 0: nobody supervises */
+    int64_t control;   /* a descriptor; 0: nobody supervises */
+    int64_t restarted; /* times, by who supervises */
     /* run */
     const char *run;
     bool resume;

@@ -53,11 +53,22 @@ const pl_param pl_options_cluster[] = {
     { "evaluator", PL_PARAM_FLAG, FIELD(evaluator), NULL, 0, 0, NULL, NULL,
       "also start a process that only tests" },
     { "restarts", PL_PARAM_INT, FIELD(restarts), "5", 0, 1e6, NULL, "N",
-      "times a worker or server on this machine is started again" },
+      "times a worker or server on this machine (mpi: the whole job) is "
+      "started again" },
     { "chaos", PL_PARAM_REAL, FIELD(chaos), "0", 0, 1000, NULL, "RATE",
       "faults a second: tasks on this machine are killed and frozen at random "
       "moments, chosen by --seed, while they train; not counted by "
       "--restarts" },
+    { "engine", PL_PARAM_CHOICE, FIELD(engine), NULL, 0, 0, "mpi", NULL,
+      "allreduce: who moves the sums" },
+    { "bucket-bytes", PL_PARAM_INT, FIELD(bucket_bytes), NULL, 1024, 1e9, NULL,
+      "N",
+      "allreduce: bytes of gradients that are summed at once (default: "
+      "measured at the start)" },
+    { "min-workers", PL_PARAM_INT, FIELD(min_workers), NULL, 1,
+      PL_CLUSTER_WORKERS_MAX, NULL, "N",
+      "allreduce: start again with one worker less each time, down to N "
+      "(default: always with all)" },
     { "keys", PL_PARAM_TEXT, FIELD(keys), NULL, 0, 0, NULL, "FILE",
       "the job's key file, of `keys -o FILE`; needed by tasks started by hand "
       "beyond loopback (default: what PACELINE_KEYS names)" },
@@ -66,6 +77,8 @@ const pl_param pl_options_cluster[] = {
       "the training" },
     { "control", PL_PARAM_INT, FIELD(control), NULL, 3, 1e6, NULL, "FD",
       "set by who starts the tasks: the descriptor to talk to it" },
+    { "restarted", PL_PARAM_INT, FIELD(restarted), "0", 0, 1e6, NULL, "N",
+      "set by who starts the tasks: how often it has started them again" },
 };
 
 const size_t pl_options_cluster_count =

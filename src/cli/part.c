@@ -1,6 +1,7 @@
 #include "cli/part.h"
 
 #include "base/thread.h"
+#include "dist/allreduce/mpi.h"
 
 #include <string.h>
 #include <strings.h>
@@ -50,14 +51,25 @@ static pl_status check_mode(const pl_options *options)
 typedef enum origin {
     FROM_FILE,
     FROM_COUNTS,
+    FROM_MPI,
     FROM_TF_CONFIG,
 } origin;
+
+/* Is this one of several ranks that mpirun or srun has started? */
+static bool is_rank(pl_mpi_place *place)
+{
+    return pl_mpi_launched(place) && place->size > 1;
+}
 
 static origin find_origin(const pl_options *options, const char *tf_config)
 {
     const pl_train_options *train = &options->train;
+    pl_mpi_place place;
     if (pl_options_given(options, "cluster"))
         return FROM_FILE;
+    if (is_rank(&place) && !pl_options_given(options, "role") &&
+        !pl_options_given(options, "control"))
+        return FROM_MPI;
     if (pl_options_given(options, "control") ||
         pl_options_given(options, "workers") ||
         pl_options_given(options, "ps") ||
@@ -171,6 +183,34 @@ static pl_status part_from_tf_config(pl_part *part, const pl_options *options,
     return pl_options_given(options, "role") ? take_role(part, options) : PL_OK;
 }
 
+/* All ranks train; the first is the chief and the only one that talks. */
+static pl_status part_from_mpi(pl_part *part, pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    pl_mpi_place place;
+    if (!is_rank(&place))
+        return PL_OK;
+    if (train->ps > 0 || train->strategy == PL_TRAIN_STRATEGY_PS)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy ps: mpirun has started this as rank %d of "
+                       "%d, and ranks have no parameter server; leave out "
+                       "mpirun, or use --strategy allreduce",
+                       place.rank, place.size);
+    if (pl_options_given(options, "workers") && train->workers != place.size)
+        return PL_FAIL(PL_USAGE,
+                       "--workers %lld: mpirun has started %d ranks; leave "
+                       "out --workers",
+                       (long long)train->workers, place.size);
+    PL_TRY(pl_cluster_local(&part->cluster, place.size, 0, false));
+    part->kind = PL_PART_TASK;
+    part->task = pl_cluster_task(&part->cluster, place.rank);
+    part->beside = place.local;
+    train->engine = PL_TRAIN_ENGINE_MPI;
+    if (place.rank > 0)
+        train->quiet = true;
+    return PL_OK;
+}
+
 static pl_status find_part(pl_part *part, pl_options *options,
                            const char *tf_config)
 {
@@ -181,6 +221,9 @@ static pl_status find_part(pl_part *part, pl_options *options,
         break;
     case FROM_COUNTS:
         PL_TRY(part_from_counts(part, options));
+        break;
+    case FROM_MPI:
+        PL_TRY(part_from_mpi(part, options));
         break;
     case FROM_TF_CONFIG:
         PL_TRY(part_from_tf_config(part, options, tf_config));
@@ -193,7 +236,8 @@ static pl_status find_part(pl_part *part, pl_options *options,
     }
     if (is_single(&part->cluster) && part->task.role != PL_ROLE_EVALUATOR)
         part->kind = PL_PART_ALONE;
-    bool by_hand = part->kind == PL_PART_TASK && train->control == 0;
+    bool by_hand =
+        part->kind == PL_PART_TASK && train->control == 0 && part->beside == 0;
     if (by_hand && pl_options_given(options, "evaluator"))
         return PL_FAIL(PL_USAGE, "--evaluator starts a process on this "
                                  "machine; in a cluster, start one by --role "
@@ -203,23 +247,68 @@ static pl_status find_part(pl_part *part, pl_options *options,
     return PL_OK;
 }
 
-/* A flag of a job of several processes given for one would do nothing. */
-static pl_status check_single(const pl_options *options)
+/* Refuse what would do nothing; `flags` ends with NULL. */
+static pl_status refuse(const pl_options *options, const char *const *flags,
+                        const char *why)
 {
-    static const char *const flags[] = {
-        "mode",         "replicas-to-aggregate",
-        "staleness",    "on-worker-loss",
-        "join-timeout", "rejoin-timeout",
-        "transport",    "heartbeat-timeout",
-        "eval-on",      "evaluator",
-        "restarts",     "keys",
-        "insecure",     "chaos",
+    for (; *flags != NULL; flags++)
+        if (pl_options_given(options, *flags))
+            return PL_FAIL(PL_USAGE, "--%s %s", *flags, why);
+    return PL_OK;
+}
+
+/* Flags that only some strategies know. */
+static pl_status check_flags(const pl_options *options)
+{
+    static const char *const of_ps[] = {
+        "mode",      "replicas-to-aggregate",
+        "staleness", "eval-on",
+        "evaluator", "chaos",
+        NULL,
     };
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (pl_options_given(options, flags[i]))
-            return PL_FAIL(PL_USAGE,
-                           "--%s needs a parameter server: add --ps N",
-                           flags[i]);
+    static const char *const of_jobs[] = {
+        "on-worker-loss", "join-timeout",      "rejoin-timeout",
+        "transport",      "heartbeat-timeout", "restarts",
+        "keys",           "insecure",          NULL,
+    };
+    static const char *const of_allreduce[] = { "engine", "bucket-bytes",
+                                                "min-workers", NULL };
+    static const char *const not_of_mpi[] = { "rejoin-timeout", "transport",
+                                              "keys", "insecure", NULL };
+    int strategy = options->train.strategy;
+    if (strategy != PL_TRAIN_STRATEGY_PS)
+        PL_TRY(refuse(options, of_ps, "needs a parameter server: add --ps N"));
+    if (strategy == PL_TRAIN_STRATEGY_SINGLE)
+        PL_TRY(
+            refuse(options, of_jobs, "needs a parameter server: add --ps N"));
+    if (strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
+        return refuse(options, of_allreduce, "needs --strategy allreduce");
+    if (options->train.engine == PL_TRAIN_ENGINE_MPI)
+        return refuse(options, not_of_mpi,
+                      "does nothing with --engine mpi, which moves data and "
+                      "trusts its network by itself");
+    return PL_OK;
+}
+
+static pl_status choose_allreduce(const pl_part *part, pl_options *options)
+{
+    const pl_cluster *cluster = &part->cluster;
+    pl_train_options *train = &options->train;
+    if (cluster->ps > 0)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy allreduce has no parameter server, but "
+                       "there are %d; leave out --ps",
+                       cluster->ps);
+    if (cluster->workers < 2)
+        return PL_FAIL(PL_USAGE, "--strategy allreduce needs several workers: "
+                                 "add --workers N, or start it by mpirun");
+    if (train->min_workers > cluster->workers)
+        return PL_FAIL(PL_USAGE, "--min-workers %lld: there are only %d",
+                       (long long)train->min_workers, cluster->workers);
+    if (part->kind == PL_PART_TASK && part->beside == 0)
+        return PL_FAIL(PL_USAGE, "--strategy allreduce: start the workers by "
+                                 "mpirun, or by --workers N on this machine");
+    train->engine = PL_TRAIN_ENGINE_MPI;
     return PL_OK;
 }
 
@@ -240,13 +329,7 @@ static pl_status choose_strategy(const pl_part *part, pl_options *options)
                        options->model->name);
     switch ((pl_train_strategy)train->strategy) {
     case PL_TRAIN_STRATEGY_ALLREDUCE:
-        if (cluster->ps == 0 && !pl_options_given(options, "strategy"))
-            return PL_FAIL(PL_USAGE,
-                           "%d workers without a parameter server: "
-                           "all-reduce is not there yet; add --ps N",
-                           cluster->workers);
-        return PL_FAIL(PL_USAGE, "--strategy allreduce: not there yet; use "
-                                 "--strategy ps with --ps N");
+        return choose_allreduce(part, options);
     case PL_TRAIN_STRATEGY_PS:
         if (cluster->ps == 0)
             return PL_FAIL(PL_USAGE, "--strategy ps needs a parameter server: "
@@ -261,7 +344,7 @@ static pl_status choose_strategy(const pl_part *part, pl_options *options)
         if (part->kind == PL_PART_TASK) /* the evaluator */
             return PL_FAIL(PL_USAGE, "an evaluator needs a parameter server, "
                                      "and the cluster has none");
-        return check_single(options);
+        return PL_OK;
     }
     return PL_OK;
 }
@@ -326,6 +409,8 @@ static int32_t workers_here(const pl_part *part)
     const pl_cluster *cluster = &part->cluster;
     if (part->kind == PL_PART_ALONE)
         return 1;
+    if (part->beside > 0)
+        return part->beside;
     if (cluster->worker_address == NULL)
         return cluster->workers; /* all are started here */
     const char *own = own_address(part);
@@ -346,6 +431,7 @@ static pl_status fill_in(pl_part *part, pl_options *options,
     PL_TRY(check_mode(options));
     PL_TRY(find_part(part, options, tf_config));
     PL_TRY(choose_strategy(part, options));
+    PL_TRY(check_flags(options));
     PL_TRY(check_keys(part, options));
     PL_TRY(check_chaos(part, options));
     train->workers = part->cluster.workers;

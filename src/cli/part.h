@@ -20,6 +20,7 @@ typedef struct pl_part {
     pl_part_kind kind;
     pl_cluster cluster; /* a supervised task's has no addresses yet */
     pl_task task;       /* of PL_PART_TASK */
+    int32_t beside;     /* workers on this host, where a launcher told; or 0 */
 } pl_part;
 
 /* Before pl_options_resolve.  Fills in what was left out of the cluster's

@@ -179,6 +179,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     const pl_progress *progress = &result->progress;
     const pl_train_options *train = &opts->job->options->train;
     static const char *const modes[] = { "sync", "async", "ssp" };
+    static const char *const strategies[] = { "single", "ps", "allreduce" };
     const pl_cluster *cluster = opts->cluster;
     bool own_pace = cluster != NULL && train->mode != PL_TRAIN_MODE_SYNC;
     double trained = trained_seconds(opts, own_pace);
@@ -195,9 +196,10 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     bool repeatable =
         !all.mixed && !own_pace && !(train->hogwild && train->threads > 1);
     SET(pl_json_set_text(s, "model", opts->job->options->model->name));
-    SET(pl_json_set_text(s, "strategy", cluster != NULL ? "ps" : "single"));
-    SET(cluster != NULL ? pl_json_set_text(s, "mode", modes[train->mode])
-                        : pl_json_set_null(s, "mode"));
+    SET(pl_json_set_text(s, "strategy", strategies[train->strategy]));
+    SET(train->strategy == PL_TRAIN_STRATEGY_PS
+            ? pl_json_set_text(s, "mode", modes[train->mode])
+            : pl_json_set_null(s, "mode"));
     SET(pl_json_set_int(s, "workers", cluster != NULL ? cluster->workers : 1));
     SET(pl_json_set_int(s, "ps", cluster != NULL ? cluster->ps : 0));
     SET(pl_json_set_int(s, "batch", train->batch));
@@ -216,7 +218,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_summary_score(s, &result->test, result->tested));
     SET(pl_json_set_text(s, "stopped_by", pl_stopped_text(result->stopped_by)));
     SET(pl_json_set_int(s, "resumed_step", opts->resumed_step));
-    SET(pl_json_set_int(s, "restarts", all.restarts));
+    SET(pl_json_set_int(s, "restarts", all.restarts + train->restarted));
     SET(pl_json_set_int(s, "faults", opts->faults));
     SET(pl_json_set_bool(s, "deterministic", repeatable));
     if (opts->job->train != NULL && pl_sparse_set_is(opts->job->train))

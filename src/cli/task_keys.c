@@ -60,6 +60,11 @@ pl_status pl_task_keys(pl_job_keys *out, bool *has,
                            .ps = opts->cluster->ps,
                            .evaluator = opts->cluster->evaluator };
     *has = true;
+    if (train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+        train->engine == PL_TRAIN_ENGINE_MPI) {
+        *has = false; /* MPI's network is the launcher's business */
+        return PL_OK;
+    }
     if (opts->control != NULL)
         return pl_control_secret(
             opts->control, &out->secret,

@@ -12,6 +12,8 @@
 #include "cli/run_folder.h"
 #include "cli/status.h"
 #include "cli/summary.h"
+#include "dist/allreduce/allreduce_sync.h"
+#include "dist/allreduce/mpi.h"
 #include "dist/ps_sync.h"
 #include "observe/chrome_trace.h"
 #include "train/single.h"
@@ -36,7 +38,9 @@ typedef struct trainer {
     pl_json *common;      /* what all tasks must have */
     pl_snapshot *snapshot;
     pl_sync *sync;
-    pl_ps_sync *ps; /* the same, in a job */
+    pl_ps_sync *ps;              /* the same, with servers... */
+    pl_allreduce_sync *together; /* ... or without */
+    pl_collective *collective;
     pl_metrics *metrics;
     pl_trace *trace;
     pl_observers *observers; /* while it trains */
@@ -55,6 +59,8 @@ static void close_trainer(trainer *t)
 {
     if (t->sync != NULL)
         t->sync->ops->free(t->sync);
+    if (t->collective != NULL)
+        t->collective->ops->free(t->collective);
     pl_snapshot_free(t->snapshot);
     pl_json_free(t->settings);
     pl_json_free(t->common);
@@ -96,6 +102,7 @@ static const char *const local_flags[] = {
     "role",
     "index",
     "control",
+    "restarted",
     "restarts",
     "transport",
     "evaluator",
@@ -216,10 +223,29 @@ static pl_status open_run(trainer *t)
     return pl_run_folder_record(&t->folder, job);
 }
 
+/* What is known of the job, however its workers work together. */
+static pl_ps_sync_view look(const trainer *t)
+{
+    if (t->ps != NULL)
+        return pl_ps_sync_look(t->ps);
+    pl_allreduce_sync_view all = pl_allreduce_sync_look(t->together);
+    pl_collective_view moved = t->collective->ops->look(t->collective);
+    return (pl_ps_sync_view) {
+        .step = all.step,
+        .own = all.step,
+        .update_seconds = all.update_seconds,
+        .reports = all.reports,
+        .sent_bytes = moved.sent_bytes,
+        .received_bytes = moved.received_bytes,
+        .shared = moved.shared,
+        .broken = all.broken,
+    };
+}
+
 static pl_status report_row(void *context, char **text)
 {
     trainer *t = context;
-    pl_ps_sync_view view = pl_ps_sync_look(t->ps);
+    pl_ps_sync_view view = look(t);
     pl_loop_result result = t->result;
     result.own_steps = view.own; /* also before it was started again */
     result.own_examples = view.own * t->train->batch * t->train->micro_batches;
@@ -278,10 +304,47 @@ static pl_status open_ps_sync(trainer *t)
     return PL_OK;
 }
 
+static pl_status open_allreduce(trainer *t)
+{
+    const pl_train_options *train = t->train;
+    pl_job *job = &t->job;
+    PL_TRY(pl_trainer_settings(t->options, &t->common));
+    PL_TRY(pl_mpi_new(
+        &t->collective,
+        &(pl_mpi_opts) {
+            .floats = pl_params_block_count(job->network->params),
+            .workers = t->workers,
+            .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+            .join_ms = train->join_timeout * 1000,
+        }));
+    PL_TRY(pl_allreduce_sync_new(
+        &t->together, &(pl_allreduce_sync_opts) {
+                          .collective = t->collective,
+                          .worker = t->worker,
+                          .workers = t->workers,
+                          .sum = train->aggregate == PL_AGGREGATE_SUM,
+                          .bucket_bytes = train->bucket_bytes,
+                          .end_step = end_step(t),
+                          .settings = t->common,
+                          .params = job->network->params,
+                          .optim = job->optim,
+                          .schedule = &job->schedule,
+                          .pool = job->pool,
+                          .snapshot = t->snapshot,
+                          .joined = tell_joined,
+                          .report = report_row,
+                          .context = t,
+                      }));
+    t->sync = pl_allreduce_sync_base(t->together);
+    return PL_OK;
+}
+
 static pl_status open_sync(trainer *t)
 {
     pl_job *job = &t->job;
-    if (t->opts.cluster != NULL)
+    if (t->train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
+        PL_TRY(open_allreduce(t));
+    else if (t->opts.cluster != NULL)
         PL_TRY(open_ps_sync(t));
     else
         PL_TRY(pl_single_new(&t->sync, &(pl_single_opts) {
@@ -416,7 +479,7 @@ static pl_status run_loop(trainer *t)
     /* The loop ends in failure when the job does: it took all with it. */
     if (t->opts.control != NULL && (t->chief || status != PL_OK))
         pl_control_final(t->opts.control);
-    if (t->ps != NULL && pl_ps_sync_look(t->ps).broken &&
+    if (t->opts.cluster != NULL && look(t).broken &&
         t->result.stopped_by <= PL_STOPPED_EPOCHS)
         t->result.stopped_by = PL_STOPPED_INTERRUPT;
     return status;
@@ -465,9 +528,9 @@ static pl_status make_summary(const trainer *t, pl_json **out)
         .startup_s = t->startup_s,
         .events_dropped = t->events_dropped,
     };
-    if (t->ps == NULL)
+    if (t->opts.cluster == NULL)
         return pl_summary_make(out, &opts);
-    pl_ps_sync_view view = pl_ps_sync_look(t->ps);
+    pl_ps_sync_view view = look(t);
     pl_json *reports = NULL;
     if (view.reports != NULL)
         PL_TRY(pl_json_parse(&reports, view.reports, strlen(view.reports),

@@ -14,7 +14,7 @@ def refused(cli, says, *args):
 
 
 @pytest.mark.parametrize("args, says", [
-    ("--workers 2", "all-reduce is not there yet"),
+    ("--workers 2 --evaluator", "--evaluator needs a parameter server"),
     ("--ps 1 --staleness 2", "--staleness needs --mode ssp"),
     ("--role ps", "--role needs --cluster FILE or TF_CONFIG"),
     ("--ps 1 --workers 3 --global-batch 100",

@@ -111,8 +111,8 @@ def flags_in(text):
 def test_help_of_every_command(cli):
     top = cli.ok("--help")
     commands = re.findall(r"^  ([a-z]+) ", top.out, re.M)
-    assert set(commands) == {"train", "eval", "predict", "models",
-                             "data", "keys", "docs"}
+    assert {"train", "eval", "predict", "models", "data", "keys",
+            "docs"} <= set(commands)
     for command in commands:
         for flag in "--help", "-h":
             result = cli.ok(command, flag)

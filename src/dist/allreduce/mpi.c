@@ -66,6 +66,7 @@ typedef struct engine {
     int32_t tickets; /* sums since the last quiet */
     bool done[PL_COLLECTIVE_SUMS_MOST];
 
+    bool waiting; /* the last wait ended by its deadline: it goes on */
     int64_t since_ns, looked_ns; /* the wait under way; its last look */
     int64_t called_ns;           /* 0: no roll call */
     bool *here;                  /* [workers]: answered */
@@ -182,6 +183,9 @@ static pl_status call_roll(engine *e, int64_t now)
 
 static void begin_wait(engine *e)
 {
+    if (e->waiting)
+        return;
+    e->waiting = true;
     e->since_ns = e->looked_ns = now_ns();
     e->called_ns = 0;
 }
@@ -224,6 +228,7 @@ static pl_status wait_for(engine *e, int32_t ticket, pl_deadline deadline)
     for (;;) {
         pl_mutex_lock(&e->lock);
         pl_status status = look(e, ticket, &done);
+        e->waiting = !done;
         pl_mutex_unlock(&e->lock);
         if (status != PL_OK || done)
             return status;
@@ -589,19 +594,23 @@ static bool number_of(const char *name, int32_t *out)
     return true;
 }
 
-bool pl_mpi_launched(int32_t *rank, int32_t *size)
+bool pl_mpi_launched(pl_mpi_place *out)
 {
     static const struct {
-        const char *rank, *size;
+        const char *rank, *size, *local;
     } launchers[] = {
-        { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE" }, /* Open MPI */
-        { "PMI_RANK", "PMI_SIZE" },                         /* MPICH, Intel */
+        { "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+          "OMPI_COMM_WORLD_LOCAL_SIZE" },              /* Open MPI */
+        { "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS" }, /* MPICH, Intel */
+        { "PMIX_RANK", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE" }, /* srun */
     };
-    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++)
-        if (number_of(launchers[i].rank, rank) &&
-            number_of(launchers[i].size, size))
-            return true;
-    /* srun --mpi=pmix */
-    return getenv("PMIX_RANK") != NULL && number_of("PMIX_RANK", rank) &&
-           number_of("SLURM_NTASKS", size);
+    for (size_t i = 0; i < sizeof launchers / sizeof *launchers; i++) {
+        if (!number_of(launchers[i].rank, &out->rank) ||
+            !number_of(launchers[i].size, &out->size))
+            continue;
+        if (!number_of(launchers[i].local, &out->local) || out->local < 1)
+            out->local = out->size;
+        return out->rank < out->size;
+    }
+    return false;
 }

@@ -28,8 +28,13 @@ typedef struct pl_mpi_opts {
 pl_status pl_mpi_new(pl_collective **out,
                      const pl_mpi_opts *opts) PL_MUST_CHECK;
 
-/* What the launcher has told this process; false: no launcher of MPI started
- * it.  Known before MPI is loaded. */
-bool pl_mpi_launched(int32_t *rank, int32_t *size);
+/* What the launcher has told this process: known before MPI is loaded. */
+typedef struct pl_mpi_place {
+    int32_t rank, size;
+    int32_t local; /* ranks on this host; `size` where it was not told */
+} pl_mpi_place;
+
+/* False: no launcher of MPI started this process. */
+bool pl_mpi_launched(pl_mpi_place *out);
 
 #endif

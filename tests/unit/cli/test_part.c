@@ -114,9 +114,11 @@ static void part_refuses_flags_that_do_not_fit_together(void **state)
     static const struct {
         const char *flags, *part;
     } cases[] = {
-        { "--workers 2", "all-reduce is not there yet; add --ps N" },
-        { "--strategy allreduce", "--strategy allreduce: not there yet" },
-        { "--strategy allreduce --ps 1", "not there yet" },
+        { "--strategy allreduce", "needs several workers" },
+        { "--strategy allreduce --ps 1", "leave out --ps" },
+        { "--workers 2 --mode async", "--mode needs a parameter server" },
+        { "--workers 2 --ps 1 --bucket-bytes 4096",
+          "--bucket-bytes needs --strategy allreduce" },
         { "--strategy single --ps 1", "--strategy single is one process" },
         { "--strategy ps", "--strategy ps needs a parameter server" },
         { "--staleness 2 --ps 1", "--staleness needs --mode ssp" },

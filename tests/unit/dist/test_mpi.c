@@ -59,15 +59,16 @@ static void hear_words(pl_collective *c, int32_t rank)
 static void mpi_sums_and_tells(void **state)
 {
     (void)state;
-    int32_t told, size;
-    assert_true(pl_mpi_launched(&told, &size));
-    assert_int_equal(RANKS, size);
+    pl_mpi_place told;
+    assert_true(pl_mpi_launched(&told));
+    assert_int_equal(RANKS, told.size);
+    assert_int_equal(RANKS, told.local);
     pl_collective *c;
     assert_ok(
         pl_mpi_new(&c, &(pl_mpi_opts) { .floats = FLOATS, .workers = RANKS }));
     pl_ranks ranks;
     assert_ok(c->ops->join(c, &ranks));
-    assert_int_equal(told, ranks.rank);
+    assert_int_equal(told.rank, ranks.rank);
     assert_int_equal(RANKS, ranks.count);
     for (int round = 0; round < 20; round++) {
         fill(c->ops->memory(c), ranks.rank);

@@ -1,0 +1,112 @@
+#include "cli/train_mpirun.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/command_line.h"
+#include "cli/interrupt.h"
+#include "cli/run_folder.h"
+#include "dist/launch/mpirun.h"
+
+#define EXIT_USAGE       2
+#define EXIT_INTERRUPTED 130
+
+/* The ranks lock the folder themselves: we only choose it. */
+static pl_status choose_folder(const pl_options *options, char **out)
+{
+    pl_run_folder folder;
+    PL_TRY(pl_run_folder_init(&folder, options));
+    pl_status status = pl_mem_copy_text(out, folder.path);
+    pl_run_folder_close(&folder);
+    return status;
+}
+
+static pl_status holds(const char *run, const char *name, bool *is_there)
+{
+    char *path;
+    PL_TRY(pl_file_join(&path, run, name));
+    *is_there = pl_file_exists(path);
+    pl_mem_free(path);
+    return PL_OK;
+}
+
+static pl_status run_once(const pl_app *app, const pl_options *options,
+                          const char *run, int64_t restarted, int *ended)
+{
+    pl_command_line line;
+    bool begun = false;
+    PL_TRY(pl_command_line_init(&line, options, app->program, run));
+    pl_status status = holds(run, "run.json", &begun);
+    if (status == PL_OK && begun && !pl_options_given(options, "resume"))
+        status = pl_command_line_add(&line, "--resume");
+    if (status == PL_OK)
+        status = pl_command_line_number(&line, "restarted", restarted);
+    if (status == PL_OK)
+        status = pl_mpirun_run(
+            &(pl_mpirun_opts) {
+                .ranks = (int32_t)options->train.workers,
+                .argv = line.argv,
+                .interrupt = pl_interrupt_catch(),
+            },
+            ended);
+    pl_command_line_close(&line);
+    return status;
+}
+
+/* The ranks have said why; mpirun has said which. */
+static pl_status outcome(int ended)
+{
+    if (ended == 0)
+        return PL_OK;
+    if (ended == EXIT_INTERRUPTED)
+        return PL_FAIL(PL_INTERRUPTED, "interrupted");
+    if (ended == EXIT_USAGE)
+        return PL_FAIL(PL_USAGE, "the workers were not started");
+    return PL_FAIL(PL_CLOSED, "the MPI job ended with exit status %d", ended);
+}
+
+/* Not when it never began (what is wrong stays wrong), nor when it came to its
+ * end all the same (the loss was not a number). */
+static pl_status worth_another(const char *run, bool *is_worth)
+{
+    bool begun, ended;
+    PL_TRY(holds(run, "run.json", &begun));
+    PL_TRY(holds(run, "summary.json", &ended));
+    *is_worth = begun && !ended;
+    return PL_OK;
+}
+
+static pl_status supervise(const pl_app *app, pl_options *options,
+                           const char *run)
+{
+    pl_train_options *train = &options->train;
+    int64_t again =
+        train->on_worker_loss == PL_TRAIN_LOSS_ABORT ? 0 : train->restarts;
+    for (int64_t tried = 0;; tried++) {
+        int ended;
+        bool is_worth;
+        PL_TRY(run_once(app, options, run, tried, &ended));
+        PL_TRY(worth_another(run, &is_worth));
+        pl_status status = outcome(ended);
+        if (status != PL_CLOSED || tried == again || !is_worth)
+            return status;
+        if (train->min_workers > 0 && train->workers > train->min_workers)
+            train->workers--;
+        pl_log(PL_LOG_WARN,
+               "the MPI job ended with exit status %d; starting it again from "
+               "its last checkpoint with %lld workers (%lld of %lld)",
+               ended, (long long)train->workers, (long long)tried + 1,
+               (long long)again);
+    }
+}
+
+pl_status pl_train_mpirun(const pl_app *app, pl_options *options)
+{
+    char *run;
+    PL_TRY(choose_folder(options, &run));
+    pl_log(PL_LOG_INFO, "%s: %lld workers on this machine by mpirun",
+           options->model->name, (long long)options->train.workers);
+    pl_status status = supervise(app, options, run);
+    pl_mem_free(run);
+    return status;
+}

@@ -1,0 +1,138 @@
+"""All-reduce by MPI: real ranks, started by us and by mpirun itself."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from conftest import Cli, program
+from jobs import children, gone, started, wait_for_checkpoint, words_of
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1", "--eval-every", "never"]
+JOB = ["--workers", "3", "--engine", "mpi", "--checkpoint-every", "100"]
+STEPS = ["--steps", "3000"]
+SOON = ["--heartbeat-timeout", "1"]
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("mpirun") is None, reason="mpirun is not installed")
+
+
+def ranks(supervisor):
+    """The processes of the ranks, the first one first."""
+    found = []
+    for mpirun in children(supervisor.pid):
+        for pid in children(mpirun):
+            if "train" in words_of(pid):
+                found.append(pid)
+    return sorted(found)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("undisturbed"), home)
+    return cli.train(*DATA, *JOB, *STEPS, "--run", "a")
+
+
+def test_agrees_with_the_parameter_server(cli, undisturbed):
+    assert undisturbed["strategy"] == "allreduce"
+    assert undisturbed["mode"] is None and undisturbed["ps"] == 0
+    assert undisturbed["deterministic"] is True
+    assert [row["steps"] for row in undisturbed["per_worker"]] == [3000] * 3
+    by_servers = cli.train(*DATA, *STEPS, "--workers", "3", "--ps", "1")
+    assert undisturbed["train_loss"] == pytest.approx(
+        by_servers["train_loss"], abs=1e-5)
+
+
+@pytest.mark.parametrize("optimizer", ["momentum", "adam"])
+def test_two_workers_give_the_bits_of_the_parameter_server(cli, optimizer):
+    """A sum of two has one order only."""
+    flags = [*DATA, "--steps", "100", "--optimizer", optimizer, "--workers",
+             "2"]
+    together = cli.train(*flags, "--engine", "mpi")
+    servers = cli.train(*flags, "--ps", "1")
+    assert together["parameters_sha256"] == servers["parameters_sha256"]
+
+
+@pytest.mark.parametrize("rank,number", [
+    (0, signal.SIGKILL), (2, signal.SIGKILL), (1, signal.SIGSTOP)])
+def test_lost_rank_ends_the_job_which_goes_on(cli, undisturbed, rank, number):
+    job = started(cli, *DATA, *JOB, *STEPS, *SOON)
+    wait_for_checkpoint(cli, job)
+    pids = ranks(job)
+    os.kill(pids[rank], number)
+    result = cli.end(job)
+    gone(pids)
+    assert result.code == 0, result
+    assert "starting it again from its last checkpoint with 3 workers " \
+        "(1 of 5)" in result.err
+    if number == signal.SIGSTOP:
+        assert re.search(r"worker \d on \S+ has not answered for 1\.0 s",
+                         result.err)
+    else:
+        assert "exited on signal 9" in result.err
+    assert result.json["restarts"] == 1
+    assert result.json["parameters_sha256"] == \
+        undisturbed["parameters_sha256"]
+
+
+def test_goes_on_with_fewer(cli):
+    job = started(cli, *DATA, *JOB, *STEPS, "--min-workers", "2")
+    wait_for_checkpoint(cli, job)
+    os.kill(ranks(job)[1], signal.SIGKILL)
+    result = cli.end(job)
+    assert result.code == 0, result
+    assert "with 2 workers" in result.err
+    assert len(result.json["per_worker"]) == 2
+    assert result.json["deterministic"] is False
+
+
+def test_interrupt_saves_and_resume_gives_the_same_bits(cli, undisturbed):
+    job = started(cli, *DATA, *JOB, *STEPS)
+    wait_for_checkpoint(cli, job)
+    pids = ranks(job)
+    job.send_signal(signal.SIGINT)
+    result = cli.end(job)
+    gone(pids)
+    assert result.code == 130, result
+    again = cli.train("--run", "a", "--resume")
+    assert again["resumed_step"] > 0
+    assert again["parameters_sha256"] == undisturbed["parameters_sha256"]
+
+
+def test_no_rank_is_left_when_the_supervisor_is_killed(cli):
+    job = started(cli, *DATA, *JOB, "--steps", "1000000")
+    wait_for_checkpoint(cli, job)
+    pids = [*children(job.pid), *ranks(job)]
+    job.kill()
+    cli.end(job)
+    gone(pids)
+
+
+def test_under_mpirun(cli, undisturbed):
+    allow = ["--allow-run-as-root"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        ["mpirun", "--oversubscribe", *allow, "-n", "3", program(), "train",
+         "softmax", *DATA, *STEPS, "--json", "--run", "by-hand"],
+        cwd=cli.folder, env=cli.env, capture_output=True, text=True,
+        timeout=120, check=False)
+    assert done.returncode == 0, done
+    assert undisturbed["parameters_sha256"] in done.stdout
+    assert done.stdout.count("parameters_sha256") == 1  # the chief alone
+
+
+@pytest.mark.parametrize("flags,says", [
+    (["--workers", "2", "--ps", "1", "--strategy", "allreduce"],
+     "leave out --ps"),
+    (["--strategy", "allreduce"], "add --workers N"),
+    (["--workers", "2", "--mode", "async"], "--mode needs a parameter server"),
+    (["--workers", "2", "--engine", "mpi", "--keys", "k"],
+     "--keys does nothing with --engine mpi"),
+    (["--workers", "2", "--min-workers", "3"], "there are only 2"),
+    (["--engine", "mpi"], "--engine needs --strategy allreduce"),
+])
+def test_flags_that_do_not_fit(cli, flags, says):
+    cli.refused(2, "train", "softmax", *flags, says=says)
