@@ -19,9 +19,10 @@
 const pl_command *const *pl_command_list(void)
 {
     static const pl_command *const list[] = {
-        &pl_cmd_train,  &pl_cmd_eval, &pl_cmd_predict, &pl_cmd_compare,
-        &pl_cmd_models, &pl_cmd_data, &pl_cmd_keys,    &pl_cmd_matmul,
-        &pl_cmd_docs,   NULL,
+        &pl_cmd_train,   &pl_cmd_eval,   &pl_cmd_predict,
+        &pl_cmd_compare, &pl_cmd_models, &pl_cmd_monitor,
+        &pl_cmd_data,    &pl_cmd_keys,   &pl_cmd_matmul,
+        &pl_cmd_docs,    NULL,
     };
     return list;
 }
@@ -187,11 +188,13 @@ static pl_status finish_output(void)
 int pl_app_main(int argc, char **argv, const pl_model *mine)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
+    int done = 0;
     pl_app app = {
         .program = slash != NULL ? slash + 1
                    : argc > 0    ? argv[0]
                                  : "paceline",
         .mine = mine,
+        .exit_status = &done,
     };
     hold_standard_files();
     pl_mem_keep_freed();
@@ -210,5 +213,5 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
         fflush(stdout);
     if (status != PL_OK)
         report(&app, status);
-    return exit_status(status);
+    return status == PL_OK ? done : exit_status(status);
 }

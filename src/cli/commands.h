@@ -13,6 +13,7 @@
 typedef struct pl_app {
     const char *program;  /* argv[0]'s last part, for messages */
     const pl_model *mine; /* the user's model, or NULL */
+    int *exit_status;     /* of a command that went well; 0 unless set */
 } pl_app;
 
 typedef struct pl_command {
@@ -26,7 +27,7 @@ typedef struct pl_command {
 
 extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_predict,
     pl_cmd_compare, pl_cmd_models, pl_cmd_data, pl_cmd_keys, pl_cmd_docs;
-extern const pl_command pl_cmd_matmul;
+extern const pl_command pl_cmd_matmul, pl_cmd_monitor;
 
 /* All commands, NULL-terminated. */
 const pl_command *const *pl_command_list(void);

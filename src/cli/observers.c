@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cli/model_graph.h"
 #include "observe/events.h"
+#include "observe/monitor.h"
 
 #include <string.h>
 
@@ -14,6 +15,7 @@
 struct pl_observers {
     pl_observers_opts opts;
     pl_events *events;
+    pl_monitor *monitor;
 };
 
 static double now_s(void)
@@ -112,12 +114,49 @@ static pl_status start_events(pl_observers *observers)
     return put_hparams(observers);
 }
 
+/* Each task of a job has a place of its own in the file of its host. */
+static int place_of(pl_task task)
+{
+    switch (task.role) {
+    case PL_ROLE_EVALUATOR:
+        return 0;
+    case PL_ROLE_CHIEF:
+        return 1;
+    case PL_ROLE_PS:
+        return 2 + 2 * task.index;
+    case PL_ROLE_WORKER:
+        break;
+    }
+    return 3 + 2 * task.index;
+}
+
+static pl_status start_monitor(pl_observers *observers)
+{
+    const pl_observers_opts *opts = &observers->opts;
+    char *folder;
+    PL_TRY(pl_file_join(&folder, opts->run, "resources"));
+    pl_status status = pl_monitor_start(
+        &observers->monitor, &(pl_monitor_opts) {
+                                 .folder = folder,
+                                 .place = place_of(opts->task),
+                                 .every_s = opts->options->train.monitor_every,
+                                 .metrics = opts->metrics,
+                             });
+    pl_mem_free(folder);
+    return status;
+}
+
 pl_status pl_observers_start(pl_observers **out, const pl_observers_opts *opts)
 {
     pl_observers *observers;
     PL_TRY(PL_NEW(observers, 1));
     observers->opts = *opts;
-    if (opts->run != NULL && start_events(observers) != PL_OK)
+    bool serves = opts->task.role == PL_ROLE_PS; /* and has no curves */
+    if (opts->run != NULL && !serves && start_events(observers) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s; training goes on without them",
+               pl_error_message());
+    if (opts->run != NULL && opts->options->train.monitor_every > 0 &&
+        start_monitor(observers) != PL_OK)
         pl_log(PL_LOG_WARN, "%s; training goes on without them",
                pl_error_message());
     *out = observers;
@@ -133,6 +172,7 @@ void pl_observers_stop(pl_observers *observers, bool success)
         pl_events_end(observers->events);
     }
     pl_events_stop(observers->events);
+    pl_monitor_stop(observers->monitor);
     pl_mem_free(observers);
 }
 

@@ -1,5 +1,5 @@
 /* observers.h - what watches a task while it works, as files of its run
- * folder: events for TensorBoard.
+ * folder: events for TensorBoard, and what the host and the job use.
  *
  * None of them may end a training: what cannot be written is said once.
  *

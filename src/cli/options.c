@@ -149,6 +149,10 @@ static const pl_param run_params[] = {
       "never", 0, 0, NULL, "E",
       "record how weights, gradients and predictions lie, for TensorBoard: "
       "100 (steps), 20000ex, 1ep, 60s or never" },
+    { "monitor-every", PL_PARAM_REAL, PL_OPTION_FIELD(monitor_every), "1", 0,
+      3600, NULL, "S",
+      "seconds between two samples of what the host and the job use (0: "
+      "never)" },
     { "profile", PL_PARAM_FLAG, PL_OPTION_FIELD(profile), NULL, 0, 0, NULL,
       NULL, "write a trace of every operator of the first 1000 steps" },
     { "json", PL_PARAM_FLAG, PL_OPTION_FIELD(json), NULL, 0, 0, NULL, NULL,

@@ -132,6 +132,7 @@ typedef struct pl_train_options {
     int64_t threads;
     int kernels;
     pl_every histograms_every;
+    double monitor_every; /* s; 0: never */
     bool profile;
     bool json;
     bool quiet;

@@ -1,5 +1,6 @@
 #include "cli/summary.h"
 
+#include "cli/bottleneck.h"
 #include "cli/progress.h"
 #include "data/sparse/set.h"
 
@@ -240,6 +241,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
         status = pl_json_set_take(s, "per_worker", rows);
         rows = NULL;
     }
+    SET(pl_bottleneck_put(s));
     if (status != PL_OK) {
         pl_json_free(rows);
         pl_json_free(s);
@@ -318,6 +320,15 @@ static void print_binary(const pl_json *summary, FILE *file)
                 real_of(summary, "test_calibration"));
 }
 
+static void print_bottleneck(const pl_json *summary, FILE *file)
+{
+    const pl_json *found;
+    const char *text;
+    if (pl_json_get_object(summary, "bottleneck", &found) == PL_OK &&
+        pl_json_get_text(found, "text", &text) == PL_OK)
+        fprintf(file, "bottleneck     %s\n", text);
+}
+
 pl_status pl_summary_print(const pl_json *summary, FILE *file)
 {
     const char *model, *stopped, *run;
@@ -354,6 +365,7 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
     if (number_of(summary, "events_dropped") > 0)
         fprintf(file, "not recorded   %lld events\n",
                 (long long)number_of(summary, "events_dropped"));
+    print_bottleneck(summary, file);
     fprintf(file, "peak memory    %lld MB\nrun folder     %s\n", (long long)rss,
             run);
     print_workers(summary, file);

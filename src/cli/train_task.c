@@ -36,6 +36,10 @@ static pl_status learn_cluster(const pl_trainer_opts *opts, pl_cluster *out,
 typedef struct server_task {
     const pl_trainer_opts *opts;
     atomic_bool *interrupt;
+    pl_ps_server *server;
+    pl_metrics *metrics;
+    pl_observers *observers;
+    int step, sent, received; /* tags */
 } server_task;
 
 static void tell_lost(void *context, bool is_server, int32_t index)
@@ -52,6 +56,10 @@ static void tell_lost(void *context, bool is_server, int32_t index)
 static void tell_step(void *context, int64_t step)
 {
     const server_task *task = context;
+    pl_endpoint_counts net = pl_ps_server_look(task->server).net;
+    pl_metrics_set(task->metrics, task->step, (double)step);
+    pl_metrics_set(task->metrics, task->sent, (double)net.sent_bytes);
+    pl_metrics_set(task->metrics, task->received, (double)net.received_bytes);
     if (task->opts->control == NULL)
         return;
     pl_task_status status = {
@@ -114,14 +122,30 @@ static pl_status serve(const pl_trainer_opts *opts, pl_ps_server *server,
     return status;
 }
 
+/* What is recorded of a server: that of its host. */
+static pl_status watch_server(server_task *task)
+{
+    const pl_trainer_opts *opts = task->opts;
+    PL_TRY(pl_metrics_new(&task->metrics, &(pl_metrics_opts) { 0 }));
+    PL_TRY(pl_metrics_tag(task->metrics, "step", &task->step));
+    PL_TRY(pl_metrics_tag(task->metrics, "bytes_sent", &task->sent));
+    PL_TRY(pl_metrics_tag(task->metrics, "bytes_received", &task->received));
+    return pl_observers_start(&task->observers,
+                              &(pl_observers_opts) {
+                                  .options = opts->options,
+                                  .run = opts->options->train.run,
+                                  .task = opts->task,
+                                  .metrics = task->metrics,
+                              });
+}
+
 static pl_status be_server(const pl_trainer_opts *opts)
 {
     const pl_kernels *kernels;
     pl_json *settings;
     PL_TRY(pl_options_kernels(opts->options, &kernels));
     PL_TRY(pl_trainer_settings(opts->options, &settings));
-    server_task task = { opts, pl_interrupt_catch() };
-    pl_ps_server *server = NULL;
+    server_task task = { .opts = opts, .interrupt = pl_interrupt_catch() };
     /* One that is started again listens where the others expect it. */
     pl_cluster before = { 0 };
     const char *address = ANY_PORT;
@@ -134,24 +158,29 @@ static pl_status be_server(const pl_trainer_opts *opts)
     else if (opts->control == NULL)
         address = opts->cluster->ps_address[opts->task.index];
     pl_status status = pl_ps_server_new(
-        &server, &(pl_ps_server_opts) {
-                     .core = core_opts(opts, kernels, settings),
-                     .optim = pl_options_optim(opts->options),
-                     .schedule = pl_options_schedule(opts->options),
-                     .address = address,
-                     .transport = (pl_transport)opts->options->train.transport,
-                     .keys = opts->keys,
-                     .interrupt = task.interrupt,
-                     .lost = tell_lost,
-                     .step = tell_step,
-                     .context = &task,
-                 });
+        &task.server,
+        &(pl_ps_server_opts) {
+            .core = core_opts(opts, kernels, settings),
+            .optim = pl_options_optim(opts->options),
+            .schedule = pl_options_schedule(opts->options),
+            .address = address,
+            .transport = (pl_transport)opts->options->train.transport,
+            .keys = opts->keys,
+            .interrupt = task.interrupt,
+            .lost = tell_lost,
+            .step = tell_step,
+            .context = &task,
+        });
     if (status == PL_OK)
-        status = serve(opts, server, again ? &before : NULL);
+        status = watch_server(&task);
+    if (status == PL_OK)
+        status = serve(opts, task.server, again ? &before : NULL);
+    pl_observers_stop(task.observers, status == PL_OK);
+    pl_metrics_free(task.metrics);
     /* It was told of a failure, or found one: that of the whole job. */
     if (status == PL_CLOSED && opts->control != NULL)
         pl_control_final(opts->control);
-    pl_ps_server_free(server);
+    pl_ps_server_free(task.server);
     pl_cluster_close(&before);
     pl_json_free(settings);
     return status;

@@ -93,6 +93,7 @@ static const char *const local_flags[] = {
     "kernels",
     "profile",
     "histograms-every",
+    "monitor-every",
     "json",
     "quiet",
     "checkpoint-every",

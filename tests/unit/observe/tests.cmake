@@ -9,3 +9,8 @@ target_compile_definitions(test_observe_event PRIVATE
                            PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
 set_tests_properties(unit.observe.event PROPERTIES LABELS "unit;golden")
 pl_unit_test(observe events)
+pl_unit_test(observe monitor)
+pl_unit_test(observe proc)
+pl_unit_test(observe tasks)
+pl_unit_test(observe usage)
+target_link_libraries(test_observe_usage PRIVATE m)

@@ -1,0 +1,121 @@
+"""`paceline monitor`, and what a training records of its host."""
+
+import csv
+import os
+import pty
+import signal
+import socket
+import subprocess
+
+from conftest import SMALL, program, wait_for
+
+HOST = socket.gethostname()
+# Half a second of one busy core.
+BUSY = ["python3", "-c", "import time\nend = time.process_time() + 0.5\n"
+        "while time.process_time() < end: pass"]
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_training_records_what_it_uses(cli):
+    process = cli.start("train", "softmax", "--steps", "1000000000", "--quiet",
+                        "--monitor-every", "0.1", "--run", "a",
+                        "--threads", "1")
+    path = cli.folder / f"a/resources/{HOST}.csv"
+    wait_for(lambda: path.exists() and len(rows(path)) > 5, "samples", process)
+    process.send_signal(signal.SIGINT)
+    assert cli.end(process).code == 130
+    found = rows(path)
+    assert all(None not in row and None not in row.values() for row in found)
+    assert {"time", "cpu", "cpu0", "job_cpu", "job_rss_mb",
+            "lo_sent_bytes_per_s"} <= found[0].keys()
+    times = [float(row["time"]) for row in found]
+    assert times == sorted(times)
+    assert max(float(row["job_cpu"]) for row in found) > 0
+    assert all(float(row["job_rss_mb"]) > 1 for row in found[:-1])
+    assert [p.name for p in path.parent.iterdir()] == [path.name]
+
+
+def test_tasks_of_one_host_share_a_file(cli):
+    process = cli.start("train", "softmax", "--steps", "1000000000", "--quiet",
+                        "--monitor-every", "0.1", "--run", "a", "--workers",
+                        "2", "--ps", "1", "--threads", "1")
+    path = cli.folder / f"a/resources/{HOST}.csv"
+
+    def seen():
+        return path.exists() and any(
+            row["job_tasks"] == "3" and
+            float(row["job_sent_bytes_per_s"] or 0) > 0
+            for row in rows(path) if None not in row.values())
+    wait_for(seen, "all three tasks", process)
+    process.send_signal(signal.SIGINT)
+    assert cli.end(process).code == 130
+    names = [p.name for p in path.parent.iterdir()]
+    assert [n for n in names if n.endswith(".csv")] == [path.name]
+
+
+def test_none_is_taken_when_none_is_wanted(cli):
+    cli.train(*SMALL, "--monitor-every", "0", "--run", "a")
+    assert not (cli.folder / "a/resources").exists()
+
+
+def test_a_folder_that_cannot_be_is_said_once(cli):
+    (cli.folder / "a").mkdir()
+    (cli.folder / "a/resources").write_text("in the way")
+    result = cli.ok("train", "softmax", *SMALL, "--run", "a")
+    said = [line for line in result.err.splitlines() if "resources" in line]
+    assert len(said) == 1 and "training goes on" in said[0], result
+
+
+def test_the_summary_names_the_bottleneck(cli):
+    summary = cli.train(*SMALL, "--run", "a")
+    assert summary["bottleneck"]["what"] in ("computing", "reading")
+    shown = cli.ok("train", "softmax", *SMALL, "--run", "b", "--quiet").out
+    assert "\nbottleneck     " in shown
+
+
+def test_monitor_watches_a_command(cli):
+    result = cli.run("monitor", "--every", "0.1", "--csv", "m.csv", "--",
+                     *BUSY)
+    assert result.code == 0 and result.out == "", result
+    found = rows(cli.folder / "m.csv")
+    assert sum(float(row["job_cpu"]) for row in found) > 0
+    assert found[0]["job_sent_bytes_per_s"] == ""
+    assert "command: cpu mean" in result.err
+
+
+def test_monitor_ends_as_its_command_does(cli):
+    assert cli.run("monitor", "--", "sh", "-c", "exit 7").code == 7
+    assert cli.run("monitor", "--", "sh", "-c", "kill -9 $$").code == 137
+    cli.refused(1, "monitor", "--", "no-such-command",
+                says=["no-such-command"])
+    cli.refused(1, "monitor", "--csv", "no/folder/x", "--", "true",
+                says=["--csv no/folder/x"])
+    cli.refused(2, "monitor", "--every", "0", says=["--every"])
+
+
+def test_monitor_of_the_host_ends_at_ctrl_c(cli):
+    process = cli.start("monitor", "--every", "0.05")
+    line = process.stdout.readline().decode()
+    assert "cpu" in line and "memory" in line
+    process.send_signal(signal.SIGINT)
+    result = cli.end(process)
+    assert result.code == 0 and "mean" in result.out, result
+
+
+def test_monitor_draws_on_a_terminal(cli):
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([program(), "monitor", "--every", "0.05"],
+                               stdout=theirs, cwd=cli.folder,
+                               stdin=subprocess.DEVNULL)
+    os.close(theirs)
+    shown = b""
+    while shown.count(b"context switches") < 2:
+        shown += os.read(ours, 4096)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    os.close(ours)
+    assert b"cpu0" in shown and b"\x1b[" in shown and b"[" in shown
