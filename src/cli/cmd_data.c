@@ -19,6 +19,7 @@ typedef struct data_options {
     int64_t examples;
     int64_t features;
     int64_t skip_bad;
+    const char *renumber;
     const char *label_feature;
     const char *index_feature;
     const char *value_feature;
@@ -45,6 +46,8 @@ static const pl_param params[] = {
       "ids are 0 to N-1 (default: any)" },
     { "skip-bad", PL_PARAM_INT, FIELD(skip_bad), "0", 0, 1e15, NULL, "N",
       "pass over up to N bad examples" },
+    { "renumber", PL_PARAM_TEXT, FIELD(renumber), NULL, 0, 0, NULL, "MAP",
+      "convert to cache: number ids by frequency, or as the file MAP says" },
     { "label-feature", PL_PARAM_TEXT, FIELD(label_feature), "label", 0, 0, NULL,
       "NAME", "tfrecord: the feature with the label" },
     { "index-feature", PL_PARAM_TEXT, FIELD(index_feature), "index", 0, 0, NULL,
@@ -131,8 +134,13 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .any_ids = true,
     };
     pl_status status = words->count == 3
-                           ? pl_data_convert(words->list[1], words->list[2],
-                                             &opts, options->quiet)
+                           ? pl_data_convert(&(pl_data_convert_opts) {
+                                 .source = words->list[1],
+                                 .target = words->list[2],
+                                 .opts = &opts,
+                                 .renumber = options->renumber,
+                                 .quiet = options->quiet,
+                             })
                            : pl_data_stats(words->list[1], &opts, options->json,
                                            options->quiet);
     pl_mem_free(cache);

@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "cli/progress.h"
 #include "data/sparse/set.h"
-#include "data/sparse/writer.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -63,6 +62,7 @@ pl_status pl_data_pass_run(pl_data_pass *pass)
     m.shown_ns = m.begin_ns;
     PL_TRY(pl_source_open(&set, pass->source, PL_SPLIT_TRAIN, pass->opts));
     m.count = set->count;
+    pass->numbering = set->numbering;
     pl_status status;
     if (!set->sparse)
         status = PL_FAIL(PL_USAGE,
@@ -83,35 +83,4 @@ pl_status pl_data_pass_run(pl_data_pass *pass)
         pass->bad = pl_sparse_set_bad((pl_sparse_set *)set);
     pl_dataset_free(set);
     return status;
-}
-
-static pl_status write_batch(void *context, const pl_batch *batch)
-{
-    return pl_sparse_writer_put(context, batch);
-}
-
-pl_status pl_data_convert(const char *source, const char *target,
-                          const pl_source_opts *opts, bool quiet)
-{
-    pl_sparse_writer *writer;
-    PL_TRY(pl_sparse_writer_new(&writer, target, opts));
-    pl_data_pass pass = {
-        .source = source,
-        .verb = "converted",
-        .opts = opts,
-        .quiet = quiet,
-        .use = write_batch,
-        .context = writer,
-    };
-    pl_status status = pl_data_pass_run(&pass);
-    if (status == PL_OK)
-        status = pl_sparse_writer_finish(writer);
-    uint64_t bytes = writer->offset;
-    pl_sparse_writer_free(writer);
-    PL_TRY(status);
-    if (pass.bad > 0)
-        printf("bad examples passed over: %lld\n", (long long)pass.bad);
-    printf("%s: %lld examples, %.1f MB, in %.1f s\n", target,
-           (long long)pass.examples, (double)bytes * 1e-6, pass.seconds);
-    return PL_OK;
 }

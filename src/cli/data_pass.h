@@ -20,14 +20,20 @@ typedef struct pl_data_pass {
     void *context;
     /* Found out. */
     int64_t examples, bad;
+    uint32_t numbering; /* of the source's ids; known from the first batch on */
     double seconds;
 } pl_data_pass;
 
 pl_status pl_data_pass_run(pl_data_pass *pass) PL_MUST_CHECK;
 
 /* `data convert SRC DST` and `data stats SRC`, as their words say. */
-pl_status pl_data_convert(const char *source, const char *target,
-                          const pl_source_opts *opts, bool quiet) PL_MUST_CHECK;
+typedef struct pl_data_convert_opts {
+    const char *source, *target; /* required, as is */
+    const pl_source_opts *opts;
+    const char *renumber; /* file of the new ids; NULL: they stay */
+    bool quiet;
+} pl_data_convert_opts;
+pl_status pl_data_convert(const pl_data_convert_opts *opts) PL_MUST_CHECK;
 pl_status pl_data_stats(const char *source, const pl_source_opts *opts,
                         bool json, bool quiet) PL_MUST_CHECK;
 

@@ -91,9 +91,25 @@ static pl_status choose_features(pl_job *job, const pl_dataset *data)
     return PL_OK;
 }
 
+pl_status pl_job_check_numbering(const pl_job *job, const pl_dataset *set)
+{
+    if (set->numbering == job->numbering)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "the ids of %s are %s, those of the training data are %s: "
+                   "convert it with the --renumber FILE of the training data",
+                   set->name,
+                   set->numbering == 0 ? "as they came" : "renumbered",
+                   job->numbering == 0   ? "as they came"
+                   : set->numbering == 0 ? "renumbered"
+                                         : "so in another way");
+}
+
 static pl_status check_features(const pl_job *job)
 {
     const pl_dataset *test = job->test;
+    if (test != NULL)
+        PL_TRY(pl_job_check_numbering(job, test));
     if (test == NULL || test->feature_count <= job->example.dim[0])
         return PL_OK;
     return PL_FAIL(PL_USAGE,
@@ -198,6 +214,7 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
     if (job->example.rank == 0) {
         PL_TRY(check_kind(job, data));
         job->example = data->shape;
+        job->numbering = data->numbering;
         if (data->sparse)
             PL_TRY(choose_features(job, data));
         PL_TRY(choose_classes(job, data));
@@ -221,6 +238,7 @@ pl_status pl_job_init(pl_job *job, const pl_job_opts *opts)
         .options = opts->options,
         .example = opts->example,
         .classes = opts->classes,
+        .numbering = opts->numbering,
     };
     pl_status status = open_job(job, opts->data);
     if (status != PL_OK)

@@ -17,6 +17,7 @@ typedef struct pl_job {
     pl_dataset *test;  /* the same */
     pl_shape example;  /* what the network is built for */
     int32_t classes;
+    uint32_t numbering; /* of sparse ids, as pl_dataset has it */
     pl_network *network;
     pl_pool *pool;
     pl_optim *optim;
@@ -35,6 +36,7 @@ typedef struct pl_job_opts {
     pl_job_data data;          /* what to open; default: all */
     pl_shape example;          /* to build for; default: that of the data */
     int32_t classes;           /* with `example` */
+    uint32_t numbering;        /* with `example` */
 } pl_job_opts;
 
 /* Open everything the options ask for.  PL_USAGE when the data does not fit
@@ -45,6 +47,10 @@ void pl_job_close(pl_job *job); /* a zeroed one is fine */
 /* Open a data set as the options say it; the caller frees it before the job. */
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
                           pl_dataset **out) PL_MUST_CHECK;
+
+/* PL_USAGE when the ids of a set do not mean what they mean to the network. */
+pl_status pl_job_check_numbering(const pl_job *job,
+                                 const pl_dataset *set) PL_MUST_CHECK;
 
 /* Where generated data is kept, `given` or the usual folder; *out stays NULL
  * when there is no home. */

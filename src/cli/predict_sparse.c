@@ -32,7 +32,7 @@ static pl_status open_set(session *s, pl_trained *trained)
                        "%s has dense examples, but the model is sparse: "
                        "predict RUN libsvm:FILE",
                        s->opts->source);
-    return PL_OK;
+    return pl_job_check_numbering(job, s->set);
 }
 
 static pl_status open_session(session *s, pl_trained *trained)

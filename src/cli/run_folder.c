@@ -156,6 +156,8 @@ static pl_status describe_examples(pl_json *run, const pl_job *job)
         return status;
     }
     PL_TRY(pl_json_set_take(run, "example", sizes));
+    if (job->numbering != 0)
+        PL_TRY(pl_json_set_int(run, "numbering", job->numbering));
     return pl_json_set_int(run, "classes", job->classes);
 }
 

@@ -30,8 +30,13 @@ static pl_status build(pl_trained *trained, const pl_trained_opts *opts)
     pl_job_opts job = { .options = &trained->options };
     pl_status status =
         pl_run_folder_examples(trained->record, &job.example, &job.classes);
+    int64_t numbering = 0;
+    if (status == PL_OK && pl_json_has(trained->record, "numbering"))
+        status = pl_json_get_int(trained->record, "numbering", 1, UINT32_MAX,
+                                 &numbering);
     if (status != PL_OK)
         return pl_context(status, "%s/run.json", opts->run);
+    job.numbering = (uint32_t)numbering;
     job.data = opts->no_data && job.example.rank > 0 ? PL_JOB_DATA_NONE
                                                      : PL_JOB_DATA_TEST;
     if (opts->test_data != NULL)

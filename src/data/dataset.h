@@ -92,6 +92,8 @@ struct pl_dataset {
     bool local;         /* each worker has its own: not shared out */
     bool sparse;
     int64_t feature_count; /* sparse: ids are below it; 0 for dense sets */
+    uint32_t numbering;    /* sparse: the mark of renumbered ids, see
+                              sparse/numbering.h; 0: as they came */
     pl_view features; /* index NULL; rows of pl_shape_row(shape) elements */
     pl_view labels;
     /* Sparse sets in memory, as in pl_batch; others bring a reader. */

@@ -48,6 +48,7 @@ typedef struct pl_source_opts {
     const char *index_feature; /* "label", "index" and "value", where no */
     const char *value_feature; /* value means 1 */
     pl_integers integers;      /* criteo: what becomes of integers */
+    uint32_t numbering;        /* said of ids that are written to a cache */
     bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 

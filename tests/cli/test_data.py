@@ -182,3 +182,59 @@ def test_wrong_words_are_usage_errors(cli, svm):
             (["stats", "libsvm"], "names no file")]:
         cli.refused(2, "data", *words, says=message)
     cli.refused(1, "data", "stats", f"libsvm:{svm}.no*", says="no file")
+
+
+def renumbered(cli, tmp_path):
+    """Training data with ids by frequency, and test data numbered alike."""
+    for name, text in [("train", "1 900:1 5:1\n0 900:1 7:1\n" * 20),
+                       ("test", "1 5:1 900:0.5 6:1\n0 7:1\n")]:
+        (tmp_path / name).write_text(text)
+        out = cli.ok("data", "convert", f"libsvm:{tmp_path / name}",
+                     f"cache:{tmp_path / name}.cache", "--renumber",
+                     str(tmp_path / "map")).out
+        assert ("left out" in out and ": 1\n" in out) == (name == "test")
+    return f"cache:{tmp_path}/train.cache", f"cache:{tmp_path}/test.cache"
+
+
+def test_ids_are_renumbered_by_frequency(cli, tmp_path):
+    train, test = renumbered(cli, tmp_path)
+    assert (tmp_path / "map").read_text().split("\n")[1:] == \
+        ["900", "5", "7", ""]
+    again, back = tmp_path / "again.cache", tmp_path / "back.svm"
+    cli.ok("data", "convert", train, f"cache:{again}")  # keeps its mark
+    assert again.read_bytes() == (tmp_path / "train.cache").read_bytes()
+    warning = cli.ok("data", "convert", test, f"libsvm:{back}").err
+    assert "only a cache can say so" in warning
+    assert back.read_text() == "1 1:1 0:0.5\n0 2:1\n"
+
+
+def test_a_model_is_tested_on_ids_numbered_alike(cli, tmp_path):
+    train, test = renumbered(cli, tmp_path)
+    plain = f"libsvm:{tmp_path / 'test'}"
+    flags = ["train", "sparse", "--data", train, "--batch", "4", "--quiet"]
+    cli.refused(2, *flags, "--test-data", plain, "--features", "1000",
+                says=[plain, "as they came", "--renumber"])
+    cli.ok(*flags, "--test-data", test, "--run", "r")
+    cli.ok("predict", "r", test)
+    cli.ok("eval", "r")
+    for words in (["predict", "r", plain], ["eval", "r", "--data", plain]):
+        cli.refused(2, *words, says=["as they came", "--renumber"])
+
+
+def test_renumber_refuses_what_it_cannot_keep(cli, tmp_path):
+    train, _ = renumbered(cli, tmp_path)
+    plain = f"libsvm:{tmp_path / 'train'}"
+    for words, message in [
+            ([plain, "libsvm:x", "--renumber", "m"], "needs cache:FILE"),
+            ([train, "cache:x", "--renumber", "m"], "renumbered already")]:
+        cli.refused(2, "data", "convert", *words, says=message)
+    assert not (cli.folder / "m").exists()
+    (cli.folder / "bad").write_text("1\nx\n")
+    cli.refused(1, "data", "convert", plain, "cache:x", "--renumber", "bad",
+                says="bad:2: expected an id")
+    cli.ok("data", "convert", plain, "cache:plain.cache")
+    both = str(cli.folder / "*.cache")
+    cli.ok("data", "convert", plain, "cache:numbered.cache", "--renumber",
+           str(tmp_path / "map"))
+    cli.refused(1, "data", "stats", f"cache:{both}",
+                says="number their ids differently")

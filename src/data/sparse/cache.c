@@ -21,9 +21,10 @@ static pl_status read_footer(const pl_sparse_file *file, footer *out)
                        "%s: not a cache file: it does not begin "
                        "with " PL_CACHE_MAGIC,
                        file->path);
-    if (pl_get_u32(data + 8) != PL_CACHE_VERSION)
-        return PL_FAIL(PL_FORMAT, "%s: cache of version %u, expected %d",
-                       file->path, pl_get_u32(data + 8), PL_CACHE_VERSION);
+    uint32_t version = pl_get_u32(data + 8);
+    if (version < PL_CACHE_PLAIN || version > PL_CACHE_VERSION)
+        return PL_FAIL(PL_FORMAT, "%s: cache of version %u, expected %d or %d",
+                       file->path, version, PL_CACHE_PLAIN, PL_CACHE_VERSION);
     const uint8_t *at = data + file->bytes - PL_CACHE_FOOTER_BYTES;
     if (file->bytes < PL_CACHE_HEADER_BYTES + PL_CACHE_FOOTER_BYTES ||
         memcmp(at + 48, PL_CACHE_MAGIC, 8) != 0 ||
@@ -121,9 +122,18 @@ static pl_status width(const pl_sparse_file *file, int64_t *features)
     return PL_OK;
 }
 
+/* Split has looked at the header. */
+static uint32_t numbering(const pl_sparse_file *file)
+{
+    return pl_get_u32(file->data + 8) == PL_CACHE_PLAIN
+               ? 0
+               : pl_get_u32(file->data + 12);
+}
+
 const pl_sparse_format pl_cache_format = {
     .name = "cache",
     .split = split,
     .decode = decode,
     .width = width,
+    .numbering = numbering,
 };

@@ -10,7 +10,8 @@
 #include "data/sparse/rows.h"
 
 #define PL_CACHE_MAGIC        "PLCACHE" /* and the NUL */
-#define PL_CACHE_VERSION      1
+#define PL_CACHE_VERSION      2
+#define PL_CACHE_PLAIN        1 /* version of files without a numbering */
 #define PL_CACHE_HEADER_BYTES 16
 #define PL_CACHE_ENTRY_BYTES  24
 #define PL_CACHE_FOOTER_BYTES 56

@@ -24,7 +24,9 @@ static void release(pl_sparse_writer *base)
 static pl_status begin(pl_sparse_writer *base)
 {
     uint8_t header[PL_CACHE_HEADER_BYTES] = PL_CACHE_MAGIC;
-    pl_put_u32(header + 8, PL_CACHE_VERSION);
+    uint32_t numbering = base->opts->numbering;
+    pl_put_u32(header + 8, numbering != 0 ? PL_CACHE_VERSION : PL_CACHE_PLAIN);
+    pl_put_u32(header + 12, numbering);
     return pl_sparse_writer_bytes(base, header, sizeof header);
 }
 

@@ -71,6 +71,8 @@ typedef struct pl_sparse_format {
     /* Optional: the largest id + 1 as the file states it; else it takes a
      * pass over the data. */
     pl_status (*width)(const pl_sparse_file *file, int64_t *features);
+    /* Optional: how the ids of a file were renumbered; default 0. */
+    uint32_t (*numbering)(const pl_sparse_file *file);
 } pl_sparse_format;
 
 extern const pl_sparse_format pl_cache_format, pl_criteo_format,

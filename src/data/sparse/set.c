@@ -314,11 +314,29 @@ static pl_status describe_memory(pl_sparse_set *set)
     return PL_OK;
 }
 
+/* Files whose ids mean different things are no set. */
+static pl_status check_numbering(pl_sparse_set *set)
+{
+    uint32_t (*of)(const pl_sparse_file *) = set->format->numbering;
+    for (int32_t i = 0; i < set->file_count && of != NULL; i++) {
+        uint32_t here = of(&set->files[i]);
+        if (i > 0 && here != set->base.numbering)
+            return PL_FAIL(PL_FORMAT,
+                           "%s and %s number their ids differently; convert "
+                           "both with the same --renumber FILE",
+                           set->files[0].path, set->files[i].path);
+        set->base.numbering = here;
+    }
+    return PL_OK;
+}
+
 static pl_status load(pl_sparse_set *set)
 {
     pl_pool *pool;
     PL_TRY(pl_pool_new(&pool, set->opts.threads));
     pl_status status = make_blocks(set, pool);
+    if (status == PL_OK)
+        status = check_numbering(set);
     if (status == PL_OK) {
         set->in_memory =
             set->opts.shuffle_buffer == 0 && total_bytes(set) <= MEMORY_BYTES;
