@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""One pass over a file of sparse examples, decode and train, in turns with
+Vowpal Wabbit (`pip install vowpalwabbit` for the Python that runs this).
+
+Each round runs every configuration once.  A text pass is the first one: of
+paceline all is counted from the start of the process to the last step, of
+Vowpal Wabbit the same but for the start of Python.  A cached pass, of both, is
+a tenth of what ten more passes take.  All find their files in memory.
+"""
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+FEATURES = 33762578
+FORMATS = ("libsvm", "tfrecord", "cache")
+STYLES = {"batch 100": ["--batch", "100"], "hogwild": ["--hogwild"]}
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--paceline", type=pathlib.Path, default=ROOT / "build/paceline",
+        help="the program [build/paceline]")
+    add("--examples", type=int, default=500000, help="[500000]")
+    add("--rounds", type=int, default=3, help="[3]")
+    return parser.parse_args()
+
+
+def write_files(options, folder):
+    """The same examples for everyone; Vowpal Wabbit has its own text."""
+    for kind in FORMATS:
+        subprocess.run([options.paceline, "data", "convert",
+                        "synthetic-sparse", f"{kind}:{folder}/{kind}",
+                        "--examples", str(options.examples), "--quiet"],
+                       check=True, stdout=subprocess.DEVNULL)
+    with open(folder / "libsvm") as src, open(folder / "vw", "w") as dst:
+        for line in src:
+            label, rest = line.split(" ", 1)
+            dst.write(f"{1 if label == '1' else -1} | "
+                      f"{rest.replace(':1', '')}")
+
+
+def seconds_of_vw(folder, passes):
+    import vowpalwabbit
+    begin = time.monotonic()
+    vowpalwabbit.Workspace(
+        f"-d {folder}/vw -b 26 --loss_function logistic --sgd --passes "
+        f"{passes} -c -k --cache_file {folder}/vw.cache --holdout_off "
+        f"--quiet").finish()
+    return time.monotonic() - begin
+
+
+def seconds_of_paceline(options, folder, kind, style, passes):
+    run = folder / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    done = subprocess.run(
+        [options.paceline, "train", "sparse", "--data",
+         f"{kind}:{folder}/{kind}", "--features", str(FEATURES),
+         "--epochs", str(passes), "--shuffle-buffer", "32768", "--eval-every", "never", "--checkpoint-every", "never", *style, "--run", run,
+         "--quiet", "--json"],
+        check=True, stdout=subprocess.PIPE, text=True)
+    found = json.loads(done.stdout.splitlines()[-1])
+    return found["startup_seconds"] + found["seconds"]
+
+
+def rates_of(options, seconds):
+    """Of a first pass and of a further one, by how long 1 and 11 take."""
+    one = seconds(1)
+    return options.examples / one, 10 * options.examples / (seconds(11) - one)
+
+
+def measure_round(options, folder):
+    text, cached = rates_of(options, lambda n: seconds_of_vw(folder, n))
+    rates = {"vw text": text, "vw cache": cached}
+    for kind in FORMATS:
+        for name, style in STYLES.items():
+            first, further = rates_of(
+                options, lambda n: seconds_of_paceline(options, folder, kind,
+                                                       style, n))
+            rates[f"{kind} {name}"] = further if kind == "cache" else first
+    return rates
+
+
+def report(rounds):
+    print("| what | examples/s | x Vowpal Wabbit, same round |")
+    print("|---|--:|--:|")
+    for name in rounds[0]:
+        rates = [r[name] for r in rounds]
+        peer = "vw cache" if name.startswith("cache") else "vw text"
+        ratios = [r[name] / r[peer] for r in rounds]
+        print(f"| {name} | {statistics.median(rates):,.0f} | "
+              f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-"
+              f"{max(ratios):.1f}) |")
+
+
+def main():
+    options = parse_arguments()
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="paceline-vw-"))
+    try:
+        write_files(options, folder)
+        rounds = []
+        for number in range(1, options.rounds + 1):
+            rounds.append(measure_round(options, folder))
+            print(f"round {number} of {options.rounds}, load "
+                  f"{os.getloadavg()[0]:.1f}", file=sys.stderr)
+        report(rounds)
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()
