@@ -6,9 +6,15 @@
 #include "base/mem.h"
 #include "tensor/shape.h"
 #include "train/checkpoint_priv.h"
-#include "train/safetensors.h"
 
+#include <stdio.h>
 #include <string.h>
+
+pl_status pl_checkpoint_slot_name(char **out, const char *slot,
+                                  const char *tensor)
+{
+    return pl_mem_format(out, "optimizer.%s.%s", slot, tensor);
+}
 
 /* Give way to a new checkpoint of the same step: a complete one is moved to
  * its .old name, the leftovers of an unfinished one go. */
@@ -17,7 +23,8 @@ static pl_status make_room(const char *folder)
     if (!pl_file_exists(folder))
         return PL_OK;
     pl_checkpoint *complete = NULL;
-    pl_status status = pl_checkpoint_open_folder(&complete, folder, false);
+    pl_status status =
+        pl_checkpoint_open_folder(&complete, folder, PL_LOOK_SIZES);
     pl_checkpoint_free(complete);
     if (pl_checkpoint_is_rubbish(status))
         return pl_file_remove_all(folder);
@@ -50,43 +57,124 @@ out:
     return status;
 }
 
-/* The same list in safetensors' words. */
-static pl_status describe(pl_safetensor **out,
-                          const pl_checkpoint_tensor *tensors, size_t count)
+/* Tensors and metadata of a shard in safetensors' words; what is made for it
+ * is freed by close_words. */
+struct words {
+    pl_safetensor *tensors;
+    pl_safetensors_pair *pairs;
+    char **texts; /* of the pairs but the first */
+    size_t pair_count;
+};
+
+static void close_words(struct words *words)
 {
-    pl_safetensor *list;
-    PL_TRY(PL_NEW(list, count));
-    for (size_t i = 0; i < count; i++)
-        list[i] = (pl_safetensor) { tensors[i].name, PL_FLOAT32,
-                                    tensors[i].shape, tensors[i].data };
-    *out = list;
+    for (size_t i = 0; words->texts != NULL && i < 2 * words->pair_count; i++)
+        pl_mem_free(words->texts[i]);
+    pl_mem_free(words->texts);
+    pl_mem_free(words->tensors);
+    pl_mem_free(words->pairs);
+}
+
+static bool is_slice(const pl_checkpoint_tensor *tensor)
+{
+    return tensor->count > 0;
+}
+
+/* "slice.softmax/weights": "3920 784x10" */
+static pl_status add_slice(struct words *words,
+                           const pl_checkpoint_tensor *tensor)
+{
+    char shape[PL_SHAPE_TEXT * 2];
+    size_t used = 0;
+    for (int i = 0; i < tensor->shape.rank; i++)
+        used +=
+            (size_t)snprintf(shape + used, sizeof shape - used, "%s%lld",
+                             i > 0 ? "x" : "", (long long)tensor->shape.dim[i]);
+    char **texts = &words->texts[2 * words->pair_count];
+    PL_TRY(pl_mem_format(&texts[0], SLICE_KEY "%s", tensor->name));
+    PL_TRY(
+        pl_mem_format(&texts[1], "%lld %s", (long long)tensor->first, shape));
+    words->pairs[words->pair_count++] =
+        (pl_safetensors_pair) { texts[0], texts[1] };
     return PL_OK;
 }
 
-pl_status pl_checkpoint_write_shard(const char *folder, int32_t index,
-                                    int32_t of,
-                                    const pl_checkpoint_tensor *tensors,
-                                    size_t count, pl_manifest_shard *out)
+static pl_status describe(struct words *words, const pl_checkpoint_part *part)
 {
-    PL_ASSERT(index >= 0 && index < of && of <= PL_MANIFEST_SHARD_MAX);
+    PL_TRY(PL_NEW(words->tensors, part->count));
+    PL_TRY(PL_NEW(words->pairs, part->count + 1));
+    PL_TRY(PL_NEW(words->texts, 2 * (part->count + 1)));
+    words->pairs[words->pair_count++] =
+        (pl_safetensors_pair) { "format", "pt" }; /* what loaders expect */
+    for (size_t i = 0; i < part->count; i++) {
+        const pl_checkpoint_tensor *tensor = &part->tensors[i];
+        pl_shape shape =
+            is_slice(tensor) ? PL_SHAPE(tensor->count) : tensor->shape;
+        words->tensors[i] =
+            (pl_safetensor) { tensor->name, PL_FLOAT32, shape, tensor->data };
+        if (is_slice(tensor))
+            PL_TRY(add_slice(words, tensor));
+    }
+    return PL_OK;
+}
+
+pl_status pl_checkpoint_write_shard(const char *folder,
+                                    const pl_checkpoint_part *part,
+                                    pl_manifest_shard *out)
+{
+    PL_ASSERT(part->index >= 0 && part->index < part->of &&
+              part->of <= PL_MANIFEST_SHARD_MAX);
     pl_status status;
-    pl_safetensor *list = NULL;
+    struct words words = { 0 };
     char *path = NULL;
     pl_manifest_shard shard = { 0 };
     pl_safetensors_sum sum;
-    pl_manifest_shard_name(shard.name, index, of);
+    pl_manifest_shard_name(shard.name, part->index, part->of);
     PL_TRY_OUT(status, pl_file_join(&path, folder, shard.name));
-    PL_TRY_OUT(status, describe(&list, tensors, count));
-    pl_safetensors_pair format = { "format", "pt" }; /* what loaders expect */
-    pl_safetensors_content content = { list, count, &format, 1 };
+    PL_TRY_OUT(status, describe(&words, part));
+    pl_safetensors_content content = {
+        .tensors = words.tensors,
+        .count = part->count,
+        .metadata = words.pairs,
+        .metadata_count = words.pair_count,
+        .read = part->read,
+        .context = part->context,
+    };
     PL_TRY_OUT(status, pl_safetensors_write(path, &content, &sum));
     shard.bytes = sum.bytes;
     shard.crc32c = sum.crc32c;
     *out = shard;
 out:
-    pl_mem_free(list);
+    close_words(&words);
     pl_mem_free(path);
     return status;
+}
+
+static pl_status map_shard(pl_checkpoint_shard *shard, const char *folder,
+                           const pl_manifest_shard *entry)
+{
+    char *path;
+    PL_TRY(pl_file_join(&path, folder, entry->name));
+    pl_status status = pl_map_init(&shard->map, path);
+    pl_mem_free(path);
+    if (status == PL_OK && shard->map.bytes != (uint64_t)entry->bytes)
+        status =
+            PL_FAIL(PL_FORMAT, "%s: %zu bytes, the manifest says %lld",
+                    entry->name, shard->map.bytes, (long long)entry->bytes);
+    return status;
+}
+
+/* All shards are where the manifest is to be. */
+static pl_status look_for_shards(const char *folder,
+                                 const pl_manifest *manifest)
+{
+    for (size_t i = 0; i < manifest->shard_count; i++) {
+        pl_checkpoint_shard shard = { 0 };
+        pl_status status = map_shard(&shard, folder, &manifest->shards[i]);
+        pl_map_close(&shard.map);
+        PL_TRY(status);
+    }
+    return PL_OK;
 }
 
 pl_status pl_checkpoint_commit(const char *folder, const pl_manifest *manifest)
@@ -94,6 +182,7 @@ pl_status pl_checkpoint_commit(const char *folder, const pl_manifest *manifest)
     pl_status status;
     char *text = NULL;
     char *path = NULL;
+    PL_TRY_OUT(status, look_for_shards(folder, manifest));
     PL_TRY_OUT(status, pl_manifest_text(&text, manifest));
     PL_TRY_OUT(status, pl_file_join(&path, folder, PL_MANIFEST_NAME));
     PL_TRY_OUT(status, pl_file_replace(path, text, strlen(text)));
@@ -112,8 +201,8 @@ pl_status pl_checkpoint_write(const char *checkpoints,
     pl_manifest_shard shard;
     PL_TRY_OUT(status,
                pl_checkpoint_begin(&folder, checkpoints, manifest->step));
-    PL_TRY_OUT(status,
-               pl_checkpoint_write_shard(folder, 0, 1, tensors, count, &shard));
+    pl_checkpoint_part whole = { .of = 1, .tensors = tensors, .count = count };
+    PL_TRY_OUT(status, pl_checkpoint_write_shard(folder, &whole, &shard));
     pl_manifest full = *manifest;
     full.shards = &shard;
     full.shard_count = 1;
@@ -124,17 +213,6 @@ out:
                            : pl_context(status, "checkpoint of step %lld",
                                         (long long)manifest->step);
 }
-
-struct shard {
-    pl_map map;
-    pl_safetensors *tensors; /* points into the map */
-};
-
-struct pl_checkpoint {
-    char *folder;
-    pl_manifest manifest;
-    struct shard *shards; /* as many as the manifest says */
-};
 
 static pl_status read_manifest(pl_checkpoint *checkpoint)
 {
@@ -153,55 +231,49 @@ static pl_status read_manifest(pl_checkpoint *checkpoint)
     return status;
 }
 
-/* Compare the mapped file with its entry, then read what it holds. */
-static pl_status verify_shard(struct shard *shard,
-                              const pl_manifest_shard *entry)
+pl_status pl_checkpoint_check_sum(const pl_checkpoint_shard *shard,
+                                  const pl_manifest_shard *entry)
 {
     uint32_t crc32c = pl_crc32c(0, shard->map.data, shard->map.bytes);
     if (crc32c != entry->crc32c)
         return PL_FAIL(PL_FORMAT,
                        "%s: checksum %08x, the manifest says %08x: damaged",
                        entry->name, crc32c, entry->crc32c);
+    return PL_OK;
+}
+
+static pl_status open_shard(const pl_checkpoint *checkpoint, size_t index,
+                            pl_checkpoint_look look)
+{
+    pl_checkpoint_shard *shard = &checkpoint->shards[index];
+    const pl_manifest_shard *entry = &checkpoint->manifest.shards[index];
+    PL_TRY(map_shard(shard, checkpoint->folder, entry));
+    if (look == PL_LOOK_ALL)
+        PL_TRY(pl_checkpoint_check_sum(shard, entry));
+    shard->checked = look == PL_LOOK_ALL;
+    if (look == PL_LOOK_SIZES)
+        return PL_OK;
     return pl_safetensors_parse(&shard->tensors, shard->map.data,
                                 shard->map.bytes, entry->name);
 }
 
-static pl_status map_shard(struct shard *shard, const char *folder,
-                           const pl_manifest_shard *entry)
+static pl_status open_all(pl_checkpoint *checkpoint, pl_checkpoint_look look)
 {
-    char *path;
-    PL_TRY(pl_file_join(&path, folder, entry->name));
-    pl_status status = pl_map_init(&shard->map, path);
-    pl_mem_free(path);
-    if (status == PL_OK && shard->map.bytes != (uint64_t)entry->bytes)
-        status =
-            PL_FAIL(PL_FORMAT, "%s: %zu bytes, the manifest says %lld",
-                    entry->name, shard->map.bytes, (long long)entry->bytes);
-    return status;
-}
-
-static pl_status open_shards(pl_checkpoint *checkpoint, bool verify)
-{
-    const pl_manifest *manifest = &checkpoint->manifest;
-    PL_TRY(PL_NEW(checkpoint->shards, manifest->shard_count));
-    for (size_t i = 0; i < manifest->shard_count; i++) {
-        struct shard *shard = &checkpoint->shards[i];
-        PL_TRY(map_shard(shard, checkpoint->folder, &manifest->shards[i]));
-        if (verify)
-            PL_TRY(verify_shard(shard, &manifest->shards[i]));
-    }
+    PL_TRY(read_manifest(checkpoint));
+    PL_TRY(PL_NEW(checkpoint->shards, checkpoint->manifest.shard_count));
+    for (size_t i = 0; i < checkpoint->manifest.shard_count; i++)
+        PL_TRY(open_shard(checkpoint, i, look));
     return PL_OK;
 }
 
 pl_status pl_checkpoint_open_folder(pl_checkpoint **out, const char *folder,
-                                    bool verify)
+                                    pl_checkpoint_look look)
 {
     pl_status status;
     pl_checkpoint *checkpoint;
     PL_TRY(PL_NEW(checkpoint, 1));
     PL_TRY_OUT(status, pl_mem_copy_text(&checkpoint->folder, folder));
-    PL_TRY_OUT(status, read_manifest(checkpoint));
-    PL_TRY_OUT(status, open_shards(checkpoint, verify));
+    PL_TRY_OUT(status, open_all(checkpoint, look));
     *out = checkpoint;
     checkpoint = NULL; /* now the caller's */
 out:
@@ -212,7 +284,12 @@ out:
 
 pl_status pl_checkpoint_open(pl_checkpoint **out, const char *folder)
 {
-    return pl_checkpoint_open_folder(out, folder, true);
+    return pl_checkpoint_open_folder(out, folder, PL_LOOK_ALL);
+}
+
+pl_status pl_checkpoint_open_part(pl_checkpoint **out, const char *folder)
+{
+    return pl_checkpoint_open_folder(out, folder, PL_LOOK_HEADERS);
 }
 
 void pl_checkpoint_free(pl_checkpoint *checkpoint)
@@ -239,63 +316,4 @@ const pl_manifest *pl_checkpoint_manifest(const pl_checkpoint *checkpoint)
 const char *pl_checkpoint_folder(const pl_checkpoint *checkpoint)
 {
     return checkpoint->folder;
-}
-
-/* Find the wanted tensor that `stored` is for and note it in sources. */
-static pl_status match_one(const pl_safetensor *stored,
-                           const pl_checkpoint_tensor *tensors, size_t count,
-                           pl_safetensor *sources)
-{
-    size_t i = 0;
-    while (i < count && strcmp(tensors[i].name, stored->name) != 0)
-        i++;
-    if (i == count)
-        return PL_FAIL(PL_SHAPE, "tensor %.200s is not one of the model's",
-                       stored->name);
-    if (sources[i].name != NULL)
-        return PL_FAIL(PL_FORMAT, "tensor %s is in two shards", stored->name);
-    char has[PL_SHAPE_TEXT];
-    char needs[PL_SHAPE_TEXT];
-    if (stored->dtype != PL_FLOAT32 ||
-        !pl_shape_equal(stored->shape, tensors[i].shape))
-        return PL_FAIL(
-            PL_SHAPE, "tensor %s is %s %s, the model needs %s %s", stored->name,
-            pl_dtype_name(stored->dtype), pl_shape_text(stored->shape, has),
-            pl_dtype_name(PL_FLOAT32), pl_shape_text(tensors[i].shape, needs));
-    sources[i] = *stored;
-    return PL_OK;
-}
-
-static pl_status match_all(const pl_checkpoint *checkpoint,
-                           const pl_checkpoint_tensor *tensors, size_t count,
-                           pl_safetensor *sources)
-{
-    for (size_t s = 0; s < checkpoint->manifest.shard_count; s++) {
-        const pl_safetensors *shard = checkpoint->shards[s].tensors;
-        for (size_t i = 0; i < pl_safetensors_count(shard); i++)
-            PL_TRY(match_one(pl_safetensors_get(shard, i), tensors, count,
-                             sources));
-    }
-    for (size_t i = 0; i < count; i++)
-        if (sources[i].name == NULL)
-            return PL_FAIL(PL_SHAPE, "tensor %s is missing", tensors[i].name);
-    return PL_OK;
-}
-
-pl_status pl_checkpoint_load(const pl_checkpoint *checkpoint,
-                             const pl_checkpoint_tensor *tensors, size_t count)
-{
-    pl_safetensor *sources;
-    PL_TRY(PL_NEW(sources, count));
-    pl_status status = match_all(checkpoint, tensors, count, sources);
-    for (size_t i = 0; status == PL_OK && i < count; i++) {
-        uint64_t bytes = 0;
-        status = pl_safetensor_bytes(&sources[i], &bytes);
-        if (status == PL_OK && bytes > 0)
-            memcpy(tensors[i].data, sources[i].data, (size_t)bytes);
-    }
-    pl_mem_free(sources);
-    return status == PL_OK
-               ? PL_OK
-               : pl_context(status, "checkpoint %s", checkpoint->folder);
 }

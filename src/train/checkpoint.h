@@ -10,8 +10,9 @@
  * where it counts until the new one is complete.
  *
  * Several processes can write one checkpoint: one calls begin; each writes
- * its shard; when all entries are in, one commits.  A tensor is whole in one
- * shard; which one does not matter to the reader.
+ * its shard; when all entries are in, one commits.  A tensor may be cut into
+ * ranges of its elements that lie in several shards; which one is where does
+ * not matter to the reader, nor into how many it was cut.
  *
  * Threads: a pl_checkpoint belongs to one thread at a time; the functions
  * may be called from any thread, for one folder from one at a time. */
@@ -21,25 +22,44 @@
 #include "paceline/tensor.h"
 #include "train/manifest.h"
 
+/* A tensor, or the range of its elements that is at hand. */
 typedef struct pl_checkpoint_tensor {
     const char *name;
-    pl_shape shape; /* without PL_BATCH */
-    float *data;    /* written by load, else only read */
+    pl_shape shape; /* of the whole, without PL_BATCH */
+    float *data;    /* written by load (NULL: not wanted), else only read */
+    int64_t first;  /* the range in data; 0, 0: all elements */
+    int64_t count;
 } pl_checkpoint_tensor;
+
+/* What one of several processes writes. */
+typedef struct pl_checkpoint_part {
+    int32_t index, of;
+    const pl_checkpoint_tensor *tensors;
+    size_t count;
+    /* Optional: as in safetensors.h; default: the tensors' data. */
+    pl_status (*read)(void *context, size_t tensor, uint64_t at,
+                      const void **data, size_t *bytes);
+    void *context;
+} pl_checkpoint_part;
+
+/* "optimizer.velocity.softmax/weights", for pl_mem_free: how the slot of a
+ * tensor is called. */
+pl_status pl_checkpoint_slot_name(char **out, const char *slot,
+                                  const char *tensor) PL_MUST_CHECK;
 
 /* Make the folder of `step` under `checkpoints`, empty; the caller frees
  * *folder (pl_mem_free). */
 pl_status pl_checkpoint_begin(char **folder, const char *checkpoints,
                               int64_t step) PL_MUST_CHECK;
 
-/* Write shard `index` of `of`; *out is its entry for the manifest. */
-pl_status pl_checkpoint_write_shard(const char *folder, int32_t index,
-                                    int32_t of,
-                                    const pl_checkpoint_tensor *tensors,
-                                    size_t count,
+/* Write one shard; *out is its entry for the manifest. */
+pl_status pl_checkpoint_write_shard(const char *folder,
+                                    const pl_checkpoint_part *part,
                                     pl_manifest_shard *out) PL_MUST_CHECK;
 
-/* Write the manifest: from here on the checkpoint counts. */
+/* Write the manifest: from here on the checkpoint counts.  PL_NOTFOUND or
+ * PL_FORMAT when a shard is not there as its entry says: it may have been
+ * written to another folder of the same name. */
 pl_status pl_checkpoint_commit(const char *folder,
                                const pl_manifest *manifest) PL_MUST_CHECK;
 
@@ -56,6 +76,10 @@ typedef struct pl_checkpoint pl_checkpoint;
  * shards.  What is there stays mapped until the free. */
 pl_status pl_checkpoint_open(pl_checkpoint **out,
                              const char *folder) PL_MUST_CHECK;
+/* The same for who wants a part of it: load checks the shards it takes from,
+ * the others are only looked at. */
+pl_status pl_checkpoint_open_part(pl_checkpoint **out,
+                                  const char *folder) PL_MUST_CHECK;
 void pl_checkpoint_free(pl_checkpoint *checkpoint); /* NULL is fine */
 
 /* Open the newest one under `checkpoints` that passes the check.  Torn and
@@ -69,9 +93,11 @@ pl_status pl_checkpoint_find(pl_checkpoint **out,
 const pl_manifest *pl_checkpoint_manifest(const pl_checkpoint *checkpoint);
 const char *pl_checkpoint_folder(const pl_checkpoint *checkpoint);
 
-/* Copy the tensors, by name, into the caller's memory.  PL_SHAPE, with the
+/* Copy the tensors, or the ranges of them that are wanted, by name, into the
+ * caller's memory.  All of the checkpoint's must be named.  PL_SHAPE, with the
  * tensor's name, when one is missing, left over or of another shape or type,
- * PL_FORMAT when two shards hold it; then nothing was copied. */
+ * PL_FORMAT when two shards hold the same elements, or one is damaged; then
+ * nothing was copied. */
 pl_status pl_checkpoint_load(const pl_checkpoint *checkpoint,
                              const pl_checkpoint_tensor *tensors,
                              size_t count) PL_MUST_CHECK;

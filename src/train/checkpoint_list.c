@@ -75,12 +75,13 @@ static pl_status list_candidates(struct candidates *out, const char *folder)
 
 /* Open a candidate; the step in its manifest must be the name's. */
 static pl_status open_candidate(pl_checkpoint **out, const char *checkpoints,
-                                const struct candidate *candidate, bool verify)
+                                const struct candidate *candidate,
+                                pl_checkpoint_look look)
 {
     char *folder;
     pl_checkpoint *checkpoint = NULL;
     PL_TRY(pl_file_join(&folder, checkpoints, candidate->name));
-    pl_status status = pl_checkpoint_open_folder(&checkpoint, folder, verify);
+    pl_status status = pl_checkpoint_open_folder(&checkpoint, folder, look);
     if (status == PL_OK &&
         pl_checkpoint_manifest(checkpoint)->step != candidate->step) {
         status = PL_FAIL(PL_FORMAT,
@@ -102,7 +103,7 @@ static pl_status open_newest(pl_checkpoint **out, const char *checkpoints,
 {
     for (size_t i = 0; i < all->count; i++) {
         pl_status status =
-            open_candidate(out, checkpoints, &all->list[i], true);
+            open_candidate(out, checkpoints, &all->list[i], PL_LOOK_ALL);
         if (!pl_checkpoint_is_rubbish(status))
             return status;
         pl_log(PL_LOG_WARN, "passed over: %s", pl_error_message());
@@ -153,7 +154,7 @@ static pl_status prune_one(const char *checkpoints,
 {
     pl_checkpoint *checkpoint = NULL;
     pl_status status =
-        open_candidate(&checkpoint, checkpoints, candidate, false);
+        open_candidate(&checkpoint, checkpoints, candidate, PL_LOOK_SIZES);
     pl_checkpoint_free(checkpoint);
     if (pl_checkpoint_is_rubbish(status))
         return remove_name(checkpoints, candidate->name);

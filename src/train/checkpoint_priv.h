@@ -1,20 +1,45 @@
-/* checkpoint_priv.h - what checkpoint.c and checkpoint_list.c share.
+/* checkpoint_priv.h - what the files of checkpoint.h share.
  *
  * Threads: as in checkpoint.h. */
 #ifndef PL_TRAIN_CHECKPOINT_PRIV_H
 #define PL_TRAIN_CHECKPOINT_PRIV_H
 
+#include "base/file.h"
 #include "train/checkpoint.h"
+#include "train/safetensors.h"
 
 #include <stdbool.h>
 
 #define STEP_FORMAT "step-%010lld"
 #define OLD_SUFFIX  ".old"
+/* In a shard's metadata, of a tensor that is a range of one:
+ * "slice.<name>": "<first element> <shape of the whole>" */
+#define SLICE_KEY "slice."
 
-/* As pl_checkpoint_open; without `verify` the files are only looked at (all
- * there, right size), not read. */
+/* How closely an open looks at the shards. */
+typedef enum pl_checkpoint_look {
+    PL_LOOK_SIZES,   /* all there, of the right size */
+    PL_LOOK_HEADERS, /* and what they hold; load checks the sums */
+    PL_LOOK_ALL,     /* every byte */
+} pl_checkpoint_look;
+
 pl_status pl_checkpoint_open_folder(pl_checkpoint **out, const char *folder,
-                                    bool verify) PL_MUST_CHECK;
+                                    pl_checkpoint_look look) PL_MUST_CHECK;
+
+typedef struct pl_checkpoint_shard {
+    pl_map map;
+    pl_safetensors *tensors; /* points into the map */
+    bool checked;            /* its sum is right */
+} pl_checkpoint_shard;
+
+struct pl_checkpoint {
+    char *folder;
+    pl_manifest manifest;
+    pl_checkpoint_shard *shards; /* as many as the manifest says */
+};
+
+pl_status pl_checkpoint_check_sum(const pl_checkpoint_shard *shard,
+                                  const pl_manifest_shard *entry) PL_MUST_CHECK;
 
 /* True when a failed open means that there is nothing worth keeping, not that
  * it could not be looked at. */

@@ -108,8 +108,9 @@ static pl_status make_layout(struct snapshot *snapshot,
     char *name = snapshot->names;
     float *data = snapshot->block;
     for (size_t i = 0; i < count; i++) {
-        snapshot->tensors[i] =
-            (pl_checkpoint_tensor) { name, tensors[i].shape, data };
+        snapshot->tensors[i] = (pl_checkpoint_tensor) {
+            .name = name, .shape = tensors[i].shape, .data = data
+        };
         name = stpcpy(name, tensors[i].name) + 1;
         data += elements(&tensors[i]);
     }

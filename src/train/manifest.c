@@ -47,7 +47,7 @@ static pl_status fill(pl_json *json, const pl_manifest *manifest)
 {
     pl_json *files;
     PL_TRY(pl_json_set_text(json, "format", FORMAT));
-    PL_TRY(pl_json_set_int(json, "version", PL_MANIFEST_VERSION));
+    PL_TRY(pl_json_set_int(json, "version", manifest->sliced ? 2 : 1));
     PL_TRY(pl_json_set_text(json, "model", manifest->model));
     PL_TRY(pl_json_set_int(json, "step", manifest->step));
     PL_TRY(add_copy(json, "settings", manifest->settings));
@@ -157,6 +157,7 @@ static pl_status read_members(pl_manifest *manifest)
         return PL_FAIL(PL_UNSUPPORTED,
                        "version %lld, this program knows up to %d",
                        (long long)version, PL_MANIFEST_VERSION);
+    manifest->sliced = version >= 2;
     PL_TRY(pl_json_get_text(json, "model", &manifest->model));
     PL_TRY(pl_json_get_int(json, "step", 0, PL_MANIFEST_STEP_MAX,
                            &manifest->step));

@@ -10,11 +10,12 @@
 
 #include "base/json.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PL_MANIFEST_NAME      "manifest.json"
-#define PL_MANIFEST_VERSION   1
+#define PL_MANIFEST_VERSION   2
 #define PL_MANIFEST_MAX       ((size_t)64 << 20) /* bytes of the file */
 #define PL_MANIFEST_SHARD_MAX 99999
 #define PL_MANIFEST_STEP_MAX  9999999999 /* the folder has 10 digits */
@@ -30,6 +31,7 @@ typedef struct pl_manifest_shard {
 typedef struct pl_manifest {
     const char *model;
     int64_t step;
+    bool sliced; /* tensors are cut over several shards: version 2 */
     const pl_json *settings; /* object: what must not change on resume */
     const pl_json *state;    /* object: data positions and the like */
     const pl_manifest_shard *shards; /* in the order of their index */

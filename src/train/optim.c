@@ -55,14 +55,24 @@ static pl_status find_ops(const char *name, const pl_optim_ops **out)
                    name);
 }
 
-static pl_status new_slot(pl_optim *optim, const pl_params *params,
+static void fill_slot(const pl_optim *optim, pl_params *slot, double value)
+{
+    optim->kernels->fill(pl_params_block_count(slot), (float)value,
+                         pl_params_block(slot));
+}
+
+static double initial(const pl_optim *optim)
+{
+    return optim->ops->initial != NULL ? optim->ops->initial(&optim->opts) : 0;
+}
+
+/* Memory that is not touched costs nothing. */
+static pl_status new_slot(const pl_optim *optim, const pl_params *params,
                           pl_params **out)
 {
     PL_TRY(pl_params_like(out, params));
-    if (optim->ops->initial != NULL)
-        optim->kernels->fill(pl_params_block_count(*out),
-                             (float)optim->ops->initial(&optim->opts),
-                             pl_params_block(*out));
+    if (initial(optim) != 0)
+        fill_slot(optim, *out, initial(optim));
     return PL_OK;
 }
 
@@ -96,6 +106,12 @@ void pl_optim_free(pl_optim *optim)
     for (int i = 0; i < PL_MAX_SLOTS; i++)
         pl_params_free(optim->slots[i]);
     pl_mem_free(optim);
+}
+
+void pl_optim_reset(pl_optim *optim)
+{
+    for (int i = 0; i < optim->ops->slot_count; i++)
+        fill_slot(optim, optim->slots[i], initial(optim));
 }
 
 void pl_optim_begin(pl_optim *optim, int64_t update, double lr)

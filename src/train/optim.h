@@ -70,6 +70,9 @@ pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
                        const pl_kernels *kernels) PL_MUST_CHECK;
 void pl_optim_free(pl_optim *optim); /* NULL is fine */
 
+/* Slots as they are before the first update. */
+void pl_optim_reset(pl_optim *optim);
+
 /* Before the update number `update` (from 1), with its learning rate. */
 void pl_optim_begin(pl_optim *optim, int64_t update, double lr);
 

@@ -38,6 +38,11 @@ typedef struct pl_safetensors_content {
     size_t count;
     const pl_safetensors_pair *metadata;
     size_t metadata_count;
+    /* Optional: give the data of a tensor from byte `at` on, some at a time
+     * and in the order of the file; default: all of tensor->data. */
+    pl_status (*read)(void *context, size_t tensor, uint64_t at,
+                      const void **data, size_t *bytes);
+    void *context;
 } pl_safetensors_content;
 
 /* What was written. */

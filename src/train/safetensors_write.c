@@ -132,13 +132,32 @@ static pl_status put_header(pl_file_writer *writer, pl_safetensors_sum *sum,
     return put(writer, sum, blanks, padding);
 }
 
+/* One tensor, as its owner gives it. */
+static pl_status put_pieces(pl_file_writer *writer, pl_safetensors_sum *sum,
+                            const pl_safetensors_content *content, size_t i,
+                            uint64_t bytes)
+{
+    const void *data = NULL;
+    size_t some = 0;
+    for (uint64_t at = 0; at < bytes; at += some) {
+        PL_TRY(content->read(content->context, i, at, &data, &some));
+        if (some > bytes - at)
+            some = (size_t)(bytes - at);
+        PL_TRY(put(writer, sum, data, some));
+    }
+    return PL_OK;
+}
+
 static pl_status put_tensors(pl_file_writer *writer, pl_safetensors_sum *sum,
                              const pl_safetensors_content *content)
 {
     for (size_t i = 0; i < content->count; i++) {
         uint64_t bytes = 0;
         PL_TRY(pl_safetensor_bytes(&content->tensors[i], &bytes));
-        PL_TRY(put(writer, sum, content->tensors[i].data, (size_t)bytes));
+        if (content->read != NULL)
+            PL_TRY(put_pieces(writer, sum, content, i, bytes));
+        else
+            PL_TRY(put(writer, sum, content->tensors[i].data, (size_t)bytes));
     }
     return PL_OK;
 }

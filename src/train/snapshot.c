@@ -4,8 +4,12 @@
 #include "base/mem.h"
 #include "train/checkpointer.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#define KEEP_DEFAULT 3
 
 struct pl_snapshot {
     pl_snapshot_opts opts;
@@ -17,18 +21,17 @@ struct pl_snapshot {
     size_t slot_name_count;
 };
 
-/* "optimizer.velocity.softmax/weights" */
 static pl_status list_slot(pl_snapshot *snapshot, const char *slot,
                            const pl_params *set)
 {
     for (int i = 0; i < pl_params_count(set); i++) {
         const pl_params_item *item = pl_params_get(set, i);
         char *name;
-        PL_TRY(pl_mem_format(&name, "optimizer.%s.%s", slot, item->name));
+        PL_TRY(pl_checkpoint_slot_name(&name, slot, item->name));
         snapshot->slot_names[snapshot->slot_name_count++] = name;
-        snapshot->tensors[snapshot->tensor_count++] =
-            (pl_checkpoint_tensor) { name, item->shape,
-                                     pl_params_data(set, i) };
+        snapshot->tensors[snapshot->tensor_count++] = (pl_checkpoint_tensor) {
+            .name = name, .shape = item->shape, .data = pl_params_data(set, i)
+        };
     }
     return PL_OK;
 }
@@ -44,8 +47,9 @@ static pl_status list_tensors(pl_snapshot *snapshot)
     for (size_t i = 0; i < count; i++) {
         const pl_params_item *item = pl_params_get(params, (int)i);
         snapshot->tensors[snapshot->tensor_count++] =
-            (pl_checkpoint_tensor) { item->name, item->shape,
-                                     pl_params_data(params, (int)i) };
+            (pl_checkpoint_tensor) { .name = item->name,
+                                     .shape = item->shape,
+                                     .data = pl_params_data(params, (int)i) };
     }
     for (size_t s = 0; s < slots; s++)
         PL_TRY(list_slot(snapshot, optim->ops->slots[s], optim->slots[s]));
@@ -57,6 +61,8 @@ pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
     pl_snapshot *snapshot;
     PL_TRY(PL_NEW(snapshot, 1));
     snapshot->opts = *opts;
+    if (opts->keep == 0)
+        snapshot->opts.keep = KEEP_DEFAULT;
     pl_status status = list_tensors(snapshot);
     if (status == PL_OK && opts->workers > 0)
         status = PL_NEW(snapshot->counts, (size_t)opts->workers);
@@ -276,7 +282,9 @@ static pl_status check_model(const pl_checkpoint *checkpoint, const char *model)
                    pl_checkpoint_folder(checkpoint), found, model);
 }
 
-pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
+/* The newest complete checkpoint, if it is one of this run. */
+static pl_status find(pl_snapshot *snapshot, pl_progress *progress,
+                      pl_checkpoint **out)
 {
     pl_checkpoint *checkpoint;
     PL_TRY(pl_checkpoint_find(&checkpoint, snapshot->opts.folder));
@@ -289,9 +297,105 @@ pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
     PL_TRY_OUT(status, read_state(manifest, snapshot->opts.optim->kernels->name,
                                   progress));
     PL_TRY_OUT(status, read_counts(manifest->state, manifest->step, snapshot));
-    status = pl_checkpoint_load(checkpoint, snapshot->tensors,
-                                snapshot->tensor_count);
+    *out = checkpoint;
+    return PL_OK;
 out:
+    pl_checkpoint_free(checkpoint);
+    return status;
+}
+
+pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(find(snapshot, progress, &checkpoint));
+    pl_status status = pl_checkpoint_load(checkpoint, snapshot->tensors,
+                                          snapshot->tensor_count);
+    pl_checkpoint_free(checkpoint);
+    return status;
+}
+
+static pl_status plan_tensor(pl_json *tensors, const pl_params_item *item)
+{
+    pl_json *tensor, *shape;
+    PL_TRY(pl_json_new_object(&tensor));
+    PL_TRY(pl_json_append_take(tensors, tensor));
+    PL_TRY(pl_json_set_text(tensor, "name", item->name));
+    PL_TRY(pl_json_set_int(tensor, "first", item->offset));
+    PL_TRY(pl_json_new_array(&shape));
+    PL_TRY(pl_json_set_take(tensor, "shape", shape));
+    for (int d = 0; d < item->shape.rank; d++)
+        PL_TRY(pl_json_append_int(shape, item->shape.dim[d]));
+    return PL_OK;
+}
+
+/* Where all tasks find the folder, and what lies where in the block. */
+static pl_status plan_places(pl_json *plan, const pl_snapshot *snapshot,
+                             const char *folder)
+{
+    const pl_params *params = snapshot->opts.params;
+    char *path = realpath(snapshot->opts.folder, NULL);
+    if (path == NULL)
+        return PL_FAIL(PL_IO, "%s: %s", snapshot->opts.folder, strerror(errno));
+    pl_status status = pl_json_set_text(plan, "checkpoints", path);
+    free(path);
+    PL_TRY(status);
+    const char *name = strrchr(folder, '/');
+    PL_TRY(pl_json_set_text(plan, "folder", name != NULL ? name + 1 : folder));
+    pl_json *tensors;
+    PL_TRY(pl_json_new_array(&tensors));
+    PL_TRY(pl_json_set_take(plan, "tensors", tensors));
+    for (int i = 0; i < pl_params_count(params); i++)
+        PL_TRY(plan_tensor(tensors, pl_params_get(params, i)));
+    return PL_OK;
+}
+
+/* What the manifest is to say. */
+static pl_status plan_manifest(pl_json *plan, const pl_snapshot *snapshot,
+                               const pl_progress *progress)
+{
+    pl_json *state, *settings;
+    PL_TRY(pl_json_set_int(plan, "step", progress->step));
+    PL_TRY(pl_json_set_int(plan, "keep", snapshot->opts.keep));
+    PL_TRY(pl_json_set_text(plan, "model", snapshot->opts.model));
+    PL_TRY(pl_json_copy(&settings, snapshot->opts.settings));
+    PL_TRY(pl_json_set_take(plan, "settings", settings));
+    PL_TRY(write_state(snapshot, progress, snapshot->opts.optim->kernels->name,
+                       &state));
+    return pl_json_set_take(plan, "state", state);
+}
+
+/* A plan; `progress` only for a checkpoint that is to be written. */
+static pl_status make_plan(const pl_snapshot *snapshot, const char *folder,
+                           const pl_progress *progress, char **out)
+{
+    pl_json *plan;
+    PL_TRY(pl_json_new_object(&plan));
+    pl_status status = plan_places(plan, snapshot, folder);
+    if (status == PL_OK && progress != NULL)
+        status = plan_manifest(plan, snapshot, progress);
+    if (status == PL_OK)
+        status = pl_json_text(plan, 0, out);
+    pl_json_free(plan);
+    return status;
+}
+
+pl_status pl_snapshot_plan(pl_snapshot *snapshot, const pl_progress *progress,
+                           char **plan)
+{
+    char *folder;
+    PL_TRY(pl_checkpoint_begin(&folder, snapshot->opts.folder, progress->step));
+    pl_status status = make_plan(snapshot, folder, progress, plan);
+    pl_mem_free(folder);
+    return status;
+}
+
+pl_status pl_snapshot_find(pl_snapshot *snapshot, pl_progress *progress,
+                           char **plan)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(find(snapshot, progress, &checkpoint));
+    pl_status status =
+        make_plan(snapshot, pl_checkpoint_folder(checkpoint), NULL, plan);
     pl_checkpoint_free(checkpoint);
     return status;
 }

@@ -1,6 +1,9 @@
 /* snapshot.h - the parameters, optimizer slots and progress of a run as a
  * checkpoint, and back.
  *
+ * Either they are in this process, which writes them in the background, or
+ * parameter servers hold them and get a plan each time (train/part.h).
+ *
  * Threads: driven by one thread. */
 #ifndef PL_TRAIN_SNAPSHOT_H
 #define PL_TRAIN_SNAPSHOT_H
@@ -39,5 +42,13 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
  * PL_USAGE, with the setting's name, when `settings` differ. */
 pl_status pl_snapshot_load(pl_snapshot *snapshot,
                            pl_progress *progress) PL_MUST_CHECK;
+
+/* For parameters that others hold (train/part.h).  plan: make the folder of a
+ * checkpoint, and the plan by which they write it.  find: as load, but make
+ * the plan by which they read it.  The caller frees *plan (pl_mem_free). */
+pl_status pl_snapshot_plan(pl_snapshot *snapshot, const pl_progress *progress,
+                           char **plan) PL_MUST_CHECK;
+pl_status pl_snapshot_find(pl_snapshot *snapshot, pl_progress *progress,
+                           char **plan) PL_MUST_CHECK;
 
 #endif

@@ -37,8 +37,9 @@ static inline void sample_init(sample *s, int64_t step)
         "{\"position\":\"2a00\",\"loss\":0.1,\"workers\":[1,2]}";
     *s = (sample) { 0 };
     s->tensors[0] =
-        (pl_checkpoint_tensor) { "weight", PL_SHAPE(2, 3), s->weight };
-    s->tensors[1] = (pl_checkpoint_tensor) { "bias", PL_SHAPE(3), s->bias };
+        (pl_checkpoint_tensor) { "weight", PL_SHAPE(2, 3), s->weight, 0, 0 };
+    s->tensors[1] =
+        (pl_checkpoint_tensor) { "bias", PL_SHAPE(3), s->bias, 0, 0 };
     assert_ok(pl_json_parse(&s->settings, settings, strlen(settings), "s"));
     assert_ok(pl_json_parse(&s->state, state, strlen(state), "s"));
     s->manifest = (pl_manifest) { .model = "softmax",

@@ -262,8 +262,8 @@ static pl_status find_and_load(const char *folder)
     sample s;
     PL_TRY(pl_checkpoint_find(&found, folder));
     s.tensors[0] =
-        (pl_checkpoint_tensor) { "weight", PL_SHAPE(2, 3), s.weight };
-    s.tensors[1] = (pl_checkpoint_tensor) { "bias", PL_SHAPE(3), s.bias };
+        (pl_checkpoint_tensor) { "weight", PL_SHAPE(2, 3), s.weight, 0, 0 };
+    s.tensors[1] = (pl_checkpoint_tensor) { "bias", PL_SHAPE(3), s.bias, 0, 0 };
     pl_status status = pl_checkpoint_load(found, s.tensors, SAMPLE_TENSORS);
     pl_checkpoint_free(found);
     return status;
@@ -294,7 +294,7 @@ static void checkpoint_that_does_not_fit_is_not_loaded(void **state)
     sample_init(&s, 5);
     pl_checkpoint_tensor three[] = { s.tensors[0],
                                      s.tensors[1],
-                                     { "more", PL_SHAPE(1), s.bias } };
+                                     { "more", PL_SHAPE(1), s.bias, 0, 0 } };
     assert_ok(sample_write(*state, 1));
     assert_ok(pl_checkpoint_find(&found, *state));
     assert_fails(PL_SHAPE, "tensor more is missing",
@@ -318,11 +318,13 @@ static void checkpoint_of_several_writers_is_one(void **state)
     pl_manifest_shard shards[2];
     sample_init(&s, 7);
     assert_ok(pl_checkpoint_begin(&folder, *state, 7));
-    assert_ok(
-        pl_checkpoint_write_shard(folder, 1, 2, &s.tensors[0], 1, &shards[1]));
+    assert_ok(pl_checkpoint_write_shard(
+        folder, &(pl_checkpoint_part) { 1, 2, &s.tensors[0], 1, NULL, NULL },
+        &shards[1]));
     assert_int_equal(-1, sample_found(*state));
-    assert_ok(
-        pl_checkpoint_write_shard(folder, 0, 2, &s.tensors[1], 1, &shards[0]));
+    assert_ok(pl_checkpoint_write_shard(
+        folder, &(pl_checkpoint_part) { 0, 2, &s.tensors[1], 1, NULL, NULL },
+        &shards[0]));
     assert_int_equal(-1, sample_found(*state));
     s.manifest.shards = shards;
     s.manifest.shard_count = 2;
@@ -330,8 +332,9 @@ static void checkpoint_of_several_writers_is_one(void **state)
     assert_int_equal(7, sample_found(*state));
 
     /* The same tensor twice is nobody's checkpoint. */
-    assert_ok(
-        pl_checkpoint_write_shard(folder, 0, 2, s.tensors, 2, &shards[0]));
+    assert_ok(pl_checkpoint_write_shard(
+        folder, &(pl_checkpoint_part) { 0, 2, s.tensors, 2, NULL, NULL },
+        &shards[0]));
     assert_ok(pl_checkpoint_commit(folder, &s.manifest));
     assert_fails(PL_FORMAT, "tensor weight is in two shards",
                  find_and_load(*state));
@@ -341,7 +344,7 @@ static void checkpoint_of_several_writers_is_one(void **state)
 
 static void checkpoint_of_a_newer_program_is_left_alone(void **state)
 {
-    /* Version 2, with a checksum that is right: see tests/fuzz/corpus. */
+    /* Version 3, with a checksum that is right: see tests/fuzz/corpus. */
     assert_ok(sample_write(*state, 41));
     assert_ok(pl_file_make_folder(test_path(*state, "step-0000000042")));
     pl_map newer;
@@ -353,7 +356,7 @@ static void checkpoint_of_a_newer_program_is_left_alone(void **state)
     pl_map_close(&newer);
     /* To fall back to step 41 would throw away what the newer one did. */
     pl_checkpoint *found = NULL;
-    assert_fails(PL_UNSUPPORTED, "version 2, this program knows up to 1",
+    assert_fails(PL_UNSUPPORTED, "version 3, this program knows up to 2",
                  pl_checkpoint_find(&found, *state));
     assert_ok(sample_write(*state, 43));
     assert_ok(pl_checkpoint_prune(*state, 43, 1));

@@ -25,7 +25,12 @@ static const pl_safetensors_pair metadata[] = {
     { "format", "pt" },
     { "note", "gr\xc3\xbc\xc3\x9f" },
 };
-static const pl_safetensors_content content = { tensors, COUNT, metadata, 2 };
+static const pl_safetensors_content content = {
+    .tensors = tensors,
+    .count = COUNT,
+    .metadata = metadata,
+    .metadata_count = 2,
+};
 
 static void assert_content(const pl_safetensors *file)
 {
@@ -216,15 +221,17 @@ static void safetensors_names_are_written_once(void **state)
 {
     const char *path = test_path(*state, "a");
     pl_safetensor pair[] = { tensors[0], tensors[0] };
-    assert_fails(
-        PL_USAGE, "tensor layer.weight: the name is taken",
-        pl_safetensors_write(
-            path, &(pl_safetensors_content) { pair, 2, NULL, 0 }, NULL));
+    assert_fails(PL_USAGE, "tensor layer.weight: the name is taken",
+                 pl_safetensors_write(
+                     path,
+                     &(pl_safetensors_content) { .tensors = pair, .count = 2 },
+                     NULL));
     pair[0].name = "__metadata__";
-    assert_fails(
-        PL_USAGE, "the name is taken",
-        pl_safetensors_write(
-            path, &(pl_safetensors_content) { pair, 1, NULL, 0 }, NULL));
+    assert_fails(PL_USAGE, "the name is taken",
+                 pl_safetensors_write(
+                     path,
+                     &(pl_safetensors_content) { .tensors = pair, .count = 1 },
+                     NULL));
     assert_false(pl_file_exists(path));
 }
 

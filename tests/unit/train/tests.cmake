@@ -4,6 +4,8 @@ target_compile_definitions(test_train_checkpoint PRIVATE ${golden})
 pl_unit_test(train checkpointer)
 pl_unit_test(train safetensors)
 target_compile_definitions(test_train_safetensors PRIVATE ${golden})
+pl_unit_test(train frozen)
+pl_unit_test(train part)
 foreach(noun alexnet budget compute aggregate optim due single loop score
         snapshot sparse_compute hogwild golden)
     pl_unit_test(train ${noun})

@@ -1,0 +1,305 @@
+#include "train/part.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "tensor/shape.h"
+
+#include <string.h>
+
+#define TENSORS_MOST 1000000
+
+/* A tensor of the model. */
+struct item {
+    const char *name; /* the plan's */
+    pl_shape shape;
+    int64_t first, count; /* in the block */
+};
+
+struct pl_part {
+    pl_part_opts opts;
+    pl_json *plan;
+    const char *checkpoints;
+    char *folder;
+    struct item *items;
+    size_t item_count;
+    /* Of all planes, in the order of memory: all tensors, and those of which
+     * something is here. */
+    pl_checkpoint_tensor *tensors;
+    size_t tensor_count;
+    pl_checkpoint_tensor *own;
+    size_t own_count;
+    char **names; /* of the slots' tensors, owned */
+    size_t name_count;
+};
+
+static int plane_count(const pl_part *part)
+{
+    return 1 + part->opts.optim->ops->slot_count;
+}
+
+static float *plane_of(const pl_part *part, int plane)
+{
+    return plane == 0 ? part->opts.params
+                      : pl_params_block(part->opts.optim->slots[plane - 1]);
+}
+
+static pl_status read_item(const pl_json *json, int64_t least,
+                           struct item *item)
+{
+    const pl_json *dims;
+    PL_TRY(pl_json_get_text(json, "name", &item->name));
+    PL_TRY(pl_json_get_array(json, "shape", &dims));
+    size_t rank = pl_json_length(dims);
+    if (rank > PL_MAX_RANK)
+        return PL_FAIL(PL_FORMAT, "shape: %zu dimensions, at most %d", rank,
+                       PL_MAX_RANK);
+    item->shape.rank = (int)rank;
+    for (size_t i = 0; i < rank; i++) {
+        pl_status status =
+            pl_json_int_at(dims, i, 1, INT64_MAX, &item->shape.dim[i]);
+        if (status != PL_OK)
+            return pl_context(status, "shape");
+    }
+    if (pl_shape_check(item->shape) != PL_OK)
+        return pl_context(PL_FORMAT, "shape");
+    item->count = pl_shape_count(item->shape, 1);
+    return pl_json_get_int(json, "first", least, INT64_MAX - item->count,
+                           &item->first);
+}
+
+/* In rising order, so that none overlaps another. */
+static pl_status read_items(pl_part *part)
+{
+    const pl_json *tensors;
+    PL_TRY(pl_json_get_array(part->plan, "tensors", &tensors));
+    size_t count = pl_json_length(tensors);
+    if (count < 1 || count > TENSORS_MOST)
+        return PL_FAIL(PL_FORMAT, "tensors: %zu of them", count);
+    PL_TRY(PL_NEW(part->items, count));
+    part->item_count = count;
+    int64_t least = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct item *item = &part->items[i];
+        pl_status status = read_item(pl_json_at(tensors, i), least, item);
+        if (status != PL_OK)
+            return pl_context(status, "tensors: index %zu", i);
+        least = item->first + item->count;
+    }
+    return PL_OK;
+}
+
+/* Names lead to no other place. */
+static pl_status read_folder(pl_part *part)
+{
+    const char *name;
+    PL_TRY(pl_json_get_text(part->plan, "checkpoints", &part->checkpoints));
+    PL_TRY(pl_json_get_text(part->plan, "folder", &name));
+    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+        return PL_FAIL(PL_FORMAT, "folder: \"%.200s\" is no checkpoint's name",
+                       name);
+    return pl_file_join(&part->folder, part->checkpoints, name);
+}
+
+/* What is here of a tensor of a plane. */
+static pl_checkpoint_tensor own_range(const pl_part *part,
+                                      const struct item *item, int plane,
+                                      const char *name)
+{
+    pl_checkpoint_tensor tensor = { .name = name, .shape = item->shape };
+    int64_t begin = item->first, end = item->first + item->count;
+    int64_t here_end = part->opts.first + part->opts.count;
+    if (begin < part->opts.first)
+        begin = part->opts.first;
+    if (end > here_end)
+        end = here_end;
+    if (begin >= end)
+        return tensor;
+    tensor.data = plane_of(part, plane) + (begin - part->opts.first);
+    if (end - begin < item->count) {
+        tensor.first = begin - item->first;
+        tensor.count = end - begin;
+    }
+    return tensor;
+}
+
+static pl_status list_plane(pl_part *part, int plane)
+{
+    for (size_t i = 0; i < part->item_count; i++) {
+        const struct item *item = &part->items[i];
+        const char *name = item->name;
+        if (plane > 0) {
+            const pl_optim_ops *ops = part->opts.optim->ops;
+            char **own = &part->names[part->name_count];
+            PL_TRY(pl_checkpoint_slot_name(own, ops->slots[plane - 1], name));
+            part->name_count++;
+            name = *own;
+        }
+        pl_checkpoint_tensor tensor = own_range(part, item, plane, name);
+        part->tensors[part->tensor_count++] = tensor;
+        if (tensor.data != NULL)
+            part->own[part->own_count++] = tensor;
+    }
+    return PL_OK;
+}
+
+static pl_status open_part(pl_part *part)
+{
+    PL_TRY(read_folder(part));
+    PL_TRY(read_items(part));
+    size_t all = part->item_count * (size_t)plane_count(part);
+    PL_TRY(PL_NEW(part->tensors, all));
+    PL_TRY(PL_NEW(part->own, all));
+    PL_TRY(PL_NEW(part->names, all));
+    for (int plane = 0; plane < plane_count(part); plane++)
+        PL_TRY(list_plane(part, plane));
+    return PL_OK;
+}
+
+pl_status pl_part_new(pl_part **out, const char *plan, size_t bytes,
+                      const pl_part_opts *opts)
+{
+    PL_ASSERT(opts->count >= 1 && opts->index < opts->of);
+    pl_part *part;
+    PL_TRY(PL_NEW(part, 1));
+    part->opts = *opts;
+    pl_status status = pl_json_parse(&part->plan, plan, bytes, "plan");
+    if (status == PL_OK)
+        status = open_part(part);
+    if (status != PL_OK) {
+        pl_part_free(part);
+        return status;
+    }
+    *out = part;
+    return PL_OK;
+}
+
+void pl_part_free(pl_part *part)
+{
+    if (part == NULL)
+        return;
+    for (size_t i = 0; i < part->name_count; i++)
+        pl_mem_free(part->names[i]);
+    pl_mem_free(part->names);
+    pl_mem_free(part->own);
+    pl_mem_free(part->tensors);
+    pl_mem_free(part->items);
+    pl_mem_free(part->folder);
+    pl_json_free(part->plan);
+    pl_mem_free(part);
+}
+
+/* What the file's writer reads from. */
+struct source {
+    const pl_part *part;
+    pl_frozen *frozen;
+    const atomic_bool *cancelled;
+};
+
+/* All bits of the exponent are set. */
+static bool all_finite(const float *data, int64_t count)
+{
+    uint32_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, &data[i], sizeof bits);
+        bad |= (bits & 0x7f800000u) == 0x7f800000u;
+    }
+    return bad == 0;
+}
+
+static pl_status read_frozen(void *context, size_t index, uint64_t at,
+                             const void **data, size_t *bytes)
+{
+    const struct source *source = context;
+    const pl_part *part = source->part;
+    const pl_checkpoint_tensor *tensor = &part->own[index];
+    int plane = 0;
+    const float *floats;
+    int64_t count, all = tensor->count;
+    if (all == 0)
+        all = pl_shape_count(tensor->shape, 1);
+    /* The tensors of a plane lie in its memory. */
+    while (tensor->data < plane_of(part, plane) ||
+           tensor->data >= plane_of(part, plane) + part->opts.count)
+        plane++;
+    if (atomic_load(source->cancelled))
+        return PL_FAIL(PL_CLOSED, "%s is of no use any more", part->folder);
+    int64_t done = (int64_t)(at / sizeof(float));
+    int64_t from = tensor->data - plane_of(part, plane) + done;
+    pl_frozen_read(source->frozen, plane, from, &floats, &count);
+    if (count > all - done)
+        count = all - done;
+    if (plane == 0 && !all_finite(floats, count))
+        return PL_FAIL(PL_NUMERIC,
+                       "parameter %s is not finite, so no checkpoint was "
+                       "written",
+                       tensor->name);
+    *data = floats;
+    *bytes = (size_t)count * sizeof(float);
+    return PL_OK;
+}
+
+/* Whoever makes the folder, all must find it. */
+static pl_status check_folder(const pl_part *part)
+{
+    if (pl_file_exists(part->folder))
+        return PL_OK;
+    return PL_FAIL(PL_NOTFOUND,
+                   "%s is not there: every parameter server must see the run "
+                   "folder; choose a --run that all machines share",
+                   part->folder);
+}
+
+pl_status pl_part_write(const pl_part *part, pl_frozen *frozen,
+                        const atomic_bool *cancelled, pl_manifest_shard *out)
+{
+    struct source source = { part, frozen, cancelled };
+    PL_TRY(check_folder(part));
+    return pl_checkpoint_write_shard(part->folder,
+                                     &(pl_checkpoint_part) {
+                                         .index = part->opts.index,
+                                         .of = part->opts.of,
+                                         .tensors = part->own,
+                                         .count = part->own_count,
+                                         .read = read_frozen,
+                                         .context = &source,
+                                     },
+                                     out);
+}
+
+pl_status pl_part_commit(const pl_part *part, const pl_manifest_shard *shards)
+{
+    int64_t keep;
+    pl_manifest manifest = {
+        .sliced = part->opts.of > 1,
+        .shards = shards,
+        .shard_count = (size_t)part->opts.of,
+    };
+    const pl_json *plan = part->plan;
+    PL_TRY(
+        pl_json_get_int(plan, "step", 0, PL_MANIFEST_STEP_MAX, &manifest.step));
+    PL_TRY(pl_json_get_int(plan, "keep", 1, INT32_MAX, &keep));
+    PL_TRY(pl_json_get_text(plan, "model", &manifest.model));
+    PL_TRY(pl_json_get_object(plan, "settings", &manifest.settings));
+    PL_TRY(pl_json_get_object(plan, "state", &manifest.state));
+    pl_status status = pl_checkpoint_commit(part->folder, &manifest);
+    if (status == PL_NOTFOUND)
+        status = pl_context(status,
+                            "another server wrote its part elsewhere: choose "
+                            "a --run that all machines share");
+    PL_TRY(status);
+    return pl_checkpoint_prune(part->checkpoints, manifest.step, (int32_t)keep);
+}
+
+pl_status pl_part_load(const pl_part *part)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(check_folder(part));
+    PL_TRY(pl_checkpoint_open_part(&checkpoint, part->folder));
+    pl_status status =
+        pl_checkpoint_load(checkpoint, part->tensors, part->tensor_count);
+    pl_checkpoint_free(checkpoint);
+    return status;
+}
