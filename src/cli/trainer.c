@@ -186,7 +186,11 @@ static pl_status restore(trainer *t)
 {
     if (!t->train->resume)
         return PL_OK;
-    pl_status status = pl_snapshot_load(t->snapshot, &t->start);
+    char *plan = NULL; /* the servers read it when they are there */
+    pl_status status = t->opts.cluster != NULL
+                           ? pl_snapshot_find(t->snapshot, &t->start, &plan)
+                           : pl_snapshot_load(t->snapshot, &t->start);
+    pl_mem_free(plan);
     if (status == PL_NOTFOUND) {
         pl_log(PL_LOG_INFO, "no complete checkpoint in %s: start at step 0",
                t->folder.checkpoints);
@@ -294,7 +298,6 @@ static pl_status open_ps_sync(trainer *t)
                     .run_steps = end_step(t),
                     .settings = t->common,
                     .params = t->job.network->params,
-                    .optim = t->chief ? t->job.optim : NULL,
                     .snapshot = t->snapshot,
                     .interrupt = t->interrupt,
                     .joined = tell_joined,

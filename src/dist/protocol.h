@@ -43,9 +43,19 @@ typedef enum pl_phase {
 #define PL_ANSWER_BROKEN  4u /* ... since someone was interrupted */
 
 /* PULL. value[0]: answer when the job is at this step, or over. */
-#define PL_PULL_FINAL  1u /* ... when all other workers are done */
-#define PL_PULL_SLOTS  2u /* the optimizer's slots too */
-#define PL_PULL_COUNTS 4u /* when these gradients of each worker are in */
+#define PL_PULL_FINAL 1u /* ... when all other workers are done */
+
+/* SAVE, to server 0: do not write, but tell what became of the last one. */
+#define PL_SAVE_LOOK 1u /* at once */
+#define PL_SAVE_WAIT 2u /* when it has ended */
+
+/* What became of a checkpoint, or of a part of it. */
+typedef enum pl_saved {
+    PL_SAVED_GOOD, /* or there was none */
+    PL_SAVED_WRITING,
+    PL_SAVED_FAILED,
+    PL_SAVED_NUMERIC, /* a parameter is not finite */
+} pl_saved;
 
 /* ACK. `first`, value[0]: the piece and its plane; or one of these. */
 #define PL_ACK_COMPLETE 1u /* all pieces of the request are here */

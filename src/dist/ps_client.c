@@ -44,8 +44,10 @@ struct pl_ps_client {
     uint32_t generation; /* 0: never joined */
     int64_t *counts;     /* [workers] */
     const float *grad;
-    const char *text; /* of a stop or bye */
-    bool rest;        /* pull: the other servers come after server 0 */
+    const char *text; /* of a stop or bye, or a plan */
+    uint32_t saves;   /* begun in this life */
+    char saved_why[512];
+    bool rest; /* pull: the other servers come after server 0 */
     pl_ps_client_view view;
     char *report;
     bool failed;
@@ -55,13 +57,12 @@ struct pl_ps_client {
 pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
                            int64_t now_ns)
 {
-    PL_ASSERT(opts->ps >= 1 && opts->slots <= PL_CLIENT_SLOTS);
+    PL_ASSERT(opts->ps >= 1);
     pl_ps_client *client;
     PL_TRY(PL_NEW(client, 1));
     client->opts = *opts;
     client->view.job = opts->job;
     client->now_ns = now_ns;
-    int32_t planes = 1 + opts->slots;
     pl_status status;
     PL_TRY_OUT(status, PL_NEW(client->links, (size_t)opts->ps));
     PL_TRY_OUT(status, PL_NEW(client->counts, (size_t)opts->workers + 1));
@@ -69,9 +70,9 @@ pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
         int64_t first, count;
         pl_pieces_shard(opts->count, opts->ps, j, &first, &count);
         PL_TRY_OUT(status, pl_stream_init(&client->links[j].out, first, count,
-                                          opts->piece, planes));
+                                          opts->piece, 1));
         PL_TRY_OUT(status, pl_pieces_init(&client->links[j].in, first, count,
-                                          opts->piece, planes));
+                                          opts->piece, 1));
     }
     *out = client;
     return PL_OK;
@@ -122,32 +123,45 @@ static pl_frame request_frame(const link *l)
     return frame;
 }
 
+/* The counts, then the plan, of a save or load. */
+static pl_status plan_payload(const pl_ps_client *client, char **out,
+                              uint32_t *bytes)
+{
+    size_t counts = (size_t)client->opts.workers * sizeof *client->counts;
+    size_t text = strlen(client->text);
+    if (counts + text > PL_FRAME_PAYLOAD_MAX)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "the plan of a checkpoint has %zu bytes: too many "
+                       "tensors",
+                       text);
+    PL_TRY(PL_NEW(*out, counts + text));
+    memcpy(*out, client->counts, counts);
+    memcpy(*out + counts, client->text, text);
+    *bytes = (uint32_t)(counts + text);
+    return PL_OK;
+}
+
 /* Ask, or ask again: the request without its pieces. */
 static void ask(pl_ps_client *client, int32_t ps)
 {
     link *l = &client->links[ps];
     pl_frame frame = request_frame(l);
     const void *payload = NULL;
+    char *plan = NULL;
     if (frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE) {
         payload = client->text;
         frame.payload_bytes = (uint32_t)strlen(client->text);
-    } else if (frame.kind == PL_FRAME_STATE ||
-               (frame.kind == PL_FRAME_PULL &&
-                (frame.flags & PL_PULL_COUNTS) != 0)) {
-        payload = client->counts;
-        frame.payload_bytes =
-            (uint32_t)((size_t)client->opts.workers * sizeof *client->counts);
+    } else if (frame.kind == PL_FRAME_LOAD ||
+               (frame.kind == PL_FRAME_SAVE && frame.flags == 0)) {
+        if (plan_payload(client, &plan, &frame.payload_bytes) != PL_OK) {
+            fail(client, "%s", pl_error_message());
+            return;
+        }
+        payload = plan;
     }
     send_frame(client, ps, frame, payload, false);
+    pl_mem_free(plan);
     l->asked_ns = client->now_ns;
-}
-
-static const float *plane_of(const pl_ps_client *client, const link *l,
-                             int32_t plane)
-{
-    if (l->request.kind == PL_FRAME_PUSH)
-        return client->grad;
-    return plane == 0 ? client->opts.params : client->opts.slot[plane - 1];
 }
 
 static void pump(pl_ps_client *client, int32_t ps)
@@ -159,10 +173,11 @@ static void pump(pl_ps_client *client, int32_t ps)
         pl_frame frame = request_frame(l);
         frame.first = piece.first;
         frame.count = piece.count;
-        frame.value[0] = piece.plane;
         frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
-        send_frame(client, ps, frame,
-                   plane_of(client, l, piece.plane) + piece.first, true);
+        const float *from = l->request.kind == PL_FRAME_PUSH
+                                ? client->grad
+                                : client->opts.params;
+        send_frame(client, ps, frame, from + piece.first, true);
         l->asked_ns = client->now_ns;
     }
 }
@@ -175,22 +190,17 @@ static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
     l->stage = ASKING;
     l->answer = 0;
     l->asked_ns = client->now_ns;
-    int32_t planes = 1;
-    if (request->kind == PL_FRAME_INIT ||
-        (request->kind == PL_FRAME_PULL &&
-         (request->flags & PL_PULL_SLOTS) != 0))
-        planes += client->opts.slots;
     switch (request->kind) {
     case PL_FRAME_PUSH:
         pl_pieces_reset(&l->in, 1);
         pl_stream_start(&l->out, 1, true);
         break;
     case PL_FRAME_INIT:
-        pl_stream_start(&l->out, planes, false);
+        pl_stream_start(&l->out, 1, false);
         pump(client, ps);
         break;
     case PL_FRAME_PULL:
-        pl_pieces_reset(&l->in, planes);
+        pl_pieces_reset(&l->in, 1);
         ask(client, ps);
         break;
     default:
@@ -324,8 +334,6 @@ static void finish_link(pl_ps_client *client, int32_t ps)
         client->rest = false;
         pl_frame request = l->request;
         request.value[0] = client->opts.mode == PL_PS_SYNC ? l->step : 0;
-        if (request.flags & PL_PULL_SLOTS)
-            request.flags |= PL_PULL_COUNTS;
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
@@ -341,7 +349,7 @@ static void ack_piece(pl_ps_client *client, int32_t ps, const pl_frame *piece)
                    .sequence = piece->sequence,
                    .step = piece->step,
                    .first = piece->first,
-                   .value = { piece->value[0], piece->count },
+                   .value = { 0, piece->count },
                },
                NULL, false);
 }
@@ -374,7 +382,7 @@ static void on_params(pl_ps_client *client, int32_t ps,
         if (frame->step < l->step)
             return;
         if (frame->step > l->step)
-            pl_pieces_reset(&l->in, l->in.planes);
+            pl_pieces_reset(&l->in, 1);
     }
     l->stage = ANSWERING;
     l->step = frame->step;
@@ -389,17 +397,33 @@ static void on_params(pl_ps_client *client, int32_t ps,
         fail(client, "ps %d sent parameters that are not its own", ps);
         return;
     }
-    if (pl_pieces_mark(&l->in, index)) {
-        float *to = frame->value[0] == 0
-                        ? client->opts.params
-                        : client->opts.slot[frame->value[0] - 1];
-        memcpy(to + frame->first, message->payload,
+    if (pl_pieces_mark(&l->in, index))
+        memcpy(client->opts.params + frame->first, message->payload,
                frame->count * sizeof(float));
-    }
     if (pl_pieces_windowed(&l->in))
         ack_piece(client, ps, frame);
     if (pl_pieces_complete(&l->in))
         finish_link(client, ps);
+}
+
+/* What server 0 says with the end of a request. */
+static void note_done(pl_ps_client *client, const pl_frame *frame,
+                      const void *payload)
+{
+    const pl_frame *request = &client->links[0].request;
+    size_t bytes = (size_t)client->opts.workers * sizeof *client->counts;
+    if (request->kind == PL_FRAME_PAUSE && frame->payload_bytes == bytes) {
+        memcpy(client->counts, payload, bytes);
+        client->view.step = frame->step;
+    } else if (request->kind == PL_FRAME_SAVE && request->flags != 0) {
+        client->view.saved = frame->value[0] == PL_SAVED_GOOD ||
+                                     frame->value[0] == PL_SAVED_WRITING ||
+                                     frame->value[0] == PL_SAVED_NUMERIC
+                                 ? (pl_saved)frame->value[0]
+                                 : PL_SAVED_FAILED;
+        snprintf(client->saved_why, sizeof client->saved_why, "%.*s",
+                 (int)frame->payload_bytes, (const char *)payload);
+    }
 }
 
 static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
@@ -409,12 +433,8 @@ static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
     if (l->stage == DONE)
         return;
     if ((frame->flags & PL_ACK_DONE) != 0) {
-        size_t bytes = (size_t)client->opts.workers * sizeof *client->counts;
-        if (l->request.kind == PL_FRAME_PAUSE &&
-            frame->payload_bytes == bytes) {
-            memcpy(client->counts, payload, bytes);
-            client->view.step = frame->step;
-        }
+        if (ps == 0)
+            note_done(client, frame, payload);
         finish_link(client, ps);
     } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
         pl_stream_ack_all(&l->out);
@@ -578,11 +598,30 @@ void pl_ps_client_thaw(pl_ps_client *client)
                 (pl_frame) { .kind = PL_FRAME_PAUSE, .flags = PL_PAUSE_THAW });
 }
 
-void pl_ps_client_state(pl_ps_client *client, const int64_t *counts)
+void pl_ps_client_save(pl_ps_client *client, int64_t step, const char *plan)
+{
+    /* Later ones of this and of later processes have higher numbers. */
+    int64_t number = (int64_t)client->view.incarnation << 32 | ++client->saves;
+    client->text = plan;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_SAVE,
+                                   .step = step,
+                                   .value = { number } });
+}
+
+void pl_ps_client_look_saved(pl_ps_client *client, bool wait)
+{
+    begin_first(client,
+                (pl_frame) { .kind = PL_FRAME_SAVE,
+                             .flags = wait ? PL_SAVE_WAIT : PL_SAVE_LOOK });
+}
+
+void pl_ps_client_load(pl_ps_client *client, int64_t step,
+                       const int64_t *counts, const char *plan)
 {
     memcpy(client->counts, counts,
            (size_t)client->opts.workers * sizeof *counts);
-    begin_all(client, (pl_frame) { .kind = PL_FRAME_STATE });
+    client->text = plan;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_LOAD, .step = step });
 }
 
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)
@@ -676,6 +715,7 @@ pl_ps_client_view pl_ps_client_look(const pl_ps_client *client)
 {
     pl_ps_client_view view = client->view;
     view.generation = client->generation;
+    view.why = client->saved_why;
     return view;
 }
 

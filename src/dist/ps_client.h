@@ -24,21 +24,17 @@ typedef struct pl_ps_client_ops {
     void (*shared)(void *context, int32_t ps, const char *answer);
 } pl_ps_client_ops;
 
-#define PL_CLIENT_SLOTS 2
-
 typedef struct pl_ps_client_opts {
     const char *role; /* "worker", "evaluator" */
     int32_t index;    /* a worker's number, counted with the chief */
     int32_t ps;
     int32_t workers;
     pl_ps_mode mode;
-    int64_t count;                /* floats of the whole block */
-    int64_t piece;                /* floats; default PL_PIECE_FLOATS */
-    float *params;                /* [count]; what is pulled goes here */
-    int32_t slots;                /* of the optimizer */
-    float *slot[PL_CLIENT_SLOTS]; /* [count], for init and PL_PULL_SLOTS */
-    int64_t end_step, run_steps;  /* what a server cannot know itself */
-    const pl_json *settings;      /* or NULL */
+    int64_t count;               /* floats of the whole block */
+    int64_t piece;               /* floats; default PL_PIECE_FLOATS */
+    float *params;               /* [count]; what is pulled goes here */
+    int64_t end_step, run_steps; /* what a server cannot know itself */
+    const pl_json *settings;     /* or NULL */
     uint64_t job; /* its number, where it is known from before; or 0 */
     const char *host;
     int64_t process;
@@ -64,13 +60,19 @@ void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad);
 /* Floats from `from` on are final and may leave; 0: all. */
 void pl_ps_client_ready(pl_ps_client *client, int64_t from);
 void pl_ps_client_pause(pl_ps_client *client);
-/* Stop all workers between two gradients, so that a pull gets parameters of
- * one moment; then let them go on. */
+/* Stop all workers between two gradients, so that all servers save the
+ * parameters of one moment; then let them go on. */
 void pl_ps_client_freeze(pl_ps_client *client);
 void pl_ps_client_thaw(pl_ps_client *client);
-/* The counts that a copy holds (pl_ps_client_counts), before init. */
-void pl_ps_client_state(pl_ps_client *client, const int64_t *counts);
-/* The text stays until the request is done. */
+/* Between the two: all servers begin to write their parts.  Plans and texts
+ * stay until the request is done. */
+void pl_ps_client_save(pl_ps_client *client, int64_t step, const char *plan);
+/* What became of the last save (view.saved), now or when it has ended. */
+void pl_ps_client_look_saved(pl_ps_client *client, bool wait);
+/* Instead of init: all servers read their parts of a checkpoint of `step`,
+ * which holds these gradients of each worker. */
+void pl_ps_client_load(pl_ps_client *client, int64_t step,
+                       const int64_t *counts, const char *plan);
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why);
 void pl_ps_client_bye(pl_ps_client *client, const char *report);
 
@@ -103,6 +105,8 @@ typedef struct pl_ps_client_view {
     const char *report; /* after bye: all reports, for the chief */
     int64_t dropped;    /* with it: of the whole job */
     int64_t update_ns;  /* ... and from the first update to the last */
+    pl_saved saved;     /* of the last save... */
+    const char *why;    /* ... if it failed */
 } pl_ps_client_view;
 pl_ps_client_view pl_ps_client_look(const pl_ps_client *client);
 

@@ -25,16 +25,15 @@ static pl_ps_core_opts resolve(const pl_ps_core_opts *opts)
 static pl_status init_members(pl_ps_core *core)
 {
     const pl_ps_core_opts *opts = &core->opts;
-    int32_t planes = 1 + opts->optim->ops->slot_count;
     core->member_count = opts->workers + 1 + opts->ps;
     PL_TRY(PL_NEW(core->members, (size_t)core->member_count));
     for (int32_t i = 0; i < core->member_count; i++) {
         pl_member *member = &core->members[i];
         member->peer = -1;
         PL_TRY(pl_pieces_init(&member->in, opts->first, opts->count,
-                              opts->piece, planes));
+                              opts->piece, 1));
         PL_TRY(pl_stream_init(&member->out, opts->first, opts->count,
-                              opts->piece, planes));
+                              opts->piece, 1));
     }
     return PL_OK;
 }
@@ -55,6 +54,8 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
     pl_status status = init_members(core);
     if (status == PL_OK)
         status = pl_core_update_init(core);
+    if (status == PL_OK)
+        status = pl_core_save_init(core);
     if (status != PL_OK) {
         pl_ps_core_free(core);
         return status;
@@ -72,9 +73,9 @@ void pl_ps_core_free(pl_ps_core *core)
         pl_stream_close(&core->members[i].out);
         pl_mem_free(core->members[i].staging);
         pl_mem_free(core->members[i].report);
-        pl_mem_free(core->members[i].counts);
     }
     pl_core_update_close(core);
+    pl_core_save_close(core);
     pl_mem_free(core->members);
     pl_mem_free(core);
 }
@@ -126,8 +127,11 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
     member->stage = PL_STAGE_NONE;
     member->paused = false;
     member->granted = false;
-    if (member == core->members)
+    member->held = false;
+    if (member == core->members) {
         core->frozen = false;
+        pl_core_save_forget(core);
+    }
     if (!member->fresh)
         member->gradient = NULL;
 }
@@ -139,6 +143,7 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
     core->initialized = core->told = core->frozen = false;
     core->stopping = core->failed;
     core->step = 0;
+    pl_core_save_reset(core);
     core->begin_ns = core->said_ns = core->now_ns;
     memset(core->chosen, 0, workers);
     for (size_t i = 0; i < workers * (size_t)core->opts.ps; i++)
@@ -236,6 +241,8 @@ pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
 void pl_ps_core_tick(pl_ps_core *core, int64_t now_ns)
 {
     core->now_ns = now_ns;
+    pl_ps_core_retry(core, now_ns);
+    pl_core_watch_save(core);
     pl_core_watch(core);
 }
 

@@ -23,6 +23,14 @@
 
 typedef struct pl_ps_core pl_ps_core;
 
+/* A server's part of a checkpoint. */
+typedef struct pl_ps_part {
+    bool done; /* written, or failed */
+    pl_saved outcome;
+    int64_t bytes; /* of its file */
+    uint32_t crc32c;
+} pl_ps_part;
+
 typedef struct pl_ps_core_ops {
     /* `lasting`: the payload is a part of the parameters, which stay where
      * they are; else it must be copied. */
@@ -34,6 +42,23 @@ typedef struct pl_ps_core_ops {
     /* Optional: answer an offer of shared memory; default: none. */
     void (*accept)(void *context, pl_peer from, const char *offer,
                    char answer[PL_OFFER_BYTES]);
+
+    /* Checkpoints; optional, all or none.  The first three begin something
+     * that ends by a call of pl_ps_core_stored, later; false: something that
+     * was cancelled has not ended yet, and they are called again.  A plan is
+     * the chief's (train/part.h).
+     *
+     * Write this server's part as it is now. */
+    bool (*save)(void *context, const char *plan, size_t bytes);
+    /* Server 0: all parts are written, complete the checkpoint. */
+    bool (*commit)(void *context, const pl_ps_part *parts);
+    /* Read this server's part. */
+    bool (*load)(void *context, const char *plan, size_t bytes);
+    /* What is under way is of no use any more; it is not heard of again. */
+    void (*cancel)(void *context);
+    /* These floats of the part are about to change: true when they may, false
+     * when a save must come further first (pl_ps_core_held). */
+    bool (*touch)(void *context, int64_t first, int64_t count);
 } pl_ps_core_ops;
 
 typedef struct pl_ps_core_opts {
@@ -79,6 +104,19 @@ void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
                         int64_t now_ns);
 /* Time has passed; call it every PL_TICK_MS or so. */
 void pl_ps_core_tick(pl_ps_core *core, int64_t now_ns);
+
+/* What the ops began has ended. */
+typedef struct pl_ps_stored {
+    pl_saved outcome;
+    int64_t bytes; /* of a part that was written */
+    uint32_t crc32c;
+    const char *why; /* it failed */
+} pl_ps_stored;
+void pl_ps_core_stored(pl_ps_core *core, const pl_ps_stored *stored,
+                       int64_t now_ns);
+/* An update waits for a save to come further; retry it now. */
+bool pl_ps_core_held(const pl_ps_core *core);
+void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns);
 
 /* Everyone was told and has left: the server may go. */
 bool pl_ps_core_finished(const pl_ps_core *core);

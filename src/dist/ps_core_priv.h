@@ -6,6 +6,7 @@
  * ps_members.c joining, hearts, leaving
  * ps_watch.c   server 0: loss and the end
  * ps_follow.c  the other servers and server 0
+ * ps_save.c    checkpoints: begun, written, complete, read
  * ps_report.c  what only the chief hears */
 #ifndef PL_DIST_PS_CORE_PRIV_H
 #define PL_DIST_PS_CORE_PRIV_H
@@ -61,10 +62,39 @@ typedef struct pl_member {
     bool unwanted;         /* async: the gradient at hand was one too many */
     int64_t own;           /* its gradients that were applied */
     int64_t dropped;
-    int64_t *counts; /* PL_PULL_COUNTS: what it wants to be in */
+    bool held; /* async: its gradient waits until it may be applied */
     char *report;
     size_t report_bytes;
 } pl_member;
+
+/* What the ops for checkpoints are doing. */
+typedef enum pl_storing {
+    PL_STORING_NOTHING,
+    PL_STORING_PART,
+    PL_STORING_MANIFEST,
+    PL_STORING_LOAD,
+} pl_storing;
+
+typedef struct pl_core_save {
+    pl_storing storing;
+    /* The chief's request, until it is begun; after a load began, its counts.
+     */
+    char *plan;
+    size_t plan_bytes;
+    int64_t *counts; /* [workers] */
+    int64_t loading; /* the step of it */
+
+    int64_t number, step; /* of the save at hand, or the last */
+    bool tell;            /* another server: server 0 is to hear of our part */
+    pl_ps_part own;
+    bool held; /* an update waits */
+    /* Server 0. */
+    bool active;       /* not complete, and not given up */
+    bool all_begun;    /* the chief has heard so */
+    pl_ps_part *parts; /* [ps] */
+    pl_saved outcome;  /* of the last one */
+    char why[400];
+} pl_core_save;
 
 struct pl_ps_core {
     pl_ps_core_opts opts;
@@ -92,6 +122,7 @@ struct pl_ps_core {
     bool finished;
     char why[512];
     pl_ps_core_view counts;
+    pl_core_save save;
     /* A server other than 0: its membership there. */
     uint32_t own_incarnation; /* 0: not joined */
     bool ever_joined;
@@ -162,6 +193,38 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
 void pl_core_try_step(pl_ps_core *core);
 /* Answer what waits and may be answered now. */
 void pl_core_release(pl_ps_core *core);
+
+/* Retry what waited until the parameters may change. */
+void pl_core_apply_held(pl_ps_core *core);
+
+/* ps_save.c */
+pl_status pl_core_save_init(pl_ps_core *core) PL_MUST_CHECK;
+void pl_core_save_close(pl_ps_core *core);
+void pl_core_begin_save(pl_ps_core *core, pl_member *member,
+                        const pl_message *message);
+void pl_core_begin_load(pl_ps_core *core, pl_member *member,
+                        const pl_message *message);
+/* The request to save or load: answer it, or begin it, if that can be. */
+void pl_core_try_store(pl_ps_core *core, pl_member *chief);
+/* The answer to PL_SAVE_LOOK and PL_SAVE_WAIT. */
+void pl_core_send_saved(pl_ps_core *core, const pl_member *chief);
+/* Server 0 hears of another server's part; that server, that it was heard. */
+void pl_core_on_saved(pl_ps_core *core, const pl_member *from,
+                      const pl_message *message);
+void pl_core_saved_heard(pl_ps_core *core, const pl_frame *frame);
+void pl_core_say_saved(pl_ps_core *core);
+/* The chief has begun the save everywhere. */
+void pl_core_save_begun(pl_ps_core *core);
+/* The chief's request is forgotten: a new process of it begins. */
+void pl_core_save_forget(pl_ps_core *core);
+/* All is rolled back. */
+void pl_core_save_reset(pl_ps_core *core);
+/* May the parameters change now?  If not it is noted that something waits. */
+bool pl_core_may_change(pl_ps_core *core);
+void pl_core_watch_save(pl_ps_core *core);
+
+/* ps_request.c */
+void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why);
 
 /* ps_report.c */
 void pl_core_send_reports(pl_ps_core *core, const pl_member *chief);

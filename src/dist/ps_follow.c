@@ -35,6 +35,9 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
     case PL_FRAME_APPLY:
         pl_core_on_apply(core, frame, message->payload);
         break;
+    case PL_FRAME_SAVED:
+        pl_core_saved_heard(core, frame);
+        break;
     case PL_FRAME_OVER:
         if ((frame->flags & PL_STOP_FAILED) != 0)
             pl_core_end(core, true, "%.*s", bytes, text);
@@ -148,6 +151,8 @@ void pl_core_follow(pl_ps_core *core)
         .value = { PL_PHASE_WAITING },
     };
     pl_core_send(core, PL_PEER_COORDINATOR, heart, NULL, false);
+    if (core->save.tell)
+        pl_core_say_saved(core);
     for (int32_t w = 0; w < core->opts.workers; w++)
         if (core->members[w].fresh)
             pl_core_say_have(core, w);

@@ -240,6 +240,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
         pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),
                member->where);
     }
+    if (member == core->members)
+        pl_core_save_forget(core); /* what it asked for before is no more */
     if (!pl_core_leads(core)) {
         member->incarnation = message->frame.incarnation;
         /* A push it died in may be here and not there; server 0's count

@@ -22,12 +22,6 @@ static bool has_params(const pl_member *member)
             (member->answer & PL_ANSWER_STOP) == 0);
 }
 
-static const float *plane_of(const pl_ps_core *core, int32_t plane)
-{
-    return plane == 0 ? core->opts.params
-                      : pl_params_block(core->opts.optim->slots[plane - 1]);
-}
-
 static void deliver(pl_ps_core *core, pl_member *member);
 
 /* Send as many pieces of the answer as the window allows.  Parameters that
@@ -39,7 +33,7 @@ static void pump(pl_ps_core *core, pl_member *member)
                    member->answer_step != core->step &&
                    !pl_pieces_complete(&out->acked);
     if (changed) {
-        pl_stream_start(out, out->acked.planes, false);
+        pl_stream_start(out, 1, false);
         member->answer_step = core->step;
         member->answer |= (uint8_t)pl_core_stop_flag(core);
         if (!has_params(member)) {
@@ -55,13 +49,10 @@ static void pump(pl_ps_core *core, pl_member *member)
         frame.step = core->step;
         frame.first = piece.first;
         frame.count = piece.count;
-        frame.value[0] = piece.plane;
         frame.value[1] = member->own;
         frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
         pl_core_send(core, member->peer, frame,
-                     plane_of(core, piece.plane) + piece.first -
-                         core->opts.first,
-                     still && piece.plane == 0);
+                     core->opts.params + piece.first - core->opts.first, still);
     }
 }
 
@@ -81,6 +72,9 @@ static void deliver(pl_ps_core *core, pl_member *member)
     } else if (member->request.kind == PL_FRAME_PAUSE &&
                (member->request.flags & PL_PAUSE_FREEZE) != 0) {
         pl_core_send_counts(core, member);
+    } else if (member->request.kind == PL_FRAME_SAVE &&
+               member->request.flags != 0) {
+        pl_core_send_saved(core, member);
     } else {
         ack(core, member, PL_ACK_DONE);
     }
@@ -91,16 +85,12 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     member->stage = PL_STAGE_ANSWERED;
     member->answer = (uint8_t)flags;
     member->answer_step = core->step;
-    int32_t planes = 1;
-    if (member->request.kind == PL_FRAME_PULL &&
-        (member->request.flags & PL_PULL_SLOTS) != 0)
-        planes += core->opts.optim->ops->slot_count;
     if (has_params(member))
-        pl_stream_start(&member->out, planes, false);
+        pl_stream_start(&member->out, 1, false);
     deliver(core, member);
 }
 
-static void refuse(pl_ps_core *core, const pl_member *member, const char *why)
+void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why)
 {
     char name[32];
     pl_log(PL_LOG_WARN, "%s (%s): refused: %s",
@@ -138,12 +128,8 @@ static void store_gradient(pl_ps_core *core, pl_member *member,
 
 static void store_init(pl_ps_core *core, const pl_message *message)
 {
-    float *to = message->frame.value[0] == 0
-                    ? core->opts.params
-                    : pl_params_block(
-                          core->opts.optim->slots[message->frame.value[0] - 1]);
-    memcpy(to + message->frame.first - core->opts.first, message->payload,
-           message->frame.count * sizeof(float));
+    memcpy(core->opts.params + message->frame.first - core->opts.first,
+           message->payload, message->frame.count * sizeof(float));
 }
 
 static void complete(pl_ps_core *core, pl_member *member)
@@ -152,6 +138,7 @@ static void complete(pl_ps_core *core, pl_member *member)
         pl_core_gradient(core, member);
         return;
     }
+    pl_optim_reset(core->opts.optim);
     core->initialized = true;
     core->step = member->request.step;
     pl_core_answer(core, member, 0);
@@ -175,9 +162,12 @@ static void take_piece(pl_ps_core *core, pl_member *member,
                  pl_frame_kind_text(frame->kind), frame->count,
                  (long long)frame->first, (long long)core->opts.first,
                  (long long)end);
-        refuse(core, member, why);
+        pl_core_refuse(core, member, why);
         return;
     }
+    /* A save that was given up may still be reading: it is asked for again. */
+    if (frame->kind == PL_FRAME_INIT && !pl_core_may_change(core))
+        return;
     if (!pl_pieces_mark(&member->in, index)) {
         core->counts.duplicates++;
     } else if (frame->kind == PL_FRAME_PUSH) {
@@ -188,7 +178,6 @@ static void take_piece(pl_ps_core *core, pl_member *member,
     if (pl_pieces_windowed(&member->in)) {
         pl_frame got = pl_core_reply(member, PL_FRAME_ACK, 0);
         got.first = frame->first;
-        got.value[0] = plane;
         got.value[1] = frame->count;
         pl_core_send(core, member->peer, got, NULL, false);
     }
@@ -243,9 +232,10 @@ static void begin_push(pl_ps_core *core, pl_member *member,
                        const pl_message *message)
 {
     if (!pl_core_is_worker(core, member) || !core->initialized) {
-        refuse(core, member,
-               core->initialized ? "only workers push"
-                                 : "pushed before there are parameters");
+        pl_core_refuse(core, member,
+                       core->initialized
+                           ? "only workers push"
+                           : "pushed before there are parameters");
         member->stage = PL_STAGE_NONE;
         return;
     }
@@ -264,13 +254,14 @@ static void begin_init(pl_ps_core *core, pl_member *member,
                        const pl_message *message)
 {
     if (pl_core_id(core, member) != 0) {
-        refuse(core, member, "only the chief sends first parameters");
+        pl_core_refuse(core, member, "only the chief sends first parameters");
         member->stage = PL_STAGE_NONE;
         return;
     }
     int64_t step = message->frame.step;
     if (step < 0 || step > PL_COUNT_MOST) {
-        refuse(core, member, "first parameters of a step that cannot be");
+        pl_core_refuse(core, member,
+                       "first parameters of a step that cannot be");
         member->stage = PL_STAGE_NONE;
         return;
     }
@@ -278,7 +269,7 @@ static void begin_init(pl_ps_core *core, pl_member *member,
         pl_core_answer(core, member, 0);
         return;
     }
-    pl_pieces_reset(&member->in, 1 + core->opts.optim->ops->slot_count);
+    pl_pieces_reset(&member->in, 1);
     if (has_data(&message->frame))
         take_piece(core, member, message);
     else
@@ -303,21 +294,8 @@ static void begin_stop(pl_ps_core *core, pl_member *member,
         pl_core_note_interrupt(core);
 }
 
-static void begin_pull(pl_ps_core *core, pl_member *member,
-                       const pl_message *message)
+static void begin_pull(pl_ps_core *core, pl_member *member)
 {
-    size_t workers = (size_t)core->opts.workers;
-    size_t bytes = workers * sizeof(int64_t);
-    if ((member->request.flags & PL_PULL_COUNTS) != 0) {
-        if (message->frame.payload_bytes != bytes ||
-            (member->counts == NULL &&
-             PL_NEW(member->counts, workers) != PL_OK)) {
-            refuse(core, member, "a pull with counts of another job");
-            member->stage = PL_STAGE_NONE;
-            return;
-        }
-        memcpy(member->counts, message->payload, bytes);
-    }
     member->stage = PL_STAGE_WAITING;
     pl_core_release(core);
 }
@@ -326,36 +304,20 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
 {
     unsigned flags = member->request.flags;
     if (member != core->members) {
-        refuse(core, member, "only the chief pauses a job");
+        pl_core_refuse(core, member, "only the chief pauses a job");
         member->stage = PL_STAGE_NONE;
         return;
     }
     member->paused = (flags & PL_PAUSE_THAW) == 0;
     core->frozen = (flags & PL_PAUSE_FREEZE) != 0;
+    if ((flags & PL_PAUSE_THAW) != 0)
+        pl_core_save_begun(core);
     if (core->frozen)
         member->stage = PL_STAGE_WAITING;
     else
         pl_core_answer(core, member, 0);
+    pl_ps_core_retry(core, core->now_ns);
     pl_core_release(core);
-}
-
-/* The counts that go with the first parameters. */
-static void begin_state(pl_ps_core *core, pl_member *member,
-                        const pl_message *message)
-{
-    size_t bytes = (size_t)core->opts.workers * sizeof(int64_t);
-    if (member != core->members || message->frame.payload_bytes != bytes) {
-        refuse(core, member, "not the state of this job's workers");
-        member->stage = PL_STAGE_NONE;
-        return;
-    }
-    int64_t counts[PL_CLUSTER_WORKERS_MAX];
-    memcpy(counts, message->payload, bytes);
-    for (int32_t w = 0; w < core->opts.workers && !core->initialized; w++) {
-        int64_t own = counts[w] < 0 ? ~counts[w] : counts[w];
-        core->members[w].own = own < PL_COUNT_MOST ? own : PL_COUNT_MOST;
-    }
-    pl_core_answer(core, member, 0);
 }
 
 static void begin(pl_ps_core *core, pl_member *member,
@@ -372,13 +334,16 @@ static void begin(pl_ps_core *core, pl_member *member,
         begin_init(core, member, message);
         break;
     case PL_FRAME_PULL:
-        begin_pull(core, member, message);
+        begin_pull(core, member);
         break;
     case PL_FRAME_PAUSE:
         begin_pause(core, member);
         break;
-    case PL_FRAME_STATE:
-        begin_state(core, member, message);
+    case PL_FRAME_LOAD:
+        pl_core_begin_load(core, member, message);
+        break;
+    case PL_FRAME_SAVE:
+        pl_core_begin_save(core, member, message);
         break;
     case PL_FRAME_STOP:
         begin_stop(core, member, message);
@@ -387,7 +352,7 @@ static void begin(pl_ps_core *core, pl_member *member,
         pl_core_on_bye(core, member, message);
         break;
     default:
-        refuse(core, member, "not a request");
+        pl_core_refuse(core, member, "not a request");
         member->stage = PL_STAGE_NONE;
         break;
     }
@@ -460,6 +425,8 @@ static void from_member(pl_ps_core *core, pl_member *member,
         on_ack(core, member, frame);
     else if (frame->kind == PL_FRAME_HAVE)
         pl_core_on_have(core, member, frame);
+    else if (frame->kind == PL_FRAME_SAVED)
+        pl_core_on_saved(core, member, message);
     else if (frame->sequence == member->sequence && frame->sequence > 0)
         again(core, member, message);
     else if (frame->sequence > member->sequence)

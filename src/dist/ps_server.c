@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dist/pieces.h"
+#include "dist/ps_store.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #define FLOATS_MOST INT64_C(274877906944)
 /* Messages handled before the clock is looked at again. */
 #define BURST 64
+/* How soon what the disk does is looked at. */
+#define STORE_NS INT64_C(2000000)
 
 struct pl_ps_server {
     pl_ps_server_opts opts;
@@ -26,6 +29,7 @@ struct pl_ps_server {
     pl_area *area;
     pl_params *shape;
     pl_optim *optim;
+    pl_ps_store *store;
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
     int64_t awake_ns, asleep_ns; /* last seen to run; stopped for so long */
@@ -86,10 +90,40 @@ static void accept_offer(void *context, pl_peer from, const char *offer,
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
 }
 
+static bool save_part(void *context, const char *plan, size_t bytes)
+{
+    return pl_ps_store_save(((pl_ps_server *)context)->store, plan, bytes);
+}
+
+static bool commit_parts(void *context, const pl_ps_part *parts)
+{
+    return pl_ps_store_commit(((pl_ps_server *)context)->store, parts);
+}
+
+static bool load_part(void *context, const char *plan, size_t bytes)
+{
+    return pl_ps_store_load(((pl_ps_server *)context)->store, plan, bytes);
+}
+
+static void cancel_store(void *context)
+{
+    pl_ps_store_cancel(((pl_ps_server *)context)->store);
+}
+
+static bool touch(void *context, int64_t first, int64_t count)
+{
+    return pl_ps_store_touch(((pl_ps_server *)context)->store, first, count);
+}
+
 static const pl_ps_core_ops core_ops = {
     .send = send_out,
     .lost = lost_task,
     .accept = accept_offer,
+    .save = save_part,
+    .commit = commit_parts,
+    .load = load_part,
+    .cancel = cancel_store,
+    .touch = touch,
 };
 
 pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
@@ -122,6 +156,7 @@ void pl_ps_server_free(pl_ps_server *server)
     pl_endpoint_free(server->endpoint, LINGER_MS);
     pl_endpoint_free(server->up, LINGER_MS);
     pl_ps_core_free(server->core);
+    pl_ps_store_free(server->store);
     pl_optim_free(server->optim);
     pl_params_free(server->shape);
     pl_area_free(server->area);
@@ -149,6 +184,15 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
     PL_TRY(pl_optim_new(&server->optim, &server->opts.optim, server->shape,
                         core.kernels));
+    PL_TRY(pl_ps_store_new(&server->store,
+                           &(pl_part_opts) {
+                               .index = core.index,
+                               .of = core.ps,
+                               .first = core.first,
+                               .count = core.count,
+                               .params = pl_area_data(server->area),
+                               .optim = server->optim,
+                           }));
     if (core.index == 0 && getrandom(&life, sizeof life, 0) != sizeof life)
         return PL_FAIL(PL_IO, "getrandom");
     core.life = life;
@@ -269,6 +313,19 @@ static pl_status tick(pl_ps_server *server)
     return PL_OK;
 }
 
+/* What the disk has done, and who waited for it; true: it works on. */
+static bool look_at_store(pl_ps_server *server)
+{
+    pl_ps_stored stored;
+    if (server->store == NULL || server->core == NULL)
+        return false;
+    if (pl_ps_store_poll(server->store, &stored))
+        pl_ps_core_stored(server->core, &stored, now_ns());
+    if (pl_ps_core_held(server->core))
+        pl_ps_core_retry(server->core, now_ns());
+    return pl_ps_store_busy(server->store);
+}
+
 static bool interrupted_early(const pl_ps_server *server)
 {
     return server->core == NULL && server->opts.interrupt != NULL &&
@@ -291,9 +348,12 @@ static pl_status serve(pl_ps_server *server)
         if (interrupted_early(server))
             return PL_FAIL(PL_INTERRUPTED, "interrupted before any worker "
                                            "came");
+        int64_t until = next_tick;
+        if (look_at_store(server) && now + STORE_NS < until)
+            until = now + STORE_NS;
         if (!some)
             pl_endpoint_wait(ends, count,
-                             (pl_deadline) { pl_clock_real(), next_tick });
+                             (pl_deadline) { pl_clock_real(), until });
     }
     return pl_ps_core_outcome(server->core);
 }

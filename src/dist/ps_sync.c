@@ -208,26 +208,26 @@ static pl_status connect_all(pl_ps_sync *self)
                           });
 }
 
-/* The chief gives the servers the last checkpoint, or, when there is none,
- * the parameters as they are. */
-static pl_status give_parameters(pl_ps_sync *self, int64_t *step, bool load)
+/* The chief lets the servers read the last checkpoint, or, when there is none,
+ * gives them the parameters as they are. */
+static pl_status give_parameters(pl_ps_sync *self, int64_t *step)
 {
     pl_snapshot *snapshot = self->opts.snapshot;
-    int64_t *counts = snapshot != NULL ? pl_snapshot_counts(snapshot) : NULL;
     pl_progress progress = { 0 };
-    if (snapshot != NULL && load) {
-        pl_status status = pl_snapshot_load(snapshot, &progress);
-        if (status != PL_NOTFOUND) {
-            PL_TRY(status);
-            *step = progress.step;
-        }
+    char *plan = NULL;
+    pl_status status = PL_NOTFOUND;
+    if (snapshot != NULL)
+        status = pl_snapshot_find(snapshot, &progress, &plan);
+    if (status == PL_NOTFOUND) {
+        pl_ps_client_init(self->client, *step);
+        return finish_request(self);
     }
-    if (counts != NULL) {
-        pl_ps_client_state(self->client, counts);
-        PL_TRY(finish_request(self));
-    }
-    pl_ps_client_init(self->client, *step);
-    return finish_request(self);
+    PL_TRY(status);
+    *step = progress.step;
+    pl_ps_client_load(self->client, *step, pl_snapshot_counts(snapshot), plan);
+    status = finish_request(self);
+    pl_mem_free(plan);
+    return status;
 }
 
 /* Who was done when server 0 fell silent may go when nobody is there. */
@@ -253,7 +253,6 @@ static void hear_end(pl_ps_sync *self)
 static pl_status join(pl_sync *sync, pl_standing *at)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
-    bool load = self->joined || at->step == 0;
     PL_TRY(connect_or_go(self));
     if (self->gone) {
         at->own = self->own;
@@ -262,7 +261,7 @@ static pl_status join(pl_sync *sync, pl_standing *at)
     }
     pl_ps_client_view view = pl_ps_client_look(self->client);
     if (self->chief && !view.initialized)
-        PL_TRY(give_parameters(self, &at->step, load));
+        PL_TRY(give_parameters(self, &at->step));
     pl_heart_tell(self->heart, at->step, PL_PHASE_WAITING);
     pl_ps_client_pull(self->client, 0, 0);
     PL_TRY(finish_request(self));
@@ -376,32 +375,68 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
     return PL_OK;
 }
 
-/* Fetch parameters and slots of one moment, with each worker's count. */
-static pl_status fetch_copy(pl_ps_sync *self)
+/* What became of the last save, if it has ended or `wait`. */
+static pl_status look_saved(pl_ps_sync *self, bool wait, pl_saved *saved)
+{
+    pl_ps_client_look_saved(self->client, wait);
+    PL_TRY(finish_request(self));
+    *saved = pl_ps_client_look(self->client).saved;
+    return PL_OK;
+}
+
+static pl_status saved_status(pl_ps_sync *self, pl_saved saved)
+{
+    if (saved == PL_SAVED_GOOD)
+        return PL_OK;
+    return PL_FAIL(saved == PL_SAVED_NUMERIC ? PL_NUMERIC : PL_IO, "%s",
+                   pl_ps_client_look(self->client).why);
+}
+
+/* While all wait: make the folder, let all servers begin to write. */
+static pl_status begin_save(pl_ps_sync *self, const pl_progress *progress)
 {
     int64_t *counts = pl_snapshot_counts(self->opts.snapshot);
-    PL_TRY(finish_request(self));
-    pl_ps_client_freeze(self->client);
-    PL_TRY(finish_request(self));
-    pl_ps_client_pull(self->client, PL_PULL_SLOTS, 0);
-    PL_TRY(finish_request(self));
     const int64_t *found = pl_ps_client_counts(self->client);
+    pl_progress saved = *progress;
+    char *plan;
     for (int32_t w = 0; w < self->opts.cluster->workers; w++)
         counts[w] = found[w] < 0 ? ~found[w] : found[w];
-    pl_ps_client_thaw(self->client);
-    return finish_request(self);
+    saved.step = pl_ps_client_look(self->client).step;
+    PL_TRY(pl_snapshot_plan(self->opts.snapshot, &saved, &plan));
+    pl_ps_client_save(self->client, saved.step, plan);
+    pl_status status = finish_request(self);
+    pl_mem_free(plan);
+    return status;
 }
 
 static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
+    pl_saved before, now;
+    pl_error failed, begun;
     if (self->opts.snapshot == NULL || self->gone)
         return PL_OK;
     pl_heart_tell(self->heart, progress->step, PL_PHASE_SAVING);
-    PL_TRY(fetch_copy(self));
-    pl_progress copied = *progress;
-    copied.step = pl_ps_client_look(self->client).step;
-    return pl_snapshot_save(self->opts.snapshot, &copied, last);
+    PL_TRY(finish_request(self));
+    PL_TRY(look_saved(self, last, &before));
+    if (before == PL_SAVED_WRITING)
+        return PL_FAIL(PL_AGAIN,
+                       "checkpoint of step %lld left out: the one before is "
+                       "still being written",
+                       (long long)progress->step);
+    pl_error_save(&failed, saved_status(self, before));
+    pl_ps_client_freeze(self->client);
+    PL_TRY(finish_request(self));
+    pl_error_save(&begun, begin_save(self, progress));
+    if (begun.status == PL_ROLLED || pl_ps_client_busy(self->client))
+        return pl_error_raise(&begun);
+    pl_ps_client_thaw(self->client);
+    PL_TRY(finish_request(self));
+    PL_TRY(pl_error_raise(&begun));
+    if (!last)
+        return pl_error_raise(&failed); /* of the one before */
+    PL_TRY(look_saved(self, true, &now));
+    return saved_status(self, now);
 }
 
 static pl_status stop(pl_sync *sync, const char *why)
@@ -527,10 +562,6 @@ static pl_status open_client(pl_ps_sync *self)
         .ops = &client_ops,
         .context = self,
     };
-    if (opts->optim != NULL)
-        for (int i = 0; i < opts->optim->ops->slot_count; i++)
-            client.slot[client.slots++] =
-                pl_params_block(opts->optim->slots[i]);
     return pl_ps_client_new(&self->client, &client, now_ns());
 }
 

@@ -31,8 +31,7 @@ typedef struct pl_ps_sync_opts {
     int64_t run_steps;       /* the same, as the schedule counts */
     const pl_json *settings;
     pl_params *params;
-    pl_optim *optim;       /* the chief's: its slots go into checkpoints */
-    pl_snapshot *snapshot; /* the chief's; NULL: nothing is saved */
+    pl_snapshot *snapshot;        /* the chief's; NULL: nothing is saved */
     const atomic_bool *interrupt; /* while waiting to join; or NULL */
     /* Optional: this task is a member of the job now. */
     void (*joined)(void *context);

@@ -164,7 +164,7 @@ void pl_core_try_step(pl_ps_core *core)
     int32_t needed = pl_core_active(core);
     if (needed > core->opts.replicas)
         needed = core->opts.replicas;
-    if (ready == 0 || ready < needed)
+    if (ready == 0 || ready < needed || !pl_core_may_change(core))
         return;
     for (int32_t w = 0; w < workers; w++)
         core->chosen[w] = in_everywhere(core, w) ? CHOSEN : NOT_CHOSEN;
@@ -195,8 +195,10 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
     if (frame->step != core->step || core->opts.mode != PL_PS_SYNC ||
         frame->payload_bytes != (uint32_t)core->opts.workers)
         return;
+    /* What cannot be made now is asked for again (HAVE). */
     if (!core->initialized ||
-        memchr(chosen, CHOSEN, frame->payload_bytes) == NULL)
+        memchr(chosen, CHOSEN, frame->payload_bytes) == NULL ||
+        !pl_core_may_change(core))
         return;
     for (int32_t w = 0; w < core->opts.workers; w++) {
         if (chosen[w] == CHOSEN && !core->members[w].fresh) {
@@ -252,6 +254,43 @@ static bool all_granted(const pl_ps_core *core)
     return core->opts.end_step > 0 && core->step + out >= core->opts.end_step;
 }
 
+/* async, ssp: make an update of a complete gradient, or drop it. */
+static void apply_alone(pl_ps_core *core, pl_member *member)
+{
+    /* One that was lost may come back when another has made its gradient. */
+    bool unwanted = core->stopping || (pl_core_leads(core) &&
+                                       !member->granted && all_granted(core));
+    /* One that was lost may come back while the chief begins a save. */
+    member->held = !unwanted && !pl_core_may_change(core);
+    if (member->held) {
+        pl_core_keep(core, member);
+        return;
+    }
+    member->unwanted = unwanted;
+    if (unwanted) {
+        member->dropped++;
+        core->counts.dropped++;
+    } else {
+        update(core, &member->gradient, 1);
+        member->own++;
+        member->granted = false;
+    }
+    member->gradient = NULL;
+    pl_core_release(core);
+}
+
+void pl_core_apply_held(pl_ps_core *core)
+{
+    int32_t workers = core->opts.workers;
+    for (int32_t w = 0; w < workers; w++)
+        if (core->members[w].held)
+            apply_alone(core, &core->members[w]);
+    for (int32_t w = 0; !pl_core_leads(core) && w < workers; w++)
+        if (core->members[w].fresh)
+            pl_core_say_have(core, w);
+    pl_core_try_step(core);
+}
+
 void pl_core_gradient(pl_ps_core *core, pl_member *member)
 {
     const pl_ps_core_opts *opts = &core->opts;
@@ -261,21 +300,8 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
         return;
     }
     member->stage = PL_STAGE_WAITING;
-    /* One that was lost may come back when another has made its gradient. */
-    bool unwanted = core->stopping || (pl_core_leads(core) &&
-                                       !member->granted && all_granted(core));
     if (opts->mode != PL_PS_SYNC) {
-        member->unwanted = unwanted;
-        if (unwanted) {
-            member->dropped++;
-            core->counts.dropped++;
-        } else {
-            update(core, &member->gradient, 1);
-            member->own++;
-            member->granted = false;
-        }
-        member->gradient = NULL;
-        pl_core_release(core);
+        apply_alone(core, member);
         return;
     }
     /* While its pieces came the step may have been made without it. */
@@ -336,21 +362,13 @@ static bool others_done(const pl_ps_core *core)
     return true;
 }
 
-/* A copy of several servers is of one moment: each waits until it has the
- * gradients that server 0 had. */
-static bool counts_agree(const pl_ps_core *core, const pl_member *chief)
-{
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        if (core->members[w].own < chief->counts[w])
-            return false;
-    return true;
-}
-
 static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
 {
     const pl_frame *pull = &member->request;
     if (!core->initialized || !pl_core_servers_here(core))
         return false;
+    if ((pull->flags & PL_PULL_FINAL) != 0 && core->save.held)
+        return false; /* a gradient is still to be applied */
     if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core)) {
         *flags |= pl_core_stop_flag(core);
         return others_done(core);
@@ -359,15 +377,11 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
                                    core->members[0].state == PL_MEMBER_LEFT);
     if (core->step < pull->value[0] && !over)
         return false;
-    /* What came after the end is dropped, here perhaps and not there. */
-    if ((pull->flags & PL_PULL_COUNTS) != 0 && !core->stopping &&
-        !counts_agree(core, member))
-        return false;
     if (!pl_core_is_worker(core, member)) {
         *flags |= over ? PL_ANSWER_STOP : 0;
         return true;
     }
-    return (pull->flags & PL_PULL_SLOTS) != 0 || may_go_on(core, member, flags);
+    return may_go_on(core, member, flags);
 }
 
 /* Nobody changes the parameters: every worker waits for us, or is gone. */
@@ -378,7 +392,7 @@ static bool all_wait(const pl_ps_core *core)
     for (int32_t w = 1; w < core->opts.workers; w++) {
         const pl_member *member = &core->members[w];
         if (member->state == PL_MEMBER_HERE && member->stage != PL_STAGE_NONE &&
-            member->stage != PL_STAGE_WAITING)
+            (member->stage != PL_STAGE_WAITING || member->held))
             return false;
     }
     return true;
@@ -389,7 +403,7 @@ void pl_core_release(pl_ps_core *core)
     for (int32_t i = 0; i <= core->opts.workers; i++) {
         pl_member *member = &core->members[i];
         unsigned flags = 0;
-        if (member->stage != PL_STAGE_WAITING ||
+        if (member->stage != PL_STAGE_WAITING || member->held ||
             member->state != PL_MEMBER_HERE)
             continue;
         if (member->request.kind == PL_FRAME_PULL) {
@@ -402,6 +416,9 @@ void pl_core_release(pl_ps_core *core)
         } else if (member->request.kind == PL_FRAME_PAUSE) {
             if (all_wait(core))
                 pl_core_answer(core, member, 0);
+        } else if (member->request.kind == PL_FRAME_SAVE ||
+                   member->request.kind == PL_FRAME_LOAD) {
+            pl_core_try_store(core, member);
         } else if (member->request.kind == PL_FRAME_PUSH) {
             if (core->opts.mode != PL_PS_SYNC) {
                 if (member->unwanted)

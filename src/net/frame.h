@@ -38,7 +38,9 @@
     X(REPORT, "report")   /* ps: all reports, to the chief */                  \
     X(HAVE, "have")       /* ps to ps 0: a gradient is complete here */        \
     X(APPLY, "apply")     /* ps 0 to ps: make this update */                   \
-    X(STATE, "state")     /* chief: each worker's count before the first */
+    X(LOAD, "load")       /* chief: read your part; counts, a plan */          \
+    X(SAVE, "save")       /* chief: write your part; counts, a plan */         \
+    X(SAVED, "saved")     /* ps to ps 0: it is written; and back: heard */
 
 #define PL_FRAME_ENUM(name, text) PL_FRAME_##name,
 typedef enum pl_frame_kind {

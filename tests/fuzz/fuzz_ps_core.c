@@ -38,7 +38,8 @@ typedef struct world {
     pl_params *shape;
     pl_optim *optim;
     pl_schedule schedule;
-    float params[FLOATS], slot[FLOATS], grad[FLOATS];
+    float params[FLOATS], grad[FLOATS];
+    bool storing; /* the core wants to hear how it ended */
     int64_t now_ns;
     uint32_t generation;         /* of the core, or the client */
     uint32_t incarnation[PEERS]; /* as the core gave them */
@@ -85,7 +86,41 @@ static void client_sent(void *context, int32_t ps, const pl_frame *frame,
     core_sent(w, -1, frame, payload, lasting);
 }
 
-static const pl_ps_core_ops core_ops = { .send = core_sent };
+static bool store(void *context, const char *plan, size_t bytes)
+{
+    world *w = context;
+    touch(plan, (uint32_t)bytes);
+    PL_ASSERT(!w->storing);
+    w->storing = true;
+    return true;
+}
+
+static bool commit(void *context, const pl_ps_part *parts)
+{
+    return store(context, (const char *)parts, sizeof *parts);
+}
+
+static void cancel(void *context)
+{
+    ((world *)context)->storing = false;
+}
+
+/* Updates wait for every second save. */
+static bool may_change(void *context, int64_t first, int64_t count)
+{
+    const world *w = context;
+    PL_ASSERT(first == 0 && count == FLOATS);
+    return !w->storing || w->now_ns / TICK_NS % 2 == 0;
+}
+
+static const pl_ps_core_ops core_ops = {
+    .send = core_sent,
+    .save = store,
+    .commit = commit,
+    .load = store,
+    .cancel = cancel,
+    .touch = may_change,
+};
 static const pl_ps_client_ops client_ops = { .send = client_sent };
 
 static pl_status open_core(world *w)
@@ -130,8 +165,6 @@ static pl_status open_client(world *w)
             .count = FLOATS,
             .piece = (w->setting & SET_PIECES) != 0 ? 4 : 0,
             .params = w->params,
-            .slots = (w->setting & SET_SLOTS) != 0 ? 1 : 0,
-            .slot = { w->slot },
             .ops = &client_ops,
             .context = w,
         },
@@ -192,14 +225,18 @@ static bool read_frame(world *w, input *in, pl_peer *from, pl_frame *frame,
 static void ask_pause(world *w, int how)
 {
     static const int64_t counts[2] = { 3, ~INT64_C(4) };
-    if (how == 0)
+    if (how == 4)
+        pl_ps_client_save(w->client, 0, "plan");
+    else if (how == 5)
+        pl_ps_client_look_saved(w->client, true);
+    else if (how == 0)
         pl_ps_client_pause(w->client);
     else if (how == 1)
         pl_ps_client_freeze(w->client);
     else if (how == 2)
         pl_ps_client_thaw(w->client);
     else
-        pl_ps_client_state(w->client, counts);
+        pl_ps_client_load(w->client, 0, counts, "plan");
 }
 
 /* What the training loop would ask of the client next. */
@@ -234,7 +271,7 @@ static void act(world *w, uint8_t code)
         pl_ps_client_pull(w->client, code / 10 % 4, 0);
         break;
     case 3:
-        ask_pause(w, code / 10 % 4);
+        ask_pause(w, code / 10 % 6);
         break;
     case 4:
         pl_ps_client_stop(w->client, false, "enough");
@@ -278,6 +315,12 @@ static void feed(world *w, pl_peer from, const pl_frame *frame,
 static void pass_time(world *w, uint8_t code)
 {
     w->now_ns += (code & 0x7f) * TICK_NS;
+    if (w->core != NULL && w->storing && (code & 1) != 0) {
+        w->storing = false;
+        pl_ps_core_stored(w->core,
+                          &(pl_ps_stored) { .outcome = (pl_saved)(code & 2) },
+                          w->now_ns);
+    }
     if (w->core != NULL)
         pl_ps_core_tick(w->core, w->now_ns);
     else

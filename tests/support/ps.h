@@ -101,7 +101,7 @@ static inline ps_rig *ps_open(pl_ps_core_opts opts, const char *optim)
     opts.optim = rig->optim;
     opts.schedule = &rig->schedule;
     opts.kernels = pl_kernels_best();
-    opts.ops = &ps_ops;
+    opts.ops = opts.ops != NULL ? opts.ops : &ps_ops;
     opts.context = rig;
     assert_ok(pl_ps_core_new(&rig->core, &opts, rig->now_ns));
     return rig;

@@ -92,8 +92,15 @@ static void on_lost(void *context, bool is_server, int32_t index)
         sim_worker_end(w, "declared lost");
 }
 
-static const pl_ps_core_ops core_ops = { .send = send_from_ps,
-                                         .lost = on_lost };
+static const pl_ps_core_ops core_ops = {
+    .send = send_from_ps,
+    .lost = on_lost,
+    .save = sim_disk_save,
+    .commit = sim_disk_commit,
+    .load = sim_disk_load,
+    .cancel = sim_disk_cancel,
+    .touch = sim_disk_touch,
+};
 
 static pl_status start_server(sim *s, int32_t index)
 {
@@ -173,6 +180,9 @@ static void choose(sim *s)
             s->cut_to[w] = s->cut_from[w] + (int64_t)sim_draw(s, 9000) * MS_NS;
         }
     }
+    s->disk.slow_ms = sim_draw(s, 3) == 0 ? 3000 : 20;
+    s->disk.small_pool = sim_draw(s, 2) == 0;
+    s->disk.failing = chances[sim_draw(s, 4)];
     snprintf(s->result->setting, sizeof s->result->setting,
              "%s, %d workers, %d ps, replicas %d, staleness %d, %s, on loss "
              "%s, %lld %s, piece %lld of %lld, loss %u, doubling %u, delay "
@@ -188,6 +198,8 @@ static void choose(sim *s)
 
 static void stop_server(sim_server *server)
 {
+    if (server->core != NULL)
+        sim_disk_die(server);
     pl_ps_core_free(server->core);
     pl_optim_free(server->optim);
     pl_params_free(server->shape);
@@ -406,6 +418,8 @@ static void run_events(sim *s)
             begin_server(s, event.node);
         else if (event.kind == SIM_INTERRUPT)
             interrupt(s, event.node);
+        else if (event.kind == SIM_STORED)
+            sim_disk_done(s, event.node, event.life);
         else
             handle_worker(s, &event);
         if (!kept)

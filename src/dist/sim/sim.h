@@ -32,6 +32,7 @@ typedef struct pl_sim_result {
     int64_t steps;
     int64_t events, lost, doubled; /* messages */
     int32_t kills, server_kills, freezes, cuts;
+    int32_t saves;  /* complete checkpoints */
     double seconds; /* of simulated time */
 } pl_sim_result;
 

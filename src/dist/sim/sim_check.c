@@ -191,6 +191,7 @@ static void check_servers(sim *s)
     for (int32_t j = 0; j < s->servers && s->has_final; j++) {
         const sim_server *server = &s->server[j];
         if (server->core != NULL &&
+            pl_ps_core_look(server->core, 0).initialized &&
             memcmp(server->params, s->final + server->first,
                    (size_t)server->count * sizeof(float)) != 0)
             sim_broken(s, "the chief ends with other parameters than ps %d", j);

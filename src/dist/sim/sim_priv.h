@@ -2,6 +2,7 @@
  *
  * sim.c       settings from the seed, servers, faults, the event loop
  * sim_check.c what must hold, on the way and at the end
+ * sim_disk.c  checkpoints
  * sim_net.c   events in order of time; messages on their way
  * sim_worker.c  a worker: what the training loop does, without computing */
 #ifndef PL_DIST_SIM_SIM_PRIV_H
@@ -15,6 +16,8 @@
 #define SIM_SERVERS 3
 #define SIM_FLOATS  200
 #define SIM_STEPS   40
+#define SIM_KEPT    3  /* complete checkpoints */
+#define SIM_PLAN    32 /* bytes of a plan */
 #define MS_NS       INT64_C(1000000)
 
 typedef enum sim_event_kind {
@@ -29,6 +32,7 @@ typedef enum sim_event_kind {
     SIM_FREEZE,
     SIM_THAW,
     SIM_INTERRUPT, /* a server, as by Ctrl-C */
+    SIM_STORED,    /* a server's disk has done something */
 } sim_event_kind;
 
 /* Who a message is from or to: a server, or one life of a worker. */
@@ -48,16 +52,17 @@ typedef struct sim_event {
 
 typedef enum sim_stage {
     SIM_JOINING,
-    SIM_TELLING, /* the counts that go with the parameters */
-    SIM_INITIALIZING,
+    SIM_INITIALIZING, /* or loading */
     SIM_PULLING,
     SIM_COMPUTING,
     SIM_PUSHING,
     SIM_PAUSING,
     SIM_EVALUATING,
+    SIM_LOOKING, /* whether the checkpoint before is done */
     SIM_FREEZING,
-    SIM_COPYING,
+    SIM_SAVING,
     SIM_THAWING,
+    SIM_WRITTEN, /* waits until it is */
     SIM_STOPPING,
     SIM_LAST_PULL,
     SIM_LEAVING,
@@ -74,6 +79,13 @@ typedef struct sim_worker {
     float params[SIM_FLOATS], grad[SIM_FLOATS];
     int64_t heart_ns, beat_ns;
     int64_t evaluated, saved;
+    enum {
+        SIM_SAVE_ON,
+        SIM_SAVE_FIRST,
+        SIM_SAVE_LAST
+    } saving;
+    bool saved_first; /* or began to */
+    char plan[SIM_PLAN];
     int32_t turn;  /* counts its joinings */
     bool leaving;  /* it was done when server 0 fell silent */
     bool half;     /* of the gradient is ready */
@@ -81,6 +93,21 @@ typedef struct sim_worker {
     /* What it was told of its gradients, in all lives. */
     int64_t applied, dropped;
 } sim_worker;
+
+typedef enum sim_task {
+    SIM_TASK_NONE,
+    SIM_TASK_SAVE,
+    SIM_TASK_COMMIT,
+    SIM_TASK_LOAD,
+} sim_task;
+
+typedef struct sim_checkpoint {
+    int32_t serial; /* 0: none */
+    int32_t parts;
+    bool damaged;
+    int64_t step, counts[SIM_WORKERS];
+    float params[SIM_FLOATS];
+} sim_checkpoint;
 
 typedef struct sim_server {
     struct sim *sim;
@@ -92,6 +119,11 @@ typedef struct sim_server {
     pl_params *shape;
     float params[SIM_FLOATS];
     bool interrupted;
+    /* Its disk. */
+    sim_task task;
+    bool cancelled;
+    int32_t serial;
+    float image[SIM_FLOATS]; /* as it was when the save began */
     /* sync: its parameters at each step; noted up to here. */
     float history[SIM_STEPS + 1][SIM_FLOATS];
     int64_t noted;
@@ -120,12 +152,14 @@ typedef struct sim {
     sim_worker worker[SIM_WORKERS];
     sim_server server[SIM_SERVERS];
     pl_schedule schedule;
-    /* The last checkpoint. */
     struct {
-        bool there;
-        int64_t step, counts[SIM_WORKERS];
-        float params[SIM_FLOATS];
+        uint32_t slow_ms, failing; /* failing: per thousand */
+        bool small_pool;
+        int32_t serials;
+        sim_checkpoint making;
+        sim_checkpoint kept[SIM_KEPT]; /* newest first */
     } disk;
+    bool ending; /* the job has no more steps to make */
     bool has_final;
     float final[SIM_FLOATS]; /* what the chief ended with */
     /* What one process would compute: parameters before each step. */
@@ -153,6 +187,20 @@ void sim_note(sim *s, sim_server *server);
 void sim_check_compute(sim_worker *w);
 void sim_check_staleness(sim_worker *w);
 void sim_check_end(sim *s);
+
+/* sim_disk.c */
+const char *sim_disk_plan(char text[SIM_PLAN], int32_t serial);
+const sim_checkpoint *sim_disk_newest(const sim *s); /* or NULL */
+/* The chief makes the folder; returns its serial number. */
+int32_t sim_disk_begin(sim *s, int64_t step, const int64_t *counts);
+void sim_disk_damage(sim *s);
+void sim_disk_done(sim *s, int32_t index, int32_t life);
+void sim_disk_die(sim_server *server);
+bool sim_disk_save(void *context, const char *plan, size_t bytes);
+bool sim_disk_commit(void *context, const pl_ps_part *parts);
+bool sim_disk_load(void *context, const char *plan, size_t bytes);
+void sim_disk_cancel(void *context);
+bool sim_disk_touch(void *context, int64_t first, int64_t count);
 
 /* sim_worker.c */
 void sim_gradient(const sim *s, int32_t worker, int64_t index,

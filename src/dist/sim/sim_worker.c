@@ -114,6 +114,7 @@ static void begin_compute(sim_worker *w)
 
 static void leave(sim_worker *w)
 {
+    w->sim->ending = true;
     if (w->index == 0) {
         w->stage = SIM_LAST_PULL;
         pl_ps_client_pull(w->client, PL_PULL_FINAL, 0);
@@ -128,6 +129,63 @@ static bool done_by_itself(const sim_worker *w, pl_ps_client_view view)
     return !w->sim->by_steps && view.own >= w->sim->own_steps;
 }
 
+/* First it is asked what became of the one before. */
+static void begin_save(sim_worker *w, int why)
+{
+    w->saving = why;
+    w->saved_first = true;
+    w->stage = SIM_LOOKING;
+    pl_ps_client_look_saved(w->client, why != SIM_SAVE_ON);
+}
+
+static void goodbye(sim_worker *w)
+{
+    w->stage = SIM_LEAVING;
+    pl_ps_client_bye(w->client, "{}");
+}
+
+/* With or without a checkpoint. */
+static void after_save(sim_worker *w)
+{
+    if (w->saving == SIM_SAVE_LAST) {
+        goodbye(w);
+        return;
+    }
+    w->stage = SIM_PULLING; /* the job may have gone on before it stopped */
+    pl_ps_client_pull(w->client, 0, 0);
+}
+
+static void after_look(sim_worker *w, pl_ps_client_view view)
+{
+    if (view.saved == PL_SAVED_WRITING) {
+        after_save(w);
+        return;
+    }
+    w->stage = SIM_FREEZING;
+    pl_ps_client_freeze(w->client);
+}
+
+/* All wait: the folder is made, and all servers begin. */
+static void start_saving(sim_worker *w, pl_ps_client_view view)
+{
+    sim *s = w->sim;
+    int32_t serial =
+        sim_disk_begin(s, view.step, pl_ps_client_counts(w->client));
+    sim_trace(s, "checkpoint %d of step %lld", serial, (long long)view.step);
+    w->stage = SIM_SAVING;
+    pl_ps_client_save(w->client, view.step, sim_disk_plan(w->plan, serial));
+}
+
+static void after_thaw(sim_worker *w)
+{
+    if (w->saving == SIM_SAVE_ON) {
+        after_save(w);
+        return;
+    }
+    w->stage = SIM_WRITTEN;
+    pl_ps_client_look_saved(w->client, true);
+}
+
 /* After a step the chief may look at the parameters, and may have seen
  * enough. */
 static void after_push(sim_worker *w, pl_ps_client_view view)
@@ -135,10 +193,11 @@ static void after_push(sim_worker *w, pl_ps_client_view view)
     bool over = (view.answer & PL_ANSWER_STOP) != 0 || done_by_itself(w, view);
     if (over) {
         leave(w);
+    } else if (w->index == 0 && view.step == 0 && !w->saved_first) {
+        begin_save(w, SIM_SAVE_FIRST);
     } else if (w->index == 0 && view.step >= w->saved + 7) {
         w->saved = view.step;
-        w->stage = SIM_FREEZING;
-        pl_ps_client_freeze(w->client);
+        begin_save(w, SIM_SAVE_ON);
     } else if (w->index == 0 && view.step >= w->evaluated + 10) {
         w->evaluated = view.step;
         w->stage = SIM_PAUSING;
@@ -168,23 +227,12 @@ static void after_evaluation(sim_worker *w, pl_ps_client_view view)
     }
 }
 
-/* The chief writes what it pulled. */
-static void write_disk(sim_worker *w)
-{
-    sim *s = w->sim;
-    s->disk.there = true;
-    s->disk.step = pl_ps_client_look(w->client).step;
-    memcpy(s->disk.counts, pl_ps_client_counts(w->client),
-           (size_t)s->workers * sizeof(int64_t));
-    memcpy(s->disk.params, w->params, sizeof w->params);
-    sim_trace(s, "checkpoint of step %lld", (long long)s->disk.step);
-}
-
 /* A server is gone: start over with those that are there. */
 static void rejoin(sim_worker *w, const char *why)
 {
     sim_trace(w->sim, "worker %d joins anew: %s", w->index, why);
     w->leaving = w->stage == SIM_LEAVING;
+    w->sim->ending = false;
     w->stage = SIM_JOINING;
     w->half = false;
     w->turn++;
@@ -192,18 +240,23 @@ static void rejoin(sim_worker *w, const char *why)
     pl_ps_client_join(w->client);
 }
 
-/* The chief gives the servers what they lost, or the first parameters. */
+/* The chief lets the servers read what they lost, or gives them the first
+ * parameters. */
 static void restore(sim_worker *w)
 {
     sim *s = w->sim;
-    if (!s->disk.there) {
-        s->disk.there = true;
-        memcpy(s->disk.params, s->truth[0], sizeof s->disk.params);
+    const sim_checkpoint *last = sim_disk_newest(s);
+    w->stage = SIM_INITIALIZING;
+    if (last == NULL) {
+        memcpy(w->params, s->truth[0], sizeof w->params);
+        w->saved_first = false;
+        w->saved = w->evaluated = 0;
+        pl_ps_client_init(w->client, 0);
+        return;
     }
-    memcpy(w->params, s->disk.params, sizeof w->params);
-    w->saved = w->evaluated = s->disk.step;
-    w->stage = SIM_TELLING;
-    pl_ps_client_state(w->client, s->disk.counts);
+    w->saved = w->evaluated = last->step;
+    pl_ps_client_load(w->client, last->step, last->counts,
+                      sim_disk_plan(w->plan, last->serial));
 }
 
 /* The job lets nobody in: who was done, and waited for a goodbye, may go. */
@@ -248,10 +301,6 @@ static void advance(sim_worker *w)
         w->stage = SIM_PULLING;
         pl_ps_client_pull(w->client, 0, 0);
         break;
-    case SIM_TELLING:
-        w->stage = SIM_INITIALIZING;
-        pl_ps_client_init(w->client, w->sim->disk.step);
-        break;
     case SIM_INITIALIZING:
         w->stage = SIM_PULLING;
         pl_ps_client_pull(w->client, 0, 0);
@@ -269,18 +318,21 @@ static void advance(sim_worker *w)
     case SIM_EVALUATING:
         after_evaluation(w, view);
         break;
-    case SIM_FREEZING:
-        w->stage = SIM_COPYING;
-        pl_ps_client_pull(w->client, PL_PULL_SLOTS, 0);
+    case SIM_LOOKING:
+        after_look(w, view);
         break;
-    case SIM_COPYING:
-        sim_check_compute(w);
-        write_disk(w);
+    case SIM_FREEZING:
+        start_saving(w, view);
+        break;
+    case SIM_SAVING:
         w->stage = SIM_THAWING;
         pl_ps_client_thaw(w->client);
         break;
     case SIM_THAWING:
-        begin_compute(w);
+        after_thaw(w);
+        break;
+    case SIM_WRITTEN:
+        after_save(w);
         break;
     case SIM_STOPPING:
         leave(w);
@@ -288,8 +340,7 @@ static void advance(sim_worker *w)
     case SIM_LAST_PULL:
         w->sim->has_final = true;
         memcpy(w->sim->final, w->params, sizeof w->params);
-        w->stage = SIM_LEAVING;
-        pl_ps_client_bye(w->client, "{}");
+        begin_save(w, SIM_SAVE_LAST);
         break;
     case SIM_LEAVING:
         w->stage = SIM_GONE;

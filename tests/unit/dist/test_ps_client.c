@@ -19,7 +19,7 @@ typedef struct sent {
 
 typedef struct rig {
     pl_ps_client *client;
-    float params[FLOATS], slot[FLOATS], grad[FLOATS];
+    float params[FLOATS], grad[FLOATS];
     int64_t now_ns;
     sent sent[SENT];
     int made, taken;
@@ -141,7 +141,6 @@ static rig *open_rig(pl_ps_client_opts opts)
     opts.ps = opts.ps > 0 ? opts.ps : 1;
     opts.count = opts.count > 0 ? opts.count : 4;
     opts.params = r->params;
-    opts.slot[0] = r->slot;
     opts.ops = &ops;
     opts.context = r;
     r->now_ns = MS;
@@ -266,28 +265,89 @@ static void ps_client_refusal_and_failure_end_it(void **state)
     close_rig(r);
 }
 
-static void ps_client_init_sends_parameters_and_slots(void **state)
+static void ps_client_init_sends_parameters(void **state)
 {
     (void)state;
-    rig *r = open_rig((pl_ps_client_opts) { .slots = 1 });
+    rig *r = open_rig((pl_ps_client_opts) { 0 });
     pl_ps_client_join(r->client);
     welcome(r, 0, false);
     r->taken = r->made = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 4; i++)
         r->params[i] = 1.0f;
-        r->slot[i] = 2.0f;
-    }
     pl_ps_client_init(r->client, 5);
     const sent *s = expect(r, 0, PL_FRAME_INIT);
     assert_int_equal(5, s->frame.step);
-    assert_int_equal(0, s->frame.value[0]);
     assert_memory_equal(r->params, s->bytes, 16);
-    s = expect(r, 0, PL_FRAME_INIT);
-    assert_int_equal(1, s->frame.value[0]);
-    assert_memory_equal(r->slot, s->bytes, 16);
     quiet(r);
     ack(r, 0, PL_ACK_DONE);
     assert_false(pl_ps_client_busy(r->client));
+    close_rig(r);
+}
+
+/* Counts, then the plan; a server that lost it gets it again. */
+static void ps_client_plan_goes_to_all_servers(void **state)
+{
+    (void)state;
+    static const char plan[] = "{\"folder\": \"f\"}";
+    const int64_t counts[1] = { 9 };
+    rig *r = start((pl_ps_client_opts) { .ps = 2, .count = 32, .workers = 1 });
+    pl_ps_client_load(r->client, 5, counts, plan);
+    for (int32_t ps = 0; ps < 2; ps++) {
+        const sent *s = expect(r, ps, PL_FRAME_LOAD);
+        assert_int_equal(5, s->frame.step);
+        assert_int_equal(sizeof counts + strlen(plan), s->frame.payload_bytes);
+        assert_memory_equal(counts, s->bytes, sizeof counts);
+        assert_memory_equal(plan, s->bytes + sizeof counts, strlen(plan));
+    }
+    ack(r, 1, PL_ACK_DONE);
+    tick(r, 2000);
+    expect(r, 0, PL_FRAME_LOAD);
+    quiet(r);
+    ack(r, 0, PL_ACK_DONE);
+    assert_false(pl_ps_client_busy(r->client));
+    int64_t before = 0;
+    for (int i = 0; i < 2; i++) { /* each has a number of its own */
+        pl_ps_client_save(r->client, 6, plan);
+        int64_t number = expect(r, 0, PL_FRAME_SAVE)->frame.value[0];
+        assert_int_equal(number, expect(r, 1, PL_FRAME_SAVE)->frame.value[0]);
+        assert_true(number > before);
+        before = number;
+        ack(r, 0, PL_ACK_DONE);
+        ack(r, 1, PL_ACK_DONE);
+        assert_false(pl_ps_client_busy(r->client));
+    }
+    close_rig(r);
+}
+
+static void ps_client_hears_what_became_of_a_save(void **state)
+{
+    (void)state;
+    rig *r = start((pl_ps_client_opts) { 0 });
+    static const struct {
+        int64_t told;
+        pl_saved heard;
+    } cases[] = {
+        { PL_SAVED_GOOD, PL_SAVED_GOOD },
+        { PL_SAVED_WRITING, PL_SAVED_WRITING },
+        { PL_SAVED_NUMERIC, PL_SAVED_NUMERIC },
+        { PL_SAVED_FAILED, PL_SAVED_FAILED },
+        { 77, PL_SAVED_FAILED },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_ps_client_look_saved(r->client, i % 2 == 0);
+        assert_int_equal(i % 2 == 0 ? PL_SAVE_WAIT : PL_SAVE_LOOK,
+                         expect(r, 0, PL_FRAME_SAVE)->frame.flags);
+        say_text(r, 0,
+                 (pl_frame) { .kind = PL_FRAME_ACK,
+                              .flags = PL_ACK_DONE,
+                              .sequence = r->sequence[0],
+                              .value = { cases[i].told } },
+                 "why");
+        assert_false(pl_ps_client_busy(r->client));
+        pl_ps_client_view view = pl_ps_client_look(r->client);
+        assert_int_equal(cases[i].heard, view.saved);
+        assert_string_equal("why", view.why);
+    }
     close_rig(r);
 }
 
@@ -581,7 +641,9 @@ static void ps_client_abort_tells_server_0_in_mid_request(void **state)
 UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_client_joins_server_0_then_the_others),
            cmocka_unit_test(ps_client_refusal_and_failure_end_it),
-           cmocka_unit_test(ps_client_init_sends_parameters_and_slots),
+           cmocka_unit_test(ps_client_init_sends_parameters),
+           cmocka_unit_test(ps_client_plan_goes_to_all_servers),
+           cmocka_unit_test(ps_client_hears_what_became_of_a_save),
            cmocka_unit_test(ps_client_push_sends_what_is_ready),
            cmocka_unit_test(ps_client_keeps_to_the_window),
            cmocka_unit_test(ps_client_asks_after_a_second_of_silence),

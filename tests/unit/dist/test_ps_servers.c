@@ -465,27 +465,6 @@ static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
     ps_close(rig);
 }
 
-/* A copy of one moment waits for what server 0 had, but not for a gradient
- * that was dropped here as the job ended. */
-static void ps_servers_copy_waits_for_counts_until_the_end(void **state)
-{
-    (void)state;
-    ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
-    const int64_t counts[2] = { 0, 2 };
-    ps_push(rig, 1, 0, -1.0f);
-    ps_answer_of(rig, 1, 0, 1, 1.0f);
-    pl_frame pull = ps_request(rig, 0, PL_FRAME_PULL);
-    pull.flags = PL_PULL_SLOTS | PL_PULL_COUNTS;
-    pull.payload_bytes = sizeof counts;
-    ps_say(rig, rig->peer[0], pull, counts);
-    ps_quiet(rig);
-    from_server_0(rig,
-                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
-                  "interrupt", 9);
-    ps_answer_of(rig, 0, 0, 1, 1.0f);
-    ps_close(rig);
-}
-
 /* An APPLY that chooses nobody is of no server 0. */
 static void ps_servers_apply_of_nobody_is_ignored(void **state)
 {
@@ -519,5 +498,4 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
     cmocka_unit_test(ps_servers_interrupt_reaches_a_job_that_ends),
     cmocka_unit_test(ps_servers_failure_is_told_until_server_0_ends_the_job),
-    cmocka_unit_test(ps_servers_copy_waits_for_counts_until_the_end),
     cmocka_unit_test(ps_servers_apply_of_nobody_is_ignored))

@@ -1,0 +1,511 @@
+/* Checkpoints, as the core decides about them: begun at one moment, written
+ * while training goes on, complete when all parts are. */
+#include "support/ps.h"
+
+#define PLAN   "plan"
+#define NUMBER 5
+
+/* What the core asked of the disk. */
+typedef struct disk {
+    int saves, commits, loads, cancels;
+    bool busy;  /* with what was cancelled: nothing can begin */
+    bool holds; /* nothing may change */
+    char plan[16];
+    pl_ps_part parts[2];
+} disk;
+
+static disk d;
+
+static bool begin(int *count, const char *plan, size_t bytes)
+{
+    if (d.busy)
+        return false;
+    ++*count;
+    snprintf(d.plan, sizeof d.plan, "%.*s", (int)bytes, plan);
+    return true;
+}
+
+static bool on_save(void *context, const char *plan, size_t bytes)
+{
+    (void)context;
+    return begin(&d.saves, plan, bytes);
+}
+
+static bool on_commit(void *context, const pl_ps_part *parts)
+{
+    (void)context;
+    memcpy(d.parts, parts, sizeof d.parts);
+    return begin(&d.commits, "", 0);
+}
+
+static bool on_load(void *context, const char *plan, size_t bytes)
+{
+    (void)context;
+    return begin(&d.loads, plan, bytes);
+}
+
+static void on_cancel(void *context)
+{
+    (void)context;
+    d.cancels++;
+}
+
+static bool on_touch(void *context, int64_t first, int64_t count)
+{
+    const ps_rig *rig = context;
+    assert_int_equal(0, first);
+    assert_int_equal(rig->count, count);
+    return !d.holds;
+}
+
+static const pl_ps_core_ops ops = {
+    .send = ps_on_send,
+    .lost = ps_on_lost,
+    .save = on_save,
+    .commit = on_commit,
+    .load = on_load,
+    .cancel = on_cancel,
+    .touch = on_touch,
+};
+
+static ps_rig *open_rig(pl_ps_core_opts opts)
+{
+    d = (disk) { 0 };
+    opts.ops = &ops;
+    return ps_open(opts, "sgd");
+}
+
+/* Server 0 of two, with two workers and parameters of 0. */
+static ps_rig *start_leader(pl_ps_core_opts opts)
+{
+    float zero[PS_FLOATS] = { 0 };
+    opts.ps = 2;
+    ps_rig *rig = open_rig(opts);
+    ps_say_text(rig, PS_SERVER, (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"ps\", \"index\": 1, \"job\": \"\", \"host\": "
+                "\"node9\"}");
+    rig->incarnation[7] =
+        ps_expect(rig, PS_SERVER, PL_FRAME_WELCOME)->frame.incarnation;
+    ps_join(rig, 0, 0);
+    ps_join(rig, 1, 0);
+    ps_init(rig, 0, zero);
+    ps_quiet(rig);
+    return rig;
+}
+
+static ps_rig *start_alone(pl_ps_core_opts opts)
+{
+    float zero[PS_FLOATS] = { 0 };
+    ps_rig *rig = open_rig(opts);
+    ps_join(rig, 0, 0);
+    ps_join(rig, 1, 0);
+    ps_init(rig, 0, zero);
+    return rig;
+}
+
+static void ask(ps_rig *rig, pl_frame_kind kind, int64_t step, int64_t a,
+                int64_t b)
+{
+    const int64_t counts[2] = { a, b };
+    char payload[sizeof counts + sizeof PLAN - 1];
+    memcpy(payload, counts, sizeof counts);
+    memcpy(payload + sizeof counts, PLAN, sizeof PLAN - 1);
+    pl_frame frame = ps_request(rig, 0, kind);
+    frame.step = step;
+    frame.value[0] = NUMBER;
+    frame.payload_bytes = sizeof payload;
+    ps_say(rig, rig->peer[0], frame, payload);
+}
+
+static void pause_for(ps_rig *rig, unsigned flags)
+{
+    pl_frame frame = ps_request(rig, 0, PL_FRAME_PAUSE);
+    frame.flags = (uint8_t)flags;
+    ps_say(rig, rig->peer[0], frame, NULL);
+}
+
+static void expect_done(ps_rig *rig)
+{
+    assert_int_equal(PL_ACK_DONE,
+                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
+}
+
+/* What the chief is told of the last save. */
+static const ps_sent *expect_saved(ps_rig *rig, pl_saved saved)
+{
+    const ps_sent *sent = ps_expect(rig, rig->peer[0], PL_FRAME_ACK);
+    assert_int_equal(PL_ACK_DONE, sent->frame.flags);
+    assert_int_equal(saved, sent->frame.value[0]);
+    return sent;
+}
+
+static void look(ps_rig *rig, unsigned flags)
+{
+    pl_frame frame = ps_request(rig, 0, PL_FRAME_SAVE);
+    frame.flags = (uint8_t)flags;
+    ps_say(rig, rig->peer[0], frame, NULL);
+}
+
+static void stored(ps_rig *rig, pl_saved outcome, const char *why)
+{
+    pl_ps_core_stored(
+        rig->core,
+        &(pl_ps_stored) {
+            .outcome = outcome, .bytes = 100, .crc32c = 7, .why = why },
+        rig->now_ns);
+}
+
+/* The other server tells server 0 of its part. */
+static void other_saved(ps_rig *rig, int64_t number, pl_saved outcome,
+                        const char *why)
+{
+    ps_say_text(rig, PS_SERVER,
+                (pl_frame) { .kind = PL_FRAME_SAVED,
+                             .flags = (uint8_t)outcome,
+                             .incarnation = rig->incarnation[7],
+                             .first = 200,
+                             .value = { number, 9 } },
+                why);
+}
+
+static void ps_save_is_complete_when_all_parts_are(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    look(rig, PL_SAVE_LOOK);
+    expect_saved(rig, PL_SAVED_GOOD);
+    pause_for(rig, PL_PAUSE_FREEZE);
+    expect_done(rig);
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    assert_int_equal(1, d.saves);
+    assert_string_equal(PLAN, d.plan);
+    pause_for(rig, PL_PAUSE_THAW);
+    expect_done(rig);
+    look(rig, PL_SAVE_LOOK);
+    expect_saved(rig, PL_SAVED_WRITING);
+    look(rig, PL_SAVE_WAIT); /* until it has ended */
+    ps_quiet(rig);
+    other_saved(rig, NUMBER, PL_SAVED_GOOD, "");
+    assert_int_equal(NUMBER,
+                     ps_expect(rig, PS_SERVER, PL_FRAME_SAVED)->frame.value[0]);
+    assert_int_equal(0, d.commits);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    assert_int_equal(1, d.commits);
+    assert_int_equal(100, d.parts[0].bytes);
+    assert_int_equal(7, d.parts[0].crc32c);
+    assert_int_equal(200, d.parts[1].bytes);
+    assert_int_equal(9, d.parts[1].crc32c);
+    ps_quiet(rig);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    expect_saved(rig, PL_SAVED_GOOD);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+static void ps_save_that_failed_anywhere_is_said_once(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    pause_for(rig, PL_PAUSE_THAW);
+    expect_done(rig);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    other_saved(rig, NUMBER, PL_SAVED_FAILED, "the disk is full");
+    ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
+    assert_int_equal(0, d.commits);
+    look(rig, PL_SAVE_LOOK);
+    assert_string_equal("ps 1 (node9): the disk is full",
+                        expect_saved(rig, PL_SAVED_FAILED)->bytes);
+    /* The next one begins without the old reason. */
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    stored(rig, PL_SAVED_NUMERIC, "weights");
+    other_saved(rig, NUMBER, PL_SAVED_FAILED, "later");
+    ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
+    look(rig, PL_SAVE_WAIT);
+    assert_string_equal("ps 0: weights",
+                        expect_saved(rig, PL_SAVED_NUMERIC)->bytes);
+    ps_close(rig);
+}
+
+static void ps_save_takes_only_parts_of_its_own(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    other_saved(rig, NUMBER, PL_SAVED_GOOD, ""); /* not begun: told again */
+    ps_quiet(rig);
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    other_saved(rig, NUMBER - 1, PL_SAVED_GOOD, ""); /* heard, of no use */
+    ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
+    assert_int_equal(0, d.commits);
+    ps_say(rig, rig->peer[1],
+           (pl_frame) { .kind = PL_FRAME_SAVED,
+                        .incarnation = rig->incarnation[1],
+                        .value = { NUMBER } },
+           NULL);
+    ps_quiet(rig);
+    assert_int_equal(0, d.commits);
+    ps_close(rig);
+}
+
+/* The chief goes before all servers know: what was begun is given up. */
+static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    ps_forget(rig);
+    ps_say_text(rig, PS_WORKER + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
+    assert_int_equal(1, d.cancels);
+    ps_expect(rig, PS_WORKER, PL_FRAME_REFUSE);
+    rig->peer[0] = PS_WORKER + PS_LIFE;
+    rig->incarnation[0] =
+        ps_expect(rig, rig->peer[0], PL_FRAME_WELCOME)->frame.incarnation;
+    look(rig, PL_SAVE_WAIT);
+    assert_non_null(
+        strstr(expect_saved(rig, PL_SAVED_FAILED)->bytes, "chief was lost"));
+    ps_close(rig);
+}
+
+static void ps_save_goes_on_without_a_chief_that_thawed(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    pause_for(rig, PL_PAUSE_THAW);
+    expect_done(rig);
+    ps_say_text(rig, PS_WORKER + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
+    assert_int_equal(0, d.cancels);
+    other_saved(rig, NUMBER, PL_SAVED_GOOD, "");
+    stored(rig, PL_SAVED_GOOD, NULL);
+    assert_int_equal(1, d.commits);
+    ps_close(rig);
+}
+
+static void ps_save_is_the_chiefs_alone(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_alone((pl_ps_core_opts) { 0 });
+    char payload[24] = { 0 };
+    pl_frame frame = ps_request(rig, 1, PL_FRAME_SAVE);
+    frame.payload_bytes = sizeof payload;
+    ps_say(rig, rig->peer[1], frame, payload);
+    ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "only the chief");
+    frame = ps_request(rig, 0, PL_FRAME_SAVE);
+    frame.payload_bytes = 8; /* counts of another number of workers */
+    ps_say(rig, rig->peer[0], frame, payload);
+    ps_expect_text(rig, rig->peer[0], PL_FRAME_REFUSE, "not a checkpoint");
+    assert_int_equal(0, d.saves);
+    ps_close(rig);
+}
+
+/* A server that has not all gradients yet waits for them, but not for one
+ * that was dropped as the job ended. */
+static void ps_save_begins_when_the_counts_agree(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    ask(rig, PL_FRAME_SAVE, 2, 0, ~INT64_C(1)); /* of one that was lost */
+    ps_quiet(rig);
+    assert_int_equal(0, d.saves);
+    ps_push(rig, 1, 0, -1.0f);
+    assert_int_equal(1, d.saves);
+    expect_done(rig);
+    ps_answer_of(rig, 1, 0, 1, 1.0f);
+    ask(rig, PL_FRAME_SAVE, 2, 0, 9);
+    assert_int_equal(1, d.saves);
+    pl_ps_core_stop(rig->core, false, "stop_loss");
+    assert_int_equal(2, d.saves);
+    ps_close(rig);
+}
+
+static void ps_save_waits_for_one_that_was_cancelled(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_alone((pl_ps_core_opts) { 0 });
+    d.busy = true;
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    ps_tick(rig, 100);
+    ps_quiet(rig);
+    d.busy = false;
+    ps_tick(rig, 100);
+    expect_done(rig);
+    assert_int_equal(1, d.saves);
+    ps_close(rig);
+}
+
+static void ps_save_holds_a_step(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_alone((pl_ps_core_opts) { 0 });
+    d.holds = true;
+    ps_push(rig, 0, 0, -1.0f);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_quiet(rig);
+    assert_true(pl_ps_core_held(rig->core));
+    pl_ps_core_retry(rig->core, rig->now_ns);
+    ps_quiet(rig);
+    d.holds = false;
+    pl_ps_core_retry(rig->core, rig->now_ns);
+    assert_false(pl_ps_core_held(rig->core));
+    ps_answer_of(rig, 0, 0, 1, 1.0f);
+    ps_answer_of(rig, 1, 0, 1, 1.0f);
+    ps_close(rig);
+}
+
+/* The gradient is kept, asked about, and applied once. */
+static void ps_save_holds_gradients_one_by_one(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    d.holds = true;
+    ps_push(rig, 1, 0, -1.0f);
+    ps_quiet(rig);
+    ps_probe(rig, 1, PL_FRAME_PUSH, 0);
+    assert_int_equal(PL_ACK_COMPLETE,
+                     ps_expect(rig, rig->peer[1], PL_FRAME_ACK)->frame.flags);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    ps_quiet(rig); /* not before it is applied */
+    d.holds = false;
+    ps_tick(rig, 100);
+    ps_answer_of(rig, 1, 0, 1, 1.0f);
+    assert_int_equal(1, ps_look(rig, 1).applied_of_worker);
+    ps_close(rig);
+}
+
+/* One that was lost comes back when the chief was told the counts. */
+static void ps_save_is_of_the_moment_the_chief_was_told(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    pause_for(rig, PL_PAUSE_FREEZE);
+    expect_done(rig);
+    ps_push(rig, 1, 0, -1.0f);
+    assert_int_equal(0, ps_look(rig, 1).applied_of_worker);
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    pause_for(rig, PL_PAUSE_THAW);
+    assert_int_equal(1, ps_look(rig, 1).applied_of_worker);
+    ps_close(rig);
+}
+
+static void ps_save_is_forgotten_when_all_is_rolled_back(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    ps_say_text(rig, PS_SERVER + 1, (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"ps\", \"index\": 1, \"job\": \"\"}");
+    assert_int_equal(1, d.cancels);
+    assert_false(ps_look(rig, 0).initialized);
+    ps_close(rig);
+}
+
+static void ps_save_load_sets_step_and_counts(void **state)
+{
+    (void)state;
+    ps_rig *rig = open_rig((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    ps_join(rig, 0, 0);
+    ps_join(rig, 1, 0);
+    ask(rig, PL_FRAME_LOAD, 7, 3, ~INT64_C(4));
+    assert_int_equal(1, d.loads);
+    assert_false(ps_look(rig, 0).initialized);
+    ps_quiet(rig);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    expect_done(rig);
+    assert_true(ps_look(rig, 0).initialized);
+    assert_int_equal(7, ps_look(rig, 0).step);
+    assert_int_equal(3, ps_look(rig, 0).applied_of_worker);
+    assert_int_equal(4, ps_look(rig, 1).applied_of_worker);
+    ask(rig, PL_FRAME_LOAD, 7, 0, 0); /* once more: it is there */
+    expect_done(rig);
+    assert_int_equal(1, d.loads);
+    assert_int_equal(3, ps_look(rig, 0).applied_of_worker);
+    ask(rig, PL_FRAME_LOAD, 9, 5, 6); /* another one was chosen */
+    assert_int_equal(2, d.loads);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    expect_done(rig);
+    assert_int_equal(9, ps_look(rig, 0).step);
+    ps_close(rig);
+}
+
+static void ps_save_load_that_fails_ends_the_job(void **state)
+{
+    (void)state;
+    ps_rig *rig = open_rig((pl_ps_core_opts) { 0 });
+    ps_join(rig, 0, 0);
+    ps_join(rig, 1, 0);
+    ask(rig, PL_FRAME_LOAD, 7, 0, 0);
+    stored(rig, PL_SAVED_FAILED, "no such folder");
+    assert_fails(PL_CLOSED, "ps 0: no such folder",
+                 pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* Another server tells server 0 of its part until it is heard. */
+static void ps_save_part_is_told_until_it_is_heard(void **state)
+{
+    (void)state;
+    float zero[PS_FLOATS] = { 0 };
+    ps_rig *rig = open_rig((pl_ps_core_opts) { .index = 1, .ps = 2 });
+    pl_frame welcome = { .kind = PL_FRAME_WELCOME, .incarnation = 3 };
+    ps_say_text(rig, PL_PEER_COORDINATOR, welcome, "{}");
+    for (int32_t w = 0; w < 2; w++) {
+        rig->peer[w] = PS_WORKER + w;
+        rig->incarnation[w] = 4u + (uint32_t)w;
+        char text[80];
+        snprintf(text, sizeof text,
+                 "{\"role\": \"worker\", \"index\": %d, \"job\": \"\"}", w);
+        ps_say_text(rig, rig->peer[w],
+                    (pl_frame) { .kind = PL_FRAME_JOIN,
+                                 .incarnation = rig->incarnation[w] },
+                    text);
+        ps_expect(rig, rig->peer[w], PL_FRAME_WELCOME);
+    }
+    ps_init(rig, 0, zero);
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    expect_done(rig);
+    stored(rig, PL_SAVED_FAILED, "full");
+    for (int i = 0; i < 3; i++) {
+        if (i > 0) {
+            ps_tick(rig, 500);
+            ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+        }
+        const ps_sent *sent =
+            ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_SAVED);
+        assert_int_equal(NUMBER, sent->frame.value[0]);
+        assert_int_equal(PL_SAVED_FAILED, sent->frame.flags);
+        assert_string_equal("full", sent->bytes);
+    }
+    ps_say(rig, PL_PEER_COORDINATOR,
+           (pl_frame) { .kind = PL_FRAME_SAVED, .value = { NUMBER } }, NULL);
+    ps_tick(rig, 500);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+UNIT_TESTS(cmocka_unit_test(ps_save_is_complete_when_all_parts_are),
+           cmocka_unit_test(ps_save_that_failed_anywhere_is_said_once),
+           cmocka_unit_test(ps_save_takes_only_parts_of_its_own),
+           cmocka_unit_test(ps_save_is_given_up_with_a_chief_that_began_it),
+           cmocka_unit_test(ps_save_goes_on_without_a_chief_that_thawed),
+           cmocka_unit_test(ps_save_is_the_chiefs_alone),
+           cmocka_unit_test(ps_save_begins_when_the_counts_agree),
+           cmocka_unit_test(ps_save_waits_for_one_that_was_cancelled),
+           cmocka_unit_test(ps_save_holds_a_step),
+           cmocka_unit_test(ps_save_holds_gradients_one_by_one),
+           cmocka_unit_test(ps_save_is_of_the_moment_the_chief_was_told),
+           cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
+           cmocka_unit_test(ps_save_load_sets_step_and_counts),
+           cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
+           cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))
