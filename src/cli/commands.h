@@ -26,7 +26,8 @@ typedef struct pl_command {
 } pl_command;
 
 extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_predict,
-    pl_cmd_compare, pl_cmd_models, pl_cmd_data, pl_cmd_keys, pl_cmd_docs;
+    pl_cmd_compare, pl_cmd_sweep, pl_cmd_models, pl_cmd_data, pl_cmd_keys,
+    pl_cmd_docs;
 extern const pl_command pl_cmd_matmul, pl_cmd_monitor;
 
 /* All commands, NULL-terminated. */

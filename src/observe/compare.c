@@ -3,9 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-/* Flags that say nothing of what is compared. */
-static const char *const hidden[] = { "threads", "keep", "checkpoint-every",
-                                      "profile", NULL };
+/* Flags that say nothing of what is compared, or follow from others. */
+static const char *const hidden[] = { "threads",        "keep",
+                                      "profile",        "checkpoint-every",
+                                      "on-worker-loss", NULL };
 
 static const pl_table_column results[] = {
     { "steps", NULL, NULL, 0, false },
@@ -38,12 +39,25 @@ static bool known_before(const pl_records *records, size_t run,
     return false;
 }
 
-static bool is_hidden(const char *name)
+/* A gradient of each worker is what one expects. */
+static bool all_replicas(const pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const pl_record *record = &records->list[i];
+        const char *text = pl_record_arg(record, "replicas-to-aggregate");
+        if (text[0] != '\0' && strcmp(text, "0") != 0 &&
+            strcmp(text, pl_record_arg(record, "workers")) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_hidden(const pl_records *records, const char *name)
 {
     for (const char *const *h = hidden; *h != NULL; h++)
         if (strcmp(*h, name) == 0)
             return true;
-    return false;
+    return strcmp(name, "replicas-to-aggregate") == 0 && all_replicas(records);
 }
 
 /* The next flag that sets runs apart; NULL: there are no more. */
@@ -56,7 +70,8 @@ static const char *next_arg(walk *w, bool mean)
             PL_OK)
             continue;
         while (pl_json_next(args, &w->at, &name, &value))
-            if (!known_before(w->records, w->run, name) && !is_hidden(name) &&
+            if (!known_before(w->records, w->run, name) &&
+                !is_hidden(w->records, name) &&
                 !(mean && strcmp(name, "seed") == 0) &&
                 pl_records_differ(w->records, name))
                 return name;

@@ -1,0 +1,213 @@
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/sweep.h"
+#include "cli/sweep_plan.h"
+#include "cli/sweep_spec.h"
+#include "observe/compare.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_FILE ((size_t)1 << 20)
+
+typedef struct sweep_options {
+    const char *grid;
+    const char *out;
+    int64_t repeat;
+    bool list;
+    bool quiet;
+} sweep_options;
+
+#define FIELD(name) offsetof(sweep_options, name)
+
+static const pl_param params[] = {
+    { "grid", PL_PARAM_TEXT, FIELD(grid), NULL, 0, 0, NULL, "GRID",
+      "\"FLAG=VALUE,VALUE,... ...\": one training for each combination" },
+    { "out", PL_PARAM_TEXT, FIELD(out), NULL, 0, 0, NULL, "DIR",
+      "folder for the run folders (default: sweeps/ and the name of FILE)" },
+    { "repeat", PL_PARAM_INT, FIELD(repeat), NULL, 1, PL_SWEEP_REPEAT_MOST,
+      NULL, "N", "run each cell N times, with seeds one apart" },
+    { "list", PL_PARAM_FLAG, FIELD(list), NULL, 0, 0, NULL, NULL,
+      "print the commands, run nothing" },
+    { "quiet", PL_PARAM_FLAG, FIELD(quiet), NULL, 0, 0, NULL, NULL,
+      "no progress, only what fails" },
+};
+
+static pl_status read_spec(const sweep_options *options, const pl_words *words,
+                           pl_json **out)
+{
+    if (words->count == 0)
+        return PL_FAIL(PL_USAGE,
+                       "sweep needs a file, or --grid and a model: sweep FILE "
+                       "| sweep --grid GRID --out DIR -- MODEL [flags]");
+    if (options->grid != NULL)
+        return pl_sweep_spec_grid(out, words->list[0], options->grid);
+    char *text;
+    PL_TRY(pl_file_read_text(&text, words->list[0], MOST_FILE));
+    pl_status status = pl_sweep_spec_parse(out, text, words->list[0]);
+    pl_mem_free(text);
+    return status;
+}
+
+/* sweeps/<name of the file without its ending> */
+static pl_status choose_out(const sweep_options *options, const char *file,
+                            char **out)
+{
+    if (options->out != NULL)
+        return pl_mem_copy_text(out, options->out);
+    if (options->grid != NULL)
+        return PL_FAIL(PL_USAGE, "--grid needs --out DIR, the folder for the "
+                                 "runs");
+    const char *slash = strrchr(file, '/');
+    const char *name = slash != NULL ? slash + 1 : file;
+    const char *dot = strrchr(name, '.');
+    int length =
+        dot != NULL && dot > name ? (int)(dot - name) : (int)strlen(name);
+    return pl_mem_format(out, "sweeps/%.*s", length, name);
+}
+
+/* A word as a shell reads it back. */
+static void print_word(const char *word)
+{
+    if (word[0] != '\0' &&
+        word[strcspn(word, " \t\n'\"\\$&|;<>()*?[]#~`!")] == '\0') {
+        printf(" %s", word);
+        return;
+    }
+    fputs(" '", stdout);
+    for (; *word != '\0'; word++)
+        fputs(*word == '\'' ? "'\\''" : (char[]) { *word, '\0' }, stdout);
+    putchar('\'');
+}
+
+static pl_status print_cells(const pl_app *app, const char *model,
+                             const char *out, const pl_json *cells)
+{
+    for (size_t i = 0; i < pl_json_length(cells); i++) {
+        const pl_json *cell = pl_json_at(cells, i), *args;
+        const char *name, *word;
+        PL_TRY(pl_json_get_text(cell, "name", &name));
+        PL_TRY(pl_json_get_array(cell, "args", &args));
+        printf("%s train %s", app->program, model);
+        for (size_t a = 0; a < pl_json_length(args); a++) {
+            PL_TRY(pl_json_as_text(pl_json_at(args, a), "args", &word));
+            print_word(word);
+        }
+        printf(" --run %s/%s\n", out, name);
+    }
+    return PL_OK;
+}
+
+/* What came of it, in one table. */
+static pl_status print_results(const pl_app *app, const char *out, bool mean)
+{
+    pl_records records;
+    pl_table *table;
+    pl_buffer text = { 0 };
+    char *paths[] = { (char *)out };
+    PL_TRY(pl_records_init(&records, paths, 1));
+    pl_status status = pl_compare(&table, &records, mean);
+    pl_records_close(&records);
+    PL_TRY(status);
+    pl_table_print(table, &text);
+    status = pl_buffer_status(&text);
+    if (status == PL_OK)
+        printf("%s\ncompare them: %s compare %s\n", text.data, app->program,
+               out);
+    pl_buffer_close(&text);
+    pl_table_free(table);
+    return status;
+}
+
+static bool is_repeated(const pl_json *cells)
+{
+    int64_t repeat = 1;
+    size_t count = pl_json_length(cells);
+    return pl_json_get_int(pl_json_at(cells, count - 1), "repeat", 1, INT64_MAX,
+                           &repeat) == PL_OK &&
+           repeat > 1;
+}
+
+static pl_status sweep(const pl_app *app, const sweep_options *options,
+                       const char *model, const char *out, const pl_json *cells)
+{
+    if (options->list)
+        return print_cells(app, model, out, cells);
+    /* The trainings are all on this machine. */
+    unsetenv("TF_CONFIG");
+    pl_error failed;
+    pl_error_save(&failed, pl_sweep_run(&(pl_sweep_opts) {
+                               .program = app->program,
+                               .model = model,
+                               .cells = cells,
+                               .out = out,
+                               .quiet = options->quiet,
+                           }));
+    if (failed.status == PL_OK || failed.status == PL_IO) {
+        pl_status status = print_results(app, out, is_repeated(cells));
+        if (failed.status == PL_OK)
+            return status;
+    }
+    return pl_error_raise(&failed);
+}
+
+static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
+                                const pl_words *words)
+{
+    pl_json *spec = NULL, *cells = NULL;
+    char *out = NULL;
+    const pl_model *model = NULL;
+    const char *name;
+    pl_status status;
+    PL_TRY_OUT(status, read_spec(options, words, &spec));
+    PL_TRY_OUT(status, choose_out(options, words->list[0], &out));
+    PL_TRY_OUT(status, pl_json_get_text(spec, "model", &name));
+    PL_TRY_OUT(status, pl_app_model(app, name, &model));
+    PL_TRY_OUT(status, pl_sweep_plan(&cells, &(pl_sweep_plan_opts) {
+                                                 .spec = spec,
+                                                 .model = model,
+                                                 .flags = words->list + 1,
+                                                 .flag_count = words->count - 1,
+                                                 .repeat = options->repeat,
+                                             }));
+    status = sweep(app, options, name, out, cells);
+out:
+    pl_json_free(cells);
+    pl_json_free(spec);
+    pl_mem_free(out);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    sweep_options options;
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_sweep, app,
+        "Train once for each cell of a grid, one after another, each in a run "
+        "folder\nof its own. The same command goes on where it was ended.\n\n"
+        "  sweep FILE [-- more flags of train]\n"
+        "  sweep --grid \"mode=sync,async batch=10,50 workers=1,2\" --out DIR "
+        "-- softmax\n\n"
+        "A grid with mode, but without ps, has one parameter server; workers=0 "
+        "is one\nprocess that trains alone.",
+        &options, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    pl_status status = plan_and_sweep(app, &options, &words);
+    pl_mem_free(words.list);
+    return status;
+}
+
+const pl_command pl_cmd_sweep = {
+    .name = "sweep",
+    .usage = "sweep FILE | --grid GRID -- MODEL",
+    .help = "train once for each cell of a grid",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};

@@ -1,0 +1,172 @@
+"""`sweep`: cells one after another, resumed, reported."""
+
+import json
+import os
+import signal
+
+import pytest
+
+from conftest import ROOT, program, wait_for
+
+DATA = ["--data", "synthetic", "--examples", "2000"]
+EXAMPLES = sorted((ROOT / "examples" / "sweeps").glob("*.sweep"))
+
+
+def states(folder):
+    cells = json.loads((folder / "sweep.json").read_text())["cells"]
+    return {cell["name"]: cell["state"] for cell in cells}
+
+
+def test_a_grid_is_run_and_its_results_shown(cli):
+    command = ["sweep", "--grid", "mode=sync,async workers=0,1", "--out", "s",
+               "--", "softmax", *DATA, "--steps", "20"]
+    result = cli.ok(*command)
+    names = ["single", "mode-sync_workers-1", "mode-async_workers-1"]
+    assert list(states(cli.folder / "s")) == names
+    assert set(states(cli.folder / "s").values()) == {"done"}
+    for number, name in enumerate(names, 1):
+        assert f"[{number}/3] {name}: " in result.err
+        run = json.loads((cli.folder / "s" / name / "run.json").read_text())
+        assert run["args"]["steps"] == "20"
+        assert name in result.out
+    before = os.stat(cli.folder / "s" / "single" / "summary.json").st_mtime_ns
+    again = cli.ok(*command)
+    assert "3 of 3 cells are done already" in again.err
+    assert "[" not in again.err
+    assert os.stat(cli.folder / "s" / "single" /
+                   "summary.json").st_mtime_ns == before
+
+
+def test_a_file_is_run_with_repetitions(cli):
+    (cli.folder / "small.sweep").write_text(
+        "# a comment\nmodel softmax\nflags --steps 10\ngrid batch=10,20\n"
+        "repeat 2\n")
+    result = cli.ok("sweep", "small.sweep", "--", *DATA)
+    out = cli.folder / "sweeps" / "small"
+    assert list(states(out)) == ["batch-10_r1", "batch-10_r2", "batch-20_r1",
+                                 "batch-20_r2"]
+    assert "±" in result.out
+    rows = json.loads(cli.ok("compare", out, "--mean", "--json").out)
+    assert [row["runs"] for row in rows] == [2, 2]
+
+
+def test_a_failed_cell_is_reported_and_tried_again(cli):
+    """One cell's data is not there at first."""
+    grid = f"data=synthetic,idx:{cli.folder}/digits"
+    command = ["sweep", "--grid", grid, "--out", "s", "--", "softmax",
+               "--steps", "10"]
+    result = cli.run(*command)
+    assert result.code == 1, result
+    assert "1 of 2 cells failed" in result.err.splitlines()[-1]
+    failed = [name for name, state in states(cli.folder / "s").items()
+              if state == "failed"]
+    assert len(failed) == 1 and "digits" in failed[0]
+    assert f"{failed[0]}: ended with exit status 1: paceline: " in result.err
+    assert (cli.folder / "s" / "log" / f"{failed[0]}.log").exists()
+    cli.ok("data", "digits", "--out", "digits")
+    cli.ok(*command)
+    assert set(states(cli.folder / "s").values()) == {"done"}
+
+
+def start_endless(cli, out):
+    """A sweep whose first cell would not end by itself."""
+    command = ["sweep", "--grid", "batch=1,2", "--out", out, "--", "softmax",
+               *DATA, "--checkpoint-every", "1000", "--eval-every", "never",
+               "--steps", "9000000000"]
+    process = cli.start(*command)
+    first = cli.folder / out / "batch-1" / "checkpoints"
+    wait_for(lambda: any(first.glob("step-*/manifest.json")), "a checkpoint",
+             process)
+    return command, process
+
+
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().split()[2] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_ctrl_c_ends_it_cleanly_and_the_cell_resumes(cli):
+    command, process = start_endless(cli, "s")
+    child, = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    result = cli.end(process, *command)
+    assert result.code == 130, result
+    assert result.err.splitlines()[-1].endswith(
+        "interrupted; 0 of 2 cells are done; the same command goes on")
+    assert not alive(child)
+    assert states(cli.folder / "s") == {"batch-1": "running",
+                                        "batch-2": "waiting"}
+    process = cli.start(*command)
+    log = cli.folder / "s" / "log" / "batch-1.log"
+    wait_for(lambda: log.read_text().count("--- start") == 2 and
+             "resum" in log.read_text().split("--- start")[2], "the cell",
+             process)
+    process.send_signal(signal.SIGTERM)
+    assert cli.end(process, *command).code == 130
+
+
+def test_a_killed_sweep_leaves_no_process(cli):
+    command, process = start_endless(cli, "s")
+    child, = children(process.pid)
+    process.kill()
+    cli.end(process, *command)
+    wait_for(lambda: not alive(child), "the end of the training")
+    second = cli.start(*command)
+    wait_for(lambda: children(second.pid), "the cell", second)
+    third = cli.run(*command)
+    assert third.code == 2, third
+    assert "another sweep is running in s" in third.err
+    second.kill()
+    cli.end(second, *command)
+
+
+def test_other_flags_are_refused(cli):
+    start = ["sweep", "--grid", "batch=10", "--out", "s", "--", "softmax",
+             *DATA]
+    cli.ok(*start, "--steps", "10")
+    cli.refused(2, *start, "--steps", "20", says=["batch-10", "other flags"])
+    cli.refused(2, "sweep", "--grid", "batch=10", "--out", "s", "--", "lenet",
+                says="of a sweep of softmax")
+    (cli.folder / "t" / "batch-10").mkdir(parents=True)
+    cli.refused(2, "sweep", "--grid", "batch=10", "--out", "t", "--",
+                "softmax", says="not of this sweep")
+    (cli.folder / "s" / "sweep.json").write_text('{"format": 99}')
+    cli.refused(1, *start, "--steps", "10", says="newer paceline")
+
+
+@pytest.mark.parametrize("words, says", [
+    ([], "sweep FILE"),
+    (["--grid", "batch=1"], "sweep FILE"),
+    (["--grid", "batch=1", "--", "softmax"], "--out"),
+    (["--grid", "batch", "--out", "s", "--", "softmax"], "FLAG=VALUE"),
+    (["--grid", "batch=1,x", "--out", "s", "--", "softmax"], "batch-x"),
+    (["--grid", "batch=1", "--out", "s", "--", "sofmax"], "softmax"),
+    (["--grid", "batch=1", "--out", "s", "--", "softmax", "--nope"], "--nope"),
+    (["--repeat", "0", "x"], "--repeat"),
+])
+def test_wrong_usage_runs_nothing(cli, words, says):
+    cli.refused(2, "sweep", *words, says=says)
+
+
+def test_a_missing_file_is_said(cli):
+    cli.refused(1, "sweep", "no.sweep", says="no.sweep")
+
+
+@pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.stem)
+def test_the_examples_are_right(cli, file):
+    lines = cli.ok("sweep", file, "--list").out.splitlines()
+    assert len(lines) > 1
+    assert all(" train " in line and f"--run sweeps/{file.stem}/" in line
+               for line in lines)
+
+
+def test_there_are_examples():
+    assert len(EXAMPLES) >= 6 and program()
