@@ -20,8 +20,9 @@ const pl_command *const *pl_command_list(void)
 {
     static const pl_command *const list[] = {
         &pl_cmd_train, &pl_cmd_eval,   &pl_cmd_predict, &pl_cmd_compare,
-        &pl_cmd_sweep, &pl_cmd_models, &pl_cmd_monitor, &pl_cmd_data,
-        &pl_cmd_keys,  &pl_cmd_matmul, &pl_cmd_docs,    NULL,
+        &pl_cmd_sweep, &pl_cmd_report, &pl_cmd_models,  &pl_cmd_monitor,
+        &pl_cmd_data,  &pl_cmd_keys,   &pl_cmd_matmul,  &pl_cmd_docs,
+        NULL,
     };
     return list;
 }
@@ -39,16 +40,22 @@ pl_status pl_command_parse(const pl_command *command, const pl_app *app,
         pl_param_print_help(&group, 1, stdout);
         return PL_OK;
     }
-    char **list;
+    char **list, **given, out[] = "--out";
     PL_TRY(PL_NEW(list, (size_t)argc + 1));
-    pl_status status =
-        pl_param_parse(&group, 1, argc, argv, list, &words->count);
-    if (status != PL_OK) {
-        pl_mem_free(list);
-        return status;
+    pl_status status = PL_NEW(given, (size_t)argc + 1);
+    bool flags = true;
+    for (int i = 0; i < argc && status == PL_OK; i++) {
+        flags = flags && strcmp(argv[i], "--") != 0;
+        given[i] = flags && strcmp(argv[i], "-o") == 0 ? out : argv[i];
     }
-    words->list = list;
-    return PL_OK;
+    if (status == PL_OK)
+        status = pl_param_parse(&group, 1, argc, given, list, &words->count);
+    pl_mem_free(given);
+    if (status == PL_OK)
+        words->list = list;
+    else
+        pl_mem_free(list);
+    return status;
 }
 
 void pl_app_models(const pl_app *app, const pl_model **out, int room)

@@ -4,7 +4,6 @@
 #include "net/keys.h"
 
 #include <stdio.h>
-#include <string.h>
 
 typedef struct keys_options {
     const char *out;
@@ -28,7 +27,7 @@ static pl_status make_file(const char *path)
     return status;
 }
 
-static pl_status keys(const pl_app *app, int argc, char **argv)
+static pl_status run(const pl_app *app, int argc, char **argv)
 {
     keys_options options;
     pl_words words;
@@ -45,17 +44,6 @@ static pl_status keys(const pl_app *app, int argc, char **argv)
     else
         status = make_file(options.out);
     pl_mem_free(words.list);
-    return status;
-}
-
-static pl_status run(const pl_app *app, int argc, char **argv)
-{
-    char **with, name[] = "--out";
-    PL_TRY(PL_NEW(with, (size_t)argc + 1));
-    for (int i = 0; i < argc; i++)
-        with[i] = strcmp(argv[i], "-o") == 0 ? name : argv[i];
-    pl_status status = keys(app, argc, with);
-    pl_mem_free(with);
     return status;
 }
 

@@ -26,8 +26,8 @@ typedef struct pl_command {
 } pl_command;
 
 extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_predict,
-    pl_cmd_compare, pl_cmd_sweep, pl_cmd_models, pl_cmd_data, pl_cmd_keys,
-    pl_cmd_docs;
+    pl_cmd_compare, pl_cmd_sweep, pl_cmd_report, pl_cmd_models, pl_cmd_data,
+    pl_cmd_keys, pl_cmd_docs;
 extern const pl_command pl_cmd_matmul, pl_cmd_monitor;
 
 /* All commands, NULL-terminated. */
@@ -37,9 +37,9 @@ const pl_command *const *pl_command_list(void);
 bool pl_app_wants_help(int argc, char **argv);
 
 /* For a command with one table of flags: fill `target` with the defaults and
- * with what the user gave.  The words are what is no flag (the caller frees
- * the list by pl_mem_free); no list when help was asked for and printed, with
- * `about` as its text. */
+ * with what the user gave; -o is --out.  The words are what is no flag (the
+ * caller frees the list by pl_mem_free); no list when help was asked for and
+ * printed, with `about` as its text. */
 typedef struct pl_words {
     char **list;
     int count;

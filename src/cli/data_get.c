@@ -142,9 +142,10 @@ static bool may_try(pl_status status)
     return status == PL_AGAIN || status == PL_NOTFOUND || status == PL_FORMAT;
 }
 
+/* There is one at least. */
 static size_t mirror_count(const getter *g)
 {
-    size_t count = 0;
+    size_t count = 1;
     while (g->from[count] != NULL)
         count++;
     return count;

@@ -96,6 +96,24 @@ static bool any_has(const pl_records *records, const char *key)
     return false;
 }
 
+size_t pl_compare_args(const pl_records *records, const char **names,
+                       size_t room)
+{
+    walk w = { .records = records };
+    size_t count = 0;
+    for (const char *name; (name = next_arg(&w, true)) != NULL && count < room;)
+        names[count++] = name;
+    return count;
+}
+
+bool pl_compare_repeats(const pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (pl_records_first_like(records, i) != i)
+            return true;
+    return false;
+}
+
 double pl_compare_mean(const pl_records *records, size_t first, const char *key,
                        double *spread)
 {

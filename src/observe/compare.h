@@ -13,6 +13,14 @@
 pl_status pl_compare(pl_table **out, const pl_records *records,
                      bool mean) PL_MUST_CHECK;
 
+/* The flags that set the runs apart, but for the seed; at most `room`.  The
+ * names live as long as the records. */
+size_t pl_compare_args(const pl_records *records, const char **names,
+                       size_t room);
+
+/* True when some runs differ in nothing but the seed. */
+bool pl_compare_repeats(const pl_records *records);
+
 /* Mean and standard deviation (of the sample; 0 of one run) of a number of
  * the summary, over the runs like run `first`; NAN when none has it. */
 double pl_compare_mean(const pl_records *records, size_t first, const char *key,

@@ -31,7 +31,7 @@ void pl_table_free(pl_table *table); /* NULL is fine */
 pl_status pl_table_status(const pl_table *table) PL_MUST_CHECK;
 
 /* Columns come before rows; texts are copied. */
-void pl_table_add_column(pl_table *table, const pl_table_column *column);
+void pl_table_add_column(pl_table *table, const pl_table_column *given);
 void pl_table_add_row(pl_table *table);
 
 /* The next cell of the last row.  A number that is not finite is nothing. */

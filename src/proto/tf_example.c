@@ -1,109 +1,20 @@
 #include "proto/tf_example.h"
 
+#include "proto/field.h"
+
 #include <stdbool.h>
 #include <string.h>
 
-/* Wire types. */
-#define VARINT  0
-#define FIXED64 1
-#define LENGTH  2
-#define FIXED32 5
-
-/* What is left of a message. */
-typedef struct span {
-    const uint8_t *at, *end;
-} span;
-
-static pl_status cut_short(void)
-{
-    return PL_FAIL(PL_FORMAT, "the message ends inside a field");
-}
-
-static bool read_long(span *in, uint64_t *out)
-{
-    uint64_t value = 0;
-    for (unsigned shift = 0; in->at < in->end && shift < 64; shift += 7) {
-        uint64_t byte = *in->at++;
-        if (shift == 63 && byte > 1)
-            return false;
-        value |= (byte & 0x7f) << shift;
-        if (byte < 0x80) {
-            *out = value;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Most are tags and lengths of one byte. */
-static inline bool read_varint(span *in, uint64_t *out)
-{
-    if (in->at < in->end && *in->at < 0x80) {
-        *out = *in->at++;
-        return true;
-    }
-    return read_long(in, out);
-}
-
-/* The next field: its number, wire type, and content where it has a
- * length. */
-typedef struct field {
-    uint64_t number;
-    unsigned wire;
-    span body;
-} field;
-
-static inline pl_status next_field(span *in, field *out)
-{
-    uint64_t tag, length = 0;
-    if (!read_varint(in, &tag))
-        return cut_short();
-    out->number = tag >> 3;
-    out->wire = (unsigned)(tag & 7);
-    out->body.at = in->at;
-    switch (out->wire) {
-    case VARINT:
-        if (!read_varint(in, &length))
-            return cut_short();
-        length = 0;
-        break;
-    case FIXED64:
-        length = 8;
-        break;
-    case FIXED32:
-        length = 4;
-        break;
-    case LENGTH:
-        if (!read_varint(in, &length))
-            return cut_short();
-        out->body.at = in->at;
-        break;
-    default:
-        return PL_FAIL(PL_FORMAT, "wire type %u, expected 0, 1, 2 or 5",
-                       out->wire);
-    }
-    if (out->number == 0 || length > (uint64_t)(in->end - in->at))
-        return cut_short();
-    in->at += length;
-    out->body.end = in->at;
-    return PL_OK;
-}
-
-static bool holds(const field *f, uint64_t number)
-{
-    return f->wire == LENGTH && f->number == number;
-}
-
 /* Feature: one of three lists; the last one counts. */
-static pl_status read_feature(span in, pl_tf_list *list)
+static pl_status read_feature(pl_proto_span in, pl_tf_list *list)
 {
     static const pl_tf_kind kinds[] = { PL_TF_EMPTY, PL_TF_BYTES, PL_TF_FLOATS,
                                         PL_TF_INTS };
     list->kind = PL_TF_EMPTY;
     while (in.at < in.end) {
-        field f;
-        PL_TRY(next_field(&in, &f));
-        if (f.wire != LENGTH || f.number > 3)
+        pl_proto_field f;
+        PL_TRY(pl_proto_next(&in, &f));
+        if (f.wire != PL_PROTO_LENGTH || f.number > 3)
             continue;
         list->kind = kinds[f.number];
         list->data = f.body.at;
@@ -113,15 +24,15 @@ static pl_status read_feature(span in, pl_tf_list *list)
 }
 
 /* One entry of the map: key and feature. */
-static pl_status read_entry(span in, pl_tf_list *lists, int count)
+static pl_status read_entry(pl_proto_span in, pl_tf_list *lists, int count)
 {
-    span key = { in.at, in.at }, value = { in.at, in.at };
+    pl_proto_span key = { in.at, in.at }, value = { in.at, in.at };
     while (in.at < in.end) {
-        field f;
-        PL_TRY(next_field(&in, &f));
-        if (holds(&f, 1))
+        pl_proto_field f;
+        PL_TRY(pl_proto_next(&in, &f));
+        if (pl_proto_holds(&f, 1))
             key = f.body;
-        else if (holds(&f, 2))
+        else if (pl_proto_holds(&f, 2))
             value = f.body;
     }
     size_t bytes = (size_t)(key.end - key.at);
@@ -135,15 +46,16 @@ static pl_status read_entry(span in, pl_tf_list *lists, int count)
 pl_status pl_tf_example_find(const uint8_t *data, size_t bytes,
                              pl_tf_list *lists, int count)
 {
-    span in = { data, data + bytes };
+    pl_proto_span in = { data, data + bytes };
     for (int i = 0; i < count; i++)
         lists[i].kind = PL_TF_NONE;
     while (in.at < in.end) {
-        field features, entry;
-        PL_TRY(next_field(&in, &features));
-        while (holds(&features, 1) && features.body.at < features.body.end) {
-            PL_TRY(next_field(&features.body, &entry));
-            if (holds(&entry, 1))
+        pl_proto_field features, entry;
+        PL_TRY(pl_proto_next(&in, &features));
+        while (pl_proto_holds(&features, 1) &&
+               features.body.at < features.body.end) {
+            PL_TRY(pl_proto_next(&features.body, &entry));
+            if (pl_proto_holds(&entry, 1))
                 PL_TRY(read_entry(entry.body, lists, count));
         }
     }
@@ -187,7 +99,7 @@ static const uint8_t *unpack_fast(const uint8_t *at, const uint8_t *end,
     return at;
 }
 
-static pl_status unpack_ints(span in, int64_t **out)
+static pl_status unpack_ints(pl_proto_span in, int64_t **out)
 {
     while (in.at < in.end) {
         uint64_t value;
@@ -196,8 +108,8 @@ static pl_status unpack_ints(span in, int64_t **out)
         if (in.at == in.end)
             break;
 #endif
-        if (!read_varint(&in, &value))
-            return cut_short();
+        if (!pl_proto_varint(&in, &value))
+            return pl_proto_cut_short();
         *(*out)++ = (int64_t)value;
     }
     return PL_OK;
@@ -205,18 +117,19 @@ static pl_status unpack_ints(span in, int64_t **out)
 
 pl_status pl_tf_list_ints(const pl_tf_list *list, int64_t *out, size_t *count)
 {
-    span in = { list->data, list->data + list->bytes };
+    pl_proto_span in = { list->data, list->data + list->bytes };
     int64_t *to = out;
     while (in.at < in.end) {
-        field f;
-        span before = in;
-        PL_TRY(next_field(&in, &f));
-        if (holds(&f, 1)) {
+        pl_proto_field f;
+        pl_proto_span before = in;
+        PL_TRY(pl_proto_next(&in, &f));
+        if (pl_proto_holds(&f, 1)) {
             PL_TRY(unpack_ints(f.body, &to));
-        } else if (f.number == 1 && f.wire == VARINT) {
+        } else if (f.number == 1 && f.wire == PL_PROTO_VARINT) {
             uint64_t tag, value = 0;
-            if (!read_varint(&before, &tag) || !read_varint(&before, &value))
-                return cut_short();
+            if (!pl_proto_varint(&before, &tag) ||
+                !pl_proto_varint(&before, &value))
+                return pl_proto_cut_short();
             *to++ = (int64_t)value;
         }
     }
@@ -235,15 +148,16 @@ static float load_float(const uint8_t *at)
 
 pl_status pl_tf_list_floats(const pl_tf_list *list, float *out, size_t *count)
 {
-    span in = { list->data, list->data + list->bytes };
+    pl_proto_span in = { list->data, list->data + list->bytes };
     float *to = out;
     while (in.at < in.end) {
-        field f;
-        PL_TRY(next_field(&in, &f));
-        if (f.number != 1 || (f.wire != LENGTH && f.wire != FIXED32))
+        pl_proto_field f;
+        PL_TRY(pl_proto_next(&in, &f));
+        if (f.number != 1 ||
+            (f.wire != PL_PROTO_LENGTH && f.wire != PL_PROTO_FIXED32))
             continue;
         if ((f.body.end - f.body.at) % 4 != 0)
-            return cut_short();
+            return pl_proto_cut_short();
         for (const uint8_t *at = f.body.at; at < f.body.end; at += 4)
             *to++ = load_float(at);
     }
@@ -275,7 +189,7 @@ static size_t framed(size_t bytes)
 
 static uint8_t *put_frame(uint8_t *to, unsigned number, size_t bytes)
 {
-    *to++ = (uint8_t)(number << 3 | LENGTH);
+    *to++ = (uint8_t)(number << 3 | PL_PROTO_LENGTH);
     return put_varint(to, bytes);
 }
 

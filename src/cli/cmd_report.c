@@ -1,0 +1,132 @@
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/plot.h"
+#include "cli/runs.h"
+#include "observe/report/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct report_options {
+    const char *out;
+    const char *files;
+    const char *title;
+} report_options;
+
+#define FIELD(name) offsetof(report_options, name)
+
+static const pl_param params[] = {
+    { "out", PL_PARAM_TEXT, FIELD(out), "report.html", 0, 0, NULL, "FILE",
+      "the page to write, also as -o" },
+    { "files", PL_PARAM_TEXT, FIELD(files), NULL, 0, 0, NULL, "DIR",
+      "also write each table as CSV and each figure as SVG (by gnuplot)" },
+    { "title", PL_PARAM_TEXT, FIELD(title), NULL, 0, 0, NULL, "TEXT",
+      "the page's (default: the names of the folders)" },
+};
+
+/* "Runs of a, b and c" */
+static pl_status choose_title(const report_options *options,
+                              const pl_words *words, char **out)
+{
+    pl_buffer text = { 0 };
+    if (options->title != NULL)
+        return pl_mem_copy_text(out, options->title);
+    for (int i = 0; i < words->count && i < 4; i++) {
+        size_t length = strlen(words->list[i]);
+        while (length > 1 && words->list[i][length - 1] == '/')
+            length--;
+        const char *name = words->list[i];
+        const char *slash = memrchr(name, '/', length);
+        pl_buffer_text(&text, i > 0 ? ", " : "");
+        if (slash != NULL && slash > name)
+            name = slash + 1;
+        pl_buffer_put(&text, name, length - (size_t)(name - words->list[i]));
+    }
+    pl_buffer_text(&text, words->count > 4 ? ", ..." : "");
+    pl_status status = pl_buffer_status(&text);
+    if (status == PL_OK)
+        status = pl_mem_format(out, "Report on %s", text.data);
+    pl_buffer_close(&text);
+    return status;
+}
+
+static pl_status write_page(const pl_page *page, const char *path)
+{
+    pl_buffer html = { 0 };
+    pl_page_html(page, &html);
+    pl_status status = pl_buffer_save(&html, path);
+    pl_buffer_close(&html);
+    return status;
+}
+
+/* Tables are written in any case; without gnuplot there are no figures. */
+static pl_status write_files(const pl_page *page, const char *folder)
+{
+    pl_buffer commands = { 0 };
+    PL_TRY(pl_file_make_folder(folder));
+    PL_TRY(pl_page_write_tables(page, folder));
+    printf("%s: %zu tables\n", folder, pl_page_tables(page));
+    if (pl_page_figures(page) == 0)
+        return PL_OK;
+    pl_page_gnuplot(page, &commands);
+    pl_status status = pl_buffer_status(&commands);
+    if (status == PL_OK)
+        status = pl_plot(&commands, folder);
+    pl_buffer_close(&commands);
+    PL_TRY(status);
+    printf("%s: %zu figures\n", folder, pl_page_figures(page));
+    return PL_OK;
+}
+
+static pl_status report(const report_options *options, const pl_words *words)
+{
+    pl_records records = { 0 };
+    pl_page *page = NULL;
+    char *title = NULL;
+    pl_status status;
+    if (words->count == 0)
+        return PL_FAIL(PL_USAGE, "report needs run folders, or a folder of "
+                                 "them: report RUN... -o FILE");
+    PL_TRY_OUT(status, choose_title(options, words, &title));
+    PL_TRY_OUT(status, pl_runs_read(&records, words));
+    PL_TRY_OUT(status, pl_report_make(&page, &records, title));
+    PL_TRY_OUT(status, write_page(page, options->out));
+    printf("%s: %zu runs, %zu tables, %zu figures\n", options->out,
+           records.count, pl_page_tables(page), pl_page_figures(page));
+    if (options->files != NULL)
+        status = write_files(page, options->files);
+out:
+    pl_page_free(page);
+    pl_records_close(&records);
+    pl_mem_free(title);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    report_options options;
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_report, app,
+        "Write one page with the tables and figures of runs. It needs no "
+        "network.\nRUN is a run folder, or a folder of run folders, as `sweep` "
+        "makes it.",
+        &options, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    pl_status status = report(&options, &words);
+    pl_mem_free(words.list);
+    return status;
+}
+
+const pl_command pl_cmd_report = {
+    .name = "report",
+    .usage = "report RUN... -o FILE",
+    .help = "tables and figures of runs, as one HTML page",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};

@@ -1,0 +1,30 @@
+/* The assembler takes the files in as they are; the build gives their names as
+ * PL_ASSET_... */
+#include "observe/report/assets.h"
+
+#define EMBED(name, file)                                                      \
+    __asm__(".pushsection .rodata\n" #name "_begin:\n.incbin \"" file          \
+            "\"\n" #name "_end:\n.popsection\n");                              \
+    extern const char name##_begin[], name##_end[]
+
+EMBED(asset_style, PL_ASSET_STYLE);
+EMBED(asset_script, PL_ASSET_SCRIPT);
+EMBED(asset_chart, PL_ASSET_CHART);
+
+pl_asset pl_asset_style(void)
+{
+    return (pl_asset) { asset_style_begin,
+                        (size_t)(asset_style_end - asset_style_begin) };
+}
+
+pl_asset pl_asset_script(void)
+{
+    return (pl_asset) { asset_script_begin,
+                        (size_t)(asset_script_end - asset_script_begin) };
+}
+
+pl_asset pl_asset_chart(void)
+{
+    return (pl_asset) { asset_chart_begin,
+                        (size_t)(asset_chart_end - asset_chart_begin) };
+}

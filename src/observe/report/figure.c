@@ -1,0 +1,190 @@
+#include "observe/report/figure.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "observe/report/figure_priv.h"
+
+#include <math.h>
+
+pl_status pl_figure_new(pl_figure **out, const pl_figure_opts *opts)
+{
+    pl_figure *figure;
+    PL_TRY(PL_NEW(figure, 1));
+    figure->kind = opts->kind;
+    figure->log_x = opts->log_x;
+    figure->marks = opts->marks;
+    pl_status status = pl_mem_copy_text(&figure->name, opts->name);
+    if (status == PL_OK)
+        status = pl_mem_copy_text(&figure->title, opts->title);
+    if (status == PL_OK)
+        status = pl_mem_copy_text(&figure->x, opts->x);
+    if (status == PL_OK)
+        status = pl_mem_copy_text(&figure->y, opts->y);
+    if (status != PL_OK) {
+        pl_figure_free(figure);
+        return status;
+    }
+    *out = figure;
+    return PL_OK;
+}
+
+void pl_figure_free(pl_figure *figure)
+{
+    if (figure == NULL)
+        return;
+    for (size_t i = 0; i < figure->series_count; i++) {
+        pl_mem_free(figure->series[i].name);
+        pl_mem_free(figure->series[i].points);
+    }
+    for (size_t i = 0; i < figure->category_count; i++)
+        pl_mem_free(figure->categories[i]);
+    pl_mem_free(figure->series);
+    pl_mem_free(figure->categories);
+    pl_mem_free(figure->name);
+    pl_mem_free(figure->title);
+    pl_mem_free(figure->x);
+    pl_mem_free(figure->y);
+    pl_mem_free(figure);
+}
+
+pl_status pl_figure_status(const pl_figure *figure)
+{
+    if (figure->failed)
+        return PL_FAIL(PL_NOMEM, "out of memory: figure %s", figure->name);
+    return PL_OK;
+}
+
+const char *pl_figure_name(const pl_figure *figure)
+{
+    return figure->name;
+}
+
+const char *pl_figure_title(const pl_figure *figure)
+{
+    return figure->title;
+}
+
+bool pl_figure_is_empty(const pl_figure *figure)
+{
+    for (size_t i = 0; i < figure->series_count; i++)
+        if (figure->series[i].count > 0)
+            return false;
+    return true;
+}
+
+/* Room for one more of `size` bytes each; NULL and `failed` when there is no
+ * memory. */
+static void *grow(pl_figure *figure, void *list, size_t count, size_t *room,
+                  size_t size)
+{
+    if (figure->failed || count < *room)
+        return figure->failed ? NULL : list;
+    void *grown = pl_mem_resize(list, 2 * *room + 8, size);
+    figure->failed = grown == NULL;
+    if (grown != NULL)
+        *room = 2 * *room + 8;
+    return grown;
+}
+
+void pl_figure_add_category(pl_figure *figure, const char *name)
+{
+    PL_ASSERT(figure->kind != PL_FIGURE_LINES);
+    char **list = grow(figure, figure->categories, figure->category_count,
+                       &figure->category_room, sizeof *list);
+    if (list == NULL)
+        return;
+    figure->categories = list;
+    figure->failed =
+        pl_mem_copy_text(&list[figure->category_count], name) != PL_OK;
+    figure->category_count += !figure->failed;
+}
+
+void pl_figure_add_series(pl_figure *figure, const char *name)
+{
+    pl_series *list = grow(figure, figure->series, figure->series_count,
+                           &figure->series_room, sizeof *list);
+    if (list == NULL)
+        return;
+    figure->series = list;
+    list[figure->series_count] = (pl_series) { 0 };
+    figure->failed =
+        pl_mem_copy_text(&list[figure->series_count].name, name) != PL_OK;
+    figure->series_count += !figure->failed;
+}
+
+void pl_figure_add_point(pl_figure *figure, double x, double y, double spread)
+{
+    if (figure->failed || !isfinite(x) || !isfinite(y))
+        return;
+    PL_ASSERT(figure->series_count > 0);
+    pl_series *series = &figure->series[figure->series_count - 1];
+    pl_series_point *list = grow(figure, series->points, series->count,
+                                 &series->room, sizeof *list);
+    if (list == NULL)
+        return;
+    series->points = list;
+    list[series->count++] = (pl_series_point) { x, y, spread };
+}
+
+void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve)
+{
+    for (size_t i = 0; i < curve->count; i++)
+        pl_figure_add_point(figure, curve->points[i].x, curve->points[i].y, 0);
+}
+
+/* As a JSON string inside an HTML page: "<" could end the script. */
+static void put_text(pl_buffer *out, const char *text)
+{
+    pl_buffer_text(out, "\"");
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (c < ' ' || c == '"' || c == '\\' || c == '<' || c == 0x7f)
+            pl_buffer_format(out, "\\u%04x", c);
+        else
+            pl_buffer_put(out, text, 1);
+    }
+    pl_buffer_text(out, "\"");
+}
+
+static void put_series(const pl_series *series, pl_buffer *out)
+{
+    bool spread = false;
+    pl_buffer_text(out, "{\"name\":");
+    put_text(out, series->name);
+    pl_buffer_text(out, ",\"points\":[");
+    for (size_t i = 0; i < series->count; i++) {
+        const pl_series_point *p = &series->points[i];
+        pl_buffer_format(out, "%s[%.6g,%.6g]", i > 0 ? "," : "", p->x, p->y);
+        spread = spread || p->spread > 0;
+    }
+    pl_buffer_text(out, "]");
+    for (size_t i = 0; spread && i < series->count; i++)
+        pl_buffer_format(out, "%s%.6g%s", i > 0 ? "," : ",\"spread\":[",
+                         series->points[i].spread,
+                         i + 1 == series->count ? "]" : "");
+    pl_buffer_text(out, "}");
+}
+
+void pl_figure_json(const pl_figure *figure, pl_buffer *out)
+{
+    static const char *const kinds[] = { "lines", "bars", "stacked" };
+    pl_buffer_format(out, "{\"kind\":\"%s\",\"log\":%s,\"marks\":%s,\"title\":",
+                     kinds[figure->kind], figure->log_x ? "true" : "false",
+                     figure->marks ? "true" : "false");
+    put_text(out, figure->title);
+    pl_buffer_text(out, ",\"x\":");
+    put_text(out, figure->x);
+    pl_buffer_text(out, ",\"y\":");
+    put_text(out, figure->y);
+    pl_buffer_text(out, ",\"categories\":[");
+    for (size_t i = 0; i < figure->category_count; i++) {
+        pl_buffer_text(out, i > 0 ? "," : "");
+        put_text(out, figure->categories[i]);
+    }
+    pl_buffer_text(out, "],\"series\":[");
+    for (size_t i = 0; i < figure->series_count; i++) {
+        pl_buffer_text(out, i > 0 ? "," : "");
+        put_series(&figure->series[i], out);
+    }
+    pl_buffer_text(out, "]}");
+}

@@ -1,0 +1,53 @@
+/* figure.h - what a chart shows; drawn by the page, or by gnuplot.
+ *
+ * Lines have numbers on the x axis, bars names.  What fails for want of memory
+ * is remembered, and pl_figure_status tells.
+ *
+ * Threads: one at a time. */
+#ifndef PL_OBSERVE_REPORT_FIGURE_H
+#define PL_OBSERVE_REPORT_FIGURE_H
+
+#include "base/buffer.h"
+#include "observe/curve.h"
+
+typedef enum pl_figure_kind {
+    PL_FIGURE_LINES,
+    PL_FIGURE_BARS,
+    PL_FIGURE_STACKED, /* bars, one on the other */
+} pl_figure_kind;
+
+typedef struct pl_figure_opts {
+    const char *name;  /* required: of its file, "accuracy-by-batch" */
+    const char *title; /* required */
+    const char *x;     /* required: labels with units, "batch size" */
+    const char *y;     /* required */
+    pl_figure_kind kind;
+    bool log_x;
+    bool marks; /* lines: a mark at each point */
+} pl_figure_opts;
+
+typedef struct pl_figure pl_figure;
+
+pl_status pl_figure_new(pl_figure **out,
+                        const pl_figure_opts *opts) PL_MUST_CHECK;
+void pl_figure_free(pl_figure *figure); /* NULL is fine */
+pl_status pl_figure_status(const pl_figure *figure) PL_MUST_CHECK;
+const char *pl_figure_name(const pl_figure *figure);
+const char *pl_figure_title(const pl_figure *figure);
+bool pl_figure_is_empty(const pl_figure *figure); /* nothing to draw */
+
+/* Bars: the next place on the x axis. */
+void pl_figure_add_category(pl_figure *figure, const char *name);
+
+void pl_figure_add_series(pl_figure *figure, const char *name);
+/* A point of the last series; bars: x is the number of the category.  `spread`
+ * is 0 where there is none.  Values that are not finite are passed over. */
+void pl_figure_add_point(pl_figure *figure, double x, double y, double spread);
+void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve);
+
+/* Append the figure as a JSON object for the page's script. */
+void pl_figure_json(const pl_figure *figure, pl_buffer *out);
+/* Append commands for gnuplot that write <name>.svg. */
+void pl_figure_gnuplot(const pl_figure *figure, pl_buffer *out);
+
+#endif

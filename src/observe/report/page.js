@@ -1,0 +1,180 @@
+// Draws the figures of a report: those in sight at once, those of a folded
+// part when it is opened.  A figure that was drawn has data-drawn.
+"use strict";
+
+const figures = JSON.parse(document.getElementById("figures").textContent);
+const charts = new Map(); // element of a figure: its chart
+
+// Distinct for those who see colours otherwise, too, on white and on dark;
+// marks and dashes tell apart what has the same colour.
+const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+                 "#56b4e9", "#8c6d31", "#7f7f7f"];
+const MARKS = ["circle", "rect", "triangle", "rectRot", "star", "crossRot"];
+const FEW = 20;
+const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
+
+function styleOf(index) {
+    return {
+        colour: COLOURS[index % COLOURS.length],
+        mark: MARKS[index % MARKS.length],
+        dash: DASHES[Math.floor(index / COLOURS.length) % DASHES.length],
+    };
+}
+
+function cssColour(name) {
+    return getComputedStyle(document.documentElement)
+        .getPropertyValue(name).trim();
+}
+
+function lineSet(figure, series, index) {
+    const style = styleOf(index);
+    return {
+        label: series.name,
+        data: series.points.map(([x, y]) => ({ x, y })),
+        spread: series.spread,
+        borderColor: style.colour,
+        backgroundColor: style.colour,
+        borderDash: style.dash,
+        borderWidth: 1.5,
+        pointStyle: style.mark,
+        pointRadius: figure.marks || series.points.length === 1 ? 4 : 0,
+        pointHitRadius: 6,
+    };
+}
+
+function barSet(figure, series, index) {
+    const data = figure.categories.map(() => null);
+    for (const [at, y] of series.points)
+        data[at] = y;
+    const style = styleOf(index);
+    return { label: series.name, data, backgroundColor: style.colour };
+}
+
+// Vertical strokes of one standard deviation up and down.
+const spreads = {
+    id: "spreads",
+    afterDatasetsDraw(chart) {
+        const { ctx, scales } = chart;
+        chart.data.datasets.forEach((set, index) => {
+            if (!set.spread || !chart.isDatasetVisible(index))
+                return;
+            ctx.save();
+            ctx.strokeStyle = set.borderColor;
+            ctx.beginPath();
+            set.data.forEach((point, i) => {
+                const x = scales.x.getPixelForValue(point.x);
+                ctx.moveTo(x, scales.y.getPixelForValue(
+                    point.y - set.spread[i]));
+                ctx.lineTo(x, scales.y.getPixelForValue(
+                    point.y + set.spread[i]));
+            });
+            ctx.stroke();
+            ctx.restore();
+        });
+    },
+};
+
+function axis(text, more) {
+    const ink = cssColour("--ink");
+    return {
+        title: { display: true, text, color: ink },
+        ticks: { color: ink },
+        grid: { color: cssColour("--line") },
+        ...more,
+    };
+}
+
+// Few places of points are labelled each; many as the library likes.
+function lineScales(figure) {
+    const places = [...new Set(figure.series.flatMap(
+        series => series.points.map(point => point[0])))];
+    const x = axis(figure.x, { type: figure.log ? "logarithmic" : "linear" });
+    if (figure.marks && places.length <= FEW) {
+        x.afterBuildTicks = scale => {
+            scale.ticks = places.map(value => ({ value }));
+        };
+        x.ticks.callback = value => String(value);
+    }
+    return { x, y: axis(figure.y, {}) };
+}
+
+// Names that would not fit below the bars stand beside them.
+function isLong(figure) {
+    return figure.categories.length > 6;
+}
+
+function barScales(figure) {
+    const stacked = figure.kind === "stacked";
+    const names = axis(figure.x, { stacked });
+    const values = axis(figure.y, { stacked, beginAtZero: true });
+    names.ticks.autoSkip = false;
+    if (stacked)
+        values.max = 100;
+    return isLong(figure) ? { x: values, y: names } : { x: names, y: values };
+}
+
+function options(figure) {
+    const lines = figure.kind === "lines";
+    return {
+        animation: false,
+        responsive: true,
+        maintainAspectRatio: false,
+        indexAxis: isLong(figure) ? "y" : "x",
+        interaction: { mode: "nearest", intersect: false },
+        plugins: {
+            legend: {
+                position: "bottom",
+                display: figure.series.length > 1,
+                labels: { color: cssColour("--ink"), usePointStyle: lines,
+                          boxWidth: 8, boxHeight: 8, font: { size: 11 } },
+            },
+        },
+        scales: lines ? lineScales(figure) : barScales(figure),
+    };
+}
+
+function draw(element) {
+    const figure = figures[Number(element.dataset.figure)];
+    const make = figure.kind === "lines" ? lineSet : barSet;
+    if (isLong(figure)) {
+        const bars = figure.kind === "stacked" ? 1 : figure.series.length;
+        element.classList.add("long");
+        element.querySelector(".chart").style.height =
+            `${90 + figure.categories.length * (10 + 8 * bars)}px`;
+    }
+    const chart = new Chart(element.querySelector("canvas"), {
+        type: figure.kind === "lines" ? "line" : "bar",
+        data: {
+            labels: figure.categories,
+            datasets: figure.series.map((series, index) =>
+                make(figure, series, index)),
+        },
+        options: options(figure),
+        plugins: [spreads],
+    });
+    charts.set(element, chart);
+    element.dataset.drawn = "yes";
+}
+
+// In colours that suit what the page is shown on now.
+function recolour() {
+    for (const [element, chart] of charts) {
+        chart.options = options(figures[Number(element.dataset.figure)]);
+        chart.resize();
+        chart.update();
+    }
+}
+
+function drawWithin(part) {
+    for (const element of part.querySelectorAll("figure[data-figure]"))
+        if (!charts.has(element) && !element.closest("details:not([open])"))
+            draw(element);
+}
+
+for (const part of document.querySelectorAll("details"))
+    part.addEventListener("toggle", () => drawWithin(part));
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
+matchMedia("print").addEventListener("change", recolour);
+addEventListener("beforeprint", recolour);
+addEventListener("afterprint", recolour);
+drawWithin(document);

@@ -1,0 +1,153 @@
+#include "observe/report/report.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "observe/report/report_priv.h"
+
+#include <string.h>
+
+pl_status pl_report_slug(char **out, const char *before, const char *name)
+{
+    PL_TRY(pl_mem_format(out, "%s-%s", before, name));
+    for (char *c = *out; *c != '\0'; c++)
+        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                   "0123456789.-_",
+                   *c) == NULL)
+            *c = '-';
+    return PL_OK;
+}
+
+pl_status pl_report_leave_out(pl_report *report, const char *path,
+                              pl_status status)
+{
+    pl_error why;
+    if (status == PL_NOMEM)
+        return status;
+    pl_error_save(&why, status);
+    char *place = strrchr(why.message, '[');
+    if (place != NULL && place > why.message && place[-1] == ' ')
+        place[-1] = '\0';
+    pl_table_add_row(report->left_out);
+    pl_table_put_text(report->left_out, path);
+    pl_table_put_text(report->left_out, why.message);
+    return PL_OK;
+}
+
+static pl_status begin_left_out(pl_report *report)
+{
+    const pl_json *list = report->records->left_out;
+    PL_TRY(
+        pl_table_new(&report->left_out, "left-out", "What could not be read"));
+    pl_table_add_column(report->left_out, &(pl_table_column) { .key = "path" });
+    pl_table_add_column(report->left_out, &(pl_table_column) { .key = "why" });
+    for (size_t i = 0; i < pl_json_length(list); i++) {
+        const char *path, *why;
+        PL_TRY(pl_json_get_text(pl_json_at(list, i), "path", &path));
+        PL_TRY(pl_json_get_text(pl_json_at(list, i), "why", &why));
+        pl_table_add_row(report->left_out);
+        pl_table_put_text(report->left_out, path);
+        pl_table_put_text(report->left_out, why);
+    }
+    return PL_OK;
+}
+
+static void end_left_out(pl_report *report)
+{
+    if (pl_table_rows(report->left_out) > 0)
+        pl_page_heading(report->page, "Left out");
+    pl_page_take_table(report->page, report->left_out);
+    report->left_out = NULL;
+}
+
+/* What all runs have in common; what sets them apart stands in the results. */
+static pl_status put_configuration(pl_report *report)
+{
+    const pl_records *records = report->records;
+    const pl_json *args, *value;
+    const char *name;
+    void *walk = NULL;
+    pl_table *table;
+    PL_TRY(pl_json_get_object(records->list[0].run, "args", &args));
+    PL_TRY(pl_table_new(&table, "configuration", "Flags that all runs have"));
+    pl_table_add_column(table, &(pl_table_column) { .key = "flag" });
+    pl_table_add_column(table, &(pl_table_column) { .key = "value" });
+    while (pl_json_next(args, &walk, &name, &value)) {
+        const char *text = pl_record_arg(&records->list[0], name);
+        if (text[0] == '\0' || pl_records_differ(records, name))
+            continue;
+        pl_table_add_row(table);
+        pl_table_put_text(table, name);
+        pl_table_put_text(table, text);
+    }
+    pl_page_heading(report->page, "Configuration");
+    pl_page_take_table(report->page, table);
+    return PL_OK;
+}
+
+static const char *text_of(const pl_json *object, const char *key)
+{
+    const char *text;
+    return pl_json_has(object, key) &&
+                   pl_json_get_text(object, key, &text) == PL_OK
+               ? text
+               : "";
+}
+
+static pl_status put_machines(pl_report *report)
+{
+    const pl_records *records = report->records;
+    pl_table *table;
+    PL_TRY(pl_table_new(&table, "machines", "Where and when they ran"));
+    static const char *const columns[] = { "run",  "model",   "started",
+                                           "host", "kernels", "paceline" };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        pl_table_add_column(table, &(pl_table_column) { .key = columns[i] });
+    pl_table_add_column(table, &(pl_table_column) { .key = "cores" });
+    for (size_t i = 0; i < records->count; i++) {
+        const pl_record *record = &records->list[i];
+        const pl_json *machine = record->run;
+        if (pl_json_has(record->run, "machine") &&
+            pl_json_get_object(record->run, "machine", &machine) != PL_OK)
+            machine = record->run;
+        pl_table_add_row(table);
+        pl_table_put_text(table, record->name);
+        pl_table_put_text(table, pl_record_model(record));
+        pl_table_put_text(table, text_of(record->run, "started"));
+        pl_table_put_text(table, text_of(machine, "host"));
+        pl_table_put_text(table, text_of(machine, "kernels"));
+        pl_table_put_text(table, text_of(record->run, "paceline"));
+        pl_table_put_number(table, pl_record_field(machine, "cores"));
+    }
+    pl_page_fold(report->page, "Machines");
+    pl_page_take_table(report->page, table);
+    pl_page_unfold(report->page);
+    return PL_OK;
+}
+
+static pl_status fill(pl_report *report)
+{
+    PL_TRY(begin_left_out(report));
+    PL_TRY(pl_report_results(report));
+    PL_TRY(pl_report_workers(report));
+    PL_TRY(pl_report_curves(report));
+    PL_TRY(pl_report_resources(report));
+    PL_TRY(put_configuration(report));
+    PL_TRY(put_machines(report));
+    end_left_out(report);
+    return pl_page_status(report->page);
+}
+
+pl_status pl_report_make(pl_page **out, const pl_records *records,
+                         const char *title)
+{
+    pl_report report = { .records = records };
+    PL_TRY(pl_page_new(&report.page, title));
+    pl_status status = fill(&report);
+    pl_table_free(report.left_out);
+    if (status != PL_OK) {
+        pl_page_free(report.page);
+        return status;
+    }
+    *out = report.page;
+    return PL_OK;
+}

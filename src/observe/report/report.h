@@ -1,0 +1,14 @@
+/* report.h - the report of some runs: tables and figures on one page.
+ *
+ * Threads: one at a time. */
+#ifndef PL_OBSERVE_REPORT_REPORT_H
+#define PL_OBSERVE_REPORT_REPORT_H
+
+#include "observe/record.h"
+#include "observe/report/page.h"
+
+/* What cannot be read is left out, and the page says so. */
+pl_status pl_report_make(pl_page **out, const pl_records *records,
+                         const char *title) PL_MUST_CHECK;
+
+#endif

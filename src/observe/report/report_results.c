@@ -1,0 +1,251 @@
+/* Results, and how they go with what was varied: for each flag with numbers a
+ * figure of accuracy, time and speed, one line for each combination of the
+ * other flags. */
+#include "base/mem.h"
+#include "observe/compare.h"
+#include "observe/report/report_priv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ARGS_MOST   32
+#define LINES_MOST  40 /* of one figure: more cannot be told apart */
+#define LABEL_BYTES 256
+#define LOG_FROM    20 /* times the smallest: the axis is logarithmic */
+
+static const struct metric {
+    const char *key, *name, *title, *label;
+    double scale;
+} metrics[] = {
+    { "test_accuracy", "accuracy", "Test accuracy", "test accuracy [%]", 100 },
+    { "test_loss", "loss", "Test loss", "test loss", 1 },
+    { "test_auc", "auc", "Test AUC", "test AUC", 1 },
+    { "seconds", "time", "Training time", "time [s]", 1 },
+    { "steps", "steps", "Steps", "steps", 1 },
+    { "examples_per_s", "speed", "Speed", "examples/s", 1 },
+};
+
+#define METRICS (sizeof metrics / sizeof *metrics)
+
+typedef struct axes {
+    const pl_records *records;
+    const char *names[ARGS_MOST];
+    size_t count;
+} axes;
+
+static bool number_of(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return text[0] != '\0' && *end == '\0' && isfinite(*out);
+}
+
+/* All runs have a number there. */
+static bool is_numeric(const axes *a, const char *name, double *least,
+                       double *most)
+{
+    *least = INFINITY;
+    *most = -INFINITY;
+    for (size_t i = 0; i < a->records->count; i++) {
+        double value;
+        if (!number_of(pl_record_arg(&a->records->list[i], name), &value))
+            return false;
+        *least = fmin(*least, value);
+        *most = fmax(*most, value);
+    }
+    return true;
+}
+
+static bool has_arg(const axes *a, const char *name)
+{
+    for (size_t i = 0; i < a->count; i++)
+        if (strcmp(a->names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* "mode sync, workers 2": the run without what is on the x axis. */
+static void describe(const axes *a, size_t run, const char *without,
+                     char text[LABEL_BYTES])
+{
+    const pl_record *record = &a->records->list[run];
+    bool alone = strcmp(pl_record_arg(record, "strategy"), "single") == 0;
+    int used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < a->count; i++) {
+        const char *name = a->names[i], *value = pl_record_arg(record, name);
+        /* How many servers follows from the strategy, mostly; and one process
+         * has no mode. */
+        if (strcmp(name, without) == 0 || value[0] == '\0' ||
+            (strcmp(name, "ps") == 0 && has_arg(a, "strategy")) ||
+            (strcmp(name, "mode") == 0 && alone))
+            continue;
+        used += snprintf(text + used, (size_t)(LABEL_BYTES - used), "%s%s %s",
+                         used > 0 ? ", " : "", name, value);
+        if (used >= LABEL_BYTES)
+            return;
+    }
+    if (used == 0)
+        snprintf(text, LABEL_BYTES, "all runs");
+}
+
+typedef struct spot {
+    double x, y, spread;
+} spot;
+
+static int by_x(const void *a, const void *b)
+{
+    double left = ((const spot *)a)->x, right = ((const spot *)b)->x;
+    return (left > right) - (left < right);
+}
+
+/* All runs whose other flags are those of run `first`. */
+static void add_line(pl_figure *figure, const axes *a, size_t first,
+                     const char *axis, const struct metric *metric, spot *spots)
+{
+    char label[LABEL_BYTES], other[LABEL_BYTES];
+    size_t count = 0;
+    describe(a, first, axis, label);
+    for (size_t i = first; i < a->records->count; i++) {
+        spot *s = &spots[count];
+        describe(a, i, axis, other);
+        if (strcmp(label, other) != 0 ||
+            pl_records_first_like(a->records, i) != i ||
+            !number_of(pl_record_arg(&a->records->list[i], axis), &s->x))
+            continue;
+        s->y = pl_compare_mean(a->records, i, metric->key, &s->spread);
+        count++;
+    }
+    qsort(spots, count, sizeof *spots, by_x);
+    pl_figure_add_series(figure, label);
+    for (size_t i = 0; i < count; i++)
+        pl_figure_add_point(figure, spots[i].x, metric->scale * spots[i].y,
+                            metric->scale * spots[i].spread);
+}
+
+/* No run before it belongs to the same line. */
+static bool begins_line(const axes *a, size_t run, const char *axis)
+{
+    char label[LABEL_BYTES], other[LABEL_BYTES];
+    describe(a, run, axis, label);
+    for (size_t i = 0; i < run; i++) {
+        describe(a, i, axis, other);
+        if (strcmp(label, other) == 0)
+            return false;
+    }
+    return true;
+}
+
+static pl_status add_lines(pl_report *report, const axes *a, const char *axis,
+                           const struct metric *metric, bool log_x)
+{
+    char name[128], title[128];
+    pl_figure *figure;
+    spot *spots;
+    size_t lines = 0;
+    snprintf(name, sizeof name, "%s-by-%s", metric->name, axis);
+    snprintf(title, sizeof title, "%s by %s", metric->title, axis);
+    PL_TRY(PL_NEW(spots, a->records->count));
+    pl_status status = pl_figure_new(&figure, &(pl_figure_opts) {
+                                                  .name = name,
+                                                  .title = title,
+                                                  .x = axis,
+                                                  .y = metric->label,
+                                                  .log_x = log_x,
+                                                  .marks = true,
+                                              });
+    for (size_t i = 0; status == PL_OK && i < a->records->count; i++)
+        if (lines < LINES_MOST && begins_line(a, i, axis)) {
+            add_line(figure, a, i, axis, metric, spots);
+            lines++;
+        }
+    pl_mem_free(spots);
+    if (status == PL_OK)
+        pl_page_take_figure(report->page, figure);
+    return status;
+}
+
+/* No flag with numbers was varied: the runs beside each other. */
+static pl_status add_bars(pl_report *report, const axes *a,
+                          const struct metric *metric)
+{
+    const pl_records *records = a->records;
+    char name[128], title[128];
+    pl_figure *figure;
+    size_t place = 0;
+    snprintf(name, sizeof name, "%s-by-run", metric->name);
+    snprintf(title, sizeof title, "%s of each run", metric->title);
+    PL_TRY(pl_figure_new(&figure, &(pl_figure_opts) {
+                                      .name = name,
+                                      .title = title,
+                                      .x = "run",
+                                      .y = metric->label,
+                                      .kind = PL_FIGURE_BARS,
+                                  }));
+    pl_figure_add_series(figure, metric->label);
+    for (size_t i = 0; i < records->count; i++) {
+        double spread;
+        if (pl_records_first_like(records, i) != i)
+            continue;
+        pl_figure_add_category(figure, records->list[i].name);
+        pl_figure_add_point(
+            figure, (double)place++,
+            metric->scale * pl_compare_mean(records, i, metric->key, &spread),
+            0);
+    }
+    pl_page_take_figure(report->page, figure);
+    return PL_OK;
+}
+
+/* The number of steps is worth a figure where nobody has set it. */
+static bool is_wanted(const axes *a, const struct metric *metric)
+{
+    bool wanted = false;
+    for (size_t i = 0; i < a->records->count; i++) {
+        const pl_record *record = &a->records->list[i];
+        wanted = wanted || !isnan(pl_record_number(record, metric->key));
+        if (strcmp(metric->key, "steps") == 0 &&
+            strcmp(pl_record_text(record, "stopped_by"), "stop_loss") == 0)
+            return true;
+        if (strcmp(metric->key, "test_loss") == 0 &&
+            strcmp(pl_record_text(record, "stopped_by"), "stop_loss") == 0)
+            return false; /* it is the same for all */
+    }
+    return wanted && strcmp(metric->key, "steps") != 0;
+}
+
+static pl_status put_figures(pl_report *report)
+{
+    axes a = { .records = report->records };
+    bool any = false;
+    a.count = pl_compare_args(a.records, a.names, ARGS_MOST);
+    for (size_t i = 0; i < a.count; i++) {
+        double least, most;
+        /* How many servers there are is no result of one's choice where the
+         * strategy differs. */
+        if (!is_numeric(&a, a.names[i], &least, &most) ||
+            (strcmp(a.names[i], "ps") == 0 && has_arg(&a, "strategy")))
+            continue;
+        any = true;
+        for (size_t m = 0; m < METRICS; m++)
+            if (is_wanted(&a, &metrics[m]))
+                PL_TRY(add_lines(report, &a, a.names[i], &metrics[m],
+                                 least > 0 && most >= LOG_FROM * least));
+    }
+    for (size_t m = 0; m < METRICS && !any && a.records->count > 1; m++)
+        if (is_wanted(&a, &metrics[m]))
+            PL_TRY(add_bars(report, &a, &metrics[m]));
+    return PL_OK;
+}
+
+pl_status pl_report_results(pl_report *report)
+{
+    pl_table *table;
+    PL_TRY(pl_compare(&table, report->records,
+                      pl_compare_repeats(report->records)));
+    pl_page_heading(report->page, "Results");
+    pl_page_take_table(report->page, table);
+    return put_figures(report);
+}

@@ -1,0 +1,157 @@
+"""`report`: one page with the tables and figures of runs."""
+
+import html.parser
+import json
+import pathlib
+import re
+import shutil
+
+import pytest
+
+from conftest import Cli, SMALL
+
+
+class Page(html.parser.HTMLParser):
+    """What a page holds: its figures, tables, headings, addresses."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.captions, self.headings, self.addresses = [], [], []
+        self.tables, self.where, self.json = 0, None, ""
+        self.feed(text)
+        self.figures = json.loads(self.json)
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.where = tag
+        if tag == "script" and attrs.get("id") == "figures":
+            self.where = "figures"
+        self.tables += tag == "table"
+        for name in "src", "href":
+            if name in attrs:
+                self.addresses.append(attrs[name])
+
+    def handle_endtag(self, tag):
+        self.where = None
+
+    def handle_data(self, data):
+        if self.where == "figcaption":
+            self.captions.append(data)
+        elif self.where == "h2":
+            self.headings.append(data)
+        elif self.where == "figures":
+            self.json += data
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("trained"), home)
+    for batch in 10, 100:
+        for mode in "sync", "async":
+            cli.train(*SMALL, "--batch", batch, "--mode", mode, "--workers", 2,
+                      "--ps", 1, "--run", f"all/{mode}-{batch}")
+    return cli.folder / "all"
+
+
+@pytest.fixture
+def runs(cli, trained):
+    """A copy of its own for each test."""
+    return pathlib.Path(shutil.copytree(trained, cli.folder / "all"))
+
+
+def test_a_page_with_everything(cli, runs):
+    result = cli.ok("report", "all", "-o", "r.html", "--files", "files")
+    assert result.out.startswith("r.html: 4 runs")
+    page = Page((cli.folder / "r.html").read_text())
+    assert page.addresses == []
+    titles = [figure["title"] for figure in page.figures]
+    assert titles == page.captions
+    for title in ("Test accuracy by batch", "Training time by batch",
+                  "Speed by batch", "Where the time of each worker went",
+                  "Bytes of each worker"):
+        assert title in titles
+    for figure in page.figures:
+        assert figure["x"] and figure["y"] and figure["series"]
+    accuracy = page.figures[titles.index("Test accuracy by batch")]
+    assert [s["name"] for s in accuracy["series"]] == ["mode async",
+                                                       "mode sync"]
+    summary = json.loads((runs / "async-10" / "summary.json").read_text())
+    assert accuracy["series"][0]["points"][0] == pytest.approx(
+        [10, 100 * summary["test_accuracy"]], rel=1e-5)
+    for heading in "Results", "Workers", "Configuration":
+        assert heading in page.headings
+
+
+def test_each_table_and_figure_is_a_file(cli, runs):
+    cli.ok("report", "all", "--files", "it's")
+    page = Page((cli.folder / "report.html").read_text())
+    names = sorted(p.name for p in (cli.folder / "it's").iterdir())
+    assert len([n for n in names if n.endswith(".csv")]) == page.tables
+    if shutil.which("gnuplot"):
+        drawn = [n for n in names if n.endswith(".svg")]
+        assert len(drawn) == len(page.figures)
+        svg = (cli.folder / "it's" / "accuracy-by-batch.svg").read_text()
+        assert "test accuracy [%]" in svg and "mode sync" in svg
+        assert len(names) == page.tables + len(drawn)
+
+
+def test_curves_of_each_worker(cli, runs):
+    """As far as the runs have recorded them."""
+    cli.ok("report", "all/sync-10")
+    page = Page((cli.folder / "report.html").read_text())
+    titles = [figure["title"] for figure in page.figures]
+    assert "Training loss of sync-10" in titles
+    loss = page.figures[titles.index("Training loss of sync-10")]
+    assert [s["name"] for s in loss["series"]] == ["worker-0", "worker-1"]
+    assert all(s["points"] for s in loss["series"])
+
+
+def test_names_cannot_break_out(cli, runs):
+    name = "</script><script>alert(1)</script>"
+    shutil.copytree(runs / "sync-10", runs / name.replace("/", "%"))
+    record = json.loads((runs / "sync-100" / "run.json").read_text())
+    record["args"]["mode"] = name
+    (runs / "sync-100" / "run.json").write_text(json.dumps(record))
+    cli.ok("report", "all", "--title", name)
+    text = (cli.folder / "report.html").read_text()
+    assert "<script>alert" not in text
+    assert len(re.findall(r"<script", text)) == 3
+
+
+def test_what_cannot_be_read_is_left_out_and_said(cli, runs):
+    record = json.loads((runs / "sync-10" / "run.json").read_text())
+    record["format"] = 99
+    (runs / "sync-10" / "run.json").write_text(json.dumps(record))
+    (runs / "sync-100" / "summary.json").write_bytes(b"\x00\xff")
+    events = next((runs / "async-10" / "events").glob("*/*"))
+    events.write_bytes(b"x" * 100)
+    result = cli.ok("report", "all")
+    assert result.out.startswith("report.html: 2 runs")
+    assert result.err.count("left out") == 2
+    page = Page((cli.folder / "report.html").read_text())
+    assert "Left out" in page.headings
+    text = (cli.folder / "report.html").read_text()
+    assert "newer paceline" in text and "damaged at byte 0" in text
+
+
+def test_without_gnuplot_there_are_tables(cli, runs):
+    cli.env["PATH"] = "/nowhere"
+    result = cli.run("report", "all", "--files", "files")
+    assert result.code == 1 and "gnuplot" in result.err, result
+    assert (cli.folder / "report.html").exists()
+    assert (cli.folder / "files" / "runs.csv").exists()
+
+
+@pytest.mark.parametrize("words, code, says", [
+    ([], 2, "report RUN..."),
+    (["no/such"], 1, "no/such"),
+    (["."], 1, "no run.json"),
+    (["--nope"], 2, "--nope"),
+])
+def test_wrong_usage_is_one_sentence(cli, words, code, says):
+    cli.refused(code, "report", *words, says=says)
+
+
+def test_an_unwritable_page_is_said(cli, runs):
+    cli.refused(1, "report", "all", "-o", "no/such/r.html",
+                says="no/such/r.html")

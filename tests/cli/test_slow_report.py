@@ -1,0 +1,76 @@
+"""Reports in a real Chromium: every figure is drawn, nobody is asked, and
+nothing is complained of."""
+
+import pytest
+
+from browser import Browser
+
+
+@pytest.fixture
+def browser():
+    started = Browser("--window-size=1280,1000")
+    yield started
+    started.close()
+
+
+@pytest.fixture
+def page(cli):
+    cli.ok("sweep", "--quiet", "--repeat", "2", "--grid",
+           "mode=sync,async batch=50,500 workers=0,2", "--out", "s", "--",
+           "softmax", "--data", "synthetic", "--examples", "2000", "--epochs",
+           "2")
+    cli.ok("report", "s")
+    return cli.folder / "report.html"
+
+
+# How many pixels of each chart are not blank.
+INK = """[...document.querySelectorAll("figure[data-drawn] canvas")].map(c => {
+    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
+    let ink = 0;
+    for (let i = 3; i < d.length; i += 4)
+        ink += d[i] > 0;
+    return ink;
+})"""
+
+
+def complaints(browser):
+    """But for the one about INK, which reads the charts."""
+    return (browser.seen("Runtime.exceptionThrown") +
+            [e for e in browser.seen("Log.entryAdded")
+             if "readback" not in e["entry"]["text"]] +
+            [e for e in browser.seen("Runtime.consoleAPICalled")
+             if e["type"] in ("error", "warning")])
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_all_figures_are_drawn(browser, page, scheme):
+    browser.call("Emulation.setEmulatedMedia", features=[
+        {"name": "prefers-color-scheme", "value": scheme}])
+    browser.open(page.as_uri())
+    assert complaints(browser) == []
+    asked = [r["request"]["url"]
+             for r in browser.seen("Network.requestWillBeSent")]
+    assert asked == [page.as_uri()]
+    figures = browser.evaluate(
+        "document.querySelectorAll('figure[data-figure]').length")
+    at_once = browser.evaluate(INK)
+    assert 5 < len(at_once) < figures and min(at_once) > 500
+    browser.evaluate(
+        "document.querySelectorAll('details').forEach(d => d.open = true)")
+    browser.evaluate("new Promise(done => setTimeout(done, 0))")
+    drawn = browser.evaluate(INK)
+    assert len(drawn) == figures and min(drawn) > 500
+    paper = browser.evaluate(
+        "getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    assert complaints(browser) == []
+    # Nothing is wider than the page, but for tables that scroll.
+    assert browser.evaluate(
+        "document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_it_prints(browser, page):
+    browser.open(page.as_uri())
+    pdf = browser.call("Page.printToPDF", printBackground=True)["data"]
+    assert len(pdf) > 50000
+    assert complaints(browser) == []

@@ -1,0 +1,138 @@
+#include "support/runs.h"
+
+#include "observe/report/report.h"
+
+static void assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL)
+        fail_msg("no \"%s\"", part);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+    if (strstr(text, part) != NULL)
+        fail_msg("there is \"%s\"", part);
+}
+
+static pl_status make(pl_page **out, const char *folder)
+{
+    pl_records records;
+    char *paths[] = { (char *)folder };
+    PL_TRY(pl_records_init(&records, paths, 1));
+    pl_status status = pl_report_make(out, &records, "Report on <x>");
+    pl_records_close(&records);
+    return status;
+}
+
+static void a_page_has_tables_and_figures_and_asks_nobody(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_run(*state, "a", 10, 1, 1.5, 0.5);
+    write_run(*state, "b", 20, 1, 2.5, 0.25);
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_ok(pl_buffer_status(&html));
+    assert_has(html.data, "<title>Report on &lt;x&gt;</title>");
+    assert_has(html.data, "default-src 'none'");
+    assert_has(html.data, "<td class=text>a</td>");
+    assert_has(html.data, "\"title\":\"Test accuracy by batch\",\"x\":\"batch\""
+                          ",\"y\":\"test accuracy [%]\",\"categories\":[],"
+                          "\"series\":[{\"name\":\"all runs\",\"points\":[[10,"
+                          "50],[20,25]]}]");
+    assert_has(html.data, "Chart.js v3");
+    assert_lacks(html.data, "<script src");
+    assert_lacks(html.data, "<link");
+    assert_true(pl_page_tables(page) >= 3 && pl_page_figures(page) >= 2);
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
+static void names_cannot_break_out(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 }, commands = { 0 };
+    write_run(*state, "<b>'`x", 10, 1, 1, 1);
+    write_run(*state, "b", 20, 1, 1, 0.5);
+    write_run(*state, "c", 10, 1, 1, 0.5);
+    write_run_file(*state, "c", "run.json",
+                   "{\"format\": 1, \"model\": \"m\", \"args\": {\"batch\": "
+                   "\"30\", \"mode\": \"</script>'`date`\"}}");
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_lacks(html.data, "<b>");
+    assert_lacks(html.data, "</script>'`");
+    pl_page_gnuplot(page, &commands);
+    assert_lacks(commands.data, "`");
+    pl_buffer_close(&html);
+    pl_buffer_close(&commands);
+    pl_page_free(page);
+}
+
+static void what_was_left_out_is_said(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run_file(*state, "newer", "run.json", "{\"format\": 99}");
+    write_run_file(*state, "a/events/worker-0", "x.tfevents.1",
+                   "this is no event file at all");
+    write_run_file(*state, "a/resources", "host.csv", "no,table\n");
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "<h2>Left out</h2>");
+    assert_has(html.data, "newer paceline (format 99)");
+    assert_has(html.data, "damaged at byte 0");
+    assert_has(html.data, "not a table of resources");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
+static void tables_become_files(void **state)
+{
+    pl_page *page;
+    char *text;
+    write_run(*state, "a", 10, 1, 1, 1);
+    assert_ok(make(&page, *state));
+    assert_ok(pl_page_write_tables(page, *state));
+    assert_ok(pl_file_read_text(&text, test_path(*state, "runs.csv"), 4096));
+    assert_has(text, "run,steps,seconds,test_accuracy,stopped_by\r\na,100,");
+    pl_mem_free(text);
+    pl_page_free(page);
+}
+
+static void resources_become_a_table_and_figures(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 }, commands = { 0 };
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run_file(*state, "a/resources", "host.csv",
+                   "time,job_cpu,job_rss_mb\n1,50,100\n2,150,300\n");
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "<td>100.0</td><td>150.0</td>");
+    assert_has(html.data,
+               "\"title\":\"Processor: a, host\",\"x\":\"time [s]\"");
+    pl_page_gnuplot(page, &commands);
+    assert_has(commands.data, "set output 'cpu-a-host.svg'");
+    assert_has(commands.data, "set xlabel 'time [s]'");
+    pl_buffer_close(&html);
+    pl_buffer_close(&commands);
+    pl_page_free(page);
+}
+
+static void a_report_survives_failed_allocations(void **state)
+{
+    pl_page *page;
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run(*state, "b", 20, 1, 1, 1);
+    write_run_file(*state, "a/resources", "host.csv", "time,cpu\n1,2\n");
+    assert_survives_failed_allocations(make(&page, *state), pl_page_free(page));
+}
+
+UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
+           TEST_IN_FOLDER(names_cannot_break_out),
+           TEST_IN_FOLDER(what_was_left_out_is_said),
+           TEST_IN_FOLDER(tables_become_files),
+           TEST_IN_FOLDER(resources_become_a_table_and_figures),
+           TEST_IN_FOLDER(a_report_survives_failed_allocations))
