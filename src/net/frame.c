@@ -107,8 +107,9 @@ static pl_status check_sizes(const pl_frame *frame, size_t payload_bytes)
         return PL_FAIL(PL_FORMAT,
                        "%s message with %zu bytes of payload, at most %u", kind,
                        payload_bytes, (unsigned)PL_FRAME_PAYLOAD_MAX);
+    /* Keys are coded: 32 of them take a byte or more. */
     uint64_t needed =
-        (uint64_t)frame->key_count * 8 + (uint64_t)frame->count * 4;
+        ((uint64_t)frame->key_count + 31) / 32 + (uint64_t)frame->count * 4;
     if (needed > payload_bytes)
         return PL_FAIL(PL_FORMAT,
                        "%s message with %u keys and %u floats needs %llu "

@@ -215,7 +215,7 @@ static bool read_frame(world *w, input *in, pl_peer *from, pl_frame *frame,
         frame->payload_bytes = (uint32_t)left;
     *payload = r + RECORD;
     in->at = *payload + frame->payload_bytes;
-    if (8 * frame->key_count + 4 * frame->count > frame->payload_bytes)
+    if ((frame->key_count + 31) / 32 + 4 * frame->count > frame->payload_bytes)
         return false;
     if (w->core != NULL && frame->kind != PL_FRAME_ACK && r[4] == 0)
         w->sequence[peer] = frame->sequence;

@@ -9,6 +9,7 @@ foreach(noun allreduce_sync buckets identity pieces ps_client ps_core ps_members
 endforeach()
 pl_unit_test(dist ps_lives)
 pl_unit_test(dist ps_save)
+pl_unit_test(dist key_list)
 pl_unit_test(dist sim)
 target_link_libraries(test_dist_sim PRIVATE paceline_sim)
 
