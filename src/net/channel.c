@@ -111,6 +111,12 @@ out:
     return status;
 }
 
+bool pl_channel_is(const pl_channel *channel, const pl_share *client)
+{
+    return !channel->dead &&
+           memcmp(channel->memory->nonce, client->nonce, PL_NONCE_BYTES) == 0;
+}
+
 pl_status pl_channel_complete(pl_channel *channel, const pl_share *server)
 {
     if (memcmp(channel->memory->nonce, server->nonce, PL_NONCE_BYTES) != 0)

@@ -32,6 +32,8 @@ pl_status pl_channel_new(pl_channel **out, pl_share *own) PL_MUST_CHECK;
 /* Server: map what a client told of. */
 pl_status pl_channel_open(pl_channel **out,
                           const pl_share *client) PL_MUST_CHECK;
+/* Server: is this the one of that client, and does it live? */
+bool pl_channel_is(const pl_channel *channel, const pl_share *client);
 /* Client: map what the server told of; from here on both may write. */
 pl_status pl_channel_complete(pl_channel *channel,
                               const pl_share *server) PL_MUST_CHECK;

@@ -124,14 +124,21 @@ static pl_status accept_offer(pl_endpoint *server, pl_peer peer,
     pl_channel *channel = NULL;
     PL_TRY(pl_share_read(&client, offer));
     PL_TRY(need_bell(server));
-    PL_TRY(need_room(server));
     PL_TRY(pl_share_init(&own, server->area, server->bell[0]));
+    memcpy(own.nonce, client.nonce, sizeof own.nonce);
+    /* The same once more, from one who did not hear the answer. */
+    pl_channel *before = channel_of(server, peer);
+    if (before != NULL && pl_channel_is(before, &client)) {
+        pl_share_write(&own, answer);
+        return PL_OK;
+    }
+    pl_shared_drop(server, peer);
+    PL_TRY(need_room(server));
     if (strcmp(own.host, client.host) != 0)
         return PL_FAIL(PL_UNSUPPORTED, "%s is on another host",
                        pl_endpoint_peer_text(server, peer));
     PL_TRY(pl_channel_open(&channel, &client));
     put_channel(server, peer, channel);
-    memcpy(own.nonce, client.nonce, sizeof own.nonce);
     pl_share_write(&own, answer);
     return PL_OK;
 }
@@ -141,10 +148,15 @@ pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,
 {
     PL_ASSERT(server->server);
     answer[0] = 0;
+    if (!server->no_shm && offer[0] != 0) {
+        pl_status status = accept_offer(server, peer, offer, answer);
+        if (status == PL_OK)
+            return PL_OK;
+        pl_shared_drop(server, peer);
+        return stay_with_tcp(server, status);
+    }
     pl_shared_drop(server, peer);
-    if (server->no_shm || offer[0] == 0)
-        return PL_OK;
-    return stay_with_tcp(server, accept_offer(server, peer, offer, answer));
+    return PL_OK;
 }
 
 static pl_status use_answer(pl_endpoint *client, const char *answer)

@@ -246,6 +246,24 @@ static void shared_memory_can_be_offered_again(void **state)
     }
 }
 
+/* A client that waits asks again, also when the answer is under way. */
+static void shared_memory_offered_twice_is_accepted_once(void **state)
+{
+    couple *c = *state;
+    char offer[PL_OFFER_BYTES], answer[PL_OFFER_BYTES], again[PL_OFFER_BYTES];
+    assert_ok(pl_endpoint_offer(c->client, offer));
+    assert_ok(pl_endpoint_accept(c->server, 0, offer, answer));
+    assert_ok(pl_endpoint_accept(c->server, 0, offer, again));
+    assert_string_equal(answer, again);
+    assert_ok(pl_endpoint_complete(c->client, answer));
+    assert_ok(pl_endpoint_accept(c->server, 0, offer, again));
+    assert_string_equal(answer, again);
+    assert_true(pl_endpoint_shared(c->client, 0));
+    assert_true(pl_endpoint_shared(c->server, 0));
+    net_send(c->client, 0, PL_FRAME_HEART, 5, NULL, 0, false);
+    net_expect(c->server, PL_FRAME_HEART, 5, NULL, 0);
+}
+
 static void shared_memory_can_be_declined(void **state)
 {
     (void)state;
@@ -427,6 +445,7 @@ UNIT_TESTS(TEST(shared_payloads_in_an_area_are_not_moved),
            TEST(shared_rings_that_make_no_sense_are_left),
            TEST(shared_peers_notice_when_one_closes),
            TEST(shared_memory_can_be_offered_again),
+           TEST(shared_memory_offered_twice_is_accepted_once),
            cmocka_unit_test(shared_memory_can_be_declined),
            TEST(shared_offers_that_lie_stay_with_tcp),
            TEST(shared_calls_survive_failed_allocations),
