@@ -65,7 +65,7 @@ static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
                                         .kernels = job->kernels,
                                         .forward = true,
                                     }));
-    pl_status status = pl_loop_evaluate(compute, job->test, batch, out);
+    pl_status status = pl_loop_evaluate(compute, job->test, batch, NULL, out);
     pl_compute_free(compute);
     return status;
 }

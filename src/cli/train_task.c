@@ -206,7 +206,8 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
         PL_TRY(pl_ps_sync_pull(sync, step));
         pl_ps_sync_view view = pl_ps_sync_look(sync);
         over = view.over;
-        PL_TRY(pl_loop_evaluate(compute, job->test, train->eval_batch, &score));
+        PL_TRY(pl_loop_evaluate(compute, job->test, train->eval_batch,
+                                pl_ps_sync_base(sync), &score));
         pl_recorder_test(recorder, view.step, &score);
         pl_log(PL_LOG_INFO, "step %lld: test loss %.4f, accuracy %.2f %%",
                (long long)view.step, score.loss, 100 * score.accuracy);

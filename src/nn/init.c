@@ -84,18 +84,25 @@ static init resolve_fans(init how, pl_shape shape)
 pl_status pl_init_fill(const char *spec, pl_shape shape, uint64_t seed,
                        const char *name, float *data)
 {
+    return pl_init_fill_part(spec, shape, seed, name, 0,
+                             pl_shape_count(shape, 1), data);
+}
+
+pl_status pl_init_fill_part(const char *spec, pl_shape shape, uint64_t seed,
+                            const char *name, int64_t first, int64_t count,
+                            float *data)
+{
     init how;
     PL_TRY(parse(spec, &how));
     how = resolve_fans(how, shape);
     uint64_t key = pl_rng_key_text(pl_rng_key_text(seed, "init"), name);
-    int64_t count = pl_shape_count(shape, 1);
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = first; i < first + count; i++) {
         double value = how.amount;
         if (how.kind == INIT_UNIFORM)
             value *= 2 * pl_rng_uniform(key, (uint64_t)i) - 1;
         else if (how.kind == INIT_NORMAL)
             value *= pl_rng_normal(key, (uint64_t)i);
-        data[i] = (float)value;
+        data[i - first] = (float)value;
     }
     return PL_OK;
 }

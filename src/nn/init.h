@@ -14,6 +14,11 @@
 pl_status pl_init_fill(const char *spec, pl_shape shape, uint64_t seed,
                        const char *name, float *data) PL_MUST_CHECK;
 
+/* The same for the elements first .. first+count-1, to data[0] and on. */
+pl_status pl_init_fill_part(const char *spec, pl_shape shape, uint64_t seed,
+                            const char *name, int64_t first, int64_t count,
+                            float *data) PL_MUST_CHECK;
+
 /* PL_OK when `spec` can be used. */
 pl_status pl_init_check(const char *spec) PL_MUST_CHECK;
 

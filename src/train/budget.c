@@ -12,6 +12,8 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         .checkpoint = opts->saves ? (1 + opts->slots) * block : 0,
         .data = opts->data_bytes,
     };
+    if (opts->elsewhere)
+        budget.params = budget.optimizer = budget.checkpoint = 0;
     static const pl_hogwild_opts hogwild;
     pl_compute_opts compute = {
         .network = opts->network,
@@ -19,6 +21,7 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         .kernels = opts->kernels,
         .threads = opts->threads > 0 ? opts->threads : 1,
         .hogwild = opts->hogwild ? &hogwild : NULL,
+        .elsewhere = opts->elsewhere,
     };
     pl_compute_size work, tests;
     PL_TRY(pl_compute_memory(&compute, &work));

@@ -20,6 +20,7 @@ typedef struct pl_budget_opts {
     int64_t eval_batch;        /* 0: no tests */
     bool hogwild;              /* sparse: without gradients */
     bool saves;                /* checkpoints are written on the way */
+    bool elsewhere;            /* the parameters, at parameter servers */
     int64_t data_bytes;        /* of examples held in memory */
 } pl_budget_opts;
 

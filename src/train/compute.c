@@ -52,6 +52,12 @@ pl_status pl_compute_prepare(pl_compute *compute, const pl_batch *batch)
     return compute->ops->prepare(compute, batch);
 }
 
+void pl_compute_place(pl_compute *compute, const pl_values *values)
+{
+    PL_ASSERT(compute->ops->place != NULL);
+    compute->ops->place(compute, values);
+}
+
 double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
                            int64_t step, int64_t part, pl_sync *apply)
 {

@@ -48,7 +48,9 @@ typedef struct pl_compute_opts {
     int64_t beside_batch; /* the most rows that one takes: a large model is
                              scored no more at a time; 0: not known */
     const pl_hogwild_opts *hogwild; /* sparse networks; NULL: by batches */
-    bool any_key_order;             /* of a sparse gradient; default: sorted */
+    bool elsewhere;     /* a sparse network's parameters are not in memory
+                           here: pl_compute_place brings those of a batch */
+    bool any_key_order; /* of a sparse gradient; default: sorted */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,
@@ -70,6 +72,10 @@ pl_status pl_compute_memory(const pl_compute_opts *opts,
  * have, and can they be.  Dense batches need it not. */
 pl_status pl_compute_prepare(pl_compute *compute,
                              const pl_batch *batch) PL_MUST_CHECK;
+
+/* The values at the keys that prepare found, for a network whose parameters
+ * are elsewhere; they stay until the batch is done. */
+void pl_compute_place(pl_compute *compute, const pl_values *values);
 
 /* The mean loss and the gradient of a batch.  `part` says which batch of the
  * step it is, over all workers: worker * micro-batches + micro-batch; what is

@@ -29,6 +29,7 @@ typedef struct pl_compute_ops {
     const float *(*logits)(const pl_compute *compute,
                            int64_t *rows); /* default: none */
     pl_status (*prepare)(pl_compute *compute, const pl_batch *batch);
+    void (*place)(pl_compute *compute, const pl_values *values);
     pl_status (*check)(const pl_compute *compute); /* default: PL_OK */
 } pl_compute_ops;
 

@@ -22,16 +22,30 @@ int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
 /* What is added up over a test set. */
 typedef struct tester {
     pl_compute *compute;
+    pl_sync *sync; /* where the parameters are elsewhere; or NULL */
     pl_reader *reader;
     pl_tally *tally; /* of a model that answers yes or no */
     pl_score sum;
     int64_t rows;
 } tester;
 
+/* Fetch the weights of a batch. */
+static pl_status fetch_weights(const tester *t)
+{
+    pl_values values;
+    const pl_keys *keys;
+    pl_compute_grad(t->compute, 0, &keys);
+    PL_TRY(t->sync->ops->look(t->sync, keys, &values));
+    pl_compute_place(t->compute, &values);
+    return PL_OK;
+}
+
 static pl_status test_batch(tester *t, const pl_batch *batch)
 {
     double rows = (double)batch->rows;
     PL_TRY(pl_compute_prepare(t->compute, batch));
+    if (t->sync != NULL)
+        PL_TRY(fetch_weights(t));
     pl_score score = pl_compute_score(t->compute, batch);
     t->sum.loss += score.loss * rows;
     t->sum.accuracy += score.accuracy * rows;
@@ -57,9 +71,11 @@ static pl_status test_all(tester *t, pl_dataset *set)
 }
 
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
-                           pl_score *out)
+                           pl_sync *sync, pl_score *out)
 {
     tester t = { .compute = compute };
+    if (sync != NULL && sync->ops->look != NULL)
+        t.sync = sync;
     batch = pl_loop_eval_batch(set, batch);
     pl_status status;
     PL_TRY_OUT(status, pl_reader_new(&t.reader, set,

@@ -7,8 +7,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define PIECE_FLOATS ((int64_t)1 << 18)
-#define POOL_LEAST   ((size_t)64 << 20)
+#define POOL_LEAST ((size_t)64 << 20)
 
 struct pl_frozen {
     pl_frozen_opts opts;
@@ -43,7 +42,7 @@ pl_status pl_frozen_new(pl_frozen **out, const pl_frozen_opts *opts)
     frozen->opts = *opts;
     pl_mutex_init(&frozen->lock);
     if (opts->piece == 0)
-        frozen->opts.piece = PIECE_FLOATS;
+        frozen->opts.piece = PL_FROZEN_FLOATS;
     int64_t piece = frozen->opts.piece;
     while (frozen->planes < PL_FROZEN_PLANES &&
            opts->planes[frozen->planes] != NULL)

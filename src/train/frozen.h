@@ -20,13 +20,14 @@
 #include <stdint.h>
 
 #define PL_FROZEN_PLANES 4
+#define PL_FROZEN_FLOATS ((int64_t)1 << 18) /* of a piece, by default */
 
 typedef struct pl_frozen pl_frozen;
 
 typedef struct pl_frozen_opts {
     const float *planes[PL_FROZEN_PLANES]; /* borrowed; NULL behind the last */
     int64_t count;                         /* floats of each; >= 1 */
-    int64_t piece;                         /* floats; default 1 MiB of them */
+    int64_t piece;     /* floats; default PL_FROZEN_FLOATS */
     size_t pool_bytes; /* most for copies; default: a quarter of all planes,
                           64 MB at least */
 } pl_frozen_opts;

@@ -1,53 +1,12 @@
-#include "train/loop.h"
+#include "train/loop_priv.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "train/aggregate.h"
-#include "train/due.h"
-#include "train/recorder.h"
 
 #include <math.h>
 #include <string.h>
-
-typedef enum phase {
-    PHASE_INPUT,
-    PHASE_COMPUTE,
-    PHASE_SEND,
-    PHASE_WAIT,
-    PHASE_COUNT,
-} phase;
-
-typedef struct loop {
-    const pl_loop_opts *opts;
-    pl_loop_result *result;
-    pl_reader *reader;
-    pl_compute *compute;
-    pl_compute *scorer;        /* NULL without a test set */
-    pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
-    bool stream;           /* parameters and gradients come and go on the way */
-    bool *done;            /* one per parameter: this step's gradient is */
-    int needed;            /* parameters that this step has */
-    int left;              /* gradients that are still to be handed over */
-    int64_t end_step;      /* of the job; or INT64_MAX */
-    int64_t end_own;       /* of this worker; or INT64_MAX */
-    int64_t own;           /* its gradients */
-    int64_t next_read;     /* the step whose batch the reader gives next */
-    int64_t grad_examples; /* of one gradient */
-    int64_t update_examples; /* of one update */
-    int64_t epoch_updates;   /* in one pass of all workers; 0: not known */
-    pl_due eval, save, histograms;
-    pl_recorder recorder;
-    pl_batch batch; /* the last one of training */
-    uint64_t phase_ticks[PHASE_COUNT];
-    uint64_t mark;   /* end of the last phase */
-    double loss_sum; /* of this epoch */
-    int64_t loss_count;
-    int64_t tested_step; /* whose parameters result->test is of */
-    bool joined;         /* once, at least */
-    bool stop;
-} loop;
 
 const char *pl_stopped_text(pl_stopped_by stopped)
 {
@@ -63,7 +22,7 @@ static double seconds_of(uint64_t ticks)
 
 /* Go on where the run was.  With other workers than before the order is
  * another: about as many examples are passed over as were seen. */
-static pl_status resume_reader(loop *l)
+static pl_status resume_reader(pl_loop *l)
 {
     const pl_progress *start = &l->opts->start;
     if (start->step == 0)
@@ -82,7 +41,7 @@ static int32_t at_least_one(int32_t count)
 }
 
 /* When to test and save next, as of `step`. */
-static void set_due(loop *l, int64_t step)
+static void set_due(pl_loop *l, int64_t step)
 {
     const pl_loop_opts *opts = l->opts;
     pl_every never = { PL_EVERY_NEVER, 0 };
@@ -94,7 +53,7 @@ static void set_due(loop *l, int64_t step)
 }
 
 /* How examples, gradients, updates and epochs count. */
-static void set_pace(loop *l)
+static void set_pace(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     int32_t workers = at_least_one(opts->order.workers);
@@ -116,16 +75,15 @@ static void set_pace(loop *l)
 }
 
 /* What computes gradients and scores, and what combines micro-batches. */
-static pl_status open_compute(loop *l)
+static pl_status open_compute(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     pl_sync *sync = opts->sync;
     int32_t micro = at_least_one(opts->order.micro_batches);
-    bool combine = micro > 1 || opts->clip > 0;
-    if (combine && opts->network->sparse)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "a sparse model takes its gradients as they are: "
-                       "neither --micro-batches nor --clip");
+    bool sparse = opts->network->sparse;
+    bool elsewhere = sync->ops->ask != NULL;
+    bool combine = !sparse && (micro > 1 || opts->clip > 0);
+    PL_TRY(pl_loop_check_sparse(opts));
     float *diff =
         sync->ops->gradient != NULL ? sync->ops->gradient(sync) : NULL;
     pl_compute_opts compute = {
@@ -137,8 +95,11 @@ static pl_status open_compute(loop *l)
         .diff = combine ? NULL : diff,
         .seed = opts->order.seed,
         .hogwild = opts->hogwild,
-        .any_key_order = sync->ops->any_key_order,
+        .elsewhere = elsewhere,
+        .any_key_order = sync->ops->any_key_order && micro == 1,
     };
+    if (elsewhere)
+        PL_TRY(pl_ahead_new(&l->ahead, &compute, l->reader, sync));
     PL_TRY(pl_compute_new(&l->compute, &compute));
     if (opts->test != NULL) {
         compute.forward = true;
@@ -149,8 +110,7 @@ static pl_status open_compute(loop *l)
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
-    l->stream = !combine && !opts->network->sparse &&
-                sync->ops->apply_range == NULL &&
+    l->stream = !combine && !sparse && sync->ops->apply_range == NULL &&
                 pl_compute_shards(l->compute) == 1;
     if (l->stream)
         PL_TRY(PL_NEW(l->done, (size_t)pl_params_count(opts->network->params)));
@@ -171,7 +131,7 @@ static pl_status open_compute(loop *l)
 /* The gradient of the last step, as the recorder wants it. */
 static const float *last_gradient(void *context, int param, int64_t *count)
 {
-    const loop *l = context;
+    const pl_loop *l = context;
     const pl_keys *keys = NULL;
     const float *grad =
         l->aggregator != NULL
@@ -183,27 +143,32 @@ static const float *last_gradient(void *context, int param, int64_t *count)
     return grad;
 }
 
-static pl_status open_recorder(loop *l)
+/* Of parameters that are elsewhere it is not kept. */
+static bool has_gradient(const pl_loop_opts *opts)
+{
+    return opts->hogwild == NULL && opts->sync->ops->ask == NULL;
+}
+
+static pl_status open_recorder(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     return pl_recorder_init(
-        &l->recorder,
-        &(pl_recorder_opts) {
-            .metrics = opts->metrics,
-            .schedule = opts->schedule,
-            .kernels =
-                opts->kernels != NULL ? opts->kernels : pl_kernels_best(),
-            .params = opts->network->params,
-            .sync = opts->sync,
-            .own_pace = opts->own_pace,
-            .grad_examples = l->grad_examples,
-            .epoch_updates = l->epoch_updates,
-            .gradient = opts->hogwild == NULL ? last_gradient : NULL,
-            .context = l,
-        });
+        &l->recorder, &(pl_recorder_opts) {
+                          .metrics = opts->metrics,
+                          .schedule = opts->schedule,
+                          .kernels = opts->kernels != NULL ? opts->kernels
+                                                           : pl_kernels_best(),
+                          .params = opts->network->params,
+                          .sync = opts->sync,
+                          .own_pace = opts->own_pace,
+                          .grad_examples = l->grad_examples,
+                          .epoch_updates = l->epoch_updates,
+                          .gradient = has_gradient(opts) ? last_gradient : NULL,
+                          .context = l,
+                      });
 }
 
-static pl_status open_loop(loop *l)
+static pl_status open_loop(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
@@ -214,7 +179,7 @@ static pl_status open_loop(loop *l)
 }
 
 /* Join the job; one that runs already tells where to go on. */
-static pl_status join(loop *l)
+static pl_status join(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     pl_sync *sync = opts->sync;
@@ -226,29 +191,32 @@ static pl_status join(loop *l)
     if (at.step != step || at.own > 0 || l->joined)
         pl_reader_go(l->reader, l->next_read);
     l->joined = true;
+    if (l->ahead != NULL)
+        pl_ahead_reset(l->ahead);
     l->result->progress.step = at.step;
     l->result->progress.examples += (at.step - step) * l->update_examples;
     return PL_OK;
 }
 
-static void close_loop(loop *l)
+static void close_loop(pl_loop *l)
 {
     pl_reader_free(l->reader);
     pl_compute_free(l->scorer); /* in the memory of the other */
     pl_compute_free(l->compute);
     pl_aggregator_free(l->aggregator);
+    pl_ahead_free(l->ahead);
+    pl_sparse_sum_close(&l->sum);
     pl_mem_free(l->done);
 }
 
-/* The time since the last mark was spent in `p`. */
-static void spent(loop *l, phase p)
+void pl_loop_spent(pl_loop *l, pl_loop_phase p)
 {
     uint64_t now = pl_ticks_now();
     l->phase_ticks[p] += now - l->mark;
     l->mark = now;
 }
 
-static pl_status need_all(loop *l)
+static pl_status need_all(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
     int count = pl_params_count(l->opts->network->params);
@@ -257,25 +225,9 @@ static pl_status need_all(loop *l)
     return PL_OK;
 }
 
-/* The weights of a sparse batch: those of its keys. */
-static pl_status need_keys(loop *l, const pl_batch *batch)
-{
-    pl_sync *sync = l->opts->sync;
-    int count = pl_params_count(l->opts->network->params);
-    PL_TRY(pl_compute_prepare(l->compute, batch));
-    spent(l, PHASE_COMPUTE);
-    for (int p = 0; p < count; p++) {
-        const pl_keys *keys;
-        pl_compute_grad(l->compute, p, &keys);
-        PL_TRY(sync->ops->need(sync, p, keys));
-    }
-    spent(l, PHASE_WAIT);
-    return PL_OK;
-}
-
 /* Hand the gradients over, those of the last layers first: they were done
  * first. */
-static pl_status ready_all(loop *l)
+static pl_status ready_all(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
     for (int p = pl_params_count(l->opts->network->params) - 1; p >= 0; p--) {
@@ -291,17 +243,17 @@ static pl_status ready_all(loop *l)
 
 static pl_status need_one(void *context, int param)
 {
-    loop *l = context;
+    pl_loop *l = context;
     pl_sync *sync = l->opts->sync;
-    spent(l, PHASE_COMPUTE);
+    pl_loop_spent(l, PL_LOOP_COMPUTE);
     PL_TRY(sync->ops->need(sync, param, NULL));
     l->needed++;
-    spent(l, PHASE_WAIT);
+    pl_loop_spent(l, PL_LOOP_WAIT);
     return PL_OK;
 }
 
 /* Hand over what is done, in the order of the block, down to `first`. */
-static pl_status ready_down_to(loop *l, int first)
+static pl_status ready_down_to(pl_loop *l, int first)
 {
     pl_sync *sync = l->opts->sync;
     pl_params *diff = pl_compute_diff(l->compute);
@@ -315,18 +267,18 @@ static pl_status ready_down_to(loop *l, int first)
  * complete without it. */
 static pl_status ready_one(void *context, int param)
 {
-    loop *l = context;
+    pl_loop *l = context;
     l->done[param] = true;
     if (l->needed < pl_params_count(l->opts->network->params))
         return PL_OK;
-    spent(l, PHASE_COMPUTE);
+    pl_loop_spent(l, PL_LOOP_COMPUTE);
     PL_TRY(ready_down_to(l, 1));
-    spent(l, PHASE_SEND);
+    pl_loop_spent(l, PL_LOOP_SEND);
     return PL_OK;
 }
 
 /* In lock step the batch belongs to the step, whatever was dropped. */
-static void align_reader(loop *l)
+static void align_reader(pl_loop *l)
 {
     if (l->opts->own_pace || l->next_read == l->result->progress.step)
         return;
@@ -334,15 +286,15 @@ static void align_reader(loop *l)
     pl_reader_go(l->reader, l->next_read);
 }
 
-static pl_status next_batch(loop *l)
+pl_status pl_loop_next_batch(pl_loop *l)
 {
     align_reader(l);
     PL_TRY(pl_reader_next(l->reader, &l->batch));
-    spent(l, PHASE_INPUT);
+    pl_loop_spent(l, PL_LOOP_INPUT);
     return PL_OK;
 }
 
-static pl_status check_loss(loop *l, double loss, int64_t step)
+pl_status pl_loop_check_loss(pl_loop *l, double loss, int64_t step)
 {
     if (isfinite(loss))
         return PL_OK;
@@ -356,61 +308,65 @@ static pl_status check_loss(loop *l, double loss, int64_t step)
 
 /* Gradient of one step, with parameters that are waited for when they are
  * needed, and gradients that leave when they are done. */
-static pl_status stream_step(loop *l, int64_t step, double *loss)
+static pl_status stream_step(pl_loop *l, int64_t step, double *loss)
 {
     pl_exec_hooks hooks = { need_one, ready_one, l, PL_OK };
     int count = pl_params_count(l->opts->network->params);
     memset(l->done, 0, (size_t)count * sizeof *l->done);
     l->needed = 0;
     l->left = count;
-    PL_TRY(next_batch(l));
+    PL_TRY(pl_loop_next_batch(l));
     PL_TRY(pl_compute_stream(l->compute, &l->batch, step, l->opts->order.worker,
                              &hooks, loss));
-    spent(l, PHASE_COMPUTE);
-    PL_TRY(check_loss(l, *loss, step));
+    pl_loop_spent(l, PL_LOOP_COMPUTE);
+    PL_TRY(pl_loop_check_loss(l, *loss, step));
     PL_TRY(ready_down_to(l, 0));
     PL_ASSERT(l->left == 0);
-    spent(l, PHASE_SEND);
+    pl_loop_spent(l, PL_LOOP_SEND);
     return PL_OK;
 }
 
 /* Gradient of one step; the mean loss of its micro-batches. */
-static pl_status compute_step(loop *l, int64_t step, double *loss)
+static pl_status compute_step(pl_loop *l, int64_t step, double *loss)
 {
     pl_sync *sync = l->opts->sync;
     int64_t worker = l->opts->order.worker;
+    bool sparse = l->opts->network->sparse;
+    if (l->ahead != NULL)
+        return pl_loop_ahead_step(l, step, loss);
+    if (sparse && l->opts->order.micro_batches > 1)
+        return pl_loop_micro_step(l, step, loss);
     if (l->aggregator == NULL) {
-        bool sparse = l->opts->network->sparse;
         bool apply =
             sparse ? l->opts->hogwild != NULL : sync->ops->apply_range != NULL;
-        PL_TRY(next_batch(l));
+        PL_TRY(pl_loop_next_batch(l));
         if (sparse)
-            PL_TRY(need_keys(l, &l->batch));
+            PL_TRY(pl_loop_need_keys(l, &l->batch));
         *loss = pl_compute_gradient(l->compute, &l->batch, step, worker,
                                     apply ? sync : NULL);
-        spent(l, PHASE_COMPUTE);
-        PL_TRY(check_loss(l, *loss, step));
+        pl_loop_spent(l, PL_LOOP_COMPUTE);
+        PL_TRY(pl_loop_check_loss(l, *loss, step));
         if (apply)
             return PL_OK;
     } else {
         int32_t micro = pl_aggregator_micro_batches(l->aggregator);
         *loss = 0;
         for (int32_t m = 0; m < micro; m++) {
-            PL_TRY(next_batch(l));
+            PL_TRY(pl_loop_next_batch(l));
             *loss += pl_compute_gradient(l->compute, &l->batch, step,
                                          worker * micro + m, NULL);
             pl_aggregator_put(l->aggregator, m, pl_compute_diff(l->compute));
-            spent(l, PHASE_COMPUTE);
+            pl_loop_spent(l, PL_LOOP_COMPUTE);
         }
         *loss /= micro;
-        PL_TRY(check_loss(l, *loss, step));
+        PL_TRY(pl_loop_check_loss(l, *loss, step));
     }
     PL_TRY(ready_all(l));
-    spent(l, PHASE_SEND);
+    pl_loop_spent(l, PL_LOOP_SEND);
     return PL_OK;
 }
 
-static void record_step(loop *l, double loss, int64_t behind)
+static void record_step(pl_loop *l, double loss, int64_t behind)
 {
     const pl_progress *progress = &l->result->progress;
     int64_t per_epoch = l->reader->steps_per_epoch;
@@ -429,12 +385,12 @@ static void record_step(loop *l, double loss, int64_t behind)
                                       .behind = behind,
                                       .loss = loss,
                                       .now = l->mark,
-                                      .waited = l->phase_ticks[PHASE_WAIT],
+                                      .waited = l->phase_ticks[PL_LOOP_WAIT],
                                   });
 }
 
 /* The job is at `step` now. */
-static void arrive(loop *l, int64_t step)
+static void arrive(pl_loop *l, int64_t step)
 {
     pl_progress *progress = &l->result->progress;
     progress->examples += (step - progress->step) * l->update_examples;
@@ -442,7 +398,7 @@ static void arrive(loop *l, int64_t step)
 }
 
 /* Get parameters that can be tested or saved. */
-static pl_status pause_job(loop *l)
+static pl_status pause_job(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
     int64_t step = l->result->progress.step;
@@ -453,16 +409,17 @@ static pl_status pause_job(loop *l)
     return PL_OK;
 }
 
-static pl_status evaluate(loop *l)
+static pl_status evaluate(pl_loop *l)
 {
     if (l->scorer == NULL)
         return PL_OK;
     uint64_t begin = pl_ticks_now();
     PL_TRY(pause_job(l));
     int64_t step = l->result->progress.step;
-    PL_TRY(need_all(l));
+    if (l->ahead == NULL)
+        PL_TRY(need_all(l));
     PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
-                            &l->result->test));
+                            l->opts->sync, &l->result->test));
     l->result->tested = true;
     l->tested_step = step;
     pl_recorder_test(&l->recorder, step, &l->result->test);
@@ -477,12 +434,17 @@ static pl_status evaluate(loop *l)
 
 /* A checkpoint that fails in mid-run is a warning: the one before still
  * counts, and the next may succeed.  The last one's failure is the run's. */
-static pl_status save(loop *l, bool last)
+static pl_status save(pl_loop *l, bool last)
 {
     uint64_t begin = pl_ticks_now();
     pl_sync *sync = l->opts->sync;
-    align_reader(l);
-    pl_reader_position(l->reader, &l->result->progress.position);
+    if (l->ahead != NULL) {
+        PL_TRY(pl_loop_align_ahead(l));
+        pl_ahead_position(l->ahead, &l->result->progress.position);
+    } else {
+        align_reader(l);
+        pl_reader_position(l->reader, &l->result->progress.position);
+    }
     pl_status status = sync->ops->save(sync, &l->result->progress, last);
     l->result->save_seconds += seconds_of(pl_ticks_now() - begin);
     if (status == PL_OK || last)
@@ -493,17 +455,17 @@ static pl_status save(loop *l, bool last)
     return PL_OK;
 }
 
-static void sum_up(loop *l)
+static void sum_up(pl_loop *l)
 {
     pl_loop_result *result = l->result;
-    double s[PHASE_COUNT], total = 0;
-    for (int p = 0; p < PHASE_COUNT; p++)
+    double s[PL_LOOP_PHASES], total = 0;
+    for (int p = 0; p < PL_LOOP_PHASES; p++)
         total += s[p] = seconds_of(l->phase_ticks[p]);
     result->phases = (pl_phases) {
-        .input_s = s[PHASE_INPUT],
-        .compute_s = s[PHASE_COMPUTE],
-        .send_s = s[PHASE_SEND],
-        .wait_s = s[PHASE_WAIT],
+        .input_s = s[PL_LOOP_INPUT],
+        .compute_s = s[PL_LOOP_COMPUTE],
+        .send_s = s[PL_LOOP_SEND],
+        .wait_s = s[PL_LOOP_WAIT],
     };
     result->progress.seconds = l->opts->start.seconds + total;
     result->own_examples = result->own_steps * l->grad_examples;
@@ -515,7 +477,7 @@ static void sum_up(loop *l)
         result->train_loss = l->loss_sum / (double)l->loss_count;
 }
 
-static pl_status train_step(loop *l)
+static pl_status train_step(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     pl_progress *progress = &l->result->progress;
@@ -530,15 +492,15 @@ static pl_status train_step(loop *l)
     } else {
         if (!opts->network->sparse) {
             PL_TRY(need_all(l));
-            spent(l, PHASE_WAIT);
+            pl_loop_spent(l, PL_LOOP_WAIT);
         }
         PL_TRY(compute_step(l, step, &loss));
     }
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
-    spent(l, opts->sync->ops->local ? PHASE_COMPUTE : PHASE_WAIT);
+    pl_loop_spent(l, opts->sync->ops->local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
     l->next_read++;
-    l->own += !committed.dropped;
-    l->result->own_steps += !committed.dropped;
+    l->own += !committed.dropped && !committed.unsent;
+    l->result->own_steps += !committed.dropped && !committed.unsent;
     l->result->dropped += committed.dropped;
     l->stop = committed.stop;
     arrive(l, committed.step);
@@ -546,7 +508,7 @@ static pl_status train_step(loop *l)
     return PL_OK;
 }
 
-static bool done(const loop *l)
+static bool done(const pl_loop *l)
 {
     return l->stop || l->result->progress.step >= l->end_step ||
            l->own >= l->end_own;
@@ -554,9 +516,11 @@ static bool done(const loop *l)
 
 /* The answers to the last batch of training are scored once more: in training
  * their memory was needed for other things. */
-static pl_status record_histograms(loop *l)
+static pl_status record_histograms(pl_loop *l)
 {
     int64_t step = l->result->progress.step, rows;
+    if (l->ahead != NULL)
+        return PL_OK; /* nobody has them all */
     PL_TRY(need_all(l));
     pl_recorder_histograms(&l->recorder, step);
     if (l->scorer == NULL || l->opts->network->sparse)
@@ -573,7 +537,7 @@ static pl_status record_histograms(loop *l)
 }
 
 /* What is due between two steps. */
-static pl_status between_steps(loop *l)
+static pl_status between_steps(pl_loop *l)
 {
     int64_t step = l->result->progress.step;
     bool eval = pl_due_now(&l->eval, step, l->mark);
@@ -594,13 +558,13 @@ static pl_status between_steps(loop *l)
     return PL_OK;
 }
 
-static bool interrupted(const loop *l)
+static bool interrupted(const pl_loop *l)
 {
     return l->opts->interrupt != NULL &&
            atomic_load_explicit(l->opts->interrupt, memory_order_relaxed);
 }
 
-static pl_status run_steps(loop *l)
+static pl_status run_steps(pl_loop *l)
 {
     l->mark = pl_ticks_now();
     while (!done(l)) {
@@ -616,7 +580,7 @@ static pl_status run_steps(loop *l)
 }
 
 /* Tell the others that it is over, and wait for the final parameters. */
-static pl_status settle(loop *l)
+static pl_status settle(pl_loop *l)
 {
     pl_loop_result *result = l->result;
     pl_sync *sync = l->opts->sync;
@@ -633,7 +597,7 @@ static pl_status settle(loop *l)
 }
 
 /* After the last step: the last test, the last checkpoint, goodbye. */
-static pl_status end_loop(loop *l)
+static pl_status end_loop(pl_loop *l)
 {
     pl_loop_result *result = l->result;
     PL_TRY(settle(l));
@@ -659,21 +623,21 @@ static pl_status end_loop(loop *l)
 }
 
 /* A job of several can begin again only from a checkpoint. */
-static pl_status save_first(loop *l)
+static pl_status save_first(pl_loop *l)
 {
     bool wanted = l->opts->sync->ops->saves_first && !l->opts->follower &&
                   l->result->progress.step == 0;
     return wanted ? save(l, true) : PL_OK;
 }
 
-static pl_status train(loop *l)
+static pl_status train(pl_loop *l)
 {
     PL_TRY(run_steps(l));
     return end_loop(l);
 }
 
 /* What the servers had is lost: go on from where the job now stands. */
-static pl_status go_back(loop *l)
+static pl_status go_back(pl_loop *l)
 {
     pl_loop_result *result = l->result;
     int64_t before = result->progress.step;
@@ -693,7 +657,7 @@ static pl_status go_back(loop *l)
 
 pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
 {
-    loop l = { .opts = opts, .result = result, .tested_step = -1 };
+    pl_loop l = { .opts = opts, .result = result, .tested_step = -1 };
     *result = (pl_loop_result) {
         .progress = opts->start,
         .train_loss = NAN,

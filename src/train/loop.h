@@ -99,8 +99,9 @@ pl_status pl_loop_run(const pl_loop_opts *opts,
  * than 64 MB of numbers hold; never more than the set has. */
 int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given);
 
-/* Mean loss and accuracy over a whole data set, `batch` by that rule. */
+/* Mean loss and accuracy over a whole data set, `batch` by that rule.  `sync`
+ * gives the parameters where they are elsewhere (pl_sync_ops.look); or NULL. */
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
-                           pl_score *out) PL_MUST_CHECK;
+                           pl_sync *sync, pl_score *out) PL_MUST_CHECK;
 
 #endif

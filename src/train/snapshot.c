@@ -21,6 +21,12 @@ struct pl_snapshot {
     size_t slot_name_count;
 };
 
+static const char *kernels_of(const pl_snapshot *snapshot)
+{
+    return snapshot->opts.optim != NULL ? snapshot->opts.optim->kernels->name
+                                        : snapshot->opts.kernels;
+}
+
 static pl_status list_slot(pl_snapshot *snapshot, const char *slot,
                            const pl_params *set)
 {
@@ -41,6 +47,8 @@ static pl_status list_tensors(pl_snapshot *snapshot)
     const pl_optim *optim = snapshot->opts.optim;
     const pl_params *params = snapshot->opts.params;
     size_t count = (size_t)pl_params_count(params);
+    if (optim == NULL)
+        return PL_OK; /* who has the parameters lists them */
     size_t slots = (size_t)optim->ops->slot_count;
     PL_TRY(PL_NEW(snapshot->tensors, count * (1 + slots)));
     PL_TRY(PL_NEW(snapshot->slot_names, count * slots));
@@ -235,8 +243,7 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                                        .keep = snapshot->opts.keep,
                                    }));
     pl_json *state = NULL;
-    PL_TRY(write_state(snapshot, progress, snapshot->opts.optim->kernels->name,
-                       &state));
+    PL_TRY(write_state(snapshot, progress, kernels_of(snapshot), &state));
     pl_manifest manifest = {
         .model = snapshot->opts.model,
         .step = progress->step,
@@ -294,8 +301,7 @@ static pl_status find(pl_snapshot *snapshot, pl_progress *progress,
     PL_TRY_OUT(status,
                compare_settings(snapshot->opts.settings, manifest->settings,
                                 pl_checkpoint_folder(checkpoint)));
-    PL_TRY_OUT(status, read_state(manifest, snapshot->opts.optim->kernels->name,
-                                  progress));
+    PL_TRY_OUT(status, read_state(manifest, kernels_of(snapshot), progress));
     PL_TRY_OUT(status, read_counts(manifest->state, manifest->step, snapshot));
     *out = checkpoint;
     return PL_OK;
@@ -359,8 +365,7 @@ static pl_status plan_manifest(pl_json *plan, const pl_snapshot *snapshot,
     PL_TRY(pl_json_set_text(plan, "model", snapshot->opts.model));
     PL_TRY(pl_json_copy(&settings, snapshot->opts.settings));
     PL_TRY(pl_json_set_take(plan, "settings", settings));
-    PL_TRY(write_state(snapshot, progress, snapshot->opts.optim->kernels->name,
-                       &state));
+    PL_TRY(write_state(snapshot, progress, kernels_of(snapshot), &state));
     return pl_json_set_take(plan, "state", state);
 }
 

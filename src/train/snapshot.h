@@ -21,7 +21,8 @@ typedef struct pl_snapshot_opts {
     const char *model;       /* required; all are borrowed */
     const pl_json *settings; /* what must not change on resume; required */
     pl_params *params;       /* required */
-    pl_optim *optim;         /* required */
+    pl_optim *optim;         /* required, but for plan and find alone... */
+    const char *kernels;     /* ... with this instead: their name */
     int32_t workers;         /* of a job in which each has a count */
 } pl_snapshot_opts;
 

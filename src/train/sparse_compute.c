@@ -28,7 +28,8 @@
 typedef struct sparse {
     pl_compute base;
     pl_compute_opts opts;
-    const float *table, *bias; /* the network's */
+    const float *table, *bias; /* the network's; NULL: elsewhere... */
+    pl_values values;          /* ... and this is what the batch needs */
     int64_t features;
     int id_bits;
     /* The batch at hand. */
@@ -84,9 +85,10 @@ static pl_status make_rows(sparse *c, int64_t rows)
 {
     size_t count = (size_t)rows;
     PL_TRY(PL_NEW_ALIGNED(c->probs, count));
+    if (!c->opts.forward || c->opts.elsewhere)
+        PL_TRY(PL_NEW_ALIGNED(c->slots.start, count + 1));
     if (c->opts.forward)
         return PL_OK;
-    PL_TRY(PL_NEW_ALIGNED(c->slots.start, count + 1));
     PL_TRY(PL_NEW_ALIGNED(c->logits, count));
     return PL_NEW_ALIGNED(c->diff, count);
 }
@@ -107,8 +109,10 @@ static pl_status sparse_new(pl_compute **out, const pl_compute_opts *opts)
     sparse *c;
     PL_TRY(PL_NEW(c, 1));
     c->opts = *opts;
-    c->table = pl_params_data(network->params, network->table);
-    c->bias = pl_params_data(network->params, network->bias);
+    if (!opts->elsewhere) {
+        c->table = pl_params_data(network->params, network->table);
+        c->bias = pl_params_data(network->params, network->bias);
+    }
     c->features = features;
     c->id_bits = bits_of((uint64_t)features - 1);
     c->row_room = opts->batch;
@@ -125,7 +129,7 @@ static pl_status sparse_memory(const pl_compute_opts *opts,
                                pl_compute_size *out)
 {
     int64_t row = sizeof(float), entry = 0;
-    if (!opts->forward) {
+    if (!opts->forward || opts->elsewhere) {
         row += 2 * (int64_t)sizeof(float) + (int64_t)sizeof(int64_t);
         /* Slot, weight and gradient; id and its part of the map. */
         entry = 3 * (int64_t)sizeof(float) +
@@ -203,7 +207,7 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
         .ids = batch->ids,
         .values = batch->values,
     };
-    if (c->opts.forward)
+    if (c->opts.forward && !c->opts.elsewhere)
         return check_ids(c);
     int64_t count = pl_rows_entries(&c->rows);
     if (count > UINT32_MAX)
@@ -220,13 +224,20 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
         pl_sparse_order(c->keys.count, c->id_bits, c->ids, count, c->slots.list,
                         c->work[0], c->work[1]);
     c->keys.ids = c->ids;
-    return make_parts(c, count);
+    return c->opts.forward ? PL_OK : make_parts(c, count);
 }
 
 /* Where part number `part` of `count` things begins. */
 static int64_t part_from(const sparse *c, int64_t count, int part)
 {
     return count * part / c->parts;
+}
+
+static void sparse_place(pl_compute *base, const pl_values *values)
+{
+    sparse *c = (sparse *)base;
+    PL_ASSERT(c->opts.elsewhere);
+    c->values = *values;
 }
 
 static void gather_part(void *arg, int part, int thread)
@@ -245,8 +256,8 @@ static void forward_part(void *arg, int part, int thread)
     sparse *c = arg;
     int64_t first = part_from(c, c->rows.count, part);
     int64_t count = part_from(c, c->rows.count, part + 1) - first;
-    pl_sparse_forward(&c->rows, &c->slots, first, count, c->weights, *c->bias,
-                      c->logits);
+    pl_sparse_forward(&c->rows, &c->slots, first, count, c->values.table,
+                      *c->values.bias, c->logits);
     c->opts.kernels->sigmoid(count, c->logits + first, c->probs + first);
 }
 
@@ -281,7 +292,10 @@ static double sparse_gradient(pl_compute *base, const pl_batch *batch,
     sparse *c = (sparse *)base;
     int64_t rows = batch->rows;
     PL_ASSERT(apply == NULL && !c->opts.forward && rows == c->rows.count);
-    pl_pool_run(c->opts.pool, c->parts, gather_part, c);
+    if (!c->opts.elsewhere) {
+        pl_pool_run(c->opts.pool, c->parts, gather_part, c);
+        c->values = (pl_values) { c->weights, c->bias };
+    }
     pl_pool_run(c->opts.pool, c->parts, forward_part, c);
     float scale = 1.0f / (float)rows, sum = 0;
     for (int64_t r = 0; r < rows; r++) {
@@ -311,8 +325,12 @@ static void score_part(void *arg, int part, int thread)
     sparse *c = arg;
     int64_t rows = c->rows.count;
     int64_t first = rows * part / c->parts, last = rows * (part + 1) / c->parts;
-    pl_sparse_rows(&c->rows, first, last - first, c->table, *c->bias,
-                   c->probs + first);
+    if (c->opts.elsewhere)
+        pl_sparse_forward(&c->rows, &c->slots, first, last - first,
+                          c->values.table, *c->values.bias, c->probs);
+    else
+        pl_sparse_rows(&c->rows, first, last - first, c->table, *c->bias,
+                       c->probs + first);
     c->opts.kernels->sigmoid(last - first, c->probs + first, c->probs + first);
 }
 
@@ -345,6 +363,7 @@ const pl_compute_ops pl_sparse_compute = {
     .prepare = sparse_prepare,
     .gradient = sparse_gradient,
     .grad = sparse_grad,
+    .place = sparse_place,
     .score = sparse_score,
     .probs = sparse_probs,
 };

@@ -30,6 +30,7 @@ typedef struct pl_commit {
     int64_t step; /* updates made so far, by the whole job */
     bool dropped; /* this gradient was too old and not used */
     bool stop;    /* the job is over */
+    bool unsent;  /* ... and was, before this gradient could be sent */
 } pl_commit;
 
 /* How far a run is: what a checkpoint holds beside the parameters. */
@@ -52,6 +53,12 @@ typedef struct pl_keys {
     const uint64_t *ids; /* distinct; sorted, but see any_key_order */
     int64_t count;
 } pl_keys;
+
+/* The parameters of a sparse model, as far as a batch has them. */
+typedef struct pl_values {
+    const float *table; /* one for each key */
+    const float *bias;
+} pl_values;
 
 typedef struct pl_sync_ops {
     const char *name; /* "single" */
@@ -93,6 +100,21 @@ typedef struct pl_sync_ops {
     bool local;
     /* This worker failed. */
     void (*abort)(pl_sync *sync, const char *why);
+
+    /* Optional, where a sparse model's parameters are not in memory here; then
+     * `need` is not called, and one step is: take() the values of a batch that
+     * was asked for, ask() for one that comes later, ready, commit.  What
+     * commit tells of may then be the gradient before. */
+
+    /* Batches to ask for beyond the next one: 0 or 1. */
+    int (*ahead)(const pl_sync *sync);
+    /* Ask for the values at these keys: `later`, with the commit; or now. */
+    pl_status (*ask)(pl_sync *sync, const pl_keys *keys, bool later);
+    /* Wait for those of the first ask that was not taken; they stay until two
+     * more were. */
+    pl_status (*take)(pl_sync *sync, pl_values *out);
+    /* Ask and wait, for a test; they stay until the next one. */
+    pl_status (*look)(pl_sync *sync, const pl_keys *keys, pl_values *out);
 
     /* Key lists need not be sorted. */
     bool any_key_order;

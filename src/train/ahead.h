@@ -1,0 +1,40 @@
+/* ahead.h - sparse batches whose weights are elsewhere.
+ *
+ * A batch is read and its keys are found before its turn, so that their
+ * values can be asked for in time: how many batches ahead, the sync says
+ * (pl_sync_ops.ahead).  What a reader gives lives until its next call, so
+ * batches are copied here.
+ *
+ * Threads: one. */
+#ifndef PL_TRAIN_AHEAD_H
+#define PL_TRAIN_AHEAD_H
+
+#include "data/dataset.h"
+#include "train/compute.h"
+
+typedef struct pl_ahead pl_ahead;
+
+/* All are borrowed.  `compute`: as for pl_compute_new. */
+pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
+                       pl_reader *reader, pl_sync *sync) PL_MUST_CHECK;
+void pl_ahead_free(pl_ahead *ahead); /* NULL is fine */
+
+/* The sync has joined: nothing is asked for, and the reader gives the batch
+ * that is next. */
+void pl_ahead_reset(pl_ahead *ahead);
+/* The batches that were asked for are not wanted: the reader was moved. */
+pl_status pl_ahead_skip(pl_ahead *ahead) PL_MUST_CHECK;
+
+/* One step: begin() gives the batch and what computes it, with its weights in
+ * place; next(), before the commit, asks for the one to come. */
+typedef struct pl_ahead_batch {
+    pl_compute *compute;
+    const pl_batch *batch;
+} pl_ahead_batch;
+pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out) PL_MUST_CHECK;
+pl_status pl_ahead_next(pl_ahead *ahead) PL_MUST_CHECK;
+
+/* Where a reader would give the batch that begin() gives next. */
+void pl_ahead_position(const pl_ahead *ahead, pl_position *out);
+
+#endif

@@ -1,0 +1,78 @@
+/* loop_priv.h - what the files of the training loop share.
+ *
+ * loop.c         steps, and what is due between them
+ * loop_sparse.c  the steps of sparse models
+ * evaluate.c     tests */
+#ifndef PL_TRAIN_LOOP_PRIV_H
+#define PL_TRAIN_LOOP_PRIV_H
+
+#include "train/aggregate.h"
+#include "train/ahead.h"
+#include "train/due.h"
+#include "train/loop.h"
+#include "train/recorder.h"
+#include "train/sparse_sum.h"
+
+typedef enum pl_loop_phase {
+    PL_LOOP_INPUT,
+    PL_LOOP_COMPUTE,
+    PL_LOOP_SEND,
+    PL_LOOP_WAIT,
+    PL_LOOP_PHASES,
+} pl_loop_phase;
+
+typedef struct pl_loop {
+    const pl_loop_opts *opts;
+    pl_loop_result *result;
+    pl_reader *reader;
+    pl_compute *compute;
+    pl_compute *scorer;        /* NULL without a test set */
+    pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
+    pl_sparse_sum sum;         /* the same for a table with micro-batches... */
+    float bias_sum;            /* ... and for its bias */
+    pl_ahead *ahead;           /* NULL: the parameters are in memory here */
+    bool stream;           /* parameters and gradients come and go on the way */
+    bool *done;            /* one per parameter: this step's gradient is */
+    int needed;            /* parameters that this step has */
+    int left;              /* gradients that are still to be handed over */
+    int64_t end_step;      /* of the job; or INT64_MAX */
+    int64_t end_own;       /* of this worker; or INT64_MAX */
+    int64_t own;           /* its gradients */
+    int64_t next_read;     /* the step whose batch the reader gives next */
+    int64_t grad_examples; /* of one gradient */
+    int64_t update_examples; /* of one update */
+    int64_t epoch_updates;   /* in one pass of all workers; 0: not known */
+    pl_due eval, save, histograms;
+    pl_recorder recorder;
+    pl_batch batch; /* the last one of training */
+    uint64_t phase_ticks[PL_LOOP_PHASES];
+    uint64_t mark;   /* end of the last phase */
+    double loss_sum; /* of this epoch */
+    int64_t loss_count;
+    int64_t tested_step; /* whose parameters result->test is of */
+    bool joined;         /* once, at least */
+    bool stop;
+} pl_loop;
+
+/* The time since the last mark was spent in `phase`. */
+void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
+/* Read the next batch to l->batch. */
+pl_status pl_loop_next_batch(pl_loop *l) PL_MUST_CHECK;
+pl_status pl_loop_check_loss(pl_loop *l, double loss,
+                             int64_t step) PL_MUST_CHECK;
+
+/* loop_sparse.c */
+/* PL_UNSUPPORTED: what is not there for a sparse model. */
+pl_status pl_loop_check_sparse(const pl_loop_opts *opts) PL_MUST_CHECK;
+/* The weights of a sparse batch: those of its keys. */
+pl_status pl_loop_need_keys(pl_loop *l, const pl_batch *batch) PL_MUST_CHECK;
+/* In lock step the batch belongs to the step, also one that was read ahead. */
+pl_status pl_loop_align_ahead(pl_loop *l) PL_MUST_CHECK;
+/* Gradient of one step whose parameters are elsewhere. */
+pl_status pl_loop_ahead_step(pl_loop *l, int64_t step,
+                             double *loss) PL_MUST_CHECK;
+/* Gradients of the micro-batches of a sparse model, combined. */
+pl_status pl_loop_micro_step(pl_loop *l, int64_t step,
+                             double *loss) PL_MUST_CHECK;
+
+#endif
