@@ -44,6 +44,12 @@ typedef enum pl_phase {
 
 /* PULL. value[0]: answer when the job is at this step, or over. */
 #define PL_PULL_FINAL 1u /* ... when all other workers are done */
+#define PL_PULL_PEEK  2u /* sparse: no gradient of it will come */
+#define PL_PULL_RANGE 4u /* sparse: value[1] floats from `first` on */
+
+/* PUSH of sparse parameters; a probe has neither. */
+#define PL_PUSH_DATA 1u /* all of it is in this message */
+#define PL_PUSH_LIST 2u /* ... also the keys of the gradient */
 
 /* SAVE, to server 0: do not write, but tell what became of the last one. */
 #define PL_SAVE_LOOK 1u /* at once */

@@ -1,8 +1,7 @@
-#include "dist/ps_client.h"
+#include "dist/ps_client_priv.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "dist/pieces.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -13,46 +12,6 @@
 #define PROBE_NS    ((int64_t)PL_PROBE_MS * 1000000)
 #define JOIN_NS     INT64_C(200000000) /* between requests to join */
 #define REPORT_MOST ((uint32_t)16 << 20)
-
-typedef enum stage {
-    IDLE,
-    ASKING,    /* no word about the end of the request */
-    ANSWERING, /* parameters are coming */
-    DONE,
-} stage;
-
-/* The way to one server. */
-typedef struct link {
-    bool joined;
-    stage stage;
-    uint64_t sequence;
-    pl_frame request;
-    int64_t asked_ns; /* last sign of life about the request, or question */
-    pl_stream out;
-    pl_pieces in;
-    int64_t step; /* of the parameters that came */
-    unsigned answer;
-} link;
-
-struct pl_ps_client {
-    pl_ps_client_opts opts;
-    link *links;
-    int64_t now_ns;
-    bool joining;
-    bool rolled;
-    bool ready;          /* server 0 had parameters when we joined */
-    uint32_t generation; /* 0: never joined */
-    int64_t *counts;     /* [workers] */
-    const float *grad;
-    const char *text; /* of a stop or bye, or a plan */
-    uint32_t saves;   /* begun in this life */
-    char saved_why[512];
-    bool rest; /* pull: the other servers come after server 0 */
-    pl_ps_client_view view;
-    char *report;
-    bool failed;
-    char why[512];
-};
 
 pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
                            int64_t now_ns)
@@ -89,15 +48,14 @@ void pl_ps_client_free(pl_ps_client *client)
         pl_stream_close(&client->links[j].out);
         pl_pieces_close(&client->links[j].in);
     }
+    pl_client_close_keys(client);
     pl_mem_free(client->links);
     pl_mem_free(client->counts);
     pl_mem_free(client->report);
     pl_mem_free(client);
 }
 
-static void fail(pl_ps_client *client, const char *format, ...) PL_PRINTF(2, 3);
-
-static void fail(pl_ps_client *client, const char *format, ...)
+void pl_client_fail(pl_ps_client *client, const char *format, ...)
 {
     if (client->failed)
         return;
@@ -108,15 +66,15 @@ static void fail(pl_ps_client *client, const char *format, ...)
     va_end(args);
 }
 
-static void send_frame(pl_ps_client *client, int32_t ps, pl_frame frame,
-                       const void *payload, bool lasting)
+void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
+                    const void *payload, bool lasting)
 {
     frame.incarnation = client->view.incarnation;
     frame.generation = client->generation;
     client->opts.ops->send(client->opts.context, ps, &frame, payload, lasting);
 }
 
-static pl_frame request_frame(const link *l)
+pl_frame pl_client_request(const pl_link *l)
 {
     pl_frame frame = l->request;
     frame.sequence = l->sequence;
@@ -144,52 +102,75 @@ static pl_status plan_payload(const pl_ps_client *client, char **out,
 /* Ask, or ask again: the request without its pieces. */
 static void ask(pl_ps_client *client, int32_t ps)
 {
-    link *l = &client->links[ps];
-    pl_frame frame = request_frame(l);
+    pl_link *l = &client->links[ps];
+    pl_frame frame = pl_client_request(l);
     const void *payload = NULL;
     char *plan = NULL;
-    if (frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE) {
+    if (frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE ||
+        (frame.kind == PL_FRAME_INIT && client->opts.params == NULL)) {
         payload = client->text;
         frame.payload_bytes = (uint32_t)strlen(client->text);
     } else if (frame.kind == PL_FRAME_LOAD ||
                (frame.kind == PL_FRAME_SAVE && frame.flags == 0)) {
         if (plan_payload(client, &plan, &frame.payload_bytes) != PL_OK) {
-            fail(client, "%s", pl_error_message());
+            pl_client_fail(client, "%s", pl_error_message());
             return;
         }
         payload = plan;
+    } else if (frame.kind == PL_FRAME_PULL) { /* with keys, perhaps */
+        payload = l->message;
+        frame.payload_bytes = l->message_bytes;
     }
-    send_frame(client, ps, frame, payload, false);
+    pl_client_send(client, ps, frame, payload, false);
     pl_mem_free(plan);
     l->asked_ns = client->now_ns;
 }
 
 static void pump(pl_ps_client *client, int32_t ps)
 {
-    link *l = &client->links[ps];
+    pl_link *l = &client->links[ps];
     for (int32_t i = pl_stream_next(&l->out); i >= 0;
          i = pl_stream_next(&l->out)) {
         pl_piece_range piece = pl_pieces_range(&l->out.acked, i);
-        pl_frame frame = request_frame(l);
+        pl_frame frame = pl_client_request(l);
         frame.first = piece.first;
         frame.count = piece.count;
         frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
         const float *from = l->request.kind == PL_FRAME_PUSH
                                 ? client->grad
                                 : client->opts.params;
-        send_frame(client, ps, frame, from + piece.first, true);
+        pl_client_send(client, ps, frame, from + piece.first, true);
         l->asked_ns = client->now_ns;
     }
 }
 
+/* A request about sparse parameters is one message. */
+static void begin_keyed(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    l->message_bytes = 0;
+    if (l->request.kind == PL_FRAME_PUSH) {
+        pl_client_send_push(client, ps, false);
+        return;
+    }
+    if (l->request.kind == PL_FRAME_PULL &&
+        (l->request.flags & PL_PULL_RANGE) == 0)
+        pl_client_make_pull(client, ps);
+    ask(client, ps);
+}
+
 static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
 {
-    link *l = &client->links[ps];
+    pl_link *l = &client->links[ps];
     l->request = *request;
     l->sequence++;
-    l->stage = ASKING;
+    l->stage = PL_LINK_ASKING;
     l->answer = 0;
     l->asked_ns = client->now_ns;
+    if (client->opts.params == NULL) {
+        begin_keyed(client, ps);
+        return;
+    }
     switch (request->kind) {
     case PL_FRAME_PUSH:
         pl_pieces_reset(&l->in, 1);
@@ -224,12 +205,14 @@ static void begin_first(pl_ps_client *client, pl_frame request)
 
 static void ask_to_join(pl_ps_client *client, int32_t ps)
 {
-    char offer[PL_OFFER_BYTES] = "", job[32] = "";
+    pl_link *l = &client->links[ps];
+    char job[32] = "";
     char *text = NULL;
     pl_json *join = NULL, *settings = NULL;
     pl_status status;
-    if (client->opts.ops->offer != NULL)
-        client->opts.ops->offer(client->opts.context, ps, offer);
+    /* A server that is slow to answer finds the same offer each time. */
+    if (client->opts.ops->offer != NULL && (l->offer[0] == '\0' || l->joined))
+        client->opts.ops->offer(client->opts.context, ps, l->offer);
     if (client->view.job != 0)
         snprintf(job, sizeof job, "%016" PRIx64, client->view.job);
     PL_TRY_OUT(status, pl_json_new_object(&join));
@@ -237,11 +220,15 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
     PL_TRY_OUT(status, pl_json_set_int(join, "index", client->opts.index));
     PL_TRY_OUT(status, pl_json_set_int(join, "floats", client->opts.count));
     PL_TRY_OUT(status,
+               pl_json_set_int(join, "table_first", client->opts.table_first));
+    PL_TRY_OUT(status,
+               pl_json_set_int(join, "table_count", client->opts.table_count));
+    PL_TRY_OUT(status,
                pl_json_set_int(join, "end_step", client->opts.end_step));
     PL_TRY_OUT(status,
                pl_json_set_int(join, "run_steps", client->opts.run_steps));
     PL_TRY_OUT(status, pl_json_set_text(join, "job", job));
-    PL_TRY_OUT(status, pl_json_set_text(join, "shm", offer));
+    PL_TRY_OUT(status, pl_json_set_text(join, "shm", l->offer));
     PL_TRY_OUT(status,
                pl_json_set_text(join, "host",
                                 client->opts.host ? client->opts.host : ""));
@@ -251,17 +238,17 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
         PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
     }
     PL_TRY_OUT(status, pl_json_text(join, 0, &text));
-    send_frame(client, ps,
-               (pl_frame) {
-                   .kind = PL_FRAME_JOIN,
-                   .value = { client->view.own, client->ready },
-                   .payload_bytes = (uint32_t)strlen(text),
-               },
-               text, false);
-    client->links[ps].asked_ns = client->now_ns;
+    pl_client_send(client, ps,
+                   (pl_frame) {
+                       .kind = PL_FRAME_JOIN,
+                       .value = { client->view.own, client->ready },
+                       .payload_bytes = (uint32_t)strlen(text),
+                   },
+                   text, false);
+    l->asked_ns = client->now_ns;
 out:
     if (status != PL_OK)
-        fail(client, "%s", pl_error_message());
+        pl_client_fail(client, "%s", pl_error_message());
     pl_mem_free(text);
     pl_json_free(join);
 }
@@ -309,27 +296,34 @@ static void level(pl_ps_client *client)
 {
     int64_t newest = 0;
     for (int32_t j = 0; j < client->opts.ps; j++) {
-        const link *l = &client->links[j];
-        if (l->stage != DONE || !pl_pieces_complete(&l->in))
+        const pl_link *l = &client->links[j];
+        bool all = client->opts.params == NULL
+                       ? (l->answer & PL_ANSWER_STOP) == 0
+                       : pl_pieces_complete(&l->in);
+        if (l->stage != PL_LINK_DONE || !all)
             return;
         newest = l->step > newest ? l->step : newest;
     }
     for (int32_t j = 0; j < client->opts.ps; j++)
         if (client->links[j].step < newest) {
-            unsigned before = client->links[j].answer;
-            begin_on(
-                client, j,
-                &(pl_frame) { .kind = PL_FRAME_PULL, .value = { newest } });
+            const pl_link *l = &client->links[j];
+            unsigned before = l->answer, flags = 0;
+            if (l->request.kind == PL_FRAME_PULL)
+                flags = l->request.flags & PL_PULL_PEEK;
+            begin_on(client, j,
+                     &(pl_frame) { .kind = PL_FRAME_PULL,
+                                   .flags = (uint8_t)flags,
+                                   .value = { newest } });
             client->links[j].answer = before;
         }
 }
 
 static void finish_link(pl_ps_client *client, int32_t ps)
 {
-    link *l = &client->links[ps];
+    pl_link *l = &client->links[ps];
     bool params =
         l->request.kind == PL_FRAME_PULL || l->request.kind == PL_FRAME_PUSH;
-    l->stage = DONE;
+    l->stage = PL_LINK_DONE;
     if (ps == 0 && client->rest) {
         client->rest = false;
         pl_frame request = l->request;
@@ -337,26 +331,27 @@ static void finish_link(pl_ps_client *client, int32_t ps)
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
-    if (params && client->opts.mode == PL_PS_SYNC && client->opts.ps > 1)
+    if (params && client->opts.mode == PL_PS_SYNC && client->opts.ps > 1 &&
+        (l->request.flags & PL_PULL_RANGE) == 0)
         level(client);
 }
 
 static void ack_piece(pl_ps_client *client, int32_t ps, const pl_frame *piece)
 {
-    send_frame(client, ps,
-               (pl_frame) {
-                   .kind = PL_FRAME_ACK,
-                   .sequence = piece->sequence,
-                   .step = piece->step,
-                   .first = piece->first,
-                   .value = { 0, piece->count },
-               },
-               NULL, false);
+    pl_client_send(client, ps,
+                   (pl_frame) {
+                       .kind = PL_FRAME_ACK,
+                       .sequence = piece->sequence,
+                       .step = piece->step,
+                       .first = piece->first,
+                       .value = { 0, piece->count },
+                   },
+                   NULL, false);
 }
 
 static void note_answer(pl_ps_client *client, int32_t ps, const pl_frame *frame)
 {
-    link *l = &client->links[ps];
+    pl_link *l = &client->links[ps];
     l->answer |= frame->flags;
     if (ps == 0) {
         client->view.step = frame->step;
@@ -369,32 +364,41 @@ static void on_params(pl_ps_client *client, int32_t ps,
                       const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
-    link *l = &client->links[ps];
+    pl_link *l = &client->links[ps];
     if ((l->request.kind != PL_FRAME_PULL &&
          l->request.kind != PL_FRAME_PUSH) ||
-        l->stage == DONE) {
-        if (l->stage == DONE && pl_pieces_windowed(&l->in))
+        l->stage == PL_LINK_DONE) {
+        if (l->stage == PL_LINK_DONE && client->opts.params != NULL &&
+            pl_pieces_windowed(&l->in))
             ack_piece(client, ps, frame);
         return;
     }
     /* In sync the parameters may have moved on while they were sent. */
-    if (client->opts.mode == PL_PS_SYNC && l->stage == ANSWERING) {
+    if (client->opts.mode == PL_PS_SYNC && l->stage == PL_LINK_ANSWERING) {
         if (frame->step < l->step)
             return;
         if (frame->step > l->step)
             pl_pieces_reset(&l->in, 1);
     }
-    l->stage = ANSWERING;
+    l->stage = PL_LINK_ANSWERING;
     l->step = frame->step;
     note_answer(client, ps, frame);
-    if (frame->count == 0) { /* the end: there are no more */
+    if (client->opts.params == NULL &&
+        !pl_client_take_values(client, ps, message)) {
+        pl_client_fail(client, "ps %d sent %u values that were not asked for",
+                       ps, frame->count);
+        return;
+    }
+    /* The end: there are no more. */
+    if (frame->count == 0 || client->opts.params == NULL) {
         finish_link(client, ps);
         return;
     }
     int32_t index =
         pl_pieces_find(&l->in, frame->value[0], frame->first, frame->count);
     if (index < 0) {
-        fail(client, "ps %d sent parameters that are not its own", ps);
+        pl_client_fail(client, "ps %d sent parameters that are not its own",
+                       ps);
         return;
     }
     if (pl_pieces_mark(&l->in, index))
@@ -429,8 +433,8 @@ static void note_done(pl_ps_client *client, const pl_frame *frame,
 static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
                    const void *payload)
 {
-    link *l = &client->links[ps];
-    if (l->stage == DONE)
+    pl_link *l = &client->links[ps];
+    if (l->stage == PL_LINK_DONE)
         return;
     if ((frame->flags & PL_ACK_DONE) != 0) {
         if (ps == 0)
@@ -438,6 +442,11 @@ static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
         finish_link(client, ps);
     } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
         pl_stream_ack_all(&l->out);
+    } else if (client->opts.params == NULL) {
+        /* It has no such list, or nothing of this: all of it, then. */
+        if ((frame->flags & PL_ACK_NEED) != 0 &&
+            l->request.kind == PL_FRAME_PUSH)
+            pl_client_send_push(client, ps, true);
     } else if ((frame->flags & PL_ACK_NEED) != 0) {
         pl_stream_retry(&l->out);
         pump(client, ps);
@@ -453,7 +462,7 @@ static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
 static void on_report(pl_ps_client *client, const pl_message *message)
 {
     uint32_t bytes = message->frame.payload_bytes;
-    if (client->report != NULL || client->links[0].stage == DONE ||
+    if (client->report != NULL || client->links[0].stage == PL_LINK_DONE ||
         client->links[0].request.kind != PL_FRAME_BYE || bytes > REPORT_MOST)
         return;
     if (PL_NEW(client->report, bytes + 1) == PL_OK)
@@ -469,7 +478,7 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
                           const pl_message *message, int64_t now_ns)
 {
     const pl_frame *frame = &message->frame;
-    link *l = &client->links[ps];
+    pl_link *l = &client->links[ps];
     client->now_ns = now_ns;
     /* Rolled back while we joined: server 0 tells the new state. */
     if (client->joining && client->links[0].joined &&
@@ -500,13 +509,13 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         return;
     }
     if (frame->kind == PL_FRAME_REFUSE)
-        fail(client, "ps %d: %.*s", ps, (int)frame->payload_bytes,
-             (const char *)message->payload);
+        pl_client_fail(client, "ps %d: %.*s", ps, (int)frame->payload_bytes,
+                       (const char *)message->payload);
     if (frame->kind == PL_FRAME_OVER && (frame->flags & PL_STOP_FAILED) != 0)
-        fail(client, "the job ended: %.*s", (int)frame->payload_bytes,
-             (const char *)message->payload);
+        pl_client_fail(client, "the job ended: %.*s", (int)frame->payload_bytes,
+                       (const char *)message->payload);
     if (frame->sequence != l->sequence || frame->sequence == 0 ||
-        client->joining || l->stage == IDLE)
+        client->joining || l->stage == PL_LINK_IDLE)
         return; /* of a request that is no more */
     l->asked_ns = now_ns;
     if (frame->kind == PL_FRAME_PARAMS)
@@ -522,13 +531,13 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
     client->now_ns = now_ns;
     /* While other servers are awaited, server 0 must know that we live. */
     if (client->joining && client->links[0].joined)
-        send_frame(client, 0,
-                   (pl_frame) { .kind = PL_FRAME_HEART,
-                                .step = client->view.step,
-                                .value = { PL_PHASE_JOINING } },
-                   NULL, false);
+        pl_client_send(client, 0,
+                       (pl_frame) { .kind = PL_FRAME_HEART,
+                                    .step = client->view.step,
+                                    .value = { PL_PHASE_JOINING } },
+                       NULL, false);
     for (int32_t j = 0; j < client->opts.ps; j++) {
-        link *l = &client->links[j];
+        pl_link *l = &client->links[j];
         bool late =
             now_ns - l->asked_ns >= (client->joining ? JOIN_NS : PROBE_NS);
         if (!late)
@@ -536,9 +545,10 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
         if (client->joining && !l->joined &&
             (j == 0 || client->links[0].joined))
             ask_to_join(client, j);
-        else if (l->stage == ANSWERING ||
-                 (l->stage == ASKING &&
-                  (l->request.kind != PL_FRAME_PUSH || l->out.next > 0)))
+        else if (l->stage == PL_LINK_ANSWERING ||
+                 (l->stage == PL_LINK_ASKING &&
+                  (l->request.kind != PL_FRAME_PUSH || l->out.next > 0 ||
+                   client->opts.params == NULL)))
             ask(client, j);
     }
 }
@@ -549,7 +559,8 @@ void pl_ps_client_join(pl_ps_client *client)
     client->rolled = client->rest = false;
     for (int32_t j = 0; j < client->opts.ps; j++) {
         client->links[j].joined = false;
-        client->links[j].stage = IDLE; /* numbers of requests go on */
+        client->links[j].offer[0] = '\0';
+        client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
     }
     ask_to_join(client, 0);
 }
@@ -579,6 +590,56 @@ void pl_ps_client_ready(pl_ps_client *client, int64_t from)
         client->links[j].out.ready_from = from;
         pump(client, j);
     }
+}
+
+void pl_ps_client_fill(pl_ps_client *client, int64_t step, const char *text)
+{
+    client->text = text;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_INIT, .step = step });
+}
+
+/* Only lists that a gradient may name have numbers that rise. */
+static void number_list(pl_ps_client *client, unsigned flags,
+                        pl_key_batch *want)
+{
+    client->want = want;
+    if (want != NULL)
+        want->number =
+            (flags & PL_PULL_PEEK) != 0 ? client->lists : ++client->lists;
+}
+
+void pl_ps_client_ask(pl_ps_client *client, unsigned flags, int64_t step,
+                      pl_key_batch *want)
+{
+    number_list(client, flags, want);
+    pl_ps_client_pull(client, flags, step);
+}
+
+void pl_ps_client_push_keys(pl_ps_client *client, int64_t step,
+                            const pl_key_batch *of, const float *grad,
+                            pl_key_batch *want)
+{
+    number_list(client, 0, want);
+    client->of = of;
+    pl_ps_client_push(client, step, grad);
+}
+
+void pl_ps_client_read(pl_ps_client *client, int64_t first, int64_t count,
+                       float *to)
+{
+    int32_t ps = client->opts.ps - 1;
+    while (client->links[ps].in.first > first)
+        ps--;
+    PL_ASSERT(!pl_ps_client_busy(client));
+    client->want = NULL;
+    client->range = to;
+    begin_on(client, ps,
+             &(pl_frame) {
+                 .kind = PL_FRAME_PULL,
+                 .flags = PL_PULL_PEEK | PL_PULL_RANGE,
+                 .first = first,
+                 .value = { 0, count },
+             });
 }
 
 void pl_ps_client_pause(pl_ps_client *client)
@@ -639,14 +700,14 @@ void pl_ps_client_bye(pl_ps_client *client, const char *report)
 
 void pl_ps_client_abort(pl_ps_client *client, const char *why)
 {
-    send_frame(client, 0,
-               (pl_frame) {
-                   .kind = PL_FRAME_STOP,
-                   .flags = PL_STOP_FAILED,
-                   .sequence = client->links[0].sequence + 1,
-                   .payload_bytes = (uint32_t)strlen(why),
-               },
-               why, false);
+    pl_client_send(client, 0,
+                   (pl_frame) {
+                       .kind = PL_FRAME_STOP,
+                       .flags = PL_STOP_FAILED,
+                       .sequence = client->links[0].sequence + 1,
+                       .payload_bytes = (uint32_t)strlen(why),
+                   },
+                   why, false);
 }
 
 bool pl_ps_client_busy(const pl_ps_client *client)
@@ -656,11 +717,11 @@ bool pl_ps_client_busy(const pl_ps_client *client)
 
 bool pl_ps_client_answered(const pl_ps_client *client)
 {
-    return client->links[0].stage >= ANSWERING;
+    return client->links[0].stage >= PL_LINK_ANSWERING;
 }
 
 /* Floats [*first, *first + *count) that lie in the link's part. */
-static bool overlap(const link *l, int64_t *first, int64_t *count)
+static bool overlap(const pl_link *l, int64_t *first, int64_t *count)
 {
     int64_t begin = l->in.first > *first ? l->in.first : *first;
     int64_t end = l->in.first + l->in.count;
@@ -675,10 +736,10 @@ int32_t pl_ps_client_missing(const pl_ps_client *client, int64_t first,
                              int64_t count)
 {
     for (int32_t j = 0; j < client->opts.ps; j++) {
-        const link *l = &client->links[j];
+        const pl_link *l = &client->links[j];
         int64_t from = first, n = count;
-        if (l->stage != DONE && overlap(l, &from, &n) &&
-            (l->stage != ANSWERING || !pl_pieces_have(&l->in, from, n)))
+        if (l->stage != PL_LINK_DONE && overlap(l, &from, &n) &&
+            (l->stage != PL_LINK_ANSWERING || !pl_pieces_have(&l->in, from, n)))
             return j;
     }
     return -1;
@@ -700,8 +761,8 @@ int32_t pl_ps_client_absent(const pl_ps_client *client)
 int32_t pl_ps_client_awaited(const pl_ps_client *client)
 {
     for (int32_t j = 0; j < client->opts.ps; j++)
-        if (client->links[j].stage == ASKING ||
-            client->links[j].stage == ANSWERING)
+        if (client->links[j].stage == PL_LINK_ASKING ||
+            client->links[j].stage == PL_LINK_ANSWERING)
             return j;
     return -1;
 }

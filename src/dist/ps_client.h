@@ -11,6 +11,7 @@
 #define PL_DIST_PS_CLIENT_H
 
 #include "base/json.h"
+#include "dist/key_batch.h"
 #include "dist/protocol.h"
 #include "net/endpoint.h"
 
@@ -32,7 +33,12 @@ typedef struct pl_ps_client_opts {
     pl_ps_mode mode;
     int64_t count;               /* floats of the whole block */
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
-    float *params;               /* [count]; what is pulled goes here */
+    float *params;               /* [count]; what is pulled goes here; NULL:
+                                    they are sparse and asked for by keys */
+    int64_t table_first;         /* sparse: the table's place in the block */
+    int64_t table_count;         /* ... and its size; 0: dense */
+    uint8_t *messages;           /* sparse: shared memory for what is sent */
+    size_t message_bytes;        /* of that */
     int64_t end_step, run_steps; /* what a server cannot know itself */
     const pl_json *settings;     /* or NULL */
     uint64_t job; /* its number, where it is known from before; or 0 */
@@ -59,6 +65,20 @@ void pl_ps_client_pull(pl_ps_client *client, unsigned flags, int64_t step);
 void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad);
 /* Floats from `from` on are final and may leave; 0: all. */
 void pl_ps_client_ready(pl_ps_client *client, int64_t from);
+
+/* The same for sparse parameters.  A batch of keys stays, with its room for
+ * values, until the request is done, that of a gradient until the one after
+ * it; `want` may be NULL. */
+void pl_ps_client_fill(pl_ps_client *client, int64_t step, const char *text);
+void pl_ps_client_ask(pl_ps_client *client, unsigned flags, int64_t step,
+                      pl_key_batch *want);
+void pl_ps_client_push_keys(pl_ps_client *client, int64_t step,
+                            const pl_key_batch *of, const float *grad,
+                            pl_key_batch *want);
+/* Read a range of the block that one server has, whatever the step. */
+void pl_ps_client_read(pl_ps_client *client, int64_t first, int64_t count,
+                       float *to);
+
 void pl_ps_client_pause(pl_ps_client *client);
 /* Stop all workers between two gradients, so that all servers save the
  * parameters of one moment; then let them go on. */

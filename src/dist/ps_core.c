@@ -1,4 +1,5 @@
 #include "dist/ps_core_priv.h"
+#include "dist/ps_table.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -56,6 +57,8 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
         status = pl_core_update_init(core);
     if (status == PL_OK)
         status = pl_core_save_init(core);
+    if (status == PL_OK && opts->table_count > 0)
+        status = pl_ps_table_new(&core->table, &core->opts);
     if (status != PL_OK) {
         pl_ps_core_free(core);
         return status;
@@ -76,6 +79,7 @@ void pl_ps_core_free(pl_ps_core *core)
     }
     pl_core_update_close(core);
     pl_core_save_close(core);
+    pl_ps_table_free(core->table);
     pl_mem_free(core->members);
     pl_mem_free(core);
 }
@@ -134,6 +138,8 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
     }
     if (!member->fresh)
         member->gradient = NULL;
+    if (core->table != NULL)
+        pl_ps_table_forget(core->table, pl_core_id(core, member));
 }
 
 void pl_core_reset(pl_ps_core *core, uint32_t generation)
@@ -166,6 +172,8 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
 /* A gradient that is kept beyond the connection it came by must be ours. */
 void pl_core_keep(pl_ps_core *core, pl_member *member)
 {
+    if (core->table != NULL && pl_ps_table_keep(core, member) != PL_OK)
+        pl_core_end(core, true, "%s", pl_error_message());
     if (member->gradient == NULL || member->gradient == member->staging)
         return;
     if (member->staging == NULL &&

@@ -85,6 +85,11 @@ typedef struct pl_ps_core_opts {
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
     float *params;               /* [count]; the rest is borrowed, too */
     pl_optim *optim;             /* over `count` elements */
+    int64_t table_first;         /* of sparse weights: its place in the... */
+    int64_t table_count;         /* ... whole block; 0: all is dense */
+    float *answers;              /* sparse: memory for answers, shared... */
+    int64_t answer_floats;       /* ... perhaps: of each worker and the
+                                    evaluator */
     const pl_schedule *schedule; /* required */
     const pl_kernels *kernels;   /* required */
     const pl_json *settings;     /* what all tasks must agree on, or NULL */

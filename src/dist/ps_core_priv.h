@@ -7,6 +7,7 @@
  * ps_watch.c   server 0: loss and the end
  * ps_follow.c  the other servers and server 0
  * ps_save.c    checkpoints: begun, written, complete, read
+ * ps_table.c   sparse parameters, by keys
  * ps_report.c  what only the chief hears */
 #ifndef PL_DIST_PS_CORE_PRIV_H
 #define PL_DIST_PS_CORE_PRIV_H
@@ -96,8 +97,11 @@ typedef struct pl_core_save {
     char why[400];
 } pl_core_save;
 
+typedef struct pl_ps_table pl_ps_table;
+
 struct pl_ps_core {
     pl_ps_core_opts opts;
+    pl_ps_table *table; /* NULL: the parameters are dense */
     /* Workers, then the evaluator, then servers (at server 0). */
     pl_member *members;
     int32_t member_count;
@@ -219,8 +223,9 @@ void pl_core_save_begun(pl_ps_core *core);
 void pl_core_save_forget(pl_ps_core *core);
 /* All is rolled back. */
 void pl_core_save_reset(pl_ps_core *core);
-/* May the parameters change now?  If not it is noted that something waits. */
-bool pl_core_may_change(pl_ps_core *core);
+/* May the parameters change now, by the gradient of `member`, or, NULL, of all
+ * that have one?  If not it is noted that something waits. */
+bool pl_core_may_change(pl_ps_core *core, const pl_member *member);
 void pl_core_watch_save(pl_ps_core *core);
 
 /* ps_request.c */

@@ -1,6 +1,7 @@
 /* Requests of tasks: how they arrive, in pieces and twice, and their answers.
  */
 #include "dist/ps_core_priv.h"
+#include "dist/ps_table.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -59,7 +60,10 @@ static void pump(pl_ps_core *core, pl_member *member)
 /* Send the answer, or send it again. */
 static void deliver(pl_ps_core *core, pl_member *member)
 {
-    if (has_params(member)) {
+    if (core->table != NULL && (member->request.kind == PL_FRAME_PULL ||
+                                member->request.kind == PL_FRAME_PUSH)) {
+        pl_ps_table_deliver(core, member);
+    } else if (has_params(member)) {
         pump(core, member);
     } else if (member->request.kind == PL_FRAME_PUSH) {
         pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
@@ -166,7 +170,7 @@ static void take_piece(pl_ps_core *core, pl_member *member,
         return;
     }
     /* A save that was given up may still be reading: it is asked for again. */
-    if (frame->kind == PL_FRAME_INIT && !pl_core_may_change(core))
+    if (frame->kind == PL_FRAME_INIT && !pl_core_may_change(core, NULL))
         return;
     if (!pl_pieces_mark(&member->in, index)) {
         core->counts.duplicates++;
@@ -187,7 +191,8 @@ static void take_piece(pl_ps_core *core, pl_member *member,
 
 static bool has_data(const pl_frame *frame)
 {
-    return frame->count > 0;
+    return frame->count > 0 ||
+           (frame->kind == PL_FRAME_PUSH && (frame->flags & PL_PUSH_DATA) != 0);
 }
 
 /* A push that needs no data: too late, or already here.  True: handled. */
@@ -228,6 +233,35 @@ static bool settle_early(pl_ps_core *core, pl_member *member)
     return true;
 }
 
+/* A request that is wrong; its sender ends. */
+static void turn_down(pl_ps_core *core, pl_member *member, const char *why)
+{
+    pl_core_refuse(core, member, why);
+    member->stage = PL_STAGE_NONE;
+}
+
+/* A push of sparse parameters: all of it is here. */
+static void take_keyed(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    pl_status status = pl_ps_table_push(core, member, message);
+    if (status == PL_AGAIN) {
+        ack(core, member, PL_ACK_NEED);
+        return;
+    }
+    if (status != PL_OK) {
+        turn_down(core, member, pl_error_message());
+        return;
+    }
+    if (settle_early(core, member))
+        return;
+    status = pl_ps_table_gradient(core, member, message);
+    if (status != PL_OK)
+        pl_core_end(core, true, "%s", pl_error_message());
+    else
+        pl_core_gradient(core, member);
+}
+
 static void begin_push(pl_ps_core *core, pl_member *member,
                        const pl_message *message)
 {
@@ -239,6 +273,13 @@ static void begin_push(pl_ps_core *core, pl_member *member,
         member->stage = PL_STAGE_NONE;
         return;
     }
+    if (core->table != NULL) {
+        if (has_data(&message->frame))
+            take_keyed(core, member, message);
+        else
+            ack(core, member, PL_ACK_NEED);
+        return;
+    }
     if (settle_early(core, member))
         return;
     if (!member->fresh)
@@ -248,6 +289,20 @@ static void begin_push(pl_ps_core *core, pl_member *member,
         take_piece(core, member, message);
     else
         ack(core, member, PL_ACK_NEED);
+}
+
+/* Sparse parameters are made here, not sent. */
+static void fill_table(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    const pl_ps_core_ops *ops = core->opts.ops;
+    if (ops->touch != NULL &&
+        !ops->touch(core->opts.context, 0, core->opts.count))
+        member->stage = PL_STAGE_NONE; /* a save ends first; it comes again */
+    else if (pl_ps_table_fill(core, message) != PL_OK)
+        turn_down(core, member, pl_error_message());
+    else
+        complete(core, member);
 }
 
 static void begin_init(pl_ps_core *core, pl_member *member,
@@ -267,6 +322,10 @@ static void begin_init(pl_ps_core *core, pl_member *member,
     }
     if (core->initialized) {
         pl_core_answer(core, member, 0);
+        return;
+    }
+    if (core->table != NULL) {
+        fill_table(core, member, message);
         return;
     }
     pl_pieces_reset(&member->in, 1);
@@ -294,8 +353,14 @@ static void begin_stop(pl_ps_core *core, pl_member *member,
         pl_core_note_interrupt(core);
 }
 
-static void begin_pull(pl_ps_core *core, pl_member *member)
+static void begin_pull(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
 {
+    if (core->table != NULL &&
+        pl_ps_table_pull(core, member, message) != PL_OK) {
+        turn_down(core, member, pl_error_message());
+        return;
+    }
     member->stage = PL_STAGE_WAITING;
     pl_core_release(core);
 }
@@ -334,7 +399,7 @@ static void begin(pl_ps_core *core, pl_member *member,
         begin_init(core, member, message);
         break;
     case PL_FRAME_PULL:
-        begin_pull(core, member);
+        begin_pull(core, member, message);
         break;
     case PL_FRAME_PAUSE:
         begin_pause(core, member);
@@ -370,7 +435,9 @@ static void again(pl_ps_core *core, pl_member *member,
     case PL_STAGE_ARRIVING:
         if (message->frame.kind != member->request.kind)
             break;
-        if (has_data(&message->frame))
+        if (has_data(&message->frame) && core->table != NULL)
+            take_keyed(core, member, message);
+        else if (has_data(&message->frame))
             take_piece(core, member, message);
         else
             ack(core, member, PL_ACK_NEED);
@@ -391,7 +458,7 @@ static void again(pl_ps_core *core, pl_member *member,
 
 static void on_ack(pl_ps_core *core, pl_member *member, const pl_frame *frame)
 {
-    if (frame->sequence != member->sequence ||
+    if (core->table != NULL || frame->sequence != member->sequence ||
         member->stage != PL_STAGE_ANSWERED || !has_params(member) ||
         (core->opts.mode == PL_PS_SYNC && frame->step != member->answer_step))
         return;

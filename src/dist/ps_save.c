@@ -11,6 +11,7 @@
  *
  * A rolled-back job reads its parameters by LOAD, the same plan for all. */
 #include "dist/ps_core_priv.h"
+#include "dist/ps_table.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -319,12 +320,14 @@ static bool counts_are_told(const pl_ps_core *core)
                              chief->stage == PL_STAGE_WAITING);
 }
 
-bool pl_core_may_change(pl_ps_core *core)
+bool pl_core_may_change(pl_ps_core *core, const pl_member *member)
 {
     const pl_ps_core_ops *ops = core->opts.ops;
-    bool may = !counts_are_told(core) &&
-               (ops->touch == NULL ||
-                ops->touch(core->opts.context, 0, core->opts.count));
+    bool may = !counts_are_told(core);
+    if (may && ops->touch != NULL)
+        may = core->table != NULL
+                  ? pl_ps_table_touch(core, member)
+                  : ops->touch(core->opts.context, 0, core->opts.count);
     core->save.held = core->save.held || !may;
     return may;
 }
@@ -394,7 +397,7 @@ bool pl_ps_core_held(const pl_ps_core *core)
 void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns)
 {
     core->now_ns = now_ns;
-    if (!core->save.held || !pl_core_may_change(core))
+    if (!core->save.held || !pl_core_may_change(core, NULL))
         return;
     core->save.held = false;
     pl_core_apply_held(core);

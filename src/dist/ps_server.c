@@ -16,6 +16,8 @@
 #define ASLEEP_NS INT64_C(500000000) /* a turn of the loop takes less */
 /* Floats of a model: a terabyte of parameters is a mistake. */
 #define FLOATS_MOST INT64_C(274877906944)
+/* Sparse parameters: floats of answers that are shared with each task. */
+#define ANSWER_FLOATS ((int64_t)1 << 19)
 /* Messages handled before the clock is looked at again. */
 #define BURST 64
 /* How soon what the disk does is looked at. */
@@ -168,6 +170,27 @@ const char *pl_ps_server_address(const pl_ps_server *server)
     return pl_endpoint_address(server->endpoint);
 }
 
+/* Dense parameters are read where they are by tasks that share memory; of
+ * sparse ones, the answers. */
+static pl_status open_memory(pl_ps_server *server, pl_ps_core_opts *core)
+{
+    int64_t floats = core->count;
+    if (core->table_count > 0)
+        floats = (core->workers + 1) * ANSWER_FLOATS;
+    PL_TRY(pl_area_new(&server->area, (size_t)floats * sizeof(float)));
+    PL_TRY(pl_params_new(&server->shape));
+    PL_TRY(pl_params_add(server->shape, "part", PL_SHAPE(core->count)));
+    if (core->table_count > 0) {
+        PL_TRY(pl_params_seal(server->shape));
+        core->answers = pl_area_data(server->area);
+        core->answer_floats = ANSWER_FLOATS;
+    } else {
+        PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
+    }
+    core->params = pl_params_block(server->shape);
+    return PL_OK;
+}
+
 /* Memory, optimizer and core for this server's part of `floats`. */
 static pl_status open_core(pl_ps_server *server, int64_t floats)
 {
@@ -178,26 +201,21 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
         return PL_FAIL(PL_USAGE,
                        "%lld parameters are too few for %d parameter servers",
                        (long long)floats, core.ps);
-    PL_TRY(pl_area_new(&server->area, (size_t)core.count * sizeof(float)));
-    PL_TRY(pl_params_new(&server->shape));
-    PL_TRY(pl_params_add(server->shape, "part", PL_SHAPE(core.count)));
-    PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
+    PL_TRY(open_memory(server, &core));
     PL_TRY(pl_optim_new(&server->optim, &server->opts.optim, server->shape,
                         core.kernels));
-    PL_TRY(pl_ps_store_new(&server->store,
-                           &(pl_part_opts) {
-                               .index = core.index,
-                               .of = core.ps,
-                               .first = core.first,
-                               .count = core.count,
-                               .params = pl_area_data(server->area),
-                               .optim = server->optim,
-                           }));
+    PL_TRY(pl_ps_store_new(&server->store, &(pl_part_opts) {
+                                               .index = core.index,
+                                               .of = core.ps,
+                                               .first = core.first,
+                                               .count = core.count,
+                                               .params = core.params,
+                                               .optim = server->optim,
+                                           }));
     if (core.index == 0 && getrandom(&life, sizeof life, 0) != sizeof life)
         return PL_FAIL(PL_IO, "getrandom");
     core.life = life;
     core.schedule = &server->opts.schedule;
-    core.params = pl_area_data(server->area);
     core.optim = server->optim;
     core.ops = &core_ops;
     core.context = server;
@@ -216,11 +234,16 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
                       "join") != PL_OK)
         return PL_OK;
     const char *role = "";
+    pl_ps_core_opts *core = &server->opts.core;
     if (pl_json_get_text(join, "role", &role) != PL_OK ||
         strcmp(role, "worker") != 0 ||
         (message->who.role != PL_PRINCIPAL_NONE &&
          message->who.role != PL_PRINCIPAL_WORKER) ||
         pl_json_get_int(join, "floats", 1, FLOATS_MOST, &floats) != PL_OK ||
+        pl_json_get_int(join, "table_first", 0, FLOATS_MOST,
+                        &core->table_first) != PL_OK ||
+        pl_json_get_int(join, "table_count", 0, FLOATS_MOST,
+                        &core->table_count) != PL_OK ||
         pl_json_get_int(join, "end_step", 0, INT64_MAX, end) != PL_OK ||
         pl_json_get_int(join, "run_steps", 0, INT64_MAX, steps) != PL_OK)
         floats = 0;

@@ -1,11 +1,10 @@
-#include "dist/ps_sync.h"
+#include "dist/ps_sync_priv.h"
 
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "dist/heart.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -13,29 +12,8 @@
 
 #define LINGER_MS 1000 /* for the last message to leave */
 #define SAY_NS    INT64_C(5000000000)
-
-struct pl_ps_sync {
-    pl_sync base;
-    pl_ps_sync_opts opts;
-    char name[32];
-    char host[256];
-    int32_t ps;
-    bool chief;
-    pl_endpoint **ends; /* one a server */
-    pl_area *area;      /* the gradient */
-    pl_ps_client *client;
-    pl_heart *heart;
-    bool joined;   /* once, at least */
-    bool pushing;  /* the step's request has begun */
-    int64_t ready; /* floats from here on were handed over */
-    int64_t next_tick_ns;
-    int64_t dropped;
-    bool over;    /* no more gradients are wanted */
-    bool leaving; /* said goodbye */
-    bool gone;    /* ... and server 0 was gone before it could answer */
-    int64_t own;
-    bool broken; /* since someone was interrupted */
-};
+/* Of messages about sparse parameters, to all servers together. */
+#define MESSAGE_BYTES ((size_t)16 << 20)
 
 static int64_t now_ns(void)
 {
@@ -109,7 +87,7 @@ static pl_status turn(pl_ps_sync *self)
     return PL_OK;
 }
 
-static pl_status finish_request(pl_ps_sync *self)
+pl_status pl_ps_sync_finish(pl_ps_sync *self)
 {
     while (pl_ps_client_busy(self->client))
         PL_TRY(turn(self));
@@ -208,6 +186,35 @@ static pl_status connect_all(pl_ps_sync *self)
                           });
 }
 
+/* Servers make the first of sparse parameters themselves. */
+static pl_status describe_parameters(pl_ps_sync *self, int64_t step)
+{
+    pl_json *description;
+    char *text = NULL;
+    PL_TRY(pl_first_describe(&description, self->opts.sparse, self->opts.seed));
+    pl_status status = pl_json_text(description, 0, &text);
+    pl_json_free(description);
+    PL_TRY(status);
+    pl_ps_client_fill(self->client, step, text);
+    status = pl_ps_sync_finish(self);
+    pl_mem_free(text);
+    return status;
+}
+
+/* Ask for parameters: all, where they are dense, else how things stand. */
+static pl_status pull(pl_ps_sync *self, unsigned flags, int64_t step)
+{
+    if (self->keys != NULL) {
+        pl_sync_keys_note(self);
+        pl_ps_client_ask(self->client, flags, step, NULL);
+    } else {
+        pl_ps_client_pull(self->client, flags, step);
+    }
+    PL_TRY(pl_ps_sync_finish(self));
+    pl_ps_sync_hear_end(self);
+    return PL_OK;
+}
+
 /* The chief lets the servers read the last checkpoint, or, when there is none,
  * gives them the parameters as they are. */
 static pl_status give_parameters(pl_ps_sync *self, int64_t *step)
@@ -218,14 +225,16 @@ static pl_status give_parameters(pl_ps_sync *self, int64_t *step)
     pl_status status = PL_NOTFOUND;
     if (snapshot != NULL)
         status = pl_snapshot_find(snapshot, &progress, &plan);
+    if (status == PL_NOTFOUND && self->keys != NULL)
+        return describe_parameters(self, *step);
     if (status == PL_NOTFOUND) {
         pl_ps_client_init(self->client, *step);
-        return finish_request(self);
+        return pl_ps_sync_finish(self);
     }
     PL_TRY(status);
     *step = progress.step;
     pl_ps_client_load(self->client, *step, pl_snapshot_counts(snapshot), plan);
-    status = finish_request(self);
+    status = pl_ps_sync_finish(self);
     pl_mem_free(plan);
     return status;
 }
@@ -242,8 +251,7 @@ static pl_status connect_or_go(pl_ps_sync *self)
     return self->gone ? PL_OK : status;
 }
 
-/* What the last answer said of the end. */
-static void hear_end(pl_ps_sync *self)
+void pl_ps_sync_hear_end(pl_ps_sync *self)
 {
     unsigned answer = pl_ps_client_look(self->client).answer;
     self->over = self->over || (answer & PL_ANSWER_STOP) != 0;
@@ -263,10 +271,10 @@ static pl_status join(pl_sync *sync, pl_standing *at)
     if (self->chief && !view.initialized)
         PL_TRY(give_parameters(self, &at->step));
     pl_heart_tell(self->heart, at->step, PL_PHASE_WAITING);
-    pl_ps_client_pull(self->client, 0, 0);
-    PL_TRY(finish_request(self));
+    if (self->keys != NULL)
+        pl_sync_keys_reset(self->keys);
+    PL_TRY(pull(self, 0, 0));
     view = pl_ps_client_look(self->client);
-    hear_end(self);
     /* A run resumed in its own pace: everyone did about the same. */
     int64_t own = view.own;
     if (self->opts.mode != PL_PS_SYNC && own == 0 && at->step > 0)
@@ -343,10 +351,10 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
         .dropped = (view.answer & PL_ANSWER_DROPPED) != 0,
         .stop = (view.answer & PL_ANSWER_STOP) != 0,
     };
-    hear_end(self);
+    pl_ps_sync_hear_end(self);
     self->dropped += out->dropped;
     if (out->stop)
-        PL_TRY(finish_request(self));
+        PL_TRY(pl_ps_sync_finish(self));
     pl_heart_tell(self->heart, view.step, PL_PHASE_COMPUTING);
     return PL_OK;
 }
@@ -362,15 +370,13 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
     pl_heart_tell(self->heart, *step, PL_PHASE_EVALUATING);
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     if (self->over || (self->opts.mode == PL_PS_SYNC && !self->opts.backup) ||
         self->opts.mode == PL_PS_ASYNC)
         return PL_OK;
     pl_ps_client_pause(self->client);
-    PL_TRY(finish_request(self));
-    pl_ps_client_pull(self->client, 0, 0);
-    PL_TRY(finish_request(self));
-    hear_end(self);
+    PL_TRY(pl_ps_sync_finish(self));
+    PL_TRY(pull(self, 0, 0));
     *step = pl_ps_client_look(self->client).step;
     return PL_OK;
 }
@@ -379,7 +385,7 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
 static pl_status look_saved(pl_ps_sync *self, bool wait, pl_saved *saved)
 {
     pl_ps_client_look_saved(self->client, wait);
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     *saved = pl_ps_client_look(self->client).saved;
     return PL_OK;
 }
@@ -404,7 +410,7 @@ static pl_status begin_save(pl_ps_sync *self, const pl_progress *progress)
     saved.step = pl_ps_client_look(self->client).step;
     PL_TRY(pl_snapshot_plan(self->opts.snapshot, &saved, &plan));
     pl_ps_client_save(self->client, saved.step, plan);
-    pl_status status = finish_request(self);
+    pl_status status = pl_ps_sync_finish(self);
     pl_mem_free(plan);
     return status;
 }
@@ -417,7 +423,7 @@ static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
     if (self->opts.snapshot == NULL || self->gone)
         return PL_OK;
     pl_heart_tell(self->heart, progress->step, PL_PHASE_SAVING);
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     PL_TRY(look_saved(self, last, &before));
     if (before == PL_SAVED_WRITING)
         return PL_FAIL(PL_AGAIN,
@@ -426,12 +432,12 @@ static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
                        (long long)progress->step);
     pl_error_save(&failed, saved_status(self, before));
     pl_ps_client_freeze(self->client);
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     pl_error_save(&begun, begin_save(self, progress));
     if (begun.status == PL_ROLLED || pl_ps_client_busy(self->client))
         return pl_error_raise(&begun);
     pl_ps_client_thaw(self->client);
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     PL_TRY(pl_error_raise(&begun));
     if (!last)
         return pl_error_raise(&failed); /* of the one before */
@@ -446,10 +452,10 @@ static pl_status stop(pl_sync *sync, const char *why)
         return PL_OK;
     pl_heart_tell(self->heart, pl_ps_client_look(self->client).step,
                   PL_PHASE_WAITING);
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     self->over = true;
     pl_ps_client_stop(self->client, false, why);
-    return finish_request(self);
+    return pl_ps_sync_finish(self);
 }
 
 static pl_status settle(pl_sync *sync, int64_t *step)
@@ -458,10 +464,8 @@ static pl_status settle(pl_sync *sync, int64_t *step)
     if (self->gone)
         return PL_OK;
     pl_heart_tell(self->heart, *step, PL_PHASE_WAITING);
-    PL_TRY(finish_request(self));
-    pl_ps_client_pull(self->client, PL_PULL_FINAL, 0);
-    PL_TRY(finish_request(self));
-    hear_end(self);
+    PL_TRY(pl_ps_sync_finish(self));
+    PL_TRY(pull(self, PL_PULL_FINAL, 0));
     *step = pl_ps_client_look(self->client).step;
     self->over = true;
     return PL_OK;
@@ -473,12 +477,12 @@ static pl_status finish(pl_sync *sync)
     char *text = NULL;
     if (self->gone)
         return PL_OK;
-    PL_TRY(finish_request(self));
+    PL_TRY(pl_ps_sync_finish(self));
     if (self->opts.report != NULL)
         PL_TRY(self->opts.report(self->opts.context, &text));
     pl_ps_client_bye(self->client, text != NULL ? text : "null");
     self->own = pl_ps_client_look(self->client).own;
-    pl_status status = finish_request(self);
+    pl_status status = pl_ps_sync_finish(self);
     self->leaving = status == PL_ROLLED;
     pl_mem_free(text);
     return status;
@@ -520,6 +524,7 @@ static void sync_free(pl_sync *sync)
     pl_mem_free(self->ends);
     pl_ps_client_free(self->client);
     pl_area_free(self->area);
+    pl_sync_keys_free(self->keys);
     pl_mem_free(self);
 }
 
@@ -541,6 +546,25 @@ static const pl_sync_ops ops = {
     .abort = abort_job,
 };
 
+/* Sparse parameters: nothing is read that was not asked for. */
+static const pl_sync_ops keys_ops = {
+    .name = "ps",
+    .join = join,
+    .ready = pl_sync_keys_ready,
+    .commit = pl_sync_keys_commit,
+    .save = save,
+    .finish = finish,
+    .free = sync_free,
+    .pause = pl_sync_keys_pause,
+    .stop = stop,
+    .settle = settle,
+    .abort = abort_job,
+    .ahead = pl_sync_keys_ahead,
+    .ask = pl_sync_keys_ask,
+    .take = pl_sync_keys_take,
+    .look = pl_sync_keys_look,
+};
+
 static pl_status open_client(pl_ps_sync *self)
 {
     const pl_ps_sync_opts *opts = &self->opts;
@@ -552,7 +576,6 @@ static pl_status open_client(pl_ps_sync *self)
         .workers = opts->cluster->workers,
         .mode = opts->mode,
         .count = pl_params_block_count(opts->params),
-        .params = pl_params_block(opts->params),
         .end_step = opts->end_step,
         .run_steps = opts->run_steps,
         .settings = opts->settings,
@@ -562,6 +585,16 @@ static pl_status open_client(pl_ps_sync *self)
         .ops = &client_ops,
         .context = self,
     };
+    if (opts->sparse != NULL) {
+        const pl_params_item *table =
+            pl_params_get(opts->params, opts->sparse->table);
+        client.table_first = table->offset;
+        client.table_count = table->count;
+        client.messages = pl_area_data(self->area);
+        client.message_bytes = MESSAGE_BYTES;
+    } else {
+        client.params = pl_params_block(opts->params);
+    }
     return pl_ps_client_new(&self->client, &client, now_ns());
 }
 
@@ -597,8 +630,13 @@ pl_status pl_ps_sync_new(pl_ps_sync **out, const pl_ps_sync_opts *opts)
              pl_role_text(opts->task.role), opts->task.index);
     size_t floats = (size_t)pl_params_block_count(opts->params);
     pl_status status;
-    if (opts->task.role != PL_ROLE_EVALUATOR)
+    if (opts->sparse != NULL) {
+        self->base.ops = &keys_ops;
+        PL_TRY_OUT(status, pl_sync_keys_new(&self->keys, self->ps));
+        PL_TRY_OUT(status, pl_area_new(&self->area, MESSAGE_BYTES));
+    } else if (opts->task.role != PL_ROLE_EVALUATOR) {
         PL_TRY_OUT(status, pl_area_new(&self->area, floats * sizeof(float)));
+    }
     PL_TRY_OUT(status, open_ends(self));
     PL_TRY_OUT(status, open_client(self));
     *out = self;
@@ -635,10 +673,8 @@ static pl_status pull_once(pl_ps_sync *sync, int64_t step)
     if (sync->heart == NULL)
         PL_TRY(connect_all(sync));
     pl_heart_tell(sync->heart, step, PL_PHASE_WAITING);
-    pl_ps_client_pull(sync->client, 0, step);
-    PL_TRY(finish_request(sync));
+    PL_TRY(pull(sync, 0, step));
     pl_heart_tell(sync->heart, step, PL_PHASE_EVALUATING);
-    hear_end(sync);
     return PL_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "dist/cluster.h"
 #include "dist/ps_client.h"
 #include "dist/ps_server.h"
+#include "train/first.h"
 #include "train/snapshot.h"
 #include "train/sync.h"
 
@@ -31,6 +32,9 @@ typedef struct pl_ps_sync_opts {
     int64_t run_steps;       /* the same, as the schedule counts */
     const pl_json *settings;
     pl_params *params;
+    const pl_network *sparse;     /* whose parameters these are, without
+                                     memory: the servers have it; NULL: dense */
+    uint64_t seed;                /* sparse: of the first parameters */
     pl_snapshot *snapshot;        /* the chief's; NULL: nothing is saved */
     const atomic_bool *interrupt; /* while waiting to join; or NULL */
     /* Optional: this task is a member of the job now. */
@@ -54,6 +58,10 @@ typedef struct pl_ps_sync_view {
     bool broken; /* ... since someone was interrupted */
 } pl_ps_sync_view;
 pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync);
+
+/* Sparse: read floats of the block from the servers that have them. */
+pl_status pl_ps_sync_read(pl_ps_sync *sync, int64_t first, int64_t count,
+                          float *to) PL_MUST_CHECK;
 
 /* The evaluator: wait for parameters of `step` or later; look() tells which
  * they are and whether there will be more.  Joins anew when the job begins

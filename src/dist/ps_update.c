@@ -13,6 +13,7 @@
  * With --steps, async and ssp workers go on only with a grant of server 0, and
  * no more grants are out than steps are left: the count comes out exact. */
 #include "dist/ps_core_priv.h"
+#include "dist/ps_table.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -87,6 +88,18 @@ static void update(pl_ps_core *core, const float *const *gradients,
     count_update(core);
 }
 
+/* The same for sparse parameters, and for these workers' gradients. */
+static void update_table(pl_ps_core *core, const int32_t *workers,
+                         int32_t count)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    int64_t number = core->step + 1;
+    pl_optim_begin(opts->optim, number, pl_schedule_lr(opts->schedule, number));
+    if (pl_ps_table_update(core, workers, count) != PL_OK)
+        pl_core_end(core, true, "%s", pl_error_message());
+    count_update(core);
+}
+
 unsigned pl_core_stop_flag(const pl_ps_core *core)
 {
     bool over = core->stopping ||
@@ -106,10 +119,16 @@ static void drop(pl_ps_core *core, pl_member *member)
 static void make_step(pl_ps_core *core)
 {
     int32_t workers = core->opts.workers, count = 0;
+    int32_t chosen[PL_CLUSTER_WORKERS_MAX];
     for (int32_t w = 0; w < workers; w++)
-        if (core->chosen[w] == CHOSEN)
-            core->terms[count++] = core->members[w].gradient;
-    update(core, core->terms, count);
+        if (core->chosen[w] == CHOSEN) {
+            core->terms[count] = core->members[w].gradient;
+            chosen[count++] = w;
+        }
+    if (core->table != NULL)
+        update_table(core, chosen, count);
+    else
+        update(core, core->terms, count);
     if (count != workers)
         core->counts.mixed = true;
     for (int32_t w = 0; w < workers; w++) {
@@ -164,7 +183,7 @@ void pl_core_try_step(pl_ps_core *core)
     int32_t needed = pl_core_active(core);
     if (needed > core->opts.replicas)
         needed = core->opts.replicas;
-    if (ready == 0 || ready < needed || !pl_core_may_change(core))
+    if (ready == 0 || ready < needed || !pl_core_may_change(core, NULL))
         return;
     for (int32_t w = 0; w < workers; w++)
         core->chosen[w] = in_everywhere(core, w) ? CHOSEN : NOT_CHOSEN;
@@ -198,7 +217,7 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
     /* What cannot be made now is asked for again (HAVE). */
     if (!core->initialized ||
         memchr(chosen, CHOSEN, frame->payload_bytes) == NULL ||
-        !pl_core_may_change(core))
+        !pl_core_may_change(core, NULL))
         return;
     for (int32_t w = 0; w < core->opts.workers; w++) {
         if (chosen[w] == CHOSEN && !core->members[w].fresh) {
@@ -261,7 +280,7 @@ static void apply_alone(pl_ps_core *core, pl_member *member)
     bool unwanted = core->stopping || (pl_core_leads(core) &&
                                        !member->granted && all_granted(core));
     /* One that was lost may come back while the chief begins a save. */
-    member->held = !unwanted && !pl_core_may_change(core);
+    member->held = !unwanted && !pl_core_may_change(core, member);
     if (member->held) {
         pl_core_keep(core, member);
         return;
@@ -271,7 +290,11 @@ static void apply_alone(pl_ps_core *core, pl_member *member)
         member->dropped++;
         core->counts.dropped++;
     } else {
-        update(core, &member->gradient, 1);
+        int32_t worker = pl_core_id(core, member);
+        if (core->table != NULL)
+            update_table(core, &worker, 1);
+        else
+            update(core, &member->gradient, 1);
         member->own++;
         member->granted = false;
     }
@@ -295,7 +318,11 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
 {
     const pl_ps_core_opts *opts = &core->opts;
     int32_t worker = pl_core_id(core, member);
-    if (!isfinite(opts->kernels->sum(opts->count, member->gradient))) {
+    bool finite =
+        core->table != NULL
+            ? pl_ps_table_finite(core, worker)
+            : isfinite(opts->kernels->sum(opts->count, member->gradient));
+    if (!finite) {
         refuse_gradient(core, member);
         return;
     }
@@ -381,7 +408,7 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
         *flags |= over ? PL_ANSWER_STOP : 0;
         return true;
     }
-    return may_go_on(core, member, flags);
+    return (pull->flags & PL_PULL_PEEK) != 0 || may_go_on(core, member, flags);
 }
 
 /* Nobody changes the parameters: every worker waits for us, or is gone. */

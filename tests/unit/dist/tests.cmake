@@ -10,6 +10,7 @@ endforeach()
 pl_unit_test(dist ps_lives)
 pl_unit_test(dist ps_save)
 pl_unit_test(dist key_list)
+pl_unit_test(dist ps_sparse)
 pl_unit_test(dist sim)
 target_link_libraries(test_dist_sim PRIVATE paceline_sim)
 
