@@ -12,6 +12,7 @@
 
 /* Addresses that the stack of a thread takes, used or not. */
 #define STACK_BYTES ((int64_t)8 << 20)
+#define HASH_FLOATS 262144 /* read at a time */
 
 pl_status pl_job_cache_folder(const char *given, char **out)
 {
@@ -175,6 +176,8 @@ static int64_t own_addresses(const pl_job *job, const pl_network *network)
 {
     const pl_train_options *train = &job->options->train;
     int64_t sets = 1 + pl_optim_list()[train->optimizer]->slot_count;
+    if (job->elsewhere)
+        sets = 0;
     return (2 * train->threads + 2) * STACK_BYTES +
            sets * pl_params_block_count(network->params) *
                (int64_t)sizeof(float);
@@ -195,6 +198,7 @@ static pl_status check_memory(const pl_job *job)
         .kernels = job->kernels,
         .train = job->train,
         .test = job->test,
+        .elsewhere = job->elsewhere,
     });
     pl_ram ram = pl_ram_available();
     if (ram.address_space)
@@ -222,11 +226,12 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
     PL_TRY(check_data(job));
     if (wanted == PL_JOB_DATA_ALL)
         PL_TRY(check_memory(job));
-    PL_TRY(build(job, false, &job->network));
+    PL_TRY(build(job, job->elsewhere, &job->network));
     PL_TRY(pl_pool_new(&job->pool, (int)train->threads));
     pl_optim_opts optim = pl_options_optim(options);
-    PL_TRY(
-        pl_optim_new(&job->optim, &optim, job->network->params, job->kernels));
+    if (!job->elsewhere)
+        PL_TRY(pl_optim_new(&job->optim, &optim, job->network->params,
+                            job->kernels));
     job->schedule = pl_options_schedule(options);
     return PL_OK;
 }
@@ -239,6 +244,7 @@ pl_status pl_job_init(pl_job *job, const pl_job_opts *opts)
         .example = opts->example,
         .classes = opts->classes,
         .numbering = opts->numbering,
+        .elsewhere = opts->elsewhere,
     };
     pl_status status = open_job(job, opts->data);
     if (status != PL_OK)
@@ -270,6 +276,22 @@ static int next_by_name(const pl_params *params, const char *last)
     return best;
 }
 
+/* The name and shape of a parameter, before its elements. */
+static void hash_head(pl_sha256 *sha, const pl_params_item *item)
+{
+    char shape[PL_SHAPE_TEXT];
+    pl_shape_text(item->shape, shape);
+    pl_sha256_update(sha, item->name, strlen(item->name));
+    pl_sha256_update(sha, shape, strlen(shape));
+}
+
+static void hash_text(pl_sha256 *sha, char hex[65])
+{
+    uint8_t digest[PL_SHA256_BYTES];
+    pl_sha256_final(sha, digest);
+    pl_sha256_text(digest, hex);
+}
+
 void pl_job_hash(const pl_job *job, char hex[65])
 {
     const pl_params *params = job->network->params;
@@ -279,14 +301,43 @@ void pl_job_hash(const pl_job *job, char hex[65])
     for (const char *last = ""; (next = next_by_name(params, last)) >= 0;
          last = pl_params_get(params, next)->name) {
         const pl_params_item *item = pl_params_get(params, next);
-        char shape[PL_SHAPE_TEXT];
-        pl_shape_text(item->shape, shape);
-        pl_sha256_update(&sha, item->name, strlen(item->name));
-        pl_sha256_update(&sha, shape, strlen(shape));
+        hash_head(&sha, item);
         pl_sha256_update(&sha, pl_params_data(params, next),
                          (size_t)item->count * sizeof(float));
     }
-    uint8_t digest[PL_SHA256_BYTES];
-    pl_sha256_final(&sha, digest);
-    pl_sha256_text(digest, hex);
+    hash_text(&sha, hex);
+}
+
+static pl_status hash_read(pl_sha256 *sha, const pl_params_item *item,
+                           pl_job_read read, void *context, float *floats)
+{
+    for (int64_t at = 0; at < item->count; at += HASH_FLOATS) {
+        int64_t left = item->count - at;
+        int64_t count = left < HASH_FLOATS ? left : HASH_FLOATS;
+        PL_TRY(read(context, item->offset + at, count, floats));
+        pl_sha256_update(sha, floats, (size_t)count * sizeof *floats);
+    }
+    return PL_OK;
+}
+
+pl_status pl_job_hash_read(const pl_job *job, pl_job_read read, void *context,
+                           char hex[65])
+{
+    const pl_params *params = job->network->params;
+    pl_status status = PL_OK;
+    float *floats;
+    pl_sha256 sha;
+    PL_TRY(PL_NEW(floats, HASH_FLOATS));
+    pl_sha256_init(&sha);
+    int next;
+    for (const char *last = "";
+         status == PL_OK && (next = next_by_name(params, last)) >= 0;
+         last = pl_params_get(params, next)->name) {
+        hash_head(&sha, pl_params_get(params, next));
+        status =
+            hash_read(&sha, pl_params_get(params, next), read, context, floats);
+    }
+    pl_mem_free(floats);
+    hash_text(&sha, hex);
+    return status;
 }

@@ -20,7 +20,8 @@ typedef struct pl_job {
     uint32_t numbering; /* of sparse ids, as pl_dataset has it */
     pl_network *network;
     pl_pool *pool;
-    pl_optim *optim;
+    pl_optim *optim; /* NULL when the parameters are elsewhere */
+    bool elsewhere;
     pl_schedule schedule; /* run_steps is left to who knows it */
     char *cache;
 } pl_job;
@@ -37,6 +38,9 @@ typedef struct pl_job_opts {
     pl_shape example;          /* to build for; default: that of the data */
     int32_t classes;           /* with `example` */
     uint32_t numbering;        /* with `example` */
+    bool elsewhere;            /* parameter servers have the parameters of a
+                                  sparse network: neither they nor an
+                                  optimizer are in memory here */
 } pl_job_opts;
 
 /* Open everything the options ask for.  PL_USAGE when the data does not fit
@@ -59,5 +63,12 @@ pl_status pl_job_cache_folder(const char *given, char **out) PL_MUST_CHECK;
 /* The SHA-256 of the trainable parameters (docs/formats/run.md) as 64
  * hexadecimal digits. */
 void pl_job_hash(const pl_job *job, char hex[65]);
+
+/* The same of parameters that are elsewhere: `read` gives `count` floats of
+ * the block from `first` on. */
+typedef pl_status (*pl_job_read)(void *context, int64_t first, int64_t count,
+                                 float *to);
+pl_status pl_job_hash_read(const pl_job *job, pl_job_read read, void *context,
+                           char hex[65]) PL_MUST_CHECK;
 
 #endif

@@ -37,6 +37,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
                           : 0,
         .hogwild = train->hogwild,
         .saves = train->checkpoint_every.unit != PL_EVERY_NEVER,
+        .elsewhere = opts->elsewhere,
         .data_bytes = data_bytes,
     };
 }

@@ -20,6 +20,7 @@ typedef struct pl_memory_opts {
     const pl_kernels *kernels; /* required */
     const pl_dataset *train;
     const pl_dataset *test; /* NULL: no tests */
+    bool elsewhere;         /* the parameters, at parameter servers */
 } pl_memory_opts;
 pl_budget_opts pl_memory_plan(const pl_memory_opts *opts);
 

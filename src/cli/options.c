@@ -365,7 +365,7 @@ static pl_status check_sparse(const pl_options *options)
 {
     static const char *const sparse[] = { "features", "hogwild", "l1", "l2",
                                           NULL };
-    static const char *const dense[] = { "micro-batches", "clip", NULL };
+    static const char *const dense[] = { "clip", NULL };
     const pl_model *model = options->model;
     const pl_train_options *train = &options->train;
     const char *const *flags = model->sparse ? dense : sparse;

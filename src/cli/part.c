@@ -312,6 +312,29 @@ static pl_status choose_allreduce(const pl_part *part, pl_options *options)
     return PL_OK;
 }
 
+/* What a sparse model does not do together with other processes. */
+static pl_status check_sparse(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    if (train->strategy == PL_TRAIN_STRATEGY_SINGLE)
+        return PL_OK;
+    if (train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy allreduce: the model %s has a table of "
+                       "millions of weights, of which a batch needs some "
+                       "thousand; use parameter servers: --ps N",
+                       options->model->name);
+    if (train->hogwild)
+        return PL_FAIL(PL_USAGE, "--hogwild is for one process: leave it out, "
+                                 "or leave out --workers and --ps");
+    if (train->micro_batches > 1)
+        return PL_FAIL(PL_USAGE,
+                       "--micro-batches %lld: the model %s with parameter "
+                       "servers has none; give a larger --batch",
+                       (long long)train->micro_batches, options->model->name);
+    return PL_OK;
+}
+
 static pl_status choose_strategy(const pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -320,13 +343,8 @@ static pl_status choose_strategy(const pl_part *part, pl_options *options)
         train->strategy = cluster->ps > 0        ? PL_TRAIN_STRATEGY_PS
                           : cluster->workers > 1 ? PL_TRAIN_STRATEGY_ALLREDUCE
                                                  : PL_TRAIN_STRATEGY_SINGLE;
-    if (options->model->sparse && train->strategy != PL_TRAIN_STRATEGY_SINGLE)
-        return PL_FAIL(PL_USAGE,
-                       "--strategy %s: the model %s trains alone; leave out "
-                       "--workers and --ps",
-                       train->strategy == PL_TRAIN_STRATEGY_PS ? "ps"
-                                                               : "allreduce",
-                       options->model->name);
+    if (options->model->sparse)
+        PL_TRY(check_sparse(options));
     switch ((pl_train_strategy)train->strategy) {
     case PL_TRAIN_STRATEGY_ALLREDUCE:
         return choose_allreduce(part, options);

@@ -186,7 +186,10 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     double trained = trained_seconds(opts, own_pace);
     double seconds = trained > 0 ? trained : 1e-9;
     char hash[65];
-    pl_job_hash(opts->job, hash);
+    if (opts->hash != NULL)
+        memcpy(hash, opts->hash, sizeof hash);
+    else
+        pl_job_hash(opts->job, hash);
 
     pl_json *s, *rows = NULL;
     PL_TRY(pl_json_new_object(&s));

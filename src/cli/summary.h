@@ -29,6 +29,7 @@ pl_status pl_summary_row(pl_json **out,
 typedef struct pl_summary_opts {
     const pl_job *job;
     const pl_loop_result *result;
+    const char *hash;     /* of the parameters; NULL: they are the job's */
     const char *run;      /* the run folder */
     int64_t resumed_step; /* 0: not resumed */
     double startup_s;     /* from the start of the process to step 1 */

@@ -248,6 +248,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                                             .pool = job->pool,
                                             .kernels = job->kernels,
                                             .forward = true,
+                                            .elsewhere = job->elsewhere,
                                         }));
     PL_TRY_OUT(status,
                pl_ps_sync_new(
@@ -263,6 +264,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                               .rejoin_ms = train->rejoin_timeout * 1000,
                               .settings = settings,
                               .params = job->network->params,
+                              .sparse = job->elsewhere ? job->network : NULL,
                               .interrupt = interrupt,
                           }));
     PL_TRY_OUT(status, pl_metrics_new(&metrics, &(pl_metrics_opts) { 0 }));
@@ -298,7 +300,10 @@ out:
 static pl_status be_evaluator(const pl_trainer_opts *opts)
 {
     pl_job job;
-    PL_TRY(pl_job_init(&job, &(pl_job_opts) { .options = opts->options }));
+    PL_TRY(pl_job_init(&job, &(pl_job_opts) {
+                                 .options = opts->options,
+                                 .elsewhere = opts->options->model->sparse,
+                             }));
     pl_status status = run_evaluator(opts, &job);
     pl_job_close(&job);
     return status;

@@ -53,6 +53,7 @@ typedef struct trainer {
     int64_t events_dropped;
     atomic_bool *interrupt;
     double startup_s;
+    char hash[65]; /* of parameters that are elsewhere */
 } trainer;
 
 static void close_trainer(trainer *t)
@@ -222,6 +223,7 @@ static pl_status open_run(trainer *t)
                           .settings = t->settings,
                           .params = job->network->params,
                           .optim = job->optim,
+                          .kernels = job->kernels->name,
                           .workers = t->opts.cluster != NULL ? t->workers : 0,
                       }));
     PL_TRY(restore(t));
@@ -247,9 +249,19 @@ static pl_ps_sync_view look(const trainer *t)
     };
 }
 
+static pl_status read_params(void *context, int64_t first, int64_t count,
+                             float *to)
+{
+    return pl_ps_sync_read(((trainer *)context)->ps, first, count, to);
+}
+
+/* At the end; while the servers are still there, the chief looks at what they
+ * have. */
 static pl_status report_row(void *context, char **text)
 {
     trainer *t = context;
+    if (t->chief && t->job.elsewhere)
+        PL_TRY(pl_job_hash_read(&t->job, read_params, t, t->hash));
     pl_ps_sync_view view = look(t);
     pl_loop_result result = t->result;
     result.own_steps = view.own; /* also before it was started again */
@@ -298,6 +310,8 @@ static pl_status open_ps_sync(trainer *t)
                     .run_steps = end_step(t),
                     .settings = t->common,
                     .params = t->job.network->params,
+                    .sparse = t->job.elsewhere ? t->job.network : NULL,
+                    .seed = (uint64_t)train->seed,
                     .snapshot = t->snapshot,
                     .interrupt = t->interrupt,
                     .joined = tell_joined,
@@ -527,6 +541,7 @@ static pl_status make_summary(const trainer *t, pl_json **out)
     pl_summary_opts opts = {
         .job = &t->job,
         .result = &t->result,
+        .hash = t->job.elsewhere ? t->hash : NULL,
         .run = t->folder.path,
         .resumed_step = t->start.step,
         .startup_s = t->startup_s,
@@ -578,7 +593,11 @@ static pl_status train_and_report(trainer *t)
 
 static pl_status run(trainer *t)
 {
-    PL_TRY(pl_job_init(&t->job, &(pl_job_opts) { .options = t->options }));
+    PL_TRY(pl_job_init(&t->job, &(pl_job_opts) {
+                                    .options = t->options,
+                                    .elsewhere = t->opts.cluster != NULL &&
+                                                 t->options->model->sparse,
+                                }));
     PL_TRY(count_steps(t));
     t->job.schedule.run_steps = end_step(t);
     t->interrupt = pl_interrupt_catch();

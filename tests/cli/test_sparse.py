@@ -67,7 +67,7 @@ def test_models_shows_the_table(cli):
 
 
 REFUSED = {
-    "workers": (["--workers", "2", "--ps", "1"], "trains alone"),
+    "workers": (["--workers", "2"], "use parameter servers"),
     "momentum_l1": (["--optimizer", "adam", "--l1", "1"],
                     "--l1 needs --optimizer sgd, adagrad or ftrl"),
     "hogwild_ftrl": (["--hogwild", "--optimizer", "ftrl"],

@@ -1,0 +1,173 @@
+"""The sparse model with parameter servers: its bits, its modes, what is lost
+and found again, and how little memory a worker needs."""
+
+import random
+
+import pytest
+
+from conftest import Cli, wait_for
+from jobs import gone, task, tasks, wait_for_checkpoint, words_of
+
+DATA = ["--features", "100000", "--examples", "6000", "--batch", "50",
+        "--threads", "1"]
+QUIET = ["--eval-every", "never"]
+
+
+def train(cli, *flags, run, data=DATA):
+    return cli.ok("train", "sparse", *data, "--json", "--quiet", *flags,
+                  "--run", run).json
+
+
+def test_servers_and_transports_change_no_bit(cli):
+    one = train(cli, "--micro-batches", "3", run="one")
+    for number, flags in enumerate([
+            "--ps 1 --transport shm", "--ps 1 --transport tcp",
+            "--ps 2 --transport shm", "--ps 3 --transport tcp"]):
+        job = train(cli, "--workers", "3", *flags.split(), run=f"job{number}")
+        assert job["parameters_sha256"] == one["parameters_sha256"], flags
+        assert job["deterministic"] is True and job["steps"] == one["steps"]
+        assert job["examples"] == one["examples"]
+        assert job["test_loss"] == pytest.approx(one["test_loss"], 1e-6)
+        assert job["test_accuracy"] == one["test_accuracy"]
+
+
+@pytest.mark.parametrize("flags", [
+    "--optimizer adagrad --lr 0.1 --init normal:0.1",
+    "--optimizer ftrl --l1 0.001 --l2 0.01",
+    "--optimizer adam --lr 0.01 --init uniform:0.05",
+    "--optimizer sgd --l1 0.0001 --l2 0.001 --aggregate sum --lr 0.3",
+])
+def test_every_optimizer_is_the_same_on_the_server(cli, flags):
+    flags = [*flags.split(), *QUIET]
+    one = train(cli, "--micro-batches", "2", *flags, run="one")
+    two = train(cli, "--workers", "2", "--ps", "2", *flags, run="two")
+    assert two["parameters_sha256"] == one["parameters_sha256"]
+
+
+def test_values_of_features_travel_too(cli):
+    draw = random.Random(1)
+    with (cli.folder / "x.libsvm").open("w") as file:
+        for _ in range(2000):
+            ids = sorted(draw.sample(range(1, 5000), 20))
+            row = " ".join(f"{i}:{draw.uniform(-2, 2):.3f}" for i in ids)
+            file.write(f"{draw.randint(0, 1)} {row}\n")
+    data = ["--data", "libsvm:x.libsvm", "--holdout", "0.1", "--batch", "30",
+            "--lr", "0.01"]
+    one = train(cli, "--micro-batches", "2", run="one", data=data)
+    two = train(cli, "--workers", "2", "--ps", "2", run="two", data=data)
+    assert two["parameters_sha256"] == one["parameters_sha256"]
+
+
+@pytest.mark.parametrize("mode", [
+    "--mode async --steps 70", "--mode ssp --staleness 2 --steps 70",
+    "--mode async", "--replicas-to-aggregate 2",
+])
+def test_modes_count_each_gradient(cli, mode):
+    job = train(cli, "--workers", "3", "--ps", "2", "--lr", "0.1",
+                *mode.split(), "--eval-every", "1500ex", "--eval-batch", "70",
+                run="job")
+    rows = [row["steps"] for row in job["per_worker"]]
+    if "replicas" in mode:
+        assert job["steps"] == 40 and sum(rows) == 80
+    else:
+        assert job["steps"] == (70 if "--steps" in mode else 120)
+        assert sum(rows) == job["steps"]
+        assert job["examples"] == 50 * job["steps"]
+    assert 0.3 < job["test_loss"] < 0.7
+
+
+def test_the_loss_ends_it_and_an_evaluator_looks_on(cli):
+    job = cli.ok("train", "sparse", *DATA, "--json", "--workers", "2", "--ps",
+                 "1", "--evaluator", "--epochs", "50", "--stop-loss", "0.55",
+                 "--lr", "0.1", "--run", "job").json
+    assert job["stopped_by"] == "stop_loss" and job["test_loss"] <= 0.55
+    log = (cli.folder / "job" / "log" / "evaluator-0.log").read_text()
+    assert "test loss" in log and "accuracy" in log
+
+
+LONG = ["--features", "100000", "--examples", "6000", "--batch", "20",
+        "--threads", "1", "--optimizer", "ftrl", "--steps", "4000", *QUIET]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("undisturbed"), home)
+    one = train(cli, "--micro-batches", "2", run="one", data=LONG)
+    return one["parameters_sha256"]
+
+
+@pytest.mark.parametrize("role,index", [("worker", 1), ("ps", 1), ("ps", 0)])
+def test_a_killed_task_changes_no_bit(cli, undisturbed, role, index):
+    job = cli.start("train", "sparse", "--json", "--run", "a", *LONG,
+                    "--workers", "2", "--ps", "2", "--checkpoint-every", "100",
+                    "--heartbeat-timeout", "1")
+    wait_for_checkpoint(cli, job)
+    pids = [t.pid for t in tasks(job)]
+    task(job, role, index).kill()
+    result = cli.end(job)
+    gone(pids)
+    assert result.code == 0, result
+    assert f"{role} {index} was killed by signal 9" in result.err
+    assert result.json["parameters_sha256"] == undisturbed
+    assert result.json["steps"] == 4000
+
+
+def test_async_counts_on_when_a_worker_is_killed(cli):
+    job = cli.start("train", "sparse", "--json", "--run", "a", *LONG,
+                    "--workers", "3", "--ps", "2", "--mode", "async",
+                    "--checkpoint-every", "100", "--heartbeat-timeout", "1")
+    wait_for_checkpoint(cli, job)
+    task(job, "worker", 2).kill()
+    result = cli.end(job)
+    assert result.code == 0, result
+    rows = [row["steps"] for row in result.json["per_worker"]]
+    assert result.json["steps"] == 4000 == sum(rows)
+
+
+def test_resume_with_other_servers_ends_in_the_same_bits(cli):
+    flags = ["--optimizer", "adagrad", "--lr", "0.1", "--init", "normal:0.1",
+             *QUIET]
+    whole = train(cli, "--micro-batches", "2", *flags, "--epochs", "3",
+                  run="whole")
+    train(cli, "--workers", "2", "--ps", "1", *flags, "--epochs", "1",
+          run="job")
+    train(cli, "--workers", "2", "--ps", "3", "--epochs", "2", "--resume",
+          data=[], run="job")
+    last = train(cli, "--workers", "2", "--ps", "2", "--epochs", "3",
+                 "--resume", data=[], run="job")
+    assert last["resumed_step"] == 120 and last["steps"] == 180
+    assert last["parameters_sha256"] == whole["parameters_sha256"]
+    tested = cli.ok("eval", "job", "--json").json
+    assert tested["parameters_sha256"] == whole["parameters_sha256"]
+
+
+def test_no_worker_holds_the_table(cli):
+    """135 MB of weights, and as much beside them for adagrad, on the server;
+    nothing like it anywhere else."""
+    data = ["--examples", "2000", "--batch", "100", "--threads", "1"]
+    job = cli.start("train", "sparse", *data, "--json", "--workers", "2",
+                    "--ps", "1", "--optimizer", "adagrad", "--lr", "0.1",
+                    "--checkpoint-every", "never", "--steps", "300",
+                    "--run", "job", *QUIET)
+    server, table, most = task(job, "ps", 0), 4 * 33762578 / 2**20, [0]
+
+    def ended():
+        if words_of(server.pid):
+            most[0] = max(most[0], server.peak_mb())
+        return job.poll() is not None
+    assert wait_for(ended, "the end")
+    assert 1.9 * table < most[0] < 2 * table + 100
+    rows = cli.end(job).json["per_worker"]
+    assert all(row["peak_rss_mb"] < 60 for row in rows), rows
+
+
+def test_wrong_flags(cli):
+    def refused(*flags, says):
+        cli.refused(2, "train", "sparse", *DATA, *flags, says=[says])
+    refused("--workers", "2", "--ps", "1", "--hogwild", says="--hogwild")
+    refused("--workers", "2", "--ps", "1", "--micro-batches", "2",
+            says="give a larger --batch")
+    refused("--workers", "2", "--strategy", "allreduce",
+            says="use parameter servers")
+    refused("--workers", "2", says="--ps")
+    refused("--workers", "2", "--ps", "1", "--clip", "1", says="--clip")
