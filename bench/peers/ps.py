@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """Parameter servers in turns: paceline's over shared memory and TCP, and
-TensorFlow's own; softmax regression on MNIST, one machine.
+TensorFlow's own, on one machine: softmax regression on MNIST, or logistic
+regression over 33,762,578 sparse features.
 
 Each round runs every configuration once.  Prints a Markdown table: gradients
 all workers made a second, the ratio to TensorFlow and to one process of
-paceline on all cores.  See bench/README.md.
+paceline on all cores; for --work sparse also examples a second and bytes that
+a worker sent and received an example.  See bench/README.md.
 """
 import argparse
 import json
@@ -28,6 +30,9 @@ def parse_arguments():
         help="folder with tf/bin/python; without it TensorFlow is left out")
     add("--mnist", type=pathlib.Path, default=os.environ.get("MNIST_DIR"),
         help="folder of the MNIST files [$MNIST_DIR; else built-in digits]")
+    add("--work", choices=("mnist", "sparse"), default="mnist",
+        help="[mnist]")
+    add("--modes", default="async,sync", help="[async,sync]")
     add("--workers", type=int, default=3, help="[3]")
     add("--batch", type=int, default=100, help="[100]")
     add("--rounds", type=int, default=3, help="[3]")
@@ -50,10 +55,13 @@ class Paceline:
 
     def train(self, steps):
         options = self.options
-        source = f"mnist:{options.mnist}" if options.mnist else "digits"
+        model = ["sparse"]
+        if options.work == "mnist":
+            model = ["softmax", "--data", f"mnist:{options.mnist}"
+                     if options.mnist else "digits"]
         with tempfile.TemporaryDirectory() as folder:
             return run_json([
-                options.paceline, "train", "softmax", "--data", source,
+                options.paceline, "train", *model,
                 "--batch", options.batch, "--lr", 0.5, "--steps", steps,
                 "--eval-every", "never", "--checkpoint-every", "never",
                 "--run", f"{folder}/run", "--quiet", "--json", *self.flags])
@@ -64,8 +72,11 @@ class Paceline:
             self.steps = max(100, int(rate * self.options.seconds))
         result = self.train(self.steps)
         each = result["workers"] if result["mode"] == "sync" else 1
+        last = (result.get("per_worker") or [{}])[-1]
+        sent = last.get("bytes_sent", 0) + last.get("bytes_received", 0)
         return {"gradients_per_s": result["steps_per_s"] * each,
-                "worker_mb": result["peak_rss_mb"]}
+                "worker_mb": result["peak_rss_mb"],
+                "bytes": sent / max(1, last.get("examples", 1))}
 
 
 class TensorFlow:
@@ -74,10 +85,12 @@ class TensorFlow:
 
     def measure(self):
         options = self.options
-        data = options.mnist or make_digits(options)
+        data = []
+        if options.work == "mnist":
+            data = ["--data", options.mnist or make_digits(options)]
         return run_json([
-            options.env / "tf/bin/python", HERE / "ps_tf.py", "--data", data,
-            "--mode", self.mode, "--workers", options.workers, "--batch",
+            options.env / "tf/bin/python", HERE / "ps_tf.py", "--work",
+            options.work, *data, "--mode", self.mode, "--workers", options.workers, "--batch",
             options.batch, "--seconds", options.seconds])
 
 
@@ -92,7 +105,7 @@ def make_digits(options):
 def configurations(options):
     job = ("--workers", options.workers, "--ps", 1)
     found = [Paceline(options, "single", "--threads", os.cpu_count())]
-    for mode in ("async", "sync"):
+    for mode in options.modes.split(","):
         for transport in ("shm", "tcp"):
             found.append(Paceline(options, f"{mode} {transport}", *job,
                                   "--mode", mode, "--transport", transport))
@@ -115,10 +128,14 @@ def spread(values, digits):
 
 
 def report(options, configs, rounds):
-    print(f"{options.workers} workers, 1 ps, batch {options.batch}, "
+    print(f"{options.work}: {options.workers} workers, 1 ps, batch "
+          f"{options.batch}, "
           f"{options.rounds} rounds in turns; median (least-most)\n")
+    sparse = options.work == "sparse"
+    more, rule = (" examples/s | bytes an example |", "--:|--:|") if sparse \
+        else ("", "")
     print("| configuration | gradients/s | times TensorFlow | of single "
-          "| worker MB |\n|---|--:|--:|--:|--:|")
+          f"| worker MB |{more}\n|---|--:|--:|--:|--:|{rule}")
     for config in configs:
         own = [r[config.name] for r in rounds if config.name in r]
         if not own:
@@ -130,7 +147,12 @@ def report(options, configs, rounds):
         print(f"| {config.name} | {spread(rates, 0)} "
               f"| {spread(ratios(rounds, config.name, peer), 1)} "
               f"| {spread(ratios(rounds, config.name, 'single'), 2)} "
-              f"| {max(r['worker_mb'] for r in own):.0f} |")
+              f"| {max(r['worker_mb'] for r in own):.0f} |", end="")
+        if sparse:
+            examples = [rate * options.batch for rate in rates]
+            print(f" {spread(examples, 0)} "
+                  f"| {max(r.get('bytes', 0) for r in own):.0f} |", end="")
+        print()
 
 
 def main():

@@ -1,4 +1,5 @@
-"""TensorFlow's parameter server on loopback: softmax regression on MNIST.
+"""TensorFlow's parameter server on loopback: softmax regression on MNIST, or
+logistic regression over 33,762,578 sparse features (sparse_lr.py).
 
 One ps and N workers as processes; prints the gradients all workers made a
 second, as one line of JSON.  Run by ps.py; needs TensorFlow.
@@ -14,6 +15,7 @@ import tempfile
 import threading
 import time
 
+import sparse_lr
 from common import load_shuffled
 
 LEARNING_RATE = 0.5
@@ -23,7 +25,8 @@ READY_STEPS = 20
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     add = parser.add_argument
-    add("--data", required=True)
+    add("--work", choices=("mnist", "sparse"), default="mnist")
+    add("--data", help="folder of the MNIST files")
     add("--mode", choices=("sync", "async"), required=True)
     add("--workers", type=int, default=3)
     add("--batch", type=int, default=100)
@@ -84,14 +87,30 @@ def launch(a):
                       "worker_mb": max(peaks[1:])}))
 
 
-def make_graph(tf, a):
-    step = tf.train.get_or_create_global_step()
+def sparse_loss(tf):
+    x = tf.placeholder(tf.int64, [None, 39])
+    y = tf.placeholder(tf.float32, [None])
+    weights = tf.Variable(tf.zeros([sparse_lr.FEATURES]))
+    bias = tf.Variable(tf.zeros([]))
+    rows = tf.nn.embedding_lookup(weights, x)  # gathered on the ps
+    loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(
+        labels=y, logits=tf.reduce_sum(rows, 1) + bias))
+    return x, y, loss
+
+
+def mnist_loss(tf):
     x = tf.placeholder(tf.float32, [None, 784])
     y = tf.placeholder(tf.int64, [None])
     weights = tf.Variable(tf.zeros([784, 10]))
     bias = tf.Variable(tf.zeros([10]))
     loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(
         labels=y, logits=tf.matmul(x, weights) + bias))
+    return x, y, loss
+
+
+def make_graph(tf, a):
+    step = tf.train.get_or_create_global_step()
+    x, y, loss = sparse_loss(tf) if a.work == "sparse" else mnist_loss(tf)
     optimizer, hooks = tf.train.GradientDescentOptimizer(LEARNING_RATE), []
     if a.mode == "sync":
         optimizer = tf.train.SyncReplicasOptimizer(
@@ -126,7 +145,8 @@ def be_task(a):
     server = tf.train.Server(cluster, job_name=a.role, task_index=a.index)
     if a.role == "ps":
         server.join()
-    images, labels = load_shuffled(a.data)
+    examples, labels = (sparse_lr.make_data() if a.work == "sparse"
+                        else load_shuffled(a.data))
     with tf.device(tf.train.replica_device_setter(
             worker_device=f"/job:worker/task:{a.index}", cluster=cluster)):
         x, y, train, hooks = make_graph(tf, a)
@@ -139,11 +159,12 @@ def be_task(a):
             save_checkpoint_secs=None, save_summaries_steps=None,
             log_step_count_steps=None) as session:
         run = session._tf_sess().run if a.mode == "async" else session.run
-        at = a.index * len(images) // a.workers
+        at = a.index * len(examples) // a.workers
         while True:
-            if at + a.batch > len(images):
+            if at + a.batch > len(examples):
                 at = 0
-            run(train, {x: images[at:at + a.batch], y: labels[at:at + a.batch]})
+            rows = slice(at, at + a.batch)
+            run(train, {x: examples[rows], y: labels[rows]})
             at += a.batch
             counter[0] += 1
             if counter[0] == READY_STEPS:
