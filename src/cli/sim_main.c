@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         pl_log_set(no_log, NULL, PL_LOG_ERROR);
     pl_sim_result result;
     long long failed = 0, steps = 0, kills = 0, freezes = 0, refused = 0;
-    long long server_kills = 0;
+    long long server_kills = 0, saves = 0, cuts = 0;
     for (unsigned long long seed = first; seed <= last; seed++) {
         opts.seed = seed;
         if (pl_sim_run(&opts, &result) != PL_OK) {
@@ -56,15 +56,17 @@ int main(int argc, char **argv)
         kills += result.kills;
         freezes += result.freezes;
         server_kills += result.server_kills;
+        saves += result.saves;
+        cuts += result.cuts;
         refused += result.good && !result.ended_well;
         failed += !result.good;
         if (!result.good)
             printf("seed %llu: %s\n    %s\n", seed, result.why, result.setting);
     }
-    printf("%llu seeds, %lld steps, %lld kills, %lld freezes, %lld servers "
-           "killed, %lld jobs ended "
-           "with a reason, %lld broke an invariant\n",
-           last - first + 1, steps, kills, freezes, server_kills, refused,
-           failed);
+    printf("%llu seeds, %lld steps, %lld checkpoints, %lld kills, %lld "
+           "freezes, %lld cuts, %lld servers killed, %lld jobs ended with a "
+           "reason, %lld broke an invariant\n",
+           last - first + 1, steps, saves, kills, freezes, cuts, server_kills,
+           refused, failed);
     return failed > 0;
 }

@@ -500,6 +500,8 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         client->rolled = client->rolled || (ps == 0 && !client->joining);
         if (ps > 0 && !client->joining)
             ask_to_join(client, ps);
+        else if (ps == 0 && client->joining && client->links[0].joined)
+            pl_ps_client_join(client); /* it is new since it let us in */
         return;
     }
     if (frame->generation != client->generation &&

@@ -134,7 +134,7 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
     member->held = false;
     if (member == core->members) {
         core->frozen = false;
-        pl_core_save_forget(core);
+        pl_core_save_abandon(core);
     }
     if (!member->fresh)
         member->gradient = NULL;

@@ -219,8 +219,8 @@ void pl_core_saved_heard(pl_ps_core *core, const pl_frame *frame);
 void pl_core_say_saved(pl_ps_core *core);
 /* The chief has begun the save everywhere. */
 void pl_core_save_begun(pl_ps_core *core);
-/* The chief's request is forgotten: a new process of it begins. */
-void pl_core_save_forget(pl_ps_core *core);
+/* The chief joins: one that it began, but not everywhere, is given up. */
+void pl_core_save_abandon(pl_ps_core *core);
 /* All is rolled back. */
 void pl_core_save_reset(pl_ps_core *core);
 /* May the parameters change now, by the gradient of `member`, or, NULL, of all

@@ -214,13 +214,18 @@ static void roll_back(pl_ps_core *core, const pl_member *server)
     begin_generation(core, core->generation + 1);
 }
 
+/* The same process joins again. */
+static bool is_known(const pl_member *member, const pl_message *message)
+{
+    return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
+}
+
 /* Take the joiner in, in place of who was there before. */
 static void take_in(pl_ps_core *core, pl_member *member,
                     const pl_message *message, const pl_json *join)
 {
     char name[32];
-    bool known =
-        member->peer == message->from && member->state != PL_MEMBER_ABSENT;
+    bool known = is_known(member, message);
     if (!known) {
         if (member->state == PL_MEMBER_HERE)
             pl_core_send_text(core, member->peer,
@@ -241,7 +246,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
                member->where);
     }
     if (member == core->members)
-        pl_core_save_forget(core); /* what it asked for before is no more */
+        pl_core_save_abandon(core); /* it may not know what it began */
     if (!pl_core_leads(core)) {
         member->incarnation = message->frame.incarnation;
         /* A push it died in may be here and not there; server 0's count
@@ -278,8 +283,9 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     PL_TRY_OUT(status, identify(core, join, message->who, &member));
     PL_TRY_OUT(status, check_job(core, join));
     PL_TRY_OUT(status, compare_settings(core, join));
-    /* The one who joins knew an earlier life of this server. */
-    if (pl_core_leads(core) && status == PL_OK &&
+    /* The one who joins knew an earlier life of this server; not if this one
+     * knows it, as after a cut. */
+    if (pl_core_leads(core) && status == PL_OK && !is_known(member, message) &&
         message->frame.generation >= core->generation &&
         (!core->initialized || pl_core_id(core, member) > core->opts.workers))
         begin_generation(core, message->frame.generation + 1);

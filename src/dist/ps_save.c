@@ -291,10 +291,9 @@ void pl_core_save_begun(pl_ps_core *core)
     core->save.all_begun = true;
 }
 
-void pl_core_save_forget(pl_ps_core *core)
+void pl_core_save_abandon(pl_ps_core *core)
 {
-    pl_core_save *save = &core->save;
-    drop_plan(save);
+    const pl_core_save *save = &core->save;
     if (!save->active || save->all_begun)
         return;
     cancel(core);

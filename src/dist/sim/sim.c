@@ -57,6 +57,12 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
 {
     (void)lasting;
     sim_server *server = context;
+    if (to == SIM_INTRUDER) {
+        if (frame->kind != PL_FRAME_REFUSE)
+            sim_broken(server->sim, "an intruder was answered by %s",
+                       pl_frame_kind_text(frame->kind));
+        return;
+    }
     sim_event event = {
         .from_ps = true,
         .from = server->index,
@@ -140,60 +146,7 @@ static pl_status start_server(sim *s, int32_t index)
                               .ops = &core_ops,
                               .context = server,
                           },
-                          s->now_ns);
-}
-
-static void choose(sim *s)
-{
-    static const char *const modes[] = { "sync", "async", "ssp" };
-    static const char *const losses[] = { "wait", "continue", "abort" };
-    s->workers = 1 + (int32_t)sim_draw(s, SIM_WORKERS);
-    s->servers = 1 + (int32_t)sim_draw(s, SIM_SERVERS);
-    s->mode = (pl_ps_mode)sim_draw(s, 3);
-    s->replicas = s->workers;
-    if (s->mode == PL_PS_SYNC && sim_draw(s, 3) == 0)
-        s->replicas = 1 + (int32_t)sim_draw(s, (uint32_t)s->workers);
-    s->staleness = (int32_t)sim_draw(s, 4);
-    s->on_loss = s->mode == PL_PS_SYNC && sim_draw(s, 3) > 0
-                     ? PL_ON_LOSS_WAIT
-                     : PL_ON_LOSS_CONTINUE;
-    if (sim_draw(s, 12) == 0)
-        s->on_loss = PL_ON_LOSS_ABORT;
-    s->sum = sim_draw(s, 2) == 0;
-    s->by_steps = s->mode == PL_PS_SYNC || sim_draw(s, 2) == 0;
-    s->end_step = 5 + (int64_t)sim_draw(s, SIM_STEPS - 5);
-    s->own_steps = 3 + (int64_t)sim_draw(s, 20);
-    s->stops_early = sim_draw(s, 6) == 0;
-    s->piece = sim_draw(s, 2) == 0 ? 8 : 64;
-    s->floats = 20 + (int64_t)sim_draw(s, SIM_FLOATS - 20);
-    if (s->floats < 16 * s->servers)
-        s->floats = 16 * s->servers;
-    static const uint32_t chances[] = { 0, 0, 10, 100 };
-    s->loss = chances[sim_draw(s, 4)];
-    s->doubling = chances[sim_draw(s, 4)];
-    s->delay_ns = (int64_t)(1 + sim_draw(s, 50)) * MS_NS;
-    for (int32_t w = 0; w < s->workers; w++) {
-        s->cut_from[w] = s->cut_to[w] = 0;
-        if (sim_draw(s, 5) == 0) {
-            s->result->cuts++;
-            s->cut_from[w] = (int64_t)sim_draw(s, 3000) * MS_NS;
-            s->cut_to[w] = s->cut_from[w] + (int64_t)sim_draw(s, 9000) * MS_NS;
-        }
-    }
-    s->disk.slow_ms = sim_draw(s, 3) == 0 ? 3000 : 20;
-    s->disk.small_pool = sim_draw(s, 2) == 0;
-    s->disk.failing = chances[sim_draw(s, 4)];
-    snprintf(s->result->setting, sizeof s->result->setting,
-             "%s, %d workers, %d ps, replicas %d, staleness %d, %s, on loss "
-             "%s, %lld %s, piece %lld of %lld, loss %u, doubling %u, delay "
-             "%lld ms%s",
-             modes[s->mode], s->workers, s->servers, s->replicas, s->staleness,
-             s->sum ? "sum" : "mean", losses[s->on_loss],
-             (long long)(s->by_steps ? s->end_step : s->own_steps),
-             s->by_steps ? "steps" : "steps each", (long long)s->piece,
-             (long long)s->floats, s->loss, s->doubling,
-             (long long)(s->delay_ns / MS_NS),
-             s->stops_early ? ", stops early" : "");
+                          sim_time(s, true, index));
 }
 
 static void stop_server(sim_server *server)
@@ -224,44 +177,17 @@ static void kill_server(sim *s, int32_t index)
            (sim_event) { .kind = SIM_START_PS, .node = index });
 }
 
-static void plan_faults(sim *s)
-{
-    if (sim_draw(s, 3) == 0)
-        sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS,
-               (sim_event) {
-                   .kind = SIM_KILL_PS,
-                   .node = (int32_t)sim_draw(s, (uint32_t)s->servers),
-               });
-    uint32_t count = (uint32_t)sim_draw(s, 4);
-    for (uint32_t i = 0; i < count; i++) {
-        sim_event event = {
-            .kind = sim_draw(s, 2) == 0 ? SIM_KILL : SIM_FREEZE,
-            .node = (int32_t)sim_draw(s, (uint32_t)s->workers),
-        };
-        sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS, event);
-    }
-    if (sim_draw(s, 8) != 0)
-        return;
-    /* Ctrl-C reaches the servers one after the other, or only one. */
-    int64_t at = (int64_t)sim_draw(s, 4000) * MS_NS;
-    int32_t only = (int32_t)sim_draw(s, 2 * (uint32_t)s->servers);
-    for (int32_t j = 0; j < s->servers; j++)
-        if (only >= s->servers || only == j)
-            sim_at(s, at + (int64_t)sim_draw(s, 300) * MS_NS,
-                   (sim_event) { .kind = SIM_INTERRUPT, .node = j });
-}
-
 static pl_status start(sim *s)
 {
     s->schedule = (pl_schedule) { .lr = 1.0 };
-    choose(s);
+    sim_choose(s);
     PL_TRY(sim_truth(s));
     for (int32_t j = 0; j < s->servers; j++)
         sim_at(s, 0, (sim_event) { .kind = SIM_START_PS, .node = j });
     for (int32_t w = 0; w < s->workers; w++)
         sim_at(s, (int64_t)sim_draw(s, 2000) * MS_NS,
                (sim_event) { .kind = SIM_START, .node = w });
-    plan_faults(s);
+    sim_plan_faults(s);
     return PL_OK;
 }
 
@@ -281,12 +207,16 @@ static bool deliver(sim *s, const sim_event *event)
         sim_server *server = &s->server[event->node];
         pl_message message = {
             .from = peer_of(event),
+            .who = event->from_ps
+                       ? (pl_principal) { PL_PRINCIPAL_PS, event->from }
+                       : (pl_principal) { PL_PRINCIPAL_WORKER, event->from },
             .frame = event->frame,
             .payload = event->payload,
         };
         if (server->core != NULL && event->to_life == server->life &&
             !pl_ps_core_finished(server->core)) {
-            pl_ps_core_receive(server->core, &message, s->now_ns);
+            pl_ps_core_receive(server->core, &message,
+                               sim_time(s, true, event->node));
             sim_note(s, server);
         }
         return false;
@@ -302,18 +232,6 @@ static bool deliver(sim *s, const sim_event *event)
     return false;
 }
 
-static void freeze(sim *s, int32_t worker)
-{
-    sim_worker *w = &s->worker[worker];
-    if (!w->alive || w->stage == SIM_GONE)
-        return;
-    s->result->freezes++;
-    w->frozen = true;
-    sim_trace(s, "worker %d is frozen", worker);
-    sim_at(s, (int64_t)sim_draw(s, 12000) * MS_NS,
-           (sim_event) { .kind = SIM_THAW, .node = worker, .life = w->life });
-}
-
 static void tick_ps(sim *s, int32_t index, int32_t life)
 {
     if (s->server[index].life != life)
@@ -323,7 +241,7 @@ static void tick_ps(sim *s, int32_t index, int32_t life)
         return;
     if (s->server[index].interrupted)
         pl_ps_core_stop(core, false, PL_STOP_INTERRUPT);
-    pl_ps_core_tick(core, s->now_ns);
+    pl_ps_core_tick(core, sim_time(s, true, index));
     sim_note(s, &s->server[index]);
     sim_at(s, PL_TICK_MS * MS_NS,
            (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
@@ -345,35 +263,28 @@ static void begin_server(sim *s, int32_t index)
                          .life = s->server[index].life });
 }
 
-static void interrupt(sim *s, int32_t server)
-{
-    if (s->server[server].core == NULL ||
-        pl_ps_core_finished(s->server[server].core))
-        return;
-    sim_trace(s, "ps %d is interrupted", server);
-    s->server[server].interrupted = s->interrupted = true;
-}
-
 static void handle_worker(sim *s, const sim_event *event)
 {
     sim_worker *w = &s->worker[event->node];
     if (event->kind == SIM_START) {
-        if (!w->alive && w->stage != SIM_GONE && w->life == event->life &&
-            !s->interrupted)
+        bool wanted =
+            !w->alive && w->stage != SIM_GONE && w->life == event->life;
+        if (wanted && !s->interrupted)
             sim_worker_start(s, event->node);
+        s->worker_left = s->worker_left || (wanted && s->interrupted);
     } else if (event->kind == SIM_KILL) {
         if (w->alive && w->stage != SIM_GONE) {
             s->result->kills++;
             sim_worker_end(w, "killed");
         }
     } else if (event->kind == SIM_FREEZE) {
-        freeze(s, event->node);
+        sim_freeze(s, event->node);
     } else if (!w->alive || w->life != event->life) {
         return; /* of a process that is no more */
     } else if (event->kind == SIM_THAW) {
         sim_trace(s, "worker %d thaws", w->index);
         w->frozen = false;
-        w->beat_ns = s->now_ns;
+        w->beat_ns = sim_time(s, false, w->index);
     } else if (w->frozen) {
         sim_at(s, 100 * MS_NS, *event);
     } else if (event->kind == SIM_COMPUTED) {
@@ -417,7 +328,9 @@ static void run_events(sim *s)
         else if (event.kind == SIM_START_PS)
             begin_server(s, event.node);
         else if (event.kind == SIM_INTERRUPT)
-            interrupt(s, event.node);
+            sim_interrupt(s, event.node);
+        else if (event.kind == SIM_INTRUDE)
+            sim_intrude(s, event.node);
         else if (event.kind == SIM_STORED)
             sim_disk_done(s, event.node, event.life);
         else

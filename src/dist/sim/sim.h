@@ -1,9 +1,12 @@
 /* sim.h - a whole parameter-server job in one process, under a seed.
  *
- * Servers (ps_core.h), workers and their chief (ps_client.h), a clock and a
- * network that loses, delays, doubles and reorders messages and is cut for
- * seconds; workers are killed, frozen and started anew.  The seed decides
- * everything, so a run that fails fails again.
+ * Servers (ps_core.h), workers and their chief (ps_client.h), and a network
+ * that loses, delays, doubles and reorders messages and is cut for seconds,
+ * also into groups.  Each node has its own clock, which drifts and jumps, and
+ * may be slow; disks are slow and fail.  Workers and servers are killed, also
+ * in the middle of a checkpoint, frozen, interrupted and started anew, and
+ * somebody speaks under a false name.  The seed decides everything, so a run
+ * that fails fails again.
  *
  * At every event it is checked that
  *   - in sync, each gradient is computed on the parameters of one step, the
@@ -12,7 +15,9 @@
  *   - each update is made once: not lost, not doubled, and every worker is
  *     told what became of its gradient;
  *   - no ssp worker is further ahead than allowed;
- *   - the chief ends with the parameters the servers end with;
+ *   - the chief ends with the parameters the servers end with, and the last
+ *     checkpoint has them;
+ *   - a checkpoint is of one moment on all servers, and complete;
  *   - the job ends, or says why.
  *
  * Threads: one simulation, one thread. */
@@ -32,7 +37,8 @@ typedef struct pl_sim_result {
     int64_t steps;
     int64_t events, lost, doubled; /* messages */
     int32_t kills, server_kills, freezes, cuts;
-    int32_t saves;  /* complete checkpoints */
+    int32_t saves; /* complete checkpoints */
+    int32_t intrusions;
     double seconds; /* of simulated time */
 } pl_sim_result;
 

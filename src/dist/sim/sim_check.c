@@ -198,6 +198,50 @@ static void check_servers(sim *s)
     }
 }
 
+/* Somebody went as it was interrupted, or when nobody was started again: a
+ * worker, or a server that could not reach server 0. */
+static bool somebody_left(const sim *s)
+{
+    if (s->worker_left)
+        return true;
+    for (int32_t j = 1; j < s->servers; j++)
+        if (s->server[j].core != NULL &&
+            pl_ps_core_outcome(s->server[j].core) != PL_OK &&
+            strstr(pl_error_message(), "while ps 0 was not there") != NULL)
+            return true;
+    return false;
+}
+
+/* A job that was interrupted may fail, as nobody starts again who is gone;
+ * but only for these reasons. */
+static bool excused(const sim *s, const char *why)
+{
+    if (!s->interrupted)
+        return false;
+    return strstr(why, "before the training began") != NULL ||
+           strstr(why, "was lost while the job was interrupted") != NULL ||
+           strstr(why, "while ps 0 was not there") != NULL ||
+           (strstr(why, "join-timeout)") != NULL && somebody_left(s));
+}
+
+/* What was saved last is what the job ended with. */
+static void check_saved(sim *s)
+{
+    const sim_checkpoint *last = sim_disk_newest(s);
+    if (s->disk.failing > 0 || s->result->server_kills > 0 ||
+        s->result->kills > 0 || s->turns > 0 || s->interrupted)
+        return;
+    if (last == NULL || last->step != s->result->steps)
+        sim_broken(s,
+                   "the last checkpoint is of step %lld, the job ended at "
+                   "%lld",
+                   last != NULL ? (long long)last->step : -1,
+                   (long long)s->result->steps);
+    else if (memcmp(last->params, s->final,
+                    (size_t)s->floats * sizeof(float)) != 0)
+        sim_broken(s, "the last checkpoint is not what the job ended with");
+}
+
 void sim_check_end(sim *s)
 {
     pl_sim_result *result = s->result;
@@ -211,11 +255,10 @@ void sim_check_end(sim *s)
     result->ended_well = pl_ps_core_outcome(first) == PL_OK;
     if (!result->ended_well) {
         snprintf(result->why, sizeof result->why, "%s", pl_error_message());
-        /* Nobody starts again what was interrupted. */
-        bool early =
-            s->interrupted && (result->steps == 0 || result->server_kills > 0);
-        if (s->on_loss != PL_ON_LOSS_ABORT && !early)
-            sim_broken(s, "the job failed: %s", pl_error_message());
+        char why[sizeof result->why];
+        memcpy(why, result->why, sizeof why);
+        if (s->on_loss != PL_ON_LOSS_ABORT && !excused(s, why))
+            sim_broken(s, "the job failed: %.400s", why);
         return;
     }
     check_counts(s);
@@ -228,4 +271,5 @@ void sim_check_end(sim *s)
         sim_broken(s, "the job ends with other parameters than one process");
     check_told(s);
     check_servers(s);
+    check_saved(s);
 }

@@ -36,6 +36,7 @@ int32_t sim_disk_begin(sim *s, int64_t step, const int64_t *counts)
     *made = (sim_checkpoint) { .serial = ++s->disk.serials, .step = step };
     for (int32_t w = 0; w < s->workers; w++)
         made->counts[w] = counts[w] < 0 ? ~counts[w] : counts[w];
+    sim_plan_save_fault(s);
     return made->serial;
 }
 
@@ -82,7 +83,8 @@ static void begin(sim_server *server, sim_task task, int32_t serial)
     server->task = task;
     server->cancelled = false;
     server->serial = serial;
-    sim_at(s, (int64_t)(1 + sim_draw(s, s->disk.slow_ms)) * MS_NS,
+    uint32_t slow = s->clock[sim_node(s, true, server->index)].slow;
+    sim_at(s, (int64_t)(slow * (1 + sim_draw(s, s->disk.slow_ms))) * MS_NS,
            (sim_event) { .kind = SIM_STORED,
                          .node = server->index,
                          .life = server->life });
@@ -215,8 +217,8 @@ void sim_disk_done(sim *s, int32_t index, int32_t life)
                           .crc32c = (uint32_t)server->serial,
                           .why = "the disk is full",
                       },
-                      s->now_ns);
-    pl_ps_core_retry(server->core, s->now_ns);
+                      sim_time(s, true, index));
+    pl_ps_core_retry(server->core, sim_time(s, true, index));
     sim_note(s, server);
 }
 

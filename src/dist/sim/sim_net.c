@@ -68,10 +68,15 @@ void sim_net_close(sim *s)
 /* Is the way between these two cut at the moment? */
 static bool cut(const sim *s, const sim_event *event)
 {
-    if (event->to_ps && event->from_ps)
-        return false;
-    int32_t worker = event->to_ps ? event->from : event->node;
-    return s->now_ns >= s->cut_from[worker] && s->now_ns < s->cut_to[worker];
+    int32_t from = sim_node(s, event->from_ps, event->from);
+    int32_t to = sim_node(s, event->to_ps, event->node);
+    for (int32_t i = 0; i < s->cuts; i++) {
+        const sim_cut *c = &s->cut[i];
+        if (s->now_ns >= c->from_ns && s->now_ns < c->to_ns &&
+            (c->group >> from & 1) != (c->group >> to & 1))
+            return true;
+    }
+    return false;
 }
 
 static void deliver_once(sim *s, sim_event event, const void *payload)
@@ -85,6 +90,7 @@ static void deliver_once(sim *s, sim_event event, const void *payload)
         memcpy(event.payload, payload, event.frame.payload_bytes);
     }
     int64_t delay = 10000 + (int64_t)sim_draw(s, 1000) * s->delay_ns / 1000;
+    delay *= s->clock[sim_node(s, event.to_ps, event.node)].slow;
     sim_at(s, delay, event);
 }
 

@@ -1,6 +1,7 @@
 /* sim_priv.h - the parts of a simulated job.
  *
- * sim.c       settings from the seed, servers, faults, the event loop
+ * sim.c       servers, the event loop
+ * sim_faults.c  settings from the seed, clocks, faults
  * sim_check.c what must hold, on the way and at the end
  * sim_disk.c  checkpoints
  * sim_net.c   events in order of time; messages on their way
@@ -12,13 +13,15 @@
 #include "dist/ps_core.h"
 #include "dist/sim/sim.h"
 
-#define SIM_WORKERS 5
-#define SIM_SERVERS 3
-#define SIM_FLOATS  200
-#define SIM_STEPS   40
-#define SIM_KEPT    3  /* complete checkpoints */
-#define SIM_PLAN    32 /* bytes of a plan */
-#define MS_NS       INT64_C(1000000)
+#define SIM_WORKERS  5
+#define SIM_SERVERS  3
+#define SIM_FLOATS   200
+#define SIM_STEPS    40
+#define SIM_KEPT     3  /* complete checkpoints */
+#define SIM_PLAN     32 /* bytes of a plan */
+#define SIM_NODES    (SIM_WORKERS + SIM_SERVERS)
+#define SIM_INTRUDER 2000000 /* a peer that is none */
+#define MS_NS        INT64_C(1000000)
 
 typedef enum sim_event_kind {
     SIM_DELIVER,
@@ -33,6 +36,7 @@ typedef enum sim_event_kind {
     SIM_THAW,
     SIM_INTERRUPT, /* a server, as by Ctrl-C */
     SIM_STORED,    /* a server's disk has done something */
+    SIM_INTRUDE,   /* somebody speaks to a server under a false name */
 } sim_event_kind;
 
 /* Who a message is from or to: a server, or one life of a worker. */
@@ -129,6 +133,19 @@ typedef struct sim_server {
     int64_t noted;
 } sim_server;
 
+/* Messages between a group of nodes and the others are lost for a while. */
+typedef struct sim_cut {
+    uint32_t group; /* bit i: node i */
+    int64_t from_ns, to_ns;
+} sim_cut;
+
+typedef struct sim_clock {
+    int64_t offset_ns;
+    int32_t drift; /* thousandths */
+    uint32_t slow; /* times as long for all it does */
+    int64_t jump_at_ns, jump_ns;
+} sim_clock;
+
 typedef struct sim {
     uint64_t key, draws;
     pl_sim_result *result;
@@ -141,9 +158,12 @@ typedef struct sim {
     int64_t end_step, own_steps, piece, floats;
     uint32_t loss, doubling; /* per thousand */
     int64_t delay_ns;        /* most */
-    int64_t cut_from[SIM_WORKERS], cut_to[SIM_WORKERS];
+    sim_cut cut[SIM_WORKERS + 1];
+    int32_t cuts;
+    sim_clock clock[SIM_NODES];
 
     bool interrupted; /* from now on nobody is started again */
+    bool worker_left; /* ... who was gone */
     int64_t now_ns;
     uint64_t order;
     sim_event *queue;
@@ -159,7 +179,8 @@ typedef struct sim {
         sim_checkpoint making;
         sim_checkpoint kept[SIM_KEPT]; /* newest first */
     } disk;
-    bool ending; /* the job has no more steps to make */
+    int32_t turns; /* times somebody joined anew */
+    bool ending;   /* the job has no more steps to make */
     bool has_final;
     float final[SIM_FLOATS]; /* what the chief ended with */
     /* What one process would compute: parameters before each step. */
@@ -187,6 +208,17 @@ void sim_note(sim *s, sim_server *server);
 void sim_check_compute(sim_worker *w);
 void sim_check_staleness(sim_worker *w);
 void sim_check_end(sim *s);
+
+/* sim_faults.c */
+void sim_choose(sim *s);
+void sim_plan_faults(sim *s);
+void sim_plan_save_fault(sim *s);
+int32_t sim_node(const sim *s, bool is_ps, int32_t index);
+/* What the clock of a node says. */
+int64_t sim_time(const sim *s, bool is_ps, int32_t index);
+void sim_freeze(sim *s, int32_t worker);
+void sim_interrupt(sim *s, int32_t server);
+void sim_intrude(sim *s, int32_t index);
 
 /* sim_disk.c */
 const char *sim_disk_plan(char text[SIM_PLAN], int32_t serial);

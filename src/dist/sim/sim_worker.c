@@ -22,6 +22,12 @@ void sim_gradient(const sim *s, int32_t worker, int64_t index,
                       (float)pl_rng_uniform(key, (uint64_t)i) - 0.5f;
 }
 
+/* What this worker takes the time to be. */
+static int64_t now(const sim_worker *w)
+{
+    return sim_time(w->sim, false, w->index);
+}
+
 static void send_to_ps(void *context, int32_t ps, const pl_frame *frame,
                        const void *payload, bool lasting)
 {
@@ -50,7 +56,7 @@ void sim_worker_start(sim *s, int32_t worker)
     w->frozen = w->half = w->leaving = false;
     w->stage = SIM_JOINING;
     w->heart_ns = 0;
-    w->beat_ns = s->now_ns;
+    w->beat_ns = now(w);
     memset(w->params, 0, sizeof w->params);
     pl_ps_client_opts opts = {
         .role = "worker",
@@ -64,7 +70,7 @@ void sim_worker_start(sim *s, int32_t worker)
         .ops = &client_ops,
         .context = w,
     };
-    pl_status status = pl_ps_client_new(&w->client, &opts, s->now_ns);
+    pl_status status = pl_ps_client_new(&w->client, &opts, now(w));
     if (status != PL_OK) {
         s->status = status;
         return;
@@ -92,6 +98,8 @@ void sim_worker_end(sim_worker *w, const char *why)
     const pl_ps_core *core = s->server[0].core;
     bool over = core != NULL && (pl_ps_core_finished(core) ||
                                  pl_ps_core_outcome(core) != PL_OK);
+    s->worker_left =
+        s->worker_left || (w->stage != SIM_GONE && !over && s->interrupted);
     if (w->stage != SIM_GONE && !over && !s->interrupted)
         sim_at(s, (int64_t)(200 + sim_draw(s, 1000)) * MS_NS,
                (sim_event) {
@@ -105,7 +113,8 @@ static void begin_compute(sim_worker *w)
     w->half = false;
     sim_check_compute(w);
     sim_check_staleness(w);
-    sim_at(s, (int64_t)(1 + sim_draw(s, 40)) * MS_NS,
+    uint32_t slow = s->clock[sim_node(s, false, w->index)].slow;
+    sim_at(s, (int64_t)(slow * (1 + sim_draw(s, 40))) * MS_NS,
            (sim_event) { .kind = SIM_COMPUTED,
                          .node = w->index,
                          .life = w->life,
@@ -236,7 +245,8 @@ static void rejoin(sim_worker *w, const char *why)
     w->stage = SIM_JOINING;
     w->half = false;
     w->turn++;
-    w->beat_ns = w->sim->now_ns;
+    w->sim->turns++;
+    w->beat_ns = now(w);
     pl_ps_client_join(w->client);
 }
 
@@ -378,9 +388,9 @@ void sim_worker_receive(sim_worker *w, const sim_event *event)
 {
     pl_message message = { .frame = event->frame, .payload = event->payload };
     if (w->stage != SIM_JOINING || event->frame.kind == PL_FRAME_WELCOME)
-        w->beat_ns = w->sim->now_ns;
+        w->beat_ns = now(w);
     if (!event->heart)
-        pl_ps_client_receive(w->client, event->from, &message, w->sim->now_ns);
+        pl_ps_client_receive(w->client, event->from, &message, now(w));
     else if (event->frame.kind == PL_FRAME_REFUSE &&
              (event->frame.flags & PL_REFUSE_UNKNOWN) == 0)
         sim_worker_end(w, "a newer process has taken its place");
@@ -396,10 +406,10 @@ void sim_worker_receive(sim_worker *w, const sim_event *event)
 void sim_worker_tick(sim_worker *w)
 {
     sim *s = w->sim;
-    pl_ps_client_tick(w->client, s->now_ns);
+    pl_ps_client_tick(w->client, now(w));
     pl_ps_client_view view = pl_ps_client_look(w->client);
-    if (w->stage != SIM_JOINING && s->now_ns - w->heart_ns >= HEART_NS) {
-        w->heart_ns = s->now_ns;
+    if (w->stage != SIM_JOINING && now(w) - w->heart_ns >= HEART_NS) {
+        w->heart_ns = now(w);
         sim_send(s,
                  (sim_event) { .node = 0,
                                .to_ps = true,
@@ -412,10 +422,10 @@ void sim_worker_tick(sim_worker *w)
                                .step = view.step },
                  NULL);
     }
-    if (w->stage != SIM_JOINING && s->now_ns - w->beat_ns > SILENCE_NS)
+    if (w->stage != SIM_JOINING && now(w) - w->beat_ns > SILENCE_NS)
         rejoin(w, "server 0 was not heard for 5 s");
     else if (w->stage == SIM_JOINING &&
-             s->now_ns - w->beat_ns > (w->leaving ? SILENCE_NS : JOIN_NS))
+             now(w) - w->beat_ns > (w->leaving ? SILENCE_NS : JOIN_NS))
         give_up(w, "nobody let it join");
     else
         advance(w);

@@ -284,6 +284,23 @@ static void ps_client_init_sends_parameters(void **state)
     close_rig(r);
 }
 
+/* It let us in, then it was started anew: what it gave us means nothing. */
+static void ps_client_joins_a_server_0_that_is_new_since(void **state)
+{
+    (void)state;
+    rig *r = open_rig((pl_ps_client_opts) { .ps = 2, .count = 32 });
+    pl_ps_client_join(r->client);
+    expect(r, 0, PL_FRAME_JOIN);
+    welcome(r, 0, false);
+    expect(r, 1, PL_FRAME_JOIN);
+    say(r, 0,
+        (pl_frame) { .kind = PL_FRAME_REFUSE, .flags = PL_REFUSE_UNKNOWN },
+        NULL);
+    expect(r, 0, PL_FRAME_JOIN);
+    quiet(r);
+    close_rig(r);
+}
+
 /* Counts, then the plan; a server that lost it gets it again. */
 static void ps_client_plan_goes_to_all_servers(void **state)
 {
@@ -642,6 +659,7 @@ UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_client_joins_server_0_then_the_others),
            cmocka_unit_test(ps_client_refusal_and_failure_end_it),
            cmocka_unit_test(ps_client_init_sends_parameters),
+           cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
            cmocka_unit_test(ps_client_plan_goes_to_all_servers),
            cmocka_unit_test(ps_client_hears_what_became_of_a_save),
            cmocka_unit_test(ps_client_push_sends_what_is_ready),

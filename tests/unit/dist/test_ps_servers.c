@@ -352,6 +352,24 @@ static void ps_servers_server_that_was_cut_off_goes_on(void **state)
     ps_close(rig);
 }
 
+/* Cut off for longer it joins anew; server 0 knows the process, which has its
+ * part still. */
+static void ps_servers_known_server_joins_without_a_rollback(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_say_text(
+        rig, SERVER_1,
+        (pl_frame) { .kind = PL_FRAME_JOIN, .generation = rig->generation },
+        "{\"role\": \"ps\", \"index\": 1, \"job\": \"\"}");
+    const ps_sent *sent = ps_expect(rig, SERVER_1, PL_FRAME_WELCOME);
+    assert_int_equal(other, sent->frame.incarnation);
+    assert_int_equal(rig->generation, sent->frame.generation);
+    assert_true(ps_look(rig, 0).initialized);
+    ps_close(rig);
+}
+
 static void ps_servers_new_server_rolls_the_job_back(void **state)
 {
     (void)state;
@@ -493,6 +511,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
     cmocka_unit_test(ps_servers_lost_server_is_waited_for),
     cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
+    cmocka_unit_test(ps_servers_known_server_joins_without_a_rollback),
     cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
     cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),
     cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
