@@ -74,8 +74,7 @@ pl_status pl_endpoint_connect(pl_endpoint **out, const pl_endpoint_opts *opts)
     PL_TRY_OUT(status, pl_socket_connect(&e->socket, opts, identity));
     PL_ASSERT(pl_peers_add(&e->peers, identity) == 0);
     if (e->socket.mechanism == PL_MECHANISM_CURVE)
-        e->peers.entries[0].who =
-            (pl_principal) { PL_PRINCIPAL_PS, opts->server };
+        e->peers.entries[0].who = pl_socket_server(opts);
     pl_tcp_watch(e);
     *out = e;
     return PL_OK;
@@ -177,39 +176,52 @@ static struct timespec left_of(pl_deadline deadline)
     return (struct timespec) { left_ns / 1000000000, left_ns % 1000000000 };
 }
 
-void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
-                      pl_deadline deadline)
+/* Sleep on the descriptors of several endpoints and, from 0 on, on `fd`. */
+static void sleep_on(pl_endpoint *const *endpoints, int count, int fd,
+                     const struct timespec *left)
+{
+    struct pollfd all[POLLS_MOST], *at = all;
+    for (int i = 0; i < count; i++) {
+        memcpy(at, endpoints[i]->polls,
+               (size_t)poll_count(endpoints[i]) * sizeof *at);
+        at += poll_count(endpoints[i]);
+    }
+    *at++ = (struct pollfd) { fd, POLLIN, 0 };
+    ppoll(all, (nfds_t)(at - all), left, NULL);
+    at = all;
+    for (int i = 0; i < count; i++) {
+        memcpy(endpoints[i]->polls, at,
+               (size_t)poll_count(endpoints[i]) * sizeof *at);
+        at += poll_count(endpoints[i]);
+    }
+}
+
+void pl_endpoint_wait_or(pl_endpoint *const *endpoints, int count, int fd,
+                         pl_deadline deadline)
 {
     PL_ASSERT(count >= 1 && count <= PL_ENDPOINTS_MAX);
     bool sleep = true;
-    int total = 0;
+    int total = 1; /* fd */
     for (int i = 0; i < count; i++) {
         sleep = arm(endpoints[i]) && sleep;
         total += poll_count(endpoints[i]);
     }
     struct timespec left = left_of(deadline);
-    if (sleep && count == 1) {
-        ppoll(endpoints[0]->polls, (nfds_t)total, &left, NULL);
-    } else if (sleep && total <= POLLS_MOST) {
-        struct pollfd all[POLLS_MOST], *at = all;
-        for (int i = 0; i < count; i++) {
-            memcpy(at, endpoints[i]->polls,
-                   (size_t)poll_count(endpoints[i]) * sizeof *at);
-            at += poll_count(endpoints[i]);
-        }
-        ppoll(all, (nfds_t)total, &left, NULL);
-        at = all;
-        for (int i = 0; i < count; i++) {
-            memcpy(endpoints[i]->polls, at,
-                   (size_t)poll_count(endpoints[i]) * sizeof *at);
-            at += poll_count(endpoints[i]);
-        }
-    }
+    if (sleep && count == 1 && fd < 0)
+        ppoll(endpoints[0]->polls, (nfds_t)(total - 1), &left, NULL);
+    else if (sleep && total <= POLLS_MOST)
+        sleep_on(endpoints, count, fd, &left);
     for (int i = 0; i < count; i++) {
         pl_shared_wake(endpoints[i]);
         if (endpoints[i]->polls[POLL_MONITOR].revents != 0)
             pl_tcp_watch(endpoints[i]);
     }
+}
+
+void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
+                      pl_deadline deadline)
+{
+    pl_endpoint_wait_or(endpoints, count, -1, deadline);
 }
 
 void pl_endpoint_share(pl_endpoint *e, pl_area *area)

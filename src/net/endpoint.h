@@ -54,7 +54,8 @@ typedef struct pl_endpoint_opts {
     int32_t peers_max;   /* server: connections kept at once; default 1024 */
     const pl_job_keys *keys; /* NULL: nobody proves anything; copied */
     pl_principal self;       /* with keys: who this is */
-    int32_t server;          /* with keys, client: which ps is there */
+    int32_t server;          /* with keys, client: which ps is there... */
+    bool to_worker;          /* ... or which worker */
     bool encrypt;            /* with keys: on loopback, too; both ends alike */
     int32_t io_threads;      /* that move and encrypt, each some connections;
                                 default 1, for an encrypting server a quarter
@@ -106,6 +107,9 @@ pl_status pl_endpoint_poll(pl_endpoint *endpoint,
 #define PL_ENDPOINTS_MAX 64
 void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
                       pl_deadline deadline);
+/* The same, also until a descriptor can be read. */
+void pl_endpoint_wait_or(pl_endpoint *const *endpoints, int count, int fd,
+                         pl_deadline deadline);
 
 /* Set the area that is shared with peers from now on; it was not known when
  * the endpoint was made. */

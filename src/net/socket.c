@@ -103,6 +103,13 @@ static pl_status set_password(pl_socket *socket, const pl_endpoint_opts *opts)
     return status;
 }
 
+pl_principal pl_socket_server(const pl_endpoint_opts *opts)
+{
+    return (pl_principal) { opts->to_worker ? PL_PRINCIPAL_WORKER
+                                            : PL_PRINCIPAL_PS,
+                            opts->server };
+}
+
 static pl_status set_curve(pl_socket *socket, const pl_endpoint_opts *opts,
                            bool server)
 {
@@ -111,8 +118,7 @@ static pl_status set_curve(pl_socket *socket, const pl_endpoint_opts *opts,
     if (zmq_has("curve") != 1)
         return PL_FAIL(PL_UNSUPPORTED, "this ZeroMQ cannot encrypt (CURVE)");
     pl_keys_curve(&opts->keys->secret, opts->self, &own);
-    pl_keys_curve(&opts->keys->secret,
-                  (pl_principal) { PL_PRINCIPAL_PS, opts->server }, &theirs);
+    pl_keys_curve(&opts->keys->secret, pl_socket_server(opts), &theirs);
     if (server) {
         PL_TRY_OUT(status, set(socket, ZMQ_CURVE_SERVER, 1));
     } else {

@@ -37,6 +37,8 @@ pl_status pl_socket_listen(pl_socket *socket,
 pl_status pl_socket_connect(pl_socket *socket, const pl_endpoint_opts *opts,
                             const uint8_t identity[PL_IDENTITY_BYTES])
     PL_MUST_CHECK;
+/* Who a client with keys expects. */
+pl_principal pl_socket_server(const pl_endpoint_opts *opts);
 void pl_socket_close(pl_socket *socket, int linger_ms);
 
 #endif
