@@ -40,7 +40,15 @@
     X(APPLY, "apply")     /* ps 0 to ps: make this update */                   \
     X(LOAD, "load")       /* chief: read your part; counts, a plan */          \
     X(SAVE, "save")       /* chief: write your part; counts, a plan */         \
-    X(SAVED, "saved")     /* ps to ps 0: it is written; and back: heard */
+    X(SAVED, "saved")     /* ps to ps 0: it is written; and back: heard */     \
+    X(LINK, "link")       /* worker to worker: I send to you from here on */   \
+    X(LINKED, "linked")   /* ... and the answer */                             \
+    X(ROLL, "roll")       /* chief: this generation is over; text: why */      \
+    X(READY, "ready")     /* worker to the one before: a sum has begun */      \
+    X(PIECE, "piece")     /* worker to the next: one piece of a sum */         \
+    X(DONE, "done")       /* worker to the one before: the sum is done */      \
+    X(WORD, "word")       /* worker to the chief: what it tells all */         \
+    X(WORDS, "words")     /* chief: what all told */
 
 #define PL_FRAME_ENUM(name, text) PL_FRAME_##name,
 typedef enum pl_frame_kind {

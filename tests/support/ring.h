@@ -1,0 +1,246 @@
+/* ring.h - workers of a ring in one process, with a network of queues.
+ *
+ * Messages keep their order on each connection; which connection moves next is
+ * drawn by a seed.  Payloads are copied when they are delivered, as shared
+ * memory would show them: who changes what it has sent is found out. */
+#ifndef PL_TESTS_RING_H
+#define PL_TESTS_RING_H
+
+#include "dist/allreduce/ring_core.h"
+#include "support/unit.h"
+
+#define RING_MOST   5
+#define RING_QUEUED 4096
+
+typedef struct ring_letter {
+    int32_t to, from; /* worker; as the receiver knows the sender */
+    int32_t line;     /* letters of one line keep their order */
+    pl_frame frame;
+    const void *lasting; /* or `text` */
+    uint8_t *text;
+} ring_letter;
+
+typedef struct ring_net ring_net;
+
+typedef struct ring_node {
+    ring_net *net;
+    int32_t worker;
+    pl_ring_core *core; /* NULL: not running */
+    float *memory;
+    int32_t next;
+    int32_t lost; /* whom it called lost; -1: nobody */
+} ring_node;
+
+struct ring_net {
+    int32_t workers;
+    int64_t floats, now_ns;
+    uint64_t seed;
+    ring_node node[RING_MOST];
+    ring_letter queue[RING_QUEUED];
+    int queued;
+    pl_frame_kind swallow; /* the next letter of this kind is lost */
+    uint32_t lives;
+};
+
+/* How the receiver knows who sent: the chief's hub peers are 10 + worker, the
+ * one before in the ring is 20 + worker. */
+static inline void ring_send(void *context, int32_t to, const pl_frame *frame,
+                             const void *payload, bool lasting)
+{
+    ring_node *n = context;
+    ring_net *net = n->net;
+    ring_letter letter = { .frame = *frame };
+    if (net->swallow == frame->kind) {
+        net->swallow = PL_FRAME_NONE;
+        return;
+    }
+    if (to == PL_RING_HUB) {
+        letter.to = 0;
+        letter.from = 10 + n->worker;
+    } else if (to == PL_RING_NEXT) {
+        letter.to = n->next;
+        letter.from = 20 + n->worker;
+    } else {
+        letter.to = to % 10;
+        letter.from = to < 20 ? PL_RING_HUB : PL_RING_NEXT;
+    }
+    letter.line = n->worker * 100 + letter.to * 10 +
+                  (letter.from == PL_RING_HUB || letter.from / 10 == 1);
+    if (lasting) {
+        letter.lasting = payload;
+    } else {
+        assert_ok(PL_NEW(letter.text, frame->payload_bytes + 1));
+        memcpy(letter.text, payload != NULL ? payload : "",
+               frame->payload_bytes);
+    }
+    assert_true(net->queued < RING_QUEUED);
+    net->queue[net->queued++] = letter;
+}
+
+static inline void ring_follow(void *context, int32_t worker)
+{
+    ((ring_node *)context)->next = worker;
+}
+
+static inline void ring_offer(void *context, int32_t to,
+                              char offer[PL_OFFER_BYTES])
+{
+    (void)context, (void)to;
+    memset(offer, 0, PL_OFFER_BYTES);
+}
+
+static inline void ring_accept(void *context, pl_peer peer, const char *offer,
+                               char answer[PL_OFFER_BYTES])
+{
+    (void)context, (void)peer, (void)offer;
+    memset(answer, 0, PL_OFFER_BYTES);
+}
+
+static inline void ring_complete(void *context, int32_t to, const char *answer)
+{
+    (void)context, (void)to, (void)answer;
+}
+
+static inline void ring_drop(void *context, pl_peer peer)
+{
+    (void)context, (void)peer;
+}
+
+static inline void ring_lost(void *context, int32_t worker)
+{
+    ((ring_node *)context)->lost = worker;
+}
+
+static const pl_ring_core_ops ring_ops = {
+    .send = ring_send,
+    .follow = ring_follow,
+    .offer = ring_offer,
+    .accept = ring_accept,
+    .complete = ring_complete,
+    .drop = ring_drop,
+    .lost = ring_lost,
+};
+
+static char *ring_addresses[RING_MOST] = { "a:1", "b:1", "c:1", "d:1", "e:1" };
+
+static inline pl_ring_core_opts ring_opts(ring_node *n)
+{
+    return (pl_ring_core_opts) {
+        .worker = n->worker,
+        .workers = n->net->workers,
+        .address = ring_addresses,
+        .floats = n->net->floats,
+        .memory = n->memory,
+        .incarnation = ++n->net->lives,
+        .heartbeat_ms = 1000,
+        .join_ms = 8000,
+        .rejoin_ms = 4000,
+        .kernels = pl_kernels_best(),
+        .ops = &ring_ops,
+        .context = n,
+    };
+}
+
+static inline void ring_start_node(ring_net *net, int32_t worker,
+                                   pl_on_loss on_loss)
+{
+    ring_node *n = &net->node[worker];
+    pl_ring_core_opts opts = ring_opts(n);
+    opts.on_loss = on_loss;
+    n->lost = -1;
+    assert_ok(pl_ring_core_new(&n->core, &opts));
+    pl_ring_core_meet(n->core, net->now_ns);
+}
+
+static inline void ring_stop_node(ring_net *net, int32_t worker)
+{
+    pl_ring_core_free(net->node[worker].core);
+    net->node[worker].core = NULL;
+}
+
+static inline void ring_init(ring_net *net, int32_t workers, int64_t floats,
+                             uint64_t seed)
+{
+    memset(net, 0, sizeof *net);
+    net->workers = workers;
+    net->floats = floats;
+    net->seed = seed * 2654435761u + 1;
+    net->now_ns = 1000000000;
+    for (int32_t w = 0; w < workers; w++) {
+        net->node[w] = (ring_node) { .net = net, .worker = w, .lost = -1 };
+        assert_ok(PL_NEW_ALIGNED(net->node[w].memory, (size_t)floats));
+    }
+}
+
+static inline void ring_close(ring_net *net)
+{
+    for (int32_t w = 0; w < net->workers; w++) {
+        ring_stop_node(net, w);
+        pl_mem_free(net->node[w].memory);
+    }
+    for (int i = 0; i < net->queued; i++)
+        pl_mem_free(net->queue[i].text);
+}
+
+static inline uint32_t ring_draw(ring_net *net)
+{
+    net->seed = net->seed * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(net->seed >> 33);
+}
+
+/* Take the letter at `i` out and deliver it. */
+static inline void ring_deliver(ring_net *net, int i)
+{
+    ring_letter letter = net->queue[i];
+    memmove(&net->queue[i], &net->queue[i + 1],
+            (size_t)(--net->queued - i) * sizeof *net->queue);
+    ring_node *n = &net->node[letter.to];
+    if (n->core != NULL) {
+        uint8_t *copy;
+        uint32_t bytes = letter.frame.payload_bytes;
+        assert_ok(PL_NEW_ALIGNED(copy, bytes + 1));
+        memcpy(copy, letter.text != NULL ? letter.text : letter.lasting, bytes);
+        pl_message message = { .from = letter.from < 0 ? 0 : letter.from,
+                               .frame = letter.frame,
+                               .payload = copy };
+        pl_ring_core_receive(n->core, letter.from, &message, net->now_ns);
+        pl_mem_free(copy);
+    }
+    pl_mem_free(letter.text);
+}
+
+/* Deliver all there is, and what follows from it. */
+static inline void ring_settle(ring_net *net)
+{
+    while (net->queued > 0) {
+        int pick = (int)(ring_draw(net) % (uint32_t)net->queued);
+        int first = 0;
+        while (net->queue[first].line != net->queue[pick].line)
+            first++;
+        ring_deliver(net, first);
+    }
+}
+
+/* Let time pass, a tenth of a second at a time. */
+static inline void ring_pass(ring_net *net, int64_t ms)
+{
+    for (; ms > 0; ms -= 100) {
+        net->now_ns += 100000000;
+        for (int32_t w = 0; w < net->workers; w++)
+            if (net->node[w].core != NULL)
+                pl_ring_core_tick(net->node[w].core, net->now_ns);
+        ring_settle(net);
+    }
+}
+
+static inline void ring_form(ring_net *net)
+{
+    for (int32_t w = 0; w < net->workers; w++)
+        ring_start_node(net, w, PL_ON_LOSS_WAIT);
+    ring_settle(net);
+    ring_pass(net, 300);
+    for (int32_t w = 0; w < net->workers; w++)
+        assert_true(pl_ring_core_formed(net->node[w].core));
+}
+
+#endif

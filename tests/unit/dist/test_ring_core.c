@@ -1,0 +1,368 @@
+#include "dist/allreduce/ring_core.h"
+
+#include "support/ring.h"
+
+#include <stdlib.h>
+
+/* What rank r has at place i before a sum. */
+static float before(int32_t r, int64_t i)
+{
+    return (float)((i * 37 + r * 1009) % 513) * 0.37f - 41.3f;
+}
+
+static void fill(ring_net *net)
+{
+    for (int32_t w = 0; w < net->workers; w++)
+        for (int64_t i = 0; i < net->floats; i++)
+            net->node[w].memory[i] = before(w, i);
+}
+
+static int64_t rounded(int64_t count, int64_t grain)
+{
+    return (count + grain - 1) / grain * grain;
+}
+
+/* Sum all in ranges of about `size`, from the end; ranks start in an order
+ * that is drawn. */
+static void sum_all(ring_net *net, int64_t size)
+{
+    int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
+    int32_t count = 0;
+    size = rounded(size, grain);
+    for (int64_t end = net->floats; end > 0; count++) {
+        int64_t first = (end - 1) / size * size;
+        uint32_t turn = ring_draw(net);
+        for (int32_t k = 0; k < net->workers; k++) {
+            int32_t w =
+                (int32_t)((turn + (uint32_t)k) % (uint32_t)net->workers);
+            assert_int_equal(count, pl_ring_core_start(net->node[w].core, first,
+                                                       end - first));
+            if (ring_draw(net) % 2 == 0 && net->queued > 0)
+                ring_deliver(net, 0);
+        }
+        end = first;
+    }
+    ring_settle(net);
+    for (int32_t w = 0; w < net->workers; w++) {
+        for (int32_t t = 0; t < count; t++)
+            assert_true(pl_ring_core_summed(net->node[w].core, t));
+        assert_true(pl_ring_core_is_quiet(net->node[w].core));
+        pl_ring_core_quiet(net->node[w].core);
+        assert_int_equal(0, pl_ring_core_refused(net->node[w].core));
+    }
+}
+
+/* Stripe s is added up from rank s % n on. */
+static float expected(const ring_net *net, int64_t i, int64_t grain)
+{
+    int32_t n = net->workers, r = (int32_t)(i / grain % n);
+    float sum = before(r, i);
+    for (int32_t k = 1; k < n; k++)
+        sum += before((r + k) % n, i);
+    return sum;
+}
+
+static void ring_sums_are_the_same_everywhere_for_any_cut(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 1, 15, 16, 100, 5000, 600000 };
+    ring_net *net = malloc(sizeof *net);
+    for (int32_t n = 1; n <= RING_MOST; n++)
+        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+            ring_init(net, n, sizes[s], (uint64_t)n * 10 + s);
+            ring_form(net);
+            int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
+            for (int64_t cut = sizes[s]; cut > sizes[s] / 5;
+                 cut -= cut / 3 + 1) {
+                fill(net);
+                sum_all(net, cut);
+                for (int64_t i = 0; i < sizes[s]; i++)
+                    for (int32_t w = 0; w < n; w++)
+                        if (net->node[w].memory[i] != expected(net, i, grain))
+                            fail_msg("%d of %d, float %lld", w, n,
+                                     (long long)i);
+            }
+            ring_close(net);
+        }
+    free(net);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void ring_tells_all_words_to_all(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 4, 64, 3);
+    ring_form(net);
+    for (int64_t round = 0; round < 20; round++) {
+        for (int32_t w = 3; w >= 0; w--) {
+            int64_t word = round * 10 + w;
+            pl_ring_core_tell(net->node[w].core, &word, sizeof word);
+        }
+        ring_settle(net);
+        for (int32_t w = 0; w < 4; w++) {
+            int64_t all[4];
+            assert_true(pl_ring_core_gathered(net->node[w].core));
+            pl_ring_core_hear(net->node[w].core, all);
+            for (int32_t k = 0; k < 4; k++)
+                assert_int_equal(round * 10 + k, all[k]);
+        }
+    }
+    ring_close(net);
+    free(net);
+}
+
+static void ring_names_who_told_something_else(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 3);
+    ring_form(net);
+    pl_ring_core_tell(net->node[0].core, "12345678", 8);
+    pl_ring_core_tell(net->node[1].core, "1234", 4);
+    ring_settle(net);
+    assert_fails(PL_PEER, "worker 1 told 4 bytes and the chief 8",
+                 pl_ring_core_outcome(net->node[0].core));
+    assert_fails(PL_CLOSED, "worker 1 told 4 bytes",
+                 pl_ring_core_outcome(net->node[1].core));
+    ring_close(net);
+    free(net);
+}
+
+static void ring_notices_a_silent_worker_and_meets_again(void **state)
+{
+    (void)state;
+    for (int32_t who = 0; who < 3; who++) {
+        ring_net *net = malloc(sizeof *net);
+        char says[64];
+        ring_init(net, 3, 4096, (uint64_t)who);
+        ring_form(net);
+        fill(net);
+        for (int32_t w = 0; w < 3; w++)
+            if (w != who)
+                pl_ring_core_start(net->node[w].core, 0, 4096);
+        ring_settle(net);
+        ring_stop_node(net, who);
+        ring_pass(net, 1500);
+        snprintf(says, sizeof says, "worker %d (%s) is lost", who,
+                 ring_addresses[who]);
+        for (int32_t w = 0; w < 3; w++)
+            if (w != who)
+                assert_fails(PL_ROLLED, says,
+                             pl_ring_core_outcome(net->node[w].core));
+        assert_int_equal(who, net->node[who == 0 ? 1 : 0].lost);
+        for (int32_t w = 0; w < 3; w++)
+            if (w != who)
+                pl_ring_core_meet(net->node[w].core, net->now_ns);
+        ring_pass(net, 500);
+        ring_start_node(net, who, PL_ON_LOSS_WAIT);
+        ring_pass(net, 600);
+        for (int32_t w = 0; w < 3; w++) {
+            assert_ok(pl_ring_core_outcome(net->node[w].core));
+            assert_true(pl_ring_core_formed(net->node[w].core));
+        }
+        assert_int_equal(1, pl_ring_core_restarts(net->node[0].core));
+        fill(net);
+        sum_all(net, 4096);
+        ring_close(net);
+        free(net);
+    }
+}
+
+/* A process that was started again is noticed before the silence is. */
+static void ring_meets_again_when_a_new_process_comes(void **state)
+{
+    (void)state;
+    for (int32_t who = 0; who < 2; who++) {
+        ring_net *net = malloc(sizeof *net);
+        ring_init(net, 2, 64, 1);
+        ring_form(net);
+        ring_stop_node(net, who);
+        ring_start_node(net, who, PL_ON_LOSS_WAIT);
+        ring_pass(net, 300);
+        assert_fails(PL_ROLLED, who == 0 ? "was started again" : "begins anew",
+                     pl_ring_core_outcome(net->node[1 - who].core));
+        ring_close(net);
+        free(net);
+    }
+}
+
+static void ring_goes_on_without_one_where_told_so(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 3, 64, 1);
+    for (int32_t w = 0; w < 3; w++)
+        ring_start_node(net, w, PL_ON_LOSS_CONTINUE);
+    ring_pass(net, 300);
+    ring_stop_node(net, 1);
+    ring_pass(net, 1500);
+    pl_ring_core_meet(net->node[0].core, net->now_ns);
+    pl_ring_core_meet(net->node[2].core, net->now_ns);
+    ring_pass(net, 300);
+    assert_true(pl_ring_core_formed(net->node[0].core));
+    pl_ranks ranks = pl_ring_core_ranks(net->node[2].core);
+    assert_int_equal(2, ranks.count);
+    assert_int_equal(1, ranks.rank);
+    ring_close(net);
+    free(net);
+}
+
+static void ring_gives_up_on_who_does_not_come(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 3, 64, 1);
+    ring_start_node(net, 0, PL_ON_LOSS_WAIT);
+    ring_start_node(net, 1, PL_ON_LOSS_WAIT);
+    ring_pass(net, 1000);
+    assert_int_equal(2, pl_ring_core_absent(net->node[0].core));
+    ring_pass(net, 8000);
+    assert_fails(PL_TIMEOUT, "worker 2 at c:1 did not come within 8 s",
+                 pl_ring_core_outcome(net->node[0].core));
+    assert_fails(PL_CLOSED, "worker 2 at c:1",
+                 pl_ring_core_outcome(net->node[1].core));
+    ring_close(net);
+    ring_init(net, 2, 64, 1);
+    ring_start_node(net, 1, PL_ON_LOSS_WAIT);
+    ring_pass(net, 8500);
+    assert_fails(PL_TIMEOUT, "worker 0 at a:1 did not come within 8 s",
+                 pl_ring_core_outcome(net->node[1].core));
+    ring_close(net);
+    free(net);
+}
+
+/* When all wait and nothing moves, nobody waits for ever. */
+static void ring_recovers_from_a_lost_message(void **state)
+{
+    (void)state;
+    static const pl_frame_kind kinds[] = { PL_FRAME_PIECE, PL_FRAME_READY,
+                                           PL_FRAME_DONE, PL_FRAME_WORD,
+                                           PL_FRAME_WORDS };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        ring_net *net = malloc(sizeof *net);
+        int64_t word = 5;
+        ring_init(net, 3, 4096, k);
+        ring_form(net);
+        net->swallow = kinds[k];
+        for (int32_t w = 0; w < 3; w++) {
+            pl_ring_core_tell(net->node[w].core, &word, sizeof word);
+            pl_ring_core_start(net->node[w].core, 0, 4096);
+            pl_ring_core_waiting(net->node[w].core, true);
+        }
+        ring_settle(net);
+        ring_pass(net, 3000);
+        for (int32_t w = 0; w < 3; w++)
+            assert_fails(PL_ROLLED, "a message was lost",
+                         pl_ring_core_outcome(net->node[w].core));
+        ring_close(net);
+        free(net);
+    }
+}
+
+/* Who computes for long is not lost, nor is it stuck. */
+static void ring_waits_for_who_computes(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 3, 64, 1);
+    ring_form(net);
+    pl_ring_core_start(net->node[0].core, 0, 64);
+    pl_ring_core_waiting(net->node[0].core, true);
+    pl_ring_core_waiting(net->node[1].core, true);
+    ring_pass(net, 20000);
+    for (int32_t w = 0; w < 3; w++)
+        assert_ok(pl_ring_core_outcome(net->node[w].core));
+    ring_close(net);
+    free(net);
+}
+
+static void ring_abort_of_one_ends_all(void **state)
+{
+    (void)state;
+    for (int32_t who = 0; who < 3; who++) {
+        ring_net *net = malloc(sizeof *net);
+        char says[64];
+        ring_init(net, 3, 64, 1);
+        ring_form(net);
+        pl_ring_core_abort(net->node[who].core, "the disk is full");
+        ring_settle(net);
+        snprintf(says, sizeof says, "worker %d failed: the disk is full", who);
+        for (int32_t w = 0; w < 3; w++)
+            assert_fails(PL_CLOSED, says,
+                         pl_ring_core_outcome(net->node[w].core));
+        ring_close(net);
+        free(net);
+    }
+}
+
+static void ring_drops_pieces_that_are_not_due(void **state)
+{
+    (void)state;
+    static float payload[64];
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 1); /* 2 stripes of 32 */
+    ring_form(net);
+    pl_ring_core *core = net->node[0].core;
+    pl_ring_core_start(core, 0, 64);
+    uint32_t generation = 1;
+    const pl_frame good = { .kind = PL_FRAME_PIECE,
+                            .generation = generation,
+                            .first = 32,
+                            .count = 32,
+                            .payload_bytes = 128 };
+    pl_frame bad[8];
+    for (int i = 0; i < 8; i++)
+        bad[i] = good;
+    bad[0].sequence = 1;          /* not started */
+    bad[1].sequence = UINT64_MAX; /* before */
+    bad[2].first = 16;            /* no stripe */
+    bad[3].first = 0;             /* its turn is another */
+    bad[4].first = -32;
+    bad[5].count = 16;
+    bad[6].value[0] = 1; /* another hop */
+    bad[7].first = 64;
+    for (int i = 0; i < 8; i++) {
+        pl_message message = { .frame = bad[i], .payload = payload };
+        pl_ring_core_receive(core, 21, &message, net->now_ns);
+        assert_int_equal(i + 1, pl_ring_core_refused(core));
+    }
+    pl_message message = { .frame = good, .payload = payload };
+    pl_ring_core_receive(core, 22, &message, net->now_ns); /* a stranger */
+    assert_int_equal(9, pl_ring_core_refused(core));
+    pl_ring_core_receive(core, 21, &message, net->now_ns);
+    assert_int_equal(9, pl_ring_core_refused(core));
+    pl_ring_core_receive(core, 21, &message, net->now_ns); /* twice */
+    assert_int_equal(10, pl_ring_core_refused(core));
+    ring_close(net);
+    free(net);
+}
+
+static void ring_core_new_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 1);
+    pl_ring_core_opts opts = ring_opts(&net->node[0]);
+    pl_ring_core *core = NULL;
+    assert_survives_failed_allocations(pl_ring_core_new(&core, &opts),
+                                       pl_ring_core_free(core));
+    opts.floats = (int64_t)1 << 40;
+    assert_fails(PL_UNSUPPORTED, "a ring sums at most",
+                 pl_ring_core_new(&core, &opts));
+    ring_close(net);
+    free(net);
+}
+
+UNIT_TESTS(cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
+           cmocka_unit_test(ring_tells_all_words_to_all),
+           cmocka_unit_test(ring_names_who_told_something_else),
+           cmocka_unit_test(ring_notices_a_silent_worker_and_meets_again),
+           cmocka_unit_test(ring_meets_again_when_a_new_process_comes),
+           cmocka_unit_test(ring_goes_on_without_one_where_told_so),
+           cmocka_unit_test(ring_gives_up_on_who_does_not_come),
+           cmocka_unit_test(ring_recovers_from_a_lost_message),
+           cmocka_unit_test(ring_waits_for_who_computes),
+           cmocka_unit_test(ring_abort_of_one_ends_all),
+           cmocka_unit_test(ring_drops_pieces_that_are_not_due),
+           cmocka_unit_test(ring_core_new_survives_each_failed_allocation))
