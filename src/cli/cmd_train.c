@@ -101,7 +101,8 @@ static pl_status train(session *s, int argc, char **argv)
         return PL_OK;
     switch (s->part.kind) {
     case PL_PART_SUPERVISOR:
-        if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
+        if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+            s->options.train.engine == PL_TRAIN_ENGINE_MPI)
             return pl_train_mpirun(s->app, &s->options);
         return pl_train_local(s->app, &s->options, &s->part.cluster);
     case PL_PART_TASK:

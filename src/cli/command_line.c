@@ -22,6 +22,8 @@ static const char *const filled[] = {
     "join-timeout",
     NULL,
 };
+/* ... with parameter servers. */
+static const char *const filled_ps[] = { "mode", "ps", "evaluator", NULL };
 
 static bool listed(const char *name, const char *const *list)
 {
@@ -75,15 +77,17 @@ static pl_status add_param(pl_command_line *line, const pl_param *param,
     return room[0] == '\0' ? PL_OK : add_value(line, param->name, room);
 }
 
-/* ... with parameter servers. */
-static const char *const filled_ps[] = { "mode", "ps", "on-worker-loss",
-                                         "evaluator", NULL };
-
 /* Flags that belong to a mode or a strategy are refused in another. */
 static bool wanted(const pl_options *options, const char *name, bool given)
 {
-    bool ps = options->train.strategy == PL_TRAIN_STRATEGY_PS;
+    const pl_train_options *train = &options->train;
+    bool ps = train->strategy == PL_TRAIN_STRATEGY_PS;
+    bool allreduce = train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE;
     int mode = options->train.mode;
+    if (strcmp(name, "engine") == 0)
+        return allreduce;
+    if (strcmp(name, "on-worker-loss") == 0)
+        return ps || (allreduce && train->engine == PL_TRAIN_ENGINE_RING);
     if (strcmp(name, "batch") == 0)
         return given || options->train.global_batch > 0;
     if (strcmp(name, "replicas-to-aggregate") == 0)

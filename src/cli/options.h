@@ -14,6 +14,7 @@
 /* Of allreduce: who moves the sums. */
 typedef enum pl_train_engine {
     PL_TRAIN_ENGINE_MPI,
+    PL_TRAIN_ENGINE_RING,
 } pl_train_engine;
 
 typedef enum pl_train_strategy {

@@ -35,8 +35,8 @@ const pl_param pl_options_cluster[] = {
       "ssp: steps a worker may be ahead of the slowest" },
     { "on-worker-loss", PL_PARAM_CHOICE, FIELD(on_worker_loss), NULL, 0, 0,
       "wait|continue|abort", NULL,
-      "what the others do when a worker is lost (default: wait in sync, else "
-      "continue)" },
+      "what the others do when a worker is lost (default: wait in sync and "
+      "allreduce, else continue)" },
     { "join-timeout", PL_PARAM_INT, FIELD(join_timeout), NULL, 1, DAY_S, NULL,
       "S",
       "seconds until all must be there (default: 60, or 600 when tasks are "
@@ -59,8 +59,9 @@ const pl_param pl_options_cluster[] = {
       "faults a second: tasks on this machine are killed and frozen at random "
       "moments, chosen by --seed, while they train; not counted by "
       "--restarts" },
-    { "engine", PL_PARAM_CHOICE, FIELD(engine), NULL, 0, 0, "mpi", NULL,
-      "allreduce: who moves the sums" },
+    { "engine", PL_PARAM_CHOICE, FIELD(engine), NULL, 0, 0, "mpi|ring", NULL,
+      "allreduce: who moves the sums (default: mpi; the ring for workers "
+      "started by hand)" },
     { "bucket-bytes", PL_PARAM_INT, FIELD(bucket_bytes), NULL, 1024, 1e9, NULL,
       "N",
       "allreduce: bytes of gradients that are summed at once (default: "

@@ -205,7 +205,6 @@ static pl_status part_from_mpi(pl_part *part, pl_options *options)
     part->kind = PL_PART_TASK;
     part->task = pl_cluster_task(&part->cluster, place.rank);
     part->beside = place.local;
-    train->engine = PL_TRAIN_ENGINE_MPI;
     if (place.rank > 0)
         train->quiet = true;
     return PL_OK;
@@ -261,32 +260,64 @@ static pl_status refuse(const pl_options *options, const char *const *flags,
 static pl_status check_flags(const pl_options *options)
 {
     static const char *const of_ps[] = {
-        "mode",      "replicas-to-aggregate",
-        "staleness", "eval-on",
-        "evaluator", "chaos",
+        "mode", "replicas-to-aggregate", "staleness", "eval-on", "evaluator",
         NULL,
     };
     static const char *const of_jobs[] = {
-        "on-worker-loss", "join-timeout",      "rejoin-timeout",
-        "transport",      "heartbeat-timeout", "restarts",
-        "keys",           "insecure",          NULL,
+        "on-worker-loss",
+        "join-timeout",
+        "rejoin-timeout",
+        "transport",
+        "heartbeat-timeout",
+        "restarts",
+        "keys",
+        "insecure",
+        "chaos",
+        NULL,
     };
     static const char *const of_allreduce[] = { "engine", "bucket-bytes",
                                                 "min-workers", NULL };
     static const char *const not_of_mpi[] = { "rejoin-timeout", "transport",
-                                              "keys", "insecure", NULL };
+                                              "keys",           "insecure",
+                                              "chaos",          NULL };
+    static const char *const not_of_ring[] = { "min-workers", NULL };
     int strategy = options->train.strategy;
     if (strategy != PL_TRAIN_STRATEGY_PS)
         PL_TRY(refuse(options, of_ps, "needs a parameter server: add --ps N"));
     if (strategy == PL_TRAIN_STRATEGY_SINGLE)
-        PL_TRY(
-            refuse(options, of_jobs, "needs a parameter server: add --ps N"));
+        PL_TRY(refuse(options, of_jobs,
+                      "needs a job of several processes: add --workers N, or "
+                      "--ps N"));
     if (strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
         return refuse(options, of_allreduce, "needs --strategy allreduce");
-    if (options->train.engine == PL_TRAIN_ENGINE_MPI)
-        return refuse(options, not_of_mpi,
-                      "does nothing with --engine mpi, which moves data and "
-                      "trusts its network by itself");
+    if (options->train.engine == PL_TRAIN_ENGINE_RING)
+        return refuse(options, not_of_ring,
+                      "needs --engine mpi; with the ring, --on-worker-loss "
+                      "continue goes on with fewer");
+    return refuse(options, not_of_mpi,
+                  "does nothing with --engine mpi, which moves data and "
+                  "trusts its network by itself; see --engine ring");
+}
+
+/* Ranks of a launcher, and workers started here, speak MPI; workers that
+ * people start have only the ring. */
+static pl_status choose_engine(const pl_part *part, pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    bool given = pl_options_given(options, "engine");
+    bool rank = part->beside > 0;
+    bool by_hand = part->kind == PL_PART_TASK && !rank;
+    if (given && rank && train->engine == PL_TRAIN_ENGINE_RING)
+        return PL_FAIL(PL_USAGE, "--engine ring: mpirun has started this; "
+                                 "leave out --engine, or start the workers "
+                                 "with --cluster or TF_CONFIG");
+    if (given && by_hand && train->engine == PL_TRAIN_ENGINE_MPI)
+        return PL_FAIL(PL_USAGE, "--engine mpi: start the workers by mpirun, "
+                                 "or by --workers N on this machine");
+    if (by_hand)
+        train->engine = PL_TRAIN_ENGINE_RING;
+    else if (rank || train->engine < 0)
+        train->engine = PL_TRAIN_ENGINE_MPI;
     return PL_OK;
 }
 
@@ -305,11 +336,10 @@ static pl_status choose_allreduce(const pl_part *part, pl_options *options)
     if (train->min_workers > cluster->workers)
         return PL_FAIL(PL_USAGE, "--min-workers %lld: there are only %d",
                        (long long)train->min_workers, cluster->workers);
-    if (part->kind == PL_PART_TASK && part->beside == 0)
-        return PL_FAIL(PL_USAGE, "--strategy allreduce: start the workers by "
-                                 "mpirun, or by --workers N on this machine");
-    train->engine = PL_TRAIN_ENGINE_MPI;
-    return PL_OK;
+    if (part->kind == PL_PART_TASK && part->task.role == PL_ROLE_EVALUATOR)
+        return PL_FAIL(PL_USAGE, "an evaluator needs a parameter server, and "
+                                 "the cluster has none");
+    return choose_engine(part, options);
 }
 
 /* What a sparse model does not do together with other processes. */

@@ -4,14 +4,23 @@
 #include "base/log.h"
 #include "net/address.h"
 
-/* The first server that others than this host can reach; -1: none.  A name
+/* Those who listen: the servers or, where there are none, the workers. */
+static char *const *listeners(const pl_cluster *cluster, int32_t *count)
+{
+    *count = cluster->ps > 0 ? cluster->ps : cluster->workers;
+    return cluster->ps > 0 ? cluster->ps_address : cluster->worker_address;
+}
+
+/* The first listener that others than this host can reach; -1: none.  A name
  * that means nothing here is another host's. */
 static pl_status find_open(const pl_cluster *cluster, int32_t *out)
 {
+    int32_t count;
+    char *const *addresses = listeners(cluster, &count);
     *out = -1;
-    for (int32_t i = 0; i < cluster->ps && *out < 0; i++) {
+    for (int32_t i = 0; i < count && *out < 0; i++) {
         pl_address address;
-        PL_TRY(pl_address_split(&address, cluster->ps_address[i]));
+        PL_TRY(pl_address_split(&address, addresses[i]));
         if (pl_address_resolve(&address) != PL_OK ||
             !pl_address_is_loopback(&address))
             *out = i;
@@ -21,24 +30,26 @@ static pl_status find_open(const pl_cluster *cluster, int32_t *out)
 
 static pl_status do_without(const pl_task_keys_opts *opts)
 {
-    int32_t ps;
-    PL_TRY(find_open(opts->cluster, &ps));
-    if (ps < 0) {
+    int32_t open, count;
+    char *const *addresses = listeners(opts->cluster, &count);
+    PL_TRY(find_open(opts->cluster, &open));
+    if (open < 0) {
         pl_log(PL_LOG_INFO, "no keys: any user of this host can join or "
                             "disturb the job; see --keys");
         return PL_OK;
     }
     if (!opts->options->train.insecure)
         return PL_FAIL(PL_USAGE,
-                       "ps %d at %s can be reached from other hosts, so the "
+                       "%s %d at %s can be reached from other hosts, so the "
                        "job needs keys: run `%s keys -o job.key`, copy the "
                        "file to all hosts and start each task with --keys "
                        "job.key (or with --insecure, where everybody on the "
                        "network is trusted)",
-                       ps, opts->cluster->ps_address[ps], opts->program);
+                       opts->cluster->ps > 0 ? "ps" : "worker", open,
+                       addresses[open], opts->program);
     pl_log(PL_LOG_WARN,
            "--insecure: whoever reaches %s can read and change this training",
-           opts->cluster->ps_address[ps]);
+           addresses[open]);
     return PL_OK;
 }
 

@@ -85,6 +85,15 @@ static void describe_job(const supervisor *s)
 {
     static const char *const modes[] = { "sync", "async", "ssp" };
     const pl_train_options *train = &s->options->train;
+    if (s->cluster->ps == 0) {
+        pl_log(PL_LOG_INFO,
+               "%s: %d workers on this machine, all-reduce, %lld thread%s "
+               "each; logs in %s",
+               s->options->model->name, s->cluster->workers,
+               (long long)train->threads, train->threads == 1 ? "" : "s",
+               s->logs);
+        return;
+    }
     pl_log(PL_LOG_INFO,
            "%s: %d worker%s and %d parameter server%s on this machine, %s, "
            "%lld thread%s each; logs in %s",
@@ -118,6 +127,7 @@ static pl_status supervise(supervisor *s)
     PL_TRY(pl_secret_make(&s->secret));
     pl_status status = pl_local_run(&(pl_local_opts) {
         .cluster = s->cluster,
+        .workers_listen = s->cluster->ps == 0,
         .argv = s->command.argv,
         .secret = &s->secret,
         .logs = s->logs,

@@ -14,9 +14,11 @@
 #include "train/recorder.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#define ANY_PORT "127.0.0.1:0"
+#define ANY_PORT  "127.0.0.1:0"
+#define LINGER_MS 1000 /* for the last messages to leave */
 
 /* The addresses: from the cluster itself, or from the supervisor. */
 static pl_status learn_cluster(const pl_trainer_opts *opts, pl_cluster *out,
@@ -309,10 +311,57 @@ static pl_status be_evaluator(const pl_trainer_opts *opts)
     return status;
 }
 
+/* A worker of a ring listens, and only then learns where the others are. */
+static pl_status be_ring_worker(const pl_trainer_opts *opts)
+{
+    int32_t worker = pl_cluster_worker(opts->cluster, opts->task);
+    char name[32];
+    snprintf(name, sizeof name, "worker %d", worker);
+    pl_trainer_opts with = *opts;
+    pl_cluster learned = { 0 };
+    bool again =
+        opts->control != NULL &&
+        pl_control_cluster(opts->control, &learned,
+                           pl_deadline_in_ms(pl_clock_real(), 0)) == PL_OK;
+    if (again)
+        with.cluster = &learned;
+    pl_status status;
+    PL_TRY_OUT(status,
+               pl_endpoint_listen(
+                   &with.listen,
+                   &(pl_endpoint_opts) {
+                       .address = opts->control == NULL || again
+                                      ? with.cluster->worker_address[worker]
+                                      : ANY_PORT,
+                       .name = name,
+                       .no_shm = opts->options->train.transport ==
+                                 PL_TRAIN_TRANSPORT_TCP,
+                       .keys = opts->keys,
+                       .self = { PL_PRINCIPAL_WORKER, worker },
+                   }));
+    if (opts->control != NULL)
+        PL_TRY_OUT(status,
+                   pl_control_address(opts->control,
+                                      pl_endpoint_address(with.listen)));
+    else
+        pl_log(PL_LOG_INFO, "%s listens on %s", name,
+               pl_endpoint_address(with.listen));
+    if (!again)
+        PL_TRY_OUT(status, learn_cluster(opts, &learned, &with.cluster));
+    status = pl_trainer_run(&with);
+out:
+    pl_endpoint_free(with.listen, LINGER_MS);
+    pl_cluster_close(&learned);
+    return status;
+}
+
 pl_status pl_train_task(const pl_trainer_opts *opts)
 {
     if (opts->task.role == PL_ROLE_PS)
         return be_server(opts);
+    if (opts->options->train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+        opts->options->train.engine == PL_TRAIN_ENGINE_RING)
+        return be_ring_worker(opts);
     pl_cluster learned = { 0 };
     pl_trainer_opts with = *opts;
     PL_TRY(learn_cluster(opts, &learned, &with.cluster));

@@ -14,6 +14,7 @@
 #include "cli/summary.h"
 #include "dist/allreduce/allreduce_sync.h"
 #include "dist/allreduce/mpi.h"
+#include "dist/allreduce/ring_engine.h"
 #include "dist/ps_sync.h"
 #include "observe/chrome_trace.h"
 #include "train/single.h"
@@ -117,6 +118,7 @@ static const char *const local_flags[] = {
     "stop-loss",
     "on-worker-loss",
     "global-batch",
+    "bucket-bytes",
     NULL,
 };
 
@@ -322,32 +324,77 @@ static pl_status open_ps_sync(trainer *t)
     return PL_OK;
 }
 
-static pl_status open_allreduce(trainer *t)
+static void tell_lost(void *context, int32_t worker)
+{
+    const trainer *t = context;
+    if (t->opts.control != NULL)
+        pl_control_lost(t->opts.control,
+                        pl_cluster_task(t->opts.cluster, worker));
+}
+
+static pl_status open_ring(trainer *t)
 {
     const pl_train_options *train = t->train;
-    pl_job *job = &t->job;
-    PL_TRY(pl_trainer_settings(t->options, &t->common));
-    PL_TRY(pl_mpi_new(
+    return pl_ring_engine_new(
+        &t->collective,
+        &(pl_ring_engine_opts) {
+            .cluster = t->opts.cluster,
+            .worker = t->worker,
+            .listen = t->opts.listen,
+            .keys = t->opts.keys,
+            .floats = pl_params_block_count(t->job.network->params),
+            .transport = (pl_transport)train->transport,
+            .on_loss = (pl_on_loss)train->on_worker_loss,
+            .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+            .join_ms = train->join_timeout * 1000,
+            .rejoin_ms = train->rejoin_timeout * 1000,
+            .kernels = t->job.kernels,
+            .interrupt = t->interrupt,
+            .lost = tell_lost,
+            .context = t,
+        });
+}
+
+static pl_status open_engine(trainer *t)
+{
+    const pl_train_options *train = t->train;
+    if (train->engine == PL_TRAIN_ENGINE_RING)
+        return open_ring(t);
+    return pl_mpi_new(
         &t->collective,
         &(pl_mpi_opts) {
-            .floats = pl_params_block_count(job->network->params),
+            .floats = pl_params_block_count(t->job.network->params),
             .workers = t->workers,
             .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
             .join_ms = train->join_timeout * 1000,
-        }));
+        });
+}
+
+/* --bucket-bytes, or those of the run that is resumed. */
+static int64_t bucket_bytes(const trainer *t)
+{
+    return t->train->bucket_bytes > 0 ? t->train->bucket_bytes
+                                      : t->start.bucket_bytes;
+}
+
+static pl_status open_allreduce(trainer *t)
+{
+    const pl_train_options *train = t->train;
+    PL_TRY(pl_trainer_settings(t->options, &t->common));
+    PL_TRY(open_engine(t));
     PL_TRY(pl_allreduce_sync_new(
         &t->together, &(pl_allreduce_sync_opts) {
                           .collective = t->collective,
                           .worker = t->worker,
                           .workers = t->workers,
                           .sum = train->aggregate == PL_AGGREGATE_SUM,
-                          .bucket_bytes = train->bucket_bytes,
+                          .bucket_bytes = bucket_bytes(t),
                           .end_step = end_step(t),
                           .settings = t->common,
-                          .params = job->network->params,
-                          .optim = job->optim,
-                          .schedule = &job->schedule,
-                          .pool = job->pool,
+                          .params = t->job.network->params,
+                          .optim = t->job.optim,
+                          .schedule = &t->job.schedule,
+                          .pool = t->job.pool,
                           .snapshot = t->snapshot,
                           .joined = tell_joined,
                           .report = report_row,

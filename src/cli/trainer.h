@@ -9,6 +9,7 @@
 #include "cli/options.h"
 #include "dist/cluster.h"
 #include "dist/launch/control.h"
+#include "net/endpoint.h"
 
 typedef struct pl_trainer_opts {
     const pl_app *app;         /* required; all are borrowed */
@@ -17,6 +18,7 @@ typedef struct pl_trainer_opts {
     pl_task task;              /* of the cluster: chief or worker */
     pl_control *control;       /* NULL: nobody supervises */
     const pl_job_keys *keys;   /* NULL: nobody proves anything */
+    pl_endpoint *listen;       /* a ring's; else NULL */
     int64_t begin_ns;          /* when the process began */
 } pl_trainer_opts;
 

@@ -108,7 +108,7 @@ def test_key_files_that_cannot_be_used_are_named(cli):
 def test_flags_that_do_not_fit_are_refused(cli):
     cli.ok("keys", "-o", "job.key")
     for flags, says in [
-            (["--keys", "job.key"], "--keys needs a parameter server"),
+            (["--keys", "job.key"], "--keys needs a job of several processes"),
             (["--ps", "1", "--keys", "job.key"], "started by hand"),
             (["--ps", "1", "--insecure"], "started by hand")]:
         cli.refused(2, "train", "softmax", *flags, says=says)

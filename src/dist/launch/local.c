@@ -320,13 +320,15 @@ static void take_address(local *l, int i, const char *address)
         send_clusters(l);
 }
 
-/* What ps 0 lost is killed; it is started again when it has been reaped.  A
- * process that was just started again and has said nothing yet cannot be the
- * one that was lost: that was the one before. */
+/* What ps 0 (or, without servers, another worker) lost is killed; it is
+ * started again when it has been reaped.  A process that was just started again
+ * and has said nothing yet cannot be the one that was lost: that was the one
+ * before. */
 static void take_lost(local *l, int i, pl_task lost)
 {
-    if (l->seen[i].task.role != PL_ROLE_PS || l->seen[i].task.index != 0 ||
-        l->phase != RUN)
+    bool ps_0 =
+        l->seen[i].task.role == PL_ROLE_PS && l->seen[i].task.index == 0;
+    if ((l->cluster.ps > 0 && !ps_0) || l->phase != RUN)
         return;
     for (int k = 0; k < l->count; k++) {
         pl_local_task *seen = &l->seen[k];

@@ -2,11 +2,12 @@
  *
  * Every task is a direct child.  Servers, and workers where they listen, bind
  * a port of their own choice and report it; then all get the cluster with the
- * addresses.  A worker that dies, or that ps 0 declares lost, is started
- * again; when that cannot be, or when a server dies, the job ends.  With
- * `chaos` the supervisor makes faults itself (chaos.h), which are not counted
- * as restarts.  No process is left behind, however the supervisor itself ends,
- * and nothing is waited for without a limit.
+ * addresses.  A worker that dies, or that ps 0 (without servers: another
+ * worker) declares lost, is started again; when that cannot be, or when a
+ * server dies, the job ends.  With `chaos` the supervisor makes faults itself
+ * (chaos.h), which are not counted as restarts.  No process is left behind,
+ * however the supervisor itself ends, and nothing is waited for without a
+ * limit.
  *
  * Threads: run from one that stays; `show` is called on it. */
 #ifndef PL_DIST_LAUNCH_LOCAL_H

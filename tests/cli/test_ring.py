@@ -1,0 +1,150 @@
+"""All-reduce over the ring: its bits, and what becomes of a job that loses a
+worker."""
+
+import re
+import signal
+
+import pytest
+
+from conftest import Cli, checkpoints
+from jobs import gone, log_of, started, task, tasks, wait_for_checkpoint
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1", "--eval-every", "never"]
+RING = ["--engine", "ring"]
+JOB = [*RING, "--workers", "3", "--checkpoint-every", "50", "--steps", "2500"]
+ENDLESS = ["--steps", "1000000"]
+SOON = ["--heartbeat-timeout", "1"]
+
+
+def disturbed(cli, index, number, *flags):
+    """A job of which one worker gets a signal in mid-training: its result.
+    All its processes are gone afterwards."""
+    job = started(cli, *DATA, *JOB, *flags)
+    wait_for_checkpoint(cli, job)
+    pids = [t.pid for t in tasks(job)]
+    task(job, "worker", index).send(number)
+    result = cli.end(job, *flags)
+    gone(pids)
+    return result
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("undisturbed"), home)
+    summary = cli.train(*DATA, *JOB, "--run", "a")
+    assert summary["strategy"] == "allreduce" and summary["ps"] == 0
+    assert summary["mode"] is None and summary["deterministic"] is True
+    assert [row["steps"] for row in summary["per_worker"]] == [2500] * 3
+    return summary["parameters_sha256"]
+
+
+@pytest.mark.parametrize("index", [0, 1, 2])
+@pytest.mark.parametrize("number,says", [
+    (signal.SIGKILL, "was killed by signal 9"),
+    (signal.SIGSTOP, "was declared lost and killed"),
+])
+def test_a_lost_worker_comes_back_to_the_same_bits(cli, undisturbed, index,
+                                                   number, says):
+    result = disturbed(cli, index, number, *SOON)
+    assert result.code == 0, result
+    assert f"worker {index} {says}" in result.err
+    assert "started again (1 of 5)" in result.err
+    summary = result.json
+    assert summary["parameters_sha256"] == undisturbed
+    assert summary["deterministic"] is True and summary["restarts"] == 1
+    assert [row["steps"] for row in summary["per_worker"]] == [2500] * 3
+
+
+@pytest.mark.parametrize("index", [0, 2])
+def test_a_kill_during_a_checkpoint(cli, undisturbed, index):
+    """Checkpoints at every step: one is being written whenever it strikes."""
+    result = disturbed(cli, index, signal.SIGKILL, *SOON, "--checkpoint-every",
+                       "1")
+    assert result.code == 0, result
+    assert result.json["parameters_sha256"] == undisturbed
+
+
+def test_all_are_killed_one_after_the_other(cli, undisturbed):
+    job = started(cli, *DATA, *JOB, *SOON)
+    for index in 0, 1, 2:
+        wait_for_checkpoint(cli, job)
+        task(job, "worker", index).kill()
+    result = cli.end(job)
+    assert result.code == 0, result
+    assert result.json["parameters_sha256"] == undisturbed
+
+
+def test_going_on_without_the_lost_one(cli, undisturbed):
+    result = disturbed(cli, 1, signal.SIGKILL, *SOON, "--on-worker-loss",
+                       "continue", "--restarts", "0")
+    assert result.code == 0, result
+    assert "the job goes on without it" in result.err
+    assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost: nothing was heard "
+                     r"of it for 1\.\d s; going on without it",
+                     log_of(cli, "worker-0"))
+    summary = result.json
+    assert summary["steps"] == 2500 and summary["deterministic"] is False
+    assert summary["parameters_sha256"] != undisturbed
+
+
+def test_abort_ends_the_job(cli):
+    result = disturbed(cli, 1, signal.SIGSTOP, *SOON, *ENDLESS,
+                       "--on-worker-loss", "abort")
+    assert result.code == 1, result
+    assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost.*the job ends "
+                     r"\(--on-worker-loss abort\)",
+                     result.err.splitlines()[-1]), result
+    assert "started again" not in result.err
+
+
+def test_interrupt_saves_and_resumes_to_the_same_bits(cli, undisturbed):
+    job = started(cli, *DATA, *JOB)
+    wait_for_checkpoint(cli, job)
+    job.send_signal(signal.SIGINT)
+    result = cli.end(job)
+    assert result.code == 130, result
+    assert "interrupted at step" in result.err
+    summary = cli.train("--run", "a", "--resume")
+    assert summary["parameters_sha256"] == undisturbed
+    assert 0 < summary["resumed_step"] <= 2500
+
+
+def test_two_workers_have_the_bits_of_a_server(cli):
+    flags = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+             "--steps", "100", "--threads", "1"]
+    for extra in [], ["--optimizer", "adam", "--aggregate", "sum"], \
+            ["--micro-batches", "2", "--clip", "0.5"]:
+        ring = cli.train(*flags, *extra, *RING, "--workers", "2")
+        again = cli.train(*flags, *extra, *RING, "--workers", "2",
+                          "--bucket-bytes", "4096", "--transport", "tcp")
+        server = cli.train(*flags, *extra, "--workers", "2", "--ps", "1")
+        assert ring["parameters_sha256"] == again["parameters_sha256"]
+        assert ring["parameters_sha256"] == server["parameters_sha256"]
+
+
+def test_three_workers_agree_with_a_server(cli):
+    flags = ["--data", "synthetic", "--examples", "3000", "--global-batch",
+             "60", "--steps", "100", "--workers", "3"]
+    ring, again = cli.train(*flags, *RING), cli.train(*flags, *RING)
+    server = cli.train(*flags, "--ps", "1")
+    assert ring["parameters_sha256"] == again["parameters_sha256"]
+    assert abs(ring["test_loss"] - server["test_loss"]) < 1e-5
+    assert ring["batch"] == 20
+
+
+def test_stop_loss_ends_all(cli):
+    summary = cli.train(*RING, "--workers", "3", "--steps", "5000",
+                        "--eval-every", "20", "--stop-loss", "1.5")
+    assert summary["stopped_by"] == "stop_loss"
+    assert summary["steps"] % 20 == 0 and summary["test_loss"] <= 1.5
+    assert [row["steps"] for row in summary["per_worker"]] == \
+        [summary["steps"]] * 3
+
+
+def test_the_bucket_size_is_kept(cli):
+    flags = [*DATA, *RING, "--workers", "2", "--run", "a"]
+    cli.train(*flags, "--steps", "20", "--bucket-bytes", "8192")
+    cli.train(*flags, "--steps", "40", "--resume")
+    text = (checkpoints(cli.folder / "a")[-1] / "manifest.json").read_text()
+    assert '"bucket_bytes": 8192' in text
