@@ -44,6 +44,7 @@ pl_status bench_record(bench *b) PL_MUST_CHECK;
 pl_status bench_reader(bench *b) PL_MUST_CHECK;
 pl_status bench_sparse_files(bench *b) PL_MUST_CHECK; /* of bench_reader */
 pl_status bench_net(bench *b) PL_MUST_CHECK;
+pl_status bench_allreduce(bench *b) PL_MUST_CHECK;
 pl_status bench_train(bench *b) PL_MUST_CHECK;
 pl_status bench_sparse(bench *b) PL_MUST_CHECK;
 pl_status bench_alexnet(bench *b) PL_MUST_CHECK;

@@ -22,8 +22,9 @@ typedef struct options {
 #define FIELD(name) offsetof(options, name)
 static const pl_param params[] = {
     { "only", PL_PARAM_TEXT, FIELD(only), NULL, 0, 0, NULL, "PART",
-      "one of limits, ops, layers, optim, record, reader, net, sparse, train, "
-      "alexnet (default: all but alexnet, which takes minutes)" },
+      "one of limits, ops, layers, optim, record, reader, net, allreduce, "
+      "sparse, train, alexnet (default: all but alexnet, which takes "
+      "minutes)" },
     { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
       "a line of JSON per row instead of tables" },
     { "window", PL_PARAM_REAL, FIELD(window), "0.2", 0.001, 60, NULL, "S",
@@ -41,11 +42,17 @@ typedef struct part {
 } part;
 
 static const part parts[] = {
-    { "limits", bench_limits, false }, { "ops", bench_ops, false },
-    { "layers", bench_layers, false }, { "optim", bench_optim, false },
-    { "record", bench_record, false }, { "reader", bench_reader, false },
-    { "net", bench_net, false },       { "sparse", bench_sparse, false },
-    { "train", bench_train, false },   { "alexnet", bench_alexnet, true },
+    { "limits", bench_limits, false },
+    { "ops", bench_ops, false },
+    { "layers", bench_layers, false },
+    { "optim", bench_optim, false },
+    { "record", bench_record, false },
+    { "reader", bench_reader, false },
+    { "net", bench_net, false },
+    { "sparse", bench_sparse, false },
+    { "allreduce", bench_allreduce, false },
+    { "train", bench_train, false },
+    { "alexnet", bench_alexnet, true },
 };
 #define PARTS (sizeof parts / sizeof *parts)
 
