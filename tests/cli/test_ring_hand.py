@@ -1,0 +1,176 @@
+"""Workers of a ring started one by one, in any order."""
+
+import json
+import signal
+
+import pytest
+
+from conftest import Cli
+from jobs import free_ports, wait_for_checkpoint, wait_for_text
+
+DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+        "--threads", "1"]
+SHORT = [*DATA, "--steps", "40"]
+LONG = [*DATA, "--steps", "1500", "--checkpoint-every", "50"]
+SOON = ["--heartbeat-timeout", "1"]
+
+
+class Hand:
+    """Workers that were started by hand; none outlives the test."""
+
+    def __init__(self, cli):
+        self.cli, self.processes = cli, []
+
+    def start(self, index, *flags, config=None, **more):
+        words = ["train", "softmax", *flags]
+        if config is None:
+            words += ["--cluster", "c.json", "--role", "worker", "--index",
+                      index]
+        if index == 0:
+            words += ["--run", "a", "--json"]
+        env = {**self.cli.env, **({"TF_CONFIG": config} if config else {})}
+        self.processes.append(self.cli.start(*words, env=env, **more))
+        return self.processes[-1]
+
+    def end(self, process):
+        return self.cli.end(process)
+
+
+@pytest.fixture
+def hand(cli):
+    hand = Hand(cli)
+    yield hand
+    for process in hand.processes:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def write_workers(cli, count):
+    addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
+    (cli.folder / "c.json").write_text(
+        json.dumps({"cluster": {"worker": addresses}}))
+    return addresses
+
+
+def ended_well(hand, started):
+    results = [hand.end(process) for process in started]
+    assert [result.code for result in results] == [0] * len(results), results
+    return results
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("reference"), home)
+    return cli.train(*SHORT, "--engine", "ring",
+                     "--workers", "3")["parameters_sha256"]
+
+
+@pytest.fixture(scope="module")
+def long_reference(tmp_path_factory, home):
+    cli = Cli(tmp_path_factory.mktemp("reference"), home)
+    return cli.train(*LONG, "--engine", "ring",
+                     "--workers", "2")["parameters_sha256"]
+
+
+def test_the_order_of_start_does_not_matter(cli, hand, reference):
+    for order in (2, 1, 0), (0, 2, 1):
+        write_workers(cli, 3)
+        started = {index: hand.start(index, *SHORT) for index in order}
+        results = ended_well(hand, [started[index] for index in range(3)])
+        assert results[0].json["parameters_sha256"] == reference
+        assert results[1].out == "" and results[2].out == ""
+        (cli.folder / "a").rename(cli.folder / f"a{order[0]}")
+
+
+def test_tf_config_with_workers_and_no_ps(hand, reference):
+    chief, *workers = (f"localhost:{port}" for port in free_ports(3))
+
+    def config(role, index):
+        return json.dumps({
+            "cluster": {"chief": [chief], "worker": workers},
+            "task": {"type": role, "index": index}})
+    started = [hand.start(0, *SHORT, config=config("chief", 0)),
+               hand.start(1, *SHORT, config=config("worker", 0)),
+               hand.start(2, *SHORT, config=config("worker", 1))]
+    results = ended_well(hand, started)
+    assert results[0].json["parameters_sha256"] == reference
+    assert results[0].json["strategy"] == "allreduce"
+
+
+def test_keys(cli, hand, reference):
+    cli.ok("keys", "-o", "job.key")
+    cli.ok("keys", "-o", "other.key")
+    write_workers(cli, 3)
+    started = [hand.start(index, *SHORT, "--keys", "job.key")
+               for index in range(3)]
+    assert ended_well(hand, started)[0].json["parameters_sha256"] == reference
+    write_workers(cli, 2)
+    (cli.folder / "a").rename(cli.folder / "a1")
+    stranger = hand.start(1, *SHORT, "--keys", "other.key")
+    chief = hand.start(0, *SHORT, "--keys", "job.key", "--join-timeout", "2")
+    result = hand.end(stranger)
+    assert result.code == 1 and "127.0.0.1:" in result.err, result
+    assert hand.end(chief).code == 1
+
+
+def test_beyond_loopback_keys_are_needed(cli):
+    (cli.folder / "c.json").write_text(json.dumps(
+        {"cluster": {"worker": ["10.1.2.3:7070", "10.1.2.4:7070"]}}))
+    cli.refused(2, "train", "softmax", "--cluster", "c.json", "--role",
+                "worker", "--index", "0",
+                says=["worker 0 at 10.1.2.3:7070 can be reached",
+                      "keys -o job.key"])
+
+
+def test_a_worker_that_does_not_come_is_named(cli, hand):
+    addresses = write_workers(cli, 3)
+    chief = hand.start(0, *SHORT, "--join-timeout", "2")
+    other = hand.start(2, *SHORT, "--join-timeout", "20")
+    for process in chief, other:
+        result = hand.end(process)
+        assert result.code == 1
+        assert f"worker 1 at {addresses[1]} did not come within 2 s " \
+               "(--join-timeout)" in result.err.splitlines()[-1], result
+
+
+def test_settings_that_differ_are_named(cli, hand):
+    write_workers(cli, 2)
+    chief = hand.start(0, *SHORT)
+    other = hand.start(1, *SHORT, "--lr", "0.25")
+    results = hand.end(chief), hand.end(other)
+    assert [result.code for result in results] == [1, 2], results
+    for result in results:
+        assert "--lr is 0.25 at worker 1 and" in result.err, result
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_killed_worker_is_waited_for(cli, hand, long_reference, index):
+    """Started again by hand it gets the job's parameters, or brings those of
+    the last checkpoint: the bits at the end are the same."""
+    write_workers(cli, 2)
+    started = [hand.start(worker, *LONG, *SOON) for worker in range(2)]
+    wait_for_checkpoint(cli, started[0])
+    started[index].kill()
+    started[index].communicate()
+    flags = ["--resume"] if index == 0 else []
+    started[index] = hand.start(index, *LONG, *SOON, *flags)
+    results = ended_well(hand, started)
+    assert results[0].json["parameters_sha256"] == long_reference
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_frozen_worker_that_thaws_goes_on(cli, hand, long_reference,
+                                            index):
+    write_workers(cli, 2)
+    log = cli.folder / "other.log"
+    with log.open("w") as file:
+        started = {index: hand.start(index, *LONG, *SOON)}
+        started[1 - index] = hand.start(1 - index, *LONG, *SOON, stderr=file)
+        wait_for_checkpoint(cli, started[0])
+        started[index].send_signal(signal.SIGSTOP)
+        wait_for_text(log, f"worker {index} (127.0.0.1:", started[1 - index])
+        started[index].send_signal(signal.SIGCONT)
+        results = ended_well(hand, [started[0], started[1]])
+    assert results[0].json["parameters_sha256"] == long_reference
+    assert "is lost: nothing was heard of it for 1." in log.read_text()
