@@ -190,7 +190,7 @@ static pl_status restore(trainer *t)
     if (!t->train->resume)
         return PL_OK;
     char *plan = NULL; /* the servers read it when they are there */
-    pl_status status = t->opts.cluster != NULL
+    pl_status status = t->train->strategy == PL_TRAIN_STRATEGY_PS
                            ? pl_snapshot_find(t->snapshot, &t->start, &plan)
                            : pl_snapshot_load(t->snapshot, &t->start);
     pl_mem_free(plan);
