@@ -14,6 +14,14 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
     core->coordinator_ns = core->now_ns;
     const char *text = message->payload;
     int bytes = (int)frame->payload_bytes;
+    /* A server 0 that is new may not know how often the job was rolled back:
+     * it learns that when we join. */
+    if (frame->kind == PL_FRAME_REFUSE &&
+        (frame->flags & PL_REFUSE_UNKNOWN) != 0) {
+        if (frame->incarnation == core->own_incarnation)
+            core->own_incarnation = 0;
+        return;
+    }
     if (frame->generation > core->generation)
         pl_core_reset(core, frame->generation);
     if (frame->generation != core->generation)
@@ -51,10 +59,6 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
                      NULL, false);
         break;
     case PL_FRAME_REFUSE:
-        if ((frame->flags & PL_REFUSE_UNKNOWN) != 0) {
-            core->own_incarnation = 0; /* it is new: join again */
-            break;
-        }
         pl_core_end(core, true, "ps 0 refused this server: %.*s", bytes, text);
         core->finished = true;
         break;

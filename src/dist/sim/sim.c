@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_NS INT64_C(300000000000)
+#define LIMIT_NS INT64_C(1200000000000)
 
 uint64_t sim_draw(sim *s, uint32_t bound)
 {

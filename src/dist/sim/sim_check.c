@@ -137,7 +137,8 @@ static void check_counts(sim *s)
                        "have %.0f",
                        w, (long long)own, (double)counted);
         if (!s->by_steps && !s->stops_early && !s->interrupted &&
-            !(s->by_hand && s->worker[w].was_lost) &&
+            !(s->worker[w].was_lost &&
+              (s->by_hand || s->result->server_kills > 0)) &&
             s->worker[w].stage == SIM_GONE && own != s->own_steps)
             sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
                        (long long)own, (long long)s->own_steps);

@@ -242,6 +242,8 @@ static void rejoin(sim_worker *w, const char *why)
     sim_trace(w->sim, "worker %d joins anew: %s", w->index, why);
     w->leaving = w->stage == SIM_LEAVING;
     w->sim->ending = false;
+    if (w->index == 0 && !w->leaving)
+        w->sim->has_final = false;
     w->stage = SIM_JOINING;
     w->half = false;
     w->turn++;
@@ -272,8 +274,10 @@ static void restore(sim_worker *w)
 /* The job lets nobody in: who was done, and waited for a goodbye, may go. */
 static void give_up(sim_worker *w, const char *why)
 {
-    if (w->leaving)
+    if (w->leaving) {
         w->stage = SIM_GONE;
+        w->was_lost = true; /* what is made anew is made without it */
+    }
     sim_worker_end(w, why);
 }
 

@@ -352,6 +352,34 @@ static void ps_servers_server_that_was_cut_off_goes_on(void **state)
     ps_close(rig);
 }
 
+/* Server 0 was started anew and counts generations from 1 again: a server of a
+ * job that was rolled back tells it how many there were. */
+static void ps_servers_follower_joins_a_server_0_that_is_new(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    rig->generation = 5;
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_BEAT, .incarnation = 9 },
+                  NULL, 0); /* rolled back */
+    ps_forget(rig);
+    pl_frame refuse = {
+        .kind = PL_FRAME_REFUSE,
+        .flags = PL_REFUSE_UNKNOWN,
+        .generation = 1,
+        .incarnation = 8, /* of an earlier life: it comes late */
+    };
+    from_server_0(rig, refuse, NULL, 0);
+    ps_tick(rig, 500);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    refuse.incarnation = 9;
+    from_server_0(rig, refuse, NULL, 0);
+    ps_tick(rig, 100);
+    assert_int_equal(
+        5,
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN)->frame.generation);
+    ps_close(rig);
+}
+
 /* Cut off for longer it joins anew; server 0 knows the process, which has its
  * part still. */
 static void ps_servers_known_server_joins_without_a_rollback(void **state)
@@ -511,6 +539,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
     cmocka_unit_test(ps_servers_lost_server_is_waited_for),
     cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
+    cmocka_unit_test(ps_servers_follower_joins_a_server_0_that_is_new),
     cmocka_unit_test(ps_servers_known_server_joins_without_a_rollback),
     cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
     cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),

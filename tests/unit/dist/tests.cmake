@@ -8,6 +8,7 @@ foreach(noun allreduce_sync buckets identity pieces ps_client ps_core ps_members
     pl_unit_test(dist ${noun})
 endforeach()
 pl_unit_test(dist ps_lives)
+pl_unit_test(dist ps_faults)
 pl_unit_test(dist ps_save)
 pl_unit_test(dist key_list)
 pl_unit_test(dist ps_sparse)
