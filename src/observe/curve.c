@@ -20,8 +20,8 @@ void pl_curves_close(pl_curves *curves)
 static pl_curve *find(const pl_curves *curves, const char *name, size_t bytes)
 {
     for (size_t i = 0; i < curves->count; i++)
-        if (strncmp(curves->list[i].name, name, bytes) == 0 &&
-            curves->list[i].name[bytes] == '\0')
+        if (strlen(curves->list[i].name) == bytes &&
+            memcmp(curves->list[i].name, name, bytes) == 0)
             return &curves->list[i];
     return NULL;
 }
@@ -34,6 +34,8 @@ const pl_curve *pl_curves_find(const pl_curves *curves, const char *name)
 static pl_status make(pl_curves *curves, const char *name, size_t bytes,
                       pl_curve **out)
 {
+    if (memchr(name, '\0', bytes) != NULL)
+        return PL_FAIL(PL_FORMAT, "the name of a curve holds a NUL");
     if (curves->count == CURVES_MOST)
         return PL_FAIL(PL_FORMAT, "more than %d curves", CURVES_MOST);
     if (curves->count == curves->room) {

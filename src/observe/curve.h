@@ -28,7 +28,8 @@ void pl_curves_close(pl_curves *curves); /* a zeroed one is fine */
 /* The curve of this name; NULL: none. */
 const pl_curve *pl_curves_find(const pl_curves *curves, const char *name);
 
-/* Append a point to the curve of this name, which is made when missing. */
+/* Append a point to the curve of this name, which is made when missing.
+ * PL_FORMAT when the name holds a NUL, or there are too many curves. */
 pl_status pl_curves_add(pl_curves *curves, const char *name, size_t name_bytes,
                         pl_point point) PL_MUST_CHECK;
 

@@ -71,8 +71,6 @@ static pl_status read_value(pl_curves *curves, pl_proto_span in, int64_t step)
     size_t bytes = (size_t)(tag.end - tag.at);
     if (bytes == 0 || !isfinite(value))
         return PL_OK;
-    if (memchr(tag.at, '\0', bytes) != NULL)
-        return PL_FAIL(PL_FORMAT, "a tag that holds a NUL");
     return pl_curves_add(curves, (const char *)tag.at, bytes,
                          (pl_point) { (double)step, (double)value });
 }

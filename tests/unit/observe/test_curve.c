@@ -82,6 +82,20 @@ static void mean_and_peak_are_measured(void **state)
     pl_curves_close(&c);
 }
 
+static void a_name_that_holds_a_nul_is_refused(void **state)
+{
+    (void)state;
+    pl_curves c = { 0 };
+    for (int i = 0; i < 2; i++)
+        assert_fails(PL_FORMAT, "NUL",
+                     pl_curves_add(&c, "a\0bcdefgh", 9, (pl_point) { 1, 1 }));
+    assert_ok(pl_curves_add(&c, "a", 1, (pl_point) { 1, 1 }));
+    assert_fails(PL_FORMAT, "NUL",
+                 pl_curves_add(&c, "a\0bcdefgh", 9, (pl_point) { 1, 1 }));
+    assert_int_equal(1, c.count);
+    pl_curves_close(&c);
+}
+
 static void adding_survives_failed_allocations(void **state)
 {
     (void)state;
@@ -93,4 +107,5 @@ UNIT_TESTS(cmocka_unit_test(points_go_to_the_curve_of_their_name),
            cmocka_unit_test(what_a_restart_made_void_is_cut),
            cmocka_unit_test(a_thinned_curve_keeps_ends_and_peaks),
            cmocka_unit_test(mean_and_peak_are_measured),
+           cmocka_unit_test(a_name_that_holds_a_nul_is_refused),
            cmocka_unit_test(adding_survives_failed_allocations))
