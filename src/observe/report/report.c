@@ -80,7 +80,9 @@ static pl_status put_configuration(pl_report *report)
         pl_table_put_text(table, text);
     }
     pl_page_heading(report->page, "Configuration");
+    pl_page_fold(report->page, "Flags");
     pl_page_take_table(report->page, table);
+    pl_page_unfold(report->page);
     return PL_OK;
 }
 
