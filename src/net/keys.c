@@ -65,7 +65,6 @@ static pl_status write_all(int fd, const char *text, const char *path)
 
 pl_status pl_secret_write(const pl_secret *secret, const char *path)
 {
-    char hex[PL_SECRET_TEXT], text[PL_SECRET_FILE_MAX];
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
         return PL_FAIL(PL_USAGE,
@@ -74,13 +73,20 @@ pl_status pl_secret_write(const pl_secret *secret, const char *path)
                        path);
     if (fd < 0)
         return PL_FAIL(PL_IO, "make %s: %s", path, strerror(errno));
-    pl_secret_text(secret, hex);
-    snprintf(text, sizeof text, HEADER "%s\n", hex);
-    pl_status status = write_all(fd, text, path);
+    pl_status status = pl_secret_put(secret, fd, path);
     if (close(fd) != 0 && status == PL_OK)
         status = PL_FAIL(PL_IO, "write %s: %s", path, strerror(errno));
     if (status != PL_OK)
         unlink(path); /* half a key is none */
+    return status;
+}
+
+pl_status pl_secret_put(const pl_secret *secret, int fd, const char *path)
+{
+    char hex[PL_SECRET_TEXT], text[PL_SECRET_FILE_MAX];
+    pl_secret_text(secret, hex);
+    snprintf(text, sizeof text, HEADER "%s\n", hex);
+    pl_status status = write_all(fd, text, path);
     sodium_memzero(hex, sizeof hex);
     sodium_memzero(text, sizeof text);
     return status;

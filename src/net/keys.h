@@ -65,6 +65,9 @@ pl_status pl_secret_parse(pl_secret *out, const char *text) PL_MUST_CHECK;
 /* A key file: readable by its owner alone, never over an existing one. */
 pl_status pl_secret_write(const pl_secret *secret,
                           const char *path) PL_MUST_CHECK;
+/* The same into an open file, which `path` names in messages. */
+pl_status pl_secret_put(const pl_secret *secret, int fd,
+                        const char *path) PL_MUST_CHECK;
 /* PL_USAGE when others may read or write it, or it is another user's. */
 pl_status pl_secret_read(pl_secret *out, const char *path) PL_MUST_CHECK;
 /* What read does with the bytes of the file. */

@@ -1,0 +1,15 @@
+/* port.h - ports of this host that nobody listens on.
+ *
+ * Threads: any. */
+#ifndef PL_NET_PORT_H
+#define PL_NET_PORT_H
+
+#include "paceline/base.h"
+
+/* `count` different ones at the address of `host`, which must be this host's.
+ * They are below those that systems give to outgoing connections, and are not
+ * held: who wants one binds it soon.  PL_IO when the name means nothing, or is
+ * another host's. */
+pl_status pl_port_find(const char *host, int count, int *ports) PL_MUST_CHECK;
+
+#endif
