@@ -26,19 +26,33 @@ static void become(const pl_child_opts *opts, int log, int null, pid_t parent)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGINT, SIG_IGN);
-    if (dup2(null, STDIN_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0 ||
-        (!opts->keep_stdout && dup2(null, STDOUT_FILENO) < 0) ||
-        fcntl(opts->control, F_SETFD, 0) != 0)
+    int in = opts->in > 0 ? opts->in : null;
+    int out = opts->out > 0 ? opts->out : null;
+    if (dup2(in, STDIN_FILENO) < 0 || dup2(log, STDERR_FILENO) < 0 ||
+        (!opts->keep_stdout && dup2(out, STDOUT_FILENO) < 0) ||
+        (opts->control > 0 && fcntl(opts->control, F_SETFD, 0) != 0))
         say_and_exit("cannot set up the standard files\n");
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
         say_and_exit("the supervisor is gone\n");
-    execv(opts->program, opts->argv);
+    char *const *environment =
+        opts->environment != NULL ? opts->environment : environ;
+    if (opts->search)
+        execvpe(opts->program, opts->argv, environment);
+    else
+        execve(opts->program, opts->argv, environment);
     say_and_exit("cannot start the program\n");
 }
 
 /* The log, at its end, as a descriptor that is none of the standard ones. */
 static pl_status open_log(int *out, int64_t *from, const pl_child_opts *opts)
 {
+    if (opts->log == NULL) {
+        *from = 0;
+        *out = fcntl(opts->err, F_DUPFD_CLOEXEC, FIRST_FREE);
+        return *out >= 0
+                   ? PL_OK
+                   : PL_FAIL(PL_IO, "pass on a pipe: %s", strerror(errno));
+    }
     int low = open(opts->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     int log = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, FIRST_FREE);
     int error = errno;

@@ -1,9 +1,9 @@
 /* child.h - one process that a supervisor starts, and what is left of it.
  *
  * The process dies with the thread that started it, however that ends.  Its
- * standard input is empty, its standard error is appended to a log, and it
- * ignores SIGINT, which a terminal sends to all processes at once: only the
- * supervisor acts on it.
+ * standard input is empty or a pipe, its standard error is appended to a log
+ * or goes to a pipe, and it ignores SIGINT, which a terminal sends to all
+ * processes at once: only who started it acts on it.
  *
  * Threads: start from a thread that lives as long as the process shall. */
 #ifndef PL_DIST_LAUNCH_CHILD_H
@@ -20,10 +20,14 @@
 typedef struct pl_child_opts {
     const char *program; /* required: its file */
     char *const *argv;   /* required, NULL at the end */
-    const char *log;     /* required: made, or appended to */
+    const char *log;     /* made, or appended to; NULL: `err` is used */
     const char *mark;    /* a line for the log; NULL: none */
-    int control;         /* stays open in the process, under this number */
-    bool keep_stdout;    /* else what it prints is dropped */
+    int control;         /* stays open in the process, under this number; 0:
+                            nothing does */
+    bool keep_stdout;    /* else what it prints goes to `out` or is dropped */
+    int in, out, err;    /* its standard files; 0: not given */
+    bool search;         /* the program may be a name, looked for in PATH */
+    char *const *environment; /* default: this process's */
 } pl_child_opts;
 
 /* *log_from is where in the log the new process begins. */

@@ -1,0 +1,226 @@
+#include "dist/launch/agent_task.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_MOST ((size_t)256 * 1024) /* a longer one comes in parts */
+#define WORDS_MAX 1024
+
+extern char **environ;
+
+pl_status pl_agent_task_id(pl_task *out, const pl_json *message)
+{
+    const char *role;
+    int64_t index;
+    PL_TRY(pl_json_get_text(message, "role", &role));
+    PL_TRY(pl_json_get_int(message, "index", 0, PL_CLUSTER_WORKERS_MAX - 1,
+                           &index));
+    for (int r = PL_ROLE_CHIEF; r <= PL_ROLE_EVALUATOR; r++)
+        if (strcmp(role, pl_role_text((pl_role)r)) == 0) {
+            *out = (pl_task) { (pl_role)r, (int32_t)index };
+            return PL_OK;
+        }
+    return PL_FAIL(PL_PEER, "\"%.40s\" is not a role", role);
+}
+
+/* --- the command ------------------------------------------------------ */
+
+/* The texts of a list, borrowed from it, behind `count` others. */
+static pl_status add_words(char **words, size_t *count, const pl_json *list)
+{
+    for (size_t i = 0; i < pl_json_length(list); i++) {
+        const char *text;
+        PL_TRY(pl_json_as_text(pl_json_at(list, i), "word", &text));
+        PL_TRY(pl_mem_copy_text(&words[*count], text));
+        (*count)++;
+    }
+    return PL_OK;
+}
+
+static void drop_words(char **words)
+{
+    for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+        pl_mem_free(words[i]);
+    pl_mem_free(words);
+}
+
+static pl_status make_argv(char ***out, const pl_json *message)
+{
+    const pl_json *list;
+    size_t count = 0;
+    PL_TRY(pl_json_get_array(message, "argv", &list));
+    if (pl_json_length(list) < 1 || pl_json_length(list) > WORDS_MAX)
+        return PL_FAIL(PL_PEER, "a command of %zu words, expected 1 to %d",
+                       pl_json_length(list), WORDS_MAX);
+    PL_TRY(PL_NEW(*out, pl_json_length(list) + 1));
+    return add_words(*out, &count, list);
+}
+
+/* Whether `entry`, "NAME=value", has the name of one of the list. */
+static bool is_replaced(const char *entry, char *const *list)
+{
+    size_t name = strcspn(entry, "=") + 1;
+    for (; *list != NULL; list++)
+        if (strncmp(entry, *list, name) == 0)
+            return true;
+    return false;
+}
+
+/* The message's own first, then this process's where they do not clash. */
+static pl_status make_environment(char ***out, const pl_json *message,
+                                  int secret)
+{
+    const pl_json *list;
+    size_t count = 0, inherited = 0;
+    PL_TRY(pl_json_get_array(message, "environment", &list));
+    while (environ[inherited] != NULL)
+        inherited++;
+    if (pl_json_length(list) > WORDS_MAX)
+        return PL_FAIL(PL_PEER, "%zu variables, expected at most %d",
+                       pl_json_length(list), WORDS_MAX);
+    PL_TRY(PL_NEW(*out, pl_json_length(list) + inherited + 2));
+    PL_TRY(add_words(*out, &count, list));
+    PL_TRY(pl_mem_format(&(*out)[count], "PACELINE_KEYS=/proc/self/fd/%d",
+                         secret));
+    count++;
+    for (size_t i = 0; i < inherited; i++)
+        if (!is_replaced(environ[i], *out)) {
+            PL_TRY(pl_mem_copy_text(&(*out)[count], environ[i]));
+            count++;
+        }
+    return PL_OK;
+}
+
+/* --- the process ------------------------------------------------------ */
+
+static pl_status open_stream(pl_agent_stream *stream, int *theirs)
+{
+    int ends[2];
+    PL_TRY(PL_NEW(stream->line, LINE_MOST + 1));
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return PL_FAIL(PL_IO, "make a pipe: %s", strerror(errno));
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    stream->fd = ends[0];
+    *theirs = ends[1];
+    return PL_OK;
+}
+
+static void close_stream(pl_agent_stream *stream)
+{
+    if (stream->fd >= 0)
+        close(stream->fd);
+    pl_mem_free(stream->line);
+    *stream = (pl_agent_stream) { .fd = -1 };
+}
+
+static pl_status start(pl_agent_task *task, const pl_json *message, int secret,
+                       int theirs[2])
+{
+    char **argv = NULL, **environment = NULL;
+    int64_t unused;
+    pl_status status;
+    PL_TRY_OUT(status, pl_agent_task_id(&task->task, message));
+    PL_TRY_OUT(status, make_argv(&argv, message));
+    PL_TRY_OUT(status, make_environment(&environment, message, secret));
+    PL_TRY_OUT(status, open_stream(&task->out, &theirs[0]));
+    PL_TRY_OUT(status, open_stream(&task->err, &theirs[1]));
+    status = pl_child_start(&task->pid, &unused,
+                            &(pl_child_opts) {
+                                .program = "/proc/self/exe",
+                                .argv = argv,
+                                .control = secret,
+                                .out = theirs[0],
+                                .err = theirs[1],
+                                .environment = environment,
+                            });
+out:
+    drop_words(argv);
+    drop_words(environment);
+    return status;
+}
+
+pl_status pl_agent_task_start(pl_agent_task *task, const pl_json *message,
+                              int secret)
+{
+    int theirs[2] = { -1, -1 };
+    *task = (pl_agent_task) { .out = { .fd = -1 }, .err = { .fd = -1 } };
+    pl_status status = start(task, message, secret, theirs);
+    for (int i = 0; i < 2; i++)
+        if (theirs[i] >= 0)
+            close(theirs[i]);
+    if (status != PL_OK)
+        pl_agent_task_close(task);
+    return status;
+}
+
+void pl_agent_task_close(pl_agent_task *task)
+{
+    close_stream(&task->out);
+    close_stream(&task->err);
+}
+
+/* --- what it prints --------------------------------------------------- */
+
+static void pass_line(pl_agent_task *task, bool error, pl_agent_line *pass,
+                      void *context)
+{
+    pl_agent_stream *stream = error ? &task->err : &task->out;
+    stream->line[stream->used] = '\0';
+    stream->used = 0;
+    if (error)
+        snprintf(task->said, sizeof task->said, "%s", stream->line);
+    pass(context, task, error, stream->line);
+}
+
+static void take(pl_agent_task *task, bool error, const char *bytes,
+                 size_t count, pl_agent_line *pass, void *context)
+{
+    pl_agent_stream *stream = error ? &task->err : &task->out;
+    for (size_t i = 0; i < count; i++) {
+        bool end = bytes[i] == '\n';
+        if (!end && bytes[i] != '\0')
+            stream->line[stream->used++] = bytes[i];
+        if (end || stream->used == LINE_MOST)
+            pass_line(task, error, pass, context);
+    }
+}
+
+static void read_stream(pl_agent_task *task, bool error, pl_agent_line *pass,
+                        void *context)
+{
+    pl_agent_stream *stream = error ? &task->err : &task->out;
+    char bytes[4096];
+    while (stream->fd >= 0) {
+        ssize_t got = read(stream->fd, bytes, sizeof bytes);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0 && errno == EAGAIN)
+            return;
+        if (got <= 0) {
+            close(stream->fd);
+            stream->fd = -1;
+            return;
+        }
+        take(task, error, bytes, (size_t)got, pass, context);
+    }
+}
+
+void pl_agent_task_read(pl_agent_task *task, pl_agent_line *pass, void *context)
+{
+    read_stream(task, false, pass, context);
+    read_stream(task, true, pass, context);
+}
+
+void pl_agent_task_finish(pl_agent_task *task, pl_agent_line *pass,
+                          void *context)
+{
+    if (task->out.used > 0)
+        pass_line(task, false, pass, context);
+    if (task->err.used > 0)
+        pass_line(task, true, pass, context);
+}
