@@ -196,7 +196,7 @@ static int32_t workers_here(const task *t)
     size_t host = (size_t)(strrchr(own, ':') - own) + 1;
     for (int32_t w = 0; w < workers; w++)
         here += strncasecmp(t->addresses[w], own, host) == 0;
-    return here;
+    return here > 0 ? here : 1;
 }
 
 static int threads_of(const task *t)
