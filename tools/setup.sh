@@ -15,7 +15,8 @@ build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
     libcurl4-openssl-dev libjs-chart.js libopenmpi-dev openmpi-bin"
 test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
     python3 python3-venv iproute2 gnuplot-nox strace"
-long_packages="chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user"
+long_packages="chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
+    openssh-server openssh-client slurm-wlm munge"
 
 die() {
     echo "setup: $*" >&2

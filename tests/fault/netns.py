@@ -1,4 +1,5 @@
-"""Networks of namespaces: hosts on a switch, whose cables can be pulled.
+"""Networks of namespaces: hosts on a switch, whose cables can be pulled and
+made slow.
 
 Needs root and iproute2.  Names carry the process that made them, so that what
 a killed test left behind is removed by the next.
@@ -9,6 +10,7 @@ import pathlib
 import subprocess
 
 PREFIX = "plfault"
+RATES = {"100mbit": "256kb", "1gbit": "1mb", "10gbit": "10mb"}  # and bursts
 
 
 def ip(*words):
@@ -76,6 +78,17 @@ class Network:
     def command(self, host, words):
         """What runs `words` there, as this very process."""
         return ["ip", "netns", "exec", self.host(host), *words]
+
+    def slow(self, rate):
+        """All cables carry no more than this, each way; of RATES."""
+        for host in range(len(self.made) - 1):
+            for name, device in ((self.name, f"port{host}"),
+                                 (self.host(host), "eth0")):
+                subprocess.run(
+                    ["tc", "-n", name, "qdisc", "replace", "dev", device,
+                     "root", "tbf", "rate", rate, "burst", RATES[rate],
+                     "latency", "50ms"], check=True, capture_output=True,
+                    text=True)
 
     def cut(self, host):
         ip("-n", self.name, "link", "set", f"port{host}", "down")

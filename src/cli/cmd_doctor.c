@@ -1,0 +1,144 @@
+/* Look whether hosts and the ways between them are fit for a job. */
+#include "base/mem.h"
+#include "cli/doctor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct doctor_flags {
+    pl_launch_flags launch;
+    double seconds;
+    bool json;
+} doctor_flags;
+
+#define FIELD(f) offsetof(doctor_flags, f)
+
+static const pl_param params[] = {
+    { "hosts", PL_PARAM_TEXT, FIELD(launch.hosts), NULL, 0, 0, NULL, "A,B,C",
+      "which to look at, as ssh takes them (default: this one)" },
+    { "cluster", PL_PARAM_TEXT, FIELD(launch.cluster), NULL, 0, 0, NULL, "FILE",
+      "look at the hosts of this cluster file, and at its ports" },
+    { "ssh", PL_PARAM_TEXT, FIELD(launch.ssh), "ssh", 0, 0, NULL, "COMMAND",
+      "how to reach a host, like \"ssh -p 2222\"" },
+    { "program", PL_PARAM_TEXT, FIELD(launch.program), NULL, 0, 0, NULL, "FILE",
+      "paceline on the hosts (default: where this one is)" },
+    { "copy", PL_PARAM_FLAG, FIELD(launch.copy), NULL, 0, 0, NULL, NULL,
+      "send this program to the hosts first" },
+    { "seconds", PL_PARAM_REAL, FIELD(seconds), "1", 0.1, 30, NULL, "S",
+      "how long to measure the way from one host to another" },
+    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
+      "print what was found as one JSON object" },
+};
+
+static pl_status look_here(pl_diagnosis *d)
+{
+    pl_json *facts;
+    PL_TRY(pl_json_new_object(&facts));
+    pl_status status = pl_doctor_facts(facts);
+    const char *host;
+    if (status == PL_OK)
+        status = pl_json_get_text(facts, "host", &host);
+    if (status == PL_OK)
+        status = pl_doctor_judge(d, host, facts);
+    pl_json_free(facts);
+    return status;
+}
+
+static pl_status print_line(const pl_json *line)
+{
+    const char *host, *check, *found, *verdict, *advice;
+    PL_TRY(pl_json_get_text(line, "host", &host));
+    PL_TRY(pl_json_get_text(line, "check", &check));
+    PL_TRY(pl_json_get_text(line, "found", &found));
+    PL_TRY(pl_json_get_text(line, "verdict", &verdict));
+    printf("%-20s %-14s %-5s %s\n", host, check, verdict, found);
+    if (!pl_json_has(line, "advice"))
+        return PL_OK;
+    PL_TRY(pl_json_get_text(line, "advice", &advice));
+    printf("%-20s %-14s       %s\n", "", "", advice);
+    return PL_OK;
+}
+
+static pl_status print_table(const pl_diagnosis *d)
+{
+    printf("%-20s %-14s %-5s %s\n", "host", "check", "", "found");
+    for (size_t i = 0; i < pl_json_length(d->lines); i++)
+        PL_TRY(print_line(pl_json_at(d->lines, i)));
+    return PL_OK;
+}
+
+/* The diagnosis goes into the object. */
+static pl_status print_json(pl_diagnosis *d)
+{
+    pl_json *out, *lines = d->lines, *ways = d->ways;
+    char *text = NULL;
+    PL_TRY(pl_json_new_object(&out));
+    pl_status status = pl_json_set_bool(out, "ok", d->worst < PL_VERDICT_BAD);
+    d->lines = d->ways = NULL;
+    pl_status taken = pl_json_set_take(out, "lines", lines);
+    status = status == PL_OK ? taken : status;
+    taken = pl_json_set_take(out, "ways", ways);
+    status = status == PL_OK ? taken : status;
+    if (status == PL_OK)
+        status = pl_json_text(out, 0, &text);
+    if (status == PL_OK)
+        printf("%s\n", text);
+    pl_mem_free(text);
+    pl_json_free(out);
+    return status;
+}
+
+static pl_status examine(const doctor_flags *flags, pl_diagnosis *d)
+{
+    const pl_launch_flags *launch = &flags->launch;
+    PL_TRY(pl_json_new_array(&d->lines));
+    PL_TRY(pl_json_new_array(&d->ways));
+    bool others = launch->hosts != NULL || launch->cluster != NULL;
+    if (!others && launch->copy)
+        return PL_FAIL(PL_USAGE, "--copy needs --hosts or --cluster");
+    if (others)
+        PL_TRY(pl_doctor_hosts(d, launch, (int64_t)(flags->seconds * 1000)));
+    else
+        PL_TRY(look_here(d));
+    return flags->json ? print_json(d) : print_table(d);
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    doctor_flags flags = { 0 };
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_doctor, app,
+        "Look whether hosts, and the ways between them, are fit for a job: "
+        "what is there,\nwhether it is well, and what to do.  Without --hosts "
+        "or --cluster: this host.",
+        &flags, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    int count = words.count;
+    pl_mem_free(words.list);
+    if (count > 0)
+        return PL_FAIL(PL_USAGE, "doctor takes no words; hosts are given as "
+                                 "--hosts a,b,c");
+    if (flags.launch.hosts != NULL && flags.launch.cluster != NULL)
+        return PL_FAIL(PL_USAGE, "--hosts and --cluster: give one of them, "
+                                 "not both");
+    pl_diagnosis d = { 0 };
+    pl_status status = examine(&flags, &d);
+    pl_json_free(d.lines);
+    pl_json_free(d.ways);
+    if (status == PL_OK && d.worst == PL_VERDICT_BAD)
+        return PL_FAIL(PL_IO, "a job would fail here: see the lines marked "
+                              "bad");
+    return status;
+}
+
+const pl_command pl_cmd_doctor = {
+    .name = "doctor",
+    .usage = "doctor [flags]",
+    .help = "look whether hosts are fit for a job, and measure the network",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};

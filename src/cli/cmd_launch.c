@@ -1,0 +1,106 @@
+/* Start a training on many hosts. */
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/launch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FIELD(f) offsetof(pl_launch_flags, f)
+
+static const pl_param params[] = {
+    { "hosts", PL_PARAM_TEXT, FIELD(hosts), NULL, 0, 0, NULL, "A,B,C",
+      "where to start, as ssh takes them; inside a Slurm allocation: its "
+      "nodes" },
+    { "cluster", PL_PARAM_TEXT, FIELD(cluster), NULL, 0, 0, NULL, "FILE",
+      "the tasks and their addresses, as JSON; their hosts are where to "
+      "start" },
+    { "ssh", PL_PARAM_TEXT, FIELD(ssh), "ssh", 0, 0, NULL, "COMMAND",
+      "how to reach a host, like \"ssh -p 2222\"" },
+    { "program", PL_PARAM_TEXT, FIELD(program), NULL, 0, 0, NULL, "FILE",
+      "paceline on the hosts (default: where this one is)" },
+    { "copy", PL_PARAM_FLAG, FIELD(copy), NULL, 0, 0, NULL, NULL,
+      "send this program to the hosts first" },
+    { "agent", PL_PARAM_FLAG, FIELD(agent), NULL, 0, 0, NULL, NULL,
+      "set by launch itself, on the hosts" },
+};
+
+#define COUNT (sizeof params / sizeof *params)
+
+/* The place of the "--" that the command of a task follows; argc: none. */
+static int find_dashes(int argc, char **argv)
+{
+    int at = 0;
+    while (at < argc && strcmp(argv[at], "--") != 0)
+        at++;
+    return at;
+}
+
+static pl_status check(const pl_launch_flags *flags, int argc, char **argv)
+{
+    if (flags->hosts != NULL && flags->cluster != NULL)
+        return PL_FAIL(PL_USAGE, "--hosts and --cluster: give one of them, "
+                                 "not both");
+    if (flags->copy && flags->program != NULL)
+        return PL_FAIL(PL_USAGE, "--copy and --program: give one of them, "
+                                 "not both");
+    if (argc < 1)
+        return PL_FAIL(PL_USAGE,
+                       "launch needs the command to start: launch --hosts a,b "
+                       "-- train MODEL ...");
+    if (strcmp(argv[0], "train") != 0)
+        return PL_FAIL(PL_USAGE, "launch starts `train`, found \"%s\"",
+                       argv[0]);
+    if (argc < 2 || argv[1][0] == '-')
+        return PL_FAIL(PL_USAGE, "train needs a model: launch --hosts a,b -- "
+                                 "train MODEL ...");
+    return PL_OK;
+}
+
+static pl_status parse(const pl_app *app, int argc, char **argv)
+{
+    pl_launch_flags flags;
+    pl_param_group group = { "Flags", params, COUNT, &flags, NULL };
+    char **words;
+    int count, dashes = find_dashes(argc, argv);
+    PL_TRY(pl_param_defaults(&group, 1));
+    PL_TRY(PL_NEW(words, (size_t)argc + 1));
+    pl_status status = pl_param_parse(&group, 1, dashes, argv, words, &count);
+    if (status == PL_OK && count > 0)
+        status = PL_FAIL(PL_USAGE,
+                         "\"%s\": put -- before the command to start: launch "
+                         "--hosts a,b -- train MODEL ...",
+                         words[0]);
+    pl_mem_free(words);
+    PL_TRY(status);
+    if (flags.agent)
+        return pl_launch_agent(app);
+    int left = dashes < argc ? argc - dashes - 1 : 0;
+    PL_TRY(check(&flags, left, argv + dashes + 1));
+    return pl_launch_job(app, &flags, left, argv + dashes + 1);
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    pl_launch_flags flags;
+    pl_words words;
+    if (!pl_app_wants_help(argc, argv))
+        return parse(app, argc, argv);
+    return pl_command_parse(
+        &pl_cmd_launch, app,
+        "Start a training on many hosts: over ssh, or inside a Slurm "
+        "allocation.  Tasks are\ndealt to the hosts in turns, their output "
+        "comes here and into the run folder, and\nCtrl-C ends all of them.",
+        &flags, argc, argv, &words);
+}
+
+const pl_command pl_cmd_launch = {
+    .name = "launch",
+    .usage = "launch [flags] -- train MODEL ...",
+    .help = "start a training on many hosts, by ssh or Slurm",
+    .run = run,
+    .params = params,
+    .param_count = COUNT,
+};

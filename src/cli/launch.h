@@ -1,0 +1,46 @@
+/* launch.h - what the files of `launch` and `doctor` share.
+ *
+ *   cmd_launch.c     flags
+ *   launch_job.c     starting a training on many hosts
+ *   launch_copy.c    sending the program there
+ *   launch_agent.c   the helper on a host, and what it answers
+ *
+ * Threads: one. */
+#ifndef PL_CLI_LAUNCH_H
+#define PL_CLI_LAUNCH_H
+
+#include "cli/commands.h"
+#include "dist/launch/crew.h"
+
+typedef struct pl_launch_flags {
+    const char *hosts, *cluster, *ssh, *program;
+    bool copy, agent;
+} pl_launch_flags;
+
+/* The hosts and how they are reached. */
+typedef struct pl_launch_crew {
+    pl_hosts hosts;
+    pl_cluster cluster; /* of --cluster; else empty */
+    pl_reach reach;
+    char *program; /* reach.program where it was not given */
+    char **copies; /* [hosts]: with --copy, the program there */
+    pl_crew crew;
+} pl_launch_crew;
+
+/* By --hosts, --cluster or the nodes of a Slurm allocation. PL_USAGE when
+ * there is none of these. */
+pl_status pl_launch_crew_init(pl_launch_crew *crew,
+                              const pl_launch_flags *flags,
+                              const atomic_bool *interrupt) PL_MUST_CHECK;
+void pl_launch_crew_close(pl_launch_crew *crew); /* a zeroed one is fine */
+
+pl_status pl_launch_job(const pl_app *app, const pl_launch_flags *flags,
+                        int argc, char **argv) PL_MUST_CHECK;
+pl_status pl_launch_agent(const pl_app *app) PL_MUST_CHECK;
+
+/* Send this program to every host; where it is there goes to copies[]. */
+pl_status pl_launch_copy(const pl_hosts *hosts, const pl_reach *reach,
+                         char **copies,
+                         const atomic_bool *interrupt) PL_MUST_CHECK;
+
+#endif

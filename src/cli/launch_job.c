@@ -1,0 +1,310 @@
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/interrupt.h"
+#include "cli/launch.h"
+#include "cli/options.h"
+#include "cli/part.h"
+#include "cli/run_folder.h"
+#include "dist/launch/many.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Words that the command of a task may have more than the user gave. */
+#define EXTRA 8
+
+/* A job on many hosts. */
+typedef struct job {
+    const pl_app *app;
+    const pl_launch_flags *flags;
+    pl_options options;
+    pl_part part;
+    pl_launch_crew crew;
+    const atomic_bool *interrupt;
+    char **argv; /* of a task; all words its own */
+    size_t words;
+    char *run, *logs;
+    char folder[PATH_MAX];
+} job;
+
+/* --- the crew --------------------------------------------------------- */
+
+static pl_status own_program(char **out)
+{
+    char path[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
+    if (length < 0)
+        return PL_FAIL(PL_IO, "read /proc/self/exe: %s", strerror(errno));
+    path[length] = '\0';
+    return pl_mem_copy_text(out, path);
+}
+
+static pl_status find_hosts(pl_launch_crew *crew, const pl_launch_flags *flags)
+{
+    const char *nodes = getenv("SLURM_JOB_NODELIST");
+    pl_status status;
+    if (flags->cluster != NULL) {
+        PL_TRY(pl_cluster_read(&crew->cluster, flags->cluster, NULL));
+        return pl_hosts_of_cluster(&crew->hosts, &crew->cluster);
+    }
+    if (flags->hosts != NULL) {
+        status = pl_hosts_parse(&crew->hosts, flags->hosts);
+        return status == PL_OK ? PL_OK : pl_context(status, "--hosts");
+    }
+    if (nodes == NULL || nodes[0] == '\0')
+        return PL_FAIL(PL_USAGE, "where? give --hosts a,b,c or --cluster FILE, "
+                                 "or run it inside a Slurm allocation (sbatch, "
+                                 "salloc)");
+    crew->reach.srun = true;
+    return pl_hosts_slurm(&crew->hosts, nodes);
+}
+
+static pl_status find_program(pl_launch_crew *crew,
+                              const pl_launch_flags *flags)
+{
+    crew->reach.ssh = flags->ssh;
+    if (flags->program == NULL)
+        PL_TRY(own_program(&crew->program));
+    crew->reach.program =
+        flags->program != NULL ? flags->program : crew->program;
+    if (strchr(crew->reach.program, '\'') != NULL)
+        return PL_FAIL(PL_USAGE, "--program %s: a quote cannot be passed on",
+                       crew->reach.program);
+    return PL_OK;
+}
+
+static pl_status open_crew(pl_launch_crew *crew, const pl_launch_flags *flags,
+                           const atomic_bool *interrupt)
+{
+    PL_TRY(find_hosts(crew, flags));
+    PL_TRY(find_program(crew, flags));
+    if (flags->copy) {
+        PL_TRY(PL_NEW(crew->copies, (size_t)crew->hosts.count));
+        PL_TRY(pl_launch_copy(&crew->hosts, &crew->reach, crew->copies,
+                              interrupt));
+    }
+    return pl_crew_init(&crew->crew,
+                        &(pl_crew_opts) {
+                            .hosts = &crew->hosts,
+                            .reach = &crew->reach,
+                            .programs = (const char *const *)crew->copies,
+                            .interrupt = interrupt,
+                        });
+}
+
+pl_status pl_launch_crew_init(pl_launch_crew *crew,
+                              const pl_launch_flags *flags,
+                              const atomic_bool *interrupt)
+{
+    *crew = (pl_launch_crew) { 0 };
+    pl_status status = open_crew(crew, flags, interrupt);
+    if (status != PL_OK)
+        pl_launch_crew_close(crew);
+    return status;
+}
+
+void pl_launch_crew_close(pl_launch_crew *crew)
+{
+    pl_crew_close(&crew->crew);
+    for (int32_t h = 0; crew->copies != NULL && h < crew->hosts.count; h++)
+        pl_mem_free(crew->copies[h]);
+    pl_mem_free(crew->copies);
+    pl_mem_free(crew->program);
+    pl_hosts_close(&crew->hosts);
+    pl_cluster_close(&crew->cluster);
+    *crew = (pl_launch_crew) { 0 };
+}
+
+/* --- the command of a task -------------------------------------------- */
+
+/* Flags that the launcher itself turns into the cluster of the tasks. */
+static const struct {
+    const char *name;
+    bool value; /* a word follows */
+} own[] = {
+    { "--workers", true },
+    { "--ps", true },
+    { "--run", true },
+    { "--evaluator", false },
+};
+
+/* Words that `argv` starts with and that are not passed on. */
+static int own_words(int argc, char **argv)
+{
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        size_t length = strlen(own[i].name);
+        if (strncmp(argv[0], own[i].name, length) != 0)
+            continue;
+        if (argv[0][length] == '=')
+            return 1;
+        if (argv[0][length] == '\0')
+            return own[i].value && argc > 1 ? 2 : 1;
+    }
+    return 0;
+}
+
+static pl_status add(job *j, const char *word)
+{
+    PL_TRY(pl_mem_copy_text(&j->argv[j->words], word));
+    j->words++;
+    return PL_OK;
+}
+
+static pl_status make_command(job *j, int argc, char **argv)
+{
+    PL_TRY(PL_NEW(j->argv, (size_t)argc + EXTRA));
+    PL_TRY(add(j, j->app->program));
+    for (int i = 0; i < argc;) {
+        int skip = own_words(argc - i, argv + i);
+        if (skip == 0)
+            PL_TRY(add(j, argv[i++]));
+        i += skip;
+    }
+    PL_TRY(add(j, "--run"));
+    return add(j, j->run);
+}
+
+/* --- what the user wants ---------------------------------------------- */
+
+/* Read the command as `train` itself would on one machine: what is wrong with
+ * it is said before anything starts. */
+static pl_status read_options(job *j, int argc, char **argv)
+{
+    const pl_train_options *train = &j->options.train;
+    PL_TRY(pl_options_parse(&j->options, argc - 2, argv + 2));
+    if (train->cluster != NULL || train->role >= 0 || train->keys != NULL ||
+        train->insecure)
+        return PL_FAIL(PL_USAGE, "--cluster, --role, --keys and --insecure "
+                                 "are not for tasks that launch starts; give "
+                                 "--cluster before the --");
+    return PL_OK;
+}
+
+/* The tasks: of --cluster, or as many as the command says, by default a
+ * worker for each host. */
+static pl_status count_tasks(job *j)
+{
+    pl_train_options *train = &j->options.train;
+    const pl_cluster *cluster = &j->crew.cluster;
+    if (cluster->workers > 0) {
+        if (pl_options_given(&j->options, "workers") ||
+            pl_options_given(&j->options, "ps"))
+            return PL_FAIL(PL_USAGE,
+                           "--workers and --ps: the cluster file has "
+                           "%d workers and %d servers; leave them "
+                           "out",
+                           cluster->workers, cluster->ps);
+        train->workers = cluster->workers;
+        train->ps = cluster->ps;
+    } else if (train->workers == 0) {
+        train->workers = j->crew.hosts.count;
+    }
+    PL_TRY(pl_part_init(&j->part, &j->options, NULL));
+    return pl_options_resolve(&j->options);
+}
+
+static pl_status open_run(job *j)
+{
+    pl_run_folder folder;
+    if (getcwd(j->folder, sizeof j->folder) == NULL)
+        return PL_FAIL(PL_IO, "the working folder: %s", strerror(errno));
+    PL_TRY(pl_run_folder_init(&folder, &j->options));
+    pl_status status = pl_mem_copy_text(&j->run, folder.path);
+    pl_run_folder_close(&folder); /* the chief takes it from here */
+    PL_TRY(status);
+    PL_TRY(pl_file_join(&j->logs, j->run, "log"));
+    return pl_file_make_folder(j->logs);
+}
+
+/* --- running ---------------------------------------------------------- */
+
+/* The chief's standard output is ours; all else is shown with its task. */
+static void print(void *context, const pl_many_task *task, const char *host,
+                  bool error, const char *line)
+{
+    const job *j = context;
+    if (!error && task->worker == 0) {
+        printf("%s\n", line);
+        fflush(stdout);
+    } else if (!j->options.train.quiet) {
+        fprintf(stderr, "%s %d on %s: %s\n", pl_role_text(task->task.role),
+                task->task.index, host, line);
+    }
+}
+
+static pl_status start(job *j, int argc, char **argv)
+{
+    pl_secret secret;
+    const pl_cluster *given = &j->crew.cluster;
+    const pl_train_options *train = &j->options.train;
+    PL_TRY(read_options(j, argc, argv));
+    j->interrupt = pl_interrupt_catch();
+    PL_TRY(pl_launch_crew_init(&j->crew, j->flags, j->interrupt));
+    PL_TRY(count_tasks(j));
+    PL_TRY(open_run(j));
+    PL_TRY(make_command(j, argc, argv));
+    pl_log(PL_LOG_INFO,
+           "%s: %d workers and %d parameter servers on %d hosts; logs in %s",
+           j->options.model->name, j->part.cluster.workers, j->part.cluster.ps,
+           j->crew.hosts.count, j->logs);
+    PL_TRY(pl_secret_make(&secret));
+    pl_status status = pl_many_run(&(pl_many_opts) {
+        .crew = &j->crew.crew,
+        .cluster = given->workers > 0 ? given : &j->part.cluster,
+        .argv = j->argv,
+        .folder = j->folder,
+        .secret = &secret,
+        .logs = j->logs,
+        .restarts = train->on_worker_loss == PL_TRAIN_LOSS_ABORT
+                        ? 0
+                        : (int32_t)train->restarts,
+        .go_on = train->on_worker_loss == PL_TRAIN_LOSS_CONTINUE,
+        .interrupt = j->interrupt,
+        .print = print,
+        .context = j,
+    });
+    pl_keys_wipe(&secret, sizeof secret);
+    return status;
+}
+
+static void close_job(job *j)
+{
+    pl_launch_crew_close(&j->crew);
+    pl_part_close(&j->part);
+    pl_options_close(&j->options);
+    for (size_t i = 0; i < j->words; i++)
+        pl_mem_free(j->argv[i]);
+    pl_mem_free(j->argv);
+    pl_mem_free(j->run);
+    pl_mem_free(j->logs);
+    pl_mem_free(j);
+}
+
+pl_status pl_launch_job(const pl_app *app, const pl_launch_flags *flags,
+                        int argc, char **argv)
+{
+    const pl_model *model;
+    job *j;
+    PL_TRY(pl_app_model(app, argv[1], &model));
+    PL_TRY(PL_NEW(j, 1));
+    j->app = app;
+    j->flags = flags;
+    pl_status status = pl_options_init(&j->options, model);
+    if (status != PL_OK) {
+        pl_mem_free(j);
+        return status;
+    }
+    status = start(j, argc, argv);
+    if (status == PL_INTERRUPTED && j->run != NULL)
+        status = PL_FAIL(PL_INTERRUPTED,
+                         "interrupted; to go on, start it again with --run %s "
+                         "--resume",
+                         j->run);
+    close_job(j);
+    return status;
+}
