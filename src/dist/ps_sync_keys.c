@@ -226,23 +226,23 @@ pl_status pl_sync_keys_pause(pl_sync *sync, int64_t *step)
     return PL_OK;
 }
 
-pl_status pl_ps_sync_read(pl_ps_sync *self, int64_t first, int64_t count,
+pl_status pl_ps_sync_read(pl_ps_sync *sync, int64_t first, int64_t count,
                           float *to)
 {
-    int64_t floats = pl_params_block_count(self->opts.params);
-    PL_TRY(pl_ps_sync_finish(self));
-    if (self->keys != NULL)
-        pl_sync_keys_note(self);
+    int64_t floats = pl_params_block_count(sync->opts.params);
+    PL_TRY(pl_ps_sync_finish(sync));
+    if (sync->keys != NULL)
+        pl_sync_keys_note(sync);
     while (count > 0) {
         int64_t n = count < PL_KEY_BATCH_MOST ? count : PL_KEY_BATCH_MOST;
-        for (int32_t j = 0; j < self->ps; j++) {
+        for (int32_t j = 0; j < sync->ps; j++) {
             int64_t begin, have;
-            pl_pieces_shard(floats, self->ps, j, &begin, &have);
+            pl_pieces_shard(floats, sync->ps, j, &begin, &have);
             if (first >= begin && first < begin + have)
                 n = n < begin + have - first ? n : begin + have - first;
         }
-        pl_ps_client_read(self->client, first, n, to);
-        PL_TRY(pl_ps_sync_finish(self));
+        pl_ps_client_read(sync->client, first, n, to);
+        PL_TRY(pl_ps_sync_finish(sync));
         first += n;
         to += n;
         count -= n;
