@@ -66,6 +66,10 @@ static const pl_param train_params[] = {
       "passes over the data (default: the model's)" },
     { "steps", PL_PARAM_INT, PL_OPTION_FIELD(steps), NULL, 1, 9e9, NULL, "N",
       "updates, instead of --epochs" },
+    { "steps-per-epoch", PL_PARAM_INT, PL_OPTION_FIELD(steps_per_epoch), NULL,
+      1, 9e9, NULL, "N",
+      "steps that count as an epoch; the data begin anew when they end "
+      "(default: one pass over the data)" },
     { "lr", PL_PARAM_REAL, PL_OPTION_FIELD(lr), NULL, 1e-12, 1e6, NULL, "X",
       "learning rate (default: the model's)" },
     { "warmup", PL_PARAM_INT, PL_OPTION_FIELD(warmup), "0", 0, 9e9, NULL, "N",

@@ -73,6 +73,7 @@ typedef struct pl_train_options {
     int aggregate;
     int64_t epochs;
     int64_t steps;
+    int64_t steps_per_epoch; /* 0: a pass over the data */
     double lr;
     int64_t warmup;
     int schedule;

@@ -48,9 +48,11 @@ static pl_status try_job(supervisor *s)
                           .workers = s->cluster->workers,
                           .seed = (uint64_t)train->seed,
                       });
-    if (status == PL_OK && reader->steps_per_epoch > 0)
-        s->per_epoch =
-            reader->steps_per_epoch * (is_sync(s) ? 1 : s->cluster->workers);
+    int64_t steps = train->steps_per_epoch;
+    if (status == PL_OK && steps == 0)
+        steps = reader->steps_per_epoch;
+    if (steps > 0)
+        s->per_epoch = steps * (is_sync(s) ? 1 : s->cluster->workers);
     pl_reader_free(reader);
     pl_job_close(&job);
     return status;

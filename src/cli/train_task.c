@@ -199,6 +199,8 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
         job->train->count / (train->batch * train->micro_batches);
     if (train->mode == PL_TRAIN_MODE_SYNC)
         per_epoch /= opts->cluster->workers;
+    if (train->steps_per_epoch > 0)
+        per_epoch = train->steps_per_epoch;
     pl_due_pace pace = { train->batch * train->micro_batches, per_epoch };
     pl_due due;
     pl_due_init(&due, train->eval_every, pace, 0);

@@ -171,7 +171,8 @@ static pl_status count_steps(trainer *t)
     pl_reader_opts order = data_order(t);
     pl_reader *reader;
     PL_TRY(pl_reader_new(&reader, t->job.train, &order));
-    t->per_epoch = reader->steps_per_epoch;
+    t->per_epoch = t->train->steps_per_epoch > 0 ? t->train->steps_per_epoch
+                                                 : reader->steps_per_epoch;
     pl_reader_describe(reader, t->reads);
     pl_reader_free(reader);
     return PL_OK;
@@ -471,6 +472,7 @@ static pl_loop_opts loop_opts(trainer *t)
         .order = data_order(t),
         .steps = train->steps,
         .epochs = train->epochs,
+        .epoch_steps = train->steps_per_epoch,
         .aggregate = (pl_aggregate)train->aggregate,
         .clip = train->clip,
         .hogwild = train->hogwild ? &t->hogwild : NULL,

@@ -52,13 +52,20 @@ static void set_due(pl_loop *l, int64_t step)
     pl_due_init(&l->histograms, opts->histograms_every, pace, step);
 }
 
+/* Steps of this worker in an epoch, as the run counts them. */
+static int64_t steps_per_epoch(const pl_loop *l)
+{
+    return l->opts->epoch_steps > 0 ? l->opts->epoch_steps
+                                    : l->reader->steps_per_epoch;
+}
+
 /* How examples, gradients, updates and epochs count. */
 static void set_pace(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     int32_t workers = at_least_one(opts->order.workers);
     int32_t replicas = opts->replicas > 0 ? opts->replicas : workers;
-    int64_t per_epoch = l->reader->steps_per_epoch;
+    int64_t per_epoch = steps_per_epoch(l);
     l->grad_examples =
         opts->order.batch * at_least_one(opts->order.micro_batches);
     l->update_examples = l->grad_examples * (opts->own_pace ? 1 : replicas);
@@ -369,7 +376,7 @@ static pl_status compute_step(pl_loop *l, int64_t step, double *loss)
 static void record_step(pl_loop *l, double loss, int64_t behind)
 {
     const pl_progress *progress = &l->result->progress;
-    int64_t per_epoch = l->reader->steps_per_epoch;
+    int64_t per_epoch = steps_per_epoch(l);
     if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0) {
         l->loss_sum = 0;
         l->loss_count = 0;

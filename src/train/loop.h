@@ -36,6 +36,7 @@ typedef struct pl_loop_opts {
     pl_reader_opts order;   /* batch, micro_batches, worker, workers, seed */
     int64_t steps;          /* updates in all; 0: by epochs */
     int64_t epochs;         /* when steps is 0; >= 1 */
+    int64_t epoch_steps;    /* of an epoch; default: a pass over the data */
     pl_aggregate aggregate; /* of micro-batches */
     double clip;            /* most length of a gradient; 0: no limit */
     const pl_hogwild_opts *hogwild; /* NULL: by mini-batches */

@@ -148,3 +148,13 @@ def test_the_bucket_size_is_kept(cli):
     cli.train(*flags, "--steps", "40", "--resume")
     text = (checkpoints(cli.folder / "a")[-1] / "manifest.json").read_text()
     assert '"bucket_bytes": 8192' in text
+
+
+def test_an_epoch_may_have_any_number_of_steps(cli):
+    """The data have 5 steps; they begin anew as often as needed."""
+    summary = cli.train("--data", "synthetic", "--examples", "200", "--batch",
+                        "20", *RING, "--workers", "2", "--epochs", "50",
+                        "--steps-per-epoch", "8", "--shuffle-buffer", "10000",
+                        "--eval-every", "10ep")
+    assert summary["steps"] == 400 and summary["epochs"] == 50
+    assert summary["stopped_by"] == "epochs"
