@@ -250,7 +250,7 @@ static inline void hall_abort(pl_collective *c, const char *why)
     pl_mutex_unlock(&h->lock);
 }
 
-static inline pl_collective_view hall_look(const pl_collective *c)
+static inline pl_collective_view hall_look(pl_collective *c)
 {
     (void)c;
     return (pl_collective_view) { .restarts = 0 };

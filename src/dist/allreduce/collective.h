@@ -86,7 +86,7 @@ typedef struct pl_collective_ops {
     /* This rank fails: the others are to end, with this sentence. */
     void (*abort)(pl_collective *c, const char *why);
 
-    pl_collective_view (*look)(const pl_collective *c);
+    pl_collective_view (*look)(pl_collective *c);
     void (*free)(pl_collective *c);
 } pl_collective_ops;
 

@@ -456,7 +456,7 @@ static void mpi_abort(pl_collective *c, const char *why)
     pl_mutex_unlock(&e->lock);
 }
 
-static pl_collective_view mpi_look(const pl_collective *c)
+static pl_collective_view mpi_look(pl_collective *c)
 {
     return engine_of(c)->view;
 }

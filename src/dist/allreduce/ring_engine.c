@@ -441,9 +441,9 @@ static void abort_job(pl_collective *c, const char *why)
     (void)pl_error_raise(&before);
 }
 
-static pl_collective_view look(const pl_collective *c)
+static pl_collective_view look(pl_collective *c)
 {
-    engine *self = (engine *)(uintptr_t)c;
+    engine *self = (engine *)c;
     take_over(self);
     pl_endpoint_counts all = self->closed;
     count(&all, self->opts.listen);
