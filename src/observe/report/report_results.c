@@ -24,6 +24,7 @@ static const struct metric {
     { "test_auc", "auc", "Test AUC", "test AUC", 1 },
     { "seconds", "time", "Training time", "time [s]", 1 },
     { "steps", "steps", "Steps", "steps", 1 },
+    { "epochs", "epochs", "Passes over the data", "epochs", 1 },
     { "examples_per_s", "speed", "Speed", "examples/s", 1 },
 };
 
@@ -199,21 +200,22 @@ static pl_status add_bars(pl_report *report, const axes *a,
     return PL_OK;
 }
 
-/* The number of steps is worth a figure where nobody has set it. */
+/* The length is worth a figure where nobody has set it, but the loss decided;
+ * then that is the same for all. */
 static bool is_wanted(const axes *a, const struct metric *metric)
 {
-    bool wanted = false;
+    bool length =
+        strcmp(metric->key, "steps") == 0 || strcmp(metric->key, "epochs") == 0;
+    bool there = false, by_loss = false;
     for (size_t i = 0; i < a->records->count; i++) {
         const pl_record *record = &a->records->list[i];
-        wanted = wanted || !isnan(pl_record_number(record, metric->key));
-        if (strcmp(metric->key, "steps") == 0 &&
-            strcmp(pl_record_text(record, "stopped_by"), "stop_loss") == 0)
-            return true;
-        if (strcmp(metric->key, "test_loss") == 0 &&
-            strcmp(pl_record_text(record, "stopped_by"), "stop_loss") == 0)
-            return false; /* it is the same for all */
+        there = there || !isnan(pl_record_number(record, metric->key));
+        by_loss = by_loss || strcmp(pl_record_text(record, "stopped_by"),
+                                    "stop_loss") == 0;
     }
-    return wanted && strcmp(metric->key, "steps") != 0;
+    if (length)
+        return there && by_loss;
+    return there && !(by_loss && strcmp(metric->key, "test_loss") == 0);
 }
 
 static pl_status put_figures(pl_report *report)

@@ -48,6 +48,29 @@ static void a_page_has_tables_and_figures_and_asks_nobody(void **state)
     pl_page_free(page);
 }
 
+static void lengths_are_drawn_where_the_loss_decided_them(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run(*state, "b", 20, 1, 1, 1);
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_lacks(html.data, "Steps by batch");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+    write_run_file(*state, "b", "summary.json",
+                   "{\"steps\": 70, \"epochs\": 2.5, \"test_loss\": 0.3, "
+                   "\"stopped_by\": \"stop_loss\"}");
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "Steps by batch");
+    assert_has(html.data, "Passes over the data by batch");
+    assert_lacks(html.data, "Test loss by batch");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
 static void names_cannot_break_out(void **state)
 {
     pl_page *page;
@@ -131,6 +154,7 @@ static void a_report_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
+           TEST_IN_FOLDER(lengths_are_drawn_where_the_loss_decided_them),
            TEST_IN_FOLDER(names_cannot_break_out),
            TEST_IN_FOLDER(what_was_left_out_is_said),
            TEST_IN_FOLDER(tables_become_files),
