@@ -103,7 +103,8 @@ static pl_status train(session *s, int argc, char **argv)
     case PL_PART_SUPERVISOR:
         if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
             s->options.train.engine == PL_TRAIN_ENGINE_MPI)
-            return pl_train_mpirun(s->app, &s->options);
+            return pl_train_mpirun(&(pl_train_mpirun_opts) {
+                .app = s->app, .options = &s->options });
         return pl_train_local(s->app, &s->options, &s->part.cluster);
     case PL_PART_TASK:
         return be_task(s, begin_ns);

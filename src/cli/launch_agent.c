@@ -33,6 +33,8 @@ static pl_status open_job(pl_options *options, const pl_json *question)
                            &options->train.workers));
     PL_TRY(pl_json_get_int(question, "ps", 0, PL_CLUSTER_PS_MAX,
                            &options->train.ps));
+    if (options->train.engine < 0)
+        options->train.engine = PL_TRAIN_ENGINE_RING;
     PL_TRY(pl_part_init(&part, options, NULL));
     pl_part_close(&part);
     PL_TRY(pl_options_resolve(options));

@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/part.h"
 #include "cli/run_folder.h"
+#include "cli/train_mpirun.h"
 #include "dist/launch/many.h"
 
 #include <errno.h>
@@ -165,8 +166,7 @@ static pl_status make_command(job *j, int argc, char **argv)
             PL_TRY(add(j, argv[i++]));
         i += skip;
     }
-    PL_TRY(add(j, "--run"));
-    return add(j, j->run);
+    return PL_OK;
 }
 
 /* --- what the user wants ---------------------------------------------- */
@@ -204,6 +204,8 @@ static pl_status count_tasks(job *j)
     } else if (train->workers == 0) {
         train->workers = j->crew.hosts.count;
     }
+    if (train->engine < 0) /* as for tasks that are started by hand */
+        train->engine = PL_TRAIN_ENGINE_RING;
     PL_TRY(pl_part_init(&j->part, &j->options, NULL));
     return pl_options_resolve(&j->options);
 }
@@ -211,14 +213,25 @@ static pl_status count_tasks(job *j)
 static pl_status open_run(job *j)
 {
     pl_run_folder folder;
-    if (getcwd(j->folder, sizeof j->folder) == NULL)
-        return PL_FAIL(PL_IO, "the working folder: %s", strerror(errno));
     PL_TRY(pl_run_folder_init(&folder, &j->options));
     pl_status status = pl_mem_copy_text(&j->run, folder.path);
     pl_run_folder_close(&folder); /* the chief takes it from here */
     PL_TRY(status);
     PL_TRY(pl_file_join(&j->logs, j->run, "log"));
     return pl_file_make_folder(j->logs);
+}
+
+/* "a,b,c" */
+static pl_status join_hosts(const pl_hosts *hosts, char **out)
+{
+    PL_TRY(pl_mem_copy_text(out, hosts->name[0]));
+    for (int32_t h = 1; h < hosts->count; h++) {
+        char *longer;
+        PL_TRY(pl_mem_format(&longer, "%s,%s", *out, hosts->name[h]));
+        pl_mem_free(*out);
+        *out = longer;
+    }
+    return PL_OK;
 }
 
 /* --- running ---------------------------------------------------------- */
@@ -237,28 +250,15 @@ static void print(void *context, const pl_many_task *task, const char *host,
     }
 }
 
-static pl_status start(job *j, int argc, char **argv)
+static pl_many_opts many_opts(job *j)
 {
-    pl_secret secret;
-    const pl_cluster *given = &j->crew.cluster;
     const pl_train_options *train = &j->options.train;
-    PL_TRY(read_options(j, argc, argv));
-    j->interrupt = pl_interrupt_catch();
-    PL_TRY(pl_launch_crew_init(&j->crew, j->flags, j->interrupt));
-    PL_TRY(count_tasks(j));
-    PL_TRY(open_run(j));
-    PL_TRY(make_command(j, argc, argv));
-    pl_log(PL_LOG_INFO,
-           "%s: %d workers and %d parameter servers on %d hosts; logs in %s",
-           j->options.model->name, j->part.cluster.workers, j->part.cluster.ps,
-           j->crew.hosts.count, j->logs);
-    PL_TRY(pl_secret_make(&secret));
-    pl_status status = pl_many_run(&(pl_many_opts) {
+    const pl_cluster *given = &j->crew.cluster;
+    return (pl_many_opts) {
         .crew = &j->crew.crew,
         .cluster = given->workers > 0 ? given : &j->part.cluster,
         .argv = j->argv,
         .folder = j->folder,
-        .secret = &secret,
         .logs = j->logs,
         .restarts = train->on_worker_loss == PL_TRAIN_LOSS_ABORT
                         ? 0
@@ -267,9 +267,64 @@ static pl_status start(job *j, int argc, char **argv)
         .interrupt = j->interrupt,
         .print = print,
         .context = j,
-    });
+    };
+}
+
+/* By agents, which start each task. */
+static pl_status run_by_agents(job *j)
+{
+    pl_secret secret;
+    PL_TRY(open_run(j));
+    PL_TRY(add(j, "--run"));
+    PL_TRY(add(j, j->run));
+    pl_log(PL_LOG_INFO,
+           "%s: %d workers and %d parameter servers on %d hosts; logs in %s",
+           j->options.model->name, j->part.cluster.workers, j->part.cluster.ps,
+           j->crew.hosts.count, j->logs);
+    PL_TRY(pl_secret_make(&secret));
+    pl_many_opts opts = many_opts(j);
+    opts.secret = &secret;
+    pl_status status = pl_many_run(&opts);
     pl_keys_wipe(&secret, sizeof secret);
     return status;
+}
+
+/* By mpirun, which gets to the hosts by itself. */
+static pl_status run_by_mpirun(job *j)
+{
+    pl_many_opts opts = many_opts(j);
+    char *hosts = NULL;
+    bool srun = j->crew.reach.srun;
+    PL_TRY(pl_many_check(&opts));
+    pl_crew_close(&j->crew.crew);
+    if (!srun) /* in an allocation it knows the nodes */
+        PL_TRY(join_hosts(&j->crew.hosts, &hosts));
+    pl_status status = pl_train_mpirun(&(pl_train_mpirun_opts) {
+        .app = j->app,
+        .options = &j->options,
+        .hosts = hosts,
+        .ssh = srun ? NULL : j->flags->ssh,
+        .program =
+            j->crew.copies != NULL ? j->crew.copies[0] : j->crew.reach.program,
+    });
+    pl_mem_free(hosts);
+    return status;
+}
+
+static pl_status start(job *j, int argc, char **argv)
+{
+    const pl_train_options *train = &j->options.train;
+    PL_TRY(read_options(j, argc, argv));
+    if (getcwd(j->folder, sizeof j->folder) == NULL)
+        return PL_FAIL(PL_IO, "the working folder: %s", strerror(errno));
+    j->interrupt = pl_interrupt_catch();
+    PL_TRY(pl_launch_crew_init(&j->crew, j->flags, j->interrupt));
+    PL_TRY(count_tasks(j));
+    PL_TRY(make_command(j, argc, argv));
+    return train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+                   train->engine == PL_TRAIN_ENGINE_MPI
+               ? run_by_mpirun(j)
+               : run_by_agents(j);
 }
 
 static void close_job(job *j)

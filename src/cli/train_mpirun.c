@@ -30,12 +30,13 @@ static pl_status holds(const char *run, const char *name, bool *is_there)
     return PL_OK;
 }
 
-static pl_status run_once(const pl_app *app, const pl_options *options,
-                          const char *run, int64_t restarted, int *ended)
+static pl_status run_once(const pl_train_mpirun_opts *opts, const char *run,
+                          int64_t restarted, int *ended)
 {
+    const pl_options *options = opts->options;
     pl_command_line line;
     bool begun = false;
-    PL_TRY(pl_command_line_init(&line, options, app->program, run));
+    PL_TRY(pl_command_line_init(&line, options, opts->app->program, run));
     pl_status status = holds(run, "run.json", &begun);
     if (status == PL_OK && begun && !pl_options_given(options, "resume"))
         status = pl_command_line_add(&line, "--resume");
@@ -45,6 +46,9 @@ static pl_status run_once(const pl_app *app, const pl_options *options,
         status = pl_mpirun_run(
             &(pl_mpirun_opts) {
                 .ranks = (int32_t)options->train.workers,
+                .hosts = opts->hosts,
+                .ssh = opts->ssh,
+                .program = opts->program,
                 .argv = line.argv,
                 .interrupt = pl_interrupt_catch(),
             },
@@ -76,16 +80,15 @@ static pl_status worth_another(const char *run, bool *is_worth)
     return PL_OK;
 }
 
-static pl_status supervise(const pl_app *app, pl_options *options,
-                           const char *run)
+static pl_status supervise(const pl_train_mpirun_opts *opts, const char *run)
 {
-    pl_train_options *train = &options->train;
+    pl_train_options *train = &opts->options->train;
     int64_t again =
         train->on_worker_loss == PL_TRAIN_LOSS_ABORT ? 0 : train->restarts;
     for (int64_t tried = 0;; tried++) {
         int ended;
         bool is_worth;
-        PL_TRY(run_once(app, options, run, tried, &ended));
+        PL_TRY(run_once(opts, run, tried, &ended));
         PL_TRY(worth_another(run, &is_worth));
         pl_status status = outcome(ended);
         if (status != PL_CLOSED || tried == again || !is_worth)
@@ -100,13 +103,14 @@ static pl_status supervise(const pl_app *app, pl_options *options,
     }
 }
 
-pl_status pl_train_mpirun(const pl_app *app, pl_options *options)
+pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts)
 {
     char *run;
-    PL_TRY(choose_folder(options, &run));
-    pl_log(PL_LOG_INFO, "%s: %lld workers on this machine by mpirun",
-           options->model->name, (long long)options->train.workers);
-    pl_status status = supervise(app, options, run);
+    PL_TRY(choose_folder(opts->options, &run));
+    pl_log(PL_LOG_INFO, "%s: %lld workers on %s by mpirun",
+           opts->options->model->name, (long long)opts->options->train.workers,
+           opts->hosts != NULL ? opts->hosts : "this machine");
+    pl_status status = supervise(opts, run);
     pl_mem_free(run);
     return status;
 }

@@ -1,5 +1,5 @@
-/* train_mpirun.h - the supervisor of an MPI job on this machine: mpirun with
- * all ranks, again and again until it ends well.
+/* train_mpirun.h - the supervisor of an MPI job: mpirun with all ranks, again
+ * and again until it ends well.
  *
  * Threads: one. */
 #ifndef PL_CLI_TRAIN_MPIRUN_H
@@ -10,6 +10,12 @@
 
 /* A job that failed goes on from its last checkpoint, up to --restarts times,
  * with one worker less each time down to --min-workers. */
-pl_status pl_train_mpirun(const pl_app *app, pl_options *options) PL_MUST_CHECK;
+typedef struct pl_train_mpirun_opts {
+    const pl_app *app;   /* required */
+    pl_options *options; /* required */
+    /* Where the ranks run, as mpirun.h has it; NULL: on this machine. */
+    const char *hosts, *ssh, *program;
+} pl_train_mpirun_opts;
+pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts) PL_MUST_CHECK;
 
 #endif

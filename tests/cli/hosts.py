@@ -10,16 +10,17 @@ import stat
 HOSTS = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
 
 SCRIPT = """#!/bin/sh
-# fake_ssh HOST COMMAND
-echo "$1 $2" >> '{folder}/ssh.log'
+# fake_ssh HOST COMMAND...
+echo "$*" >> '{folder}/ssh.log'
 case $1 in
 *.99) echo "ssh: connect to host $1 port 22: No route to host" >&2; exit 255;;
 *.98) exec sleep 1000;;
 *.97) echo '{{"kind": "hello", "version": "9.9"}}'; exec sleep 1000;;
 esac
 echo "Welcome to $1" >&2
+shift
 cd /
-exec sh -c "$2"
+exec sh -c "$*"
 """
 
 

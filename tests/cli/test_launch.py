@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -35,6 +36,21 @@ def test_job_ends_in_the_bits_of_one_machine(cli):
     assert {"ps-0.log", "ps-1.log", "worker-0.log", "worker-1.log",
             "worker-2.log"} <= logs
     assert (cli.folder / "there/summary.json").exists()
+
+
+def test_ring_ends_in_the_bits_of_one_machine(cli):
+    here = cli.train("--workers", 3, "--engine", "ring", *SMALL)
+    there = cli.ok(*launch(cli)).json
+    assert there["strategy"] == "allreduce" and there["workers"] == 3
+    assert there["parameters_sha256"] == here["parameters_sha256"]
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="without mpirun")
+def test_mpi_job_is_started_by_mpirun(cli):
+    result = cli.ok(*launch(cli, "--engine", "mpi", hosts=HOSTS[:2]))
+    assert result.json["strategy"] == "allreduce"
+    assert result.json["workers"] == 2
+    assert "by mpirun" in result.err
 
 
 def test_secret_is_in_no_command_line_and_no_environment(cli):

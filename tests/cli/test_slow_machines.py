@@ -131,6 +131,14 @@ def test_ssh_starts_a_job_with_the_bits_of_one_machine(cli, network, ssh):
     assert not processes(str(cli.folder / "there"))
 
 
+def test_ssh_starts_a_ring(cli, network, ssh):
+    here = cli.train("--workers", 3, "--engine", "ring", *SMALL)
+    hosts = ",".join(network.address(host) for host in range(HOSTS))
+    there = ok(cli, start(cli, network, 0, "launch", "--ssh", ssh, "--hosts",
+                          hosts, "--", "train", "softmax", "--json", *SMALL))
+    assert there.json["parameters_sha256"] == here["parameters_sha256"]
+
+
 def test_ssh_copies_the_program(cli, network, ssh):
     there = ok(cli, launch(cli, network, ssh, more=["--copy"]))
     assert there.json["steps"] == 50

@@ -46,6 +46,15 @@ def test_batch_script_trains_with_parameter_servers(cluster, cli):
     assert cluster.run("squeue", "-h").stdout == ""
 
 
+def test_batch_script_trains_by_allreduce(cluster, cli):
+    out = submit(cluster, cli, "allreduce.sbatch", *SMALL)
+    found = summary(out)
+    assert found["strategy"] == "allreduce" and found["workers"] == 2
+    assert "worker 1 on n2: " in out
+    here = cli.train("--workers", 2, "--engine", "ring", *SMALL)
+    assert found["parameters_sha256"] == here["parameters_sha256"]
+
+
 def test_launch_inside_salloc_names_what_fails(cluster, cli):
     done = cluster.run("salloc", "--nodes=2", "--quiet", f"--chdir={cli.folder}",
                        program(), "launch", "--", "train", "softmax", "--ps",

@@ -316,6 +316,27 @@ static pl_status open_logs(pl_many *m)
     return PL_OK;
 }
 
+static void close_many(pl_many *m)
+{
+    for (int i = 0; i < m->count; i++)
+        if (m->logs[i] != NULL)
+            fclose(m->logs[i]);
+    pl_keys_wipe(m->secret, sizeof m->secret);
+    pl_mem_free(m->logs);
+    pl_mem_free(m->tasks);
+    pl_cluster_close(&m->cluster);
+}
+
+pl_status pl_many_check(const pl_many_opts *opts)
+{
+    pl_many m = { .opts = opts, .crew = opts->crew };
+    pl_status status = pl_many_deal(&m);
+    if (status == PL_OK)
+        status = pl_many_try(&m);
+    close_many(&m);
+    return status;
+}
+
 static pl_status run(pl_many *m)
 {
     PL_TRY(pl_many_deal(m));
@@ -345,12 +366,6 @@ pl_status pl_many_run(const pl_many_opts *opts)
 {
     pl_many m = { .opts = opts, .crew = opts->crew };
     pl_status status = run(&m);
-    for (int i = 0; i < m.count; i++)
-        if (m.logs[i] != NULL)
-            fclose(m.logs[i]);
-    pl_keys_wipe(m.secret, sizeof m.secret);
-    pl_mem_free(m.logs);
-    pl_mem_free(m.tasks);
-    pl_cluster_close(&m.cluster);
+    close_many(&m);
     return status;
 }

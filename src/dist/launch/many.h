@@ -42,6 +42,9 @@ typedef struct pl_many_opts {
     void *context;
 } pl_many_opts;
 
+/* Only ask each host whether it can do its part. */
+pl_status pl_many_check(const pl_many_opts *opts) PL_MUST_CHECK;
+
 /* PL_OK: the chief ended with status 0; PL_INTERRUPTED; PL_USAGE when a task
  * refused its command line; otherwise the message says which task or host
  * failed, how, and where the log is. */

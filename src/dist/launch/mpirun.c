@@ -20,7 +20,7 @@
 #define END_MS    60000
 #define KILL_MS   10000
 #define NOT_FOUND 127
-#define OWN_ARGS  9 /* before the ranks' command, and the NULL */
+#define OWN_ARGS  16 /* before the ranks' command, and the NULL */
 
 /* Between fork and exec: only what may be called in a process that had
  * threads.  A group of its own: Ctrl-C is for us, and what we make of it is a
@@ -95,12 +95,22 @@ static pl_status start(const pl_mpirun_opts *opts, char **argv, pid_t *child)
     const char *launcher = opts->launcher != NULL ? opts->launcher : "mpirun";
     PL_TRY(own_path(program, sizeof program));
     snprintf(ranks, sizeof ranks, "%d", opts->ranks);
-    const char *own[OWN_ARGS] = { launcher, "--bind-to", "none",
-                                  "-n",     ranks,       "--oversubscribe" };
-    size_t count = 6;
+    const char *own[OWN_ARGS] = { launcher,   "--bind-to", "none",
+                                  "-n",       ranks,       "--oversubscribe",
+                                  "--map-by", "node" };
+    size_t count = 8;
     if (geteuid() == 0) /* mpirun would rather not; our caller has decided */
         own[count++] = "--allow-run-as-root";
-    own[count++] = program;
+    if (opts->hosts != NULL) {
+        own[count++] = "--host";
+        own[count++] = opts->hosts;
+    }
+    if (opts->ssh != NULL) {
+        own[count++] = "--mca";
+        own[count++] = "plm_rsh_agent";
+        own[count++] = opts->ssh;
+    }
+    own[count++] = opts->program != NULL ? opts->program : program;
     memcpy(argv, own, count * sizeof *argv);
     for (size_t i = 1; opts->argv[i] != NULL; i++)
         argv[count++] = opts->argv[i];

@@ -1,4 +1,4 @@
-/* mpirun.h - the ranks of an MPI job on this machine, started by mpirun.
+/* mpirun.h - the ranks of an MPI job, started by mpirun.
  *
  * mpirun owns the ranks: it starts them, passes their output on, and when one
  * dies it names it (rank, host, signal) and ends the others.  It is our only
@@ -15,6 +15,10 @@
 typedef struct pl_mpirun_opts {
     const char *launcher; /* default "mpirun", looked for in PATH */
     int32_t ranks;        /* required */
+    const char *hosts;    /* "a,b", ranks dealt in turns; default: this machine,
+                             or the nodes of a Slurm allocation */
+    const char *ssh;      /* how mpirun gets there; default: its own way */
+    const char *program;  /* of the ranks; default: this one */
     char *const *argv;    /* required: the command of every rank */
     int64_t end_ms;       /* for ranks to end when asked to; default 60000 */
     const atomic_bool *interrupt; /* ask all ranks to end (SIGUSR1, which
