@@ -73,6 +73,13 @@ typedef enum sim_stage {
     SIM_GONE,
 } sim_stage;
 
+/* Why the chief saves; the first and the last are waited for. */
+typedef enum sim_saving {
+    SIM_SAVE_ON,
+    SIM_SAVE_FIRST,
+    SIM_SAVE_LAST,
+} sim_saving;
+
 typedef struct sim_worker {
     struct sim *sim;
     int32_t index;
@@ -83,11 +90,7 @@ typedef struct sim_worker {
     float params[SIM_FLOATS], grad[SIM_FLOATS];
     int64_t heart_ns, beat_ns;
     int64_t evaluated, saved;
-    enum {
-        SIM_SAVE_ON,
-        SIM_SAVE_FIRST,
-        SIM_SAVE_LAST
-    } saving;
+    sim_saving saving;
     bool saved_first; /* or began to */
     char plan[SIM_PLAN];
     int32_t turn;  /* counts its joinings */

@@ -139,7 +139,7 @@ static bool done_by_itself(const sim_worker *w, pl_ps_client_view view)
 }
 
 /* First it is asked what became of the one before. */
-static void begin_save(sim_worker *w, int why)
+static void begin_save(sim_worker *w, sim_saving why)
 {
     w->saving = why;
     w->saved_first = true;
