@@ -60,8 +60,8 @@ const pl_param pl_options_cluster[] = {
       "moments, chosen by --seed, while they train; not counted by "
       "--restarts" },
     { "engine", PL_PARAM_CHOICE, FIELD(engine), NULL, 0, 0, "mpi|ring", NULL,
-      "allreduce: who moves the sums (default: mpi; the ring for workers "
-      "started by hand)" },
+      "allreduce: who moves the sums (default: mpi; the ring where there is no "
+      "mpirun, and for workers started by hand)" },
     { "bucket-bytes", PL_PARAM_INT, FIELD(bucket_bytes), NULL, 1024, 1e9, NULL,
       "N",
       "allreduce: bytes of gradients that are summed at once (default: "

@@ -3,8 +3,11 @@
 #include "base/thread.h"
 #include "dist/allreduce/mpi.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #define JOIN_LOCAL_S 60
 #define JOIN_HAND_S  600
@@ -299,8 +302,23 @@ static pl_status check_flags(const pl_options *options)
                   "trusts its network by itself; see --engine ring");
 }
 
-/* Ranks of a launcher, and workers started here, speak MPI; workers that
- * people start have only the ring. */
+/* Can workers be started by mpirun here? */
+static bool has_mpirun(void)
+{
+    const char *at = getenv("PATH");
+    char file[4096];
+    while (at != NULL && *at != '\0') {
+        int length = (int)strcspn(at, ":");
+        snprintf(file, sizeof file, "%.*s/mpirun", length, at);
+        if (access(file, X_OK) == 0)
+            return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* Ranks of a launcher, and workers started here where there is one, speak MPI;
+ * workers that people start have only the ring. */
 static pl_status choose_engine(const pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -317,7 +335,8 @@ static pl_status choose_engine(const pl_part *part, pl_options *options)
     if (by_hand)
         train->engine = PL_TRAIN_ENGINE_RING;
     else if (rank || train->engine < 0)
-        train->engine = PL_TRAIN_ENGINE_MPI;
+        train->engine =
+            rank || has_mpirun() ? PL_TRAIN_ENGINE_MPI : PL_TRAIN_ENGINE_RING;
     return PL_OK;
 }
 

@@ -1,6 +1,7 @@
 """All-reduce over the ring: its bits, and what becomes of a job that loses a
 worker."""
 
+import json
 import re
 import signal
 
@@ -158,3 +159,10 @@ def test_an_epoch_may_have_any_number_of_steps(cli):
                         "--eval-every", "10ep")
     assert summary["steps"] == 400 and summary["epochs"] == 50
     assert summary["stopped_by"] == "epochs"
+
+
+def test_without_mpirun_the_ring_is_taken(cli):
+    cli.train(*DATA, "--workers", "2", "--steps", "20", "--run", "a",
+              env={**cli.env, "PATH": str(cli.folder)})
+    args = json.loads((cli.folder / "a/run.json").read_text())["args"]
+    assert args["engine"] == "ring"

@@ -130,7 +130,7 @@ static void part_refuses_flags_that_do_not_fit_together(void **state)
           "--replicas-to-aggregate needs a parameter server" },
         { "--workers 2 --engine ring --min-workers 1",
           "--min-workers needs --engine mpi" },
-        { "--workers 2 --transport tcp", "see --engine ring" },
+        { "--workers 2 --engine mpi --transport tcp", "see --engine ring" },
         { "--workers 2 --ps 1 --bucket-bytes 4096",
           "--bucket-bytes needs --strategy allreduce" },
         { "--strategy single --ps 1", "--strategy single is one process" },
