@@ -116,8 +116,8 @@ static pl_status print_results(const pl_app *app, const char *out, bool mean)
     pl_table_print(table, &text);
     status = pl_buffer_status(&text);
     if (status == PL_OK)
-        printf("%s\ncompare them: %s compare %s\n", text.data, app->program,
-               out);
+        printf("%s\nfigures: %s report %s -o report.html\n", text.data,
+               app->program, out);
     pl_buffer_close(&text);
     pl_table_free(table);
     return status;

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +24,8 @@
 #define PROGRAM     "/proc/self/exe"
 #define TICK_MS     200
 #define END_MS      60000 /* for a training to save itself after SIGTERM */
-#define BAR_CELLS   24
+#define BAR_CELLS   16
+#define OTHER_CELLS 44 /* of the line, at most: counts and times */
 #define ERROR_BYTES 512
 #define SUMMARY_MAX ((size_t)16 << 20)
 
@@ -66,6 +68,19 @@ static double left_seconds(const sweep *s, double elapsed)
     return left > 0 ? left : 0;
 }
 
+/* What is left for the name: a line that is wider than the terminal could not
+ * be drawn over. */
+static int name_room(void)
+{
+    struct winsize size;
+    int columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    return columns > BAR_CELLS + OTHER_CELLS + 8
+               ? columns - BAR_CELLS - OTHER_CELLS
+               : 8;
+}
+
 static void draw(const sweep *s)
 {
     if (!s->terminal)
@@ -77,7 +92,7 @@ static void draw(const sweep *s)
     fprintf(stderr, "\r\033[K[");
     for (size_t i = 0; i < BAR_CELLS; i++)
         fputc(i < full ? '=' : i == full ? '>' : ' ', stderr);
-    fprintf(stderr, "] %zu/%zu  %.40s  %s", over, count,
+    fprintf(stderr, "] %zu/%zu  %.*s  %s", over, count, name_room(),
             s->state.cells[s->now].name, clock_text(elapsed, now));
     if (s->took_count > 0)
         fprintf(stderr, "  ETA %s", clock_text(left_seconds(s, elapsed), left));

@@ -1,8 +1,13 @@
 """`sweep`: cells one after another, resumed, reported."""
 
+import contextlib
+import fcntl
 import json
 import os
+import pty
 import signal
+import struct
+import termios
 
 import pytest
 
@@ -126,6 +131,26 @@ def test_a_killed_sweep_leaves_no_process(cli):
     assert "another sweep is running in s" in third.err
     second.kill()
     cli.end(second, *command)
+
+
+def test_the_bar_fits_the_terminal(cli):
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = cli.start("sweep", "--grid", "optimizer=momentum,adam "
+                        "eval-every=100,200 checkpoint-every=100000",
+                        "--out", "s", "--", "softmax", *DATA, "--steps", "500",
+                        stderr=theirs)
+    os.close(theirs)
+    text = b""
+    with contextlib.suppress(OSError):  # the end of a terminal
+        while piece := os.read(ours, 65536):
+            text += piece
+    os.close(ours)
+    assert cli.end(process).code == 0
+    bars = [line for line in text.decode().replace("\x1b[K", "").split("\r")
+            if line.startswith("[") and "]" in line and ": " not in line]
+    assert any("ETA" in bar for bar in bars)
+    assert max(map(len, bars)) < 80
 
 
 def test_other_flags_are_refused(cli):
