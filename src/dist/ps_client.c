@@ -498,6 +498,9 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         /* A new server.  Another than server 0 learns by our JOIN what it
          * serves, and joins server 0, which rolls the job back. */
         client->rolled = client->rolled || (ps == 0 && !client->joining);
+        /* What another life of server 0 gave us lets us in nowhere. */
+        if (ps == 0 && client->joining && l->joined)
+            pl_ps_client_join(client);
         if (ps > 0 && !client->joining)
             ask_to_join(client, ps);
         else if (ps == 0 && client->joining && client->links[0].joined)

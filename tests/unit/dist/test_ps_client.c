@@ -239,6 +239,31 @@ static void ps_client_joins_server_0_then_the_others(void **state)
     close_rig(r);
 }
 
+/* Server 0 died while another server was awaited: the new one must be joined
+ * before any other. */
+static void ps_client_joins_anew_when_server_0_is_new(void **state)
+{
+    (void)state;
+    rig *r = open_rig((pl_ps_client_opts) { .ps = 2, .count = 32 });
+    pl_ps_client_join(r->client);
+    expect(r, 0, PL_FRAME_JOIN);
+    pl_frame unknown = { .kind = PL_FRAME_REFUSE, .flags = PL_REFUSE_UNKNOWN };
+    say_text(r, 0, unknown, ""); /* not joined yet: nothing to begin anew */
+    quiet(r);
+    welcome(r, 0, true);
+    expect(r, 1, PL_FRAME_JOIN);
+    tick(r, 200);
+    expect(r, 0, PL_FRAME_HEART);
+    expect(r, 1, PL_FRAME_JOIN);
+    say_text(r, 0, unknown, "");
+    expect(r, 0, PL_FRAME_JOIN);
+    quiet(r);
+    assert_ok(pl_ps_client_outcome(r->client));
+    welcome(r, 0, true);
+    expect(r, 1, PL_FRAME_JOIN);
+    close_rig(r);
+}
+
 static void ps_client_refusal_and_failure_end_it(void **state)
 {
     (void)state;
@@ -657,6 +682,7 @@ static void ps_client_abort_tells_server_0_in_mid_request(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_client_joins_server_0_then_the_others),
+           cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
            cmocka_unit_test(ps_client_refusal_and_failure_end_it),
            cmocka_unit_test(ps_client_init_sends_parameters),
            cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
