@@ -138,6 +138,7 @@ static pl_status supervise(supervisor *s)
                         : (int32_t)train->restarts,
         .chaos = train->chaos,
         .chaos_seed = (uint64_t)train->seed,
+        .silence_ms = (int64_t)(2000 * train->heartbeat_timeout),
         .freeze_ms = (int64_t)(2000 * train->heartbeat_timeout),
         .go_on = train->on_worker_loss == PL_TRAIN_LOSS_CONTINUE,
         .join_ms = train->join_timeout * 1000,

@@ -126,6 +126,7 @@ def test_a_loss_that_blows_up_ends_the_job_once(cli):
     (0, signal.SIGKILL, "killed by signal 9"),
     (1, signal.SIGKILL, "killed by signal 9"),
     (1, signal.SIGSTOP, "declared lost and killed"),
+    (0, signal.SIGSTOP, "declared lost and killed"),
 ])
 def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
     """Started again, it gets its part of the last checkpoint, and all go on

@@ -54,7 +54,8 @@ typedef struct task {
     char *log;
     int control;      /* -1: closed */
     int64_t log_from; /* where this process's part begins */
-    bool lost;        /* ps 0 said so; it was killed */
+    bool lost;        /* declared so; it was killed */
+    int64_t heard_ns; /* its last message */
     int32_t excused;  /* starts that chaos made necessary */
 } task;
 
@@ -368,6 +369,7 @@ static void take_messages(local *l, int i)
         pl_status status = pl_control_receive(l->own[i].control, &message);
         if (status == PL_AGAIN)
             return;
+        l->own[i].heard_ns = pl_clock_now_ns(pl_clock_real());
         if (status == PL_OK) {
             take_message(l, i, &message);
         } else if (status == PL_PEER) {
@@ -643,6 +645,21 @@ static void make_faults(local *l)
     pl_chaos_hit(l->chaos, l->seen, hit, now_ns);
 }
 
+/* ps 0 watches the others and tells of itself all the time: when it is silent,
+ * nobody else can say that it is lost. */
+static void watch_first(local *l)
+{
+    pl_local_task *first = &l->seen[0];
+    task *own = &l->own[0];
+    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
+    if (l->phase != RUN || l->opts->silence_ms <= 0 ||
+        first->task.role != PL_ROLE_PS || first->pid == 0 || !first->reported ||
+        own->lost || now_ns - own->heard_ns <= l->opts->silence_ms * 1000000)
+        return;
+    own->lost = true;
+    kill(first->pid, SIGKILL);
+}
+
 static bool interrupted(const local *l)
 {
     return l->opts->interrupt != NULL && atomic_load(l->opts->interrupt);
@@ -657,6 +674,7 @@ static void run_loop(local *l)
             take_messages(l, i);
         if (l->chaos != NULL)
             make_faults(l);
+        watch_first(l);
         for (int i = 0; i < l->count; i++)
             reap(l, i);
         if (interrupted(l))

@@ -2,9 +2,9 @@
  *
  * Every task is a direct child.  Servers, and workers where they listen, bind
  * a port of their own choice and report it; then all get the cluster with the
- * addresses.  A worker that dies, or that ps 0 (without servers: another
- * worker) declares lost, is started again; when that cannot be, or when a
- * server dies, the job ends.  With `chaos` the supervisor makes faults itself
+ * addresses.  A task that dies, or that ps 0 (without servers: another worker)
+ * declares lost, is started again, and so is ps 0 when it is silent; when that
+ * cannot be, the job ends.  With `chaos` the supervisor makes faults itself
  * (chaos.h), which are not counted as restarts.  No process is left behind,
  * however the supervisor itself ends, and nothing is waited for without a
  * limit.
@@ -43,11 +43,12 @@ typedef struct pl_local_opts {
     bool workers_listen;       /* they report an address, as servers do */
     double chaos;              /* faults a second made on purpose; default 0 */
     uint64_t chaos_seed;
-    int64_t freeze_ms; /* the longest of these; see chaos.h */
-    bool go_on;        /* without a worker that cannot be started again */
-    int64_t join_ms;   /* until all addresses are known; default 60000 */
-    int64_t end_ms;    /* for tasks to end when asked to; default 60000 */
-    int64_t kill_ms;   /* ... from SIGTERM to SIGKILL; default 10000 */
+    int64_t freeze_ms;  /* the longest of these; see chaos.h */
+    int64_t silence_ms; /* of ps 0, after which it is lost; default: never */
+    bool go_on;         /* without a worker that cannot be started again */
+    int64_t join_ms;    /* until all addresses are known; default 60000 */
+    int64_t end_ms;     /* for tasks to end when asked to; default 60000 */
+    int64_t kill_ms;    /* ... from SIGTERM to SIGKILL; default 10000 */
     const atomic_bool *interrupt; /* ask all to end; or NULL */
     void (*show)(void *context, const pl_local_task *tasks,
                  int count); /* a few times a second; or NULL */

@@ -273,6 +273,28 @@ static void local_worker_declared_lost_is_killed_and_started(void **state)
     close_job(&j);
 }
 
+static void release_when_server_is_back(job *j, const pl_local_task *tasks,
+                                        int count)
+{
+    (void)count;
+    if (!j->acted && tasks[PS].starts == 2 && tasks[PS].reported)
+        j->acted = release(j, "go");
+}
+
+/* Nobody else would say that it is lost. */
+static void local_first_server_that_is_silent_is_started_again(void **state)
+{
+    job j;
+    open_job(&j, state, "acs1pe0", "csg0", "cse0");
+    j.opts.silence_ms = 300;
+    j.drive = release_when_server_is_back;
+    assert_ok(pl_local_run(&j.opts));
+    assert_int_equal(2, j.seen[PS].starts);
+    assert_said(&j, "ps 0 was declared lost and killed; started again (1 of "
+                    "2)");
+    close_job(&j);
+}
+
 /* Faults one to five, then the end: as often as chaos lets it come. */
 static void release_after_faults(job *j, const pl_local_task *tasks, int count)
 {
@@ -553,6 +575,7 @@ UNIT_TESTS(TEST_IN_FOLDER(local_job_runs_to_its_end),
            TEST_IN_FOLDER(local_worker_that_keeps_crashing_ends_the_job),
            TEST_IN_FOLDER(local_job_may_go_on_without_a_worker),
            TEST_IN_FOLDER(local_worker_declared_lost_is_killed_and_started),
+           TEST_IN_FOLDER(local_first_server_that_is_silent_is_started_again),
            TEST_IN_FOLDER(local_chaos_is_repaired_and_not_counted),
            TEST_IN_FOLDER(local_job_ends_with_its_server),
            TEST_IN_FOLDER(local_job_is_over_when_a_server_says_so),
