@@ -592,6 +592,11 @@ pl_status pl_options_recall(pl_options *options, const pl_json *record)
     return PL_OK;
 }
 
+int64_t pl_options_silence_ms(const pl_train_options *train)
+{
+    return (int64_t)(train->heartbeat_timeout * 950);
+}
+
 pl_status pl_options_kernels(const pl_options *options, const pl_kernels **out)
 {
     static const char *const names[] = { "auto", "avx512", "avx2", "portable",

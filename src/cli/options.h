@@ -182,6 +182,10 @@ pl_status pl_options_record(const pl_options *options, bool kept_only,
 pl_status pl_options_recall(pl_options *options,
                             const pl_json *record) PL_MUST_CHECK;
 
+/* Silence that means lost: a little less than --heartbeat-timeout, so that it
+ * is noticed within that time though nobody looks all the time. */
+int64_t pl_options_silence_ms(const pl_train_options *train);
+
 /* The chosen kernels; PL_USAGE when this processor lacks them. */
 pl_status pl_options_kernels(const pl_options *options,
                              const pl_kernels **out) PL_MUST_CHECK;

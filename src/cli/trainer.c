@@ -306,7 +306,7 @@ static pl_status open_ps_sync(trainer *t)
                     .mode = (pl_ps_mode)train->mode,
                     .backup = backup,
                     .transport = (pl_transport)train->transport,
-                    .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+                    .heartbeat_ms = pl_options_silence_ms(train),
                     .join_ms = train->join_timeout * 1000,
                     .rejoin_ms = train->rejoin_timeout * 1000,
                     .end_step = counted ? end_step(t) : 0,
@@ -346,7 +346,7 @@ static pl_status open_ring(trainer *t)
             .floats = pl_params_block_count(t->job.network->params),
             .transport = (pl_transport)train->transport,
             .on_loss = (pl_on_loss)train->on_worker_loss,
-            .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+            .heartbeat_ms = pl_options_silence_ms(train),
             .join_ms = train->join_timeout * 1000,
             .rejoin_ms = train->rejoin_timeout * 1000,
             .kernels = t->job.kernels,
@@ -366,7 +366,7 @@ static pl_status open_engine(trainer *t)
         &(pl_mpi_opts) {
             .floats = pl_params_block_count(t->job.network->params),
             .workers = t->workers,
-            .heartbeat_ms = (int64_t)(train->heartbeat_timeout * 1000),
+            .heartbeat_ms = pl_options_silence_ms(train),
             .join_ms = train->join_timeout * 1000,
         });
 }
