@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 
-DEADLINE_S = 180
+DEADLINE_S = 300
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1"]
 STEPS = {"sync": 6000, "async": 20000, "ssp": 20000}
