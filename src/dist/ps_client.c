@@ -206,38 +206,14 @@ static void begin_first(pl_ps_client *client, pl_frame request)
 static void ask_to_join(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
-    char job[32] = "";
     char *text = NULL;
-    pl_json *join = NULL, *settings = NULL;
-    pl_status status;
     /* A server that is slow to answer finds the same offer each time. */
     if (client->opts.ops->offer != NULL && (l->offer[0] == '\0' || l->joined))
         client->opts.ops->offer(client->opts.context, ps, l->offer);
-    if (client->view.job != 0)
-        snprintf(job, sizeof job, "%016" PRIx64, client->view.job);
-    PL_TRY_OUT(status, pl_json_new_object(&join));
-    PL_TRY_OUT(status, pl_json_set_text(join, "role", client->opts.role));
-    PL_TRY_OUT(status, pl_json_set_int(join, "index", client->opts.index));
-    PL_TRY_OUT(status, pl_json_set_int(join, "floats", client->opts.count));
-    PL_TRY_OUT(status,
-               pl_json_set_int(join, "table_first", client->opts.table_first));
-    PL_TRY_OUT(status,
-               pl_json_set_int(join, "table_count", client->opts.table_count));
-    PL_TRY_OUT(status,
-               pl_json_set_int(join, "end_step", client->opts.end_step));
-    PL_TRY_OUT(status,
-               pl_json_set_int(join, "run_steps", client->opts.run_steps));
-    PL_TRY_OUT(status, pl_json_set_text(join, "job", job));
-    PL_TRY_OUT(status, pl_json_set_text(join, "shm", l->offer));
-    PL_TRY_OUT(status,
-               pl_json_set_text(join, "host",
-                                client->opts.host ? client->opts.host : ""));
-    PL_TRY_OUT(status, pl_json_set_int(join, "process", client->opts.process));
-    if (client->opts.settings != NULL) {
-        PL_TRY_OUT(status, pl_json_copy(&settings, client->opts.settings));
-        PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
+    if (pl_client_join_text(client, ps, &text) != PL_OK) {
+        pl_client_fail(client, "%s", pl_error_message());
+        return;
     }
-    PL_TRY_OUT(status, pl_json_text(join, 0, &text));
     pl_client_send(client, ps,
                    (pl_frame) {
                        .kind = PL_FRAME_JOIN,
@@ -246,11 +222,7 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
                    },
                    text, false);
     l->asked_ns = client->now_ns;
-out:
-    if (status != PL_OK)
-        pl_client_fail(client, "%s", pl_error_message());
     pl_mem_free(text);
-    pl_json_free(join);
 }
 
 static void on_welcome(pl_ps_client *client, int32_t ps,

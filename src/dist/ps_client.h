@@ -44,6 +44,8 @@ typedef struct pl_ps_client_opts {
     uint64_t job; /* its number, where it is known from before; or 0 */
     const char *host;
     int64_t process;
+    int64_t started_ms; /* of calendar time: of two on one host the later one
+                           is the task */
     const pl_ps_client_ops *ops;
     void *context;
 } pl_ps_client_opts;

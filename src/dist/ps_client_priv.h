@@ -61,6 +61,10 @@ struct pl_ps_client {
 
 void pl_client_fail(pl_ps_client *client, const char *format, ...)
     PL_PRINTF(2, 3);
+/* ps_client_join.c: the text of a JOIN; the caller frees *out. */
+pl_status pl_client_join_text(const pl_ps_client *client, int32_t ps,
+                              char **out) PL_MUST_CHECK;
+
 void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
                     const void *payload, bool lasting);
 /* The head of the request at hand. */

@@ -167,10 +167,34 @@ static void claim(pl_ps_core *core, const pl_member *member,
         begin_generation(core, core->generation + 1);
 }
 
+static int64_t started_ms(const pl_json *join)
+{
+    int64_t ms;
+    if (!pl_json_has(join, "started") ||
+        pl_json_get_int(join, "started", 0, INT64_MAX, &ms) != PL_OK)
+        return 0;
+    return ms;
+}
+
+/* What a process said before it died may be read after the words of the next
+ * one, when this server was stopped. */
+static bool is_outdated(const pl_member *member, const pl_json *join)
+{
+    const char *host;
+    if (member->state == PL_MEMBER_ABSENT ||
+        pl_json_get_text(join, "host", &host) != PL_OK)
+        return false;
+    size_t length = strlen(host);
+    return strncmp(member->where, host, length) == 0 &&
+           member->where[length] == ',' && started_ms(join) > 0 &&
+           started_ms(join) < member->started_ms;
+}
+
 static void note_place(pl_member *member, const pl_json *join)
 {
     const char *host;
     int64_t process;
+    member->started_ms = started_ms(join);
     if (pl_json_get_text(join, "host", &host) != PL_OK)
         return;
     if (!pl_json_has(join, "process"))
@@ -283,6 +307,9 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     PL_TRY_OUT(status, identify(core, join, message->who, &member));
     PL_TRY_OUT(status, check_job(core, join));
     PL_TRY_OUT(status, compare_settings(core, join));
+    if (is_outdated(member, join))
+        PL_TRY_OUT(status, PL_FAIL(PL_USAGE, "a newer process has taken this "
+                                             "task's place"));
     /* The one who joins knew an earlier life of this server; not if this one
      * knows it, as after a cut. */
     if (pl_core_leads(core) && status == PL_OK && !is_known(member, message) &&

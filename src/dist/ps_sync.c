@@ -582,6 +582,7 @@ static pl_status open_client(pl_ps_sync *self)
         .job = opts->job,
         .host = self->host,
         .process = getpid(),
+        .started_ms = pl_clock_wall_ns() / 1000000,
         .ops = &client_ops,
         .context = self,
     };

@@ -143,6 +143,41 @@ static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
     ps_close(rig);
 }
 
+/* A server that was stopped may read the words of a dead process after those
+ * of the next; on another host clocks may differ, and the last one counts. */
+static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        int64_t started_ms;
+        pl_frame_kind answer;
+    } cases[] = {
+        { "a", 999, PL_FRAME_REFUSE },
+        { "ab", 999, PL_FRAME_WELCOME },
+        { "a", 1000, PL_FRAME_WELCOME },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+        for (int turn = 0; turn < 2; turn++) {
+            char text[200];
+            snprintf(text, sizeof text,
+                     "{\"role\": \"worker\", \"index\": 1, \"job\": \"\", "
+                     "\"host\": \"%s\", \"process\": 7, \"started\": %lld}",
+                     turn == 0 ? "a" : cases[i].host,
+                     turn == 0 ? 1000LL : (long long)cases[i].started_ms);
+            ps_say_text(rig, 30 + turn, (pl_frame) { .kind = PL_FRAME_JOIN },
+                        text);
+            if (turn == 1 && cases[i].answer == PL_FRAME_WELCOME)
+                ps_expect(rig, 30, PL_FRAME_REFUSE);
+            ps_expect(rig, 30 + turn,
+                      turn == 0 ? PL_FRAME_WELCOME : cases[i].answer);
+        }
+        ps_quiet(rig);
+        ps_close(rig);
+    }
+}
+
 /* The job has ended, but not its chief: one that died before it could tell is
  * started again and finds all as it was. */
 static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
@@ -183,4 +218,5 @@ UNIT_TESTS(
     cmocka_unit_test(ps_lives_follower_waits_until_it_knows_the_new_life),
     cmocka_unit_test(ps_lives_follower_beats_faster_than_the_limit),
     cmocka_unit_test(ps_lives_number_of_a_peer_may_be_anothers_later),
+    cmocka_unit_test(ps_lives_late_join_of_a_dead_process_is_refused),
     cmocka_unit_test(ps_lives_held_server_waits_for_a_chief_that_comes_again))
