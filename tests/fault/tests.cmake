@@ -12,7 +12,7 @@ foreach(source ${sources})
     set(environment PACELINE=$<TARGET_FILE:paceline>
                     FAULT_TABLE=${CMAKE_BINARY_DIR}/fault-${name}.txt)
     set_tests_properties(fault.${name} PROPERTIES LABELS fault TIMEOUT 900
-                         ENVIRONMENT "${environment}")
+                         ENVIRONMENT "${environment}" RUN_SERIAL TRUE)
     if(name MATCHES "^slow_")
         set_tests_properties(fault.${name} PROPERTIES LABELS slow)
     endif()
