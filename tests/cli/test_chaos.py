@@ -35,7 +35,7 @@ def test_a_job_under_chaos_ends_in_the_same_bits(cli):
 
 
 @pytest.mark.parametrize("flags,says", [
-    (["--chaos", "1"], "--chaos needs a parameter server"),
+    (["--chaos", "1"], "--chaos needs a job of several processes"),
     (["--chaos", "-1", "--ps", "1"], "--chaos"),
     (["--chaos", "1", "--ps", "1", "--on-worker-loss", "abort"],
      "the first fault would end the job"),
