@@ -111,8 +111,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     PL_TRY(pl_command_parse(
         &pl_cmd_doctor, app,
         "Look whether hosts, and the ways between them, are fit for a job: "
-        "what is there,\nwhether it is well, and what to do.  Without --hosts "
-        "or --cluster: this host.",
+        "what is\nthere, whether it is well, and what to do.  Without --hosts "
+        "or --cluster:\nthis host.",
         &flags, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;

@@ -91,8 +91,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     return pl_command_parse(
         &pl_cmd_launch, app,
         "Start a training on many hosts: over ssh, or inside a Slurm "
-        "allocation.  Tasks are\ndealt to the hosts in turns, their output "
-        "comes here and into the run folder, and\nCtrl-C ends all of them.",
+        "allocation.  Tasks\nare dealt to the hosts in turns, their output "
+        "comes here and into the run\nfolder, and Ctrl-C ends all of them.",
         &flags, argc, argv, &words);
 }
 

@@ -107,14 +107,35 @@ def test_killed_ssh_is_named_and_leaves_nobody(cli):
     gone(pids)
 
 
-def test_killed_task_is_started_again(cli):
-    process, _ = running(cli, "--checkpoint-every", "1s")
-    victim = tasks(process)[-1]
+def place_of(pid):
+    """(role, index) of a task."""
+    try:
+        texts = open(f"/proc/{pid}/environ").read().split("\0")
+    except OSError:
+        return None
+    for text in texts:
+        if text.startswith("TF_CONFIG="):
+            task = json.loads(text.removeprefix("TF_CONFIG="))["task"]
+            return task["type"], task["index"]
+    return None
+
+
+@pytest.mark.parametrize("role, index", [("worker", 0), ("worker", 2),
+                                         ("ps", 1)])
+def test_killed_task_is_started_again(cli, role, index):
+    process, _ = running(cli, "--run", "a")
+    record = cli.folder / "a/run.json"
+    assert wait_for(record.exists, "the run of the chief", process)
+    victim, = [pid for pid in tasks(process)
+               if place_of(pid) == (role, index)]
     os.kill(victim, signal.SIGKILL)
     assert wait_for(lambda: len(tasks(process)) == 5 and
-                    victim not in tasks(process), "a new task", process)
+                    victim not in tasks(process), "a new task", process), \
+        process.communicate()
     process.send_signal(signal.SIGINT)
     result = cli.end(process)
+    assert result.code == 130, result
+    assert f"{role} {index} on " in result.err
     assert "was killed by signal 9 (Killed); started again (1 of 5)" \
         in result.err, result
 
@@ -129,11 +150,11 @@ def test_host_that_cannot_be_used_is_named_with_the_reason(cli):
     assert "2 of 3 hosts" in result.err.splitlines()[-1]
 
 
-def test_host_without_the_program_is_named(cli):
+def test_host_without_the_program_is_named_once(cli):
     result = cli.run(*launch(cli, more=["--program", "/none/paceline"],
                              hosts=HOSTS[:1]))
     assert result.code == 1
-    assert "127.0.0.1 has no paceline there" in result.err, result
+    assert result.err.count("127.0.0.1 has no paceline there") == 1, result
 
 
 def test_host_without_the_data_is_named(cli):

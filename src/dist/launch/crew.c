@@ -16,10 +16,16 @@ typedef struct failures {
     int32_t count;
 } failures;
 
+/* One is said by who reports it; several are listed before. */
 static void note(failures *f, pl_status status)
 {
-    if (f->count++ == 0)
+    f->count++;
+    if (f->count == 1) {
         pl_error_save(&f->first, status);
+        return;
+    }
+    if (f->count == 2)
+        pl_log(PL_LOG_ERROR, "%s", f->first.message);
     pl_log(PL_LOG_ERROR, "%s", pl_error_message());
 }
 

@@ -26,15 +26,14 @@ typedef struct pl_crew_opts {
     const atomic_bool *interrupt; /* give up; or NULL */
 } pl_crew_opts;
 
-/* Connect to all hosts at once.  When some cannot be used each is named in
- * the log with the reason, and the first in the message. */
+/* Connect to all hosts at once.  When one cannot be used the message names it
+ * and the reason; of several, each is named in the log. */
 pl_status pl_crew_init(pl_crew *crew, const pl_crew_opts *opts) PL_MUST_CHECK;
 void pl_crew_close(pl_crew *crew); /* a zeroed one is fine */
 
 /* Ask one of them; *take is the crew's. */
 pl_status pl_crew_ask(pl_crew *crew, int32_t host, pl_json *take) PL_MUST_CHECK;
-/* Wait until all who were asked have answered.  Each that could not is named
- * in the log, and the first in the message. */
+/* Wait until all who were asked have answered; failures as above. */
 pl_status pl_crew_wait(pl_crew *crew, int64_t limit_ms) PL_MUST_CHECK;
 /* What it answered; the crew's until it is asked again. */
 pl_status pl_crew_answer(const pl_crew *crew, int32_t host,

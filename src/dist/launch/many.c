@@ -37,16 +37,20 @@ out:
     return status;
 }
 
-static pl_status set_list(pl_json *object, const char *key, char *const *words)
+/* The words as a list, with one more at the end unless it is NULL. */
+static pl_status set_list(pl_json *object, const char *key, char *const *words,
+                          const char *more)
 {
     pl_json *list;
+    pl_status status = PL_OK;
     PL_TRY(pl_json_new_array(&list));
-    for (; *words != NULL; words++) {
-        pl_status status = pl_json_append_text(list, *words);
-        if (status != PL_OK) {
-            pl_json_free(list);
-            return status;
-        }
+    for (; status == PL_OK && *words != NULL; words++)
+        status = pl_json_append_text(list, *words);
+    if (status == PL_OK && more != NULL)
+        status = pl_json_append_text(list, more);
+    if (status != PL_OK) {
+        pl_json_free(list);
+        return status;
     }
     return pl_json_set_take(object, key, list);
 }
@@ -58,10 +62,12 @@ static pl_status fill_start(const pl_many *m, const pl_many_task *task,
     PL_TRY(pl_json_set_text(message, "role", pl_role_text(task->task.role)));
     PL_TRY(pl_json_set_int(message, "index", task->task.index));
     PL_TRY(pl_json_set_text(message, "secret", m->secret));
-    PL_TRY(set_list(message, "argv", m->opts->argv));
+    /* A chief that was killed finds its own run in the folder. */
+    PL_TRY(set_list(message, "argv", m->opts->argv,
+                    task->worker == 0 && task->starts > 0 ? "--resume" : NULL));
     PL_TRY(tf_config(m, task->task, &variable));
     char *const environment[] = { variable, NULL };
-    pl_status status = set_list(message, "environment", environment);
+    pl_status status = set_list(message, "environment", environment, NULL);
     pl_mem_free(variable);
     return status;
 }
