@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pytest
 
@@ -182,6 +183,24 @@ def test_wrong_words_are_usage_errors(cli, svm):
             (["stats", "libsvm"], "names no file")]:
         cli.refused(2, "data", *words, says=message)
     cli.refused(1, "data", "stats", f"libsvm:{svm}.no*", says="no file")
+
+
+def test_workers_share_one_file_fairly(cli, tmp_path):
+    """Its blocks are dealt in turn, none to two and none to nobody."""
+    path = tmp_path / "a.svm"
+    path.write_text("1 1:1 5:1 7:1\n0 2:1 3:1 8:1\n" * 20000)
+    cli.ok("train", "sparse", "--data", f"libsvm:{path}", "--shuffle-buffer",
+           "1000", "--workers", "2", "--ps", "1", "--run", "r", "--steps", "2")
+    blocks, examples = [], []
+    for worker in range(2):
+        log = (cli.folder / f"r/log/worker-{worker}.log").read_text()
+        found = re.search(rf"worker {worker} of 2 reads (\d+) of (\d+) blocks "
+                          r"in 1 file: (\d+) of 40000 examples", log)
+        assert found, log
+        blocks.append(int(found[1]))
+        examples.append(int(found[3]))
+    assert sum(blocks) == int(found[2]) and abs(blocks[0] - blocks[1]) <= 1
+    assert sum(examples) == 40000
 
 
 def renumbered(cli, tmp_path):
