@@ -15,13 +15,3 @@ bool pl_proto_long(pl_proto_span *in, uint64_t *out)
     }
     return false;
 }
-
-pl_status pl_proto_cut_short(void)
-{
-    return PL_FAIL(PL_FORMAT, "the message ends inside a field");
-}
-
-pl_status pl_proto_wrong_wire(unsigned wire)
-{
-    return PL_FAIL(PL_FORMAT, "wire type %u, expected 0, 1, 2 or 5", wire);
-}

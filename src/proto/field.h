@@ -31,8 +31,12 @@ typedef struct pl_proto_field {
 /* Of more than one byte; false when the message ends in it, or it has more
  * than 64 bits. */
 bool pl_proto_long(pl_proto_span *in, uint64_t *out);
-pl_status pl_proto_cut_short(void);
-pl_status pl_proto_wrong_wire(unsigned wire);
+
+/* In sight of the compiler, as PL_FAIL says. */
+static inline pl_status pl_proto_cut_short(void)
+{
+    return PL_FAIL(PL_FORMAT, "the message ends inside a field");
+}
 
 /* Most are tags and lengths of one byte. */
 static inline bool pl_proto_varint(pl_proto_span *in, uint64_t *out)
@@ -70,7 +74,8 @@ static inline PL_MUST_CHECK pl_status pl_proto_next(pl_proto_span *in,
         out->body.at = in->at;
         break;
     default:
-        return pl_proto_wrong_wire(out->wire);
+        return PL_FAIL(PL_FORMAT, "wire type %u, expected 0, 1, 2 or 5",
+                       out->wire);
     }
     if (out->number == 0 || length > (uint64_t)(in->end - in->at))
         return pl_proto_cut_short();
