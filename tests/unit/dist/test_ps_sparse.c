@@ -491,7 +491,28 @@ static void async_applies_each_gradient_once(void **state)
     }
 }
 
+static void core_new_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    bool failed = true;
+    for (long nth = 0; failed; nth++) {
+        world *w = calloc(1, sizeof *w);
+        assert_non_null(w);
+        pl_mem_fail_at(nth);
+        pl_status status = open_core(w, 0);
+        failed = pl_mem_fail_off();
+        assert_int_equal(failed ? PL_NOMEM : PL_OK, status);
+        assert_true(failed == (w->cores[0] == NULL));
+        pl_ps_core_free(w->cores[0]);
+        pl_optim_free(w->optims[0]);
+        pl_params_free(w->shapes[0]);
+        free(w);
+    }
+    assert_int_equal(0, pl_mem_live());
+}
+
 UNIT_TESTS(cmocka_unit_test(sync_makes_the_bits_of_one_process),
            cmocka_unit_test(lost_and_doubled_messages_change_no_bit),
            cmocka_unit_test(workers_that_come_again_change_no_bit),
-           cmocka_unit_test(async_applies_each_gradient_once))
+           cmocka_unit_test(async_applies_each_gradient_once),
+           cmocka_unit_test(core_new_survives_each_failed_allocation))
