@@ -244,6 +244,12 @@ static bool is_known(const pl_member *member, const pl_message *message)
     return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
 }
 
+static bool said_goodbye(const pl_member *member)
+{
+    return member->state == PL_MEMBER_LEFT &&
+           member->request.kind == PL_FRAME_BYE && member->sequence > 0;
+}
+
 /* Take the joiner in, in place of who was there before. */
 static void take_in(pl_ps_core *core, pl_member *member,
                     const pl_message *message, const pl_json *join)
@@ -284,7 +290,9 @@ static void take_in(pl_ps_core *core, pl_member *member,
     bool server = pl_core_id(core, member) > core->opts.workers;
     bool again = !known && server && member->state != PL_MEMBER_ABSENT;
     member->peer = message->from;
-    member->state = PL_MEMBER_HERE;
+    /* A request to join may come after the goodbye that followed it. */
+    if (!known || !said_goodbye(member))
+        member->state = PL_MEMBER_HERE;
     member->heard_ns = member->progress_ns = core->now_ns;
     member->longest_ns = 0;
     member->phase = PL_PHASE_JOINING;
@@ -348,9 +356,7 @@ void pl_core_on_join(pl_ps_core *core, const pl_message *message)
 void pl_core_is_back(pl_ps_core *core, pl_member *member)
 {
     char name[32];
-    bool left = member->state == PL_MEMBER_LEFT &&
-                member->request.kind == PL_FRAME_BYE && member->sequence > 0;
-    if (member->state == PL_MEMBER_HERE || left)
+    if (member->state == PL_MEMBER_HERE || said_goodbye(member))
         return;
     if (core->told && pl_core_id(core, member) <= core->opts.workers) {
         pl_core_send_text(core, member->peer,

@@ -211,7 +211,22 @@ static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
     }
 }
 
+/* Messages may overtake each other: the job does not wait for who has left. */
+static void ps_lives_join_after_the_goodbye_changes_nothing(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
+    ps_say(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), NULL);
+    join_job(rig, rig->peer[1], 1, 0, "");
+    ps_expect(rig, rig->peer[1], PL_FRAME_WELCOME);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    ps_expect(rig, rig->peer[0], PL_FRAME_PARAMS);
+    ps_close(rig);
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(ps_lives_join_after_the_goodbye_changes_nothing),
+
     cmocka_unit_test(ps_lives_chief_tells_which_job_it_is),
     cmocka_unit_test(ps_lives_survivor_knows_its_job_again),
     cmocka_unit_test(ps_lives_stranger_does_not_keep_the_chief_out),
