@@ -400,4 +400,5 @@ void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns)
         return;
     core->save.held = false;
     pl_core_apply_held(core);
+    pl_core_release(core); /* also where the gradient's worker is gone */
 }

@@ -451,12 +451,12 @@ static void ps_save_load_that_fails_ends_the_job(void **state)
     ps_close(rig);
 }
 
-/* Another server tells server 0 of its part until it is heard. */
-static void ps_save_part_is_told_until_it_is_heard(void **state)
+/* Server 1 of two, joined at server 0, with its workers and parameters. */
+static ps_rig *start_follower(pl_ps_mode mode)
 {
-    (void)state;
     float zero[PS_FLOATS] = { 0 };
-    ps_rig *rig = open_rig((pl_ps_core_opts) { .index = 1, .ps = 2 });
+    ps_rig *rig =
+        open_rig((pl_ps_core_opts) { .index = 1, .ps = 2, .mode = mode });
     pl_frame welcome = { .kind = PL_FRAME_WELCOME, .incarnation = 3 };
     ps_say_text(rig, PL_PEER_COORDINATOR, welcome, "{}");
     for (int32_t w = 0; w < 2; w++) {
@@ -472,6 +472,33 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
         ps_expect(rig, rig->peer[w], PL_FRAME_WELCOME);
     }
     ps_init(rig, 0, zero);
+    return rig;
+}
+
+/* The worker whose gradient is held dies: the last pull does not wait for a
+ * gradient that will not be applied. */
+static void ps_save_forgets_the_held_gradient_of_one_that_died(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower(PL_PS_ASYNC);
+    d.holds = true;
+    ps_push(rig, 1, 0, -1.0f);
+    ps_say_text(rig, rig->peer[1] + PS_LIFE,
+                (pl_frame) { .kind = PL_FRAME_JOIN, .incarnation = 9 },
+                "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    ps_forget(rig);
+    d.holds = false;
+    pl_ps_core_retry(rig->core, rig->now_ns);
+    ps_answer_of(rig, 0, 0, 0, 0.0f);
+    ps_close(rig);
+}
+
+/* Another server tells server 0 of its part until it is heard. */
+static void ps_save_part_is_told_until_it_is_heard(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower(PL_PS_SYNC);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
     expect_done(rig);
     stored(rig, PL_SAVED_FAILED, "full");
@@ -508,4 +535,5 @@ UNIT_TESTS(cmocka_unit_test(ps_save_is_complete_when_all_parts_are),
            cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
            cmocka_unit_test(ps_save_load_sets_step_and_counts),
            cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
+           cmocka_unit_test(ps_save_forgets_the_held_gradient_of_one_that_died),
            cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))
