@@ -7,8 +7,10 @@
 #include "tensor/shape.h"
 #include "train/checkpoint_priv.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 pl_status pl_checkpoint_slot_name(char **out, const char *slot,
                                   const char *tensor)
@@ -164,16 +166,31 @@ static pl_status map_shard(pl_checkpoint_shard *shard, const char *folder,
     return status;
 }
 
+/* Is the shard there, as long as it should be?  It is not mapped: a process
+ * that just fits into its limits may have no addresses left. */
+static pl_status check_size(const char *folder, const pl_manifest_shard *entry)
+{
+    char *path;
+    struct stat found;
+    PL_TRY(pl_file_join(&path, folder, entry->name));
+    int failed = stat(path, &found) != 0 ? errno : 0;
+    pl_mem_free(path);
+    if (failed != 0)
+        return PL_FAIL(failed == ENOENT ? PL_NOTFOUND : PL_IO, "open %s/%s: %s",
+                       folder, entry->name, strerror(failed));
+    if (found.st_size != entry->bytes)
+        return PL_FAIL(PL_FORMAT, "%s: %lld bytes, the manifest says %lld",
+                       entry->name, (long long)found.st_size,
+                       (long long)entry->bytes);
+    return PL_OK;
+}
+
 /* All shards are where the manifest is to be. */
 static pl_status look_for_shards(const char *folder,
                                  const pl_manifest *manifest)
 {
-    for (size_t i = 0; i < manifest->shard_count; i++) {
-        pl_checkpoint_shard shard = { 0 };
-        pl_status status = map_shard(&shard, folder, &manifest->shards[i]);
-        pl_map_close(&shard.map);
-        PL_TRY(status);
-    }
+    for (size_t i = 0; i < manifest->shard_count; i++)
+        PL_TRY(check_size(folder, &manifest->shards[i]));
     return PL_OK;
 }
 
@@ -247,12 +264,12 @@ static pl_status open_shard(const pl_checkpoint *checkpoint, size_t index,
 {
     pl_checkpoint_shard *shard = &checkpoint->shards[index];
     const pl_manifest_shard *entry = &checkpoint->manifest.shards[index];
+    if (look == PL_LOOK_SIZES)
+        return check_size(checkpoint->folder, entry);
     PL_TRY(map_shard(shard, checkpoint->folder, entry));
     if (look == PL_LOOK_ALL)
         PL_TRY(pl_checkpoint_check_sum(shard, entry));
     shard->checked = look == PL_LOOK_ALL;
-    if (look == PL_LOOK_SIZES)
-        return PL_OK;
     return pl_safetensors_parse(&shard->tensors, shard->map.data,
                                 shard->map.bytes, entry->name);
 }
