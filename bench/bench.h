@@ -9,13 +9,13 @@
 #define BENCH_H
 
 #include "kernels/backend.h"
+#include "kernels/peak.h"
 #include "measure.h"
-#include "peak.h"
 #include "table.h"
 
 #include <stdbool.h>
 
-/* What the machine can do, per set of loops in peak_list(). */
+/* What the machine can do, per set of loops in pl_peak_list(). */
 typedef struct limits {
     double gflops_one, gflops_all; /* multiply-adds, 1 and all threads */
     double cache_gbs;              /* saxpy of 192 KiB, 1 thread */
@@ -28,7 +28,7 @@ typedef struct bench {
     const char *program;
     const char *commit;
     int threads;                       /* all cores this process may use */
-    limits limits[MAX_PEAKS];          /* in the order of peak_list() */
+    limits limits[MAX_PEAKS];          /* in the order of pl_peak_list() */
     double read_gbs_one, read_gbs_all; /* memory, best loops */
     double saxpy_gbs_one, saxpy_gbs_all;
     bool has_cpu_limits, has_memory_limits;

@@ -12,7 +12,7 @@
 
 /* One loop on all threads of a pool, each with its own share of memory. */
 typedef struct load {
-    const peak *peak;
+    const pl_peak *peak;
     pl_pool *pool;
     float *memory;
     int64_t floats; /* of the whole memory */
@@ -60,7 +60,7 @@ static measurement measure_load(const bench *b, load *l)
         &(measure_opts) { .run = run_load, .arg = l, .window_s = b->window_s });
 }
 
-static measurement fma_gflops(const bench *b, const peak *p, pl_pool *pool)
+static measurement fma_gflops(const bench *b, const pl_peak *p, pl_pool *pool)
 {
     load l = { .peak = p, .pool = pool, .loop = FMA };
     double flops = 2.0 * p->chains * p->lanes * pl_pool_threads(pool);
@@ -106,8 +106,8 @@ static pl_status measure_cpu(bench *b, cpu_figures *out)
         pl_mem_free(memory);
         return status;
     }
-    for (int i = 0; peak_list()[i].name != NULL; i++) {
-        const peak *p = &peak_list()[i];
+    for (int i = 0; pl_peak_list()[i].name != NULL; i++) {
+        const pl_peak *p = &pl_peak_list()[i];
         load cache = { p, pools[0], memory, 2 * CACHE_FLOATS, 0, 0, SAXPY };
         for (int all = 0; all < 2; all++)
             out->gflops[i][all] = fma_gflops(b, p, pools[all]);
@@ -150,9 +150,8 @@ static pl_status measure_memory(bench *b, memory_figures *out)
         return status;
     }
     for (int all = 0; all < 2; all++) {
-        load l = {
-            peak_list(), pools[all], memory, floats, MEMORY_GAP, 0, READ
-        };
+        load l = { pl_peak_list(), pools[all], memory, floats,
+                   MEMORY_GAP,     0,          READ };
         out->read[all] = memory_gbs(b, &l);
         l.loop = SAXPY;
         out->saxpy[all] = memory_gbs(b, &l);
@@ -182,7 +181,7 @@ pl_status bench_need_memory_limits(bench *b)
 
 const limits *bench_limits_of(const bench *b, const pl_kernels *kernels)
 {
-    const peak *list = peak_list();
+    const pl_peak *list = pl_peak_list();
     int i = 0;
     while (list[i].lanes > kernels->lanes && list[i + 1].name != NULL)
         i++;
@@ -213,7 +212,7 @@ pl_status bench_limits(bench *b)
                 "bytes an element (two\nreads, one write), in 192 KiB for "
                 "the cache; memory is 1 GiB or a quarter of what\nthere is.");
     char text[64];
-    const peak *list = peak_list();
+    const pl_peak *list = pl_peak_list();
     for (int i = 0; list[i].name != NULL; i++) {
         snprintf(text, sizeof text, "%s, %s", list[i].name,
                  list[i].fused ? "fused multiply-add" : "multiply, add");

@@ -1,4 +1,4 @@
-#include "peak.h"
+#include "kernels/peak.h"
 
 #include <stddef.h>
 
@@ -6,23 +6,23 @@
 #define PEAK_NAME   avx512
 #define PEAK_LANES  16
 #define PEAK_TARGET __attribute__((target("avx512f")))
-#include "peak_loops.h"
+#include "kernels/peak_loops.inc"
 
 #define PEAK_NAME   avx2
 #define PEAK_LANES  8
 #define PEAK_TARGET __attribute__((target("avx2,fma")))
-#include "peak_loops.h"
+#include "kernels/peak_loops.inc"
 #endif
 
 #define PEAK_NAME   portable
 #define PEAK_LANES  4
 #define PEAK_TARGET /* what every processor of this kind has */
-#include "peak_loops.h"
+#include "kernels/peak_loops.inc"
 
 #define CHAINS 12
 
 #if defined(__x86_64__)
-static const peak list_x86[] = {
+static const pl_peak list_x86[] = {
     { "avx512", 16, true, CHAINS, fma_avx512, read_avx512, saxpy_avx512 },
     { "avx2", 8, true, CHAINS, fma_avx2, read_avx2, saxpy_avx2 },
     { "portable", 4, false, CHAINS, fma_portable, read_portable,
@@ -30,7 +30,7 @@ static const peak list_x86[] = {
     { .name = NULL },
 };
 
-const peak *peak_list(void)
+const pl_peak *pl_peak_list(void)
 {
     if (__builtin_cpu_supports("avx512f"))
         return list_x86;
@@ -39,9 +39,9 @@ const peak *peak_list(void)
     return list_x86 + 2;
 }
 #else
-const peak *peak_list(void)
+const pl_peak *pl_peak_list(void)
 {
-    static const peak list[] = {
+    static const pl_peak list[] = {
         { "portable", 4, true, CHAINS, fma_portable, read_portable,
           saxpy_portable },
         { .name = NULL },

@@ -3,13 +3,13 @@
  * The same loops exist for each vector width, as the kernels do.
  *
  * Threads: any; each call works on its own memory. */
-#ifndef BENCH_PEAK_H
-#define BENCH_PEAK_H
+#ifndef PL_KERNELS_PEAK_H
+#define PL_KERNELS_PEAK_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct peak {
+typedef struct pl_peak {
     const char *name; /* "avx512": that of the kernels of this width */
     int lanes;
     bool fused;                  /* one instruction multiplies and adds */
@@ -18,9 +18,9 @@ typedef struct peak {
     /* The sum of n floats; n is a multiple of 128, as below. */
     float (*read)(int64_t n, const float *src);
     void (*saxpy)(int64_t n, float factor, const float *src, float *dst);
-} peak;
+} pl_peak;
 
 /* Those this processor can run, widest first; ended by one without name. */
-const peak *peak_list(void);
+const pl_peak *pl_peak_list(void);
 
 #endif
