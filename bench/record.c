@@ -3,18 +3,25 @@
 #include "base/clock.h"
 #include "base/trace.h"
 #include "bench.h"
+#include "observe/event.h"
+#include "train/recorder.h"
 
 #include <stdio.h>
 
-#define QUEUE      16384
-#define ROOM       65536
-#define GOAL_NS    100
-#define STEP_SPANS 10 /* operators of a small model, barrier and combine */
+#define QUEUE       16384
+#define ROOM        65536
+#define GOAL_NS     100
+#define EVENT_BYTES ((size_t)256 << 10) /* written at once */
+#define STEP_SPANS  10 /* operators of a small model, barrier and combine */
 
 typedef struct recorders {
     pl_metrics *metrics;
     pl_trace *trace;
     int tag;
+    pl_schedule schedule;
+    pl_params *params;
+    pl_recorder recorder;
+    pl_wire wire;
     pl_status status;
 } recorders;
 
@@ -69,7 +76,8 @@ static void renew_trace(void *arg)
 }
 
 /* What one step records (train/loop.c, train/compute.c): the end of four
- * phases and two sides of the barrier, step and examples, is the trace on? */
+ * phases and two sides of the barrier, how far it is, and every 50 ms a point
+ * of each curve; is the trace on? */
 static void run_step(void *arg, int64_t times)
 {
     recorders *r = arg;
@@ -77,8 +85,11 @@ static void run_step(void *arg, int64_t times)
     for (int64_t i = 0; i < times; i++) {
         for (int t = 0; t < 6; t++)
             sum += pl_ticks_now();
-        pl_metrics_set(r->metrics, r->tag, (double)i);
-        pl_metrics_set(r->metrics, r->tag, (double)i);
+        pl_recorder_put(&r->recorder, &(pl_recorder_step) {
+                                          .step = i,
+                                          .loss = 1,
+                                          .now = pl_ticks_now(),
+                                      });
         if (pl_trace_on(r->trace))
             sum++;
     }
@@ -94,6 +105,17 @@ static void run_traced_step(void *arg, int64_t times)
         uint64_t end = pl_ticks_now();
         pl_trace_span(r->trace, 0, "span", i, begin, end);
         begin = end;
+    }
+}
+
+/* An event of the file, as the writer's thread puts it together. */
+static void run_event(void *arg, int64_t times)
+{
+    recorders *r = arg;
+    for (int64_t i = 0; i < times; i++) {
+        pl_event_scalar(&r->wire, 1e9, i, "examples_per_s", (double)i);
+        if (r->wire.bytes > EVENT_BYTES)
+            pl_wire_clear(&r->wire);
     }
 }
 
@@ -124,6 +146,8 @@ static void print_rows(bench *b, recorders *r)
                                 .reset = empty_queue,
                                 .most_once = QUEUE / 2 },
               0);
+    print_row(b, "an event of the file", r,
+              &(measure_opts) { .run = run_event }, 0);
     print_row(b, "pl_trace_span, off", r, &(measure_opts) { .run = run_span },
               0);
     print_row(b, "a step, trace off", r, &(measure_opts) { .run = run_step },
@@ -139,10 +163,21 @@ static void print_rows(bench *b, recorders *r)
               0);
 }
 
+static const pl_sync_ops no_ops = { .name = "none" };
+static pl_sync no_sync = { &no_ops };
+
 static pl_status open_recorders(recorders *r)
 {
     PL_TRY(pl_metrics_new(&r->metrics, &(pl_metrics_opts) { .queue = QUEUE }));
     PL_TRY(pl_metrics_tag(r->metrics, "step", &r->tag));
+    PL_TRY(pl_params_new(&r->params));
+    PL_TRY(pl_recorder_init(&r->recorder, &(pl_recorder_opts) {
+                                              .metrics = r->metrics,
+                                              .schedule = &r->schedule,
+                                              .kernels = pl_kernels_best(),
+                                              .params = r->params,
+                                              .sync = &no_sync,
+                                          }));
     return pl_trace_new(&r->trace, &(pl_trace_opts) { .lanes = 1 });
 }
 
@@ -152,13 +187,16 @@ pl_status bench_record(bench *b)
     pl_status status = open_recorders(&r);
     if (status == PL_OK) {
         table_begin(&b->table, "record", "Recorders",
-                    "A step without trace reads the ticks 6 times, sets 2 "
-                    "gauges and asks once whether\nthe trace is on.");
+                    "A step without trace reads the ticks 7 times, tells how "
+                    "far it is, every 50 ms adds\nto its curves, and asks "
+                    "once whether the trace is on.");
         print_rows(b, &r);
         table_end(&b->table);
         status = r.status;
     }
     pl_metrics_free(r.metrics);
+    pl_params_free(r.params);
+    pl_wire_close(&r.wire);
     pl_trace_free(r.trace);
     return status;
 }

@@ -111,6 +111,15 @@ static const pl_param *find(const pl_param_group *groups, size_t group_count,
     return NULL;
 }
 
+/* The next argument is the value; one that may be left out begins with a
+ * digit. */
+static bool takes(const pl_param *param, const char *next)
+{
+    if (param->kind == PL_PARAM_TEXT && param->choices != NULL)
+        return next[0] >= '0' && next[0] <= '9';
+    return strncmp(next, "--", 2) != 0;
+}
+
 /* Read the flag at argv[0] and its value; *used says how many arguments that
  * took. */
 static pl_status parse_flag(const pl_param_group *groups, size_t group_count,
@@ -131,10 +140,12 @@ static pl_status parse_flag(const pl_param_group *groups, size_t group_count,
         *(bool *)((char *)group->target + param->offset) = true;
     } else {
         const char *value = equals == NULL ? NULL : equals + 1;
-        if (value == NULL && argc > 1 && strncmp(argv[1], "--", 2) != 0) {
+        if (value == NULL && argc > 1 && takes(param, argv[1])) {
             value = argv[1];
             *used = 2;
         }
+        if (value == NULL && param->kind == PL_PARAM_TEXT)
+            value = param->choices;
         if (value == NULL)
             return PL_FAIL(PL_USAGE, "--%s needs a value", param->name);
         pl_status status = pl_param_store(param, group->target, value);

@@ -19,11 +19,10 @@
 const pl_command *const *pl_command_list(void)
 {
     static const pl_command *const list[] = {
-        &pl_cmd_train,   &pl_cmd_eval,    &pl_cmd_predict,
-        &pl_cmd_compare, &pl_cmd_sweep,   &pl_cmd_report,
-        &pl_cmd_models,  &pl_cmd_monitor, &pl_cmd_data,
-        &pl_cmd_keys,    &pl_cmd_launch,  &pl_cmd_doctor,
-        &pl_cmd_matmul,  &pl_cmd_docs,    NULL,
+        &pl_cmd_train,   &pl_cmd_eval,   &pl_cmd_predict, &pl_cmd_compare,
+        &pl_cmd_sweep,   &pl_cmd_report, &pl_cmd_models,  &pl_cmd_monitor,
+        &pl_cmd_profile, &pl_cmd_data,   &pl_cmd_keys,    &pl_cmd_launch,
+        &pl_cmd_doctor,  &pl_cmd_matmul, &pl_cmd_docs,    NULL,
     };
     return list;
 }

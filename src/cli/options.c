@@ -157,8 +157,10 @@ static const pl_param run_params[] = {
       3600, NULL, "S",
       "seconds between two samples of what the host and the job use (0: "
       "never)" },
-    { "profile", PL_PARAM_FLAG, PL_OPTION_FIELD(profile), NULL, 0, 0, NULL,
-      NULL, "write a trace of every operator of the first 1000 steps" },
+    { "profile", PL_PARAM_TEXT, PL_OPTION_FIELD(profile), NULL, 0, 0, "0:1000",
+      "[A:B]",
+      "write a trace of every operator and message of the steps A to B, or of "
+      "the first 1000" },
     { "json", PL_PARAM_FLAG, PL_OPTION_FIELD(json), NULL, 0, 0, NULL, NULL,
       "print the summary as one line of JSON" },
     { "quiet", PL_PARAM_FLAG, PL_OPTION_FIELD(quiet), NULL, 0, 0, NULL, NULL,
@@ -202,9 +204,10 @@ static const char *const kept[] = {
 
 /* What a record does not hold: where and how to show. */
 static const char *const not_recorded[] = {
-    "run",          "resume", "json",     "quiet",   "cache",
-    "global-batch", "role",   "index",    "control", "join-timeout",
-    "restarted",    "keys",   "insecure", "chaos",   NULL,
+    "run",      "resume",       "json",      "quiet",
+    "cache",    "global-batch", "role",      "index",
+    "control",  "join-timeout", "restarted", "keys",
+    "insecure", "chaos",        "profile",   NULL,
 };
 
 /* Who takes part.  Where one of these is given, none is taken from a record:
@@ -501,6 +504,8 @@ pl_status pl_options_resolve(pl_options *options)
         return PL_FAIL(PL_USAGE,
                        "--holdout and --test-data: give one of them, not both");
     PL_TRY(check_texts(options));
+    pl_range steps;
+    PL_TRY(pl_options_profile(options, &steps));
     pl_status status = pl_init_check(train->init);
     return status == PL_OK ? PL_OK : pl_context(status, "--init");
 }
@@ -616,6 +621,25 @@ pl_status pl_options_kernels(const pl_options *options, const pl_kernels **out)
 static double own_zero(double value)
 {
     return value > 0 ? value : -1;
+}
+
+pl_status pl_options_profile(const pl_options *options, pl_range *out)
+{
+    const char *text = options->train.profile;
+    long long first = 0, last = 0;
+    int used = 0;
+    *out = (pl_range) { 0, 0 };
+    if (text == NULL)
+        return PL_OK;
+    if (strspn(text, "0123456789:") != strlen(text) || strlen(text) > 30 ||
+        sscanf(text, "%lld:%lld%n", &first, &last, &used) != 2 ||
+        text[used] != '\0' || last < 1 || last < first)
+        return PL_FAIL(PL_USAGE,
+                       "--profile: expected steps (100:200, from the 100th to "
+                       "the 200th), found \"%.80s\"",
+                       text);
+    *out = (pl_range) { first, last };
+    return PL_OK;
 }
 
 pl_optim_opts pl_options_optim(const pl_options *options)

@@ -135,7 +135,7 @@ typedef struct pl_train_options {
     int kernels;
     pl_every histograms_every;
     double monitor_every; /* s; 0: never */
-    bool profile;
+    const char *profile;  /* "A:B"; NULL: none */
     bool json;
     bool quiet;
 } pl_train_options;
@@ -189,6 +189,16 @@ int64_t pl_options_silence_ms(const pl_train_options *train);
 /* The chosen kernels; PL_USAGE when this processor lacks them. */
 pl_status pl_options_kernels(const pl_options *options,
                              const pl_kernels **out) PL_MUST_CHECK;
+
+/* Steps from `first` to `last`, both included, counted from 1; a `first` of 0:
+ * the `last` steps from where the run begins.  Both 0: none. */
+typedef struct pl_range {
+    int64_t first, last;
+} pl_range;
+/* What --profile asks for.  PL_USAGE for what is no range. */
+pl_status pl_options_profile(const pl_options *options,
+                             pl_range *out) PL_MUST_CHECK;
+
 pl_optim_opts pl_options_optim(const pl_options *options);
 pl_schedule pl_options_schedule(const pl_options *options);
 

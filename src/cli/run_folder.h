@@ -4,6 +4,8 @@
  *   summary.json  the result: written at the end
  *   checkpoints/  see train/checkpoint.h
  *   log/          of the tasks of a job
+ *   events/       for TensorBoard
+ *   resources/    what hosts and job use
  *   trace/        with --profile
  *
  * Threads: one. */

@@ -9,6 +9,7 @@
 #include "cli/progress.h"
 #include "cli/run_folder.h"
 #include "cli/status.h"
+#include "cli/tracing.h"
 #include "dist/ps_sync.h"
 #include "train/due.h"
 #include "train/recorder.h"
@@ -41,6 +42,7 @@ typedef struct server_task {
     pl_ps_server *server;
     pl_metrics *metrics;
     pl_observers *observers;
+    pl_trace *trace;          /* with --profile */
     int step, sent, received; /* tags */
 } server_task;
 
@@ -141,6 +143,23 @@ static pl_status watch_server(server_task *task)
                               });
 }
 
+static pl_status open_trace(server_task *task)
+{
+    if (task->opts->options->train.profile == NULL)
+        return PL_OK;
+    return pl_trace_new(&task->trace, &(pl_trace_opts) { .lanes = 1 });
+}
+
+static pl_status write_trace(const server_task *task)
+{
+    return pl_tracing_write(&(pl_tracing_opts) {
+        .trace = task->trace,
+        .run = task->opts->options->train.run,
+        .task = task->opts->task,
+        .skew = pl_ps_server_look(task->server).skew,
+    });
+}
+
 static pl_status be_server(const pl_trainer_opts *opts)
 {
     const pl_kernels *kernels;
@@ -159,30 +178,41 @@ static pl_status be_server(const pl_trainer_opts *opts)
         address = before.ps_address[opts->task.index];
     else if (opts->control == NULL)
         address = opts->cluster->ps_address[opts->task.index];
-    pl_status status = pl_ps_server_new(
-        &task.server,
-        &(pl_ps_server_opts) {
-            .core = core_opts(opts, kernels, settings),
-            .optim = pl_options_optim(opts->options),
-            .schedule = pl_options_schedule(opts->options),
-            .address = address,
-            .transport = (pl_transport)opts->options->train.transport,
-            .keys = opts->keys,
-            .interrupt = task.interrupt,
-            .lost = tell_lost,
-            .step = tell_step,
-            .context = &task,
-        });
+    pl_range traced;
+    pl_status status = pl_options_profile(opts->options, &traced);
+    if (status == PL_OK)
+        status = open_trace(&task);
+    if (status == PL_OK)
+        status = pl_ps_server_new(
+            &task.server,
+            &(pl_ps_server_opts) {
+                .core = core_opts(opts, kernels, settings),
+                .optim = pl_options_optim(opts->options),
+                .schedule = pl_options_schedule(opts->options),
+                .address = address,
+                .transport = (pl_transport)opts->options->train.transport,
+                .keys = opts->keys,
+                .interrupt = task.interrupt,
+                .trace = task.trace,
+                .trace_first = traced.first,
+                .trace_last = traced.last,
+                .lost = tell_lost,
+                .step = tell_step,
+                .context = &task,
+            });
     if (status == PL_OK)
         status = watch_server(&task);
     if (status == PL_OK)
         status = serve(opts, task.server, again ? &before : NULL);
     pl_observers_stop(task.observers, status == PL_OK);
     pl_metrics_free(task.metrics);
+    if (status == PL_OK)
+        status = write_trace(&task);
     /* It was told of a failure, or found one: that of the whole job. */
     if (status == PL_CLOSED && opts->control != NULL)
         pl_control_final(opts->control);
     pl_ps_server_free(task.server);
+    pl_trace_free(task.trace);
     pl_cluster_close(&before);
     pl_json_free(settings);
     return status;

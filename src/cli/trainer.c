@@ -12,19 +12,17 @@
 #include "cli/run_folder.h"
 #include "cli/status.h"
 #include "cli/summary.h"
+#include "cli/tracing.h"
 #include "dist/allreduce/allreduce_sync.h"
 #include "dist/allreduce/mpi.h"
 #include "dist/allreduce/ring_engine.h"
 #include "dist/ps_sync.h"
-#include "observe/chrome_trace.h"
 #include "train/single.h"
 #include "train/snapshot.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-
-#define PROFILE_STEPS 1000
 
 typedef struct trainer {
     pl_trainer_opts opts;
@@ -421,36 +419,31 @@ static pl_status open_sync(trainer *t)
                                            .snapshot = t->snapshot,
                                        }));
     PL_TRY(pl_metrics_new(&t->metrics, &(pl_metrics_opts) { 0 }));
-    if (t->train->profile)
+    if (t->train->profile != NULL)
         PL_TRY(pl_trace_new(
             &t->trace,
             &(pl_trace_opts) { .lanes = pl_pool_threads(job->pool) }));
     return PL_OK;
 }
 
+/* Which steps to trace: those asked for, or as many from where it begins. */
+static pl_range trace_steps(const trainer *t)
+{
+    pl_range steps;
+    if (pl_options_profile(t->options, &steps) != PL_OK || steps.first > 0)
+        return steps;
+    return (pl_range) { t->start.step + 1, t->start.step + steps.last };
+}
+
 static pl_status write_trace(const trainer *t)
 {
-    char file[64], process[64];
-    const char *role = pl_role_text(t->opts.task.role);
-    const char *run = t->chief ? t->folder.path : t->train->run;
-    if (t->trace == NULL || run == NULL)
-        return PL_OK;
-    snprintf(file, sizeof file, "%s-%d.json", role, t->opts.task.index);
-    snprintf(process, sizeof process, "%s %d", role, t->opts.task.index);
-    char *folder = NULL, *path = NULL;
-    pl_status status;
-    PL_TRY_OUT(status, pl_file_join(&folder, run, "trace"));
-    PL_TRY_OUT(status, pl_file_make_folder(folder));
-    PL_TRY_OUT(status, pl_file_join(&path, folder, file));
-    PL_TRY_OUT(status, pl_chrome_trace_write(
-                           t->trace, path,
-                           &(pl_chrome_trace_opts) { .process = process }));
-    pl_log(PL_LOG_INFO, "trace written to %s (open it in a trace viewer)",
-           path);
-out:
-    pl_mem_free(folder);
-    pl_mem_free(path);
-    return status;
+    return pl_tracing_write(&(pl_tracing_opts) {
+        .trace = t->trace,
+        .run = t->chief ? t->folder.path : t->train->run,
+        .task = t->opts.task,
+        .job = &t->job,
+        .skew = t->ps != NULL ? pl_ps_sync_look(t->ps).skew : (pl_skew) { 0 },
+    });
 }
 
 static pl_loop_opts loop_opts(trainer *t)
@@ -482,8 +475,8 @@ static pl_loop_opts loop_opts(trainer *t)
         .save_every = train->checkpoint_every,
         .histograms_every = train->histograms_every,
         .eval_batch = train->eval_batch,
-        .trace_first = t->start.step + 1,
-        .trace_last = t->start.step + PROFILE_STEPS,
+        .trace_first = trace_steps(t).first,
+        .trace_last = trace_steps(t).last,
         .start = t->start,
         .follower = !t->chief,
         .own_pace = t->own_pace,

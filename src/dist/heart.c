@@ -17,7 +17,10 @@ struct pl_heart {
     atomic_bool stopping;
     _Atomic int64_t step, progress;
     _Atomic int phase;
+    uint64_t sent_number; /* the last heart; the thread's, as the next */
+    int64_t sent_ns;
     pl_mutex lock;
+    pl_skew skew; /* guarded by lock */
     atomic_bool lost;
     pl_status how; /* guarded by lock, too */
     char why[512]; /* guarded by lock; set once */
@@ -46,6 +49,8 @@ static void silent(pl_heart *heart, int64_t ns)
 
 static pl_status send_heart(pl_heart *heart, uint64_t number)
 {
+    heart->sent_number = number;
+    heart->sent_ns = pl_clock_now_ns(pl_clock_real());
     pl_frame frame = {
         .kind = PL_FRAME_HEART,
         .incarnation = heart->opts.incarnation,
@@ -70,6 +75,18 @@ static void judge(pl_heart *heart, const pl_message *message)
         give_up(heart, PL_CLOSED, message->payload, frame->payload_bytes);
 }
 
+/* The answer to the last heart tells server 0's clock. */
+static void compare_clocks(pl_heart *heart, const pl_frame *frame)
+{
+    if (frame->kind != PL_FRAME_BEAT || frame->value[0] == 0 ||
+        frame->sequence != heart->sent_number)
+        return;
+    pl_mutex_lock(&heart->lock);
+    pl_skew_hear(&heart->skew, heart->sent_ns, pl_clock_now_ns(pl_clock_real()),
+                 frame->value[0]);
+    pl_mutex_unlock(&heart->lock);
+}
+
 /* Read all answers; true when there was one. */
 static bool read_beats(pl_heart *heart)
 {
@@ -77,6 +94,7 @@ static bool read_beats(pl_heart *heart)
     pl_message message;
     while (pl_endpoint_poll(heart->endpoint, &message) == PL_OK) {
         heard = true;
+        compare_clocks(heart, &message.frame);
         judge(heart, &message);
     }
     return heard;
@@ -163,6 +181,17 @@ void pl_heart_beat(pl_heart *heart)
 {
     if (heart != NULL)
         atomic_fetch_add_explicit(&heart->progress, 1, memory_order_relaxed);
+}
+
+pl_skew pl_heart_skew(pl_heart *heart)
+{
+    pl_skew skew = { 0 };
+    if (heart == NULL)
+        return skew;
+    pl_mutex_lock(&heart->lock);
+    skew = heart->skew;
+    pl_mutex_unlock(&heart->lock);
+    return skew;
 }
 
 pl_status pl_heart_check(pl_heart *heart)

@@ -5,6 +5,7 @@
 #ifndef PL_DIST_HEART_H
 #define PL_DIST_HEART_H
 
+#include "base/skew.h"
 #include "dist/protocol.h"
 #include "net/keys.h"
 #include "paceline/base.h"
@@ -29,6 +30,9 @@ void pl_heart_stop(pl_heart *heart); /* NULL is fine */
 void pl_heart_tell(pl_heart *heart, int64_t step, pl_phase phase);
 /* Something got done: an operator, a message. */
 void pl_heart_beat(pl_heart *heart);
+
+/* How far server 0's clock is ahead of ours. */
+pl_skew pl_heart_skew(pl_heart *heart);
 
 /* PL_OK; PL_ROLLED when server 0 is silent, new, or began a new generation;
  * PL_CLOSED when it refused us or the job failed. */

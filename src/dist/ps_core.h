@@ -15,6 +15,8 @@
 #define PL_DIST_PS_CORE_H
 
 #include "base/json.h"
+#include "base/skew.h"
+#include "base/trace.h"
 #include "dist/cluster.h"
 #include "dist/protocol.h"
 #include "net/endpoint.h"
@@ -96,6 +98,7 @@ typedef struct pl_ps_core_opts {
     uint32_t life;               /* of server 0's process: any two differ */
     const char *address;         /* where this server listens, for messages */
     const char *coordinator;     /* where server 0 does */
+    pl_trace *trace;             /* lane 0 of it: updates; or NULL */
     const pl_ps_core_ops *ops;
     void *context;
 } pl_ps_core_opts;
@@ -139,6 +142,7 @@ typedef struct pl_ps_core_view {
     bool mixed;   /* some step had other contributors than all */
     bool initialized;
     int64_t applied_of_worker; /* of the worker asked for */
+    pl_skew skew;              /* of server 0's clock, elsewhere */
 } pl_ps_core_view;
 pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker);
 

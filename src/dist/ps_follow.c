@@ -32,6 +32,9 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
         core->ever_joined = true;
         break;
     case PL_FRAME_BEAT:
+        if (frame->value[0] != 0)
+            pl_skew_hear(&core->counts.skew, core->asked_ns, core->now_ns,
+                         frame->value[0]);
         /* Not before the last step was made here, too. */
         if ((frame->flags & PL_STOP_NOW) != 0 &&
             ((frame->flags & PL_STOP_FAILED) != 0 ||

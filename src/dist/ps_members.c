@@ -419,6 +419,7 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
         .incarnation = frame->incarnation,
         .sequence = frame->sequence,
         .step = core->step,
+        .value = { core->now_ns }, /* so that clocks can be compared */
     };
     pl_core_send_text(core, message->from, beat, core->why);
 }

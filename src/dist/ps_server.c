@@ -34,6 +34,8 @@ struct pl_ps_server {
     pl_ps_store *store;
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
+    int64_t trace_first; /* where a trace without a first step begins; -1: not
+                            yet known */
     int64_t awake_ns, asleep_ns; /* last seen to run; stopped for so long */
 };
 
@@ -53,20 +55,46 @@ static int64_t core_ns(pl_ps_server *server)
     return now - server->asleep_ns;
 }
 
+/* What began at `begin` is done. */
+static void traced(pl_ps_server *server, const char *name, uint64_t begin)
+{
+    if (pl_trace_on(server->opts.trace))
+        pl_trace_span(server->opts.trace, 0, name,
+                      pl_ps_core_look(server->core, 0).step + 1, begin,
+                      pl_ticks_now());
+}
+
+/* Trace the steps that were asked for. */
+static void switch_trace(pl_ps_server *server)
+{
+    if (server->opts.trace == NULL || server->core == NULL)
+        return;
+    pl_ps_core_view view = pl_ps_core_look(server->core, 0);
+    if (server->trace_first < 0 && view.initialized)
+        server->trace_first = view.step;
+    int64_t first = server->opts.trace_first;
+    int64_t last = server->opts.trace_last;
+    int64_t before = first == 0 ? server->trace_first : 0;
+    int64_t step = view.step + 1 - before;
+    pl_trace_switch(server->opts.trace,
+                    before >= 0 && step >= first && step <= last);
+}
+
 static void send_out(void *context, pl_peer to, const pl_frame *frame,
                      const void *payload, bool lasting)
 {
     pl_ps_server *server = context;
     pl_endpoint *endpoint = server->endpoint;
+    uint64_t begin = pl_ticks_now();
     pl_status status;
     if (to == PL_PEER_COORDINATOR) {
         status = pl_endpoint_send(server->up, 0, frame, payload, false);
     } else {
         /* Parameters are read in place where memory is shared. */
-        const char *begin = pl_area_data(server->area);
+        const char *area = pl_area_data(server->area);
         bool inside =
-            payload != NULL && (const char *)payload >= begin &&
-            (const char *)payload < begin + pl_area_bytes(server->area);
+            payload != NULL && (const char *)payload >= area &&
+            (const char *)payload < area + pl_area_bytes(server->area);
         bool shared = inside && pl_endpoint_shared(endpoint, to);
         status =
             pl_endpoint_send(endpoint, to, frame, payload, lasting || shared);
@@ -75,6 +103,7 @@ static void send_out(void *context, pl_peer to, const pl_frame *frame,
     }
     if (status != PL_OK)
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
+    traced(server, "send", begin);
 }
 
 static void lost_task(void *context, bool is_server, int32_t index)
@@ -133,6 +162,7 @@ pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
     pl_ps_server *server;
     PL_TRY(PL_NEW(server, 1));
     server->opts = *opts;
+    server->trace_first = -1;
     snprintf(server->name, sizeof server->name, "ps %d", opts->core.index);
     pl_status status = pl_endpoint_listen(
         &server->endpoint, &(pl_endpoint_opts) {
@@ -219,6 +249,7 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     core.optim = server->optim;
     core.ops = &core_ops;
     core.context = server;
+    core.trace = server->opts.trace;
     pl_endpoint_share(server->endpoint, server->area);
     return pl_ps_core_new(&server->core, &core, core_ns(server));
 }
@@ -265,12 +296,20 @@ static pl_status say_new(pl_ps_server *server, const pl_message *message)
                             false);
 }
 
+/* The span has the name of the message: "push". */
+static void receive(pl_ps_server *server, const pl_message *message)
+{
+    uint64_t begin = pl_ticks_now();
+    pl_ps_core_receive(server->core, message, core_ns(server));
+    traced(server, pl_frame_kind_text(message->frame.kind), begin);
+}
+
 static pl_status handle(pl_ps_server *server, const pl_message *message)
 {
     if (server->core == NULL)
         PL_TRY(learn_size(server, message));
     if (server->core != NULL)
-        pl_ps_core_receive(server->core, message, core_ns(server));
+        receive(server, message);
     else if (message->frame.kind != PL_FRAME_JOIN)
         return say_new(server, message);
     return PL_OK;
@@ -297,7 +336,7 @@ static pl_status take_messages(pl_ps_server *server, bool *some)
         *some = true;
         message.from = PL_PEER_COORDINATOR;
         if (server->core != NULL)
-            pl_ps_core_receive(server->core, &message, core_ns(server));
+            receive(server, &message);
     }
     return PL_OK;
 }
@@ -374,9 +413,13 @@ static pl_status serve(pl_ps_server *server)
         int64_t until = next_tick;
         if (look_at_store(server) && now + STORE_NS < until)
             until = now + STORE_NS;
-        if (!some)
+        uint64_t begin = pl_ticks_now();
+        if (!some) {
             pl_endpoint_wait(ends, count,
                              (pl_deadline) { pl_clock_real(), until });
+            traced(server, "wait", begin);
+        }
+        switch_trace(server);
     }
     return pl_ps_core_outcome(server->core);
 }
@@ -406,6 +449,7 @@ pl_ps_server_view pl_ps_server_look(const pl_ps_server *server)
         pl_ps_core_view core = pl_ps_core_look(server->core, 0);
         view.step = core.step;
         view.dropped = core.dropped;
+        view.skew = core.skew;
     }
     return view;
 }

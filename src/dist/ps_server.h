@@ -26,8 +26,11 @@ typedef struct pl_ps_server_opts {
     pl_schedule schedule;
     const char *address; /* to listen on */
     pl_transport transport;
-    const pl_job_keys *keys;      /* NULL: anybody may come */
-    const atomic_bool *interrupt; /* end the job; or NULL */
+    const pl_job_keys *keys;         /* NULL: anybody may come */
+    const atomic_bool *interrupt;    /* end the job; or NULL */
+    pl_trace *trace;                 /* one lane, or NULL */
+    int64_t trace_first, trace_last; /* steps; a first of 0: the `last` from
+                                        where it begins */
     /* Both optional. */
     void (*lost)(void *context, bool is_server, int32_t index);
     void (*step)(void *context, int64_t step); /* now and then */
@@ -47,6 +50,7 @@ pl_status pl_ps_server_run(pl_ps_server *server,
 typedef struct pl_ps_server_view {
     int64_t step, dropped;
     pl_endpoint_counts net;
+    pl_skew skew; /* of server 0's clock */
 } pl_ps_server_view;
 pl_ps_server_view pl_ps_server_look(const pl_ps_server *server);
 

@@ -661,6 +661,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .dropped = client.report != NULL ? client.dropped : sync->dropped,
         .update_seconds = (double)client.update_ns * 1e-9,
         .reports = client.report,
+        .skew = pl_heart_skew(sync->heart),
         .shared = pl_endpoint_shared(sync->ends[0], 0),
         .over = sync->over,
         .broken = sync->broken,

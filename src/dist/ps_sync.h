@@ -53,9 +53,10 @@ typedef struct pl_ps_sync_view {
     double update_seconds; /* at the end, the chief's: first to last update */
     const char *reports;   /* likewise: JSON array, one a worker */
     int64_t sent_bytes, received_bytes;
-    bool shared; /* memory is shared with server 0 */
-    bool over;   /* the last answer said so */
-    bool broken; /* ... since someone was interrupted */
+    pl_skew skew; /* of server 0's clock */
+    bool shared;  /* memory is shared with server 0 */
+    bool over;    /* the last answer said so */
+    bool broken;  /* ... since someone was interrupted */
 } pl_ps_sync_view;
 pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync);
 

@@ -63,8 +63,8 @@ static void count_update(pl_ps_core *core)
 }
 
 /* Combine gradients[0 .. count-1] in this order and apply the result. */
-static void update(pl_ps_core *core, const float *const *gradients,
-                   int32_t count)
+static void combine(pl_ps_core *core, const float *const *gradients,
+                    int32_t count)
 {
     const pl_ps_core_opts *opts = &core->opts;
     int64_t number = core->step + 1;
@@ -88,16 +88,33 @@ static void update(pl_ps_core *core, const float *const *gradients,
     count_update(core);
 }
 
+static void trace_update(pl_ps_core *core, uint64_t begin, int32_t count)
+{
+    pl_trace_span(core->opts.trace, 0,
+                  count == 1 ? "apply" : "aggregate, apply", core->step, begin,
+                  pl_ticks_now());
+}
+
 /* The same for sparse parameters, and for these workers' gradients. */
 static void update_table(pl_ps_core *core, const int32_t *workers,
                          int32_t count)
 {
     const pl_ps_core_opts *opts = &core->opts;
     int64_t number = core->step + 1;
+    uint64_t begin = pl_ticks_now();
     pl_optim_begin(opts->optim, number, pl_schedule_lr(opts->schedule, number));
     if (pl_ps_table_update(core, workers, count) != PL_OK)
         pl_core_end(core, true, "%s", pl_error_message());
     count_update(core);
+    trace_update(core, begin, count);
+}
+
+static void update(pl_ps_core *core, const float *const *gradients,
+                   int32_t count)
+{
+    uint64_t begin = pl_ticks_now();
+    combine(core, gradients, count);
+    trace_update(core, begin, count);
 }
 
 unsigned pl_core_stop_flag(const pl_ps_core *core)
@@ -119,7 +136,7 @@ static void drop(pl_ps_core *core, pl_member *member)
 static void make_step(pl_ps_core *core)
 {
     int32_t workers = core->opts.workers, count = 0;
-    int32_t chosen[PL_CLUSTER_WORKERS_MAX];
+    int32_t chosen[PL_CLUSTER_WORKERS_MAX] = { 0 };
     for (int32_t w = 0; w < workers; w++)
         if (core->chosen[w] == CHOSEN) {
             core->terms[count] = core->members[w].gradient;

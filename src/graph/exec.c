@@ -264,6 +264,15 @@ static bool call_hooks(pl_exec_hooks *hooks,
     return true;
 }
 
+static void trace_step(const pl_exec *exec, int s, const pl_exec_args *args,
+                       uint64_t begin)
+{
+    bool runs = exec->plan->steps[s].kind == PL_STEP_RUN;
+    pl_trace_span(args->trace, args->lane,
+                  runs ? exec->runs[s].node->name : "convert", args->step,
+                  begin, pl_ticks_now());
+}
+
 /* With a trace, with hooks, or both. */
 static void run_watched(const pl_exec *exec, const pl_exec_args *args)
 {
@@ -278,8 +287,7 @@ static void run_watched(const pl_exec *exec, const pl_exec_args *args)
         uint64_t begin = traced ? pl_ticks_now() : 0;
         run_step(exec, s);
         if (traced)
-            pl_trace_span(args->trace, args->lane, exec->runs[s].node->name,
-                          args->step, begin, pl_ticks_now());
+            trace_step(exec, s, args, begin);
         if (hooks != NULL && !call_hooks(hooks, hooks->ready, plan->readies,
                                          plan->param_count, s, &ready))
             return;

@@ -84,14 +84,44 @@ static pl_status put_lane(pl_file_writer *writer, const pl_trace *trace,
     return PL_OK;
 }
 
+static pl_status put_operators(pl_file_writer *writer,
+                               const pl_chrome_trace_opts *opts)
+{
+    char name[NAME_BYTES];
+    PL_TRY(put(writer, ",\n\"operators\":["));
+    for (int i = 0; i < opts->operator_count; i++) {
+        const pl_trace_operator *op = &opts->operators[i];
+        escape(op->name, name);
+        PL_TRY(put(writer,
+                   "%s\n{\"name\":\"%s\",\"op\":\"%s\",\"shape\":\"%s\","
+                   "\"flop\":%.1f,\"bytes\":%.1f}",
+                   i > 0 ? "," : "", name, op->op, op->shape, op->flop,
+                   op->bytes));
+    }
+    return put(writer, "]");
+}
+
+/* The birth by the host's clock. */
+static int64_t begin_clock_ns(const pl_trace *trace)
+{
+    double ago =
+        (double)(pl_ticks_now() - pl_trace_begin(trace)) * pl_ticks_ns();
+    return pl_clock_now_ns(pl_clock_real()) - (int64_t)ago;
+}
+
 static pl_status put_all(pl_file_writer *writer, const pl_trace *trace,
                          const pl_chrome_trace_opts *opts)
 {
     PL_TRY(put(writer,
                "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{"
-               "\"begin_wall_ns\":%" PRId64 ",\"dropped\":%" PRIu64
-               "},\n\"traceEvents\":[\n",
-               pl_trace_begin_wall_ns(trace), pl_trace_dropped(trace)));
+               "\"begin_wall_ns\":%" PRId64 ",\"begin_clock_ns\":%" PRId64
+               ",\"dropped\":%" PRIu64 ",\n\"gflops\":%.3f,\"gbytes\":%.3f",
+               pl_trace_begin_wall_ns(trace), begin_clock_ns(trace),
+               pl_trace_dropped(trace), opts->gflops, opts->gbytes));
+    if (opts->skew.known)
+        PL_TRY(put(writer, ",\"ahead_ns\":%" PRId64, opts->skew.ahead_ns));
+    PL_TRY(put_operators(writer, opts));
+    PL_TRY(put(writer, "},\n\"traceEvents\":[\n"));
     PL_TRY(put_names(writer, trace, opts));
     for (int lane = 0; lane < pl_trace_lanes(trace); lane++)
         PL_TRY(put_lane(writer, trace, lane, opts->pid));

@@ -216,9 +216,16 @@ static void close_loop(pl_loop *l)
     pl_mem_free(l->done);
 }
 
+/* What computes traces its operators itself. */
 void pl_loop_spent(pl_loop *l, pl_loop_phase p)
 {
+    static const char *const names[] = { [PL_LOOP_INPUT] = "read",
+                                         [PL_LOOP_SEND] = "send",
+                                         [PL_LOOP_WAIT] = "wait" };
     uint64_t now = pl_ticks_now();
+    if (p != PL_LOOP_COMPUTE)
+        pl_trace_span(l->opts->trace, 0, names[p], l->result->progress.step + 1,
+                      l->mark, now);
     l->phase_ticks[p] += now - l->mark;
     l->mark = now;
 }
@@ -430,7 +437,9 @@ static pl_status evaluate(pl_loop *l)
     l->result->tested = true;
     l->tested_step = step;
     pl_recorder_test(&l->recorder, step, &l->result->test);
-    l->result->eval_seconds += seconds_of(pl_ticks_now() - begin);
+    uint64_t end = pl_ticks_now();
+    pl_trace_span(l->opts->trace, 0, "evaluate", step, begin, end);
+    l->result->eval_seconds += seconds_of(end - begin);
     if (l->opts->has_stop_loss && !l->opts->follower &&
         l->result->test.loss <= l->opts->stop_loss) {
         l->result->stopped_by = PL_STOPPED_STOP_LOSS;
@@ -453,7 +462,10 @@ static pl_status save(pl_loop *l, bool last)
         pl_reader_position(l->reader, &l->result->progress.position);
     }
     pl_status status = sync->ops->save(sync, &l->result->progress, last);
-    l->result->save_seconds += seconds_of(pl_ticks_now() - begin);
+    uint64_t end = pl_ticks_now();
+    pl_trace_span(l->opts->trace, 0, "checkpoint", l->result->progress.step,
+                  begin, end);
+    l->result->save_seconds += seconds_of(end - begin);
     if (status == PL_OK || last)
         return status;
     if (status != PL_AGAIN)
@@ -504,6 +516,8 @@ static pl_status train_step(pl_loop *l)
         PL_TRY(compute_step(l, step, &loss));
     }
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
+    if (opts->sync->ops->local)
+        pl_trace_span(opts->trace, 0, "apply", step, l->mark, pl_ticks_now());
     pl_loop_spent(l, opts->sync->ops->local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
     l->next_read++;
     l->own += !committed.dropped && !committed.unsent;

@@ -1,0 +1,202 @@
+/* Where the time of a traced run went, operator by operator. */
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "observe/profile.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRACE_MOST ((size_t)1 << 30) /* bytes of a file */
+#define FILES_MOST 256
+
+typedef struct profile_options {
+    const char *merge;
+    bool json;
+    bool csv;
+} profile_options;
+
+static const pl_param params[] = {
+    { "merge", PL_PARAM_TEXT, offsetof(profile_options, merge), NULL, 0, 0,
+      NULL, "FILE",
+      "write the traces of all tasks there as one, on one clock" },
+    { "json", PL_PARAM_FLAG, offsetof(profile_options, json), NULL, 0, 0, NULL,
+      NULL, "print JSON: a list of objects for workers, one for servers" },
+    { "csv", PL_PARAM_FLAG, offsetof(profile_options, csv), NULL, 0, 0, NULL,
+      NULL, "print CSV" },
+};
+
+/* The traces of a run. */
+typedef struct traces {
+    pl_json *list[FILES_MOST];
+    size_t count;
+    pl_profile *workers, *servers;
+    size_t worker_count, server_count;
+} traces;
+
+static void close_traces(traces *t)
+{
+    for (size_t i = 0; i < t->count; i++)
+        pl_json_free(t->list[i]);
+    pl_profile_free(t->workers);
+    pl_profile_free(t->servers);
+}
+
+static bool is_trace(const char *name)
+{
+    size_t length = strlen(name);
+    return name[0] != '.' && length > 5 &&
+           strcmp(name + length - 5, ".json") == 0;
+}
+
+static pl_status read_trace(traces *t, const char *folder, const char *name)
+{
+    char *path;
+    pl_json *trace;
+    bool server = strncmp(name, "ps-", 3) == 0;
+    if (t->count == FILES_MOST)
+        return PL_FAIL(PL_UNSUPPORTED, "%s has more than %d traces", folder,
+                       FILES_MOST);
+    PL_TRY(pl_file_join(&path, folder, name));
+    pl_status status = pl_json_read_file(&trace, path, TRACE_MOST);
+    if (status == PL_OK) {
+        t->list[t->count++] = trace;
+        t->server_count += server;
+        t->worker_count += !server;
+        status = pl_profile_add(server ? t->servers : t->workers, trace, path);
+    }
+    pl_mem_free(path);
+    return status;
+}
+
+static pl_status read_traces(traces *t, const char *run)
+{
+    char *folder, **names = NULL;
+    size_t count = 0;
+    pl_status status;
+    PL_TRY(pl_file_join(&folder, run, "trace"));
+    PL_TRY_OUT(status, pl_profile_new(&t->workers));
+    PL_TRY_OUT(status, pl_profile_new(&t->servers));
+    status = pl_file_list(&names, &count, folder);
+    if (status == PL_NOTFOUND)
+        status = PL_OK;
+    for (size_t i = 0; status == PL_OK && i < count; i++)
+        if (is_trace(names[i]))
+            status = read_trace(t, folder, names[i]);
+    if (status == PL_OK && t->count == 0)
+        status =
+            PL_FAIL(PL_NOTFOUND,
+                    "%s has no traces; train with --profile to make them", run);
+out:
+    pl_mem_free(names);
+    pl_mem_free(folder);
+    return status;
+}
+
+static pl_status print_table(const pl_profile *profile, const char *name,
+                             const char *title, const profile_options *options)
+{
+    pl_table *table;
+    pl_buffer text = { 0 };
+    PL_TRY(pl_profile_table(profile, name, title, &table));
+    pl_status status = PL_OK;
+    if (options->json) {
+        pl_json *rows = NULL;
+        char *line = NULL;
+        status = pl_table_json(table, &rows);
+        if (status == PL_OK)
+            status = pl_json_text(rows, 0, &line);
+        if (status == PL_OK)
+            puts(line);
+        pl_mem_free(line);
+        pl_json_free(rows);
+    } else {
+        if (options->csv)
+            pl_table_csv(table, &text);
+        else
+            pl_table_print(table, &text);
+        status = pl_buffer_status(&text);
+        if (status == PL_OK)
+            fputs(text.data, stdout);
+    }
+    pl_buffer_close(&text);
+    pl_table_free(table);
+    return status;
+}
+
+static pl_status write_merged(const traces *t, const char *path)
+{
+    pl_json *merged;
+    char *text = NULL;
+    PL_TRY(pl_profile_merge(t->list, t->count, &merged));
+    pl_status status = pl_json_text(merged, 0, &text);
+    if (status == PL_OK)
+        status = pl_file_replace(path, text, strlen(text));
+    if (status == PL_OK)
+        pl_log(PL_LOG_INFO, "%zu traces written to %s as one", t->count, path);
+    pl_mem_free(text);
+    pl_json_free(merged);
+    return status;
+}
+
+static pl_status show(const char *run, const profile_options *options)
+{
+    traces t = { 0 };
+    pl_status status;
+    PL_TRY_OUT(status, read_traces(&t, run));
+    if (t.worker_count > 0)
+        PL_TRY_OUT(status,
+                   print_table(t.workers, "operators",
+                               "Time of the workers, by operator", options));
+    if (t.server_count > 0)
+        PL_TRY_OUT(status, print_table(t.servers, "servers",
+                                       "Time of the parameter servers, by "
+                                       "message",
+                                       options));
+    int64_t dropped =
+        pl_profile_dropped(t.workers) + pl_profile_dropped(t.servers);
+    if (dropped > 0)
+        pl_log(PL_LOG_WARN,
+               "%lld spans did not fit into the traces: profile fewer steps "
+               "(--profile A:B)",
+               (long long)dropped);
+    if (options->merge != NULL)
+        status = write_merged(&t, options->merge);
+out:
+    close_traces(&t);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    profile_options options;
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_profile, app,
+        "Show where the time of a run went that was trained with --profile: "
+        "each operator\nwith its calls, time, and speed beside what the "
+        "machine can do.",
+        &options, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    pl_status status;
+    if (words.count != 1)
+        status = PL_FAIL(PL_USAGE, "expected: profile RUN");
+    else if (options.json && options.csv)
+        status =
+            PL_FAIL(PL_USAGE, "--json and --csv: give one of them, not both");
+    else
+        status = show(words.list[0], &options);
+    pl_mem_free(words.list);
+    return status;
+}
+
+const pl_command pl_cmd_profile = {
+    .name = "profile",
+    .usage = "profile RUN [flags]",
+    .help = "show where the time of a traced run went, by operator",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};
