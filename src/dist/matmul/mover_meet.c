@@ -35,7 +35,8 @@ static void take_text(const pl_message *message, char *text, size_t room)
 {
     size_t bytes = message->frame.payload_bytes;
     bytes = bytes < room - 1 ? bytes : room - 1;
-    memcpy(text, message->payload, bytes);
+    if (bytes > 0) /* else there is no payload */
+        memcpy(text, message->payload, bytes);
     text[bytes] = '\0';
 }
 
@@ -209,7 +210,8 @@ static pl_status take_report(pl_mover *m, const pl_message *message)
     if (other->report == NULL) {
         size_t bytes = message->frame.payload_bytes;
         PL_TRY(PL_NEW(other->report, bytes + 1));
-        memcpy(other->report, message->payload, bytes);
+        if (bytes > 0)
+            memcpy(other->report, message->payload, bytes);
     }
     return pl_endpoint_send(m->server, message->from,
                             &(pl_frame) { .kind = PL_FRAME_ACK }, NULL, false);
