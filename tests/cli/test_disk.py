@@ -30,7 +30,9 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0,
 def killing(call, nth):
     """Words in front of a command: its process, whichever of its threads makes
     this system call for the nth time, is killed as it begins it."""
-    return ["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
+    # LeakSanitizer does not work under ptrace.
+    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    return ["env", f"ASAN_OPTIONS={options}", "strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={call}",
             "-e", f"inject={call}:signal=SIGKILL:when={nth}"]
 
 

@@ -4,12 +4,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 
 import pytest
 
 from conftest import SMALL, wait_for
 from hosts import HOSTS, descendants, fake_ssh
-from jobs import gone, words_of
+from jobs import gone, wait_for_text, words_of
 
 LONG = ["--data", "synthetic", "--examples", 2000, "--steps", 1000000]
 
@@ -77,8 +78,9 @@ def tasks(process):
             and "sh" not in words_of(pid)[:1]]
 
 
-def running(cli, *flags, count=5, **more):
-    process = cli.start(*parameter_servers(cli, *flags, train=LONG, **more))
+def running(cli, *flags, count=5, err=subprocess.PIPE, **more):
+    process = cli.start(*parameter_servers(cli, *flags, train=LONG, **more),
+                        stderr=err)
     assert wait_for(lambda: len(tasks(process)) == count, "all tasks",
                     process), process.communicate()
     return process, descendants(process.pid)
@@ -126,7 +128,9 @@ def place_of(pid):
 @pytest.mark.parametrize("role, index", [("worker", 0), ("worker", 2),
                                          ("ps", 1)])
 def test_killed_task_is_started_again(cli, role, index):
-    process, _ = running(cli, "--run", "a")
+    said = cli.folder / "said"
+    with said.open("wb") as err:
+        process, _ = running(cli, "--run", "a", err=err)
     record = cli.folder / "a/run.json"
     assert wait_for(record.exists, "the run of the chief", process)
     victim, = [pid for pid in tasks(process)
@@ -134,13 +138,12 @@ def test_killed_task_is_started_again(cli, role, index):
     os.kill(victim, signal.SIGKILL)
     assert wait_for(lambda: len(tasks(process)) == 5 and
                     victim not in tasks(process), "a new task", process), \
-        process.communicate()
+        said.read_text()
+    wait_for_text(said, "was killed by signal 9 (Killed); started again "
+                  "(1 of 5)", process)
     process.send_signal(signal.SIGINT)
-    result = cli.end(process)
-    assert result.code == 130, result
-    assert f"{role} {index} on " in result.err
-    assert "was killed by signal 9 (Killed); started again (1 of 5)" \
-        in result.err, result
+    assert cli.end(process).code == 130, said.read_text()
+    assert f"{role} {index} on " in said.read_text()
 
 
 def test_host_that_cannot_be_used_is_named_with_the_reason(cli):

@@ -21,6 +21,15 @@ pytestmark = pytest.mark.skipif(
     shutil.which("mpirun") is None, reason="mpirun is not installed")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_leak_check():
+    """What MPI leaves behind at its end is not ours to free."""
+    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ASAN_OPTIONS", options)
+        yield
+
+
 def ranks(supervisor):
     """The processes of the ranks, the first one first."""
     found = []
