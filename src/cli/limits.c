@@ -51,8 +51,8 @@ pl_status pl_limits_measure(pl_pool *pool, int threads, pl_limits *out)
     PL_TRY(PL_NEW_ALIGNED(l.memory, (size_t)FLOATS));
     for (int64_t i = 0; i < FLOATS; i += 1024) /* pages of its own */
         l.memory[i] = 1;
-    out->gbytes = (double)(FLOATS / threads / 128 * 128 * threads) *
-                  sizeof(float) * 1e-9 / measure(pool, &l);
+    int64_t read = FLOATS / threads / 128 * 128 * threads;
+    out->gbytes = (double)read * sizeof(float) * 1e-9 / measure(pool, &l);
     pl_mem_free(l.memory);
     return PL_OK;
 }

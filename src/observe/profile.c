@@ -334,7 +334,7 @@ static pl_status move_events(pl_json *to, const pl_json *trace, int64_t pid,
     PL_TRY(pl_json_get_array(trace, "traceEvents", &events));
     for (size_t i = 0; i < pl_json_length(events); i++) {
         pl_json *event;
-        double time;
+        double time = 0;
         PL_TRY(pl_json_copy(&event, pl_json_at(events, i)));
         pl_status status = pl_json_set_int(event, "pid", pid);
         if (status == PL_OK && is_span(event))

@@ -106,7 +106,8 @@ void pl_wire_text(pl_wire *wire, unsigned field, const char *text)
     put_varint(wire, bytes);
     uint8_t *at = grow(wire, bytes);
     if (at != NULL)
-        memcpy(at, text, bytes);
+        for (size_t i = 0; i < bytes; i++) /* not a text any more: no NUL */
+            at[i] = (uint8_t)text[i];
 }
 
 void pl_wire_doubles(pl_wire *wire, unsigned field, const double *values,
