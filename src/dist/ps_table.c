@@ -333,8 +333,9 @@ static void apply(const pl_ps_core *core, const pl_keys *keys,
             pl_optim_update(opts->optim, (int64_t)keys->ids[k], 1, grad + k,
                             opts->params);
     }
-    pl_optim_update_keys(opts->optim, 0, to - from, keys->ids + from,
-                         grad + from, opts->params);
+    if (to > from) /* a list may have no keys, nor memory for them */
+        pl_optim_update_keys(opts->optim, 0, to - from, keys->ids + from,
+                             grad + from, opts->params);
 }
 
 pl_status pl_ps_table_update(pl_ps_core *core, const int32_t *workers,
