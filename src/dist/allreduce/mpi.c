@@ -52,7 +52,6 @@ typedef struct engine {
     int64_t heartbeat_ns, join_ms;
     int32_t workers, rank;
     float *memory;
-    int64_t floats;
     char (*hosts)[HOST_BYTES]; /* [workers] */
 
     pl_thread *tender;
@@ -562,7 +561,6 @@ pl_status pl_mpi_new(pl_collective **out, const pl_mpi_opts *opts)
     PL_TRY(PL_NEW(e, 1));
     e->base.ops = &ops;
     e->workers = opts->workers;
-    e->floats = opts->floats;
     e->heartbeat_ns =
         1000000 * (opts->heartbeat_ms > 0 ? opts->heartbeat_ms : HEARTBEAT_MS);
     e->join_ms = opts->join_ms > 0 ? opts->join_ms : JOIN_MS;
