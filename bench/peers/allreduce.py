@@ -7,13 +7,13 @@ all workers trained a second, the ratio to PyTorch and to one process of
 paceline with the same global batch.  See bench/README.md.
 """
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
+
+from turns import run_json, spread
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -34,14 +34,6 @@ def parse_arguments():
     add("--rounds", type=int, default=3, help="[3]")
     add("--seconds", type=float, default=5, help="of one run [5]")
     return parser.parse_args()
-
-
-def run_json(argv):
-    done = subprocess.run([str(a) for a in argv], capture_output=True,
-                          text=True, timeout=900)
-    if done.returncode != 0:
-        raise RuntimeError(f"{argv}: {done.stderr[-800:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 class Paceline:
@@ -93,14 +85,6 @@ def configurations(options):
     if options.python:
         found.append(Torch(options))
     return found
-
-
-def spread(values, digits):
-    if not values:
-        return ""
-    text = [f"{v:,.{digits}f}" for v in
-            (statistics.median(values), min(values), max(values))]
-    return f"{text[0]} ({text[1]}-{text[2]})"
 
 
 def ratios(rounds, name, other):

@@ -9,13 +9,13 @@ paceline on all cores; for --work sparse also examples a second and bytes that
 a worker sent and received an example.  See bench/README.md.
 """
 import argparse
-import json
 import os
 import pathlib
-import statistics
 import subprocess
 import sys
 import tempfile
+
+from turns import run_json, spread
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -38,14 +38,6 @@ def parse_arguments():
     add("--rounds", type=int, default=3, help="[3]")
     add("--seconds", type=float, default=3, help="of one run [3]")
     return parser.parse_args()
-
-
-def run_json(argv):
-    done = subprocess.run([str(a) for a in argv], capture_output=True,
-                          text=True, timeout=600)
-    if done.returncode != 0:
-        raise RuntimeError(f"{argv}: {done.stderr[-800:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 class Paceline:
@@ -117,14 +109,6 @@ def configurations(options):
 def ratios(rounds, name, other):
     return [r[name]["gradients_per_s"] / r[other]["gradients_per_s"]
             for r in rounds if name in r and other in r]
-
-
-def spread(values, digits):
-    if not values:
-        return ""
-    text = [f"{v:,.{digits}f}" for v in
-            (statistics.median(values), min(values), max(values))]
-    return f"{text[0]} ({text[1]}-{text[2]})"
 
 
 def report(options, configs, rounds):
