@@ -12,13 +12,15 @@ folder=${1:-build-clang}
     exit 1
 }
 
-# clang-tidy counts the warnings it suppressed on standard error: noise.
+# clang-tidy counts the warnings it suppressed on standard error: noise, unless
+# it died itself.
 find src -name '*.c' | sort |
     xargs -P "$(nproc)" -n 1 sh -c '
-        clang-tidy --quiet -p "$0" "$1" 2>/dev/null || {
+        noise=$(clang-tidy --quiet -p "$0" "$1" 2>&1 >&3) || {
+            [ $? -lt 128 ] || echo "$noise" | head -n 12 >&2
             echo "tidy: $1" >&2
             exit 1
-        }' "$folder" || {
+        }' "$folder" 3>&1 || {
     echo "tidy: clang-tidy has findings" >&2
     exit 1
 }
