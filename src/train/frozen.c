@@ -119,14 +119,16 @@ static void copy_piece(const pl_frozen *frozen, int64_t index, float *to)
     memcpy(to, from, (size_t)piece_count(frozen, in_plane) * sizeof(float));
 }
 
-/* Under the lock: no read will look at this piece's memory any more. */
+/* Under the lock: no read will look at this piece's memory any more.  Copies
+ * are not aligned: what the C library gets back of those it does not always
+ * give out again, and the pool would take twice its size. */
 static bool save_piece(pl_frozen *frozen, int64_t index)
 {
     float *copy;
     if (index < frozen->next || frozen->copies[index] != NULL)
         return true;
     if (frozen->held >= frozen->room ||
-        PL_NEW_ALIGNED(copy, (size_t)frozen->opts.piece) != PL_OK)
+        PL_NEW(copy, (size_t)frozen->opts.piece) != PL_OK)
         return false;
     copy_piece(frozen, index, copy);
     frozen->copies[index] = copy;
