@@ -3,6 +3,8 @@
 #include "base/assert.h"
 #include "train/compute_priv.h"
 
+#include <math.h>
+
 static const pl_compute_ops *ops_for(const pl_compute_opts *opts)
 {
     if (!opts->network->sparse)
@@ -100,6 +102,13 @@ pl_params *pl_compute_diff(const pl_compute *compute)
 pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch)
 {
     return compute->ops->score(compute, batch);
+}
+
+double pl_compute_accuracy(const pl_compute *compute, const pl_batch *batch)
+{
+    return compute->ops->accuracy != NULL
+               ? compute->ops->accuracy(compute, batch)
+               : NAN;
 }
 
 const float *pl_compute_logits(const pl_compute *compute, int64_t *rows)

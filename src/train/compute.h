@@ -41,7 +41,6 @@ typedef struct pl_compute_opts {
     pl_trace *trace;           /* one lane per thread of the pool, or NULL */
     float *diff;               /* memory for the gradient; default: its own */
     bool forward;              /* loss and accuracy only, no gradients */
-    bool logits;               /* ... and logits: pl_compute_logits */
     uint64_t seed;             /* of what is random in training */
     const struct pl_compute *beside; /* never runs at the same time and lives
                                         longer: share its memory; or NULL */
@@ -105,12 +104,18 @@ pl_params *pl_compute_diff(const pl_compute *compute);
 /* Mean loss and accuracy of a batch, for one made with `forward`. */
 pl_score pl_compute_score(pl_compute *compute, const pl_batch *batch);
 
-/* The logits of some rows of the last score, *rows of them; until the next
- * run.  For dense networks, made with `logits`. */
+/* The share of right answers in the batch of the last pl_compute_gradient, of
+ * those rows whose answers are still in memory (of each thread, the last it
+ * computed), before the update.  NAN: not known. */
+double pl_compute_accuracy(const pl_compute *compute, const pl_batch *batch);
+
+/* The logits of some rows of the last pl_compute_gradient, *rows of them;
+ * until the next run of this one, or of one beside it.  Of dense networks. */
 const float *pl_compute_logits(const pl_compute *compute, int64_t *rows);
 
 /* Of a model that answers yes or no: the probabilities of yes that the last
- * score came from; until the next.  NULL for other models. */
+ * score or gradient came from; until the next.  NULL where they are not
+ * kept. */
 const float *pl_compute_probs(const pl_compute *compute);
 
 #endif

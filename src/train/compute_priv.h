@@ -26,6 +26,8 @@ typedef struct pl_compute_ops {
                         int64_t step, int64_t part, pl_exec_hooks *hooks,
                         double *loss);                /* default: none */
     const float *(*probs)(const pl_compute *compute); /* default: none */
+    double (*accuracy)(const pl_compute *compute,
+                       const pl_batch *batch); /* default: NAN */
     const float *(*logits)(const pl_compute *compute,
                            int64_t *rows); /* default: none */
     pl_status (*prepare)(pl_compute *compute, const pl_batch *batch);

@@ -17,6 +17,15 @@
 #define SCORE_ROWS 32
 /* Floats added and updated in one go: they stay in the first-level cache. */
 #define RANGE 2048
+/* Rows whose answers are looked at in one go. */
+#define ANSWER_ROWS 64
+
+/* Outputs of a plan: of one that trains, and of one that scores. */
+enum {
+    LOSS = 0,
+    LOGITS = 1,
+    ACCURACY = 1,
+};
 
 typedef struct dense {
     pl_compute base;
@@ -29,7 +38,8 @@ typedef struct dense {
     /* One per thread, so that a thread's next shard finds its memory in the
      * cache; or one per shard, where there are fewer of those. */
     pl_exec *execs[MAX_SHARDS];
-    int64_t exec_rows[MAX_SHARDS]; /* of its last run; 0: none of this batch */
+    int64_t exec_rows[MAX_SHARDS];  /* of its last run; 0: none of this batch */
+    int64_t exec_first[MAX_SHARDS]; /* the first of them in the batch */
     pl_params *diffs[MAX_SHARDS];
     const float *blocks[MAX_SHARDS]; /* of diffs */
     /* The batch at hand. */
@@ -62,17 +72,16 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
                            int64_t batch)
 {
     const pl_network *network = opts->network;
-    pl_node *outputs[] = { network->loss, network->accuracy, network->logits };
+    pl_node *train[] = { network->loss, network->logits };
+    pl_node *score[] = { network->loss, network->accuracy };
     return pl_plan_new(
         out,
         &(pl_plan_opts) {
             .graph = network->graph,
             .batch = batch,
             .kernels = opts->kernels,
-            .outputs = outputs,
-            .output_count = !opts->forward ? 1
-                            : opts->logits ? 3
-                                           : 2,
+            .outputs = opts->forward ? score : train,
+            .output_count = 2,
             .diff = network->diff,
             .diff_count = opts->forward ? 0 : pl_params_count(network->params),
             .threads = threads_of(opts),
@@ -242,6 +251,7 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
     int index = per_thread ? thread : s;
     pl_exec *exec = compute->execs[index];
     compute->exec_rows[index] = rows;
+    compute->exec_first[index] = first;
     if (!compute->opts.forward)
         pl_exec_bind(exec, compute->diffs[s]);
     pl_exec_run(exec, &(pl_exec_args) {
@@ -255,9 +265,9 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                           .lane = thread,
                           .step = compute->step,
                       });
-    score->loss += share * (double)*pl_exec_output(exec, 0);
+    score->loss += share * (double)*pl_exec_output(exec, LOSS);
     if (compute->opts.forward)
-        score->accuracy += share * (double)*pl_exec_output(exec, 1);
+        score->accuracy += share * (double)*pl_exec_output(exec, ACCURACY);
 }
 
 static void run_shard(dense *compute, int s, int thread)
@@ -408,12 +418,44 @@ static pl_score dense_score(pl_compute *base, const pl_batch *batch)
 static const float *dense_logits(const pl_compute *base, int64_t *rows)
 {
     const dense *compute = (const dense *)base;
-    PL_ASSERT(compute->opts.forward && compute->opts.logits);
+    PL_ASSERT(!compute->opts.forward);
     int index = 0;
     while (compute->exec_rows[index] == 0)
         index++;
     *rows = compute->exec_rows[index];
-    return pl_exec_output(compute->execs[index], 2);
+    return pl_exec_output(compute->execs[index], LOGITS);
+}
+
+/* Right answers among the rows of one execution. */
+static double right_answers(const dense *compute, int index,
+                            const pl_batch *batch)
+{
+    int64_t rows = compute->exec_rows[index];
+    int64_t first = compute->exec_first[index];
+    int64_t classes = pl_node_shape(compute->opts.network->logits).dim[1];
+    const float *logits = pl_exec_output(compute->execs[index], LOGITS);
+    double right = 0;
+    for (int64_t r = 0; r < rows; r += ANSWER_ROWS) {
+        float hit[ANSWER_ROWS];
+        int64_t count = rows - r < ANSWER_ROWS ? rows - r : ANSWER_ROWS;
+        pl_view labels = pl_view_from(&batch->labels, first + r);
+        compute->opts.kernels->accuracy(count, classes, logits + r * classes,
+                                        &labels, hit);
+        right += (double)compute->opts.kernels->sum(count, hit);
+    }
+    return right;
+}
+
+static double dense_accuracy(const pl_compute *base, const pl_batch *batch)
+{
+    const dense *compute = (const dense *)base;
+    double right = 0, rows = 0;
+    for (int e = 0; e < MAX_SHARDS; e++)
+        if (compute->exec_rows[e] > 0) {
+            right += right_answers(compute, e, batch);
+            rows += (double)compute->exec_rows[e];
+        }
+    return right / rows;
 }
 
 const pl_compute_ops pl_dense_compute = {
@@ -426,5 +468,6 @@ const pl_compute_ops pl_dense_compute = {
     .diff = dense_diff,
     .stream = dense_stream,
     .score = dense_score,
+    .accuracy = dense_accuracy,
     .logits = dense_logits,
 };

@@ -108,9 +108,9 @@ static pl_status open_compute(pl_loop *l)
     if (elsewhere)
         PL_TRY(pl_ahead_new(&l->ahead, &compute, l->reader, sync));
     PL_TRY(pl_compute_new(&l->compute, &compute));
+    l->computed = l->compute;
     if (opts->test != NULL) {
         compute.forward = true;
-        compute.logits = opts->histograms_every.unit != PL_EVERY_NEVER;
         compute.trace = NULL;
         compute.beside = l->compute;
         compute.beside_batch = opts->order.batch;
@@ -150,6 +150,12 @@ static const float *last_gradient(void *context, int param, int64_t *count)
     return grad;
 }
 
+static double last_accuracy(void *context)
+{
+    const pl_loop *l = context;
+    return pl_compute_accuracy(l->computed, &l->batch);
+}
+
 /* Of parameters that are elsewhere it is not kept. */
 static bool has_gradient(const pl_loop_opts *opts)
 {
@@ -171,6 +177,7 @@ static pl_status open_recorder(pl_loop *l)
                           .grad_examples = l->grad_examples,
                           .epoch_updates = l->epoch_updates,
                           .gradient = has_gradient(opts) ? last_gradient : NULL,
+                          .accuracy = last_accuracy,
                           .context = l,
                       });
 }
@@ -535,25 +542,28 @@ static bool done(const pl_loop *l)
            l->own >= l->end_own;
 }
 
-/* The answers to the last batch of training are scored once more: in training
- * their memory was needed for other things. */
-static pl_status record_histograms(pl_loop *l)
+/* The answers to the last batch of training. */
+static void record_predictions(pl_loop *l)
 {
     int64_t step = l->result->progress.step, rows;
-    if (l->ahead != NULL)
-        return PL_OK; /* nobody has them all */
-    PL_TRY(need_all(l));
-    pl_recorder_histograms(&l->recorder, step);
-    if (l->scorer == NULL || l->opts->network->sparse)
-        return PL_OK;
-    pl_batch batch = l->batch;
-    int64_t most = pl_loop_eval_batch(l->opts->test, l->opts->eval_batch);
-    if (batch.rows > most)
-        batch.rows = most;
-    (void)pl_compute_score(l->scorer, &batch);
-    const float *logits = pl_compute_logits(l->scorer, &rows);
+    if (l->opts->network->sparse) {
+        const float *probs = pl_compute_probs(l->computed);
+        if (probs != NULL) /* --hogwild keeps none */
+            pl_recorder_probabilities(&l->recorder, step, probs, l->batch.rows);
+        return;
+    }
+    const float *logits = pl_compute_logits(l->computed, &rows);
     pl_recorder_predictions(&l->recorder, step, logits, rows,
                             pl_node_shape(l->opts->network->logits).dim[1]);
+}
+
+static pl_status record_histograms(pl_loop *l)
+{
+    record_predictions(l);
+    if (l->ahead != NULL)
+        return PL_OK; /* nobody has all parameters */
+    PL_TRY(need_all(l));
+    pl_recorder_histograms(&l->recorder, l->result->progress.step);
     return PL_OK;
 }
 

@@ -26,11 +26,12 @@ typedef struct pl_loop {
     pl_loop_result *result;
     pl_reader *reader;
     pl_compute *compute;
-    pl_compute *scorer;        /* NULL without a test set */
-    pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
-    pl_sparse_sum sum;         /* the same for a table with micro-batches... */
-    float bias_sum;            /* ... and for its bias */
-    pl_ahead *ahead;           /* NULL: the parameters are in memory here */
+    const pl_compute *computed; /* who made the gradient of the last step */
+    pl_compute *scorer;         /* NULL without a test set */
+    pl_aggregator *aggregator;  /* NULL: gradients are applied as they come */
+    pl_sparse_sum sum;          /* the same for a table with micro-batches... */
+    float bias_sum;             /* ... and for its bias */
+    pl_ahead *ahead;            /* NULL: the parameters are in memory here */
     bool stream;           /* parameters and gradients come and go on the way */
     bool *done;            /* one per parameter: this step's gradient is */
     int needed;            /* parameters that this step has */

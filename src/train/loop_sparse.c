@@ -55,6 +55,8 @@ pl_status pl_loop_ahead_step(pl_loop *l, int64_t step, double *loss)
     pl_loop_spent(l, PL_LOOP_WAIT);
     *loss = pl_compute_gradient(at.compute, at.batch, step,
                                 l->opts->order.worker, NULL);
+    l->computed = at.compute;
+    l->batch = *at.batch;
     pl_loop_spent(l, PL_LOOP_COMPUTE);
     PL_TRY(pl_loop_check_loss(l, *loss, step));
     PL_TRY(pl_ahead_next(l->ahead));

@@ -9,6 +9,9 @@
 /* The length of a gradient is taken again after so many times what it took. */
 #define NORM_PAUSE 200
 #define CLASSES    1024 /* of predictions: the most */
+/* The tag of those. */
+#define PREDICTIONS   "predictions"
+#define PROBABILITIES "probabilities"
 
 pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
 {
@@ -21,6 +24,7 @@ pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
         { "epoch", &recorder->tags.epoch },
         { "examples", &recorder->tags.examples },
         { "loss", &recorder->tags.loss },
+        { "accuracy", &recorder->tags.accuracy },
         { "learning_rate", &recorder->tags.lr },
         { "tests", &recorder->tags.tests },
         { "test_loss", &recorder->tags.test_loss },
@@ -73,6 +77,17 @@ static void record_norm(pl_recorder *recorder, const pl_recorder_step *step)
                           step->step, norm);
 }
 
+static void record_accuracy(const pl_recorder *recorder,
+                            const pl_recorder_step *step)
+{
+    const pl_recorder_opts *opts = &recorder->opts;
+    double accuracy =
+        opts->accuracy != NULL ? opts->accuracy(opts->context) : NAN;
+    if (!isnan(accuracy))
+        pl_metrics_scalar(opts->metrics, recorder->tags.accuracy, step->step,
+                          accuracy);
+}
+
 /* What is measured from one record to the next. */
 static void record_interval(pl_recorder *recorder, const pl_recorder_step *step)
 {
@@ -120,6 +135,7 @@ static void record(pl_recorder *recorder, const pl_recorder_step *step)
     const pl_recorder_opts *opts = &recorder->opts;
     pl_metrics_scalar(opts->metrics, recorder->tags.loss, step->step,
                       recorder->loss);
+    record_accuracy(recorder, step);
     pl_metrics_scalar(opts->metrics, recorder->tags.lr, step->step,
                       pl_schedule_lr(opts->schedule, step->step));
     if (opts->epoch_updates > 0)
@@ -222,8 +238,8 @@ void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
                              const float *logits, int64_t rows, int64_t classes)
 {
     pl_metrics_histogram histogram = {
-        .group = "predictions",
-        .name = "probabilities",
+        .group = PREDICTIONS,
+        .name = PROBABILITIES,
         .step = step,
     };
     float row[CLASSES];
@@ -234,6 +250,12 @@ void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
         pl_histogram_add(&histogram.values, row, classes);
     }
     pl_metrics_histogram_put(recorder->opts.metrics, &histogram);
+}
+
+void pl_recorder_probabilities(pl_recorder *recorder, int64_t step,
+                               const float *probs, int64_t rows)
+{
+    put_histogram(recorder, PREDICTIONS, PROBABILITIES, step, probs, rows);
 }
 
 void pl_recorder_end(pl_recorder *recorder, int64_t own_steps, int64_t dropped)

@@ -27,16 +27,18 @@ typedef struct pl_recorder_opts {
     int64_t epoch_updates;       /* 0: not known */
     /* The last gradient of a parameter, *count of them; NULL: not to be had. */
     const float *(*gradient)(void *context, int param, int64_t *count);
+    /* The share of right answers in the last batch; NAN: not known. */
+    double (*accuracy)(void *context);
     void *context;
 } pl_recorder_opts;
 
 typedef struct pl_recorder {
     pl_recorder_opts opts;
     struct {
-        int step, epoch, examples, loss, lr, tests, test_loss, test_accuracy,
-            test_auc, test_precision, test_recall, test_calibration, own_steps,
-            own_examples, dropped, rate, waiting, norm, staleness, sent,
-            received, restart;
+        int step, epoch, examples, loss, accuracy, lr, tests, test_loss,
+            test_accuracy, test_auc, test_precision, test_recall,
+            test_calibration, own_steps, own_examples, dropped, rate, waiting,
+            norm, staleness, sent, received, restart;
     } tags;
     bool started;          /* there was a step */
     double loss;           /* smoothed */
@@ -75,6 +77,9 @@ void pl_recorder_histograms(pl_recorder *recorder, int64_t step);
 void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
                              const float *logits, int64_t rows,
                              int64_t classes);
+/* The same of a model that answers yes or no. */
+void pl_recorder_probabilities(pl_recorder *recorder, int64_t step,
+                               const float *probs, int64_t rows);
 
 /* As the loop ends. */
 void pl_recorder_end(pl_recorder *recorder, int64_t own_steps, int64_t dropped);

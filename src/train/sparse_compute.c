@@ -52,6 +52,7 @@ typedef struct sparse {
     int64_t grad_room;
     float *grads; /* [parts, keys]; the first is the sum in the end */
     float bias_grad;
+    double accuracy; /* of the batch of the last gradient */
 } sparse;
 
 static void free_entries(sparse *c)
@@ -298,11 +299,14 @@ static double sparse_gradient(pl_compute *base, const pl_batch *batch,
     }
     pl_pool_run(c->opts.pool, c->parts, forward_part, c);
     float scale = 1.0f / (float)rows, sum = 0;
+    int64_t right = 0;
     for (int64_t r = 0; r < rows; r++) {
         float label = pl_view_label(&batch->labels, r) != 0 ? 1.0f : 0.0f;
         c->diff[r] = (c->probs[r] - label) * scale;
         sum += c->diff[r];
+        right += (c->probs[r] >= 0.5f) == (label != 0);
     }
+    c->accuracy = (double)right / (double)rows;
     c->bias_grad = sum;
     pl_pool_run(c->opts.pool, c->parts, backward_part, c);
     if (c->parts > 1)
@@ -351,6 +355,12 @@ static pl_score sparse_score(pl_compute *base, const pl_batch *batch)
     };
 }
 
+static double sparse_accuracy(const pl_compute *base, const pl_batch *batch)
+{
+    (void)batch;
+    return ((const sparse *)base)->accuracy;
+}
+
 static const float *sparse_probs(const pl_compute *base)
 {
     return ((const sparse *)base)->probs;
@@ -365,5 +375,6 @@ const pl_compute_ops pl_sparse_compute = {
     .grad = sparse_grad,
     .place = sparse_place,
     .score = sparse_score,
+    .accuracy = sparse_accuracy,
     .probs = sparse_probs,
 };

@@ -155,6 +155,33 @@ static void compute_score_weighs_an_uneven_last_batch(void **state)
     rig_close(&r);
 }
 
+/* Of all rows where each shard has a thread, else of those last computed. */
+static void compute_accuracy_is_that_of_the_rows_in_memory(void **state)
+{
+    (void)state;
+    const int threads[] = { 1, 2, 16 };
+    for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+        rig r;
+        make(&r, large, threads[t]);
+        pl_batch batch;
+        pl_reader *reader = first_batch(&r, BATCH, &batch);
+        pl_compute *compute = start(&r, BATCH, false);
+        pl_compute *scorer = start(&r, BATCH, true);
+        pl_compute_gradient(compute, &batch, 1, 0, NULL);
+        double got = pl_compute_accuracy(compute, &batch);
+        double whole = pl_compute_score(scorer, &batch).accuracy;
+        assert_true(whole > 0 && whole < 1);
+        if (pl_compute_shards(compute) <= threads[t])
+            assert_true(fabs(got - whole) < 1e-6);
+        else
+            assert_true(got >= 0 && got <= 1);
+        pl_compute_free(scorer);
+        pl_compute_free(compute);
+        pl_reader_free(reader);
+        rig_close(&r);
+    }
+}
+
 /* Enough weights to be computed by oneDNN. */
 static pl_status wide_build(pl_build *b)
 {
@@ -391,6 +418,7 @@ UNIT_TESTS(cmocka_unit_test(
                compute_gradient_is_the_same_bits_on_any_number_of_threads),
            cmocka_unit_test(compute_shards_add_up_to_the_whole_batch),
            cmocka_unit_test(compute_score_weighs_an_uneven_last_batch),
+           cmocka_unit_test(compute_accuracy_is_that_of_the_rows_in_memory),
            cmocka_unit_test(compute_of_a_large_model_is_one_shard_and_agrees),
            cmocka_unit_test(compute_scores_a_large_model_in_pieces),
            cmocka_unit_test(compute_shards_depend_on_model_and_batch_only),
