@@ -35,8 +35,17 @@ static bool is_hparam(const pl_options *options, const char *name)
         "lr",
         "schedule",
         "warmup",
+        "decay-steps",
+        "decay",
         "optimizer",
         "momentum",
+        "nesterov",
+        "beta1",
+        "beta2",
+        "rho",
+        "initial-accumulator",
+        "epsilon",
+        "ftrl-beta",
         "weight-decay",
         "clip",
         "init",
@@ -51,6 +60,8 @@ static bool is_hparam(const pl_options *options, const char *name)
         "threads",
         "l1",
         "l2",
+        "hogwild",
+        "stop-loss",
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
@@ -151,8 +162,7 @@ pl_status pl_observers_start(pl_observers **out, const pl_observers_opts *opts)
     pl_observers *observers;
     PL_TRY(PL_NEW(observers, 1));
     observers->opts = *opts;
-    bool serves = opts->task.role == PL_ROLE_PS; /* and has no curves */
-    if (opts->run != NULL && !serves && start_events(observers) != PL_OK)
+    if (opts->run != NULL && start_events(observers) != PL_OK)
         pl_log(PL_LOG_WARN, "%s; training goes on without them",
                pl_error_message());
     if (opts->run != NULL && opts->options->train.monitor_every > 0 &&

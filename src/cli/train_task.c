@@ -10,6 +10,7 @@
 #include "cli/run_folder.h"
 #include "cli/status.h"
 #include "cli/tracing.h"
+#include "dist/ps_recorder.h"
 #include "dist/ps_sync.h"
 #include "train/due.h"
 #include "train/recorder.h"
@@ -42,8 +43,8 @@ typedef struct server_task {
     pl_ps_server *server;
     pl_metrics *metrics;
     pl_observers *observers;
-    pl_trace *trace;          /* with --profile */
-    int step, sent, received; /* tags */
+    pl_ps_recorder recorder;
+    pl_trace *trace; /* with --profile */
 } server_task;
 
 static void tell_lost(void *context, bool is_server, int32_t index)
@@ -56,14 +57,17 @@ static void tell_lost(void *context, bool is_server, int32_t index)
                               : pl_cluster_task(task->opts->cluster, index));
 }
 
+static void record_server(server_task *task)
+{
+    pl_ps_server_view view = pl_ps_server_look(task->server);
+    pl_ps_recorder_put(&task->recorder, &view, pl_ticks_now());
+}
+
 /* Now and then: tell the step, hear of the end. */
 static void tell_step(void *context, int64_t step)
 {
-    const server_task *task = context;
-    pl_endpoint_counts net = pl_ps_server_look(task->server).net;
-    pl_metrics_set(task->metrics, task->step, (double)step);
-    pl_metrics_set(task->metrics, task->sent, (double)net.sent_bytes);
-    pl_metrics_set(task->metrics, task->received, (double)net.received_bytes);
+    server_task *task = context;
+    record_server(task);
     if (task->opts->control == NULL)
         return;
     pl_task_status status = {
@@ -126,14 +130,14 @@ static pl_status serve(const pl_trainer_opts *opts, pl_ps_server *server,
     return status;
 }
 
-/* What is recorded of a server: that of its host. */
+/* What is recorded of a server: its work, and that of its host. */
 static pl_status watch_server(server_task *task)
 {
     const pl_trainer_opts *opts = task->opts;
     PL_TRY(pl_metrics_new(&task->metrics, &(pl_metrics_opts) { 0 }));
-    PL_TRY(pl_metrics_tag(task->metrics, "step", &task->step));
-    PL_TRY(pl_metrics_tag(task->metrics, "bytes_sent", &task->sent));
-    PL_TRY(pl_metrics_tag(task->metrics, "bytes_received", &task->received));
+    PL_TRY(
+        pl_ps_recorder_init(&task->recorder, task->metrics,
+                            opts->options->train.mode != PL_TRAIN_MODE_SYNC));
     return pl_observers_start(&task->observers,
                               &(pl_observers_opts) {
                                   .options = opts->options,
@@ -204,6 +208,8 @@ static pl_status be_server(const pl_trainer_opts *opts)
         status = watch_server(&task);
     if (status == PL_OK)
         status = serve(opts, task.server, again ? &before : NULL);
+    if (status == PL_OK)
+        record_server(&task); /* the last steps, too */
     pl_observers_stop(task.observers, status == PL_OK);
     pl_metrics_free(task.metrics);
     if (status == PL_OK)

@@ -135,6 +135,10 @@ void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why);
 
 typedef struct pl_ps_core_view {
     int64_t step;       /* updates made */
+    int64_t updates;    /* ... by this server since it was started */
+    int64_t accepted;   /* gradients that updates were made of... */
+    int64_t behind;     /* ... and the updates that others made before each,
+                           since its parameters were read; their sum */
     int64_t dropped;    /* gradients that came too late */
     int64_t duplicates; /* pieces that came again */
     int64_t first_update_ns, last_update_ns;

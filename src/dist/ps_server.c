@@ -37,6 +37,7 @@ struct pl_ps_server {
     int64_t trace_first; /* where a trace without a first step begins; -1: not
                             yet known */
     int64_t awake_ns, asleep_ns; /* last seen to run; stopped for so long */
+    uint64_t waited;             /* ticks, for messages */
 };
 
 static int64_t now_ns(void)
@@ -254,6 +255,13 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     return pl_ps_core_new(&server->core, &core, core_ns(server));
 }
 
+static void tell_step(const pl_ps_server *server)
+{
+    if (server->opts.step != NULL)
+        server->opts.step(server->opts.context,
+                          pl_ps_core_look(server->core, 0).step);
+}
+
 /* The first JOIN of a worker says how many parameters there are. */
 static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 {
@@ -279,7 +287,11 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
         pl_json_get_int(join, "run_steps", 0, INT64_MAX, steps) != PL_OK)
         floats = 0;
     pl_json_free(join);
-    return floats > 0 ? open_core(server, floats) : PL_OK;
+    if (floats < 1)
+        return PL_OK;
+    PL_TRY(open_core(server, floats));
+    tell_step(server);
+    return PL_OK;
 }
 
 /* Who speaks to us knew another server here. */
@@ -369,9 +381,7 @@ static pl_status tick(pl_ps_server *server)
         atomic_load_explicit(server->opts.interrupt, memory_order_relaxed))
         pl_ps_core_stop(server->core, false, PL_STOP_INTERRUPT);
     pl_ps_core_tick(server->core, core_ns(server));
-    if (server->opts.step != NULL)
-        server->opts.step(server->opts.context,
-                          pl_ps_core_look(server->core, 0).step);
+    tell_step(server);
     return PL_OK;
 }
 
@@ -417,6 +427,7 @@ static pl_status serve(pl_ps_server *server)
         if (!some) {
             pl_endpoint_wait(ends, count,
                              (pl_deadline) { pl_clock_real(), until });
+            server->waited += pl_ticks_now() - begin;
             traced(server, "wait", begin);
         }
         switch_trace(server);
@@ -444,10 +455,17 @@ pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
 
 pl_ps_server_view pl_ps_server_look(const pl_ps_server *server)
 {
-    pl_ps_server_view view = { .net = pl_endpoint_count(server->endpoint) };
+    pl_ps_server_view view = {
+        .waited_s = (double)server->waited * pl_ticks_ns() * 1e-9,
+        .net = pl_endpoint_count(server->endpoint),
+    };
     if (server->core != NULL) {
         pl_ps_core_view core = pl_ps_core_look(server->core, 0);
         view.step = core.step;
+        view.initialized = core.initialized;
+        view.updates = core.updates;
+        view.accepted = core.accepted;
+        view.behind = core.behind;
         view.dropped = core.dropped;
         view.skew = core.skew;
     }

@@ -48,7 +48,9 @@ pl_status pl_ps_server_run(pl_ps_server *server,
                            const char *coordinator) PL_MUST_CHECK;
 
 typedef struct pl_ps_server_view {
-    int64_t step, dropped;
+    bool initialized; /* these as pl_ps_core_view has them */
+    int64_t step, updates, accepted, behind, dropped;
+    double waited_s; /* for messages, in all */
     pl_endpoint_counts net;
     pl_skew skew; /* of server 0's clock */
 } pl_ps_server_view;

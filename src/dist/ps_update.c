@@ -59,6 +59,7 @@ static void count_update(pl_ps_core *core)
     if (core->counts.first_update_ns == 0)
         core->counts.first_update_ns = core->now_ns;
     core->counts.last_update_ns = core->now_ns;
+    core->counts.updates++;
     core->step++;
 }
 
@@ -125,6 +126,14 @@ unsigned pl_core_stop_flag(const pl_ps_core *core)
            (core->interrupted ? PL_ANSWER_BROKEN : 0);
 }
 
+/* The gradient of `member` is about to become an update of its own. */
+static void count_alone(pl_ps_core *core, const pl_member *member)
+{
+    int64_t behind = core->step - member->request.step;
+    core->counts.accepted++;
+    core->counts.behind += behind > 0 ? behind : 0;
+}
+
 static void drop(pl_ps_core *core, pl_member *member)
 {
     member->dropped++;
@@ -146,6 +155,7 @@ static void make_step(pl_ps_core *core)
         update_table(core, chosen, count);
     else
         update(core, core->terms, count);
+    core->counts.accepted += count;
     if (count != workers)
         core->counts.mixed = true;
     for (int32_t w = 0; w < workers; w++) {
@@ -308,6 +318,7 @@ static void apply_alone(pl_ps_core *core, pl_member *member)
         core->counts.dropped++;
     } else {
         int32_t worker = pl_core_id(core, member);
+        count_alone(core, member);
         if (core->table != NULL)
             update_table(core, &worker, 1);
         else

@@ -14,23 +14,26 @@ DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
 def test_a_training_records_its_curves(cli):
     summary = cli.train(*SMALL, "--eval-every", "10", "--run", "a")
     found = scalars(cli.folder / "a/events/worker-0")
-    assert found.keys() >= {"loss", "learning_rate", "gradient_norm",
-                            "test_loss", "test_accuracy"}
+    assert found.keys() >= {"loss", "accuracy", "learning_rate",
+                            "gradient_norm", "test_loss", "test_accuracy"}
     assert [step for step, _ in found["test_loss"]] == [10, 20, 30, 40, 50]
     assert found["test_loss"][-1][1] == pytest.approx(summary["test_loss"],
                                                       rel=1e-5)
     assert all(n > 0 for _, n in found["gradient_norm"])
+    assert all(0 <= n <= 1 for _, n in found["accuracy"])
     assert summary["events_dropped"] == 0
 
 
 def test_the_graph_and_the_settings_are_there(cli):
-    cli.train(*SMALL, "--lr", "0.25", "--run", "a")
+    cli.train(*SMALL, "--lr", "0.25", "--optimizer", "adam", "--beta1", "0.8",
+              "--run", "a")
     folder = cli.folder / "a/events/worker-0"
     nodes = graph(folder)
     assert nodes["softmax/weights"] == ("parameter", "/job:worker/task:0")
     assert not any("grad" in op for op, _ in nodes.values())
     start, end = hparams(folder)
     assert start["lr"] == 0.25 and start["model"] == "softmax"
+    assert start["optimizer"] == "adam" and start["beta1"] == 0.8
     assert start["steps"] == 50 and end == 1
 
 
@@ -62,7 +65,8 @@ def test_every_task_of_a_job_has_a_folder_of_its_own(cli):
               "--run", "a", "--histograms-every", "100")
     folders = cli.folder / "a/events"
     assert {f.name for f in folders.iterdir()} == {"worker-0", "worker-1",
-                                                   "evaluator-0"}
+                                                   "evaluator-0", "ps-0",
+                                                   "ps-1"}
     chief, other = (scalars(folders / f"worker-{i}") for i in (0, 1))
     for found in (chief, other):
         assert found.keys() >= {"loss", "staleness"}
@@ -72,6 +76,35 @@ def test_every_task_of_a_job_has_a_folder_of_its_own(cli):
     assert {d for op, d in nodes.values() if op == "parameter"} == {
         "/job:ps/task:0", "/job:ps/task:1"}
     assert graph(folders / "worker-1") is None
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_server_records_its_work(cli, mode):
+    cli.train(*DATA, "--workers", "2", "--ps", "2", "--mode", mode,
+              "--steps", "3000", "--run", "a")
+    for ps in ("ps-0", "ps-1"):
+        found = scalars(cli.folder / "a/events" / ps)
+        assert found.keys() == {
+            "updates_per_s", "gradients_accepted", "gradients_dropped",
+            "waiting_share", "sent_bytes_per_s", "received_bytes_per_s",
+            *(["staleness"] if mode == "async" else [])}
+        assert all(n > 0 for _, n in found["updates_per_s"])
+        assert all(0 <= n <= 1 for _, n in found["waiting_share"])
+        each = 2 if mode == "sync" else 1
+        assert found["gradients_accepted"][-1] == (3000, 3000 * each)
+
+
+def test_a_sparse_model_records_its_answers(cli):
+    for job in ([], ["--workers", "2", "--ps", "1"]):
+        cli.ok("train", "sparse", "--data", "synthetic-sparse", "--examples",
+               "4000", "--features", "1000", "--batch", "50", "--steps", "50",
+               "--histograms-every", "20", "--quiet", "--run", f"a{len(job)}",
+               *job)
+        folder = cli.folder / f"a{len(job)}/events/worker-0"
+        assert all(0 <= n <= 1 for _, n in scalars(folder)["accuracy"])
+        found = [step for step, tag, value in values(folder)
+                 if tag == "predictions/probabilities" and 5 in value]
+        assert found == [20, 40]
 
 
 def test_a_resumed_run_says_from_where(cli):

@@ -49,7 +49,7 @@ def runs(cli):
 
 def test_its_reader_has_nothing_to_complain_of(runs):
     files = sorted(map(str, runs.glob("*/events/*/events.out.tfevents.*")))
-    assert len(files) == 4
+    assert len(files) == 6
     done = subprocess.run([PYTHON, "-c", LOAD, *files], env=ENV, timeout=300,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -80,7 +80,7 @@ def server(runs, tmp_path):
         if not found:
             return False
         tags = json.loads(get(found[0], "plugin/scalars/tags"))
-        return len(tags) == 4 and all(tags.values())
+        return len(tags) == 6 and all(tags.values())
     try:
         assert wait_for(ready, "TensorBoard", process), log.read_text()
         yield found[0]
@@ -92,11 +92,14 @@ def server(runs, tmp_path):
 def test_its_pages_show_runs_tags_graph_and_hparams(server):
     assert set(json.loads(get(server, "runs"))) == {
         "a/events/worker-0", "b/events/worker-0", "b/events/worker-1",
-        "b/events/evaluator-0"}
+        "b/events/evaluator-0", "b/events/ps-0", "b/events/ps-1"}
     tags = json.loads(get(server, "plugin/scalars/tags"))
     assert tags["b/events/worker-1"].keys() >= {
-        "loss", "learning_rate", "staleness", "waiting_share",
+        "loss", "accuracy", "learning_rate", "staleness", "waiting_share",
         "examples_per_s", "gradient_norm"}
+    assert tags["b/events/ps-1"].keys() >= {
+        "updates_per_s", "gradients_accepted", "gradients_dropped",
+        "staleness", "waiting_share", "sent_bytes_per_s"}
     histograms = json.loads(get(server, "plugin/histograms/tags"))
     assert "gradients/conv1/weights" in histograms["b/events/worker-1"]
     curve = json.loads(get(
