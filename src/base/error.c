@@ -22,18 +22,24 @@ const char *pl_error_message(void)
     return message;
 }
 
-/* Does the text end in " [file:line]"?  Then it is another failure's, told by
- * another thread or process, and that is the place to look at. */
-static bool has_place(const char *text)
+size_t pl_error_words(const char *text)
 {
     const char *open = strrchr(text, '[');
     if (open == NULL || open == text || open[-1] != ' ')
-        return false;
+        return strlen(text);
     const char *colon = strchr(open, ':');
     const char *close = strchr(open, ']');
-    return colon != NULL && close != NULL && close[1] == '\0' &&
-           close - colon > 1 &&
-           strspn(colon + 1, "0123456789") == (size_t)(close - colon - 1);
+    bool place = colon != NULL && close != NULL && close[1] == '\0' &&
+                 close - colon > 1 &&
+                 strspn(colon + 1, "0123456789") == (size_t)(close - colon - 1);
+    return place ? (size_t)(open - text) - 1 : strlen(text);
+}
+
+/* Then it is another failure's, told by another thread or process, and that
+ * is the place to look at. */
+static bool has_place(const char *text)
+{
+    return text[pl_error_words(text)] != '\0';
 }
 
 void pl_fail_at(const char *file, int line, const char *format, ...)

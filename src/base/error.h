@@ -9,6 +9,8 @@
 
 #include "paceline/base.h"
 
+#include <stddef.h>
+
 #define PL_ERROR_BYTES 2048 /* a longer message is cut, never lost whole */
 
 typedef struct pl_error {
@@ -18,6 +20,10 @@ typedef struct pl_error {
 
 /* Copy `status` and this thread's message into *error. */
 void pl_error_save(pl_error *error, pl_status status);
+
+/* The length of a message without the place in our source, " [file:line]",
+ * which tells a user nothing. */
+size_t pl_error_words(const char *text);
 
 /* Make *error this thread's error; returns its status. */
 pl_status pl_error_raise(const pl_error *error);

@@ -81,10 +81,7 @@ static pl_status leave_out(pl_records *records, const char *path,
     pl_json *entry;
     pl_error why;
     pl_error_save(&why, status);
-    /* The place in our source tells the reader nothing. */
-    char *place = strrchr(why.message, '[');
-    if (place != NULL && place > why.message && place[-1] == ' ')
-        place[-1] = '\0';
+    why.message[pl_error_words(why.message)] = '\0';
     PL_TRY(pl_json_new_object(&entry));
     status = pl_json_set_text(entry, "path", path);
     if (status == PL_OK)

@@ -394,9 +394,7 @@ static void own_words(const local *l, int i, char *text, size_t room)
     size_t length = strlen(prefix);
     if (strncmp(text, prefix, length) == 0)
         memmove(text, text + length, strlen(text + length) + 1);
-    char *place = strrchr(text, '['); /* in the source */
-    if (place != NULL && place > text && text[strlen(text) - 1] == ']')
-        place[-1] = '\0';
+    text[pl_error_words(text)] = '\0';
 }
 
 static void show_log(const local *l, int i)

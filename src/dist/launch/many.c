@@ -1,5 +1,6 @@
 #include "dist/launch/many.h"
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -158,9 +159,7 @@ static void own_words(const char *said, char *text, size_t room)
     if (colon != NULL && begin == colon + 1)
         said = colon + 2;
     snprintf(text, room, "%s", said);
-    char *place = strrchr(text, '[');
-    if (place != NULL && place > text && text[strlen(text) - 1] == ']')
-        place[-1] = '\0';
+    text[pl_error_words(text)] = '\0';
 }
 
 static void fail_by(pl_many *m, const pl_many_task *task, int64_t status,

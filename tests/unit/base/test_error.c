@@ -30,9 +30,18 @@ static void fail_keeps_the_place_of_a_failure_told_on(void **state)
         "a [b]", "[a:1]", "a [b:]", "a [b:1x]", "a [b:1] c", "a [b] c:1]",
     };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_int_equal(strlen(others[i]), pl_error_words(others[i]));
         (void)PL_FAIL(PL_IO, "%s", others[i]);
         assert_non_null(strstr(pl_error_message(), "test_error.c:"));
     }
+}
+
+static void the_words_end_before_the_place(void **state)
+{
+    (void)state;
+    assert_int_equal(4, pl_error_words("full [src/base/file.c:12]"));
+    assert_int_equal(8, pl_error_words("[a] full [file.c:1]"));
+    assert_int_equal(0, pl_error_words(""));
 }
 
 static void fail_names_the_file_without_the_folder_it_was_built_in(void **state)
@@ -158,6 +167,7 @@ UNIT_TESTS(
     cmocka_unit_test(status_text_names_every_code),
     cmocka_unit_test(fail_writes_cause_and_place),
     cmocka_unit_test(fail_keeps_the_place_of_a_failure_told_on),
+    cmocka_unit_test(the_words_end_before_the_place),
     cmocka_unit_test(fail_names_the_file_without_the_folder_it_was_built_in),
     cmocka_unit_test(context_goes_in_front),
     cmocka_unit_test(fail_may_quote_the_message_before),
