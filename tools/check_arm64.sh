@@ -11,7 +11,7 @@ flags="-std=c11 -D_GNU_SOURCE -DPL_VERSION=\"0\" -Iinclude -Isrc -Wall -Wextra
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
 for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h sodium.h curl \
-    sodium; do
+    sodium microhttpd.h; do
     for folder in /usr/include /usr/include/x86_64-linux-gnu; do
         [ ! -e $folder/$header ] || cp -r $folder/$header "$headers"
     done
@@ -23,8 +23,9 @@ for source in $(find src -name '*.c'); do
     case $source in
     src/kernels/simd/*) extra="-DPL_ISA=portable -DPL_LANES=4" ;;
     src/observe/report/assets.c) # any file will do
-        extra="-DPL_ASSET_STYLE=\"tools/check_arm64.sh\" -DPL_ASSET_SCRIPT=\"tools/check_arm64.sh\"
-            -DPL_ASSET_CHART=\"tools/check_arm64.sh\"" ;;
+        for asset in STYLE SCRIPT LIVE CHART; do
+            extra="$extra -DPL_ASSET_$asset=\"tools/check_arm64.sh\""
+        done ;;
     esac
     # Word splitting is wanted: several flags in one variable.
     # shellcheck disable=SC2086

@@ -19,10 +19,12 @@
 const pl_command *const *pl_command_list(void)
 {
     static const pl_command *const list[] = {
-        &pl_cmd_train,   &pl_cmd_eval,   &pl_cmd_predict, &pl_cmd_compare,
-        &pl_cmd_sweep,   &pl_cmd_report, &pl_cmd_models,  &pl_cmd_monitor,
-        &pl_cmd_profile, &pl_cmd_data,   &pl_cmd_keys,    &pl_cmd_launch,
-        &pl_cmd_doctor,  &pl_cmd_matmul, &pl_cmd_docs,    NULL,
+        &pl_cmd_train,   &pl_cmd_eval,   &pl_cmd_predict,
+        &pl_cmd_compare, &pl_cmd_sweep,  &pl_cmd_report,
+        &pl_cmd_page,    &pl_cmd_models, &pl_cmd_monitor,
+        &pl_cmd_profile, &pl_cmd_data,   &pl_cmd_keys,
+        &pl_cmd_launch,  &pl_cmd_doctor, &pl_cmd_matmul,
+        &pl_cmd_docs,    NULL,
     };
     return list;
 }
@@ -160,12 +162,10 @@ static int exit_status(pl_status status)
 static void report(const pl_app *app, pl_status status)
 {
     const char *message = pl_error_message();
-    int length = (int)strlen(message);
-    const char *place = strrchr(message, '[');
-    if ((status == PL_USAGE || status == PL_INTERRUPTED) && place > message &&
-        message[length - 1] == ']' && *--place == ' ')
-        length = (int)(place - message);
-    fprintf(stderr, "%s: %.*s\n", app->program, length, message);
+    size_t length = status == PL_USAGE || status == PL_INTERRUPTED
+                        ? pl_error_words(message)
+                        : strlen(message);
+    fprintf(stderr, "%s: %.*s\n", app->program, (int)length, message);
 }
 
 /* With standard error closed, the next file opened would take its number, and

@@ -29,7 +29,7 @@ extern const pl_command pl_cmd_train, pl_cmd_eval, pl_cmd_predict,
     pl_cmd_compare, pl_cmd_sweep, pl_cmd_report, pl_cmd_models, pl_cmd_data,
     pl_cmd_keys, pl_cmd_docs;
 extern const pl_command pl_cmd_matmul, pl_cmd_monitor, pl_cmd_profile;
-extern const pl_command pl_cmd_launch, pl_cmd_doctor;
+extern const pl_command pl_cmd_launch, pl_cmd_doctor, pl_cmd_page;
 
 /* All commands, NULL-terminated. */
 const pl_command *const *pl_command_list(void);

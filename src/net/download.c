@@ -1,7 +1,8 @@
 #include "net/download.h"
 
+#include "net/library.h"
+
 #include <curl/curl.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LIBRARY    "libcurl.so.4"
 #define CONNECT_MS 15000L
 #define SILENCE_S  20L /* without a byte: the connection is given up */
 #define REDIRECTS  5L
@@ -20,7 +20,6 @@
 
 /* What is used of the library. */
 typedef struct curl_calls {
-    void *library;
     CURL *(*init)(void);
     CURLcode (*set)(CURL *, CURLoption, ...);
     CURLcode (*perform)(CURL *);
@@ -42,15 +41,7 @@ typedef struct transfer {
 
 static pl_status load(curl_calls *curl)
 {
-    curl->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-    if (curl->library == NULL)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "cannot load " LIBRARY ": %s; install libcurl4",
-                       dlerror());
-    const struct {
-        const char *name;
-        void *at; /* of the pointer to the function */
-    } calls[] = {
+    const pl_library_call calls[] = {
         { "curl_easy_init", &curl->init },
         { "curl_easy_setopt", &curl->set },
         { "curl_easy_perform", &curl->perform },
@@ -58,16 +49,8 @@ static pl_status load(curl_calls *curl)
         { "curl_easy_cleanup", &curl->cleanup },
         { "curl_easy_strerror", &curl->text },
     };
-    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
-        void *found = dlsym(curl->library, calls[i].name);
-        if (found == NULL)
-            return PL_FAIL(PL_UNSUPPORTED,
-                           LIBRARY " lacks %s; install "
-                                   "libcurl4",
-                           calls[i].name);
-        memcpy(calls[i].at, &found, sizeof found);
-    }
-    return PL_OK;
+    return pl_library_load("libcurl.so.4", "libcurl4", calls,
+                           sizeof calls / sizeof *calls);
 }
 
 /* libcurl's callback: what it does not return was not written. */
@@ -242,6 +225,5 @@ pl_status pl_download(const pl_download_opts *opts)
     pl_status status = run(&t);
     if (t.file >= 0)
         close(t.file);
-    /* The library stays loaded: it has threads and tables of its own. */
     return status;
 }

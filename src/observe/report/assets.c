@@ -9,6 +9,7 @@
 
 EMBED(asset_style, PL_ASSET_STYLE);
 EMBED(asset_script, PL_ASSET_SCRIPT);
+EMBED(asset_live, PL_ASSET_LIVE);
 EMBED(asset_chart, PL_ASSET_CHART);
 
 pl_asset pl_asset_style(void)
@@ -21,6 +22,12 @@ pl_asset pl_asset_script(void)
 {
     return (pl_asset) { asset_script_begin,
                         (size_t)(asset_script_end - asset_script_begin) };
+}
+
+pl_asset pl_asset_live(void)
+{
+    return (pl_asset) { asset_live_begin,
+                        (size_t)(asset_live_end - asset_live_begin) };
 }
 
 pl_asset pl_asset_chart(void)

@@ -13,6 +13,7 @@ typedef struct pl_asset {
 
 pl_asset pl_asset_style(void);  /* page.css */
 pl_asset pl_asset_script(void); /* page.js */
+pl_asset pl_asset_live(void);   /* live.js */
 pl_asset pl_asset_chart(void);  /* Chart.js, of Debian's libjs-chart.js */
 
 #endif

@@ -9,7 +9,7 @@
 
 struct pl_page {
     char *title;
-    pl_buffer body;
+    pl_buffer note, body;
     pl_buffer figures_json; /* a list without its brackets */
     pl_table **tables;
     size_t table_count, table_room;
@@ -41,6 +41,7 @@ void pl_page_free(pl_page *page)
         pl_figure_free(page->figures[i]);
     pl_mem_free(page->tables);
     pl_mem_free(page->figures);
+    pl_buffer_close(&page->note);
     pl_buffer_close(&page->body);
     pl_buffer_close(&page->figures_json);
     pl_mem_free(page->title);
@@ -51,6 +52,7 @@ pl_status pl_page_status(const pl_page *page)
 {
     if (page->failed.status != PL_OK)
         return pl_error_raise(&page->failed);
+    PL_TRY(pl_buffer_status(&page->note));
     PL_TRY(pl_buffer_status(&page->body));
     return pl_buffer_status(&page->figures_json);
 }
@@ -71,6 +73,26 @@ void pl_page_heading(pl_page *page, const char *text)
 void pl_page_text(pl_page *page, const char *text)
 {
     put_tag(page, "<p>", text, "</p>\n");
+}
+
+void pl_page_note(pl_page *page, const char *text)
+{
+    pl_buffer_text(&page->note, "<p>");
+    pl_html_text(&page->note, text);
+    pl_buffer_text(&page->note, "</p>\n");
+}
+
+void pl_page_lines(pl_page *page, const char *text)
+{
+    put_tag(page, "<pre>", text, "</pre>\n");
+}
+
+void pl_page_link(pl_page *page, const char *href, const char *text,
+                  const char *note)
+{
+    put_tag(page, "<p><a href=\"", href, "\">");
+    put_tag(page, "", text, "</a> ");
+    put_tag(page, "", note, "</p>\n");
 }
 
 void pl_page_fold(pl_page *page, const char *title)
@@ -145,25 +167,55 @@ static void put_asset(pl_buffer *out, pl_asset asset)
     pl_buffer_put(out, asset.data, asset.bytes);
 }
 
-void pl_page_html(const pl_page *page, pl_buffer *out)
+static void put_head(const pl_page *page, const char *policy, pl_buffer *out)
 {
-    pl_buffer_text(
-        out, "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
-             "<meta http-equiv=Content-Security-Policy content=\"default-src "
-             "'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
-             "img-src data:\">\n"
-             "<meta name=viewport content=\"width=device-width\">\n"
-             "<meta name=color-scheme content=\"light dark\">\n<title>");
+    pl_buffer_format(
+        out,
+        "<!DOCTYPE html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n%s"
+        "<meta name=viewport content=\"width=device-width\">\n"
+        "<meta name=color-scheme content=\"light dark\">\n<title>",
+        policy);
     pl_html_text(out, page->title);
-    pl_buffer_text(out, "</title>\n<style>\n");
-    put_asset(out, pl_asset_style());
-    pl_buffer_text(out, "</style>\n</head>\n<body>\n<h1>");
+    pl_buffer_text(out, "</title>\n");
+}
+
+static void put_body(const pl_page *page, bool changing, pl_buffer *out)
+{
+    pl_buffer_format(out, "</head>\n<body>\n<main%s>\n<h1>",
+                     changing ? " data-changing" : "");
     pl_html_text(out, page->title);
     pl_buffer_text(out, "</h1>\n");
+    pl_buffer_put(out, page->note.data, page->note.bytes);
     pl_buffer_put(out, page->body.data, page->body.bytes);
-    pl_buffer_text(out, "<script type=application/json id=figures>[");
+    pl_buffer_text(out, "</main>\n<script type=application/json id=figures>[");
     pl_buffer_put(out, page->figures_json.data, page->figures_json.bytes);
-    pl_buffer_text(out, "]</script>\n<script>\n");
+    pl_buffer_text(out, "]</script>\n");
+}
+
+void pl_page_served(const pl_page *page, bool changing, pl_buffer *out)
+{
+    put_head(page, "", out);
+    pl_buffer_text(out, "<link rel=stylesheet href=/page.css>\n"
+                        "<link rel=icon href=\"data:,\">\n");
+    put_body(page, changing, out);
+    pl_buffer_text(out, "<script src=/chart.js></script>\n"
+                        "<script src=/page.js></script>\n"
+                        "<script src=/live.js></script>\n"
+                        "</body>\n</html>\n");
+}
+
+void pl_page_html(const pl_page *page, pl_buffer *out)
+{
+    put_head(page,
+             "<meta http-equiv=Content-Security-Policy content=\"default-src "
+             "'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; "
+             "img-src data:\">\n",
+             out);
+    pl_buffer_text(out, "<style>\n");
+    put_asset(out, pl_asset_style());
+    pl_buffer_text(out, "</style>\n");
+    put_body(page, false, out);
+    pl_buffer_text(out, "<script>\n");
     put_asset(out, pl_asset_chart());
     pl_buffer_text(out, "</script>\n<script>\n");
     put_asset(out, pl_asset_script());

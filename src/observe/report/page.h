@@ -29,8 +29,19 @@ void pl_page_unfold(pl_page *page);
 void pl_page_take_table(pl_page *page, pl_table *table);
 void pl_page_take_figure(pl_page *page, pl_figure *figure);
 
+/* A line below the title. */
+void pl_page_note(pl_page *page, const char *text);
+/* A text as it is, its lines and spaces kept. */
+void pl_page_lines(pl_page *page, const char *text);
+/* A paragraph that leads to another page, and what is said of it. */
+void pl_page_link(pl_page *page, const char *href, const char *text,
+                  const char *note);
+
 /* Append the page. */
 void pl_page_html(const pl_page *page, pl_buffer *out);
+/* Append it for a server that also has /page.css, /page.js, /live.js and
+ * /chart.js.  While something may still change, it asks for itself again. */
+void pl_page_served(const pl_page *page, bool changing, pl_buffer *out);
 
 /* Write each table as <folder>/<name>.csv. */
 pl_status pl_page_write_tables(const pl_page *page,

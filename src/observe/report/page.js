@@ -133,9 +133,17 @@ function options(figure) {
     };
 }
 
+function dataOf(figure) {
+    const make = figure.kind === "lines" ? lineSet : barSet;
+    return {
+        labels: figure.categories,
+        datasets: figure.series.map((series, index) =>
+            make(figure, series, index)),
+    };
+}
+
 function draw(element) {
     const figure = figures[Number(element.dataset.figure)];
-    const make = figure.kind === "lines" ? lineSet : barSet;
     if (isLong(figure)) {
         const bars = figure.kind === "stacked" ? 1 : figure.series.length;
         element.classList.add("long");
@@ -144,11 +152,7 @@ function draw(element) {
     }
     const chart = new Chart(element.querySelector("canvas"), {
         type: figure.kind === "lines" ? "line" : "bar",
-        data: {
-            labels: figure.categories,
-            datasets: figure.series.map((series, index) =>
-                make(figure, series, index)),
-        },
+        data: dataOf(figure),
         options: options(figure),
         plugins: [spreads],
     });
@@ -171,8 +175,8 @@ function drawWithin(part) {
             draw(element);
 }
 
-for (const part of document.querySelectorAll("details"))
-    part.addEventListener("toggle", () => drawWithin(part));
+// Toggles do not bubble, but are seen on the way down.
+document.addEventListener("toggle", event => drawWithin(event.target), true);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 matchMedia("print").addEventListener("change", recolour);
 addEventListener("beforeprint", recolour);

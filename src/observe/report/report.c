@@ -17,6 +17,18 @@ pl_status pl_report_slug(char **out, const char *before, const char *name)
     return PL_OK;
 }
 
+void pl_report_fold_run(pl_report *report, const pl_record *record)
+{
+    if (report->records->count > 1)
+        pl_page_fold(report->page, record->name);
+}
+
+void pl_report_unfold_run(pl_report *report)
+{
+    if (report->records->count > 1)
+        pl_page_unfold(report->page);
+}
+
 pl_status pl_report_leave_out(pl_report *report, const char *path,
                               pl_status status)
 {
@@ -24,9 +36,7 @@ pl_status pl_report_leave_out(pl_report *report, const char *path,
     if (status == PL_NOMEM)
         return status;
     pl_error_save(&why, status);
-    char *place = strrchr(why.message, '[');
-    if (place != NULL && place > why.message && place[-1] == ' ')
-        place[-1] = '\0';
+    why.message[pl_error_words(why.message)] = '\0';
     pl_table_add_row(report->left_out);
     pl_table_put_text(report->left_out, path);
     pl_table_put_text(report->left_out, why.message);

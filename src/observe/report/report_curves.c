@@ -198,10 +198,10 @@ static pl_status put_run(pl_report *report, const pl_record *record,
 {
     if (t->count == 0)
         return PL_OK;
-    pl_page_fold(report->page, record->name);
+    pl_report_fold_run(report, record);
     for (size_t k = 0; k < KINDS; k++)
         PL_TRY(put_kind(report, record, t, &kinds[k]));
-    pl_page_unfold(report->page);
+    pl_report_unfold_run(report);
     return PL_OK;
 }
 

@@ -27,6 +27,10 @@ pl_status pl_report_resources(pl_report *report) PL_MUST_CHECK;
 pl_status pl_report_leave_out(pl_report *report, const char *path,
                               pl_status status) PL_MUST_CHECK;
 
+/* A part about one run: folded, unless there is only one. */
+void pl_report_fold_run(pl_report *report, const pl_record *record);
+void pl_report_unfold_run(pl_report *report);
+
 /* "name-of-a-run": what a file may be called. */
 pl_status pl_report_slug(char **out, const char *before,
                          const char *name) PL_MUST_CHECK;

@@ -205,7 +205,7 @@ static pl_status put_run(pl_report *report, pl_table *table,
     if (!*any)
         pl_page_heading(report->page, "Resources");
     *any = true;
-    pl_page_fold(report->page, record->name);
+    pl_report_fold_run(report, record);
     for (size_t i = 0; i < count && status == PL_OK; i++) {
         char *path;
         if (!is_csv(names[i]))
@@ -216,7 +216,7 @@ static pl_status put_run(pl_report *report, pl_table *table,
             pl_mem_free(path);
         }
     }
-    pl_page_unfold(report->page);
+    pl_report_unfold_run(report);
     pl_mem_free(names);
     pl_mem_free(folder);
     return status;

@@ -1,4 +1,4 @@
-foreach(noun address area door download endpoint frame hostile keys probe processes ring shared)
+foreach(noun address area door download endpoint frame hostile http keys probe processes ring shared)
     pl_unit_test(net ${noun})
 endforeach()
 foreach(noun door hostile shared)

@@ -1,0 +1,79 @@
+/* The runs of a folder in a browser, while they go on. */
+#include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cli/commands.h"
+#include "cli/interrupt.h"
+#include "net/http.h"
+#include "observe/report/live.h"
+
+#include <poll.h>
+#include <stdio.h>
+
+#define SLICE_MS 50 /* how often to look whether it is over */
+
+typedef struct page_options {
+    int64_t port;
+} page_options;
+
+static const pl_param params[] = {
+    { "port", PL_PARAM_INT, offsetof(page_options, port), "0", 0, 65535, NULL,
+      "N", "of this host's loopback (default: any that is free)" },
+};
+
+static char standard_folder[] = "runs";
+
+static pl_status serve(const page_options *options, const pl_words *words)
+{
+    char *folder = words->count > 0 ? words->list[0] : standard_folder;
+    pl_http *http;
+    if (words->count > 1)
+        return PL_FAIL(PL_USAGE, "page takes one folder, found %d",
+                       words->count);
+    if (!pl_file_exists(folder))
+        return PL_FAIL(PL_NOTFOUND,
+                       "%s: there is no such folder; expected a run folder, "
+                       "or a folder of them: page [DIR]",
+                       folder);
+    const atomic_bool *interrupt = pl_interrupt_catch();
+    PL_TRY(pl_http_new(&http, &(pl_http_opts) {
+                                  .port = (int)options->port,
+                                  .page = pl_live_page,
+                                  .context = folder,
+                              }));
+    printf("%s\n", pl_http_url(http));
+    fflush(stdout);
+    pl_log(PL_LOG_INFO, "open this once in a browser; Ctrl-C ends it");
+    while (!atomic_load(interrupt))
+        poll(NULL, 0, SLICE_MS);
+    pl_http_free(http);
+    return PL_OK;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    page_options options;
+    pl_words words;
+    PL_TRY(pl_command_parse(
+        &pl_cmd_page, app,
+        "Show the runs of a folder (runs) in a browser, and follow those that "
+        "go on: curves,\nwhat each host uses, logs. Only this host is "
+        "answered, and only who opens the URL\nthat is printed; from "
+        "elsewhere: ssh -L PORT:127.0.0.1:PORT HOST.",
+        &options, argc, argv, &words));
+    if (words.list == NULL)
+        return PL_OK;
+    pl_status status = serve(&options, &words);
+    pl_mem_free(words.list);
+    return status;
+}
+
+const pl_command pl_cmd_page = {
+    .name = "page",
+    .usage = "page [DIR]",
+    .help = "follow runs in a browser",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};
