@@ -261,6 +261,39 @@ static void ring_recovers_from_a_lost_message(void **state)
 }
 
 /* Who computes for long is not lost, nor is it stuck. */
+/* While a link is made, a message may overtake the one before it: that went
+ * over TCP, this one through memory. */
+static void ring_sums_when_one_ready_overtakes_another(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 4096, 1);
+    ring_form(net);
+    fill(net);
+    int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
+    assert_int_equal(0, net->queued);
+    pl_ring_core_start(net->node[1].core, 0, grain);
+    pl_ring_core_start(net->node[1].core, grain, 4096 - grain);
+    assert_int_equal(2, net->queued);
+    assert_int_equal(PL_FRAME_READY, net->queue[0].frame.kind);
+    assert_int_equal(PL_FRAME_READY, net->queue[1].frame.kind);
+    ring_letter first = net->queue[0];
+    net->queue[0] = net->queue[1];
+    net->queue[1] = first;
+    ring_settle(net);
+    pl_ring_core_start(net->node[0].core, 0, grain);
+    pl_ring_core_start(net->node[0].core, grain, 4096 - grain);
+    ring_settle(net);
+    for (int32_t w = 0; w < 2; w++) {
+        assert_true(pl_ring_core_is_quiet(net->node[w].core));
+        assert_int_equal(0, pl_ring_core_refused(net->node[w].core));
+        for (int64_t i = 0; i < 4096; i++)
+            assert_true(net->node[w].memory[i] == before(0, i) + before(1, i));
+    }
+    ring_close(net);
+    free(net);
+}
+
 static void ring_waits_for_who_computes(void **state)
 {
     (void)state;
@@ -362,6 +395,7 @@ UNIT_TESTS(cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
            cmocka_unit_test(ring_goes_on_without_one_where_told_so),
            cmocka_unit_test(ring_gives_up_on_who_does_not_come),
            cmocka_unit_test(ring_recovers_from_a_lost_message),
+           cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
            cmocka_unit_test(ring_waits_for_who_computes),
            cmocka_unit_test(ring_abort_of_one_ends_all),
            cmocka_unit_test(ring_drops_pieces_that_are_not_due),
