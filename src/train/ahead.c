@@ -3,19 +3,13 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-#include <string.h>
-
 /* The batch at hand, and as many as are asked for. */
 #define SLOTS 3
 
 typedef struct slot {
     pl_compute *compute;
-    pl_batch batch; /* in memory of its own: */
-    int64_t *row_start;
+    pl_batch batch; /* rows and labels; the rest is in `compute` */
     uint8_t *labels;
-    uint64_t *ids;
-    float *values;
-    int64_t room;         /* non-zeros */
     pl_position position; /* of the reader before it */
 } slot;
 
@@ -31,7 +25,6 @@ struct pl_ahead {
 static pl_status open_slot(slot *s, const pl_compute_opts *compute)
 {
     PL_TRY(pl_compute_new(&s->compute, compute));
-    PL_TRY(PL_NEW(s->row_start, (size_t)compute->batch + 1));
     return PL_NEW(s->labels, (size_t)compute->batch);
 }
 
@@ -46,8 +39,11 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
     ahead->table = compute->network->table;
     ahead->distance = sync->ops->ahead(sync);
     PL_ASSERT(ahead->distance + 2 <= SLOTS);
-    for (int i = 0; i < SLOTS && status == PL_OK; i++)
-        status = open_slot(&ahead->slots[i], compute);
+    pl_compute_opts own = *compute;
+    for (int i = 0; i < SLOTS && status == PL_OK; i++) {
+        status = open_slot(&ahead->slots[i], &own);
+        own.beside = ahead->slots[0].compute;
+    }
     if (status != PL_OK) {
         pl_ahead_free(ahead);
         return status;
@@ -60,65 +56,11 @@ void pl_ahead_free(pl_ahead *ahead)
 {
     if (ahead == NULL)
         return;
-    for (int i = 0; i < SLOTS; i++) {
-        slot *s = &ahead->slots[i];
-        pl_compute_free(s->compute);
-        pl_mem_free(s->row_start);
-        pl_mem_free(s->labels);
-        pl_mem_free(s->ids);
-        pl_mem_free(s->values);
+    for (int i = SLOTS - 1; i >= 0; i--) {
+        pl_compute_free(ahead->slots[i].compute);
+        pl_mem_free(ahead->slots[i].labels);
     }
     pl_mem_free(ahead);
-}
-
-static int64_t source_row(const pl_batch *batch, int64_t row)
-{
-    return batch->row_index != NULL ? (int64_t)batch->row_index[row] : row;
-}
-
-static pl_status make_room(slot *s, int64_t count, bool values)
-{
-    if (count <= s->room && (!values || s->values != NULL))
-        return PL_OK;
-    size_t room = (size_t)(count > s->room ? count + count / 4 : s->room);
-    pl_mem_free(s->ids);
-    pl_mem_free(s->values);
-    s->values = NULL;
-    s->room = 0;
-    PL_TRY(PL_NEW(s->ids, room));
-    if (values)
-        PL_TRY(PL_NEW(s->values, room));
-    s->room = (int64_t)room;
-    return PL_OK;
-}
-
-static pl_status copy_batch(slot *s, const pl_batch *from)
-{
-    int64_t count = 0;
-    s->row_start[0] = 0;
-    for (int64_t r = 0; r < from->rows; r++) {
-        int64_t at = source_row(from, r);
-        count += from->row_start[at + 1] - from->row_start[at];
-        s->row_start[r + 1] = count;
-        s->labels[r] = pl_view_label(&from->labels, r) != 0;
-    }
-    PL_TRY(make_room(s, count, from->values != NULL));
-    for (int64_t r = 0; r < from->rows; r++) {
-        int64_t begin = from->row_start[source_row(from, r)];
-        int64_t to = s->row_start[r];
-        size_t n = (size_t)(s->row_start[r + 1] - to);
-        memcpy(s->ids + to, from->ids + begin, n * sizeof *s->ids);
-        if (from->values != NULL)
-            memcpy(s->values + to, from->values + begin, n * sizeof *s->values);
-    }
-    s->batch = (pl_batch) {
-        .rows = from->rows,
-        .labels = { .data = s->labels, .stride = 1, .dtype = PL_UINT8 },
-        .row_start = s->row_start,
-        .ids = s->ids,
-        .values = from->values != NULL ? s->values : NULL,
-    };
-    return PL_OK;
 }
 
 /* Read one more batch and ask for its values. */
@@ -129,8 +71,13 @@ static pl_status read_one(pl_ahead *ahead, bool later)
     const pl_keys *keys;
     pl_reader_position(ahead->reader, &s->position);
     PL_TRY(pl_reader_next(ahead->reader, &batch));
-    PL_TRY(copy_batch(s, &batch));
-    PL_TRY(pl_compute_prepare(s->compute, &s->batch));
+    PL_TRY(pl_compute_prepare(s->compute, &batch));
+    for (int64_t r = 0; r < batch.rows; r++)
+        s->labels[r] = pl_view_label(&batch.labels, r) != 0;
+    s->batch = (pl_batch) {
+        .rows = batch.rows,
+        .labels = { .data = s->labels, .stride = 1, .dtype = PL_UINT8 },
+    };
     pl_compute_grad(s->compute, ahead->table, &keys);
     PL_TRY(ahead->sync->ops->ask(ahead->sync, keys, later));
     ahead->read++;

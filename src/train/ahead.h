@@ -2,8 +2,8 @@
  *
  * A batch is read and its keys are found before its turn, so that their
  * values can be asked for in time: how many batches ahead, the sync says
- * (pl_sync_ops.ahead).  What a reader gives lives until its next call, so
- * batches are copied here.
+ * (pl_sync_ops.ahead).  What a reader gives lives until its next call; what
+ * is needed of it longer is kept.
  *
  * Threads: one. */
 #ifndef PL_TRAIN_AHEAD_H

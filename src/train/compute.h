@@ -68,7 +68,9 @@ pl_status pl_compute_memory(const pl_compute_opts *opts,
                             pl_compute_size *out) PL_MUST_CHECK;
 
 /* Look at a batch that is about to be computed or scored: which keys does it
- * have, and can they be.  Dense batches need it not. */
+ * have, and can they be.  Dense batches need it not.  Of a network whose
+ * parameters are elsewhere, all but the labels of the batch may be gone then.
+ */
 pl_status pl_compute_prepare(pl_compute *compute,
                              const pl_batch *batch) PL_MUST_CHECK;
 

@@ -10,11 +10,18 @@
  * Keys are in the order in which they come, or sorted, for those who send
  * them: every number has the same bits either way.
  *
+ * Where the parameters are elsewhere, other batches are prepared before this
+ * one is computed.  So it keeps what it needs of the batch, which is little:
+ * the ids have become slots.  What only finding keys needs is shared by all
+ * (pl_compute_opts.beside), and stays in the second cache.
+ *
  * Memory grows with the largest batch seen. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "kernels/sparse.h"
 #include "train/compute_priv.h"
+
+#include <string.h>
 
 #define PART_ENTRIES 16384 /* worth waking a thread for */
 #define MAX_PARTS    8
@@ -24,6 +31,13 @@
 #define MAP_CELLS 3
 /* Non-zeros of an example that memory is foreseen for. */
 #define USUAL_ENTRIES 64
+
+/* Where keys are found. */
+typedef struct finder {
+    int64_t room; /* non-zeros */
+    pl_key_map map;
+    uint64_t *work[2]; /* where keys are sorted */
+} finder;
 
 typedef struct sparse {
     pl_compute base;
@@ -43,11 +57,12 @@ typedef struct sparse {
     float *probs;
     float *diff;
     /* For each non-zero. */
+    finder *finder; /* its own or another's */
+    finder own;
     int64_t room;
-    pl_key_map map;
     uint64_t *ids;
-    uint64_t *work[2]; /* where keys are sorted */
-    float *weights;
+    float *weights; /* of its own table; NULL: elsewhere */
+    float *kept;    /* values of the batch; NULL: not elsewhere, or none yet */
     /* For each key and part. */
     int64_t grad_room;
     float *grads; /* [parts, keys]; the first is the sum in the end */
@@ -55,18 +70,23 @@ typedef struct sparse {
     double accuracy; /* of the batch of the last gradient */
 } sparse;
 
+static void free_finder(finder *f)
+{
+    pl_mem_free(f->map.cells);
+    pl_mem_free(f->work[0]);
+    pl_mem_free(f->work[1]);
+    *f = (finder) { .room = 0 };
+}
+
 static void free_entries(sparse *c)
 {
     pl_mem_free(c->slots.list);
-    pl_mem_free(c->map.cells);
     pl_mem_free(c->ids);
-    pl_mem_free(c->work[0]);
-    pl_mem_free(c->work[1]);
     pl_mem_free(c->weights);
+    pl_mem_free(c->kept);
     c->slots.list = NULL;
-    c->map = (pl_key_map) { .bits = 0 };
-    c->ids = c->work[0] = c->work[1] = NULL;
-    c->weights = NULL;
+    c->ids = NULL;
+    c->weights = c->kept = NULL;
     c->room = 0;
 }
 
@@ -74,6 +94,7 @@ static void sparse_free(pl_compute *base)
 {
     sparse *c = (sparse *)base;
     free_entries(c);
+    free_finder(&c->own);
     pl_mem_free(c->slots.start);
     pl_mem_free(c->logits);
     pl_mem_free(c->probs);
@@ -114,6 +135,9 @@ static pl_status sparse_new(pl_compute **out, const pl_compute_opts *opts)
         c->table = pl_params_data(network->params, network->table);
         c->bias = pl_params_data(network->params, network->bias);
     }
+    c->finder = &c->own;
+    if (opts->beside != NULL && opts->beside->ops == &pl_sparse_compute)
+        c->finder = ((const sparse *)opts->beside)->finder;
     c->features = features;
     c->id_bits = bits_of((uint64_t)features - 1);
     c->row_room = opts->batch;
@@ -143,24 +167,57 @@ static pl_status sparse_memory(const pl_compute_opts *opts,
     return PL_OK;
 }
 
+static pl_status make_finder(finder *f, int64_t entries, bool sorted)
+{
+    if (entries <= f->room && (!sorted || f->work[0] != NULL))
+        return PL_OK;
+    entries = entries > f->room ? entries : f->room;
+    size_t count = (size_t)(entries + entries / 4) + 1;
+    int bits = bits_of(MAP_CELLS * (uint64_t)entries - 1);
+    free_finder(f);
+    PL_TRY(PL_NEW_ALIGNED(f->map.cells, (size_t)1 << bits));
+    if (sorted) {
+        PL_TRY(PL_NEW_ALIGNED(f->work[0], count));
+        PL_TRY(PL_NEW_ALIGNED(f->work[1], count));
+    }
+    f->map.bits = bits;
+    f->room = (int64_t)count - 1;
+    return PL_OK;
+}
+
 static pl_status make_room(sparse *c, int64_t entries)
 {
+    PL_TRY(make_finder(c->finder, entries, !c->opts.any_key_order));
     if (entries <= c->room)
         return PL_OK;
     int64_t room = entries + entries / 4;
     size_t count = (size_t)room + 1;
     free_entries(c);
-    int bits = bits_of(MAP_CELLS * (uint64_t)entries - 1);
-    PL_TRY(PL_NEW_ALIGNED(c->map.cells, (size_t)1 << bits));
     PL_TRY(PL_NEW_ALIGNED(c->slots.list, count));
     PL_TRY(PL_NEW_ALIGNED(c->ids, count));
-    PL_TRY(PL_NEW_ALIGNED(c->weights, count));
-    if (!c->opts.any_key_order) {
-        PL_TRY(PL_NEW_ALIGNED(c->work[0], count));
-        PL_TRY(PL_NEW_ALIGNED(c->work[1], count));
-    }
-    c->map.bits = bits;
+    if (!c->opts.elsewhere)
+        PL_TRY(PL_NEW_ALIGNED(c->weights, count));
     c->room = room;
+    return PL_OK;
+}
+
+/* Keep what is needed of rows that will be gone. */
+static pl_status keep_rows(sparse *c)
+{
+    const pl_rows from = c->rows;
+    c->rows = (pl_rows) { .count = from.count, .start = c->slots.start };
+    if (from.values == NULL)
+        return PL_OK;
+    if (c->kept == NULL)
+        PL_TRY(PL_NEW_ALIGNED(c->kept, (size_t)c->room));
+    for (int64_t r = 0; r < from.count; r++) {
+        int64_t to = c->slots.start[r], n = c->slots.start[r + 1] - to;
+        if (n > 0)
+            memcpy(c->kept + to,
+                   from.values + from.start[pl_rows_source(&from, r)],
+                   (size_t)n * sizeof *c->kept);
+    }
+    c->rows.values = c->kept;
     return PL_OK;
 }
 
@@ -217,14 +274,16 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
                        (long long)count);
     PL_TRY(make_room(c, count));
     uint64_t largest;
-    c->keys.count = pl_sparse_find(&c->map, &c->rows, c->table, c->ids,
+    c->keys.count = pl_sparse_find(&c->finder->map, &c->rows, c->table, c->ids,
                                    &c->slots, &largest);
     if (count > 0 && largest >= (uint64_t)c->features)
         return pl_compute_beyond(largest, c->features);
     if (!c->opts.any_key_order)
         pl_sparse_order(c->keys.count, c->id_bits, c->ids, count, c->slots.list,
-                        c->work[0], c->work[1]);
+                        c->finder->work[0], c->finder->work[1]);
     c->keys.ids = c->ids;
+    if (c->opts.elsewhere)
+        PL_TRY(keep_rows(c));
     return c->opts.forward ? PL_OK : make_parts(c, count);
 }
 

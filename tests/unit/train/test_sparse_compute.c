@@ -2,6 +2,7 @@
 #include "train/loop.h"
 
 #include <math.h>
+#include <string.h>
 
 #define BATCH 1000 /* of 39,000 non-zeros: several parts */
 
@@ -177,6 +178,90 @@ static void sparse_gradient_has_the_same_bits_in_any_key_order(void **state)
     rig_close(&r);
 }
 
+/* Prepare a copy of a batch, which is then gone but for its labels. */
+static void prepare_and_spoil(pl_compute *compute, const pl_batch *batch)
+{
+    int64_t start[65];
+    uint64_t ids[64 * 39];
+    float values[64 * 39];
+    pl_batch copy = *batch;
+    int64_t from = batch->row_start[0];
+    int64_t count = batch->row_start[batch->rows] - from;
+    for (int64_t r = 0; r <= batch->rows; r++)
+        start[r] = batch->row_start[r] - from;
+    memcpy(ids, batch->ids + from, (size_t)count * sizeof *ids);
+    memcpy(values, batch->values + from, (size_t)count * sizeof *values);
+    copy.row_start = start;
+    copy.ids = ids;
+    copy.values = values;
+    assert_ok(pl_compute_prepare(compute, &copy));
+    memset(start, 0xff, sizeof start);
+    memset(ids, 0xff, sizeof ids);
+    memset(values, 0xff, sizeof values);
+}
+
+/* The values of a batch at hand, of a network that is elsewhere. */
+static void place_weights(pl_compute *compute, const rig *r, float *room)
+{
+    const float *table = pl_params_data(r->network->params, 0);
+    const pl_keys *keys;
+    pl_compute_grad(compute, 0, &keys);
+    for (int64_t k = 0; k < keys->count; k++)
+        room[k] = table[keys->ids[k]];
+    pl_compute_place(
+        compute, &(pl_values) { room, pl_params_data(r->network->params, 1) });
+}
+
+static void assert_same_gradient(const pl_compute *a, const pl_compute *b)
+{
+    const pl_keys *of_a, *of_b;
+    const float *left = pl_compute_grad(a, 0, &of_a);
+    const float *right = pl_compute_grad(b, 0, &of_b);
+    assert_int_equal(of_a->count, of_b->count);
+    assert_memory_equal(of_a->ids, of_b->ids,
+                        (size_t)of_a->count * sizeof *of_a->ids);
+    assert_memory_equal(left, right, (size_t)of_a->count * sizeof *left);
+}
+
+/* One batch is prepared after the other before the first is computed, and
+ * what they were prepared from is no more. */
+static void sparse_batches_prepared_ahead_keep_what_they_need(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse, .features = 300 });
+    float *table = pl_params_data(r.network->params, 0);
+    float values[80 * 39], weights[2][80 * 39];
+    for (int i = 0; i < 300; i++)
+        table[i] = (float)(i % 7 - 3) * 0.2f;
+    for (int i = 0; i < 80 * 39; i++)
+        values[i] = (float)(i % 5) * 0.5f;
+    pl_batch batches[2] = { first_batch(r.train, 16),
+                            first_batch(r.train, 64) };
+    pl_compute *ahead[2] = { NULL, NULL }, *here = start(&r, 64, false);
+    for (int i = 0; i < 2; i++) {
+        batches[i].values = values;
+        assert_ok(pl_compute_new(&ahead[i],
+                                 &(pl_compute_opts) { .network = r.network,
+                                                      .batch = 64,
+                                                      .pool = r.pool,
+                                                      .elsewhere = true,
+                                                      .beside = ahead[0] }));
+        prepare_and_spoil(ahead[i], &batches[i]);
+    }
+    for (int i = 0; i < 2; i++) {
+        place_weights(ahead[i], &r, weights[i]);
+        double loss = pl_compute_gradient(ahead[i], &batches[i], 1, 0, NULL);
+        assert_ok(pl_compute_prepare(here, &batches[i]));
+        assert_true(loss == pl_compute_gradient(here, &batches[i], 1, 0, NULL));
+        assert_same_gradient(here, ahead[i]);
+    }
+    pl_compute_free(here);
+    pl_compute_free(ahead[1]);
+    pl_compute_free(ahead[0]);
+    rig_close(&r);
+}
+
 static void sparse_training_learns_and_leaves_other_weights_alone(void **state)
 {
     (void)state;
@@ -249,6 +334,7 @@ UNIT_TESTS(
     cmocka_unit_test(sparse_gradient_is_that_of_finite_differences),
     cmocka_unit_test(sparse_training_has_the_same_bits_on_any_threads),
     cmocka_unit_test(sparse_gradient_has_the_same_bits_in_any_key_order),
+    cmocka_unit_test(sparse_batches_prepared_ahead_keep_what_they_need),
     cmocka_unit_test(sparse_training_learns_and_leaves_other_weights_alone),
     cmocka_unit_test(sparse_batch_with_an_id_beyond_the_table_is_refused),
     cmocka_unit_test(sparse_compute_survives_each_failed_allocation))
