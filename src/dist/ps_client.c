@@ -217,6 +217,7 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
     pl_client_send(client, ps,
                    (pl_frame) {
                        .kind = PL_FRAME_JOIN,
+                       .sequence = client->joins,
                        .value = { client->view.own, client->ready },
                        .payload_bytes = (uint32_t)strlen(text),
                    },
@@ -232,6 +233,7 @@ static void on_welcome(pl_ps_client *client, int32_t ps,
     const char *job, *answer;
     pl_json *welcome;
     if (client->links[ps].joined || !client->joining ||
+        frame->sequence != client->joins ||
         (ps > 0 && (!client->links[0].joined ||
                     frame->generation != client->generation)) ||
         pl_json_parse(&welcome, message->payload, frame->payload_bytes,
@@ -245,8 +247,6 @@ static void on_welcome(pl_ps_client *client, int32_t ps,
         client->view.initialized = client->ready = frame->value[1] != 0;
         if (pl_json_get_text(welcome, "job", &job) == PL_OK && job[0] != '\0')
             client->view.job = strtoull(job, NULL, 16);
-    } else if (frame->value[1] == 0) {
-        client->view.initialized = false;
     }
     if (client->opts.ops->shared != NULL &&
         pl_json_get_text(welcome, "shm", &answer) == PL_OK)
@@ -537,6 +537,7 @@ void pl_ps_client_join(pl_ps_client *client)
     for (int32_t j = 0; j < client->opts.ps; j++) {
         client->links[j].joined = false;
         client->links[j].offer[0] = '\0';
+    client->joins++;
         client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
     }
     ask_to_join(client, 0);

@@ -122,7 +122,7 @@ typedef struct pl_ps_client_view {
     uint64_t job;
     int64_t step;       /* the job's, from server 0's last answer */
     int64_t own;        /* of our gradients, those that were applied */
-    bool initialized;   /* the servers had parameters when we joined */
+    bool initialized;   /* server 0 said that all have parameters */
     unsigned answer;    /* PL_ANSWER_ of the last push or pull */
     const char *report; /* after bye: all reports, for the chief */
     int64_t dropped;    /* with it: of the whole job */

@@ -39,6 +39,7 @@ struct pl_ps_client {
     pl_link *links;
     int64_t now_ns;
     bool joining;
+    uint64_t joins; /* times it began to; a welcome names the one it answers */
     bool rolled;
     bool ready;          /* server 0 had parameters when we joined */
     uint32_t generation; /* 0: never joined */

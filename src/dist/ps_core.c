@@ -146,7 +146,7 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
 {
     size_t workers = (size_t)core->opts.workers;
     core->generation = generation;
-    core->initialized = core->told = core->frozen = false;
+    core->initialized = core->ready = core->told = core->frozen = false;
     core->stopping = core->failed;
     core->step = 0;
     pl_core_save_reset(core);
@@ -193,7 +193,8 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     if (!failed && core->members[0].state == PL_MEMBER_LEFT)
         return; /* it has ended, whoever may still look at it */
     /* Without first parameters everywhere there is nothing to end well. */
-    bool early = !failed && (!core->initialized || !pl_core_servers_here(core));
+    bool early = !failed &&
+                 (!pl_core_has_parameters(core) || !pl_core_servers_here(core));
     failed = failed || early;
     core->stopping = true;
     core->failed = failed;

@@ -118,6 +118,7 @@ struct pl_ps_core {
     int64_t step;
     int64_t now_ns, begin_ns, said_ns;
     bool initialized;
+    bool ready;       /* server 0: ... as are all servers; they may be used */
     bool stopping;    /* no more gradients */
     bool interrupted; /* ... as someone was interrupted */
     bool failed;
@@ -143,6 +144,12 @@ static inline bool pl_core_leads(const pl_ps_core *core)
 }
 
 /* The life of server 0 that gave out an incarnation. */
+/* Parameters that may be used. */
+static inline bool pl_core_has_parameters(const pl_ps_core *core)
+{
+    return pl_core_leads(core) ? core->ready : core->initialized;
+}
+
 static inline uint32_t pl_core_life(uint32_t incarnation)
 {
     return incarnation & 0x7fff0000u;

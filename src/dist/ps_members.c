@@ -204,7 +204,8 @@ static void note_place(pl_member *member, const pl_json *join)
                  (long long)process);
 }
 
-static void welcome(pl_ps_core *core, pl_member *member, const pl_json *join)
+static void welcome(pl_ps_core *core, pl_member *member,
+                    const pl_message *message, const pl_json *join)
 {
     char answer[PL_OFFER_BYTES] = "", text[PL_OFFER_BYTES + 64], job[32] = "";
     const char *offer;
@@ -220,7 +221,8 @@ static void welcome(pl_ps_core *core, pl_member *member, const pl_json *join)
                           .kind = PL_FRAME_WELCOME,
                           .incarnation = member->incarnation,
                           .step = core->step,
-                          .value = { member->own, core->initialized },
+                          .sequence = message->frame.sequence,
+                          .value = { member->own, core->ready },
                       },
                       text);
 }
@@ -299,7 +301,12 @@ static void take_in(pl_ps_core *core, pl_member *member,
     /* Once the chief has left, all is saved. */
     if (again && core->members[0].state != PL_MEMBER_LEFT)
         roll_back(core, member);
-    welcome(core, member, join);
+    /* The chief will look which checkpoint is the last: not before that is
+     * certain, and old ones were removed.  It asks again. */
+    if (member == core->members && !core->ready &&
+        core->save.storing == PL_STORING_MANIFEST)
+        return;
+    welcome(core, member, message, join);
 }
 
 static pl_status join_checked(pl_ps_core *core, const pl_message *message)

@@ -143,6 +143,8 @@ static void complete(pl_ps_core *core, pl_member *member)
         return;
     }
     pl_optim_reset(core->opts.optim);
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        core->members[w].own = 0;
     core->initialized = true;
     core->step = member->request.step;
     pl_core_answer(core, member, 0);
@@ -320,10 +322,11 @@ static void begin_init(pl_ps_core *core, pl_member *member,
         member->stage = PL_STAGE_NONE;
         return;
     }
-    if (core->initialized) {
+    if (core->ready) {
         pl_core_answer(core, member, 0);
         return;
     }
+    core->initialized = false;
     if (core->table != NULL) {
         fill_table(core, member, message);
         return;
@@ -385,9 +388,21 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
+/* The chief goes on when all servers have parameters.  Before, nobody gets
+ * any: a chief that comes back in between gives them once more, perhaps
+ * others. */
+static void note_ready(pl_ps_core *core, const pl_member *member,
+                       pl_frame_kind kind)
+{
+    if (pl_core_leads(core) && member == core->members && core->initialized &&
+        kind != PL_FRAME_INIT && kind != PL_FRAME_LOAD)
+        core->ready = true;
+}
+
 static void begin(pl_ps_core *core, pl_member *member,
                   const pl_message *message)
 {
+    note_ready(core, member, message->frame.kind);
     member->sequence = message->frame.sequence;
     member->request = message->frame;
     member->stage = PL_STAGE_ARRIVING;

@@ -51,11 +51,13 @@ static void end_save(pl_ps_core *core, pl_saved outcome, const char *why)
     pl_core_release(core);
 }
 
-/* Give up what the ops are doing. */
+/* Give up what the ops are doing; not a manifest, which may count already. */
 static void cancel(pl_ps_core *core)
 {
-    if (core->save.storing != PL_STORING_NOTHING)
-        core->opts.ops->cancel(core->opts.context);
+    pl_storing what = core->save.storing;
+    if (what == PL_STORING_NOTHING || what == PL_STORING_MANIFEST)
+        return;
+    core->opts.ops->cancel(core->opts.context);
     core->save.storing = PL_STORING_NOTHING;
 }
 
@@ -120,7 +122,7 @@ void pl_core_begin_save(pl_ps_core *core, pl_member *member,
 void pl_core_begin_load(pl_ps_core *core, pl_member *member,
                         const pl_message *message)
 {
-    if (core->initialized && core->step == message->frame.step) {
+    if (core->ready) {
         pl_core_answer(core, member, 0);
         return;
     }
@@ -148,7 +150,7 @@ static void start_save(pl_ps_core *core, pl_member *chief)
 {
     pl_core_save *save = &core->save;
     const pl_ps_core_ops *ops = core->opts.ops;
-    if (!counts_agree(core) ||
+    if (!counts_agree(core) || save->storing != PL_STORING_NOTHING ||
         !ops->save(core->opts.context, save->plan, save->plan_bytes))
         return;
     drop_plan(save);
@@ -169,7 +171,8 @@ static void start_load(pl_ps_core *core, const pl_member *chief)
 {
     pl_core_save *save = &core->save;
     const pl_ps_core_ops *ops = core->opts.ops;
-    if (!ops->load(core->opts.context, save->plan, save->plan_bytes))
+    if (save->storing != PL_STORING_NOTHING ||
+        !ops->load(core->opts.context, save->plan, save->plan_bytes))
         return;
     drop_plan(save);
     save->storing = PL_STORING_LOAD;
@@ -294,7 +297,8 @@ void pl_core_save_begun(pl_ps_core *core)
 void pl_core_save_abandon(pl_ps_core *core)
 {
     const pl_core_save *save = &core->save;
-    if (!save->active || save->all_begun)
+    if (!save->active || save->all_begun ||
+        save->storing == PL_STORING_MANIFEST)
         return;
     cancel(core);
     end_save(core, PL_SAVED_FAILED, "the chief was lost while it began");
@@ -370,7 +374,8 @@ void pl_ps_core_stored(pl_ps_core *core, const pl_ps_stored *stored,
     save->storing = PL_STORING_NOTHING;
     snprintf(who, sizeof who, "ps %d", core->opts.index);
     if (what == PL_STORING_MANIFEST) {
-        end_save(core, stored->outcome, why);
+        if (save->active) /* not rolled back meanwhile */
+            end_save(core, stored->outcome, why);
     } else if (what == PL_STORING_LOAD && stored->outcome == PL_SAVED_GOOD) {
         finish_load(core);
     } else if (what == PL_STORING_LOAD) {

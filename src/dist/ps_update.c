@@ -420,7 +420,7 @@ static bool others_done(const pl_ps_core *core)
 static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
 {
     const pl_frame *pull = &member->request;
-    if (!core->initialized || !pl_core_servers_here(core))
+    if (!pl_core_has_parameters(core) || !pl_core_servers_here(core))
         return false;
     if ((pull->flags & PL_PULL_FINAL) != 0 && core->save.held)
         return false; /* a gradient is still to be applied */

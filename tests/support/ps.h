@@ -227,14 +227,30 @@ static inline void ps_piece(ps_rig *rig, int32_t worker, pl_frame frame,
     ps_say(rig, rig->peer[worker], frame, from);
 }
 
-/* The chief's first parameters, in one piece. */
+static inline void ps_done(ps_rig *rig, int32_t worker)
+{
+    const ps_sent *sent = ps_expect(rig, rig->peer[worker], PL_FRAME_ACK);
+    assert_int_equal(PL_ACK_DONE, sent->frame.flags);
+}
+
+/* The chief goes on: all servers have parameters. */
+static inline void ps_go(ps_rig *rig)
+{
+    pl_frame frame = ps_request(rig, 0, PL_FRAME_SAVE);
+    frame.flags = PL_SAVE_LOOK;
+    ps_say(rig, rig->peer[0], frame, NULL);
+    ps_done(rig, 0);
+}
+
+/* The chief's first parameters, in one piece, here and everywhere. */
 static inline void ps_init(ps_rig *rig, int64_t step, const float *params)
 {
     pl_frame frame = ps_request(rig, 0, PL_FRAME_INIT);
     frame.step = step;
     ps_piece(rig, 0, frame, 0, (uint32_t)rig->count, params);
-    assert_int_equal(PL_ACK_DONE,
-                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
+    ps_done(rig, 0);
+    if (rig->leads)
+        ps_go(rig);
 }
 
 /* A gradient in one piece, all of it `value`. */

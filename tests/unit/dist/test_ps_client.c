@@ -24,6 +24,7 @@ typedef struct rig {
     sent sent[SENT];
     int made, taken;
     uint64_t sequence[4]; /* of the last request seen, by server */
+    uint64_t join;        /* of the last one seen */
     char answer[PL_OFFER_BYTES];
 } rig;
 
@@ -37,7 +38,9 @@ static void on_send(void *context, int32_t ps, const pl_frame *frame,
     *s = (sent) { .ps = ps, .frame = *frame };
     if (frame->payload_bytes > 0)
         memcpy(s->bytes, payload, frame->payload_bytes);
-    if (frame->kind != PL_FRAME_ACK && frame->kind != PL_FRAME_JOIN)
+    if (frame->kind == PL_FRAME_JOIN)
+        r->join = frame->sequence;
+    else if (frame->kind != PL_FRAME_ACK)
         r->sequence[ps] = frame->sequence;
 }
 
@@ -160,10 +163,11 @@ static const char welcome_text[] =
 
 static void welcome(rig *r, int32_t ps, bool initialized)
 {
-    say_text(
-        r, ps,
-        (pl_frame) { .kind = PL_FRAME_WELCOME, .value = { 0, initialized } },
-        welcome_text);
+    say_text(r, ps,
+             (pl_frame) { .kind = PL_FRAME_WELCOME,
+                          .sequence = r->join,
+                          .value = { 0, initialized } },
+             welcome_text);
 }
 
 /* A client that has joined. */
@@ -227,13 +231,13 @@ static void ps_client_joins_server_0_then_the_others(void **state)
     expect(r, 0, PL_FRAME_HEART); /* while others are awaited it lives */
     expect(r, 1, PL_FRAME_JOIN);
     assert_true(pl_ps_client_busy(r->client));
-    welcome(r, 1, false);
+    welcome(r, 1, false); /* what all have, server 0 knows */
     assert_false(pl_ps_client_busy(r->client));
     assert_int_equal(-1, pl_ps_client_absent(r->client));
     pl_ps_client_view view = pl_ps_client_look(r->client);
     assert_int_equal(7, view.incarnation);
     assert_int_equal(42, view.job);
-    assert_false(view.initialized); /* not on all */
+    assert_true(view.initialized);
     tick(r, 5000);
     quiet(r);
     close_rig(r);
@@ -261,6 +265,24 @@ static void ps_client_joins_anew_when_server_0_is_new(void **state)
     assert_ok(pl_ps_client_outcome(r->client));
     welcome(r, 0, true);
     expect(r, 1, PL_FRAME_JOIN);
+    close_rig(r);
+}
+
+/* What it was told when it joined before may no longer be so. */
+static void ps_client_ignores_the_welcome_to_an_earlier_join(void **state)
+{
+    (void)state;
+    rig *r = open_rig((pl_ps_client_opts) { 0 });
+    pl_ps_client_join(r->client);
+    welcome(r, 0, false);
+    uint64_t before = r->join;
+    pl_ps_client_join(r->client);
+    assert_true(r->join > before);
+    say_text(r, 0, (pl_frame) { .kind = PL_FRAME_WELCOME, .sequence = before },
+             welcome_text);
+    assert_true(pl_ps_client_busy(r->client));
+    welcome(r, 0, true);
+    assert_true(pl_ps_client_look(r->client).initialized);
     close_rig(r);
 }
 
@@ -685,6 +707,7 @@ UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
            cmocka_unit_test(ps_client_refusal_and_failure_end_it),
            cmocka_unit_test(ps_client_init_sends_parameters),
+           cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
            cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
            cmocka_unit_test(ps_client_plan_goes_to_all_servers),
            cmocka_unit_test(ps_client_hears_what_became_of_a_save),

@@ -36,16 +36,19 @@ static void ps_core_init_sets_parameters_and_step(void **state)
     ps_quiet(rig);
     pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
     init.step = 7;
-    ps_piece(rig, 0, init, 0, 4, first);
-    assert_int_equal(PL_ACK_DONE,
-                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
-    const ps_sent *pulled = ps_answer(rig, 1, 0, 7);
-    assert_memory_equal(first, pulled->bytes, sizeof first);
+    ps_piece(rig, 0, init, 0, 4, second);
+    ps_done(rig, 0);
     assert_true(ps_look(rig, 0).initialized);
-    /* A chief that comes again changes nothing. */
+    assert_int_equal(7, ps_look(rig, 0).step);
+    ps_quiet(rig); /* other servers may have nothing yet */
+    /* So a chief that comes again may give others... */
+    ps_init(rig, 5, first);
+    const ps_sent *pulled = ps_answer(rig, 1, 0, 5);
+    assert_memory_equal(first, pulled->bytes, sizeof first);
+    /* ... and when it has gone on, none. */
     ps_init(rig, 0, second);
     assert_memory_equal(first, rig->params, sizeof first);
-    assert_int_equal(7, ps_look(rig, 0).step);
+    assert_int_equal(5, ps_look(rig, 0).step);
     ps_quiet(rig);
     ps_close(rig);
 }

@@ -124,12 +124,6 @@ static void pause_for(ps_rig *rig, unsigned flags)
     ps_say(rig, rig->peer[0], frame, NULL);
 }
 
-static void expect_done(ps_rig *rig)
-{
-    assert_int_equal(PL_ACK_DONE,
-                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
-}
-
 /* What the chief is told of the last save. */
 static const ps_sent *expect_saved(ps_rig *rig, pl_saved saved)
 {
@@ -168,6 +162,12 @@ static void other_saved(ps_rig *rig, int64_t number, pl_saved outcome,
                 why);
 }
 
+static void say_join(ps_rig *rig)
+{
+    ps_say_text(rig, rig->peer[0], (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
+}
+
 static void ps_save_is_complete_when_all_parts_are(void **state)
 {
     (void)state;
@@ -175,13 +175,13 @@ static void ps_save_is_complete_when_all_parts_are(void **state)
     look(rig, PL_SAVE_LOOK);
     expect_saved(rig, PL_SAVED_GOOD);
     pause_for(rig, PL_PAUSE_FREEZE);
-    expect_done(rig);
+    ps_done(rig, 0);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     assert_int_equal(1, d.saves);
     assert_string_equal(PLAN, d.plan);
     pause_for(rig, PL_PAUSE_THAW);
-    expect_done(rig);
+    ps_done(rig, 0);
     look(rig, PL_SAVE_LOOK);
     expect_saved(rig, PL_SAVED_WRITING);
     look(rig, PL_SAVE_WAIT); /* until it has ended */
@@ -208,9 +208,9 @@ static void ps_save_that_failed_anywhere_is_said_once(void **state)
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     pause_for(rig, PL_PAUSE_THAW);
-    expect_done(rig);
+    ps_done(rig, 0);
     stored(rig, PL_SAVED_GOOD, NULL);
     other_saved(rig, NUMBER, PL_SAVED_FAILED, "the disk is full");
     ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
@@ -220,7 +220,7 @@ static void ps_save_that_failed_anywhere_is_said_once(void **state)
                         expect_saved(rig, PL_SAVED_FAILED)->bytes);
     /* The next one begins without the old reason. */
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     stored(rig, PL_SAVED_NUMERIC, "weights");
     other_saved(rig, NUMBER, PL_SAVED_FAILED, "later");
     ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
@@ -237,7 +237,7 @@ static void ps_save_takes_only_parts_of_its_own(void **state)
     other_saved(rig, NUMBER, PL_SAVED_GOOD, ""); /* not begun: told again */
     ps_quiet(rig);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     stored(rig, PL_SAVED_GOOD, NULL);
     other_saved(rig, NUMBER - 1, PL_SAVED_GOOD, ""); /* heard, of no use */
     ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
@@ -258,7 +258,7 @@ static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     ps_forget(rig);
     ps_say_text(rig, PS_WORKER + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
                 "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
@@ -278,9 +278,9 @@ static void ps_save_goes_on_without_a_chief_that_thawed(void **state)
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     pause_for(rig, PL_PAUSE_THAW);
-    expect_done(rig);
+    ps_done(rig, 0);
     ps_say_text(rig, PS_WORKER + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
                 "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
     assert_int_equal(0, d.cancels);
@@ -318,7 +318,7 @@ static void ps_save_begins_when_the_counts_agree(void **state)
     assert_int_equal(0, d.saves);
     ps_push(rig, 1, 0, -1.0f);
     assert_int_equal(1, d.saves);
-    expect_done(rig);
+    ps_done(rig, 0);
     ps_answer_of(rig, 1, 0, 1, 1.0f);
     ask(rig, PL_FRAME_SAVE, 2, 0, 9);
     assert_int_equal(1, d.saves);
@@ -337,7 +337,7 @@ static void ps_save_waits_for_one_that_was_cancelled(void **state)
     ps_quiet(rig);
     d.busy = false;
     ps_tick(rig, 100);
-    expect_done(rig);
+    ps_done(rig, 0);
     assert_int_equal(1, d.saves);
     ps_close(rig);
 }
@@ -387,11 +387,11 @@ static void ps_save_is_of_the_moment_the_chief_was_told(void **state)
     (void)state;
     ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
     pause_for(rig, PL_PAUSE_FREEZE);
-    expect_done(rig);
+    ps_done(rig, 0);
     ps_push(rig, 1, 0, -1.0f);
     assert_int_equal(0, ps_look(rig, 1).applied_of_worker);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     pause_for(rig, PL_PAUSE_THAW);
     assert_int_equal(1, ps_look(rig, 1).applied_of_worker);
     ps_close(rig);
@@ -402,7 +402,7 @@ static void ps_save_is_forgotten_when_all_is_rolled_back(void **state)
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     ps_say_text(rig, PS_SERVER + 1, (pl_frame) { .kind = PL_FRAME_JOIN },
                 "{\"role\": \"ps\", \"index\": 1, \"job\": \"\"}");
     assert_int_equal(1, d.cancels);
@@ -421,20 +421,49 @@ static void ps_save_load_sets_step_and_counts(void **state)
     assert_false(ps_look(rig, 0).initialized);
     ps_quiet(rig);
     stored(rig, PL_SAVED_GOOD, NULL);
-    expect_done(rig);
+    ps_done(rig, 0);
     assert_true(ps_look(rig, 0).initialized);
     assert_int_equal(7, ps_look(rig, 0).step);
     assert_int_equal(3, ps_look(rig, 0).applied_of_worker);
     assert_int_equal(4, ps_look(rig, 1).applied_of_worker);
-    ask(rig, PL_FRAME_LOAD, 7, 0, 0); /* once more: it is there */
-    expect_done(rig);
-    assert_int_equal(1, d.loads);
-    assert_int_equal(3, ps_look(rig, 0).applied_of_worker);
-    ask(rig, PL_FRAME_LOAD, 9, 5, 6); /* another one was chosen */
+    ask(rig, PL_FRAME_LOAD, 7, 5, 6); /* by a chief that came again */
     assert_int_equal(2, d.loads);
     stored(rig, PL_SAVED_GOOD, NULL);
-    expect_done(rig);
-    assert_int_equal(9, ps_look(rig, 0).step);
+    ps_done(rig, 0);
+    assert_int_equal(5, ps_look(rig, 0).applied_of_worker);
+    ps_go(rig);
+    ps_push(rig, 1, 7, 1.0f); /* from now on nothing of it may be lost */
+    ps_answer(rig, 1, 0, 8);
+    ask(rig, PL_FRAME_LOAD, 7, 3, 4);
+    ps_done(rig, 0);
+    assert_int_equal(2, d.loads);
+    assert_int_equal(8, ps_look(rig, 0).step);
+    assert_int_equal(7, ps_look(rig, 1).applied_of_worker);
+    ps_close(rig);
+}
+
+/* When it is done old ones are removed: the chief is not to choose one of
+ * them, so it is let in when the last one is certain. */
+static void ps_save_that_is_being_completed_keeps_the_chief_out(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
+    ask(rig, PL_FRAME_SAVE, 0, 0, 0);
+    ps_done(rig, 0);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    other_saved(rig, NUMBER, PL_SAVED_GOOD, "");
+    assert_int_equal(1, d.commits);
+    ps_say_text(rig, PS_SERVER + 1, (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"ps\", \"index\": 1, \"job\": \"\"}");
+    assert_int_equal(0, d.cancels);
+    rig->generation = 2;
+    ps_forget(rig);
+    say_join(rig);
+    ps_quiet(rig);
+    stored(rig, PL_SAVED_GOOD, NULL);
+    say_join(rig);
+    assert_int_equal(
+        0, ps_expect(rig, rig->peer[0], PL_FRAME_WELCOME)->frame.value[1]);
     ps_close(rig);
 }
 
@@ -500,7 +529,7 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
     (void)state;
     ps_rig *rig = start_follower(PL_PS_SYNC);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
-    expect_done(rig);
+    ps_done(rig, 0);
     stored(rig, PL_SAVED_FAILED, "full");
     for (int i = 0; i < 3; i++) {
         if (i > 0) {
@@ -521,19 +550,21 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(cmocka_unit_test(ps_save_is_complete_when_all_parts_are),
-           cmocka_unit_test(ps_save_that_failed_anywhere_is_said_once),
-           cmocka_unit_test(ps_save_takes_only_parts_of_its_own),
-           cmocka_unit_test(ps_save_is_given_up_with_a_chief_that_began_it),
-           cmocka_unit_test(ps_save_goes_on_without_a_chief_that_thawed),
-           cmocka_unit_test(ps_save_is_the_chiefs_alone),
-           cmocka_unit_test(ps_save_begins_when_the_counts_agree),
-           cmocka_unit_test(ps_save_waits_for_one_that_was_cancelled),
-           cmocka_unit_test(ps_save_holds_a_step),
-           cmocka_unit_test(ps_save_holds_gradients_one_by_one),
-           cmocka_unit_test(ps_save_is_of_the_moment_the_chief_was_told),
-           cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
-           cmocka_unit_test(ps_save_load_sets_step_and_counts),
-           cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
-           cmocka_unit_test(ps_save_forgets_the_held_gradient_of_one_that_died),
-           cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))
+UNIT_TESTS(
+    cmocka_unit_test(ps_save_is_complete_when_all_parts_are),
+    cmocka_unit_test(ps_save_that_failed_anywhere_is_said_once),
+    cmocka_unit_test(ps_save_takes_only_parts_of_its_own),
+    cmocka_unit_test(ps_save_is_given_up_with_a_chief_that_began_it),
+    cmocka_unit_test(ps_save_goes_on_without_a_chief_that_thawed),
+    cmocka_unit_test(ps_save_is_the_chiefs_alone),
+    cmocka_unit_test(ps_save_begins_when_the_counts_agree),
+    cmocka_unit_test(ps_save_waits_for_one_that_was_cancelled),
+    cmocka_unit_test(ps_save_holds_a_step),
+    cmocka_unit_test(ps_save_holds_gradients_one_by_one),
+    cmocka_unit_test(ps_save_is_of_the_moment_the_chief_was_told),
+    cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
+    cmocka_unit_test(ps_save_load_sets_step_and_counts),
+    cmocka_unit_test(ps_save_that_is_being_completed_keeps_the_chief_out),
+    cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
+    cmocka_unit_test(ps_save_forgets_the_held_gradient_of_one_that_died),
+    cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))

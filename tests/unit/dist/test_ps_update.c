@@ -344,6 +344,8 @@ static void ps_update_sync_answer_is_of_one_step(void **state)
     pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
     for (int p = 0; p < 12; p++)
         ps_piece(rig, 0, init, 4 * p, 4, rig->params);
+    ps_forget(rig);
+    ps_go(rig);
     ps_pull(rig, 1, 0, 0); /* 8 pieces of step 0 leave */
     ps_forget(rig);
     pl_frame push = ps_request(rig, 0, PL_FRAME_PUSH);
