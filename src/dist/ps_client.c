@@ -443,6 +443,10 @@ static void on_report(pl_ps_client *client, const pl_message *message)
     client->view.step = message->frame.step;
     client->view.dropped = message->frame.value[0];
     client->view.update_ns = message->frame.value[1];
+    pl_client_send(client, 0,
+                   (pl_frame) { .kind = PL_FRAME_ACK,
+                                .sequence = message->frame.sequence },
+                   NULL, false);
     finish_link(client, 0);
 }
 
@@ -533,11 +537,11 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
 void pl_ps_client_join(pl_ps_client *client)
 {
     client->joining = true;
+    client->joins++;
     client->rolled = client->rest = false;
     for (int32_t j = 0; j < client->opts.ps; j++) {
         client->links[j].joined = false;
         client->links[j].offer[0] = '\0';
-    client->joins++;
         client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
     }
     ask_to_join(client, 0);

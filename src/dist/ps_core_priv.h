@@ -123,6 +123,7 @@ struct pl_ps_core {
     bool interrupted; /* ... as someone was interrupted */
     bool failed;
     bool frozen;    /* nobody goes on while the chief takes a copy */
+    bool reported;  /* server 0: the chief has heard all reports */
     bool told;      /* server 0: the others know that the job is over */
     bool dismissed; /* by who supervises: nobody will come back */
     bool finished;
@@ -143,13 +144,13 @@ static inline bool pl_core_leads(const pl_ps_core *core)
     return core->opts.index == 0;
 }
 
-/* The life of server 0 that gave out an incarnation. */
 /* Parameters that may be used. */
 static inline bool pl_core_has_parameters(const pl_ps_core *core)
 {
     return pl_core_leads(core) ? core->ready : core->initialized;
 }
 
+/* The life of server 0 that gave out an incarnation. */
 static inline uint32_t pl_core_life(uint32_t incarnation)
 {
     return incarnation & 0x7fff0000u;
@@ -248,6 +249,11 @@ void pl_core_on_join(pl_ps_core *core, const pl_message *message);
 void pl_core_on_heart(pl_ps_core *core, const pl_message *message);
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message);
+/* Answer who said goodbye and may go. */
+void pl_core_answer_goodbyes(pl_ps_core *core);
+/* The chief has left and knows all reports; or it is gone. */
+bool pl_core_chief_is_done(const pl_ps_core *core);
+void pl_core_reports_heard(pl_ps_core *core);
 /* A member that was given up was heard of. */
 void pl_core_is_back(pl_ps_core *core, pl_member *member);
 /* Workers whose gradients a step may wait for. */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TEXT_MOST ((uint32_t)1 << 20)
+#define MS        INT64_C(1000000)
 
 bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
 {
@@ -220,8 +221,8 @@ static void welcome(pl_ps_core *core, pl_member *member,
                       (pl_frame) {
                           .kind = PL_FRAME_WELCOME,
                           .incarnation = member->incarnation,
-                          .step = core->step,
                           .sequence = message->frame.sequence,
+                          .step = core->step,
                           .value = { member->own, core->ready },
                       },
                       text);
@@ -431,19 +432,33 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
     pl_core_send_text(core, message->from, beat, core->why);
 }
 
-/* Workers stay until the chief has saved the end: if a server is lost before,
- * they are needed again. */
-static void answer_goodbyes(pl_ps_core *core)
+bool pl_core_chief_is_done(const pl_ps_core *core)
 {
-    bool chief_left = core->members[0].state == PL_MEMBER_LEFT;
+    const pl_member *chief = core->members;
+    return chief->state == PL_MEMBER_LEFT &&
+           (core->reported || core->dismissed ||
+            core->now_ns - chief->heard_ns > core->opts.heartbeat_ms * MS);
+}
+
+/* Workers stay until the chief has saved the end and has their reports: if a
+ * server is lost before, they are needed again. */
+void pl_core_answer_goodbyes(pl_ps_core *core)
+{
+    bool done = pl_core_chief_is_done(core);
     for (int32_t i = 0; i < core->member_count; i++) {
         pl_member *member = &core->members[i];
+        bool waits = i > 0 && i < core->opts.workers && !done;
         if (member->state == PL_MEMBER_LEFT &&
             member->stage == PL_STAGE_WAITING &&
-            member->request.kind == PL_FRAME_BYE &&
-            (chief_left || i >= core->opts.workers))
+            member->request.kind == PL_FRAME_BYE && !waits)
             pl_core_answer(core, member, 0);
     }
+}
+
+void pl_core_reports_heard(pl_ps_core *core)
+{
+    core->reported = true;
+    pl_core_answer_goodbyes(core);
 }
 
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
@@ -461,6 +476,8 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
     member->state = PL_MEMBER_LEFT;
     member->granted = false;
     member->stage = PL_STAGE_WAITING;
-    answer_goodbyes(core);
+    if (member == core->members)
+        core->reported = false;
+    pl_core_answer_goodbyes(core);
     pl_core_release(core);
 }

@@ -473,6 +473,9 @@ static void again(pl_ps_core *core, pl_member *member,
 
 static void on_ack(pl_ps_core *core, pl_member *member, const pl_frame *frame)
 {
+    if (member == core->members && member->request.kind == PL_FRAME_BYE &&
+        frame->sequence == member->sequence)
+        pl_core_reports_heard(core);
     if (core->table != NULL || frame->sequence != member->sequence ||
         member->stage != PL_STAGE_ANSWERED || !has_params(member) ||
         (core->opts.mode == PL_PS_SYNC && frame->step != member->answer_step))

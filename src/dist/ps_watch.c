@@ -188,7 +188,9 @@ static void watch_end(pl_ps_core *core)
                       member->state == PL_MEMBER_LOST ||
                       (member->state == PL_MEMBER_ABSENT && expected(core, i));
         else if (i < workers && !core->failed)
-            tasks = tasks || pl_core_counts(core, member);
+            tasks = tasks || pl_core_counts(core, member) ||
+                    (i == 0 && member->state == PL_MEMBER_LEFT &&
+                     !pl_core_chief_is_done(core));
         else
             tasks = tasks || member->state == PL_MEMBER_HERE ||
                     (i == workers && evaluator_comes(core));
@@ -232,5 +234,6 @@ void pl_core_watch(pl_ps_core *core)
             watch_lost(core, member);
     }
     watch_absent(core);
+    pl_core_answer_goodbyes(core);
     watch_end(core);
 }

@@ -299,6 +299,16 @@ static inline void ps_answer_of(ps_rig *rig, int32_t worker, unsigned flags,
     }
 }
 
+/* The chief has got all reports. */
+static inline void ps_heard(ps_rig *rig)
+{
+    ps_say(rig, rig->peer[0],
+           (pl_frame) { .kind = PL_FRAME_ACK,
+                        .incarnation = rig->incarnation[0],
+                        .sequence = rig->sequence[0] },
+           NULL);
+}
+
 static inline void ps_heart(ps_rig *rig, int32_t worker, int64_t step,
                             pl_phase phase, int64_t progress)
 {

@@ -91,13 +91,11 @@ void sim_worker_end(sim_worker *w, const char *why)
     sim_trace(s, "worker %d ends: %s", w->index, why);
     w->alive = false;
     w->life++;
-    /* Others go when the chief's goodbye was heard: nobody starts it again. */
-    for (int32_t i = 1; i < s->workers; i++)
-        if (w->index == 0 && s->worker[i].stage == SIM_GONE)
-            w->stage = SIM_GONE;
+    /* When the chief has ended well nobody is started again. */
     const pl_ps_core *core = s->server[0].core;
-    bool over = core != NULL && (pl_ps_core_finished(core) ||
-                                 pl_ps_core_outcome(core) != PL_OK);
+    bool over = s->worker[0].stage == SIM_GONE ||
+                (core != NULL && (pl_ps_core_finished(core) ||
+                                  pl_ps_core_outcome(core) != PL_OK));
     s->worker_left =
         s->worker_left || (w->stage != SIM_GONE && !over && s->interrupted);
     if (w->stage != SIM_GONE && !over && !s->interrupted)

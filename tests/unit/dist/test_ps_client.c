@@ -674,6 +674,8 @@ static void ps_client_small_requests_are_asked_until_done(void **state)
                         .step = 12,
                         .value = { 4, 5000 } };
     say_text(r, 0, report, "{\"workers\": []}");
+    assert_int_equal(report.sequence,
+                     expect(r, 0, PL_FRAME_ACK)->frame.sequence);
     pl_ps_client_view view = pl_ps_client_look(r->client);
     assert_string_equal("{\"workers\": []}", view.report);
     assert_int_equal(12, view.step);
@@ -705,9 +707,9 @@ static void ps_client_abort_tells_server_0_in_mid_request(void **state)
 UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_client_joins_server_0_then_the_others),
            cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
+           cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
            cmocka_unit_test(ps_client_refusal_and_failure_end_it),
            cmocka_unit_test(ps_client_init_sends_parameters),
-           cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
            cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
            cmocka_unit_test(ps_client_plan_goes_to_all_servers),
            cmocka_unit_test(ps_client_hears_what_became_of_a_save),

@@ -194,6 +194,7 @@ static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
         ps_push(rig, 0, 0, 1.0f);
         ps_forget(rig);
         ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+        ps_heard(rig);
         ps_forget(rig);
         ps_tick(rig, 1000);
         assert_int_equal(!held, pl_ps_core_finished(rig->core));

@@ -396,6 +396,7 @@ static void ps_members_lost_evaluator_may_come_back(void **state)
     ps_say(rig, PS_EVALUATOR, pull, NULL);
     ps_expect(rig, PS_EVALUATOR, PL_FRAME_ACK);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_heard(rig);
     ps_tick(rig, 100);
     assert_true(pl_ps_core_finished(rig->core));
     ps_close(rig);
@@ -485,10 +486,35 @@ static void ps_members_final_pull_waits_for_all_others(void **state)
     ps_quiet(rig);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
     ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_heard(rig);
     ps_expect(rig, rig->peer[1], PL_FRAME_ACK);
     ps_expect(rig, rig->peer[2], PL_FRAME_ACK);
     ps_quiet(rig);
     ps_close(rig);
+}
+
+/* A server 0 that dies with reports the chief did not get is followed by one
+ * that needs all workers again. */
+static void ps_members_workers_stay_until_the_chief_knows_all(void **state)
+{
+    (void)state;
+    for (int silent = 0; silent <= 1; silent++) {
+        ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
+        ps_say_text(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), "{}");
+        ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+        ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+        ps_tick(rig, 4900);
+        ps_quiet(rig); /* the report may be lost */
+        assert_false(pl_ps_core_finished(rig->core));
+        if (silent != 0)
+            ps_tick(rig, 200); /* or the chief's word that it has it */
+        else
+            ps_heard(rig);
+        ps_done(rig, 1);
+        ps_tick(rig, 100);
+        assert_true(pl_ps_core_finished(rig->core));
+        ps_close(rig);
+    }
 }
 
 static void ps_members_reports_are_gathered_for_the_chief(void **state)
@@ -515,6 +541,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
                         report->bytes);
     assert_int_equal(2, report->frame.step);
     assert_int_equal(5 * PS_MS, report->frame.value[1]);
+    ps_heard(rig);
     for (int i = 0; i < 2; i++) { /* asked again, told again */
         assert_int_equal(
             PL_ACK_DONE,
@@ -571,5 +598,6 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_nothing_changes_after_the_final_pull),
     cmocka_unit_test(ps_members_who_never_joins_is_named),
     cmocka_unit_test(ps_members_final_pull_waits_for_all_others),
+    cmocka_unit_test(ps_members_workers_stay_until_the_chief_knows_all),
     cmocka_unit_test(ps_members_reports_are_gathered_for_the_chief),
     cmocka_unit_test(ps_members_failure_of_one_ends_the_job))

@@ -288,6 +288,7 @@ static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
     ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
     ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_heard(rig);
     ps_tick(rig, 500);
     assert_int_equal(0, ps_expect(rig, SERVER_1, PL_FRAME_OVER)->frame.flags);
     ps_tick(rig, 100);
