@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """What jobs on many machines reach, in network namespaces of this one.
 
-usage: bench/machines.py PACELINE [network | launch | matmul]...
+usage: bench/machines.py PACELINE [network | launch | vanish | matmul]...
 
   network  bandwidth that `doctor` measures between two hosts, over what a
            plain TCP stream reaches in the same run, at 100 Mbit/s, 1 and 10
            Gbit/s (tc tbf)
   launch   seconds of a job of 3 hosts over ssh beyond those of the slowest
            ssh connection and of the job itself
+  vanish   seconds from the cut of a host's cable in training until `launch`
+           names the host
   matmul   speed of 2 workers, n = 8192, over one process with both cores
 
 Needs root, iproute2, openssh-server.  Each figure is the median of REPEAT
@@ -144,6 +146,39 @@ def measure_launch(program, hosts):
           flush=True)
 
 
+def vanish_once(program, hosts, folder):
+    process = subprocess.Popen(hosts.network.command(
+        0, [program, "launch", "--ssh", hosts.ssh, "--hosts", hosts.names(),
+            "--", "train", "softmax", "--data", "synthetic", "--examples",
+            "2000", "--steps", "100000000", "--workers", "3", "--ps", "1",
+            "--checkpoint-every", "10", "--run", "run"]),
+        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True)
+    while not list(pathlib.Path(folder).glob(
+            "run/checkpoints/step-*0/manifest.json")):
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    hosts.network.cut(2)
+    begin = time.monotonic()
+    lost = hosts.network.address(2)
+    for line in process.stderr:
+        if f"{lost} is lost" in line:
+            break
+    seconds = time.monotonic() - begin
+    process.communicate()
+    hosts.network.heal(2)
+    return seconds
+
+
+def measure_vanish(program, hosts):
+    found = []
+    for _ in range(REPEAT):
+        with tempfile.TemporaryDirectory() as folder:
+            found.append(vanish_once(program, hosts, folder))
+    print(f"vanish: a host is named {statistics.median(found):.2f} s after its "
+          f"cable was cut ({min(found):.2f} to {max(found):.2f})", flush=True)
+
+
 def measure_matmul(program):
     ratios = []
     for _ in range(REPEAT):
@@ -161,10 +196,10 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     program = str(pathlib.Path(sys.argv[1]).resolve())
-    wanted = sys.argv[2:] or ["network", "launch", "matmul"]
+    wanted = sys.argv[2:] or ["network", "launch", "vanish", "matmul"]
     if "matmul" in wanted:
         measure_matmul(program)
-    if not {"network", "launch"} & set(wanted):
+    if not {"network", "launch", "vanish"} & set(wanted):
         return
     netns.remove_leftovers()
     with netns.Network("bench", 3) as network, \
@@ -173,6 +208,8 @@ def main():
         try:
             if "launch" in wanted:
                 measure_launch(program, hosts)
+            if "vanish" in wanted:
+                measure_vanish(program, hosts)
             if "network" in wanted:
                 measure_network(program, hosts)
         finally:

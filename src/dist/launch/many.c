@@ -250,10 +250,14 @@ static void lose_host(pl_many *m, int32_t host, pl_status status)
         task->running = false;
         needed = needed || !can_do_without(m, task);
     }
-    if (m->phase != PL_MANY_RUNS || !needed)
+    if (m->phase != PL_MANY_RUNS || !needed) {
         pl_log(PL_LOG_WARN, "%s", pl_error_message());
-    if (m->phase == PL_MANY_RUNS && needed)
-        fail(m, status);
+        return;
+    }
+    /* Why is said at the end, which takes a while: others save first. */
+    fail(m, status);
+    pl_log(PL_LOG_WARN, "%s is lost; ending the job on the other hosts",
+           m->crew->hosts->name[host]);
 }
 
 static void look_at_host(pl_many *m, int32_t host)
