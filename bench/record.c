@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/trace.h"
 #include "bench.h"
-#include "observe/event.h"
+#include "proto/event.h"
 #include "train/recorder.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct recorders {
     pl_schedule schedule;
     pl_params *params;
     pl_recorder recorder;
-    pl_wire wire;
+    pl_buffer buffer;
     pl_status status;
 } recorders;
 
@@ -113,9 +113,9 @@ static void run_event(void *arg, int64_t times)
 {
     recorders *r = arg;
     for (int64_t i = 0; i < times; i++) {
-        pl_event_scalar(&r->wire, 1e9, i, "examples_per_s", (double)i);
-        if (r->wire.bytes > EVENT_BYTES)
-            pl_wire_clear(&r->wire);
+        pl_event_scalar(&r->buffer, 1e9, i, "examples_per_s", (double)i);
+        if (r->buffer.bytes > EVENT_BYTES)
+            pl_buffer_clear(&r->buffer);
     }
 }
 
@@ -196,7 +196,7 @@ pl_status bench_record(bench *b)
     }
     pl_metrics_free(r.metrics);
     pl_params_free(r.params);
-    pl_wire_close(&r.wire);
+    pl_buffer_close(&r.buffer);
     pl_trace_free(r.trace);
     return status;
 }

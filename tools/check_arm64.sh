@@ -11,13 +11,14 @@ flags="-std=c11 -D_GNU_SOURCE -DPL_VERSION=\"0\" -Iinclude -Isrc -Wall -Wextra
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
 for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h sodium.h curl \
-    sodium microhttpd.h; do
+    sodium microhttpd.h protobuf-c; do
     for folder in /usr/include /usr/include/x86_64-linux-gnu; do
         [ ! -e $folder/$header ] || cp -r $folder/$header "$headers"
     done
 done
 cp -r /usr/include/dnnl*.h /usr/include/oneapi "$headers"
 cp "$(pkg-config --variable=includedir ompi-c)"/mpi*.h "$headers"
+protoc-c --proto_path=src/proto --c_out="$headers" src/proto/event.proto
 for source in $(find src -name '*.c'); do
     extra=
     case $source in

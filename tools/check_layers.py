@@ -34,6 +34,7 @@ CONFINED = {  # an outside header: the only folder that may include it
     r"pthread\.h":          "base/",
     r"jansson\.h":          "base/json",
     r"zstd\.h":             "data/",
+    r"protobuf-c/|.*\.pb-c\.h": "proto/",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 

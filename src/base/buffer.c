@@ -16,10 +16,16 @@ void pl_buffer_close(pl_buffer *buffer)
     *buffer = (pl_buffer) { 0 };
 }
 
+void pl_buffer_clear(pl_buffer *buffer)
+{
+    buffer->bytes = 0;
+    buffer->failed = false;
+}
+
 pl_status pl_buffer_status(const pl_buffer *buffer)
 {
     if (buffer->failed)
-        return PL_FAIL(PL_NOMEM, "out of memory: %zu bytes of text",
+        return PL_FAIL(PL_NOMEM, "out of memory: more than %zu bytes",
                        buffer->bytes);
     return PL_OK;
 }
@@ -45,14 +51,21 @@ static bool reserve(pl_buffer *buffer, size_t bytes)
     return true;
 }
 
-void pl_buffer_put(pl_buffer *buffer, const void *data, size_t bytes)
+void *pl_buffer_grow(pl_buffer *buffer, size_t bytes)
 {
     if (!reserve(buffer, bytes))
-        return;
-    if (bytes > 0)
-        memcpy(buffer->data + buffer->bytes, data, bytes);
+        return NULL;
+    char *at = buffer->data + buffer->bytes;
     buffer->bytes += bytes;
-    buffer->data[buffer->bytes] = '\0';
+    at[bytes] = '\0';
+    return at;
+}
+
+void pl_buffer_put(pl_buffer *buffer, const void *data, size_t bytes)
+{
+    char *at = pl_buffer_grow(buffer, bytes);
+    if (at != NULL && bytes > 0)
+        memcpy(at, data, bytes);
 }
 
 void pl_buffer_text(pl_buffer *buffer, const char *text)

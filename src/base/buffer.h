@@ -1,4 +1,4 @@
-/* buffer.h - text that grows.
+/* buffer.h - text, or other bytes, that grow.
  *
  * What fails for want of memory is remembered: the calls after it do nothing,
  * and pl_buffer_status tells.  So a page is put together without a check a
@@ -21,10 +21,14 @@ typedef struct pl_buffer {
 } pl_buffer;
 
 void pl_buffer_close(pl_buffer *buffer); /* a zeroed one is fine */
+void pl_buffer_clear(pl_buffer *buffer); /* empty, with the memory kept */
 
 /* PL_OK, or PL_NOMEM with a message. */
 pl_status pl_buffer_status(const pl_buffer *buffer) PL_MUST_CHECK;
 
+/* So many bytes more, for the caller to write; NULL: no memory.  Until the
+ * next call. */
+void *pl_buffer_grow(pl_buffer *buffer, size_t bytes);
 void pl_buffer_put(pl_buffer *buffer, const void *data, size_t bytes);
 void pl_buffer_text(pl_buffer *buffer, const char *text);
 void pl_buffer_format(pl_buffer *buffer, const char *format, ...)

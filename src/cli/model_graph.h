@@ -9,7 +9,7 @@
 
 #include "dist/cluster.h"
 #include "nn/model.h"
-#include "observe/event.h"
+#include "proto/event.h"
 
 typedef struct pl_model_graph pl_model_graph;
 

@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-#define HPARAMS_MOST 64
-
 struct pl_observers {
     pl_observers_opts opts;
     pl_events *events;
@@ -75,11 +73,12 @@ static bool is_hparam(const pl_options *options, const char *name)
 static pl_status put_hparams(pl_observers *observers)
 {
     const pl_options *options = observers->opts.options;
-    pl_event_hparam list[HPARAMS_MOST] = { { "model", options->model->name } };
+    pl_event_hparam list[PL_EVENT_HPARAMS] = { { "model",
+                                                 options->model->name } };
     int count = 1;
     pl_json *record;
     PL_TRY(pl_options_record(options, false, &record));
-    for (size_t i = 0; i < pl_json_length(record) && count < HPARAMS_MOST;
+    for (size_t i = 0; i < pl_json_length(record) && count < PL_EVENT_HPARAMS;
          i++) {
         const char *name = pl_json_key_at(record, i), *text;
         if (is_hparam(options, name) &&

@@ -28,9 +28,9 @@ struct pl_events {
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
-    bool stopping;  /* guarded by lock */
-    pl_wire buffer; /* guarded by lock: not yet written */
-    size_t begun;   /* guarded by lock: where pl_events_begin began */
+    bool stopping;    /* guarded by lock */
+    pl_buffer buffer; /* guarded by lock: not yet written */
+    size_t begun;     /* guarded by lock: where pl_events_begin began */
     pl_deadline write_at;
     _Atomic uint64_t lost; /* records that could not be written */
 };
@@ -78,7 +78,7 @@ static void give_up(pl_events *events, int error)
 
 static void write_buffer(pl_events *events)
 {
-    const uint8_t *at = events->buffer.data;
+    const char *at = events->buffer.data;
     size_t left = events->buffer.bytes;
     while (left > 0 && events->file >= 0) {
         ssize_t wrote = write(events->file, at, left);
@@ -91,20 +91,20 @@ static void write_buffer(pl_events *events)
         at += wrote;
         left -= (size_t)wrote;
     }
-    pl_wire_clear(&events->buffer);
+    pl_buffer_clear(&events->buffer);
     events->write_at = pl_deadline_in_ms(pl_clock_real(), WRITE_MS);
 }
 
 /* One record was put, or not: a file without it, or no memory for it. */
 static void count_record(pl_events *events, size_t before)
 {
-    if (events->file >= 0 && pl_wire_status(&events->buffer) == PL_OK) {
+    if (events->file >= 0 && pl_buffer_status(&events->buffer) == PL_OK) {
         if (events->buffer.bytes >= WRITE_BYTES)
             write_buffer(events);
         return;
     }
     events->buffer.bytes = before;
-    events->buffer.status = PL_OK;
+    events->buffer.failed = false;
     atomic_fetch_add_explicit(&events->lost, 1, memory_order_relaxed);
 }
 
@@ -178,7 +178,7 @@ pl_status pl_events_start(pl_events **out, const pl_events_opts *opts)
     pl_event_version(&events->buffer, now);
     if (opts->start_step > 0)
         pl_event_restart(&events->buffer, now, opts->start_step);
-    PL_TRY_OUT(status, pl_wire_status(&events->buffer));
+    PL_TRY_OUT(status, pl_buffer_status(&events->buffer));
     events->write_at = pl_deadline_in_ms(pl_clock_real(), 0);
     PL_TRY_OUT(status,
                pl_thread_start(&events->thread, "events", events_main, events));
@@ -205,12 +205,12 @@ void pl_events_stop(pl_events *events)
         close(events->file);
     pl_cond_close(&events->wake);
     pl_mutex_close(&events->lock);
-    pl_wire_close(&events->buffer);
+    pl_buffer_close(&events->buffer);
     pl_mem_free(events->path);
     pl_mem_free(events);
 }
 
-pl_wire *pl_events_begin(pl_events *events)
+pl_buffer *pl_events_begin(pl_events *events)
 {
     pl_mutex_lock(&events->lock);
     events->begun = events->buffer.bytes;

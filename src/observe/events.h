@@ -13,7 +13,7 @@
 #define PL_OBSERVE_EVENTS_H
 
 #include "base/metric.h"
-#include "observe/event.h"
+#include "proto/event.h"
 
 typedef struct pl_events pl_events;
 
@@ -29,7 +29,7 @@ pl_status pl_events_start(pl_events **out,
 void pl_events_stop(pl_events *events);
 
 /* Records of event.h: fill the buffer between the two calls. */
-pl_wire *pl_events_begin(pl_events *events);
+pl_buffer *pl_events_begin(pl_events *events);
 void pl_events_end(pl_events *events);
 
 /* What was recorded but is not in the file. */

@@ -3,7 +3,7 @@
 
 usage: make_events.py FILE      (needs tensorboard)
 
-tests/unit/observe/test_event.c writes the same events and compares the bytes.
+tests/unit/proto/test_event.c writes the same events and compares the bytes.
 """
 import struct
 import sys

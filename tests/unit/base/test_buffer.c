@@ -29,6 +29,24 @@ static void it_grows(void **state)
     pl_buffer_close(&b);
 }
 
+static void cleared_it_begins_anew_and_grows_in_place(void **state)
+{
+    (void)state;
+    pl_buffer b = { 0 };
+    pl_buffer_text(&b, "0123456789");
+    const char *memory = b.data;
+    pl_buffer_clear(&b);
+    assert_int_equal(0, b.bytes);
+    memcpy(pl_buffer_grow(&b, 2), "ab", 2);
+    assert_string_equal("ab", b.data);
+    assert_ptr_equal(memory, b.data);
+    assert_null(pl_buffer_grow(&b, SIZE_MAX / 2));
+    assert_int_equal(PL_NOMEM, pl_buffer_status(&b));
+    pl_buffer_clear(&b);
+    assert_ok(pl_buffer_status(&b));
+    pl_buffer_close(&b);
+}
+
 static pl_status fill(pl_buffer *b)
 {
     *b = (pl_buffer) { 0 };
@@ -64,5 +82,6 @@ static void it_is_saved(void **state)
 
 UNIT_TESTS(cmocka_unit_test(what_was_put_stands_in_order),
            cmocka_unit_test(it_grows),
+           cmocka_unit_test(cleared_it_begins_anew_and_grows_in_place),
            cmocka_unit_test(a_failed_allocation_is_remembered),
            TEST_IN_FOLDER(it_is_saved))

@@ -1,7 +1,7 @@
 #include "support/unit.h"
 
 #include "observe/curve_read.h"
-#include "observe/event.h"
+#include "proto/event.h"
 
 #include <math.h>
 
@@ -16,62 +16,67 @@ static void assert_point(const pl_curves *curves, const char *name,
 }
 
 /* Three steps of a task, started again after the first. */
-static void write_events(pl_wire *out)
+static void write_events(pl_buffer *out)
 {
-    *out = (pl_wire) { 0 };
+    *out = (pl_buffer) { 0 };
     pl_event_version(out, 1);
     pl_event_scalar(out, 2, 1, "loss", 0.5);
     pl_event_scalar(out, 3, 2, "loss", 0.25);
     pl_event_scalar(out, 3, 2, "test_loss", NAN);
     pl_event_restart(out, 4, 1);
     pl_event_scalar(out, 5, 2, "loss", 0.75);
-    assert_ok(pl_wire_status(out));
+    assert_ok(pl_buffer_status(out));
+}
+
+static pl_status read_bytes(pl_curves *curves, const char *data, size_t bytes)
+{
+    return pl_events_read(curves, (const uint8_t *)data, bytes, "file");
 }
 
 static void our_own_event_files_are_read(void **state)
 {
     (void)state;
-    pl_wire file;
+    pl_buffer file;
     pl_curves c = { 0 };
     write_events(&file);
-    assert_ok(pl_events_read(&c, file.data, file.bytes, "file"));
+    assert_ok(read_bytes(&c, file.data, file.bytes));
     assert_int_equal(1, c.count);
     assert_int_equal(2, pl_curves_find(&c, "loss")->count);
     assert_point(&c, "loss", 0, 1, 0.5);
     assert_point(&c, "loss", 1, 2, 0.75);
     pl_curves_close(&c);
-    pl_wire_close(&file);
+    pl_buffer_close(&file);
 }
 
 static void a_cut_event_file_is_that_of_a_run_that_goes_on(void **state)
 {
     (void)state;
-    pl_wire file;
+    pl_buffer file;
     write_events(&file);
     for (size_t bytes = 0; bytes < file.bytes; bytes++) {
         pl_curves c = { 0 };
-        assert_ok(pl_events_read(&c, file.data, bytes, "file"));
+        assert_ok(read_bytes(&c, file.data, bytes));
         pl_curves_close(&c);
     }
-    pl_wire_close(&file);
+    pl_buffer_close(&file);
 }
 
 static void a_damaged_event_file_is_named(void **state)
 {
     (void)state;
-    pl_wire file;
+    pl_buffer file;
     pl_curves c = { 0 };
     write_events(&file);
     file.data[file.bytes - 1] ^= 1;
     assert_fails(PL_FORMAT, "file: damaged at byte",
-                 pl_events_read(&c, file.data, file.bytes, "file"));
+                 read_bytes(&c, file.data, file.bytes));
     assert_int_equal(1, pl_curves_find(&c, "loss")->count);
     pl_curves_close(&c);
     file.data[0] ^= 1;
     assert_fails(PL_FORMAT, "file: damaged at byte 0",
-                 pl_events_read(&c, file.data, file.bytes, "file"));
+                 read_bytes(&c, file.data, file.bytes));
     pl_curves_close(&c);
-    pl_wire_close(&file);
+    pl_buffer_close(&file);
 }
 
 static pl_status read_text(pl_curves *c, const char *text)

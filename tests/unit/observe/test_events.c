@@ -134,8 +134,8 @@ static void events_without_room_are_said_once_and_counted(void **state)
     assert_int_equal(0, setrlimit(RLIMIT_FSIZE, &small));
     for (int i = 0; i < SCALARS; i++) /* two writes' worth */
         pl_metrics_scalar(r.metrics, r.loss, i, i);
-    pl_wire *wire = pl_events_begin(r.events);
-    pl_event_scalar(wire, 0, 1, "more", 1);
+    pl_buffer *out = pl_events_begin(r.events);
+    pl_event_scalar(out, 0, 1, "more", 1);
     pl_events_end(r.events);
     while (pl_events_dropped(r.events) == 0) /* until the thread has seen it */
         pl_metrics_scalar(r.metrics, r.loss, 1, 1);

@@ -1,26 +1,27 @@
 /* event.h - the records of TensorBoard's event files, as bytes.
  *
  * Each call appends one record to the end of a buffer: an Event message
- * (tensorflow/core/util/event.proto) in the frame of a TFRecord file.  Times
- * are seconds since 1970.
+ * (event.proto, packed by protobuf-c) in the frame of a TFRecord file.  Times
+ * are seconds since 1970.  For want of memory nothing is put, and
+ * pl_buffer_status tells.
  *
  * Threads: the caller's. */
-#ifndef PL_OBSERVE_EVENT_H
-#define PL_OBSERVE_EVENT_H
+#ifndef PL_PROTO_EVENT_H
+#define PL_PROTO_EVENT_H
 
+#include "base/buffer.h"
 #include "base/histogram.h"
-#include "proto/wire.h"
 
 #include <stdbool.h>
 
 /* The first of every file. */
-void pl_event_version(pl_wire *out, double time);
+void pl_event_version(pl_buffer *out, double time);
 /* The run goes on from `step`: what was recorded beyond it is void. */
-void pl_event_restart(pl_wire *out, double time, int64_t step);
+void pl_event_restart(pl_buffer *out, double time, int64_t step);
 
-void pl_event_scalar(pl_wire *out, double time, int64_t step, const char *tag,
+void pl_event_scalar(pl_buffer *out, double time, int64_t step, const char *tag,
                      double value);
-void pl_event_histogram(pl_wire *out, double time, int64_t step,
+void pl_event_histogram(pl_buffer *out, double time, int64_t step,
                         const char *tag, const pl_histogram *histogram);
 
 /* One node of a model's graph. */
@@ -34,7 +35,7 @@ typedef struct pl_event_node {
     int rank;
     bool integers;
 } pl_event_node;
-void pl_event_graph(pl_wire *out, double time, const pl_event_node *nodes,
+void pl_event_graph(pl_buffer *out, double time, const pl_event_node *nodes,
                     int count);
 
 /* A hyperparameter: the text that was typed; one that is a number is shown as
@@ -43,9 +44,10 @@ typedef struct pl_event_hparam {
     const char *name;
     const char *text;
 } pl_event_hparam;
-void pl_event_hparams(pl_wire *out, double time, const pl_event_hparam *hparams,
-                      int count);
+#define PL_EVENT_HPARAMS 64 /* the most */
+void pl_event_hparams(pl_buffer *out, double time,
+                      const pl_event_hparam *hparams, int count);
 /* The end of the run whose hyperparameters these were. */
-void pl_event_end(pl_wire *out, double time, bool success);
+void pl_event_end(pl_buffer *out, double time, bool success);
 
 #endif
