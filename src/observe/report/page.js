@@ -1,5 +1,6 @@
-// Draws the figures of a report: those in sight at once, those of a folded
-// part when it is opened.  A figure that was drawn has data-drawn.
+// Draws the figures of a report: those in sight at once, others as soon as
+// there is time, those of a folded part when it is opened.  A figure that was
+// drawn has data-drawn.
 "use strict";
 
 const figures = JSON.parse(document.getElementById("figures").textContent);
@@ -142,14 +143,19 @@ function dataOf(figure) {
     };
 }
 
+// Before any is drawn, so that nothing moves when it is.
+function makeRoom(element) {
+    const figure = figures[Number(element.dataset.figure)];
+    if (!isLong(figure))
+        return;
+    const bars = figure.kind === "stacked" ? 1 : figure.series.length;
+    element.classList.add("long");
+    element.querySelector(".chart").style.height =
+        `${90 + figure.categories.length * (10 + 8 * bars)}px`;
+}
+
 function draw(element) {
     const figure = figures[Number(element.dataset.figure)];
-    if (isLong(figure)) {
-        const bars = figure.kind === "stacked" ? 1 : figure.series.length;
-        element.classList.add("long");
-        element.querySelector(".chart").style.height =
-            `${90 + figure.categories.length * (10 + 8 * bars)}px`;
-    }
     const chart = new Chart(element.querySelector("canvas"), {
         type: figure.kind === "lines" ? "line" : "bar",
         data: dataOf(figure),
@@ -169,16 +175,59 @@ function recolour() {
     }
 }
 
+function isFolded(element) {
+    return element.closest("details:not([open])") !== null;
+}
+
+const waiting = []; // elements of figures that are to be drawn
+const whenIdle = window.requestIdleCallback ?? setTimeout;
+
+function drawOne() {
+    const element = waiting.shift();
+    if (element && element.isConnected && !charts.has(element) &&
+        !isFolded(element))
+        draw(element);
+}
+
+// One at a time: the page can be scrolled in between.
+function drawNext() {
+    drawOne();
+    if (waiting.length > 0)
+        whenIdle(drawNext);
+}
+
 function drawWithin(part) {
+    const begin = waiting.length === 0;
     for (const element of part.querySelectorAll("figure[data-figure]"))
-        if (!charts.has(element) && !element.closest("details:not([open])"))
+        if (!charts.has(element) && !isFolded(element)) {
+            makeRoom(element);
+            waiting.push(element);
+        }
+    const inSight = element => {
+        const place = element.getBoundingClientRect();
+        return place.top < innerHeight && place.bottom > 0;
+    };
+    waiting.filter(inSight).forEach(element => {
+        if (!charts.has(element))
             draw(element);
+    });
+    if (begin)
+        whenIdle(drawNext);
+}
+
+// What is printed is drawn first.
+function drawAll() {
+    while (waiting.length > 0)
+        drawOne();
 }
 
 // Toggles do not bubble, but are seen on the way down.
 document.addEventListener("toggle", event => drawWithin(event.target), true);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
 matchMedia("print").addEventListener("change", recolour);
-addEventListener("beforeprint", recolour);
+addEventListener("beforeprint", () => {
+    drawAll();
+    recolour();
+});
 addEventListener("afterprint", recolour);
 drawWithin(document);
