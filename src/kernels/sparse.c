@@ -20,26 +20,25 @@ int64_t pl_rows_entries(const pl_rows *rows)
     return count;
 }
 
-/* The number of an id, a new one where it has none.  Whether it has cannot be
- * guessed: both cases go the same way, and only a cell of another id is a
- * branch. */
+/* The number of an id, the next one where it has none: keys[known] is the id
+ * for as long as it is looked for.  Whether it has cannot be guessed, so both
+ * cases go the same way, and only the cell of another id is a branch. */
 static inline uint32_t number_of(const pl_key_map *map, uint64_t id,
-                                 uint64_t *keys, uint32_t *next)
+                                 uint64_t *keys, uint32_t *known)
 {
     uint64_t mask = ((uint64_t)1 << map->bits) - 1;
-    uint32_t base = map->base;
     uint64_t at = id * 0x9e3779b97f4a7c15u >> (64 - map->bits);
-    uint64_t cell = map->cells[at];
-    while (((cell >> 32) ^ id) & (0 - (uint64_t)((uint32_t)cell >= base))) {
-        at = (at + 1) & mask;
-        cell = map->cells[at];
+    uint32_t count = *known, found;
+    keys[count] = id;
+    for (;; at = (at + 1) & mask) {
+        uint32_t number = map->cells[at] - map->base; /* huge: of before */
+        found = number < count ? number : count;
+        if (keys[found] == id)
+            break;
     }
-    uint32_t number = (uint32_t)cell, fresh = number < base;
-    number ^= (number ^ *next) & (0 - fresh);
-    map->cells[at] = id << 32 | number;
-    keys[*next - base] = id;
-    *next += fresh;
-    return number - base;
+    map->cells[at] = map->base + found;
+    *known = count + (found == count);
+    return found;
 }
 
 /* Numbers grow until they would not fit; then all is forgotten. */
@@ -58,7 +57,7 @@ int64_t pl_sparse_find(pl_key_map *map, const pl_rows *rows, const float *table,
     int64_t at = 0;
     begin_batch(map, pl_rows_entries(rows));
     const pl_key_map local = *map; /* in registers */
-    uint32_t next = local.base;
+    uint32_t known = 0;
     for (int64_t r = 0; r < rows->count; r++) {
         int64_t s = pl_rows_source(rows, r), from = rows->start[s];
         int64_t count = rows->start[s + 1] - from;
@@ -70,15 +69,15 @@ int64_t pl_sparse_find(pl_key_map *map, const pl_rows *rows, const float *table,
             most = id > most ? id : most;
             if (table != NULL)
                 __builtin_prefetch(table + (uint32_t)id, 1);
-            list[j] = number_of(&local, (uint32_t)id, keys, &next);
+            list[j] = number_of(&local, (uint32_t)id, keys, &known);
         }
         slots->start[r] = at;
         at += count;
     }
     slots->start[rows->count] = at;
     *largest = most;
-    map->base = next;
-    return next - local.base;
+    map->base += known;
+    return known;
 }
 
 /* How often each digit of each pass occurs; inlined, `passes` is a number. */

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Ids are below this: a cell of a key map has 32 bits for them. */
+/* Ids are below this: where keys are sorted they have 32 bits. */
 #define PL_SPARSE_MOST_IDS ((int64_t)1 << 32)
 
 /* Rows of non-zeros.  Row r has those from start[s] to start[s + 1], where s
@@ -54,14 +54,14 @@ static inline void pl_rows_prefetch(const pl_rows *rows, int64_t row)
 /* Non-zeros in all rows; must be below 2^32. */
 int64_t pl_rows_entries(const pl_rows *rows);
 
-/* The distinct ids of a batch: a hash table of (id << 32 | number).  Numbers
- * go on from batch to batch, so that what is left of the last one is known by
- * its age and nothing has to be cleared. */
+/* The distinct ids of a batch: a hash table of their numbers, which say where
+ * the id is among the keys.  Numbers go on from batch to batch, so that what is
+ * left of the last one is known by its age and nothing has to be cleared. */
 typedef struct pl_key_map {
-    uint64_t *cells; /* [1 << bits], zeroed at first; more than there are ids,
+    uint32_t *cells; /* [1 << bits], zeroed at first; more than there are ids,
                         and the more, the fewer meet */
-    int bits;
-    uint32_t base; /* the next batch is numbered from here; 0 at first */
+    int bits;        /* at most 32 */
+    uint32_t base;   /* the next batch is numbered from here; 0 at first */
 } pl_key_map;
 
 /* The non-zeros of a batch in the order of its rows, as their keys. */

@@ -156,9 +156,10 @@ static pl_status sparse_memory(const pl_compute_opts *opts,
     int64_t row = sizeof(float), entry = 0;
     if (!opts->forward || opts->elsewhere) {
         row += 2 * (int64_t)sizeof(float) + (int64_t)sizeof(int64_t);
-        /* Slot, weight and gradient; id and its part of the map. */
+        /* Slot, weight and gradient; its part of the map, and id. */
         entry = 3 * (int64_t)sizeof(float) +
-                (1 + 2 * MAP_CELLS) * (int64_t)sizeof(uint64_t);
+                2 * MAP_CELLS * (int64_t)sizeof(uint32_t) +
+                (int64_t)sizeof(uint64_t);
         if (!opts->any_key_order)
             entry += 2 * (int64_t)sizeof(uint64_t);
     }

@@ -18,7 +18,7 @@ typedef struct fixture {
     float table[FEATURES];
     /* What finding makes. */
     pl_key_map map;
-    uint64_t cells[CELLS];
+    uint32_t cells[CELLS];
     pl_slots slots;
     uint32_t list[MOST];
     int64_t begin[ROWS + 1];
