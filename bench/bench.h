@@ -41,6 +41,8 @@ pl_status bench_ops(bench *b) PL_MUST_CHECK;
 pl_status bench_layers(bench *b) PL_MUST_CHECK;
 pl_status bench_optim(bench *b) PL_MUST_CHECK;
 pl_status bench_record(bench *b) PL_MUST_CHECK;
+/* Of bench_record; `every_ns`: what each step pays. */
+pl_status bench_record_share(bench *b, double every_ns) PL_MUST_CHECK;
 pl_status bench_reader(bench *b) PL_MUST_CHECK;
 pl_status bench_sparse_files(bench *b) PL_MUST_CHECK; /* of bench_reader */
 pl_status bench_net(bench *b) PL_MUST_CHECK;
