@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Make the pictures of docs/images that show TensorBoard and a report.
+"""Make the pictures of docs/images that show TensorBoard, a report, the page.
 
-usage: pictures.py PROGRAM tensorboard|report...
+usage: pictures.py PROGRAM tensorboard|report|page...
 
 PROGRAM is the paceline to train with.  Needs what `tools/setup.sh long`
 installs: Chromium, and TensorBoard in build/venv-long.
@@ -27,6 +27,7 @@ IMAGES = ROOT / "docs/images"
 DEADLINE_S = 120
 JOB = ["lenet", "--workers", "3", "--ps", "2", "--mode", "async", "--steps",
        "1500", "--eval-every", "100", "--eval-on", "workers", "--threads", "1"]
+FULL = "charts.size > 9 && figures.every(f => f.series[0].points.length > 9)"
 TAGS = "^(loss|accuracy|test_accuracy|examples_per_s|staleness|updates_per_s)$"
 
 
@@ -110,8 +111,29 @@ def report(browser, program, folder):
     show(browser, (folder / "report.html").as_uri(), "report.png", 1240, 1560)
 
 
+def page(browser, program, folder):
+    """A job that goes on."""
+    job = subprocess.Popen([program, "train", "lenet", "--workers", "2", "--ps",
+                            "1", "--eval-every", "50", "--epochs", "1000",
+                            "--quiet", "--run", "runs/lenet"], cwd=folder,
+                           stdout=subprocess.DEVNULL)
+    wait_for(lambda: any(folder.rglob("*.csv")), "the job")
+    server = subprocess.Popen([program, "page"], cwd=folder,
+                              stdout=subprocess.PIPE, text=True)
+    try:
+        browser.open(server.stdout.readline().strip())
+        url = browser.evaluate("location.href") + "run/lenet"
+        browser.open(url)
+        wait_for(lambda: browser.evaluate(FULL), "the curves")
+        browser.picture(IMAGES / "page.png", 1240, 900)
+    finally:
+        for process in (job, server):
+            process.terminate()
+            process.wait(DEADLINE_S)
+
+
 def main():
-    kinds = {"tensorboard": tensorboard, "report": report}
+    kinds = {"tensorboard": tensorboard, "report": report, "page": page}
     if len(sys.argv) < 3 or not set(sys.argv[2:]) <= kinds.keys():
         sys.exit(__doc__)
     program = pathlib.Path(sys.argv[1]).resolve()
