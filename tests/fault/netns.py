@@ -79,16 +79,16 @@ class Network:
         """What runs `words` there, as this very process."""
         return ["ip", "netns", "exec", self.host(host), *words]
 
-    def slow(self, rate):
+    def slow(self, rate, burst=None):
         """All cables carry no more than this, each way; of RATES."""
         for host in range(len(self.made) - 1):
             for name, device in ((self.name, f"port{host}"),
                                  (self.host(host), "eth0")):
                 subprocess.run(
                     ["tc", "-n", name, "qdisc", "replace", "dev", device,
-                     "root", "tbf", "rate", rate, "burst", RATES[rate],
-                     "latency", "50ms"], check=True, capture_output=True,
-                    text=True)
+                     "root", "tbf", "rate", rate, "burst",
+                     burst or RATES[rate], "latency", "50ms"], check=True,
+                    capture_output=True, text=True)
 
     def cut(self, host):
         ip("-n", self.name, "link", "set", f"port{host}", "down")

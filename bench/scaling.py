@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Weak scaling of all-reduce: the engine `ring` on 1, 2 and 4 hosts, which are
+network namespaces on a switch with links of 1 Gbit/s.  As root.
+
+Steps are measured first, by training on one thread: when in a step each
+gradient is done, and how long all takes.  Then the workers wait as long
+instead of computing, so that two cores stand for four hosts; sums and updates
+are real.
+
+efficiency  time of a step on one host / on N hosts
+bound       min(1, step / link), link: the time of the ring's bytes, 2 (N - 1) / N
+            of the gradient, at the rate of the link
+of bound    the goal is 0.9.  That would take a step in which sums and computing
+            overlap from beginning to end, and no headers of packets
+of best     the same beside what can be reached: no gradient is sent before it
+            is done, and 1448 of 1514 bytes of a packet are payload
+"""
+import argparse
+import json
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/fault"))
+import netns  # noqa: E402
+
+WORKLOADS = {"lenet:32": 300, "lenet:2048": 30, "alexnet:32": 4}  # and steps
+RATE = "1gbit"
+BYTES_PER_NS = 1e9 / 8 * 1e-9
+PAYLOAD = 1448 / 1514
+BURST = "128kb"  # a millisecond: little is made up for after a pause
+PORT = 7070
+LIMIT_S = 600
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    add = parser.add_argument
+    add("--build", type=pathlib.Path, default=ROOT / "build",
+        help="where scaling_worker is [build]")
+    add("--hosts", default="2,4", help="[2,4]")
+    add("--work", default=",".join(WORKLOADS),
+        help="MODEL:BATCH,... [%(default)s]")
+    add("--rounds", type=int, default=3, help="in turns [3]")
+    return parser.parse_args()
+
+
+class Work:
+    """A model and batch, and how long its steps take here."""
+
+    def __init__(self, options, name, folder):
+        self.name = name
+        self.model, batch = name.split(":")
+        self.steps = WORKLOADS.get(name, 10)
+        self.program = options.build / "scaling_worker"
+        self.path = folder / f"{self.model}-{batch}.json"
+        done = subprocess.run(
+            [self.program, "measure", self.model, batch], check=True,
+            stdout=subprocess.PIPE, text=True, timeout=LIMIT_S)
+        self.path.write_text(done.stdout)
+        self.profile = json.loads(done.stdout)
+
+    def run(self, network, hosts):
+        """Nanoseconds of a step on this many hosts."""
+        addresses = [f"{network.address(h)}:{PORT}" for h in range(hosts)]
+        workers = [subprocess.Popen(
+            network.command(h, [str(self.program), "run", self.model,
+                                str(self.path), str(self.steps), str(h),
+                                *addresses]),
+            stdout=subprocess.PIPE, text=True) for h in range(hosts)]
+        try:
+            texts = [w.communicate(timeout=LIMIT_S)[0] for w in workers]
+        finally:
+            for worker in workers:
+                worker.kill()
+        if any(w.returncode for w in workers):
+            raise RuntimeError(f"{self.name}: a worker failed")
+        return json.loads(texts[0])["step_ns"]
+
+    def link_ns(self, hosts):
+        share = 2 * (hosts - 1) / hosts
+        return 4 * sum(self.profile["floats"]) * share / BYTES_PER_NS
+
+    def bound(self, hosts):
+        return min(1, self.profile["step_ns"] / self.link_ns(hosts))
+
+    def best(self, hosts):
+        """The efficiency when a link rests only while nothing can be sent."""
+        p = self.profile
+        per_float = self.link_ns(hosts) / sum(p["floats"]) / PAYLOAD
+        at = 0
+        for ready, floats in reversed(list(zip(p["ready_ns"], p["floats"]))):
+            at = max(at, ready) + floats * per_float
+        update = p["step_ns"] - p["compute_ns"]
+        return p["step_ns"] / (max(at, p["compute_ns"]) + update)
+
+
+def report(work, hosts, steps):
+    alone = work.profile["step_ns"]
+    each = [alone / step for step in steps]
+    efficiency = statistics.median(each)
+    bound = work.bound(hosts)
+    print(f"| {work.name} | {hosts} | {alone * 1e-6:.2f} "
+          f"| {work.link_ns(hosts) * 1e-6:.2f} "
+          f"| {statistics.median(steps) * 1e-6:.2f} "
+          f"| {efficiency:.3f} ({min(each):.3f}-{max(each):.3f}) "
+          f"| {bound:.3f} | {efficiency / bound:.2f} "
+          f"| {efficiency / work.best(hosts):.2f} |", flush=True)
+
+
+def main():
+    options = parse_arguments()
+    why = netns.why_not()
+    if why:
+        sys.exit(f"scaling: {why}")
+    netns.remove_leftovers()
+    counts = [int(h) for h in options.hosts.split(",")]
+    with tempfile.TemporaryDirectory() as folder, \
+            netns.Network("scaling", max(counts)) as network:
+        works = [Work(options, name, pathlib.Path(folder))
+                 for name in options.work.split(",")]
+        network.slow(RATE, BURST)
+        print(f"Links of {RATE}; {options.rounds} rounds in turns; median "
+              "(least-most)\n")
+        print("| model:batch | hosts | step alone ms | link ms | step ms "
+              "| efficiency | bound | of bound | of best |\n"
+              "|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+        for work in works:
+            rounds = [{h: work.run(network, h) for h in counts}
+                      for _ in range(options.rounds)]
+            for hosts in counts:
+                report(work, hosts, [r[hosts] for r in rounds])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,321 @@
+/* scaling_worker - one worker of bench/scaling.py.
+ *
+ * usage: scaling_worker measure MODEL BATCH
+ *        scaling_worker run MODEL PROFILE STEPS INDEX ADDRESS...
+ *
+ * `measure` trains for real, alone on one thread, and prints when in a step
+ * each gradient is done and when all is.  `run` is a worker of an all-reduce
+ * job that waits as long instead of computing: the sums, the words and the
+ * updates are those of `paceline train --engine ring`.  So a machine can stand
+ * for more hosts than it has cores. */
+#include "dist/allreduce/allreduce_sync.h"
+#include "dist/allreduce/ring_engine.h"
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/mem.h"
+#include "data/source.h"
+#include "nn/models.h"
+#include "train/compute.h"
+#include "train/single.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#define MEASURE_NS   INT64_C(3000000000)
+#define LEAST_STEPS  5
+#define WARM_STEPS   3
+#define PARAMS_MOST  64
+#define EXAMPLES     2048
+#define JOIN_MS      60000
+#define HEARTBEAT_MS 20000 /* more processes than cores */
+
+/* Nanoseconds since a step began; the least of all steps. */
+typedef struct profile {
+    int params;
+    int64_t ready_ns[PARAMS_MOST]; /* a gradient is done */
+    int64_t compute_ns;            /* all are */
+    int64_t step_ns;               /* the update is made */
+} profile;
+
+typedef struct rig {
+    pl_dataset *set;
+    pl_network *network;
+    pl_pool *pool;
+    pl_optim *optim;
+    pl_schedule schedule;
+    /* measure */
+    pl_reader *reader;
+    pl_compute *compute;
+    pl_sync *alone;
+    profile now, best;
+    int64_t begin_ns;
+    /* run */
+    pl_cluster cluster;
+    pl_endpoint *listen;
+    pl_collective *ring;
+    pl_allreduce_sync *together;
+} rig;
+
+static int64_t now_ns(void)
+{
+    return pl_clock_now_ns(pl_clock_real());
+}
+
+static pl_status open_rig(rig *r, const char *name)
+{
+    bool lenet = strcmp(name, "lenet") == 0;
+    const pl_model *model = lenet ? &pl_model_lenet : &pl_model_alexnet;
+    pl_source_opts source = { .examples = EXAMPLES, .threads = 1 };
+    if (!lenet && strcmp(name, "alexnet") != 0)
+        return PL_FAIL(PL_USAGE, "model %s: lenet or alexnet", name);
+    if (!lenet) {
+        source.shape = PL_SHAPE(3, 224, 224);
+        source.classes = 1000;
+        source.examples = 64;
+    }
+    r->schedule = (pl_schedule) { .lr = 0.001 };
+    PL_TRY(pl_source_open(&r->set, lenet ? "digits" : "synthetic",
+                          PL_SPLIT_TRAIN, &source));
+    PL_TRY(pl_network_new(&r->network, model,
+                          &(pl_network_opts) { .example = r->set->shape,
+                                               .classes = r->set->classes,
+                                               .seed = 1 }));
+    PL_TRY(pl_pool_new(&r->pool, 1));
+    return pl_optim_new(&r->optim, &(pl_optim_opts) { .name = "sgd" },
+                        r->network->params, pl_kernels_best());
+}
+
+static void close_rig(rig *r)
+{
+    if (r->together != NULL)
+        pl_allreduce_sync_base(r->together)
+            ->ops->free(pl_allreduce_sync_base(r->together));
+    if (r->ring != NULL)
+        r->ring->ops->free(r->ring);
+    pl_endpoint_free(r->listen, JOIN_MS);
+    if (r->alone != NULL)
+        r->alone->ops->free(r->alone);
+    pl_compute_free(r->compute);
+    pl_reader_free(r->reader);
+    pl_optim_free(r->optim);
+    pl_pool_free(r->pool);
+    pl_network_free(r->network);
+    pl_dataset_free(r->set);
+}
+
+/* --- measure ---------------------------------------------------------- */
+
+static pl_status need(void *context, int param)
+{
+    (void)context, (void)param;
+    return PL_OK;
+}
+
+static pl_status note_ready(void *context, int param)
+{
+    rig *r = context;
+    r->now.ready_ns[param] = now_ns() - r->begin_ns;
+    return PL_OK;
+}
+
+/* As the training loop does it. */
+static pl_status measure_step(rig *r, int64_t step)
+{
+    pl_exec_hooks hooks = { need, note_ready, r, PL_OK };
+    pl_commit committed;
+    pl_batch batch;
+    double loss;
+    int count = pl_params_count(r->network->params);
+    r->begin_ns = now_ns();
+    PL_TRY(pl_reader_next(r->reader, &batch));
+    if (pl_compute_shards(r->compute) == 1)
+        PL_TRY(pl_compute_stream(r->compute, &batch, step, 0, &hooks, &loss));
+    else
+        (void)pl_compute_gradient(r->compute, &batch, step, 0, NULL);
+    r->now.compute_ns = now_ns() - r->begin_ns;
+    for (int p = count - 1; p >= 0; p--) {
+        const pl_keys *keys;
+        const float *grad = pl_compute_grad(r->compute, p, &keys);
+        if (pl_compute_shards(r->compute) > 1)
+            PL_TRY(note_ready(r, p));
+        PL_TRY(r->alone->ops->ready(r->alone, p, grad, keys));
+    }
+    PL_TRY(r->alone->ops->commit(r->alone, &committed));
+    r->now.step_ns = now_ns() - r->begin_ns;
+    return PL_OK;
+}
+
+/* The fastest step: what else ran on the machine does not count. */
+static pl_status measure_steps(rig *r)
+{
+    int64_t begin = now_ns();
+    for (int64_t step = 1;
+         step <= LEAST_STEPS || now_ns() - begin < MEASURE_NS; step++) {
+        PL_TRY(measure_step(r, step));
+        if (step == 1 || r->now.step_ns < r->best.step_ns)
+            r->best = r->now;
+    }
+    return PL_OK;
+}
+
+static pl_status measure(rig *r, int64_t batch)
+{
+    int count = pl_params_count(r->network->params);
+    PL_TRY(pl_reader_new(&r->reader, r->set,
+                         &(pl_reader_opts) { .batch = batch, .seed = 1 }));
+    PL_TRY(pl_compute_new(&r->compute,
+                          &(pl_compute_opts) { .network = r->network,
+                                               .batch = batch,
+                                               .pool = r->pool }));
+    PL_TRY(pl_single_new(&r->alone,
+                         &(pl_single_opts) { .params = r->network->params,
+                                             .optim = r->optim,
+                                             .schedule = &r->schedule,
+                                             .pool = r->pool }));
+    PL_TRY(measure_steps(r));
+    printf("{\"step_ns\": %lld, \"compute_ns\": %lld",
+           (long long)r->best.step_ns, (long long)r->best.compute_ns);
+    for (int p = 0; p < count; p++)
+        printf("%s%lld", p > 0 ? ", " : ", \"ready_ns\": [",
+               (long long)r->best.ready_ns[p]);
+    for (int p = 0; p < count; p++)
+        printf("%s%lld", p > 0 ? ", " : "], \"floats\": [",
+               (long long)pl_params_get(r->network->params, p)->count);
+    printf("]}\n");
+    return PL_OK;
+}
+
+/* --- run -------------------------------------------------------------- */
+
+static pl_status read_profile(const rig *r, const char *path, profile *out)
+{
+    pl_json *json;
+    const pl_json *list;
+    pl_status status;
+    out->params = pl_params_count(r->network->params);
+    PL_TRY(pl_json_read_file(&json, path, 1 << 16));
+    PL_TRY_OUT(status, pl_json_get_int(json, "compute_ns", 0, INT64_MAX,
+                                       &out->compute_ns));
+    PL_TRY_OUT(status, pl_json_get_array(json, "ready_ns", &list));
+    if (pl_json_length(list) != (size_t)out->params ||
+        out->params > PARAMS_MOST) {
+        status = PL_FAIL(PL_USAGE, "%s is of another model", path);
+        goto out;
+    }
+    for (int i = 0; i < out->params; i++)
+        PL_TRY_OUT(status, pl_json_int_at(list, (size_t)i, 0, INT64_MAX,
+                                          &out->ready_ns[i]));
+out:
+    pl_json_free(json);
+    return status;
+}
+
+static void wait_until(int64_t at_ns)
+{
+    struct timespec at = { .tv_sec = at_ns / 1000000000,
+                           .tv_nsec = at_ns % 1000000000 };
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
+        continue;
+}
+
+/* A gradient may leave when those of all later parameters have. */
+static pl_status run_step(const rig *r, const profile *p, pl_sync *sync)
+{
+    pl_commit committed;
+    int64_t begin = now_ns();
+    const float *grads = sync->ops->gradient(sync);
+    for (int i = p->params - 1; i >= 0; i--) {
+        const pl_params_item *item = pl_params_get(r->network->params, i);
+        wait_until(begin + p->ready_ns[i]);
+        PL_TRY(sync->ops->ready(sync, i, grads + item->offset, NULL));
+    }
+    wait_until(begin + p->compute_ns);
+    return sync->ops->commit(sync, &committed);
+}
+
+static pl_status join_ring(rig *r, int32_t index, int64_t steps)
+{
+    PL_TRY(pl_endpoint_listen(
+        &r->listen,
+        &(pl_endpoint_opts) { .address = r->cluster.worker_address[index],
+                              .name = "bench" }));
+    PL_TRY(pl_ring_engine_new(
+        &r->ring, &(pl_ring_engine_opts) {
+                      .cluster = &r->cluster,
+                      .worker = index,
+                      .listen = r->listen,
+                      .floats = pl_params_block_count(r->network->params),
+                      .transport = PL_TRANSPORT_TCP,
+                      .heartbeat_ms = HEARTBEAT_MS,
+                      .join_ms = JOIN_MS,
+                      .kernels = pl_kernels_best(),
+                  }));
+    PL_TRY(pl_allreduce_sync_new(
+        &r->together,
+        &(pl_allreduce_sync_opts) { .collective = r->ring,
+                                    .worker = index,
+                                    .workers = r->cluster.workers,
+                                    .end_step = WARM_STEPS + steps,
+                                    .params = r->network->params,
+                                    .optim = r->optim,
+                                    .schedule = &r->schedule,
+                                    .pool = r->pool }));
+    pl_sync *sync = pl_allreduce_sync_base(r->together);
+    pl_standing at = { 0 };
+    PL_TRY(sync->ops->join(sync, &at));
+    memset(sync->ops->gradient(sync), 0,
+           (size_t)pl_params_block_count(r->network->params) * sizeof(float));
+    return PL_OK;
+}
+
+static pl_status run(rig *r, const char *path, int64_t steps, int32_t index)
+{
+    profile p;
+    PL_TRY(read_profile(r, path, &p));
+    PL_TRY(join_ring(r, index, steps));
+    pl_sync *sync = pl_allreduce_sync_base(r->together);
+    int64_t begin = 0;
+    for (int64_t step = -WARM_STEPS; step < steps; step++) {
+        if (step == 0)
+            begin = now_ns();
+        PL_TRY(run_step(r, &p, sync));
+    }
+    double ns = (double)(now_ns() - begin) / (double)steps;
+    pl_allreduce_sync_view view = pl_allreduce_sync_look(r->together);
+    printf("{\"step_ns\": %.0f, \"bucket_bytes\": %lld}\n", ns,
+           (long long)view.bucket_bytes);
+    return sync->ops->finish(sync);
+}
+
+static pl_status obey(rig *r, int argc, char **argv)
+{
+    if (argc == 4 && strcmp(argv[1], "measure") == 0) {
+        PL_TRY(open_rig(r, argv[2]));
+        return measure(r, atoll(argv[3]));
+    }
+    if (argc < 8 || strcmp(argv[1], "run") != 0)
+        return PL_FAIL(PL_USAGE, "see bench/scaling.py, which runs this");
+    int32_t index = atoi(argv[5]);
+    r->cluster = (pl_cluster) { .workers = argc - 6,
+                                .worker_address = argv + 6 };
+    if (index < 0 || index >= r->cluster.workers)
+        return PL_FAIL(PL_USAGE, "there is no worker %s", argv[5]);
+    PL_TRY(open_rig(r, argv[2]));
+    return run(r, argv[3], atoll(argv[4]), index);
+}
+
+int main(int argc, char **argv)
+{
+    rig r = { .set = NULL };
+    pl_mem_keep_freed();
+    (void)!prctl(PR_SET_TIMERSLACK, 1);
+    pl_status status = obey(&r, argc, argv);
+    if (status != PL_OK)
+        fprintf(stderr, "scaling_worker: %s\n", pl_error_message());
+    close_rig(&r);
+    return status == PL_OK ? 0 : 1;
+}
