@@ -71,7 +71,7 @@ static pl_status open_listen(rank *r, int32_t worker, int way)
     return PL_OK;
 }
 
-static pl_status open_ring(rank *r, int32_t worker, int way)
+static pl_status open_ring(rank *r, int32_t worker, int way, int64_t floats)
 {
     r->address[0] = r->text[0];
     r->address[1] = r->text[1];
@@ -83,7 +83,7 @@ static pl_status open_ring(rank *r, int32_t worker, int way)
             .worker = worker,
             .listen = r->listen,
             .keys = way == CURVE ? &keys : NULL,
-            .floats = ALEXNET_FLOATS,
+            .floats = floats,
             .transport = way == SHM ? PL_TRANSPORT_SHM : PL_TRANSPORT_TCP,
             .encrypt = way == CURVE,
             .join_ms = 20000,
@@ -127,7 +127,7 @@ static pl_status obey(const rank *r, order *o)
     return PL_OK;
 }
 
-static pl_status second(int way, int to, int from)
+static pl_status second(int way, int64_t floats, int to, int from)
 {
     rank r = { 0 };
     order o = { .times = 1 };
@@ -138,7 +138,7 @@ static pl_status second(int way, int to, int from)
         status = PL_FAIL(PL_IO, "no address of the first worker");
         goto out;
     }
-    PL_TRY_OUT(status, open_ring(&r, 1, way));
+    PL_TRY_OUT(status, open_ring(&r, 1, way, floats));
     while (status == PL_OK && o.times > 0)
         status = obey(&r, &o);
 out:
@@ -146,7 +146,7 @@ out:
     return status;
 }
 
-static pl_status open_way(rank *r, int way, pid_t *child)
+static pl_status open_way(rank *r, int way, int64_t floats, pid_t *child)
 {
     int up[2], down[2];
     PL_TRY(open_listen(r, 0, way));
@@ -154,7 +154,7 @@ static pl_status open_way(rank *r, int way, pid_t *child)
         return PL_FAIL(PL_IO, "pipe");
     *child = fork();
     if (*child == 0)
-        _exit(second(way, up[1], down[0]) == PL_OK ? 0 : 1);
+        _exit(second(way, floats, up[1], down[0]) == PL_OK ? 0 : 1);
     close(up[1]);
     close(down[0]);
     bool told = *child > 0 && write(down[1], r->text[0], ADDRESS) == ADDRESS &&
@@ -163,7 +163,7 @@ static pl_status open_way(rank *r, int way, pid_t *child)
     close(down[1]);
     if (!told)
         return PL_FAIL(PL_IO, "the bench's second worker is not there");
-    return open_ring(r, 0, way);
+    return open_ring(r, 0, way, floats);
 }
 
 typedef struct ways {
@@ -172,11 +172,11 @@ typedef struct ways {
     raw_tcp raw;
 } ways;
 
-static pl_status open_ways(ways *w)
+static pl_status open_ways(ways *w, int64_t floats)
 {
     PL_TRY(raw_tcp_open(&w->raw, &w->children[RAW]));
     for (int way = TCP; way < WAYS; way++)
-        PL_TRY(open_way(&w->ranks[way], way, &w->children[way]));
+        PL_TRY(open_way(&w->ranks[way], way, floats, &w->children[way]));
     return PL_OK;
 }
 
@@ -240,21 +240,26 @@ static pl_status bench_sum(bench *b, ways *w, int64_t floats)
     return PL_OK;
 }
 
-pl_status bench_allreduce(bench *b)
+static pl_status bench_model(bench *b, int64_t floats)
 {
     ways *w;
     PL_TRY(PL_NEW(w, 1));
+    pl_status status = open_ways(w, floats);
+    if (status == PL_OK)
+        status = bench_sum(b, w, floats);
+    close_ways(w);
+    pl_mem_free(w);
+    return status;
+}
+
+pl_status bench_allreduce(bench *b)
+{
     table_begin(&b->table, "allreduce", "All-reduce of two processes",
                 "The gradients of lenet and alexnet, summed in place. Raw TCP "
                 "sends as many bytes there\nand back. The goals: lenet over "
                 "TCP at most 3 x raw, alexnet in shared memory 1.7 x\ngloo.");
-    pl_status status = open_ways(w);
-    if (status == PL_OK)
-        status = bench_sum(b, w, LENET_FLOATS);
-    if (status == PL_OK)
-        status = bench_sum(b, w, ALEXNET_FLOATS);
+    PL_TRY(bench_model(b, LENET_FLOATS));
+    PL_TRY(bench_model(b, ALEXNET_FLOATS));
     table_end(&b->table);
-    close_ways(w);
-    pl_mem_free(w);
-    return status;
+    return PL_OK;
 }

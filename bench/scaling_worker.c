@@ -153,8 +153,8 @@ static pl_status measure_step(rig *r, int64_t step)
 static pl_status measure_steps(rig *r)
 {
     int64_t begin = now_ns();
-    for (int64_t step = 1;
-         step <= LEAST_STEPS || now_ns() - begin < MEASURE_NS; step++) {
+    for (int64_t step = 1; step <= LEAST_STEPS || now_ns() - begin < MEASURE_NS;
+         step++) {
         PL_TRY(measure_step(r, step));
         if (step == 1 || r->now.step_ns < r->best.step_ns)
             r->best = r->now;
@@ -167,10 +167,10 @@ static pl_status measure(rig *r, int64_t batch)
     int count = pl_params_count(r->network->params);
     PL_TRY(pl_reader_new(&r->reader, r->set,
                          &(pl_reader_opts) { .batch = batch, .seed = 1 }));
-    PL_TRY(pl_compute_new(&r->compute,
-                          &(pl_compute_opts) { .network = r->network,
-                                               .batch = batch,
-                                               .pool = r->pool }));
+    PL_TRY(
+        pl_compute_new(&r->compute, &(pl_compute_opts) { .network = r->network,
+                                                         .batch = batch,
+                                                         .pool = r->pool }));
     PL_TRY(pl_single_new(&r->alone,
                          &(pl_single_opts) { .params = r->network->params,
                                              .optim = r->optim,
@@ -300,8 +300,8 @@ static pl_status obey(rig *r, int argc, char **argv)
     if (argc < 8 || strcmp(argv[1], "run") != 0)
         return PL_FAIL(PL_USAGE, "see bench/scaling.py, which runs this");
     int32_t index = atoi(argv[5]);
-    r->cluster = (pl_cluster) { .workers = argc - 6,
-                                .worker_address = argv + 6 };
+    r->cluster =
+        (pl_cluster) { .workers = argc - 6, .worker_address = argv + 6 };
     if (index < 0 || index >= r->cluster.workers)
         return PL_FAIL(PL_USAGE, "there is no worker %s", argv[5]);
     PL_TRY(open_rig(r, argv[2]));

@@ -39,6 +39,7 @@ struct ring_net {
     ring_letter queue[RING_QUEUED];
     int queued;
     pl_frame_kind swallow; /* the next letter of this kind is lost */
+    bool shared;           /* links say that they share memory */
     uint32_t lives;
 };
 
@@ -92,8 +93,10 @@ static inline void ring_offer(void *context, int32_t to,
 static inline void ring_accept(void *context, pl_peer peer, const char *offer,
                                char answer[PL_OFFER_BYTES])
 {
-    (void)context, (void)peer, (void)offer;
+    (void)peer, (void)offer;
     memset(answer, 0, PL_OFFER_BYTES);
+    if (((const ring_node *)context)->net->shared)
+        answer[0] = 's';
 }
 
 static inline void ring_complete(void *context, int32_t to, const char *answer)

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PIECES_ROOM 512 /* more than any block is cut into */
+#define PIECES_ROOM  512                  /* more than any block is cut into */
+#define EARLY_FLOATS ((int64_t)128 << 10) /* of a small block */
 /* A piece is one message. */
 #define FLOATS_MOST ((int64_t)PL_FRAME_PAYLOAD_MAX / 4 * 256)
 
@@ -19,6 +20,11 @@ static pl_status allocate(pl_ring_core *core)
     PL_TRY(PL_NEW(core->members, workers));
     PL_TRY(PL_NEW(core->got, PIECES_ROOM));
     PL_TRY(PL_NEW(core->pending, PIECES_ROOM));
+    if (core->opts.floats <= EARLY_FLOATS) {
+        PL_TRY(PL_NEW_ALIGNED(core->early, (size_t)core->opts.floats));
+        PL_TRY(PL_NEW(core->early_hop, PIECES_ROOM));
+        PL_TRY(PL_NEW(core->early_sum, PIECES_ROOM));
+    }
     PL_TRY(PL_NEW(core->all, words));
     PL_TRY(PL_NEW(core->words, core->chief ? words : 0));
     for (size_t w = 0; w < workers; w++)
@@ -63,6 +69,9 @@ void pl_ring_core_free(pl_ring_core *core)
     pl_mem_free(core->members);
     pl_mem_free(core->got);
     pl_mem_free(core->pending);
+    pl_mem_free(core->early);
+    pl_mem_free(core->early_hop);
+    pl_mem_free(core->early_sum);
     pl_mem_free(core->all);
     pl_mem_free(core->words);
     pl_mem_free(core);

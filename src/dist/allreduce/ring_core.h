@@ -14,6 +14,10 @@
  * the stripe's place alone.  A piece is sent when the next rank has said that
  * it has started the sum, so nobody keeps what it cannot use yet.
  *
+ * A small block takes as long as its messages, not its bytes: over TCP pieces
+ * are sent at once and kept by who has not started, and two ranks send each
+ * other all instead of halves to add and sums to copy.  The bits are the same.
+ *
  * Threads: one at a time. */
 #ifndef PL_DIST_ALLREDUCE_RING_CORE_H
 #define PL_DIST_ALLREDUCE_RING_CORE_H

@@ -16,7 +16,7 @@
 #define LINGER_MS 1000 /* for the last message to leave */
 #define TICK_NS   INT64_C(100000000)
 #define SAY_NS    INT64_C(5000000000)
-#define SPIN_NS   INT64_C(20000) /* looked for messages before sleeping */
+#define SPIN_NS   INT64_C(20000) /* before sleeping, in shared memory */
 
 typedef enum driver {
     NOBODY,
@@ -34,6 +34,7 @@ typedef struct engine {
     pl_ring_core *core;
     int64_t next_tick_ns;
     pl_error failed; /* of the network; PL_OK: none */
+    bool shared;     /* memory, with the next worker */
     int wake;        /* an event descriptor */
     pl_thread *thread;
     pl_mutex lock;
@@ -204,7 +205,8 @@ static void sleep_until(engine *self, int64_t until_ns)
     (void)!read(self->wake, &woken, sizeof woken);
 }
 
-/* Messages and the clock; sleep until `until_ns` when there is nothing. */
+/* Messages and the clock; sleep until `until_ns` when there is nothing.  Over
+ * TCP at once: messages come by another thread, which needs the core. */
 static void turn(engine *self, int64_t until_ns)
 {
     bool some = take_messages(self);
@@ -213,8 +215,8 @@ static void turn(engine *self, int64_t until_ns)
         self->next_tick_ns = now + TICK_NS;
         pl_ring_core_tick(self->core, now);
     }
-    for (int64_t end = now + SPIN_NS; !some && until_ns > end && now < end;
-         now = now_ns())
+    int64_t end = now + (self->shared ? SPIN_NS : 0);
+    for (; !some && until_ns > end && now < end; now = now_ns())
         some = take_messages(self);
     if (!some && until_ns > now)
         sleep_until(self, until_ns < self->next_tick_ns ? until_ns
@@ -342,7 +344,8 @@ static pl_status join(pl_collective *c, pl_ranks *out)
     take_over(self);
     pl_status status = meet(self);
     *out = pl_ring_core_ranks(self->core);
-    bool shared = self->next == NULL || pl_endpoint_shared(self->next, 0);
+    self->shared = self->next != NULL && pl_endpoint_shared(self->next, 0);
+    bool shared = self->next == NULL || self->shared;
     let_go(self, false);
     PL_TRY(status);
     if (self->opts.transport == PL_TRANSPORT_SHM && !shared)

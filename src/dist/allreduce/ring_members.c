@@ -119,6 +119,7 @@ static void look_formed(pl_ring_core *core)
         return;
     core->phase = PL_RING_FORMED;
     core->formed_once = true;
+    core->direct = core->count == 2 && core->early_next && core->early_prev;
 }
 
 /* The roster is known: find the own place and connect. */
@@ -363,6 +364,7 @@ static bool take_link(pl_ring_core *core, pl_peer from,
             core->opts.ops->accept(core->opts.context, from, message->payload,
                                    answer);
         core->prev = from;
+        core->early_prev = pl_ring_sends_early(core, answer);
     }
     pl_ring_send(
         core, from,
@@ -385,6 +387,8 @@ static bool take_linked(pl_ring_core *core, int32_t from,
     if (!*linked)
         core->opts.ops->complete(core->opts.context, from, message->payload);
     *linked = true;
+    if (from == PL_RING_NEXT)
+        core->early_next = pl_ring_sends_early(core, message->payload);
     look_formed(core);
     return true;
 }

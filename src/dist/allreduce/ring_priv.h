@@ -87,6 +87,14 @@ struct pl_ring_core {
     uint64_t next_ready; /* sums that the next rank has started... */
     uint64_t next_done;  /* ... and has done */
 
+    /* A small block over TCP, where a message takes longer than its bytes:
+     * pieces are copied and sent at once, and kept by who has not started. */
+    bool early_next, early_prev; /* over these links */
+    bool direct;                 /* two ranks send each other all they have */
+    float *early;                /* [floats] that came; NULL: a large block */
+    int16_t *early_hop;          /* pieces: of what is kept; -1: nothing */
+    uint64_t *early_sum;         /* ... and its sum */
+
     uint64_t gathers; /* done */
     size_t told_bytes;
     bool told;
@@ -116,6 +124,10 @@ bool pl_ring_take_member(pl_ring_core *core, int32_t from,
                          const pl_message *message, int64_t now_ns);
 bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
                         const pl_message *message);
+
+/* Can pieces be sent before the receiver is ready: over a link that was made
+ * with this answer, empty for TCP. */
+bool pl_ring_sends_early(const pl_ring_core *core, const char *answer);
 
 /* Sums begin anew, for the ranks there are. */
 void pl_ring_reset_sums(pl_ring_core *core);

@@ -8,12 +8,19 @@
 #define PIECES_MOST 256 /* so that no queue of messages overflows */
 #define LINE        16  /* floats of a cache line */
 
-/* A stripe for each rank where the block is small; else as large as suits the
+bool pl_ring_sends_early(const pl_ring_core *core, const char *answer)
+{
+    return core->early != NULL && answer[0] == '\0';
+}
+
+/* Where the block is small two stripes for each rank, so that one is under way
+ * while the other is added, but for two ranks one; else as large as suits the
  * network.  It depends on the block and the number of ranks alone. */
 void pl_ring_reset_sums(pl_ring_core *core)
 {
     int64_t floats = core->opts.floats;
-    int64_t stripe = (floats + core->count - 1) / core->count;
+    int32_t parts = core->count > 2 ? 2 * core->count : core->count;
+    int64_t stripe = (floats + parts - 1) / parts;
     int64_t least = (floats + PIECES_MOST - 1) / PIECES_MOST;
     if (stripe > STRIPE_MOST)
         stripe = STRIPE_MOST;
@@ -22,17 +29,22 @@ void pl_ring_reset_sums(pl_ring_core *core)
     core->stripe = (stripe + LINE - 1) / LINE * LINE;
     core->started = 0;
     core->base = core->next_ready = core->next_done = 0;
+    core->early_next = core->early_prev = core->direct = false;
+    for (int p = 0; core->early != NULL && p < PIECES_MOST; p++)
+        core->early_hop[p] = -1;
 }
 
 static int32_t hop_count(const pl_ring_core *core)
 {
-    return 2 * (core->count - 1);
+    return core->direct ? 1 : 2 * (core->count - 1);
 }
 
 /* The hop by which a piece first comes here. */
 static int32_t first_hop(const pl_ring_core *core, int64_t piece)
 {
     int32_t n = core->count;
+    if (core->direct)
+        return 0;
     return ((core->rank - (int32_t)(piece % n) - 1) % n + n) % n;
 }
 
@@ -76,13 +88,13 @@ static void send_piece(pl_ring_core *core, int32_t ticket, int64_t piece)
     };
     core->pending[piece] = -1;
     core->opts.ops->send(core->opts.context, PL_RING_NEXT, &frame,
-                         core->opts.memory + frame.first, true);
+                         core->opts.memory + frame.first, !core->early_next);
 }
 
 /* The next rank can take pieces of this sum. */
 static bool may_send(const pl_ring_core *core, int32_t ticket)
 {
-    return core->base + (uint64_t)ticket < core->next_ready;
+    return core->early_next || core->base + (uint64_t)ticket < core->next_ready;
 }
 
 static void send_pending(pl_ring_core *core, int32_t ticket)
@@ -93,13 +105,101 @@ static void send_pending(pl_ring_core *core, int32_t ticket)
             send_piece(core, ticket, p);
 }
 
-/* Tell the rank before this one how far a sum is here. */
+/* Tell the rank before this one how far a sum is here, if it waits for it. */
 static void tell_prev(pl_ring_core *core, pl_frame_kind kind, int32_t ticket)
 {
+    if (core->early_prev)
+        return;
     pl_ring_send(
         core, core->prev,
         (pl_frame) { .kind = kind, .sequence = core->base + (uint64_t)ticket },
         NULL);
+}
+
+bool pl_ring_core_summed(const pl_ring_core *core, int32_t ticket)
+{
+    PL_ASSERT(ticket >= 0 && ticket < core->started);
+    return core->sums[ticket].left == 0;
+}
+
+bool pl_ring_core_is_quiet(const pl_ring_core *core)
+{
+    for (int32_t t = 0; t < core->started; t++)
+        if (core->sums[t].left > 0)
+            return false;
+    return core->count == 1 || core->early_next ||
+           core->next_done == core->base + (uint64_t)core->started;
+}
+
+void pl_ring_core_quiet(pl_ring_core *core)
+{
+    PL_ASSERT(pl_ring_core_is_quiet(core));
+    core->base += core->count > 1 ? (uint64_t)core->started : 0;
+    core->started = 0;
+}
+
+/* Add or copy what came, and send it on.  Where both ranks add, they add in
+ * the same order: of two numbers that are none, the first is the sum. */
+static void use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
+                      int64_t hop, const float *payload)
+{
+    pl_ring_sum *sum = &core->sums[ticket];
+    uint32_t count = piece_count(core, sum, piece);
+    float *own = core->opts.memory + piece * core->stripe;
+    if (core->direct && core->rank == 1)
+        core->opts.kernels->add(count, payload, own, own);
+    else if (hop < core->count - 1)
+        core->opts.kernels->add(count, own, payload, own);
+    else
+        memcpy(own, payload, count * sizeof *own);
+    core->got[piece]++;
+    sum->left--;
+    core->progress++;
+    if (hop + 1 < hop_count(core)) {
+        core->pending[piece] = (int16_t)(hop + 1);
+        if (may_send(core, ticket))
+            send_piece(core, ticket, piece);
+    }
+    if (sum->left == 0)
+        tell_prev(core, PL_FRAME_DONE, ticket);
+}
+
+/* Keep a piece of a sum that was not started here.  Its sender has done all
+ * sums before, so each place is sent once at most. */
+static bool keep_early(pl_ring_core *core, const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    int64_t piece = frame->first / core->stripe;
+    int64_t left = core->opts.floats - frame->first;
+    uint32_t count = (uint32_t)(left < core->stripe ? left : core->stripe);
+    if (left <= 0 || core->early_hop[piece] >= 0 || frame->count != count ||
+        frame->payload_bytes != count * sizeof(float) || frame->value[0] < 0 ||
+        frame->value[0] >= core->count)
+        return false;
+    core->early_hop[piece] = (int16_t)frame->value[0];
+    core->early_sum[piece] = frame->sequence;
+    memcpy(core->early + frame->first, message->payload, frame->payload_bytes);
+    core->progress++;
+    return true;
+}
+
+/* A sum was started: what came before counts now. */
+static void use_early(pl_ring_core *core, int32_t ticket)
+{
+    const pl_ring_sum *sum = &core->sums[ticket];
+    if (!core->early_prev)
+        return;
+    for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
+        if (core->early_hop[p] < 0)
+            continue;
+        bool due = core->early_sum[p] == core->base + (uint64_t)ticket &&
+                   core->early_hop[p] == first_hop(core, p);
+        core->refused += !due;
+        if (due)
+            use_piece(core, ticket, p, core->early_hop[p],
+                      core->early + p * core->stripe);
+        core->early_hop[p] = -1;
+    }
 }
 
 int32_t pl_ring_core_start(pl_ring_core *core, int64_t first, int64_t count)
@@ -114,58 +214,15 @@ int32_t pl_ring_core_start(pl_ring_core *core, int64_t first, int64_t count)
         return ticket;
     for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
         core->got[p] = 0;
-        core->pending[p] = p % core->count == core->rank ? 0 : -1;
+        core->pending[p] =
+            core->direct || p % core->count == core->rank ? 0 : -1;
         sum->left += visits(core, p);
     }
     tell_prev(core, PL_FRAME_READY, ticket);
     if (may_send(core, ticket))
         send_pending(core, ticket);
+    use_early(core, ticket);
     return ticket;
-}
-
-bool pl_ring_core_summed(const pl_ring_core *core, int32_t ticket)
-{
-    PL_ASSERT(ticket >= 0 && ticket < core->started);
-    return core->sums[ticket].left == 0;
-}
-
-bool pl_ring_core_is_quiet(const pl_ring_core *core)
-{
-    for (int32_t t = 0; t < core->started; t++)
-        if (core->sums[t].left > 0)
-            return false;
-    return core->count == 1 ||
-           core->next_done == core->base + (uint64_t)core->started;
-}
-
-void pl_ring_core_quiet(pl_ring_core *core)
-{
-    PL_ASSERT(pl_ring_core_is_quiet(core));
-    core->base += core->count > 1 ? (uint64_t)core->started : 0;
-    core->started = 0;
-}
-
-/* Add or copy what came, and send it on. */
-static void use_piece(pl_ring_core *core, int32_t ticket, const pl_frame *frame,
-                      const float *payload)
-{
-    int64_t piece = frame->first / core->stripe, hop = frame->value[0];
-    pl_ring_sum *sum = &core->sums[ticket];
-    float *own = core->opts.memory + frame->first;
-    if (hop < core->count - 1)
-        core->opts.kernels->add(frame->count, own, payload, own);
-    else
-        memcpy(own, payload, frame->count * sizeof *own);
-    core->got[piece]++;
-    sum->left--;
-    core->progress++;
-    if (hop + 1 < hop_count(core)) {
-        core->pending[piece] = (int16_t)(hop + 1);
-        if (may_send(core, ticket))
-            send_piece(core, ticket, piece);
-    }
-    if (sum->left == 0)
-        tell_prev(core, PL_FRAME_DONE, ticket);
 }
 
 /* A piece must be one of a sum that was started here, and the one whose turn
@@ -174,9 +231,11 @@ static bool take_piece(pl_ring_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
     uint64_t ticket = frame->sequence - core->base; /* wraps when before */
-    if (ticket >= (uint64_t)core->started || core->count == 1 ||
+    if (ticket >= 2 * PL_COLLECTIVE_SUMS_MOST || core->count == 1 ||
         frame->first < 0 || frame->first % core->stripe != 0)
         return false;
+    if (ticket >= (uint64_t)core->started)
+        return core->early_prev && keep_early(core, message);
     const pl_ring_sum *sum = &core->sums[ticket];
     int64_t piece = frame->first / core->stripe;
     if (piece < first_piece(core, sum) || piece >= end_piece(core, sum) ||
@@ -186,7 +245,7 @@ static bool take_piece(pl_ring_core *core, const pl_message *message)
         frame->value[0] !=
             first_hop(core, piece) + (core->got[piece] > 0 ? core->count : 0))
         return false;
-    use_piece(core, (int32_t)ticket, frame, message->payload);
+    use_piece(core, (int32_t)ticket, piece, frame->value[0], message->payload);
     return true;
 }
 

@@ -62,30 +62,85 @@ static float expected(const ring_net *net, int64_t i, int64_t grain)
     return sum;
 }
 
+static void check_sums(ring_net *net)
+{
+    int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
+    for (int64_t cut = net->floats; cut > net->floats / 5; cut -= cut / 3 + 1) {
+        fill(net);
+        sum_all(net, cut);
+        for (int64_t i = 0; i < net->floats; i++)
+            for (int32_t w = 0; w < net->workers; w++)
+                if (net->node[w].memory[i] != expected(net, i, grain))
+                    fail_msg("%d of %d, float %lld", w, net->workers,
+                             (long long)i);
+    }
+}
+
 static void ring_sums_are_the_same_everywhere_for_any_cut(void **state)
 {
     (void)state;
     static const int64_t sizes[] = { 1, 15, 16, 100, 5000, 600000 };
     ring_net *net = malloc(sizeof *net);
     for (int32_t n = 1; n <= RING_MOST; n++)
-        for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
-            ring_init(net, n, sizes[s], (uint64_t)n * 10 + s);
+        for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
+            ring_init(net, n, sizes[s / 2], (uint64_t)n * 10 + s);
+            net->shared = s % 2 == 1;
             ring_form(net);
-            int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
-            for (int64_t cut = sizes[s]; cut > sizes[s] / 5;
-                 cut -= cut / 3 + 1) {
-                fill(net);
-                sum_all(net, cut);
-                for (int64_t i = 0; i < sizes[s]; i++)
-                    for (int32_t w = 0; w < n; w++)
-                        if (net->node[w].memory[i] != expected(net, i, grain))
-                            fail_msg("%d of %d, float %lld", w, n,
-                                     (long long)i);
-            }
+            check_sums(net);
             ring_close(net);
         }
     free(net);
     assert_int_equal(0, pl_mem_live());
+}
+
+/* Some ranks are a whole step ahead: what they send is kept. */
+static void ring_keeps_pieces_of_sums_that_come(void **state)
+{
+    (void)state;
+    for (int32_t n = 2; n <= RING_MOST; n++) {
+        ring_net *net = malloc(sizeof *net);
+        ring_init(net, n, 5000, (uint64_t)n);
+        ring_form(net);
+        int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
+        for (int32_t step = 0; step < 10; step++) {
+            int32_t last = (int32_t)(ring_draw(net) % (uint32_t)n);
+            fill(net);
+            for (int32_t k = 1; k <= n; k++) {
+                pl_ring_core *core = net->node[(last + k) % n].core;
+                pl_ring_core_start(core, 0, 5000);
+                ring_settle(net); /* to those who have not started, too */
+                assert_int_equal(k == n, pl_ring_core_summed(core, 0));
+            }
+            for (int32_t w = 0; w < n; w++) {
+                assert_true(pl_ring_core_is_quiet(net->node[w].core));
+                pl_ring_core_quiet(net->node[w].core);
+                assert_int_equal(0, pl_ring_core_refused(net->node[w].core));
+                for (int64_t i = 0; i < 5000; i++)
+                    assert_true(net->node[w].memory[i] ==
+                                expected(net, i, grain));
+            }
+        }
+        ring_close(net);
+        free(net);
+    }
+}
+
+/* Two of numbers that are none: the same bits at both ranks. */
+static void ring_sums_have_the_same_bits_where_they_are_no_numbers(void **state)
+{
+    (void)state;
+    static const uint32_t nans[2] = { 0x7fc00001u, 0xffc00002u };
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 1);
+    ring_form(net);
+    for (int32_t w = 0; w < 2; w++)
+        for (int64_t i = 0; i < 64; i++)
+            memcpy(&net->node[w].memory[i], &nans[w], sizeof nans[w]);
+    sum_all(net, 64);
+    assert_memory_equal(net->node[0].memory, net->node[1].memory,
+                        64 * sizeof(float));
+    ring_close(net);
+    free(net);
 }
 
 static void ring_tells_all_words_to_all(void **state)
@@ -243,6 +298,7 @@ static void ring_recovers_from_a_lost_message(void **state)
         ring_net *net = malloc(sizeof *net);
         int64_t word = 5;
         ring_init(net, 3, 4096, k);
+        net->shared = kinds[k] == PL_FRAME_READY || kinds[k] == PL_FRAME_DONE;
         ring_form(net);
         net->swallow = kinds[k];
         for (int32_t w = 0; w < 3; w++) {
@@ -260,7 +316,6 @@ static void ring_recovers_from_a_lost_message(void **state)
     }
 }
 
-/* Who computes for long is not lost, nor is it stuck. */
 /* While a link is made, a message may overtake the one before it: that went
  * over TCP, this one through memory. */
 static void ring_sums_when_one_ready_overtakes_another(void **state)
@@ -268,6 +323,7 @@ static void ring_sums_when_one_ready_overtakes_another(void **state)
     (void)state;
     ring_net *net = malloc(sizeof *net);
     ring_init(net, 2, 4096, 1);
+    net->shared = true;
     ring_form(net);
     fill(net);
     int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
@@ -294,6 +350,7 @@ static void ring_sums_when_one_ready_overtakes_another(void **state)
     free(net);
 }
 
+/* Who computes for long is not lost, nor is it stuck. */
 static void ring_waits_for_who_computes(void **state)
 {
     (void)state;
@@ -335,6 +392,7 @@ static void ring_drops_pieces_that_are_not_due(void **state)
     static float payload[64];
     ring_net *net = malloc(sizeof *net);
     ring_init(net, 2, 64, 1); /* 2 stripes of 32 */
+    net->shared = true;
     ring_form(net);
     pl_ring_core *core = net->node[0].core;
     pl_ring_core_start(core, 0, 64);
@@ -371,6 +429,46 @@ static void ring_drops_pieces_that_are_not_due(void **state)
     free(net);
 }
 
+static void ring_drops_early_pieces_that_cannot_be(void **state)
+{
+    (void)state;
+    static float payload[64];
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 1); /* 2 stripes of 32 */
+    ring_form(net);
+    pl_ring_core *core = net->node[0].core;
+    const pl_frame good = { .kind = PL_FRAME_PIECE,
+                            .generation = 1,
+                            .first = 32,
+                            .count = 32,
+                            .payload_bytes = 128 };
+    pl_frame bad[6];
+    for (int i = 0; i < 6; i++)
+        bad[i] = good;
+    bad[0].sequence = 2 * PL_COLLECTIVE_SUMS_MOST; /* far ahead */
+    bad[1].first = 64;                             /* beyond the end */
+    bad[2].count = 16;
+    bad[3].value[0] = 2; /* no hop by which a piece first comes */
+    bad[4].value[0] = -1;
+    bad[5].payload_bytes = 64;
+    for (int i = 0; i < 6; i++) {
+        pl_message message = { .frame = bad[i], .payload = payload };
+        pl_ring_core_receive(core, 21, &message, net->now_ns);
+        assert_int_equal(i + 1, pl_ring_core_refused(core));
+    }
+    pl_message message = { .frame = good, .payload = payload };
+    message.frame.sequence = 1; /* will turn out to be of another sum */
+    pl_ring_core_receive(core, 21, &message, net->now_ns);
+    assert_int_equal(6, pl_ring_core_refused(core));
+    pl_ring_core_receive(core, 21, &message, net->now_ns); /* twice */
+    assert_int_equal(7, pl_ring_core_refused(core));
+    pl_ring_core_start(core, 0, 64);
+    assert_int_equal(8, pl_ring_core_refused(core));
+    assert_false(pl_ring_core_summed(core, 0));
+    ring_close(net);
+    free(net);
+}
+
 static void ring_core_new_survives_each_failed_allocation(void **state)
 {
     (void)state;
@@ -387,16 +485,20 @@ static void ring_core_new_survives_each_failed_allocation(void **state)
     free(net);
 }
 
-UNIT_TESTS(cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
-           cmocka_unit_test(ring_tells_all_words_to_all),
-           cmocka_unit_test(ring_names_who_told_something_else),
-           cmocka_unit_test(ring_notices_a_silent_worker_and_meets_again),
-           cmocka_unit_test(ring_meets_again_when_a_new_process_comes),
-           cmocka_unit_test(ring_goes_on_without_one_where_told_so),
-           cmocka_unit_test(ring_gives_up_on_who_does_not_come),
-           cmocka_unit_test(ring_recovers_from_a_lost_message),
-           cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
-           cmocka_unit_test(ring_waits_for_who_computes),
-           cmocka_unit_test(ring_abort_of_one_ends_all),
-           cmocka_unit_test(ring_drops_pieces_that_are_not_due),
-           cmocka_unit_test(ring_core_new_survives_each_failed_allocation))
+UNIT_TESTS(
+    cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
+    cmocka_unit_test(ring_keeps_pieces_of_sums_that_come),
+    cmocka_unit_test(ring_sums_have_the_same_bits_where_they_are_no_numbers),
+    cmocka_unit_test(ring_tells_all_words_to_all),
+    cmocka_unit_test(ring_names_who_told_something_else),
+    cmocka_unit_test(ring_notices_a_silent_worker_and_meets_again),
+    cmocka_unit_test(ring_meets_again_when_a_new_process_comes),
+    cmocka_unit_test(ring_goes_on_without_one_where_told_so),
+    cmocka_unit_test(ring_gives_up_on_who_does_not_come),
+    cmocka_unit_test(ring_recovers_from_a_lost_message),
+    cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
+    cmocka_unit_test(ring_waits_for_who_computes),
+    cmocka_unit_test(ring_abort_of_one_ends_all),
+    cmocka_unit_test(ring_drops_pieces_that_are_not_due),
+    cmocka_unit_test(ring_drops_early_pieces_that_cannot_be),
+    cmocka_unit_test(ring_core_new_survives_each_failed_allocation))
