@@ -106,6 +106,19 @@ def test_curves_of_each_worker(cli, runs):
     assert all(s["points"] for s in loss["series"])
 
 
+def test_servers_come_after_workers(cli, runs):
+    """So a worker has the same colour in every figure."""
+    events = runs / "sync-10/events"
+    shutil.rmtree(events / "ps-0")
+    for name in "ps-0", "worker-10":
+        shutil.copytree(events / "worker-1", events / name)
+    cli.ok("report", "all/sync-10")
+    page = Page((cli.folder / "report.html").read_text())
+    loss = next(f for f in page.figures if f["title"].startswith("Training l"))
+    assert [s["name"] for s in loss["series"]] == [
+        "worker-0", "worker-1", "worker-10", "ps-0"]
+
+
 def test_names_cannot_break_out(cli, runs):
     name = "</script><script>alert(1)</script>"
     shutil.copytree(runs / "sync-10", runs / name.replace("/", "%"))

@@ -45,6 +45,16 @@ DRAWN = """new Promise(done => {
 })"""
 
 
+# How many points have a spread; an error when one leaves its chart.
+SPREADS = """[...charts.values()].flatMap(c => c.data.datasets.flatMap(set =>
+    (set.spread ?? []).map((s, i) => {
+        const y = set.data[i].y;
+        if (y - s < c.scales.y.min || y + s > c.scales.y.max)
+            throw new Error("a spread leaves its chart");
+        return s;
+    }))).length"""
+
+
 def complaints(browser):
     """But for the one about INK, which reads the charts."""
     return (browser.seen("Runtime.exceptionThrown") +
@@ -74,6 +84,7 @@ def test_all_figures_are_drawn(browser, page, scheme):
     browser.evaluate(DRAWN % figures)
     drawn = browser.evaluate(INK)
     assert len(drawn) == figures and min(drawn) > 500
+    assert browser.evaluate(SPREADS) > 0
     paper = browser.evaluate(
         "getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")

@@ -59,7 +59,11 @@ const spreads = {
         chart.data.datasets.forEach((set, index) => {
             if (!set.spread || !chart.isDatasetVisible(index))
                 return;
+            const { left, top, width, height } = chart.chartArea;
             ctx.save();
+            ctx.beginPath();
+            ctx.rect(left - 1, top, width + 2, height);
+            ctx.clip();
             ctx.strokeStyle = set.borderColor;
             ctx.beginPath();
             set.data.forEach((point, i) => {
@@ -96,7 +100,17 @@ function lineScales(figure) {
         };
         x.ticks.callback = value => String(value);
     }
-    return { x, y: axis(figure.y, {}) };
+    return { x, y: axis(figure.y, ends(figure)) };
+}
+
+// How far the strokes of spreads reach.
+function ends(figure) {
+    const reach = sign => figure.series.flatMap(series =>
+        series.spread ? series.points.map(
+            (point, i) => point[1] + sign * series.spread[i]) : []);
+    const low = reach(-1), high = reach(1);
+    return low.length === 0 ? {} : { suggestedMin: Math.min(...low),
+                                     suggestedMax: Math.max(...high) };
 }
 
 // Names that would not fit below the bars stand beside them.

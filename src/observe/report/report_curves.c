@@ -5,6 +5,7 @@
 #include "observe/report/report_priv.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define POINTS_MOST 300 /* of one line */
@@ -104,6 +105,16 @@ static pl_status read_names(pl_report *report, tasks *t, const char *folder,
     return PL_OK;
 }
 
+/* Servers last, so that workers have the same colours in every figure;
+ * numbers by value. */
+static int by_task(const void *a, const void *b)
+{
+    const char *x = *(char *const *)a, *y = *(char *const *)b;
+    int x_serves = strncmp(x, "ps-", 3) == 0;
+    int y_serves = strncmp(y, "ps-", 3) == 0;
+    return x_serves != y_serves ? x_serves - y_serves : strverscmp(x, y);
+}
+
 /* A run that recorded nothing has no tasks. */
 static pl_status read_tasks(pl_report *report, const pl_record *record,
                             tasks *t)
@@ -114,6 +125,7 @@ static pl_status read_tasks(pl_report *report, const pl_record *record,
     PL_TRY(pl_file_join(&folder, record->path, "events"));
     pl_status status = pl_file_list(&names, &count, folder);
     if (status == PL_OK) {
+        qsort(names, count, sizeof *names, by_task);
         status = read_names(report, t, folder, names, count);
         pl_mem_free(names);
     } else if (status == PL_NOTFOUND)

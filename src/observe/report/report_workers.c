@@ -13,7 +13,7 @@ static const pl_table_column columns[] = {
     { "examples", NULL, NULL, 0, false },
     { "share", "share of examples", "%", 1, false },
     { "seconds", "time", "s", 2, false },
-    { "seconds_per_batch", "time per batch", "s", -1, false },
+    { "ms_per_batch", "time per batch", "ms", 3, false },
     { "examples_per_s", "examples/s", NULL, 0, false },
     { "input_share", "reading", "%", 1, false },
     { "computing_share", "computing", "%", 1, false },
@@ -58,7 +58,7 @@ static double value_of(const pl_json *row, const pl_json *rows, size_t column)
     case 2:
         return examples / sum_of(rows, "examples");
     case 4:
-        return seconds / steps;
+        return 1000 * seconds / steps;
     case 5:
         return examples / seconds;
     default:
