@@ -218,6 +218,7 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
                    (pl_frame) {
                        .kind = PL_FRAME_JOIN,
                        .sequence = client->joins,
+                       .first = (int64_t)l->before,
                        .value = { client->view.own, client->ready },
                        .payload_bytes = (uint32_t)strlen(text),
                    },
@@ -543,6 +544,7 @@ void pl_ps_client_join(pl_ps_client *client)
         client->links[j].joined = false;
         client->links[j].offer[0] = '\0';
         client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
+        client->links[j].before = client->links[j].sequence;
     }
     ask_to_join(client, 0);
 }

@@ -21,6 +21,7 @@ typedef struct pl_link {
     char offer[PL_OFFER_BYTES]; /* of shared memory, until it has joined */
     pl_link_stage stage;
     uint64_t sequence;
+    uint64_t before; /* the last sequence before it joined */
     pl_frame request;
     int64_t asked_ns; /* last sign of life about the request, or question */
     pl_stream out;

@@ -192,9 +192,10 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
         return;
     if (!failed && core->members[0].state == PL_MEMBER_LEFT)
         return; /* it has ended, whoever may still look at it */
-    /* Without first parameters everywhere there is nothing to end well. */
-    bool early = !failed &&
-                 (!pl_core_has_parameters(core) || !pl_core_servers_here(core));
+    /* Without first parameters everywhere there is nothing to end well; server
+     * 0 knows.  Another that is new when the chief has left needs none. */
+    bool early = !failed && pl_core_leads(core) &&
+                 (!core->ready || !pl_core_servers_here(core));
     failed = failed || early;
     core->stopping = true;
     core->failed = failed;
@@ -284,6 +285,7 @@ pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)
     pl_ps_core_view view = core->counts;
     view.step = core->step;
     view.initialized = core->initialized;
+    view.stopping = core->stopping;
     if (worker >= 0 && worker < core->opts.workers)
         view.applied_of_worker = core->members[worker].own;
     return view;

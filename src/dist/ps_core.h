@@ -97,6 +97,8 @@ typedef struct pl_ps_core_opts {
     const pl_json *settings;     /* what all tasks must agree on, or NULL */
     uint32_t life;               /* of server 0's process: any two differ */
     const char *address;         /* where this server listens, for messages */
+    int64_t process;             /* its number there... */
+    int64_t started_ms;          /* ... and start, calendar time; 0: unknown */
     const char *coordinator;     /* where server 0 does */
     pl_trace *trace;             /* lane 0 of it: updates; or NULL */
     const pl_ps_core_ops *ops;
@@ -145,6 +147,7 @@ typedef struct pl_ps_core_view {
     int32_t lost; /* times a worker was lost */
     bool mixed;   /* some step had other contributors than all */
     bool initialized;
+    bool stopping;             /* no more gradients are taken */
     int64_t applied_of_worker; /* of the worker asked for */
     pl_skew skew;              /* of server 0's clock, elsewhere */
 } pl_ps_core_view;

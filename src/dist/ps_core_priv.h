@@ -31,6 +31,7 @@ typedef enum pl_stage {
     PL_STAGE_ARRIVING, /* pieces are still to come */
     PL_STAGE_WAITING,  /* complete; the answer must wait */
     PL_STAGE_ANSWERED,
+    PL_STAGE_VOID, /* its task has joined anew since */
 } pl_stage;
 
 /* Another task, as this server sees it. */

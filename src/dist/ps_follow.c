@@ -80,6 +80,8 @@ static pl_status join_text(const pl_ps_core *core, char **out)
     PL_TRY_OUT(status, pl_json_set_text(join, "job", ""));
     if (core->opts.address != NULL)
         PL_TRY_OUT(status, pl_json_set_text(join, "host", core->opts.address));
+    PL_TRY_OUT(status, pl_json_set_int(join, "process", core->opts.process));
+    PL_TRY_OUT(status, pl_json_set_int(join, "started", core->opts.started_ms));
     if (core->opts.settings != NULL) {
         PL_TRY_OUT(status, pl_json_copy(&settings, core->opts.settings));
         PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));

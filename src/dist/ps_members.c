@@ -253,13 +253,33 @@ static bool said_goodbye(const pl_member *member)
            member->request.kind == PL_FRAME_BYE && member->sequence > 0;
 }
 
+/* The same process joins anew, and not late: what it had asked for before,
+ * also what is still on its way, is void.  So what it is told now of its
+ * gradients stays true.  One that is complete still counts. */
+static void begin_anew(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    int64_t last = message->frame.first;
+    if (pl_core_id(core, member) > core->opts.workers || last < 0 ||
+        (uint64_t)last < member->sequence)
+        return;
+    if (member->fresh)
+        pl_core_keep(core, member);
+    pl_core_forget(core, member);
+    member->sequence = (uint64_t)last;
+    member->stage = PL_STAGE_VOID;
+    member->request.kind = PL_FRAME_JOIN;
+}
+
 /* Take the joiner in, in place of who was there before. */
 static void take_in(pl_ps_core *core, pl_member *member,
                     const pl_message *message, const pl_json *join)
 {
     char name[32];
     bool known = is_known(member, message);
-    if (!known) {
+    if (known) {
+        begin_anew(core, member, message);
+    } else {
         if (member->state == PL_MEMBER_HERE)
             pl_core_send_text(core, member->peer,
                               (pl_frame) {

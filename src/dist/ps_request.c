@@ -468,6 +468,8 @@ static void again(pl_ps_core *core, pl_member *member,
     case PL_STAGE_NONE: /* it was refused: so it is again */
         begin(core, member, message);
         break;
+    case PL_STAGE_VOID:
+        break;
     }
 }
 

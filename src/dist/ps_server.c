@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #define LINGER_MS 2000
 #define SAY_NS    INT64_C(5000000000)
@@ -246,6 +247,8 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     if (core.index == 0 && getrandom(&life, sizeof life, 0) != sizeof life)
         return PL_FAIL(PL_IO, "getrandom");
     core.life = life;
+    core.process = getpid();
+    core.started_ms = pl_clock_wall_ns() / 1000000;
     core.schedule = &server->opts.schedule;
     core.optim = server->optim;
     core.ops = &core_ops;

@@ -447,6 +447,7 @@ static bool all_wait(const pl_ps_core *core)
     for (int32_t w = 1; w < core->opts.workers; w++) {
         const pl_member *member = &core->members[w];
         if (member->state == PL_MEMBER_HERE && member->stage != PL_STAGE_NONE &&
+            member->stage != PL_STAGE_VOID &&
             (member->stage != PL_STAGE_WAITING || member->held))
             return false;
     }

@@ -105,13 +105,32 @@ static bool server_is_needed(pl_ps_core *core, pl_member *server)
     return !core->failed;
 }
 
+/* The job is done and the server is gone for good: who still wants its part of
+ * the parameters waits in vain. */
+static void send_away(pl_ps_core *core, const pl_member *server)
+{
+    char name[32], why[PL_MEMBER_TEXT + 96];
+    snprintf(why, sizeof why, "the job is over, and %s (%s) is gone",
+             pl_core_name(core, server, name), server->where);
+    for (int32_t i = 0; i <= core->opts.workers; i++) {
+        pl_member *member = &core->members[i];
+        if (member->state != PL_MEMBER_HERE)
+            continue;
+        pl_core_refuse(core, member, why);
+        member->state = PL_MEMBER_LEFT;
+    }
+}
+
 static void watch_lost(pl_ps_core *core, pl_member *member)
 {
     int64_t gone = core->now_ns - member->lost_ns;
     char name[32];
     if (pl_core_id(core, member) > core->opts.workers) {
-        if (!server_is_needed(core, member))
+        if (!server_is_needed(core, member)) {
+            if (gone > core->opts.rejoin_ms * MS)
+                send_away(core, member);
             return;
+        }
     } else if (core->stopping && !pl_core_counts(core, member)) {
         return;
     }

@@ -149,22 +149,23 @@ static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
 {
     (void)state;
     static const struct {
-        const char *host;
+        const char *role, *host;
         int64_t started_ms;
         pl_frame_kind answer;
     } cases[] = {
-        { "a", 999, PL_FRAME_REFUSE },
-        { "ab", 999, PL_FRAME_WELCOME },
-        { "a", 1000, PL_FRAME_WELCOME },
+        { "worker", "a", 999, PL_FRAME_REFUSE },
+        { "worker", "ab", 999, PL_FRAME_WELCOME },
+        { "worker", "a", 1000, PL_FRAME_WELCOME },
+        { "ps", "a", 999, PL_FRAME_REFUSE },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+        ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2 }, "sgd");
         for (int turn = 0; turn < 2; turn++) {
             char text[200];
             snprintf(text, sizeof text,
-                     "{\"role\": \"worker\", \"index\": 1, \"job\": \"\", "
+                     "{\"role\": \"%s\", \"index\": 1, \"job\": \"\", "
                      "\"host\": \"%s\", \"process\": 7, \"started\": %lld}",
-                     turn == 0 ? "a" : cases[i].host,
+                     cases[i].role, turn == 0 ? "a" : cases[i].host,
                      turn == 0 ? 1000LL : (long long)cases[i].started_ms);
             ps_say_text(rig, 30 + turn, (pl_frame) { .kind = PL_FRAME_JOIN },
                         text);
@@ -225,7 +226,42 @@ static void ps_lives_join_after_the_goodbye_changes_nothing(void **state)
     ps_close(rig);
 }
 
+/* A worker that joins anew is told how many of its gradients were applied:
+ * what is still on its way must not be applied after that.  A join that comes
+ * late is of no account. */
+static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
+{
+    (void)state;
+    const float half[2] = { -1, -1 };
+    for (int late = 0; late <= 1; late++) {
+        ps_rig *rig = ps_open(
+            (pl_ps_core_opts) { .mode = PL_PS_ASYNC, .piece = 2 }, "sgd");
+        ps_join(rig, 0, 0);
+        ps_join(rig, 1, 0);
+        pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
+        for (int p = 0; p < 2; p++)
+            ps_piece(rig, 0, init, 2 * p, 2, half);
+        ps_done(rig, 0);
+        ps_go(rig);
+        pl_frame push = ps_request(rig, 1, PL_FRAME_PUSH);
+        ps_piece(rig, 1, push, 0, 2, half);
+        pl_frame join = { .kind = PL_FRAME_JOIN,
+                          .sequence = 2,
+                          .first = (int64_t)push.sequence - late };
+        ps_say_text(rig, rig->peer[1], join,
+                    "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
+        ps_expect(rig, rig->peer[1], PL_FRAME_WELCOME);
+        ps_piece(rig, 1, push, 2, 2, half);
+        assert_int_equal(late, ps_look(rig, 1).applied_of_worker);
+        ps_forget(rig);
+        ps_pull(rig, 1, 0, 0);
+        ps_answer(rig, 1, 0, late);
+        ps_close(rig);
+    }
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(ps_lives_what_was_asked_before_a_join_is_void),
     cmocka_unit_test(ps_lives_join_after_the_goodbye_changes_nothing),
 
     cmocka_unit_test(ps_lives_chief_tells_which_job_it_is),

@@ -145,9 +145,10 @@ static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
 static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
 {
     (void)state;
-    ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2, .index = 1 }, "sgd");
+    ps_rig *rig = ps_open(
+        (pl_ps_core_opts) { .ps = 2, .index = 1, .started_ms = 1234 }, "sgd");
     ps_tick(rig, 500);
-    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN, "\"index\":");
+    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN, "1234");
     ps_tick(rig, 99);
     ps_quiet(rig);
     ps_tick(rig, 1); /* not answered: once more */
@@ -238,6 +239,24 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     assert_fails(PL_CLOSED, "ps 0 is lost: nothing was heard of it for 10 s",
                  pl_ps_core_outcome(rig->core));
     assert_true(pl_ps_core_finished(rig->core));
+    ps_close(rig);
+}
+
+/* One that is started again when the chief has left, and hears of the end. */
+static void ps_servers_follower_without_parameters_ends_well(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2, .index = 1 }, "sgd");
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 9 },
+                  "{}", 2);
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
+                  "stop_loss", 9);
+    assert_ok(pl_ps_core_outcome(rig->core));
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_OVER }, NULL, 0);
+    assert_true(pl_ps_core_finished(rig->core));
+    assert_ok(pl_ps_core_outcome(rig->core));
     ps_close(rig);
 }
 
@@ -451,6 +470,27 @@ static void ps_servers_lost_server_is_needed_until_the_chief_left(void **state)
     }
 }
 
+/* One that comes back when all is done would wait for its part for ever. */
+static void ps_servers_late_worker_does_not_wait_for_a_lost_one(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig =
+        start_leader((pl_ps_core_opts) { .rejoin_ms = 10000 }, &other);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_heard(rig);
+    ps_forget(rig);
+    for (int ms = 0; ms < 17000; ms += 500) {
+        if (rig->taken == rig->made)
+            ps_heart(rig, 1, 0, PL_PHASE_WAITING, 0);
+        ps_tick(rig, 500);
+    }
+    ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "ps 1");
+    assert_true(pl_ps_core_finished(rig->core));
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
 /* Nobody starts again what was interrupted. */
 static void ps_servers_server_lost_in_an_interrupt_ends_the_job(void **state)
 {
@@ -529,6 +569,8 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
     cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
     cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
+    cmocka_unit_test(ps_servers_late_worker_does_not_wait_for_a_lost_one),
+    cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
     cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
     cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
     cmocka_unit_test(
