@@ -94,6 +94,7 @@ static void on_lost(void *context, bool is_server, int32_t index)
         return; /* it comes back by itself */
     sim_worker *w = &server->sim->worker[index];
     w->was_lost = true;
+    w->slips++;
     if (w->alive && !server->sim->by_hand)
         sim_worker_end(w, "declared lost");
 }
@@ -115,8 +116,6 @@ static pl_status start_server(sim *s, int32_t index)
     server->index = index;
     server->life++;
     memset(server->params, 0, sizeof server->params);
-    pl_pieces_shard(s->floats, s->servers, index, &server->first,
-                    &server->count);
     PL_TRY(pl_params_new(&server->shape));
     PL_TRY(pl_params_add(server->shape, "shard", PL_SHAPE(server->count)));
     PL_TRY(pl_params_seal(server->shape));
@@ -143,6 +142,8 @@ static pl_status start_server(sim *s, int32_t index)
                               .schedule = &s->schedule,
                               .kernels = pl_kernels_best(),
                               .life = (uint32_t)server->life,
+                              .address = "ps",
+                              .started_ms = 1 + s->now_ns / MS_NS,
                               .ops = &core_ops,
                               .context = server,
                           },
@@ -181,6 +182,9 @@ static pl_status start(sim *s)
 {
     s->schedule = (pl_schedule) { .lr = 1.0 };
     sim_choose(s);
+    for (int32_t j = 0; j < s->servers; j++)
+        pl_pieces_shard(s->floats, s->servers, j, &s->server[j].first,
+                        &s->server[j].count);
     PL_TRY(sim_truth(s));
     for (int32_t j = 0; j < s->servers; j++)
         sim_at(s, 0, (sim_event) { .kind = SIM_START_PS, .node = j });

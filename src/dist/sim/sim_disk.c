@@ -56,23 +56,13 @@ void sim_disk_damage(sim *s)
 static void check_cut(const sim_server *server)
 {
     sim *s = server->sim;
-    const sim_checkpoint *made = &s->disk.making;
-    if (s->ending || s->interrupted)
-        return; /* what came after the end is dropped, here or there */
+    sim_checkpoint *made = &s->disk.making;
     int64_t step = pl_ps_core_look(server->core, 0).step;
-    for (int32_t w = 0; w < s->workers && s->mode != PL_PS_SYNC; w++) {
-        int64_t own = pl_ps_core_look(server->core, w).applied_of_worker;
-        /* A push that a worker died in may be here and not at server 0. */
-        bool whole = s->worker[w].life <= 1 && s->worker[w].turn == 0 &&
-                     (server->index == 0 || !s->worker[w].was_lost);
-        if (own < made->counts[w] || (whole && own > made->counts[w]))
-            sim_broken(s,
-                       "ps %d saves %lld gradients of worker %d, the "
-                       "checkpoint says %lld",
-                       server->index, (long long)own, w,
-                       (long long)made->counts[w]);
-    }
-    if (s->mode == PL_PS_SYNC && step != made->step)
+    for (int32_t w = 0; w < s->workers; w++)
+        made->slips[w] = sim_slack(s, w);
+    if (s->mode != PL_PS_SYNC)
+        sim_check_counts(server, made->counts);
+    else if (step != made->step)
         sim_broken(s, "ps %d saves step %lld, the checkpoint is of %lld",
                    server->index, (long long)step, (long long)made->step);
 }

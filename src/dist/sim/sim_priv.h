@@ -97,6 +97,9 @@ typedef struct sim_worker {
     bool leaving;  /* it was done when server 0 fell silent */
     bool half;     /* of the gradient is ready */
     bool was_lost; /* by hand, the others may have gone on without it */
+    /* Gradients that may have reached some servers only: one for each time it
+     * ended, joined anew or was lost in the middle of a push. */
+    int32_t slips;
     /* What it was told of its gradients, in all lives. */
     int64_t applied, dropped;
 } sim_worker;
@@ -113,6 +116,7 @@ typedef struct sim_checkpoint {
     int32_t parts;
     bool damaged;
     int64_t step, counts[SIM_WORKERS];
+    int32_t slips[SIM_WORKERS];
     float params[SIM_FLOATS];
 } sim_checkpoint;
 
@@ -183,7 +187,6 @@ typedef struct sim {
         sim_checkpoint kept[SIM_KEPT]; /* newest first */
     } disk;
     int32_t turns; /* times somebody joined anew */
-    bool ending;   /* the job has no more steps to make */
     bool has_final;
     float final[SIM_FLOATS]; /* what the chief ended with */
     /* What one process would compute: parameters before each step. */
@@ -206,6 +209,11 @@ void sim_send(sim *s, sim_event event, const pl_frame *frame,
 pl_status sim_truth(sim *s) PL_MUST_CHECK;
 /* Sync with all workers: there is one truth. */
 bool sim_exact(const sim *s);
+/* Gradients of a worker that some servers may have and others not. */
+int32_t sim_slack(const sim *s, int32_t worker);
+/* Async, ssp: a server's gradients of each worker are as many as server 0's,
+ * or `made`, but for what may have reached only some. */
+void sim_check_counts(const sim_server *server, const int64_t *made);
 /* Remember a server's parameters where it made a step. */
 void sim_note(sim *s, sim_server *server);
 void sim_check_compute(sim_worker *w);
@@ -238,6 +246,8 @@ void sim_disk_cancel(void *context);
 bool sim_disk_touch(void *context, int64_t first, int64_t count);
 
 /* sim_worker.c */
+/* The worker whose gradients this element counts, or -1: it counts none. */
+int32_t sim_counter(const sim *s, int64_t element);
 void sim_gradient(const sim *s, int32_t worker, int64_t index,
                   const float *params, float *grad);
 void sim_worker_start(sim *s, int32_t worker);

@@ -7,16 +7,27 @@
 #define SILENCE_NS (5000 * MS_NS)
 #define JOIN_NS    (60000 * MS_NS)
 
-/* Element w counts worker w's gradients (exactly, with a learning rate of 1);
- * the others depend on the parameters and on what the worker reads. */
+int32_t sim_counter(const sim *s, int64_t element)
+{
+    for (int32_t j = 0; j < s->servers; j++) {
+        int64_t at = element - s->server[j].first;
+        if (at >= 0 && at < s->workers)
+            return (int32_t)at;
+    }
+    return -1;
+}
+
+/* On each server element w counts worker w's gradients (exactly, with a
+ * learning rate of 1); the others depend on the parameters and on what the
+ * worker reads. */
 void sim_gradient(const sim *s, int32_t worker, int64_t index,
                   const float *params, float *grad)
 {
     uint64_t key = pl_rng_key(pl_rng_key(s->key, 77), (uint64_t)worker);
     key = pl_rng_key(key, (uint64_t)index);
     for (int64_t i = 0; i < s->floats; i++)
-        if (i < s->workers)
-            grad[i] = i == worker ? -1.0f : 0.0f;
+        if (sim_counter(s, i) >= 0)
+            grad[i] = sim_counter(s, i) == worker ? -1.0f : 0.0f;
         else
             grad[i] = 0.125f * params[i] +
                       (float)pl_rng_uniform(key, (uint64_t)i) - 0.5f;
@@ -91,6 +102,7 @@ void sim_worker_end(sim_worker *w, const char *why)
     sim_trace(s, "worker %d ends: %s", w->index, why);
     w->alive = false;
     w->life++;
+    w->slips++;
     /* When the chief has ended well nobody is started again. */
     const pl_ps_core *core = s->server[0].core;
     bool over = s->worker[0].stage == SIM_GONE ||
@@ -121,7 +133,6 @@ static void begin_compute(sim_worker *w)
 
 static void leave(sim_worker *w)
 {
-    w->sim->ending = true;
     if (w->index == 0) {
         w->stage = SIM_LAST_PULL;
         pl_ps_client_pull(w->client, PL_PULL_FINAL, 0);
@@ -239,12 +250,12 @@ static void rejoin(sim_worker *w, const char *why)
 {
     sim_trace(w->sim, "worker %d joins anew: %s", w->index, why);
     w->leaving = w->stage == SIM_LEAVING;
-    w->sim->ending = false;
     if (w->index == 0 && !w->leaving)
         w->sim->has_final = false;
     w->stage = SIM_JOINING;
     w->half = false;
     w->turn++;
+    w->slips++;
     w->sim->turns++;
     w->beat_ns = now(w);
     pl_ps_client_join(w->client);
@@ -267,6 +278,14 @@ static void restore(sim_worker *w)
     w->saved = w->evaluated = last->step;
     pl_ps_client_load(w->client, last->step, last->counts,
                       sim_disk_plan(w->plan, last->serial));
+}
+
+/* All servers have read the last checkpoint, or have the first parameters. */
+static void forget_slips(sim *s)
+{
+    const sim_checkpoint *last = sim_disk_newest(s);
+    for (int32_t i = 0; i < s->workers; i++)
+        s->worker[i].slips = last != NULL ? last->slips[i] : 0;
 }
 
 /* The job lets nobody in: who was done, and waited for a goodbye, may go. */
@@ -314,6 +333,7 @@ static void advance(sim_worker *w)
         pl_ps_client_pull(w->client, 0, 0);
         break;
     case SIM_INITIALIZING:
+        forget_slips(w->sim);
         w->stage = SIM_PULLING;
         pl_ps_client_pull(w->client, 0, 0);
         break;
