@@ -246,6 +246,7 @@ static pl_ps_sync_view look(const trainer *t)
         .sent_bytes = moved.sent_bytes,
         .received_bytes = moved.received_bytes,
         .shared = moved.shared,
+        .skew = moved.skew,
         .broken = all.broken,
     };
 }
@@ -442,7 +443,7 @@ static pl_status write_trace(const trainer *t)
         .run = t->chief ? t->folder.path : t->train->run,
         .task = t->opts.task,
         .job = &t->job,
-        .skew = t->ps != NULL ? pl_ps_sync_look(t->ps).skew : (pl_skew) { 0 },
+        .skew = t->opts.cluster != NULL ? look(t).skew : (pl_skew) { 0 },
     });
 }
 

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 
+import pytest
+
 from conftest import SMALL, program, wait_for
 
 HOST = socket.gethostname()
@@ -39,18 +41,22 @@ def test_a_training_records_what_it_uses(cli):
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 
 
-def test_tasks_of_one_host_share_a_file(cli):
+@pytest.mark.parametrize("flags,tasks", [
+    (["--ps", "1"], "3"),
+    (["--strategy", "allreduce", "--engine", "ring"], "2"),
+])
+def test_tasks_of_one_host_share_a_file(cli, flags, tasks):
     process = cli.start("train", "softmax", "--steps", "1000000000", "--quiet",
                         "--monitor-every", "0.1", "--run", "a", "--workers",
-                        "2", "--ps", "1", "--threads", "1")
+                        "2", "--threads", "1", *flags)
     path = cli.folder / f"a/resources/{HOST}.csv"
 
     def seen():
         return path.exists() and any(
-            row["job_tasks"] == "3" and
+            row["job_tasks"] == tasks and
             float(row["job_sent_bytes_per_s"] or 0) > 0
             for row in rows(path) if None not in row.values())
-    wait_for(seen, "all three tasks", process)
+    wait_for(seen, "all tasks", process)
     process.send_signal(signal.SIGINT)
     assert cli.end(process).code == 130
     names = [p.name for p in path.parent.iterdir()]

@@ -166,3 +166,12 @@ def test_without_mpirun_the_ring_is_taken(cli):
               env={**cli.env, "PATH": str(cli.folder)})
     args = json.loads((cli.folder / "a/run.json").read_text())["args"]
     assert args["engine"] == "ring"
+
+
+def test_traces_have_one_clock(cli):
+    """The chief's, which the others compare theirs with."""
+    cli.train(*DATA, *RING, "--workers", "3", "--steps", "50", "--profile",
+              "--run", "a")
+    known = ['"ahead_ns":' in (cli.folder / f"a/trace/worker-{w}.json")
+             .read_text() for w in range(3)]
+    assert known == [False, True, True]

@@ -189,9 +189,17 @@ static void make_update(pl_allreduce_sync *self)
         self->first_ns = self->last_ns;
 }
 
+/* The working thread gets on. */
+static void beat(pl_allreduce_sync *self)
+{
+    if (self->collective->ops->beat != NULL)
+        self->collective->ops->beat(self->collective);
+}
+
 static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
 {
-    (void)sync, (void)param, (void)keys;
+    (void)param, (void)keys;
+    beat((pl_allreduce_sync *)sync);
     return PL_OK;
 }
 
@@ -203,6 +211,7 @@ static pl_status ready(pl_sync *sync, int param, const float *grad,
     PL_ASSERT(keys == NULL &&
               grad == self->collective->ops->memory(self->collective) +
                           item->offset);
+    beat(self);
     if (!self->in_step)
         PL_TRY(begin_step(self, 0));
     if (item->offset < self->ready)
@@ -334,6 +343,15 @@ static float *gradient(pl_sync *sync)
     return self->collective->ops->memory(self->collective);
 }
 
+static void traffic(const pl_sync *sync, int64_t *sent_bytes,
+                    int64_t *received_bytes)
+{
+    const pl_allreduce_sync *self = (const pl_allreduce_sync *)sync;
+    pl_collective_view view = self->collective->ops->look(self->collective);
+    *sent_bytes = view.sent_bytes;
+    *received_bytes = view.received_bytes;
+}
+
 static void abort_job(pl_sync *sync, const char *why)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
@@ -360,6 +378,7 @@ static const pl_sync_ops ops = {
     .gradient = gradient,
     .stop = stop,
     .saves_first = true,
+    .traffic = traffic,
     .abort = abort_job,
 };
 

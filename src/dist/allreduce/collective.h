@@ -27,6 +27,7 @@
 #define PL_DIST_ALLREDUCE_COLLECTIVE_H
 
 #include "base/clock.h"
+#include "base/skew.h"
 #include "paceline/base.h"
 
 #include <stdbool.h>
@@ -51,6 +52,7 @@ typedef struct pl_collective_view {
     int64_t sent_bytes, received_bytes;
     int32_t restarts; /* the chief's: ranks that came back as new processes */
     bool shared;      /* memory is shared with the neighbour */
+    pl_skew skew;     /* of the chief's clock, where it is compared */
 } pl_collective_view;
 
 typedef struct pl_collective_ops {
@@ -82,6 +84,10 @@ typedef struct pl_collective_ops {
     pl_status (*tell)(pl_collective *c, const void *word, size_t bytes);
     /* ... and hear theirs, in the order of ranks: all[count * bytes]. */
     pl_status (*hear)(pl_collective *c, void *all, pl_deadline deadline);
+
+    /* Optional: the caller got something done.  Who calls it no more, and waits
+     * for nobody, is stuck.  Cheap. */
+    void (*beat)(pl_collective *c);
 
     /* This rank fails: the others are to end, with this sentence. */
     void (*abort)(pl_collective *c, const char *why);

@@ -136,6 +136,16 @@ void pl_ring_core_waiting(pl_ring_core *core, bool waiting)
     core->waiting = waiting;
 }
 
+void pl_ring_core_beat(pl_ring_core *core)
+{
+    atomic_fetch_add_explicit(&core->beats, 1, memory_order_relaxed);
+}
+
+pl_skew pl_ring_core_skew(const pl_ring_core *core)
+{
+    return core->skew;
+}
+
 /* --- words ------------------------------------------------------------ */
 
 void pl_ring_reset_words(pl_ring_core *core)

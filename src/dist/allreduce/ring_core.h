@@ -90,6 +90,8 @@ void pl_ring_core_abort(pl_ring_core *core, const char *why);
 
 /* The working thread waits for others, or does not; hearts carry it. */
 void pl_ring_core_waiting(pl_ring_core *core, bool waiting);
+/* It got something done, as in pl_collective_ops.  From any thread. */
+void pl_ring_core_beat(pl_ring_core *core);
 
 /* A message that came; what is not right is dropped. */
 void pl_ring_core_receive(pl_ring_core *core, int32_t from,
@@ -99,6 +101,8 @@ void pl_ring_core_tick(pl_ring_core *core, int64_t now_ns);
 /* PL_OK, or what ended this generation (PL_ROLLED) or the job. */
 pl_status pl_ring_core_outcome(const pl_ring_core *core) PL_MUST_CHECK;
 
+/* How far the chief's clock is ahead of ours. */
+pl_skew pl_ring_core_skew(const pl_ring_core *core);
 /* New processes of workers, as the chief knows. */
 int32_t pl_ring_core_restarts(const pl_ring_core *core);
 /* Messages dropped because they were wrong. */

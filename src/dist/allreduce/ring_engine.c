@@ -433,6 +433,11 @@ static pl_status hear(pl_collective *c, void *all, pl_deadline deadline)
     return status;
 }
 
+static void beat(pl_collective *c)
+{
+    pl_ring_core_beat(((engine *)c)->core);
+}
+
 static void abort_job(pl_collective *c, const char *why)
 {
     engine *self = (engine *)c;
@@ -457,6 +462,7 @@ static pl_collective_view look(pl_collective *c)
         .received_bytes = all.received_bytes,
         .restarts = pl_ring_core_restarts(self->core),
         .shared = self->next != NULL && pl_endpoint_shared(self->next, 0),
+        .skew = pl_ring_core_skew(self->core),
     };
     let_go(self, false);
     return view;
@@ -493,6 +499,7 @@ static const pl_collective_ops ops = {
     .quiet = quiet,
     .tell = tell,
     .hear = hear,
+    .beat = beat,
     .abort = abort_job,
     .look = look,
     .free = engine_free,

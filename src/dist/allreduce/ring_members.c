@@ -8,7 +8,9 @@
  * again.  A JOIN of a new process, or of one that wants to meet again, says
  * the same.  A chief that is new is recognised by the incarnation in its
  * beats.  When all wait and nothing moves, a message was lost: that is a ROLL,
- * too. */
+ * too.  And a worker that computes, but got nothing done for much longer than
+ * ever before, is stuck, and as good as lost.  Not so the chief: it tests and
+ * saves, which takes as long as it takes. */
 #include "dist/allreduce/ring_priv.h"
 
 #include "base/log.h"
@@ -21,6 +23,7 @@
 #define LINK_NS     INT64_C(50000000)
 #define HEARTS      5 /* in the time after which silence means lost */
 #define MILLISECOND INT64_C(1000000)
+#define STUCK_BY    10 /* times the longest so far without a beat */
 
 static int64_t silence_ns(const pl_ring_core *core)
 {
@@ -122,6 +125,33 @@ static void look_formed(pl_ring_core *core)
     core->direct = core->count == 2 && core->early_next && core->early_prev;
 }
 
+static void send_join(pl_ring_core *core)
+{
+    pl_ring_send(core, PL_RING_HUB,
+                 (pl_frame) { .kind = PL_FRAME_JOIN,
+                              .value = { core->opts.worker, core->meeting } },
+                 NULL);
+}
+
+static void send_heart(pl_ring_core *core, int64_t now_ns)
+{
+    bool meets = core->phase == PL_RING_MEETING;
+    core->next_heart_ns =
+        now_ns + (meets ? JOIN_NS : silence_ns(core) / HEARTS);
+    if (meets) {
+        send_join(core);
+        return;
+    }
+    core->heart_ns = now_ns;
+    pl_ring_send(core, PL_RING_HUB,
+                 (pl_frame) { .kind = PL_FRAME_HEART,
+                              .sequence = ++core->hearts,
+                              .step = atomic_load_explicit(
+                                  &core->beats, memory_order_relaxed),
+                              .value = { core->waiting, core->progress } },
+                 NULL);
+}
+
 /* The roster is known: find the own place and connect. */
 static void begin_generation(pl_ring_core *core, int64_t now_ns)
 {
@@ -144,8 +174,10 @@ static void begin_generation(pl_ring_core *core, int64_t now_ns)
         core->opts.ops->follow(context, next);
         core->opts.ops->offer(context, PL_RING_NEXT, core->offer[0]);
     }
-    if (!core->chief)
+    if (!core->chief) {
         core->opts.ops->offer(context, PL_RING_HUB, core->offer[1]);
+        send_heart(core, now_ns); /* to compare clocks at once */
+    }
     send_links(core);
     core->next_link_ns = now_ns + LINK_NS;
     look_formed(core);
@@ -190,20 +222,14 @@ static void try_form(pl_ring_core *core, int64_t now_ns)
         pl_ring_member *m = &core->members[w];
         m->member = w == 0 || m->joined;
         m->joined = m->waiting = m->answered = false;
+        m->beats = 0;
+        m->beat_ns = now_ns;
         if (m->member)
             core->roster[core->count++] = w;
     }
     for (int32_t r = 1; r < core->count; r++)
         send_welcome(core, &core->members[core->roster[r]]);
     begin_generation(core, now_ns);
-}
-
-static void send_join(pl_ring_core *core)
-{
-    pl_ring_send(core, PL_RING_HUB,
-                 (pl_frame) { .kind = PL_FRAME_JOIN,
-                              .value = { core->opts.worker, core->meeting } },
-                 NULL);
 }
 
 void pl_ring_core_meet(pl_ring_core *core, int64_t now_ns)
@@ -249,9 +275,15 @@ static void meet_process(pl_ring_core *core, pl_ring_member *m,
     m->meeting = 0;
 }
 
-static void answer_beat(pl_ring_core *core, pl_peer peer)
+/* With the time, so that clocks can be compared. */
+static void answer_beat(pl_ring_core *core, pl_peer peer, uint64_t heart,
+                        int64_t now_ns)
 {
-    pl_ring_send(core, peer, (pl_frame) { .kind = PL_FRAME_BEAT }, NULL);
+    pl_ring_send(core, peer,
+                 (pl_frame) { .kind = PL_FRAME_BEAT,
+                              .sequence = heart,
+                              .value = { now_ns } },
+                 NULL);
 }
 
 static void refuse_old(pl_ring_core *core, pl_peer peer)
@@ -296,7 +328,7 @@ static bool take_join(pl_ring_core *core, pl_peer from,
         m->joined = true;
     m->meeting = frame->value[1];
     m->lost = false;
-    answer_beat(core, from);
+    answer_beat(core, from, 0, now_ns);
     try_form(core, now_ns);
     return true;
 }
@@ -393,6 +425,18 @@ static bool take_linked(pl_ring_core *core, int32_t from,
     return true;
 }
 
+/* A worker says how often its working thread got something done.  How long
+ * that takes is learned from the first time on. */
+static void take_pace(pl_ring_member *m, const pl_frame *frame, int64_t now_ns)
+{
+    bool moved = frame->step != m->beats;
+    if (moved && now_ns - m->beat_ns > m->longest_ns)
+        m->longest_ns = now_ns - m->beat_ns;
+    if (moved || m->waiting)
+        m->beat_ns = now_ns;
+    m->beats = frame->step;
+}
+
 static bool take_heart(pl_ring_core *core, pl_peer from,
                        const pl_message *message, int64_t now_ns)
 {
@@ -406,12 +450,13 @@ static bool take_heart(pl_ring_core *core, pl_peer from,
     }
     if (m != NULL && frame->incarnation == m->incarnation) {
         m->heard_ns = now_ns;
-        if (frame->value[0] == 0 || frame->value[1] != m->progress)
-            core->changed_ns = now_ns;
         m->waiting = frame->value[0] != 0;
+        take_pace(m, frame, now_ns);
+        if (!m->waiting || frame->value[1] != m->progress)
+            core->changed_ns = now_ns;
         m->progress = frame->value[1];
     }
-    answer_beat(core, from);
+    answer_beat(core, from, frame->sequence, now_ns);
     return true;
 }
 
@@ -446,10 +491,13 @@ static bool take_stop(pl_ring_core *core, pl_peer from,
 }
 
 /* A chief that is new knows nothing of this generation. */
-static bool take_beat(pl_ring_core *core, int32_t from, const pl_frame *frame)
+static bool take_beat(pl_ring_core *core, int32_t from, const pl_frame *frame,
+                      int64_t now_ns)
 {
     if (from != PL_RING_HUB)
         return false;
+    if (frame->sequence != 0 && frame->sequence == core->hearts)
+        pl_skew_hear(&core->skew, core->heart_ns, now_ns, frame->value[0]);
     if (runs(core) && frame->incarnation != core->chief_incarnation)
         pl_ring_end(core, PL_ROLLED,
                     "worker 0 (%s) was started again: the job goes on from "
@@ -473,7 +521,7 @@ bool pl_ring_take_member(pl_ring_core *core, int32_t from,
     case PL_FRAME_HEART:
         return take_heart(core, from, message, now_ns);
     case PL_FRAME_BEAT:
-        return take_beat(core, from, &message->frame);
+        return take_beat(core, from, &message->frame, now_ns);
     case PL_FRAME_ROLL:
     case PL_FRAME_OVER:
     case PL_FRAME_REFUSE:
@@ -496,11 +544,14 @@ static void forgive(pl_ring_core *core, int64_t now_ns)
         return;
     core->heard_ns += gap;
     core->changed_ns += gap;
-    for (int32_t w = 0; w < core->opts.workers; w++)
+    for (int32_t w = 0; w < core->opts.workers; w++) {
         core->members[w].heard_ns += gap;
+        core->members[w].beat_ns += gap;
+    }
 }
 
-static void lose(pl_ring_core *core, int32_t worker, int64_t silent_ns)
+static void lose(pl_ring_core *core, int32_t worker, const char *how,
+                 int64_t since_ns)
 {
     static const char *const next[] = {
         [PL_ON_LOSS_WAIT] = "waiting for it to come back",
@@ -510,11 +561,37 @@ static void lose(pl_ring_core *core, int32_t worker, int64_t silent_ns)
     if (core->opts.on_loss != PL_ON_LOSS_ABORT)
         core->opts.ops->lost(core->opts.context, worker);
     core->members[worker].lost = true;
-    pl_ring_roll(core,
-                 "worker %d (%s) is lost: nothing was heard of it for %.1f s; "
-                 "%s",
-                 worker, core->opts.address[worker], (double)silent_ns * 1e-9,
+    pl_ring_roll(core, "worker %d (%s) is lost: %s for %.1f s; %s", worker,
+                 core->opts.address[worker], how, (double)since_ns * 1e-9,
                  next[core->opts.on_loss]);
+}
+
+/* It lives, but nothing comes of it.  Before it has got anything done nobody
+ * knows how long that takes. */
+static bool is_stuck(const pl_ring_core *core, const pl_ring_member *m,
+                     int64_t now_ns)
+{
+    int64_t patience = STUCK_BY * m->longest_ns;
+    if (patience < silence_ns(core))
+        patience = silence_ns(core);
+    return core->phase == PL_RING_FORMED && !m->waiting && m->beats != 0 &&
+           now_ns - m->beat_ns > patience;
+}
+
+/* True: one was lost. */
+static bool look_lost(pl_ring_core *core, int32_t worker, int64_t now_ns)
+{
+    pl_ring_member *m = &core->members[worker];
+    if (!runs(core) || !m->member)
+        return false;
+    if (now_ns - m->heard_ns > silence_ns(core))
+        lose(core, worker, "nothing was heard of it", now_ns - m->heard_ns);
+    else if (is_stuck(core, m, now_ns))
+        lose(core, worker, "it lives, but has got nothing done",
+             now_ns - m->beat_ns);
+    else
+        return false;
+    return true;
 }
 
 static void check_members(pl_ring_core *core, int64_t now_ns)
@@ -522,12 +599,10 @@ static void check_members(pl_ring_core *core, int64_t now_ns)
     bool all_wait = core->waiting && core->phase == PL_RING_FORMED;
     for (int32_t w = 1; w < core->opts.workers; w++) {
         pl_ring_member *m = &core->members[w];
-        bool silent = now_ns - m->heard_ns > silence_ns(core);
-        if (runs(core) && m->member && silent) {
-            lose(core, w, now_ns - m->heard_ns);
+        if (look_lost(core, w, now_ns))
             return;
-        }
-        if (core->phase == PL_RING_MEETING && m->joined && silent)
+        if (core->phase == PL_RING_MEETING && m->joined &&
+            now_ns - m->heard_ns > silence_ns(core))
             m->joined = false;
         all_wait = all_wait && (!m->member || m->waiting);
     }
@@ -569,20 +644,6 @@ static void check_meeting(pl_ring_core *core, int64_t now_ns)
                  absent, core->opts.address[absent],
                  core->formed_once ? "come back" : "come",
                  (long long)limit / 1000, core->formed_once ? "re" : "");
-}
-
-static void send_heart(pl_ring_core *core, int64_t now_ns)
-{
-    bool meets = core->phase == PL_RING_MEETING;
-    core->next_heart_ns =
-        now_ns + (meets ? JOIN_NS : silence_ns(core) / HEARTS);
-    if (meets)
-        send_join(core);
-    else
-        pl_ring_send(core, PL_RING_HUB,
-                     (pl_frame) { .kind = PL_FRAME_HEART,
-                                  .value = { core->waiting, core->progress } },
-                     NULL);
 }
 
 static void check_chief(pl_ring_core *core, int64_t now_ns)

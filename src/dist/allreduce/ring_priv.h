@@ -10,6 +10,8 @@
 
 #include "dist/allreduce/ring_core.h"
 
+#include <stdatomic.h>
+
 #define PL_RING_WHY 512 /* bytes of a reason */
 
 /* LINK: on which net. */
@@ -36,7 +38,10 @@ typedef struct pl_ring_member {
     int64_t heard_ns;
     bool waiting;
     int64_t progress;
-    bool told; /* its word of this gather is here */
+    int64_t beats;      /* of its working thread */
+    int64_t beat_ns;    /* when they were seen to change, or it to wait */
+    int64_t longest_ns; /* between two changes */
+    bool told;          /* its word of this gather is here */
     size_t word_bytes;
     char answer[PL_OFFER_BYTES]; /* to its LINK to the hub */
     bool answered;
@@ -74,8 +79,12 @@ struct pl_ring_core {
 
     pl_ring_member *members; /* [workers] */
     bool waiting;
-    int64_t progress;   /* messages of sums and words */
-    int64_t changed_ns; /* the chief's: when someone's was seen to change */
+    _Atomic int64_t beats; /* of the working thread */
+    uint64_t hearts;       /* sent */
+    int64_t heart_ns;      /* when the last one was */
+    pl_skew skew;          /* of the chief's clock */
+    int64_t progress;      /* messages of sums and words */
+    int64_t changed_ns;    /* the chief's: when someone's was seen to change */
     int64_t progress_seen;
 
     int64_t stripe;   /* floats */

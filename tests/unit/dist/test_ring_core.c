@@ -367,6 +367,57 @@ static void ring_waits_for_who_computes(void **state)
     free(net);
 }
 
+/* Who lives and waits for nobody, but gets nothing done any more. */
+static void ring_loses_a_worker_that_is_stuck(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 3, 64, 1);
+    ring_form(net);
+    pl_ring_core_start(net->node[0].core, 0, 64);
+    pl_ring_core_waiting(net->node[0].core, true);
+    pl_ring_core_waiting(net->node[1].core, true);
+    for (int i = 0; i < 4; i++) { /* it takes a second and a half */
+        ring_pass(net, 1500);
+        pl_ring_core_beat(net->node[2].core);
+    }
+    ring_pass(net, 15000); /* ten times that may pass */
+    assert_ok(pl_ring_core_outcome(net->node[0].core));
+    pl_ring_core_beat(net->node[2].core);
+    ring_pass(net, 100000);
+    assert_ok(pl_ring_core_outcome(net->node[0].core)); /* it may be slower */
+    ring_pass(net, 100000);
+    for (int32_t w = 0; w < 3; w++)
+        assert_fails(PL_ROLLED,
+                     "worker 2 (c:1) is lost: it lives, but has got nothing "
+                     "done for",
+                     pl_ring_core_outcome(net->node[w].core));
+    assert_int_equal(2, net->node[0].lost);
+    ring_close(net);
+    free(net);
+}
+
+static void ring_compares_clocks_with_the_chief(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 1);
+    ring_form(net);
+    ring_pass(net, 500);
+    assert_true(pl_ring_core_skew(net->node[1].core).known);
+    assert_int_equal(0, pl_ring_core_skew(net->node[1].core).ahead_ns);
+    assert_false(pl_ring_core_skew(net->node[0].core).known);
+    pl_ring_core_receive(net->node[1].core, PL_RING_HUB,
+                         &(pl_message) { .frame = { .kind = PL_FRAME_BEAT,
+                                                    .incarnation = 1,
+                                                    .sequence = 1000,
+                                                    .value = { 5 } } },
+                         net->now_ns); /* the answer to no heart of ours */
+    assert_int_equal(0, pl_ring_core_skew(net->node[1].core).ahead_ns);
+    ring_close(net);
+    free(net);
+}
+
 static void ring_abort_of_one_ends_all(void **state)
 {
     (void)state;
@@ -498,6 +549,8 @@ UNIT_TESTS(
     cmocka_unit_test(ring_recovers_from_a_lost_message),
     cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
     cmocka_unit_test(ring_waits_for_who_computes),
+    cmocka_unit_test(ring_loses_a_worker_that_is_stuck),
+    cmocka_unit_test(ring_compares_clocks_with_the_chief),
     cmocka_unit_test(ring_abort_of_one_ends_all),
     cmocka_unit_test(ring_drops_pieces_that_are_not_due),
     cmocka_unit_test(ring_drops_early_pieces_that_cannot_be),
