@@ -5,12 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTES 64 /* on their way */
+#define NOTES         64          /* on their way */
+#define EXCHANGE_MOST (128 << 10) /* floats */
 
 struct pl_mpi_world {
     MPI_Comm sums, gathers, notes; /* apart, so that they cannot mix */
     int rank, size;
     MPI_Request sum[PL_MPI_SLOTS];
+    /* Two ranks exchange a small first sum and add it up by themselves: half
+     * the time of a collective that need not wait. */
+    MPI_Request exchange[2];
+    float *theirs, *mine; /* mine: NULL when none is under way */
+    int count, room;      /* of it; of theirs */
     MPI_Request gather;
     MPI_Request note[NOTES];
     char note_text[NOTES][PL_MPI_NOTE];
@@ -75,6 +81,7 @@ static int finish(pl_mpi_world *world)
         if (world->note[i] != MPI_REQUEST_NULL)
             MPI_Request_free(&world->note[i]); /* the text outlives it */
     int code = MPI_Finalize();
+    free(world->theirs);
     forget(world);
     return code;
 }
@@ -89,14 +96,49 @@ static int size_of(const pl_mpi_world *world)
     return world->size;
 }
 
+static int start_exchange(pl_mpi_world *world, float *data, int count)
+{
+    int other = 1 - world->rank;
+    if (count > world->room) {
+        free(world->theirs);
+        world->room = 0;
+        world->theirs = malloc((size_t)count * sizeof *data);
+        if (world->theirs == NULL)
+            return MPI_ERR_NO_MEM;
+        world->room = count;
+    }
+    world->mine = data;
+    world->count = count;
+    int code = MPI_Irecv(world->theirs, count, MPI_FLOAT, other, 0, world->sums,
+                         &world->exchange[0]);
+    return code != MPI_SUCCESS ? code
+                               : MPI_Isend(data, count, MPI_FLOAT, other, 0,
+                                           world->sums, &world->exchange[1]);
+}
+
+static int exchange_done(pl_mpi_world *world, int *done)
+{
+    int code = MPI_Testall(2, world->exchange, done, MPI_STATUSES_IGNORE);
+    if (code != MPI_SUCCESS || !*done)
+        return code;
+    float *mine = world->mine;
+    world->mine = NULL;
+    return MPI_Reduce_local(world->theirs, mine, world->count, MPI_FLOAT,
+                            MPI_SUM);
+}
+
 static int sum(pl_mpi_world *world, int slot, float *data, int count)
 {
+    if (world->size == 2 && slot == 0 && count <= EXCHANGE_MOST)
+        return start_exchange(world, data, count);
     return MPI_Iallreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM,
                           world->sums, &world->sum[slot]);
 }
 
 static int sum_done(pl_mpi_world *world, int slot, int *done)
 {
+    if (slot == 0 && world->mine != NULL)
+        return exchange_done(world, done);
     return MPI_Test(&world->sum[slot], done, MPI_STATUS_IGNORE);
 }
 
