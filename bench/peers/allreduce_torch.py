@@ -1,7 +1,7 @@
 """PyTorch's DistributedDataParallel over gloo on loopback, and gloo alone.
 
 N processes; prints one line of JSON: examples all of them trained a second,
-or, of gloo alone, GB of gradient summed a second.  Run by allreduce.py; needs
+or, of gloo alone, microseconds of a sum.  Run by allreduce.py; needs
 PyTorch.
 """
 import argparse
@@ -14,7 +14,6 @@ import time
 
 LEARNING_RATE = 0.01
 WARM_STEPS = 5
-GLOO_BYTES = 4 * 61100840  # a gradient of AlexNet
 
 
 def parse_arguments():
@@ -25,6 +24,8 @@ def parse_arguments():
     add("--batch", type=int, default=32, help="of each worker [32]")
     add("--threads", type=int, default=1, help="of each worker [1]")
     add("--seconds", type=float, default=5)
+    add("--floats", type=int, default=61100840,
+        help="of gloo alone [61100840, a gradient of AlexNet]")
     add("--rank", type=int, help="which of the workers a child is")
     add("--port")
     return parser.parse_args()
@@ -39,7 +40,7 @@ def free_port():
 def make_step(torch, options):
     """One step of this rank."""
     if options.work == "gloo":
-        gradient = torch.zeros(GLOO_BYTES // 4)
+        gradient = torch.zeros(options.floats)
         return lambda: torch.distributed.all_reduce(gradient)
     if options.work == "lenet":
         import cnn_mnist
@@ -84,7 +85,7 @@ def be_rank(options):
     if options.rank == 0:
         print(json.dumps({
             "examples_per_s": rate * options.batch * options.workers,
-            "gb_per_s": rate * GLOO_BYTES * 1e-9}))
+            "us": 1e6 / rate}))
 
 
 def main():
