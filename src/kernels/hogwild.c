@@ -2,7 +2,8 @@
 
 #include <math.h>
 
-#define AHEAD 2 /* rows whose weights are prefetched */
+#define AHEAD        2  /* rows whose weights are prefetched */
+#define LABELS_AHEAD 16 /* labels of shuffled rows lie anywhere, too */
 
 /* The table is shared without locks: say so to the compiler.  It costs
  * nothing, on any processor that can read a float at once. */
@@ -40,6 +41,14 @@ static inline bool look_ahead(pl_hogwild *h, const pl_rows *rows, int64_t row)
         return true;
     h->wrong = largest;
     return false;
+}
+
+static inline void prefetch_label(const pl_view *labels, int64_t bytes,
+                                  int64_t row)
+{
+    if (labels->index != NULL)
+        __builtin_prefetch((const char *)labels->data +
+                           labels->index[row] * bytes);
 }
 
 static inline float product(const pl_hogwild *h, int64_t count,
@@ -86,6 +95,7 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
                      int64_t first, int64_t count)
 {
     double likely = 1; /* see pl_sparse_loss */
+    int64_t label_bytes = labels->stride * pl_dtype_bytes(labels->dtype);
     bool good = true;
     for (int64_t r = first; r < first + AHEAD && good; r++)
         good = look_ahead(h, rows, r);
@@ -95,6 +105,8 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
         const uint64_t *ids = rows->ids + from;
         const float *values = rows->values != NULL ? rows->values + from : NULL;
         pl_rows_prefetch(rows, r);
+        if (r + LABELS_AHEAD < rows->count)
+            prefetch_label(labels, label_bytes, r + LABELS_AHEAD);
         good = look_ahead(h, rows, r + AHEAD);
         float logit = product(h, n, ids, values) + h->bias;
         float prob = 1.0f / (1.0f + expf(-logit));
