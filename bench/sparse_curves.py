@@ -8,12 +8,14 @@ writes a picture (SVG, by gnuplot).  See docs/sparse.md.
 import argparse
 import json
 import pathlib
-import struct
 import subprocess
+import sys
 import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tests/cli"))
+from tfevents import scalars
 COLORS = {"single": "#777777", "sync": "#1b6ca8", "async": "#c8553d"}
 JOB = ["--workers", "4", "--ps", "1"]
 
@@ -30,54 +32,6 @@ def parse_arguments():
     add("--lr", type=float, default=0.1, help="[0.1]")
     add("--optimizer", default="adagrad", help="[adagrad]")
     return parser.parse_args()
-
-
-def fields(data):
-    """(number, value) of each field of a protocol buffer message."""
-    at = 0
-
-    def varint():
-        nonlocal at
-        value = shift = 0
-        while True:
-            byte = data[at]
-            at += 1
-            value |= (byte & 127) << shift
-            shift += 7
-            if byte < 128:
-                return value
-    while at < len(data):
-        key = varint()
-        size = {1: 8, 5: 4}.get(key & 7)
-        if key & 7 == 0:
-            yield key >> 3, varint()
-            continue
-        if size is None:
-            size = varint()
-        yield key >> 3, data[at:at + size]
-        at += size
-
-
-def scalars(folder):
-    """{tag: [(step, value)]} of the event files in a folder."""
-    found = {}
-    for path in sorted(folder.glob("events.out.tfevents.*")):
-        data, at = path.read_bytes(), 0
-        while at + 12 <= len(data):
-            size, = struct.unpack_from("<Q", data, at)
-            event = list(fields(data[at + 12:at + 12 + size]))
-            at += 16 + size
-            step = dict(event).get(2, 0)
-            for number, value in event:
-                if number != 5:
-                    continue
-                for _, item in fields(value):
-                    one = dict(fields(item))
-                    if isinstance(one.get(2), bytes) and len(one[2]) == 4:
-                        tag = one[1].decode()
-                        number, = struct.unpack("<f", one[2])
-                        found.setdefault(tag, []).append((step, number))
-    return found
 
 
 def train(options, folder, name, flags):
