@@ -5,8 +5,10 @@ regression over 33,762,578 sparse features.
 
 Each round runs every configuration once.  Prints a Markdown table: gradients
 all workers made a second, the ratio to TensorFlow and to one process of
-paceline on all cores; for --work sparse also examples a second and bytes that
-a worker sent and received an example.  See bench/README.md.
+paceline on all cores; for --work sparse also examples a second, the bytes that
+a worker sent and received an example, and how much that is of the least: the
+delta-coded keys of a batch once and 4 bytes a value each way.  See
+bench/README.md.
 """
 import argparse
 import os
@@ -19,6 +21,7 @@ from turns import run_json, spread
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+FEATURES = 33762578  # of synthetic-sparse
 
 
 def parse_arguments():
@@ -94,6 +97,37 @@ def make_digits(options):
     return folder
 
 
+def list_bytes(keys):
+    """Sorted keys as messages have them (docs/formats/wire.md)."""
+    total = before = 0
+    for at in range(0, len(keys), 32):
+        widest = 0
+        block = keys[at:at + 32]
+        for key in block:
+            widest = max(widest, key - before)
+            before = key + 1
+        total += 1 + (len(block) * widest.bit_length() + 7) // 8
+    return total
+
+
+def least_bytes(options):
+    """Of an example: the distinct keys of batches of the same data."""
+    batches, total = max(3, 10000 // options.batch), 0
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([options.paceline, "data", "convert",
+                        "synthetic-sparse", f"libsvm:{folder}/examples",
+                        "--examples", str(batches * options.batch), "--quiet"],
+                       check=True, stdout=subprocess.DEVNULL)
+        with open(f"{folder}/examples", encoding="ascii") as file:
+            for _ in range(batches):
+                keys = {FEATURES}  # the bias
+                for _ in range(options.batch):
+                    keys.update(int(word.partition(":")[0])
+                                for word in file.readline().split()[1:])
+                total += list_bytes(sorted(keys)) + 8 * len(keys)
+    return total / (batches * options.batch)
+
+
 def configurations(options):
     job = ("--workers", options.workers, "--ps", 1)
     found = [Paceline(options, "single", "--threads", os.cpu_count())]
@@ -116,8 +150,9 @@ def report(options, configs, rounds):
           f"{options.batch}, "
           f"{options.rounds} rounds in turns; median (least-most)\n")
     sparse = options.work == "sparse"
-    more, rule = (" examples/s | bytes an example |", "--:|--:|") if sparse \
-        else ("", "")
+    more, rule = (" examples/s | bytes an example | of the least |",
+                  "--:|--:|--:|") if sparse else ("", "")
+    least = least_bytes(options) if sparse else 0
     print("| configuration | gradients/s | times TensorFlow | of single "
           f"| worker MB |{more}\n|---|--:|--:|--:|--:|{rule}")
     for config in configs:
@@ -134,8 +169,9 @@ def report(options, configs, rounds):
               f"| {max(r['worker_mb'] for r in own):.0f} |", end="")
         if sparse:
             examples = [rate * options.batch for rate in rates]
-            print(f" {spread(examples, 0)} "
-                  f"| {max(r.get('bytes', 0) for r in own):.0f} |", end="")
+            moved = max(r.get("bytes", 0) for r in own)
+            share = f"{moved:.0f} | {moved / least:.3f}" if moved else " | "
+            print(f" {spread(examples, 0)} | {share} |", end="")
         print()
 
 
