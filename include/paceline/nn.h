@@ -48,7 +48,7 @@ typedef struct pl_model {
     pl_shape example; /* shape of synthetic examples; [28, 28] */
     int32_t classes;  /* of synthetic data; 10 */
     const char *init; /* "glorot" */
-    double lr;        /* 0.1 */
+    double lr;        /* 0.1; sparse: by --optimizer */
     int64_t batch;    /* 100 */
     int64_t epochs;   /* 5 */
 

@@ -71,7 +71,8 @@ static const pl_param train_params[] = {
       "steps that count as an epoch; the data begin anew when they end "
       "(default: one pass over the data)" },
     { "lr", PL_PARAM_REAL, PL_OPTION_FIELD(lr), NULL, 1e-12, 1e6, NULL, "X",
-      "learning rate (default: the model's)" },
+      "learning rate (default: the model's; of sparse ones the "
+      "optimizer's)" },
     { "warmup", PL_PARAM_INT, PL_OPTION_FIELD(warmup), "0", 0, 9e9, NULL, "N",
       "updates over which the learning rate rises from 0" },
     { "schedule", PL_PARAM_CHOICE, PL_OPTION_FIELD(schedule), "constant", 0, 0,
@@ -397,7 +398,9 @@ static void use_defaults(pl_train_options *train, const pl_model *model)
     if (train->lr == 0)
         train->lr = train->hogwild  ? HOGWILD_LR
                     : model->lr > 0 ? model->lr
-                                    : 0.1;
+                    : model->sparse
+                        ? pl_optim_list()[train->optimizer]->sparse_lr
+                        : 0.1;
     if (train->steps == 0 && train->epochs == 0)
         train->epochs = model->epochs > 0 ? model->epochs : 5;
     if (train->init == NULL)

@@ -16,7 +16,6 @@ const pl_model pl_model_sparse = {
     .example = { .rank = 1, .dim = { 33762578 } },
     .classes = 2,
     .init = "zeros",
-    .lr = 1,
     .batch = 100,
     .epochs = 1,
 };

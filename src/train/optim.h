@@ -42,6 +42,8 @@ typedef struct pl_optim_ops {
     const char *name;
     int slot_count;
     const char *slots[PL_MAX_SLOTS]; /* their names in a checkpoint */
+    double sparse_lr; /* default of sparse models: one that learns in every
+                         mode, also from gradients that are late */
     /* Optional: what all elements of the slots start at; default 0. */
     double (*initial)(const pl_optim_opts *opts);
     /* Optional: set what depends on the number of the update, from 1. */

@@ -44,6 +44,13 @@ def test_every_optimizer_is_the_same_on_the_server(cli, flags):
     assert two["parameters_sha256"] == one["parameters_sha256"]
 
 
+def test_learns_from_late_gradients_without_a_learning_rate(cli):
+    for mode in ("async", "ssp"):
+        job = train(cli, "--workers", "4", "--ps", "1", "--mode", mode,
+                    "--epochs", "4", run=mode)
+        assert job["test_loss"] < 0.45, mode
+
+
 def test_values_of_features_travel_too(cli):
     draw = random.Random(1)
     with (cli.folder / "x.libsvm").open("w") as file:

@@ -45,6 +45,16 @@ def test_any_threads_and_a_resume_give_the_same_bits(cli, flags):
     assert again["test_loss"] == whole["test_loss"]
 
 
+def test_learning_rate_is_that_of_the_optimizer(cli):
+    rates = {"sgd": 0.2, "momentum": 0.02, "adagrad": 0.2, "ftrl": 1,
+             "adam": 0.003, "rmsprop": 0.003}
+    for name, rate in rates.items():
+        summary = train(cli, "--optimizer", name, "--run", name)
+        run = json.loads((cli.folder / name / "run.json").read_text())
+        assert float(run["args"]["lr"]) == rate
+        assert summary["test_auc"] > 0.6, name
+
+
 def test_hogwild(cli):
     flags = ["--hogwild", "--batch", "2000", "--epochs", "3"]
     one = train(cli, *flags, "--threads", "1")

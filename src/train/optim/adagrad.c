@@ -24,6 +24,7 @@ const pl_optim_ops pl_optim_adagrad = {
     .name = "adagrad",
     .slot_count = 1,
     .slots = { "sum" },
+    .sparse_lr = 0.2,
     .initial = initial,
     .update = update,
 };

@@ -21,6 +21,7 @@ const pl_optim_ops pl_optim_adam = {
     .name = "adam",
     .slot_count = 2,
     .slots = { "mean", "variance" },
+    .sparse_lr = 0.003,
     .begin = begin,
     .update = update,
 };

@@ -12,6 +12,7 @@ const pl_optim_ops pl_optim_ftrl = {
     .name = "ftrl",
     .slot_count = 2,
     .slots = { "z", "sum" },
+    .sparse_lr = 1,
     .own_l2 = true,
     .update = update,
 };

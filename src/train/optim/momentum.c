@@ -13,5 +13,6 @@ const pl_optim_ops pl_optim_momentum = {
     .name = "momentum",
     .slot_count = 1,
     .slots = { "velocity" },
+    .sparse_lr = 0.02,
     .update = update,
 };

@@ -17,6 +17,7 @@ const pl_optim_ops pl_optim_rmsprop = {
     .name = "rmsprop",
     .slot_count = 1,
     .slots = { "variance" },
+    .sparse_lr = 0.003,
     .begin = begin,
     .update = update,
 };

@@ -10,4 +10,8 @@ static void update(const pl_optim *optim, const pl_update *args, int64_t count,
             param[i] = pl_optim_shrink(param[i], args->lr * args->l1);
 }
 
-const pl_optim_ops pl_optim_sgd = { .name = "sgd", .update = update };
+const pl_optim_ops pl_optim_sgd = {
+    .name = "sgd",
+    .sparse_lr = 0.2,
+    .update = update,
+};
