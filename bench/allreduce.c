@@ -183,7 +183,7 @@ static pl_status open_ways(ways *w, int64_t floats)
 static void close_ways(ways *w)
 {
     raw_tcp_close(&w->raw);
-    for (int way = RAW; way < WAYS; way++) {
+    for (int way = WAYS - 1; way >= RAW; way--) { /* they have RAW's socket */
         order end = { 0 };
         bool ended = way == RAW || (w->ranks[way].ring != NULL &&
                                     obey(&w->ranks[way], &end) == PL_OK);
