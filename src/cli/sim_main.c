@@ -46,6 +46,8 @@ int main(int argc, char **argv)
     pl_sim_result result;
     long long failed = 0, steps = 0, kills = 0, freezes = 0, refused = 0;
     long long server_kills = 0, saves = 0, cuts = 0;
+    unsigned long long slowest = first;
+    double longest_s = 0;
     for (unsigned long long seed = first; seed <= last; seed++) {
         opts.seed = seed;
         if (pl_sim_run(&opts, &result) != PL_OK) {
@@ -58,15 +60,19 @@ int main(int argc, char **argv)
         server_kills += result.server_kills;
         saves += result.saves;
         cuts += result.cuts;
+        if (result.seconds > longest_s) {
+            longest_s = result.seconds;
+            slowest = seed;
+        }
         refused += result.good && !result.ended_well;
         failed += !result.good;
         if (!result.good)
             printf("seed %llu: %s\n    %s\n", seed, result.why, result.setting);
     }
     printf("%llu seeds, %lld steps, %lld checkpoints, %lld kills, %lld "
-           "freezes, %lld cuts, %lld servers killed, %lld jobs ended with a "
-           "reason, %lld broke an invariant\n",
+           "freezes, %lld cuts, %lld servers killed, the longest %.0f s (seed "
+           "%llu), %lld jobs ended with a reason, %lld broke an invariant\n",
            last - first + 1, steps, saves, kills, freezes, cuts, server_kills,
-           refused, failed);
+           longest_s, slowest, refused, failed);
     return failed > 0;
 }

@@ -88,7 +88,8 @@ def started(cli, *flags, run="a", **more):
 
 def wait_for_checkpoint(cli, process, run="a"):
     """The job trains: it has written a checkpoint of a step it made, not only
-    the one of step 0 that each job begins with."""
+    the one that each job begins with: in sync of step 0, else of what others
+    did until the chief saved it."""
     def there():
         return any(int(path.name[5:]) > 0
                    for path in checkpoints(cli.folder / run))

@@ -11,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LIMIT_NS INT64_C(1200000000000)
+#define LIMIT_NS INT64_C(600000000000)
+/* Nobody waits longer: for all to join, then for one to come back. */
+#define STILL_NS INT64_C(130000000000)
 
 uint64_t sim_draw(sim *s, uint32_t bound)
 {
@@ -313,6 +315,24 @@ static bool all_over(const sim *s)
     return true;
 }
 
+/* Every wait ends, and somebody does something else then. */
+static void watch_progress(sim *s)
+{
+    uint64_t state = 0;
+    for (int32_t i = 0; i < s->workers; i++) {
+        const sim_worker *w = &s->worker[i];
+        state = state * 1000003 + (uint64_t)w->stage * 1009 +
+                (uint64_t)w->life * 101 + (uint64_t)w->turn;
+    }
+    if (state != s->state) {
+        s->state = state;
+        s->moved_ns = s->now_ns;
+    } else if (s->now_ns - s->moved_ns > STILL_NS) {
+        sim_broken(s, "nobody did anything for %lld s",
+                   (long long)(STILL_NS / 1000000000));
+    }
+}
+
 static void run_events(sim *s)
 {
     sim_event event;
@@ -320,6 +340,7 @@ static void run_events(sim *s)
            sim_next(s, &event)) {
         bool kept = false;
         s->result->events++;
+        watch_progress(s);
         if (s->now_ns > LIMIT_NS)
             sim_broken(s, "the job neither ended nor failed in %lld s",
                        (long long)(LIMIT_NS / 1000000000));

@@ -135,29 +135,32 @@ int32_t sim_slack(const sim *s, int32_t worker)
 }
 
 /* Server 0 decides what is made: its parameters are exact. */
-void sim_check_counts(const sim_server *server, const int64_t *made)
+void sim_check_counts(sim *s, const sim_checkpoint *made, int32_t server)
 {
-    sim *s = server->sim;
+    const float *counted = made->params + s->server[server].first;
     for (int32_t w = 0; w < s->workers; w++) {
-        float counted = server->params[w]; /* lr 1, gradient -1 */
-        int32_t slack = server->index == 0 ? 0 : sim_slack(s, w);
-        if (counted < (float)(made[w] - slack) ||
-            counted > (float)(made[w] + slack))
+        int32_t slack = server == 0 ? 0 : made->slips[w];
+        float least = (float)(made->counts[w] - slack);
+        float most = (float)(made->counts[w] + slack);
+        if (counted[w] < least || counted[w] > most) /* lr 1, gradient -1 */
             sim_broken(s,
                        "worker %d made %lld gradients, but the parameters "
                        "of ps %d have %.0f",
-                       w, (long long)made[w], server->index, (double)counted);
+                       w, (long long)made->counts[w], server,
+                       (double)counted[w]);
     }
 }
 
 /* Each worker's gradients, as counted in the parameters themselves. */
 static void check_counts(sim *s)
 {
-    int64_t total = 0, made[SIM_WORKERS];
+    int64_t total = 0;
+    sim_checkpoint end = { 0 };
     for (int32_t w = 0; w < s->workers; w++) {
         int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
         total += own;
-        made[w] = own;
+        end.counts[w] = own;
+        end.slips[w] = sim_slack(s, w);
         if (s->mode == PL_PS_SYNC)
             continue;
         if (!s->by_steps && !s->stops_early && !s->interrupted &&
@@ -167,10 +170,15 @@ static void check_counts(sim *s)
             sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
                        (long long)own, (long long)s->own_steps);
     }
-    for (int32_t j = 0; j < s->servers && s->mode != PL_PS_SYNC; j++)
-        if (s->server[j].core != NULL &&
-            pl_ps_core_look(s->server[j].core, 0).initialized)
-            sim_check_counts(&s->server[j], made);
+    for (int32_t j = 0; j < s->servers && s->mode != PL_PS_SYNC; j++) {
+        const sim_server *server = &s->server[j];
+        if (server->core == NULL ||
+            !pl_ps_core_look(server->core, 0).initialized)
+            continue;
+        memcpy(end.params + server->first, server->params,
+               (size_t)server->count * sizeof(float));
+        sim_check_counts(s, &end, j);
+    }
     int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
     if (s->mode != PL_PS_SYNC && step != total)
         sim_broken(s, "%lld updates of %lld gradients", (long long)step,

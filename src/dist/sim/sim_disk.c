@@ -52,19 +52,16 @@ void sim_disk_damage(sim *s)
     newest->damaged = true;
 }
 
-/* A checkpoint is of one moment: what was applied here is what it says. */
-static void check_cut(const sim_server *server)
+/* A checkpoint that counts is of one moment: each part has what it says.  (One
+ * that was given up may still be begun by a server that hears of it late.) */
+static void check_cut(sim *s, const sim_checkpoint *made)
 {
-    sim *s = server->sim;
-    sim_checkpoint *made = &s->disk.making;
-    int64_t step = pl_ps_core_look(server->core, 0).step;
-    for (int32_t w = 0; w < s->workers; w++)
-        made->slips[w] = sim_slack(s, w);
-    if (s->mode != PL_PS_SYNC)
-        sim_check_counts(server, made->counts);
-    else if (step != made->step)
-        sim_broken(s, "ps %d saves step %lld, the checkpoint is of %lld",
-                   server->index, (long long)step, (long long)made->step);
+    for (int32_t j = 0; j < s->servers; j++)
+        if (s->mode != PL_PS_SYNC)
+            sim_check_counts(s, made, j);
+        else if (made->part_step[j] != made->step)
+            sim_broken(s, "ps %d saves step %lld, the checkpoint is of %lld", j,
+                       (long long)made->part_step[j], (long long)made->step);
 }
 
 static void begin(sim_server *server, sim_task task, int32_t serial)
@@ -80,6 +77,16 @@ static void begin(sim_server *server, sim_task task, int32_t serial)
                          .life = server->life });
 }
 
+/* What may have slipped through before the last server has begun. */
+static void note_part(const sim_server *server)
+{
+    sim *s = server->sim;
+    sim_checkpoint *made = &s->disk.making;
+    made->part_step[server->index] = pl_ps_core_look(server->core, 0).step;
+    for (int32_t w = 0; w < s->workers; w++)
+        made->slips[w] = sim_slack(s, w);
+}
+
 bool sim_disk_save(void *context, const char *plan, size_t bytes)
 {
     sim_server *server = context;
@@ -91,7 +98,7 @@ bool sim_disk_save(void *context, const char *plan, size_t bytes)
         return false;
     }
     if (serial == server->sim->disk.making.serial)
-        check_cut(server);
+        note_part(server);
     memcpy(server->image, server->params, sizeof server->image);
     begin(server, SIM_TASK_SAVE, serial);
     return true;
@@ -162,6 +169,7 @@ static bool write_manifest(sim_server *server)
     if (made->parts != s->servers)
         sim_broken(s, "a checkpoint of %d parts has %d", s->servers,
                    made->parts);
+    check_cut(s, made);
     memmove(&s->disk.kept[1], &s->disk.kept[0],
             (SIM_KEPT - 1) * sizeof s->disk.kept[0]);
     s->disk.kept[0] = *made;

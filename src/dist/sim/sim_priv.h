@@ -117,6 +117,7 @@ typedef struct sim_checkpoint {
     bool damaged;
     int64_t step, counts[SIM_WORKERS];
     int32_t slips[SIM_WORKERS];
+    int64_t part_step[SIM_SERVERS];
     float params[SIM_FLOATS];
 } sim_checkpoint;
 
@@ -172,6 +173,8 @@ typedef struct sim {
     bool interrupted; /* from now on nobody is started again */
     bool worker_left; /* ... who was gone */
     int64_t now_ns;
+    uint64_t state;   /* of all workers, as one number... */
+    int64_t moved_ns; /* ... and when it became that */
     uint64_t order;
     sim_event *queue;
     size_t queued, room;
@@ -211,9 +214,9 @@ pl_status sim_truth(sim *s) PL_MUST_CHECK;
 bool sim_exact(const sim *s);
 /* Gradients of a worker that some servers may have and others not. */
 int32_t sim_slack(const sim *s, int32_t worker);
-/* Async, ssp: a server's gradients of each worker are as many as server 0's,
- * or `made`, but for what may have reached only some. */
-void sim_check_counts(const sim_server *server, const int64_t *made);
+/* Async, ssp: the part of a server has as many gradients of each worker as it
+ * says, but for the slips. */
+void sim_check_counts(sim *s, const sim_checkpoint *made, int32_t server);
 /* Remember a server's parameters where it made a step. */
 void sim_note(sim *s, sim_server *server);
 void sim_check_compute(sim_worker *w);
