@@ -303,8 +303,9 @@ static void take_in(pl_ps_core *core, pl_member *member,
     if (!pl_core_leads(core)) {
         member->incarnation = message->frame.incarnation;
         /* A push it died in may be here and not there; server 0's count
-         * holds. */
+         * holds, if it is of this generation. */
         if (core->opts.mode != PL_PS_SYNC && core->initialized &&
+            message->frame.generation == core->generation &&
             message->frame.value[1] != 0 &&
             message->frame.value[0] <= PL_COUNT_MOST &&
             message->frame.value[0] > member->own)

@@ -158,6 +158,22 @@ static bool expected(const pl_ps_core *core, int32_t id)
     return pl_core_leads(core) && id > core->opts.workers + 1;
 }
 
+/* The job was rolled back when a worker that had done its part was gone
+ * already: where it can do without a worker, it does. */
+static void go_on_without(pl_ps_core *core)
+{
+    char name[32];
+    for (int32_t w = 1; w < core->opts.workers; w++) {
+        pl_member *member = &core->members[w];
+        if (member->state != PL_MEMBER_ABSENT)
+            continue;
+        pl_log(PL_LOG_WARN, "%s did not join again; going on without it",
+               pl_core_name(core, member, name));
+        member->state = PL_MEMBER_LEFT;
+    }
+    pl_core_release(core);
+}
+
 static void watch_absent(pl_ps_core *core)
 {
     char names[256] = "", name[32];
@@ -175,7 +191,10 @@ static void watch_absent(pl_ps_core *core)
     if (names[0] == '\0' || core->stopping)
         return;
     int64_t waited = core->now_ns - core->begin_ns;
-    if (waited > core->opts.join_ms * MS) {
+    if (waited > core->opts.join_ms * MS && core->ready &&
+        core->generation > 1 && core->opts.on_loss == PL_ON_LOSS_CONTINUE) {
+        go_on_without(core);
+    } else if (waited > core->opts.join_ms * MS) {
         pl_core_end(core, true,
                     "%s did not join within %lld s (--join-timeout)", names,
                     (long long)core->opts.join_ms / 1000);

@@ -260,7 +260,39 @@ static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
     }
 }
 
+/* A worker that was done is not started again; a job that is rolled back then
+ * goes on without it, or says who is missing. */
+static void ps_lives_rolled_back_job_may_go_on_without_one(void **state)
+{
+    (void)state;
+    float zero[PS_FLOATS] = { 0 };
+    for (int on = 0; on <= 1; on++) {
+        ps_rig *rig =
+            ps_open((pl_ps_core_opts) { .join_ms = 1000,
+                                        .on_loss = on ? PL_ON_LOSS_CONTINUE
+                                                      : PL_ON_LOSS_WAIT },
+                    "sgd");
+        join_job(rig, PS_WORKER, 0, 1, ""); /* it knew a server 0 before */
+        const ps_sent *sent = ps_expect(rig, PS_WORKER, PL_FRAME_WELCOME);
+        rig->peer[0] = PS_WORKER;
+        rig->incarnation[0] = sent->frame.incarnation;
+        rig->generation = sent->frame.generation;
+        assert_int_equal(2, rig->generation);
+        ps_init(rig, 0, zero);
+        ps_push(rig, 0, 0, -1.0f);
+        ps_quiet(rig);
+        ps_tick(rig, 1001);
+        if (on)
+            ps_answer_of(rig, 0, 0, 1, 1.0f);
+        else
+            assert_fails(PL_CLOSED, "worker 1 did not join within 1 s",
+                         pl_ps_core_outcome(rig->core));
+        ps_close(rig);
+    }
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(ps_lives_rolled_back_job_may_go_on_without_one),
     cmocka_unit_test(ps_lives_what_was_asked_before_a_join_is_void),
     cmocka_unit_test(ps_lives_join_after_the_goodbye_changes_nothing),
 

@@ -242,6 +242,40 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     ps_close(rig);
 }
 
+/* What server 0 had counted is of no account when all is rolled back. */
+static void ps_servers_follower_takes_no_count_of_before(void **state)
+{
+    (void)state;
+    for (uint32_t before = 0; before <= 1; before++) {
+        ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+        from_server_0(rig,
+                      (pl_frame) { .kind = PL_FRAME_WELCOME,
+                                   .incarnation = 9,
+                                   .generation = 2 },
+                      "{}", 2);
+        rig->generation = 2;
+        for (int32_t w = 0; w < 2; w++)
+            ps_say_text(rig, rig->peer[w],
+                        (pl_frame) { .kind = PL_FRAME_JOIN,
+                                     .incarnation = rig->incarnation[w] },
+                        w == 0 ? "{\"role\": \"worker\", \"index\": 0, "
+                                 "\"job\": \"\"}"
+                               : "{\"role\": \"worker\", \"index\": 1, "
+                                 "\"job\": \"\"}");
+        ps_forget(rig);
+        float zero[PS_FLOATS] = { 0 };
+        ps_init(rig, 0, zero);
+        ps_say_text(rig, rig->peer[1],
+                    (pl_frame) { .kind = PL_FRAME_JOIN,
+                                 .incarnation = rig->incarnation[1],
+                                 .generation = 2 - before,
+                                 .value = { 5, 1 } },
+                    "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
+        assert_int_equal(before ? 0 : 5, ps_look(rig, 1).applied_of_worker);
+        ps_close(rig);
+    }
+}
+
 /* One that is started again when the chief has left, and hears of the end. */
 static void ps_servers_follower_without_parameters_ends_well(void **state)
 {
@@ -570,6 +604,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
     cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
     cmocka_unit_test(ps_servers_late_worker_does_not_wait_for_a_lost_one),
+    cmocka_unit_test(ps_servers_follower_takes_no_count_of_before),
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
     cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
     cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
