@@ -1,7 +1,8 @@
 /* ps_client_priv.h - what the files of the client share.
  *
  * ps_client.c       requests and their answers
- * ps_client_keys.c  the messages of sparse parameters */
+ * ps_client_keys.c  the messages of sparse parameters
+ * ps_client_view.c  what its user may look at */
 #ifndef PL_DIST_PS_CLIENT_PRIV_H
 #define PL_DIST_PS_CLIENT_PRIV_H
 
