@@ -240,7 +240,7 @@ static pl_ps_sync_view look(const trainer *t)
     pl_collective_view moved = t->collective->ops->look(t->collective);
     return (pl_ps_sync_view) {
         .step = all.step,
-        .own = all.step,
+        .made = all.step,
         .update_seconds = all.update_seconds,
         .reports = all.reports,
         .sent_bytes = moved.sent_bytes,
@@ -266,8 +266,8 @@ static pl_status report_row(void *context, char **text)
         PL_TRY(pl_job_hash_read(&t->job, read_params, t, t->hash));
     pl_ps_sync_view view = look(t);
     pl_loop_result result = t->result;
-    result.own_steps = view.own; /* also before it was started again */
-    result.own_examples = view.own * t->train->batch * t->train->micro_batches;
+    result.own_steps = view.made; /* also before it was started again */
+    result.own_examples = view.made * t->train->batch * t->train->micro_batches;
     pl_json *row;
     PL_TRY(pl_summary_row(
         &row, &(pl_summary_row_opts) {

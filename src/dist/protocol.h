@@ -73,6 +73,10 @@ typedef enum pl_saved {
     1u /* the server is new and knows nobody: join anew                        \
         */
 
+/* SHARE. value: this worker has read its own up to here, its number; to the
+ * others than server 0 what that has answered: a share's gradients, whose. */
+#define PL_SHARE_WAIT 1u /* answer when one is left, or all others are done */
+
 /* PAUSE */
 #define PL_PAUSE_FREEZE                                                        \
     1u /* answer, with each worker's count, when all wait                      \

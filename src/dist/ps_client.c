@@ -300,7 +300,12 @@ static void finish_link(pl_ps_client *client, int32_t ps)
     if (ps == 0 && client->rest) {
         client->rest = false;
         pl_frame request = l->request;
-        request.value[0] = client->opts.mode == PL_PS_SYNC ? l->step : 0;
+        if (request.kind == PL_FRAME_SHARE) {
+            request.value[0] = client->view.share_own;
+            request.value[1] = client->view.share;
+        } else {
+            request.value[0] = client->opts.mode == PL_PS_SYNC ? l->step : 0;
+        }
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
@@ -328,6 +333,7 @@ static void note_answer(pl_ps_client *client, int32_t ps, const pl_frame *frame)
     l->answer |= frame->flags;
     if (ps == 0) {
         client->view.step = frame->step;
+        client->view.made = frame->value[0];
         client->view.own = frame->value[1];
         client->view.answer = l->answer;
     }
@@ -367,8 +373,7 @@ static void on_params(pl_ps_client *client, int32_t ps,
         finish_link(client, ps);
         return;
     }
-    int32_t index =
-        pl_pieces_find(&l->in, frame->value[0], frame->first, frame->count);
+    int32_t index = pl_pieces_find(&l->in, 0, frame->first, frame->count);
     if (index < 0) {
         pl_client_fail(client, "ps %d sent parameters that are not its own",
                        ps);
@@ -392,6 +397,12 @@ static void note_done(pl_ps_client *client, const pl_frame *frame,
     if (request->kind == PL_FRAME_PAUSE && frame->payload_bytes == bytes) {
         memcpy(client->counts, payload, bytes);
         client->view.step = frame->step;
+    } else if (request->kind == PL_FRAME_SHARE) {
+        bool known =
+            frame->value[1] >= 0 && frame->value[1] < client->opts.workers;
+        client->view.share =
+            known ? (int32_t)frame->value[1] : client->opts.index;
+        client->view.share_own = frame->value[0] > 0 ? frame->value[0] : 0;
     } else if (request->kind == PL_FRAME_SAVE && request->flags != 0) {
         client->view.saved = frame->value[0] == PL_SAVED_GOOD ||
                                      frame->value[0] == PL_SAVED_WRITING ||
@@ -667,6 +678,14 @@ void pl_ps_client_load(pl_ps_client *client, int64_t step,
            (size_t)client->opts.workers * sizeof *counts);
     client->text = plan;
     begin_all(client, (pl_frame) { .kind = PL_FRAME_LOAD, .step = step });
+}
+
+void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_SHARE,
+                                     .flags = wait ? PL_SHARE_WAIT : 0,
+                                     .value = { count, client->opts.index } });
+    client->rest = client->opts.ps > 1;
 }
 
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)

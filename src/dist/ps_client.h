@@ -95,6 +95,10 @@ void pl_ps_client_look_saved(pl_ps_client *client, bool wait);
  * which holds these gradients of each worker. */
 void pl_ps_client_load(pl_ps_client *client, int64_t step,
                        const int64_t *counts, const char *plan);
+/* Ask server 0 whose share of the data to read on (view.share), after `count`
+ * gradients of the own one, and tell the others.  `wait`: until one is left,
+ * or all others are done. */
+void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait);
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why);
 void pl_ps_client_bye(pl_ps_client *client, const char *report);
 
@@ -121,12 +125,15 @@ typedef struct pl_ps_client_view {
     uint32_t generation;
     uint64_t job;
     int64_t step;       /* the job's, from server 0's last answer */
-    int64_t own;        /* of our gradients, those that were applied */
+    int64_t made;       /* of our gradients, those that were applied */
+    int64_t own;        /* of those of our share, whoever made them */
     bool initialized;   /* server 0 said that all have parameters */
     unsigned answer;    /* PL_ANSWER_ of the last push or pull */
     const char *report; /* after bye: all reports, for the chief */
     int64_t dropped;    /* with it: of the whole job */
     int64_t update_ns;  /* ... and from the first update to the last */
+    int32_t share;      /* after share: whose, and... */
+    int64_t share_own;  /* ... how many gradients of it were applied */
     pl_saved saved;     /* of the last save... */
     const char *why;    /* ... if it failed */
 } pl_ps_client_view;

@@ -50,7 +50,7 @@ struct pl_ps_client {
     const char *text; /* of a stop or bye, a plan, or first parameters */
     uint32_t saves;   /* begun in this life */
     char saved_why[512];
-    bool rest; /* pull: the other servers come after server 0 */
+    bool rest; /* pull, share: the other servers come after server 0 */
     /* Sparse parameters: what the request at hand is about. */
     const pl_key_batch *of; /* the gradient's keys */
     pl_key_batch *want;     /* or NULL */

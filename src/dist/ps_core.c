@@ -31,6 +31,7 @@ static pl_status init_members(pl_ps_core *core)
     for (int32_t i = 0; i < core->member_count; i++) {
         pl_member *member = &core->members[i];
         member->peer = -1;
+        member->reads = i;
         PL_TRY(pl_pieces_init(&member->in, opts->first, opts->count,
                               opts->piece, 1));
         PL_TRY(pl_stream_init(&member->out, opts->first, opts->count,
@@ -132,6 +133,7 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
     member->paused = false;
     member->granted = false;
     member->held = false;
+    pl_core_share_own(core, member);
     if (member == core->members) {
         core->frozen = false;
         pl_core_save_abandon(core);
@@ -159,7 +161,7 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
         member->fresh = false;
         pl_core_forget(core, member);
         member->gradient = NULL;
-        member->own = 0;
+        member->own = member->made = 0;
         if (!pl_core_leads(core)) /* server 0 counts anew, perhaps */
             member->incarnation = 0;
         member->heard_ns = core->now_ns;

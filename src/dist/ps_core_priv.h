@@ -8,6 +8,7 @@
  * ps_follow.c  the other servers and server 0
  * ps_save.c    checkpoints: begun, written, complete, read
  * ps_table.c   sparse parameters, by keys
+ * ps_share.c   whose examples a worker reads
  * ps_report.c  what only the chief hears */
 #ifndef PL_DIST_PS_CORE_PRIV_H
 #define PL_DIST_PS_CORE_PRIV_H
@@ -63,7 +64,9 @@ typedef struct pl_member {
     bool paused;           /* the chief evaluates */
     bool granted;          /* may make one more gradient */
     bool unwanted;         /* async: the gradient at hand was one too many */
-    int64_t own;           /* its gradients that were applied */
+    int64_t own;           /* gradients of its share that were applied */
+    int64_t made;          /* ... and those that it made itself, of any */
+    int32_t reads;         /* whose share; -1: it was taken over */
     int64_t dropped;
     bool held; /* async: its gradient waits until it may be applied */
     char *report;
@@ -211,6 +214,19 @@ void pl_core_release(pl_ps_core *core);
 /* Retry what waited until the parameters may change. */
 void pl_core_apply_held(pl_ps_core *core);
 
+/* All workers but the chief have left, or will not come back. */
+bool pl_core_others_done(const pl_ps_core *core);
+
+/* ps_share.c */
+void pl_core_begin_share(pl_ps_core *core, pl_member *member);
+/* Answer a request to share, if that can be. */
+void pl_core_try_share(pl_ps_core *core, pl_member *member);
+void pl_core_send_share(pl_ps_core *core, const pl_member *member);
+/* A worker reads its own share, whoever read it before. */
+void pl_core_share_own(pl_ps_core *core, pl_member *member);
+/* Whose share a worker's gradient is of; NULL: it was taken from it. */
+pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member);
+
 /* ps_save.c */
 pl_status pl_core_save_init(pl_ps_core *core) PL_MUST_CHECK;
 void pl_core_save_close(pl_ps_core *core);
@@ -240,6 +256,8 @@ void pl_core_watch_save(pl_ps_core *core);
 
 /* ps_request.c */
 void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why);
+/* The chief, if it is this one, does not evaluate any more. */
+void pl_core_end_pause(pl_ps_core *core, pl_member *member);
 
 /* ps_report.c */
 void pl_core_send_reports(pl_ps_core *core, const pl_member *chief);
@@ -257,6 +275,7 @@ bool pl_core_chief_is_done(const pl_ps_core *core);
 void pl_core_reports_heard(pl_ps_core *core);
 /* A member that was given up was heard of. */
 void pl_core_is_back(pl_ps_core *core, pl_member *member);
+bool pl_core_said_goodbye(const pl_member *member);
 /* Workers whose gradients a step may wait for. */
 int32_t pl_core_active(const pl_ps_core *core);
 /* Server 0: all other servers have joined. */

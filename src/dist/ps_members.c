@@ -247,7 +247,7 @@ static bool is_known(const pl_member *member, const pl_message *message)
     return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
 }
 
-static bool said_goodbye(const pl_member *member)
+bool pl_core_said_goodbye(const pl_member *member)
 {
     return member->state == PL_MEMBER_LEFT &&
            member->request.kind == PL_FRAME_BYE && member->sequence > 0;
@@ -315,7 +315,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
     bool again = !known && server && member->state != PL_MEMBER_ABSENT;
     member->peer = message->from;
     /* A request to join may come after the goodbye that followed it. */
-    if (!known || !said_goodbye(member))
+    if (!known || !pl_core_said_goodbye(member))
         member->state = PL_MEMBER_HERE;
     member->heard_ns = member->progress_ns = core->now_ns;
     member->longest_ns = 0;
@@ -385,7 +385,7 @@ void pl_core_on_join(pl_ps_core *core, const pl_message *message)
 void pl_core_is_back(pl_ps_core *core, pl_member *member)
 {
     char name[32];
-    if (member->state == PL_MEMBER_HERE || said_goodbye(member))
+    if (member->state == PL_MEMBER_HERE || pl_core_said_goodbye(member))
         return;
     if (core->told && pl_core_id(core, member) <= core->opts.workers) {
         pl_core_send_text(core, member->peer,

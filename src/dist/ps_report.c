@@ -31,11 +31,11 @@ void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
         if (w > 0)
             *at++ = ',';
         if (member->report == NULL) {
-            at +=
-                snprintf(at, LOST_BYTES,
-                         "{\"index\": %d, \"steps\": %lld, \"dropped\": "
-                         "%lld, \"lost\": true}",
-                         w, (long long)member->own, (long long)member->dropped);
+            at += snprintf(at, LOST_BYTES,
+                           "{\"index\": %d, \"steps\": %lld, \"dropped\": "
+                           "%lld, \"lost\": true}",
+                           w, (long long)member->made,
+                           (long long)member->dropped);
         } else {
             memcpy(at, member->report, member->report_bytes);
             at += member->report_bytes;

@@ -50,6 +50,7 @@ static void pump(pl_ps_core *core, pl_member *member)
         frame.step = core->step;
         frame.first = piece.first;
         frame.count = piece.count;
+        frame.value[0] = member->made;
         frame.value[1] = member->own;
         frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
         pl_core_send(core, member->peer, frame,
@@ -68,6 +69,7 @@ static void deliver(pl_ps_core *core, pl_member *member)
     } else if (member->request.kind == PL_FRAME_PUSH) {
         pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
         frame.step = core->step;
+        frame.value[0] = member->made;
         frame.value[1] = member->own;
         pl_core_send(core, member->peer, frame, NULL, false);
     } else if (member->request.kind == PL_FRAME_BYE &&
@@ -79,6 +81,8 @@ static void deliver(pl_ps_core *core, pl_member *member)
     } else if (member->request.kind == PL_FRAME_SAVE &&
                member->request.flags != 0) {
         pl_core_send_saved(core, member);
+    } else if (member->request.kind == PL_FRAME_SHARE) {
+        pl_core_send_share(core, member);
     } else {
         ack(core, member, PL_ACK_DONE);
     }
@@ -197,16 +201,21 @@ static bool has_data(const pl_frame *frame)
            (frame->kind == PL_FRAME_PUSH && (frame->flags & PL_PUSH_DATA) != 0);
 }
 
-/* A push that needs no data: too late, or already here.  True: handled. */
-static bool settle_early(pl_ps_core *core, pl_member *member)
+void pl_core_end_pause(pl_ps_core *core, pl_member *member)
 {
-    int32_t worker = pl_core_id(core, member);
-    int64_t step = member->request.step;
     member->paused = false;
     if (member == core->members && core->frozen) {
         core->frozen = false;
         pl_core_release(core);
     }
+}
+
+/* A push that needs no data: too late, or already here.  True: handled. */
+static bool settle_early(pl_ps_core *core, pl_member *member)
+{
+    int32_t worker = pl_core_id(core, member);
+    int64_t step = member->request.step;
+    pl_core_end_pause(core, member);
     if (core->stopping ||
         (core->opts.mode == PL_PS_SYNC && step == core->step &&
          pl_core_stop_flag(core) != 0)) {
@@ -424,6 +433,9 @@ static void begin(pl_ps_core *core, pl_member *member,
         break;
     case PL_FRAME_SAVE:
         pl_core_begin_save(core, member, message);
+        break;
+    case PL_FRAME_SHARE:
+        pl_core_begin_share(core, member);
         break;
     case PL_FRAME_STOP:
         begin_stop(core, member, message);

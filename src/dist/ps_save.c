@@ -353,6 +353,7 @@ static void finish_load(pl_ps_core *core)
     for (int32_t w = 0; w < core->opts.workers; w++) {
         int64_t own = save->counts[w] < 0 ? ~save->counts[w] : save->counts[w];
         core->members[w].own = own < PL_COUNT_MOST ? own : PL_COUNT_MOST;
+        core->members[w].made = core->members[w].own;
     }
     core->initialized = true;
     core->step = save->loading;

@@ -458,6 +458,25 @@ static pl_status stop(pl_sync *sync, const char *why)
     return pl_ps_sync_finish(self);
 }
 
+static pl_status share(pl_sync *sync, int64_t own, bool wait, pl_share *out)
+{
+    pl_ps_sync *self = (pl_ps_sync *)sync;
+    *out = (pl_share) { .worker = principal(self).index, .own = own };
+    if (self->gone)
+        return PL_OK;
+    pl_heart_tell(self->heart, pl_ps_client_look(self->client).step,
+                  PL_PHASE_WAITING);
+    PL_TRY(pl_ps_sync_finish(self));
+    if (self->keys != NULL)
+        pl_sync_keys_settle(self);
+    pl_ps_client_share(self->client, own, wait);
+    PL_TRY(pl_ps_sync_finish(self));
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    *out = (pl_share) { .worker = view.share, .own = view.share_own };
+    pl_heart_tell(self->heart, view.step, PL_PHASE_COMPUTING);
+    return PL_OK;
+}
+
 static pl_status settle(pl_sync *sync, int64_t *step)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
@@ -540,6 +559,7 @@ static const pl_sync_ops ops = {
     .gradient = gradient,
     .pause = pause_job,
     .stop = stop,
+    .share = share,
     .settle = settle,
     .saves_first = true,
     .traffic = traffic,
@@ -557,6 +577,7 @@ static const pl_sync_ops keys_ops = {
     .free = sync_free,
     .pause = pl_sync_keys_pause,
     .stop = stop,
+    .share = share,
     .settle = settle,
     .abort = abort_job,
     .ahead = pl_sync_keys_ahead,
@@ -657,7 +678,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
     pl_ps_client_view client = pl_ps_client_look(sync->client);
     pl_ps_sync_view view = {
         .step = client.step,
-        .own = client.own,
+        .made = client.made,
         .dropped = client.report != NULL ? client.dropped : sync->dropped,
         .update_seconds = (double)client.update_ns * 1e-9,
         .reports = client.report,

@@ -49,7 +49,9 @@ pl_status pl_ps_sync_new(pl_ps_sync **out,
 pl_sync *pl_ps_sync_base(pl_ps_sync *sync); /* freed by its ops */
 
 typedef struct pl_ps_sync_view {
-    int64_t step, own, dropped;
+    int64_t step;
+    int64_t made; /* gradients of this worker that were applied */
+    int64_t dropped;
     double update_seconds; /* at the end, the chief's: first to last update */
     const char *reports;   /* likewise: JSON array, one a worker */
     int64_t sent_bytes, received_bytes;

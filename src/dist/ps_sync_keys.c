@@ -165,6 +165,12 @@ void pl_sync_keys_note(pl_ps_sync *self)
     pl_ps_sync_hear_end(self);
 }
 
+void pl_sync_keys_settle(pl_ps_sync *self)
+{
+    pl_sync_keys_note(self);
+    self->keys->outcome &= ~PL_ANSWER_DROPPED;
+}
+
 /* What became of the push before, if there was one. */
 static void tell_outcome(pl_ps_sync *self, pl_commit *out)
 {

@@ -60,6 +60,9 @@ void pl_sync_keys_reset(pl_sync_keys *keys);
 /* A request is done and another one is about to begin: if it was a push, keep
  * what became of it. */
 void pl_sync_keys_note(pl_ps_sync *self);
+/* What became of it is known otherwise: the next commit does not tell of a
+ * gradient that was dropped. */
+void pl_sync_keys_settle(pl_ps_sync *self);
 int pl_sync_keys_ahead(const pl_sync *sync);
 pl_status pl_sync_keys_ask(pl_sync *sync, const pl_keys *keys,
                            bool later) PL_MUST_CHECK;

@@ -405,6 +405,7 @@ void pl_ps_table_deliver(pl_ps_core *core, const pl_member *member)
     frame.step = core->step;
     frame.first = core->opts.first + (a->count > 0 ? a->first : 0);
     frame.count = (uint32_t)count;
+    frame.value[0] = member->made;
     frame.value[1] = member->own;
     frame.payload_bytes = (uint32_t)count * (uint32_t)sizeof(float);
     pl_core_send(core, member->peer, frame, values, false);

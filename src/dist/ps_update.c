@@ -165,6 +165,7 @@ static void make_step(pl_ps_core *core)
         if (!fresh)
             continue;
         member->own += core->chosen[w] == CHOSEN;
+        member->made = member->own;
         if (member->stage != PL_STAGE_WAITING ||
             member->request.kind != PL_FRAME_PUSH)
             continue; /* of one that was lost */
@@ -303,9 +304,11 @@ static bool all_granted(const pl_ps_core *core)
 /* async, ssp: make an update of a complete gradient, or drop it. */
 static void apply_alone(pl_ps_core *core, pl_member *member)
 {
+    pl_member *share = pl_core_share_of(core, member);
     /* One that was lost may come back when another has made its gradient. */
-    bool unwanted = core->stopping || (pl_core_leads(core) &&
-                                       !member->granted && all_granted(core));
+    bool unwanted =
+        core->stopping || share == NULL ||
+        (pl_core_leads(core) && !member->granted && all_granted(core));
     /* One that was lost may come back while the chief begins a save. */
     member->held = !unwanted && !pl_core_may_change(core, member);
     if (member->held) {
@@ -323,7 +326,8 @@ static void apply_alone(pl_ps_core *core, pl_member *member)
             update_table(core, &worker, 1);
         else
             update(core, &member->gradient, 1);
-        member->own++;
+        share->own++;
+        member->made++;
         member->granted = false;
     }
     member->gradient = NULL;
@@ -408,8 +412,7 @@ static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
     return true;
 }
 
-/* All workers but the chief have left, or will not come back. */
-static bool others_done(const pl_ps_core *core)
+bool pl_core_others_done(const pl_ps_core *core)
 {
     for (int32_t w = 1; w < core->opts.workers; w++)
         if (pl_core_counts(core, &core->members[w]))
@@ -426,10 +429,11 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
         return false; /* a gradient is still to be applied */
     if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core)) {
         *flags |= pl_core_stop_flag(core);
-        return others_done(core);
+        return pl_core_others_done(core);
     }
-    bool over = core->stopping || (pl_core_leads(core) && others_done(core) &&
-                                   core->members[0].state == PL_MEMBER_LEFT);
+    bool over =
+        core->stopping || (pl_core_leads(core) && pl_core_others_done(core) &&
+                           core->members[0].state == PL_MEMBER_LEFT);
     if (core->step < pull->value[0] && !over)
         return false;
     if (!pl_core_is_worker(core, member)) {
@@ -472,6 +476,8 @@ void pl_core_release(pl_ps_core *core)
         } else if (member->request.kind == PL_FRAME_PAUSE) {
             if (all_wait(core))
                 pl_core_answer(core, member, 0);
+        } else if (member->request.kind == PL_FRAME_SHARE) {
+            pl_core_try_share(core, member);
         } else if (member->request.kind == PL_FRAME_SAVE ||
                    member->request.kind == PL_FRAME_LOAD) {
             pl_core_try_store(core, member);

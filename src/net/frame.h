@@ -48,7 +48,8 @@
     X(PIECE, "piece")     /* worker to the next: one piece of a sum */         \
     X(DONE, "done")       /* worker to the one before: the sum is done */      \
     X(WORD, "word")       /* worker to the chief: what it tells all */         \
-    X(WORDS, "words")     /* chief: what all told */
+    X(WORDS, "words")     /* chief: what all told */                           \
+    X(SHARE, "share")     /* worker: whose examples shall I read? */
 
 #define PL_FRAME_ENUM(name, text) PL_FRAME_##name,
 typedef enum pl_frame_kind {

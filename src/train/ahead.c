@@ -97,6 +97,12 @@ pl_status pl_ahead_skip(pl_ahead *ahead)
     return PL_OK;
 }
 
+void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader)
+{
+    PL_ASSERT(ahead->begun == ahead->read);
+    ahead->reader = reader;
+}
+
 pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out)
 {
     pl_values values;

@@ -25,6 +25,9 @@ void pl_ahead_reset(pl_ahead *ahead);
 /* The batches that were asked for are not wanted: the reader was moved. */
 pl_status pl_ahead_skip(pl_ahead *ahead) PL_MUST_CHECK;
 
+/* From here on `reader`, borrowed, gives the batches; none is asked for. */
+void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader);
+
 /* One step: begin() gives the batch and what computes it, with its weights in
  * place; next(), before the commit, asks for the one to come. */
 typedef struct pl_ahead_batch {

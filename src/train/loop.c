@@ -52,8 +52,7 @@ static void set_due(pl_loop *l, int64_t step)
     pl_due_init(&l->histograms, opts->histograms_every, pace, step);
 }
 
-/* Steps of this worker in an epoch, as the run counts them. */
-static int64_t steps_per_epoch(const pl_loop *l)
+int64_t pl_loop_steps_per_epoch(const pl_loop *l)
 {
     return l->opts->epoch_steps > 0 ? l->opts->epoch_steps
                                     : l->reader->steps_per_epoch;
@@ -65,13 +64,15 @@ static void set_pace(pl_loop *l)
     const pl_loop_opts *opts = l->opts;
     int32_t workers = at_least_one(opts->order.workers);
     int32_t replicas = opts->replicas > 0 ? opts->replicas : workers;
-    int64_t per_epoch = steps_per_epoch(l);
+    int64_t per_epoch = pl_loop_steps_per_epoch(l);
     l->grad_examples =
         opts->order.batch * at_least_one(opts->order.micro_batches);
     l->update_examples = l->grad_examples * (opts->own_pace ? 1 : replicas);
     l->epoch_updates =
         per_epoch > 0 ? per_epoch * (opts->own_pace ? workers : 1) : 0;
     l->end_step = l->end_own = INT64_MAX;
+    l->shares = opts->own_pace && opts->sync->ops->share != NULL &&
+                workers > 1 && per_epoch > 0 && !opts->train->local;
     if (opts->steps > 0)
         l->end_step = opts->own_pace ? INT64_MAX : opts->steps;
     else if (opts->own_pace)
@@ -207,6 +208,7 @@ static pl_status join(pl_loop *l)
     l->joined = true;
     if (l->ahead != NULL)
         pl_ahead_reset(l->ahead);
+    pl_loop_share_end(l);
     l->result->progress.step = at.step;
     l->result->progress.examples += (at.step - step) * l->update_examples;
     return PL_OK;
@@ -214,6 +216,7 @@ static pl_status join(pl_loop *l)
 
 static void close_loop(pl_loop *l)
 {
+    pl_reader_free(l->other);
     pl_reader_free(l->reader);
     pl_compute_free(l->scorer); /* in the memory of the other */
     pl_compute_free(l->compute);
@@ -310,7 +313,7 @@ static void align_reader(pl_loop *l)
 pl_status pl_loop_next_batch(pl_loop *l)
 {
     align_reader(l);
-    PL_TRY(pl_reader_next(l->reader, &l->batch));
+    PL_TRY(pl_reader_next(l->other != NULL ? l->other : l->reader, &l->batch));
     pl_loop_spent(l, PL_LOOP_INPUT);
     return PL_OK;
 }
@@ -390,7 +393,7 @@ static pl_status compute_step(pl_loop *l, int64_t step, double *loss)
 static void record_step(pl_loop *l, double loss, int64_t behind)
 {
     const pl_progress *progress = &l->result->progress;
-    int64_t per_epoch = steps_per_epoch(l);
+    int64_t per_epoch = pl_loop_steps_per_epoch(l);
     if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0) {
         l->loss_sum = 0;
         l->loss_count = 0;
@@ -461,7 +464,7 @@ static pl_status save(pl_loop *l, bool last)
 {
     uint64_t begin = pl_ticks_now();
     pl_sync *sync = l->opts->sync;
-    if (l->ahead != NULL) {
+    if (l->ahead != NULL && l->other == NULL) {
         PL_TRY(pl_loop_align_ahead(l));
         pl_ahead_position(l->ahead, &l->result->progress.position);
     } else {
@@ -527,8 +530,10 @@ static pl_status train_step(pl_loop *l)
         pl_trace_span(opts->trace, 0, "apply", step, l->mark, pl_ticks_now());
     pl_loop_spent(l, opts->sync->ops->local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
     l->next_read++;
-    l->own += !committed.dropped && !committed.unsent;
-    l->result->own_steps += !committed.dropped && !committed.unsent;
+    bool used = !committed.dropped && !committed.unsent;
+    *(l->other != NULL ? &l->other_own : &l->own) += used;
+    l->result->own_steps += used;
+    l->astray = l->shares && committed.dropped;
     l->result->dropped += committed.dropped;
     l->stop = committed.stop;
     arrive(l, committed.step);
@@ -539,7 +544,7 @@ static pl_status train_step(pl_loop *l)
 static bool done(const pl_loop *l)
 {
     return l->stop || l->result->progress.step >= l->end_step ||
-           l->own >= l->end_own;
+           (l->own >= l->end_own && l->other == NULL);
 }
 
 /* The answers to the last batch of training. */
@@ -598,7 +603,10 @@ static bool interrupted(const pl_loop *l)
 static pl_status run_steps(pl_loop *l)
 {
     l->mark = pl_ticks_now();
-    while (!done(l)) {
+    for (;;) {
+        PL_TRY(pl_loop_share(l));
+        if (done(l))
+            break;
         if (interrupted(l)) {
             l->result->stopped_by = PL_STOPPED_INTERRUPT;
             break;

@@ -2,6 +2,7 @@
  *
  * loop.c         steps, and what is due between them
  * loop_sparse.c  the steps of sparse models
+ * loop_share.c   the shares of workers that are gone
  * evaluate.c     tests */
 #ifndef PL_TRAIN_LOOP_PRIV_H
 #define PL_TRAIN_LOOP_PRIV_H
@@ -38,7 +39,13 @@ typedef struct pl_loop {
     int left;              /* gradients that are still to be handed over */
     int64_t end_step;      /* of the job; or INT64_MAX */
     int64_t end_own;       /* of this worker; or INT64_MAX */
-    int64_t own;           /* its gradients */
+    int64_t own;           /* gradients of its share */
+    bool shares;           /* shares of others may be left to it */
+    bool astray;           /* a gradient was dropped: is this still ours? */
+    int64_t asked;         /* at which `own` no share was left */
+    pl_reader *other;      /* of another's share, read now; or NULL */
+    int64_t other_own;     /* gradients of that... */
+    int64_t other_end;     /* ... up to here */
     int64_t next_read;     /* the step whose batch the reader gives next */
     int64_t grad_examples; /* of one gradient */
     int64_t update_examples; /* of one update */
@@ -55,12 +62,20 @@ typedef struct pl_loop {
     bool stop;
 } pl_loop;
 
+/* Steps of this worker in an epoch, as the run counts them. */
+int64_t pl_loop_steps_per_epoch(const pl_loop *l);
 /* The time since the last mark was spent in `phase`. */
 void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
 /* Read the next batch to l->batch. */
 pl_status pl_loop_next_batch(pl_loop *l) PL_MUST_CHECK;
 pl_status pl_loop_check_loss(pl_loop *l, double loss,
                              int64_t step) PL_MUST_CHECK;
+
+/* loop_share.c */
+/* Between two steps: whose share to read on. */
+pl_status pl_loop_share(pl_loop *l) PL_MUST_CHECK;
+/* Nothing is asked for: from here on the own share is read, anew. */
+void pl_loop_share_end(pl_loop *l);
 
 /* loop_sparse.c */
 /* PL_UNSUPPORTED: what is not there for a sparse model. */

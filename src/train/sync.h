@@ -49,6 +49,12 @@ typedef struct pl_standing {
     int64_t own;  /* this worker's gradients among them */
 } pl_standing;
 
+/* A worker's share of the data, as far as it was read. */
+typedef struct pl_share {
+    int32_t worker; /* whose */
+    int64_t own;    /* gradients of it that were made */
+} pl_share;
+
 typedef struct pl_keys {
     const uint64_t *ids; /* distinct; sorted, but see any_key_order */
     int64_t count;
@@ -89,6 +95,10 @@ typedef struct pl_sync_ops {
     pl_status (*pause)(pl_sync *sync, int64_t *step);
     /* End the job for all workers. */
     pl_status (*stop)(pl_sync *sync, const char *why);
+    /* In own pace: `own` gradients of this worker's share are made, or it does
+     * not know how many; whose shall it read on, up to as many?  Its own: that
+     * of nobody else is left.  `wait`: until that is sure to stay so. */
+    pl_status (*share)(pl_sync *sync, int64_t own, bool wait, pl_share *out);
     /* Wait until no worker changes the parameters any more; *step: the last. */
     pl_status (*settle)(pl_sync *sync, int64_t *step);
     /* Save what a job that begins needs to begin again. */

@@ -212,7 +212,7 @@ static void check_sync(pl_transport transport, int32_t servers)
     }
     for (int32_t w = 0; w < WORKERS; w++) {
         assert_true(tasks[w].shared == (transport == PL_TRANSPORT_SHM));
-        assert_int_equal(STEPS, tasks[w].view.own);
+        assert_int_equal(STEPS, tasks[w].view.made);
         assert_true(tasks[w].view.over);
         assert_true(tasks[w].view.sent_bytes > 0);
         assert_true(tasks[w].reported == (w == 0));
@@ -237,7 +237,7 @@ static void check_async(pl_ps_mode mode, pl_transport transport,
     }
     for (int32_t i = 0; i < servers; i++)
         assert_int_equal(20, j.seen[i].step);
-    assert_int_equal(20, tasks[0].view.own + tasks[1].view.own);
+    assert_int_equal(20, tasks[0].view.made + tasks[1].view.made);
     assert_int_equal(0, tasks[0].view.dropped);
     close_tasks(tasks);
 }

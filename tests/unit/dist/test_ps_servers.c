@@ -598,7 +598,30 @@ static void ps_servers_apply_of_nobody_is_ignored(void **state)
     ps_close(rig);
 }
 
+/* Server 0 has told a worker to read for one that is gone; this server may
+ * lack the last gradient of that one. */
+static void ps_servers_follower_hears_whose_share_is_read(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
+    pl_frame share = ps_request(rig, 0, PL_FRAME_SHARE);
+    share.value[0] = 7;
+    share.value[1] = 1;
+    ps_say(rig, rig->peer[0], share, NULL);
+    assert_int_equal(PL_ACK_DONE,
+                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_answer(rig, 0, 0, 1);
+    assert_int_equal(0, ps_look(rig, 0).applied_of_worker);
+    assert_int_equal(8, ps_look(rig, 1).applied_of_worker);
+    ps_push(rig, 1, 1, -1.0f); /* it was not gone after all */
+    ps_answer(rig, 1, PL_ANSWER_DROPPED, 1);
+    assert_int_equal(8, ps_look(rig, 1).applied_of_worker);
+    ps_close(rig);
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(ps_servers_follower_hears_whose_share_is_read),
     cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
     cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
     cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),

@@ -71,7 +71,7 @@ static void frame_refuses_what_is_not_ours(void **state)
     pl_frame frame;
     assert_fails(PL_FORMAT, "PLN1", read_changed(0, 'p', 28));
     assert_fails(PL_FORMAT, "kind 0", read_changed(6, 0, 28));
-    assert_fails(PL_FORMAT, "kind 29", read_changed(6, PL_FRAME_KINDS, 28));
+    assert_fails(PL_FORMAT, "kind 30", read_changed(6, PL_FRAME_KINDS, 28));
     assert_fails(PL_FORMAT, "reserved", read_changed(70, 1, 28));
     assert_fails(PL_FORMAT, "0 bytes", pl_frame_read(&frame, golden, 0, 0));
     assert_fails(PL_FORMAT, "71 bytes, expected 72",
