@@ -253,6 +253,9 @@ pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
 void pl_ps_core_tick(pl_ps_core *core, int64_t now_ns)
 {
     core->now_ns = now_ns;
+    int64_t more = pl_burst_rest(&core->refusals, now_ns, false);
+    if (more > 0)
+        pl_log(PL_LOG_WARN, "... and %lld more were refused", (long long)more);
     pl_ps_core_retry(core, now_ns);
     pl_core_watch_save(core);
     pl_core_watch(core);

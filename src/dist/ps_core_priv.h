@@ -13,6 +13,7 @@
 #ifndef PL_DIST_PS_CORE_PRIV_H
 #define PL_DIST_PS_CORE_PRIV_H
 
+#include "base/burst.h"
 #include "dist/pieces.h"
 #include "dist/ps_core.h"
 
@@ -133,6 +134,7 @@ struct pl_ps_core {
     bool finished;
     char why[512];
     pl_ps_core_view counts;
+    pl_burst refusals; /* in the log */
     pl_core_save save;
     /* A server other than 0: its membership there. */
     uint32_t own_incarnation; /* 0: not joined */

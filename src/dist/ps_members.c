@@ -44,7 +44,8 @@ bool pl_core_servers_here(const pl_ps_core *core)
 static void refuse_join(pl_ps_core *core, const pl_message *message,
                         const char *why)
 {
-    pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
+    if (pl_burst_shows(&core->refusals, core->now_ns))
+        pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
     pl_core_send_text(core, message->from,
                       (pl_frame) {
                           .kind = PL_FRAME_REFUSE,

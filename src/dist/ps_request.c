@@ -101,8 +101,9 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
 void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why)
 {
     char name[32];
-    pl_log(PL_LOG_WARN, "%s (%s): refused: %s",
-           pl_core_name(core, member, name), member->where, why);
+    if (pl_burst_shows(&core->refusals, core->now_ns))
+        pl_log(PL_LOG_WARN, "%s (%s): refused: %s",
+               pl_core_name(core, member, name), member->where, why);
     pl_core_send_text(core, member->peer,
                       pl_core_reply(member, PL_FRAME_REFUSE, 0), why);
 }

@@ -83,10 +83,24 @@ out:
     return pl_context(status, "%s", opts->name);
 }
 
+/* A flood of refusals does not fill the log. */
+static void tell_refusals(pl_endpoint *e, bool last)
+{
+    if (e->refusals.held == 0)
+        return;
+    int64_t more =
+        pl_burst_rest(&e->refusals, pl_clock_now_ns(pl_clock_real()), last);
+    if (more > 0)
+        pl_log(PL_LOG_WARN,
+               "%s (%s): ... and %lld more whose messages were dropped",
+               e->name, e->socket.address, (long long)more);
+}
+
 void pl_endpoint_free(pl_endpoint *e, int linger_ms)
 {
     if (e == NULL)
         return;
+    tell_refusals(e, true);
     pl_tcp_release(e);
     pl_shared_close(e);
     pl_socket_close(&e->socket, linger_ms);
@@ -140,6 +154,8 @@ void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
         if (strcmp(known->who[i], who) == 0)
             return;
     snprintf(known->who[known->next++ % PL_OFFENDERS], PL_PEER_TEXT, "%s", who);
+    if (!pl_burst_shows(&e->refusals, pl_clock_now_ns(pl_clock_real())))
+        return;
     pl_log(PL_LOG_WARN,
            "%s (%s): dropped what came from %s: %s; more from there is only "
            "counted",
@@ -215,6 +231,7 @@ void pl_endpoint_wait_or(pl_endpoint *const *endpoints, int count, int fd,
         pl_shared_wake(endpoints[i]);
         if (endpoints[i]->polls[POLL_MONITOR].revents != 0)
             pl_tcp_watch(endpoints[i]);
+        tell_refusals(endpoints[i], false);
     }
 }
 

@@ -8,6 +8,7 @@
 #ifndef PL_NET_ENDPOINT_PRIV_H
 #define PL_NET_ENDPOINT_PRIV_H
 
+#include "base/burst.h"
 #include "net/endpoint.h"
 #include "net/peers.h"
 #include "net/socket.h"
@@ -44,6 +45,7 @@ struct pl_endpoint {
     uint64_t *aligned; /* or this does, where ZeroMQ's memory lay askew */
     size_t aligned_bytes;
     pl_offenders offenders;
+    pl_burst refusals;                         /* in the log */
     char accepted[PL_OFFENDERS][PL_PEER_TEXT]; /* of descriptors, by number */
     uint64_t before[PL_OFFENDERS]; /* of `succeeded`, when it was accepted */
     uint64_t succeeded;            /* handshakes */
@@ -57,7 +59,8 @@ struct pl_endpoint {
     struct pollfd *polls; /* POLL_PEERS + sharing_count */
 };
 
-/* Count something that is not ours, and name its sender once. */
+/* Count something that is not ours, and name its sender once; of many in a
+ * short time only the first. */
 void pl_endpoint_refuse(pl_endpoint *endpoint, const char *who,
                         const char *why);
 void pl_endpoint_received(pl_endpoint *endpoint, const pl_frame *frame);

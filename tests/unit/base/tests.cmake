@@ -1,4 +1,5 @@
 pl_unit_test(base buffer)
+pl_unit_test(base burst)
 pl_unit_test(base clock)
 pl_unit_test(base crc32c)
 pl_unit_test(base error)
