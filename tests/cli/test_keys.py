@@ -245,6 +245,61 @@ class Relay(threading.Thread):
             other.close()
 
 
+class Player(Relay):
+    """Plays what a client said back to the server, on a connection of its
+    own, when it has said enough; all others wait meanwhile."""
+
+    def __init__(self, host, server):
+        super().__init__(host, server)
+        self.said, self.answers = {}, []
+
+    def accept(self):
+        before = set(self.way)
+        super().accept()
+        for s in set(self.way) - before:
+            if s.getsockname()[1] == self.port:
+                self.said[s] = bytearray()
+
+    def move(self, s):
+        before = len(self.bytes)
+        super().move(s)
+        if s not in self.said:
+            return
+        self.said[s] += self.bytes[before:]
+        if len(self.said[s]) > 100000:
+            self.play(bytes(self.said.pop(s)))
+
+    def play(self, said):
+        answer = b""
+        with socket.create_connection(self.server, timeout=60) as peer:
+            try:
+                peer.sendall(said[:64])
+                answer = peer.recv(64)
+                peer.sendall(said[64:])
+                while more := peer.recv(1 << 16):
+                    answer += more
+            except ConnectionError:
+                pass  # ended while it was spoken to
+        self.answers.append(answer)
+
+
+def test_a_recorded_connection_cannot_be_played_back(cli, beyond, expected):
+    """To each connection the server answers with a cookie of its own, so what
+    was said in another proves nothing; the job goes on."""
+    cli.ok("keys", "-o", "job.key")
+    port = free_ports(1, beyond)[0]
+    player = Player(beyond, (beyond, port))
+    player.start()
+    summary, said = by_hand(cli, [f"{beyond}:{port}"], "--keys", "job.key",
+                            "--transport", "tcp",
+                            clients=[f"{beyond}:{player.port}"])
+    assert summary["parameters_sha256"] == expected
+    assert len(player.answers) >= 2
+    # A greeting and a welcome, but no message.
+    assert all(0 < len(answer) < 400 for answer in player.answers)
+    assert "did not prove to be a task of this job" in said
+
+
 @pytest.mark.parametrize("keys", [True, False])
 def test_nothing_is_readable_on_the_wire(cli, beyond, expected, keys):
     """The marks of our messages and the parameters themselves are not there;
