@@ -487,6 +487,8 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message)
 {
     uint32_t bytes = message->frame.payload_bytes;
+    char name[32];
+    pl_log(PL_LOG_INFO, "%s is done", pl_core_name(core, member, name));
     pl_mem_free(member->report);
     member->report = NULL;
     member->report_bytes = 0;

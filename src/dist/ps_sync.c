@@ -99,11 +99,9 @@ static int64_t heartbeat_ms(const pl_ps_sync *self)
     return self->opts.heartbeat_ms > 0 ? self->opts.heartbeat_ms : 5000;
 }
 
-/* How long a server may take to answer; who is done does not wait long. */
+/* How long a server may take to answer. */
 static int64_t join_limit_ms(const pl_ps_sync *self)
 {
-    if (self->leaving)
-        return heartbeat_ms(self);
     if (self->joined)
         return self->opts.rejoin_ms > 0 ? self->opts.rejoin_ms : 60000;
     return self->opts.join_ms > 0 ? self->opts.join_ms : 600000;
@@ -264,7 +262,7 @@ static pl_status join(pl_sync *sync, pl_standing *at)
     PL_TRY(connect_or_go(self));
     if (self->gone) {
         at->own = self->own;
-        self->over = true;
+        at->over = self->over = true;
         return PL_OK;
     }
     pl_ps_client_view view = pl_ps_client_look(self->client);

@@ -202,6 +202,7 @@ static pl_status join(pl_loop *l)
     pl_standing at = { .step = step };
     PL_TRY(sync->ops->join(sync, &at));
     l->own = at.own;
+    l->stop = at.over;
     l->next_read = opts->own_pace ? at.own : at.step;
     if (at.step != step || at.own > 0 || l->joined)
         pl_reader_go(l->reader, l->next_read);

@@ -47,6 +47,7 @@ typedef struct pl_progress {
 typedef struct pl_standing {
     int64_t step; /* updates made, by the whole job */
     int64_t own;  /* this worker's gradients among them */
+    bool over;    /* it was done, and nobody is there any more */
 } pl_standing;
 
 /* A worker's share of the data, as far as it was read. */

@@ -1,12 +1,14 @@
 """The share of a worker that is gone for good is read by the others: no
 example of an epoch is lost, and none is read twice."""
 
+import pathlib
 import signal
 
 import pytest
 
-from conftest import wait_for
-from jobs import hand, log_of, task, wait_for_text, write_cluster
+from conftest import checkpoints, wait_for
+from jobs import (hand, log_of, task, wait_for_text,
+                  write_cluster)  # hand is a fixture
 
 EXAMPLES, BATCH, EPOCHS = 30000, 10, 3
 ALL = EPOCHS * EXAMPLES // BATCH
@@ -86,4 +88,39 @@ def test_one_that_was_frozen_takes_its_share_back(cli, hand):
     results = [hand.end(process) for process in job]
     assert [result.code for result in results] == [0] * 3, results
     assert "worker 1 is back" in log.read_text()
+    is_whole(results[1].json)
+
+
+def cpu_ticks(process):
+    text = pathlib.Path(f"/proc/{process.pid}/stat").read_text()
+    return sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
+
+
+def test_one_that_is_done_waits_for_a_server_to_be_back(cli, hand):
+    """The chief was not done, so what the server lost is made again, and for
+    that all are needed."""
+    flags = [*PACE, "--data", "synthetic", "--examples", EXAMPLES,
+             "--checkpoint-every", "never"]
+    write_cluster(cli, 2, 1)
+    logs = [cli.folder / name for name in ("ps.log", "chief.log", "other.log")]
+    files = [path.open("ab") for path in logs]
+    job = [hand.start("ps", 0, *flags, stderr=files[0])]
+    wait_for_text(logs[0], "listens on", job[0])
+    job += [hand.start("worker", i, *flags, stderr=files[1 + i])
+            for i in range(2)]
+    # The first checkpoint is written, and the chief has gone on.
+    wait_for(lambda: checkpoints(cli.folder / "a"), "a checkpoint", job[1])
+    begun = cpu_ticks(job[1])
+    wait_for(lambda: cpu_ticks(job[1]) > begun + 4, "the chief", job[1])
+    job[1].send_signal(signal.SIGSTOP)
+    wait_for_text(logs[0], "worker 1 is done", job[0])
+    job[0].kill()
+    hand.end(job[0])
+    wait_for_text(logs[2], "waits for ps 0", job[2])
+    job[0] = hand.start("ps", 0, *flags, stderr=files[0])
+    job[1].send_signal(signal.SIGCONT)
+    results = [hand.end(process) for process in job]
+    for file in files:
+        file.close()
+    assert [result.code for result in results] == [0] * 3, results
     is_whole(results[1].json)
