@@ -273,11 +273,7 @@ static pl_status join(pl_sync *sync, pl_standing *at)
         pl_sync_keys_reset(self->keys);
     PL_TRY(pull(self, 0, 0));
     view = pl_ps_client_look(self->client);
-    /* A run resumed in its own pace: everyone did about the same. */
-    int64_t own = view.own;
-    if (self->opts.mode != PL_PS_SYNC && own == 0 && at->step > 0)
-        own = at->step / self->opts.cluster->workers;
-    *at = (pl_standing) { .step = view.step, .own = own };
+    *at = (pl_standing) { .step = view.step, .own = view.own };
     return PL_OK;
 }
 
