@@ -1,22 +1,29 @@
 #include "dist/allreduce/mpi_module.h"
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define NOTES         64          /* on their way */
-#define EXCHANGE_MOST (128 << 10) /* floats */
+#define NOTES         64        /* on their way */
+#define EXCHANGE_MOST (8 << 20) /* floats */
+#define EXCHANGES     3         /* under way */
 
 struct pl_mpi_world {
     MPI_Comm sums, gathers, notes; /* apart, so that they cannot mix */
     int rank, size;
     MPI_Request sum[PL_MPI_SLOTS];
-    /* Two ranks exchange a small first sum and add it up by themselves: half
-     * the time of a collective that need not wait. */
-    MPI_Request exchange[2];
-    float *theirs, *mine; /* mine: NULL when none is under way */
-    int count, room;      /* of it; of theirs */
+    /* Two ranks exchange what they have, one sum after the other, and add it
+     * up by themselves: half the time of a collective that need not wait. */
+    struct {
+        float *data; /* NULL: a collective */
+        int count;
+    } queue[PL_MPI_SLOTS];
+    int queued, posted, added; /* of these, in order */
+    MPI_Request exchange[EXCHANGES][2];
+    float *theirs[EXCHANGES];
+    int room[EXCHANGES]; /* floats of theirs */
     MPI_Request gather;
     MPI_Request note[NOTES];
     char note_text[NOTES][PL_MPI_NOTE];
@@ -58,6 +65,8 @@ static int init(pl_mpi_world **out)
     if (world == NULL)
         return MPI_ERR_NO_MEM;
     world->gather = MPI_REQUEST_NULL;
+    for (int i = 0; i < EXCHANGES; i++)
+        world->exchange[i][0] = world->exchange[i][1] = MPI_REQUEST_NULL;
     for (int i = 0; i < PL_MPI_SLOTS; i++)
         world->sum[i] = MPI_REQUEST_NULL;
     for (int i = 0; i < NOTES; i++)
@@ -81,7 +90,8 @@ static int finish(pl_mpi_world *world)
         if (world->note[i] != MPI_REQUEST_NULL)
             MPI_Request_free(&world->note[i]); /* the text outlives it */
     int code = MPI_Finalize();
-    free(world->theirs);
+    for (int i = 0; i < EXCHANGES; i++)
+        free(world->theirs[i]);
     forget(world);
     return code;
 }
@@ -96,50 +106,97 @@ static int size_of(const pl_mpi_world *world)
     return world->size;
 }
 
-static int start_exchange(pl_mpi_world *world, float *data, int count)
+static int make_room(pl_mpi_world *world, int at, int count)
 {
-    int other = 1 - world->rank;
-    if (count > world->room) {
-        free(world->theirs);
-        world->room = 0;
-        world->theirs = malloc((size_t)count * sizeof *data);
-        if (world->theirs == NULL)
-            return MPI_ERR_NO_MEM;
-        world->room = count;
+    if (count <= world->room[at])
+        return MPI_SUCCESS;
+    free(world->theirs[at]);
+    world->room[at] = 0;
+    world->theirs[at] = malloc((size_t)count * sizeof(float));
+    if (world->theirs[at] == NULL)
+        return MPI_ERR_NO_MEM;
+    world->room[at] = count;
+    return MPI_SUCCESS;
+}
+
+/* Begin the next one of the queue. */
+static int post_exchange(pl_mpi_world *world)
+{
+    int at = world->posted % EXCHANGES, other = 1 - world->rank;
+    float *data = world->queue[world->posted].data;
+    int count = world->queue[world->posted].count;
+    world->posted++;
+    if (data == NULL)
+        return MPI_SUCCESS;
+    int code = make_room(world, at, count);
+    if (code == MPI_SUCCESS)
+        code = MPI_Irecv(world->theirs[at], count, MPI_FLOAT, other, 0,
+                         world->sums, &world->exchange[at][0]);
+    if (code == MPI_SUCCESS)
+        code = MPI_Isend(data, count, MPI_FLOAT, other, 0, world->sums,
+                         &world->exchange[at][1]);
+    return code;
+}
+
+/* Add what has come, in order; *done: there was one. */
+static int add_exchange(pl_mpi_world *world, int *done)
+{
+    int at = world->added % EXCHANGES;
+    float *data = world->queue[world->added].data;
+    *done = 1;
+    if (data != NULL) {
+        int code =
+            MPI_Testall(2, world->exchange[at], done, MPI_STATUSES_IGNORE);
+        if (code != MPI_SUCCESS || !*done)
+            return code;
+        code = MPI_Reduce_local(world->theirs[at], data,
+                                world->queue[world->added].count, MPI_FLOAT,
+                                MPI_SUM);
+        if (code != MPI_SUCCESS)
+            return code;
     }
-    world->mine = data;
-    world->count = count;
-    int code = MPI_Irecv(world->theirs, count, MPI_FLOAT, other, 0, world->sums,
-                         &world->exchange[0]);
-    return code != MPI_SUCCESS ? code
-                               : MPI_Isend(data, count, MPI_FLOAT, other, 0,
-                                           world->sums, &world->exchange[1]);
+    world->added++;
+    return MPI_SUCCESS;
 }
 
-static int exchange_done(pl_mpi_world *world, int *done)
+static int go_on(pl_mpi_world *world)
 {
-    int code = MPI_Testall(2, world->exchange, done, MPI_STATUSES_IGNORE);
-    if (code != MPI_SUCCESS || !*done)
-        return code;
-    float *mine = world->mine;
-    world->mine = NULL;
-    return MPI_Reduce_local(world->theirs, mine, world->count, MPI_FLOAT,
-                            MPI_SUM);
+    int code = MPI_SUCCESS;
+    for (int done = 1; done && code == MPI_SUCCESS;) {
+        while (code == MPI_SUCCESS && world->posted < world->queued &&
+               world->posted - world->added < EXCHANGES)
+            code = post_exchange(world);
+        if (code != MPI_SUCCESS || world->added == world->posted)
+            break;
+        code = add_exchange(world, &done);
+    }
+    return code;
 }
 
+/* Slots begin anew at 0 when all sums are done. */
 static int sum(pl_mpi_world *world, int slot, float *data, int count)
 {
-    if (world->size == 2 && slot == 0 && count <= EXCHANGE_MOST)
-        return start_exchange(world, data, count);
+    bool exchange = world->size == 2 && count <= EXCHANGE_MOST;
+    if (slot == 0)
+        world->queued = world->posted = world->added = 0;
+    world->queue[slot].data = exchange ? data : NULL;
+    world->queue[slot].count = count;
+    world->queued = slot + 1;
+    if (exchange)
+        return go_on(world);
     return MPI_Iallreduce(MPI_IN_PLACE, data, count, MPI_FLOAT, MPI_SUM,
                           world->sums, &world->sum[slot]);
 }
 
 static int sum_done(pl_mpi_world *world, int slot, int *done)
 {
-    if (slot == 0 && world->mine != NULL)
-        return exchange_done(world, done);
-    return MPI_Test(&world->sum[slot], done, MPI_STATUS_IGNORE);
+    int code = go_on(world);
+    if (code != MPI_SUCCESS || world->queue[slot].data == NULL)
+        return code != MPI_SUCCESS
+                   ? code
+                   : MPI_Test(&world->sum[slot], done, MPI_STATUS_IGNORE);
+    *done = slot < world->added;
+    return MPI_SUCCESS;
 }
 
 static int gather(pl_mpi_world *world, const void *mine, void *all, int bytes)

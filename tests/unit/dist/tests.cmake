@@ -30,10 +30,15 @@ add_dependencies(test_dist_local fake_task)
 target_compile_definitions(test_dist_local PRIVATE
                            FAKE_TASK="$<TARGET_FILE:fake_task>")
 
-# Three ranks, started as a user would.  The race detector cannot see inside
+# Three ranks and two, started as a user would.  The race detector cannot see inside
 # MPI; what MPI leaks at its end is not ours.
 if(TARGET paceline-mpi AND NOT CMAKE_C_FLAGS MATCHES "fsanitize=thread")
     pl_unit_test(dist mpi env ASAN_OPTIONS=detect_leaks=0
                  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
                  mpirun --oversubscribe --bind-to none -n 3)
+    add_test(NAME unit.dist.mpi_two COMMAND env ASAN_OPTIONS=detect_leaks=0
+             OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+             mpirun --oversubscribe --bind-to none -n 2
+             $<TARGET_FILE:test_dist_mpi>)
+    set_tests_properties(unit.dist.mpi_two PROPERTIES LABELS unit TIMEOUT 300)
 endif()
