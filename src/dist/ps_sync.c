@@ -375,6 +375,11 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
     return PL_OK;
 }
 
+static bool is_loose(const pl_sync *sync)
+{
+    return ((const pl_ps_sync *)sync)->opts.mode != PL_PS_SYNC;
+}
+
 /* What became of the last save, if it has ended or `wait`. */
 static pl_status look_saved(pl_ps_sync *self, bool wait, pl_saved *saved)
 {
@@ -552,6 +557,7 @@ static const pl_sync_ops ops = {
     .free = sync_free,
     .gradient = gradient,
     .pause = pause_job,
+    .loose = is_loose,
     .stop = stop,
     .share = share,
     .settle = settle,
@@ -570,6 +576,7 @@ static const pl_sync_ops keys_ops = {
     .finish = finish,
     .free = sync_free,
     .pause = pl_sync_keys_pause,
+    .loose = is_loose,
     .stop = stop,
     .share = share,
     .settle = settle,

@@ -640,10 +640,12 @@ static pl_status settle(pl_loop *l)
 static pl_status end_loop(pl_loop *l)
 {
     pl_loop_result *result = l->result;
+    pl_sync *sync = l->opts->sync;
     PL_TRY(settle(l));
     /* Who interrupts does not want to wait for a test; a score of other
      * parameters than the last is no score. */
-    if (l->tested_step != result->progress.step) {
+    bool loose = sync->ops->loose != NULL && sync->ops->loose(sync);
+    if (l->tested_step != result->progress.step || loose) {
         result->tested = false;
         if (result->stopped_by != PL_STOPPED_INTERRUPT) {
             pl_stopped_by why = result->stopped_by;

@@ -94,6 +94,9 @@ typedef struct pl_sync_ops {
     float *(*gradient)(pl_sync *sync);
     /* Parameters are about to be evaluated or saved; *step: whose they are. */
     pl_status (*pause)(pl_sync *sync, int64_t *step);
+    /* True when others go on meanwhile: what pause gave may be of several
+     * moments, and a test of it is none of the last parameters. */
+    bool (*loose)(const pl_sync *sync);
     /* End the job for all workers. */
     pl_status (*stop)(pl_sync *sync, const char *why);
     /* In own pace: `own` gradients of this worker's share are made, or it does

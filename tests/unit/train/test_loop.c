@@ -19,6 +19,7 @@ typedef struct witness {
     bool no_memory;     /* from the second step on nothing may allocate */
     bool allocated;     /* ... but something did */
     pl_status save_mid; /* what a save in mid-run answers */
+    pl_params *params;  /* of the network, for loose_settle */
 } witness;
 
 static pl_status witness_join(pl_sync *sync, pl_standing *at)
@@ -94,6 +95,23 @@ static const pl_sync_ops witness_ops = {
     .begin_apply = witness_begin_apply,
     .apply_range = witness_apply_range,
 };
+
+/* A job whose others go on while this worker tests: what they still did makes
+ * all parameters zero, although its step was counted before. */
+static pl_status loose_settle(pl_sync *sync, int64_t *step)
+{
+    pl_params *params = ((witness *)sync)->params;
+    (void)step;
+    memset(pl_params_block(params), 0,
+           (size_t)pl_params_block_count(params) * sizeof(float));
+    return PL_OK;
+}
+
+static bool is_loose(const pl_sync *sync)
+{
+    (void)sync;
+    return true;
+}
 
 /* What a loop over the rig needs; tests change what they are about. */
 static pl_loop_opts loop_opts(const rig *r)
@@ -322,6 +340,30 @@ static void loop_stops_at_the_loss_asked_for(void **state)
     assert_true(result.tested && result.test.loss <= opts.stop_loss);
     assert_int_equal(1, w.saves);
     assert_int_equal(-result.progress.step, w.saved[0]);
+    rig_close(&r);
+}
+
+static void loop_tests_the_last_parameters_of_a_loose_job(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    pl_sync_ops loose = witness_ops;
+    loose.settle = loose_settle;
+    loose.loose = is_loose;
+    w.base.ops = &loose;
+    w.params = r.network->params;
+    opts.sync = &w.base;
+    opts.has_stop_loss = true;
+    opts.stop_loss = 0.8 * log(4);
+    opts.steps = 200;
+    opts.eval_every = (pl_every) { PL_EVERY_STEPS, 2 };
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(PL_STOPPED_STOP_LOSS, result.stopped_by);
+    assert_float_equal(log(4), result.test.loss, 1e-5);
     rig_close(&r);
 }
 
@@ -639,6 +681,7 @@ UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
            cmocka_unit_test(loop_stops_where_the_loss_is_no_number),
            TEST_IN_FOLDER(loop_whose_last_update_is_not_finite_fails),
            cmocka_unit_test(loop_stops_at_the_loss_asked_for),
+           cmocka_unit_test(loop_tests_the_last_parameters_of_a_loose_job),
            cmocka_unit_test(loop_evaluates_and_saves_when_due),
            cmocka_unit_test(loop_that_never_evaluates_tests_the_end_only),
            cmocka_unit_test(loop_goes_on_when_a_checkpoint_fails),
