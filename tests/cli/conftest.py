@@ -25,6 +25,11 @@ def program():
     return os.path.abspath(path)
 
 
+def skip_when_sanitized():
+    if b"__asan_init" in open(program(), "rb").read():
+        pytest.skip("AddressSanitizer itself needs more memory")
+
+
 class Result:
     def __init__(self, args, code, out, err):
         self.args, self.code, self.out, self.err = args, code, out, err

@@ -5,7 +5,7 @@ import resource
 
 import pytest
 
-from conftest import checkpoints, program
+from conftest import checkpoints, skip_when_sanitized
 
 SMALL = ["--classes", "10", "--examples", "64", "--batch", "8", "--threads",
          "2", "--eval-every", "never"]
@@ -64,8 +64,7 @@ def limit_addresses(megabytes):
 
 def test_batch_that_does_not_fit_is_refused(cli):
     """With the largest one that does, and that one trains."""
-    if b"__asan_init" in open(program(), "rb").read():
-        pytest.skip("AddressSanitizer itself needs more addresses")
+    skip_when_sanitized()
     args = ["train", "alexnet", "--examples", "700", "--threads", "1",
             "--steps", "1", "--eval-every", "never", "--checkpoint-every",
             "never", "--run", "r"]

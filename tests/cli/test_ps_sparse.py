@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from conftest import Cli, wait_for
+from conftest import Cli, skip_when_sanitized, wait_for
 from jobs import gone, task, tasks, wait_for_checkpoint, words_of
 
 DATA = ["--features", "100000", "--examples", "6000", "--batch", "50",
@@ -152,6 +152,7 @@ def test_resume_with_other_servers_ends_in_the_same_bits(cli):
 def test_no_worker_holds_the_table(cli, every, share):
     """135 MB of weights, and as much beside them for adagrad, on the server,
     a quarter more while they are saved; nothing like it anywhere else."""
+    skip_when_sanitized()
     data = ["--examples", "20000", "--batch", "500", "--threads", "1"]
     job = cli.start("train", "sparse", *data, "--json", "--workers", "2",
                     "--ps", "1", "--optimizer", "adagrad", "--lr", "0.1",
