@@ -97,7 +97,7 @@ static const char *const headers[][2] = {
       "'none'; form-action 'none'" },
 };
 
-/* One more header may come along. */
+/* Two more headers may come along. */
 static enum MHD_Result answer(const pl_http *http,
                               struct MHD_Connection *connection, unsigned code,
                               const char *type, const pl_buffer *body,

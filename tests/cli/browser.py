@@ -91,6 +91,14 @@ class Browser:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
+    def complaints(self):
+        """What the page did wrong; reading its charts is our own doing."""
+        return (self.seen("Runtime.exceptionThrown") +
+                [e for e in self.seen("Log.entryAdded")
+                 if "readback" not in e["entry"]["text"]] +
+                [e for e in self.seen("Runtime.consoleAPICalled")
+                 if e["type"] in ("error", "warning")])
+
     def picture(self, path, width, height):
         self.call("Emulation.setDeviceMetricsOverride", width=width,
                   height=height, deviceScaleFactor=1, mobile=False)

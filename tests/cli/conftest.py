@@ -142,3 +142,11 @@ def digits(tmp_path_factory, home):
     folder = tmp_path_factory.mktemp("digits")
     Cli(folder, home).ok("data", "digits", "--out", "idx")
     return folder / "idx"
+
+
+@pytest.fixture
+def browser():
+    from browser import Browser  # most tests need none
+    started = Browser("--window-size=1280,1000")
+    yield started
+    started.close()

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from browser import Browser
 from conftest import wait_for
 from served import Page
 
@@ -17,13 +16,6 @@ POINTS = """[...charts.values()].flatMap(
 
 
 @pytest.fixture
-def browser():
-    started = Browser("--window-size=1280,1000")
-    yield started
-    started.close()
-
-
-@pytest.fixture
 def job(cli):
     process = cli.start(*JOB)
     events = cli.folder / "runs/a/events"
@@ -32,13 +24,6 @@ def job(cli):
     yield process
     process.terminate()
     process.communicate()
-
-
-def complaints(browser):
-    return (browser.seen("Runtime.exceptionThrown") +
-            browser.seen("Log.entryAdded") +
-            [e for e in browser.seen("Runtime.consoleAPICalled")
-             if e["type"] in ("error", "warning")])
 
 
 def test_a_job_is_followed(cli, job, browser):
@@ -68,7 +53,7 @@ def test_a_job_is_followed(cli, job, browser):
         assert re.match(r"softmax: ended \(interrupt\) at step \d+", said)
         summary = json.loads((cli.folder / "runs/a/summary.json").read_text())
         assert f"step {summary['steps']}" in said
-        assert complaints(browser) == []
+        assert browser.complaints() == []
         page.end()
     finally:
         page.close()

@@ -3,15 +3,6 @@ nothing is complained of."""
 
 import pytest
 
-from browser import Browser
-
-
-@pytest.fixture
-def browser():
-    started = Browser("--window-size=1280,1000")
-    yield started
-    started.close()
-
 
 @pytest.fixture
 def page(cli):
@@ -55,21 +46,12 @@ SPREADS = """[...charts.values()].flatMap(c => c.data.datasets.flatMap(set =>
     }))).length"""
 
 
-def complaints(browser):
-    """But for the one about INK, which reads the charts."""
-    return (browser.seen("Runtime.exceptionThrown") +
-            [e for e in browser.seen("Log.entryAdded")
-             if "readback" not in e["entry"]["text"]] +
-            [e for e in browser.seen("Runtime.consoleAPICalled")
-             if e["type"] in ("error", "warning")])
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_all_figures_are_drawn(browser, page, scheme):
     browser.call("Emulation.setEmulatedMedia", features=[
         {"name": "prefers-color-scheme", "value": scheme}])
     browser.open(page.as_uri())
-    assert complaints(browser) == []
+    assert browser.complaints() == []
     asked = [r["request"]["url"]
              for r in browser.seen("Network.requestWillBeSent")]
     assert asked == [page.as_uri()]
@@ -88,7 +70,7 @@ def test_all_figures_are_drawn(browser, page, scheme):
     paper = browser.evaluate(
         "getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
-    assert complaints(browser) == []
+    assert browser.complaints() == []
     # Nothing is wider than the page, but for tables that scroll.
     assert browser.evaluate(
         "document.documentElement.scrollWidth <= innerWidth")
@@ -104,4 +86,4 @@ def test_it_prints(browser, page):
     pdf = browser.call("Page.printToPDF", printBackground=True)["data"]
     assert len(pdf) > 50000
     assert len(browser.evaluate(INK)) == unfolded
-    assert complaints(browser) == []
+    assert browser.complaints() == []
