@@ -253,7 +253,6 @@ def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
     log = end_well(cli, hand, job)
     for peer in flood + strangers:
         peer.close()
-    # Ten lines of a burst, then how many more.
+    # How many are named depends on when the server looks: the sum that the
+    # log gives of the others is checked in tests/unit/net/test_hostile.c.
     assert log.count("dropped what came from") <= 30, log
-    more = re.findall(r"\.\.\. and (\d+) more whose messages", log)
-    assert sum(map(int, more)) >= 10, log

@@ -12,6 +12,7 @@
 /* What was logged during a test. */
 typedef struct logged {
     int lines;
+    int held; /* that were not shown, as the lines say */
     char last[1024];
 } logged;
 
@@ -19,7 +20,11 @@ static void keep_line(void *context, pl_log_level level, const char *line)
 {
     logged *log = context;
     assert_int_equal(PL_LOG_WARN, level);
-    log->lines++;
+    const char *more = strstr(line, "... and ");
+    if (more == NULL)
+        log->lines++;
+    else
+        log->held += atoi(more + strlen("... and "));
     snprintf(log->last, sizeof log->last, "%s", line);
 }
 
@@ -189,6 +194,25 @@ static void hostile_frames_are_refused_and_named_once(void **state)
     pl_endpoint_free(server, 0);
 }
 
+/* Ten are named; of the others the log says how many. */
+static void hostile_floods_do_not_fill_the_log(void **state)
+{
+    logged *log = *state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    void *context = zmq_ctx_new(), *foreign[50];
+    for (int i = 0; i < 50; i++) {
+        foreign[i] = foreign_connect(context, server, NULL);
+        zmq_send(foreign[i], "hello", 5, 0);
+    }
+    serve_until_refused(server, 50);
+    pl_endpoint_free(server, 0);
+    assert_int_equal(10, log->lines);
+    assert_int_equal(40, log->held);
+    for (int i = 0; i < 50; i++)
+        zmq_close(foreign[i]);
+    zmq_ctx_term(context);
+}
+
 /* ZeroMQ ends the connection at the length, before a byte of it is kept. */
 static void hostile_lengths_are_refused(void **state)
 {
@@ -237,4 +261,5 @@ UNIT_TESTS(TEST(hostile_greetings_are_refused),
            TEST(hostile_bytes_do_not_stop_the_service),
            TEST(hostile_silence_does_not_stop_the_service),
            TEST(hostile_frames_are_refused_and_named_once),
+           TEST(hostile_floods_do_not_fill_the_log),
            TEST(hostile_lengths_are_refused), TEST(hostile_servers_are_refused))
