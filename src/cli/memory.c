@@ -38,6 +38,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
         .hogwild = train->hogwild,
         .saves = train->checkpoint_every.unit != PL_EVERY_NEVER,
         .elsewhere = opts->elsewhere,
+        .streams = opts->train != NULL && opts->train->ops->reader_new != NULL,
         .data_bytes = data_bytes,
     };
 }

@@ -3,28 +3,48 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 /* The batch at hand, and as many as are asked for. */
-#define SLOTS 3
+#define ASKED_SLOTS 3
+/* What lies between two steps must not grow beyond the second cache. */
+#define MOST_SLOTS 8
 
 typedef struct slot {
     pl_compute *compute;
     pl_batch batch; /* rows and labels; the rest is in `compute` */
     uint8_t *labels;
     pl_position position; /* of the reader before it */
+    /* Where the weights are here. */
+    pl_batch read; /* as the reader gave it, with... */
+    uint32_t *index;
+    bool prepared;
 } slot;
 
 struct pl_ahead {
-    slot slots[SLOTS];
-    int64_t read, begun; /* the n-th batch is at n % SLOTS */
+    slot slots[MOST_SLOTS];
+    int count;
+    int64_t read, begun; /* the n-th batch is at n % count */
     pl_reader *reader;
     pl_sync *sync;
-    int table;    /* the parameter with keys */
+    pl_pool *pool;
+    bool asks;    /* the weights are elsewhere... */
+    int table;    /* ... of the parameter with keys */
     int distance; /* batches asked for beyond the one that is next */
 };
+
+int pl_ahead_batches(bool elsewhere, int threads)
+{
+    if (elsewhere)
+        return ASKED_SLOTS;
+    return threads < MOST_SLOTS ? threads : MOST_SLOTS;
+}
 
 static pl_status open_slot(slot *s, const pl_compute_opts *compute)
 {
     PL_TRY(pl_compute_new(&s->compute, compute));
+    if (!compute->elsewhere)
+        PL_TRY(PL_NEW(s->index, (size_t)compute->batch));
     return PL_NEW(s->labels, (size_t)compute->batch);
 }
 
@@ -36,13 +56,19 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
     PL_TRY(PL_NEW(ahead, 1));
     ahead->reader = reader;
     ahead->sync = sync;
+    ahead->pool = compute->pool;
+    ahead->asks = compute->elsewhere;
     ahead->table = compute->network->table;
-    ahead->distance = sync->ops->ahead(sync);
-    PL_ASSERT(ahead->distance + 2 <= SLOTS);
+    ahead->count =
+        pl_ahead_batches(ahead->asks, pl_pool_threads(compute->pool));
+    if (ahead->asks)
+        ahead->distance = sync->ops->ahead(sync);
+    PL_ASSERT(!ahead->asks || ahead->distance + 2 <= ahead->count);
     pl_compute_opts own = *compute;
-    for (int i = 0; i < SLOTS && status == PL_OK; i++) {
+    for (int i = 0; i < ahead->count && status == PL_OK; i++) {
         status = open_slot(&ahead->slots[i], &own);
-        own.beside = ahead->slots[0].compute;
+        if (ahead->asks) /* one after the other */
+            own.beside = ahead->slots[0].compute;
     }
     if (status != PL_OK) {
         pl_ahead_free(ahead);
@@ -56,32 +82,85 @@ void pl_ahead_free(pl_ahead *ahead)
 {
     if (ahead == NULL)
         return;
-    for (int i = SLOTS - 1; i >= 0; i--) {
+    for (int i = MOST_SLOTS - 1; i >= 0; i--) {
         pl_compute_free(ahead->slots[i].compute);
         pl_mem_free(ahead->slots[i].labels);
+        pl_mem_free(ahead->slots[i].index);
     }
     pl_mem_free(ahead);
 }
 
-/* Read one more batch and ask for its values. */
-static pl_status read_one(pl_ahead *ahead, bool later)
+/* Find the keys of a batch and keep its labels. */
+static pl_status prepare(slot *s, const pl_batch *batch)
 {
-    slot *s = &ahead->slots[ahead->read % SLOTS];
+    PL_TRY(pl_compute_prepare(s->compute, batch));
+    for (int64_t r = 0; r < batch->rows; r++)
+        s->labels[r] = pl_view_label(&batch->labels, r) != 0;
+    s->batch = (pl_batch) {
+        .rows = batch->rows,
+        .labels = { .data = s->labels, .stride = 1, .dtype = PL_UINT8 },
+    };
+    return PL_OK;
+}
+
+/* Read one more batch and ask for its values. */
+static pl_status ask_one(pl_ahead *ahead, bool later)
+{
+    slot *s = &ahead->slots[ahead->read % ahead->count];
     pl_batch batch;
     const pl_keys *keys;
     pl_reader_position(ahead->reader, &s->position);
     PL_TRY(pl_reader_next(ahead->reader, &batch));
-    PL_TRY(pl_compute_prepare(s->compute, &batch));
-    for (int64_t r = 0; r < batch.rows; r++)
-        s->labels[r] = pl_view_label(&batch.labels, r) != 0;
-    s->batch = (pl_batch) {
-        .rows = batch.rows,
-        .labels = { .data = s->labels, .stride = 1, .dtype = PL_UINT8 },
-    };
+    PL_TRY(prepare(s, &batch));
     pl_compute_grad(s->compute, ahead->table, &keys);
     PL_TRY(ahead->sync->ops->ask(ahead->sync, keys, later));
     ahead->read++;
     return PL_OK;
+}
+
+/* Wait for the values of the batch that is next. */
+static pl_status take_one(pl_ahead *ahead, slot *s)
+{
+    pl_values values;
+    while (ahead->read - ahead->begun <= ahead->distance)
+        PL_TRY(ask_one(ahead, false));
+    PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+    pl_compute_place(s->compute, &values);
+    return PL_OK;
+}
+
+/* Of a set in memory the reader chooses rows, which is all to keep. */
+static pl_status read_one(pl_ahead *ahead)
+{
+    slot *s = &ahead->slots[ahead->read % ahead->count];
+    pl_reader_position(ahead->reader, &s->position);
+    PL_TRY(pl_reader_next(ahead->reader, &s->read));
+    PL_ASSERT(s->read.row_index != NULL);
+    memcpy(s->index, s->read.row_index,
+           (size_t)s->read.rows * sizeof *s->index);
+    s->read.row_index = s->read.labels.index = s->index;
+    ahead->read++;
+    return PL_OK;
+}
+
+static void prepare_item(void *arg, int item, int thread)
+{
+    (void)thread;
+    pl_ahead *ahead = arg;
+    slot *s = &ahead->slots[(ahead->begun + item) % ahead->count];
+    s->prepared = prepare(s, &s->read) == PL_OK;
+}
+
+/* All batches at the same time.  What another thread found wrong with one is
+ * found again when it is the batch's turn, here, where it can be told. */
+static pl_status prepare_all(pl_ahead *ahead, slot *s)
+{
+    if (ahead->read == ahead->begun) {
+        for (int i = 0; i < ahead->count; i++)
+            PL_TRY(read_one(ahead));
+        pl_pool_run(ahead->pool, ahead->count, prepare_item, ahead);
+    }
+    return s->prepared ? PL_OK : prepare(s, &s->read);
 }
 
 void pl_ahead_reset(pl_ahead *ahead)
@@ -93,7 +172,8 @@ pl_status pl_ahead_skip(pl_ahead *ahead)
 {
     pl_values values;
     for (; ahead->begun < ahead->read; ahead->begun++)
-        PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+        if (ahead->asks)
+            PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
     return PL_OK;
 }
 
@@ -105,26 +185,22 @@ void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader)
 
 pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out)
 {
-    pl_values values;
-    while (ahead->read - ahead->begun <= ahead->distance)
-        PL_TRY(read_one(ahead, false));
-    slot *s = &ahead->slots[ahead->begun % SLOTS];
-    PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+    slot *s = &ahead->slots[ahead->begun % ahead->count];
+    PL_TRY(ahead->asks ? take_one(ahead, s) : prepare_all(ahead, s));
     ahead->begun++;
-    pl_compute_place(s->compute, &values);
     *out = (pl_ahead_batch) { s->compute, &s->batch };
     return PL_OK;
 }
 
 pl_status pl_ahead_next(pl_ahead *ahead)
 {
-    return read_one(ahead, true);
+    return ahead->asks ? ask_one(ahead, true) : PL_OK;
 }
 
 void pl_ahead_position(const pl_ahead *ahead, pl_position *out)
 {
     if (ahead->begun < ahead->read)
-        *out = ahead->slots[ahead->begun % SLOTS].position;
+        *out = ahead->slots[ahead->begun % ahead->count].position;
     else
         pl_reader_position(ahead->reader, out);
 }

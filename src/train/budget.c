@@ -1,5 +1,7 @@
 #include "train/budget.h"
 
+#include "train/ahead.h"
+
 #define GROUP 16 /* rows in the widest vectors */
 
 pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
@@ -26,6 +28,9 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
     pl_compute_size work, tests;
     PL_TRY(pl_compute_memory(&compute, &work));
     budget.work = work.bytes;
+    bool ahead = opts->elsewhere || (!opts->streams && !opts->aggregates);
+    if (opts->network->sparse && !opts->hogwild && ahead)
+        budget.work *= pl_ahead_batches(opts->elsewhere, compute.threads);
     if (opts->aggregates)
         budget.work += block;
     if (opts->eval_batch > 0) {

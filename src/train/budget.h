@@ -21,6 +21,7 @@ typedef struct pl_budget_opts {
     bool hogwild;              /* sparse: without gradients */
     bool saves;                /* checkpoints are written on the way */
     bool elsewhere;            /* the parameters, at parameter servers */
+    bool streams;              /* examples are not in memory */
     int64_t data_bytes;        /* of examples held in memory */
 } pl_budget_opts;
 

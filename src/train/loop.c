@@ -89,7 +89,6 @@ static pl_status open_compute(pl_loop *l)
     pl_sync *sync = opts->sync;
     int32_t micro = at_least_one(opts->order.micro_batches);
     bool sparse = opts->network->sparse;
-    bool elsewhere = sync->ops->ask != NULL;
     bool combine = !sparse && (micro > 1 || opts->clip > 0);
     PL_TRY(pl_loop_check_sparse(opts));
     float *diff =
@@ -103,10 +102,10 @@ static pl_status open_compute(pl_loop *l)
         .diff = combine ? NULL : diff,
         .seed = opts->order.seed,
         .hogwild = opts->hogwild,
-        .elsewhere = elsewhere,
+        .elsewhere = pl_loop_elsewhere(opts),
         .any_key_order = sync->ops->any_key_order && micro == 1,
     };
-    if (elsewhere)
+    if (pl_loop_reads_ahead(opts))
         PL_TRY(pl_ahead_new(&l->ahead, &compute, l->reader, sync));
     PL_TRY(pl_compute_new(&l->compute, &compute));
     l->computed = l->compute;
@@ -144,7 +143,7 @@ static const float *last_gradient(void *context, int param, int64_t *count)
     const float *grad =
         l->aggregator != NULL
             ? pl_params_data(pl_aggregator_diff(l->aggregator), param)
-            : pl_compute_grad(l->compute, param, &keys);
+            : pl_compute_grad(l->computed, param, &keys);
     *count = keys != NULL
                  ? keys->count
                  : pl_params_get(l->opts->network->params, param)->count;
@@ -160,7 +159,7 @@ static double last_accuracy(void *context)
 /* Of parameters that are elsewhere it is not kept. */
 static bool has_gradient(const pl_loop_opts *opts)
 {
-    return opts->hogwild == NULL && opts->sync->ops->ask == NULL;
+    return opts->hogwild == NULL && !pl_loop_elsewhere(opts);
 }
 
 static pl_status open_recorder(pl_loop *l)
@@ -323,7 +322,7 @@ pl_status pl_loop_check_loss(pl_loop *l, double loss, int64_t step)
 {
     if (isfinite(loss))
         return PL_OK;
-    PL_TRY(pl_compute_check(l->compute));
+    PL_TRY(pl_compute_check(l->computed));
     l->result->stopped_by = PL_STOPPED_NAN;
     return PL_FAIL(PL_NUMERIC,
                    "the loss is %s at step %lld: try a smaller --lr or "
@@ -441,7 +440,7 @@ static pl_status evaluate(pl_loop *l)
     uint64_t begin = pl_ticks_now();
     PL_TRY(pause_job(l));
     int64_t step = l->result->progress.step;
-    if (l->ahead == NULL)
+    if (!pl_loop_elsewhere(l->opts))
         PL_TRY(need_all(l));
     PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
                             l->opts->sync, &l->result->test));
@@ -566,7 +565,7 @@ static void record_predictions(pl_loop *l)
 static pl_status record_histograms(pl_loop *l)
 {
     record_predictions(l);
-    if (l->ahead != NULL)
+    if (pl_loop_elsewhere(l->opts))
         return PL_OK; /* nobody has all parameters */
     PL_TRY(need_all(l));
     pl_recorder_histograms(&l->recorder, l->result->progress.step);

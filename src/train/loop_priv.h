@@ -32,7 +32,7 @@ typedef struct pl_loop {
     pl_aggregator *aggregator;  /* NULL: gradients are applied as they come */
     pl_sparse_sum sum;          /* the same for a table with micro-batches... */
     float bias_sum;             /* ... and for its bias */
-    pl_ahead *ahead;            /* NULL: the parameters are in memory here */
+    pl_ahead *ahead;            /* NULL: one batch is read after the other */
     bool stream;           /* parameters and gradients come and go on the way */
     bool *done;            /* one per parameter: this step's gradient is */
     int needed;            /* parameters that this step has */
@@ -78,13 +78,17 @@ pl_status pl_loop_share(pl_loop *l) PL_MUST_CHECK;
 void pl_loop_share_end(pl_loop *l);
 
 /* loop_sparse.c */
+/* The parameters of a sparse model are elsewhere. */
+bool pl_loop_elsewhere(const pl_loop_opts *opts);
+/* Batches are read before their turn. */
+bool pl_loop_reads_ahead(const pl_loop_opts *opts);
 /* PL_UNSUPPORTED: what is not there for a sparse model. */
 pl_status pl_loop_check_sparse(const pl_loop_opts *opts) PL_MUST_CHECK;
 /* The weights of a sparse batch: those of its keys. */
 pl_status pl_loop_need_keys(pl_loop *l, const pl_batch *batch) PL_MUST_CHECK;
 /* In lock step the batch belongs to the step, also one that was read ahead. */
 pl_status pl_loop_align_ahead(pl_loop *l) PL_MUST_CHECK;
-/* Gradient of one step whose parameters are elsewhere. */
+/* Gradient of one step whose batch was read ahead. */
 pl_status pl_loop_ahead_step(pl_loop *l, int64_t step,
                              double *loss) PL_MUST_CHECK;
 /* Gradients of the micro-batches of a sparse model, combined. */

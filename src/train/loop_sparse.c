@@ -1,5 +1,19 @@
 #include "train/loop_priv.h"
 
+bool pl_loop_elsewhere(const pl_loop_opts *opts)
+{
+    return opts->sync->ops->ask != NULL;
+}
+
+bool pl_loop_reads_ahead(const pl_loop_opts *opts)
+{
+    if (pl_loop_elsewhere(opts))
+        return true;
+    bool in_memory = opts->train->ops->reader_new == NULL;
+    return opts->network->sparse && in_memory && opts->hogwild == NULL &&
+           opts->order.micro_batches <= 1 && pl_pool_threads(opts->pool) > 1;
+}
+
 pl_status pl_loop_check_sparse(const pl_loop_opts *opts)
 {
     bool micro = opts->order.micro_batches > 1;
@@ -11,7 +25,7 @@ pl_status pl_loop_check_sparse(const pl_loop_opts *opts)
     if (micro && opts->hogwild != NULL)
         return PL_FAIL(PL_UNSUPPORTED, "--hogwild has no batches: leave out "
                                        "--micro-batches");
-    if (micro && opts->sync->ops->ask != NULL)
+    if (micro && pl_loop_elsewhere(opts))
         return PL_FAIL(PL_UNSUPPORTED,
                        "a sparse model with parameter servers has no "
                        "micro-batches: give a larger --batch");
@@ -52,7 +66,8 @@ pl_status pl_loop_ahead_step(pl_loop *l, int64_t step, double *loss)
     const pl_keys *keys;
     PL_TRY(pl_loop_align_ahead(l));
     PL_TRY(pl_ahead_begin(l->ahead, &at));
-    pl_loop_spent(l, PL_LOOP_WAIT);
+    pl_loop_spent(l,
+                  pl_loop_elsewhere(l->opts) ? PL_LOOP_WAIT : PL_LOOP_COMPUTE);
     *loss = pl_compute_gradient(at.compute, at.batch, step,
                                 l->opts->order.worker, NULL);
     l->computed = at.compute;

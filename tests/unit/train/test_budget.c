@@ -203,8 +203,24 @@ static void budget_survives_failed_allocations(void **state)
     rig_close(&r);
 }
 
+/* Every thread has a batch at hand, but of a stream. */
+static void budget_counts_sparse_batches_read_ahead(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse });
+    pl_budget_opts plan = { .network = r.network, .batch = BATCH };
+    int64_t one = make(&plan).work;
+    plan.threads = 3;
+    assert_int_equal(3 * one, make(&plan).work);
+    plan.streams = true;
+    assert_int_equal(one, make(&plan).work);
+    rig_close(&r);
+}
+
 UNIT_TESTS(
     cmocka_unit_test(budget_counts_each_part),
+    cmocka_unit_test(budget_counts_sparse_batches_read_ahead),
     TEST_IN_FOLDER(budget_is_what_is_allocated),
     cmocka_unit_test(budget_of_a_large_model_tests_in_the_memory_of_training),
     cmocka_unit_test(budget_finds_the_largest_batch_that_fits),

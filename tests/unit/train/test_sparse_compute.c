@@ -84,6 +84,20 @@ static void sparse_gradient_is_that_of_finite_differences(void **state)
     rig_close(&r);
 }
 
+static pl_status run_epoch(rig *r, int64_t batch, pl_loop_result *result)
+{
+    return pl_loop_run(&(pl_loop_opts) { .network = r->network,
+                                         .train = r->train,
+                                         .test = r->test,
+                                         .sync = r->sync,
+                                         .pool = r->pool,
+                                         .metrics = r->metrics,
+                                         .schedule = &r->schedule,
+                                         .order = { .batch = batch },
+                                         .epochs = 1 },
+                       result);
+}
+
 /* Train with these threads; the caller closes the rig. */
 static pl_loop_result train(rig *r, const rig_opts *opts, int threads,
                             int64_t batch)
@@ -93,16 +107,7 @@ static pl_loop_result train(rig *r, const rig_opts *opts, int threads,
     with.threads = threads;
     rig_init(r, &with);
     pl_loop_result result;
-    assert_ok(pl_loop_run(&(pl_loop_opts) { .network = r->network,
-                                            .train = r->train,
-                                            .test = r->test,
-                                            .sync = r->sync,
-                                            .pool = r->pool,
-                                            .metrics = r->metrics,
-                                            .schedule = &r->schedule,
-                                            .order = { .batch = batch },
-                                            .epochs = 1 },
-                          &result));
+    assert_ok(run_epoch(r, batch, &result));
     return result;
 }
 
@@ -128,6 +133,32 @@ static void sparse_training_has_the_same_bits_on_any_threads(void **state)
             rig_close(&many);
         }
         rig_close(&one);
+    }
+}
+
+/* Also when another thread has found it, long before. */
+static void sparse_batch_that_is_wrong_is_told_at_its_turn(void **state)
+{
+    (void)state;
+    char message[256];
+    int64_t step = 0;
+    for (int threads = 1; threads <= 4; threads++) {
+        rig r;
+        pl_loop_result result;
+        rig_init(&r, &(rig_opts) { .model = &pl_model_sparse,
+                                   .examples = 1000,
+                                   .features = 300,
+                                   .threads = threads });
+        ((uint64_t *)r.train->ids)[r.train->row_start[500]] = 300;
+        assert_int_equal(PL_FORMAT, run_epoch(&r, 50, &result));
+        if (threads == 1) {
+            snprintf(message, sizeof message, "%s", pl_error_message());
+            step = result.progress.step;
+            assert_true(step > 0 && step < 19);
+        }
+        assert_string_equal(message, pl_error_message());
+        assert_int_equal(step, result.progress.step);
+        rig_close(&r);
     }
 }
 
@@ -333,6 +364,7 @@ static void sparse_compute_survives_each_failed_allocation(void **state)
 UNIT_TESTS(
     cmocka_unit_test(sparse_gradient_is_that_of_finite_differences),
     cmocka_unit_test(sparse_training_has_the_same_bits_on_any_threads),
+    cmocka_unit_test(sparse_batch_that_is_wrong_is_told_at_its_turn),
     cmocka_unit_test(sparse_gradient_has_the_same_bits_in_any_key_order),
     cmocka_unit_test(sparse_batches_prepared_ahead_keep_what_they_need),
     cmocka_unit_test(sparse_training_learns_and_leaves_other_weights_alone),
