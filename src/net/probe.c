@@ -4,7 +4,7 @@
  *   s  the server takes what comes until the end, then sends two numbers of 8
  *      bytes, little-endian: bytes and ns, both from WARM_NS after the first
  *      byte on, when the window of TCP has opened and the allowance of a
- *      traffic shaper is used up
+ *      traffic shaper is used up; where nothing came so late, of all that came
  *
  * Every wait has a limit, which the sockets keep (SO_RCVTIMEO). */
 #include "net/probe.h"
@@ -115,14 +115,15 @@ static void echo(pl_probe *p, int fd)
 
 static void sink(pl_probe *p, int fd)
 {
-    int64_t first_ns = 0, begin_ns = 0, last_ns = 0;
-    uint64_t bytes = 0;
+    int64_t open_ns = now_ns(), first_ns = 0, begin_ns = 0, last_ns = 0;
+    uint64_t bytes = 0, all = 0;
     uint8_t answer[16];
     for (;;) {
         ssize_t got = recv(fd, p->room, CHUNK, 0);
         int64_t now = now_ns();
         if (got <= 0 || atomic_load(&p->stop))
             break;
+        all += (uint64_t)got;
         if (first_ns == 0)
             first_ns = now;
         if (begin_ns == 0 && now - first_ns >= WARM_NS) {
@@ -136,8 +137,13 @@ static void sink(pl_probe *p, int fd)
         if (now - first_ns > MOST_NS)
             break;
     }
+    if (last_ns <= begin_ns) { /* a host that was held up for a while */
+        bytes = all;
+        begin_ns = open_ns;
+        last_ns = now_ns();
+    }
     put(answer, bytes);
-    put(answer + 8, (uint64_t)(last_ns > begin_ns ? last_ns - begin_ns : 0));
+    put(answer + 8, (uint64_t)(last_ns - begin_ns));
     if (!write_all(fd, answer, sizeof answer))
         return; /* it does not want to know */
 }
@@ -335,9 +341,10 @@ static pl_status send_for(int fd, const char *chunk, int64_t ms,
 {
     pl_deadline deadline =
         pl_deadline_in_ms(pl_clock_real(), ms + WARM_NS / 1000000);
-    while (!pl_deadline_passed(deadline))
+    do
         if (!write_all(fd, chunk, CHUNK))
             return PL_FAIL(PL_IO, "%s takes nothing any more", address);
+    while (!pl_deadline_passed(deadline));
     if (shutdown(fd, SHUT_WR) != 0)
         return PL_FAIL(PL_IO, "%s: %s", address, strerror(errno));
     return PL_OK;
