@@ -70,7 +70,8 @@ static pl_ring_engine_opts engine_opts(const ring_job *job, int32_t worker)
         .floats = FLOATS,
         .transport = job->transport,
         .encrypt = job->encrypt,
-        .join_ms = 30000,
+        .heartbeat_ms = 60000,
+        .join_ms = 60000,
         .kernels = pl_kernels_best(),
     };
 }
