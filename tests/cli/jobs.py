@@ -1,14 +1,16 @@
 """Jobs of several processes, as the tests look at them."""
 
+import contextlib
 import json
 import os
+import pathlib
+import random
 import signal
 import socket
-import pathlib
 
 import pytest
 
-from conftest import checkpoints, wait_for
+from conftest import DEADLINE_S, checkpoints, wait_for
 
 
 class Task:
@@ -24,8 +26,13 @@ class Task:
         self.send(signal.SIGKILL)
 
     def peak_mb(self):
-        """Its most memory so far, as the kernel counts it."""
-        for line in pathlib.Path(f"/proc/{self.pid}/status").open():
+        """Its most memory so far, as the kernel counts it; 0 when it is
+        gone."""
+        try:
+            text = pathlib.Path(f"/proc/{self.pid}/status").read_text()
+        except OSError:
+            return 0
+        for line in text.splitlines():
             if line.startswith("VmHWM:"):
                 return int(line.split()[1]) / 1024
         return 0
@@ -97,6 +104,20 @@ def wait_for_checkpoint(cli, process, run="a"):
         process.communicate()
 
 
+def wait_for_progress(cli, process, run="a"):
+    """The job trains on, whatever happened to it before: of the checkpoints
+    that were not there yet, one may have been under way."""
+    def steps():
+        return {int(path.name[5:]) for path in checkpoints(cli.folder / run)}
+    before, seen = max(steps(), default=-1), set()
+
+    def there():
+        seen.update(step for step in steps() if step > before)
+        return len(seen) > 1
+    assert wait_for(there, f"checkpoints after step {before}", process), \
+        process.communicate()
+
+
 def wait_for_text(path, text, process):
     def there():
         return path.exists() and text in path.read_text(errors="replace")
@@ -104,15 +125,35 @@ def wait_for_text(path, text, process):
         (path.exists() and path.read_text(), process.communicate())
 
 
+# None that the system gives to who asks for any, nor one that `launch` draws:
+# nobody takes them until the task that they are for is there.
+PORTS = range(10000, 20000)
+
+
 def free_ports(count):
     """Ports that nobody listens on at the moment."""
-    held = [socket.socket() for _ in range(count)]
-    for each in held:
-        each.bind(("127.0.0.1", 0))
+    held = []
+    while len(held) < count:
+        each = socket.socket()
+        try:
+            each.bind(("127.0.0.1", random.choice(PORTS)))
+            held.append(each)
+        except OSError:
+            each.close()
     ports = [each.getsockname()[1] for each in held]
     for each in held:
         each.close()
     return ports
+
+
+@contextlib.contextmanager
+def knocked(address):
+    """What is started here has come to this address, and will come again."""
+    host, port = address.rsplit(":", 1)
+    with socket.create_server((host, int(port))) as listener:
+        listener.settimeout(DEADLINE_S)
+        yield
+        listener.accept()[0].close()
 
 
 def write_cluster(cli, workers, ps):
@@ -146,6 +187,23 @@ class Hand:
 
     def end(self, process):
         return self.cli.end(process)
+
+    def interrupt(self, chief, *others):
+        """Ctrl-C to the chief of a job that would not end by itself: all end
+        well.  The chief's summary."""
+        chief.send_signal(signal.SIGINT)
+        results = [self.end(process) for process in (chief, *others)]
+        assert [result.code for result in results] == \
+            [130] + [0] * len(others), results
+        return results[0].json
+
+
+def same_bits(cli, summary, *flags):
+    """A job of two workers reached what one process does in as many steps."""
+    alone = cli.train(*flags, "--steps", summary["steps"], "--micro-batches",
+                      "2", "--run", "alone")
+    assert summary["parameters_sha256"] == alone["parameters_sha256"]
+    assert summary["deterministic"] is True
 
 
 @pytest.fixture

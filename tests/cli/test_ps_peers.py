@@ -12,12 +12,14 @@ import threading
 import pytest
 
 import zmtp
-from jobs import (hand, started, wait_for_checkpoint, wait_for_text,
+from conftest import wait_for
+from jobs import (hand, same_bits, started, wait_for_checkpoint,
+                  wait_for_progress, wait_for_text,
                   write_cluster)  # hand is a fixture
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never"]
-LONG = [*DATA, "--steps", "4000", "--checkpoint-every", "100"]
+ENDLESS = [*DATA, "--steps", "1000000", "--checkpoint-every", "100"]
 SHORT = [*DATA, "--steps", "1000"]
 
 
@@ -27,24 +29,33 @@ def alone(cli, workers, *flags):
                      "alone")["parameters_sha256"]
 
 
-def by_hand(cli, hand, *flags):
-    """Two workers and a server whose log is ps.log: the three processes and
-    the server's address."""
+def log_of(cli, role, index):
+    return (cli.folder / f"{role}-{index}.log").read_text()
+
+
+def start(cli, hand, role, index, *flags):
+    """A task of a job without an end, which logs behind what is there."""
+    with (cli.folder / f"{role}-{index}.log").open("ab") as file:
+        return hand.start(role, index, *ENDLESS, *flags, stderr=file)
+
+
+def by_hand(cli, hand, *flags, workers=2):
+    """A server and its workers, of which there should be two: the processes
+    and the server's address."""
     address, = write_cluster(cli, 2, 1)
-    with (cli.folder / "ps.log").open("wb") as file:
-        job = [hand.start("ps", 0, *LONG, *flags, stderr=file)]
-    wait_for_text(cli.folder / "ps.log", "listens on", job[0])
-    job += [hand.start("worker", i, *LONG, *flags) for i in range(2)]
+    job = [start(cli, hand, "ps", 0, *flags)]
+    wait_for_text(cli.folder / "ps-0.log", "listens on", job[0])
+    job += [start(cli, hand, "worker", i, *flags) for i in range(workers)]
     return job, address
 
 
-def end_well(cli, hand, job, flags=LONG):
-    """All end with status 0, and in the bits of an undisturbed run; what the
-    server logged."""
-    results = [hand.end(process) for process in job]
-    assert [result.code for result in results] == [0] * len(job), results
-    assert results[1].json["parameters_sha256"] == alone(cli, 2, *flags)
-    return (cli.folder / "ps.log").read_text()
+def end_well(cli, hand, job):
+    """The job trains on, all end well, and in the bits of an undisturbed run;
+    what the server logged."""
+    ps, chief, worker = job
+    wait_for_progress(cli, chief)
+    same_bits(cli, hand.interrupt(chief, ps, worker), *DATA)
+    return log_of(cli, "ps", 0)
 
 
 @contextlib.contextmanager
@@ -80,42 +91,40 @@ def test_of_a_worker_started_twice_the_second_stays(cli, hand):
     job, _ = by_hand(cli, hand, "--heartbeat-timeout", "60")
     wait_for_checkpoint(cli, job[1])
     with stopped(job):
-        first, job[2] = job[2], hand.start("worker", 1, *LONG)
+        first, job[2] = job[2], start(cli, hand, "worker", 1)
         replaced = hand.end(first)
     assert replaced.code == 1, replaced
-    assert "a newer process has taken this task's place" in replaced.err
+    assert "a newer process has taken this task's place" in \
+        log_of(cli, "worker", 1)
     end_well(cli, hand, job)
+
+
+def speak_version_2(listener):
+    """To the next task that says something."""
+    with contextlib.suppress(EOFError, OSError):  # given up: it tries again
+        with zmtp.accept(listener) as peer:
+            zmtp.read_message(peer)
+            zmtp.send(peer, zmtp.header(version=2))
 
 
 def test_a_server_of_another_version_is_named(cli, hand):
     """In the place of a server that died comes one that speaks version 2; when
     the right one comes the job goes on."""
-    job, address = by_hand(cli, hand, "--heartbeat-timeout", "1")
+    flags = ["--heartbeat-timeout", "1"]
+    job, address = by_hand(cli, hand, *flags)
     wait_for_checkpoint(cli, job[1])
     job[0].kill()
     hand.end(job[0])
+
+    def is_named():
+        return any("version 2 of the protocol; this program speaks version 1"
+                   in log_of(cli, "worker", index) for index in range(2))
     with socket.create_server(("127.0.0.1", int(address.split(":")[1]))) as \
             other:
-        other.settimeout(60)
-        peers = []
-        while len(peers) < 2:
-            try:
-                peer = zmtp.accept(other)
-                zmtp.read_message(peer)
-            except (EOFError, ConnectionError):
-                continue  # given up by its worker, who tries again
-            zmtp.send(peer, zmtp.header(version=2))
-            peers.append(peer)
-        for peer in peers:
-            peer.close()
-    with (cli.folder / "ps.log").open("ab") as file:
-        job[0] = hand.start("ps", 0, *LONG, "--heartbeat-timeout", "1",
-                            stderr=file)
-    results = [hand.end(process) for process in job]
-    assert [result.code for result in results] == [0] * 3, results
-    assert "version 2 of the protocol; this program speaks version 1" in \
-        results[1].err + results[2].err, results
-    assert results[1].json["parameters_sha256"] == alone(cli, 2, *LONG)
+        other.settimeout(5)
+        wait_for(lambda: speak_version_2(other) or is_named(), "the version")
+    job[0] = start(cli, hand, "ps", 0, *flags)
+    end_well(cli, hand, job)
 
 
 class Echo(threading.Thread):
@@ -127,7 +136,7 @@ class Echo(threading.Thread):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
         self.server, self.random = server, random.Random(1)
-        self.stranger = zmtp.join(server)
+        self.stranger, self.lock = zmtp.join(server), threading.Lock()
         self.replayed = self.forged = 0
 
     def run(self):
@@ -172,7 +181,8 @@ class Echo(threading.Thread):
             zmtp.send(target, *self.random.choice(old))
             self.replayed += 1
         if self.random.random() < 0.02:
-            zmtp.send(self.stranger, *parts)
+            with self.lock:  # both workers' messages go there
+                zmtp.send(self.stranger, *parts)
             self.forged += 1
 
 
@@ -187,7 +197,9 @@ def test_frames_that_are_replayed_or_forged_change_nothing(cli, hand):
     cluster.write_text(cluster.read_text().replace(address, echo.address))
     job += [hand.start("worker", i, *SHORT, "--transport", "tcp")
             for i in range(2)]
-    end_well(cli, hand, job, SHORT)
+    results = [hand.end(process) for process in job]
+    assert [result.code for result in results] == [0] * 3, results
+    assert results[1].json["parameters_sha256"] == alone(cli, 2, *SHORT)
     assert echo.replayed > 100 and echo.forged > 10
 
 
@@ -219,21 +231,24 @@ def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
     wait_for_checkpoint(cli, job[1])
     rng = random.Random(who)
     password = zmtp.password_of(cli.folder / "job.key", who)
+    peers = []
     with stopped(job):
         for _ in range(20):
-            peer = zmtp.join_plain(address, who, password)
+            peers.append(zmtp.join_plain(address, who, password))
             for _ in range(50):
-                zmtp.send(peer, *nonsense(rng))
-            peer.close()
-    log = end_well(cli, hand, job)
-    assert re.search(f"{who} at .* is dropped: 8 of its messages", log), log
+                zmtp.send(peers[-1], *nonsense(rng))
+        said = f"{who} at .* is dropped: 8 of its messages"
+        assert wait_for(lambda: re.search(said, log_of(cli, "ps", 0)), said,
+                        job[0]), log_of(cli, "ps", 0)
+    for peer in peers:
+        peer.close()
+    end_well(cli, hand, job)
 
 
 def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
     """More than the server keeps, some silent, some as if they were tasks; a
     task that comes later still gets in."""
-    job, address = by_hand(cli, hand)
-    job.pop().kill()
+    job, address = by_hand(cli, hand, workers=1)
     flood = []
     for i in range(300):
         flood.append(zmtp.connect(address))
@@ -242,14 +257,14 @@ def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
     strangers = [zmtp.join(address) for _ in range(200)]
     for peer in strangers:
         zmtp.send(peer, zmtp.header(kind=6))
-    wait_for_text(cli.folder / "ps.log", "too many", job[0])
+    wait_for_text(cli.folder / "ps-0.log", "too many", job[0])
     for _ in range(200):  # these are ended by the server
         with zmtp.connect(address) as peer:
             peer.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(64))
             with contextlib.suppress(ConnectionError):
                 while peer.recv(100):
                     pass
-    job.append(hand.start("worker", 1, *LONG))
+    job.append(start(cli, hand, "worker", 1))
     log = end_well(cli, hand, job)
     for peer in flood + strangers:
         peer.close()
