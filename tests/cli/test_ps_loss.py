@@ -50,7 +50,8 @@ def test_sync_waits_and_ends_in_the_same_bits(cli, undisturbed, index, number,
     summary = result.json
     assert summary["parameters_sha256"] == undisturbed
     assert summary["deterministic"] is True
-    assert summary["restarts"] == 1 and summary["dropped_gradients"] == 0
+    assert 1 <= summary["restarts"] <= result.err.count("; started again (")
+    assert summary["dropped_gradients"] == 0
     assert [row["steps"] for row in summary["per_worker"]] == [6000] * 3
     if number == signal.SIGSTOP:
         assert "worker 2 (" in log_of(cli, "ps-0")
@@ -141,8 +142,8 @@ def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
                       log_of(cli, "ps-0"))
     assert back and summary["rolled_back"] >= 0, result
     if index == 1:  # the chief may not have heard of the last step
-        assert summary["rolled_back"] - (int(lost[0]) - int(back[0])) in \
-            (-1, 0), result
+        steps = sum(map(int, lost)) - sum(map(int, back))
+        assert 0 <= steps - summary["rolled_back"] <= len(lost), result
     assert summary["parameters_sha256"] == undisturbed
     assert summary["steps"] == 6000 and summary["deterministic"] is True
     assert summary["dropped_gradients"] == 0

@@ -53,7 +53,8 @@ def test_a_lost_worker_comes_back_to_the_same_bits(cli, undisturbed, index,
     assert "started again (1 of 5)" in result.err
     summary = result.json
     assert summary["parameters_sha256"] == undisturbed
-    assert summary["deterministic"] is True and summary["restarts"] == 1
+    assert summary["deterministic"] is True
+    assert 1 <= summary["restarts"] <= result.err.count("; started again (")
     assert [row["steps"] for row in summary["per_worker"]] == [2500] * 3
 
 
@@ -82,7 +83,7 @@ def test_going_on_without_the_lost_one(cli, undisturbed):
     assert result.code == 0, result
     assert "the job goes on without it" in result.err
     assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost: nothing was heard "
-                     r"of it for 1\.\d s; going on without it",
+                     r"of it for \d+\.\d s; going on without it",
                      log_of(cli, "worker-0"))
     summary = result.json
     assert summary["steps"] == 2500 and summary["deterministic"] is False
@@ -99,16 +100,19 @@ def test_abort_ends_the_job(cli):
     assert "started again" not in result.err
 
 
-def test_interrupt_saves_and_resumes_to_the_same_bits(cli, undisturbed):
-    job = started(cli, *DATA, *JOB)
+def test_interrupt_saves_and_resumes_to_the_same_bits(cli):
+    job = started(cli, *DATA, *JOB, *ENDLESS)
     wait_for_checkpoint(cli, job)
     job.send_signal(signal.SIGINT)
     result = cli.end(job)
     assert result.code == 130, result
-    assert "interrupted at step" in result.err
-    summary = cli.train("--run", "a", "--resume")
-    assert summary["parameters_sha256"] == undisturbed
-    assert 0 < summary["resumed_step"] <= 2500
+    step = result.json["steps"]
+    assert f"interrupted at step {step}" in result.err
+    steps = ["--steps", step + 500]
+    summary = cli.train("--run", "a", "--resume", *steps)
+    assert summary["resumed_step"] == step > 0
+    whole = cli.train(*DATA, *JOB, *steps, "--run", "whole")
+    assert summary["parameters_sha256"] == whole["parameters_sha256"]
 
 
 def test_two_workers_have_the_bits_of_a_server(cli):
