@@ -42,8 +42,9 @@ print(count)
 def runs(cli):
     cli.train("--epochs", "2", "--histograms-every", "1ep", "--run", "a")
     cli.ok("train", "lenet", "--quiet", "--workers", "2", "--ps", "2",
-           "--mode", "async", "--steps", "100", "--histograms-every", "20",
-           "--eval-every", "50", "--evaluator", "--run", "b")
+           "--mode", "ssp", "--staleness", "5", "--steps", "100",
+           "--histograms-every", "20", "--eval-every", "50", "--evaluator",
+           "--run", "b")  # ssp: each worker makes its part of the steps
     return cli.folder
 
 

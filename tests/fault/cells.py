@@ -17,8 +17,9 @@ PS, WORKERS = 2, 2
 HOSTS = PS + 1 + WORKERS + 1  # with the chief and the evaluator
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1"]
-DEADLINE_S = 120
-NAMED_WITHIN_S = 5
+DEADLINE_S = 300
+NAMED_WITHIN_S = 25  # much less than the time to come back
+REJOIN_S = 60
 DISK_BYTES = 4 << 20
 
 
@@ -141,7 +142,7 @@ class Job:
                  "--mode", cell.mode, "--steps", steps,
                  "--checkpoint-every", steps // 30,
                  "--heartbeat-timeout", self.pace.heartbeat_s,
-                 "--join-timeout", 60, "--rejoin-timeout", 30]
+                 "--join-timeout", 60, "--rejoin-timeout", REJOIN_S]
         flags += ["--staleness", 3] if cell.mode == "ssp" else []
         flags += ["--on-worker-loss", cell.policy] if cell.policy else []
         flags += ["--eval-every", steps // 10 if cell.role == "evaluator"
@@ -241,6 +242,10 @@ def unmount(victim):
 def judge(job, victim, expected_sha):
     """All have ended: as they should?"""
     mode = job.cell.mode
+    # Started again, it may have found nobody any more.
+    job.over_before |= victim.starts > 1 and \
+        "ps 0" in victim.last_words() and \
+        "did not answer within" in victim.last_words()
     for task in job.tasks:
         if task.process.returncode != 0 and not (task is victim and
                                                  job.over_before):
