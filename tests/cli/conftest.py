@@ -7,6 +7,7 @@ a home of its own and a deadline.
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import time
 
@@ -16,6 +17,10 @@ DEADLINE_S = 300
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A small training: one model, generated data, a few steps.
 SMALL = ["--data", "synthetic", "--examples", "2000", "--steps", "50"]
+
+# A shell that runs the tests in the background lets them ignore Ctrl-C, and
+# with them all that they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def program():
