@@ -104,18 +104,33 @@ def wait_for_checkpoint(cli, process, run="a"):
         process.communicate()
 
 
+def newest(cli, run="a"):
+    """The step of the newest complete checkpoint; -1: there is none."""
+    return max((int(path.name[5:]) for path in checkpoints(cli.folder / run)),
+               default=-1)
+
+
 def wait_for_progress(cli, process, run="a"):
     """The job trains on, whatever happened to it before: of the checkpoints
     that were not there yet, one may have been under way."""
-    def steps():
-        return {int(path.name[5:]) for path in checkpoints(cli.folder / run)}
-    before, seen = max(steps(), default=-1), set()
+    before = newest(cli, run)
+    seen = {before}
 
     def there():
-        seen.update(step for step in steps() if step > before)
-        return len(seen) > 1
+        seen.add(max(before, newest(cli, run)))
+        return len(seen) > 2
     assert wait_for(there, f"checkpoints after step {before}", process), \
         process.communicate()
+
+
+def interrupted(cli, process):
+    """End a job that would not end by itself; it saves, and its chief sums
+    up."""
+    process.send_signal(signal.SIGINT)
+    result = cli.end(process)
+    assert result.code == 130, result
+    assert result.json["stopped_by"] == "interrupt", result
+    return result
 
 
 def wait_for_text(path, text, process):
@@ -125,24 +140,26 @@ def wait_for_text(path, text, process):
         (path.exists() and path.read_text(), process.communicate())
 
 
-# None that the system gives to who asks for any, nor one that `launch` draws:
-# nobody takes them until the task that they are for is there.
-PORTS = range(10000, 20000)
+HELD = []  # ports that were given away, until the tests end
 
 
 def free_ports(count):
-    """Ports that nobody listens on at the moment."""
-    held = []
-    while len(held) < count:
-        each = socket.socket()
+    """Ports that nobody listens on, and nobody will: the system gives away
+    higher ones, `launch` does, and tests that run beside these leave them
+    alone, as a name of each is taken."""
+    ports = []
+    while len(ports) < count:
+        port = random.randrange(10000, 20000)
+        name = socket.socket(socket.AF_UNIX)
         try:
-            each.bind(("127.0.0.1", random.choice(PORTS)))
-            held.append(each)
+            name.bind(f"\0paceline test port {port}")
+            with socket.socket() as probe:
+                probe.bind(("", port))
         except OSError:
-            each.close()
-    ports = [each.getsockname()[1] for each in held]
-    for each in held:
-        each.close()
+            name.close()
+            continue
+        HELD.append(name)
+        ports.append(port)
     return ports
 
 
@@ -191,11 +208,11 @@ class Hand:
     def interrupt(self, chief, *others):
         """Ctrl-C to the chief of a job that would not end by itself: all end
         well.  The chief's summary."""
-        chief.send_signal(signal.SIGINT)
-        results = [self.end(process) for process in (chief, *others)]
-        assert [result.code for result in results] == \
-            [130] + [0] * len(others), results
-        return results[0].json
+        summary = interrupted(self.cli, chief).json
+        results = [self.end(process) for process in others]
+        assert [result.code for result in results] == [0] * len(others), \
+            results
+        return summary
 
 
 def same_bits(cli, summary, *flags):
