@@ -8,14 +8,14 @@ import subprocess
 
 import pytest
 
-from conftest import Cli, program
-from jobs import children, gone, started, wait_for_checkpoint, words_of
+from conftest import DEADLINE_S, Cli, program
+from jobs import (children, gone, interrupted, started, wait_for_checkpoint,
+                  wait_for_newer, wait_for_text, words_of)
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never"]
 JOB = ["--workers", "3", "--engine", "mpi", "--checkpoint-every", "100"]
-STEPS = ["--steps", "3000"]
-SOON = ["--heartbeat-timeout", "1"]
+STEPS = ["--steps", "500"]
 
 pytestmark = pytest.mark.skipif(
     shutil.which("mpirun") is None, reason="mpirun is not installed")
@@ -50,7 +50,7 @@ def test_agrees_with_the_parameter_server(cli, undisturbed):
     assert undisturbed["strategy"] == "allreduce"
     assert undisturbed["mode"] is None and undisturbed["ps"] == 0
     assert undisturbed["deterministic"] is True
-    assert [row["steps"] for row in undisturbed["per_worker"]] == [3000] * 3
+    assert [row["steps"] for row in undisturbed["per_worker"]] == [500] * 3
     by_servers = cli.train(*DATA, *STEPS, "--workers", "3", "--ps", "1")
     assert undisturbed["train_loss"] == pytest.approx(
         by_servers["train_loss"], abs=1e-5)
@@ -66,55 +66,67 @@ def test_two_workers_give_the_bits_of_the_parameter_server(cli, optimizer):
     assert together["parameters_sha256"] == servers["parameters_sha256"]
 
 
+def endless(cli, *flags):
+    """A job that ends when it is told to, and what it says."""
+    said = cli.folder / "said"
+    with said.open("wb") as err:
+        job = started(cli, *DATA, *JOB, "--steps", "100000000", *flags,
+                      stderr=err)
+    wait_for_checkpoint(cli, job)
+    return job, said
+
+
+def same_steps_undisturbed(cli, steps):
+    return cli.train(*DATA, *JOB, "--steps", steps,
+                     "--run", "b")["parameters_sha256"]
+
+
 @pytest.mark.parametrize("rank,number", [
     (0, signal.SIGKILL), (2, signal.SIGKILL), (1, signal.SIGSTOP)])
-def test_lost_rank_ends_the_job_which_goes_on(cli, undisturbed, rank, number):
-    job = started(cli, *DATA, *JOB, *STEPS, *SOON)
-    wait_for_checkpoint(cli, job)
+def test_lost_rank_ends_the_job_which_goes_on(cli, rank, number):
+    stopped = number == signal.SIGSTOP
+    job, said = endless(cli, "--heartbeat-timeout", "5" if stopped else "60")
     pids = ranks(job)
     os.kill(pids[rank], number)
-    result = cli.end(job)
+    wait_for_text(said, "starting it again from its last checkpoint with 3 "
+                  "workers (1 of 5)", job)
     gone(pids)
-    assert result.code == 0, result
-    assert "starting it again from its last checkpoint with 3 workers " \
-        "(1 of 5)" in result.err
-    if number == signal.SIGSTOP:
-        assert re.search(r"worker \d on \S+ has not answered for 1\.0 s",
-                         result.err)
+    wait_for_newer(cli, job)
+    summary = interrupted(cli, job).json
+    if stopped:
+        assert re.search(r"worker \d on \S+ has not answered for 4\.8 s",
+                         said.read_text())
+        assert summary["restarts"] >= 1  # a machine can be that slow
     else:
-        assert "exited on signal 9" in result.err
-    assert result.json["restarts"] == 1
-    assert result.json["parameters_sha256"] == \
-        undisturbed["parameters_sha256"]
+        assert "exited on signal 9" in said.read_text()
+        assert summary["restarts"] == 1
+    assert summary["parameters_sha256"] == \
+        same_steps_undisturbed(cli, summary["steps"])
 
 
 def test_goes_on_with_fewer(cli):
-    job = started(cli, *DATA, *JOB, *STEPS, "--min-workers", "2")
-    wait_for_checkpoint(cli, job)
+    job, said = endless(cli, "--min-workers", "2", "--heartbeat-timeout", "60")
     os.kill(ranks(job)[1], signal.SIGKILL)
-    result = cli.end(job)
-    assert result.code == 0, result
-    assert "with 2 workers" in result.err
-    assert len(result.json["per_worker"]) == 2
-    assert result.json["deterministic"] is False
+    wait_for_text(said, "with 2 workers", job)
+    wait_for_newer(cli, job)
+    summary = interrupted(cli, job).json
+    assert len(summary["per_worker"]) == 2
+    assert summary["deterministic"] is False
 
 
-def test_interrupt_saves_and_resume_gives_the_same_bits(cli, undisturbed):
-    job = started(cli, *DATA, *JOB, *STEPS)
-    wait_for_checkpoint(cli, job)
+def test_interrupt_saves_and_resume_gives_the_same_bits(cli):
+    job, _ = endless(cli)
     pids = ranks(job)
-    job.send_signal(signal.SIGINT)
-    result = cli.end(job)
+    saved = interrupted(cli, job).json["steps"]
     gone(pids)
-    assert result.code == 130, result
-    again = cli.train("--run", "a", "--resume")
-    assert again["resumed_step"] > 0
-    assert again["parameters_sha256"] == undisturbed["parameters_sha256"]
+    again = cli.train("--run", "a", "--resume", "--steps", saved + 500)
+    assert again["resumed_step"] == saved
+    assert again["parameters_sha256"] == \
+        same_steps_undisturbed(cli, saved + 500)
 
 
 def test_no_rank_is_left_when_the_supervisor_is_killed(cli):
-    job = started(cli, *DATA, *JOB, "--steps", "1000000")
-    wait_for_checkpoint(cli, job)
+    job, _ = endless(cli)
     pids = [*children(job.pid), *ranks(job)]
     job.kill()
     cli.end(job)
@@ -127,7 +139,7 @@ def test_under_mpirun(cli, undisturbed):
         ["mpirun", "--oversubscribe", *allow, "-n", "3", program(), "train",
          "softmax", *DATA, *STEPS, "--json", "--run", "by-hand"],
         cwd=cli.folder, env=cli.env, capture_output=True, text=True,
-        timeout=120, check=False)
+        timeout=DEADLINE_S, check=False)
     assert done.returncode == 0, done
     assert undisturbed["parameters_sha256"] in done.stdout
     assert done.stdout.count("parameters_sha256") == 1  # the chief alone
