@@ -95,6 +95,7 @@ def test_models_prints_the_memory(cli):
 
 def test_planned_memory_is_the_peak(cli):
     """Of a process; libraries and code are not planned."""
+    skip_when_sanitized()
     flags = ["--batch", "32", "--eval-every", "never", "--checkpoint-every",
              "never"]
     out = cli.ok("models", "alexnet", "--classes", "10", *flags).out

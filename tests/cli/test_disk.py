@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from conftest import Cli, checkpoints, program, wait_for
-from jobs import (hand, interrupted, log_of, newest, started, wait_for_newer,
-                  write_cluster)  # hand is a fixture
+from jobs import (hand, interrupted, log_of, newest, same_bits, started,
+                  wait_for_progress, write_cluster)  # hand is a fixture
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never", "--optimizer", "momentum",
@@ -42,13 +42,6 @@ def killing(call, nth):
 def undisturbed(tmp_path_factory, home):
     cli = Cli(tmp_path_factory.mktemp("undisturbed"), home)
     return cli.train(*SHORT, "--run", "a")["parameters_sha256"]
-
-
-def assert_as_undisturbed(cli, summary):
-    """What two workers did by any number of servers, one does alone."""
-    alone = cli.train(*DATA, "--micro-batches", "2", "--steps",
-                      summary["steps"], "--run", "alone")
-    assert summary["parameters_sha256"] == alone["parameters_sha256"]
 
 
 @needs_strace
@@ -98,8 +91,8 @@ def test_server_killed_while_it_saves(cli, hand, victim, call, nth):
     assert killed.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)
     again = hand.start("ps", victim, *flags)
     for _ in range(2):  # the first may have been complete but for its name
-        wait_for_newer(cli, chief)
-    assert_as_undisturbed(cli, interrupted(cli, chief).json)
+        wait_for_progress(cli, chief)
+    same_bits(cli, interrupted(cli, chief).json, *DATA)
     assert hand.end(again).code == 0
 
 
@@ -153,9 +146,9 @@ def test_job_goes_on_while_the_disk_refuses(cli, small_disk, trouble):
         (small_disk / "ballast").unlink()
     else:
         remount(small_disk, "rw")
-    wait_for_newer(cli, job)
+    wait_for_progress(cli, job)
     summary = interrupted(cli, job).json
-    assert_as_undisturbed(cli, summary)
+    same_bits(cli, summary, *DATA)
     assert newest(cli) == summary["steps"]
     told = [line for line in log_of(cli, "worker-0").splitlines()
             if says in line]

@@ -60,9 +60,10 @@ def test_recording_changes_no_bit(cli):
 
 
 def test_every_task_of_a_job_has_a_folder_of_its_own(cli):
-    cli.train(*DATA, "--workers", "2", "--ps", "2", "--mode", "async",
-              "--steps", "300", "--eval-every", "100", "--evaluator",
-              "--run", "a", "--histograms-every", "100")
+    # With a bound of staleness no worker can make all steps by itself.
+    cli.train(*DATA, "--workers", "2", "--ps", "2", "--mode", "ssp",
+              "--staleness", "5", "--steps", "300", "--eval-every", "100",
+              "--evaluator", "--run", "a", "--histograms-every", "100")
     folders = cli.folder / "a/events"
     assert {f.name for f in folders.iterdir()} == {"worker-0", "worker-1",
                                                    "evaluator-0", "ps-0",

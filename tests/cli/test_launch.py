@@ -12,7 +12,7 @@ from conftest import SMALL, wait_for
 from hosts import HOSTS, descendants, fake_ssh
 from jobs import gone, wait_for_text, words_of
 
-LONG = ["--data", "synthetic", "--examples", 2000, "--steps", 1000000]
+LONG = ["--data", "synthetic", "--examples", 2000, "--steps", 100000000]
 
 
 def launch(cli, *flags, hosts=HOSTS, train=SMALL, more=()):
@@ -63,7 +63,7 @@ def test_secret_is_in_no_command_line_and_no_environment(cli):
     for pid in descendants(process.pid):
         words = " ".join(words_of(pid))
         assert "PACELINE_KEYS" not in words
-        for text in open(f"/proc/{pid}/environ").read().split("\0"):
+        for text in environment(pid):
             if text.startswith("PACELINE_KEYS="):
                 assert text.startswith("PACELINE_KEYS=/proc/self/fd/")
     process.send_signal(signal.SIGINT)
@@ -112,13 +112,17 @@ def test_killed_ssh_is_named_and_leaves_nobody(cli):
     gone(pids)
 
 
+def environment(pid):
+    """Of a process; empty when it is gone."""
+    try:
+        return open(f"/proc/{pid}/environ").read().split("\0")
+    except OSError:
+        return []
+
+
 def place_of(pid):
     """(role, index) of a task."""
-    try:
-        texts = open(f"/proc/{pid}/environ").read().split("\0")
-    except OSError:
-        return None
-    for text in texts:
+    for text in environment(pid):
         if text.startswith("TF_CONFIG="):
             task = json.loads(text.removeprefix("TF_CONFIG="))["task"]
             return task["type"], task["index"]

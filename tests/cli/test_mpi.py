@@ -10,7 +10,7 @@ import pytest
 
 from conftest import DEADLINE_S, Cli, program
 from jobs import (children, gone, interrupted, started, wait_for_checkpoint,
-                  wait_for_newer, wait_for_text, words_of)
+                  wait_for_progress, wait_for_text, words_of)
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never"]
@@ -91,7 +91,7 @@ def test_lost_rank_ends_the_job_which_goes_on(cli, rank, number):
     wait_for_text(said, "starting it again from its last checkpoint with 3 "
                   "workers (1 of 5)", job)
     gone(pids)
-    wait_for_newer(cli, job)
+    wait_for_progress(cli, job)
     summary = interrupted(cli, job).json
     if stopped:
         assert re.search(r"worker \d on \S+ has not answered for 4\.8 s",
@@ -108,7 +108,7 @@ def test_goes_on_with_fewer(cli):
     job, said = endless(cli, "--min-workers", "2", "--heartbeat-timeout", "60")
     os.kill(ranks(job)[1], signal.SIGKILL)
     wait_for_text(said, "with 2 workers", job)
-    wait_for_newer(cli, job)
+    wait_for_progress(cli, job)
     summary = interrupted(cli, job).json
     assert len(summary["per_worker"]) == 2
     assert summary["deterministic"] is False
