@@ -155,6 +155,8 @@ struct pl_pool {
     void *arg;
     /* The caller's. */
     uint32_t round;                                /* jobs begun */
+    bool started;                                  /* the last is not done */
+    uint32_t goal;                                 /* of `done`, when it is */
     uint64_t stall_ticks, least_alone, most_alone; /* the limits, in ticks */
     uint64_t alone_ticks;                          /* for the next stall */
     uint64_t alone_until;                          /* ticks */
@@ -272,6 +274,7 @@ void pl_pool_free(pl_pool *pool)
 {
     if (pool == NULL)
         return;
+    pl_pool_finish(pool);
     atomic_store(&pool->stopping, true);
     gate_raise(&pool->begun);
     for (int t = 1; t < pool->threads; t++)
@@ -298,26 +301,50 @@ static void judge_wait(pl_pool *pool, uint64_t begin, uint64_t worked)
     }
 }
 
-void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg)
+/* Other threads are to take items, too. */
+static bool has_help(const pl_pool *pool)
+{
+    return pool->threads > 1 && pl_ticks_now() >= pool->alone_until;
+}
+
+void pl_pool_start(pl_pool *pool, int items, pl_pool_job *job, void *arg)
 {
     PL_ASSERT(items >= 0 && (uint64_t)items <= ITEM_MASK);
-    uint64_t begin = pl_ticks_now();
-    if (pool->threads == 1 || items <= 1 || begin < pool->alone_until) {
-        for (int item = 0; item < items; item++)
-            job(arg, item, 0);
-        return;
-    }
+    pl_pool_finish(pool);
     pool->job = job;
     pool->arg = arg;
     pool->round++;
-    uint32_t goal = atomic_load(&pool->done.count) + (uint32_t)items;
+    pool->started = true;
+    pool->goal = atomic_load(&pool->done.count) + (uint32_t)items;
     atomic_store(&pool->ticket, (uint64_t)pool->round << 2 * ITEM_BITS |
                                     (uint64_t)items << ITEM_BITS);
-    gate_raise(&pool->begun);
+    if (has_help(pool))
+        gate_raise(&pool->begun);
+}
+
+void pl_pool_finish(pl_pool *pool)
+{
+    if (!pool->started)
+        return;
+    uint64_t begin = pl_ticks_now();
     run_items(pool, 0);
     uint64_t worked = pl_ticks_now();
-    gate_wait(&pool->done, goal);
+    gate_wait(&pool->done, pool->goal);
     judge_wait(pool, begin, worked);
+    pool->started = false;
+}
+
+void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg)
+{
+    if (items > 1)
+        pl_pool_finish(pool);
+    if (items > 1 && has_help(pool)) {
+        pl_pool_start(pool, items, job, arg);
+        pl_pool_finish(pool);
+        return;
+    }
+    for (int item = 0; item < items; item++)
+        job(arg, item, 0);
 }
 
 int pl_thread_cores(void)

@@ -57,6 +57,13 @@ int pl_pool_threads(const pl_pool *pool);
  * on whichever thread comes first; return when all are done. */
 void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg);
 
+/* The same while the caller does something else: the other threads take items
+ * until finish() does what is left, and waits.  A job of several items that
+ * comes meanwhile finishes this one first.  finish() without a job that was
+ * started is fine. */
+void pl_pool_start(pl_pool *pool, int items, pl_pool_job *job, void *arg);
+void pl_pool_finish(pl_pool *pool);
+
 /* Cores this process may use. */
 int pl_thread_cores(void);
 

@@ -8,6 +8,7 @@
 #ifndef PL_TENSOR_VIEW_H
 #define PL_TENSOR_VIEW_H
 
+#include "base/assert.h"
 #include "paceline/tensor.h"
 
 #include <stddef.h>
@@ -33,7 +34,17 @@ static inline const float *pl_view_row_f32(const pl_view *view, int64_t row)
 }
 
 /* The integer at column 0 of a row (labels): uint8, int32 or int64. */
-int64_t pl_view_label(const pl_view *view, int64_t row);
+static inline int64_t pl_view_label(const pl_view *view, int64_t row)
+{
+    int64_t source = view->index != NULL ? (int64_t)view->index[row] : row;
+    int64_t at = source * view->stride;
+    if (view->dtype == PL_UINT8)
+        return ((const uint8_t *)view->data)[at];
+    if (view->dtype == PL_INT32)
+        return ((const int32_t *)view->data)[at];
+    PL_ASSERT(view->dtype == PL_INT64); /* labels are integers */
+    return ((const int64_t *)view->data)[at];
+}
 
 /* Rows [first, ...) of a view. */
 pl_view pl_view_from(const pl_view *view, int64_t first);

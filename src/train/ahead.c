@@ -7,8 +7,12 @@
 
 /* The batch at hand, and as many as are asked for. */
 #define ASKED_SLOTS 3
-/* What lies between two steps must not grow beyond the second cache. */
-#define MOST_SLOTS 8
+/* Otherwise slots are in two halves: of one, batches are computed, while those
+ * of the other are prepared.  Many, so that threads seldom wait for each
+ * other; of few rows in all, so that both stay in the second cache. */
+#define MOST_SLOTS 32
+#define SOME_SLOTS 16
+#define SLOT_ROWS  2048
 
 typedef struct slot {
     pl_compute *compute;
@@ -18,13 +22,15 @@ typedef struct slot {
     /* Where the weights are here. */
     pl_batch read; /* as the reader gave it, with... */
     uint32_t *index;
-    bool prepared;
+    bool good;
 } slot;
 
 struct pl_ahead {
     slot slots[MOST_SLOTS];
     int count;
-    int64_t read, begun; /* the n-th batch is at n % count */
+    /* The n-th batch is at n % count. */
+    int64_t read, begun;
+    int64_t prepared; /* those after it, which were read, are under way */
     pl_reader *reader;
     pl_sync *sync;
     pl_pool *pool;
@@ -33,11 +39,16 @@ struct pl_ahead {
     int distance; /* batches asked for beyond the one that is next */
 };
 
-int pl_ahead_batches(bool elsewhere, int threads)
+int pl_ahead_batches(bool elsewhere, int64_t rows, int threads)
 {
     if (elsewhere)
         return ASKED_SLOTS;
-    return threads < MOST_SLOTS ? threads : MOST_SLOTS;
+    if (threads < 2)
+        return 1;
+    int64_t some = SLOT_ROWS / rows;
+    some = some < SOME_SLOTS ? some : SOME_SLOTS;
+    some = some > 2 * threads ? some : 2 * threads;
+    return (int)(some < MOST_SLOTS ? some / 2 * 2 : MOST_SLOTS);
 }
 
 static pl_status open_slot(slot *s, const pl_compute_opts *compute)
@@ -59,12 +70,13 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
     ahead->pool = compute->pool;
     ahead->asks = compute->elsewhere;
     ahead->table = compute->network->table;
-    ahead->count =
-        pl_ahead_batches(ahead->asks, pl_pool_threads(compute->pool));
+    ahead->count = pl_ahead_batches(ahead->asks, compute->batch,
+                                    pl_pool_threads(compute->pool));
     if (ahead->asks)
         ahead->distance = sync->ops->ahead(sync);
     PL_ASSERT(!ahead->asks || ahead->distance + 2 <= ahead->count);
     pl_compute_opts own = *compute;
+    own.early = !ahead->asks;
     for (int i = 0; i < ahead->count && status == PL_OK; i++) {
         status = open_slot(&ahead->slots[i], &own);
         if (ahead->asks) /* one after the other */
@@ -82,6 +94,7 @@ void pl_ahead_free(pl_ahead *ahead)
 {
     if (ahead == NULL)
         return;
+    pl_pool_finish(ahead->pool);
     for (int i = MOST_SLOTS - 1; i >= 0; i--) {
         pl_compute_free(ahead->slots[i].compute);
         pl_mem_free(ahead->slots[i].labels);
@@ -147,33 +160,46 @@ static void prepare_item(void *arg, int item, int thread)
 {
     (void)thread;
     pl_ahead *ahead = arg;
-    slot *s = &ahead->slots[(ahead->begun + item) % ahead->count];
-    s->prepared = prepare(s, &s->read) == PL_OK;
+    slot *s = &ahead->slots[(ahead->prepared + item) % ahead->count];
+    s->good = prepare(s, &s->read) == PL_OK;
 }
 
-/* All batches at the same time.  What another thread found wrong with one is
- * found again when it is the batch's turn, here, where it can be told. */
-static pl_status prepare_all(pl_ahead *ahead, slot *s)
+static pl_status start_half(pl_ahead *ahead)
 {
-    if (ahead->read == ahead->begun) {
-        for (int i = 0; i < ahead->count; i++)
-            PL_TRY(read_one(ahead));
-        pl_pool_run(ahead->pool, ahead->count, prepare_item, ahead);
+    int half = ahead->count / 2;
+    for (int i = 0; i < half; i++)
+        PL_TRY(read_one(ahead));
+    pl_pool_start(ahead->pool, half, prepare_item, ahead);
+    return PL_OK;
+}
+
+/* What another thread found wrong with a batch is found again when it is its
+ * turn, here, where it can be told. */
+static pl_status await_one(pl_ahead *ahead, slot *s)
+{
+    if (ahead->begun == ahead->prepared) {
+        if (ahead->read == ahead->prepared)
+            PL_TRY(start_half(ahead));
+        pl_pool_finish(ahead->pool);
+        ahead->prepared = ahead->read;
+        PL_TRY(start_half(ahead));
     }
-    return s->prepared ? PL_OK : prepare(s, &s->read);
+    return s->good ? PL_OK : prepare(s, &s->read);
 }
 
 void pl_ahead_reset(pl_ahead *ahead)
 {
-    ahead->read = ahead->begun = 0;
+    pl_pool_finish(ahead->pool);
+    ahead->read = ahead->begun = ahead->prepared = 0;
 }
 
 pl_status pl_ahead_skip(pl_ahead *ahead)
 {
     pl_values values;
+    if (!ahead->asks)
+        pl_ahead_reset(ahead);
     for (; ahead->begun < ahead->read; ahead->begun++)
-        if (ahead->asks)
-            PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+        PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
     return PL_OK;
 }
 
@@ -186,7 +212,7 @@ void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader)
 pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out)
 {
     slot *s = &ahead->slots[ahead->begun % ahead->count];
-    PL_TRY(ahead->asks ? take_one(ahead, s) : prepare_all(ahead, s));
+    PL_TRY(ahead->asks ? take_one(ahead, s) : await_one(ahead, s));
     ahead->begun++;
     *out = (pl_ahead_batch) { s->compute, &s->batch };
     return PL_OK;

@@ -4,9 +4,9 @@
  * Where the weights are elsewhere (pl_sync_ops.ask), their values can be asked
  * for in time: how many batches ahead, the sync says (pl_sync_ops.ahead).
  * Where they are here, finding keys takes most of a step and needs no weights:
- * every thread prepares a batch at the same time as the others, then one step
- * follows the other.  What a reader gives lives until its next call; what is
- * needed of it longer is kept.
+ * other threads prepare some batches while the ones before are computed.  What
+ * a reader gives lives until its next call; what is needed of it longer is
+ * kept.
  *
  * Threads: driven by one; uses the pool of `compute`. */
 #ifndef PL_TRAIN_AHEAD_H
@@ -17,11 +17,11 @@
 
 typedef struct pl_ahead pl_ahead;
 
-/* Batches at hand, at most: as many times the memory of one computation. */
-int pl_ahead_batches(bool elsewhere, int threads);
+/* Batches at hand: as many times the memory of one computation. */
+int pl_ahead_batches(bool elsewhere, int64_t rows, int threads);
 
 /* All are borrowed.  `compute`: as for pl_compute_new.  Where the weights are
- * here, so must be the examples: `reader` is of a set in memory. */
+ * here, so are the examples: `reader` is of a set in memory. */
 pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
                        pl_reader *reader, pl_sync *sync) PL_MUST_CHECK;
 void pl_ahead_free(pl_ahead *ahead); /* NULL is fine */

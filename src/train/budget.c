@@ -30,7 +30,8 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
     budget.work = work.bytes;
     bool ahead = opts->elsewhere || (!opts->streams && !opts->aggregates);
     if (opts->network->sparse && !opts->hogwild && ahead)
-        budget.work *= pl_ahead_batches(opts->elsewhere, compute.threads);
+        budget.work *=
+            pl_ahead_batches(opts->elsewhere, opts->batch, compute.threads);
     if (opts->aggregates)
         budget.work += block;
     if (opts->eval_batch > 0) {

@@ -275,7 +275,9 @@ static pl_status sparse_prepare(pl_compute *base, const pl_batch *batch)
                        (long long)count);
     PL_TRY(make_room(c, count));
     uint64_t largest;
-    c->keys.count = pl_sparse_find(&c->finder->map, &c->rows, c->table, c->ids,
+    /* The weights are fetched on the way, unless the cache is another's. */
+    c->keys.count = pl_sparse_find(&c->finder->map, &c->rows,
+                                   c->opts.early ? NULL : c->table, c->ids,
                                    &c->slots, &largest);
     if (count > 0 && largest >= (uint64_t)c->features)
         return pl_compute_beyond(largest, c->features);

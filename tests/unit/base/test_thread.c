@@ -295,6 +295,45 @@ static void pool_runs_two_items_at_once(void **state)
     assert_true(atomic_load(&meeting.met));
 }
 
+/* The other thread takes what was started while the caller is busy. */
+static void pool_works_while_the_caller_does(void **state)
+{
+    (void)state;
+    struct meeting meeting = { 0 };
+    pl_pool *pool;
+    assert_ok(pl_pool_new(&pool, 2));
+    pl_pool_start(pool, 1, meet, &meeting);
+    meet(&meeting, 1, 0);
+    pl_pool_finish(pool);
+    pl_pool_free(pool);
+    assert_true(atomic_load(&meeting.met));
+}
+
+/* Finished, or overtaken by a job of one item, of several, or by another that
+ * is started, or by the end. */
+static void pool_does_all_that_was_started(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= MOST_THREADS; threads++) {
+        struct rounds started = { .threads = threads };
+        struct rounds other = { .threads = threads };
+        pl_pool *pool;
+        assert_ok(pl_pool_new(&pool, threads));
+        pl_pool_finish(pool); /* nothing */
+        for (int round = 0; round < 300; round++) {
+            pl_pool_start(pool, MOST_ITEMS, count_item, &started);
+            pl_pool_run(pool, round % 3, count_item, &other);
+            if (round % 2)
+                pl_pool_finish(pool);
+        }
+        pl_pool_free(pool);
+        for (int i = 0; i < MOST_ITEMS; i++)
+            assert_int_equal(300, started.ran[i]);
+        assert_int_equal(200, other.ran[0]);
+        assert_int_equal(100, other.ran[1]);
+    }
+}
+
 static void pool_that_never_ran_can_be_freed(void **state)
 {
     (void)state;
@@ -332,6 +371,8 @@ UNIT_TESTS(
     cmocka_unit_test(pool_runs_jobs_of_changing_size),
     cmocka_unit_test(pool_needs_no_thread_but_the_callers),
     cmocka_unit_test(pool_runs_two_items_at_once),
+    cmocka_unit_test(pool_works_while_the_caller_does),
+    cmocka_unit_test(pool_does_all_that_was_started),
     cmocka_unit_test(pool_wakes_threads_that_fell_asleep),
     cmocka_unit_test(pool_that_never_ran_can_be_freed),
     cmocka_unit_test(pool_new_survives_each_failed_allocation),
