@@ -322,6 +322,27 @@ static inline void ps_heart(ps_rig *rig, int32_t worker, int64_t step,
     ps_expect(rig, PS_HEARTS + worker, PL_FRAME_BEAT);
 }
 
+/* `ms` pass; the workers of the mask are heard of, waiting, and the beats
+ * that answer them are of no interest. */
+static inline void ps_pass(ps_rig *rig, int64_t ms, unsigned alive)
+{
+    for (int64_t at = 0; at < ms; at += 500) {
+        for (int32_t w = 0; w < rig->workers; w++)
+            if ((alive & 1u << w) != 0)
+                ps_say(rig, PS_HEARTS + w,
+                       (pl_frame) { .kind = PL_FRAME_HEART,
+                                    .incarnation = rig->incarnation[w],
+                                    .value = { PL_PHASE_WAITING, 1 } },
+                       NULL);
+        ps_tick(rig, 500);
+    }
+    int kept = rig->taken;
+    for (int i = rig->taken; i < rig->made; i++)
+        if (rig->sent[i].frame.kind != PL_FRAME_BEAT)
+            rig->sent[kept++] = rig->sent[i];
+    rig->made = kept;
+}
+
 /* All workers joined and the parameters are 0, at `step`. */
 static inline ps_rig *ps_start(pl_ps_core_opts opts, int64_t step)
 {

@@ -6,27 +6,6 @@ static void join_as(ps_rig *rig, pl_peer peer, const char *text)
     ps_say_text(rig, peer, (pl_frame) { .kind = PL_FRAME_JOIN }, text);
 }
 
-/* `ms` pass; the workers of the mask are heard of, at work or waiting. */
-static void pass(ps_rig *rig, int64_t ms, unsigned alive)
-{
-    for (int64_t at = 0; at < ms; at += 500) {
-        for (int32_t w = 0; w < rig->workers; w++)
-            if ((alive & 1u << w) != 0)
-                ps_say(rig, PS_HEARTS + w,
-                       (pl_frame) { .kind = PL_FRAME_HEART,
-                                    .incarnation = rig->incarnation[w],
-                                    .value = { PL_PHASE_WAITING, 1 } },
-                       NULL);
-        ps_tick(rig, 500);
-    }
-    /* Beats are of no interest here. */
-    int kept = rig->taken;
-    for (int i = rig->taken; i < rig->made; i++)
-        if (rig->sent[i].frame.kind != PL_FRAME_BEAT)
-            rig->sent[kept++] = rig->sent[i];
-    rig->made = kept;
-}
-
 static void assert_failed(const ps_rig *rig, const char *part)
 {
     assert_fails(PL_CLOSED, part, pl_ps_core_outcome(rig->core));
@@ -206,13 +185,13 @@ static void ps_members_silence_means_lost(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .heartbeat_ms = 2000 }, 0);
-    pass(rig, 2000, 1);
+    ps_pass(rig, 2000, 1);
     assert_int_equal(0, rig->lost[1]);
-    pass(rig, 500, 1);
+    ps_pass(rig, 500, 1);
     assert_int_equal(1, rig->lost[1]);
     assert_int_equal(0, rig->lost[0]);
     assert_int_equal(1, ps_look(rig, 0).lost);
-    pass(rig, 5000, 1); /* told once */
+    ps_pass(rig, 5000, 1); /* told once */
     assert_int_equal(1, rig->lost[1]);
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_close(rig);
@@ -253,13 +232,13 @@ static void ps_members_lost_worker_may_come_back(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
-    pass(rig, 6000, 1);
+    ps_pass(rig, 6000, 1);
     assert_int_equal(1, rig->lost[1]);
     ps_push(rig, 1, 0, -1.0f); /* it was only slow */
     ps_push(rig, 0, 0, -1.0f);
     ps_answer_of(rig, 0, 0, 1, 1.0f);
     ps_answer_of(rig, 1, 0, 1, 1.0f);
-    pass(rig, 61000, 3); /* and the deadline is off */
+    ps_pass(rig, 61000, 3); /* and the deadline is off */
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_close(rig);
 }
@@ -268,11 +247,11 @@ static void ps_members_wait_ends_at_the_rejoin_timeout(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .rejoin_ms = 10000 }, 0);
-    pass(rig, 5500, 1);
+    ps_pass(rig, 5500, 1);
     assert_int_equal(1, rig->lost[1]);
-    pass(rig, 10000, 1);
+    ps_pass(rig, 10000, 1);
     assert_ok(pl_ps_core_outcome(rig->core));
-    pass(rig, 500, 1);
+    ps_pass(rig, 500, 1);
     assert_failed(rig, "worker 1 (node1, process 100) was lost at step 0 and "
                        "did not come back within 10 s (--rejoin-timeout)");
     ps_expect_text(rig, rig->peer[0], PL_FRAME_OVER, "did not come back");
@@ -287,7 +266,7 @@ static void ps_members_abort_ends_the_job_at_once(void **state)
             ps_start((pl_ps_core_opts) { .mode = (pl_ps_mode)mode,
                                          .on_loss = PL_ON_LOSS_ABORT },
                      0);
-        pass(rig, 5500, 1);
+        ps_pass(rig, 5500, 1);
         assert_failed(rig, "worker 1 (node1, process 100) was lost at step 0");
         const ps_sent *over = ps_expect(rig, rig->peer[0], PL_FRAME_OVER);
         assert_int_equal(PL_STOP_FAILED, over->frame.flags);
@@ -304,11 +283,11 @@ static void ps_members_continue_goes_on_without_a_worker(void **state)
     ps_push(rig, 0, 0, -1.0f);
     ps_push(rig, 2, 0, -3.0f);
     ps_quiet(rig);
-    pass(rig, 5500, 5);
+    ps_pass(rig, 5500, 5);
     ps_answer_of(rig, 0, 0, 1, 2.0f);
     ps_answer_of(rig, 2, 0, 1, 2.0f);
     assert_true(ps_look(rig, 0).mixed);
-    pass(rig, 61000, 5); /* nor does its absence ever end the job */
+    ps_pass(rig, 61000, 5); /* nor does its absence ever end the job */
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_join(rig, 1, 1); /* until it is there again */
     ps_forget(rig);
@@ -328,10 +307,10 @@ static void ps_members_chief_is_waited_for_also_in_continue(void **state)
     ps_rig *rig =
         ps_start((pl_ps_core_opts) { .on_loss = PL_ON_LOSS_CONTINUE }, 0);
     ps_push(rig, 1, 0, -1.0f);
-    pass(rig, 5500, 2);
+    ps_pass(rig, 5500, 2);
     assert_int_equal(1, rig->lost[0]);
     ps_quiet(rig);
-    pass(rig, 61000, 2);
+    ps_pass(rig, 61000, 2);
     assert_failed(rig, "worker 0 (node0, process 100) was lost");
     ps_close(rig);
 }
@@ -348,7 +327,7 @@ static void ps_members_supervised_ssp_waits_for_who_is_lost(void **state)
                      0);
         ps_push(rig, 0, 0, -1.0f);
         ps_quiet(rig);
-        pass(rig, 5500, 1);
+        ps_pass(rig, 5500, 1);
         if (supervised != 0)
             ps_quiet(rig);
         else
@@ -366,7 +345,7 @@ static void ps_members_final_pull_is_answered_when_the_chief_is_back(
                                                .on_loss = PL_ON_LOSS_CONTINUE },
                            0);
     ps_pull(rig, 0, PL_PULL_FINAL, 0);
-    pass(rig, 6000, 2);
+    ps_pass(rig, 6000, 2);
     assert_int_equal(1, rig->lost[0]);
     ps_say_text(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), "{}");
     ps_quiet(rig);
@@ -388,7 +367,7 @@ static void ps_members_lost_evaluator_may_come_back(void **state)
             ps_expect(rig, PS_EVALUATOR, PL_FRAME_WELCOME)->frame.incarnation,
         .sequence = 1,
     };
-    pass(rig, 6000, 1);
+    ps_pass(rig, 6000, 1);
     ps_say(rig, PS_EVALUATOR, pull, NULL);
     ps_expect(rig, PS_EVALUATOR, PL_FRAME_PARAMS);
     pull.kind = PL_FRAME_BYE; /* and then it is gone for good */
@@ -409,7 +388,7 @@ static void ps_members_worker_that_was_given_up_is_answered(void **state)
                                                .on_loss = PL_ON_LOSS_CONTINUE,
                                                .rejoin_ms = 2000 },
                            0);
-    pass(rig, 9000, 1);
+    ps_pass(rig, 9000, 1);
     ps_push(rig, 1, 0, -1.0f);
     ps_answer_of(rig, 1, 0, 1, 1.0f);
     ps_close(rig);
@@ -420,11 +399,11 @@ static void ps_members_hearts_with_progress_bring_a_worker_back(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
-    pass(rig, 6000, 1);
+    ps_pass(rig, 6000, 1);
     assert_int_equal(1, rig->lost[1]);
     for (int i = 0; i < 61; i++) {
         ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, 1 + i);
-        pass(rig, 1000, 1);
+        ps_pass(rig, 1000, 1);
         ps_forget(rig);
     }
     assert_ok(pl_ps_core_outcome(rig->core));
@@ -439,7 +418,7 @@ static void ps_members_nothing_changes_after_the_final_pull(void **state)
                                                .on_loss = PL_ON_LOSS_CONTINUE,
                                                .rejoin_ms = 2000 },
                            0);
-    pass(rig, 9000, 1);
+    ps_pass(rig, 9000, 1);
     ps_pull(rig, 0, PL_PULL_FINAL, 0);
     ps_answer_of(rig, 0, 0, 0, 0.0f);
     ps_push(rig, 1, 0, -1.0f); /* given up, and back */
@@ -457,9 +436,9 @@ static void ps_members_who_never_joins_is_named(void **state)
             .workers = 3, .ps = 2, .named_chief = true, .join_ms = 20000 },
         "sgd");
     ps_join(rig, 1, 0);
-    pass(rig, 20000, 2);
+    ps_pass(rig, 20000, 2);
     assert_ok(pl_ps_core_outcome(rig->core));
-    pass(rig, 500, 2);
+    ps_pass(rig, 500, 2);
     assert_failed(rig, "chief, worker 1, ps 1 did not join within 20 s "
                        "(--join-timeout)");
     ps_expect_text(rig, rig->peer[1], PL_FRAME_OVER, "did not join");

@@ -1,53 +1,13 @@
 /* The share of a worker that is gone is read by the others. */
 #include "support/ps.h"
 
-#define EVERYBODY 7u /* three workers, as a mask */
+#define OTHERS 3u /* workers 0 and 1, as a mask: all but the last */
 
 static const pl_ps_core_opts three = {
     .workers = 3,
     .mode = PL_PS_ASYNC,
     .on_loss = PL_ON_LOSS_CONTINUE,
 };
-
-/* Six seconds, in which only the workers of the mask are heard of; beats are
- * of no interest here. */
-static void pass(ps_rig *rig, unsigned alive)
-{
-    for (int i = 0; i < 12; i++) {
-        for (int32_t w = 0; w < rig->workers; w++)
-            if ((alive & 1u << w) != 0)
-                ps_say(rig, PS_HEARTS + w,
-                       (pl_frame) { .kind = PL_FRAME_HEART,
-                                    .incarnation = rig->incarnation[w],
-                                    .value = { PL_PHASE_WAITING, 1 } },
-                       NULL);
-        ps_tick(rig, 500);
-    }
-    int kept = rig->taken;
-    for (int i = rig->taken; i < rig->made; i++)
-        if (rig->sent[i].frame.kind != PL_FRAME_BEAT)
-            rig->sent[kept++] = rig->sent[i];
-    rig->made = kept;
-}
-
-static void push(ps_rig *rig, int32_t worker, unsigned flags, int64_t step)
-{
-    ps_push(rig, worker, step, -1.0f);
-    ps_answer(rig, worker, flags, step);
-}
-
-/* Worker 2 makes two gradients of its share and is not heard of again. */
-static ps_rig *lose_one(void)
-{
-    ps_rig *rig = ps_start(three, 0);
-    for (int64_t step = 1; step <= 2; step++) {
-        ps_push(rig, 2, step - 1, -1.0f);
-        ps_answer(rig, 2, 0, step);
-    }
-    pass(rig, EVERYBODY & ~4u);
-    assert_int_equal(1, rig->lost[2]);
-    return rig;
-}
 
 static void ask(ps_rig *rig, int32_t worker, unsigned flags, int64_t count)
 {
@@ -68,6 +28,47 @@ static void expect_share(ps_rig *rig, int32_t worker, int32_t share,
     assert_int_equal(share, sent->frame.value[1]);
 }
 
+/* A gradient that is used: it makes `step`. */
+static const ps_sent *make(ps_rig *rig, int32_t worker, int64_t step)
+{
+    ps_push(rig, worker, step - 1, -1.0f);
+    return ps_answer(rig, worker, 0, step);
+}
+
+/* One of a share that is another's by now: it leaves `step` as it is. */
+static void make_in_vain(ps_rig *rig, int32_t worker, int64_t step)
+{
+    ps_push(rig, worker, step, -1.0f);
+    ps_answer(rig, worker, PL_ANSWER_DROPPED, step);
+}
+
+/* Worker 2 is silent for so long that it is lost. */
+static void lose_last(ps_rig *rig)
+{
+    ps_pass(rig, 6000, OTHERS);
+    assert_int_equal(1, rig->lost[2]);
+}
+
+/* Worker 2 makes two gradients of its share and is not heard of again. */
+static ps_rig *start_and_lose(void)
+{
+    ps_rig *rig = ps_start(three, 0);
+    make(rig, 2, 1);
+    make(rig, 2, 2);
+    lose_last(rig);
+    return rig;
+}
+
+/* And worker 1 makes the third. */
+static ps_rig *start_and_hand_over(void)
+{
+    ps_rig *rig = start_and_lose();
+    ask(rig, 1, 0, 5);
+    expect_share(rig, 1, 2, 2);
+    make(rig, 1, 3);
+    return rig;
+}
+
 static void assert_counts(const ps_rig *rig, int64_t first, int64_t second,
                           int64_t third)
 {
@@ -79,7 +80,7 @@ static void assert_counts(const ps_rig *rig, int64_t first, int64_t second,
 static void ps_share_of_a_lost_worker_goes_to_one_other(void **state)
 {
     (void)state;
-    ps_rig *rig = lose_one();
+    ps_rig *rig = start_and_lose();
     ask(rig, 1, 0, 2); /* as far as that one is */
     expect_share(rig, 1, 1, 0);
     ask(rig, 1, 0, 5);
@@ -88,15 +89,13 @@ static void ps_share_of_a_lost_worker_goes_to_one_other(void **state)
     expect_share(rig, 1, 2, 2);
     ask(rig, 0, 0, 5); /* nobody else's is left */
     expect_share(rig, 0, 0, 0);
-    ps_push(rig, 1, 2, -1.0f);
-    const ps_sent *answer = ps_answer(rig, 1, 0, 3);
+    const ps_sent *answer = make(rig, 1, 3);
     assert_int_equal(1, answer->frame.value[0]); /* made by it */
     assert_int_equal(0, answer->frame.value[1]); /* of its own */
     assert_counts(rig, 0, 0, 3);
     ask(rig, 1, 0, 3); /* done with it */
     expect_share(rig, 1, 1, 0);
-    ps_push(rig, 1, 3, -1.0f);
-    ps_answer(rig, 1, 0, 4);
+    make(rig, 1, 4);
     assert_counts(rig, 0, 1, 3);
     ps_close(rig);
 }
@@ -111,8 +110,7 @@ static void ps_share_of_who_is_there_or_awaited_is_not_given(void **state)
     pl_ps_core_opts waits = three;
     waits.on_loss = PL_ON_LOSS_WAIT;
     rig = ps_start(waits, 0);
-    pass(rig, EVERYBODY & ~4u);
-    assert_int_equal(1, rig->lost[2]);
+    lose_last(rig);
     ask(rig, 1, 0, 5);
     expect_share(rig, 1, 1, 0);
     ps_close(rig);
@@ -124,12 +122,10 @@ static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
     ps_rig *rig = ps_start(three, 0);
     ask(rig, 0, PL_SHARE_WAIT, 5);
     ps_quiet(rig);
-    pass(rig, EVERYBODY & ~4u); /* one is lost at last */
+    lose_last(rig);
     expect_share(rig, 0, 2, 0);
-    for (int64_t step = 1; step <= 5; step++) {
-        ps_push(rig, 0, step - 1, -1.0f);
-        ps_answer(rig, 0, 0, step);
-    }
+    for (int64_t step = 1; step <= 5; step++)
+        make(rig, 0, step);
     ask(rig, 0, PL_SHARE_WAIT, 5);
     ps_quiet(rig);
     ps_say_text(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_BYE), "{}");
@@ -142,20 +138,15 @@ static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
 static void ps_share_is_taken_back_by_who_is_back(void **state)
 {
     (void)state;
-    ps_rig *rig = lose_one();
-    ask(rig, 1, 0, 5);
-    expect_share(rig, 1, 2, 2);
-    ps_push(rig, 1, 2, -1.0f);
-    ps_answer(rig, 1, 0, 3);
-    push(rig, 2, PL_ANSWER_DROPPED, 3); /* the other has made it */
+    ps_rig *rig = start_and_hand_over();
+    make_in_vain(rig, 2, 3); /* the other has made it */
     assert_counts(rig, 0, 0, 3);
     ask(rig, 2, 0, 3);
     expect_share(rig, 2, 2, 3);
-    push(rig, 1, PL_ANSWER_DROPPED, 3);
+    make_in_vain(rig, 1, 3);
     ask(rig, 1, 0, 5);
     expect_share(rig, 1, 1, 0);
-    ps_push(rig, 2, 3, -1.0f);
-    ps_answer(rig, 2, 0, 4);
+    make(rig, 2, 4);
     assert_counts(rig, 0, 0, 4);
     ps_close(rig);
 }
@@ -163,16 +154,11 @@ static void ps_share_is_taken_back_by_who_is_back(void **state)
 static void ps_share_is_taken_back_by_a_new_process(void **state)
 {
     (void)state;
-    ps_rig *rig = lose_one();
-    ask(rig, 1, 0, 5);
-    expect_share(rig, 1, 2, 2);
-    ps_push(rig, 1, 2, -1.0f);
-    ps_answer(rig, 1, 0, 3);
+    ps_rig *rig = start_and_hand_over();
     ps_join(rig, 2, 1);
     assert_int_equal(3, rig->sent[rig->taken - 1].frame.value[0]);
-    push(rig, 1, PL_ANSWER_DROPPED, 3);
-    ps_push(rig, 2, 3, -1.0f);
-    ps_answer(rig, 2, 0, 4);
+    make_in_vain(rig, 1, 3);
+    make(rig, 2, 4);
     assert_counts(rig, 0, 0, 4);
     ps_close(rig);
 }
@@ -181,12 +167,8 @@ static void ps_share_is_taken_back_by_a_new_process(void **state)
 static void ps_share_goes_on_to_the_next(void **state)
 {
     (void)state;
-    ps_rig *rig = lose_one();
-    ask(rig, 1, 0, 5);
-    expect_share(rig, 1, 2, 2);
-    ps_push(rig, 1, 2, -1.0f);
-    ps_answer(rig, 1, 0, 3);
-    pass(rig, 1u);
+    ps_rig *rig = start_and_hand_over();
+    ps_pass(rig, 6000, 1u);
     ask(rig, 0, 0, 5);
     expect_share(rig, 0, 1, 0); /* the first of two that are left */
     ask(rig, 0, 0, 5);
