@@ -114,3 +114,9 @@ pl_ram pl_ram_available(void)
         most = (int64_t)limit.rlim_cur;
     return pl_ram_read("", most);
 }
+
+int64_t pl_ram_peak(void)
+{
+    int64_t kib = number_in("/proc/self/status", "VmHWM:");
+    return kib > 0 ? kib * 1024 : 0;
+}

@@ -1,7 +1,7 @@
-/* ram.h - how much more memory this process may take.
+/* ram.h - how much more memory this process may take, and how much it took.
  *
- * Asked before large allocations: a system that overcommits grants them all
- * and later ends the process without a word.
+ * The first is asked before large allocations: a system that overcommits grants
+ * them all and later ends the process without a word.
  *
  * Threads: any. */
 #ifndef PL_BASE_RAM_H
@@ -24,5 +24,9 @@ pl_ram pl_ram_available(void);
 /* The same from files under `root` instead of /, and an address space of
  * `most` bytes (-1: no limit): for tests. */
 pl_ram pl_ram_read(const char *root, int64_t most);
+
+/* The most bytes of this process that were in memory at a time; 0: not known.
+ * (getrusage may give the peak of the program that started this one.) */
+int64_t pl_ram_peak(void);
 
 #endif

@@ -1,5 +1,6 @@
 #include "cli/summary.h"
 
+#include "base/ram.h"
 #include "cli/bottleneck.h"
 #include "cli/progress.h"
 #include "data/sparse/set.h"
@@ -7,19 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The peak that getrusage gives may be that of the program which started this
- * one; VmHWM is our own. */
+#define MB ((int64_t)1 << 20)
+
 static int64_t peak_rss_mb(void)
 {
-    char line[256];
-    long long kb = 0;
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL)
-        if (sscanf(line, "VmHWM: %lld kB", &kb) == 1)
-            break;
-    if (file != NULL)
-        fclose(file);
-    return (kb + 1023) / 1024;
+    return (pl_ram_peak() + MB - 1) / MB;
 }
 
 /* Write `status` through a chain of setters: stops at the first failure. */
@@ -131,16 +124,52 @@ static int64_t number_of(const pl_json *row, const char *key)
     return value;
 }
 
+/* The most memory a task of these rows had, or `least`. */
+static int64_t largest(const pl_json *rows, int64_t least)
+{
+    for (size_t i = 0; i < pl_json_length(rows); i++) {
+        int64_t mb = number_of(pl_json_at(rows, i), "peak_rss_mb");
+        least = mb > least ? mb : least;
+    }
+    return least;
+}
+
+/* The memory of the largest task; that of servers and evaluator beside it. */
+static pl_status put_memory(pl_json *s, const pl_json *rows,
+                            const pl_json *reports)
+{
+    int64_t most = largest(rows, peak_rss_mb());
+    const pl_json *servers = NULL, *evaluator = NULL;
+    pl_json *copy;
+    if (reports != NULL && pl_json_has(reports, "servers"))
+        PL_TRY(pl_json_get_array(reports, "servers", &servers));
+    if (reports != NULL && pl_json_has(reports, "evaluator"))
+        PL_TRY(pl_json_get_object(reports, "evaluator", &evaluator));
+    if (servers != NULL)
+        most = largest(servers, most);
+    if (evaluator != NULL && number_of(evaluator, "peak_rss_mb") > most)
+        most = number_of(evaluator, "peak_rss_mb");
+    PL_TRY(pl_json_set_int(s, "peak_rss_mb", most));
+    if (servers != NULL) {
+        PL_TRY(pl_json_copy(&copy, servers));
+        PL_TRY(pl_json_set_take(s, "per_server", copy));
+    }
+    if (evaluator != NULL) {
+        PL_TRY(pl_json_copy(&copy, evaluator));
+        PL_TRY(pl_json_set_take(s, "evaluator", copy));
+    }
+    return PL_OK;
+}
+
 /* What the job did in all. */
 typedef struct totals {
-    int64_t sent, received, rss, restarts, dropped, events_dropped;
+    int64_t sent, received, restarts, dropped, events_dropped;
     bool mixed;
 } totals;
 
 static totals add_up(const pl_json *rows, const pl_summary_opts *opts)
 {
     totals t = {
-        .rss = peak_rss_mb(),
         .dropped = opts->result->dropped,
         .mixed = opts->result->progress.mixed,
     };
@@ -149,8 +178,6 @@ static totals add_up(const pl_json *rows, const pl_summary_opts *opts)
         t.sent += number_of(row, "bytes_sent");
         t.received += number_of(row, "bytes_received");
         t.events_dropped += number_of(row, "events_dropped");
-        if (number_of(row, "peak_rss_mb") > t.rss)
-            t.rss = number_of(row, "peak_rss_mb");
     }
     bool mixed = false;
     if (opts->reports == NULL)
@@ -231,7 +258,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_int(s, "rolled_back", result->rolled_back));
     SET(pl_json_set_int(s, "bytes_sent", all.sent));
     SET(pl_json_set_int(s, "bytes_received", all.received));
-    SET(pl_json_set_int(s, "peak_rss_mb", all.rss));
+    SET(put_memory(s, rows, opts->reports));
     SET(pl_json_set_int(s, "events_dropped", all.events_dropped));
     SET(pl_json_set_text(s, "kernels", opts->job->kernels->name));
     /* After a blow-up the parameters are not those of `steps`. */
@@ -332,10 +359,31 @@ static void print_bottleneck(const pl_json *summary, FILE *file)
         fprintf(file, "bottleneck     %s\n", text);
 }
 
+/* Of the largest task; with servers, also of each kind. */
+static void print_memory(const pl_json *summary, FILE *file)
+{
+    const pl_json *workers, *servers, *evaluator;
+    fprintf(file, "peak memory    %lld MB",
+            (long long)number_of(summary, "peak_rss_mb"));
+    if (pl_json_has(summary, "per_server") &&
+        pl_json_get_array(summary, "per_server", &servers) == PL_OK &&
+        pl_json_get_array(summary, "per_worker", &workers) == PL_OK) {
+        fprintf(file, " (worker %lld MB, ps %lld MB",
+                (long long)largest(workers, 0), (long long)largest(servers, 0));
+        if (pl_json_has(summary, "evaluator") &&
+            pl_json_get_object(summary, "evaluator", &evaluator) == PL_OK &&
+            number_of(evaluator, "peak_rss_mb") > 0)
+            fprintf(file, ", evaluator %lld MB",
+                    (long long)number_of(evaluator, "peak_rss_mb"));
+        fputc(')', file);
+    }
+    fputc('\n', file);
+}
+
 pl_status pl_summary_print(const pl_json *summary, FILE *file)
 {
     const char *model, *stopped, *run;
-    int64_t steps, examples, rss;
+    int64_t steps, examples;
     double epochs, seconds, rate, train_loss = 0, loss, accuracy;
     char number[16];
     PL_TRY(pl_json_get_text(summary, "model", &model));
@@ -343,7 +391,6 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
     PL_TRY(pl_json_get_text(summary, "run", &run));
     PL_TRY(pl_json_get_int(summary, "steps", 0, INT64_MAX, &steps));
     PL_TRY(pl_json_get_int(summary, "examples", 0, INT64_MAX, &examples));
-    PL_TRY(pl_json_get_int(summary, "peak_rss_mb", 0, INT64_MAX, &rss));
     PL_TRY(pl_json_get_real(summary, "epochs", &epochs));
     PL_TRY(pl_json_get_real(summary, "seconds", &seconds));
     PL_TRY(pl_json_get_real(summary, "examples_per_s", &rate));
@@ -369,8 +416,8 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
         fprintf(file, "not recorded   %lld events\n",
                 (long long)number_of(summary, "events_dropped"));
     print_bottleneck(summary, file);
-    fprintf(file, "peak memory    %lld MB\nrun folder     %s\n", (long long)rss,
-            run);
+    print_memory(summary, file);
+    fprintf(file, "run folder     %s\n", run);
     print_workers(summary, file);
     return PL_OK;
 }

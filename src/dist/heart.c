@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/ram.h"
 #include "base/thread.h"
 #include "net/endpoint.h"
 
@@ -56,6 +57,7 @@ static pl_status send_heart(pl_heart *heart, uint64_t number)
         .incarnation = heart->opts.incarnation,
         .sequence = number,
         .step = atomic_load(&heart->step),
+        .first = pl_ram_peak(),
         .value = { atomic_load(&heart->phase), atomic_load(&heart->progress) },
     };
     return pl_endpoint_send(heart->endpoint, 0, &frame, NULL, false);

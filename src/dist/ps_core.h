@@ -41,6 +41,9 @@ typedef struct pl_ps_core_ops {
     /* Optional: a worker (or another server) is lost; whoever supervises may
      * start it anew. */
     void (*lost)(void *context, bool server, int32_t index);
+    /* Optional: the most bytes this process had in memory; default: 0, not
+     * known. */
+    int64_t (*peak)(void *context);
     /* Optional: answer an offer of shared memory; default: none. */
     void (*accept)(void *context, pl_peer from, const char *offer,
                    char answer[PL_OFFER_BYTES]);

@@ -49,6 +49,7 @@ typedef struct pl_member {
     int64_t heart_step;
     pl_phase phase;
     int64_t progress, progress_ns, longest_ns;
+    int64_t peak_bytes; /* the most memory, of all its processes */
 
     /* The request at hand. */
     uint64_t sequence; /* 0: none since it joined */
@@ -139,9 +140,11 @@ struct pl_ps_core {
     /* A server other than 0: its membership there. */
     uint32_t own_incarnation; /* 0: not joined */
     bool ever_joined;
-    uint64_t own_sequence;  /* of its requests */
-    bool wants_stop;        /* it was interrupted: server 0 is to know */
-    int64_t asked_ns;       /* when it last spoke to server 0 */
+    uint64_t own_sequence; /* of its requests */
+    bool wants_stop;       /* it was interrupted: server 0 is to know */
+    int64_t asked_ns;      /* when it last spoke to server 0 */
+    uint64_t hearts;       /* sent there; and when the last one was */
+    int64_t heart_ns;
     int64_t coordinator_ns; /* when it last heard of server 0 */
 };
 
@@ -167,6 +170,13 @@ static inline bool pl_core_gave(const pl_ps_core *core, uint32_t incarnation)
 {
     return incarnation > core->base_incarnation &&
            incarnation <= core->last_incarnation;
+}
+
+/* The most memory this process had, in bytes. */
+static inline int64_t pl_core_peak(const pl_ps_core *core)
+{
+    const pl_ps_core_ops *ops = core->opts.ops;
+    return ops->peak != NULL ? ops->peak(core->opts.context) : 0;
 }
 
 int32_t pl_core_id(const pl_ps_core *core, const pl_member *member);
@@ -291,6 +301,8 @@ void pl_core_watch(pl_ps_core *core);
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
 /* Join server 0, show that we live, repeat what it may have missed. */
 void pl_core_follow(pl_ps_core *core);
+/* A heart at once: server 0 learns what memory we have taken by now. */
+void pl_core_show_life(pl_ps_core *core);
 /* Tell server 0 that the job should end. */
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);
 

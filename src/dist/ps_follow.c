@@ -32,8 +32,8 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
         core->ever_joined = true;
         break;
     case PL_FRAME_BEAT:
-        if (frame->value[0] != 0)
-            pl_skew_hear(&core->counts.skew, core->asked_ns, core->now_ns,
+        if (frame->value[0] != 0 && frame->sequence == core->hearts)
+            pl_skew_hear(&core->counts.skew, core->heart_ns, core->now_ns,
                          frame->value[0]);
         /* Not before the last step was made here, too. */
         if ((frame->flags & PL_STOP_NOW) != 0 &&
@@ -105,6 +105,23 @@ static void ask_to_join(pl_ps_core *core)
     pl_mem_free(text);
 }
 
+void pl_core_show_life(pl_ps_core *core)
+{
+    if (core->own_incarnation == 0)
+        return; /* server 0 itself, or one that it does not know yet */
+    core->heart_ns = core->now_ns;
+    pl_core_send(core, PL_PEER_COORDINATOR,
+                 (pl_frame) {
+                     .kind = PL_FRAME_HEART,
+                     .incarnation = core->own_incarnation,
+                     .sequence = ++core->hearts,
+                     .step = core->step,
+                     .first = pl_core_peak(core),
+                     .value = { PL_PHASE_WAITING },
+                 },
+                 NULL, false);
+}
+
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why)
 {
     pl_core_send_text(core, PL_PEER_COORDINATOR,
@@ -153,13 +170,7 @@ void pl_core_follow(pl_ps_core *core)
         pl_core_ask_stop(core, true, core->why);
     else if (core->wants_stop)
         pl_core_ask_stop(core, false, PL_STOP_INTERRUPT);
-    pl_frame heart = {
-        .kind = PL_FRAME_HEART,
-        .incarnation = core->own_incarnation,
-        .step = core->step,
-        .value = { PL_PHASE_WAITING },
-    };
-    pl_core_send(core, PL_PEER_COORDINATOR, heart, NULL, false);
+    pl_core_show_life(core);
     if (core->save.tell)
         pl_core_say_saved(core);
     for (int32_t w = 0; w < core->opts.workers; w++)

@@ -429,6 +429,8 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
     }
     member->heard_ns = core->now_ns;
     member->heart_step = frame->step;
+    if (frame->first > member->peak_bytes)
+        member->peak_bytes = frame->first;
     if (frame->value[0] >= 0 && frame->value[0] < PL_PHASES)
         member->phase = (pl_phase)frame->value[0];
     bool moved = member->progress != frame->value[1];

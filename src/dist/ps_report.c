@@ -5,14 +5,40 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOST_BYTES 128 /* of the row of a worker that made no report */
+#define LOST_BYTES   128 /* of the row of a worker that made no report */
+#define MEMORY_BYTES 64  /* of the row of a server or evaluator */
+
+/* "peak_rss_mb", rounded up; null: not known. */
+static char *put_peak(char *at, int64_t bytes)
+{
+    at = stpcpy(at, "\"peak_rss_mb\": ");
+    if (bytes <= 0)
+        return stpcpy(at, "null}");
+    int64_t mb = bytes / (1 << 20) + (bytes % (1 << 20) != 0);
+    return at + sprintf(at, "%lld}", (long long)mb);
+}
+
+/* The memory of who makes no report. */
+static char *put_memory(const pl_ps_core *core, char *at)
+{
+    const pl_member *evaluator = &core->members[core->opts.workers];
+    for (int32_t j = 0; j < core->opts.ps; j++) {
+        at += sprintf(at, "%s{\"index\": %d, ", j > 0 ? "," : "", j);
+        at = put_peak(at, j == 0 ? pl_core_peak(core)
+                                 : evaluator[1 + j].peak_bytes);
+    }
+    *at++ = ']';
+    if (core->opts.evaluator)
+        at = put_peak(stpcpy(at, ", \"evaluator\": {"), evaluator->peak_bytes);
+    return at;
+}
 
 /* What the chief needs for the summary, as JSON: the reports of all workers
- * (of those that said none, what is known of them) and what only server 0
- * knows. */
+ * (of those that said none, what is known of them), the memory of the others,
+ * and what only server 0 knows. */
 void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
 {
-    size_t bytes = 256;
+    size_t bytes = 256 + (size_t)(core->opts.ps + 1) * MEMORY_BYTES;
     for (int32_t w = 0; w < core->opts.workers; w++)
         bytes += core->members[w].report_bytes + LOST_BYTES;
     char *text;
@@ -41,7 +67,8 @@ void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
             at += member->report_bytes;
         }
     }
-    stpcpy(at, "]}");
+    at = stpcpy(at, "], \"servers\": [");
+    stpcpy(put_memory(core, at), "}");
     pl_frame frame = pl_core_reply(chief, PL_FRAME_REPORT, 0);
     frame.step = core->step;
     frame.value[0] = core->counts.dropped;

@@ -152,6 +152,7 @@ static void complete(pl_ps_core *core, pl_member *member)
         core->members[w].own = 0;
     core->initialized = true;
     core->step = member->request.step;
+    pl_core_show_life(core); /* a job may be over before the next heart */
     pl_core_answer(core, member, 0);
     pl_core_release(core);
 }

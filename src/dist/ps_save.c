@@ -357,6 +357,7 @@ static void finish_load(pl_ps_core *core)
     }
     core->initialized = true;
     core->step = save->loading;
+    pl_core_show_life(core);
     if (chief->stage == PL_STAGE_WAITING &&
         chief->request.kind == PL_FRAME_LOAD &&
         chief->request.step == save->loading)
@@ -390,6 +391,7 @@ void pl_ps_core_stored(pl_ps_core *core, const pl_ps_stored *stored,
         }
         snprintf(save->why, sizeof save->why, "%s", why);
         save->tell = true;
+        pl_core_show_life(core); /* it may have taken copies */
         pl_core_say_saved(core);
     }
 }

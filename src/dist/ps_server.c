@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/ram.h"
 #include "dist/pieces.h"
 #include "dist/ps_store.h"
 
@@ -115,6 +116,12 @@ static void lost_task(void *context, bool is_server, int32_t index)
         server->opts.lost(server->opts.context, is_server, index);
 }
 
+static int64_t peak_memory(void *context)
+{
+    (void)context;
+    return pl_ram_peak();
+}
+
 static void accept_offer(void *context, pl_peer from, const char *offer,
                          char answer[PL_OFFER_BYTES])
 {
@@ -151,6 +158,7 @@ static bool touch(void *context, int64_t first, int64_t count)
 static const pl_ps_core_ops core_ops = {
     .send = send_out,
     .lost = lost_task,
+    .peak = peak_memory,
     .accept = accept_offer,
     .save = save_part,
     .commit = commit_parts,

@@ -17,6 +17,7 @@ static const pl_table_column results[] = {
     { "test_loss", "test loss", NULL, 4, false },
     { "test_accuracy", "test accuracy", "%", 2, false },
     { "test_auc", "test AUC", NULL, 4, false },
+    { "peak_rss_mb", "peak memory", "MB", 0, false },
 };
 
 #define RESULTS (sizeof results / sizeof *results)

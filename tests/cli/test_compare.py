@@ -28,7 +28,8 @@ def test_runs_stand_side_by_side(cli, runs):
     rows = json.loads(cli.ok("compare", "all", "--json").out)
     assert [r["batch"] for r in rows] == ["10", "10", "100", "100"]
     summary = json.loads((runs / "b10-1" / "summary.json").read_text())
-    assert rows[0]["test_accuracy"] == summary["test_accuracy"]
+    for key in "test_accuracy", "peak_rss_mb":
+        assert rows[0][key] == summary[key]
     assert rows[0]["steps"] == 50 and rows[0]["stopped_by"] == "steps"
     table = list(csv.DictReader(io.StringIO(
         cli.ok("compare", "all/b10-1", "all/b100-1", "--csv").out)))

@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from conftest import checkpoints, listing
+from conftest import checkpoints, listing, wait_for
 from jobs import gone, log_of, started, tasks, wait_for_checkpoint
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
@@ -54,7 +54,10 @@ def test_the_json_object_is_complete(cli, mode):
     rows = summary["per_worker"]
     for key in ("bytes_sent", "bytes_received"):
         assert summary[key] == sum(row[key] for row in rows) > 0
-    assert summary["peak_rss_mb"] >= max(row["peak_rss_mb"] for row in rows)
+    servers = summary["per_server"]
+    assert [row["index"] for row in servers] == [0, 1]
+    peaks = [row["peak_rss_mb"] for row in rows + servers]
+    assert min(peaks) > 0 and summary["peak_rss_mb"] >= max(peaks)
     assert json.loads((cli.folder / "a" / "summary.json").read_text()) == \
         summary
     for kind, count in (("worker", 3), ("ps", 2)):
@@ -109,6 +112,18 @@ def test_an_evaluator_only_tests(cli):
                                                 abs=1e-4)
 
 
+def test_the_memory_of_an_evaluator_counts(cli):
+    job = started(cli, *DATA, "--workers", "1", "--ps", "1", "--evaluator",
+                  "--eval-every", "100", "--steps", "1000000")
+    log = cli.folder / "a" / "log" / "evaluator-0.log"
+    assert wait_for(lambda: log.exists() and
+                    log.read_text().count("test loss") > 2, "tests", job)
+    job.send_signal(signal.SIGINT)
+    summary = cli.end(job).json
+    peak = summary["evaluator"]["peak_rss_mb"]
+    assert 0 < peak <= summary["peak_rss_mb"]
+
+
 def test_what_people_see(cli):
     """The table of workers on standard output, all else on standard error;
     --quiet leaves the table alone."""
@@ -122,6 +137,10 @@ def test_what_people_see(cli):
     for result in (loud, quiet):
         lines = result.out.splitlines()
         assert lines[0].startswith("softmax: 50 steps")
+        most, *kinds = map(int, re.search(
+            r"^peak memory +(\d+) MB \(worker (\d+) MB, ps (\d+) MB\)$",
+            result.out, re.M).groups())
+        assert most >= max(kinds) and min(kinds) > 0
         table = [line.split() for line in lines[-4:]]
         assert table[0][:4] == ["worker", "host", "steps", "examples"]
         assert [row[0] for row in table[1:]] == ["0", "1", "2"]

@@ -165,8 +165,23 @@ def test_no_worker_holds_the_table(cli, every, share):
         return job.poll() is not None
     assert wait_for(ended, "the end")
     assert 1.9 * table < most[0] < 2 * table * share + 40
-    rows = cli.end(job).json["per_worker"]
+    summary = cli.end(job).json
+    rows = summary["per_worker"]
     assert all(row["peak_rss_mb"] < 60 for row in rows), rows
+    assert summary["peak_rss_mb"] == summary["per_server"][0]["peak_rss_mb"]
+    assert most[0] <= summary["peak_rss_mb"] + 1
+
+
+def test_the_memory_of_every_server_is_told(cli):
+    """A job of a few steps, over before the servers' second heart."""
+    skip_when_sanitized()
+    summary = train(cli, "--workers", "1", "--ps", "3", "--optimizer",
+                    "adagrad", "--lr", "0.1", "--steps", "3",
+                    data=["--examples", "500", "--batch", "50"], run="job")
+    peaks = [row["peak_rss_mb"] for row in summary["per_server"]]
+    assert len(peaks) == 3 and min(peaks) > 4 * 33762578 / 3 / 2**20
+    assert summary["peak_rss_mb"] == max(peaks)
+    assert summary["per_worker"][0]["peak_rss_mb"] < 60
 
 
 def test_wrong_flags(cli):

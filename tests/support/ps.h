@@ -48,6 +48,7 @@ typedef struct ps_rig {
     uint64_t sequence[PS_MEMBERS];
     int32_t peer[PS_MEMBERS];
     int lost[PS_MEMBERS]; /* times the core called it lost */
+    int64_t peak_bytes;   /* of memory, as this server tells it */
 } ps_rig;
 
 static inline void ps_no_log(void *context, pl_log_level level,
@@ -74,7 +75,14 @@ static inline void ps_on_lost(void *context, bool server, int32_t index)
         ((ps_rig *)context)->lost[index]++;
 }
 
-static const pl_ps_core_ops ps_ops = { .send = ps_on_send, .lost = ps_on_lost };
+static inline int64_t ps_on_peak(void *context)
+{
+    return ((const ps_rig *)context)->peak_bytes;
+}
+
+static const pl_ps_core_ops ps_ops = { .send = ps_on_send,
+                                       .lost = ps_on_lost,
+                                       .peak = ps_on_peak };
 
 /* What is 0 in `opts`: 2 workers, 1 server, 4 floats. */
 static inline ps_rig *ps_open(pl_ps_core_opts opts, const char *optim)
@@ -248,6 +256,8 @@ static inline void ps_init(ps_rig *rig, int64_t step, const float *params)
     pl_frame frame = ps_request(rig, 0, PL_FRAME_INIT);
     frame.step = step;
     ps_piece(rig, 0, frame, 0, (uint32_t)rig->count, params);
+    if (!rig->leads) /* it tells server 0 what memory they take */
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
     ps_done(rig, 0);
     if (rig->leads)
         ps_go(rig);

@@ -4,6 +4,7 @@
 #include "support/folder.h"
 #include "support/unit.h"
 
+#include <stdlib.h>
 #include <unistd.h>
 
 #define MB ((int64_t)1 << 20)
@@ -89,8 +90,23 @@ static void ram_of_this_process_is_known(void **state)
     assert_true(pl_ram_available().bytes < INT64_MAX);
 }
 
+static void ram_peak_stays_when_memory_is_given_back(void **state)
+{
+    (void)state;
+    int64_t before = pl_ram_peak();
+    size_t bytes = (size_t)(before + 32 * MB);
+    char *block = malloc(bytes);
+    assert_non_null(block);
+    for (size_t i = 0; i < bytes; i += 512)
+        ((volatile char *)block)[i] = 1;
+    free(block);
+    assert_true(before > 0);
+    assert_true(pl_ram_peak() >= before + 32 * MB);
+}
+
 UNIT_TESTS(TEST_IN_FOLDER(ram_is_what_the_machine_has_available),
            TEST_IN_FOLDER(ram_is_unlimited_where_nothing_is_known),
            TEST_IN_FOLDER(ram_is_what_the_tightest_cgroup_has_left),
            TEST_IN_FOLDER(ram_is_what_the_address_space_has_left),
-           cmocka_unit_test(ram_of_this_process_is_known))
+           cmocka_unit_test(ram_of_this_process_is_known),
+           cmocka_unit_test(ram_peak_stays_when_memory_is_given_back))

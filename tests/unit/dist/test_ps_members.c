@@ -516,7 +516,8 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     assert_string_equal("{\"restarts\": 0, \"mixed\": false, \"dropped\": 0, "
                         "\"workers\": [{\"steps\": 0},{\"index\": 1, "
                         "\"steps\": 0, \"dropped\": 0, \"lost\": true},"
-                        "{\"steps\": 2}]}",
+                        "{\"steps\": 2}], \"servers\": [{\"index\": 0, "
+                        "\"peak_rss_mb\": null}]}",
                         report->bytes);
     assert_int_equal(2, report->frame.step);
     assert_int_equal(5 * PS_MS, report->frame.value[1]);

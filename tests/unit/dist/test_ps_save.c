@@ -532,10 +532,9 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
     ps_done(rig, 0);
     stored(rig, PL_SAVED_FAILED, "full");
     for (int i = 0; i < 3; i++) {
-        if (i > 0) {
+        if (i > 0)
             ps_tick(rig, 500);
-            ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
-        }
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
         const ps_sent *sent =
             ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_SAVED);
         assert_int_equal(NUMBER, sent->frame.value[0]);

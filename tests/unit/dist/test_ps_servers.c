@@ -35,8 +35,8 @@ static void from_server_0(ps_rig *rig, pl_frame frame, const void *payload,
     ps_say(rig, PL_PEER_COORDINATOR, frame, payload);
 }
 
-/* Server 1 of 2, with its workers and parameters, joined at server 0. */
-static ps_rig *start_follower(pl_ps_core_opts opts)
+/* Server 1 of 2, joined at server 0, with its workers. */
+static ps_rig *open_follower(pl_ps_core_opts opts)
 {
     opts.ps = 2;
     opts.index = 1;
@@ -56,6 +56,13 @@ static ps_rig *start_follower(pl_ps_core_opts opts)
                     text);
         ps_expect(rig, rig->peer[w], PL_FRAME_WELCOME);
     }
+    return rig;
+}
+
+/* ... and with parameters. */
+static ps_rig *start_follower(pl_ps_core_opts opts)
+{
+    ps_rig *rig = open_follower(opts);
     float zero[PS_FLOATS] = { 0 };
     ps_init(rig, 0, zero);
     ps_quiet(rig);
@@ -160,6 +167,85 @@ static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
     const ps_sent *heart = ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
     assert_int_equal(4, heart->frame.incarnation);
     ps_quiet(rig);
+    ps_close(rig);
+}
+
+static void expect_heart(ps_rig *rig, int64_t peak_bytes)
+{
+    const ps_sent *heart = ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    assert_int_equal(peak_bytes, heart->frame.first);
+}
+
+/* With every heart, and when it has parameters: a job may end before the next
+ * one. */
+static void ps_servers_follower_tells_its_memory(void **state)
+{
+    (void)state;
+    ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
+    rig->peak_bytes = 1000;
+    pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
+    ps_piece(rig, 0, init, 0, (uint32_t)rig->count, (float[PS_FLOATS]) { 0 });
+    expect_heart(rig, 1000);
+    ps_done(rig, 0);
+    ps_quiet(rig);
+    rig->peak_bytes = 3000;
+    ps_tick(rig, 500);
+    expect_heart(rig, 3000);
+    ps_close(rig);
+}
+
+/* The clock of server 0 is that of the answer to the last heart. */
+static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    ps_tick(rig, 500);
+    uint64_t number =
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART)->frame.sequence;
+    pl_frame beat = { .kind = PL_FRAME_BEAT,
+                      .sequence = number - 1,
+                      .value = { rig->now_ns + 7000 * PS_MS } };
+    from_server_0(rig, beat, NULL, 0);
+    assert_false(ps_look(rig, 0).skew.known);
+    beat.sequence = number;
+    from_server_0(rig, beat, NULL, 0);
+    assert_true(ps_look(rig, 0).skew.known);
+    assert_int_equal(7000 * PS_MS, ps_look(rig, 0).skew.ahead_ns);
+    ps_close(rig);
+}
+
+/* The most that each task had, of all its hearts. */
+static void ps_servers_memory_of_all_is_reported(void **state)
+{
+    (void)state;
+    static const int64_t told[] = { 1, 70 << 20, 5 << 20, -1 };
+    uint32_t other;
+    ps_rig *rig = start_leader(
+        (pl_ps_core_opts) { .workers = 1, .evaluator = true }, &other);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        ps_say(rig, SERVER_1,
+               (pl_frame) { .kind = PL_FRAME_HEART,
+                            .incarnation = other,
+                            .first = told[i] },
+               NULL);
+        ps_expect(rig, SERVER_1, PL_FRAME_BEAT);
+    }
+    ps_say_text(rig, PS_EVALUATOR, (pl_frame) { .kind = PL_FRAME_JOIN },
+                "{\"role\": \"evaluator\", \"index\": 0, \"job\": \"\"}");
+    uint32_t evaluator =
+        ps_expect(rig, PS_EVALUATOR, PL_FRAME_WELCOME)->frame.incarnation;
+    ps_say(rig, PS_EVALUATOR,
+           (pl_frame) { .kind = PL_FRAME_HEART,
+                        .incarnation = evaluator,
+                        .first = INT64_MAX }, /* nothing is trusted */
+           NULL);
+    ps_expect(rig, PS_EVALUATOR, PL_FRAME_BEAT);
+    rig->peak_bytes = (2 << 20) + 1;
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect_text(rig, rig->peer[0], PL_FRAME_REPORT,
+                   "\"servers\": [{\"index\": 0, \"peak_rss_mb\": 3},"
+                   "{\"index\": 1, \"peak_rss_mb\": 70}], "
+                   "\"evaluator\": {\"peak_rss_mb\": 8796093022208}}");
     ps_close(rig);
 }
 
@@ -630,6 +716,9 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_follower_takes_no_count_of_before),
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
     cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
+    cmocka_unit_test(ps_servers_follower_tells_its_memory),
+    cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heart),
+    cmocka_unit_test(ps_servers_memory_of_all_is_reported),
     cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
     cmocka_unit_test(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
