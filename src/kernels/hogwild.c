@@ -95,6 +95,7 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
                      int64_t first, int64_t count)
 {
     double likely = 1; /* see pl_sparse_loss */
+    int64_t right = 0;
     int64_t label_bytes = labels->stride * pl_dtype_bytes(labels->dtype);
     bool good = true;
     for (int64_t r = first; r < first + AHEAD && good; r++)
@@ -113,6 +114,7 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
         bool label = pl_view_label(labels, r) != 0;
         float diff = label ? prob - 1.0f : prob;
         float p = label ? prob : 1.0f - prob;
+        right += (prob >= 0.5f) == label;
         update(h, n, ids, values, h->lr * diff);
         h->bias -= h->lr * diff;
         likely *= p < 1e-38f ? 1e-38 : (double)p;
@@ -122,6 +124,7 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
         }
     }
     h->loss -= log(likely);
+    h->right += right;
 }
 
 void pl_hogwild_fetch(int64_t count, const float *shared, float *own,

@@ -21,7 +21,8 @@ typedef struct pl_hogwild {
     int64_t features; /* of the table */
     float lr, l1, l2;
     uint64_t wrong; /* an id beyond the table, where rows were left off */
-    double loss;    /* the sum so far, each example's before its update */
+    double loss;    /* the sum so far, each example's before its update... */
+    int64_t right;  /* ... and how many were answered right */
 } pl_hogwild;
 
 /* One update for each of the rows first .. first+count-1, in order; none from

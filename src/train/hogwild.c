@@ -22,7 +22,8 @@ typedef struct worker {
     _Alignas(PL_CACHE_LINE) float hot[HOT];
     float base[HOT]; /* the same, when last merged */
     float bias, bias_base;
-    double loss; /* of this batch */
+    double loss;   /* of this batch */
+    int64_t right; /* answers to it */
 } worker;
 
 typedef struct hogwild {
@@ -36,6 +37,7 @@ typedef struct hogwild {
     pl_rows rows;
     pl_view labels;
     float lr;
+    double accuracy; /* of the last batch, each example before its update */
     _Atomic uint64_t wrong; /* an id beyond the table; 0: none was found */
 } hogwild;
 
@@ -131,6 +133,7 @@ static void train_item(void *arg, int item, int thread)
     pl_hogwild_rows(&h, &c->rows, &c->labels, first, last - first);
     w->bias = h.bias;
     w->loss += h.loss;
+    w->right += h.right;
     if (h.wrong != 0)
         atomic_store_explicit(&c->wrong, h.wrong, memory_order_relaxed);
     merge(c, w);
@@ -145,13 +148,19 @@ static double hogwild_gradient(pl_compute *base, const pl_batch *batch,
     apply->ops->begin_apply(apply);
     c->lr = (float)pl_schedule_lr(c->opts.hogwild->schedule, step);
     int threads = pl_pool_threads(c->opts.pool);
-    for (int t = 0; t < threads; t++)
+    for (int t = 0; t < threads; t++) {
         c->workers[t].loss = 0;
+        c->workers[t].right = 0;
+    }
     int64_t items = (batch->rows + ITEM_ROWS - 1) / ITEM_ROWS;
     pl_pool_run(c->opts.pool, (int)items, train_item, c);
     double loss = 0;
-    for (int t = 0; t < threads; t++)
+    int64_t right = 0;
+    for (int t = 0; t < threads; t++) {
         loss += c->workers[t].loss;
+        right += c->workers[t].right;
+    }
+    c->accuracy = (double)right / (double)batch->rows;
     return c->wrong != 0 ? NAN : loss / (double)batch->rows;
 }
 
@@ -170,6 +179,12 @@ static const float *hogwild_grad(const pl_compute *base, int param,
     return NULL;
 }
 
+static double hogwild_accuracy(const pl_compute *base, const pl_batch *batch)
+{
+    (void)batch;
+    return ((const hogwild *)base)->accuracy;
+}
+
 const pl_compute_ops pl_hogwild_compute = {
     .make = hogwild_new,
     .free = hogwild_free,
@@ -177,5 +192,6 @@ const pl_compute_ops pl_hogwild_compute = {
     .prepare = hogwild_prepare,
     .gradient = hogwild_gradient,
     .grad = hogwild_grad,
+    .accuracy = hogwild_accuracy,
     .check = hogwild_check,
 };

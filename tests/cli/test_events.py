@@ -108,6 +108,16 @@ def test_a_sparse_model_records_its_answers(cli):
         assert found == [20, 40]
 
 
+def test_hogwild_records_its_accuracy(cli):
+    cli.ok("train", "sparse", "--hogwild", "--data", "synthetic-sparse",
+           "--examples", "4000", "--features", "1000", "--batch", "2000",
+           "--epochs", "20", "--threads", "2", "--quiet", "--run", "a")
+    found = scalars(cli.folder / "a/events/worker-0")
+    steps = [step for step, _ in found["accuracy"]]
+    assert steps == [step for step, _ in found["loss"]] and steps
+    assert all(0.3 < n < 1 for _, n in found["accuracy"]), found["accuracy"]
+
+
 def test_a_resumed_run_says_from_where(cli):
     args = ["train", "softmax", "--data", "synthetic", "--examples", "2000",
             "--steps", "100000000", "--checkpoint-every", "50", "--run", "a",

@@ -111,6 +111,45 @@ static void hogwild_knows_l1_and_l2(void **state)
     rig_close(&l2);
 }
 
+/* Accuracy of the first 5000 examples by a compute of these options. */
+static double accuracy_of(rig *r, const pl_hogwild_opts *hogwild)
+{
+    pl_reader *reader;
+    pl_compute *compute;
+    pl_batch batch;
+    assert_ok(
+        pl_reader_new(&reader, r->train, &(pl_reader_opts) { .batch = 5000 }));
+    assert_ok(
+        pl_compute_new(&compute, &(pl_compute_opts) { .network = r->network,
+                                                      .batch = 5000,
+                                                      .pool = r->pool,
+                                                      .hogwild = hogwild }));
+    assert_ok(pl_reader_next(reader, &batch));
+    assert_ok(pl_compute_prepare(compute, &batch));
+    assert_true(pl_compute_gradient(compute, &batch, 1, 0,
+                                    hogwild != NULL ? r->sync : NULL) > 0);
+    double accuracy = pl_compute_accuracy(compute, &batch);
+    pl_compute_free(compute);
+    pl_reader_free(reader);
+    return accuracy;
+}
+
+/* Where nothing is updated, the threads together count as a batch does. */
+static void hogwild_counts_right_answers(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        rig r;
+        train(&r, threads, &(pl_hogwild_opts) { 0 });
+        r.schedule.lr = 0;
+        double accuracy = accuracy_of(&r, NULL);
+        assert_true(accuracy > 0.6 && accuracy < 1);
+        assert_true(accuracy ==
+                    accuracy_of(&r, &(pl_hogwild_opts) { &r.schedule, 0, 0 }));
+        rig_close(&r);
+    }
+}
+
 static void hogwild_refuses_an_id_beyond_the_table(void **state)
 {
     (void)state;
@@ -139,4 +178,5 @@ static void hogwild_refuses_an_id_beyond_the_table(void **state)
 UNIT_TESTS(cmocka_unit_test(hogwild_on_one_thread_is_sequential_descent),
            cmocka_unit_test(hogwild_converges_on_several_threads),
            cmocka_unit_test(hogwild_knows_l1_and_l2),
+           cmocka_unit_test(hogwild_counts_right_answers),
            cmocka_unit_test(hogwild_refuses_an_id_beyond_the_table))
