@@ -446,8 +446,7 @@ void sim_worker_tick(sim_worker *w)
     }
     if (w->stage != SIM_JOINING && now(w) - w->beat_ns > SILENCE_NS)
         rejoin(w, "server 0 was not heard for 5 s");
-    else if (w->stage == SIM_JOINING &&
-             now(w) - w->beat_ns > (w->leaving ? SILENCE_NS : JOIN_NS))
+    else if (w->stage == SIM_JOINING && now(w) - w->beat_ns > JOIN_NS)
         give_up(w, "nobody let it join");
     else
         advance(w);
