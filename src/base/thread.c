@@ -336,6 +336,7 @@ void pl_pool_finish(pl_pool *pool)
 
 void pl_pool_run(pl_pool *pool, int items, pl_pool_job *job, void *arg)
 {
+    PL_ASSERT(items >= 0 && (uint64_t)items <= ITEM_MASK);
     if (items > 1)
         pl_pool_finish(pool);
     if (items > 1 && has_help(pool)) {
