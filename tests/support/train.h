@@ -11,6 +11,7 @@
 #include "nn/models.h"
 #include "support/unit.h"
 #include "train/compute.h"
+#include "train/loop.h"
 #include "train/single.h"
 
 /* Two dense layers with a tanh between them. */
@@ -108,6 +109,20 @@ static inline void rig_init(rig *r, const rig_opts *opts)
                                           .pool = r->pool,
                                           .snapshot = r->snapshot,
                                       }));
+}
+
+/* What a loop over it needs; a batch and an end are to be added. */
+static inline pl_loop_opts rig_loop(const rig *r)
+{
+    return (pl_loop_opts) {
+        .network = r->network,
+        .train = r->train,
+        .test = r->test,
+        .sync = r->sync,
+        .pool = r->pool,
+        .metrics = r->metrics,
+        .schedule = &r->schedule,
+    };
 }
 
 static inline void rig_close(rig *r)

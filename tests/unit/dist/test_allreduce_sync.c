@@ -185,18 +185,12 @@ static void run_single(rig *r, const pl_optim_opts *optim, int32_t micro)
 {
     pl_loop_result result;
     rig_init(r, &(rig_opts) { .optim = *optim });
-    assert_ok(pl_loop_run(
-        &(pl_loop_opts) {
-            .network = r->network,
-            .train = r->train,
-            .sync = r->sync,
-            .pool = r->pool,
-            .metrics = r->metrics,
-            .schedule = &r->schedule,
-            .order = { .batch = BATCH, .micro_batches = micro, .seed = 11 },
-            .steps = STEPS,
-        },
-        &result));
+    pl_loop_opts opts = rig_loop(r);
+    opts.test = NULL;
+    opts.order =
+        (pl_reader_opts) { .batch = BATCH, .micro_batches = micro, .seed = 11 };
+    opts.steps = STEPS;
+    assert_ok(pl_loop_run(&opts, &result));
 }
 
 static void allreduce_of_n_is_one_with_n_micro_batches(void **state)

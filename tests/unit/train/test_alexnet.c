@@ -18,16 +18,12 @@ static void alexnet_learns(void **state)
                      .optim = { .name = "momentum" },
                      .lr = 0.01,
                  });
+    pl_loop_opts opts = rig_loop(&r);
+    opts.test = NULL;
+    opts.order = (pl_reader_opts) { .batch = 16, .seed = 1 };
+    opts.steps = 50;
     pl_loop_result result;
-    assert_ok(pl_loop_run(&(pl_loop_opts) { .network = r.network,
-                                            .train = r.train,
-                                            .sync = r.sync,
-                                            .pool = r.pool,
-                                            .metrics = r.metrics,
-                                            .schedule = &r.schedule,
-                                            .order = { .batch = 16, .seed = 1 },
-                                            .steps = 50 },
-                          &result));
+    assert_ok(pl_loop_run(&opts, &result));
     assert_true(result.train_loss < 0.9);
     rig_close(&r);
     assert_int_equal(0, pl_mem_live());

@@ -13,18 +13,12 @@ static pl_loop_result train(rig *r, int threads, const pl_hogwild_opts *own)
                               .lr = 0.02 });
     pl_hogwild_opts hogwild = *own;
     hogwild.schedule = &r->schedule;
+    pl_loop_opts opts = rig_loop(r);
+    opts.hogwild = &hogwild;
+    opts.order.batch = 5000;
+    opts.epochs = 2;
     pl_loop_result result;
-    assert_ok(pl_loop_run(&(pl_loop_opts) { .network = r->network,
-                                            .train = r->train,
-                                            .test = r->test,
-                                            .sync = r->sync,
-                                            .pool = r->pool,
-                                            .metrics = r->metrics,
-                                            .schedule = &r->schedule,
-                                            .hogwild = &hogwild,
-                                            .order = { .batch = 5000 },
-                                            .epochs = 2 },
-                          &result));
+    assert_ok(pl_loop_run(&opts, &result));
     return result;
 }
 

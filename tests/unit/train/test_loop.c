@@ -116,19 +116,11 @@ static bool is_loose(const pl_sync *sync)
 /* What a loop over the rig needs; tests change what they are about. */
 static pl_loop_opts loop_opts(const rig *r)
 {
-    return (pl_loop_opts) {
-        .network = r->network,
-        .train = r->train,
-        .test = r->test,
-        .sync = r->sync,
-        .pool = r->pool,
-        .metrics = r->metrics,
-        .schedule = &r->schedule,
-        .order = { .batch = BATCH, .seed = 11 },
-        .steps = 20,
-        .eval_every = { PL_EVERY_NEVER, 0 },
-        .save_every = { PL_EVERY_NEVER, 0 },
-    };
+    pl_loop_opts opts = rig_loop(r);
+    opts.order = (pl_reader_opts) { .batch = BATCH, .seed = 11 };
+    opts.steps = 20;
+    opts.eval_every = opts.save_every = (pl_every) { PL_EVERY_NEVER, 0 };
+    return opts;
 }
 
 static witness watch(const rig *r, pl_loop_opts *opts)

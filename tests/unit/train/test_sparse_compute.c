@@ -86,16 +86,10 @@ static void sparse_gradient_is_that_of_finite_differences(void **state)
 
 static pl_status run_epoch(rig *r, int64_t batch, pl_loop_result *result)
 {
-    return pl_loop_run(&(pl_loop_opts) { .network = r->network,
-                                         .train = r->train,
-                                         .test = r->test,
-                                         .sync = r->sync,
-                                         .pool = r->pool,
-                                         .metrics = r->metrics,
-                                         .schedule = &r->schedule,
-                                         .order = { .batch = batch },
-                                         .epochs = 1 },
-                       result);
+    pl_loop_opts opts = rig_loop(r);
+    opts.order.batch = batch;
+    opts.epochs = 1;
+    return pl_loop_run(&opts, result);
 }
 
 /* Train with these threads; the caller closes the rig. */
