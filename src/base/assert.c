@@ -1,3 +1,4 @@
+/* Ends the process on a broken invariant, with the place and the condition. */
 #include "base/assert.h"
 
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* Growth by doubling; after a failed allocation the buffer ignores further
+ * writes and reports once. */
 #include "base/buffer.h"
 
 #include "base/file.h"

@@ -1,3 +1,5 @@
+/* Decides whether one more line of a kind is shown: ten at once, then one a
+ * second that counts the rest. */
 #include "base/burst.h"
 
 #define QUIET_NS INT64_C(10000000000)

@@ -1,3 +1,5 @@
+/* Time from the system or from a test, and the calibration of the
+ * processor's tick counter. */
 #include "base/clock.h"
 
 #include "base/assert.h"

@@ -1,3 +1,6 @@
+/* The message of the calling thread's last failure. The first failure writes
+ * the sentence with its source line at the end; callers put context in front
+ * of it; an error from another thread or process keeps its own place. */
 #include "base/error.h"
 
 #include <stdarg.h>

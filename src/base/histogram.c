@@ -1,3 +1,5 @@
+/* Finds a float's bucket from its sign, exponent and first fraction bits,
+ * without a logarithm. */
 #include "base/histogram.h"
 
 #include "base/assert.h"

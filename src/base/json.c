@@ -1,3 +1,5 @@
+/* The only code that sees the JSON library: values are checked when read,
+ * and its silent allocation failures are detected through our own allocator. */
 #include "base/json.h"
 
 #include "base/assert.h"

@@ -1,3 +1,6 @@
+/* Counts every allocation, fails the n-th for tests, and aligns large blocks
+ * to huge pages. Also tells the C library to keep large freed blocks instead
+ * of returning them to the system at every step. */
 #include "base/mem.h"
 
 #include <malloc.h>

@@ -1,3 +1,6 @@
+/* Gauges are single atomic words; scalars go through a bounded lock-free
+ * queue. A full queue drops and counts: recording never waits for the
+ * reader. */
 #include "base/metric.h"
 
 #include "base/assert.h"

@@ -1,3 +1,5 @@
+/* Finds flags in an argument list, stores their values through the table,
+ * and suggests the nearest flag for a misspelled one (edit distance). */
 #include "base/param.h"
 
 #include "base/param_priv.h"

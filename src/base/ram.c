@@ -1,3 +1,6 @@
+/* Available memory: the least of what the machine, every cgroup above this
+ * process and ulimit -v leave. The root folder is an argument, so that tests
+ * read a made-up /proc. */
 #include "base/ram.h"
 
 #include <limits.h>

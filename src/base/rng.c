@@ -1,3 +1,6 @@
+/* Counter-based random numbers (a mix of key and counter) and keyed
+ * permutations (a Feistel network with cycle walking): any element can be
+ * computed alone, in any order, by any thread. */
 #include "base/rng.h"
 
 #include "base/assert.h"

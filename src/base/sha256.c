@@ -1,3 +1,5 @@
+/* SHA-256 in plain C and by the SHA instructions, chosen at run time; both
+ * give the same digests. */
 #include "base/sha256.h"
 
 #include <stdio.h>

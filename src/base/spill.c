@@ -1,3 +1,5 @@
+/* An unnamed temporary file in a folder, or in memory where no folder is
+ * given. */
 #include "base/spill.h"
 
 #include "base/file_priv.h"

@@ -1,3 +1,5 @@
+/* Thin wrappers of mutex, condition and thread, and the fork-join pool,
+ * whose design is explained where it begins. */
 #include "base/thread.h"
 
 #include "base/assert.h"

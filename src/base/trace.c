@@ -1,3 +1,5 @@
+/* One bounded array of spans for each thread; full arrays count what they
+ * drop. */
 #include "base/trace.h"
 
 #include "base/assert.h"

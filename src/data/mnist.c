@@ -1,3 +1,5 @@
+/* The SHA-256 digests of the four unpacked MNIST files, and the check of a
+ * file against its own. */
 #include "data/mnist.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Makes synthetic images: noise plus a faint pattern for each class, all a
+ * function of the seed. */
 #include "data/synthetic.h"
 
 #include "base/mem.h"

@@ -1,3 +1,6 @@
+/* Makes synthetic clicks: Zipf-distributed ids with hidden weights, labels
+ * drawn from the logistic model they define. Every example is a function of
+ * the seed and its number. */
 #include "data/synthetic_sparse.h"
 
 #include "base/mem.h"

@@ -1,3 +1,6 @@
+/* Executes a plan. All pointers of all steps are computed when an execution
+ * is made or bound; running is then a walk over an array of calls, without
+ * allocation, lookup or lock. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "graph/plan_priv.h"

@@ -1,3 +1,6 @@
+/* Adds nodes and checks them: types, inputs, the operator's shape rule. The
+ * first failure is kept in the graph and every later call returns NULL, so a
+ * model is built without a check per line and reported once. */
 #include "graph/graph.h"
 
 #include "base/assert.h"

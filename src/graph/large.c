@@ -1,3 +1,6 @@
+/* Decides whether a plan uses oneDNN for the whole batch or our kernels for
+ * parts of it, from the shapes and measured speed ratios, and prepares the
+ * oneDNN primitives of a large plan (decision 005). */
 #include "graph/large.h"
 
 #include "base/assert.h"

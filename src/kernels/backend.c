@@ -1,3 +1,6 @@
+/* Chooses the kernel table: the first one in `all`, fastest first, that the
+ * processor supports. Also computes the scratch sizes of convolutions, which
+ * are the same for every table. */
 #include "kernels/backend.h"
 
 #include "kernels/tables.h"

@@ -1,3 +1,8 @@
+/* One pass of lock-free SGD (Niu et al. 2011) over sparse rows. Threads race
+ * on the weights by design: loads and stores are relaxed atomics, updates
+ * may be lost. The hottest weights are kept in a copy per thread and merged
+ * by pl_hogwild_merge; the weights of the next rows are prefetched, since a
+ * pass waits for memory, not arithmetic. */
 #include "kernels/hogwild.h"
 
 #include <math.h>

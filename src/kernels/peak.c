@@ -1,3 +1,6 @@
+/* Instantiates the loops that measure the machine's limits (multiply-adds,
+ * reading, saxpy) for each instruction set. They need no kernel table: a
+ * benchmark compares the kernels with what the processor can do at all. */
 #include "kernels/peak.h"
 
 #include <stddef.h>

@@ -1,3 +1,7 @@
+/* Kernels of sparse batches: find the distinct keys of a batch, sort them,
+ * gather their weights, forward and backward over rows, loss. Plain C: the
+ * time goes into cache misses, so the design is about prefetching, branch-
+ * free hashing, and counting sort passes that stay in the first-level cache. */
 #include "kernels/sparse.h"
 
 #include <math.h>

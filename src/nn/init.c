@@ -1,3 +1,6 @@
+/* Initial values of parameters: zeros, ones, uniform, normal, Glorot, He. An
+ * element depends on seed, name and index alone, so any part of a tensor can
+ * be filled by itself, on any host. */
 #include "nn/init.h"
 
 #include "base/rng.h"

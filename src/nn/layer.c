@@ -1,3 +1,5 @@
+/* Layers: an operator together with the parameters it needs, named
+ * "layer/weights" and "layer/bias". */
 #include "base/mem.h"
 #include "graph/graph.h"
 #include "paceline/nn.h"

@@ -1,3 +1,6 @@
+/* Builds a model for a data set: checks the data against what the model
+ * accepts, calls the model's build function, adds loss and accuracy, and
+ * initializes the parameters. A sparse model has parameters and no graph. */
 #include "nn/model.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The slow path of reading a varint: longer than one byte, checked byte by
+ * byte. */
 #include "proto/field.h"
 
 bool pl_proto_long(pl_proto_span *in, uint64_t *out)

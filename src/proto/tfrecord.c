@@ -1,3 +1,4 @@
+/* The checksums of a TFRecord frame. */
 #include "proto/tfrecord.h"
 
 #include "base/bytes.h"

@@ -1,3 +1,4 @@
+/* Names and sizes of element types, from the one list in paceline/tensor.h. */
 #include "paceline/tensor.h"
 
 #include "base/assert.h"

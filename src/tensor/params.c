@@ -1,3 +1,5 @@
+/* A set of named tensors in one block, each starting on a cache line; the
+ * padding stays zero so that sums and norms may run over the whole block. */
 #include "tensor/params.h"
 
 #include "base/assert.h"

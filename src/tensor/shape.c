@@ -1,3 +1,5 @@
+/* Shape arithmetic, with limits checked so that an element count never
+ * overflows. */
 #include "tensor/shape.h"
 
 #include <stdio.h>

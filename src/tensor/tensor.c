@@ -1,3 +1,4 @@
+/* Reference counting of tensor memory, owned or borrowed. */
 #include "tensor/tensor.h"
 
 #include "base/assert.h"

@@ -1,3 +1,5 @@
+/* The one function of a view that is not inline: a view of the rows from
+ * `first` on. */
 #include "tensor/view.h"
 
 pl_view pl_view_from(const pl_view *view, int64_t first)

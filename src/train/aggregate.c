@@ -1,3 +1,6 @@
+/* Combines micro-batches: clip each gradient, add in order, scale once at
+ * the end. Sums of squares run over fixed chunks, so the clip factor does
+ * not depend on the number of threads. */
 #include "train/aggregate.h"
 
 #include "base/assert.h"

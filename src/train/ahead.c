@@ -1,3 +1,7 @@
+/* Prepares sparse batches before their turn. Parameters on a server: asks
+ * for the keys of the next batches while the present one is computed.
+ * Parameters here: two halves of slots, one computed, one prepared by the
+ * other threads. */
 #include "train/ahead.h"
 
 #include "base/assert.h"

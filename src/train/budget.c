@@ -1,3 +1,5 @@
+/* Adds up the memory a training will need and searches the largest batch
+ * that fits. */
 #include "train/budget.h"
 
 #include "train/ahead.h"

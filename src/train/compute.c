@@ -1,3 +1,5 @@
+/* Dispatches to dense or sparse computation; the two tables are in
+ * dense_compute.c and sparse_compute.c. */
 #include "train/compute.h"
 
 #include "base/assert.h"

@@ -1,3 +1,7 @@
+/* Forward and backward of a dense batch. Decides how many shards a batch has
+ * (from model and batch size only, so that thread count never changes a
+ * bit), runs one execution for each, and adds their gradients in order,
+ * range by range, so that adding and updating stay in the first-level cache. */
 #include "train/compute_priv.h"
 
 #include "base/assert.h"

@@ -1,3 +1,5 @@
+/* Turns an interval in steps, examples, epochs or seconds into "is it due
+ * now?"; arithmetic that would overflow means never. */
 #include "train/due.h"
 
 #include "base/clock.h"

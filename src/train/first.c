@@ -1,3 +1,5 @@
+/* Describes initial values as JSON and fills any range of them, so that a
+ * server initializes its part of a huge table itself and nothing is sent. */
 #include "train/first.h"
 
 #include "base/assert.h"

@@ -1,3 +1,7 @@
+/* Copy before change: while a snapshot is being read, a piece that is about
+ * to change is copied into a bounded pool first, unless the reader has
+ * already passed it. The changing side never waits; it is told when the pool
+ * is full. */
 #include "train/frozen.h"
 
 #include "base/assert.h"

@@ -1,3 +1,5 @@
+/* The steps of the training loop for models with keyed parameters: batches
+ * read ahead, and micro-batches whose sparse gradients are summed. */
 #include "train/loop_priv.h"
 
 bool pl_loop_elsewhere(const pl_loop_opts *opts)

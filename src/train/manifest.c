@@ -1,3 +1,5 @@
+/* Writes and reads manifest.json. Its last line is a checksum of everything
+ * before, checked before any member is believed. */
 #include "train/manifest.h"
 
 #include "base/crc32c.h"

@@ -1,3 +1,5 @@
+/* Applies an optimizer to ranges of the parameter block, and to gathered
+ * keys of sparse tables by the same kernels, 256 keys at a time. */
 #include "train/optim.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The learning rate as a pure function of the update number: warm-up, then
+ * decay. */
 #include "train/schedule.h"
 
 #include "base/assert.h"

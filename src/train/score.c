@@ -1,3 +1,6 @@
+/* Loss and accuracy of a test; for binary models also precision, recall and
+ * the area under the ROC curve, from the sorted probabilities of both
+ * classes. */
 #include "train/score.h"
 
 #include "base/assert.h"

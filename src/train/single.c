@@ -1,3 +1,6 @@
+/* The sync strategy of a single process: a commit applies the optimizer
+ * here, in parallel ranges for dense parameters and key by key for sparse
+ * tables. */
 #include "train/single.h"
 
 #include "base/assert.h"

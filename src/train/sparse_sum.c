@@ -1,3 +1,5 @@
+/* Adds sparse gradients by merging sorted key lists, without a branch on
+ * which list comes next. */
 #include "train/sparse_sum.h"
 
 #include "base/mem.h"

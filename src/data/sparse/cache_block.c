@@ -1,3 +1,6 @@
+/* Encodes and decodes one block of the binary cache. Rows of equal length
+ * store each column with its own least value and bit width, others store
+ * differences; every size is checked against the block before use. */
 #include "data/sparse/cache.h"
 
 #include "base/bytes.h"

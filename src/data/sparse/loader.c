@@ -1,3 +1,6 @@
+/* The thread that decodes the next window of a stream while the present one
+ * is used: blocks in parallel, then rows copied into the window's shuffled
+ * order. */
 #include "data/sparse/loader.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* Counts ids in an open-addressing table, numbers them by falling frequency,
+ * and reads and writes that order as a text file. */
 #include "data/sparse/numbering.h"
 
 #include "base/assert.h"

@@ -1,3 +1,5 @@
+/* Which blocks a worker reads: dealt once by the seed, ordered anew each
+ * epoch, cut into windows of --shuffle-buffer examples. */
 #include "data/sparse/plan.h"
 
 #include "base/mem.h"

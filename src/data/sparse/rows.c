@@ -1,3 +1,4 @@
+/* Growing arrays of sparse rows. */
 #include "data/sparse/rows.h"
 
 #include "base/mem.h"

@@ -1,3 +1,5 @@
+/* The sum of two nodes of the same shape; both inputs get the gradient
+ * unchanged. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

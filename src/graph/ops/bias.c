@@ -1,3 +1,5 @@
+/* Adds a vector to the last dimension; its gradient sums the rows
+ * (sum_rows). */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 

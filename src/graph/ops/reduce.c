@@ -1,3 +1,5 @@
+/* Mean and sum of all elements as a scalar; `spread` is their gradient, the
+ * scalar's gradient given to every element. */
 #include "graph/graph.h"
 
 pl_node *pl_mean(pl_node *src)

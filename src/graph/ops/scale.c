@@ -1,3 +1,4 @@
+/* Multiplication by a constant that is fixed when the graph is built. */
 #include "graph/graph.h"
 
 pl_node *pl_scale(pl_node *src, float factor)

@@ -1,3 +1,7 @@
+/* Matrix products by oneDNN's sgemm.  A dense layer is computed transposed
+ * (weights times source), because the library is faster when the larger
+ * matrix comes first; the result is turned back, and the bias added, in one
+ * pass over tiles. */
 #include "kernels/cpu/dnn_priv.h"
 #include "kernels/cpu/team.h"
 

@@ -1,3 +1,6 @@
+/* Limits which instruction sets oneDNN may use: those of the chosen kernel
+ * table, and no AMX where the hypervisor hides the tile description. Under
+ * ThreadSanitizer, which cannot see into libgomp, oneDNN gets one thread. */
 #include "kernels/cpu/dnn_priv.h"
 
 #include <string.h>

@@ -1,3 +1,7 @@
+/* Runs a job on libgomp's threads, the ones oneDNN uses: a second pool
+ * beside them would oversubscribe the cores. Threads take items from a
+ * shared counter, so which thread runs an item varies, what an item computes
+ * does not. */
 #include "kernels/cpu/team.h"
 
 #include <stdatomic.h>

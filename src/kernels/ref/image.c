@@ -1,3 +1,5 @@
+/* Reference convolution and pooling: one loop over all products, written to
+ * be obviously right. Every optimized kernel is tested against these. */
 #include "kernels/ref/image.h"
 
 #include <math.h>

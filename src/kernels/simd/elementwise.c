@@ -1,3 +1,7 @@
+/* Kernels that treat each element alike, and sums. Tails use the same vector
+ * operations on a partly filled vector, so cutting a range anywhere changes
+ * no bit; long sums add blocks in single and blocks' totals in double
+ * precision. */
 #include "kernels/simd/activation.h"
 #include "kernels/simd/kernels.h"
 

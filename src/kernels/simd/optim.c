@@ -1,3 +1,6 @@
+/* Optimizer updates, element by element, after the formulas in
+ * docs/optimizers.md. No fused multiply-add is used, so that vector body,
+ * tail and reference round alike. */
 #include "kernels/simd/kernels.h"
 
 /* All follow the formulas of docs/optimizers.md. */

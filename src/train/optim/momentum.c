@@ -1,3 +1,4 @@
+/* Momentum, plain or Nesterov: one slot, the velocity. */
 #include "train/optim/optims.h"
 
 static void update(const pl_optim *optim, const pl_update *args, int64_t count,

@@ -1,3 +1,4 @@
+/* Plain stochastic gradient descent: no slot. */
 #include "train/optim/optims.h"
 
 static void update(const pl_optim *optim, const pl_update *args, int64_t count,
