@@ -339,6 +339,12 @@ static void note_answer(pl_ps_client *client, int32_t ps, const pl_frame *frame)
     }
 }
 
+static bool is_end(const pl_link *l, const pl_frame *frame)
+{
+    return l->request.kind == PL_FRAME_PUSH && frame->count == 0 &&
+           (frame->flags & PL_ANSWER_STOP) != 0;
+}
+
 static void on_params(pl_ps_client *client, int32_t ps,
                       const pl_message *message)
 {
@@ -362,15 +368,17 @@ static void on_params(pl_ps_client *client, int32_t ps,
     l->stage = PL_LINK_ANSWERING;
     l->step = frame->step;
     note_answer(client, ps, frame);
-    if (client->opts.params == NULL &&
-        !pl_client_take_values(client, ps, message)) {
-        pl_client_fail(client, "ps %d sent %u values that were not asked for",
-                       ps, frame->count);
+    if (is_end(l, frame)) {
+        finish_link(client, ps);
         return;
     }
-    /* The end: there are no more. */
-    if (frame->count == 0 || client->opts.params == NULL) {
-        finish_link(client, ps);
+    if (client->opts.params == NULL) {
+        if (pl_client_take_values(client, ps, message))
+            finish_link(client, ps);
+        else
+            pl_client_fail(client,
+                           "ps %d sent %u values that were not asked for", ps,
+                           frame->count);
         return;
     }
     int32_t index = pl_pieces_find(&l->in, 0, frame->first, frame->count);
@@ -418,18 +426,26 @@ static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
                    const void *payload)
 {
     pl_link *l = &client->links[ps];
+    pl_frame_kind kind = l->request.kind;
     if (l->stage == PL_LINK_DONE)
         return;
     if ((frame->flags & PL_ACK_DONE) != 0) {
+        /* Its values would be those of an earlier answer. */
+        if (kind == PL_FRAME_PULL || kind == PL_FRAME_PUSH) {
+            pl_client_fail(client, "ps %d ended a %s without its parameters",
+                           ps, pl_frame_kind_text(kind));
+            return;
+        }
         if (ps == 0)
             note_done(client, frame, payload);
         finish_link(client, ps);
+    } else if (kind != PL_FRAME_PUSH && kind != PL_FRAME_INIT) {
+        return; /* only these have pieces */
     } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
         pl_stream_ack_all(&l->out);
     } else if (client->opts.params == NULL) {
         /* It has no such list, or nothing of this: all of it, then. */
-        if ((frame->flags & PL_ACK_NEED) != 0 &&
-            l->request.kind == PL_FRAME_PUSH)
+        if ((frame->flags & PL_ACK_NEED) != 0 && kind == PL_FRAME_PUSH)
             pl_client_send_push(client, ps, true);
     } else if ((frame->flags & PL_ACK_NEED) != 0) {
         pl_stream_retry(&l->out);
@@ -449,7 +465,7 @@ static void on_report(pl_ps_client *client, const pl_message *message)
     if (client->report != NULL || client->links[0].stage == PL_LINK_DONE ||
         client->links[0].request.kind != PL_FRAME_BYE || bytes > REPORT_MOST)
         return;
-    if (PL_NEW(client->report, bytes + 1) == PL_OK)
+    if (PL_NEW(client->report, bytes + 1) == PL_OK && bytes > 0)
         memcpy(client->report, message->payload, bytes);
     client->view.report = client->report;
     client->view.step = message->frame.step;
@@ -515,7 +531,7 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         on_params(client, ps, message);
     else if (frame->kind == PL_FRAME_ACK)
         on_ack(client, ps, frame, message->payload);
-    else if (frame->kind == PL_FRAME_REPORT)
+    else if (frame->kind == PL_FRAME_REPORT && ps == 0)
         on_report(client, message);
 }
 

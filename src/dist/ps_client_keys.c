@@ -110,9 +110,6 @@ bool pl_client_take_values(pl_ps_client *client, int32_t ps,
         count = pl_key_batch_of(client->want, ps);
         to = client->want->values + client->want->cut[ps];
     }
-    /* The end has no values. */
-    if (frame->count == 0 && (frame->flags & PL_ANSWER_STOP) != 0)
-        return true;
     if (frame->count != count)
         return false;
     if (count > 0)

@@ -80,13 +80,16 @@ static void quiet(const rig *r)
                  r->sent[r->taken].ps);
 }
 
-/* Server `ps` says something; the payload lies in memory of its size. */
+/* Server `ps` says something; the payload lies in memory of its size, and an
+ * empty one is NULL, as in shared memory. */
 static void say(rig *r, int32_t ps, pl_frame frame, const void *payload)
 {
-    void *exact = malloc(frame.payload_bytes > 0 ? frame.payload_bytes : 1);
-    assert_non_null(exact);
-    if (payload != NULL)
+    void *exact = NULL;
+    if (frame.payload_bytes > 0) {
+        exact = malloc(frame.payload_bytes);
+        assert_non_null(exact);
         memcpy(exact, payload, frame.payload_bytes);
+    }
     if (frame.incarnation == 0)
         frame.incarnation = 7;
     if (frame.generation == 0)
@@ -542,6 +545,50 @@ static void ps_client_refuses_parameters_that_do_not_fit(void **state)
     }
 }
 
+/* The worker would train on with the parameters of an earlier answer. */
+static void ps_client_refuses_an_answer_without_parameters(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        bool pull = i % 2 == 1, acked = i >= 2;
+        rig *r = start((pl_ps_client_opts) { 0 });
+        if (pull)
+            pl_ps_client_pull(r->client, 0, 0);
+        else
+            push_all(r, 7);
+        r->sequence[0] = 1;
+        if (acked)
+            ack(r, 0, PL_ACK_DONE);
+        else
+            send_params(r, 0, 8, pull ? PL_ANSWER_STOP : 0, 0, 0, 0.0f);
+        assert_fails(PL_CLOSED,
+                     !acked ? "ps 0 sent parameters that are not its own"
+                     : pull ? "ps 0 ended a pull without its parameters"
+                            : "ps 0 ended a push without its parameters",
+                     pl_ps_client_outcome(r->client));
+        close_rig(r);
+    }
+}
+
+static void ps_client_takes_reports_from_server_0_alone(void **state)
+{
+    (void)state;
+    rig *r = start((pl_ps_client_opts) { .ps = 2, .count = 32 });
+    pl_ps_client_save(r->client, 1, "{}");
+    ack(r, 0, PL_ACK_DONE);
+    ack(r, 1, PL_ACK_DONE);
+    pl_ps_client_bye(r->client, "{}");
+    for (int32_t ps = 1; ps >= 0; ps--) {
+        assert_true(pl_ps_client_busy(r->client));
+        say(r, ps,
+            (pl_frame) { .kind = PL_FRAME_REPORT, .sequence = r->sequence[ps] },
+            NULL);
+    }
+    assert_false(pl_ps_client_busy(r->client));
+    assert_string_equal("", pl_ps_client_look(r->client).report);
+    close_rig(r);
+}
+
 /* 12 pieces; those of a newer step replace what came of an older one. */
 static void ps_client_newer_step_replaces_an_older_half(void **state)
 {
@@ -716,6 +763,8 @@ UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
            cmocka_unit_test(ps_client_asks_after_a_second_of_silence),
            cmocka_unit_test(ps_client_ignores_what_is_not_for_it),
            cmocka_unit_test(ps_client_refuses_parameters_that_do_not_fit),
+           cmocka_unit_test(ps_client_refuses_an_answer_without_parameters),
+           cmocka_unit_test(ps_client_takes_reports_from_server_0_alone),
            cmocka_unit_test(ps_client_newer_step_replaces_an_older_half),
            cmocka_unit_test(ps_client_levels_servers_that_are_behind),
            cmocka_unit_test(ps_client_async_takes_what_each_server_has),
