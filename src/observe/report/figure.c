@@ -123,7 +123,9 @@ void pl_figure_add_point(pl_figure *figure, double x, double y, double spread)
     if (list == NULL)
         return;
     series->points = list;
-    list[series->count++] = (pl_series_point) { x, y, spread };
+    /* One that overflowed would be no number in JSON. */
+    list[series->count++] =
+        (pl_series_point) { x, y, isfinite(spread) ? spread : 0 };
 }
 
 void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve)

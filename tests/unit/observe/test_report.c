@@ -48,6 +48,22 @@ static void a_page_has_tables_and_figures_and_asks_nobody(void **state)
     pl_page_free(page);
 }
 
+/* JSON has no infinity: the page would lose all of its figures. */
+static void a_spread_that_overflows_is_left_out(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_run(*state, "a", 10, 1, 1e200, 1);
+    write_run(*state, "b", 10, 2, -1e200, 1);
+    write_run(*state, "c", 20, 1, 1, 1);
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "\"title\":\"Training time by batch\"");
+    assert_lacks(html.data, "\"spread\":[inf");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
 static void lengths_are_drawn_where_the_loss_decided_them(void **state)
 {
     pl_page *page;
@@ -154,6 +170,7 @@ static void a_report_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
+           TEST_IN_FOLDER(a_spread_that_overflows_is_left_out),
            TEST_IN_FOLDER(lengths_are_drawn_where_the_loss_decided_them),
            TEST_IN_FOLDER(names_cannot_break_out),
            TEST_IN_FOLDER(what_was_left_out_is_said),
