@@ -54,7 +54,35 @@ static void path_of(char path[PATH_MOST], const char *name)
 
 /* --- the folder ------------------------------------------------------- */
 
-/* Also of paths whose folders are not there. */
+/* What a file holds; most inputs change one of them. */
+static pl_buffer written[FILES];
+static bool there[FILES];
+
+static void write_file(size_t i, const uint8_t *data, size_t bytes)
+{
+    char path[PATH_MOST];
+    if (there[i] && written[i].bytes == bytes &&
+        (bytes == 0 || memcmp(written[i].data, data, bytes) == 0))
+        return;
+    path_of(path, files[i].path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
+        abort();
+    close(fd);
+    there[i] = true;
+    pl_buffer_clear(&written[i]);
+    pl_buffer_put(&written[i], data, bytes);
+}
+
+static void remove_file(size_t i)
+{
+    char path[PATH_MOST];
+    path_of(path, files[i].path);
+    if (there[i])
+        unlink(path);
+    there[i] = false;
+}
+
 static void remove_all(void)
 {
     static const char *const folders[] = {
@@ -71,8 +99,8 @@ static void remove_all(void)
     };
     char path[PATH_MOST];
     for (size_t i = 0; i < FILES; i++) {
-        path_of(path, files[i].path);
-        unlink(path);
+        remove_file(i);
+        pl_buffer_close(&written[i]);
     }
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
         path_of(path, folders[i]);
@@ -100,16 +128,6 @@ static void make_folders(void)
     atexit(remove_all);
 }
 
-static void write_file(const char *name, const uint8_t *data, size_t bytes)
-{
-    char path[PATH_MOST];
-    path_of(path, name);
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || write(fd, data, bytes) != (ssize_t)bytes)
-        abort();
-    close(fd);
-}
-
 /* The next "== X" line from `at` on; NULL: there is none. */
 static const uint8_t *find_line(const uint8_t *at, const uint8_t *end)
 {
@@ -125,24 +143,21 @@ static const uint8_t *find_line(const uint8_t *at, const uint8_t *end)
 
 static void write_files(const uint8_t *data, size_t bytes)
 {
-    bool there[FILES] = { false };
-    char path[PATH_MOST];
+    bool given[FILES] = { false };
     const uint8_t *end = data + bytes, *line = find_line(data, end);
     while (line != NULL) {
         const uint8_t *next = find_line(line + 5, end);
         const uint8_t *stop = next != NULL ? next : end;
         for (size_t i = 0; i < FILES; i++)
             if (files[i].letter == line[3]) {
-                write_file(files[i].path, line + 5, (size_t)(stop - line - 5));
-                there[i] = true;
+                write_file(i, line + 5, (size_t)(stop - line - 5));
+                given[i] = true;
             }
         line = next;
     }
-    for (size_t i = 0; i < FILES; i++) {
-        path_of(path, files[i].path);
-        if (!there[i])
-            unlink(path);
-    }
+    for (size_t i = 0; i < FILES; i++)
+        if (!given[i])
+            remove_file(i);
 }
 
 /* --- what must hold --------------------------------------------------- */
