@@ -325,7 +325,7 @@ static pl_status open_logs(pl_many *m)
     return PL_OK;
 }
 
-static void close_many(pl_many *m)
+void pl_many_close(pl_many *m)
 {
     for (int i = 0; i < m->count; i++)
         if (m->logs[i] != NULL)
@@ -342,15 +342,12 @@ pl_status pl_many_check(const pl_many_opts *opts)
     pl_status status = pl_many_deal(&m);
     if (status == PL_OK)
         status = pl_many_try(&m);
-    close_many(&m);
+    pl_many_close(&m);
     return status;
 }
 
-static pl_status run(pl_many *m)
+pl_status pl_many_supervise(pl_many *m)
 {
-    PL_TRY(pl_many_deal(m));
-    PL_TRY(pl_many_try(m));
-    PL_TRY(pl_many_find_ports(m));
     PL_TRY(open_logs(m));
     pl_secret_text(m->opts->secret, m->secret);
     for (int i = 0; i < m->count && m->failed.status == PL_OK; i++) {
@@ -371,10 +368,18 @@ static pl_status run(pl_many *m)
     return PL_OK;
 }
 
+static pl_status run(pl_many *m)
+{
+    PL_TRY(pl_many_deal(m));
+    PL_TRY(pl_many_try(m));
+    PL_TRY(pl_many_find_ports(m));
+    return pl_many_supervise(m);
+}
+
 pl_status pl_many_run(const pl_many_opts *opts)
 {
     pl_many m = { .opts = opts, .crew = opts->crew };
     pl_status status = run(&m);
-    close_many(&m);
+    pl_many_close(&m);
     return status;
 }

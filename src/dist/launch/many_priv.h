@@ -36,4 +36,10 @@ pl_status pl_many_find_ports(pl_many *m) PL_MUST_CHECK;
 /* Start a task, or start it again. */
 pl_status pl_many_start(pl_many *m, pl_many_task *task) PL_MUST_CHECK;
 
+/* Start all tasks and stay until they have ended. */
+pl_status pl_many_supervise(pl_many *m) PL_MUST_CHECK;
+
+/* Free what the job needed; the crew is its caller's. */
+void pl_many_close(pl_many *m);
+
 #endif
