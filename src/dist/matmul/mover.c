@@ -43,7 +43,7 @@ static pl_status listen_there(pl_mover *m)
                     });
 }
 
-static pl_status build(pl_mover *m)
+static pl_status make_room(pl_mover *m)
 {
     const pl_matmul_plan *plan = m->opts.plan;
     PL_TRY(PL_NEW(m->others, (size_t)m->opts.placement->job.workers));
@@ -53,18 +53,46 @@ static pl_status build(pl_mover *m)
             PL_TRY(
                 PL_NEW_ALIGNED(m->slots[i].memory, (size_t)plan->slot_floats));
     }
-    return listen_there(m);
+    return PL_OK;
+}
+
+pl_status pl_mover_init(pl_mover *m, const pl_mover_opts *opts,
+                        const pl_mover_net *net)
+{
+    m->opts = *opts;
+    m->net = net;
+    set_defaults(&m->opts);
+    pl_mutex_init(&m->lock);
+    pl_cond_init(&m->moved);
+    return make_room(m);
+}
+
+void pl_mover_close(pl_mover *m)
+{
+    for (int32_t w = 0; m->others != NULL && w < m->opts.placement->job.workers;
+         w++) {
+        pl_mem_free(m->others[w].address);
+        pl_mem_free(m->others[w].report);
+    }
+    pl_mem_free(m->others);
+    for (int i = 0; i < PL_MATMUL_SLOTS; i++)
+        pl_mem_free(m->slots[i].memory);
+    pl_mem_free(m->report);
+    pl_keys_wipe(&m->keys, sizeof m->keys);
+    pl_cond_close(&m->moved);
+    pl_mutex_close(&m->lock);
 }
 
 pl_status pl_mover_new(pl_mover **out, const pl_mover_opts *opts)
 {
+    static const pl_mover_net net = { pl_endpoint_send, pl_endpoint_offer,
+                                      pl_endpoint_accept,
+                                      pl_endpoint_complete };
     pl_mover *m;
     PL_TRY(PL_NEW(m, 1));
-    m->opts = *opts;
-    set_defaults(&m->opts);
-    pl_mutex_init(&m->lock);
-    pl_cond_init(&m->moved);
-    pl_status status = build(m);
+    pl_status status = pl_mover_init(m, opts, &net);
+    if (status == PL_OK)
+        status = listen_there(m);
     if (status != PL_OK) {
         pl_mover_free(m);
         return status;
@@ -87,19 +115,10 @@ void pl_mover_free(pl_mover *m)
         return;
     stop(m);
     for (int32_t w = 0; m->others != NULL && w < m->opts.placement->job.workers;
-         w++) {
+         w++)
         pl_endpoint_free(m->others[w].end, 0);
-        pl_mem_free(m->others[w].address);
-        pl_mem_free(m->others[w].report);
-    }
     pl_endpoint_free(m->server, LEAVE_MS);
-    pl_mem_free(m->others);
-    for (int i = 0; i < PL_MATMUL_SLOTS; i++)
-        pl_mem_free(m->slots[i].memory);
-    pl_mem_free(m->report);
-    pl_keys_wipe(&m->keys, sizeof m->keys);
-    pl_cond_close(&m->moved);
-    pl_mutex_close(&m->lock);
+    pl_mover_close(m);
     pl_mem_free(m);
 }
 

@@ -42,7 +42,7 @@ static pl_status send_ask(pl_mover *m, pl_ask *ask)
         .value = { (int64_t)want->i << 32 | want->j, ask->count },
     };
     ask->sent_ns = pl_clock_now_ns(pl_clock_real());
-    return pl_endpoint_send(m->others[ask->owner].end, 0, &frame, NULL, false);
+    return m->net->send(m->others[ask->owner].end, 0, &frame, NULL, false);
 }
 
 /* Fill a free ask with the next piece; false: there is none now. */
@@ -146,8 +146,8 @@ pl_status pl_mover_serve(pl_mover *m, const pl_message *message)
         .count = (uint32_t)count,
         .payload_bytes = (uint32_t)((size_t)count * sizeof(float)),
     };
-    PL_TRY(pl_endpoint_send(m->server, message->from, &answer,
-                            block + frame->first, true));
+    PL_TRY(m->net->send(m->server, message->from, &answer, block + frame->first,
+                        true));
     pl_mutex_lock(&m->lock);
     m->counts.served_bytes += (int64_t)answer.payload_bytes;
     pl_mutex_unlock(&m->lock);

@@ -23,11 +23,11 @@ static int64_t now_ns(void)
     return pl_clock_now_ns(pl_clock_real());
 }
 
-static pl_status send_text(pl_endpoint *end, pl_peer to, pl_frame frame,
-                           const char *text)
+static pl_status send_text(const pl_mover *m, pl_endpoint *end, pl_peer to,
+                           pl_frame frame, const char *text)
 {
     frame.payload_bytes = (uint32_t)strlen(text);
-    return pl_endpoint_send(end, to, &frame, text, false);
+    return m->net->send(end, to, &frame, text, false);
 }
 
 /* The payload as text, cut where it is longer. */
@@ -55,14 +55,14 @@ static pl_status send_join(pl_mover *m, pl_colleague *other)
     pl_json *join;
     char *text = NULL;
     if (!m->opts.no_shm)
-        PL_TRY(pl_endpoint_offer(other->end, offer));
+        PL_TRY(m->net->offer(other->end, offer));
     PL_TRY(pl_json_new_object(&join));
     pl_status status = fill_join(m, join, offer);
     if (status == PL_OK)
         status = pl_json_text(join, 0, &text);
     if (status == PL_OK)
-        status = send_text(other->end, 0, (pl_frame) { .kind = PL_FRAME_JOIN },
-                           text);
+        status = send_text(m, other->end, 0,
+                           (pl_frame) { .kind = PL_FRAME_JOIN }, text);
     pl_json_free(join);
     pl_mem_free(text);
     return status;
@@ -91,7 +91,7 @@ static pl_status refuse(pl_mover *m, pl_peer to, const char *job)
     char text[TEXT_BYTES];
     snprintf(text, sizeof text, "worker %d was started for another job: %s",
              m->opts.worker, job);
-    return send_text(m->server, to, (pl_frame) { .kind = PL_FRAME_REFUSE },
+    return send_text(m, m->server, to, (pl_frame) { .kind = PL_FRAME_REFUSE },
                      text);
 }
 
@@ -106,25 +106,26 @@ static pl_status take_join(pl_mover *m, const pl_message *message)
     why = look_at_join(m, message, join, &offer);
     pl_status status = PL_OK;
     if (why == NULL && offer[0] != '\0' && !m->opts.no_shm)
-        status = pl_endpoint_accept(m->server, message->from, offer, answer);
+        status = m->net->accept(m->server, message->from, offer, answer);
     if (status == PL_OK)
         status =
             why != NULL
                 ? refuse(m, message->from, why)
-                : send_text(m->server, message->from,
+                : send_text(m, m->server, message->from,
                             (pl_frame) { .kind = PL_FRAME_WELCOME }, answer);
     pl_json_free(join);
     return status;
 }
 
-static pl_status take_welcome(pl_colleague *other, const pl_message *message)
+static pl_status take_welcome(const pl_mover *m, pl_colleague *other,
+                              const pl_message *message)
 {
     char answer[PL_OFFER_BYTES];
     if (other->joined)
         return PL_OK;
     take_text(message, answer, sizeof answer);
     if (answer[0] != '\0')
-        PL_TRY(pl_endpoint_complete(other->end, answer));
+        PL_TRY(m->net->complete(other->end, answer));
     other->joined = true;
     return PL_OK;
 }
@@ -158,9 +159,9 @@ static pl_status send_heart(pl_mover *m)
     pl_frame frame = { .kind = PL_FRAME_HEART,
                        .value = { own_phase(m), m->opts.worker } };
     const char *report = report_to_send(m);
-    PL_TRY(pl_endpoint_send(end, 0, &frame, NULL, false));
+    PL_TRY(m->net->send(end, 0, &frame, NULL, false));
     frame.kind = PL_FRAME_BYE;
-    return report == NULL ? PL_OK : send_text(end, 0, frame, report);
+    return report == NULL ? PL_OK : send_text(m, end, 0, frame, report);
 }
 
 /* What worker 0 tells all who ask. */
@@ -173,7 +174,7 @@ static pl_status send_beat(pl_mover *m, pl_peer to, pl_colleague *other)
         snprintf(why, sizeof why, "%s", m->failed.message);
     pl_mutex_unlock(&m->lock);
     other->told = job == PL_MATMUL_OVER || job == PL_MATMUL_FAILED;
-    return send_text(m->server, to,
+    return send_text(m, m->server, to,
                      (pl_frame) { .kind = PL_FRAME_BEAT, .value = { job, 0 } },
                      why);
 }
@@ -213,8 +214,8 @@ static pl_status take_report(pl_mover *m, const pl_message *message)
         if (bytes > 0)
             memcpy(other->report, message->payload, bytes);
     }
-    return pl_endpoint_send(m->server, message->from,
-                            &(pl_frame) { .kind = PL_FRAME_ACK }, NULL, false);
+    return m->net->send(m->server, message->from,
+                        &(pl_frame) { .kind = PL_FRAME_ACK }, NULL, false);
 }
 
 static pl_status take_beat(pl_mover *m, const pl_message *message)
@@ -265,7 +266,7 @@ pl_status pl_mover_take_answer(pl_mover *m, int32_t from,
     other->heard_ns = now_ns();
     switch (message->frame.kind) {
     case PL_FRAME_WELCOME:
-        return take_welcome(other, message);
+        return take_welcome(m, other, message);
     case PL_FRAME_REFUSE:
         take_text(message, why, sizeof why);
         return PL_FAIL(PL_USAGE,

@@ -56,8 +56,19 @@ typedef struct pl_slot {
     int64_t left; /* floats to arrive */
 } pl_slot;
 
+/* What is asked of endpoints; a test has others. */
+typedef struct pl_mover_net {
+    pl_status (*send)(pl_endpoint *end, pl_peer to, const pl_frame *frame,
+                      const void *payload, bool lasting);
+    pl_status (*offer)(pl_endpoint *client, char offer[PL_OFFER_BYTES]);
+    pl_status (*accept)(pl_endpoint *server, pl_peer peer, const char *offer,
+                        char answer[PL_OFFER_BYTES]);
+    pl_status (*complete)(pl_endpoint *client, const char *answer);
+} pl_mover_net;
+
 struct pl_mover {
     pl_mover_opts opts;
+    const pl_mover_net *net;
     pl_job_keys keys;
     pl_endpoint *server;
     pl_colleague *others; /* [workers], the own one stays empty */
@@ -81,6 +92,11 @@ struct pl_mover {
     pl_error failed;
     pl_mover_counts counts;
 };
+
+/* All of a mover but its endpoints and its thread. */
+pl_status pl_mover_init(pl_mover *m, const pl_mover_opts *opts,
+                        const pl_mover_net *net) PL_MUST_CHECK;
+void pl_mover_close(pl_mover *m);
 
 /* Fetch: ask for what may be asked for; take a piece. */
 pl_status pl_mover_ask(pl_mover *m) PL_MUST_CHECK;

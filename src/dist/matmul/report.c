@@ -98,6 +98,9 @@ static pl_status add_all(total *t, const pl_matmul_report *own,
         const char *text = pl_mover_report(mover, w);
         pl_matmul_report one;
         pl_status status = pl_matmul_report_parse(&one, text, strlen(text));
+        if (status == PL_OK && one.index != w)
+            status =
+                PL_FAIL(PL_PEER, "its report is that of worker %d", one.index);
         if (status != PL_OK)
             return pl_context(PL_PEER, "worker %d", w);
         PL_TRY(add(t, &one));
