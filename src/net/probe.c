@@ -7,7 +7,7 @@
  *      traffic shaper is used up; where nothing came so late, of all that came
  *
  * Every wait has a limit, which the sockets keep (SO_RCVTIMEO). */
-#include "net/probe.h"
+#include "net/probe_priv.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -117,7 +117,7 @@ static void sink(pl_probe *p, int fd)
 {
     int64_t open_ns = now_ns(), first_ns = 0, begin_ns = 0, last_ns = 0;
     uint64_t bytes = 0, all = 0;
-    uint8_t answer[16];
+    uint8_t answer[PL_PROBE_ANSWER];
     for (;;) {
         ssize_t got = recv(fd, p->room, CHUNK, 0);
         int64_t now = now_ns();
@@ -315,13 +315,14 @@ static pl_status measure_trips(pl_probe_result *out,
                                const char *address, const char *token)
 {
     int fd;
-    uint8_t ping[8] = { 0 };
+    uint8_t ping[8];
     int64_t best_ns = INT64_MAX;
     PL_TRY(connect_to(&fd, place, address, token, 'e'));
     for (int i = 0; i < PINGS; i++) {
         int64_t begin_ns = now_ns();
+        put(ping, (uint64_t)i);
         if (!write_all(fd, ping, sizeof ping) ||
-            !read_all(fd, ping, sizeof ping)) {
+            !read_all(fd, ping, sizeof ping) || get(ping) != (uint64_t)i) {
             close(fd);
             return PL_FAIL(PL_PEER,
                            "%s does not answer: something else "
@@ -337,16 +338,32 @@ static pl_status measure_trips(pl_probe_result *out,
 }
 
 static pl_status send_for(int fd, const char *chunk, int64_t ms,
-                          const char *address)
+                          const char *address, uint64_t *sent)
 {
     pl_deadline deadline =
         pl_deadline_in_ms(pl_clock_real(), ms + WARM_NS / 1000000);
-    do
+    do {
         if (!write_all(fd, chunk, CHUNK))
             return PL_FAIL(PL_IO, "%s takes nothing any more", address);
-    while (!pl_deadline_passed(deadline));
+        *sent += CHUNK;
+    } while (!pl_deadline_passed(deadline));
     if (shutdown(fd, SHUT_WR) != 0)
         return PL_FAIL(PL_IO, "%s: %s", address, strerror(errno));
+    return PL_OK;
+}
+
+pl_status pl_probe_speed(double *bytes_per_s,
+                         const uint8_t answer[PL_PROBE_ANSWER], uint64_t sent,
+                         const char *address)
+{
+    uint64_t bytes = get(answer), ns = get(answer + 8);
+    if (bytes > sent || ns == 0)
+        return PL_FAIL(PL_PEER,
+                       "%s says that %llu of %llu bytes arrived in %llu ns: "
+                       "something else listens there",
+                       address, (unsigned long long)bytes,
+                       (unsigned long long)sent, (unsigned long long)ns);
+    *bytes_per_s = (double)bytes / (double)ns * 1e9;
     return PL_OK;
 }
 
@@ -357,20 +374,19 @@ static pl_status measure_speed(pl_probe_result *out,
 {
     int fd;
     char *chunk;
-    uint8_t answer[16];
+    uint8_t answer[PL_PROBE_ANSWER];
+    uint64_t sent = 0;
     PL_TRY(PL_NEW(chunk, CHUNK));
     pl_status status = connect_to(&fd, place, address, token, 's');
     if (status == PL_OK) {
-        status = send_for(fd, chunk, ms, address);
+        status = send_for(fd, chunk, ms, address, &sent);
         if (status == PL_OK && !read_all(fd, answer, sizeof answer))
             status = PL_FAIL(PL_PEER, "%s does not say what arrived", address);
         close(fd);
     }
     pl_mem_free(chunk);
     PL_TRY(status);
-    double ns = (double)get(answer + 8);
-    out->bytes_per_s = ns > 0 ? (double)get(answer) / ns * 1e9 : 0;
-    return PL_OK;
+    return pl_probe_speed(&out->bytes_per_s, answer, sent, address);
 }
 
 pl_status pl_probe_measure(pl_probe_result *out, const char *address,

@@ -1,8 +1,10 @@
 #include "net/port.h"
-#include "net/probe.h"
+#include "net/probe_priv.h"
 #include "support/unit.h"
 
 #include "base/mem.h"
+
+#include "base/bytes.h"
 
 #include <stdio.h>
 
@@ -31,6 +33,26 @@ static void probe_measures_the_way_to_it(void **state)
     assert_fails(PL_IO, "nobody listens there",
                  pl_probe_measure(&result, address, TOKEN, 50));
     assert_int_equal(0, pl_mem_live());
+}
+
+static void probe_answers_that_cannot_be_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t bytes, ns;
+    } wrong[] = { { 1001, 5 }, { 1000, 0 }, { UINT64_MAX, UINT64_MAX } };
+    uint8_t answer[PL_PROBE_ANSWER];
+    double speed = -1;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        pl_put_u64(answer, wrong[i].bytes);
+        pl_put_u64(answer + 8, wrong[i].ns);
+        assert_fails(PL_PEER, "a:1 says that ",
+                     pl_probe_speed(&speed, answer, 1000, "a:1"));
+    }
+    pl_put_u64(answer, 1000);
+    pl_put_u64(answer + 8, 500);
+    assert_ok(pl_probe_speed(&speed, answer, 1000, "a:1"));
+    assert_true(speed == 2e9);
 }
 
 static void ports_are_different_and_here(void **state)
@@ -63,5 +85,6 @@ static void probe_survives_each_failed_allocation(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(probe_measures_the_way_to_it),
+           cmocka_unit_test(probe_answers_that_cannot_be_are_refused),
            cmocka_unit_test(ports_are_different_and_here),
            cmocka_unit_test(probe_survives_each_failed_allocation))

@@ -1,0 +1,123 @@
+/* fuzz_probe.c - bytes that reach the port of a probe, and what one who
+ * measures makes of a probe's answer.
+ *
+ * The first byte is the setting.  With SET_ANSWER the rest is the number of
+ * bytes that were sent and the answer.  Else it is what a client sends before
+ * it closes its side; with SET_TOKEN the token comes before it.
+ *
+ * Who does not know the token gets nothing; an echo is what was sent, in whole
+ * pings; a sink tells how much came. */
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "fuzz/fuzz.h"
+#include "net/probe_priv.h"
+
+#include <math.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define TOKEN  "0123456789abcdef0123456789abcdef"
+#define MOST   4096
+#define PING   8
+#define WAIT_S 10
+
+/* The setting. */
+#define SET_ANSWER 0x01
+#define SET_TOKEN  0x02
+
+static pl_probe *probe;
+
+static void end(void)
+{
+    pl_probe_free(probe);
+}
+
+static int connect_there(void)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    struct timeval limit = { .tv_sec = WAIT_S };
+    if (probe == NULL) {
+        if (pl_probe_new(&probe, "127.0.0.1:0", TOKEN) != PL_OK)
+            abort();
+        atexit(end);
+    }
+    at.sin_port = htons((uint16_t)pl_probe_port(probe));
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    PL_ASSERT(fd >= 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    PL_ASSERT(connect(fd, (struct sockaddr *)&at, sizeof at) == 0);
+    return fd;
+}
+
+/* Send all, and take what comes until the probe hangs up. */
+static size_t exchange(const uint8_t *data, size_t bytes, uint8_t *answer)
+{
+    int fd = connect_there();
+    size_t sent = 0, taken = 0;
+    ssize_t now;
+    while (sent < bytes &&
+           (now = send(fd, data + sent, bytes - sent, MSG_NOSIGNAL)) > 0)
+        sent += (size_t)now;
+    shutdown(fd, SHUT_WR);
+    while (taken < MOST &&
+           (now = recv(fd, answer + taken, MOST - taken, 0)) > 0)
+        taken += (size_t)now;
+    close(fd);
+    return taken;
+}
+
+/* `data` comes behind the token. */
+static void check(const uint8_t *data, size_t bytes, const uint8_t *answer,
+                  size_t taken)
+{
+    if (bytes > 0 && data[0] == 'e') {
+        PL_ASSERT(taken == (bytes - 1) / PING * PING);
+        PL_ASSERT(memcmp(answer, data + 1, taken) == 0);
+    } else if (bytes > 0 && data[0] == 's') {
+        double speed;
+        PL_ASSERT(taken == PL_PROBE_ANSWER);
+        PL_ASSERT(pl_get_u64(answer) == bytes - 1);
+        PL_ASSERT(pl_probe_speed(&speed, answer, bytes - 1, "probe") == PL_OK);
+    } else {
+        PL_ASSERT(taken == 0);
+    }
+}
+
+static void talk(const uint8_t *data, size_t bytes, bool known)
+{
+    const size_t token = strlen(TOKEN);
+    uint8_t request[MOST], answer[MOST];
+    size_t used = 0;
+    bytes = bytes < MOST - token ? bytes : MOST - token;
+    if (known)
+        memcpy(request, TOKEN, used = token);
+    memcpy(request + used, data, bytes);
+    used += bytes;
+    size_t taken = exchange(request, used, answer);
+    if (used >= token && memcmp(request, TOKEN, token) == 0)
+        check(request + token, used - token, answer, taken);
+    else
+        PL_ASSERT(taken == 0);
+}
+
+static void read_answer(const uint8_t *data)
+{
+    double speed;
+    if (pl_probe_speed(&speed, data + 8, pl_get_u64(data), "probe") == PL_OK)
+        PL_ASSERT(isfinite(speed) && speed >= 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
+{
+    if (bytes == 0)
+        return 0;
+    if ((data[0] & SET_ANSWER) == 0)
+        talk(data + 1, bytes - 1, (data[0] & SET_TOKEN) != 0);
+    else if (bytes == 1 + 8 + PL_PROBE_ANSWER)
+        read_answer(data + 1);
+    return 0;
+}
