@@ -145,7 +145,8 @@ static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
     PL_TRY(make_room(l, count));
     PL_TRY(pl_key_list_read(count, *at, *bytes, (uint64_t)core->opts.count,
                             l->ids, &used));
-    *at += used;
+    if (used > 0)
+        *at += used;
     *bytes -= used;
     l->number = number;
     return PL_OK;
@@ -174,7 +175,9 @@ static pl_status take_wanted(pl_ps_core *core, asker *a,
 {
     const pl_frame *frame = &message->frame;
     size_t floats = frame->count * sizeof(float);
-    *at = (const uint8_t *)message->payload + floats;
+    *at = message->payload; /* NULL where there is none */
+    if (floats > 0)
+        *at += floats;
     *bytes = frame->payload_bytes - floats;
     a->wanted = NULL;
     a->count = 0;
@@ -201,7 +204,8 @@ pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
     a->count = 0;
     if ((frame->flags & PL_PULL_RANGE) == 0)
         return take_wanted(core, a, message, &at, &bytes);
-    int64_t first = frame->first - core->opts.first;
+    int64_t first =
+        frame->first < core->opts.first ? -1 : frame->first - core->opts.first;
     if (first < 0 || first > core->opts.count || frame->value[1] < 0 ||
         frame->value[1] > PL_KEY_BATCH_MOST ||
         frame->value[1] > core->opts.count - first)

@@ -68,10 +68,12 @@ static int connect_there(void)
     struct sockaddr_in at = { .sin_family = AF_INET,
                               .sin_port = htons(own.port) };
     struct timeval limit = { .tv_sec = WAIT_S };
+    struct linger forget = { .l_onoff = 1 }; /* ports are used again at once */
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     PL_ASSERT(fd >= 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &forget, sizeof forget);
     PL_ASSERT(connect(fd, (struct sockaddr *)&at, sizeof at) == 0);
     return fd;
 }

@@ -226,7 +226,7 @@ static pl_status hear(world *w, bool keys, const uint8_t *r, size_t left,
     };
     if (message.frame.kind == PL_FRAME_PULL) /* a block by row and column */
         message.frame.value[0] =
-            number(r[5]) / 16 * (INT64_C(1) << 32) + (r[5] & 15);
+            number(r[5]) % 256 / 16 * (INT64_C(1) << 32) + (r[5] & 15);
     if (keys)
         message.who = (pl_principal) { PL_PRINCIPAL_WORKER, r[0] % WORKERS };
     int64_t count = r[4] == 0xff ? ask->count : r[4];

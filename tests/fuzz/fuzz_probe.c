@@ -39,6 +39,7 @@ static int connect_there(void)
 {
     struct sockaddr_in at = { .sin_family = AF_INET };
     struct timeval limit = { .tv_sec = WAIT_S };
+    struct linger forget = { .l_onoff = 1 }; /* ports are used again at once */
     if (probe == NULL) {
         if (pl_probe_new(&probe, "127.0.0.1:0", TOKEN) != PL_OK)
             abort();
@@ -49,6 +50,7 @@ static int connect_there(void)
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     PL_ASSERT(fd >= 0);
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &forget, sizeof forget);
     PL_ASSERT(connect(fd, (struct sockaddr *)&at, sizeof at) == 0);
     return fd;
 }

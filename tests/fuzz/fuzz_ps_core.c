@@ -291,11 +291,14 @@ static void act(world *w, uint8_t code)
 static void feed(world *w, pl_peer from, const pl_frame *frame,
                  const uint8_t *payload)
 {
-    /* Aligned, and of exactly its size. */
-    void *exact = malloc(frame->payload_bytes > 0 ? frame->payload_bytes : 1);
-    if (exact == NULL)
-        abort();
-    memcpy(exact, payload, frame->payload_bytes);
+    /* Aligned, and of exactly its size; none has no memory. */
+    void *exact = NULL;
+    if (frame->payload_bytes > 0) {
+        exact = malloc(frame->payload_bytes);
+        if (exact == NULL)
+            abort();
+        memcpy(exact, payload, frame->payload_bytes);
+    }
     pl_message message = { .from = from, .frame = *frame, .payload = exact };
     if (w->core != NULL) {
         bool follower = (w->setting & SET_FOLLOWER) != 0;

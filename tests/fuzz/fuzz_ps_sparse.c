@@ -14,6 +14,7 @@
 
 #define FLOATS  2000
 #define TABLE   1900
+#define BEFORE  64 /* floats of the server before it */
 #define PEERS   3 /* two workers and the evaluator */
 #define RECORD  8
 #define ANSWER  256
@@ -74,6 +75,8 @@ static pl_status open_core(world *w, uint8_t setting)
                               .mode = (pl_ps_mode)((setting & 3) % 3),
                               .end_step = (setting & 8) != 0 ? 3 : 0,
                               .replicas = (setting & 16) != 0 ? 1 : 0,
+                              .first = (setting & 32) != 0 ? BEFORE : 0,
+                              .table_first = (setting & 32) != 0 ? BEFORE : 0,
                               .count = FLOATS,
                               .table_count = TABLE,
                               .answers = w->answers,
@@ -90,11 +93,14 @@ static pl_status open_core(world *w, uint8_t setting)
 
 static void feed(world *w, pl_peer from, pl_frame frame, const void *payload)
 {
-    /* Aligned, and of exactly its size. */
-    void *exact = malloc(frame.payload_bytes > 0 ? frame.payload_bytes : 1);
-    if (exact == NULL)
-        abort();
-    memcpy(exact, payload, frame.payload_bytes);
+    /* Aligned, and of exactly its size; none has no memory. */
+    void *exact = NULL;
+    if (frame.payload_bytes > 0) {
+        exact = malloc(frame.payload_bytes);
+        if (exact == NULL)
+            abort();
+        memcpy(exact, payload, frame.payload_bytes);
+    }
     pl_message message = { .from = from, .frame = frame, .payload = exact };
     pl_ps_core_receive(w->core, &message, w->now_ns);
     free(exact);

@@ -104,7 +104,6 @@ static const pl_frame_kind kinds[] = {
 static void feed(world *w, const uint8_t record[RECORD], const uint8_t *rest,
                  size_t left)
 {
-    static _Alignas(8) uint8_t payload[4096];
     static const uint32_t sizes[] = {
         0, 8, 12, PL_OFFER_BYTES, 128, 32, 24, 7
     };
@@ -112,8 +111,14 @@ static void feed(world *w, const uint8_t record[RECORD], const uint8_t *rest,
         PL_RING_HUB, PL_RING_NEXT, 0, 1, 2, 3, 1, 2
     };
     uint32_t bytes = sizes[record[1] & 7];
-    memset(payload, 0, bytes);
-    memcpy(payload, rest, left < bytes ? left : bytes);
+    /* Aligned, and of exactly its size; none has no memory. */
+    uint8_t *payload = NULL;
+    if (bytes > 0) {
+        payload = calloc(1, bytes);
+        if (payload == NULL)
+            abort();
+        memcpy(payload, rest, left < bytes ? left : bytes);
+    }
     pl_message message = {
         .frame = {
             .kind = kinds[record[0] & 15],
@@ -133,6 +138,7 @@ static void feed(world *w, const uint8_t record[RECORD], const uint8_t *rest,
     if ((record[7] & 8) != 0)
         message.who = (pl_principal) { PL_PRINCIPAL_WORKER, record[7] >> 6 };
     pl_ring_core_receive(w->core, from, &message, w->now_ns);
+    free(payload);
 }
 
 /* What the worker itself does; only what may be done now. */
