@@ -9,7 +9,7 @@
 # make clean      remove all build folders
 MAKEFLAGS += --no-print-directory
 JOBS := $(shell nproc)
-FUZZ_SECONDS ?= 8
+FUZZ_SECONDS ?= 6
 PREFIX ?= /usr/local
 CTEST := ctest --output-on-failure -j $(JOBS)
 # gcc's race detector wants the memory layout of a kernel without much address

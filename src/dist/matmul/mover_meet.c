@@ -273,10 +273,11 @@ pl_status pl_mover_take_answer(pl_mover *m, int32_t from,
                        "worker %d at %s: %s; this one for: %s; start all with "
                        "the same flags",
                        from, other->address, why, m->opts.job);
-    case PL_FRAME_BEAT:
-        return take_beat(m, message);
+    case PL_FRAME_BEAT: /* worker 0 alone leads */
+        return from == 0 ? take_beat(m, message) : PL_OK;
     case PL_FRAME_ACK:
-        take_ack(m);
+        if (from == 0)
+            take_ack(m);
         return PL_OK;
     case PL_FRAME_PARAMS:
         return pl_mover_take_piece(m, from, message);
