@@ -11,20 +11,18 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/loopback.h"
 #include "net/http.h"
 #include "observe/report/live.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #define TEXT_MOST 128
 #define SECRET    64         /* digits */
 #define PAGE      "Runs in " /* the title of the page that lists them */
-#define WAIT_S    5
 
 typedef struct server {
     pl_http *http;
@@ -63,27 +61,12 @@ static void put_request(pl_buffer *out, const uint8_t *data, size_t bytes)
         abort();
 }
 
-static int connect_there(void)
-{
-    struct sockaddr_in at = { .sin_family = AF_INET,
-                              .sin_port = htons(own.port) };
-    struct timeval limit = { .tv_sec = WAIT_S };
-    struct linger forget = { .l_onoff = 1 }; /* ports are used again at once */
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    PL_ASSERT(fd >= 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &forget, sizeof forget);
-    PL_ASSERT(connect(fd, (struct sockaddr *)&at, sizeof at) == 0);
-    return fd;
-}
-
 /* Send all of it, and take the answers until the server closes. */
 static void exchange(const pl_buffer *request, pl_buffer *answer)
 {
     char bytes[4096];
     ssize_t got;
-    int fd = connect_there();
+    int fd = fuzz_connect(own.port);
     size_t sent = 0;
     while (sent < request->bytes) {
         ssize_t now =

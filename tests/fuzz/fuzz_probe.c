@@ -10,19 +10,17 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "fuzz/fuzz.h"
+#include "fuzz/loopback.h"
 #include "net/probe_priv.h"
 
 #include <math.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
-#define TOKEN  "0123456789abcdef0123456789abcdef"
-#define MOST   4096
-#define PING   8
-#define WAIT_S 10
+#define TOKEN "0123456789abcdef0123456789abcdef"
+#define MOST  4096
+#define PING  8
 
 /* The setting. */
 #define SET_ANSWER 0x01
@@ -37,22 +35,12 @@ static void end(void)
 
 static int connect_there(void)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    struct timeval limit = { .tv_sec = WAIT_S };
-    struct linger forget = { .l_onoff = 1 }; /* ports are used again at once */
     if (probe == NULL) {
         if (pl_probe_new(&probe, "127.0.0.1:0", TOKEN) != PL_OK)
             abort();
         atexit(end);
     }
-    at.sin_port = htons((uint16_t)pl_probe_port(probe));
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    PL_ASSERT(fd >= 0);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    setsockopt(fd, SOL_SOCKET, SO_LINGER, &forget, sizeof forget);
-    PL_ASSERT(connect(fd, (struct sockaddr *)&at, sizeof at) == 0);
-    return fd;
+    return fuzz_connect((uint16_t)pl_probe_port(probe));
 }
 
 /* Send all, and take what comes until the probe hangs up. */
