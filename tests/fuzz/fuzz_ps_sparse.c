@@ -15,7 +15,7 @@
 #define FLOATS  2000
 #define TABLE   1900
 #define BEFORE  64 /* floats of the server before it */
-#define PEERS   3 /* two workers and the evaluator */
+#define PEERS   3  /* two workers and the evaluator */
 #define RECORD  8
 #define ANSWER  256
 #define TICK_NS INT64_C(100000000)

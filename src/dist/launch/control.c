@@ -111,8 +111,11 @@ static void take_packet(pl_control *control, size_t bytes)
         control->has_secret = true;
         pl_keys_wipe(control->packet, bytes);
     } else if (bytes > 7 && memcmp(control->packet, "faults ", 7) == 0) {
+        char *end;
         control->packet[bytes] = '\0';
-        control->faults = strtoll(control->packet + 7, NULL, 10);
+        int64_t faults = strtoll(control->packet + 7, &end, 10);
+        if (faults >= 0 && *end == '\0')
+            control->faults = faults;
     }
 }
 
@@ -126,7 +129,7 @@ static void take_messages(pl_control *control)
             continue;
         if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
             return;
-        if (got <= 0 || strncmp(control->packet, "end", 3) == 0) {
+        if (got <= 0 || (got == 3 && memcmp(control->packet, "end", 3) == 0)) {
             control->ended = true;
             return;
         }
