@@ -92,5 +92,5 @@ void pl_buffer_format(pl_buffer *buffer, const char *format, ...)
 pl_status pl_buffer_save(const pl_buffer *buffer, const char *path)
 {
     PL_TRY(pl_buffer_status(buffer));
-    return pl_file_replace(path, buffer->data, buffer->bytes);
+    return pl_file_output(path, buffer->data, buffer->bytes);
 }

@@ -34,7 +34,7 @@ void pl_buffer_text(pl_buffer *buffer, const char *text);
 void pl_buffer_format(pl_buffer *buffer, const char *format, ...)
     PL_PRINTF(2, 3);
 
-/* Replace the file `path` by what was put. */
+/* Write what was put to the output `path` (pl_file_output). */
 pl_status pl_buffer_save(const pl_buffer *buffer,
                          const char *path) PL_MUST_CHECK;
 

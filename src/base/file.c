@@ -161,6 +161,7 @@ struct pl_file_writer {
     char *path;
     char *temporary; /* the name while it is written */
     int file;        /* -1: closed */
+    bool in_place;   /* what is put cannot be taken back: no temporary */
     bool failed;     /* a put failed; must not be committed */
     size_t used;     /* bytes in the buffer, not yet written */
     uint8_t buffer[BUFFER_BYTES];
@@ -198,6 +199,50 @@ pl_status pl_file_writer_new(pl_file_writer **out, const char *path)
     writer = NULL; /* now the caller's */
 out:
     pl_file_writer_free(writer);
+    return status;
+}
+
+/* The new file looks like the one it will replace.  Whoever may not give a
+ * file away keeps it. */
+static pl_status keep_mode(const pl_file_writer *writer,
+                           const pl_output *output)
+{
+    int result;
+    if (!output->exists)
+        return PL_OK;
+    PL_SYSTEM_CALL(result, fchown(writer->file, output->owner, output->group));
+    if (result < 0 && errno != EPERM)
+        return pl_file_fail_errno("set the owner of", writer->path, true);
+    /* Not the right to act as another owner. */
+    mode_t mode = result < 0 ? output->mode & 0777 : output->mode;
+    PL_SYSTEM_CALL(result, fchmod(writer->file, mode));
+    return result < 0
+               ? pl_file_fail_errno("set the mode of", writer->path, true)
+               : PL_OK;
+}
+
+pl_status pl_file_writer_new_output(pl_file_writer **out, const char *path)
+{
+    pl_status status;
+    pl_file_writer *writer = NULL;
+    pl_output output;
+    PL_TRY(pl_output_init(&output, path));
+    PL_TRY_OUT(status, PL_NEW(writer, 1));
+    writer->file = output.file;
+    writer->in_place = output.file >= 0;
+    output.file = -1; /* now the writer's */
+    writer->path = output.path;
+    output.path = NULL;
+    if (!writer->in_place) {
+        PL_TRY_OUT(status, open_temporary(writer));
+        PL_TRY_OUT(status, keep_mode(writer, &output));
+    }
+    *out = writer;
+    writer = NULL; /* now the caller's */
+    status = PL_OK;
+out:
+    pl_file_writer_free(writer);
+    pl_output_close(&output);
     return status;
 }
 
@@ -255,9 +300,13 @@ pl_status pl_file_writer_commit(pl_file_writer *writer)
     PL_TRY(write_buffer(writer));
     int result;
     PL_SYSTEM_CALL(result, fsync(writer->file));
+    if (result < 0 && writer->in_place && (errno == EINVAL || errno == EROFS))
+        result = 0; /* a pipe or device that cannot be flushed */
     if (result < 0)
         return pl_file_fail_errno("flush", writer->path, true);
     PL_TRY(close_written(writer));
+    if (writer->in_place)
+        return PL_OK;
     PL_SYSTEM_CALL(result, rename(writer->temporary, writer->path));
     if (result < 0)
         return pl_file_fail_errno("rename to", writer->path, true);
@@ -284,6 +333,18 @@ pl_status pl_file_replace(const char *path, const void *data, size_t bytes)
     pl_status status;
     pl_file_writer *writer = NULL;
     PL_TRY_OUT(status, pl_file_writer_new(&writer, path));
+    PL_TRY_OUT(status, pl_file_writer_put(writer, data, bytes));
+    PL_TRY_OUT(status, pl_file_writer_commit(writer));
+out:
+    pl_file_writer_free(writer);
+    return status;
+}
+
+pl_status pl_file_output(const char *path, const void *data, size_t bytes)
+{
+    pl_status status;
+    pl_file_writer *writer = NULL;
+    PL_TRY_OUT(status, pl_file_writer_new_output(&writer, path));
     PL_TRY_OUT(status, pl_file_writer_put(writer, data, bytes));
     PL_TRY_OUT(status, pl_file_writer_commit(writer));
 out:

@@ -1,5 +1,10 @@
 /* file.h - whole files: read, map, replace atomically.
  *
+ * There are two kinds of files to write.  Those in a folder of our own (run
+ * folders, checkpoints) are replaced under their name, whatever has it: no
+ * link that somebody left there is followed.  Outputs are files that a user
+ * named: they go where the name leads, as with `cat > NAME`.
+ *
  * Errors name the path, what the system said, and where one can do something
  * about it, what.  A file or folder to read that is not there is PL_NOTFOUND,
  * no memory PL_NOMEM, everything else the system refuses PL_IO.
@@ -43,6 +48,23 @@ void pl_file_writer_free(pl_file_writer *writer); /* uncommitted: removed */
 /* The three calls above for one piece of memory. */
 pl_status pl_file_replace(const char *path, const void *data,
                           size_t bytes) PL_MUST_CHECK;
+
+/* A writer of an output.  A symbolic link's target is replaced, not the link,
+ * and the new file has the owner (where permitted) and mode of the old one.
+ * What is not a regular file is written to as it is: a device, a descriptor of
+ * this process (/dev/stdout), a FIFO, for whose reader it waits up to a
+ * minute (PL_TIMEOUT).  Folders, sockets, and names in a folder that does not
+ * exist are refused. */
+pl_status pl_file_writer_new_output(pl_file_writer **out,
+                                    const char *path) PL_MUST_CHECK;
+
+/* The same for one piece of memory. */
+pl_status pl_file_output(const char *path, const void *data,
+                         size_t bytes) PL_MUST_CHECK;
+
+/* The same for rows that are to be seen while more are coming: a regular file
+ * is cut to nothing and grows in place.  The caller closes *out. */
+pl_status pl_file_stream(int *out, const char *path) PL_MUST_CHECK;
 
 bool pl_file_exists(const char *path);
 

@@ -1,4 +1,4 @@
-/* file_priv.h - what file.c and folder.c share.
+/* file_priv.h - what file.c, folder.c and output.c share.
  *
  * Threads: any. */
 #ifndef PL_BASE_FILE_PRIV_H
@@ -7,6 +7,7 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 /* True, with errno set, when this system call is the one a test wants to
  * fail.  Asked before every call but those that only clean up. */
@@ -27,5 +28,19 @@ const char *pl_file_last_name(const char *path);
 
 /* Flush the folder that holds `path`, so that its new name lasts. */
 pl_status pl_file_flush_folder_of(const char *path) PL_MUST_CHECK;
+
+/* Where an output that a user named goes. */
+typedef struct pl_output {
+    char *path;  /* at the end of the links */
+    int file;    /* write here, as it is; -1: replace `path` */
+    bool exists; /* a regular file to replace, which had: */
+    uid_t owner;
+    gid_t group;
+    mode_t mode;
+} pl_output;
+
+/* A failure names the path, and the link that led there. */
+pl_status pl_output_init(pl_output *output, const char *path) PL_MUST_CHECK;
+void pl_output_close(pl_output *output);
 
 #endif

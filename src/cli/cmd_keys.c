@@ -4,6 +4,7 @@
 #include "net/keys.h"
 
 #include <stdio.h>
+#include <string.h>
 
 typedef struct keys_options {
     const char *out;
@@ -41,6 +42,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     pl_status status;
     if (words.count != 0 || options.out == NULL || options.out[0] == '\0')
         status = PL_FAIL(PL_USAGE, "expected: keys -o FILE");
+    else if (strcmp(options.out, "-") == 0)
+        status = PL_FAIL(PL_USAGE, "a key is not printed: name a file, as in "
+                                   "keys -o job.key");
     else
         status = make_file(options.out);
     pl_mem_free(words.list);

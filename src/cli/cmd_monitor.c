@@ -1,10 +1,12 @@
 /* Watch the host, or a command and all it starts, from outside: the recorder
  * of resources/<host>.csv as a tool of its own. */
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/monitor_view.h"
+#include "cli/output.h"
 
 #include <errno.h>
 #include <math.h>
@@ -28,7 +30,8 @@ typedef struct monitor_options {
 
 static const pl_param params[] = {
     { "csv", PL_PARAM_TEXT, offsetof(monitor_options, csv), NULL, 0, 0, NULL,
-      "FILE", "write every sample there as a line of CSV" },
+      "FILE",
+      "write every sample there as a line of CSV; - is standard output" },
     { "every", PL_PARAM_REAL, offsetof(monitor_options, every), "1", 0.05, 3600,
       NULL, "S", "seconds between two samples" },
 };
@@ -64,9 +67,16 @@ static pl_status open_csv(monitor *m)
 {
     if (m->options->csv == NULL)
         return PL_OK;
-    m->csv = fopen(m->options->csv, "we");
-    if (m->csv == NULL)
-        return PL_FAIL(PL_IO, "--csv %s: %s", m->options->csv, strerror(errno));
+    int file;
+    pl_status status = pl_file_stream(&file, pl_output_path(m->options->csv));
+    if (status != PL_OK)
+        return pl_context(status, "--csv %s", m->options->csv);
+    m->csv = fdopen(file, "w");
+    if (m->csv == NULL) {
+        close(file);
+        return PL_FAIL(PL_NOMEM, "--csv %s: %s", m->options->csv,
+                       strerror(errno));
+    }
     return write_csv(m, pl_usage_header(m->usage));
 }
 
@@ -160,8 +170,11 @@ static void close_monitor(monitor *m)
 
 static pl_status run_monitor(monitor *m, int *exit_status)
 {
-    /* The command's output stays its own. */
-    m->view.file = m->command != NULL ? stderr : stdout;
+    /* The command's output stays its own, and so do the lines of CSV. */
+    const char *csv = m->options->csv;
+    m->view.file = m->command != NULL ? stderr
+                   : csv == NULL      ? stdout
+                                      : pl_output_notices(pl_output_path(csv));
     m->view.job = m->command != NULL;
     m->view.terminal = isatty(fileno(m->view.file)) != 0 &&
                        (m->command == NULL || !isatty(STDOUT_FILENO));

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "observe/profile.h"
 
 #include <stdio.h>
@@ -132,7 +133,7 @@ static pl_status write_merged(const traces *t, const char *path)
     PL_TRY(pl_profile_merge(t->list, t->count, &merged));
     pl_status status = pl_json_text(merged, 0, &text);
     if (status == PL_OK)
-        status = pl_file_replace(path, text, strlen(text));
+        status = pl_file_output(path, text, strlen(text));
     if (status == PL_OK)
         pl_log(PL_LOG_INFO, "%zu traces written to %s as one", t->count, path);
     pl_mem_free(text);
@@ -162,7 +163,7 @@ static pl_status show(const char *run, const profile_options *options)
                "(--profile A:B)",
                (long long)dropped);
     if (options->merge != NULL)
-        status = write_merged(&t, options->merge);
+        status = write_merged(&t, pl_output_path(options->merge));
 out:
     close_traces(&t);
     return status;

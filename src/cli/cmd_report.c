@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "cli/output.h"
 #include "cli/plot.h"
 #include "cli/runs.h"
 #include "observe/report/report.h"
@@ -20,7 +21,7 @@ typedef struct report_options {
 
 static const pl_param params[] = {
     { "out", PL_PARAM_TEXT, FIELD(out), "report.html", 0, 0, NULL, "FILE",
-      "the page to write, also as -o" },
+      "the page to write, also as -o; - is standard output" },
     { "files", PL_PARAM_TEXT, FIELD(files), NULL, 0, 0, NULL, "DIR",
       "also write each table as CSV and each figure as SVG (by gnuplot)" },
     { "title", PL_PARAM_TEXT, FIELD(title), NULL, 0, 0, NULL, "TEXT",
@@ -63,12 +64,13 @@ static pl_status write_page(const pl_page *page, const char *path)
 }
 
 /* Tables are written in any case; without gnuplot there are no figures. */
-static pl_status write_files(const pl_page *page, const char *folder)
+static pl_status write_files(const pl_page *page, const char *folder,
+                             FILE *notices)
 {
     pl_buffer commands = { 0 };
     PL_TRY(pl_file_make_folder(folder));
     PL_TRY(pl_page_write_tables(page, folder));
-    printf("%s: %zu tables\n", folder, pl_page_tables(page));
+    fprintf(notices, "%s: %zu tables\n", folder, pl_page_tables(page));
     if (pl_page_figures(page) == 0)
         return PL_OK;
     pl_page_gnuplot(page, &commands);
@@ -77,7 +79,7 @@ static pl_status write_files(const pl_page *page, const char *folder)
         status = pl_plot(&commands, folder);
     pl_buffer_close(&commands);
     PL_TRY(status);
-    printf("%s: %zu figures\n", folder, pl_page_figures(page));
+    fprintf(notices, "%s: %zu figures\n", folder, pl_page_figures(page));
     return PL_OK;
 }
 
@@ -93,11 +95,13 @@ static pl_status report(const report_options *options, const pl_words *words)
     PL_TRY_OUT(status, choose_title(options, words, &title));
     PL_TRY_OUT(status, pl_runs_read(&records, words));
     PL_TRY_OUT(status, pl_report_make(&page, &records, title));
-    PL_TRY_OUT(status, write_page(page, options->out));
-    printf("%s: %zu runs, %zu tables, %zu figures\n", options->out,
-           records.count, pl_page_tables(page), pl_page_figures(page));
+    const char *out = pl_output_path(options->out);
+    FILE *notices = pl_output_notices(out);
+    PL_TRY_OUT(status, write_page(page, out));
+    fprintf(notices, "%s: %zu runs, %zu tables, %zu figures\n", options->out,
+            records.count, pl_page_tables(page), pl_page_figures(page));
     if (options->files != NULL)
-        status = write_files(page, options->files);
+        status = write_files(page, options->files, notices);
 out:
     pl_page_free(page);
     pl_records_close(&records);

@@ -1,5 +1,9 @@
+/* Convert sparse examples from one file format to another: when the target is
+ * opened, which ids are renumbered, and what is printed about it. */
 #include "base/log.h"
+#include "base/mem.h"
 #include "cli/data_renumber.h"
+#include "cli/output.h"
 #include "data/sparse/writer.h"
 
 #include <stdio.h>
@@ -7,7 +11,8 @@
 
 /* One conversion. */
 typedef struct conversion {
-    const char *target;
+    char *target;  /* FORMAT:FILE */
+    FILE *notices; /* for what is printed */
     pl_data_pass pass;
     pl_source_opts opts;      /* of the writer */
     pl_renumber *renumber;    /* NULL: ids stay */
@@ -36,6 +41,20 @@ static pl_status open_writer(conversion *c)
     return pl_sparse_writer_new(&c->writer, c->target, &c->opts);
 }
 
+/* FORMAT:FILE as it was given, with the path of the output. */
+static pl_status name_target(conversion *c, const char *given)
+{
+    const char *colon = strchr(given, ':');
+    if (colon == NULL)
+        return PL_FAIL(
+            PL_USAGE, "'%s' cannot be written, expected " PL_SPARSE_WRITER_LIST,
+            given);
+    const char *path = pl_output_path(colon + 1);
+    c->notices = pl_output_notices(path);
+    return pl_mem_format(&c->target, "%.*s:%s", (int)(colon - given), given,
+                         path);
+}
+
 static pl_status write_batch(void *context, const pl_batch *batch)
 {
     conversion *c = context;
@@ -56,19 +75,20 @@ static pl_status convert(conversion *c)
 static void print_result(const conversion *c, uint64_t bytes)
 {
     if (c->pass.bad > 0)
-        printf("bad examples passed over: %lld\n", (long long)c->pass.bad);
+        fprintf(c->notices, "bad examples passed over: %lld\n",
+                (long long)c->pass.bad);
     if (c->renumber != NULL && c->renumber->left_out > 0)
-        printf("non-zeros left out, their ids have no number: %lld\n",
-               (long long)c->renumber->left_out);
-    printf("%s: %lld examples, %.1f MB, in %.1f s\n", c->target,
-           (long long)c->pass.examples, (double)bytes * 1e-6, c->pass.seconds);
+        fprintf(c->notices,
+                "non-zeros left out, their ids have no number: %lld\n",
+                (long long)c->renumber->left_out);
+    fprintf(c->notices, "%s: %lld examples, %.1f MB, in %.1f s\n", c->target,
+            (long long)c->pass.examples, (double)bytes * 1e-6, c->pass.seconds);
 }
 
 pl_status pl_data_convert(const pl_data_convert_opts *opts)
 {
     pl_renumber renumber = { .left_out = 0 };
     conversion c = {
-        .target = opts->target,
         .opts = *opts->opts,
         .pass = { .source = opts->source,
                   .verb = "converted",
@@ -82,8 +102,8 @@ pl_status pl_data_convert(const pl_data_convert_opts *opts)
                        "--renumber needs cache:FILE, not %s: other files "
                        "cannot say that their ids are renumbered",
                        opts->target);
-    pl_status status = PL_OK;
-    if (opts->renumber != NULL) {
+    pl_status status = name_target(&c, opts->target);
+    if (status == PL_OK && opts->renumber != NULL) {
         status = pl_renumber_init(&renumber, opts->renumber, opts->source,
                                   opts->opts, opts->quiet);
         c.renumber = &renumber;
@@ -94,5 +114,6 @@ pl_status pl_data_convert(const pl_data_convert_opts *opts)
         print_result(&c, c.writer->offset);
     pl_sparse_writer_free(c.writer);
     pl_renumber_close(&renumber);
+    pl_mem_free(c.target);
     return status;
 }

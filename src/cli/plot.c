@@ -97,7 +97,9 @@ static pl_status write_script(const pl_buffer *commands, const char *folder,
     pl_buffer script = { 0 };
     put_folder(&script, folder);
     pl_buffer_put(&script, commands->data, commands->bytes);
-    pl_status status = pl_buffer_save(&script, path);
+    pl_status status = pl_buffer_status(&script);
+    if (status == PL_OK) /* ours: no link of that name is followed */
+        status = pl_file_replace(path, script.data, script.bytes);
     pl_buffer_close(&script);
     return status;
 }

@@ -252,7 +252,7 @@ pl_status pl_idx_write(const char *path, pl_shape shape, const uint8_t *data)
     pl_status status;
     pl_file_writer *writer = NULL;
     size_t bytes = 4 + 4 * (size_t)shape.rank;
-    PL_TRY_OUT(status, pl_file_writer_new(&writer, path));
+    PL_TRY_OUT(status, pl_file_writer_new_output(&writer, path));
     PL_TRY_OUT(status, pl_file_writer_put(writer, header, bytes));
     bytes = (size_t)pl_shape_row(shape);
     PL_TRY_OUT(status, pl_file_writer_put(writer, data, bytes));

@@ -148,7 +148,7 @@ pl_status pl_numbering_finish(pl_numbering *n)
 pl_status pl_numbering_save(const pl_numbering *n, const char *path)
 {
     pl_file_writer *file;
-    PL_TRY(pl_file_writer_new(&file, path));
+    PL_TRY(pl_file_writer_new_output(&file, path));
     pl_status status = pl_file_writer_put(file, HEAD, strlen(HEAD));
     for (int64_t k = 0; k < n->used && status == PL_OK; k++) {
         char line[32];

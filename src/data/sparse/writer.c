@@ -10,8 +10,6 @@ static const pl_sparse_writer_ops *const formats[] = {
     &pl_tfrecord_writer,
 };
 
-#define LIST "cache:FILE | libsvm:FILE | tfrecord:FILE"
-
 pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
                                const pl_source_opts *opts)
 {
@@ -23,13 +21,14 @@ pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
             memcmp(formats[i]->name, target, (size_t)(colon - target)) == 0)
             ops = formats[i];
     if (ops == NULL || colon[1] == '\0')
-        return PL_FAIL(PL_USAGE, "'%s' cannot be written, expected " LIST,
-                       target);
+        return PL_FAIL(
+            PL_USAGE, "'%s' cannot be written, expected " PL_SPARSE_WRITER_LIST,
+            target);
     pl_sparse_writer *writer = pl_mem_alloc(1, ops->bytes);
     PL_TRY(pl_mem_check(writer, 1, ops->bytes));
     writer->ops = ops;
     writer->opts = opts;
-    pl_status status = pl_file_writer_new(&writer->file, colon + 1);
+    pl_status status = pl_file_writer_new_output(&writer->file, colon + 1);
     if (status == PL_OK && ops->open != NULL)
         status = ops->open(writer);
     if (status == PL_OK)

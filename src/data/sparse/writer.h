@@ -11,6 +11,8 @@
 #include "data/dataset.h"
 #include "data/source.h"
 
+#define PL_SPARSE_WRITER_LIST "cache:FILE | libsvm:FILE | tfrecord:FILE"
+
 typedef struct pl_sparse_writer pl_sparse_writer;
 
 typedef struct pl_sparse_writer_ops {
