@@ -163,7 +163,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         "get mnist: download MNIST, verified; what broke off is resumed.\n"
         "digits: write the built-in digits as IDX files.\n"
         "convert: write the sparse examples of SRC to DST, which is "
-        "cache:FILE,\n  libsvm:FILE or tfrecord:FILE.\n"
+        "cache:FILE,\n  libsvm:FILE or tfrecord:FILE (compressed when FILE "
+        "ends in .gz or "
+        ".zst).\n"
         "stats: count the sparse examples of SRC, their labels and ids.",
         &options, argc, argv, &words));
     if (words.list == NULL)

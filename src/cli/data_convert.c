@@ -44,11 +44,8 @@ static pl_status open_writer(conversion *c)
 /* FORMAT:FILE as it was given, with the path of the output. */
 static pl_status name_target(conversion *c, const char *given)
 {
+    PL_TRY(pl_sparse_writer_check(given));
     const char *colon = strchr(given, ':');
-    if (colon == NULL)
-        return PL_FAIL(
-            PL_USAGE, "'%s' cannot be written, expected " PL_SPARSE_WRITER_LIST,
-            given);
     const char *path = pl_output_path(colon + 1);
     c->notices = pl_output_notices(path);
     return pl_mem_format(&c->target, "%.*s:%s", (int)(colon - given), given,
@@ -111,7 +108,7 @@ pl_status pl_data_convert(const pl_data_convert_opts *opts)
     if (status == PL_OK)
         status = convert(&c);
     if (status == PL_OK)
-        print_result(&c, c.writer->offset);
+        print_result(&c, pl_sparse_writer_size(c.writer));
     pl_sparse_writer_free(c.writer);
     pl_renumber_close(&renumber);
     pl_mem_free(c.target);

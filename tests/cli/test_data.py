@@ -3,6 +3,8 @@
 import gzip
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
@@ -22,6 +24,38 @@ def test_convert_goes_there_and_back(cli, svm, tmp_path):
     assert "3 examples" in result.out
     cli.ok("data", "convert", f"cache:{cache}", f"libsvm:{back}")
     assert back.read_text() == TEXT
+
+
+def unpacked(path):
+    """What the system's own tools make of it."""
+    tool = {".gz": "gzip", ".zst": "zstd"}[path.suffix]
+    if shutil.which(tool) is None:
+        pytest.skip(f"{tool} is not installed")
+    return subprocess.run([tool, "-dc", path], capture_output=True,
+                          check=True).stdout
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+@pytest.mark.parametrize("kind", ["libsvm", "tfrecord"])
+def test_convert_compresses_by_the_name(cli, tmp_path, kind, ending):
+    plain, packed = tmp_path / "a.data", tmp_path / f"a.data{ending}"
+    size = ["--examples", "20000", "--features", "5000"]
+    cli.ok("data", "convert", "synthetic-sparse", f"{kind}:{plain}", *size)
+    cli.ok("data", "convert", "synthetic-sparse", f"{kind}:{packed}", *size)
+    assert packed.stat().st_size < plain.stat().st_size / 1.5
+    assert unpacked(packed) == plain.read_bytes()
+    back = tmp_path / "back"
+    cli.ok("data", "convert", f"{kind}:{packed}", f"{kind}:{back}")
+    assert back.read_bytes() == plain.read_bytes()
+
+
+@pytest.mark.parametrize("ending", [".gz", ".zst"])
+def test_a_cache_is_not_compressed(cli, svm, ending):
+    """Told before a pass over the data, which is not even there."""
+    for source in [f"libsvm:{svm}", "libsvm:none"]:
+        cli.refused(2, "data", "convert", source, f"cache:a.cache{ending}",
+                    says=[f"cache:a.cache{ending}: a cache file is read in "
+                          "place", f"leave off the {ending}"])
 
 
 def test_stats_count_examples_labels_and_ids(cli, svm):

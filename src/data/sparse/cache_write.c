@@ -118,6 +118,7 @@ static pl_status finish(pl_sparse_writer *base)
 const pl_sparse_writer_ops pl_cache_writer = {
     .name = "cache",
     .bytes = sizeof(cache_writer),
+    .mapped = true,
     .open = begin,
     .put = put,
     .finish = finish,

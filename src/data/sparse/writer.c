@@ -1,3 +1,6 @@
+/* writer.c - finds the format that a target names, and puts the bytes the
+ * format makes into the file, through a compressor where the file's name asks
+ * for one. */
 #include "data/sparse/writer.h"
 
 #include "base/mem.h"
@@ -10,8 +13,10 @@ static const pl_sparse_writer_ops *const formats[] = {
     &pl_tfrecord_writer,
 };
 
-pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
-                               const pl_source_opts *opts)
+/* The format of FORMAT:FILE, and where FILE begins. */
+static pl_status find_format(const char *target,
+                             const pl_sparse_writer_ops **out,
+                             const char **path)
 {
     const char *colon = strchr(target, ':');
     const pl_sparse_writer_ops *ops = NULL;
@@ -21,14 +26,42 @@ pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
             memcmp(formats[i]->name, target, (size_t)(colon - target)) == 0)
             ops = formats[i];
     if (ops == NULL || colon[1] == '\0')
-        return PL_FAIL(
-            PL_USAGE, "'%s' cannot be written, expected " PL_SPARSE_WRITER_LIST,
-            target);
+        return PL_FAIL(PL_USAGE,
+                       "'%s' cannot be written, expected cache:FILE | "
+                       "libsvm:FILE | tfrecord:FILE",
+                       target);
+    *out = ops;
+    *path = colon + 1;
+    if (ops->mapped && pl_packing_of_name(*path) != PL_PACKING_NONE)
+        return PL_FAIL(PL_USAGE,
+                       "%s: a %s file is read in place and is not compressed; "
+                       "leave off the %s, or write libsvm:FILE or "
+                       "tfrecord:FILE",
+                       target, ops->name, strrchr(*path, '.'));
+    return PL_OK;
+}
+
+pl_status pl_sparse_writer_check(const char *target)
+{
+    const pl_sparse_writer_ops *ops;
+    const char *path;
+    return find_format(target, &ops, &path);
+}
+
+pl_status pl_sparse_writer_new(pl_sparse_writer **out, const char *target,
+                               const pl_source_opts *opts)
+{
+    const pl_sparse_writer_ops *ops;
+    const char *path;
+    PL_TRY(find_format(target, &ops, &path));
     pl_sparse_writer *writer = pl_mem_alloc(1, ops->bytes);
     PL_TRY(pl_mem_check(writer, 1, ops->bytes));
     writer->ops = ops;
     writer->opts = opts;
-    pl_status status = pl_file_writer_new_output(&writer->file, colon + 1);
+    pl_status status = pl_file_writer_new_output(&writer->file, path);
+    pl_packing packing = pl_packing_of_name(path);
+    if (status == PL_OK && packing != PL_PACKING_NONE)
+        status = pl_packer_new(&writer->packer, packing, writer->file);
     if (status == PL_OK && ops->open != NULL)
         status = ops->open(writer);
     if (status == PL_OK)
@@ -43,6 +76,7 @@ void pl_sparse_writer_free(pl_sparse_writer *writer)
     if (writer == NULL)
         return;
     writer->ops->close(writer);
+    pl_packer_free(writer->packer);
     pl_file_writer_free(writer->file);
     pl_mem_free(writer);
 }
@@ -55,12 +89,22 @@ pl_status pl_sparse_writer_put(pl_sparse_writer *writer, const pl_batch *batch)
 pl_status pl_sparse_writer_finish(pl_sparse_writer *writer)
 {
     PL_TRY(writer->ops->finish(writer));
+    if (writer->packer != NULL)
+        PL_TRY(pl_packer_finish(writer->packer));
     return pl_file_writer_commit(writer->file);
+}
+
+uint64_t pl_sparse_writer_size(const pl_sparse_writer *writer)
+{
+    return writer->packer != NULL ? pl_packer_bytes(writer->packer)
+                                  : writer->offset;
 }
 
 pl_status pl_sparse_writer_bytes(pl_sparse_writer *writer, const void *data,
                                  size_t bytes)
 {
     writer->offset += bytes;
+    if (writer->packer != NULL)
+        return pl_packer_put(writer->packer, data, bytes);
     return pl_file_writer_put(writer->file, data, bytes);
 }
