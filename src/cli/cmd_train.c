@@ -51,6 +51,17 @@ static pl_status look_finished(session *s, bool *finished)
     return status;
 }
 
+/* Only who makes the run folder can tell whether the run is there: the hosts
+ * of other tasks may not have it. */
+static pl_status check_resume(const session *s)
+{
+    const pl_part *part = &s->part;
+    if (part->kind == PL_PART_TASK &&
+        !pl_cluster_is_chief(&part->cluster, part->task))
+        return PL_OK;
+    return pl_resume_check(&s->options);
+}
+
 static pl_status be_task(session *s, int64_t begin_ns)
 {
     const pl_part *part = &s->part;
@@ -94,6 +105,7 @@ static pl_status train(session *s, int argc, char **argv)
         PL_TRY(pl_resume_recall(&s->options, &s->record));
     PL_TRY(pl_part_init(&s->part, &s->options, getenv("TF_CONFIG")));
     PL_TRY(pl_options_resolve(&s->options));
+    PL_TRY(check_resume(s));
     if (s->options.train.quiet)
         pl_log_set(NULL, NULL, PL_LOG_WARN);
     PL_TRY(look_finished(s, &finished));

@@ -5,6 +5,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/part.h"
+#include "cli/resume.h"
 #include "cli/run_folder.h"
 #include "cli/train_mpirun.h"
 #include "dist/launch/many.h"
@@ -315,6 +316,7 @@ static pl_status start(job *j, int argc, char **argv)
 {
     const pl_train_options *train = &j->options.train;
     PL_TRY(read_options(j, argc, argv));
+    PL_TRY(pl_resume_check(&j->options));
     if (getcwd(j->folder, sizeof j->folder) == NULL)
         return PL_FAIL(PL_IO, "the working folder: %s", strerror(errno));
     j->interrupt = pl_interrupt_catch();
@@ -355,7 +357,7 @@ pl_status pl_launch_job(const pl_app *app, const pl_launch_flags *flags,
         return status;
     }
     status = start(j, argc, argv);
-    if (status == PL_INTERRUPTED && j->run != NULL)
+    if (status == PL_INTERRUPTED && j->run != NULL && pl_resume_begun(j->run))
         status = PL_FAIL(PL_INTERRUPTED,
                          "interrupted; to go on, start it again with --run %s "
                          "--resume",

@@ -137,7 +137,11 @@ static const pl_param run_params[] = {
     { "run", PL_PARAM_TEXT, PL_OPTION_FIELD(run), NULL, 0, 0, NULL, "DIR",
       "run folder (default: runs/<time>-<model>)" },
     { "resume", PL_PARAM_FLAG, PL_OPTION_FIELD(resume), NULL, 0, 0, NULL, NULL,
-      "go on from the newest checkpoint of --run" },
+      "go on with the run in --run, from its newest checkpoint" },
+    { "resume-or-start", PL_PARAM_FLAG, PL_OPTION_FIELD(resume_or_start), NULL,
+      0, 0, NULL, NULL,
+      "go on with the run in --run, or start it when none is there: for jobs "
+      "that a scheduler requeues" },
     { "checkpoint-every", PL_PARAM_EVERY, PL_OPTION_FIELD(checkpoint_every),
       "60s", 0, 0, NULL, "E",
       "save this often: 100 (steps), 20000ex, 1ep, 60s or never" },
@@ -205,10 +209,11 @@ static const char *const kept[] = {
 
 /* What a record does not hold: where and how to show. */
 static const char *const not_recorded[] = {
-    "run",      "resume",       "json",      "quiet",
-    "cache",    "global-batch", "role",      "index",
-    "control",  "join-timeout", "restarted", "keys",
-    "insecure", "chaos",        "profile",   NULL,
+    "run",   "resume",   "resume-or-start", "json",
+    "quiet", "cache",    "global-batch",    "role",
+    "index", "control",  "join-timeout",    "restarted",
+    "keys",  "insecure", "chaos",           "profile",
+    NULL,
 };
 
 /* Who takes part.  Where one of these is given, none is taken from a record:
@@ -316,6 +321,8 @@ pl_status pl_options_parse(pl_options *options, int argc, char **argv)
     if (status == PL_OK && count > 0)
         status = PL_FAIL(PL_USAGE, "unexpected argument \"%s\"", positional[0]);
     pl_mem_free(positional);
+    if (options->train.resume_or_start)
+        options->train.resume = true;
     return status;
 }
 
@@ -489,8 +496,10 @@ pl_status pl_options_resolve(pl_options *options)
         return PL_FAIL(PL_USAGE,
                        "--steps and --epochs: give one of them, not both");
     if (train->resume && train->run == NULL)
-        return PL_FAIL(PL_USAGE, "--resume needs --run DIR, the folder of the "
-                                 "run to go on with");
+        return PL_FAIL(PL_USAGE,
+                       "--%s needs --run DIR, the folder of the run to go on "
+                       "with",
+                       train->resume_or_start ? "resume-or-start" : "resume");
     PL_TRY(check_optimizer(options));
     PL_TRY(check_schedule(options));
     PL_TRY(check_sparse(options));

@@ -128,7 +128,8 @@ typedef struct pl_train_options {
     int64_t restarted; /* times, by who supervises */
     /* run */
     const char *run;
-    bool resume;
+    bool resume; /* also with: */
+    bool resume_or_start;
     pl_every checkpoint_every;
     int64_t keep;
     int64_t threads;

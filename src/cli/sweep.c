@@ -170,7 +170,7 @@ static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
     p->argv[used++] = "--run";
     p->argv[used++] = p->run;
     if (cell->state == PL_CELL_RUNNING)
-        p->argv[used++] = "--resume";
+        p->argv[used++] = "--resume-or-start"; /* it may not have begun */
     return PL_OK;
 }
 

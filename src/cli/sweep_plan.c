@@ -37,9 +37,11 @@ typedef struct planner {
 } planner;
 
 /* What a sweep says itself, or what has no meaning in one. */
-static const char *const own[] = { "run",    "resume", "json",     "quiet",
-                                   "role",   "index",  "control",  "cluster",
-                                   "deploy", "keys",   "insecure", NULL };
+static const char *const own[] = { "run",    "resume",  "resume-or-start",
+                                   "json",   "quiet",   "role",
+                                   "index",  "control", "cluster",
+                                   "deploy", "keys",    "insecure",
+                                   NULL };
 
 static bool names_flag(const char *word, const char *name)
 {

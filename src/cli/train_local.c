@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/job.h"
 #include "cli/job_progress.h"
+#include "cli/resume.h"
 #include "cli/run_folder.h"
 #include "dist/launch/local.h"
 
@@ -108,6 +109,9 @@ static void describe_job(const supervisor *s)
 static pl_status say_interrupted(const supervisor *s)
 {
     char *folder;
+    if (!pl_resume_begun(s->folder.path))
+        return PL_FAIL(PL_INTERRUPTED, "interrupted before the training began: "
+                                       "there is nothing to resume");
     PL_TRY(pl_run_folder_word(&s->folder, &folder));
     pl_status status = PL_FAIL(
         PL_INTERRUPTED,

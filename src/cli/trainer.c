@@ -85,6 +85,7 @@ pl_status pl_trainer_print(const pl_options *options, const pl_json *summary)
 static const char *const local_flags[] = {
     "run",
     "resume",
+    "resume-or-start",
     "data",
     "test-data",
     "cache",

@@ -62,7 +62,7 @@ def test_killed_at_each_call_of_a_checkpoint(cli, undisturbed, call):
         complete = [int(path.name[5:])
                     for path in checkpoints(cli.folder / run)]
         ended = (cli.folder / run / "summary.json").exists()
-        summary = cli.train(*SHORT, "--run", run, "--resume")
+        summary = cli.train(*SHORT, "--run", run, "--resume-or-start")
         if not ended:
             assert summary["resumed_step"] == max(complete, default=0), nth
         assert summary["parameters_sha256"] == undisturbed, nth

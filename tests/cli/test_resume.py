@@ -149,15 +149,54 @@ def test_resume_needs_run(cli):
                 says=["--resume", "--run"])
 
 
-def test_resume_in_a_new_folder_starts_at_step_0(cli):
-    summary = cli.train(*SMALL, "--run", "new", "--resume")
-    assert summary["resumed_step"] == 0 and summary["steps"] == 50
+    cli.refused(2, "train", "softmax", *SMALL, "--resume-or-start",
+                says=["--resume-or-start", "--run"])
+
+
+JOBS = pytest.mark.parametrize("job", [[], ["--workers", "2", "--ps", "1"],
+                                       ["--workers", "2", "--strategy",
+                                        "allreduce", "--engine", "ring"]])
+
+
+@JOBS
+def test_resume_of_a_run_that_is_not_there_is_refused(cli, job):
+    """A mistyped name must not start a training."""
+    cli.train(*SMALL, "--run", "runs/first")
+    command = ["train", "softmax", *SMALL, *job, "--resume", "--run"]
+    cure = "leave --resume out to start"
+    cli.refused(2, *command, "runs/frist",
+                says=["--resume: there is no run folder runs/frist",
+                      "did you mean runs/first?", cure])
+    other = cli.refused(2, *command, "runs/something", says=cure)
+    assert "did you mean" not in other.err
+    cli.refused(2, *command, "nowhere/first", says=cure)
     (cli.folder / "empty").mkdir()
-    result = cli.ok("train", "softmax", *SMALL, "--run", "empty", "--resume",
-                    "--json")
+    cli.refused(2, *command, "empty",
+                says=["empty holds no run", "run.json", cure])
+
+
+@JOBS
+def test_resume_or_start_does_either(cli, job):
+    flags = [*SMALL, *job, "--run", "new", "--resume-or-start"]
+    summary = cli.train(*flags)
+    assert summary["resumed_step"] == 0 and summary["steps"] == 50
+    longer = cli.train(*flags, "--steps", "80")
+    assert longer["resumed_step"] == 50 and longer["steps"] == 80
+    (cli.folder / "empty").mkdir()
+    result = cli.ok("train", "softmax", *SMALL, *job, "--run", "empty",
+                    "--resume-or-start", "--json")
     assert result.json["resumed_step"] == 0
-    assert "step 0" in result.err
     assert result.json["parameters_sha256"] == summary["parameters_sha256"]
+
+
+def test_a_run_without_a_checkpoint_starts_at_step_0(cli):
+    """Killed before it could save one; its settings are known."""
+    first = cli.train(*SMALL, "--run", "r", "--lr", "0.3")
+    shutil.rmtree(cli.folder / "r/checkpoints")
+    (cli.folder / "r/summary.json").unlink()
+    result = cli.ok("train", "softmax", "--run", "r", "--resume", "--json")
+    assert result.json["resumed_step"] == 0 and "step 0" in result.err
+    assert result.json["parameters_sha256"] == first["parameters_sha256"]
 
 
 CHANGES = {

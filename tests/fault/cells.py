@@ -92,7 +92,7 @@ class Task:
         flags = ["--role", self.role, "--index", self.index]
         if self.role == "chief":
             flags += ["--json", "--run", self.job.run]
-            flags += ["--resume"] if self.starts > 0 else []
+            flags += ["--resume-or-start"] if self.starts > 0 else []
         return flags
 
     def start(self):

@@ -63,9 +63,11 @@ static pl_status fill_start(const pl_many *m, const pl_many_task *task,
     PL_TRY(pl_json_set_text(message, "role", pl_role_text(task->task.role)));
     PL_TRY(pl_json_set_int(message, "index", task->task.index));
     PL_TRY(pl_json_set_text(message, "secret", m->secret));
-    /* A chief that was killed finds its own run in the folder. */
+    /* A chief that was killed finds its own run in the folder, unless it was
+     * killed before it had begun. */
     PL_TRY(set_list(message, "argv", m->opts->argv,
-                    task->worker == 0 && task->starts > 0 ? "--resume" : NULL));
+                    task->worker == 0 && task->starts > 0 ? "--resume-or-start"
+                                                          : NULL));
     PL_TRY(tf_config(m, task->task, &variable));
     char *const environment[] = { variable, NULL };
     pl_status status = set_list(message, "environment", environment, NULL);
