@@ -1,8 +1,12 @@
+/* Which reader a data set has: its own, or the one of sets in memory; and what
+ * holds for every reader. */
 #include "data/dataset.h"
 
 #include "base/assert.h"
 #include "base/rng.h"
 #include "data/shuffle.h"
+
+#include <stdio.h>
 
 void pl_dataset_free(pl_dataset *set)
 {
@@ -45,6 +49,8 @@ static pl_status resolve(pl_reader_opts *out, const pl_reader_opts *opts)
     if (out->worker < 0 || out->worker >= out->workers)
         return PL_FAIL(PL_USAGE, "worker %d of %d, expected 0 to %d",
                        out->worker, out->workers, out->workers - 1);
+    PL_ASSERT(!out->keep_rest ||
+              (out->workers == 1 && out->micro_batches == 1));
     return PL_OK;
 }
 
@@ -89,6 +95,27 @@ pl_status pl_reader_seek(pl_reader *reader, const pl_position *position)
 void pl_reader_go(pl_reader *reader, int64_t step)
 {
     reader->ops->go(reader, step);
+}
+
+pl_status pl_reader_too_few(const pl_dataset *set, const pl_reader_opts *opts,
+                            int64_t share)
+{
+    char cure[96] = "train with fewer workers", one[64] = "";
+    int64_t most = share / opts->micro_batches;
+    if (most > 0)
+        snprintf(cure, sizeof cure, "lower --batch to %lld", (long long)most);
+    else if (share > 0)
+        snprintf(cure, sizeof cure,
+                 "lower --micro-batches to %lld and --batch to 1",
+                 (long long)share);
+    if (opts->workers > 1)
+        snprintf(one, sizeof one, ", one of which has only %lld",
+                 (long long)share);
+    return PL_FAIL(PL_USAGE,
+                   "%lld examples are too few for one step of batch %lld "
+                   "x %d micro-batches x %d workers%s; %s",
+                   (long long)set->count, (long long)opts->batch,
+                   opts->micro_batches, opts->workers, one, cure);
 }
 
 void pl_reader_describe(const pl_reader *reader, char text[PL_READS_TEXT])

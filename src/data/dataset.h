@@ -8,7 +8,10 @@
  * Order (docs/design.md): in an epoch's keyed permutation, worker k of N with
  * M micro-batches of B takes at step s, for micro-batch m, the positions
  * [((s N + k) M + m) B, + B).  An epoch has floor(D / (N M B)) steps; the
- * remainder is dropped.
+ * positions behind the last step are left out, and since every epoch has a
+ * permutation of its own, they hold other examples each time.  A reader with
+ * keep_rest, which only one worker can have, reads them as a last, smaller
+ * batch instead.
  *
  * Threads: a data set may be shared once made; a reader belongs to one
  * thread. */
@@ -49,7 +52,9 @@ typedef struct pl_reader_opts {
     int32_t worker;        /* which of the workers this is; default 0 */
     int32_t workers;       /* default 1 */
     uint64_t seed;
-    bool one_pass; /* in file order, once, remainder kept: for testing */
+    bool one_pass;  /* in file order, once, remainder kept: for testing */
+    bool keep_rest; /* the last batch of an epoch is what is left, so that no
+                       example is left out; one worker, one micro-batch */
 } pl_reader_opts;
 
 typedef struct pl_dataset pl_dataset;
@@ -69,6 +74,7 @@ typedef struct pl_reader_ops {
 struct pl_reader {
     const pl_reader_ops *ops;
     int64_t steps_per_epoch; /* -1: known only at the end */
+    int64_t left_out; /* examples that an epoch of all workers leaves out */
 };
 
 typedef struct pl_dataset_ops {
@@ -125,6 +131,11 @@ pl_status pl_reader_seek(pl_reader *reader,
                          const pl_position *position) PL_MUST_CHECK;
 /* Go on with step number `step` of the run, from 0. */
 void pl_reader_go(pl_reader *reader, int64_t step);
+
+/* For readers: the PL_USAGE of a set that is too small for one step, with the
+ * batch that is not; `share`: the examples of the worker with the fewest. */
+pl_status pl_reader_too_few(const pl_dataset *set, const pl_reader_opts *opts,
+                            int64_t share) PL_MUST_CHECK;
 
 /* What it reads of the set, for people, behind "reads ". */
 void pl_reader_describe(const pl_reader *reader, char text[PL_READS_TEXT]);

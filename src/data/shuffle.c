@@ -1,3 +1,6 @@
+/* Which rows of a set in memory make up a batch: those at the batch's
+ * positions in the permutation of the epoch.  Nothing is stored but the place
+ * of the next batch, so that a reader can start anywhere. */
 #include "data/shuffle.h"
 
 #include "base/assert.h"
@@ -13,6 +16,11 @@
  * as many waits for memory as the weights it needs. */
 #define RUN 16
 
+/* Kinds of order, as positions state them. */
+#define ORDER_ONE_PASS  1u
+#define ORDER_KEEP_REST 2u
+#define ORDER_RUNS      4u /* with an incomplete run that moves */
+
 /* A place in the order; a one_pass reader counts its batches in `step`. */
 typedef struct place {
     int64_t epoch;
@@ -27,6 +35,7 @@ typedef struct shuffle_reader {
     pl_batch all;       /* the set as one batch */
     uint64_t key;       /* of this data order; epochs derive theirs */
     uint64_t epoch_key; /* of `at.epoch` */
+    int64_t rest_slot;  /* in that epoch: runs before the incomplete one */
     place at;           /* the batch next() gives next */
     uint32_t index[];   /* the rows of the last batch; none in one_pass */
 } shuffle_reader;
@@ -35,22 +44,42 @@ static void go_to(shuffle_reader *reader, place to)
 {
     reader->at = to;
     reader->epoch_key = pl_rng_key(reader->key, (uint64_t)to.epoch);
+    uint32_t runs = (uint32_t)(reader->count / RUN);
+    reader->rest_slot =
+        pl_rng_below(pl_rng_key_text(reader->epoch_key, "rest"), 0, runs + 1);
+}
+
+/* The run that a position is in, and where in it.  The incomplete run, number
+ * count / RUN, stands between two whole ones. */
+static int64_t slot_of(const shuffle_reader *reader, int64_t position,
+                       int64_t *offset)
+{
+    int64_t rest = reader->count % RUN, rest_at = reader->rest_slot * RUN;
+    bool behind = position >= rest_at + rest;
+    if (position >= rest_at && !behind) {
+        *offset = position - rest_at;
+        return reader->count / RUN;
+    }
+    position -= behind ? rest : 0;
+    *offset = position % RUN;
+    return position / RUN;
 }
 
 /* The rows of positions first .. first+count-1 where runs of rows stay
- * together; what is left of the last run is at the end. */
+ * together. */
 static void permute_runs(const shuffle_reader *reader, int64_t first,
                          int64_t count, uint32_t *out)
 {
     int64_t runs = reader->count / RUN, end = first + count;
     while (first < end) {
-        int64_t run = first / RUN, last = (run + 1) * RUN;
-        uint32_t there = (uint32_t)run;
-        if (run < runs)
-            pl_rng_permute(reader->epoch_key, (uint64_t)runs, (uint64_t)run, 1,
-                           &there);
-        for (; first < last && first < end; first++)
-            *out++ = (uint32_t)((int64_t)there * RUN + first % RUN);
+        int64_t offset, slot = slot_of(reader, first, &offset);
+        int64_t rows = slot < runs ? RUN : reader->count % RUN;
+        uint32_t run = (uint32_t)slot;
+        if (slot < runs)
+            pl_rng_permute(reader->epoch_key, (uint64_t)runs, (uint64_t)slot, 1,
+                           &run);
+        for (; offset < rows && first < end; offset++, first++)
+            *out++ = (uint32_t)((int64_t)run * RUN + offset);
     }
 }
 
@@ -61,13 +90,15 @@ static pl_status next_shuffled(pl_reader *base, pl_batch *out)
     place at = reader->at;
     int64_t shard = at.step * opts->workers + opts->worker;
     int64_t first = (shard * opts->micro_batches + at.micro) * opts->batch;
+    int64_t rows = reader->count - first; /* keep_rest: may be fewer */
+    rows = rows < opts->batch ? rows : opts->batch;
     if (reader->all.row_start != NULL)
-        permute_runs(reader, first, opts->batch, reader->index);
+        permute_runs(reader, first, rows, reader->index);
     else
         pl_rng_permute(reader->epoch_key, (uint64_t)reader->count,
-                       (uint64_t)first, (uint32_t)opts->batch, reader->index);
+                       (uint64_t)first, (uint32_t)rows, reader->index);
     *out = reader->all;
-    out->rows = opts->batch;
+    out->rows = rows;
 
     if (++reader->at.micro < opts->micro_batches)
         return PL_OK;
@@ -101,11 +132,20 @@ static void put(pl_position *out, uint64_t value, unsigned bytes)
         out->bytes[out->used++] = (uint8_t)(value >> (8 * i));
 }
 
+static uint32_t kind_of_order(const shuffle_reader *reader)
+{
+    if (reader->opts.one_pass)
+        return ORDER_ONE_PASS;
+    bool runs = reader->all.row_start != NULL && reader->count % RUN != 0;
+    return (reader->opts.keep_rest ? ORDER_KEEP_REST : 0) |
+           (runs ? ORDER_RUNS : 0);
+}
+
 /* Everything of a position but its place: what must agree. */
 static void put_settings(const shuffle_reader *reader, pl_position *out)
 {
     put(out, POSITION_VERSION, 4);
-    put(out, reader->opts.one_pass, 4);
+    put(out, kind_of_order(reader), 4);
     put(out, (uint64_t)reader->count, 8);
     put(out, reader->opts.seed, 8);
     put(out, (uint64_t)reader->opts.batch, 8);
@@ -186,9 +226,7 @@ static void describe(const pl_reader *base, char text[PL_READS_TEXT])
 {
     const shuffle_reader *reader = (const shuffle_reader *)base;
     const pl_reader_opts *opts = &reader->opts;
-    int64_t used = reader->count;
-    if (!opts->one_pass)
-        used = base->steps_per_epoch * opts->micro_batches * opts->batch;
+    int64_t used = (reader->count - base->left_out) / opts->workers;
     snprintf(text, PL_READS_TEXT, "%lld of %lld examples an epoch, from memory",
              (long long)used, (long long)reader->count);
 }
@@ -214,9 +252,17 @@ static const pl_reader_ops in_order_ops = {
 /* Steps of an epoch; 0 when the set is too small for one. */
 static int64_t count_steps(int64_t count, const pl_reader_opts *opts)
 {
-    if (opts->one_pass)
+    if (opts->one_pass || opts->keep_rest)
         return count / opts->batch + (count % opts->batch != 0);
     return count / opts->batch / opts->micro_batches / opts->workers;
+}
+
+static int64_t count_left_out(int64_t count, int64_t steps,
+                              const pl_reader_opts *opts)
+{
+    if (opts->one_pass || opts->keep_rest)
+        return 0;
+    return count - steps * opts->batch * opts->micro_batches * opts->workers;
 }
 
 pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
@@ -228,18 +274,16 @@ pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
                        (long long)set->count);
     int64_t steps = count_steps(set->count, opts);
     if (steps == 0)
-        return PL_FAIL(PL_USAGE,
-                       "%lld examples are too few for one step of batch %lld "
-                       "x %d micro-batches x %d workers",
-                       (long long)set->count, (long long)opts->batch,
-                       opts->micro_batches, opts->workers);
+        return pl_reader_too_few(set, opts, set->count / opts->workers);
 
-    size_t rows = opts->one_pass ? 0 : (size_t)opts->batch;
+    int64_t most = opts->batch < set->count ? opts->batch : set->count;
+    size_t rows = opts->one_pass ? 0 : (size_t)most;
     size_t bytes = sizeof(shuffle_reader) + rows * sizeof(uint32_t);
     shuffle_reader *reader = pl_mem_alloc(1, bytes);
     PL_TRY(pl_mem_check(reader, 1, bytes));
     reader->base.ops = opts->one_pass ? &in_order_ops : &shuffled_ops;
     reader->base.steps_per_epoch = steps;
+    reader->base.left_out = count_left_out(set->count, steps, opts);
     reader->opts = *opts;
     reader->count = set->count;
     reader->all = (pl_batch) {

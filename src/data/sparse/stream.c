@@ -1,3 +1,6 @@
+/* Where a batch of a set that is not in memory comes from: the windows of the
+ * epoch's plan that hold its positions, one of which is always decoded ahead.
+ * Nothing but the place of the next batch is stored in a position. */
 #include "data/sparse/stream.h"
 
 #include "base/assert.h"
@@ -130,7 +133,9 @@ static pl_status next_shuffled(pl_reader *base, pl_batch *out)
     place *at = &reader->at;
     PL_TRY(prepare(reader));
     int64_t number = at->step * opts->micro_batches + at->micro;
-    PL_TRY(read_range(reader, number * opts->batch, opts->batch, out));
+    int64_t left = reader->used - number * opts->batch;
+    PL_TRY(read_range(reader, number * opts->batch,
+                      left < opts->batch ? left : opts->batch, out));
     if (++at->micro < opts->micro_batches)
         return PL_OK;
     at->micro = 0;
@@ -179,7 +184,7 @@ static uint32_t fingerprint(const stream_reader *reader)
 static void put_settings(const stream_reader *reader, pl_position *out)
 {
     put(out, POSITION_VERSION, 4);
-    put(out, reader->opts.one_pass, 4);
+    put(out, reader->opts.one_pass ? 1 : 2 * reader->opts.keep_rest, 4);
     put(out, (uint64_t)reader->set->base.count, 8);
     put(out, reader->opts.seed, 8);
     put(out, (uint64_t)reader->opts.batch, 8);
@@ -285,7 +290,7 @@ static pl_status count_steps(stream_reader *reader)
 {
     const pl_reader_opts *opts = &reader->opts;
     int64_t least = reader->share.least, steps;
-    if (opts->one_pass) {
+    if (opts->one_pass || opts->keep_rest) {
         steps = least / opts->batch + (least % opts->batch != 0);
         reader->used = least;
     } else {
@@ -293,14 +298,10 @@ static pl_status count_steps(stream_reader *reader)
         reader->used = steps * opts->micro_batches * opts->batch;
     }
     if (steps == 0)
-        return PL_FAIL(PL_USAGE,
-                       "%lld examples are too few for one step of batch %lld "
-                       "x %d micro-batches x %d workers: the blocks of one "
-                       "worker hold only %lld",
-                       (long long)reader->set->base.count,
-                       (long long)opts->batch, opts->micro_batches,
-                       opts->workers, (long long)least);
+        return pl_reader_too_few(&reader->set->base, opts, least);
     reader->base.steps_per_epoch = steps;
+    reader->base.left_out =
+        reader->set->base.count - opts->workers * reader->used;
     return PL_OK;
 }
 

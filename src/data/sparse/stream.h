@@ -12,13 +12,15 @@
  * while the batches of the present one are used: two windows and the blocks
  * of one are what a reader holds.
  *
- * An epoch has as many steps as the worker with the fewest examples can make.
+ * An epoch has as many steps as the worker with the fewest examples can make;
+ * what a worker has beyond them is left out: other examples in each epoch,
+ * since blocks and windows are in another order.
  * Where bad examples were passed over, the first ones of the window take
  * their place; a one_pass reader leaves them out.  one_pass readers go
  * through all blocks in the order of the files.
  *
- * A position is 64 bytes: those of shuffle.h, as version 2, and the CRC32C of
- * what else the order depends on (u32).
+ * A position is 64 bytes: those of shuffle.h, as version 2 (the kind of order
+ * is 0, 1 or 2), and the CRC32C of what else the order depends on (u32).
  *
  * Threads: a reader belongs to one thread. */
 #ifndef PL_DATA_SPARSE_STREAM_H

@@ -128,7 +128,7 @@ static void shuffle_deals_each_example_at_most_once_an_epoch(void **state)
             assert_in_range(seen[i], 0, 1);
             sum += seen[i];
         }
-        assert_int_equal(960, sum); /* 8 steps of 120; 37 are dropped */
+        assert_int_equal(960, sum); /* 8 steps of 120; 37 are left out */
     }
 }
 
@@ -190,6 +190,112 @@ static void shuffle_order_changes_with_seed_and_epoch(void **state)
                             &(pl_reader_opts) { .batch = 100, .seed = 2 }));
     assert_ok(pl_reader_next(reader, &batch));
     assert_memory_not_equal(first, batch.features.index, sizeof first);
+    pl_reader_free(reader);
+}
+
+/* The same rows as sparse ones: row r has the one id r. */
+static pl_dataset make_sparse_set(int64_t count)
+{
+    static int64_t starts[MOST + 1];
+    static uint64_t ids[MOST];
+    pl_dataset set = make_set(count);
+    for (int i = 0; i < MOST; i++) {
+        starts[i + 1] = i + 1;
+        ids[i] = (uint64_t)i;
+    }
+    set.sparse = true;
+    set.row_start = starts;
+    set.ids = ids;
+    return set;
+}
+
+/* An epoch leaves out what does not fill a step of all workers, and after some
+ * epochs every example was read: none is left out of all of them. */
+static void check_left_out(pl_dataset *set, pl_reader_opts opts, int epochs)
+{
+    int before[MOST] = { 0 }, ever[MOST] = { 0 };
+    int64_t step = opts.batch * opts.workers * opts.micro_batches;
+    int64_t left_out = set->count % step;
+    int changes = 0;
+    pl_reader *reader;
+    assert_ok(pl_reader_new(&reader, set, &opts));
+    assert_int_equal(left_out, reader->left_out);
+    pl_reader_free(reader);
+    for (int epoch = 0; epoch < epochs; epoch++) {
+        int seen[MOST] = { 0 };
+        int64_t sum = 0;
+        read_epoch(set, opts, epoch, seen);
+        for (int64_t i = 0; i < set->count; i++) {
+            assert_in_range(seen[i], 0, 1);
+            sum += seen[i];
+            ever[i] += seen[i];
+        }
+        assert_int_equal(set->count - left_out, sum);
+        changes += epoch > 0 && memcmp(before, seen, sizeof seen) != 0;
+        memcpy(before, seen, sizeof seen);
+    }
+    assert_true(changes > 0);
+    for (int64_t i = 0; i < set->count; i++)
+        assert_true(ever[i] > 0);
+}
+
+static void each_epoch_leaves_out_other_examples(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t count, batch;
+        int32_t workers, micro_batches;
+    } cases[] = {
+        { 103, 10, 1, 1 }, { 999, 100, 1, 1 }, { 997, 10, 3, 4 },
+        { 31, 10, 2, 1 },  { 15, 14, 1, 1 },   { 500, 167, 2, 1 },
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        pl_reader_opts opts = {
+            .batch = cases[c].batch,
+            .workers = cases[c].workers,
+            .micro_batches = cases[c].micro_batches,
+            .seed = 3,
+        };
+        pl_dataset dense = make_set(cases[c].count);
+        pl_dataset sparse = make_sparse_set(cases[c].count);
+        check_left_out(&dense, opts, 12);
+        if (cases[c].count > 15) /* below, there is only the one run */
+            check_left_out(&sparse, opts, 12);
+    }
+}
+
+static void keep_rest_leaves_out_nothing(void **state)
+{
+    (void)state;
+    for (int64_t count = 95; count <= 105; count++) {
+        pl_dataset sets[] = { make_set(count), make_sparse_set(count) };
+        for (int s = 0; s < 2; s++) {
+            pl_reader_opts opts = { .batch = 20,
+                                    .workers = 1,
+                                    .micro_batches = 1,
+                                    .keep_rest = true,
+                                    .seed = 5 };
+            pl_reader *reader;
+            assert_ok(pl_reader_new(&reader, &sets[s], &opts));
+            assert_int_equal((count + 19) / 20, reader->steps_per_epoch);
+            assert_int_equal(0, reader->left_out);
+            pl_reader_free(reader);
+            for (int epoch = 0; epoch < 3; epoch++) {
+                int seen[MOST] = { 0 };
+                read_epoch(&sets[s], opts, epoch, seen);
+                for (int64_t i = 0; i < count; i++)
+                    assert_int_equal(1, seen[i]);
+            }
+        }
+    }
+    /* A batch may be larger than the set. */
+    pl_dataset set = make_sparse_set(25);
+    pl_reader *reader;
+    pl_batch batch;
+    assert_ok(pl_reader_new(
+        &reader, &set, &(pl_reader_opts) { .batch = 1000, .keep_rest = true }));
+    assert_ok(pl_reader_next(reader, &batch));
+    assert_int_equal(25, batch.rows);
     pl_reader_free(reader);
 }
 
@@ -282,7 +388,7 @@ static void position_bytes_are_little_endian_and_versioned(void **state)
     (void)state;
     static const uint8_t expected[60] = {
         1,   0, 0, 0,             /* version */
-        0,   0, 0, 0,             /* one_pass */
+        0,   0, 0, 0,             /* kind of order */
         123, 0, 0, 0, 0, 0, 0, 0, /* examples */
         8,   7, 6, 5, 4, 3, 2, 1, /* seed */
         5,   0, 0, 0, 0, 0, 0, 0, /* batch */
@@ -329,6 +435,8 @@ static void seek_refuses_bad_positions_and_stays(void **state)
     } cases[] = {
         { 0, 2, "version 2, expected 1" },
         { 4, 1, "another order" },
+        { 4, 2, "another order" },
+        { 4, 4, "another order" },
         { 8, 7, "another order" },
         { 16, 1, "another order" },
         { 24, 9, "another order" },
@@ -371,8 +479,29 @@ static void reader_new_refuses_bad_options(void **state)
                                &(pl_reader_opts) {
                                    .batch = 1, .workers = 2, .worker = 2 }));
     assert_fails(
-        PL_USAGE, "test set: 100 examples are too few",
+        PL_USAGE,
+        "test set: 100 examples are too few for one step of batch 101 x 1 "
+        "micro-batches x 1 workers; lower --batch to 100",
         pl_reader_new(&reader, &set, &(pl_reader_opts) { .batch = 101 }));
+    assert_fails(PL_USAGE, "; lower --batch to 16",
+                 pl_reader_new(&reader, &set,
+                               &(pl_reader_opts) { .batch = 17,
+                                                   .micro_batches = 2,
+                                                   .workers = 3 }));
+    assert_ok(pl_reader_new(
+        &reader, &set,
+        &(pl_reader_opts) { .batch = 16, .micro_batches = 2, .workers = 3 }));
+    pl_reader_free(reader);
+    reader = NULL;
+    assert_fails(PL_USAGE, "; lower --micro-batches to 50 and --batch to 1",
+                 pl_reader_new(&reader, &set,
+                               &(pl_reader_opts) { .batch = 2,
+                                                   .micro_batches = 51,
+                                                   .workers = 2 }));
+    assert_fails(
+        PL_USAGE, "; train with fewer workers",
+        pl_reader_new(&reader, &set,
+                      &(pl_reader_opts) { .batch = 1, .workers = 101 }));
     assert_fails(PL_USAGE, "too few",
                  pl_reader_new(&reader, &set,
                                &(pl_reader_opts) { .batch = INT64_MAX,
@@ -411,6 +540,8 @@ UNIT_TESTS(cmocka_unit_test(shuffle_order_is_the_documented_one),
            cmocka_unit_test(shuffle_covers_everything_when_nothing_remains),
            cmocka_unit_test(shuffle_gives_workers_what_micro_batches_would_get),
            cmocka_unit_test(shuffle_order_changes_with_seed_and_epoch),
+           cmocka_unit_test(each_epoch_leaves_out_other_examples),
+           cmocka_unit_test(keep_rest_leaves_out_nothing),
            cmocka_unit_test(one_pass_keeps_file_order_and_the_remainder),
            cmocka_unit_test(seek_goes_back_to_where_the_position_was_taken),
            cmocka_unit_test(seek_works_in_one_pass_up_to_its_end),

@@ -110,6 +110,65 @@ static void every_epoch_has_another_order(void **state)
     free(text);
 }
 
+/* What the workers of a job read in some epochs, in memory (buffer 0) and
+ * streamed: left_out examples are missing from each epoch, not the same ones,
+ * and none is missing from all. */
+static void check_epochs(pl_dataset *set, pl_reader_opts opts, int epochs)
+{
+    static int8_t seen[40][EXAMPLES];
+    int64_t ids[EXAMPLES], left_out = 0;
+    memset(seen, 0, sizeof seen);
+    for (opts.worker = 0; opts.worker < opts.workers; opts.worker++) {
+        pl_reader *reader;
+        assert_ok(pl_reader_new(&reader, set, &opts));
+        int64_t steps = reader->steps_per_epoch;
+        left_out = reader->left_out;
+        int64_t rows = (EXAMPLES - left_out) / opts.workers;
+        assert_int_equal(EXAMPLES - rows * opts.workers, left_out);
+        if (!opts.keep_rest)
+            assert_int_equal(rows, steps * opts.batch);
+        for (int e = 0; e < epochs; e++) {
+            read_ids(reader, steps, ids);
+            for (int64_t i = 0; i < rows; i++)
+                assert_int_equal(1, ++seen[e][ids[i]]);
+        }
+        pl_reader_free(reader);
+    }
+    assert_true(opts.keep_rest ? left_out == 0 : left_out > 0);
+    int8_t ever[EXAMPLES] = { 0 };
+    for (int e = 0; e < epochs; e++) {
+        if (e > 0 && left_out > 0)
+            assert_memory_not_equal(seen[e - 1], seen[e], EXAMPLES);
+        for (int i = 0; i < EXAMPLES; i++)
+            ever[i] |= seen[e][i];
+    }
+    for (int i = 0; i < EXAMPLES; i++)
+        assert_int_equal(1, ever[i]);
+}
+
+static void each_epoch_leaves_out_other_examples(void **state)
+{
+    char *text = make_text(0, EXAMPLES);
+    const char *path = write_text(*state, "a", text);
+    static const int64_t buffers[] = { 0, 100, 700, 2 * EXAMPLES };
+    for (size_t b = 0; b < sizeof buffers / sizeof *buffers; b++) {
+        pl_dataset *set = open_files(path, buffers[b]);
+        for (int32_t workers = 1; workers <= 3; workers++)
+            check_epochs(set,
+                         (pl_reader_opts) {
+                             .batch = 301, .workers = workers, .seed = 11 },
+                         40);
+        check_epochs(
+            set,
+            (pl_reader_opts) {
+                .batch = 301, .workers = 1, .keep_rest = true, .seed = 11 },
+            3);
+        pl_dataset_free(set);
+    }
+    free(text);
+    assert_int_equal(0, pl_mem_live());
+}
+
 static void a_position_goes_on_exactly(void **state)
 {
     char *text = make_text(0, EXAMPLES);
@@ -254,9 +313,13 @@ static void too_few_examples_are_refused(void **state)
     pl_dataset *set = open_files(write_text(*state, "a", text), 10);
     pl_reader *reader;
     assert_fails(
-        PL_USAGE, "100 examples are too few",
+        PL_USAGE, "2 workers, one of which has only 0; train with fewer",
         pl_reader_new(&reader, set,
                       &(pl_reader_opts) { .batch = 60, .workers = 2 }));
+    assert_fails(
+        PL_USAGE, "lower --batch to 50",
+        pl_reader_new(&reader, set,
+                      &(pl_reader_opts) { .batch = 60, .micro_batches = 2 }));
     pl_dataset_free(set);
     free(text);
 }
@@ -347,6 +410,7 @@ static void opening_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(workers_share_a_file_without_overlap),
            TEST_IN_FOLDER(every_epoch_has_another_order),
+           TEST_IN_FOLDER(each_epoch_leaves_out_other_examples),
            TEST_IN_FOLDER(a_position_goes_on_exactly),
            TEST_IN_FOLDER(threads_change_nothing),
            TEST_IN_FOLDER(a_local_set_is_read_whole_by_each_worker),
