@@ -238,6 +238,7 @@ pl_status pl_summary_make(pl_json **out, const pl_summary_opts *opts)
     SET(pl_json_set_int(s, "steps", progress->step));
     SET(pl_json_set_real(s, "epochs", result->epochs));
     SET(pl_json_set_int(s, "examples", progress->examples));
+    SET(pl_json_set_int(s, "examples_left_out", opts->left_out));
     SET(pl_json_set_real(s, "seconds", trained));
     SET(pl_json_set_real(s, "startup_seconds", opts->startup_s));
     SET(pl_json_set_real(s, "eval_seconds", result->eval_seconds));
@@ -406,6 +407,9 @@ pl_status pl_summary_print(const pl_json *summary, FILE *file)
         fprintf(file, "test loss      %.4f\ntest accuracy  %.2f %%\n", loss,
                 100 * accuracy);
     print_binary(summary, file);
+    if (number_of(summary, "examples_left_out") > 0)
+        fprintf(file, "left out       %lld examples an epoch, others in each\n",
+                (long long)number_of(summary, "examples_left_out"));
     if (number_of(summary, "bad_examples") > 0)
         fprintf(file, "bad examples   %lld passed over\n",
                 (long long)number_of(summary, "bad_examples"));

@@ -32,6 +32,7 @@ typedef struct pl_summary_opts {
     const char *hash;     /* of the parameters; NULL: they are the job's */
     const char *run;      /* the run folder */
     int64_t resumed_step; /* 0: not resumed */
+    int64_t left_out;     /* examples that no step of an epoch reads */
     double startup_s;     /* from the start of the process to step 1 */
     int64_t events_dropped;
     /* Of a job of several tasks; else NULL and 0. */

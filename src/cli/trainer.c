@@ -47,6 +47,7 @@ typedef struct trainer {
     pl_hogwild_opts hogwild;
     pl_progress start;
     int64_t per_epoch; /* steps of this worker */
+    int64_t left_out;  /* examples, in each epoch */
     char reads[PL_READS_TEXT];
     pl_loop_result result;
     int64_t events_dropped;
@@ -161,6 +162,7 @@ static pl_reader_opts data_order(const trainer *t)
         .worker = t->worker,
         .workers = t->workers,
         .seed = (uint64_t)t->train->seed,
+        .keep_rest = t->train->hogwild,
     };
 }
 
@@ -172,6 +174,7 @@ static pl_status count_steps(trainer *t)
     PL_TRY(pl_reader_new(&reader, t->job.train, &order));
     t->per_epoch = t->train->steps_per_epoch > 0 ? t->train->steps_per_epoch
                                                  : reader->steps_per_epoch;
+    t->left_out = reader->left_out;
     pl_reader_describe(reader, t->reads);
     pl_reader_free(reader);
     return PL_OK;
@@ -551,15 +554,19 @@ static void describe_job(const trainer *t)
 {
     const pl_dataset *data = t->job.train;
     int64_t examples = t->train->batch * t->train->micro_batches * t->workers;
-    char share[64] = "";
+    char share[64] = "", left_out[64] = "";
+    if (t->left_out > 0)
+        snprintf(left_out, sizeof left_out, " (%lld left out)",
+                 (long long)t->left_out);
     if (t->workers > 1)
         snprintf(share, sizeof share, "; this is worker %d of %d", t->worker,
                  t->workers);
     pl_log(PL_LOG_INFO,
-           "%s on %s: %lld examples, %lld steps of %lld an epoch, %lld "
+           "%s on %s: %lld examples, %lld steps of %s%lld an epoch%s, %lld "
            "parameters, %d threads, %s%s",
            t->options->model->name, data->name, (long long)data->count,
-           (long long)t->per_epoch, (long long)examples,
+           (long long)t->per_epoch, t->train->hogwild ? "up to " : "",
+           (long long)examples, left_out,
            (long long)pl_params_elements(t->job.network->params),
            pl_pool_threads(t->job.pool), t->job.kernels->name, share);
     if (t->workers > 1 || data->ops->reader_new != NULL)
@@ -588,6 +595,7 @@ static pl_status make_summary(const trainer *t, pl_json **out)
         .hash = t->job.elsewhere ? t->hash : NULL,
         .run = t->folder.path,
         .resumed_step = t->start.step,
+        .left_out = t->left_out,
         .startup_s = t->startup_s,
         .events_dropped = t->events_dropped,
     };

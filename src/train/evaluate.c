@@ -1,6 +1,8 @@
 /* evaluate.c - the part of loop.h that tests. */
 #include "train/loop.h"
 
+#include <math.h>
+
 #define EVAL_BATCH        1000 /* the most, unless one is asked for... */
 #define SPARSE_EVAL_BATCH 8192 /* likewise, of sparse examples */
 #define EVAL_BYTES        ((int64_t)64 << 20) /* ... or this many of examples */
@@ -25,7 +27,8 @@ typedef struct tester {
     pl_sync *sync; /* where the parameters are elsewhere; or NULL */
     pl_reader *reader;
     pl_tally *tally; /* of a model that answers yes or no */
-    pl_score sum;
+    double loss;     /* of all examples together */
+    int64_t right;   /* answers */
     int64_t rows;
 } tester;
 
@@ -47,8 +50,10 @@ static pl_status test_batch(tester *t, const pl_batch *batch)
     if (t->sync != NULL)
         PL_TRY(fetch_weights(t));
     pl_score score = pl_compute_score(t->compute, batch);
-    t->sum.loss += score.loss * rows;
-    t->sum.accuracy += score.accuracy * rows;
+    t->loss += score.loss * rows;
+    /* The batch's share of right answers was computed in float32; the number
+     * of them is the integer it stands for. */
+    t->right += llround(score.accuracy * rows);
     t->rows += batch->rows;
     const float *probs = pl_compute_probs(t->compute);
     if (probs == NULL)
@@ -84,8 +89,8 @@ pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
     PL_TRY_OUT(status, pl_tally_new(&t.tally));
     PL_TRY_OUT(status, test_all(&t, set));
     *out = (pl_score) {
-        .loss = t.sum.loss / (double)t.rows,
-        .accuracy = t.sum.accuracy / (double)t.rows,
+        .loss = t.loss / (double)t.rows,
+        .accuracy = (double)t.right / (double)t.rows,
     };
     if (pl_compute_probs(compute) != NULL)
         pl_tally_score(t.tally, out);

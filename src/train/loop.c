@@ -174,7 +174,6 @@ static pl_status open_recorder(pl_loop *l)
                           .params = opts->network->params,
                           .sync = opts->sync,
                           .own_pace = opts->own_pace,
-                          .grad_examples = l->grad_examples,
                           .epoch_updates = l->epoch_updates,
                           .gradient = has_gradient(opts) ? last_gradient : NULL,
                           .accuracy = last_accuracy,
@@ -185,6 +184,7 @@ static pl_status open_recorder(pl_loop *l)
 static pl_status open_loop(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
+    PL_ASSERT(!opts->order.keep_rest || opts->hogwild != NULL);
     PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
     set_pace(l);
     PL_TRY(open_recorder(l));
@@ -390,21 +390,27 @@ static pl_status compute_step(pl_loop *l, int64_t step, double *loss)
     return PL_OK;
 }
 
+/* Examples of the last gradient: fewer where an epoch ends in a part of a
+ * batch. */
+static int64_t step_examples(const pl_loop *l)
+{
+    return l->opts->order.keep_rest ? l->batch.rows : l->grad_examples;
+}
+
 static void record_step(pl_loop *l, double loss, int64_t behind)
 {
     const pl_progress *progress = &l->result->progress;
     int64_t per_epoch = pl_loop_steps_per_epoch(l);
-    if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0) {
-        l->loss_sum = 0;
-        l->loss_count = 0;
-    }
-    l->loss_sum += loss;
-    l->loss_count++;
+    double weight = (double)step_examples(l) / (double)l->grad_examples;
+    if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0)
+        l->loss_sum = l->loss_weight = 0;
+    l->loss_sum += weight * loss;
+    l->loss_weight += weight;
     pl_recorder_put(&l->recorder, &(pl_recorder_step) {
                                       .step = progress->step,
                                       .examples = progress->examples,
                                       .own = l->own,
-                                      .own_steps = l->result->own_steps,
+                                      .own_examples = l->result->own_examples,
                                       .dropped = l->result->dropped,
                                       .behind = behind,
                                       .loss = loss,
@@ -497,13 +503,12 @@ static void sum_up(pl_loop *l)
         .wait_s = s[PL_LOOP_WAIT],
     };
     result->progress.seconds = l->opts->start.seconds + total;
-    result->own_examples = result->own_steps * l->grad_examples;
-    pl_recorder_end(&l->recorder, result->own_steps, result->dropped);
+    pl_recorder_end(&l->recorder, result->own_examples, result->dropped);
     if (l->epoch_updates > 0)
         result->epochs =
             (double)result->progress.step / (double)l->epoch_updates;
-    if (l->loss_count > 0)
-        result->train_loss = l->loss_sum / (double)l->loss_count;
+    if (l->loss_weight > 0)
+        result->train_loss = l->loss_sum / l->loss_weight;
 }
 
 static pl_status train_step(pl_loop *l)
@@ -533,10 +538,12 @@ static pl_status train_step(pl_loop *l)
     bool used = !committed.dropped && !committed.unsent;
     *(l->other != NULL ? &l->other_own : &l->own) += used;
     l->result->own_steps += used;
+    l->result->own_examples += used ? step_examples(l) : 0;
     l->astray = l->shares && committed.dropped;
     l->result->dropped += committed.dropped;
     l->stop = committed.stop;
     arrive(l, committed.step);
+    progress->examples -= l->grad_examples - step_examples(l);
     record_step(l, loss, committed.step > step ? committed.step - step : 0);
     return PL_OK;
 }
@@ -583,8 +590,10 @@ static pl_status between_steps(pl_loop *l)
         return PL_OK;
     if (show)
         PL_TRY(record_histograms(l));
-    if (eval)
+    if (eval) { /* which overwrites what the last batch left */
+        pl_recorder_flush(&l->recorder, true);
         PL_TRY(evaluate(l));
+    }
     if (keep && !l->stop) {
         sum_up(l);
         PL_TRY(pause_job(l));
@@ -614,6 +623,7 @@ static pl_status run_steps(pl_loop *l)
         PL_TRY(train_step(l));
         PL_TRY(between_steps(l));
     }
+    pl_recorder_flush(&l->recorder, true);
     sum_up(l);
     return PL_OK;
 }
@@ -717,8 +727,10 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
         if (status == PL_OK)
             status = train(&l);
     }
-    if (status == PL_NUMERIC)
+    if (status == PL_NUMERIC) {
+        pl_recorder_flush(&l.recorder, false);
         sum_up(&l);
+    }
     if (status != PL_OK && !result->ended)
         result->tested = false;
     if (status != PL_OK && opened && opts->sync->ops->abort != NULL)

@@ -33,7 +33,8 @@ typedef struct pl_loop_opts {
     const pl_kernels *kernels;    /* default: the best */
     const atomic_bool *interrupt; /* finish the step and return; or NULL */
 
-    pl_reader_opts order;   /* batch, micro_batches, worker, workers, seed */
+    pl_reader_opts order;   /* batch, micro_batches, worker, workers, seed;
+                               keep_rest with hogwild only */
     int64_t steps;          /* updates in all; 0: by epochs */
     int64_t epochs;         /* when steps is 0; >= 1 */
     int64_t epoch_steps;    /* of an epoch; default: a pass over the data */

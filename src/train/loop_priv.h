@@ -55,8 +55,8 @@ typedef struct pl_loop {
     pl_batch batch; /* the last one of training */
     uint64_t phase_ticks[PL_LOOP_PHASES];
     uint64_t mark;   /* end of the last phase */
-    double loss_sum; /* of this epoch */
-    int64_t loss_count;
+    double loss_sum; /* of this epoch, a whole batch weighs 1 */
+    double loss_weight;
     int64_t tested_step; /* whose parameters result->test is of */
     bool joined;         /* once, at least */
     bool stop;

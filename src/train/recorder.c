@@ -1,3 +1,6 @@
+/* When a step becomes a point of the curves: the first, then one every 50 ms,
+ * and the last before a test or the end.  A step that is not a point yet is
+ * kept as pending. */
 #include "train/recorder.h"
 
 #include "base/clock.h"
@@ -6,7 +9,7 @@
 
 #define EVERY_S   0.05
 #define SMOOTHING 0.02 /* weight of a new loss in the shown average */
-/* The length of a gradient is taken again after so many times what it took. */
+/* The norm of a gradient is taken again after so many times what it took. */
 #define NORM_PAUSE 200
 #define CLASSES    1024 /* of predictions: the most */
 /* The tag of those. */
@@ -66,12 +69,13 @@ static double gradient_norm(const pl_recorder *recorder)
 
 static void record_norm(pl_recorder *recorder, const pl_recorder_step *step)
 {
-    if (recorder->opts.gradient == NULL || step->now < recorder->next_norm)
+    if (recorder->opts.gradient == NULL)
         return;
     uint64_t begin = pl_ticks_now();
     double norm = gradient_norm(recorder);
     uint64_t end = pl_ticks_now();
     recorder->next_norm = end + NORM_PAUSE * (end - begin);
+    recorder->norm_pending = false;
     if (norm >= 0)
         pl_metrics_scalar(recorder->opts.metrics, recorder->tags.norm,
                           step->step, norm);
@@ -93,11 +97,10 @@ static void record_interval(pl_recorder *recorder, const pl_recorder_step *step)
 {
     const pl_recorder_opts *opts = &recorder->opts;
     double ticks = (double)(step->now - recorder->last);
-    int64_t made = step->own_steps - recorder->last_own;
+    int64_t made = step->own_examples - recorder->last_examples;
     if (ticks > 0 && recorder->last > 0) {
         pl_metrics_scalar(opts->metrics, recorder->tags.rate, step->step,
-                          (double)(made * opts->grad_examples) /
-                              (ticks * pl_ticks_ns() * 1e-9));
+                          (double)made / (ticks * pl_ticks_ns() * 1e-9));
         pl_metrics_scalar(opts->metrics, recorder->tags.waiting, step->step,
                           (double)(step->waited - recorder->waited) / ticks);
     }
@@ -106,7 +109,7 @@ static void record_interval(pl_recorder *recorder, const pl_recorder_step *step)
                           (double)recorder->behind / (double)recorder->steps);
     recorder->last = step->now;
     recorder->waited = step->waited;
-    recorder->last_own = step->own_steps;
+    recorder->last_examples = step->own_examples;
     recorder->behind = recorder->steps = 0;
 }
 
@@ -121,30 +124,30 @@ static void record_traffic(const pl_recorder *recorder)
     pl_metrics_set(opts->metrics, recorder->tags.received, (double)received);
 }
 
-static void set_own(const pl_recorder *recorder, int64_t own_steps,
+static void set_own(const pl_recorder *recorder, int64_t own_examples,
                     int64_t dropped)
 {
     pl_metrics_set(recorder->opts.metrics, recorder->tags.own_examples,
-                   (double)(own_steps * recorder->opts.grad_examples));
+                   (double)own_examples);
     pl_metrics_set(recorder->opts.metrics, recorder->tags.dropped,
                    (double)dropped);
 }
 
-static void record(pl_recorder *recorder, const pl_recorder_step *step)
+/* What follows from the numbers of a step alone. */
+static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step)
 {
     const pl_recorder_opts *opts = &recorder->opts;
     pl_metrics_scalar(opts->metrics, recorder->tags.loss, step->step,
                       recorder->loss);
-    record_accuracy(recorder, step);
     pl_metrics_scalar(opts->metrics, recorder->tags.lr, step->step,
                       pl_schedule_lr(opts->schedule, step->step));
     if (opts->epoch_updates > 0)
         pl_metrics_set(opts->metrics, recorder->tags.epoch,
                        (double)step->step / (double)opts->epoch_updates);
-    set_own(recorder, step->own_steps, step->dropped);
+    set_own(recorder, step->own_examples, step->dropped);
     record_interval(recorder, step);
     record_traffic(recorder);
-    record_norm(recorder, step);
+    recorder->pending = false;
 }
 
 void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
@@ -156,6 +159,8 @@ void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
             : step->loss;
     recorder->behind += step->behind;
     recorder->steps++;
+    recorder->at = *step;
+    recorder->pending = recorder->norm_pending = true;
     pl_metrics_set(metrics, recorder->tags.step, (double)step->step);
     pl_metrics_set(metrics, recorder->tags.examples, (double)step->examples);
     pl_metrics_set(metrics, recorder->tags.own_steps, (double)step->own);
@@ -163,11 +168,26 @@ void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
         return;
     recorder->started = true;
     recorder->next = step->now + (uint64_t)(EVERY_S * 1e9 / pl_ticks_ns());
-    record(recorder, step);
+    record_numbers(recorder, step);
+    record_accuracy(recorder, step);
+    if (step->now >= recorder->next_norm)
+        record_norm(recorder, step);
+}
+
+void pl_recorder_flush(pl_recorder *recorder, bool computed)
+{
+    bool pending = recorder->pending;
+    if (pending)
+        record_numbers(recorder, &recorder->at);
+    if (pending && computed)
+        record_accuracy(recorder, &recorder->at);
+    if (recorder->norm_pending && computed)
+        record_norm(recorder, &recorder->at);
 }
 
 void pl_recorder_restart(pl_recorder *recorder, int64_t step)
 {
+    recorder->pending = recorder->norm_pending = false;
     pl_metrics_scalar(recorder->opts.metrics, recorder->tags.restart, step,
                       (double)step);
 }
@@ -258,8 +278,9 @@ void pl_recorder_probabilities(pl_recorder *recorder, int64_t step,
     put_histogram(recorder, PREDICTIONS, PROBABILITIES, step, probs, rows);
 }
 
-void pl_recorder_end(pl_recorder *recorder, int64_t own_steps, int64_t dropped)
+void pl_recorder_end(pl_recorder *recorder, int64_t own_examples,
+                     int64_t dropped)
 {
-    set_own(recorder, own_steps, dropped);
+    set_own(recorder, own_examples, dropped);
     record_traffic(recorder);
 }

@@ -1,8 +1,9 @@
 /* recorder.h - what the training loop tells of itself, as metrics.
  *
  * How far it is, is set at every step.  What makes curves is recorded every
- * 50 ms at most, since steps may take microseconds; the length of the
- * gradient, so seldom that it takes no more than half a percent of the time.
+ * 50 ms at most, since steps may take microseconds; the norm of the gradient,
+ * so seldom that it takes no more than half a percent of the time.  Before a
+ * test and at the end the last step is recorded in any case.
  * docs/formats/run.md lists the names.
  *
  * Threads: the loop's. */
@@ -23,7 +24,6 @@ typedef struct pl_recorder_opts {
     const pl_params *params;     /* required */
     pl_sync *sync;               /* required */
     bool own_pace;               /* others update between our updates */
-    int64_t grad_examples;       /* of one gradient */
     int64_t epoch_updates;       /* 0: not known */
     /* The last gradient of a parameter, *count of them; NULL: not to be had. */
     const float *(*gradient)(void *context, int param, int64_t *count);
@@ -31,6 +31,17 @@ typedef struct pl_recorder_opts {
     double (*accuracy)(void *context);
     void *context;
 } pl_recorder_opts;
+
+/* How it stands after a step. */
+typedef struct pl_recorder_step {
+    int64_t step, examples; /* of the job */
+    int64_t own;            /* updates of this worker, ever */
+    int64_t own_examples;   /* ... and their examples, since it was started */
+    int64_t dropped;
+    int64_t behind;       /* updates by others, since this one began */
+    double loss;          /* of the step */
+    uint64_t now, waited; /* ticks: the time, and that spent waiting, in all */
+} pl_recorder_step;
 
 typedef struct pl_recorder {
     pl_recorder_opts opts;
@@ -43,26 +54,19 @@ typedef struct pl_recorder {
     bool started;          /* there was a step */
     double loss;           /* smoothed */
     uint64_t next;         /* ticks: when to record again */
-    uint64_t next_norm;    /* likewise the length of the gradient */
+    uint64_t next_norm;    /* likewise the norm of the gradient */
     uint64_t last, waited; /* ticks: as of the last record */
-    int64_t last_own;
+    int64_t last_examples; /* own ones, likewise */
     int64_t behind, steps; /* staleness since then, of so many steps */
+    pl_recorder_step at;   /* the last step... */
+    bool pending;          /* ... which is not in the curves yet... */
+    bool norm_pending;     /* ... nor its gradient's norm */
 } pl_recorder;
 
 /* Nothing is to be closed. */
 pl_status pl_recorder_init(pl_recorder *recorder,
                            const pl_recorder_opts *opts) PL_MUST_CHECK;
 
-/* How it stands after a step. */
-typedef struct pl_recorder_step {
-    int64_t step, examples; /* of the job */
-    int64_t own;            /* updates of this worker, ever */
-    int64_t own_steps;      /* ... since it was started */
-    int64_t dropped;
-    int64_t behind;       /* updates by others, since this one began */
-    double loss;          /* of the step */
-    uint64_t now, waited; /* ticks: the time, and that spent waiting, in all */
-} pl_recorder_step;
 void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step);
 
 /* The job went back to `step`: what was recorded beyond it is void. */
@@ -81,7 +85,13 @@ void pl_recorder_predictions(pl_recorder *recorder, int64_t step,
 void pl_recorder_probabilities(pl_recorder *recorder, int64_t step,
                                const float *probs, int64_t rows);
 
+/* Record the last step where that was left for later.  `computed` is false
+ * when its batch and gradient are no longer there: their curves then end
+ * earlier. */
+void pl_recorder_flush(pl_recorder *recorder, bool computed);
+
 /* As the loop ends. */
-void pl_recorder_end(pl_recorder *recorder, int64_t own_steps, int64_t dropped);
+void pl_recorder_end(pl_recorder *recorder, int64_t own_examples,
+                     int64_t dropped);
 
 #endif

@@ -65,6 +65,25 @@ def test_hogwild(cli):
     assert two["examples"] == 18000
 
 
+def test_hogwild_leaves_out_nothing(cli):
+    result = cli.ok("train", "sparse", "--hogwild", "--data",
+                    "synthetic-sparse", "--examples", "39999", "--features",
+                    "1000", "--epochs", "2", "--json")
+    assert "2 steps of up to 20000 an epoch, " in result.err, result
+    assert result.json["steps"] == 4 and result.json["epochs"] == 2
+    assert result.json["examples"] == 2 * 39999
+    assert result.json["per_worker"][0]["examples"] == 2 * 39999
+    assert result.json["examples_left_out"] == 0
+    cli.ok("data", "convert", "synthetic-sparse", "libsvm:a.svm", "--features",
+           "1000", "--examples", "3001")
+    summary = cli.ok("train", "sparse", "--hogwild", "--data", "libsvm:a.svm",
+                     "--holdout", "0.2", "--shuffle-buffer", "500", "--batch",
+                     "1000", "--features", "1000", "--epochs", "3",
+                     "--json").json
+    assert summary["examples"] % 3 == 0 and summary["steps"] == 9
+    assert 2000 < summary["examples"] // 3 < 3000
+
+
 def test_holdout_is_not_trained_on(cli):
     summary = train(cli, "--holdout", "0.1", "--batch", "100")
     assert summary["steps"] == 54

@@ -9,6 +9,7 @@ from conftest import SMALL, checkpoints
 FIELDS = {
     "model": str, "strategy": str, "workers": int, "ps": int, "batch": int,
     "micro_batches": int, "steps": int, "epochs": float, "examples": int,
+    "examples_left_out": int,
     "seconds": float, "examples_per_s": float, "steps_per_s": float,
     "train_loss": float, "test_loss": float, "test_accuracy": float,
     "stopped_by": str, "resumed_step": int, "restarts": int,
@@ -28,6 +29,37 @@ def check_types(found, fields):
     for name, kind in fields.items():
         assert name in found, name
         assert type(found[name]) is kind, (name, found[name])
+
+
+def test_what_an_epoch_leaves_out_is_said(cli):
+    data = ["--data", "synthetic", "--examples", "1030", "--batch", "50",
+            "--micro-batches", "2", "--epochs", "2"]
+    for job, left_out in ([], 30), (["--workers", "3", "--ps", "1"], 130):
+        run = f"r{len(job)}"
+        result = cli.ok("train", "softmax", *data, *job, "--run", run)
+        steps = (1030 - left_out) // (100 * (3 if job else 1))
+        line = f"{steps} steps of {1030 // steps // 100 * 100} an epoch"
+        log = result.err
+        if job:
+            log += (cli.folder / run / "log/worker-0.log").read_text()
+        assert f"{line} ({left_out} left out), " in log, result
+        assert f"left out       {left_out} examples an epoch" in result.out
+        summary = json.loads((cli.folder / run / "summary.json").read_text())
+        assert summary["examples_left_out"] == left_out
+        assert summary["examples"] == 2 * (1030 - left_out)
+    result = cli.ok("train", "softmax", *data, "--examples", "1000", "--json")
+    assert "left out" not in result.err
+    assert result.json["examples_left_out"] == 0
+
+
+def test_accuracies_are_exact_fractions(cli):
+    """Also of a test in several batches, each a float32 share."""
+    for steps in 2, 5, 9:
+        summary = cli.train("--data", "synthetic", "--examples", "3000",
+                            "--steps", steps, "--batch", "10",
+                            "--eval-batch", "77")
+        found = summary["test_accuracy"]
+        assert found in {right / 300 for right in range(301)}, found
 
 
 def test_summary_has_every_field(cli):

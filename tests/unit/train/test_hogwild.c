@@ -22,14 +22,17 @@ static pl_loop_result train(rig *r, int threads, const pl_hogwild_opts *own)
     return result;
 }
 
-/* Plain stochastic gradient descent in the reader's order. */
-static void descend(const rig *r, double *table, double *bias)
+/* Plain stochastic gradient descent over one epoch in the reader's order; the
+ * sum of the losses. */
+static double descend_epoch(const rig *r, const pl_reader_opts *order,
+                            int64_t epoch, double *table, double *bias)
 {
     pl_reader *reader;
     pl_batch batch;
-    assert_ok(
-        pl_reader_new(&reader, r->train, &(pl_reader_opts) { .batch = 5000 }));
-    for (int b = 0; b < 8; b++) {
+    double loss = 0;
+    assert_ok(pl_reader_new(&reader, r->train, order));
+    pl_reader_go(reader, epoch * reader->steps_per_epoch);
+    for (int64_t b = 0; b < reader->steps_per_epoch; b++) {
         assert_ok(pl_reader_next(reader, &batch));
         for (int64_t i = 0; i < batch.rows; i++) {
             const uint64_t *ids =
@@ -37,14 +40,17 @@ static void descend(const rig *r, double *table, double *bias)
             double logit = *bias;
             for (int j = 0; j < PL_CLICK_NON_ZEROS; j++)
                 logit += table[ids[j]];
-            double diff =
-                1 / (1 + exp(-logit)) - (double)pl_view_label(&batch.labels, i);
+            double prob = 1 / (1 + exp(-logit));
+            int64_t label = pl_view_label(&batch.labels, i);
+            double diff = prob - (double)label;
+            loss -= log(label != 0 ? prob : 1 - prob);
             for (int j = 0; j < PL_CLICK_NON_ZEROS; j++)
                 table[ids[j]] -= 0.02 * diff;
             *bias -= 0.02 * diff;
         }
     }
     pl_reader_free(reader);
+    return loss;
 }
 
 static void hogwild_on_one_thread_is_sequential_descent(void **state)
@@ -54,7 +60,9 @@ static void hogwild_on_one_thread_is_sequential_descent(void **state)
     double *table, bias = 0;
     train(&r, 1, &(pl_hogwild_opts) { 0 });
     assert_ok(PL_NEW(table, 50000));
-    descend(&r, table, &bias);
+    for (int pass = 0; pass < 2; pass++)
+        descend_epoch(&r, &(pl_reader_opts) { .batch = 5000 }, pass, table,
+                      &bias);
     const float *got = pl_params_data(r.network->params, 0);
     for (int i = 0; i < 50000; i++)
         assert_true(fabs((double)got[i] - table[i]) < 1e-4);
@@ -78,6 +86,42 @@ static void hogwild_converges_on_several_threads(void **state)
         rig_close(&many);
     }
     rig_close(&one);
+}
+
+/* An epoch ends in a part of a batch: every example is learnt from, counted,
+ * and weighs as much as any other in the loss. */
+static void hogwild_leaves_out_no_example(void **state)
+{
+    (void)state;
+    rig r;
+    rig_init(&r, &(rig_opts) { .model = &pl_model_sparse,
+                               .examples = 20000,
+                               .features = 50000,
+                               .threads = 1,
+                               .lr = 0.02 });
+    pl_hogwild_opts hogwild = { .schedule = &r.schedule };
+    pl_loop_opts opts = rig_loop(&r);
+    opts.hogwild = &hogwild;
+    opts.order.batch = 15000;
+    opts.order.keep_rest = true;
+    opts.epochs = 2;
+    pl_loop_result result;
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(4, result.progress.step);
+    assert_int_equal(40000, result.progress.examples);
+    assert_int_equal(40000, result.own_examples);
+    assert_true(result.epochs == 2);
+
+    double *table, bias = 0, loss = 0;
+    assert_ok(PL_NEW(table, 50000));
+    for (int pass = 0; pass < 2; pass++)
+        loss = descend_epoch(&r, &opts.order, pass, table, &bias);
+    const float *got = pl_params_data(r.network->params, 0);
+    for (int i = 0; i < 50000; i++)
+        assert_true(fabs((double)got[i] - table[i]) < 1e-4);
+    assert_true(fabs(loss / 20000 - result.train_loss) < 1e-4);
+    pl_mem_free(table);
+    rig_close(&r);
 }
 
 static void hogwild_knows_l1_and_l2(void **state)
@@ -171,6 +215,7 @@ static void hogwild_refuses_an_id_beyond_the_table(void **state)
 
 UNIT_TESTS(cmocka_unit_test(hogwild_on_one_thread_is_sequential_descent),
            cmocka_unit_test(hogwild_converges_on_several_threads),
+           cmocka_unit_test(hogwild_leaves_out_no_example),
            cmocka_unit_test(hogwild_knows_l1_and_l2),
            cmocka_unit_test(hogwild_counts_right_answers),
            cmocka_unit_test(hogwild_refuses_an_id_beyond_the_table))

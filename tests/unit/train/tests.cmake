@@ -7,7 +7,7 @@ target_compile_definitions(test_train_safetensors PRIVATE ${golden})
 pl_unit_test(train frozen)
 pl_unit_test(train part)
 foreach(noun alexnet budget compute aggregate optim due single loop score
-        snapshot sparse_compute sparse_sum first hogwild golden)
+        recorder snapshot sparse_compute sparse_sum first hogwild golden)
     pl_unit_test(train ${noun})
     target_link_libraries(test_train_${noun} PRIVATE m)
 endforeach()
