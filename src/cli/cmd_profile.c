@@ -23,9 +23,9 @@ static const pl_param params[] = {
       NULL, "FILE",
       "write the traces of all tasks there as one, on one clock" },
     { "json", PL_PARAM_FLAG, offsetof(profile_options, json), NULL, 0, 0, NULL,
-      NULL, "print JSON: a list of objects for workers, one for servers" },
+      NULL, "print JSON: one list, an object an operator, with its role" },
     { "csv", PL_PARAM_FLAG, offsetof(profile_options, csv), NULL, 0, 0, NULL,
-      NULL, "print CSV" },
+      NULL, "print CSV: one table, with a column for the role" },
 };
 
 /* The traces of a run. */
@@ -95,35 +95,71 @@ out:
     return status;
 }
 
-static pl_status print_table(const pl_profile *profile, const char *name,
-                             const char *title, const profile_options *options)
+static pl_status print_json(const pl_table *table)
 {
-    pl_table *table;
+    pl_json *rows = NULL;
+    char *text = NULL;
+    PL_TRY(pl_table_json(table, &rows));
+    pl_status status = pl_json_text(rows, 0, &text);
+    if (status == PL_OK)
+        puts(text);
+    pl_mem_free(text);
+    pl_json_free(rows);
+    return status;
+}
+
+static pl_status print_text(const pl_table *table,
+                            void (*put)(const pl_table *, pl_buffer *))
+{
     pl_buffer text = { 0 };
-    PL_TRY(pl_profile_table(profile, name, title, &table));
-    pl_status status = PL_OK;
-    if (options->json) {
-        pl_json *rows = NULL;
-        char *line = NULL;
-        status = pl_table_json(table, &rows);
-        if (status == PL_OK)
-            status = pl_json_text(rows, 0, &line);
-        if (status == PL_OK)
-            puts(line);
-        pl_mem_free(line);
-        pl_json_free(rows);
-    } else {
-        if (options->csv)
-            pl_table_csv(table, &text);
-        else
-            pl_table_print(table, &text);
-        status = pl_buffer_status(&text);
-        if (status == PL_OK)
-            fputs(text.data, stdout);
-    }
+    put(table, &text);
+    pl_status status = pl_buffer_status(&text);
+    if (status == PL_OK)
+        fputs(text.data, stdout);
     pl_buffer_close(&text);
+    return status;
+}
+
+/* For programs: one document, with a column that tells workers from servers. */
+static pl_status print_all(const traces *t, const profile_options *options)
+{
+    pl_profile_part parts[2];
+    size_t count = 0;
+    pl_table *table;
+    if (t->worker_count > 0)
+        parts[count++] = (pl_profile_part) { t->workers, "worker" };
+    if (t->server_count > 0)
+        parts[count++] = (pl_profile_part) { t->servers, "ps" };
+    PL_TRY(
+        pl_profile_table(parts, count, "profile", "Time by operator", &table));
+    pl_status status =
+        options->json ? print_json(table) : print_text(table, pl_table_csv);
     pl_table_free(table);
     return status;
+}
+
+/* For people: a table with a title for each role. */
+static pl_status print_part(const pl_profile *profile, const char *title)
+{
+    pl_table *table;
+    PL_TRY(pl_profile_table(&(pl_profile_part) { profile, NULL }, 1, "profile",
+                            title, &table));
+    printf("%s\n", title);
+    pl_status status = print_text(table, pl_table_print);
+    pl_table_free(table);
+    return status;
+}
+
+static pl_status print_parts(const traces *t)
+{
+    if (t->worker_count > 0)
+        PL_TRY(print_part(t->workers, "Time of the workers, by operator"));
+    if (t->worker_count > 0 && t->server_count > 0)
+        putchar('\n');
+    if (t->server_count > 0)
+        PL_TRY(print_part(t->servers,
+                          "Time of the parameter servers, by message"));
+    return PL_OK;
 }
 
 static pl_status write_merged(const traces *t, const char *path)
@@ -146,15 +182,8 @@ static pl_status show(const char *run, const profile_options *options)
     traces t = { 0 };
     pl_status status;
     PL_TRY_OUT(status, read_traces(&t, run));
-    if (t.worker_count > 0)
-        PL_TRY_OUT(status,
-                   print_table(t.workers, "operators",
-                               "Time of the workers, by operator", options));
-    if (t.server_count > 0)
-        PL_TRY_OUT(status, print_table(t.servers, "servers",
-                                       "Time of the parameter servers, by "
-                                       "message",
-                                       options));
+    PL_TRY_OUT(status, options->json || options->csv ? print_all(&t, options)
+                                                     : print_parts(&t));
     int64_t dropped =
         pl_profile_dropped(t.workers) + pl_profile_dropped(t.servers);
     if (dropped > 0)

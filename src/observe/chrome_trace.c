@@ -1,9 +1,13 @@
+/* How spans become text.  Begin and end are each rounded to a nanosecond and
+ * the duration is their difference, so that spans that follow each other in
+ * ticks do so in the file. */
 #include "observe/chrome_trace.h"
 
 #include "base/assert.h"
 #include "base/file.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -64,22 +68,27 @@ static pl_status put_names(pl_file_writer *writer, const pl_trace *trace,
     return PL_OK;
 }
 
+static int64_t ns_since(uint64_t birth, uint64_t ticks)
+{
+    return llround((double)(int64_t)(ticks - birth) * pl_ticks_ns());
+}
+
 static pl_status put_lane(pl_file_writer *writer, const pl_trace *trace,
                           int lane, int32_t pid)
 {
     char name[NAME_BYTES];
-    double tick_us = pl_ticks_ns() / 1000;
+    uint64_t birth = pl_trace_begin(trace);
     for (uint32_t i = 0; i < pl_trace_count(trace, lane); i++) {
         const pl_span *span = pl_trace_get(trace, lane, i);
-        int64_t since = (int64_t)(span->begin - pl_trace_begin(trace));
-        int64_t took = (int64_t)(span->end - span->begin);
+        int64_t begin = ns_since(birth, span->begin);
+        int64_t end = ns_since(birth, span->end);
         escape(span->name, name);
         PL_TRY(put(writer,
                    ",\n{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
                    "\"pid\":%" PRId32 ",\"tid\":%d,\"args\":{\"step\":%" PRId64
                    "}}",
-                   name, (double)since * tick_us, (double)took * tick_us, pid,
-                   lane, span->step));
+                   name, (double)begin / 1000, (double)(end - begin) / 1000,
+                   pid, lane, span->step));
     }
     return PL_OK;
 }

@@ -1,3 +1,7 @@
+/* What the spans of a trace add up to: each span's time belongs to the
+ * innermost span that holds it, each operator's work counts once a step.  Times
+ * are microseconds with three digits, so that sums of nanoseconds stay exact
+ * also on the merged clock. */
 #include "observe/profile.h"
 
 #include "base/mem.h"
@@ -155,7 +159,7 @@ static void take_out(span *spans, size_t count, size_t *above)
             const span *holder = &spans[above[open - 1]];
             if (holder->lane == spans[i].lane &&
                 spans[i].begin + spans[i].took <=
-                    holder->begin + holder->took + 0.001)
+                    holder->begin + holder->took + 0.0005)
                 break;
             open--;
         }
@@ -234,13 +238,16 @@ static int compare_rows(const void *a, const void *b)
     return x->self_us > y->self_us ? -1 : x->self_us < y->self_us;
 }
 
-static void put_row(pl_table *table, const row *r, double all_us)
+static void put_row(pl_table *table, const char *role, const row *r,
+                    double all_us)
 {
     double seconds = r->self_us * 1e-6;
     bool computes = r->flop > 0, moves = !computes && r->bytes > 0;
     double speed = (computes ? r->flop : r->bytes) * 1e-9 / seconds;
     double limit = computes ? r->gflops : r->gbytes;
     pl_table_add_row(table);
+    if (role != NULL)
+        pl_table_put_text(table, role);
     pl_table_put_text(table, r->name);
     pl_table_put_text(table, r->op != NULL ? r->op : "");
     pl_table_put_text(table, r->shape != NULL ? r->shape : "");
@@ -254,9 +261,9 @@ static void put_row(pl_table *table, const row *r, double all_us)
                         (computes || moves) && limit > 0 ? speed / limit : NAN);
 }
 
-pl_status pl_profile_table(const pl_profile *profile, const char *name,
-                           const char *title, pl_table **out)
+static void add_columns(pl_table *table, bool roles)
 {
+    static const pl_table_column role = { .key = "role" };
     static const pl_table_column columns[] = {
         { .key = "name", .label = "operator" },
         { .key = "op", .label = "kind" },
@@ -269,7 +276,15 @@ pl_status pl_profile_table(const pl_profile *profile, const char *name,
         { .key = "gbytes", .label = "GB/s", .digits = 1 },
         { .key = "of_limit", .label = "of limit", .unit = "%", .digits = 0 },
     };
-    pl_table *table = NULL;
+    if (roles)
+        pl_table_add_column(table, &role);
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        pl_table_add_column(table, &columns[c]);
+}
+
+static pl_status put_part(pl_table *table, const pl_profile_part *part)
+{
+    const pl_profile *profile = part->profile;
     row *sorted;
     double all_us = 0;
     PL_TRY(PL_NEW(sorted, profile->count + 1));
@@ -277,14 +292,22 @@ pl_status pl_profile_table(const pl_profile *profile, const char *name,
     qsort(sorted, profile->count, sizeof *sorted, compare_rows);
     for (size_t i = 0; i < profile->count; i++)
         all_us += sorted[i].self_us;
-    pl_status status = pl_table_new(&table, name, title);
-    for (size_t c = 0; status == PL_OK && c < sizeof columns / sizeof *columns;
-         c++)
-        pl_table_add_column(table, &columns[c]);
-    for (size_t i = 0; status == PL_OK && i < profile->count; i++)
+    for (size_t i = 0; i < profile->count; i++)
         if (sorted[i].calls > 0)
-            put_row(table, &sorted[i], all_us);
+            put_row(table, part->role, &sorted[i], all_us);
     pl_mem_free(sorted);
+    return PL_OK;
+}
+
+pl_status pl_profile_table(const pl_profile_part *parts, size_t count,
+                           const char *name, const char *title, pl_table **out)
+{
+    pl_table *table;
+    PL_TRY(pl_table_new(&table, name, title));
+    add_columns(table, count > 0 && parts[0].role != NULL);
+    pl_status status = PL_OK;
+    for (size_t i = 0; status == PL_OK && i < count; i++)
+        status = put_part(table, &parts[i]);
     if (status == PL_OK)
         status = pl_table_status(table);
     if (status != PL_OK) {
@@ -340,7 +363,8 @@ static pl_status move_events(pl_json *to, const pl_json *trace, int64_t pid,
         if (status == PL_OK && is_span(event))
             status = pl_json_get_real(event, "ts", &time);
         if (status == PL_OK && is_span(event))
-            status = pl_json_set_real(event, "ts", time + shift_us);
+            status = pl_json_set_real(event, "ts",
+                                      round((time + shift_us) * 1000) / 1000);
         if (status != PL_OK) {
             pl_json_free(event);
             return status;

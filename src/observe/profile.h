@@ -24,9 +24,17 @@ pl_status pl_profile_add(pl_profile *profile, const pl_json *trace,
 /* Spans that the traces had no room for. */
 int64_t pl_profile_dropped(const pl_profile *profile);
 
-/* A row an operator, the longest first; the caller frees it. */
-pl_status pl_profile_table(const pl_profile *profile, const char *name,
-                           const char *title, pl_table **out) PL_MUST_CHECK;
+/* What is shown together: the tasks of one role. */
+typedef struct pl_profile_part {
+    const pl_profile *profile;
+    const char *role; /* "worker"; NULL, in all parts: no such column */
+} pl_profile_part;
+
+/* A row an operator, one part after the other, the longest first in each, with
+ * its share of the part's time; the caller frees it. */
+pl_status pl_profile_table(const pl_profile_part *parts, size_t count,
+                           const char *name, const char *title,
+                           pl_table **out) PL_MUST_CHECK;
 
 /* All traces as one, each event moved to the clock of the first task's birth;
  * `traces` in the order of their process numbers. */

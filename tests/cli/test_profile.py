@@ -1,5 +1,7 @@
 """Traces of all tasks of a run, and the table made of them."""
 
+import csv
+import io
 import json
 
 from conftest import SMALL
@@ -69,7 +71,57 @@ def test_the_table_names_operators_and_speed(cli):
     assert abs(sum(row["share"] for row in rows) - 1) < 1e-6
     shown = cli.ok("profile", "a").out
     assert "softmax" in shown and "GFLOP/s" in shown
-    assert cli.ok("profile", "a", "--csv").out.startswith("name,op,shape")
+
+
+def test_programs_get_one_document_of_a_job(cli):
+    cli.train(*JOB, "--profile", "--run", "a", "--eval-every", "never")
+    rows = json.loads(cli.ok("profile", "a", "--json").out)
+    by_role = {role: [row for row in rows if row["role"] == role]
+               for role in ("worker", "ps")}
+    assert len(rows) == sum(map(len, by_role.values()))
+    assert "softmax" in {row["name"] for row in by_role["worker"]}
+    assert "push" in {row["name"] for row in by_role["ps"]}
+    for part in by_role.values():
+        assert abs(sum(row["share"] for row in part) - 1) < 1e-6
+    table = list(csv.DictReader(io.StringIO(
+        cli.ok("profile", "a", "--csv").out, newline="")))
+    assert [(row["role"], row["name"], int(row["calls"])) for row in table] == \
+        [(row["role"], row["name"], row["calls"]) for row in rows]
+    shown = cli.ok("profile", "a").out
+    assert "Time of the workers" in shown and "role" not in shown
+
+
+def check_spans_nest(found):
+    """Of one thread a span lies in another or beside it, to the ns."""
+    lanes = {}
+    for e in found:
+        begin = round(e["ts"] * 1000)
+        lanes.setdefault((e["pid"], e["tid"]), []).append(
+            (begin, -round(e["dur"] * 1000), e["name"]))
+    for lane in lanes.values():
+        ends = []
+        for begin, negative, name in sorted(lane):
+            while ends and ends[-1][0] <= begin:
+                ends.pop()
+            end = begin - negative
+            assert not ends or end <= ends[-1][0], (name, begin, end, ends)
+            ends.append((end, name))
+
+
+def test_spans_of_a_thread_do_not_overlap(cli):
+    cli.train(*JOB, "--profile", "--run", "a", "--eval-every", "20",
+              "--checkpoint-every", "25")
+    cli.train(*SMALL, "--profile", "--run", "b", "--threads", "2",
+              "--micro-batches", "2", "--eval-every", "10")
+    total = 0
+    for path in cli.folder.glob("[ab]/trace/*.json"):
+        found = spans(path)
+        check_spans_nest(found)
+        total += len(found)
+    assert total > 1000
+    cli.ok("profile", "a", "--merge", "all.json")
+    merged = json.loads((cli.folder / "all.json").read_text())
+    check_spans_nest([e for e in merged["traceEvents"] if e["ph"] == "X"])
 
 
 def test_what_is_no_trace_is_said(cli):

@@ -5,6 +5,7 @@
 #include "support/unit.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* A folder of its own for each test, removed afterwards. */
@@ -201,8 +202,49 @@ static void chrome_trace_is_never_seen_in_part(void **state)
 #define IN_FOLDER(test)                                                        \
     cmocka_unit_test_setup_teardown(test, make_folder, remove_folder)
 
-UNIT_TESTS(IN_FOLDER(chrome_trace_holds_every_span),
-           IN_FOLDER(chrome_trace_cuts_a_name_that_is_too_long),
-           IN_FOLDER(chrome_trace_of_nothing_is_valid),
-           IN_FOLDER(chrome_trace_survives_each_failed_allocation),
-           IN_FOLDER(chrome_trace_is_never_seen_in_part))
+/* Spans that follow each other, whatever their length in ticks, end where the
+ * next begins, to the nanosecond. */
+static void spans_that_follow_each_other_do_not_overlap(void **state)
+{
+    (void)state;
+    enum {
+        SPANS = 5000
+    };
+    pl_trace *trace;
+    pl_json *json;
+    const pl_json *events;
+    assert_ok(
+        pl_trace_new(&trace, &(pl_trace_opts) { .lanes = 1, .room = SPANS }));
+    pl_trace_switch(trace, true);
+    uint64_t at = pl_trace_begin(trace);
+    for (uint64_t i = 0; i < SPANS; i++) {
+        uint64_t next = at + i * 7919 % 1237;
+        pl_trace_span(trace, 0, "span", 1, at, next);
+        at = next;
+    }
+    assert_ok(pl_chrome_trace_write(trace, path, NULL));
+    pl_trace_free(trace);
+    assert_ok(pl_json_read_file(&json, path, 1 << 20));
+    assert_ok(pl_json_get_array(json, "traceEvents", &events));
+    int64_t end = 0, spans = 0;
+    for (size_t i = 0; i < pl_json_length(events); i++) {
+        const pl_json *event = pl_json_at(events, i);
+        if (strcmp(text_of(event, "ph"), "X") != 0)
+            continue;
+        int64_t begin = llround(real_of(event, "ts") * 1000);
+        if (spans++ > 0)
+            assert_int_equal(end, begin);
+        end = begin + llround(real_of(event, "dur") * 1000);
+    }
+    assert_int_equal(SPANS, spans);
+    pl_json_free(json);
+}
+
+UNIT_TESTS(
+    cmocka_unit_test_setup_teardown(spans_that_follow_each_other_do_not_overlap,
+                                    make_folder, remove_folder),
+    IN_FOLDER(chrome_trace_holds_every_span),
+    IN_FOLDER(chrome_trace_cuts_a_name_that_is_too_long),
+    IN_FOLDER(chrome_trace_of_nothing_is_valid),
+    IN_FOLDER(chrome_trace_survives_each_failed_allocation),
+    IN_FOLDER(chrome_trace_is_never_seen_in_part))

@@ -58,7 +58,8 @@ static void profile_adds_up_calls_time_and_speed(void **state)
     assert_ok(pl_profile_new(&profile));
     assert_ok(pl_profile_add(profile, trace, "worker-0.json"));
     assert_int_equal(3, pl_profile_dropped(profile));
-    assert_ok(pl_profile_table(profile, "operators", "Time", &table));
+    assert_ok(pl_profile_table(&(pl_profile_part) { profile, NULL }, 1,
+                               "operators", "Time", &table));
     assert_ok(pl_table_json(table, &rows));
     assert_int_equal(3, pl_json_length(rows));
     /* The wait, without what was inside it. */
