@@ -11,7 +11,7 @@
  *   criteo:FILE     click logs of 1 + 13 + 26 columns
  *   cache:FILE      the same, as `data convert` writes them
  *
- * FILE may be a pattern (data/day-*.gz) and gzip or zstd.
+ * FILE may be a pattern (data/day-*.gz) and gzip, zlib or zstd.
  *
  * Threads: any. */
 #ifndef PL_DATA_SOURCE_H

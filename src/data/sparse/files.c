@@ -31,7 +31,8 @@ static pl_status unpack_if_packed(pl_sparse_file *file,
                                   const pl_sparse_format *format,
                                   const char *folder)
 {
-    pl_packing packing = pl_packing_of(file->data, file->bytes);
+    bool text = format->plain == NULL;
+    pl_packing packing = pl_packing_of(file->data, file->bytes, text);
     if (packing == PL_PACKING_NONE ||
         (format->plain != NULL && format->plain(file->data, file->bytes)))
         return PL_OK;

@@ -7,8 +7,8 @@
 #include "data/sparse/format.h"
 
 /* The files a pattern names, in the order of their names, mapped, and
- * unpacked where they are gzip or zstd (into `folder`, or memory when that is
- * NULL). */
+ * unpacked where they are gzip, zlib or zstd (into `folder`, or memory when
+ * that is NULL). */
 pl_status pl_sparse_files_new(pl_sparse_file **out, int32_t *count,
                               const pl_sparse_format *format,
                               const char *pattern,

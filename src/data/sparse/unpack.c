@@ -1,3 +1,5 @@
+/* How a packed file is told from a plain one, and what its stream must hold:
+ * whole streams up to the last byte. */
 #include "data/sparse/unpack.h"
 
 #include "base/assert.h"
@@ -12,44 +14,57 @@
 #define BUFFER_BYTES ((size_t)1 << 20)
 #define MOST_IN      ((size_t)1 << 30) /* zlib counts in 32 bits */
 
-pl_packing pl_packing_of(const uint8_t *data, size_t bytes)
+/* RFC 1950: deflate, a window of at most 32 KiB, no preset dictionary, and a
+ * multiple of 31. */
+static bool is_zlib(const uint8_t *data, size_t bytes, bool text)
+{
+    return bytes >= 2 && (data[0] & 0x0f) == 8 &&
+           (text ? data[0] == 0x78 : data[0] <= 0x78) &&
+           (data[1] & 0x20) == 0 && (data[0] * 256 + data[1]) % 31 == 0;
+}
+
+pl_packing pl_packing_of(const uint8_t *data, size_t bytes, bool text)
 {
     static const uint8_t zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
     if (bytes >= 2 && data[0] == 0x1f && data[1] == 0x8b)
         return PL_PACKING_GZIP;
     if (bytes >= 4 && memcmp(data, zstd, 4) == 0)
         return PL_PACKING_ZSTD;
+    if (is_zlib(data, bytes, text))
+        return PL_PACKING_ZLIB;
     return PL_PACKING_NONE;
 }
 
 /* One round: as much as fits into the buffer.  *ended when a stream did. */
-static pl_status inflate_some(z_stream *stream, pl_spill *out, uint8_t *buffer,
-                              bool *ended)
+static pl_status inflate_some(z_stream *stream, const char *kind, pl_spill *out,
+                              uint8_t *buffer, bool *ended)
 {
     stream->next_out = buffer;
     stream->avail_out = BUFFER_BYTES;
     int code = inflate(stream, Z_NO_FLUSH);
     if (code == Z_MEM_ERROR)
-        return PL_FAIL(PL_NOMEM, "out of memory: unpacking gzip");
+        return PL_FAIL(PL_NOMEM, "out of memory: unpacking %s", kind);
     if (code == Z_BUF_ERROR)
         return PL_FAIL(PL_FORMAT,
-                       "truncated gzip stream: it ends after %llu unpacked "
+                       "truncated %s stream: it ends after %llu unpacked "
                        "bytes",
-                       (unsigned long long)stream->total_out);
+                       kind, (unsigned long long)stream->total_out);
     if (code != Z_OK && code != Z_STREAM_END)
-        return PL_FAIL(PL_FORMAT, "broken gzip stream: %s",
+        return PL_FAIL(PL_FORMAT, "broken %s stream: %s", kind,
                        stream->msg != NULL ? stream->msg : zError(code));
     *ended = code == Z_STREAM_END;
     return pl_spill_put(out, buffer, BUFFER_BYTES - stream->avail_out);
 }
 
-static pl_status unpack_gzip(pl_spill *out, const uint8_t *data, size_t bytes,
-                             uint8_t *buffer)
+/* gzip or zlib. */
+static pl_status unpack_deflate(pl_spill *out, bool gzip, const uint8_t *data,
+                                size_t bytes, uint8_t *buffer)
 {
+    const char *kind = gzip ? "gzip" : "zlib";
     z_stream stream = { .zalloc = pl_mem_zlib_alloc,
                         .zfree = pl_mem_zlib_free };
-    if (inflateInit2(&stream, 16 + MAX_WBITS) != Z_OK)
-        return PL_FAIL(PL_NOMEM, "out of memory: unpacking gzip");
+    if (inflateInit2(&stream, (gzip ? 16 : 0) + MAX_WBITS) != Z_OK)
+        return PL_FAIL(PL_NOMEM, "out of memory: unpacking %s", kind);
     pl_status status = PL_OK;
     bool ended = false;
     stream.next_in = data;
@@ -57,9 +72,9 @@ static pl_status unpack_gzip(pl_spill *out, const uint8_t *data, size_t bytes,
         size_t in = bytes < MOST_IN ? bytes : MOST_IN;
         stream.avail_in = (unsigned)in;
         if (ended && inflateReset(&stream) != Z_OK)
-            status = PL_FAIL(PL_FORMAT, "broken gzip stream");
+            status = PL_FAIL(PL_FORMAT, "broken %s stream", kind);
         else
-            status = inflate_some(&stream, out, buffer, &ended);
+            status = inflate_some(&stream, kind, out, buffer, &ended);
         bytes -= in - stream.avail_in;
     }
     inflateEnd(&stream);
@@ -98,9 +113,10 @@ pl_status pl_unpack(pl_spill *out, pl_packing packing, const uint8_t *data,
     PL_ASSERT(packing != PL_PACKING_NONE);
     uint8_t *buffer;
     PL_TRY(PL_NEW(buffer, BUFFER_BYTES));
-    pl_status status = packing == PL_PACKING_GZIP
-                           ? unpack_gzip(out, data, bytes, buffer)
-                           : unpack_zstd(out, data, bytes, buffer);
+    pl_status status = packing == PL_PACKING_ZSTD
+                           ? unpack_zstd(out, data, bytes, buffer)
+                           : unpack_deflate(out, packing == PL_PACKING_GZIP,
+                                            data, bytes, buffer);
     pl_mem_free(buffer);
     return status;
 }

@@ -1,4 +1,4 @@
-/* unpack.h - gzip and zstd streams of any length.
+/* unpack.h - gzip, zlib and zstd streams of any length.
  *
  * The bytes go into a pl_spill, since readers jump about in a file.  Several
  * streams one behind the other, as `cat a.gz b.gz` makes them, are one.
@@ -12,11 +12,14 @@
 typedef enum pl_packing {
     PL_PACKING_NONE,
     PL_PACKING_GZIP,
+    PL_PACKING_ZLIB, /* TFRecordOptions("ZLIB") writes these */
     PL_PACKING_ZSTD,
 } pl_packing;
 
-/* By the first bytes. */
-pl_packing pl_packing_of(const uint8_t *data, size_t bytes);
+/* By the first bytes.  A zlib header is only two bytes with a check of five
+ * bits: where the file might be text, only that of the largest window counts,
+ * which cannot begin a text of ours. */
+pl_packing pl_packing_of(const uint8_t *data, size_t bytes, bool text);
 
 pl_status pl_unpack(pl_spill *out, pl_packing packing, const uint8_t *data,
                     size_t bytes) PL_MUST_CHECK;

@@ -5,6 +5,8 @@
 #include "base/crc32c.h"
 #include "data/sparse/writer.h"
 
+#include <zlib.h>
+
 static const pl_source_opts plain = { .threads = 1 };
 
 /* Records, one behind the other. */
@@ -60,6 +62,70 @@ static void tensorflow_files_are_read(void **state)
         pl_dataset_free(set);
     }
     assert_int_equal(0, pl_mem_live());
+}
+
+/* As TFRecordOptions("ZLIB") writes them: the whole file is one stream, of any
+ * level and window. */
+static void zlib_files_are_read(void **state)
+{
+    pl_map plain_file;
+    uint8_t packed[4096];
+    const char *path = test_path(*state, "a.zlib");
+    assert_ok(pl_map_init(&plain_file, PL_GOLDEN "/tensorflow.tfrecord"));
+    for (int i = 0; i < 6; i++) {
+        static const int levels[] = { 0, 1, 6, 9, 6, 6 };
+        static const int windows[] = { 15, 15, 15, 15, 12, 9 };
+        z_stream stream = { .next_in = (Bytef *)plain_file.data,
+                            .avail_in = (unsigned)plain_file.bytes,
+                            .next_out = packed,
+                            .avail_out = sizeof packed };
+        assert_int_equal(Z_OK, deflateInit2(&stream, levels[i], Z_DEFLATED,
+                                            windows[i], 8, 0));
+        assert_int_equal(Z_STREAM_END, deflate(&stream, Z_FINISH));
+        deflateEnd(&stream);
+        pl_dataset *set;
+        char got[512];
+        assert_ok(pl_file_replace(path, packed, stream.total_out));
+        assert_ok(pl_sparse_open(&set, &pl_tfrecord_format, path, &plain));
+        assert_string_equal("1 3:0.5 70000:1 33762577:-2.25|0 0:1|1 5:1 6:1|"
+                            "0|1 1099511627776:3|",
+                            sparse_pass(set, 2, got, sizeof got));
+        pl_dataset_free(set);
+        assert_ok(pl_file_replace(path, packed, stream.total_out - 1));
+        assert_fails(PL_FORMAT, "truncated zlib stream",
+                     pl_sparse_open(&set, &pl_tfrecord_format, path, &plain));
+        packed[stream.total_out - 1] ^= 1;
+        assert_ok(pl_file_replace(path, packed, stream.total_out));
+        assert_fails(PL_FORMAT, "broken zlib stream: incorrect data check",
+                     pl_sparse_open(&set, &pl_tfrecord_format, path, &plain));
+    }
+    pl_map_close(&plain_file);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* A record of 376 bytes begins like a zlib stream; a text may begin with what
+ * would be the header of a small window. */
+static void what_looks_like_zlib_is_read_as_it_is(void **state)
+{
+    (void)state;
+    static const uint8_t other[] = { 0x0a, 0xf3, 0x02 };
+    records r = { .used = 0 };
+    uint8_t message[376] = { 0 };
+    pl_dataset *set;
+    memcpy(message, other, sizeof other); /* no features */
+    add_record(&r, message, sizeof message);
+    assert_int_equal(0x78, r.data[0]);
+    assert_int_equal(0, (r.data[0] * 256 + r.data[1]) % 31);
+    pl_status status = open_records(&set, &r, &plain);
+    assert_int_equal(PL_FORMAT, status);
+    assert_null(strstr(pl_error_message(), "zlib"));
+
+    static const char text[] = "HK header\n1 2:1\n";
+    assert_int_equal(0, (text[0] * 256 + text[1]) % 31);
+    assert_ok(pl_sparse_open_memory(
+        &set, &pl_libsvm_format, (const uint8_t *)text, sizeof text - 1,
+        &(pl_source_opts) { .threads = 1, .skip_bad = 1 }));
+    pl_dataset_free(set);
 }
 
 static void hand_made_libsvm_is_read(void **state)
@@ -212,7 +278,9 @@ static void a_length_like_gzip_is_no_gzip(void **state)
                                        sizeof file, &plain));
 }
 
-UNIT_TESTS(cmocka_unit_test(tensorflow_files_are_read),
+UNIT_TESTS(TEST_IN_FOLDER(zlib_files_are_read),
+           cmocka_unit_test(what_looks_like_zlib_is_read_as_it_is),
+           cmocka_unit_test(tensorflow_files_are_read),
            cmocka_unit_test(hand_made_libsvm_is_read),
            TEST_IN_FOLDER(records_are_written_as_tensorflow_does),
            cmocka_unit_test(damage_is_named_by_its_byte),

@@ -16,4 +16,5 @@ target_link_libraries(test_data_sparse_set PRIVATE ZLIB::ZLIB PkgConfig::ZSTD)
 pl_unit_test(data tfrecord)
 target_compile_definitions(test_data_tfrecord PRIVATE
                            PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
+target_link_libraries(test_data_tfrecord PRIVATE ZLIB::ZLIB)
 target_link_libraries(test_data_criteo PRIVATE m)
