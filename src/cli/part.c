@@ -1,5 +1,6 @@
 #include "cli/part.h"
 
+#include "base/log.h"
 #include "base/thread.h"
 #include "dist/allreduce/mpi.h"
 
@@ -178,12 +179,34 @@ static pl_status part_from_counts(pl_part *part, const pl_options *options)
     return PL_OK;
 }
 
+/* A TF_CONFIG that has no cluster, or does not say which of its tasks this
+ * process is, is as good as none: schedulers set it for local runs, too. */
+static pl_status drop_local_tf_config(const pl_options *options,
+                                      const char **tf_config)
+{
+    bool cluster, task;
+    PL_TRY(pl_cluster_tf_config_has(*tf_config, &cluster, &task));
+    bool role = pl_options_given(options, "role");
+    if (cluster && (task || role))
+        return PL_OK;
+    if (role)
+        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
+                                 "where the other tasks are; TF_CONFIG names "
+                                 "no cluster");
+    pl_log(PL_LOG_INFO, "TF_CONFIG names no %s: this is a local run",
+           cluster ? "task" : "cluster");
+    *tf_config = NULL;
+    return PL_OK;
+}
+
 static pl_status part_from_tf_config(pl_part *part, const pl_options *options,
                                      const char *tf_config)
 {
-    PL_TRY(pl_cluster_tf_config(&part->cluster, &part->task, tf_config));
+    bool role = pl_options_given(options, "role");
+    PL_TRY(pl_cluster_tf_config(&part->cluster, role ? NULL : &part->task,
+                                tf_config));
     part->kind = PL_PART_TASK;
-    return pl_options_given(options, "role") ? take_role(part, options) : PL_OK;
+    return role ? take_role(part, options) : PL_OK;
 }
 
 /* All ranks train; the first is the chief and the only one that talks. */
@@ -217,6 +240,8 @@ static pl_status find_part(pl_part *part, pl_options *options,
                            const char *tf_config)
 {
     pl_train_options *train = &options->train;
+    if (find_origin(options, tf_config) == FROM_TF_CONFIG)
+        PL_TRY(drop_local_tf_config(options, &tf_config));
     switch (find_origin(options, tf_config)) {
     case FROM_FILE:
         PL_TRY(part_from_file(part, options));

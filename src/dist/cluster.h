@@ -47,7 +47,13 @@ pl_status pl_cluster_local(pl_cluster *out, int32_t workers, int32_t ps,
  * several, NULL: it must hold one. */
 pl_status pl_cluster_read(pl_cluster *out, const char *path,
                           const char *deploy) PL_MUST_CHECK;
-/* The text of TF_CONFIG; *task is who this process is. */
+/* Whether a TF_CONFIG has a cluster, and says which of its tasks this process
+ * is.  One without means a local run, as for TensorFlow; null and {} are
+ * nothing. */
+pl_status pl_cluster_tf_config_has(const char *text, bool *cluster,
+                                   bool *task) PL_MUST_CHECK;
+/* The text of TF_CONFIG; *task is who this process is.  NULL: only the cluster
+ * is read. */
 pl_status pl_cluster_tf_config(pl_cluster *out, pl_task *task,
                                const char *text) PL_MUST_CHECK;
 /* {"cluster": {"chief": [...], "worker": [...], "ps": [...]}} */

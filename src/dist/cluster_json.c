@@ -155,18 +155,59 @@ static pl_status read_tf_config(pl_cluster *cluster, pl_task *task,
     const pl_json *roles, *own;
     pl_status status;
     PL_TRY(pl_json_get_object(json, "cluster", &roles));
-    PL_TRY(pl_json_get_object(json, "task", &own));
-    status = read_task(task, own);
-    if (status != PL_OK)
-        return pl_context(status, "task");
+    if (task != NULL) {
+        PL_TRY(pl_json_get_object(json, "task", &own));
+        status = read_task(task, own);
+        if (status != PL_OK)
+            return pl_context(status, "task");
+    }
     status = pl_cluster_roles(cluster, roles, false);
     if (status != PL_OK)
         return pl_context(status, "cluster");
     cluster->evaluator = true; /* TensorFlow leaves it out of the cluster */
-    status = pl_cluster_check(cluster, *task);
+    status = task != NULL ? pl_cluster_check(cluster, *task) : PL_OK;
     if (status != PL_OK)
         pl_cluster_close(cluster);
     return status == PL_OK ? PL_OK : pl_context(status, "task");
+}
+
+/* The object that a TF_CONFIG is. */
+static pl_status parse_tf_config(pl_json **out, const char *text)
+{
+    pl_json *json;
+    PL_TRY(as_usage(pl_json_parse(&json, text, strlen(text), "TF_CONFIG")));
+    const char *kind = pl_json_kind(json);
+    if (strcmp(kind, "an object") == 0) {
+        *out = json;
+        return PL_OK;
+    }
+    pl_json_free(json);
+    return PL_FAIL(PL_USAGE, "TF_CONFIG: expected an object, found %s", kind);
+}
+
+/* Is there something under `key`? */
+static bool has_something(const pl_json *json, const char *key)
+{
+    void *walk = NULL;
+    const char *name;
+    const pl_json *value;
+    while (pl_json_next(json, &walk, &name, &value))
+        if (strcmp(name, key) == 0) {
+            const char *kind = pl_json_kind(value);
+            return strcmp(kind, "an object") == 0 ? pl_json_length(value) > 0
+                                                  : strcmp(kind, "null") != 0;
+        }
+    return false;
+}
+
+pl_status pl_cluster_tf_config_has(const char *text, bool *cluster, bool *task)
+{
+    pl_json *json;
+    PL_TRY(parse_tf_config(&json, text));
+    *cluster = has_something(json, "cluster");
+    *task = has_something(json, "task");
+    pl_json_free(json);
+    return PL_OK;
 }
 
 pl_status pl_cluster_tf_config(pl_cluster *out, pl_task *task, const char *text)
@@ -174,16 +215,15 @@ pl_status pl_cluster_tf_config(pl_cluster *out, pl_task *task, const char *text)
     pl_json *json;
     pl_cluster cluster;
     pl_task own;
-    PL_TRY(as_usage(pl_json_parse(&json, text, strlen(text), "TF_CONFIG")));
-    pl_status status = strcmp(pl_json_kind(json), "an object") == 0
-                           ? read_tf_config(&cluster, &own, json)
-                           : PL_FAIL(PL_FORMAT, "expected an object, found %s",
-                                     pl_json_kind(json));
+    PL_TRY(parse_tf_config(&json, text));
+    pl_status status =
+        read_tf_config(&cluster, task != NULL ? &own : NULL, json);
     pl_json_free(json);
     if (status != PL_OK)
         return pl_context(as_usage(status), "TF_CONFIG");
     *out = cluster;
-    *task = own;
+    if (task != NULL)
+        *task = own;
     return PL_OK;
 }
 

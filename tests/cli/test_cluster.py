@@ -47,13 +47,33 @@ def test_a_cluster_file_that_is_wrong_is_named(cli):
 
 def test_tf_config_that_is_wrong_is_named(cli):
     for config, says in [
-            ("{}", "TF_CONFIG: cluster"),
-            (json.dumps(ONE), "TF_CONFIG: task"),
+            ("[]", "TF_CONFIG: expected an object"),
+            (json.dumps({**ONE, "task": {"type": "boss"}}),
+             "TF_CONFIG: task: type"),
             (json.dumps({**ONE, "task": {"type": "ps", "index": 1}}),
              "TF_CONFIG: task: there is no ps 1"),
     ]:
         cli.env["TF_CONFIG"] = config
         refused(cli, says)
+
+
+def test_tf_config_without_cluster_or_task_is_a_local_run(cli):
+    """As TensorFlow has it."""
+    task = {"type": "worker", "index": 0}
+    expected = cli.train(*SMALL, "--run", "plain")["parameters_sha256"]
+    for i, (config, what) in enumerate([
+            ({}, "cluster"), ({"cluster": {}, "task": task}, "cluster"),
+            ({"task": task}, "cluster"), (ONE, "task"),
+            ({**ONE, "task": {}}, "task")]):
+        cli.env["TF_CONFIG"] = json.dumps(config)
+        result = cli.ok("train", "softmax", "--json", *SMALL, "--run", f"r{i}")
+        assert f"TF_CONFIG names no {what}: this is a local run" in result.err
+        assert result.json["strategy"] == "single"
+        assert result.json["parameters_sha256"] == expected
+    cli.env["TF_CONFIG"] = "{}"
+    refused(cli, "--role needs --cluster FILE or TF_CONFIG", "--role", "ps")
+    cli.env["TF_CONFIG"] = json.dumps(ONE)
+    refused(cli, "there is no ps 7", "--role", "ps", "--index", "7")
 
 
 def test_flags_beat_tf_config(cli):

@@ -108,6 +108,39 @@ static void cluster_takes_tensorflows_other_forms(void **state)
 
 #define TASK ", \"task\": {\"type\": \"worker\", \"index\": 0}}"
 
+static void cluster_knows_a_tf_config_of_a_local_run(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool cluster, task;
+    } cases[] = {
+        { "{}", false, false },
+        { "{\"environment\": \"cloud\"}", false, false },
+        { "{\"cluster\": {}" TASK, false, true },
+        { "{\"cluster\": null, \"task\": null}", false, false },
+        { "{\"cluster\": {\"worker\": [\"a:1\", \"b:1\"]}}", true, false },
+        { "{\"cluster\": {\"worker\": [\"a:1\"]}, \"task\": {}}", true, false },
+        { "{\"cluster\": {\"worker\": [\"a:1\"]}" TASK, true, true },
+        { "{\"cluster\": 7, \"task\": 7}", true, true }, /* is refused */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        bool cluster, task;
+        assert_ok(pl_cluster_tf_config_has(cases[i].text, &cluster, &task));
+        assert_int_equal(cases[i].cluster, cluster);
+        assert_int_equal(cases[i].task, task);
+    }
+    bool cluster, task;
+    assert_fails(PL_USAGE, "TF_CONFIG: expected an object, found an array",
+                 pl_cluster_tf_config_has("[]", &cluster, &task));
+    /* Which task it is may be said elsewhere. */
+    pl_cluster found;
+    assert_ok(pl_cluster_tf_config(&found, NULL, cases[4].text));
+    assert_int_equal(2, found.workers);
+    pl_cluster_close(&found);
+    assert_int_equal(0, pl_mem_live());
+}
+
 static void cluster_names_what_is_wrong_in_tf_config(void **state)
 {
     (void)state;
@@ -308,6 +341,7 @@ static void cluster_survives_each_failed_allocation(void **state)
 UNIT_TESTS(cmocka_unit_test(cluster_of_tf_config_counts_the_chief_as_worker_0),
            cmocka_unit_test(cluster_without_a_chief_has_worker_0_as_chief),
            cmocka_unit_test(cluster_takes_tensorflows_other_forms),
+           cmocka_unit_test(cluster_knows_a_tf_config_of_a_local_run),
            cmocka_unit_test(cluster_names_what_is_wrong_in_tf_config),
            TEST_IN_FOLDER(cluster_file_entry_is_picked_by_deploy),
            TEST_IN_FOLDER(cluster_file_holds_one_cluster),
