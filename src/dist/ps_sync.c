@@ -184,21 +184,6 @@ static pl_status connect_all(pl_ps_sync *self)
                           });
 }
 
-/* Servers make the first of sparse parameters themselves. */
-static pl_status describe_parameters(pl_ps_sync *self, int64_t step)
-{
-    pl_json *description;
-    char *text = NULL;
-    PL_TRY(pl_first_describe(&description, self->opts.sparse, self->opts.seed));
-    pl_status status = pl_json_text(description, 0, &text);
-    pl_json_free(description);
-    PL_TRY(status);
-    pl_ps_client_fill(self->client, step, text);
-    status = pl_ps_sync_finish(self);
-    pl_mem_free(text);
-    return status;
-}
-
 /* Ask for parameters: all, where they are dense, else how things stand. */
 static pl_status pull(pl_ps_sync *self, unsigned flags, int64_t step)
 {
@@ -211,30 +196,6 @@ static pl_status pull(pl_ps_sync *self, unsigned flags, int64_t step)
     PL_TRY(pl_ps_sync_finish(self));
     pl_ps_sync_hear_end(self);
     return PL_OK;
-}
-
-/* The chief lets the servers read the last checkpoint, or, when there is none,
- * gives them the parameters as they are. */
-static pl_status give_parameters(pl_ps_sync *self, int64_t *step)
-{
-    pl_snapshot *snapshot = self->opts.snapshot;
-    pl_progress progress = { 0 };
-    char *plan = NULL;
-    pl_status status = PL_NOTFOUND;
-    if (snapshot != NULL)
-        status = pl_snapshot_find(snapshot, &progress, &plan);
-    if (status == PL_NOTFOUND && self->keys != NULL)
-        return describe_parameters(self, *step);
-    if (status == PL_NOTFOUND) {
-        pl_ps_client_init(self->client, *step);
-        return pl_ps_sync_finish(self);
-    }
-    PL_TRY(status);
-    *step = progress.step;
-    pl_ps_client_load(self->client, *step, pl_snapshot_counts(snapshot), plan);
-    status = pl_ps_sync_finish(self);
-    pl_mem_free(plan);
-    return status;
 }
 
 /* Who was done when server 0 fell silent may go when nobody is there. */
@@ -265,14 +226,14 @@ static pl_status join(pl_sync *sync, pl_standing *at)
         at->over = self->over = true;
         return PL_OK;
     }
-    pl_ps_client_view view = pl_ps_client_look(self->client);
-    if (self->chief && !view.initialized)
-        PL_TRY(give_parameters(self, &at->step));
+    if (self->chief)
+        PL_TRY(pl_ps_sync_restore(self, &at->start));
     pl_heart_tell(self->heart, at->step, PL_PHASE_WAITING);
     if (self->keys != NULL)
         pl_sync_keys_reset(self->keys);
     PL_TRY(pull(self, 0, 0));
-    view = pl_ps_client_look(self->client);
+    self->pulled = true;
+    pl_ps_client_view view = pl_ps_client_look(self->client);
     *at = (pl_standing) { .step = view.step, .own = view.own };
     return PL_OK;
 }
@@ -378,70 +339,6 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
 static bool is_loose(const pl_sync *sync)
 {
     return ((const pl_ps_sync *)sync)->opts.mode != PL_PS_SYNC;
-}
-
-/* What became of the last save, if it has ended or `wait`. */
-static pl_status look_saved(pl_ps_sync *self, bool wait, pl_saved *saved)
-{
-    pl_ps_client_look_saved(self->client, wait);
-    PL_TRY(pl_ps_sync_finish(self));
-    *saved = pl_ps_client_look(self->client).saved;
-    return PL_OK;
-}
-
-static pl_status saved_status(pl_ps_sync *self, pl_saved saved)
-{
-    if (saved == PL_SAVED_GOOD)
-        return PL_OK;
-    return PL_FAIL(saved == PL_SAVED_NUMERIC ? PL_NUMERIC : PL_IO, "%s",
-                   pl_ps_client_look(self->client).why);
-}
-
-/* While all wait: make the folder, let all servers begin to write. */
-static pl_status begin_save(pl_ps_sync *self, const pl_progress *progress)
-{
-    int64_t *counts = pl_snapshot_counts(self->opts.snapshot);
-    const int64_t *found = pl_ps_client_counts(self->client);
-    pl_progress saved = *progress;
-    char *plan;
-    for (int32_t w = 0; w < self->opts.cluster->workers; w++)
-        counts[w] = found[w] < 0 ? ~found[w] : found[w];
-    saved.step = pl_ps_client_look(self->client).step;
-    PL_TRY(pl_snapshot_plan(self->opts.snapshot, &saved, &plan));
-    pl_ps_client_save(self->client, saved.step, plan);
-    pl_status status = pl_ps_sync_finish(self);
-    pl_mem_free(plan);
-    return status;
-}
-
-static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
-{
-    pl_ps_sync *self = (pl_ps_sync *)sync;
-    pl_saved before, now;
-    pl_error failed, begun;
-    if (self->opts.snapshot == NULL || self->gone)
-        return PL_OK;
-    pl_heart_tell(self->heart, progress->step, PL_PHASE_SAVING);
-    PL_TRY(pl_ps_sync_finish(self));
-    PL_TRY(look_saved(self, last, &before));
-    if (before == PL_SAVED_WRITING)
-        return PL_FAIL(PL_AGAIN,
-                       "checkpoint of step %lld left out: the one before is "
-                       "still being written",
-                       (long long)progress->step);
-    pl_error_save(&failed, saved_status(self, before));
-    pl_ps_client_freeze(self->client);
-    PL_TRY(pl_ps_sync_finish(self));
-    pl_error_save(&begun, begin_save(self, progress));
-    if (begun.status == PL_ROLLED || pl_ps_client_busy(self->client))
-        return pl_error_raise(&begun);
-    pl_ps_client_thaw(self->client);
-    PL_TRY(pl_ps_sync_finish(self));
-    PL_TRY(pl_error_raise(&begun));
-    if (!last)
-        return pl_error_raise(&failed); /* of the one before */
-    PL_TRY(look_saved(self, true, &now));
-    return saved_status(self, now);
 }
 
 static pl_status stop(pl_sync *sync, const char *why)
@@ -552,7 +449,7 @@ static const pl_sync_ops ops = {
     .need = need,
     .ready = ready,
     .commit = commit,
-    .save = save,
+    .save = pl_ps_sync_save,
     .finish = finish,
     .free = sync_free,
     .gradient = gradient,
@@ -561,7 +458,6 @@ static const pl_sync_ops ops = {
     .stop = stop,
     .share = share,
     .settle = settle,
-    .saves_first = true,
     .traffic = traffic,
     .abort = abort_job,
 };
@@ -572,7 +468,7 @@ static const pl_sync_ops keys_ops = {
     .join = join,
     .ready = pl_sync_keys_ready,
     .commit = pl_sync_keys_commit,
-    .save = save,
+    .save = pl_ps_sync_save,
     .finish = finish,
     .free = sync_free,
     .pause = pl_sync_keys_pause,

@@ -1,6 +1,7 @@
 /* ps_sync_priv.h - what the files of the sync share.
  *
- * ps_sync.c       joining, dense parameters, saving, the end
+ * ps_sync.c       joining, dense parameters, the end
+ * ps_sync_save.c  the chief: first parameters, checkpoints
  * ps_sync_keys.c  sparse parameters */
 #ifndef PL_DIST_PS_SYNC_PRIV_H
 #define PL_DIST_PS_SYNC_PRIV_H
@@ -36,6 +37,7 @@ struct pl_ps_sync {
     pl_ps_client *client;
     pl_heart *heart;
     bool joined;   /* once, at least */
+    bool pulled;   /* ... and got parameters: those it had are overwritten */
     bool pushing;  /* the step's request has begun */
     int64_t ready; /* floats from here on were handed over */
     int64_t next_tick_ns;
@@ -52,6 +54,14 @@ struct pl_ps_sync {
 pl_status pl_ps_sync_finish(pl_ps_sync *self) PL_MUST_CHECK;
 /* What the last answer said of the end. */
 void pl_ps_sync_hear_end(pl_ps_sync *self);
+
+/* ps_sync_save.c */
+/* The chief has joined: see to it that the servers have parameters and, where
+ * those are dense, that there is a checkpoint. */
+pl_status pl_ps_sync_restore(pl_ps_sync *self,
+                             const pl_progress *start) PL_MUST_CHECK;
+pl_status pl_ps_sync_save(pl_sync *sync, const pl_progress *progress,
+                          bool last) PL_MUST_CHECK;
 
 /* ps_sync_keys.c: the ops of sparse parameters. */
 pl_status pl_sync_keys_new(pl_sync_keys **out, int32_t ps) PL_MUST_CHECK;

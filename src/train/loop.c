@@ -198,7 +198,8 @@ static pl_status join(pl_loop *l)
     const pl_loop_opts *opts = l->opts;
     pl_sync *sync = opts->sync;
     int64_t step = l->result->progress.step;
-    pl_standing at = { .step = step };
+    pl_standing at = { .step = step, .start = l->result->progress };
+    pl_reader_position(l->reader, &at.start.position);
     PL_TRY(sync->ops->join(sync, &at));
     l->own = at.own;
     l->stop = at.over;

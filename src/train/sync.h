@@ -45,9 +45,10 @@ typedef struct pl_progress {
 
 /* Where a worker stands: for those who join a job that runs already. */
 typedef struct pl_standing {
-    int64_t step; /* updates made, by the whole job */
-    int64_t own;  /* this worker's gradients among them */
-    bool over;    /* it was done, and nobody is there any more */
+    int64_t step;      /* updates made, by the whole job */
+    int64_t own;       /* this worker's gradients among them */
+    bool over;         /* it was done, and nobody is there any more */
+    pl_progress start; /* before join: what a first checkpoint is to say */
 } pl_standing;
 
 /* A worker's share of the data, as far as it was read. */
@@ -105,7 +106,7 @@ typedef struct pl_sync_ops {
     pl_status (*share)(pl_sync *sync, int64_t own, bool wait, pl_share *out);
     /* Wait until no worker changes the parameters any more; *step: the last. */
     pl_status (*settle)(pl_sync *sync, int64_t *step);
-    /* Save what a job that begins needs to begin again. */
+    /* The loop is to save what a job that begins needs to begin again. */
     bool saves_first;
     /* What went over its connections so far; cheap. */
     void (*traffic)(const pl_sync *sync, int64_t *sent_bytes,
