@@ -86,7 +86,8 @@ typedef struct pl_ps_core_opts {
     bool supervised;      /* lost workers are started anew by someone */
     bool held;            /* stay at the end until pl_ps_core_stop */
 
-    int64_t first, count;        /* this server's part of the block */
+    int64_t floats;              /* of the whole block; 0: not compared */
+    int64_t first, count;        /* this server's part of it */
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
     float *params;               /* [count]; the rest is borrowed, too */
     pl_optim *optim;             /* over `count` elements */
@@ -111,6 +112,14 @@ typedef struct pl_ps_core_opts {
 pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
                          int64_t now_ns) PL_MUST_CHECK;
 void pl_ps_core_free(pl_ps_core *core); /* NULL is fine */
+
+/* May the task that sent this JOIN be one of the job: are its role and number
+ * there, does `who` it proved to be speak for it, has it the same settings?
+ * *member is its number: workers, the evaluator, servers.  PL_USAGE, or
+ * PL_FORMAT, with a sentence for the task.  Of `opts` only the description of
+ * the job is looked at: a server asks before it has a core. */
+pl_status pl_ps_join_check(const pl_ps_core_opts *opts, const pl_json *join,
+                           pl_principal who, int32_t *member) PL_MUST_CHECK;
 
 /* A message has come; nothing in it is trusted. */
 void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,

@@ -55,10 +55,10 @@ static void refuse_join(pl_ps_core *core, const pl_message *message,
 }
 
 /* Who proved by its keys to be a task speaks for no other. */
-static bool speaks_for(const pl_ps_core *core, pl_principal who,
-                       const pl_member *member)
+static bool speaks_for(const pl_ps_core_opts *opts, pl_principal who,
+                       int32_t id)
 {
-    int32_t id = pl_core_id(core, member), workers = core->opts.workers;
+    int32_t workers = opts->workers;
     pl_principal is =
         id < workers    ? (pl_principal) { PL_PRINCIPAL_WORKER, id }
         : id == workers ? (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 }
@@ -66,30 +66,30 @@ static bool speaks_for(const pl_ps_core *core, pl_principal who,
     return who.role == PL_PRINCIPAL_NONE || pl_principal_equal(who, is);
 }
 
-/* The member a JOIN speaks for; PL_USAGE with a sentence for the task. */
-static pl_status identify(pl_ps_core *core, const pl_json *join,
-                          pl_principal who, pl_member **out)
+/* The number of the member a JOIN speaks for. */
+static pl_status identify(const pl_ps_core_opts *opts, const pl_json *join,
+                          pl_principal who, int32_t *id)
 {
     const char *role;
     int64_t index;
     PL_TRY(pl_json_get_text(join, "role", &role));
     PL_TRY(pl_json_get_int(join, "index", 0, INT32_MAX, &index));
-    int32_t workers = core->opts.workers;
+    int32_t workers = opts->workers;
     int64_t count = strcmp(role, "worker") == 0      ? workers
-                    : strcmp(role, "ps") == 0        ? core->opts.ps
-                    : strcmp(role, "evaluator") == 0 ? core->opts.evaluator
+                    : strcmp(role, "ps") == 0        ? opts->ps
+                    : strcmp(role, "evaluator") == 0 ? opts->evaluator
                                                      : 0;
     if (index >= count)
         return PL_FAIL(PL_USAGE,
                        "%s %lld: the job of this ps has %d workers, %d ps and "
                        "%s evaluator",
-                       role, (long long)index, workers, core->opts.ps,
-                       core->opts.evaluator ? "an" : "no");
-    int64_t at = role[0] == 'w' ? 0 : role[0] == 'e' ? workers : workers + 1;
-    *out = &core->members[at + index];
+                       role, (long long)index, workers, opts->ps,
+                       opts->evaluator ? "an" : "no");
+    int32_t first = role[0] == 'w' ? 0 : role[0] == 'e' ? workers : workers + 1;
+    *id = first + (int32_t)index;
     char proved[PL_PRINCIPAL_TEXT];
     pl_principal_text(who, proved);
-    if (!speaks_for(core, who, *out))
+    if (!speaks_for(opts, who, *id))
         return PL_FAIL(PL_USAGE,
                        "it claims to be %s %lld, but its keys are "
                        "those of %s",
@@ -98,15 +98,16 @@ static pl_status identify(pl_ps_core *core, const pl_json *join,
 }
 
 /* All tasks must train the same thing: name the first setting that differs. */
-static pl_status compare_settings(const pl_ps_core *core, const pl_json *join)
+static pl_status compare_settings(const pl_ps_core_opts *opts,
+                                  const pl_json *join)
 {
     const pl_json *theirs, *value;
     const char *key;
     void *walk = NULL;
-    if (core->opts.settings == NULL)
+    if (opts->settings == NULL)
         return PL_OK;
     PL_TRY(pl_json_get_object(join, "settings", &theirs));
-    while (pl_json_next(core->opts.settings, &walk, &key, &value)) {
+    while (pl_json_next(opts->settings, &walk, &key, &value)) {
         const char *mine, *other = "nothing";
         PL_TRY(pl_json_as_text(value, key, &mine));
         if (pl_json_has(theirs, key))
@@ -115,7 +116,35 @@ static pl_status compare_settings(const pl_ps_core *core, const pl_json *join)
             return PL_FAIL(PL_USAGE,
                            "the tasks were started with different settings: "
                            "--%s is %s here and %s at ps %d",
-                           key, other, mine, core->opts.index);
+                           key, other, mine, opts->index);
+    }
+    return PL_OK;
+}
+
+pl_status pl_ps_join_check(const pl_ps_core_opts *opts, const pl_json *join,
+                           pl_principal who, int32_t *member)
+{
+    PL_TRY(identify(opts, join, who, member));
+    return compare_settings(opts, join);
+}
+
+/* Workers whose model has another size cannot read or change this part. */
+static pl_status compare_sizes(const pl_ps_core *core, const pl_json *join)
+{
+    static const char *const names[] = { "floats", "table_first",
+                                         "table_count" };
+    const int64_t mine[] = { core->opts.floats, core->opts.table_first,
+                             core->opts.table_count };
+    for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
+        int64_t theirs;
+        if (core->opts.floats == 0 || !pl_json_has(join, names[i]))
+            continue;
+        PL_TRY(pl_json_get_int(join, names[i], 0, INT64_MAX, &theirs));
+        if (theirs != mine[i])
+            return PL_FAIL(PL_USAGE,
+                           "its model has %s %lld, that of the job %lld: do "
+                           "all tasks read the same data?",
+                           names[i], (long long)theirs, (long long)mine[i]);
     }
     return PL_OK;
 }
@@ -336,15 +365,17 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
 {
     pl_json *join;
     pl_member *member = NULL;
+    int32_t id;
     if (message->frame.payload_bytes > TEXT_MOST)
         return PL_FAIL(PL_FORMAT, "a join of %u bytes",
                        message->frame.payload_bytes);
     PL_TRY(pl_json_parse(&join, message->payload, message->frame.payload_bytes,
                          "join"));
     pl_status status;
-    PL_TRY_OUT(status, identify(core, join, message->who, &member));
+    PL_TRY_OUT(status, pl_ps_join_check(&core->opts, join, message->who, &id));
+    member = &core->members[id];
     PL_TRY_OUT(status, check_job(core, join));
-    PL_TRY_OUT(status, compare_settings(core, join));
+    PL_TRY_OUT(status, compare_sizes(core, join));
     if (is_outdated(member, join))
         PL_TRY_OUT(status, PL_FAIL(PL_USAGE, "a newer process has taken this "
                                              "task's place"));
@@ -415,7 +446,8 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
     pl_member *member = by_incarnation(core, frame->incarnation);
-    if (member == NULL || !speaks_for(core, message->who, member)) {
+    if (member == NULL ||
+        !speaks_for(&core->opts, message->who, pl_core_id(core, member))) {
         pl_core_send_text(core, message->from,
                           (pl_frame) {
                               .kind = PL_FRAME_REFUSE,

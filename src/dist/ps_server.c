@@ -1,5 +1,6 @@
 #include "dist/ps_server.h"
 
+#include "base/burst.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -21,7 +22,8 @@
 /* Sparse parameters: floats of answers that are shared with each task. */
 #define ANSWER_FLOATS ((int64_t)1 << 19)
 /* Messages handled before the clock is looked at again. */
-#define BURST 64
+#define BURST     64
+#define JOIN_MOST ((uint32_t)1 << 20) /* bytes */
 /* How soon what the disk does is looked at. */
 #define STORE_NS INT64_C(2000000)
 
@@ -36,6 +38,7 @@ struct pl_ps_server {
     pl_ps_store *store;
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
+    pl_burst refusals;   /* in the log, before there is a core */
     int64_t trace_first; /* where a trace without a first step begins; -1: not
                             yet known */
     int64_t awake_ns, asleep_ns; /* last seen to run; stopped for so long */
@@ -236,6 +239,7 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
 {
     pl_ps_core_opts core = server->opts.core;
     uint32_t life = 0;
+    core.floats = floats;
     pl_pieces_shard(floats, core.ps, core.index, &core.first, &core.count);
     if (core.count < 1)
         return PL_FAIL(PL_USAGE,
@@ -273,34 +277,65 @@ static void tell_step(const pl_ps_server *server)
                           pl_ps_core_look(server->core, 0).step);
 }
 
-/* The first JOIN of a worker says how many parameters there are. */
+/* What a worker's JOIN says of the job. */
+struct job_size {
+    int64_t floats, table_first, table_count, end_step, run_steps;
+};
+
+static pl_status read_size(const pl_json *join, struct job_size *out)
+{
+    PL_TRY(pl_json_get_int(join, "floats", 1, FLOATS_MOST, &out->floats));
+    PL_TRY(pl_json_get_int(join, "table_first", 0, FLOATS_MOST,
+                           &out->table_first));
+    PL_TRY(pl_json_get_int(join, "table_count", 0, FLOATS_MOST,
+                           &out->table_count));
+    PL_TRY(pl_json_get_int(join, "end_step", 0, INT64_MAX, &out->end_step));
+    return pl_json_get_int(join, "run_steps", 0, INT64_MAX, &out->run_steps);
+}
+
+/* Before there is a core, as after, who is refused changes nothing. */
+static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
+{
+    char why[400];
+    snprintf(why, sizeof why, "%s", pl_error_message());
+    if (pl_burst_shows(&server->refusals, now_ns()))
+        pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
+    pl_frame frame = {
+        .kind = PL_FRAME_REFUSE,
+        .incarnation = message->frame.incarnation,
+        .payload_bytes = (uint32_t)strlen(why),
+    };
+    return pl_endpoint_send(server->endpoint, message->from, &frame, why,
+                            false);
+}
+
+/* The first worker that may join says how many parameters there are. */
 static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 {
-    pl_json *join;
-    int64_t floats = 0, *end = &server->opts.core.end_step;
-    int64_t *steps = &server->opts.schedule.run_steps;
-    if (message->frame.kind != PL_FRAME_JOIN ||
-        pl_json_parse(&join, message->payload, message->frame.payload_bytes,
-                      "join") != PL_OK)
-        return PL_OK;
-    const char *role = "";
     pl_ps_core_opts *core = &server->opts.core;
-    if (pl_json_get_text(join, "role", &role) != PL_OK ||
-        strcmp(role, "worker") != 0 ||
-        (message->who.role != PL_PRINCIPAL_NONE &&
-         message->who.role != PL_PRINCIPAL_WORKER) ||
-        pl_json_get_int(join, "floats", 1, FLOATS_MOST, &floats) != PL_OK ||
-        pl_json_get_int(join, "table_first", 0, FLOATS_MOST,
-                        &core->table_first) != PL_OK ||
-        pl_json_get_int(join, "table_count", 0, FLOATS_MOST,
-                        &core->table_count) != PL_OK ||
-        pl_json_get_int(join, "end_step", 0, INT64_MAX, end) != PL_OK ||
-        pl_json_get_int(join, "run_steps", 0, INT64_MAX, steps) != PL_OK)
-        floats = 0;
+    struct job_size size;
+    pl_json *join = NULL;
+    int32_t member = 0;
+    pl_status status = message->frame.payload_bytes <= JOIN_MOST
+                           ? pl_json_parse(&join, message->payload,
+                                           message->frame.payload_bytes, "join")
+                           : PL_FAIL(PL_FORMAT, "a join of %u bytes",
+                                     message->frame.payload_bytes);
+    if (status == PL_OK)
+        status = pl_ps_join_check(core, join, message->who, &member);
+    bool worker = member < core->workers;
+    if (status == PL_OK && worker)
+        status = read_size(join, &size);
     pl_json_free(join);
-    if (floats < 1)
-        return PL_OK;
-    PL_TRY(open_core(server, floats));
+    if (status != PL_OK)
+        return refuse_join(server, message);
+    if (!worker)
+        return PL_OK; /* it asks again */
+    core->table_first = size.table_first;
+    core->table_count = size.table_count;
+    core->end_step = size.end_step;
+    server->opts.schedule.run_steps = size.run_steps;
+    PL_TRY(open_core(server, size.floats));
     tell_step(server);
     return PL_OK;
 }
@@ -329,7 +364,7 @@ static void receive(pl_ps_server *server, const pl_message *message)
 
 static pl_status handle(pl_ps_server *server, const pl_message *message)
 {
-    if (server->core == NULL)
+    if (server->core == NULL && message->frame.kind == PL_FRAME_JOIN)
         PL_TRY(learn_size(server, message));
     if (server->core != NULL)
         receive(server, message);

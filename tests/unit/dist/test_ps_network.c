@@ -14,6 +14,8 @@ typedef struct job {
     pl_transport transport;
     int32_t servers;
     int64_t end_step;
+    const pl_json *settings; /* or NULL */
+    bool intruder;           /* a task with other settings comes first */
     pl_cluster cluster;
     pl_ps_server *server[SERVERS];
     pl_ps_server_view seen[SERVERS];
@@ -105,6 +107,7 @@ static pl_status worker_main(void *arg)
                                         .heartbeat_ms = 60000,
                                         .join_ms = 60000,
                                         .end_step = t->job->end_step,
+                                        .settings = t->job->settings,
                                         .params = t->params,
                                     }));
     pl_status status = train(t);
@@ -141,6 +144,7 @@ static void open_servers(job *j)
                                                  .mode = j->mode,
                                                  .heartbeat_ms = 60000,
                                                  .join_ms = 60000,
+                                                 .settings = j->settings,
                                                  .kernels = pl_kernels_best() },
                                        .optim = { .name = "sgd" },
                                        .schedule = { .lr = 1.0 },
@@ -163,18 +167,49 @@ static void open_params(task *t)
         pl_params_block(t->params)[i] = 1.0f;
 }
 
+/* Ask every server to be let in as worker 1 of another job: of another size,
+ * another length and other settings.  All refuse. */
+static void intrude(const job *j)
+{
+    static const char join[] =
+        "{\"role\": \"worker\", \"index\": 1, \"job\": \"\", \"shm\": \"\", "
+        "\"host\": \"h\", \"floats\": 999, \"table_first\": 0, "
+        "\"table_count\": 500, \"end_step\": 1, \"run_steps\": 1, "
+        "\"settings\": {\"lr\": \"0.5\"}}";
+    for (int32_t i = 0; i < j->servers; i++) {
+        pl_endpoint *end;
+        pl_message got;
+        pl_frame frame = { .kind = PL_FRAME_JOIN,
+                           .payload_bytes = sizeof join - 1 };
+        assert_ok(pl_endpoint_connect(
+            &end, &(pl_endpoint_opts) { .address = j->cluster.ps_address[i],
+                                        .name = "intruder" }));
+        assert_ok(pl_endpoint_send(end, 0, &frame, join, false));
+        assert_ok(pl_endpoint_receive(
+            end, &got, pl_deadline_in_ms(pl_clock_real(), 60000)));
+        assert_int_equal(PL_FRAME_REFUSE, got.frame.kind);
+        char why[400];
+        snprintf(why, sizeof why, "%.*s", (int)got.frame.payload_bytes,
+                 (const char *)got.payload);
+        assert_non_null(strstr(why, "--lr is 0.5 here and 1 at ps"));
+        pl_endpoint_free(end, 0);
+    }
+}
+
 /* Run a job to its end; `out` are its workers, with their parameters. */
 static void run_job(job *j, task out[WORKERS])
 {
     pl_thread *servers[SERVERS], *workers[WORKERS];
     served serves[SERVERS];
-    pl_log_set(NULL, NULL, PL_LOG_WARN);
+    pl_log_set(NULL, NULL, j->intruder ? PL_LOG_ERROR : PL_LOG_WARN);
     open_servers(j);
     for (int32_t i = 0; i < j->servers; i++) {
         serves[i] = (served) { j, i };
         assert_ok(
             pl_thread_start(&servers[i], "server", server_main, &serves[i]));
     }
+    if (j->intruder)
+        intrude(j);
     for (int32_t w = 0; w < WORKERS; w++) {
         out[w] = (task) { .job = j, .index = w };
         open_params(&out[w]);
@@ -267,6 +302,28 @@ static void ps_network_ssp_ends_at_the_steps_asked_for(void **state)
     check_async(PL_PS_SSP, PL_TRANSPORT_SHM, 1);
 }
 
+static void ps_network_a_refused_task_changes_nothing(void **state)
+{
+    (void)state;
+    pl_json *settings;
+    assert_ok(pl_json_new_object(&settings));
+    assert_ok(pl_json_set_text(settings, "lr", "1"));
+    job j = { .mode = PL_PS_SYNC,
+              .transport = PL_TRANSPORT_TCP,
+              .servers = SERVERS,
+              .end_step = STEPS,
+              .settings = settings,
+              .intruder = true };
+    task tasks[WORKERS];
+    run_job(&j, tasks);
+    assert_ok(check_params(&tasks[0], STEPS));
+    for (int32_t i = 0; i < SERVERS; i++)
+        assert_int_equal(STEPS, j.seen[i].step);
+    pl_json_free(settings);
+    close_tasks(tasks);
+}
+
 UNIT_TESTS(cmocka_unit_test(ps_network_sync_makes_the_steps_of_one_process),
            cmocka_unit_test(ps_network_async_makes_each_update_once),
-           cmocka_unit_test(ps_network_ssp_ends_at_the_steps_asked_for))
+           cmocka_unit_test(ps_network_ssp_ends_at_the_steps_asked_for),
+           cmocka_unit_test(ps_network_a_refused_task_changes_nothing))
