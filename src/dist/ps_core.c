@@ -75,6 +75,7 @@ void pl_ps_core_free(pl_ps_core *core)
     for (int32_t i = 0; core->members != NULL && i < core->member_count; i++) {
         pl_pieces_close(&core->members[i].in);
         pl_stream_close(&core->members[i].out);
+        pl_lease_release(core->members[i].lease);
         pl_mem_free(core->members[i].staging);
         pl_mem_free(core->members[i].report);
     }
@@ -171,6 +172,24 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
     }
 }
 
+/* A lease outlives its gradient for a while, never the other way round: what
+ * is done with gradients need not think of it. */
+void pl_core_end_leases(pl_ps_core *core)
+{
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        pl_member *member = &core->members[w];
+        bool there = pl_lease_covers(member->lease, member->gradient, 1);
+        bool wanted =
+            member->fresh || member->held || member->stage == PL_STAGE_ARRIVING;
+        if (there && wanted)
+            continue;
+        if (there)
+            member->gradient = NULL; /* it was used */
+        pl_lease_release(member->lease);
+        member->lease = NULL;
+    }
+}
+
 /* A gradient that is kept beyond the connection it came by must be ours. */
 void pl_core_keep(pl_ps_core *core, pl_member *member)
 {
@@ -257,6 +276,7 @@ void pl_ps_core_tick(pl_ps_core *core, int64_t now_ns)
     if (more > 0)
         pl_log(PL_LOG_WARN, "... and %lld more were refused", (long long)more);
     pl_ps_core_retry(core, now_ns);
+    pl_core_end_leases(core);
     pl_core_watch_save(core);
     pl_core_watch(core);
 }

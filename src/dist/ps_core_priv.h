@@ -61,6 +61,7 @@ typedef struct pl_member {
     int64_t answer_step;
 
     const float *gradient; /* [count], complete when `fresh` */
+    pl_lease *lease;       /* held: the gradient lies there; or NULL */
     float *staging;        /* memory for it, where it must be copied */
     bool fresh;            /* sync: of this step, not yet used */
     bool paused;           /* the chief evaluates */
@@ -189,6 +190,8 @@ void pl_core_send(pl_ps_core *core, pl_peer to, pl_frame frame,
                   const void *payload, bool lasting);
 void pl_core_send_text(pl_ps_core *core, pl_peer to, pl_frame frame,
                        const char *text);
+/* Let go of other tasks' memory in which no gradient lies any more. */
+void pl_core_end_leases(pl_ps_core *core);
 /* Copy a gradient that lies in another task's memory. */
 void pl_core_keep(pl_ps_core *core, pl_member *member);
 /* Forget the request at hand: a new incarnation starts afresh. */

@@ -108,6 +108,23 @@ void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why)
                       pl_core_reply(member, PL_FRAME_REFUSE, 0), why);
 }
 
+/* All of the gradient lies in memory that stays.  Others choose where their
+ * pieces lie: none is believed of those that did not come yet. */
+static bool stays(const pl_ps_core *core, const pl_message *message,
+                  const float *base)
+{
+    return pl_lease_covers(message->lease, base,
+                           (size_t)core->opts.count * sizeof *base);
+}
+
+static void point_at(pl_member *member, const float *base, pl_lease *lease)
+{
+    pl_lease *before = member->lease;
+    member->lease = pl_lease_hold(lease);
+    member->gradient = base;
+    pl_lease_release(before);
+}
+
 /* Gradients are read where they arrived if that stays, else copied. */
 static void store_gradient(pl_ps_core *core, pl_member *member,
                            const pl_message *message)
@@ -118,9 +135,9 @@ static void store_gradient(pl_ps_core *core, pl_member *member,
     bool whole = message->frame.count == core->opts.count;
     bool at_once = whole && core->opts.mode != PL_PS_SYNC;
     const float *base = from - offset;
-    if ((message->lasting || at_once) &&
+    if ((at_once || stays(core, message, base)) &&
         (member->gradient == NULL || member->gradient == base)) {
-        member->gradient = base;
+        point_at(member, base, message->lease);
         return;
     }
     if (member->gradient == NULL && member->staging == NULL &&

@@ -76,9 +76,7 @@ static pl_status attach(pl_channel *channel, const pl_share *peer)
         return PL_OK;
     void *area = NULL;
     PL_TRY(pl_share_map(&area, peer, &peer->area, false));
-    channel->area = area;
-    channel->area_bytes = peer->area.bytes;
-    return PL_OK;
+    return pl_lease_new_take(&channel->area, area, peer->area.bytes);
 }
 
 static pl_status open_memory(pl_channel *channel, const pl_share *client)
@@ -107,6 +105,10 @@ pl_status pl_channel_open(pl_channel **out, const pl_share *client)
     *out = channel;
     return PL_OK;
 out:
+    /* Nothing is closed that was not open: the same offer may come again. */
+    if (channel->memory != NULL)
+        munmap(channel->memory, sizeof(pl_channel_memory));
+    channel->memory = NULL;
     pl_channel_free(channel);
     return status;
 }
@@ -145,8 +147,7 @@ void pl_channel_free(pl_channel *channel)
             ring_bell(channel);
         munmap(channel->memory, sizeof(pl_channel_memory));
     }
-    if (channel->area != NULL)
-        munmap(channel->area, channel->area_bytes);
+    pl_lease_release(channel->area);
     int fds[] = { channel->fd, channel->bell, channel->watch };
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++)
         if (fds[i] >= 0)
@@ -159,6 +160,16 @@ bool pl_channel_live(const pl_channel *channel)
     return !channel->dead && channel->bell >= 0 &&
            atomic_load(&channel->memory->complete) != 0 &&
            atomic_load(&channel->memory->closed[channel->client ? 1 : 0]) == 0;
+}
+
+bool pl_channel_over(const pl_channel *channel)
+{
+    if (channel->watch < 0)
+        return false; /* it is being made */
+    bool ended =
+        channel->dead ||
+        atomic_load(&channel->memory->closed[channel->client ? 1 : 0]) != 0;
+    return ended && (channel->broken || pl_ring_empty(&channel->in));
 }
 
 pl_status pl_channel_send(pl_channel *channel, const pl_frame *frame,
@@ -190,25 +201,27 @@ static bool inside(uint64_t size, const pl_ring_slot *slot)
 static pl_status locate(const pl_channel *channel, const pl_ring_slot *slot,
                         const void **payload)
 {
+    size_t area_bytes =
+        channel->area != NULL ? pl_lease_bytes(channel->area) : 0;
     *payload = NULL;
     if (slot->place == PL_PLACE_NONE && slot->bytes == 0)
         return PL_OK;
     if (slot->place == PL_PLACE_INLINE && inside(PL_RING_INLINE, slot))
         *payload = channel->in.memory->room + slot->offset;
     else if (slot->place == PL_PLACE_AREA && channel->area != NULL &&
-             inside(channel->area_bytes, slot))
-        *payload = channel->area + slot->offset;
+             inside(area_bytes, slot))
+        *payload = (const uint8_t *)pl_lease_data(channel->area) + slot->offset;
     else
         return PL_FAIL(PL_FORMAT,
                        "%u bytes at %llu of place %u are not in the %zu bytes "
                        "shared",
                        (unsigned)slot->bytes, (unsigned long long)slot->offset,
-                       (unsigned)slot->place, channel->area_bytes);
+                       (unsigned)slot->place, area_bytes);
     return PL_OK;
 }
 
 pl_status pl_channel_peek(pl_channel *channel, pl_frame *frame,
-                          const void **payload, bool *lasting)
+                          const void **payload, pl_lease **lease)
 {
     pl_ring_slot slot;
     if (channel->broken)
@@ -218,7 +231,7 @@ pl_status pl_channel_peek(pl_channel *channel, pl_frame *frame,
         channel->dead = channel->broken = true;
     if (status != PL_OK)
         return status;
-    *lasting = slot.place == PL_PLACE_AREA;
+    *lease = slot.place == PL_PLACE_AREA ? channel->area : NULL;
     PL_TRY(locate(channel, &slot, payload));
     status = pl_frame_read(frame, slot.frame, sizeof slot.frame, slot.bytes);
     return status == PL_OK ? PL_OK : PL_FORMAT;

@@ -8,6 +8,7 @@
 #ifndef PL_NET_CHANNEL_H
 #define PL_NET_CHANNEL_H
 
+#include "net/lease.h"
 #include "net/ring.h"
 #include "net/share.h"
 
@@ -21,10 +22,9 @@ typedef struct pl_channel {
     bool broken;
     pl_ring_writer out;
     pl_ring_reader in;
-    uint8_t *area; /* the peer's; may be NULL */
-    size_t area_bytes;
-    int bell;  /* the peer's */
-    int watch; /* readable when the peer's process has ended */
+    pl_lease *area; /* the peer's; may be NULL */
+    int bell;       /* the peer's */
+    int watch;      /* readable when the peer's process has ended */
 } pl_channel;
 
 /* Client: make the memory, and add it to what is told of this process. */
@@ -48,12 +48,17 @@ pl_status pl_channel_send(pl_channel *channel, const pl_frame *frame,
                           const void *payload, bool lasting,
                           const pl_area *own) PL_MUST_CHECK;
 
+/* Nothing will come any more: the peer has ended or closed the channel, and
+ * all that it wrote was read. */
+bool pl_channel_over(const pl_channel *channel);
+
 /* The next frame and where its payload lies, without taking it: it stays
- * until pl_channel_advance.  PL_AGAIN when there is none, without a text.
- * PL_FORMAT: a wrong one, to be skipped with pl_channel_advance; PL_PEER: the
- * channel is broken and not read any more. */
+ * until pl_channel_advance, in the peer's area (*lease) as long as that is
+ * held. PL_AGAIN when there is none, without a text. PL_FORMAT: a wrong one, to
+ * be skipped with pl_channel_advance; PL_PEER: the channel is broken and not
+ * read any more. */
 pl_status pl_channel_peek(pl_channel *channel, pl_frame *frame,
-                          const void **payload, bool *lasting) PL_MUST_CHECK;
+                          const void **payload, pl_lease **lease) PL_MUST_CHECK;
 void pl_channel_advance(pl_channel *channel);
 
 #endif

@@ -263,6 +263,7 @@ pl_status pl_endpoint_poll(pl_endpoint *e, pl_message *out)
 {
     pl_tcp_release(e);
     pl_shared_release(e);
+    out->lease = NULL;
     pl_status status = take(e, out);
     if (status == PL_OK)
         out->who = e->peers.entries[out->from].who;

@@ -27,6 +27,7 @@
 #include "net/area.h"
 #include "net/frame.h"
 #include "net/keys.h"
+#include "net/lease.h"
 
 #include <stdbool.h>
 
@@ -41,7 +42,9 @@ typedef struct pl_message {
     bool first; /* of this peer: the number may have been another's before */
     pl_frame frame;
     const void *payload; /* 8-byte aligned; until the next receive... */
-    bool lasting;     /* ... or until this request is answered: shared memory */
+    pl_lease *lease;  /* ... or, where this is not NULL, in the peer's memory:
+                         readable as long as this is held, unchanged until the
+                         request is answered */
     pl_principal who; /* proved by its keys; nobody where there are none, and
                          for a client, on loopback */
 } pl_message;
@@ -124,8 +127,9 @@ const char *pl_endpoint_peer_text(pl_endpoint *endpoint, pl_peer peer);
 
 /* Shared memory, see above.  An empty answer means: stay with TCP, as happens
  * when the hosts differ or something is not permitted; that is no failure.
- * When the peer ends or closes, messages take TCP again; payloads that came
- * from its area stay readable until it is dropped or shares anew. */
+ * When the peer ends or closes, messages take TCP again, and what was shared
+ * is given back as soon as all that it wrote was read, but for what is held
+ * (net/lease.h). */
 pl_status pl_endpoint_offer(pl_endpoint *client,
                             char offer[PL_OFFER_BYTES]) PL_MUST_CHECK;
 pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,

@@ -104,15 +104,19 @@ void pl_peers_drop(pl_peers *peers, int32_t number)
     entry->dropped_at = ++peers->drops;
 }
 
+/* Who is dropped first, where there are too many. */
+static int rank(const pl_peer_entry *entry)
+{
+    return (entry->channel != NULL ? 2 : 0) + (entry->kept ? 1 : 0);
+}
+
 int32_t pl_peers_idle(const pl_peers *peers)
 {
     const pl_peer_entry *best = NULL;
     for (int32_t i = 0; i < peers->count; i++) {
         const pl_peer_entry *entry = &peers->entries[i];
-        if (entry->channel != NULL)
-            continue;
-        if (best == NULL || entry->kept < best->kept ||
-            (entry->kept == best->kept && entry->heard_at < best->heard_at))
+        if (best == NULL || rank(entry) < rank(best) ||
+            (rank(entry) == rank(best) && entry->heard_at < best->heard_at))
             best = entry;
     }
     return best != NULL ? (int32_t)(best - peers->entries) : -1;

@@ -4,8 +4,8 @@
  * small numbers.  A dropped client keeps its number, so that its messages are
  * recognised and ignored, until the number is needed for a new one.  When all
  * are taken, who was heard longest ago is dropped, first of those that nobody
- * said are to be kept: neither a flood nor what dead tasks leave behind keeps
- * new ones out.
+ * said are to be kept, last of those that share memory: neither a flood nor
+ * what dead tasks leave behind keeps new ones out.
  *
  * Threads: one. */
 #ifndef PL_NET_PEERS_H
@@ -54,7 +54,7 @@ int32_t pl_peers_find(const pl_peers *peers,
 int32_t pl_peers_add(pl_peers *peers,
                      const uint8_t identity[PL_IDENTITY_BYTES]);
 void pl_peers_drop(pl_peers *peers, int32_t number);
-/* Whom to drop when all numbers are taken; -1: all share memory. */
+/* Whom to drop when all numbers are taken; -1: there is nobody. */
 int32_t pl_peers_idle(const pl_peers *peers);
 
 #endif

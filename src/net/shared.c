@@ -9,9 +9,10 @@
  * once, and the end of a process wakes it too.
  *
  * A channel whose peer has ended or closed it is not written to any more
- * (messages go over TCP, to whoever is there next), but what it still holds
- * is read, and its memory stays mapped until the peer is dropped or shares
- * anew: payloads in it may still be in use. */
+ * (messages go over TCP, to whoever is there next).  What it still holds is
+ * read; then it is closed, with its descriptors and mappings: a server that
+ * runs for long sees many workers come and go.  Only the peer's area stays
+ * while a payload in it is in use (net/lease.h). */
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -117,6 +118,29 @@ pl_status pl_endpoint_offer(pl_endpoint *client, char offer[PL_OFFER_BYTES])
     return stay_with_tcp(client, make_offer(client, offer));
 }
 
+/* Close the channels through which nothing will come any more. */
+static void reap(pl_endpoint *e)
+{
+    for (int32_t i = e->sharing_count - 1; i >= 0; i--) {
+        const pl_channel *channel = channel_of(e, e->sharing[i]);
+        if (channel != e->held && pl_channel_over(channel))
+            pl_shared_drop(e, e->sharing[i]);
+    }
+}
+
+/* A server that is never idle does not sleep, and is not told who has ended.
+ */
+static void notice_ends(pl_endpoint *e)
+{
+    for (int32_t i = 0; i < e->sharing_count; i++) {
+        pl_channel *channel = channel_of(e, e->sharing[i]);
+        struct pollfd ended = { channel->watch, POLLIN, 0 };
+        if (!channel->dead && poll(&ended, 1, 0) > 0)
+            channel->dead = true;
+    }
+    reap(e);
+}
+
 static pl_status accept_offer(pl_endpoint *server, pl_peer peer,
                               const char *offer, char answer[PL_OFFER_BYTES])
 {
@@ -148,6 +172,7 @@ pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,
 {
     PL_ASSERT(server->server);
     answer[0] = 0;
+    notice_ends(server);
     if (!server->no_shm && offer[0] != 0) {
         pl_status status = accept_offer(server, peer, offer, answer);
         if (status == PL_OK)
@@ -210,13 +235,14 @@ static pl_status take_from(pl_endpoint *e, pl_peer peer, pl_message *out)
     pl_channel *channel = channel_of(e, peer);
     for (;;) {
         pl_status status =
-            pl_channel_peek(channel, &out->frame, &out->payload, &out->lasting);
+            pl_channel_peek(channel, &out->frame, &out->payload, &out->lease);
         if (status == PL_AGAIN)
             return PL_AGAIN;
         if (status == PL_OK) {
             out->from = peer;
             out->first = false;
             e->held = channel;
+            e->peers.entries[peer].heard_at = ++e->peers.messages;
             pl_endpoint_received(e, &out->frame);
             return PL_OK;
         }
@@ -284,4 +310,5 @@ void pl_shared_wake(pl_endpoint *e)
         if (e->polls[POLL_PEERS + i].revents != 0)
             channel->dead = true;
     }
+    reap(e);
 }

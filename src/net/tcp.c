@@ -282,7 +282,6 @@ static pl_status judge(pl_endpoint *e, zmq_msg_t *parts, int count,
         return PL_AGAIN;
     out->first = !e->peers.entries[out->from].met;
     e->peers.entries[out->from].met = true;
-    out->lasting = false;
     out->payload = NULL;
     return PL_OK;
 }

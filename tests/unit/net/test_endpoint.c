@@ -9,7 +9,7 @@ static void endpoint_carries_messages_both_ways(void **state)
     net_send(client, 0, PL_FRAME_JOIN, 1, "hello", 5, false);
     pl_message got = net_expect(server, PL_FRAME_JOIN, 1, "hello", 5);
     assert_int_equal(0, got.from);
-    assert_false(got.lasting);
+    assert_null(got.lease);
     assert_non_null(strstr(pl_endpoint_peer_text(server, 0), "127.0.0.1:"));
     net_send(server, got.from, PL_FRAME_WELCOME, 1, NULL, 0, false);
     got = net_expect(client, PL_FRAME_WELCOME, 1, NULL, 0);

@@ -98,7 +98,7 @@ static void shared_payloads_in_an_area_are_not_moved(void **state)
     uint8_t *pushed = (uint8_t *)pl_area_data(c->client_area) + 4096;
     net_send(c->client, 0, PL_FRAME_PUSH, 1, pushed, 500000, true);
     pl_message got = net_expect(c->server, PL_FRAME_PUSH, 1, pushed, 500000);
-    assert_true(got.lasting);
+    assert_non_null(got.lease);
     assert_ptr_not_equal(pushed, got.payload);
     const uint8_t *seen = got.payload;
     pushed[77] ^= 0xff; /* the same memory */
@@ -107,7 +107,7 @@ static void shared_payloads_in_an_area_are_not_moved(void **state)
     const uint8_t *params = pl_area_data(c->server_area);
     net_send(c->server, 0, PL_FRAME_PARAMS, 2, params, AREA_BYTES, true);
     got = net_expect(c->client, PL_FRAME_PARAMS, 2, params, AREA_BYTES);
-    assert_true(got.lasting);
+    assert_non_null(got.lease);
     /* It stays where it is after further messages. */
     const void *kept = got.payload;
     net_send(c->server, 0, PL_FRAME_ACK, 3, NULL, 0, false);
@@ -122,14 +122,14 @@ static void shared_small_payloads_are_copied(void **state)
     net_send(c->client, 0, PL_FRAME_BYE, 1, text, sizeof text, true);
     memset(text, 0, sizeof text);
     pl_message got = net_expect(c->server, PL_FRAME_BYE, 1, same, sizeof same);
-    assert_false(got.lasting);
+    assert_null(got.lease);
     /* In the area, but it may change: a copy too. */
     uint8_t *own = pl_area_data(c->client_area);
     uint8_t *before = net_bytes(31000, 2);
     net_send(c->client, 0, PL_FRAME_PUSH, 2, own, 31000, false);
     memset(own, 0, 31000);
     got = net_expect(c->server, PL_FRAME_PUSH, 2, before, 31000);
-    assert_false(got.lasting);
+    assert_null(got.lease);
     /* Askew in the area: the receiver still gets it aligned. */
     net_send(c->client, 0, PL_FRAME_PUSH, 3, own + 31003, 100, true);
     net_expect(c->server, PL_FRAME_PUSH, 3, own + 31003, 100);
@@ -396,6 +396,113 @@ static void shared_peer_killed_is_noticed_and_leaves_nothing(void **state)
     pl_endpoint_free(server, 0);
 }
 
+static int lines_of(const char *path)
+{
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    for (int c = getc(file); c != EOF; c = getc(file))
+        count += c == '\n';
+    fclose(file);
+    return count;
+}
+
+/* Joins, pushes from its area, and dies without a word. */
+static int push_and_die(void *arg)
+{
+    pl_endpoint *client = NULL;
+    pl_area *area = NULL;
+    assert_ok(pl_area_new(&area, 4096));
+    pl_endpoint_opts opts = { .address = arg,
+                              .name = "worker 0",
+                              .area = area };
+    assert_ok(pl_endpoint_connect(&client, &opts));
+    join(client);
+    net_send(client, 0, PL_FRAME_PUSH, 1, pl_area_data(area), 4096, true);
+    return pl_endpoint_shared(client, 0) ? 0 : 1;
+}
+
+/* After so many deaths: as many descriptors as `files` again, sooner or later
+ * (connections of the dead go when the transport sees to it). */
+static void wait_for_files(pl_endpoint *server, int files)
+{
+    pl_deadline soon = net_soon();
+    pl_message none;
+    while (open_files() > files && !pl_deadline_passed(soon))
+        assert_int_equal(
+            PL_TIMEOUT,
+            pl_endpoint_receive(server, &none,
+                                pl_deadline_in_ms(pl_clock_real(), 1)));
+    assert_true(open_files() <= files);
+}
+
+/* Nobody drops them: a server does not know which of its peers is gone. */
+static void shared_a_thousand_deaths_leave_what_ten_do(void **state)
+{
+    (void)state;
+    NET_SKIP_FORKS();
+    enum {
+        FEW = 10,
+        MANY = 1000,
+        PEERS = 8
+    };
+    pl_endpoint *server = NULL;
+    assert_ok(pl_endpoint_listen(&server,
+                                 &(pl_endpoint_opts) { .address = "127.0.0.1:0",
+                                                       .name = "ps 0",
+                                                       .peers_max = PEERS }));
+    int files = open_files(), maps = 0;
+    for (int death = 1; death <= MANY; death++) {
+        pid_t child = net_fork(push_and_die,
+                               (void *)(uintptr_t)pl_endpoint_address(server));
+        pl_peer peer = welcome(server);
+        pl_endpoint_keep(server, peer); /* it is a task of the job */
+        pl_message got = net_receive(server);
+        assert_int_equal(PL_FRAME_PUSH, got.frame.kind);
+        assert_non_null(got.lease);
+        net_wait(child);
+        if (death == FEW) {
+            wait_for_files(server, files + 2); /* the bell */
+            maps = lines_of("/proc/self/maps");
+        }
+    }
+    wait_for_files(server, files + 2);
+    /* What the C library takes for itself; each death would leave two. */
+    assert_true(lines_of("/proc/self/maps") < maps + MANY / 10);
+    pl_endpoint_free(server, 0);
+}
+
+/* Eight malformed messages drop a peer, at any time. */
+static void shared_payloads_stay_while_they_are_held(void **state)
+{
+    couple *c = *state;
+    char offer[PL_OFFER_BYTES], answer[PL_OFFER_BYTES];
+    const uint8_t *pushed = pl_area_data(c->client_area);
+    pl_lease *leases[2];
+    const void *seen[2];
+    for (int round = 0; round < 2; round++) {
+        net_send(c->client, 0, PL_FRAME_PUSH, 1, pushed, AREA_BYTES, true);
+        pl_message got =
+            net_expect(c->server, PL_FRAME_PUSH, 1, pushed, AREA_BYTES);
+        leases[round] = pl_lease_hold(got.lease);
+        seen[round] = got.payload;
+        assert_true(pl_lease_covers(got.lease, got.payload, AREA_BYTES));
+        assert_false(pl_lease_covers(got.lease, got.payload, AREA_BYTES + 1));
+        if (round == 0) { /* the worker shares anew */
+            assert_ok(pl_endpoint_offer(c->client, offer));
+            assert_ok(pl_endpoint_accept(c->server, 0, offer, answer));
+            assert_ok(pl_endpoint_complete(c->client, answer));
+        } else {
+            pl_endpoint_drop(c->server, 0);
+        }
+        assert_memory_equal(pushed, seen[round], AREA_BYTES);
+    }
+    for (int round = 0; round < 2; round++) {
+        assert_memory_equal(pushed, seen[round], AREA_BYTES);
+        pl_lease_release(leases[round]);
+    }
+}
+
 static void shared_memory_between_processes_keeps_the_order(void **state)
 {
     (void)state;
@@ -441,6 +548,8 @@ static void shared_memory_between_processes_keeps_the_order(void **state)
 #define TEST(name)                                                             \
     cmocka_unit_test_setup_teardown(name, couple_make, couple_free)
 UNIT_TESTS(TEST(shared_payloads_in_an_area_are_not_moved),
+           TEST(shared_payloads_stay_while_they_are_held),
+           cmocka_unit_test(shared_a_thousand_deaths_leave_what_ten_do),
            TEST(shared_small_payloads_are_copied),
            TEST(shared_large_payloads_outside_go_over_tcp),
            TEST(shared_rings_overflow_into_tcp),
