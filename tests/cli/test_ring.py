@@ -90,6 +90,26 @@ def test_going_on_without_the_lost_one(cli, undisturbed):
     assert summary["parameters_sha256"] != undisturbed
 
 
+def test_going_on_without_two_that_are_lost_together(cli):
+    """Two of four, gone for good: neither ends the job."""
+    job = started(cli, *DATA, *JOB, "--workers", "4", *SOON,
+                  "--on-worker-loss", "continue", "--restarts", "0")
+    wait_for_checkpoint(cli, job)
+    pids = [t.pid for t in tasks(job)]
+    lost = task(job, "worker", 1), task(job, "worker", 3)
+    for one in lost:
+        one.kill()
+    result = cli.end(job)
+    gone(pids)
+    assert result.code == 0, result
+    assert result.err.count("the job goes on without it") == 2
+    log = log_of(cli, "worker-0")
+    assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost", log), log
+    assert re.search(r"worker 3 \(127.0.0.1:\d+\) is lost", log), log
+    summary = result.json
+    assert summary["steps"] == 2500 and summary["deterministic"] is False
+
+
 def test_abort_ends_the_job(cli):
     result = disturbed(cli, 1, signal.SIGSTOP, *SOON, *ENDLESS,
                        "--on-worker-loss", "abort")

@@ -5,12 +5,15 @@
  *
  * Hearts go to the chief, beats come back.  Whoever is silent is lost: the
  * chief tells all others (ROLL) that this generation is over, and they meet
- * again.  A JOIN of a new process, or of one that wants to meet again, says
- * the same.  A chief that is new is recognised by the incarnation in its
- * beats.  When all wait and nothing moves, a message was lost: that is a ROLL,
- * too.  And a worker that computes, but got nothing done for much longer than
- * ever before, is stuck, and as good as lost.  Not so the chief: it tests and
- * saves, which takes as long as it takes. */
+ * again.  Losses are looked for all the time, also while a generation has
+ * ended and the next one is not formed yet: any number of workers can be lost
+ * at once, and the rendezvous waits for none of them under `continue`.  A JOIN
+ * of a new process, or of one that wants to meet again, says the same.  A chief
+ * that is new is recognised by the incarnation in its beats.  When all wait and
+ * nothing moves, a message was lost: that is a ROLL, too.  And a worker that
+ * computes, but got nothing done for much longer than ever before, is stuck,
+ * and as good as lost.  Not so the chief: it tests and saves, which takes as
+ * long as it takes. */
 #include "dist/allreduce/ring_priv.h"
 
 #include "base/log.h"
@@ -168,6 +171,7 @@ static void begin_generation(pl_ring_core *core, int64_t now_ns)
     core->linked_hub = core->chief;
     core->linked_next = core->count == 1;
     core->changed_ns = core->heard_ns = now_ns;
+    core->meet_ns = now_ns; /* linking has the whole limit to itself */
     memset(core->offer, 0, sizeof core->offer);
     if (!core->linked_next) {
         int32_t next = core->roster[(core->rank + 1) % core->count];
@@ -574,7 +578,7 @@ static bool is_stuck(const pl_ring_core *core, const pl_ring_member *m,
     int64_t patience = STUCK_BY * m->longest_ns;
     if (patience < silence_ns(core))
         patience = silence_ns(core);
-    return core->phase == PL_RING_FORMED && !m->waiting && m->beats != 0 &&
+    return core->phase != PL_RING_LINKING && !m->waiting && m->beats != 0 &&
            now_ns - m->beat_ns > patience;
 }
 
@@ -594,17 +598,54 @@ static bool look_lost(pl_ring_core *core, int32_t worker, int64_t now_ns)
     return true;
 }
 
+/* Between two generations there is nothing to roll: the worker is marked, and
+ * under `continue` the rendezvous does without it. */
+static void lose_between(pl_ring_core *core, int32_t worker, const char *how)
+{
+    pl_ring_member *m = &core->members[worker];
+    m->joined = false;
+    m->lost = true;
+    if (m->incarnation != 0)
+        core->opts.ops->lost(core->opts.context, worker);
+    pl_log(PL_LOG_WARN, "worker %d (%s) is lost as well: %s; %s", worker,
+           core->opts.address[worker], how,
+           core->opts.on_loss == PL_ON_LOSS_CONTINUE
+               ? "going on without it"
+               : "waiting for it to come back");
+}
+
+/* A worker that this chief knows, or knew in an earlier life, sends hearts
+ * until it joins and joins until it is welcome. */
+static void look_lost_between(pl_ring_core *core, int64_t now_ns)
+{
+    for (int32_t w = 1; w < core->opts.workers; w++) {
+        pl_ring_member *m = &core->members[w];
+        bool known = m->incarnation != 0 || core->follows;
+        int64_t heard_ns = m->incarnation != 0 ? m->heard_ns : core->meet_ns;
+        if (m->lost || !known)
+            continue;
+        if (now_ns - heard_ns > silence_ns(core))
+            lose_between(core, w, "nothing is heard of it");
+        else if (!m->joined && is_stuck(core, m, now_ns))
+            lose_between(core, w, "it lives, but gets nothing done");
+    }
+    try_form(core, now_ns);
+}
+
 static void check_members(pl_ring_core *core, int64_t now_ns)
 {
     bool all_wait = core->waiting && core->phase == PL_RING_FORMED;
+    if (core->phase == PL_RING_ENDED && core->how != PL_ROLLED)
+        return;
     for (int32_t w = 1; w < core->opts.workers; w++) {
         pl_ring_member *m = &core->members[w];
         if (look_lost(core, w, now_ns))
-            return;
-        if (core->phase == PL_RING_MEETING && m->joined &&
-            now_ns - m->heard_ns > silence_ns(core))
-            m->joined = false;
+            break;
         all_wait = all_wait && (!m->member || m->waiting);
+    }
+    if (!runs(core)) {
+        look_lost_between(core, now_ns);
+        return;
     }
     if (core->progress != core->progress_seen || !all_wait)
         core->changed_ns = now_ns;
@@ -636,6 +677,12 @@ static void check_meeting(pl_ring_core *core, int64_t now_ns)
     bool linking = core->phase == PL_RING_LINKING && late;
     if (!linking && (absent < 0 || !late))
         return;
+    if (absent > 0 && core->formed_once &&
+        core->opts.on_loss == PL_ON_LOSS_CONTINUE) {
+        lose_between(core, absent, "it did not join again in time");
+        try_form(core, now_ns);
+        return;
+    }
     if (linking)
         absent = core->roster[(core->rank + 1) % core->count];
     pl_ring_over(core, core->formed_once ? PL_CLOSED : PL_TIMEOUT,

@@ -263,6 +263,141 @@ static void ring_goes_on_without_one_where_told_so(void **state)
     free(net);
 }
 
+/* Who is not lost meets whenever its generation has ended, as a worker's
+ * thread does. */
+static void meet_until_formed(ring_net *net, int64_t ms)
+{
+    for (; ms > 0; ms -= 100) {
+        ring_pass(net, 100);
+        for (int32_t w = 0; w < net->workers; w++) {
+            pl_ring_core *core = net->node[w].core;
+            if (core != NULL && pl_ring_core_outcome(core) == PL_ROLLED)
+                pl_ring_core_meet(core, net->now_ns);
+        }
+    }
+}
+
+static void check_survivors(ring_net *net)
+{
+    int32_t count = 0, rank = 0;
+    for (int32_t w = 0; w < net->workers; w++)
+        count += net->node[w].core != NULL;
+    for (int32_t w = 0; w < net->workers; w++) {
+        pl_ring_core *core = net->node[w].core;
+        if (core == NULL)
+            continue;
+        assert_ok(pl_ring_core_outcome(core));
+        assert_true(pl_ring_core_formed(core));
+        pl_ranks ranks = pl_ring_core_ranks(core);
+        assert_int_equal(count, ranks.count);
+        assert_int_equal(rank++, ranks.rank);
+    }
+}
+
+static ring_net *going_on(int32_t workers, uint64_t seed)
+{
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, workers, 64, seed);
+    for (int32_t w = 0; w < workers; w++)
+        ring_start_node(net, w, PL_ON_LOSS_CONTINUE);
+    ring_pass(net, 300);
+    check_survivors(net);
+    return net;
+}
+
+/* Every set of followers, lost at the same moment. */
+static void ring_goes_on_without_any_number_lost_at_once(void **state)
+{
+    (void)state;
+    for (uint32_t set = 1; set < 16; set++) {
+        ring_net *net = going_on(5, set);
+        for (int32_t w = 1; w < 5; w++)
+            if ((set >> (w - 1) & 1) != 0)
+                ring_stop_node(net, w);
+        meet_until_formed(net, 3000);
+        check_survivors(net);
+        ring_close(net);
+        free(net);
+    }
+}
+
+/* The second is lost at any tenth of a second after the first: before that is
+ * noticed, while all meet, while they link, and when they are formed. */
+static void ring_goes_on_when_one_is_lost_in_a_rendezvous(void **state)
+{
+    (void)state;
+    for (int64_t after = 0; after <= 2000; after += 100)
+        for (int32_t second = 2; second < 5; second++) {
+            ring_net *net = going_on(5, (uint64_t)after + (uint64_t)second);
+            ring_stop_node(net, 1);
+            meet_until_formed(net, after);
+            ring_stop_node(net, second);
+            meet_until_formed(net, 4000);
+            check_survivors(net);
+            assert_true(net->node[0].lost == 1 || net->node[0].lost == second);
+            ring_close(net);
+            free(net);
+        }
+}
+
+/* The chief's new process finds out that one of those it knew in its earlier
+ * life is gone. */
+static void ring_goes_on_without_chief_and_one_more(void **state)
+{
+    (void)state;
+    ring_net *net = going_on(4, 7);
+    ring_stop_node(net, 0);
+    ring_stop_node(net, 2);
+    meet_until_formed(net, 1500);
+    ring_start_node(net, 0, PL_ON_LOSS_CONTINUE);
+    meet_until_formed(net, 3000);
+    check_survivors(net);
+    ring_close(net);
+    free(net);
+}
+
+/* It lives, but its working thread never comes to meet the others. */
+static void ring_goes_on_without_one_that_never_meets(void **state)
+{
+    (void)state;
+    ring_net *net = going_on(4, 9);
+    ring_stop_node(net, 1);
+    for (int64_t ms = 0; ms < 8000; ms += 100) {
+        ring_pass(net, 100);
+        for (int32_t w = 0; w < 4; w += 2)
+            if (pl_ring_core_outcome(net->node[w].core) == PL_ROLLED)
+                pl_ring_core_meet(net->node[w].core, net->now_ns);
+    }
+    for (int32_t w = 0; w < 4; w += 2) {
+        assert_ok(pl_ring_core_outcome(net->node[w].core));
+        assert_int_equal(2, pl_ring_core_ranks(net->node[w].core).count);
+    }
+    assert_int_equal(3, net->node[0].lost);
+    ring_close(net);
+    free(net);
+}
+
+/* Where lost workers are waited for, each is declared lost: whoever started
+ * it can start it again. */
+static void ring_declares_each_lost_while_it_waits(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 4, 64, 1);
+    ring_form(net);
+    ring_stop_node(net, 1);
+    ring_stop_node(net, 3);
+    meet_until_formed(net, 2500);
+    assert_int_equal(3, net->node[0].lost);
+    assert_int_equal(1, pl_ring_core_absent(net->node[0].core));
+    ring_start_node(net, 1, PL_ON_LOSS_WAIT);
+    ring_start_node(net, 3, PL_ON_LOSS_WAIT);
+    meet_until_formed(net, 1000);
+    check_survivors(net);
+    ring_close(net);
+    free(net);
+}
+
 static void ring_gives_up_on_who_does_not_come(void **state)
 {
     (void)state;
@@ -545,6 +680,11 @@ UNIT_TESTS(
     cmocka_unit_test(ring_notices_a_silent_worker_and_meets_again),
     cmocka_unit_test(ring_meets_again_when_a_new_process_comes),
     cmocka_unit_test(ring_goes_on_without_one_where_told_so),
+    cmocka_unit_test(ring_goes_on_without_any_number_lost_at_once),
+    cmocka_unit_test(ring_goes_on_when_one_is_lost_in_a_rendezvous),
+    cmocka_unit_test(ring_goes_on_without_chief_and_one_more),
+    cmocka_unit_test(ring_goes_on_without_one_that_never_meets),
+    cmocka_unit_test(ring_declares_each_lost_while_it_waits),
     cmocka_unit_test(ring_gives_up_on_who_does_not_come),
     cmocka_unit_test(ring_recovers_from_a_lost_message),
     cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
