@@ -1,5 +1,7 @@
 #include "base/log.h"
 
+#include "base/console.h"
+
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -26,17 +28,18 @@ void pl_log(pl_log_level level, const char *format, ...)
     if ((int)level > atomic_load_explicit(&most_shown, memory_order_relaxed))
         return;
 
-    char line[4096];
+    char line[PL_CONSOLE_BYTES];
     va_list args;
     va_start(args, format);
     int used = snprintf(line, sizeof line, "%s", prefixes[level]);
-    vsnprintf(line + used, sizeof line - (size_t)used, format, args);
+    /* One place is left for the newline. */
+    vsnprintf(line + used, sizeof line - 1 - (size_t)used, format, args);
     va_end(args);
 
     pthread_mutex_lock(&lock);
     if (current_sink != NULL)
         current_sink(current_context, level, line);
     else
-        fprintf(stderr, "%s\n", line);
+        pl_console_print("%s\n", line);
     pthread_mutex_unlock(&lock);
 }

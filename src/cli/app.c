@@ -1,3 +1,4 @@
+#include "base/console.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -165,7 +166,14 @@ static void report(const pl_app *app, pl_status status)
     size_t length = status == PL_USAGE || status == PL_INTERRUPTED
                         ? pl_error_words(message)
                         : strlen(message);
-    fprintf(stderr, "%s: %.*s\n", app->program, (int)length, message);
+    char line[PL_CONSOLE_BYTES];
+    int used = snprintf(line, sizeof line, "%s: %.*s\n", app->program,
+                        (int)length, message);
+    if (used >= (int)sizeof line) {
+        used = sizeof line - 1;
+        line[used - 1] = '\n';
+    }
+    pl_console_last(line, (size_t)used);
 }
 
 /* With standard error closed, the next file opened would take its number, and

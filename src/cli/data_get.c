@@ -7,6 +7,7 @@
 #include "cli/data_get.h"
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -53,17 +54,19 @@ static void show(void *context, int64_t bytes, int64_t all)
     int64_t now = pl_clock_now_ns(pl_clock_real());
     if (!g->terminal || now - g->shown_ns < REDRAW_NS)
         return;
-    fprintf(stderr, "\r\033[K%s  %.1f MB", g->file->name, (double)bytes * 1e-6);
+    char of[64] = "";
     if (all > 0)
-        fprintf(stderr, " of %.1f MB (%.0f %%)", (double)all * 1e-6,
-                100 * (double)bytes / (double)all);
+        snprintf(of, sizeof of, " of %.1f MB (%.0f %%)", (double)all * 1e-6,
+                 100 * (double)bytes / (double)all);
+    pl_console_print("\r\033[K%s  %.1f MB%s", g->file->name,
+                     (double)bytes * 1e-6, of);
     g->shown_ns = now;
 }
 
 static void clear_line(getter *g)
 {
     if (g->terminal && g->shown_ns > 0)
-        fputs("\r\033[K", stderr);
+        pl_console_print("\r\033[K");
     g->shown_ns = 0;
 }
 

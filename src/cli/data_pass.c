@@ -1,6 +1,7 @@
 #include "cli/data_pass.h"
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "cli/progress.h"
 #include "data/sparse/set.h"
 
@@ -30,12 +31,12 @@ static void show(meter *m, bool last)
     double seconds = (double)(now - m->begin_ns) * 1e-9;
     double examples = (double)m->pass->examples;
     double share = m->count > 0 ? 100 * examples / (double)m->count : 100;
-    fprintf(stderr, "%s%s %s of %s examples (%.0f %%), %s/s%s",
-            m->terminal ? "\r" : "", m->pass->verb,
-            pl_progress_number(examples, done),
-            pl_progress_number((double)m->count, all), share,
-            pl_progress_number(examples / seconds, rate),
-            m->terminal && !last ? "\033[K" : "\n");
+    pl_console_print("%s%s %s of %s examples (%.0f %%), %s/s%s",
+                     m->terminal ? "\r" : "", m->pass->verb,
+                     pl_progress_number(examples, done),
+                     pl_progress_number((double)m->count, all), share,
+                     pl_progress_number(examples / seconds, rate),
+                     m->terminal && !last ? "\033[K" : "\n");
     m->shown_ns = now;
 }
 

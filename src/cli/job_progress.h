@@ -15,7 +15,7 @@ typedef struct pl_job_progress pl_job_progress;
 
 typedef struct pl_job_progress_opts {
     int32_t workers;   /* required */
-    FILE *file;        /* required */
+    FILE *file;        /* NULL: standard error, not waited for */
     bool terminal;     /* redraw one line */
     bool quiet;        /* show nothing */
     int64_t end_step;  /* 0: not known */

@@ -1,3 +1,4 @@
+#include "base/console.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -246,8 +247,8 @@ static void print(void *context, const pl_many_task *task, const char *host,
         printf("%s\n", line);
         fflush(stdout);
     } else if (!j->options.train.quiet) {
-        fprintf(stderr, "%s %d on %s: %s\n", pl_role_text(task->task.role),
-                task->task.index, host, line);
+        pl_console_print("%s %d on %s: %s\n", pl_role_text(task->task.role),
+                         task->task.index, host, line);
     }
 }
 

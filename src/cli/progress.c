@@ -1,6 +1,7 @@
 #include "cli/progress.h"
 
 #include "base/assert.h"
+#include "base/console.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -9,6 +10,7 @@
 #include <stdarg.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #define LINE_BYTES    PL_PROGRESS_BYTES
 #define REDRAW_MS     200
@@ -130,10 +132,29 @@ static int columns(const pl_progress_line *line)
     struct winsize size;
     if (!line->opts.terminal)
         return LINE_BYTES;
-    if (ioctl(fileno(line->opts.file), TIOCGWINSZ, &size) != 0 ||
-        size.ws_col == 0)
+    int file =
+        line->opts.file != NULL ? fileno(line->opts.file) : STDERR_FILENO;
+    if (ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return 80;
     return size.ws_col < LINE_BYTES ? size.ws_col : LINE_BYTES;
+}
+
+/* Write a line over what is drawn; `whole`: it stays. */
+static void put(const pl_progress_line *line, const char *text, bool whole)
+{
+    char out[PL_CONSOLE_BYTES + 8];
+    int used = snprintf(out, sizeof out, "%s%s%s",
+                        line->opts.terminal ? "\r\033[K" : "", text,
+                        whole ? "\n" : "");
+    size_t bytes = used < (int)sizeof out ? (size_t)used : sizeof out - 1;
+    if (line->opts.file != NULL) {
+        fwrite(out, 1, bytes, line->opts.file);
+        fflush(line->opts.file);
+    } else if (whole) {
+        pl_console_write(out, bytes);
+    } else {
+        pl_console_redraw(out, bytes);
+    }
 }
 
 /* Look at the metrics; write when it is time. */
@@ -152,11 +173,8 @@ static void show(pl_progress_line *line, bool last)
     int room = columns(line);
     if ((int)strlen(text) >= room)
         describe(line, false, text, room);
-    if (line->opts.terminal)
-        fprintf(line->opts.file, "\r\033[K%s%s", text, last ? "\n" : "");
-    else if (!last || line->shown_ns != line->begin_ns)
-        fprintf(line->opts.file, "%s\n", text);
-    fflush(line->opts.file);
+    if (line->opts.terminal || !last || line->shown_ns != line->begin_ns)
+        put(line, text, !line->opts.terminal || last);
     line->drawn = line->opts.terminal && !last;
     line->shown_ns = now_ns;
     line->new_test = false;
@@ -183,8 +201,7 @@ static void log_above(void *context, pl_log_level level, const char *text)
 {
     pl_progress_line *line = context;
     (void)level;
-    fprintf(line->opts.file, "%s%s\n", line->opts.terminal ? "\r\033[K" : "",
-            text);
+    put(line, text, true);
 }
 
 static pl_status find_tags(pl_progress_line *line)

@@ -19,7 +19,7 @@ typedef struct pl_progress_line pl_progress_line;
 
 typedef struct pl_progress_opts {
     pl_metrics *metrics; /* required */
-    FILE *file;          /* required */
+    FILE *file;          /* NULL: standard error, not waited for */
     bool terminal;       /* redraw one line */
     int64_t start_step;  /* of a resumed run, and its examples */
     int64_t start_examples;

@@ -1,6 +1,7 @@
 #include "cli/sweep.h"
 
 #include "base/clock.h"
+#include "base/console.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
@@ -89,14 +90,19 @@ static void draw(const sweep *s)
     size_t full = BAR_CELLS * over / count;
     double elapsed = seconds_since(s->cell_ns);
     char now[32], left[32];
-    fprintf(stderr, "\r\033[K[");
+    char bar[BAR_CELLS + 1], eta[48] = "", line[PL_CONSOLE_BYTES];
     for (size_t i = 0; i < BAR_CELLS; i++)
-        fputc(i < full ? '=' : i == full ? '>' : ' ', stderr);
-    fprintf(stderr, "] %zu/%zu  %.*s  %s", over, count, name_room(),
-            s->state.cells[s->now].name, clock_text(elapsed, now));
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    bar[BAR_CELLS] = '\0';
     if (s->took_count > 0)
-        fprintf(stderr, "  ETA %s", clock_text(left_seconds(s, elapsed), left));
-    fflush(stderr);
+        snprintf(eta, sizeof eta, "  ETA %s",
+                 clock_text(left_seconds(s, elapsed), left));
+    int used =
+        snprintf(line, sizeof line, "\r\033[K[%s] %zu/%zu  %.*s  %s%s", bar,
+                 over, count, name_room(), s->state.cells[s->now].name,
+                 clock_text(elapsed, now), eta);
+    pl_console_redraw(line,
+                      used < (int)sizeof line ? (size_t)used : sizeof line - 1);
 }
 
 /* One line for good; the bar is drawn below it. */
@@ -104,8 +110,8 @@ static void say(const sweep *s, const pl_sweep_cell *cell, const char *what)
 {
     if (s->opts->quiet && cell->state != PL_CELL_FAILED)
         return;
-    fprintf(stderr, "%s[%zu/%zu] %s: %s\n", s->terminal ? "\r\033[K" : "",
-            s->done + s->failed, s->state.count, cell->name, what);
+    pl_console_print("%s[%zu/%zu] %s: %s\n", s->terminal ? "\r\033[K" : "",
+                     s->done + s->failed, s->state.count, cell->name, what);
 }
 
 static double number_of(const pl_json *object, const char *key)
@@ -311,7 +317,7 @@ static pl_status run_cells(sweep *s)
             continue;
         pl_status status = run_cell(s, &s->state.cells[s->now]);
         if (s->terminal)
-            fputs("\r\033[K", stderr);
+            pl_console_print("\r\033[K");
         PL_TRY(status);
         if (atomic_load(s->interrupt))
             return PL_FAIL(PL_INTERRUPTED,

@@ -76,7 +76,6 @@ static pl_status start_progress(supervisor *s)
     return pl_job_progress_start(&s->progress,
                                  &(pl_job_progress_opts) {
                                      .workers = s->cluster->workers,
-                                     .file = stderr,
                                      .terminal = isatty(STDERR_FILENO) != 0,
                                      .quiet = train->quiet,
                                      .end_step = train->resume ? 0 : end,

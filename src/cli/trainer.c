@@ -510,7 +510,6 @@ static pl_status start_progress(const trainer *t, pl_progress_line **line)
     return pl_progress_start(
         line, &(pl_progress_opts) {
                   .metrics = t->metrics,
-                  .file = stderr,
                   .terminal = isatty(STDERR_FILENO) != 0,
                   .start_step = t->start.step,
                   .start_examples = t->start.examples,

@@ -41,6 +41,43 @@ def test_reader_that_left_does_not_end_the_training(cli, name, json_flag):
     assert summary_of(cli)["steps"] == 50
 
 
+@contextlib.contextmanager
+def full_pipe():
+    """The writing end of a pipe with no room left, and nobody who reads."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    try:
+        yield writer
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+@pytest.mark.parametrize("job", [
+    [], ["--workers", "2", "--ps", "1"],
+    ["--workers", "2", "--engine", "ring"],
+    ["--workers", "2", "--ps", "1", "--chaos", "1", "--steps", "2000"],
+])
+def test_a_full_standard_error_does_not_hold_the_training(cli, job):
+    """Progress and logs are dropped; the result is not."""
+    with full_pipe() as pipe:
+        result = cli.run(*ARGS, "--json", *job, stderr=pipe)
+    assert result.code == 0, result
+    assert result.json == summary_of(cli)
+
+
+def test_a_full_standard_error_does_not_hold_a_failure(cli):
+    with full_pipe() as pipe:
+        result = cli.run(*ARGS, "--lr", "1000000", "--weight-decay",
+                         "1000000",
+                         stderr=pipe)
+    assert result.code == 1, result
+
+
 def test_head_does_not_end_the_training(cli):
     train = cli.start(*ARGS)
     head = subprocess.Popen(["head", "-1"], stdin=train.stdout,

@@ -1,6 +1,7 @@
 pl_unit_test(base buffer)
 pl_unit_test(base burst)
 pl_unit_test(base clock)
+pl_unit_test(base console)
 pl_unit_test(base crc32c)
 pl_unit_test(base error)
 pl_unit_test(base file)
