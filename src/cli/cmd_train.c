@@ -10,6 +10,7 @@
 #include "cli/train_task.h"
 #include "cli/trainer.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -71,6 +72,9 @@ static pl_status be_task(session *s, int64_t begin_ns)
         /* Started through /proc/self/exe, it would be called "exe". */
         prctl(PR_SET_NAME, s->app->program);
     }
+    if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+        s->options.train.engine == PL_TRAIN_ENGINE_MPI)
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank ends with its launcher */
     pl_job_keys keys;
     bool has_keys = false;
     pl_status status = pl_task_keys(&keys, &has_keys,

@@ -5,10 +5,14 @@
 #include <unistd.h>
 
 static atomic_bool interrupt;
+static atomic_bool hurry;   /* a second signal came */
+static atomic_bool hurries; /* ... and somebody looks at that */
 
 static void on_signal(int number)
 {
-    if (atomic_exchange(&interrupt, true))
+    if (!atomic_exchange(&interrupt, true))
+        return;
+    if (!atomic_load(&hurries) || atomic_exchange(&hurry, true))
         _exit(128 + number);
 }
 
@@ -29,4 +33,10 @@ atomic_bool *pl_interrupt_catch(void)
     catch_one(SIGHUP);
     catch_one(SIGUSR1); /* what mpirun passes on to its ranks */
     return &interrupt;
+}
+
+atomic_bool *pl_interrupt_hurry(void)
+{
+    atomic_store(&hurries, true);
+    return &hurry;
 }

@@ -15,4 +15,8 @@
 /* Begin to catch; the flag is the process's, false until a signal comes. */
 atomic_bool *pl_interrupt_catch(void);
 
+/* For a process that must end others before itself: from now on the second
+ * signal sets this flag, and only the third ends the process. */
+atomic_bool *pl_interrupt_hurry(void);
+
 #endif

@@ -33,6 +33,7 @@ static pl_status holds(const char *run, const char *name, bool *is_there)
 static pl_status run_once(const pl_train_mpirun_opts *opts, const char *run,
                           int64_t restarted, int *ended)
 {
+    const atomic_bool *interrupt = pl_interrupt_catch();
     const pl_options *options = opts->options;
     pl_command_line line;
     bool begun = false;
@@ -50,9 +51,13 @@ static pl_status run_once(const pl_train_mpirun_opts *opts, const char *run,
                 .ssh = opts->ssh,
                 .program = opts->program,
                 .argv = line.argv,
-                .interrupt = pl_interrupt_catch(),
+                .interrupt = interrupt,
+                .hurry = pl_interrupt_hurry(),
             },
             ended);
+    /* However it ended, who interrupted it does not want it again. */
+    if (status == PL_OK && *ended != 0 && atomic_load(interrupt))
+        *ended = EXIT_INTERRUPTED;
     pl_command_line_close(&line);
     return status;
 }

@@ -1,6 +1,7 @@
 """All-reduce by MPI: real ranks, started by us and by mpirun itself."""
 
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -8,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import DEADLINE_S, Cli, program
+from conftest import DEADLINE_S, Cli, program, wait_for
 from jobs import (children, gone, interrupted, started, wait_for_checkpoint,
                   wait_for_progress, wait_for_text, words_of)
 
@@ -123,6 +124,37 @@ def test_interrupt_saves_and_resume_gives_the_same_bits(cli):
     assert again["resumed_step"] == saved
     assert again["parameters_sha256"] == \
         same_steps_undisturbed(cli, saved + 500)
+
+
+def heard(process, number):
+    """The signal was delivered: the next one is another."""
+    path = pathlib.Path(f"/proc/{process.pid}/status")
+
+    def there():
+        pending = re.findall(r"(?:Sig|Shd)Pnd:\s*(\w+)", path.read_text())
+        return not any(int(mask, 16) >> (number - 1) & 1 for mask in pending)
+    wait_for(there, f"the delivery of signal {number}", process)
+
+
+@pytest.mark.parametrize("launcher_too", [False, True])
+def test_a_second_ctrl_c_leaves_no_process(cli, launcher_too):
+    """Frozen, the ranks cannot do what the first one asks for."""
+    job, _ = endless(cli, "--heartbeat-timeout", "600")
+    pids = ranks(job)
+    mpirun = children(job.pid)
+    for pid in [*pids, *(mpirun if launcher_too else [])]:
+        os.kill(pid, signal.SIGSTOP)
+    job.send_signal(signal.SIGINT)
+    heard(job, signal.SIGINT)
+    job.send_signal(signal.SIGINT)
+    job.wait(DEADLINE_S)  # not for the end of its output, which others hold
+    left = [pid for pid in [*mpirun, *pids] if words_of(pid)]
+    result = cli.end(job)
+    assert result.code == 130, result
+    if launcher_too:
+        gone(left)  # killed, they may still be on their way
+    else:
+        assert not left
 
 
 def test_no_rank_is_left_when_the_supervisor_is_killed(cli):

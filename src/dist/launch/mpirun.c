@@ -1,3 +1,7 @@
+/* Decides how an MPI job is started by mpirun and ended again: asked by the
+ * signal that mpirun passes on to its ranks, then by SIGTERM, upon which mpirun
+ * ends them, then by SIGKILL, upon which they end themselves.  We stay until
+ * mpirun has gone, so that nothing is left behind. */
 #include "dist/launch/mpirun.h"
 
 #include "base/clock.h"
@@ -45,12 +49,20 @@ typedef struct ending {
     pl_deadline next;
 } ending;
 
+static bool is_set(const atomic_bool *flag)
+{
+    return flag != NULL && atomic_load(flag);
+}
+
 static void press(ending *end, pid_t child, const pl_mpirun_opts *opts)
 {
     static const int signals[] = { SIGUSR1, SIGTERM, SIGKILL };
     const pl_clock *clock = pl_clock_real();
-    if (end->asked > 0 && !pl_deadline_passed(end->next))
+    bool hurry = is_set(opts->hurry) && end->asked <= 1;
+    if (end->asked > 0 && !pl_deadline_passed(end->next) && !hurry)
         return;
+    if (hurry)
+        end->asked = 1;
     if (end->asked == sizeof signals / sizeof *signals)
         return; /* it dies, or waits for a disk */
     int number = signals[end->asked++];
@@ -71,7 +83,7 @@ static pl_status watch(pid_t child, const pl_mpirun_opts *opts,
             break;
         if (ended < 0 && errno != EINTR)
             return PL_FAIL(PL_IO, "wait for mpirun: %s", strerror(errno));
-        if (opts->interrupt != NULL && atomic_load(opts->interrupt))
+        if (is_set(opts->interrupt))
             press(&end, child, opts);
         poll(NULL, 0, TICK_MS);
     }

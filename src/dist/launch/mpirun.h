@@ -23,6 +23,8 @@ typedef struct pl_mpirun_opts {
     int64_t end_ms;       /* for ranks to end when asked to; default 60000 */
     const atomic_bool *interrupt; /* ask all ranks to end (SIGUSR1, which
                                      mpirun passes on); or NULL */
+    const atomic_bool *hurry; /* do not wait for that: end them (SIGTERM, which
+                                 mpirun does for us, then SIGKILL); or NULL */
 } pl_mpirun_opts;
 
 /* Start the ranks and stay until all have ended.  *exit_status as a shell
