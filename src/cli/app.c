@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/param.h"
 #include "cli/commands.h"
+#include "dist/launch/local.h"
 #include "nn/model.h"
 #include "paceline/cli.h"
 
@@ -12,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -199,6 +201,25 @@ static pl_status finish_output(void)
                    strerror(flushed != 0 ? error : EIO));
 }
 
+/* A supervisor starts this program once more for each task of a job.  If that
+ * process took other arguments than those it was started with, it would be a
+ * supervisor, too, and start processes without end. */
+static pl_status check_task(int argc, char **argv)
+{
+    const char *task = getenv(PL_LOCAL_TASK);
+    bool told = false;
+    for (int i = 1; i < argc; i++)
+        told = told || strcmp(argv[i], "--control") == 0;
+    if (task != NULL && !told)
+        return PL_FAIL(PL_USAGE,
+                       "this process was started as %.40s of a job, but "
+                       "pl_app_main was not given the arguments it was started "
+                       "with: pass argc and argv of main on, in every process",
+                       task);
+    unsetenv(PL_LOCAL_TASK); /* what a task starts is no task */
+    return PL_OK;
+}
+
 int pl_app_main(int argc, char **argv, const pl_model *mine)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
@@ -216,11 +237,13 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
      * limit on the size of files: the write says so. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
-    if (argc < 2) {
+    pl_status status = check_task(argc, argv);
+    if (status == PL_OK && argc < 2) {
         print_usage(&app, stderr);
         return 2;
     }
-    pl_status status = dispatch(&app, argc - 1, argv + 1);
+    if (status == PL_OK)
+        status = dispatch(&app, argc - 1, argv + 1);
     if (status == PL_OK)
         status = finish_output();
     else

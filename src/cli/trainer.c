@@ -283,6 +283,8 @@ static pl_status report_row(void *context, char **text)
               }));
     pl_status status = pl_json_text(row, 0, text);
     pl_json_free(row);
+    if (t->chief && t->opts.control != NULL)
+        pl_control_closing(t->opts.control);
     return status;
 }
 

@@ -9,7 +9,9 @@
  *   s  send a status                f  say that this is final
  *   e  wait until told to end       p  wait for ever
  *   g  wait for the fifo FOLDER/go  l  wait for FOLDER/lost, lose worker 1
- *   h  wait for FOLDER/later
+ *   h  wait for FOLDER/later        b  as a, but the first process has a port
+ *   F  say that this closes            that no other has
+ *   w  make FOLDER/closed           q  exit with 0, before anything is said
  *   m  write to standard error      o  write to standard output
  *   T  ignore SIGTERM               S  stop by SIGSTOP
  *   K, A  die by SIGKILL, by SIGABRT
@@ -61,12 +63,22 @@ static void wait_fifo(const actor *a, const char *name)
     close(fifo);
 }
 
-static void report(const actor *a)
+static void report(const actor *a, int port)
 {
     char address[64];
-    snprintf(address, sizeof address, "127.0.0.1:%d", 1000 + a->task.index);
+    snprintf(address, sizeof address, "127.0.0.1:%d", port + a->task.index);
     if (pl_control_address(a->control, address) != PL_OK)
         fail("address");
+}
+
+static void make_closed(const actor *a)
+{
+    char path[512];
+    path_of(a, "closed", path);
+    int file = open(path, O_WRONLY | O_CREAT, 0600);
+    if (file < 0)
+        fail(path);
+    close(file);
 }
 
 static void look_at_cluster(const actor *a)
@@ -113,13 +125,19 @@ static void act(actor *a, char letter)
 {
     switch (letter) {
     case 'a':
-        return report(a);
+        return report(a, 1000);
     case 'c':
         return look_at_cluster(a);
     case 's':
         return send_status(a);
     case 'f':
         return pl_control_final(a->control);
+    case 'F':
+        return pl_control_closing(a->control);
+    case 'w':
+        return make_closed(a);
+    case 'b':
+        return report(a, a->first ? 3000 : 1000);
     case 'e':
         return wait_end(a);
     case 'p':
@@ -182,10 +200,13 @@ int main(int argc, char **argv)
                                                              : PL_ROLE_WORKER,
                          atoi(argv[8]) };
     a.first = is_first(&a);
+    bool chief = a.task.role == PL_ROLE_WORKER && a.task.index == 0;
+    const char *acts = argv[ps ? 1 : chief ? 2 : 3];
+    if (acts[0] == 'q')
+        return 0;
     if (pl_control_new(&a.control, a.fd) != PL_OK)
         fail("control");
-    bool chief = a.task.role == PL_ROLE_WORKER && a.task.index == 0;
-    for (const char *at = argv[ps ? 1 : chief ? 2 : 3]; *at != '\0'; at++) {
+    for (const char *at = acts; *at != '\0'; at++) {
         if (*at == '1' && !a.first)
             at++;
         else if (*at != '1')

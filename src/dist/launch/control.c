@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #define STATUS_NS ((int64_t)100 * 1000 * 1000) /* between two that are sent */
 #define LOST_MS   1000 /* for a supervisor that does not read */
+#define CLOSE_MS  5000 /* ... to confirm that the chief closes */
 #define LOOK_MS   200  /* a wait looks at its deadline this often */
 
 struct pl_control {
@@ -23,9 +25,10 @@ struct pl_control {
     pl_task_status latest; /* status not yet sent */
     int64_t sent_ns;       /* when the last one was */
     bool pending;          /* `latest` is waiting */
-    /* The receiving thread's. */
-    bool ended;
-    int64_t faults;
+    pl_mutex receiving;    /* of what follows */
+    atomic_bool ended;
+    atomic_bool closing; /* confirmed */
+    _Atomic int64_t faults;
     bool has_cluster;
     bool has_secret;
     char secret[PL_SECRET_TEXT];
@@ -33,24 +36,6 @@ struct pl_control {
     char text[PL_CONTROL_MOST + 1];
     char packet[PL_CONTROL_MOST + 1];
 };
-
-pl_status pl_control_new(pl_control **out, int fd)
-{
-    int type = 0;
-    socklen_t bytes = sizeof type;
-    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
-        type != SOCK_SEQPACKET || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-        return PL_FAIL(PL_USAGE,
-                       "--control %d: not a socket of a supervisor; the flag "
-                       "is for the tasks that --workers and --ps start",
-                       fd);
-    pl_control *control;
-    PL_TRY(PL_NEW(control, 1));
-    control->fd = fd;
-    pl_mutex_init(&control->lock);
-    *out = control;
-    return PL_OK;
-}
 
 /* 0, or errno. */
 static int put(pl_control *control, const char *text)
@@ -74,6 +59,26 @@ static int put_surely(pl_control *control, const char *text)
     return error;
 }
 
+pl_status pl_control_new(pl_control **out, int fd)
+{
+    int type = 0;
+    socklen_t bytes = sizeof type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &bytes) != 0 ||
+        type != SOCK_SEQPACKET || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "--control %d: not a socket of a supervisor; the flag "
+                       "is for the tasks that --workers and --ps start",
+                       fd);
+    pl_control *control;
+    PL_TRY(PL_NEW(control, 1));
+    control->fd = fd;
+    pl_mutex_init(&control->lock);
+    pl_mutex_init(&control->receiving);
+    put_surely(control, "hello");
+    *out = control;
+    return PL_OK;
+}
+
 static void put_status(pl_control *control)
 {
     const pl_task_status *s = &control->latest;
@@ -92,6 +97,7 @@ void pl_control_free(pl_control *control)
     if (control->pending)
         put_status(control);
     pl_mutex_close(&control->lock);
+    pl_mutex_close(&control->receiving);
     close(control->fd);
     pl_keys_wipe(control->secret, sizeof control->secret);
     pl_mem_free(control);
@@ -115,12 +121,13 @@ static void take_packet(pl_control *control, size_t bytes)
         control->packet[bytes] = '\0';
         int64_t faults = strtoll(control->packet + 7, &end, 10);
         if (faults >= 0 && *end == '\0')
-            control->faults = faults;
+            atomic_store(&control->faults, faults);
+    } else if (bytes == 7 && memcmp(control->packet, "closing", 7) == 0) {
+        atomic_store(&control->closing, true);
     }
 }
 
-/* Take what has arrived; does not wait. */
-static void take_messages(pl_control *control)
+static void take_all(pl_control *control)
 {
     while (!control->ended) {
         ssize_t got =
@@ -135,6 +142,14 @@ static void take_messages(pl_control *control)
         }
         take_packet(control, (size_t)got);
     }
+}
+
+/* Take what has arrived; does not wait. */
+static void take_messages(pl_control *control)
+{
+    pl_mutex_lock(&control->receiving);
+    take_all(control);
+    pl_mutex_unlock(&control->receiving);
 }
 
 pl_status pl_control_secret(pl_control *control, pl_secret *out,
@@ -223,6 +238,20 @@ void pl_control_lost(pl_control *control, pl_task task)
 void pl_control_final(pl_control *control)
 {
     put_surely(control, "final");
+}
+
+void pl_control_closing(pl_control *control)
+{
+    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), CLOSE_MS);
+    if (put_surely(control, "closing") != 0)
+        return;
+    for (;;) {
+        take_messages(control);
+        if (atomic_load(&control->closing) || atomic_load(&control->ended) ||
+            pl_deadline_passed(deadline))
+            return;
+        poll(NULL, 0, 1); /* another thread may take the answer */
+    }
 }
 
 int64_t pl_control_faults(pl_control *control)

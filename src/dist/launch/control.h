@@ -2,10 +2,11 @@
  *
  * A supervised task inherits one end of a socket pair (--control FD).  The
  * supervisor sends the cluster once all servers have bound their ports; the
- * task sends its address, how far it is, and whom it lost.  When the
- * supervisor is gone, so is the socket, and the task ends.
+ * task says that it is there, then sends its address, how far it is, and whom
+ * it lost.  When the supervisor is gone, so is the socket, and the task ends.
  *
- * Threads: status, lost and final from any thread; the rest from one. */
+ * Threads: status, lost, final, closing, faults and ended from any thread; the
+ * rest from one. */
 #ifndef PL_DIST_LAUNCH_CONTROL_H
 #define PL_DIST_LAUNCH_CONTROL_H
 
@@ -25,8 +26,8 @@ typedef struct pl_task_status {
     double test_loss, test_accuracy; /* NAN: not tested */
 } pl_task_status;
 
-/* `fd` is the control's once this succeeded.  PL_USAGE when it is no
- * supervisor's socket. */
+/* Tells the supervisor that its task is there.  `fd` is the control's once
+ * this succeeded.  PL_USAGE when it is no supervisor's socket. */
 pl_status pl_control_new(pl_control **out, int fd) PL_MUST_CHECK;
 void pl_control_free(pl_control *control); /* NULL is fine */
 
@@ -50,6 +51,10 @@ void pl_control_lost(pl_control *control, pl_task task);
  * again.  The chief says so before it prints, and the supervisor leaves the
  * terminal to it. */
 void pl_control_final(pl_control *control);
+/* The chief is about to take leave of the other tasks: from here on it cannot
+ * be started again in their place.  Returns when the supervisor has confirmed
+ * it, which makes no faults on purpose from then on, or after a few seconds. */
+void pl_control_closing(pl_control *control);
 /* Faults that the supervisor made on purpose so far. */
 int64_t pl_control_faults(pl_control *control);
 /* The supervisor is gone, or wants an end (after Ctrl-C): finish. */

@@ -108,13 +108,20 @@ pl_status pl_control_parse(pl_control_message *out, const char *text)
     } else if ((rest = behind(text, "lost")) != NULL) {
         out->kind = PL_CONTROL_LOST;
         good = parse_task(rest, &out->task);
+    } else if (strcmp(text, "hello") == 0) {
+        out->kind = PL_CONTROL_HELLO;
+        good = true;
+    } else if (strcmp(text, "closing") == 0) {
+        out->kind = PL_CONTROL_CLOSING;
+        good = true;
     } else {
         out->kind = PL_CONTROL_FINAL;
         good = strcmp(text, "final") == 0;
     }
     if (!good)
         return PL_FAIL(PL_PEER,
-                       "expected address, status, lost or final, found "
+                       "expected hello, address, status, lost, closing or "
+                       "final, found "
                        "\"%.80s\"",
                        text);
     return PL_OK;
@@ -162,6 +169,11 @@ pl_status pl_control_send_faults(int fd, int64_t faults)
     char text[32];
     snprintf(text, sizeof text, "faults %lld", (long long)faults);
     return send_text(fd, text);
+}
+
+pl_status pl_control_send_closing(int fd)
+{
+    return send_text(fd, "closing");
 }
 
 void pl_control_send_end(int fd)

@@ -3,13 +3,16 @@
  * A message is one packet of text (SOCK_SEQPACKET keeps them apart, and one
  * that does not fit is not sent at all):
  *
- *   from a task     address HOST:PORT
+ *   from a task     hello
+ *                   address HOST:PORT
  *                   status STEP OWN EXAMPLES DROPPED LOSS TEST_LOSS ACCURACY
  *                   lost ROLE INDEX
+ *                   closing
  *                   final
  *   to a task       secret HEXADECIMAL DIGITS       (net/keys.h)
  *                   cluster {"cluster": {...}}      (cluster.h)
  *                   faults NUMBER                   (chaos.h)
+ *                   closing                         (the same, confirmed)
  *                   end
  *
  * Nothing here waits.
@@ -24,9 +27,11 @@
 #define PL_CONTROL_TASK_MOST 512   /* ... from one, with a NUL */
 
 typedef enum pl_control_kind {
+    PL_CONTROL_HELLO,
     PL_CONTROL_ADDRESS,
     PL_CONTROL_STATUS,
     PL_CONTROL_LOST,
+    PL_CONTROL_CLOSING,
     PL_CONTROL_FINAL,
 } pl_control_kind;
 
@@ -52,6 +57,7 @@ pl_status pl_control_send_secret(int fd, const pl_secret *secret) PL_MUST_CHECK;
 pl_status pl_control_send_cluster(int fd,
                                   const pl_cluster *cluster) PL_MUST_CHECK;
 pl_status pl_control_send_faults(int fd, int64_t faults) PL_MUST_CHECK;
+pl_status pl_control_send_closing(int fd) PL_MUST_CHECK;
 void pl_control_send_end(int fd);
 
 #endif

@@ -56,7 +56,10 @@ typedef struct task {
     int64_t log_from; /* where this process's part begins */
     bool lost;        /* declared so; it was killed */
     int64_t heard_ns; /* its last message */
-    int32_t excused;  /* starts that chaos made necessary */
+    int32_t excused;  /* starts that take none of --restarts */
+    bool there;       /* this process has said that it is a task */
+    bool joined;      /* a process of this task was in the job */
+    bool closing;     /* the chief takes leave of the others */
 } task;
 
 typedef struct local {
@@ -70,6 +73,8 @@ typedef struct local {
     pl_chaos *chaos; /* NULL: none */
     char **argv;     /* the command with room for what is added */
     size_t args;
+    char **environment; /* ours, and who the task is */
+    char task[64];
     phase phase;
     pl_deadline deadline; /* of the phase, where it has a limit */
     bool done;            /* the chief ended well */
@@ -124,6 +129,17 @@ static pl_status copy_command(local *l)
     return PL_OK;
 }
 
+static pl_status copy_environment(local *l)
+{
+    size_t count = 0;
+    while (environ[count] != NULL)
+        count++;
+    PL_TRY(PL_NEW(l->environment, count + 2));
+    memcpy(l->environment, environ, count * sizeof *environ);
+    l->environment[count] = l->task;
+    return PL_OK;
+}
+
 static pl_status build(local *l)
 {
     const pl_cluster *cluster = l->opts->cluster;
@@ -137,6 +153,7 @@ static pl_status build(local *l)
     }
     l->deadline = in_ms(l->opts->join_ms, JOIN_MS);
     PL_TRY(copy_command(l));
+    PL_TRY(copy_environment(l));
     PL_TRY(add_tasks(l));
     if (l->opts->chaos <= 0)
         return PL_OK;
@@ -160,6 +177,7 @@ static void tear_down(local *l)
     pl_mem_free(l->own);
     pl_mem_free(l->polls);
     pl_mem_free(l->argv);
+    pl_mem_free(l->environment);
     pl_chaos_free(l->chaos);
     pl_cluster_close(&l->cluster);
 }
@@ -217,6 +235,8 @@ static pl_status start_process(local *l, int i, int ours, int theirs)
     char index[16], control[16], mark[64];
     snprintf(index, sizeof index, "%d", seen->task.index);
     snprintf(control, sizeof control, "%d", theirs);
+    snprintf(l->task, sizeof l->task, PL_LOCAL_TASK "=%s %d", role_of(l, i),
+             seen->task.index);
     snprintf(mark, sizeof mark, "--- %s %d, start %d", role_of(l, i),
              seen->task.index, seen->starts + 1);
     const char *extra[EXTRA_ARGS] = { "--role", role_of(l, i), "--index",
@@ -233,9 +253,10 @@ static pl_status start_process(local *l, int i, int ours, int theirs)
                               .mark = seen->starts > 0 ? mark : NULL,
                               .control = theirs,
                               .keep_stdout = seen->worker == 0,
+                              .environment = l->environment,
                           }));
     own->control = ours;
-    own->lost = false;
+    own->lost = own->there = own->closing = false;
     seen->starts++;
     seen->earlier_examples += seen->status.examples;
     seen->earlier_dropped += seen->status.dropped;
@@ -321,6 +342,18 @@ static void take_address(local *l, int i, const char *address)
         send_clusters(l);
 }
 
+/* As long as not all have reported, nobody was told where the others listen: a
+ * task that is started again listens elsewhere. */
+static void forget_address(local *l, int i)
+{
+    char **place = address_of(l, i);
+    if (l->missing == 0 || place == NULL || *place == NULL)
+        return;
+    pl_mem_free(*place);
+    *place = NULL;
+    l->missing++;
+}
+
 /* What ps 0 (or, without servers, another worker) lost is killed; it is
  * started again when it has been reaped.  A process that was just started again
  * and has said nothing yet cannot be the one that was lost: that was the one
@@ -348,12 +381,20 @@ static void take_message(local *l, int i, const pl_control_message *message)
     case PL_CONTROL_ADDRESS:
         take_address(l, i, message->address);
         break;
+    case PL_CONTROL_HELLO:
+        l->own[i].there = true;
+        break;
     case PL_CONTROL_STATUS:
         l->seen[i].status = message->status;
-        l->seen[i].reported = true;
+        l->seen[i].reported = l->own[i].joined = true;
         break;
     case PL_CONTROL_LOST:
         take_lost(l, i, message->task);
+        break;
+    case PL_CONTROL_CLOSING:
+        l->own[i].closing = true;
+        if (pl_control_send_closing(l->own[i].control) != PL_OK)
+            pl_log(PL_LOG_DEBUG, "%s", pl_error_message());
         break;
     case PL_CONTROL_FINAL:
         l->seen[i].final = true;
@@ -451,7 +492,7 @@ static void restart(local *l, int i, const char *how, bool hit)
 {
     pl_local_task *seen = &l->seen[i];
     int32_t excused = l->own[i].excused;
-    if (hit) {
+    if (hit || seen->starts == excused) {
         pl_log(PL_LOG_INFO, "%s %d %s; started again", role_of(l, i),
                seen->task.index, how);
     } else {
@@ -466,20 +507,25 @@ static void restart(local *l, int i, const char *how, bool hit)
 }
 
 /* A job can do without an evaluator, and where it is told so, without a
- * worker that is not the chief. */
+ * worker that is not the chief.  Not without one that never was in it: the
+ * others wait for all to join before they begin. */
 static bool can_do_without(const local *l, int i)
 {
     if (l->seen[i].final)
         return false;
     return l->seen[i].task.role == PL_ROLE_EVALUATOR ||
-           (l->opts->go_on && l->seen[i].worker > 0);
+           (l->opts->go_on && l->seen[i].worker > 0 && l->own[i].joined);
 }
 
 static void ended_badly(local *l, int i, int ended)
 {
     char how[HOW_BYTES];
     bool hit = l->chaos != NULL && pl_chaos_ended(l->chaos, i);
-    l->own[i].excused += hit;
+    /* Killed before it was in the job, it has not cost the job anything: one
+     * more start is no restart. */
+    bool early = l->opts->go_on && WIFSIGNALED(ended) && !l->own[i].joined &&
+                 l->seen[i].starts == 1 && l->seen[i].worker > 0;
+    l->own[i].excused += hit || early;
     if (l->own[i].lost)
         snprintf(how, sizeof how, "was declared lost and killed");
     else
@@ -511,6 +557,15 @@ static void ended_badly(local *l, int i, int ended)
  * others learn, too. */
 static void ended_well(local *l, int i)
 {
+    if (!l->own[i].there && l->phase == RUN) {
+        fail(l, PL_FAIL(PL_PEER,
+                        "%s %d ended with exit status 0 and without having "
+                        "trained: the program was started with the arguments "
+                        "of a task, and must pass them on to pl_app_main in "
+                        "every process; its log: %s",
+                        role_of(l, i), l->seen[i].task.index, l->own[i].log));
+        return;
+    }
     bool chief = l->seen[i].worker == 0;
     if (chief || l->seen[i].task.role == PL_ROLE_PS)
         enter(l, OVER);
@@ -535,6 +590,7 @@ static void reap(local *l, int i)
         close(l->own[i].control);
     l->own[i].control = -1;
     seen->pid = 0;
+    forget_address(l, i);
     if (!WIFEXITED(ended) || WEXITSTATUS(ended) != 0)
         ended_badly(l, i, ended);
     else
@@ -620,12 +676,12 @@ static bool phase_has_limit(const local *l)
     }
 }
 
-/* From the chief's first step until it says that all is over. */
+/* From the chief's first step until it takes leave of the others. */
 static bool training(const local *l)
 {
     for (int i = 0; i < l->count; i++)
-        if (l->seen[i].worker == 0 &&
-            (l->seen[i].status.step == 0 || l->seen[i].final))
+        if (l->seen[i].worker == 0 && (l->seen[i].status.step == 0 ||
+                                       l->own[i].closing || l->seen[i].final))
             return false;
     return l->phase == RUN;
 }

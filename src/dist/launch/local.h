@@ -20,6 +20,10 @@
 #include <sys/types.h>
 
 /* What is known of a task. */
+/* In the environment of every task: "worker 1".  A program that does not pass
+ * its arguments on is recognised by it. */
+#define PL_LOCAL_TASK "PACELINE_TASK"
+
 typedef struct pl_local_task {
     pl_task task;
     int32_t worker;           /* 0 .. workers - 1; -1: none */

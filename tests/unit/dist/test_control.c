@@ -58,6 +58,8 @@ static void control_carries_what_a_task_says(void **state)
     pl_control *control;
     pl_control_message got;
     open_pair(&host, &control);
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_HELLO, got.kind);
     assert_int_equal(PL_AGAIN, pl_control_receive(host, &got));
 
     assert_ok(pl_control_address(control, "127.0.0.1:4711"));
@@ -217,7 +219,7 @@ static void control_refuses_what_is_no_message(void **state)
     (void)state;
     static const char *const bad[] = {
         "",
-        "hello",
+        "hallo",
         "address ",
         "status",
         "status 1 2 3",
@@ -233,10 +235,12 @@ static void control_refuses_what_is_no_message(void **state)
         "lost worker 1 2",
         "lost worker 4294967296",
         "finally",
+        "hello there",
+        "closing time",
     };
     pl_control_message got;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_fails(PL_PEER, "expected address, status, lost or final",
+        assert_fails(PL_PEER, "expected hello, address, status, lost, closing",
                      pl_control_parse(&got, bad[i]));
     int ours, theirs;
     static char large[4000];

@@ -24,6 +24,7 @@ typedef struct job {
     atomic_bool interrupt;
     void (*drive)(struct job *job, const pl_local_task *tasks, int count);
     bool acted;               /* of drive */
+    int turns, faults;        /* of drive */
     pl_local_task seen[MOST]; /* the last */
     int count;
     pid_t pids[MOST][2]; /* the first two processes of each task */
@@ -249,7 +250,7 @@ static void release_when_given_up(job *j, const pl_local_task *tasks, int count)
 static void local_job_may_go_on_without_a_worker(void **state)
 {
     job j;
-    open_job(&j, state, "ace0", "csg0", "cK");
+    open_job(&j, state, "ace0", "csg0", "csK");
     j.opts.go_on = true;
     j.drive = release_when_given_up;
     assert_ok(pl_local_run(&j.opts));
@@ -322,7 +323,7 @@ static void release_after_faults(job *j, const pl_local_task *tasks, int count)
 static void local_chaos_is_repaired_and_not_counted(void **state)
 {
     job j;
-    open_job(&j, state, "acse0", "csgf0", "cse0");
+    open_job(&j, state, "acse0", "csgFf0", "cse0");
     j.opts.restarts = 0;
     j.opts.chaos = 20;
     j.opts.chaos_seed = 1;
@@ -332,6 +333,111 @@ static void local_chaos_is_repaired_and_not_counted(void **state)
     assert_said(&j, "chaos: fault 1, ");
     assert_said(&j, "was killed by signal 9 (Killed); started again\n");
     close_job(&j);
+}
+
+static int count_faults(const job *j)
+{
+    int count = 0;
+    for (const char *at = j->log; (at = strstr(at, "chaos: fault ")) != NULL;)
+        count++, at++;
+    return count;
+}
+
+/* From the moment the chief knows that it closes, for some turns. */
+static void look_for_faults(job *j, const pl_local_task *tasks, int count)
+{
+    (void)tasks, (void)count;
+    if (access(test_path(j->folder, "closed"), F_OK) != 0)
+        return;
+    if (j->turns == 0)
+        j->faults = count_faults(j);
+    if (++j->turns == 20)
+        assert_true(release(j, "go"));
+}
+
+/* Once the chief takes leave, a fault would hit a job that cannot be repaired:
+ * its servers may have gone. */
+static void local_chaos_spares_a_job_that_closes(void **state)
+{
+    job j;
+    open_job(&j, state, "acse0", "csFwgf0", "cse0");
+    j.opts.chaos = 20;
+    j.opts.chaos_seed = 1;
+    j.opts.freeze_ms = 1;
+    j.drive = look_for_faults;
+    assert_ok(pl_local_run(&j.opts));
+    assert_true(j.turns >= 20);
+    assert_int_equal(j.faults, count_faults(&j));
+    close_job(&j);
+}
+
+static void release_when_other_is_back(job *j, const pl_local_task *tasks,
+                                       int count)
+{
+    (void)count;
+    if (!j->acted && tasks[1].starts == 2)
+        j->acted = release(j, "go");
+    if (tasks[1].reported)
+        release(j, "later");
+}
+
+/* Nobody knew its first address yet: the second one counts. */
+static void local_task_that_reported_and_died_listens_elsewhere(void **state)
+{
+    job j;
+    open_job(&j, state, "", "gachs0", "b1Kcse0");
+    pl_cluster_close(&j.cluster);
+    assert_ok(pl_cluster_local(&j.cluster, 2, 0, false));
+    j.opts.workers_listen = true;
+    j.drive = release_when_other_is_back;
+    assert_ok(pl_local_run(&j.opts));
+    assert_int_equal(2, j.seen[1].starts);
+    close_job(&j);
+}
+
+/* A job cannot go on without a worker that never was in it. */
+static void local_worker_killed_before_it_joined_is_started_again(void **state)
+{
+    job j;
+    open_job(&j, state, "ace0", "csg0", "c1Kse0");
+    j.opts.restarts = 0;
+    j.opts.go_on = true;
+    j.drive = release_when_reported;
+    assert_ok(pl_local_run(&j.opts));
+    assert_int_equal(2, j.seen[OTHER].starts);
+    assert_said(&j, "worker 1 was killed by signal 9 (Killed); started again");
+    close_job(&j);
+}
+
+static void local_worker_that_never_joins_ends_the_job(void **state)
+{
+    job j;
+    open_job(&j, state, "ace0", "cse0", "cK");
+    j.opts.restarts = 0;
+    j.opts.go_on = true;
+    assert_fails(PL_PEER, "worker 1 was killed by signal 9 (Killed) (start 2)",
+                 pl_local_run(&j.opts));
+    close_job(&j);
+}
+
+/* A program that does not pass its arguments on to pl_app_main. */
+static void local_task_that_did_nothing_ends_the_job(void **state)
+{
+    static char *const acts[][2] = { { "q", "cse0" }, { "cse0", "q" } };
+    for (size_t i = 0; i < 2; i++) {
+        job j;
+        open_job(&j, state, "ace0", acts[i][0], acts[i][1]);
+        char says[128];
+        snprintf(says, sizeof says,
+                 "worker %zu ended with exit status 0 and without having "
+                 "trained",
+                 i);
+        assert_fails(PL_PEER, says, pl_local_run(&j.opts));
+        close_job(&j);
+        unlink(test_path(*state, "go"));
+        unlink(test_path(*state, "lost"));
+        unlink(test_path(*state, "later"));
+    }
 }
 
 /* A server is started again like a worker: the job is rolled back. */
@@ -580,28 +686,34 @@ static void local_run_survives_each_failed_allocation(void **state)
     }
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(local_job_runs_to_its_end),
-           TEST_IN_FOLDER(local_job_of_many_servers_gets_all_addresses),
-           TEST_IN_FOLDER(local_workers_that_listen_get_all_addresses),
-           TEST_IN_FOLDER(local_worker_that_does_not_report_ends_the_job),
-           TEST_IN_FOLDER(local_chief_alone_prints),
-           TEST_IN_FOLDER(local_worker_that_crashes_is_started_again),
-           TEST_IN_FOLDER(local_worker_that_keeps_crashing_ends_the_job),
-           TEST_IN_FOLDER(local_job_may_go_on_without_a_worker),
-           TEST_IN_FOLDER(local_worker_declared_lost_is_killed_and_started),
-           TEST_IN_FOLDER(local_first_server_that_is_silent_is_started_again),
-           TEST_IN_FOLDER(local_chaos_is_repaired_and_not_counted),
-           TEST_IN_FOLDER(local_job_ends_with_its_server),
-           TEST_IN_FOLDER(local_job_is_over_when_a_server_says_so),
-           TEST_IN_FOLDER(local_chief_that_fails_at_the_end_fails_the_job),
-           TEST_IN_FOLDER(local_task_that_says_why_ends_the_job),
-           TEST_IN_FOLDER(local_program_that_is_not_there_is_said),
-           TEST_IN_FOLDER(local_server_that_does_not_report_ends_the_job),
-           TEST_IN_FOLDER(local_stubborn_task_is_killed),
-           TEST_IN_FOLDER(local_stopped_task_is_ended),
-           TEST_IN_FOLDER(local_task_that_outlives_the_job_is_ended),
-           TEST_IN_FOLDER(local_interrupt_lets_all_end_well),
-           TEST_IN_FOLDER(local_chief_that_is_done_ends_the_job_well),
-           TEST_IN_FOLDER(local_tasks_leave_ctrl_c_to_the_supervisor),
-           TEST_IN_FOLDER(local_killed_supervisor_leaves_no_process),
-           TEST_IN_FOLDER(local_run_survives_each_failed_allocation))
+UNIT_TESTS(
+    TEST_IN_FOLDER(local_job_runs_to_its_end),
+    TEST_IN_FOLDER(local_job_of_many_servers_gets_all_addresses),
+    TEST_IN_FOLDER(local_workers_that_listen_get_all_addresses),
+    TEST_IN_FOLDER(local_worker_that_does_not_report_ends_the_job),
+    TEST_IN_FOLDER(local_chief_alone_prints),
+    TEST_IN_FOLDER(local_worker_that_crashes_is_started_again),
+    TEST_IN_FOLDER(local_worker_that_keeps_crashing_ends_the_job),
+    TEST_IN_FOLDER(local_job_may_go_on_without_a_worker),
+    TEST_IN_FOLDER(local_worker_declared_lost_is_killed_and_started),
+    TEST_IN_FOLDER(local_first_server_that_is_silent_is_started_again),
+    TEST_IN_FOLDER(local_chaos_is_repaired_and_not_counted),
+    TEST_IN_FOLDER(local_chaos_spares_a_job_that_closes),
+    TEST_IN_FOLDER(local_task_that_reported_and_died_listens_elsewhere),
+    TEST_IN_FOLDER(local_worker_killed_before_it_joined_is_started_again),
+    TEST_IN_FOLDER(local_worker_that_never_joins_ends_the_job),
+    TEST_IN_FOLDER(local_task_that_did_nothing_ends_the_job),
+    TEST_IN_FOLDER(local_job_ends_with_its_server),
+    TEST_IN_FOLDER(local_job_is_over_when_a_server_says_so),
+    TEST_IN_FOLDER(local_chief_that_fails_at_the_end_fails_the_job),
+    TEST_IN_FOLDER(local_task_that_says_why_ends_the_job),
+    TEST_IN_FOLDER(local_program_that_is_not_there_is_said),
+    TEST_IN_FOLDER(local_server_that_does_not_report_ends_the_job),
+    TEST_IN_FOLDER(local_stubborn_task_is_killed),
+    TEST_IN_FOLDER(local_stopped_task_is_ended),
+    TEST_IN_FOLDER(local_task_that_outlives_the_job_is_ended),
+    TEST_IN_FOLDER(local_interrupt_lets_all_end_well),
+    TEST_IN_FOLDER(local_chief_that_is_done_ends_the_job_well),
+    TEST_IN_FOLDER(local_tasks_leave_ctrl_c_to_the_supervisor),
+    TEST_IN_FOLDER(local_killed_supervisor_leaves_no_process),
+    TEST_IN_FOLDER(local_run_survives_each_failed_allocation))
