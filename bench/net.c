@@ -24,11 +24,11 @@
 enum {
     RAW,
     TCP,
-    CURVE,
+    ENCRYPTED_TCP,
     SHM,
     WAYS
 };
-static const char *const way_names[WAYS] = { "raw TCP", "ZeroMQ TCP",
+static const char *const way_names[WAYS] = { "raw TCP", "our TCP",
                                              "encrypted TCP", "shared memory" };
 
 /* Any secret will do. */
@@ -75,7 +75,7 @@ static pl_status answer(pl_endpoint *server, const pl_area *area)
     }
 }
 
-static pl_status serve(int report, bool encrypt, int32_t io_threads)
+static pl_status serve(int report, bool encrypt)
 {
     pl_area *area = NULL;
     pl_endpoint *server = NULL;
@@ -88,7 +88,6 @@ static pl_status serve(int report, bool encrypt, int32_t io_threads)
                                            .keys = encrypt ? &keys : NULL,
                                            .self = { PL_PRINCIPAL_PS, 0 },
                                            .encrypt = encrypt,
-                                           .io_threads = io_threads,
                                        }));
     const char *address = pl_endpoint_address(server);
     if (write(report, address, strlen(address) + 1) < 0)
@@ -100,15 +99,14 @@ static pl_status serve(int report, bool encrypt, int32_t io_threads)
 }
 
 /* Start a process that serves; its address goes to `address`. */
-static pl_status start_server(pid_t *child, char address[64], bool encrypt,
-                              int32_t io_threads)
+static pl_status start_server(pid_t *child, char address[64], bool encrypt)
 {
     int ends[2];
     if (pipe(ends) != 0)
         return PL_FAIL(PL_IO, "pipe");
     *child = fork();
     if (*child == 0)
-        _exit(serve(ends[1], encrypt, io_threads) == PL_OK ? 0 : 1);
+        _exit(serve(ends[1], encrypt) == PL_OK ? 0 : 1);
     close(ends[1]);
     ssize_t got = *child < 0 ? -1 : read(ends[0], address, 64);
     close(ends[0]);
@@ -133,9 +131,9 @@ static pl_status connect_way(ways *w, int way)
 {
     char address[64], offer[PL_OFFER_BYTES];
     pl_message message;
-    PL_TRY(start_server(&w->servers[way], address, way == CURVE, 1));
+    PL_TRY(start_server(&w->servers[way], address, way == ENCRYPTED_TCP));
     PL_TRY(connect_to(&w->clients[way], address, w->area, way == SHM,
-                      way == CURVE));
+                      way == ENCRYPTED_TCP));
     pl_endpoint *client = w->clients[way];
     PL_TRY(pl_endpoint_offer(client, offer));
     pl_frame join = { .kind = PL_FRAME_JOIN,
@@ -277,19 +275,16 @@ static void bench_messages(bench *b, ways *w)
 /* --- what encryption costs, and whether threads share it ---------------- */
 
 enum {
-    PLAIN_1,
-    CURVE_1,
-    CURVE_2,
+    PLAIN,
+    ENCRYPTED,
     CASES
 };
 static const struct {
     const char *name;
     bool encrypt;
-    int32_t io_threads; /* of the server */
 } cases[CASES] = {
-    [PLAIN_1] = { "plain", false, 1 },
-    [CURVE_1] = { "encrypted", true, 1 },
-    [CURVE_2] = { "encrypted", true, 2 },
+    [PLAIN] = { "plain", false },
+    [ENCRYPTED] = { "encrypted", true },
 };
 
 /* Two connections to one server: ZeroMQ gives each to one thread. */
@@ -333,7 +328,7 @@ static pl_status time_spread(const ways *w, const spread s[CASES], size_t piece,
             if (round < 0)
                 continue;
             each[i][round] = (double)(end - begin) / (double)(4 * count);
-            over[i][round] = each[i][round] / each[PLAIN_1][round];
+            over[i][round] = each[i][round] / each[PLAIN][round];
         }
     for (int i = 0; i < CASES; i++) {
         ns[i] = measure_summary(each[i], ROUNDS);
@@ -354,7 +349,6 @@ static void bench_spread(bench *b, ways *w, const spread s[CASES])
         w->status = time_spread(w, s, pieces[p], ns, ratio);
         for (int i = 0; i < CASES && w->status == PL_OK; i++) {
             table_text(&b->table, "way", cases[i].name);
-            table_count(&b->table, "threads", cases[i].io_threads);
             table_count(&b->table, "KiB a piece", (int64_t)(pieces[p] >> 10));
             table_measured(&b->table, "GB/s",
                            measure_inverse(ns[i], (double)pieces[p]));
@@ -369,8 +363,7 @@ static pl_status open_spread(spread s[CASES], pl_area *area)
 {
     for (int i = 0; i < CASES; i++) {
         char address[64];
-        PL_TRY(start_server(&s[i].server, address, cases[i].encrypt,
-                            cases[i].io_threads));
+        PL_TRY(start_server(&s[i].server, address, cases[i].encrypt));
         for (int c = 0; c < 2; c++)
             PL_TRY(connect_to(&s[i].clients[c], address, area, false,
                               cases[i].encrypt));

@@ -538,7 +538,7 @@ static pl_status open_ends(pl_ps_sync *self)
 pl_status pl_ps_sync_new(pl_ps_sync **out, const pl_ps_sync_opts *opts)
 {
     pl_ps_sync *self;
-    PL_ASSERT(opts->cluster->ps >= 1 && opts->cluster->ps <= PL_ENDPOINTS_MAX);
+    PL_ASSERT(opts->cluster->ps >= 1);
     PL_TRY(PL_NEW(self, 1));
     self->base.ops = &ops;
     self->opts = *opts;

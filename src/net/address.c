@@ -1,6 +1,11 @@
 #include "net/address.h"
 
+#include "base/assert.h"
+
+#include <arpa/inet.h>
+#include <net/if.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,4 +73,33 @@ bool pl_address_is_loopback(const pl_address *address)
 {
     return strncmp(address->numeric, "127.", 4) == 0 ||
            strcmp(address->numeric, "[::1]") == 0;
+}
+
+void pl_address_socket(const pl_address *address, struct sockaddr_storage *out,
+                       socklen_t *bytes)
+{
+    in_port_t port = htons((uint16_t)strtol(address->port, NULL, 10));
+    char number[sizeof address->numeric];
+    PL_ASSERT(address->numeric[0] != '\0');
+    *out = (struct sockaddr_storage) { .ss_family = AF_UNSPEC };
+    if (!address->ipv6) {
+        struct sockaddr_in *to = (struct sockaddr_in *)out;
+        to->sin_family = AF_INET;
+        to->sin_port = port;
+        PL_ASSERT(inet_pton(AF_INET, address->numeric, &to->sin_addr) == 1);
+        *bytes = sizeof *to;
+        return;
+    }
+    struct sockaddr_in6 *to = (struct sockaddr_in6 *)out;
+    snprintf(number, sizeof number, "%s", address->numeric + 1);
+    number[strlen(number) - 1] = '\0';
+    char *scope = strchr(number, '%'); /* of a link-local address */
+    if (scope != NULL) {
+        *scope = '\0';
+        to->sin6_scope_id = if_nametoindex(scope + 1);
+    }
+    to->sin6_family = AF_INET6;
+    to->sin6_port = port;
+    PL_ASSERT(inet_pton(AF_INET6, number, &to->sin6_addr) == 1);
+    *bytes = sizeof *to;
 }

@@ -7,6 +7,7 @@
 #include "paceline/base.h"
 
 #include <stdbool.h>
+#include <sys/socket.h>
 
 #define PL_ADDRESS_BYTES 320 /* a host name of 255, brackets and a port */
 
@@ -26,5 +27,9 @@ pl_status pl_address_resolve(pl_address *address) PL_MUST_CHECK;
 
 /* Only this host can be there; false when the name means nothing. */
 bool pl_address_is_loopback(const pl_address *address);
+
+/* Of a resolved address, for connect() and bind(). */
+void pl_address_socket(const pl_address *address, struct sockaddr_storage *out,
+                       socklen_t *bytes);
 
 #endif

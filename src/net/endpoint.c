@@ -1,3 +1,5 @@
+/* The calls of an endpoint over its two routes, TCP and shared memory: which
+ * one a message takes, how both are waited for at once, what is counted. */
 #include "net/endpoint.h"
 
 #include "base/assert.h"
@@ -14,7 +16,7 @@
 
 #define PEERS_DEFAULT 1024
 #define TCP_FIRST     16 /* of so many messages one is looked for there */
-#define POLLS_MOST    4096
+#define POLLS_FEW     64 /* that need no memory */
 
 static pl_status fill_random(void *out, size_t bytes)
 {
@@ -52,12 +54,11 @@ pl_status pl_endpoint_listen(pl_endpoint **out, const pl_endpoint_opts *opts)
     int32_t most = opts->peers_max == 0 ? PEERS_DEFAULT : opts->peers_max;
     PL_TRY(endpoint_new(&e, opts, most));
     e->server = true;
-    pl_status status = pl_socket_listen(&e->socket, opts);
+    pl_status status = pl_tcp_listen(e, opts);
     if (status != PL_OK) {
         pl_endpoint_free(e, 0);
         return pl_context(status, "%s", opts->name);
     }
-    pl_tcp_watch(e); /* who never found it empty is not told of more */
     *out = e;
     return PL_OK;
 }
@@ -69,13 +70,10 @@ pl_status pl_endpoint_connect(pl_endpoint **out, const pl_endpoint_opts *opts)
     pl_status status;
     PL_TRY(endpoint_new(&e, opts, 1));
     PL_TRY_OUT(status, fill_random(identity, sizeof identity));
-    /* A first byte of 0 marks identities that ZeroMQ makes up. */
-    identity[0] |= 1;
-    PL_TRY_OUT(status, pl_socket_connect(&e->socket, opts, identity));
+    PL_TRY_OUT(status, pl_tcp_connect(e, opts, identity));
     PL_ASSERT(pl_peers_add(&e->peers, identity) == 0);
-    if (e->socket.mechanism == PL_MECHANISM_CURVE)
-        e->peers.entries[0].who = pl_socket_server(opts);
-    pl_tcp_watch(e);
+    if (opts->keys != NULL)
+        e->peers.entries[0].who = pl_tcp_server(opts);
     *out = e;
     return PL_OK;
 out:
@@ -86,14 +84,14 @@ out:
 /* A flood of refusals does not fill the log. */
 static void tell_refusals(pl_endpoint *e, bool last)
 {
-    if (e->refusals.held == 0)
+    if (e->refusals.held == 0 || e->tcp == NULL)
         return;
     int64_t more =
         pl_burst_rest(&e->refusals, pl_clock_now_ns(pl_clock_real()), last);
     if (more > 0)
         pl_log(PL_LOG_WARN,
                "%s (%s): ... and %lld more whose messages were dropped",
-               e->name, e->socket.address, (long long)more);
+               e->name, e->tcp->address, (long long)more);
 }
 
 void pl_endpoint_free(pl_endpoint *e, int linger_ms)
@@ -103,16 +101,15 @@ void pl_endpoint_free(pl_endpoint *e, int linger_ms)
     tell_refusals(e, true);
     pl_tcp_release(e);
     pl_shared_close(e);
-    pl_socket_close(&e->socket, linger_ms);
+    pl_tcp_close(e, linger_ms);
     pl_peers_close(&e->peers);
-    pl_mem_free(e->aligned);
     pl_mem_free(e->name);
     pl_mem_free(e);
 }
 
 const char *pl_endpoint_address(const pl_endpoint *e)
 {
-    return e->socket.address;
+    return e->tcp->address;
 }
 
 pl_endpoint_counts pl_endpoint_count(const pl_endpoint *e)
@@ -159,22 +156,18 @@ void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
     pl_log(PL_LOG_WARN,
            "%s (%s): dropped what came from %s: %s; more from there is only "
            "counted",
-           e->name, e->socket.address, who, why);
+           e->name, e->tcp->address, who, why);
 }
 
-/* Get ready to sleep; false when something may be there already. */
-static bool arm(pl_endpoint *e)
+/* Get ready to sleep, until *until_ns at most; false when something may be
+ * there already. */
+static bool arm(pl_endpoint *e, int64_t *until_ns)
 {
-    int events = 0;
-    size_t size = sizeof events;
-    e->polls[POLL_SOCKET] = (struct pollfd) { e->socket.fd, POLLIN, 0 };
-    e->polls[POLL_MONITOR] =
-        (struct pollfd) { e->socket.monitor_fd, POLLIN, 0 };
+    int64_t until;
     bool empty = pl_shared_sleep(e);
-    /* Its descriptor tells of changes only; sending may have seen them. */
-    if (zmq_getsockopt(e->socket.handle, ZMQ_EVENTS, &events, &size) == 0 &&
-        (events & ZMQ_POLLIN) != 0)
-        return false;
+    empty = pl_tcp_sleep(e, &e->polls[POLL_TCP], &until) && empty;
+    if (until < *until_ns)
+        *until_ns = until;
     return empty;
 }
 
@@ -183,54 +176,65 @@ static int poll_count(const pl_endpoint *e)
     return POLL_PEERS + e->sharing_count;
 }
 
-static struct timespec left_of(pl_deadline deadline)
+static struct timespec left_of(pl_deadline deadline, int64_t until_ns)
 {
     int64_t left_ns = pl_deadline_left_ns(deadline);
     /* A fake clock cannot wake anyone, so look at it every millisecond. */
     if (deadline.clock->fake && left_ns > 1000000)
         left_ns = 1000000;
+    if (until_ns != INT64_MAX) {
+        int64_t until = until_ns - pl_clock_now_ns(pl_clock_real());
+        until = until < 0 ? 0 : until;
+        left_ns = until < left_ns ? until : left_ns;
+    }
     return (struct timespec) { left_ns / 1000000000, left_ns % 1000000000 };
 }
 
 /* Sleep on the descriptors of several endpoints and, from 0 on, on `fd`. */
-static void sleep_on(pl_endpoint *const *endpoints, int count, int fd,
-                     const struct timespec *left)
+static void sleep_on(pl_endpoint *const *endpoints, int count, int total,
+                     int fd, const struct timespec *left)
 {
-    struct pollfd all[POLLS_MOST], *at = all;
+    struct pollfd few[POLLS_FEW], *all = few, *at;
+    if (total > POLLS_FEW)
+        all = pl_mem_alloc((size_t)total, sizeof *all);
+    if (all == NULL)
+        return; /* look at all of them instead */
+    at = all;
     for (int i = 0; i < count; i++) {
         memcpy(at, endpoints[i]->polls,
                (size_t)poll_count(endpoints[i]) * sizeof *at);
         at += poll_count(endpoints[i]);
     }
     *at++ = (struct pollfd) { fd, POLLIN, 0 };
-    ppoll(all, (nfds_t)(at - all), left, NULL);
+    ppoll(all, (nfds_t)total, left, NULL);
     at = all;
     for (int i = 0; i < count; i++) {
         memcpy(endpoints[i]->polls, at,
                (size_t)poll_count(endpoints[i]) * sizeof *at);
         at += poll_count(endpoints[i]);
     }
+    if (all != few)
+        pl_mem_free(all);
 }
 
 void pl_endpoint_wait_or(pl_endpoint *const *endpoints, int count, int fd,
                          pl_deadline deadline)
 {
-    PL_ASSERT(count >= 1 && count <= PL_ENDPOINTS_MAX);
+    PL_ASSERT(count >= 1);
     bool sleep = true;
     int total = 1; /* fd */
+    int64_t until_ns = INT64_MAX;
     for (int i = 0; i < count; i++) {
-        sleep = arm(endpoints[i]) && sleep;
+        sleep = arm(endpoints[i], &until_ns) && sleep;
         total += poll_count(endpoints[i]);
     }
-    struct timespec left = left_of(deadline);
+    struct timespec left = left_of(deadline, until_ns);
     if (sleep && count == 1 && fd < 0)
         ppoll(endpoints[0]->polls, (nfds_t)(total - 1), &left, NULL);
-    else if (sleep && total <= POLLS_MOST)
-        sleep_on(endpoints, count, fd, &left);
+    else if (sleep)
+        sleep_on(endpoints, count, total, fd, &left);
     for (int i = 0; i < count; i++) {
         pl_shared_wake(endpoints[i]);
-        if (endpoints[i]->polls[POLL_MONITOR].revents != 0)
-            pl_tcp_watch(endpoints[i]);
         tell_refusals(endpoints[i], false);
     }
 }
@@ -267,9 +271,9 @@ pl_status pl_endpoint_poll(pl_endpoint *e, pl_message *out)
     pl_status status = take(e, out);
     if (status == PL_OK)
         out->who = e->peers.entries[out->from].who;
-    else if (status == PL_AGAIN && e->refused != NULL)
+    else if (status == PL_AGAIN && pl_tcp_refused(e) != NULL)
         status = PL_FAIL(PL_CLOSED, "%s: the server at %s %s", e->name,
-                         e->socket.address, e->refused);
+                         e->tcp->address, pl_tcp_refused(e));
     return status;
 }
 
@@ -282,7 +286,7 @@ pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,
             return status;
         if (pl_deadline_passed(deadline))
             return PL_FAIL(PL_TIMEOUT, "no message at %s in time",
-                           e->socket.address);
+                           e->tcp->address);
         pl_endpoint_wait(&e, 1, deadline);
     }
 }
@@ -301,5 +305,5 @@ void pl_endpoint_keep(pl_endpoint *e, pl_peer peer)
 const char *pl_endpoint_peer_text(pl_endpoint *e, pl_peer peer)
 {
     PL_ASSERT(peer >= 0 && peer < e->peers.count);
-    return e->server ? e->peers.entries[peer].address : e->socket.address;
+    return e->server ? e->peers.entries[peer].address : e->tcp->address;
 }

@@ -5,7 +5,7 @@
  * holds; when it breaks it is made again by itself, and messages may be lost:
  * who sends a request resends it, who answers recognises it.
  *
- * The engine is ZeroMQ over TCP.  Two tasks of one host may also share
+ * The transport is TCP (src/net/tcp).  Two tasks of one host may also share
  * memory: the client offers (pl_endpoint_offer), the server accepts
  * (pl_endpoint_accept), the client completes (pl_endpoint_complete), with
  * texts that travel in their own first messages.  From then on frames go
@@ -14,10 +14,10 @@
  * area nor the rings (64 KiB) still takes TCP, and may then arrive before or
  * after its neighbours.
  *
- * With the keys of a job both ends prove who they are before a message is
- * taken.  On loopback the client shows its password (ZeroMQ's PLAIN); beyond
- * it both prove their keys, and all is encrypted (CURVE).  Each message tells
- * who its sender was proved to be.
+ * With the keys of a job both ends prove that they know its secret before a
+ * message is taken; beyond loopback everything is encrypted, too.  Each
+ * message tells who its sender was proved to be.  Without keys, on loopback,
+ * only processes of the same user are let in.
  *
  * Threads: an endpoint belongs to one thread. */
 #ifndef PL_NET_ENDPOINT_H
@@ -45,8 +45,7 @@ typedef struct pl_message {
     pl_lease *lease;  /* ... or, where this is not NULL, in the peer's memory:
                          readable as long as this is held, unchanged until the
                          request is answered */
-    pl_principal who; /* proved by its keys; nobody where there are none, and
-                         for a client, on loopback */
+    pl_principal who; /* proved by its keys; nobody where there are none */
 } pl_message;
 
 typedef struct pl_endpoint_opts {
@@ -60,9 +59,6 @@ typedef struct pl_endpoint_opts {
     int32_t server;          /* with keys, client: which ps is there... */
     bool to_worker;          /* ... or which worker */
     bool encrypt;            /* with keys: on loopback, too; both ends alike */
-    int32_t io_threads;      /* that move and encrypt, each some connections;
-                                default 1, for an encrypting server a quarter
-                                of the cores and at most 4 */
 } pl_endpoint_opts;
 
 typedef struct pl_endpoint_counts {
@@ -105,9 +101,8 @@ pl_status pl_endpoint_receive(pl_endpoint *endpoint, pl_message *out,
 pl_status pl_endpoint_poll(pl_endpoint *endpoint,
                            pl_message *out) PL_MUST_CHECK;
 
-/* Wait until something may have come to one of these (at most
- * PL_ENDPOINTS_MAX), or the deadline; poll each of them afterwards. */
-#define PL_ENDPOINTS_MAX 64
+/* Wait until something may have come to one of these, or the deadline; poll
+ * each of them afterwards. */
 void pl_endpoint_wait(pl_endpoint *const *endpoints, int count,
                       pl_deadline deadline);
 /* The same, also until a descriptor can be read. */

@@ -1,7 +1,7 @@
 /* endpoint_priv.h - what the parts of an endpoint share.
  *
  *   endpoint.c  the calls, waiting, counting
- *   tcp.c       messages over ZeroMQ
+ *   tcp/        messages over TCP
  *   shared.c    offering and accepting shared memory
  *
  * Threads: one. */
@@ -11,10 +11,9 @@
 #include "base/burst.h"
 #include "net/endpoint.h"
 #include "net/peers.h"
-#include "net/socket.h"
+#include "net/tcp/tcp.h"
 
 #include <poll.h>
-#include <zmq.h>
 
 #define PL_OFFENDERS 32
 
@@ -26,33 +25,23 @@ typedef struct pl_offenders {
 
 /* What is polled: these, then a process for each peer that shares memory. */
 enum {
-    POLL_SOCKET,
-    POLL_MONITOR,
+    POLL_TCP,
     POLL_BELL,
     POLL_PEERS
 };
 
 struct pl_endpoint {
-    pl_socket socket;
+    pl_tcp *tcp;
     bool server;
     bool no_shm;
     char *name;
     pl_area *area;  /* the caller's; may be NULL */
     pl_peers peers; /* a client has one */
     pl_endpoint_counts counts;
-    zmq_msg_t kept; /* holds the payload of the message last received */
-    bool has_kept;
-    uint64_t *aligned; /* or this does, where ZeroMQ's memory lay askew */
-    size_t aligned_bytes;
     pl_offenders offenders;
-    pl_burst refusals;                         /* in the log */
-    char accepted[PL_OFFENDERS][PL_PEER_TEXT]; /* of descriptors, by number */
-    uint64_t before[PL_OFFENDERS]; /* of `succeeded`, when it was accepted */
-    uint64_t succeeded;            /* handshakes */
-    const char *failed;  /* why one did; the next disconnection tells whose */
-    const char *refused; /* client: why it was turned away; NULL: it was not */
-    int bell[2];         /* a pipe that peers write to; -1: no peer shares */
-    pl_peer *sharing;    /* the peers that have a channel */
+    pl_burst refusals; /* in the log */
+    int bell[2];       /* a pipe that peers write to; -1: no peer shares */
+    pl_peer *sharing;  /* the peers that have a channel */
     int32_t sharing_count;
     uint32_t turn;        /* whose channel is looked at first */
     pl_channel *held;     /* the message last received lies there */
@@ -64,22 +53,6 @@ struct pl_endpoint {
 void pl_endpoint_refuse(pl_endpoint *endpoint, const char *who,
                         const char *why);
 void pl_endpoint_received(pl_endpoint *endpoint, const pl_frame *frame);
-
-/* Hand to ZeroMQ; PL_AGAIN, without a text, when its queue is full or the peer
- * is gone. */
-pl_status pl_tcp_send(pl_endpoint *endpoint, pl_peer to, const pl_frame *frame,
-                      const void *payload, bool lasting) PL_MUST_CHECK;
-
-/* The next message that is one, without waiting: PL_AGAIN when there is none
- * (without a text: nothing failed). */
-pl_status pl_tcp_take(pl_endpoint *endpoint, pl_message *out) PL_MUST_CHECK;
-
-/* Let go of the payload last received. */
-void pl_tcp_release(pl_endpoint *endpoint);
-
-/* Read all that the monitor says of refused connections; its descriptor tells
- * of it until that is done. */
-void pl_tcp_watch(pl_endpoint *endpoint);
 
 /* Try to send through shared memory; PL_AGAIN: it must go another way. */
 pl_status pl_shared_send(pl_endpoint *endpoint, pl_peer to,

@@ -228,32 +228,16 @@ bool pl_job_keys_has(const pl_job_keys *keys, pl_principal who)
     return who.index >= 0 && who.index < count;
 }
 
-static void derive(const pl_secret *secret, const char *what, pl_principal who,
-                   uint8_t out[32])
+void pl_keys_proof(const pl_secret *secret, pl_principal who,
+                   uint8_t out[PL_PROOF_BYTES])
 {
     char label[64];
     PL_ASSERT(who.role != PL_PRINCIPAL_NONE);
-    int length = snprintf(label, sizeof label, "paceline/1/%s/%s/%d", what,
+    int length = snprintf(label, sizeof label, "paceline/1/proof/%s/%d",
                           role_texts[who.role], who.index);
-    crypto_generichash(out, 32, (const uint8_t *)label,
+    crypto_generichash(out, PL_PROOF_BYTES, (const uint8_t *)label,
                        (unsigned long long)length, secret->bytes,
                        sizeof secret->bytes);
-}
-
-void pl_keys_curve(const pl_secret *secret, pl_principal who,
-                   pl_curve_pair *out)
-{
-    derive(secret, "curve", who, out->secret_key);
-    crypto_scalarmult_base(out->public_key, out->secret_key);
-}
-
-void pl_keys_password(const pl_secret *secret, pl_principal who,
-                      char out[PL_PASSWORD_TEXT])
-{
-    uint8_t bytes[32];
-    derive(secret, "plain", who, bytes);
-    sodium_bin2hex(out, PL_PASSWORD_TEXT, bytes, sizeof bytes);
-    sodium_memzero(bytes, sizeof bytes);
 }
 
 void pl_keys_wipe(void *memory, size_t bytes)

@@ -1,16 +1,13 @@
 /* keys.h - the secret of a job and what is derived from it.
  *
  * A job has one secret of 32 random bytes.  Each of its tasks is a principal,
- * a role with an index, and has a pair of CURVE keys and a password of its
- * own:
+ * a role with an index, and has a key of its own, with which it proves who it
+ * is (tcp/handshake.h):
  *
- *   BLAKE2b-256, keyed with the secret, of "paceline/1/curve/worker/3"
- *       is the secret key of worker 3 (X25519); its public key follows
- *   ... of "paceline/1/plain/worker/3", as hexadecimal digits
- *       is the password of worker 3
+ *   BLAKE2b-256, keyed with the secret, of "paceline/1/proof/worker/3"
  *
- * So whoever has the secret knows all keys of the job, and from one password
- * or public key nothing else follows.  docs/formats/key.md has the file.
+ * So whoever has the secret knows all keys of the job, and from one of them no
+ * other follows.  docs/formats/key.md has the file.
  *
  * Threads: any. */
 #ifndef PL_NET_KEYS_H
@@ -23,8 +20,7 @@
 
 #define PL_SECRET_BYTES    32
 #define PL_SECRET_TEXT     (2 * PL_SECRET_BYTES + 1)
-#define PL_CURVE_BYTES     32
-#define PL_PASSWORD_TEXT   65
+#define PL_PROOF_BYTES     32
 #define PL_PRINCIPAL_TEXT  24
 #define PL_SECRET_FILE_MAX 256 /* bytes; a key file is shorter */
 
@@ -51,11 +47,6 @@ typedef struct pl_job_keys {
     bool evaluator; /* one may come */
 } pl_job_keys;
 
-typedef struct pl_curve_pair {
-    uint8_t public_key[PL_CURVE_BYTES];
-    uint8_t secret_key[PL_CURVE_BYTES];
-} pl_curve_pair;
-
 /* Draw a new one. */
 pl_status pl_secret_make(pl_secret *out) PL_MUST_CHECK;
 /* 64 hexadecimal digits, and back; PL_FORMAT without showing what it found. */
@@ -74,17 +65,16 @@ pl_status pl_secret_read(pl_secret *out, const char *path) PL_MUST_CHECK;
 pl_status pl_secret_parse_file(pl_secret *out, const void *bytes,
                                size_t count) PL_MUST_CHECK;
 
-/* "worker 3", as it is shown and as ZeroMQ's user id; and back. */
+/* "worker 3", and back. */
 void pl_principal_text(pl_principal who, char out[PL_PRINCIPAL_TEXT]);
 bool pl_principal_parse(pl_principal *out, const char *text);
 bool pl_principal_equal(pl_principal a, pl_principal b);
 /* Whether the job has such a task. */
 bool pl_job_keys_has(const pl_job_keys *keys, pl_principal who);
 
-void pl_keys_curve(const pl_secret *secret, pl_principal who,
-                   pl_curve_pair *out);
-void pl_keys_password(const pl_secret *secret, pl_principal who,
-                      char out[PL_PASSWORD_TEXT]);
+/* The key of one task. */
+void pl_keys_proof(const pl_secret *secret, pl_principal who,
+                   uint8_t out[PL_PROOF_BYTES]);
 /* Forget a secret or a key, where the compiler would not. */
 void pl_keys_wipe(void *memory, size_t bytes);
 /* In the same time whatever differs. */

@@ -2,7 +2,7 @@
  *
  * Design.  Every peer of this host has a channel with two rings.  The rings
  * need no system call while both sides are awake.  Who finds nothing to do
- * says so in each of its rings, looks once more, and polls: ZeroMQ's
+ * says so in each of its rings, looks once more, and polls: TCP's
  * descriptor, its doorbell, and its peers' processes.  The doorbell is one
  * pipe for all peers; they opened it through /proc and write a byte when a
  * ring says that its reader sleeps.  So one thread waits for both ways at

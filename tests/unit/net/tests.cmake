@@ -1,6 +1,3 @@
-foreach(noun address area door download endpoint frame hostile http keys probe processes ring shared)
+foreach(noun address area download endpoint frame http keys probe processes ring shared)
     pl_unit_test(net ${noun})
-endforeach()
-foreach(noun door hostile shared)
-    target_link_libraries(test_net_${noun} PRIVATE PkgConfig::ZMQ)
 endforeach()

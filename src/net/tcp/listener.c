@@ -1,0 +1,483 @@
+/* A server's connections: who may connect, who gets a number, who must go.
+ *
+ * L1  A connection without a number (it has not sent a well-formed message
+ *     yet) is in the list from `oldest` to `newest`; there are at most
+ *     PENDING_MOST, and for a new one the oldest goes.
+ * L2  A connection with a number is in `links`, at that number.
+ * L3  While events are left, only the connection of the event at hand can hold
+ *     a complete message that was not handed out.
+ * L4  A few descriptors are kept free for the task's files; when no more can
+ *     be had, nothing is accepted for a while. */
+#include "base/assert.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/endpoint_priv.h"
+#include "net/tcp/tcp.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define BACKLOG       1024
+#define PENDING_MOST  128
+#define HANDSHAKE_NS  5000000000ll
+#define PAUSE_NS      200000000ll
+#define ACCEPTED_MOST 16 /* at once */
+#define LOOKS_MOST    4
+#define RESERVED_FDS  16
+#define OFFENCES_MOST 8 /* malformed messages; then a peer is dropped */
+
+static pl_status bind_failed(const char *address, int error)
+{
+    switch (error) {
+    case EADDRINUSE:
+        return PL_FAIL(PL_IO,
+                       "listen on %s: the port is in use by another program; "
+                       "stop that program or choose another port",
+                       address);
+    case EADDRNOTAVAIL:
+    case ENODEV:
+        return PL_FAIL(PL_IO,
+                       "listen on %s: this host does not have that address; "
+                       "give one of its own or 0.0.0.0",
+                       address);
+    case EACCES:
+        return PL_FAIL(PL_IO,
+                       "listen on %s: not permitted; choose a port from 1024",
+                       address);
+    default:
+        return PL_FAIL(PL_IO, "listen on %s: %s", address, strerror(error));
+    }
+}
+
+static pl_status bind_socket(pl_tcp *tcp, const pl_endpoint_opts *opts,
+                             const pl_address *parts)
+{
+    struct sockaddr_storage at;
+    socklen_t size;
+    int one = 1;
+    pl_address_socket(parts, &at, &size);
+    tcp->listener =
+        socket(at.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (tcp->listener < 0)
+        return PL_FAIL(PL_IO, "socket: %s", strerror(errno));
+    setsockopt(tcp->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(tcp->listener, (struct sockaddr *)&at, size) != 0 ||
+        listen(tcp->listener, BACKLOG) != 0 ||
+        getsockname(tcp->listener, (struct sockaddr *)&at, &size) != 0)
+        return bind_failed(opts->address, errno);
+    in_port_t port = at.ss_family == AF_INET6
+                         ? ((struct sockaddr_in6 *)&at)->sin6_port
+                         : ((struct sockaddr_in *)&at)->sin_port;
+    tcp->config.port = ntohs(port);
+    snprintf(tcp->address, sizeof tcp->address, "%s:%u", parts->numeric,
+             (unsigned)tcp->config.port);
+    return PL_OK;
+}
+
+/* NULL stands for the listening socket. */
+static pl_status watch(pl_tcp *tcp, int fd, pl_connection *connection)
+{
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = connection };
+    if (epoll_ctl(tcp->epoll, EPOLL_CTL_ADD, fd, &event) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_IO, "epoll: %s", strerror(errno));
+}
+
+pl_status pl_listener_open(pl_endpoint *e, const pl_endpoint_opts *opts)
+{
+    pl_tcp *tcp = e->tcp;
+    pl_address parts;
+    PL_TRY(pl_address_split(&parts, opts->address));
+    pl_status status = pl_address_resolve(&parts);
+    if (status != PL_OK)
+        return pl_context(status, "listen on %s", opts->address);
+    bool proof = pl_address_is_loopback(&parts) && !opts->encrypt;
+    if (tcp->has_keys)
+        tcp->config.mechanism =
+            proof ? PL_MECHANISM_PROOF : PL_MECHANISM_ENCRYPTED;
+    tcp->links_most = e->peers.most;
+    PL_TRY(PL_NEW(tcp->links, (size_t)tcp->links_most));
+    tcp->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (tcp->epoll < 0)
+        return PL_FAIL(PL_IO, "epoll: %s", strerror(errno));
+    PL_TRY(bind_socket(tcp, opts, &parts));
+    return watch(tcp, tcp->listener, NULL);
+}
+
+/* --- the list of those without a number ----------------------------------- */
+
+static void append_pending(pl_tcp *tcp, pl_connection *c)
+{
+    c->before = tcp->newest;
+    c->after = NULL;
+    *(c->before != NULL ? &c->before->after : &tcp->oldest) = c;
+    tcp->newest = c;
+    tcp->pending++;
+}
+
+static void unlink_pending(pl_tcp *tcp, pl_connection *c)
+{
+    *(c->before != NULL ? &c->before->after : &tcp->oldest) = c->after;
+    *(c->after != NULL ? &c->after->before : &tcp->newest) = c->before;
+    tcp->pending--;
+}
+
+/* Nothing points to it any more after this. */
+void pl_listener_drop(pl_endpoint *e, pl_connection *c)
+{
+    pl_tcp *tcp = e->tcp;
+    pl_pump_withdraw(&tcp->pump, c);
+    if (c->peer < 0)
+        unlink_pending(tcp, c);
+    else if (tcp->links[c->peer] == c)
+        tcp->links[c->peer] = NULL;
+    for (int i = tcp->event_at; i < tcp->event_count; i++)
+        if (tcp->events[i].data.ptr == c)
+            tcp->events[i].events = 0;
+    epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+    pl_connection_hang_up(c);
+    pl_decoder_close(&c->decoder);
+    e->counts.dropped_messages += pl_outbox_close(&c->outbox);
+    pl_handshake_wipe(&c->handshake);
+    pl_mem_free(c);
+}
+
+void pl_listener_close(pl_endpoint *e)
+{
+    pl_tcp *tcp = e->tcp;
+    while (tcp->oldest != NULL)
+        pl_listener_drop(e, tcp->oldest);
+    for (int32_t i = 0; tcp->links != NULL && i < tcp->links_most; i++)
+        if (tcp->links[i] != NULL)
+            pl_listener_drop(e, tcp->links[i]);
+    pl_mem_free(tcp->links);
+    if (tcp->listener >= 0)
+        close(tcp->listener);
+    if (tcp->epoll >= 0)
+        close(tcp->epoll);
+}
+
+/* --- accepting ------------------------------------------------------------ */
+
+/* The host of an address, so that a flood from it is named once. */
+static void host_of(char out[PL_PEER_TEXT], const char *address)
+{
+    snprintf(out, PL_PEER_TEXT, "%s", address);
+    char *port = strrchr(out, ':');
+    if (port != NULL)
+        *port = '\0';
+}
+
+/* Accept nothing for a while: the descriptors that are left are needed. */
+static void pause_accepting(pl_endpoint *e)
+{
+    pl_tcp *tcp = e->tcp;
+    tcp->paused_ns = pl_clock_now_ns(pl_clock_real()) + PAUSE_NS;
+    epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, tcp->listener, NULL);
+    if (!tcp->told_full)
+        pl_log(PL_LOG_WARN,
+               "%s (%s): no descriptor is left for another connection; raise "
+               "the limit (ulimit -n)",
+               e->name, tcp->address);
+    tcp->told_full = true;
+}
+
+static bool is_reserved(int fd)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+           limit.rlim_cur != RLIM_INFINITY &&
+           (rlim_t)fd + RESERVED_FDS >= limit.rlim_cur;
+}
+
+/* A new connection; false when there is no memory for it. */
+static bool adopt(pl_endpoint *e, int fd)
+{
+    pl_tcp *tcp = e->tcp;
+    pl_connection *c = pl_mem_alloc(1, sizeof *c);
+    if (c == NULL)
+        return false;
+    c->fd = fd;
+    c->peer = -1;
+    c->deadline_ns = pl_clock_now_ns(pl_clock_real()) + HANDSHAKE_NS;
+    pl_connection_tune(fd);
+    pl_connection_name(c->address, fd);
+    if (watch(tcp, fd, c) != PL_OK) {
+        pl_mem_free(c);
+        return false;
+    }
+    if (tcp->pending >= PENDING_MOST) {
+        char host[PL_PEER_TEXT];
+        host_of(host, tcp->oldest->address);
+        pl_endpoint_refuse(e, host,
+                           "too many connections that have sent nothing "
+                           "valid; the oldest was closed");
+        pl_listener_drop(e, tcp->oldest);
+    }
+    append_pending(tcp, c);
+    return true;
+}
+
+static void accept_some(pl_endpoint *e)
+{
+    for (int i = 0; i < ACCEPTED_MOST; i++) {
+        int fd =
+            accept4(e->tcp->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+                       errno == ENOMEM)) {
+            pause_accepting(e);
+            return;
+        }
+        if (fd < 0) /* none is left, or one that has gone again */
+            return;
+        if (is_reserved(fd)) {
+            close(fd);
+            pause_accepting(e);
+            return;
+        }
+        if (!adopt(e, fd)) {
+            close(fd);
+            return;
+        }
+    }
+}
+
+/* --- handshakes ----------------------------------------------------------- */
+
+static void refuse(pl_endpoint *e, pl_connection *c, const char *why)
+{
+    pl_endpoint_refuse(e, c->address, why);
+    pl_listener_drop(e, c);
+}
+
+static void shake(pl_endpoint *e, pl_connection *c)
+{
+    bool closed;
+    switch (pl_connection_shake(c, &e->tcp->config, PL_VERDICT_WELCOME,
+                                &e->tcp->spares, &closed)) {
+    case PL_HANDSHAKE_MORE:
+        break;
+    case PL_HANDSHAKE_DONE:
+        c->ready = true;
+        break;
+    case PL_HANDSHAKE_REFUSED:
+        refuse(e, c,
+               closed ? "it ended the connection before it had proved "
+                        "who it is"
+                      : c->handshake.why);
+        break;
+    }
+}
+
+/* Those that have taken too long, and the end of a pause. */
+static void look_at_time(pl_endpoint *e)
+{
+    pl_tcp *tcp = e->tcp;
+    if (tcp->oldest == NULL && tcp->paused_ns == 0)
+        return;
+    int64_t now = pl_clock_now_ns(pl_clock_real());
+    if (tcp->paused_ns != 0 && now >= tcp->paused_ns) {
+        tcp->paused_ns = 0;
+        if (watch(tcp, tcp->listener, NULL) != PL_OK)
+            tcp->paused_ns = now + PAUSE_NS;
+    }
+    for (pl_connection *c = tcp->oldest, *after; c != NULL; c = after) {
+        after = c->after;
+        if (now < c->deadline_ns)
+            break; /* they are in the order of their deadlines */
+        if (c->ready)
+            continue;
+        shake(e, c); /* its bytes may have come while we were away */
+    }
+    for (pl_connection *c = tcp->oldest, *after; c != NULL; c = after) {
+        after = c->after;
+        if (now < c->deadline_ns)
+            break;
+        if (!c->ready)
+            refuse(e, c, "it did not prove who it is in time");
+    }
+}
+
+/* --- messages ------------------------------------------------------------- */
+
+/* A number for a new identity, at the cost of another where all are taken;
+ * -1: there is none. */
+static pl_peer number_for(pl_endpoint *e, const uint8_t *identity)
+{
+    pl_peer number = pl_peers_add(&e->peers, identity);
+    if (number < 0) {
+        pl_peer idle = pl_peers_idle(&e->peers);
+        if (idle < 0)
+            return -1;
+        char host[PL_PEER_TEXT];
+        host_of(host, e->peers.entries[idle].address);
+        if (!e->peers.entries[idle].kept)
+            pl_endpoint_refuse(e, host,
+                               "too many connections, this one was silent "
+                               "longest");
+        pl_endpoint_drop(e, idle);
+        number = pl_peers_add(&e->peers, identity);
+    }
+    if (number >= 0)
+        pl_tcp_cut(e, number); /* of who had it before */
+    return number;
+}
+
+/* Give the connection its number; NULL, or why it has none. */
+static const char *admit(pl_endpoint *e, pl_connection *c)
+{
+    pl_tcp *tcp = e->tcp;
+    const pl_handshake *shaken = &c->handshake;
+    pl_peer peer = pl_peers_find(&e->peers, shaken->identity);
+    if (peer >= 0 &&
+        !pl_principal_equal(e->peers.entries[peer].who, shaken->who))
+        return "it uses the identity of another task";
+    if (peer < 0) {
+        peer = number_for(e, shaken->identity);
+        if (peer < 0)
+            return "too many connections";
+        e->peers.entries[peer].who = shaken->who;
+    } else {
+        pl_tcp_cut(e, peer); /* the same client, connected anew */
+    }
+    snprintf(e->peers.entries[peer].address, PL_PEER_TEXT, "%s", c->address);
+    unlink_pending(tcp, c);
+    c->peer = peer;
+    tcp->links[peer] = c;
+    return NULL;
+}
+
+/* Count and name a malformed message.  A peer that goes on sending such is
+ * dropped; false: the connection is gone. */
+static bool offend(pl_endpoint *e, pl_connection *c, const char *why)
+{
+    char task[PL_PRINCIPAL_TEXT];
+    pl_endpoint_refuse(e, c->address, why);
+    int32_t *offences =
+        c->peer >= 0 ? &e->peers.entries[c->peer].offences : &c->offences;
+    if (++*offences < OFFENCES_MOST)
+        return true;
+    pl_principal_text(c->handshake.who, task);
+    if (c->peer >= 0 && !e->peers.entries[c->peer].dropped) {
+        pl_log(PL_LOG_WARN,
+               "%s (%s): %s at %s is dropped after %d malformed messages",
+               e->name, e->tcp->address, task, c->address, OFFENCES_MOST);
+        pl_endpoint_drop(e, c->peer);
+    }
+    pl_listener_drop(e, c);
+    return false;
+}
+
+/* One message of a connection, if it holds one that counts: PL_OK.  PL_AGAIN:
+ * it needs more bytes.  PL_CLOSED: it is gone. */
+static pl_status take_from(pl_endpoint *e, pl_connection *c, pl_message *out)
+{
+    for (;;) {
+        pl_decoder_message raw;
+        pl_status status = pl_decoder_next(&c->decoder, &raw);
+        if (status == PL_FORMAT) {
+            if (offend(e, c, pl_error_message()))
+                pl_listener_drop(e, c);
+            return PL_CLOSED;
+        }
+        if (status != PL_OK)
+            return status;
+        if (pl_tcp_judge(e, &raw, out) != PL_OK) {
+            if (!offend(e, c, pl_error_message()))
+                return PL_CLOSED;
+            continue;
+        }
+        const char *why = c->peer < 0 ? admit(e, c) : NULL;
+        if (why != NULL) {
+            pl_tcp_release(e);
+            refuse(e, c, why);
+            return PL_CLOSED;
+        }
+        if (e->peers.entries[c->peer].dropped) {
+            pl_tcp_release(e);
+            e->counts.refused_messages++;
+            continue;
+        }
+        e->peers.entries[c->peer].heard_at = ++e->peers.messages;
+        out->from = c->peer;
+        return PL_OK;
+    }
+}
+
+/* What an event of a connection brings: a message (PL_OK), nothing more for
+ * now (PL_AGAIN), or a failure of our own. */
+static pl_status serve(pl_endpoint *e, pl_connection *c, pl_message *out)
+{
+    pl_tcp *tcp = e->tcp;
+    if (!c->ready) {
+        shake(e, c);
+        return PL_AGAIN;
+    }
+    for (;;) {
+        pl_status status = take_from(e, c, out);
+        if (status == PL_CLOSED)
+            return PL_AGAIN;
+        if (status != PL_AGAIN || tcp->has_read)
+            return status;
+        /* One read for each event: then others have their turn. */
+        tcp->has_read = true;
+        status = pl_connection_read(c);
+        if (status == PL_CLOSED)
+            pl_listener_drop(e, c);
+        if (status != PL_OK)
+            return status == PL_CLOSED ? PL_AGAIN : status;
+    }
+}
+
+/* Ask the kernel which connections have something; false: none has. */
+static bool look(pl_tcp *tcp)
+{
+    tcp->event_at = 0;
+    tcp->has_read = false;
+    int count = epoll_wait(tcp->epoll, tcp->events, PL_TCP_EVENTS, 0);
+    tcp->event_count = count > 0 ? count : 0;
+    return count > 0;
+}
+
+pl_status pl_listener_take(pl_endpoint *e, pl_message *out)
+{
+    pl_tcp *tcp = e->tcp;
+    look_at_time(e);
+    int looks = 0;
+    /* Bounded: who sends nothing but nonsense does not keep us here. */
+    while (tcp->event_at < tcp->event_count ||
+           (looks++ < LOOKS_MOST && look(tcp))) {
+        const struct epoll_event *event = &tcp->events[tcp->event_at];
+        if (event->events != 0 && event->data.ptr == NULL) {
+            accept_some(e);
+        } else if (event->events != 0) {
+            pl_status status = serve(e, event->data.ptr, out);
+            if (status != PL_AGAIN)
+                return status;
+        }
+        tcp->event_at++;
+        tcp->has_read = false;
+    }
+    return PL_AGAIN;
+}
+
+bool pl_listener_sleep(pl_endpoint *e, struct pollfd *poll_out,
+                       int64_t *until_ns)
+{
+    pl_tcp *tcp = e->tcp;
+    *poll_out = (struct pollfd) { tcp->epoll, POLLIN, 0 };
+    for (const pl_connection *c = tcp->oldest; c != NULL; c = c->after)
+        if (!c->ready) {
+            *until_ns = c->deadline_ns;
+            break;
+        }
+    if (tcp->paused_ns != 0 && tcp->paused_ns < *until_ns)
+        *until_ns = tcp->paused_ns;
+    return tcp->event_at >= tcp->event_count;
+}
