@@ -4,7 +4,7 @@ include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(ZLIB)
 find_dependency(PkgConfig)
-foreach(library JANSSON:jansson ZMQ:libzmq SODIUM:libsodium ZSTD:libzstd
+foreach(library JANSSON:jansson CRYPTO:libcrypto SODIUM:libsodium ZSTD:libzstd
         PROTOBUF_C:libprotobuf-c)
     string(REPLACE ":" ";" library ${library})
     list(GET library 0 name)

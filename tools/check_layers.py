@@ -28,7 +28,7 @@ MAY_INCLUDE = {  # a module: the modules below it, lowest last
 CONFINED = {  # an outside header: the only folder that may include it
     r"(oneapi/dnnl/)?dnnl": "kernels/cpu/",
     r"(cuda|cublas|cudnn)": "kernels/cuda/",
-    r"(zmq|sodium|microhttpd)\.h": "net/",
+    r"(sodium|microhttpd)\.h|openssl/.*": "net/",
     r"curl/":               "net/download",
     r"mpi\.h":              "dist/allreduce",
     r"pthread\.h":          "base/",

@@ -264,9 +264,9 @@ class Player(Relay):
         answer = b""
         with socket.create_connection(self.server, timeout=60) as peer:
             try:
-                peer.sendall(said[:64])
-                answer = peer.recv(64)
-                peer.sendall(said[64:])
+                peer.sendall(said[:72])
+                answer = peer.recv(72)
+                peer.sendall(said[72:])
                 while more := peer.recv(1 << 16):
                     answer += more
             except ConnectionError:
@@ -275,8 +275,8 @@ class Player(Relay):
 
 
 def test_a_recorded_connection_cannot_be_played_back(cli, beyond, expected):
-    """To each connection the server answers with a cookie of its own, so what
-    was said in another proves nothing; the job goes on."""
+    """The server answers each connection with a nonce of its own, so what was
+    said in another proves nothing; the job goes on."""
     cli.ok("keys", "-o", "job.key")
     port = free_ports(1)[0]
     player = Player(beyond, (beyond, port))
@@ -286,7 +286,7 @@ def test_a_recorded_connection_cannot_be_played_back(cli, beyond, expected):
                             clients=[f"{beyond}:{player.port}"])
     assert summary["parameters_sha256"] == expected
     assert len(player.answers) >= 2
-    # A greeting and a welcome, but no message.
+    # A hello and a refusal, but no message.
     assert all(0 < len(answer) < 400 for answer in player.answers)
     assert "did not prove to be a task of this job" in said
 

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-import zmtp
+import wire
 from jobs import (free_ports, hand, knocked, same_bits, wait_for_checkpoint,
                   wait_for_progress, wait_for_text,
                   write_cluster)  # hand is a fixture
@@ -130,35 +130,35 @@ def test_who_knocks_at_the_port_disturbs_nobody(cli, hand):
     with log.open("wb") as file:
         job = [hand.start("ps", 0, *ENDLESS, stderr=file)]
     wait_for_text(log, "listens on", job[0])
-    slow = [zmtp.connect(address) for _ in range(2)]
-    slow[0].sendall(zmtp.GREETING[:3])
+    slow = [wire.connect(address) for _ in range(2)]
+    slow[0].sendall(wire.hello()[:3])
     slow[1].sendall(b"GET / HTTP/1.1\r\nHost: there\r\n\r\n")
-    garbage = zmtp.connect(address)
+    garbage = wire.connect(address)
     garbage.sendall(b"\xff" * 1000)
     wait_for_text(log, "no paceline task is there", job[0])
     job += [hand.start("worker", i, *ENDLESS) for i in range(2)]
     wait_for_checkpoint(cli, job[1])
     wrong = [
-        ([zmtp.header(version=2)], "version 2 of the protocol; this program "
+        ([wire.header(version=2)], "version 2 of the protocol; this program "
          "speaks version 1: run the same paceline everywhere"),
         ([b"hello, is this a web server?"], "does not begin with PLN1"),
-        ([zmtp.header(kind=6, payload_bytes=1000), b"short"],
+        ([wire.header(kind=6, payload_bytes=1000), b"short"],
          "announces 1000 bytes of payload, 5 came"),
-        ([zmtp.header(), b"", b"", b""], "a message of 4 parts"),
+        ([wire.header()[:40]], "message header of 40 bytes, expected 72"),
     ]
-    peers = [zmtp.join(address) for _ in wrong]
+    peers = [wire.join(address) for _ in wrong]
     for peer, (parts, _) in zip(peers, wrong):
-        zmtp.send(peer, *parts)
-    pushy = zmtp.join(address)
-    zmtp.send(pushy, zmtp.header(kind=6))
+        wire.send(peer, *parts)
+    pushy = wire.join(address)
+    wire.send(pushy, wire.header(kind=6))
     for peer in peers:
-        wait_for_text(log, zmtp.name_of(peer), job[0])
+        wait_for_text(log, wire.name_of(peer), job[0])
     wait_for_progress(cli, job[1])
     summary = hand.interrupt(job[1], job[0], job[2])
     text = log.read_text()
     for peer, (_, says) in zip(peers, wrong):
         lines = [line for line in text.splitlines()
-                 if zmtp.name_of(peer) in line]
+                 if wire.name_of(peer) in line]
         assert len(lines) == 1 and says in lines[0], (says, text)
     for peer in [*slow, garbage, *peers, pushy]:
         peer.close()

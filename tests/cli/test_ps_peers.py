@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-import zmtp
+import wire
 from conftest import wait_for
 from jobs import (hand, same_bits, started, wait_for_checkpoint,
                   wait_for_progress, wait_for_text,
@@ -102,9 +102,11 @@ def test_of_a_worker_started_twice_the_second_stays(cli, hand):
 def speak_version_2(listener):
     """To the next task that says something."""
     with contextlib.suppress(EOFError, OSError):  # given up: it tries again
-        with zmtp.accept(listener) as peer:
-            zmtp.read_message(peer)
-            zmtp.send(peer, zmtp.header(version=2))
+        peer = listener.accept()[0]
+        peer.settimeout(60)
+        with peer:
+            wire.read(peer, wire.BYTES)
+            peer.sendall(wire.hello(version=2))
 
 
 def test_a_server_of_another_version_is_named(cli, hand):
@@ -136,13 +138,13 @@ class Echo(threading.Thread):
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = "127.0.0.1:%d" % self.listener.getsockname()[1]
         self.server, self.random = server, random.Random(1)
-        self.stranger, self.lock = zmtp.join(server), threading.Lock()
+        self.stranger, self.lock = wire.join(server), threading.Lock()
         self.replayed = self.forged = 0
 
     def run(self):
         while True:
             client = self.listener.accept()[0]
-            server = zmtp.connect(self.server)
+            server = wire.connect(self.server)
             for end in (client, server):  # frames are sent in two pieces
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             for way in ((client, server, True), (server, client, False)):
@@ -151,38 +153,25 @@ class Echo(threading.Thread):
 
     def carry(self, source, target, up):
         try:
-            self.greet(source, target)
-            flags, body = zmtp.read_frame(source)
-            target.sendall(bytes([flags, len(body)]) + body)
+            target.sendall(wire.read(source, wire.BYTES))  # its hello
             old = []
             while True:
-                parts = zmtp.read_message(source)
-                zmtp.send(target, *parts)
+                parts = wire.read_message(source)
+                wire.send(target, *parts)
                 if up:
                     self.repeat(target, parts, old)
         except (EOFError, OSError):
             source.close()
             target.close()
 
-    @staticmethod
-    def greet(source, target):
-        """The greeting, as it comes: each waits for a part of the other's."""
-        left = len(zmtp.GREETING)
-        while left > 0:
-            some = source.recv(left)
-            if not some:
-                raise EOFError
-            target.sendall(some)
-            left -= len(some)
-
     def repeat(self, target, parts, old):
         old[:] = [*old[-20:], parts]
         if self.random.random() < 0.3:
-            zmtp.send(target, *self.random.choice(old))
+            wire.send(target, *self.random.choice(old))
             self.replayed += 1
         if self.random.random() < 0.02:
             with self.lock:  # both workers' messages go there
-                zmtp.send(self.stranger, *parts)
+                wire.send(self.stranger, *parts)
             self.forged += 1
 
 
@@ -217,7 +206,7 @@ def nonsense(rng):
                          rng.choice([0, 1, size // 4, 2**32 - 1]),
                          rng.choice([0, 1, 2**32 - 1]),
                          rng.choice([0, -1, 2**62]), rng.choice([0, -1, 1]))
-    head = zmtp.header(kind=kind, payload_bytes=size)
+    head = wire.header(kind=kind, payload_bytes=size)
     return [head[:8] + values + head[64:], rng.randbytes(size)]
 
 
@@ -230,14 +219,15 @@ def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
                            "--heartbeat-timeout", "60")
     wait_for_checkpoint(cli, job[1])
     rng = random.Random(who)
-    password = zmtp.password_of(cli.folder / "job.key", who)
+    key = wire.proof_key(cli.folder / "job.key", who)
     peers = []
     with stopped(job):
         for _ in range(20):
-            peers.append(zmtp.join_plain(address, who, password))
-            for _ in range(50):
-                zmtp.send(peers[-1], *nonsense(rng))
-        said = f"{who} at .* is dropped: 8 of its messages"
+            peers.append(wire.join_proof(address, who, key))
+            with contextlib.suppress(ConnectionError):  # dropped meanwhile
+                for _ in range(50):
+                    wire.send(peers[-1], *nonsense(rng))
+        said = f"{who} at .* is dropped after 8 malformed messages"
         assert wait_for(lambda: re.search(said, log_of(cli, "ps", 0)), said,
                         job[0]), log_of(cli, "ps", 0)
     for peer in peers:
@@ -251,15 +241,16 @@ def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
     job, address = by_hand(cli, hand, workers=1)
     flood = []
     for i in range(300):
-        flood.append(zmtp.connect(address))
+        flood.append(wire.connect(address))
         if i % 2:
-            flood[-1].sendall(zmtp.GREETING)
-    strangers = [zmtp.join(address) for _ in range(200)]
-    for peer in strangers:
-        zmtp.send(peer, zmtp.header(kind=6))
+            flood[-1].sendall(wire.hello()[:3])
+    strangers = []
+    for _ in range(200):
+        strangers.append(wire.join(address))
+        wire.send(strangers[-1], wire.header(kind=6))
     wait_for_text(cli.folder / "ps-0.log", "too many", job[0])
     for _ in range(200):  # these are ended by the server
-        with zmtp.connect(address) as peer:
+        with wire.connect(address) as peer:
             peer.sendall(b"GET / HTTP/1.1\r\n\r\n" + bytes(64))
             with contextlib.suppress(ConnectionError):
                 while peer.recv(100):

@@ -32,6 +32,7 @@ enum {
     AT_IDENTITY = 24,
     AT_NONCE = 40,
     /* a proof */
+    AT_PROOF_VERDICT = 4,
     AT_KEY = 8,
     AT_MAC = 40,
 };
@@ -147,6 +148,8 @@ static pl_status write_proof(pl_handshake *h, const pl_handshake_config *config,
 static bool proves(const pl_handshake *h, int step, const uint8_t *in)
 {
     uint8_t mac[32];
+    if ((in[5] | in[6] | in[7]) != 0) /* reserved, and not in the MAC */
+        return false;
     compute_mac(h, step, in + AT_KEY, mac);
     return sodium_memcmp(mac, in + AT_MAC, sizeof mac) == 0;
 }
@@ -273,7 +276,7 @@ static pl_handshake_result take_client_proof(pl_handshake *h,
     if (!proves(h, CLIENT_PROOF, in)) {
         memset(out, 0, PL_HANDSHAKE_BYTES);
         memcpy(out, proof_magic, sizeof proof_magic);
-        out[AT_VERSION] = PL_VERDICT_STRANGER;
+        out[AT_PROOF_VERDICT] = PL_VERDICT_STRANGER;
         return refuse(h, stranger);
     }
     *answer = write_proof(h, config, out) == PL_OK;
@@ -336,7 +339,7 @@ static pl_handshake_result take_server_proof(pl_handshake *h,
                                              const pl_handshake_config *config,
                                              const uint8_t *in)
 {
-    if (in[AT_VERSION] != PL_VERDICT_WELCOME) {
+    if (in[AT_PROOF_VERDICT] != PL_VERDICT_WELCOME) {
         h->final = true;
         return refuse(h, "turned this task away: it did not prove to be of "
                          "that job; have both the same key file?");

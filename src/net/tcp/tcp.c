@@ -3,6 +3,7 @@
 #include "net/tcp/tcp.h"
 
 #include "base/assert.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "net/endpoint_priv.h"
 
@@ -93,22 +94,31 @@ static void await_kernel(int fd, pl_deadline deadline)
         poll(NULL, 0, 1);
 }
 
+/* Waiting in vain is not the failure that the caller may be about to tell. */
+static void finish_sending(pl_endpoint *e, int linger_ms)
+{
+    pl_tcp *tcp = e->tcp;
+    pl_error before;
+    pl_error_save(&before, PL_TIMEOUT);
+    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), linger_ms);
+    if (!e->server)
+        await_connection(tcp, deadline);
+    pl_pump_stop(&tcp->pump, deadline);
+    for (int32_t i = 0; i < tcp->links_most && linger_ms > 0; i++)
+        if (tcp->links != NULL && tcp->links[i] != NULL)
+            await_kernel(tcp->links[i]->fd, deadline);
+    if (linger_ms > 0)
+        await_kernel(tcp->link.fd, deadline);
+    (void)!pl_error_raise(&before);
+}
+
 void pl_tcp_close(pl_endpoint *e, int linger_ms)
 {
     pl_tcp *tcp = e->tcp;
     if (tcp == NULL)
         return;
-    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), linger_ms);
-    if (tcp->has_pump) {
-        if (!e->server)
-            await_connection(tcp, deadline);
-        pl_pump_stop(&tcp->pump, deadline);
-    }
-    for (int32_t i = 0; i < tcp->links_most && linger_ms > 0; i++)
-        if (tcp->links[i] != NULL)
-            await_kernel(tcp->links[i]->fd, deadline);
-    if (linger_ms > 0)
-        await_kernel(tcp->link.fd, deadline);
+    if (tcp->has_pump)
+        finish_sending(e, linger_ms);
     pl_listener_close(e);
     pl_connection_hang_up(&tcp->link);
     pl_decoder_close(&tcp->link.decoder);

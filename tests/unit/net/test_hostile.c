@@ -1,13 +1,13 @@
-/* What a server meets on an open port: bytes that are no ZeroMQ, connections
- * that say nothing, ZeroMQ programs that are not ours.  It drops and counts
- * them, names each once, and goes on serving. */
-#include "support/net.h"
+/* What a server meets on an open port: bytes of other programs, connections
+ * that say nothing, peers that speak our protocol and mean harm.  It drops and
+ * counts them, names each once, and goes on serving. */
+#include "support/wire.h"
 
 #include "base/log.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <zmq.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
 
 /* What was logged during a test. */
 typedef struct logged {
@@ -43,19 +43,6 @@ static int log_restore(void **state)
     return 0;
 }
 
-static int raw_connect(const pl_endpoint *server)
-{
-    struct sockaddr_in address = { .sin_family = AF_INET };
-    const char *port = strrchr(pl_endpoint_address(server), ':') + 1;
-    address.sin_port = htons((uint16_t)atoi(port));
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    int fd = socket(AF_INET, SOCK_STREAM, 0);
-    assert_true(fd >= 0);
-    assert_int_equal(0,
-                     connect(fd, (struct sockaddr *)&address, sizeof address));
-    return fd;
-}
-
 /* Serve until so many messages were refused. */
 static void serve_until_refused(pl_endpoint *server, int64_t count)
 {
@@ -81,14 +68,14 @@ static void check_service(pl_endpoint *server)
     pl_endpoint_free(client, 0);
 }
 
-/* A greeting of ZMTP 3 with another mechanism than the server's. */
+/* The greeting of another protocol (ZMTP 3). */
 static void hostile_greetings_are_refused(void **state)
 {
     logged *log = *state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
     uint8_t greeting[64] = { 0xff, [8] = 1, [9] = 0x7f, [10] = 3 };
     memcpy(greeting + 12, "NONSENSE", 8);
-    int fd = raw_connect(server);
+    int fd = wire_connect(pl_endpoint_address(server));
     assert_int_equal(64, send(fd, greeting, sizeof greeting, 0));
     serve_until_refused(server, 1);
     assert_int_equal(1, log->lines);
@@ -113,7 +100,7 @@ static void hostile_bytes_do_not_stop_the_service(void **state)
     };
     pl_endpoint *server = net_listen("127.0.0.1:0");
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        int fd = raw_connect(server);
+        int fd = wire_connect(pl_endpoint_address(server));
         size_t length = strlen(texts[i]);
         assert_int_equal(length, send(fd, texts[i], length, 0));
         check_service(server);
@@ -128,7 +115,7 @@ static void hostile_silence_does_not_stop_the_service(void **state)
     pl_endpoint *server = net_listen("127.0.0.1:0");
     int fds[50];
     for (size_t i = 0; i < 50; i++) {
-        fds[i] = raw_connect(server);
+        fds[i] = wire_connect(pl_endpoint_address(server));
         assert_int_equal(1, send(fds[i], "\xff", 1, 0)); /* slow bytes */
     }
     check_service(server);
@@ -137,60 +124,31 @@ static void hostile_silence_does_not_stop_the_service(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* A ZeroMQ program that is not ours, with an identity of its own or not. */
-static void *foreign_connect(void *context, const pl_endpoint *server,
-                             const char *identity)
-{
-    char address[128];
-    void *foreign = zmq_socket(context, ZMQ_DEALER);
-    int linger = 0;
-    zmq_setsockopt(foreign, ZMQ_LINGER, &linger, sizeof linger);
-    if (identity != NULL)
-        zmq_setsockopt(foreign, ZMQ_ROUTING_ID, identity, strlen(identity));
-    snprintf(address, sizeof address, "tcp://%s", pl_endpoint_address(server));
-    assert_int_equal(0, zmq_connect(foreign, address));
-    return foreign;
-}
-
 static void hostile_frames_are_refused_and_named_once(void **state)
 {
     logged *log = *state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
-    void *context = zmq_ctx_new();
-    void *foreign = foreign_connect(context, server, "sixteen bytes id");
-    uint8_t good[PL_FRAME_BYTES];
+    int foreign = wire_join(server, "sixteen bytes id");
+    uint8_t good[PL_FRAME_BYTES + 8] = { 0 };
     pl_frame frame = { .kind = PL_FRAME_PUSH, .payload_bytes = 4 };
     pl_frame_write(&frame, good);
 
-    zmq_send(foreign, "hello", 5, 0);
+    wire_message(foreign, "hello", 5);
     serve_until_refused(server, 1);
     assert_int_equal(1, log->lines);
     assert_non_null(strstr(log->last, "PLN1"));
     assert_non_null(strstr(log->last, "127.0.0.1:"));
-    zmq_send(foreign, "", 0, 0);
-    zmq_send(foreign, good, sizeof good, 0); /* its payload does not follow */
-    zmq_send(foreign, good, sizeof good, ZMQ_SNDMORE);
-    zmq_send(foreign, "12345", 5, 0);
-    for (int i = 0; i < 9; i++)
-        zmq_send(foreign, good, sizeof good, ZMQ_SNDMORE);
-    zmq_send(foreign, good, sizeof good, 0); /* 10 parts */
-    serve_until_refused(server, 5);
+    wire_message(foreign, "", 0);
+    wire_message(foreign, good, PL_FRAME_BYTES); /* its payload is not there */
+    wire_message(foreign, good, PL_FRAME_BYTES + 5);
+    serve_until_refused(server, 4);
     assert_int_equal(1, log->lines);
-
-    /* Frames of ours from somebody who did not choose 16 bytes. */
-    void *anonymous = foreign_connect(context, server, NULL);
-    zmq_send(anonymous, good, sizeof good, ZMQ_SNDMORE);
-    zmq_send(anonymous, "1234", 4, 0);
-    serve_until_refused(server, 6);
-    assert_int_equal(2, log->lines);
-    /* None of them took a number. */
+    /* It took no number. */
     pl_endpoint *client = net_connect(pl_endpoint_address(server));
     net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
     assert_int_equal(0, net_expect(server, PL_FRAME_JOIN, 1, NULL, 0).from);
     pl_endpoint_free(client, 0);
-    zmq_close(foreign);
-    zmq_close(anonymous);
-    zmq_ctx_term(context);
+    close(foreign);
     pl_endpoint_free(server, 0);
 }
 
@@ -199,34 +157,40 @@ static void hostile_floods_do_not_fill_the_log(void **state)
 {
     logged *log = *state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
-    void *context = zmq_ctx_new(), *foreign[50];
+    int foreign[50];
     for (int i = 0; i < 50; i++) {
-        foreign[i] = foreign_connect(context, server, NULL);
-        zmq_send(foreign[i], "hello", 5, 0);
+        foreign[i] = wire_connect(pl_endpoint_address(server));
+        wire_send(foreign[i], "hello", 5);
     }
     serve_until_refused(server, 50);
     pl_endpoint_free(server, 0);
     assert_int_equal(10, log->lines);
     assert_int_equal(40, log->held);
     for (int i = 0; i < 50; i++)
-        zmq_close(foreign[i]);
-    zmq_ctx_term(context);
+        close(foreign[i]);
 }
 
-/* ZeroMQ ends the connection at the length, before a byte of it is kept. */
+/* A length beyond the limit ends the connection before a byte of it is kept,
+ * and bytes that begin no message do. */
 static void hostile_lengths_are_refused(void **state)
 {
-    (void)state;
+    logged *log = *state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
-    void *context = zmq_ctx_new();
-    void *foreign = foreign_connect(context, server, NULL);
-    size_t bytes = (size_t)PL_FRAME_PAYLOAD_MAX + 1;
-    uint8_t *large = net_bytes(bytes, 1);
-    zmq_send(foreign, large, bytes, 0);
+    uint8_t prefix[PL_PREFIX_BYTES], byte;
+    pl_decoder_message_prefix(prefix, PL_FRAME_BYTES +
+                                          (size_t)PL_FRAME_PAYLOAD_MAX + 1);
+    int foreign = wire_join(server, "sixteen bytes id");
+    wire_send(foreign, prefix, sizeof prefix);
+    serve_until_refused(server, 1);
+    assert_non_null(strstr(log->last, "16777289 bytes is announced"));
+    assert_false(wire_read(server, foreign, &byte, 1));
+    close(foreign);
+    foreign = wire_join(server, "sixteen bytes id");
+    wire_send(foreign, "nonsense", 8);
+    serve_until_refused(server, 2);
+    assert_false(wire_read(server, foreign, &byte, 1));
+    close(foreign);
     check_service(server);
-    zmq_close(foreign);
-    zmq_ctx_term(context);
-    free(large);
     assert_int_equal(1, pl_endpoint_count(server).received_messages);
     pl_endpoint_free(server, 0);
 }
@@ -235,25 +199,146 @@ static void hostile_lengths_are_refused(void **state)
 static void hostile_servers_are_refused(void **state)
 {
     logged *log = *state;
-    void *context = zmq_ctx_new();
-    void *foreign = zmq_socket(context, ZMQ_ROUTER);
-    int linger = 0;
-    char address[128], identity[64];
-    size_t size = sizeof address;
-    zmq_setsockopt(foreign, ZMQ_LINGER, &linger, sizeof linger);
-    assert_int_equal(0, zmq_bind(foreign, "tcp://127.0.0.1:*"));
-    zmq_getsockopt(foreign, ZMQ_LAST_ENDPOINT, address, &size);
-    pl_endpoint *client = net_connect(address + strlen("tcp://"));
-    net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
-    int length = zmq_recv(foreign, identity, sizeof identity, 0);
-    assert_int_equal(16, length);
-    zmq_send(foreign, identity, 16, ZMQ_SNDMORE);
-    zmq_send(foreign, "go away", 7, 0);
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    socklen_t size = sizeof at;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(0, bind(listener, (struct sockaddr *)&at, sizeof at));
+    assert_int_equal(0, listen(listener, 1));
+    assert_int_equal(0, getsockname(listener, (struct sockaddr *)&at, &size));
+    char address[64];
+    snprintf(address, sizeof address, "127.0.0.1:%d", ntohs(at.sin_port));
+    pl_endpoint *client = net_connect(address);
+    int fd = accept(listener, NULL, NULL);
+    assert_true(fd >= 0);
+    wire_send(fd, "220 smtp.example.org ESMTP\r\n", 28);
     serve_until_refused(client, 1);
     assert_int_equal(1, log->lines);
+    assert_non_null(strstr(log->last, "no paceline task"));
+    close(fd);
+    close(listener);
     pl_endpoint_free(client, 0);
-    zmq_close(foreign);
-    zmq_ctx_term(context);
+}
+
+/* --- a thousand strangers ------------------------------------------------- */
+
+#define STRANGERS 1000
+#define KINDS     7
+
+static int count_descriptors(void)
+{
+    int count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+static void need_descriptors(void)
+{
+    struct rlimit limit;
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &limit));
+    if (limit.rlim_max < 2 * STRANGERS)
+        skip();
+    if (limit.rlim_cur < 2 * STRANGERS)
+        limit.rlim_cur = 2 * STRANGERS;
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/* One that behaves badly in its own way.  The server serves meanwhile. */
+static int stranger(pl_endpoint *server, int number)
+{
+    static const char *const greetings[KINDS] = {
+        NULL,
+        "\xff\0\0\0\0\0\0\0\x01\x7f\x03\x00NULL", /* of ZeroMQ */
+        "GET / HTTP/1.1\r\nHost: localhost\r\n",
+        "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", /* of TLS */
+        "PLH1",                                         /* and no more */
+    };
+    char identity[PL_IDENTITY_BYTES + 1];
+    uint8_t prefix[PL_PREFIX_BYTES];
+    int kind = number % KINDS;
+    if (kind == 5 || kind == 6) {
+        snprintf(identity, sizeof identity, "stranger %7d", number);
+        int fd = wire_join(server, identity);
+        pl_decoder_message_prefix(prefix, (size_t)16 << 20);
+        wire_send(fd, prefix, sizeof prefix);
+        uint8_t rest[PL_FRAME_BYTES] = { 1 };
+        if (kind == 6) /* and the beginning of it */
+            wire_send(fd, rest, sizeof rest);
+        return fd;
+    }
+    int fd = wire_connect(pl_endpoint_address(server));
+    if (greetings[kind] != NULL)
+        wire_send(fd, greetings[kind],
+                  kind == 1 ? 16 : strlen(greetings[kind]));
+    wire_turn(server);
+    return fd;
+}
+
+/* They cost a bounded number of descriptors, bytes and lines, and a task gets
+ * in among them. */
+static void hostile_thousands_cost_little(void **state)
+{
+    logged *log = *state;
+    need_descriptors();
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    check_service(server);
+    int fds[STRANGERS];
+    int64_t before = pl_mem_live_bytes();
+    int descriptors = count_descriptors();
+    for (int i = 0; i < STRANGERS; i++) {
+        fds[i] = stranger(server, i);
+        if (i % 100 == 50)
+            check_service(server);
+    }
+    while (pl_endpoint_count(server).refused_messages < STRANGERS - 128 - 12)
+        wire_turn(server);
+    check_service(server);
+    assert_in_range(pl_mem_live_bytes() - before, 0, 16 << 20);
+    assert_in_range(count_descriptors() - descriptors - STRANGERS, 0, 128 + 24);
+    assert_in_range(log->lines, 1, 60);
+    for (int i = 0; i < STRANGERS; i++)
+        close(fds[i]);
+    pl_endpoint_free(server, 0);
+}
+
+/* With no descriptor left nothing is accepted, nothing spins, and the task's
+ * own files can still be opened. */
+static void hostile_connections_leave_descriptors_free(void **state)
+{
+    (void)state;
+    struct rlimit before, few;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *client = net_connect(pl_endpoint_address(server));
+    net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
+    net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
+    int fds[60];
+    for (int i = 0; i < 60; i++)
+        fds[i] = wire_connect(pl_endpoint_address(server));
+    assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
+    few = before;
+    few.rlim_cur = (rlim_t)fds[59] + 40;
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &few));
+    for (int i = 0; i < 20; i++)
+        wire_turn(server);
+    int own[10];
+    for (int i = 0; i < 10; i++) {
+        own[i] = open("/dev/null", O_RDONLY);
+        assert_true(own[i] >= 0);
+    }
+    net_send(client, 0, PL_FRAME_HEART, 2, NULL, 0, false);
+    net_expect(server, PL_FRAME_HEART, 2, NULL, 0);
+    for (int i = 0; i < 10; i++)
+        close(own[i]);
+    for (int i = 0; i < 60; i++)
+        close(fds[i]);
+    assert_int_equal(0, setrlimit(RLIMIT_NOFILE, &before));
+    check_service(server);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, log_keep, log_restore)
@@ -262,4 +347,6 @@ UNIT_TESTS(TEST(hostile_greetings_are_refused),
            TEST(hostile_silence_does_not_stop_the_service),
            TEST(hostile_frames_are_refused_and_named_once),
            TEST(hostile_floods_do_not_fill_the_log),
-           TEST(hostile_lengths_are_refused), TEST(hostile_servers_are_refused))
+           TEST(hostile_lengths_are_refused), TEST(hostile_servers_are_refused),
+           TEST(hostile_thousands_cost_little),
+           TEST(hostile_connections_leave_descriptors_free))

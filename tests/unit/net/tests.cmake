@@ -1,3 +1,3 @@
-foreach(noun address area download endpoint frame http keys probe processes ring shared)
+foreach(noun address admission area download endpoint frame handshake hostile http keys probe processes ring shared)
     pl_unit_test(net ${noun})
 endforeach()

@@ -1,12 +1,8 @@
 /* Who gets in: real sockets, with keys and without, by both mechanisms. */
-#include "net/door.h"
-#include "support/net.h"
+#include "net/tcp/outbox.h"
+#include "support/wire.h"
 
 #include "base/log.h"
-
-#include <arpa/inet.h>
-#include <sys/socket.h>
-#include <zmq.h>
 
 #define LOG_BYTES 8192
 
@@ -124,12 +120,11 @@ static void check_task(const world *w, pl_endpoint *server,
     assert_true(pl_principal_equal(keys != NULL ? who : none, got.who));
     net_send(server, got.from, PL_FRAME_WELCOME, 7, "there", 5, false);
     got = net_expect(client, PL_FRAME_WELCOME, 7, "there", 5);
-    assert_true(
-        pl_principal_equal(keys != NULL && w->encrypt ? ps0 : none, got.who));
+    assert_true(pl_principal_equal(keys != NULL ? ps0 : none, got.who));
     pl_endpoint_free(client, 0);
 }
 
-static void door_lets_in_the_tasks_of_the_job(void **state)
+static void admission_lets_in_the_tasks_of_the_job(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -140,7 +135,7 @@ static void door_lets_in_the_tasks_of_the_job(void **state)
     pl_endpoint_free(server, 0);
 }
 
-static void door_without_keys_knows_nobody(void **state)
+static void admission_without_keys_knows_nobody(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, NULL);
@@ -172,14 +167,14 @@ static void check_turned_away(world *w, const pl_job_keys *servers,
     pl_endpoint_free(server, 0);
 }
 
-static void door_turns_away_another_secret(void **state)
+static void admission_turns_away_another_secret(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, &w->other, worker0, "another key file?",
                       "have both the same key file?");
 }
 
-static void door_turns_away_who_has_no_keys(void **state)
+static void admission_turns_away_who_has_no_keys(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, NULL, worker0,
@@ -187,14 +182,15 @@ static void door_turns_away_who_has_no_keys(void **state)
                       "start this task with --keys FILE");
 }
 
-static void door_turns_away_keys_where_there_are_none(void **state)
+static void admission_turns_away_keys_where_there_are_none(void **state)
 {
     world *w = *state;
-    check_turned_away(w, NULL, &w->keys, worker0, "or one with keys",
+    check_turned_away(w, NULL, &w->keys, worker0,
+                      "it has keys, which this task was not given",
                       "was it started without --keys");
 }
 
-static void door_turns_away_tasks_the_job_does_not_have(void **state)
+static void admission_turns_away_tasks_the_job_does_not_have(void **state)
 {
     world *w = *state;
     static const pl_principal strangers[] = {
@@ -212,186 +208,213 @@ static void door_turns_away_tasks_the_job_does_not_have(void **state)
 
 /* --- programs that are not ours ---------------------------------------- */
 
-static void *foreign_socket(void *context, const char *identity)
+static pl_handshake_config as_task(const world *w, const pl_endpoint *server,
+                                   const pl_job_keys *keys, pl_principal who)
 {
-    void *foreign = zmq_socket(context, ZMQ_DEALER);
-    int linger = 0;
-    assert_non_null(foreign);
-    zmq_setsockopt(foreign, ZMQ_LINGER, &linger, sizeof linger);
-    zmq_setsockopt(foreign, ZMQ_ROUTING_ID, identity, strlen(identity));
-    return foreign;
+    pl_handshake_config config = {
+        .mechanism = w->encrypt ? PL_MECHANISM_ENCRYPTED : PL_MECHANISM_PROOF,
+        .keys = keys,
+        .self = who,
+        .wanted = ps0,
+        .identity = "sixteen bytes id",
+    };
+    const char *port = strrchr(pl_endpoint_address(server), ':') + 1;
+    config.port = (uint16_t)atoi(port);
+    return config;
 }
 
-static void foreign_connect(void *foreign, const pl_endpoint *server)
-{
-    char address[128];
-    snprintf(address, sizeof address, "tcp://%s", pl_endpoint_address(server));
-    assert_int_equal(0, zmq_connect(foreign, address));
-}
-
-static void set_curve(void *foreign, const pl_curve_pair *own,
-                      const pl_curve_pair *server)
-{
-    zmq_setsockopt(foreign, ZMQ_CURVE_PUBLICKEY, own->public_key, 32);
-    zmq_setsockopt(foreign, ZMQ_CURVE_SECRETKEY, own->secret_key, 32);
-    zmq_setsockopt(foreign, ZMQ_CURVE_SERVERKEY, server->public_key, 32);
-}
-
-/* As ours would, but under its own number. */
-static void set_keys(const world *w, void *foreign, pl_principal who)
-{
-    pl_curve_pair own, server;
-    char name[PL_PRINCIPAL_TEXT], password[PL_PASSWORD_TEXT];
-    pl_keys_curve(&w->keys.secret, who, &own);
-    pl_keys_curve(&w->keys.secret, ps0, &server);
-    pl_keys_password(&w->keys.secret, who, password);
-    pl_principal_text(who, name);
-    if (w->encrypt) {
-        set_curve(foreign, &own, &server);
-    } else {
-        zmq_setsockopt(foreign, ZMQ_PLAIN_USERNAME, name, strlen(name));
-        zmq_setsockopt(foreign, ZMQ_PLAIN_PASSWORD, password, strlen(password));
-    }
-}
-
-static void send_good(void *foreign)
-{
-    uint8_t good[PL_FRAME_BYTES];
-    pl_frame_write(&(pl_frame) { .kind = PL_FRAME_JOIN, .sequence = 9 }, good);
-    assert_int_equal(sizeof good, zmq_send(foreign, good, sizeof good, 0));
-}
-
-/* The server's public key is no secret: knowing it is not enough. */
-static void door_turns_away_a_key_of_somebody_else(void **state)
+/* Its key makes no other task of it. */
+static void admission_needs_the_key_of_the_task_itself(void **state)
 {
     world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
-    void *context = zmq_ctx_new();
-    void *foreign = foreign_socket(context, "sixteen bytes id");
-    pl_curve_pair own, servers;
-    pl_keys_curve(&w->other.secret, worker0, &own);
-    pl_keys_curve(&w->keys.secret, ps0, &servers);
-    set_curve(foreign, &own, &servers);
-    foreign_connect(foreign, server);
-    send_good(foreign);
+    pl_handshake_config config = as_task(w, server, &w->keys, worker0);
+    pl_handshake handshake;
+    uint8_t hello[PL_HANDSHAKE_BYTES], answer[PL_HANDSHAKE_BYTES];
+    uint8_t proof[PL_HANDSHAKE_BYTES];
+    bool ready;
+    int fd = wire_connect(pl_endpoint_address(server));
+    assert_ok(pl_handshake_begin(&handshake, &config, hello));
+    hello[12] = 1; /* worker 1, says who proves to be worker 0 */
+    memcpy(handshake.said[0], hello, sizeof hello);
+    wire_send(fd, hello, sizeof hello);
+    assert_true(wire_read(server, fd, answer, sizeof answer));
+    assert_int_equal(PL_HANDSHAKE_MORE,
+                     pl_handshake_take(&handshake, &config, PL_VERDICT_WELCOME,
+                                       answer, proof, &ready));
+    wire_send(fd, proof, sizeof proof);
     turn_until(server, NULL, was_said, &(said) { w, "is it of another job" });
+    assert_true(wire_read(server, fd, answer, sizeof answer));
+    assert_int_equal(PL_HANDSHAKE_REFUSED,
+                     pl_handshake_take(&handshake, &config, PL_VERDICT_WELCOME,
+                                       answer, proof, &ready));
     assert_int_equal(0, pl_endpoint_count(server).received_messages);
     check_task(w, server, &w->keys, worker1);
-    zmq_close(foreign);
-    zmq_ctx_term(context);
+    close(fd);
     pl_endpoint_free(server, 0);
 }
 
-/* A password of one task does not make another of it. */
-static void door_turns_away_the_password_of_another(void **state)
+/* A client that looks for ps 1 does not talk to ps 0. */
+static void admission_needs_the_right_server(void **state)
 {
     world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
-    void *context = zmq_ctx_new();
-    void *foreign = foreign_socket(context, "sixteen bytes id");
-    set_keys(w, foreign, worker0);
-    zmq_setsockopt(foreign, ZMQ_PLAIN_USERNAME, "worker 1", 8);
-    foreign_connect(foreign, server);
-    send_good(foreign);
-    turn_until(server, NULL, was_said, &(said) { w, "is it of another job" });
-    zmq_close(foreign);
-    zmq_ctx_term(context);
+    pl_handshake_config config = as_task(w, server, &w->keys, worker0);
+    pl_handshake handshake;
+    config.wanted.index = 1;
+    int fd = wire_connect(pl_endpoint_address(server));
+    assert_int_equal(PL_HANDSHAKE_REFUSED,
+                     wire_shake(server, fd, &config, &handshake));
+    assert_non_null(strstr(handshake.why, "same cluster file"));
+    assert_non_null(strstr(w->log, "looks for another task"));
+    close(fd);
     pl_endpoint_free(server, 0);
 }
+
+/* Who relays a connection from one port of loopback to another is noticed. */
+static void admission_needs_the_right_port(void **state)
+{
+    world *w = *state;
+    pl_endpoint *server = listen_with(w, &w->keys);
+    pl_handshake_config config = as_task(w, server, &w->keys, worker0);
+    pl_handshake handshake;
+    config.port++;
+    int fd = wire_connect(pl_endpoint_address(server));
+    assert_int_equal(PL_HANDSHAKE_REFUSED,
+                     wire_shake(server, fd, &config, &handshake));
+    close(fd);
+    pl_endpoint_free(server, 0);
+}
+
+typedef struct refused {
+    const pl_endpoint *endpoint;
+    int64_t count;
+} refused;
 
 static bool refused_some(const void *context)
 {
-    const pl_endpoint *server = *(pl_endpoint *const *)context;
-    return pl_endpoint_count(server).refused_messages >= 10;
+    const refused *r = context;
+    return pl_endpoint_count(r->endpoint).refused_messages >= r->count;
 }
 
-static void door_drops_and_names_a_task_that_sends_nonsense(void **state)
+/* Encrypted or not, bytes that carry no frame. */
+static void send_as(int fd, pl_outbox *outbox, pl_frame_kind kind)
+{
+    pl_outgoing message;
+    size_t sent;
+    pl_frame frame = { .kind = PL_FRAME_JOIN, .sequence = 9 };
+    pl_outgoing_init(&message, &frame, NULL);
+    message.head[PL_PREFIX_BYTES + 6] = (uint8_t)kind;
+    assert_int_equal(PL_WRITE_DRAINED,
+                     pl_outbox_write_now(outbox, fd, &message, &sent));
+}
+
+static void admission_drops_a_task_that_sends_nonsense(void **state)
 {
     world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
-    void *context = zmq_ctx_new();
-    void *foreign = foreign_socket(context, "sixteen bytes id");
-    set_keys(w, foreign, worker1);
-    foreign_connect(foreign, server);
-    send_good(foreign);
+    pl_handshake_config config = as_task(w, server, &w->keys, worker1);
+    pl_handshake handshake;
+    pl_outbox outbox = { .count = 0 };
+    pl_cipher *cipher = NULL;
+    int fd = wire_connect(pl_endpoint_address(server));
+    assert_int_equal(PL_HANDSHAKE_DONE,
+                     wire_shake(server, fd, &config, &handshake));
+    if (w->encrypt)
+        assert_ok(pl_cipher_new(&cipher, handshake.session[0], true));
+    pl_outbox_use(&outbox, cipher);
+    send_as(fd, &outbox, PL_FRAME_JOIN);
     pl_message got = net_expect(server, PL_FRAME_JOIN, 9, NULL, 0);
     assert_true(pl_principal_equal(worker1, got.who));
     for (int i = 0; i < 8; i++)
-        zmq_send(foreign, "nonsense", 8, 0);
-    send_good(foreign); /* too late: nobody listens */
-    send_good(foreign);
-    turn_until(server, NULL, refused_some, &server);
+        send_as(fd, &outbox, 200);
+    turn_until(server, NULL, refused_some, &(refused) { server, 8 });
     assert_non_null(strstr(w->log, "worker 1 at 127.0.0.1:"));
-    assert_non_null(strstr(w->log, "is dropped"));
+    assert_non_null(strstr(w->log, "is dropped after 8 malformed messages"));
+    uint8_t byte;
+    assert_false(wire_read(server, fd, &byte, 1)); /* it was closed */
     assert_int_equal(1, pl_endpoint_count(server).received_messages);
-    check_task(w, server, &w->keys, worker1); /* started anew it is welcome */
-    zmq_close(foreign);
-    zmq_ctx_term(context);
+    check_task(w, server, &w->keys, worker1); /* restarted it is welcome */
+    close(fd);
+    pl_outbox_close(&outbox);
     pl_endpoint_free(server, 0);
 }
 
-/* Who takes another's number is seen by its keys. */
-static void door_tells_tasks_apart_by_their_keys(void **state)
+/* A task that takes another's identity is recognised by its key. */
+static void admission_tells_tasks_apart_by_their_keys(void **state)
 {
     world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
-    void *context = zmq_ctx_new();
-    void *first = foreign_socket(context, "sixteen bytes id");
-    void *second = foreign_socket(context, "sixteen bytes id");
-    set_keys(w, first, worker0);
-    set_keys(w, second, worker1);
-    foreign_connect(first, server);
-    send_good(first);
-    net_expect(server, PL_FRAME_JOIN, 9, NULL, 0);
-    foreign_connect(second, server);
-    send_good(second);
+    static const pl_principal *const who[] = { &worker0, &worker1 };
+    pl_outbox outboxes[2] = { { .count = 0 }, { .count = 0 } };
+    int fds[2];
+    for (int i = 0; i < 2; i++) {
+        pl_handshake_config config = as_task(w, server, &w->keys, *who[i]);
+        pl_handshake handshake;
+        pl_cipher *cipher = NULL;
+        fds[i] = wire_connect(pl_endpoint_address(server));
+        assert_int_equal(PL_HANDSHAKE_DONE,
+                         wire_shake(server, fds[i], &config, &handshake));
+        if (w->encrypt)
+            assert_ok(pl_cipher_new(&cipher, handshake.session[0], true));
+        pl_outbox_use(&outboxes[i], cipher);
+        send_as(fds[i], &outboxes[i], PL_FRAME_JOIN);
+        if (i == 0)
+            net_expect(server, PL_FRAME_JOIN, 9, NULL, 0);
+    }
     turn_until(server, NULL, was_said,
-               &(said) { w, "it speaks for another task" });
-    zmq_close(first);
-    zmq_close(second);
-    zmq_ctx_term(context);
+               &(said) { w, "it uses the identity of another task" });
+    for (int i = 0; i < 2; i++) {
+        close(fds[i]);
+        pl_outbox_close(&outboxes[i]);
+    }
     pl_endpoint_free(server, 0);
 }
 
-/* What ZeroMQ would take for its versions 1 and 2, which prove nothing. */
-static void door_ends_what_is_too_old_to_be_asked(void **state)
+/* A changed bit, or a record played back, ends an encrypted connection. */
+static void admission_notices_changed_records(void **state)
 {
     world *w = *state;
-    static const struct {
-        const char *bytes;
-        size_t count;
-    } old[] = {
-        { "\x01\x00\x06\x00hello", 9 },
-        { "\xff\0\0\0\0\0\0\0\x01\x7f\x01\x05\0\0", 14 },
-        { "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", 35 },
-    };
-    const pl_job_keys *keys[] = { &w->keys, NULL };
-    for (size_t i = 0; i < 2 * sizeof old / sizeof *old; i++) {
-        pl_endpoint *server = listen_with(w, keys[i % 2]);
-        struct sockaddr_in address = { .sin_family = AF_INET };
-        const char *port = strrchr(pl_endpoint_address(server), ':') + 1;
-        address.sin_port = htons((uint16_t)atoi(port));
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        int fd = socket(AF_INET, SOCK_STREAM, 0);
-        assert_int_equal(
-            0, connect(fd, (struct sockaddr *)&address, sizeof address));
+    pl_endpoint *server = listen_with(w, &w->keys);
+    for (int changed = 0; changed < 3; changed++) {
+        pl_handshake_config config = as_task(w, server, &w->keys, worker1);
+        pl_handshake handshake;
+        pl_cipher *cipher;
+        uint8_t record[PL_PREFIX_BYTES + PL_HEAD_BYTES + PL_CIPHER_TAG];
+        pl_outgoing message;
+        pl_frame frame = { .kind = PL_FRAME_JOIN, .sequence = 9 };
+        config.identity[0] = (uint8_t)changed;
+        int fd = wire_connect(pl_endpoint_address(server));
+        assert_int_equal(PL_HANDSHAKE_DONE,
+                         wire_shake(server, fd, &config, &handshake));
+        assert_ok(pl_cipher_new(&cipher, handshake.session[0], true));
+        pl_outgoing_init(&message, &frame, NULL);
+        pl_decoder_record_prefix(record, PL_HEAD_BYTES);
+        assert_true(pl_cipher_begin(cipher, record, PL_PREFIX_BYTES));
+        assert_true(pl_cipher_add(cipher, message.head, PL_HEAD_BYTES,
+                                  record + PL_PREFIX_BYTES));
+        assert_true(
+            pl_cipher_end(cipher, record + PL_PREFIX_BYTES + PL_HEAD_BYTES));
+        pl_cipher_free(cipher);
+        wire_send(fd, record, sizeof record);
+        net_expect(server, PL_FRAME_JOIN, 9, NULL, 0);
+        if (changed == 1)
+            record[20] ^= 1;
+        if (changed == 2)
+            record[sizeof record - 1] ^= 1;
         w->log[0] = '\0';
-        assert_int_equal(old[i / 2].count,
-                         send(fd, old[i / 2].bytes, old[i / 2].count, 0));
+        wire_send(fd, record, sizeof record); /* the same once more */
         turn_until(server, NULL, was_said,
-                   &(said) { w, "no paceline task is there" });
-        char rest[256];
-        while (recv(fd, rest, sizeof rest, 0) > 0) /* its greeting */
-            ;
+                   &(said) { w, "this connection's key does not open" });
+        uint8_t byte;
+        assert_false(wire_read(server, fd, &byte, 1));
         close(fd);
-        assert_int_equal(0, pl_endpoint_count(server).received_messages);
-        check_task(w, server, keys[i % 2], worker0);
-        pl_endpoint_free(server, 0);
     }
+    pl_endpoint_free(server, 0);
 }
 
 /* Frames in shared memory are its whose connection they were agreed over. */
-static void door_knows_who_shares_memory(void **state)
+static void admission_knows_who_shares_memory(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -414,7 +437,7 @@ static void door_knows_who_shares_memory(void **state)
 }
 
 /* The largest message fits with what encryption adds to it. */
-static void door_lets_through_the_largest_message(void **state)
+static void admission_lets_through_the_largest_message(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -427,74 +450,31 @@ static void door_lets_through_the_largest_message(void **state)
     free(large);
 }
 
-/* In a context of its own: ZeroMQ takes its time to forget an address. */
-static pl_status open_and_close(const world *w)
-{
-    void *context = zmq_ctx_new();
-    pl_door *door = NULL;
-    pl_status status = pl_door_open(&door, context, &w->keys);
-    zmq_ctx_shutdown(context);
-    pl_door_close(door);
-    zmq_ctx_term(context);
-    return status;
-}
-
-static void door_open_survives_each_failed_allocation(void **state)
-{
-    const world *w = *state;
-    assert_survives_failed_allocations(open_and_close(w), (void)0);
-}
-
-static void door_judges_what_it_is_asked(void **state)
-{
-    const world *w = *state;
-    void *context = zmq_ctx_new();
-    pl_door *door;
-    pl_curve_pair pair;
-    pl_principal who;
-    pl_keys_curve(&w->keys.secret, worker1, &pair);
-    assert_ok(pl_door_open(&door, context, &w->keys));
-    pl_door_question question = { .mechanism = "CURVE",
-                                  .credentials = { pair.public_key },
-                                  .bytes = { 32 } };
-    assert_true(pl_door_judge(door, &question, &who));
-    assert_true(pl_principal_equal(worker1, who));
-    question.bytes[0] = 31;
-    assert_false(pl_door_judge(door, &question, &who));
-    question.mechanism = "NULL";
-    assert_false(pl_door_judge(door, &question, &who));
-    question.mechanism = "GSSAPI";
-    assert_false(pl_door_judge(door, &question, &who));
-    question = (pl_door_question) { .mechanism = "PLAIN" };
-    assert_false(pl_door_judge(door, &question, &who));
-    zmq_ctx_shutdown(context);
-    pl_door_close(door);
-    zmq_ctx_term(context);
-}
-
 static int encrypted;
 #define PLAIN(test)                                                            \
     cmocka_unit_test_setup_teardown(test, world_make, world_drop)
 #define BOTH(test)                                                             \
     PLAIN(test),                                                               \
     {                                                                          \
-#test " (CURVE)", test, world_make, world_drop, &encrypted             \
+#test " (encrypted)", test, world_make, world_drop, &encrypted         \
     }
 
-UNIT_TESTS(BOTH(door_lets_in_the_tasks_of_the_job),
-           PLAIN(door_without_keys_knows_nobody),
-           BOTH(door_turns_away_another_secret),
-           BOTH(door_turns_away_who_has_no_keys),
-           BOTH(door_turns_away_keys_where_there_are_none),
-           BOTH(door_turns_away_tasks_the_job_does_not_have),
-           { "door_turns_away_a_key_of_somebody_else",
-             door_turns_away_a_key_of_somebody_else, world_make, world_drop,
-             &encrypted },
-           PLAIN(door_turns_away_the_password_of_another),
-           BOTH(door_drops_and_names_a_task_that_sends_nonsense),
-           BOTH(door_tells_tasks_apart_by_their_keys),
-           BOTH(door_ends_what_is_too_old_to_be_asked),
-           BOTH(door_knows_who_shares_memory),
-           BOTH(door_lets_through_the_largest_message),
-           PLAIN(door_open_survives_each_failed_allocation),
-           PLAIN(door_judges_what_it_is_asked))
+#define ONLY_ENCRYPTED(test)                                                   \
+    {                                                                          \
+#test, test, world_make, world_drop, &encrypted                        \
+    }
+
+UNIT_TESTS(BOTH(admission_lets_in_the_tasks_of_the_job),
+           PLAIN(admission_without_keys_knows_nobody),
+           BOTH(admission_turns_away_another_secret),
+           BOTH(admission_turns_away_who_has_no_keys),
+           BOTH(admission_turns_away_keys_where_there_are_none),
+           BOTH(admission_turns_away_tasks_the_job_does_not_have),
+           BOTH(admission_needs_the_key_of_the_task_itself),
+           BOTH(admission_needs_the_right_server),
+           PLAIN(admission_needs_the_right_port),
+           BOTH(admission_drops_a_task_that_sends_nonsense),
+           BOTH(admission_tells_tasks_apart_by_their_keys),
+           ONLY_ENCRYPTED(admission_notices_changed_records),
+           BOTH(admission_knows_who_shares_memory),
+           BOTH(admission_lets_through_the_largest_message))
