@@ -1,3 +1,5 @@
+/* plot.c - runs gnuplot on commands that the report made, in the folder of the
+ * figures, with a deadline. */
 #include "cli/plot.h"
 
 #include "base/clock.h"
@@ -60,10 +62,11 @@ static pl_status wait_for(pid_t pid, int *ended)
     return PL_OK;
 }
 
-/* It starts in the folder: paths in the script are short and plain. */
-static pl_status run(const char *program, const char *script, const char *log)
+static pl_status run(const char *program, const char *script,
+                     const char *folder, const char *log)
 {
-    char *const argv[] = { (char *)PROGRAM, (char *)script, NULL };
+    char *const argv[] = { (char *)PROGRAM, (char *)"-c", (char *)script,
+                           (char *)folder, NULL };
     char last[512];
     int64_t from;
     int ended = 0;
@@ -81,21 +84,11 @@ static pl_status run(const char *program, const char *script, const char *log)
     return PL_FAIL(PL_IO, PROGRAM " failed: %s", last);
 }
 
-/* "cd 'folder'" for gnuplot, in whose single quotes two make one. */
-static void put_folder(pl_buffer *out, const char *folder)
-{
-    pl_buffer_text(out, "cd '");
-    for (; *folder != '\0'; folder++)
-        pl_buffer_put(out, *folder == '\'' ? "''" : folder,
-                      *folder == '\'' ? 2 : 1);
-    pl_buffer_text(out, "'\n");
-}
-
-static pl_status write_script(const pl_buffer *commands, const char *folder,
-                              const char *path)
+/* The folder is an argument of the script, so nothing has to be quoted. */
+static pl_status write_script(const pl_buffer *commands, const char *path)
 {
     pl_buffer script = { 0 };
-    put_folder(&script, folder);
+    pl_buffer_text(&script, "cd ARG1\n");
     pl_buffer_put(&script, commands->data, commands->bytes);
     pl_status status = pl_buffer_status(&script);
     if (status == PL_OK) /* ours: no link of that name is followed */
@@ -111,8 +104,8 @@ pl_status pl_plot(const pl_buffer *commands, const char *folder)
     PL_TRY_OUT(status, find_program(&program));
     PL_TRY_OUT(status, pl_file_join(&script, folder, SCRIPT));
     PL_TRY_OUT(status, pl_file_join(&log, folder, LOG));
-    PL_TRY_OUT(status, write_script(commands, folder, script));
-    status = run(program, script, log);
+    PL_TRY_OUT(status, write_script(commands, script));
+    status = run(program, script, folder, log);
     if (status == PL_OK)
         status = pl_file_remove_all(script);
     if (status == PL_OK)

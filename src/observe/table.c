@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/quote.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,6 +37,8 @@ pl_status pl_table_new(pl_table **out, const char *name, const char *title)
     pl_table *table;
     PL_TRY(PL_NEW(table, 1));
     pl_status status = pl_mem_copy_text(&table->name, name);
+    if (status == PL_OK)
+        pl_quote_file_name(table->name);
     if (status == PL_OK)
         status = pl_mem_copy_text(&table->title, title);
     if (status != PL_OK) {
@@ -210,12 +213,15 @@ static const char *header(const column *c, char text[LABEL_BYTES])
     return text;
 }
 
-/* Characters of UTF-8 text. */
+/* Characters of UTF-8 text on a terminal, quoted as it will be. */
 static size_t width_of(const char *text)
 {
+    pl_buffer quoted = { 0 };
     size_t width = 0;
-    for (; *text != '\0'; text++)
-        width += (*text & 0xc0) != 0x80;
+    pl_quote_terminal(&quoted, text);
+    for (size_t i = 0; i < quoted.bytes; i++)
+        width += (quoted.data[i] & 0xc0) != 0x80;
+    pl_buffer_close(&quoted);
     return width;
 }
 
@@ -239,17 +245,14 @@ static size_t column_width(const pl_table *table, size_t col)
     return width;
 }
 
-/* A text on the left, a number on the right; control characters, which a
- * terminal would obey, as a question mark. */
+/* A text on the left, a number on the right. */
 static void put_padded(pl_buffer *out, const char *text, size_t width,
                        bool left, bool last)
 {
     size_t used = width_of(text);
     for (size_t i = used; !left && i < width; i++)
         pl_buffer_text(out, " ");
-    for (; *text != '\0'; text++)
-        pl_buffer_put(
-            out, (unsigned char)*text < ' ' || *text == 0x7f ? "?" : text, 1);
+    pl_quote_terminal(out, text);
     for (size_t i = used; left && !last && i < width; i++)
         pl_buffer_text(out, " ");
     pl_buffer_text(out, last ? "\n" : "  ");
@@ -269,26 +272,18 @@ void pl_table_print(const pl_table *table, pl_buffer *out)
         }
 }
 
-/* RFC 4180: in quotes where it must be; and what a spreadsheet would take for
- * a formula is not one. */
-static void put_csv_text(pl_buffer *out, const char *text)
-{
-    bool quoted = text[strcspn(text, ",\"\r\n")] != '\0';
-    bool formula = text[0] != '\0' && strchr("=+-@\t", text[0]) != NULL;
-    if (quoted)
-        pl_buffer_text(out, "\"");
-    if (formula)
-        pl_buffer_text(out, "'");
-    for (; *text != '\0'; text++)
-        pl_buffer_put(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    if (quoted)
-        pl_buffer_text(out, "\"");
-}
-
 static void put_csv_number(pl_buffer *out, double value)
 {
     if (isfinite(value))
         pl_buffer_format(out, "%.15g", value);
+}
+
+static void put_spread_key(pl_buffer *out, const char *key)
+{
+    char text[LABEL_BYTES];
+    snprintf(text, sizeof text, "%s_spread", key);
+    pl_buffer_text(out, ",");
+    pl_quote_csv(out, text);
 }
 
 void pl_table_csv(const pl_table *table, pl_buffer *out)
@@ -296,9 +291,9 @@ void pl_table_csv(const pl_table *table, pl_buffer *out)
     for (size_t col = 0; col < table->column_count; col++) {
         const column *c = &table->columns[col];
         pl_buffer_text(out, col > 0 ? "," : "");
-        put_csv_text(out, c->key);
+        pl_quote_csv(out, c->key);
         if (c->spread)
-            pl_buffer_format(out, ",%s_spread", c->key);
+            put_spread_key(out, c->key);
     }
     pl_buffer_text(out, "\r\n");
     for (size_t r = 0; r < table->rows; r++) {
@@ -306,7 +301,7 @@ void pl_table_csv(const pl_table *table, pl_buffer *out)
             const cell *at = cell_at(table, r, col);
             pl_buffer_text(out, col > 0 ? "," : "");
             if (at->text != NULL)
-                put_csv_text(out, at->text);
+                pl_quote_csv(out, at->text);
             else
                 put_csv_number(out, at->value);
             if (!table->columns[col].spread)
@@ -318,35 +313,11 @@ void pl_table_csv(const pl_table *table, pl_buffer *out)
     }
 }
 
-void pl_html_text(pl_buffer *out, const char *text)
-{
-    for (; *text != '\0'; text++)
-        switch (*text) {
-        case '&':
-            pl_buffer_text(out, "&amp;");
-            break;
-        case '<':
-            pl_buffer_text(out, "&lt;");
-            break;
-        case '>':
-            pl_buffer_text(out, "&gt;");
-            break;
-        case '"':
-            pl_buffer_text(out, "&quot;");
-            break;
-        case '\'':
-            pl_buffer_text(out, "&#39;");
-            break;
-        default:
-            pl_buffer_put(out, text, 1);
-        }
-}
-
 void pl_table_html(const pl_table *table, pl_buffer *out)
 {
     char room[NUMBER_BYTES], label[LABEL_BYTES];
     pl_buffer_text(out, "<table><caption>");
-    pl_html_text(out, table->title);
+    pl_quote_html(out, table->title);
     pl_buffer_text(out, "</caption><thead>");
     for (size_t r = 0; r <= table->rows; r++) {
         pl_buffer_text(out, r == 1 ? "</thead><tbody><tr>" : "<tr>");
@@ -355,9 +326,9 @@ void pl_table_html(const pl_table *table, pl_buffer *out)
             const char *tag = r == 0 ? "th" : "td";
             pl_buffer_format(out, "<%s%s>", tag,
                              is_text(table, col) ? " class=text" : "");
-            pl_html_text(out, r == 0
-                                  ? header(c, label)
-                                  : shown(c, cell_at(table, r - 1, col), room));
+            pl_quote_html(out,
+                          r == 0 ? header(c, label)
+                                 : shown(c, cell_at(table, r - 1, col), room));
             pl_buffer_format(out, "</%s>", tag);
         }
         pl_buffer_text(out, "</tr>\n");

@@ -50,7 +50,4 @@ void pl_table_html(const pl_table *table, pl_buffer *out);
 /* One object a row: {key: value}. */
 pl_status pl_table_json(const pl_table *table, pl_json **out) PL_MUST_CHECK;
 
-/* Append `text` with what HTML takes for itself escaped. */
-void pl_html_text(pl_buffer *out, const char *text);
-
 #endif

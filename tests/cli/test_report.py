@@ -1,5 +1,6 @@
 """`report`: one page with the tables and figures of runs."""
 
+import csv
 import html.parser
 import json
 import pathlib
@@ -8,7 +9,7 @@ import shutil
 
 import pytest
 
-from conftest import Cli, SMALL
+from conftest import Cli, SMALL, listing
 
 
 class Page(html.parser.HTMLParser):
@@ -129,6 +130,83 @@ def test_names_cannot_break_out(cli, runs):
     text = (cli.folder / "report.html").read_text()
     assert "<script>alert" not in text
     assert len(re.findall(r"<script", text)) == 3
+
+
+# What a foreign run folder may hold where a name or a text is expected; each
+# would make "pwned" if some reader took it for a command.
+HOSTILE = [
+    "x'.svg'; system('touch pwned'); y='",
+    'x"; system("touch pwned"); y="',
+    "x`touch pwned`", "x$(touch pwned)", "x\\'; !touch pwned",
+    "x\n!touch pwned\n", "x\nsystem('touch pwned')\n",
+    "../../pwned", "=cmd|' /C touch pwned'!A0",
+    "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>",
+    "\u2028alert(1)\u2029", "\x1b]0;pwned\x07\x1b[2J", "\u009b2J",
+]
+
+
+def poison(folder, number):
+    """Put hostile names and texts wherever a report takes one from."""
+    path = folder / "run.json"
+    record = json.loads(path.read_text())
+    for i, text in enumerate(HOSTILE):
+        record["args"][text] = str(number)  # a flag to draw results over
+        record["args"][f"flag-{i}"] = text + str(number)
+    record["model"] = record["started"] = HOSTILE[number]
+    record["paceline"] = HOSTILE[-number]
+    record.setdefault("machine", {})["host"] = HOSTILE[9]
+    path.write_text(json.dumps(record))
+    path = folder / "summary.json"
+    summary = json.loads(path.read_text())
+    for i, worker in enumerate(summary["per_worker"]):
+        worker["host"] = HOSTILE[i + number]
+    path.write_text(json.dumps(summary))
+    for kind in "events", "resources":
+        for old in list((folder / kind).iterdir())[:1]:
+            for text in HOSTILE[:3] + HOSTILE[9:]:
+                name = text.replace("/", "%") + old.suffix
+                if old.is_dir():
+                    shutil.copytree(old, old.with_name(name))
+                else:
+                    shutil.copy(old, old.with_name(name))
+
+
+def test_hostile_run_folders_run_nothing(cli, runs):
+    for number, folder in enumerate(list(runs.iterdir())):
+        poison(folder, number + 1)
+    for text in HOSTILE[:5] + HOSTILE[9:]:
+        shutil.copytree(runs / "sync-10", runs / text.replace("/", "%"))
+    result = cli.ok("report", "all", "-o", "r.html", "--files", "files")
+    assert not list(cli.folder.rglob("pwned*"))
+    text = (cli.folder / "r.html").read_text()
+    page = Page(text)
+    written = listing(cli.folder / "files")
+    assert all(re.fullmatch(r"[\w.-]+\.(csv|svg)", name) for name in written)
+    if shutil.which("gnuplot"):
+        assert any(name.startswith("accuracy-by-x-.svg---system--touch-pwned")
+                   for name in written)
+        assert f"files: {len(page.figures)} figures" in result.out
+    assert len(re.findall(r"<script", text)) == 3
+    assert "<img" not in text and "\u2028" not in text
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
+    assert any(HOSTILE[0] in figure["x"] for figure in page.figures)
+    for table in (cli.folder / "files").glob("*.csv"):
+        rows = list(csv.reader(table.open(newline="")))
+        assert len({len(row) for row in rows}) == 1
+        for cell in sum(rows, []):
+            assert not re.match("[=@\t\r]", cell), cell
+            assert cell.isprintable(), cell
+
+
+@pytest.mark.parametrize("flags", [[], ["--csv"], ["--json"]])
+def test_a_terminal_gets_no_escape_sequences(cli, runs, flags):
+    poison(runs / "sync-10", 1)
+    result = cli.ok("compare", "all", *flags)
+    assert not re.search("[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028]",
+                         result.out + result.err)
+    if flags == ["--json"]:
+        assert any(HOSTILE[-1] in text for row in result.json
+                   for text in map(str, list(row) + list(row.values())))
 
 
 def test_what_cannot_be_read_is_left_out_and_said(cli, runs):

@@ -2,6 +2,7 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "observe/report/figure_priv.h"
 
 #include <math.h>
@@ -14,6 +15,8 @@ pl_status pl_figure_new(pl_figure **out, const pl_figure_opts *opts)
     figure->log_x = opts->log_x;
     figure->marks = opts->marks;
     pl_status status = pl_mem_copy_text(&figure->name, opts->name);
+    if (status == PL_OK)
+        pl_quote_file_name(figure->name);
     if (status == PL_OK)
         status = pl_mem_copy_text(&figure->title, opts->title);
     if (status == PL_OK)
@@ -134,25 +137,11 @@ void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve)
         pl_figure_add_point(figure, curve->points[i].x, curve->points[i].y, 0);
 }
 
-/* As a JSON string inside an HTML page: "<" could end the script. */
-static void put_text(pl_buffer *out, const char *text)
-{
-    pl_buffer_text(out, "\"");
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < ' ' || c == '"' || c == '\\' || c == '<' || c == 0x7f)
-            pl_buffer_format(out, "\\u%04x", c);
-        else
-            pl_buffer_put(out, text, 1);
-    }
-    pl_buffer_text(out, "\"");
-}
-
 static void put_series(const pl_series *series, pl_buffer *out)
 {
     bool spread = false;
     pl_buffer_text(out, "{\"name\":");
-    put_text(out, series->name);
+    pl_quote_json(out, series->name);
     pl_buffer_text(out, ",\"points\":[");
     for (size_t i = 0; i < series->count; i++) {
         const pl_series_point *p = &series->points[i];
@@ -173,15 +162,15 @@ void pl_figure_json(const pl_figure *figure, pl_buffer *out)
     pl_buffer_format(out, "{\"kind\":\"%s\",\"log\":%s,\"marks\":%s,\"title\":",
                      kinds[figure->kind], figure->log_x ? "true" : "false",
                      figure->marks ? "true" : "false");
-    put_text(out, figure->title);
+    pl_quote_json(out, figure->title);
     pl_buffer_text(out, ",\"x\":");
-    put_text(out, figure->x);
+    pl_quote_json(out, figure->x);
     pl_buffer_text(out, ",\"y\":");
-    put_text(out, figure->y);
+    pl_quote_json(out, figure->y);
     pl_buffer_text(out, ",\"categories\":[");
     for (size_t i = 0; i < figure->category_count; i++) {
         pl_buffer_text(out, i > 0 ? "," : "");
-        put_text(out, figure->categories[i]);
+        pl_quote_json(out, figure->categories[i]);
     }
     pl_buffer_text(out, "],\"series\":[");
     for (size_t i = 0; i < figure->series_count; i++) {

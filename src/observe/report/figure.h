@@ -17,7 +17,8 @@ typedef enum pl_figure_kind {
 } pl_figure_kind;
 
 typedef struct pl_figure_opts {
-    const char *name;  /* required: of its file, "accuracy-by-batch" */
+    const char *name;  /* required: of its file, "accuracy-by-batch"; made fit
+                          for one by pl_quote_file_name */
     const char *title; /* required */
     const char *x;     /* required: labels with units, "batch size" */
     const char *y;     /* required */

@@ -1,6 +1,7 @@
-/* A figure as commands for gnuplot.  Names of runs and hosts go into them:
- * texts stand in single quotes, in which gnuplot runs nothing, and what could
- * end the quotes or the line is replaced. */
+/* figure_gnuplot.c - a figure as commands for gnuplot, which can run programs.
+ * Names of flags, runs and hosts go into them, so every text, the name of the
+ * output file included, passes pl_quote_gnuplot; the rest are numbers. */
+#include "base/quote.h"
 #include "observe/report/figure_priv.h"
 
 #include <math.h>
@@ -9,31 +10,20 @@
 #define HEIGHT 540
 #define MANY   12 /* names on the x axis that are set upright */
 
-static void put_text(pl_buffer *out, const char *text)
-{
-    pl_buffer_text(out, "'");
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-        if (c < ' ' || c == '\'' || c == '`' || c == '\\' || c == 0x7f)
-            pl_buffer_text(out, "_");
-        else
-            pl_buffer_put(out, text, 1);
-    }
-    pl_buffer_text(out, "'");
-}
-
 static void put_labels(const pl_figure *figure, pl_buffer *out)
 {
     pl_buffer_format(out,
                      "reset\nset terminal svg size %d,%d noenhanced "
                      "background 'white' font 'sans-serif,14'\n"
-                     "set output '%s.svg'\nset title ",
-                     WIDTH, HEIGHT, figure->name);
-    put_text(out, figure->title);
+                     "set output ",
+                     WIDTH, HEIGHT);
+    pl_quote_gnuplot(out, figure->name);
+    pl_buffer_text(out, ".'.svg'\nset title ");
+    pl_quote_gnuplot(out, figure->title);
     pl_buffer_text(out, "\nset xlabel ");
-    put_text(out, figure->x);
+    pl_quote_gnuplot(out, figure->x);
     pl_buffer_text(out, "\nset ylabel ");
-    put_text(out, figure->y);
+    pl_quote_gnuplot(out, figure->y);
     pl_buffer_format(out,
                      "\nset key outside right top\nset grid\nset border 3\n"
                      "set tics nomirror\n%s",
@@ -69,7 +59,7 @@ static void put_lines(const pl_figure *figure, pl_buffer *out)
                          has_spread(series) ? "yerrorlines"
                          : figure->marks    ? "linespoints"
                                             : "lines");
-        put_text(out, series->name);
+        pl_quote_gnuplot(out, series->name);
         comma = ", ";
     }
     pl_buffer_text(out, "\n");
@@ -104,14 +94,14 @@ static void put_bars(const pl_figure *figure, pl_buffer *out)
         figure->category_count > MANY ? "rotate by 90 right " : "");
     for (size_t c = 0; c < figure->category_count; c++) {
         pl_buffer_text(out, c > 0 ? "," : "");
-        put_text(out, figure->categories[c]);
+        pl_quote_gnuplot(out, figure->categories[c]);
         pl_buffer_format(out, " %zu", c);
     }
     pl_buffer_text(out, ")\nplot ");
     for (size_t i = 0; i < figure->series_count; i++) {
         pl_buffer_format(out, "%s$bars using %zu title ", i > 0 ? ", " : "",
                          i + 2);
-        put_text(out, figure->series[i].name);
+        pl_quote_gnuplot(out, figure->series[i].name);
     }
     pl_buffer_text(out, "\n");
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "observe/report/assets.h"
 
 #include <stdio.h>
@@ -61,7 +62,7 @@ static void put_tag(pl_page *page, const char *before, const char *text,
                     const char *after)
 {
     pl_buffer_text(&page->body, before);
-    pl_html_text(&page->body, text);
+    pl_quote_html(&page->body, text);
     pl_buffer_text(&page->body, after);
 }
 
@@ -78,7 +79,7 @@ void pl_page_text(pl_page *page, const char *text)
 void pl_page_note(pl_page *page, const char *text)
 {
     pl_buffer_text(&page->note, "<p>");
-    pl_html_text(&page->note, text);
+    pl_quote_html(&page->note, text);
     pl_buffer_text(&page->note, "</p>\n");
 }
 
@@ -154,7 +155,7 @@ void pl_page_take_figure(pl_page *page, pl_figure *figure)
     }
     pl_buffer_format(&page->body, "<figure data-figure=%zu><figcaption>",
                      page->figure_count);
-    pl_html_text(&page->body, pl_figure_title(figure));
+    pl_quote_html(&page->body, pl_figure_title(figure));
     pl_buffer_text(&page->body, "</figcaption><div class=chart><canvas>"
                                 "</canvas></div></figure>\n");
     pl_buffer_text(&page->figures_json, page->figure_count > 0 ? ",\n" : "");
@@ -175,7 +176,7 @@ static void put_head(const pl_page *page, const char *policy, pl_buffer *out)
         "<meta name=viewport content=\"width=device-width\">\n"
         "<meta name=color-scheme content=\"light dark\">\n<title>",
         policy);
-    pl_html_text(out, page->title);
+    pl_quote_html(out, page->title);
     pl_buffer_text(out, "</title>\n");
 }
 
@@ -183,7 +184,7 @@ static void put_body(const pl_page *page, bool changing, pl_buffer *out)
 {
     pl_buffer_format(out, "</head>\n<body>\n<main%s>\n<h1>",
                      changing ? " data-changing" : "");
-    pl_html_text(out, page->title);
+    pl_quote_html(out, page->title);
     pl_buffer_text(out, "</h1>\n");
     pl_buffer_put(out, page->note.data, page->note.bytes);
     pl_buffer_put(out, page->body.data, page->body.bytes);

@@ -1,21 +1,9 @@
 #include "observe/report/report.h"
 
 #include "base/error.h"
-#include "base/mem.h"
 #include "observe/report/report_priv.h"
 
 #include <string.h>
-
-pl_status pl_report_slug(char **out, const char *before, const char *name)
-{
-    PL_TRY(pl_mem_format(out, "%s-%s", before, name));
-    for (char *c = *out; *c != '\0'; c++)
-        if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                   "0123456789.-_",
-                   *c) == NULL)
-            *c = '-';
-    return PL_OK;
-}
 
 void pl_report_fold_run(pl_report *report, const pl_record *record)
 {

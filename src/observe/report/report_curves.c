@@ -152,7 +152,7 @@ static pl_status put_kind(pl_report *report, const pl_record *record,
 {
     char *name, title[256];
     pl_figure *figure;
-    PL_TRY(pl_report_slug(&name, kind->name, record->name));
+    PL_TRY(pl_mem_format(&name, "%s-%s", kind->name, record->name));
     snprintf(title, sizeof title, "%s of %s", kind->title, record->name);
     pl_status status = pl_figure_new(&figure, &(pl_figure_opts) {
                                                   .name = name,

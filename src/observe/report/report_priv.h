@@ -31,8 +31,4 @@ pl_status pl_report_leave_out(pl_report *report, const char *path,
 void pl_report_fold_run(pl_report *report, const pl_record *record);
 void pl_report_unfold_run(pl_report *report);
 
-/* "name-of-a-run": what a file may be called. */
-pl_status pl_report_slug(char **out, const char *before,
-                         const char *name) PL_MUST_CHECK;
-
 #endif

@@ -113,20 +113,17 @@ static pl_status put_usage(pl_report *report, const pl_record *record,
                            const char *host, const pl_curves *curves,
                            const struct usage *usage)
 {
-    char *name, *both, title[512];
+    char *name, title[512];
     pl_figure *figure;
-    PL_TRY(pl_mem_format(&both, "%s-%s", record->name, host));
-    pl_status status = pl_report_slug(&name, usage->name, both);
-    pl_mem_free(both);
-    PL_TRY(status);
+    PL_TRY(pl_mem_format(&name, "%s-%s-%s", usage->name, record->name, host));
     snprintf(title, sizeof title, "%s: %s, %s", usage->title, record->name,
              host);
-    status = pl_figure_new(&figure, &(pl_figure_opts) {
-                                        .name = name,
-                                        .title = title,
-                                        .x = "time [s]",
-                                        .y = usage->label,
-                                    });
+    pl_status status = pl_figure_new(&figure, &(pl_figure_opts) {
+                                                  .name = name,
+                                                  .title = title,
+                                                  .x = "time [s]",
+                                                  .y = usage->label,
+                                              });
     pl_mem_free(name);
     PL_TRY(status);
     for (size_t i = 0; usage->lines[i].column != NULL; i++) {

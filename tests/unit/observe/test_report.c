@@ -153,7 +153,7 @@ static void resources_become_a_table_and_figures(void **state)
     assert_has(html.data,
                "\"title\":\"Processor: a, host\",\"x\":\"time [s]\"");
     pl_page_gnuplot(page, &commands);
-    assert_has(commands.data, "set output 'cpu-a-host.svg'");
+    assert_has(commands.data, "set output 'cpu-a-host'.'.svg'");
     assert_has(commands.data, "set xlabel 'time [s]'");
     pl_buffer_close(&html);
     pl_buffer_close(&commands);

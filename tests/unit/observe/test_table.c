@@ -103,10 +103,10 @@ static void a_terminal_gets_no_control_characters(void **state)
     pl_table_add_row(table);
     pl_table_put_text(table, "a\033[2Jb\n");
     pl_table_print(table, &text);
-    assert_string_equal("k\na?[2Jb?\n", text.data);
+    assert_string_equal("k\na\\x1b[2Jb\\x0a\n", text.data);
     pl_buffer_close(&text);
     pl_table_csv(table, &text);
-    assert_string_equal("k\r\n\"a\033[2Jb\n\"\r\n", text.data);
+    assert_string_equal("k\r\na\\x1b[2Jb\\x0a\r\n", text.data);
     pl_buffer_close(&text);
     pl_table_free(table);
 }
