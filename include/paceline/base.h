@@ -56,8 +56,9 @@ const char *pl_status_text(pl_status status);
  * Valid until the thread's next failure. */
 const char *pl_error_message(void);
 
-/* Write the cause; use through PL_FAIL, which gives `status` (in sight of the
- * compiler, so that it knows what a failure leaves unset). */
+/* Write the cause; control characters in what it quotes become \xNN, so the
+ * message is one line of plain text.  Use through PL_FAIL, which gives `status`
+ * (in sight of the compiler, so that it knows what a failure leaves unset). */
 void pl_fail_at(const char *file, int line, const char *format, ...)
     PL_PRINTF(3, 4);
 #define PL_FAIL(status, ...)                                                   \

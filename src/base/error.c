@@ -3,6 +3,8 @@
  * of it; an error from another thread or process keeps its own place. */
 #include "base/error.h"
 
+#include "base/quote.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,11 +49,12 @@ static bool has_place(const char *text)
 
 void pl_fail_at(const char *file, int line, const char *format, ...)
 {
-    char text[PL_ERROR_BYTES];
+    char found[PL_ERROR_BYTES], text[PL_ERROR_BYTES];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(found, sizeof found, format, args);
     va_end(args);
+    pl_quote_line(text, sizeof text, found); /* files and peers are quoted */
 
     /* The place is kept when the text is too long. */
     char place[256] = "";
@@ -66,24 +69,24 @@ void pl_fail_at(const char *file, int line, const char *format, ...)
 
 pl_status pl_context(pl_status status, const char *format, ...)
 {
-    char where[PL_ERROR_BYTES];
+    char found[PL_ERROR_BYTES], where[PL_ERROR_BYTES];
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(where, sizeof where - 2, format, args);
+    int formatted = vsnprintf(found, sizeof found, format, args);
     va_end(args);
-    if (length < 0)
+    if (formatted < 0)
         return status;
-    if (length > (int)sizeof where - 3)
-        length = (int)sizeof where - 3;
+    pl_quote_line(where, sizeof where - 2, found);
+    size_t length = strlen(where);
     where[length++] = ':';
     where[length++] = ' ';
 
     size_t kept = strlen(message);
-    if (kept > sizeof message - 1 - (size_t)length)
-        kept = sizeof message - 1 - (size_t)length;
+    if (kept > sizeof message - 1 - length)
+        kept = sizeof message - 1 - length;
     memmove(message + length, message, kept);
-    memcpy(message, where, (size_t)length);
-    message[(size_t)length + kept] = '\0';
+    memcpy(message, where, length);
+    message[length + kept] = '\0';
     return status;
 }
 

@@ -33,10 +33,48 @@ static pl_status add(struct text *text, const char *bytes, size_t count)
     return PL_OK;
 }
 
+/* Bytes of a character that JSON allows as it is, but a terminal obeys (DEL,
+ * C1) or a script takes for the end of a line (U+2028, U+2029); else 0. */
+static size_t obeyed(const char *bytes, size_t count, unsigned *code)
+{
+    const unsigned char *at = (const unsigned char *)bytes;
+    *code = at[0];
+    if (at[0] == 0x7f)
+        return 1;
+    if (count >= 2 && at[0] == 0xc2 && at[1] < 0xa0) {
+        *code = at[1];
+        return 2;
+    }
+    if (count >= 3 && at[0] == 0xe2 && at[1] == 0x80 &&
+        (at[2] == 0xa8 || at[2] == 0xa9)) {
+        *code = 0x2000u + (at[2] & 0x3fu);
+        return 3;
+    }
+    return 0;
+}
+
+/* Part of a string, or what stands around one, in whole characters. */
+static pl_status add_escaped(struct text *text, const char *bytes, size_t count)
+{
+    size_t begin = 0, length;
+    for (size_t i = 0; i < count; i += length == 0 ? 1 : length) {
+        char escape[8];
+        unsigned code;
+        length = obeyed(bytes + i, count - i, &code);
+        if (length == 0)
+            continue;
+        snprintf(escape, sizeof escape, "\\u%04x", code & 0xffffu);
+        PL_TRY(add(text, bytes + begin, i - begin));
+        PL_TRY(add(text, escape, 6));
+        begin = i + length;
+    }
+    return add(text, bytes + begin, count - begin);
+}
+
 /* The library's callback: 0 to go on, -1 to stop. */
 static int add_piece(const char *bytes, size_t count, void *text)
 {
-    return add(text, bytes, count) == PL_OK ? 0 : -1;
+    return add_escaped(text, bytes, count) == PL_OK ? 0 : -1;
 }
 
 static pl_status add_new_line(struct text *text, size_t level)

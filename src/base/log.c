@@ -1,6 +1,7 @@
 #include "base/log.h"
 
 #include "base/console.h"
+#include "base/quote.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -28,13 +29,14 @@ void pl_log(pl_log_level level, const char *format, ...)
     if ((int)level > atomic_load_explicit(&most_shown, memory_order_relaxed))
         return;
 
-    char line[PL_CONSOLE_BYTES];
+    char text[PL_CONSOLE_BYTES], line[PL_CONSOLE_BYTES];
     va_list args;
     va_start(args, format);
-    int used = snprintf(line, sizeof line, "%s", prefixes[level]);
-    /* One place is left for the newline. */
-    vsnprintf(line + used, sizeof line - 1 - (size_t)used, format, args);
+    int used = snprintf(text, sizeof text, "%s", prefixes[level]);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
     va_end(args);
+    /* Files and peers are quoted; one place is left for the newline. */
+    pl_quote_line(line, sizeof line - 1, text);
 
     pthread_mutex_lock(&lock);
     if (current_sink != NULL)

@@ -21,7 +21,8 @@ typedef enum pl_log_level {
     PL_LOG_TRACE,
 } pl_log_level;
 
-/* A sink gets one line without its newline. */
+/* A sink gets one line without its newline; what a file or a peer put into it
+ * is quoted by pl_quote_line. */
 typedef void pl_log_sink(void *context, pl_log_level level, const char *line);
 
 /* Where lines go from now on; NULL is standard error.  Lines above `most`

@@ -1,5 +1,6 @@
 /* Look whether hosts and the ways between them are fit for a job. */
 #include "base/mem.h"
+#include "base/quote.h"
 #include "cli/doctor.h"
 
 #include <stdio.h>
@@ -45,6 +46,15 @@ static pl_status look_here(pl_diagnosis *d)
     return status;
 }
 
+/* What another host says is its own word. */
+static void print_row(const char *host, const char *check, const char *verdict,
+                      const char *text)
+{
+    char name[256], words[4096];
+    printf("%-20s %-14s %-5s %s\n", pl_quote_line(name, sizeof name, host),
+           check, verdict, pl_quote_line(words, sizeof words, text));
+}
+
 static pl_status print_line(const pl_json *line)
 {
     const char *host, *check, *found, *verdict, *advice;
@@ -52,17 +62,17 @@ static pl_status print_line(const pl_json *line)
     PL_TRY(pl_json_get_text(line, "check", &check));
     PL_TRY(pl_json_get_text(line, "found", &found));
     PL_TRY(pl_json_get_text(line, "verdict", &verdict));
-    printf("%-20s %-14s %-5s %s\n", host, check, verdict, found);
+    print_row(host, check, verdict, found);
     if (!pl_json_has(line, "advice"))
         return PL_OK;
     PL_TRY(pl_json_get_text(line, "advice", &advice));
-    printf("%-20s %-14s       %s\n", "", "", advice);
+    print_row("", "", "", advice);
     return PL_OK;
 }
 
 static pl_status print_table(const pl_diagnosis *d)
 {
-    printf("%-20s %-14s %-5s %s\n", "host", "check", "", "found");
+    print_row("host", "check", "", "found");
     for (size_t i = 0; i < pl_json_length(d->lines); i++)
         PL_TRY(print_line(pl_json_at(d->lines, i)));
     return PL_OK;

@@ -1,4 +1,5 @@
 #include "base/mem.h"
+#include "base/quote.h"
 #include "cli/commands.h"
 #include "cli/summary.h"
 #include "cli/trained.h"
@@ -24,8 +25,10 @@ static pl_status print_score(const eval_options *eval, const char *run,
                              int64_t step, const pl_job *job, pl_score score)
 {
     if (!eval->json) {
+        char data[1024]; /* as another's run.json may name it */
         printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%", run,
-               (long long)step, job->test->name, score.loss,
+               (long long)step,
+               pl_quote_line(data, sizeof data, job->test->name), score.loss,
                100 * score.accuracy);
         if (score.binary)
             printf(", AUC %.4f, precision %.2f %%, recall %.2f %%, "

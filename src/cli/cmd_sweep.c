@@ -70,17 +70,29 @@ static pl_status choose_out(const sweep_options *options, const char *file,
     return pl_mem_format(out, "sweeps/%.*s", length, name);
 }
 
-/* A word as a shell reads it back. */
+/* A word as a shell reads it back; one with control characters, which the
+ * terminal would obey, in the $'' of bash. */
 static void print_word(const char *word)
 {
-    if (word[0] != '\0' &&
-        word[strcspn(word, " \t\n'\"\\$&|;<>()*?[]#~`!")] == '\0') {
+    bool odd = false;
+    for (const char *c = word; *c != '\0'; c++)
+        odd = odd || (unsigned char)*c < ' ' || (unsigned char)*c > '~';
+    if (!odd && word[0] != '\0' &&
+        word[strcspn(word, " '\"\\$&|;<>()*?[]#~`!")] == '\0') {
         printf(" %s", word);
         return;
     }
-    fputs(" '", stdout);
-    for (; *word != '\0'; word++)
-        fputs(*word == '\'' ? "'\\''" : (char[]) { *word, '\0' }, stdout);
+    fputs(odd ? " $'" : " '", stdout);
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            fputs(odd ? "\\'" : "'\\''", stdout);
+        else if (odd && *word == '\\')
+            fputs("\\\\", stdout);
+        else if ((unsigned char)*word < ' ' || (unsigned char)*word > '~')
+            printf("\\x%02x", (unsigned)(unsigned char)*word);
+        else
+            putchar(*word);
+    }
     putchar('\'');
 }
 
@@ -97,7 +109,12 @@ static pl_status print_cells(const pl_app *app, const char *model,
             PL_TRY(pl_json_as_text(pl_json_at(args, a), "args", &word));
             print_word(word);
         }
-        printf(" --run %s/%s\n", out, name);
+        char *run;
+        PL_TRY(pl_file_join(&run, out, name));
+        fputs(" --run", stdout);
+        print_word(run);
+        putchar('\n');
+        pl_mem_free(run);
     }
     return PL_OK;
 }

@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/options.h"
@@ -243,13 +244,22 @@ static void print(void *context, const pl_many_task *task, const char *host,
                   bool error, const char *line)
 {
     const job *j = context;
-    if (!error && task->worker == 0) {
-        printf("%s\n", line);
+    pl_buffer quoted = { 0 };
+    bool ours = !error && task->worker == 0;
+    /* A file or pipe gets the chief's bytes as they are. */
+    if (ours && !isatty(STDOUT_FILENO))
+        pl_buffer_text(&quoted, line);
+    else
+        pl_quote_terminal(&quoted, line);
+    const char *text = quoted.data != NULL ? quoted.data : "";
+    if (ours) {
+        printf("%s\n", text);
         fflush(stdout);
     } else if (!j->options.train.quiet) {
         pl_console_print("%s %d on %s: %s\n", pl_role_text(task->task.role),
-                         task->task.index, host, line);
+                         task->task.index, host, text);
     }
+    pl_buffer_close(&quoted);
 }
 
 static pl_many_opts many_opts(job *j)

@@ -1,5 +1,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "base/thread.h"
 #include "cli/matmul.h"
 #include "cli/memory.h"
@@ -106,7 +107,7 @@ static pl_status print_worker(const pl_json *result, size_t index)
     const char *host;
     int64_t bytes, other;
     double seconds, waited, flops;
-    char moved[PL_BYTES_TEXT], else_moved[PL_BYTES_TEXT];
+    char name[64], moved[PL_BYTES_TEXT], else_moved[PL_BYTES_TEXT];
     PL_TRY(pl_json_get_array(result, "per_worker", &each));
     PL_TRY(pl_json_get_array(result, "other_per_worker", &others));
     const pl_json *one = pl_json_at(each, index);
@@ -116,8 +117,9 @@ static pl_status print_worker(const pl_json *result, size_t index)
     PL_TRY(pl_json_get_real(one, "seconds", &seconds));
     PL_TRY(pl_json_get_real(one, "waited", &waited));
     PL_TRY(pl_json_get_real(one, "flops", &flops));
-    printf("%6zu  %-16.16s %9.3f %9.3f %10.1f %10s %12s\n", index, host,
-           seconds, waited, seconds > 0 ? flops / seconds * 1e-9 : 0,
+    printf("%6zu  %-16.16s %9.3f %9.3f %10.1f %10s %12s\n", index,
+           pl_quote_line(name, sizeof name, host), seconds, waited,
+           seconds > 0 ? flops / seconds * 1e-9 : 0,
            pl_memory_text(bytes, moved), pl_memory_text(other, else_moved));
     return PL_OK;
 }

@@ -1,4 +1,5 @@
 #include "cli/summary.h"
+#include "base/quote.h"
 
 #include "base/ram.h"
 #include "cli/bottleneck.h"
@@ -293,7 +294,7 @@ static double real_of(const pl_json *row, const char *key)
 static void print_row(const pl_json *row, int64_t all, FILE *file)
 {
     const char *host = "?";
-    char accuracy[16] = "-", seconds[16];
+    char accuracy[16] = "-", seconds[16], name[64];
     double score = 0;
     if (pl_json_get_text(row, "host", &host) != PL_OK)
         host = "?";
@@ -305,7 +306,8 @@ static void print_row(const pl_json *row, int64_t all, FILE *file)
     fprintf(file,
             "%6lld  %-16.16s %9lld %10lld %5.1f%% %8s %6.1f%% %6.1f%% %6.1f%% "
             "%7lld  %8s\n",
-            (long long)number_of(row, "index"), host,
+            (long long)number_of(row, "index"),
+            pl_quote_line(name, sizeof name, host),
             (long long)number_of(row, "steps"),
             (long long)number_of(row, "examples"), 100 * share, seconds,
             100 *
@@ -355,9 +357,11 @@ static void print_bottleneck(const pl_json *summary, FILE *file)
 {
     const pl_json *found;
     const char *text;
+    char quoted[1024];
     if (pl_json_get_object(summary, "bottleneck", &found) == PL_OK &&
         pl_json_get_text(found, "text", &text) == PL_OK)
-        fprintf(file, "bottleneck     %s\n", text);
+        fprintf(file, "bottleneck     %s\n",
+                pl_quote_line(quoted, sizeof quoted, text));
 }
 
 /* Of the largest task; with servers, also of each kind. */

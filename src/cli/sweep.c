@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "cli/interrupt.h"
 #include "cli/sweep_state.h"
 #include "dist/launch/child.h"
@@ -89,7 +90,7 @@ static void draw(const sweep *s)
     size_t over = s->done + s->failed, count = s->state.count;
     size_t full = BAR_CELLS * over / count;
     double elapsed = seconds_since(s->cell_ns);
-    char now[32], left[32];
+    char now[32], left[32], name[ERROR_BYTES];
     char bar[BAR_CELLS + 1], eta[48] = "", line[PL_CONSOLE_BYTES];
     for (size_t i = 0; i < BAR_CELLS; i++)
         bar[i] = i < full ? '=' : i == full ? '>' : ' ';
@@ -99,7 +100,8 @@ static void draw(const sweep *s)
                  clock_text(left_seconds(s, elapsed), left));
     int used =
         snprintf(line, sizeof line, "\r\033[K[%s] %zu/%zu  %.*s  %s%s", bar,
-                 over, count, name_room(), s->state.cells[s->now].name,
+                 over, count, name_room(),
+                 pl_quote_line(name, sizeof name, s->state.cells[s->now].name),
                  clock_text(elapsed, now), eta);
     pl_console_redraw(line,
                       used < (int)sizeof line ? (size_t)used : sizeof line - 1);
@@ -108,10 +110,13 @@ static void draw(const sweep *s)
 /* One line for good; the bar is drawn below it. */
 static void say(const sweep *s, const pl_sweep_cell *cell, const char *what)
 {
+    char name[ERROR_BYTES], text[2 * ERROR_BYTES];
     if (s->opts->quiet && cell->state != PL_CELL_FAILED)
         return;
     pl_console_print("%s[%zu/%zu] %s: %s\n", s->terminal ? "\r\033[K" : "",
-                     s->done + s->failed, s->state.count, cell->name, what);
+                     s->done + s->failed, s->state.count,
+                     pl_quote_line(name, sizeof name, cell->name),
+                     pl_quote_line(text, sizeof text, what));
 }
 
 static double number_of(const pl_json *object, const char *key)
@@ -225,12 +230,10 @@ static int wait_for(const sweep *s, const process *p)
 static pl_status note_failure(sweep *s, pl_sweep_cell *cell, const process *p,
                               int ended)
 {
-    char how[96], last[ERROR_BYTES];
+    char how[96], said[ERROR_BYTES], last[ERROR_BYTES];
     pl_child_how(ended, how, sizeof how);
-    pl_child_last_lines(p->log, p->log_from, 1, last, sizeof last);
-    for (char *c = last; *c != '\0'; c++)
-        if (*c < ' ' || *c > '~')
-            *c = '?';
+    pl_child_last_lines(p->log, p->log_from, 1, said, sizeof said);
+    pl_quote_line(last, sizeof last, said);
     cell->state = PL_CELL_FAILED;
     s->failed++;
     pl_mem_free(cell->error);

@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/quote.h"
 #include "dist/launch/agent_task.h"
 #include "dist/launch/many_priv.h"
 
@@ -137,6 +138,18 @@ static pl_many_task *find_task(pl_many *m, const pl_remote *remote,
     return NULL;
 }
 
+/* A line of a task's log, whatever the agent says it wrote. */
+static bool put_line(FILE *log, const char *text)
+{
+    pl_buffer line = { 0 };
+    pl_quote_terminal(&line, text);
+    pl_buffer_text(&line, "\n");
+    bool good = pl_buffer_status(&line) == PL_OK &&
+                fputs(line.data, log) >= 0 && fflush(log) == 0;
+    pl_buffer_close(&line);
+    return good;
+}
+
 static void take_output(pl_many *m, const pl_many_task *task,
                         const pl_json *message)
 {
@@ -146,7 +159,7 @@ static void take_output(pl_many *m, const pl_many_task *task,
     if (pl_json_get_text(message, "text", &text) != PL_OK ||
         pl_json_get_bool(message, "error", &error) != PL_OK)
         return;
-    if (log != NULL && (fprintf(log, "%s\n", text) < 0 || fflush(log) != 0)) {
+    if (log != NULL && !put_line(log, text)) {
         fclose(log); /* the output is still shown */
         m->logs[task - m->tasks] = NULL;
     }

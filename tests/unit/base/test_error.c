@@ -163,7 +163,18 @@ static void version_has_three_parts(void **state)
                      sscanf(pl_version(), "%d.%d.%d", &major, &minor, &patch));
 }
 
+static void foreign_text_stays_one_line(void **state)
+{
+    (void)state;
+    pl_status status = PL_FAIL(PL_PEER, "it says \"%s\"", "a\nb\x1b[2J\xff");
+    assert_int_equal(PL_PEER, pl_context(status, "peer %s", "\x9b\r"));
+    const char *expected =
+        "peer \\x9b\\x0d: it says \"a\\x0ab\\x1b[2J\\xff\" [";
+    assert_ptr_equal(pl_error_message(), strstr(pl_error_message(), expected));
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(foreign_text_stays_one_line),
     cmocka_unit_test(status_text_names_every_code),
     cmocka_unit_test(fail_writes_cause_and_place),
     cmocka_unit_test(fail_keeps_the_place_of_a_failure_told_on),

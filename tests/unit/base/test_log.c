@@ -75,6 +75,16 @@ static void log_cuts_a_long_line(void **state)
     assert_int_equal(4094, strlen(seen.line));
 }
 
+static void log_quotes_what_would_forge_a_line(void **state)
+{
+    (void)state;
+    struct seen seen = { 0 };
+    pl_log_set(see, &seen, PL_LOG_INFO);
+    pl_log(PL_LOG_WARN, "peer says %s", "x\nerror: y\x1b[2J");
+    assert_int_equal(1, seen.count);
+    assert_string_equal("warning: peer says x\\x0aerror: y\\x1b[2J", seen.line);
+}
+
 static void chatter(void *arg, int item, int thread)
 {
     (void)arg, (void)item;
@@ -99,5 +109,6 @@ UNIT_TESTS(
     cmocka_unit_test_teardown(log_gives_the_sink_a_line_and_its_level, restore),
     cmocka_unit_test_teardown(log_makes_no_line_above_the_level, restore),
     cmocka_unit_test_teardown(log_cuts_a_long_line, restore),
+    cmocka_unit_test_teardown(log_quotes_what_would_forge_a_line, restore),
     cmocka_unit_test_teardown(log_writes_lines_whole_from_several_threads,
                               restore))
