@@ -68,13 +68,15 @@ typedef enum pl_saved {
 #define PL_ACK_NEED     2u /* send what was not acknowledged */
 #define PL_ACK_DONE     4u /* a request without data is done */
 
+/* APPLY, async and ssp. */
+#define PL_APPLY_DROPPED 1u /* the gradient counts on no server */
+
 /* REFUSE: what to make of it. */
 #define PL_REFUSE_UNKNOWN                                                      \
     1u /* the server is new and knows nobody: join anew                        \
         */
 
-/* SHARE. value: this worker has read its own up to here, its number; to the
- * others than server 0 what that has answered: a share's gradients, whose. */
+/* SHARE. value: this worker has read its own up to here, its number. */
 #define PL_SHARE_WAIT 1u /* answer when one is left, or all others are done */
 
 /* PAUSE */

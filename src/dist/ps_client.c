@@ -159,11 +159,13 @@ static void begin_keyed(pl_ps_client *client, int32_t ps)
     ask(client, ps);
 }
 
+/* Begin request client->sequence: the same number on all servers, by which
+ * they agree about a gradient. */
 static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
 {
     pl_link *l = &client->links[ps];
     l->request = *request;
-    l->sequence++;
+    l->sequence = client->sequence;
     l->stage = PL_LINK_ASKING;
     l->answer = 0;
     l->asked_ns = client->now_ns;
@@ -193,6 +195,7 @@ static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
 static void begin_all(pl_ps_client *client, pl_frame request)
 {
     PL_ASSERT(!pl_ps_client_busy(client));
+    client->sequence++;
     for (int32_t j = 0; j < client->opts.ps; j++)
         begin_on(client, j, &request);
 }
@@ -200,6 +203,7 @@ static void begin_all(pl_ps_client *client, pl_frame request)
 static void begin_first(pl_ps_client *client, pl_frame request)
 {
     PL_ASSERT(!pl_ps_client_busy(client));
+    client->sequence++;
     begin_on(client, 0, &request);
 }
 
@@ -219,7 +223,6 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
                        .kind = PL_FRAME_JOIN,
                        .sequence = client->joins,
                        .first = (int64_t)l->before,
-                       .value = { client->view.own, client->ready },
                        .payload_bytes = (uint32_t)strlen(text),
                    },
                    text, false);
@@ -245,7 +248,7 @@ static void on_welcome(pl_ps_client *client, int32_t ps,
         client->generation = frame->generation;
         client->view.step = frame->step;
         client->view.own = frame->value[0];
-        client->view.initialized = client->ready = frame->value[1] != 0;
+        client->view.initialized = frame->value[1] != 0;
         if (pl_json_get_text(welcome, "job", &job) == PL_OK && job[0] != '\0')
             client->view.job = strtoull(job, NULL, 16);
     }
@@ -277,6 +280,7 @@ static void level(pl_ps_client *client)
             return;
         newest = l->step > newest ? l->step : newest;
     }
+    client->sequence++;
     for (int32_t j = 0; j < client->opts.ps; j++)
         if (client->links[j].step < newest) {
             const pl_link *l = &client->links[j];
@@ -300,12 +304,10 @@ static void finish_link(pl_ps_client *client, int32_t ps)
     if (ps == 0 && client->rest) {
         client->rest = false;
         pl_frame request = l->request;
-        if (request.kind == PL_FRAME_SHARE) {
-            request.value[0] = client->view.share_own;
-            request.value[1] = client->view.share;
-        } else {
-            request.value[0] = client->opts.mode == PL_PS_SYNC ? l->step : 0;
-        }
+        /* At the end all servers have made the same updates. */
+        bool same = client->opts.mode == PL_PS_SYNC ||
+                    (request.flags & PL_PULL_FINAL) != 0;
+        request.value[0] = same ? l->step : 0;
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
@@ -571,7 +573,7 @@ void pl_ps_client_join(pl_ps_client *client)
         client->links[j].joined = false;
         client->links[j].offer[0] = '\0';
         client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
-        client->links[j].before = client->links[j].sequence;
+        client->links[j].before = client->sequence;
     }
     ask_to_join(client, 0);
 }
@@ -644,6 +646,7 @@ void pl_ps_client_read(pl_ps_client *client, int64_t first, int64_t count,
     PL_ASSERT(!pl_ps_client_busy(client));
     client->want = NULL;
     client->range = to;
+    client->sequence++;
     begin_on(client, ps,
              &(pl_frame) {
                  .kind = PL_FRAME_PULL,
@@ -701,7 +704,6 @@ void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait)
     begin_first(client, (pl_frame) { .kind = PL_FRAME_SHARE,
                                      .flags = wait ? PL_SHARE_WAIT : 0,
                                      .value = { count, client->opts.index } });
-    client->rest = client->opts.ps > 1;
 }
 
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)

@@ -41,16 +41,16 @@ struct pl_ps_client {
     pl_link *links;
     int64_t now_ns;
     bool joining;
+    uint64_t sequence; /* of the last request, on any link */
     uint64_t joins; /* times it began to; a welcome names the one it answers */
     bool rolled;
-    bool ready;          /* server 0 had parameters when we joined */
     uint32_t generation; /* 0: never joined */
     int64_t *counts;     /* [workers] */
     const float *grad;
     const char *text; /* of a stop or bye, a plan, or first parameters */
     uint32_t saves;   /* begun in this life */
     char saved_why[512];
-    bool rest; /* pull, share: the other servers come after server 0 */
+    bool rest; /* pull: the other servers come after server 0 */
     /* Sparse parameters: what the request at hand is about. */
     const pl_key_batch *of; /* the gradient's keys */
     pl_key_batch *want;     /* or NULL */

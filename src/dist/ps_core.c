@@ -162,7 +162,9 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
         member->fresh = false;
         pl_core_forget(core, member);
         member->gradient = NULL;
-        member->own = member->made = 0;
+        member->own = member->made = member->pace = 0;
+        member->settled = member->applied = 0;
+        member->applied_incarnation = 0;
         if (!pl_core_leads(core)) /* server 0 counts anew, perhaps */
             member->incarnation = 0;
         member->heard_ns = core->now_ns;
@@ -311,7 +313,9 @@ pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)
     view.step = core->step;
     view.initialized = core->initialized;
     view.stopping = core->stopping;
-    if (worker >= 0 && worker < core->opts.workers)
+    if (worker >= 0 && worker < core->opts.workers) {
         view.applied_of_worker = core->members[worker].own;
+        view.pace_of_worker = core->members[worker].pace;
+    }
     return view;
 }

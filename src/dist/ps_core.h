@@ -160,7 +160,8 @@ typedef struct pl_ps_core_view {
     bool mixed;   /* some step had other contributors than all */
     bool initialized;
     bool stopping;             /* no more gradients are taken */
-    int64_t applied_of_worker; /* of the worker asked for */
+    int64_t applied_of_worker; /* gradients of the share asked for */
+    int64_t pace_of_worker;    /* ssp: its clock */
     pl_skew skew;              /* of server 0's clock, elsewhere */
 } pl_ps_core_view;
 pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker);

@@ -3,6 +3,7 @@
  * ps_core.c    the object: its life, its end, how it sends
  * ps_request.c requests: arrival of pieces, answers, dispatch
  * ps_update.c  gradients become updates; who may go on
+ * ps_settle.c  async, ssp: which gradients count, on all servers or on none
  * ps_members.c joining, hearts, leaving
  * ps_watch.c   server 0: loss and the end
  * ps_follow.c  the other servers and server 0
@@ -63,15 +64,25 @@ typedef struct pl_member {
     const float *gradient; /* [count], complete when `fresh` */
     pl_lease *lease;       /* held: the gradient lies there; or NULL */
     float *staging;        /* memory for it, where it must be copied */
-    bool fresh;            /* sync: of this step, not yet used */
+    bool fresh;            /* sync: of this step, not yet used; async: not
+                              yet settled */
+    uint64_t pushed;       /* async: the request that brought it */
     bool paused;           /* the chief evaluates */
     bool granted;          /* may make one more gradient */
     bool unwanted;         /* async: the gradient at hand was one too many */
     int64_t own;           /* gradients of its share that were applied */
     int64_t made;          /* ... and those that it made itself, of any */
+    int64_t pace;          /* ssp: its clock */
     int32_t reads;         /* whose share; -1: it was taken over */
     int64_t dropped;
-    bool held; /* async: its gradient waits until it may be applied */
+    bool held;          /* async: its gradient waits until it may be applied */
+    int32_t counts_for; /* ... as one of this share; not at server 0 */
+    /* Server 0, async: its requests up to this one are settled, and this is
+     * the last gradient that was applied. */
+    uint64_t settled;
+    uint32_t applied_incarnation;
+    uint64_t applied;
+    int32_t applied_share;
     char *report;
     size_t report_bytes;
 } pl_member;
@@ -113,8 +124,10 @@ struct pl_ps_core {
     /* Workers, then the evaluator, then servers (at server 0). */
     pl_member *members;
     int32_t member_count;
-    int64_t *have; /* server 0: [workers][ps], the step a gradient is there */
-    float *sum;    /* one range of combined gradients */
+    /* Server 0: [workers][ps], the step (async: the request) whose gradient is
+     * complete there. */
+    int64_t *have;
+    float *sum; /* one range of combined gradients */
     const float **terms;
     uint8_t *chosen; /* [workers]: who made the last step */
     uint64_t job;    /* 0: not yet known */
@@ -222,12 +235,32 @@ void pl_core_on_have(pl_ps_core *core, const pl_member *from,
                      const pl_frame *frame);
 void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
                       const uint8_t *chosen);
+int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps);
+/* Make an update of this member's gradient alone. */
+void pl_core_update_alone(pl_ps_core *core, const pl_member *member);
+/* With --steps: all gradients that are still wanted are being made. */
+bool pl_core_all_granted(const pl_ps_core *core);
+/* ssp: a worker that the job went on without keeps pace from here on. */
+void pl_core_catch_up(pl_ps_core *core, pl_member *member);
 void pl_core_try_step(pl_ps_core *core);
 /* Answer what waits and may be answered now. */
 void pl_core_release(pl_ps_core *core);
 
 /* Retry what waited until the parameters may change. */
 void pl_core_apply_held(pl_ps_core *core);
+
+/* ps_settle.c */
+/* Server 0: apply or drop a complete gradient, if that can be said. */
+void pl_core_settle(pl_ps_core *core, pl_member *member);
+/* Server 0 has decided: the gradient at hand is applied. */
+void pl_core_apply_settled(pl_ps_core *core, pl_member *member);
+void pl_core_hear_pushed(pl_ps_core *core, const pl_member *from,
+                         const pl_frame *frame);
+void pl_core_hear_verdict(pl_ps_core *core, const pl_frame *frame);
+/* A worker joins: its requests up to this one will never be completed. */
+void pl_core_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
+/* Another server: server 0 has not said yet what becomes of the gradient. */
+bool pl_core_is_unsettled(const pl_ps_core *core, const pl_member *member);
 
 /* All workers but the chief have left, or will not come back. */
 bool pl_core_others_done(const pl_ps_core *core);
@@ -239,7 +272,8 @@ void pl_core_try_share(pl_ps_core *core, pl_member *member);
 void pl_core_send_share(pl_ps_core *core, const pl_member *member);
 /* A worker reads its own share, whoever read it before. */
 void pl_core_share_own(pl_ps_core *core, pl_member *member);
-/* Whose share a worker's gradient is of; NULL: it was taken from it. */
+/* Server 0: whose share a worker's gradient is of; NULL: it was taken from
+ * it. */
 pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member);
 
 /* ps_save.c */

@@ -293,6 +293,7 @@ static void begin_anew(pl_ps_core *core, pl_member *member,
     if (pl_core_id(core, member) > core->opts.workers || last < 0 ||
         (uint64_t)last < member->sequence)
         return;
+    pl_core_void_pushes(core, member, (uint64_t)last);
     if (member->fresh)
         pl_core_keep(core, member);
     pl_core_forget(core, member);
@@ -317,6 +318,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
                                   .incarnation = member->incarnation,
                               },
                               "a newer process has taken this task's place");
+        pl_core_void_pushes(core, member, 0);
+        pl_core_catch_up(core, member);
         if (member->fresh)
             pl_core_keep(core, member);
         pl_core_forget(core, member);
@@ -330,17 +333,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
     }
     if (member == core->members)
         pl_core_save_abandon(core); /* it may not know what it began */
-    if (!pl_core_leads(core)) {
+    if (!pl_core_leads(core))
         member->incarnation = message->frame.incarnation;
-        /* A push it died in may be here and not there; server 0's count
-         * holds, if it is of this generation. */
-        if (core->opts.mode != PL_PS_SYNC && core->initialized &&
-            message->frame.generation == core->generation &&
-            message->frame.value[1] != 0 &&
-            message->frame.value[0] <= PL_COUNT_MOST &&
-            message->frame.value[0] > member->own)
-            member->own = message->frame.value[0];
-    }
     bool server = pl_core_id(core, member) > core->opts.workers;
     bool again = !known && server && member->state != PL_MEMBER_ABSENT;
     member->peer = message->from;
@@ -390,7 +384,9 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
         message->frame.generation == core->generation)
         status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
                                    "place");
-    if (status == PL_OK) {
+    if (status == PL_OK && pl_core_is_unsettled(core, member)) {
+        pl_core_say_have(core, pl_core_id(core, member)); /* it asks again */
+    } else if (status == PL_OK) {
         claim(core, member, join);
         take_in(core, member, message, join);
     }
@@ -430,6 +426,7 @@ void pl_core_is_back(pl_ps_core *core, pl_member *member)
         return;
     }
     pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
+    pl_core_catch_up(core, member);
     member->state = PL_MEMBER_HERE;
     pl_core_release(core);
 }

@@ -133,7 +133,7 @@ static void store_gradient(pl_ps_core *core, pl_member *member,
     const float *from = message->payload;
     size_t bytes = message->frame.count * sizeof(float);
     bool whole = message->frame.count == core->opts.count;
-    bool at_once = whole && core->opts.mode != PL_PS_SYNC;
+    bool at_once = whole && core->opts.mode != PL_PS_SYNC && core->opts.ps == 1;
     const float *base = from - offset;
     if ((at_once || stays(core, message, base)) &&
         (member->gradient == NULL || member->gradient == base)) {
@@ -166,7 +166,7 @@ static void complete(pl_ps_core *core, pl_member *member)
     }
     pl_optim_reset(core->opts.optim);
     for (int32_t w = 0; w < core->opts.workers; w++)
-        core->members[w].own = 0;
+        core->members[w].own = core->members[w].pace = 0;
     core->initialized = true;
     core->step = member->request.step;
     pl_core_show_life(core); /* a job may be over before the next heart */
@@ -238,6 +238,7 @@ static bool settle_early(pl_ps_core *core, pl_member *member)
     if (core->stopping ||
         (core->opts.mode == PL_PS_SYNC && step == core->step &&
          pl_core_stop_flag(core) != 0)) {
+        member->settled = member->sequence;
         member->dropped++;
         core->counts.dropped++;
         pl_core_answer(core, member,
@@ -301,6 +302,10 @@ static void begin_push(pl_ps_core *core, pl_member *member,
                            ? "only workers push"
                            : "pushed before there are parameters");
         member->stage = PL_STAGE_NONE;
+        return;
+    }
+    if (core->opts.mode != PL_PS_SYNC && (member->fresh || member->held)) {
+        turn_down(core, member, "pushed before the last gradient was settled");
         return;
     }
     if (core->table != NULL) {

@@ -2,12 +2,13 @@
  *
  * The chief stops all workers between two gradients (PAUSE), then asks every
  * server to save (SAVE), with what each worker's count is: a server begins
- * when it has these gradients.  From then on its part is written as it was at
- * this moment, while updates go on (ops.touch); when all have begun the chief
- * lets the workers go.  Each server tells server 0 that its part is written
- * (SAVED, until it is heard); when all are, server 0 writes the manifest, by
- * which the checkpoint counts.  When one failed, or the chief was lost before
- * all had begun, the checkpoint is given up: those before it still count.
+ * when it has applied these gradients, all of which it has (ps_settle.c).  From
+ * then on its part is written as it was at this moment, while updates go on
+ * (ops.touch); when all have begun the chief lets the workers go.  Each server
+ * tells server 0 that its part is written (SAVED, until it is heard); when all
+ * are, server 0 writes the manifest, by which the checkpoint counts.  When one
+ * failed, or the chief was lost before all had begun, the checkpoint is given
+ * up: those before it still count.
  *
  * A rolled-back job reads its parameters by LOAD, the same plan for all. */
 #include "dist/ps_core_priv.h"
@@ -133,12 +134,11 @@ void pl_core_begin_load(pl_ps_core *core, pl_member *member,
     pl_core_release(core);
 }
 
-/* A checkpoint is of one moment: each server waits until it has the gradients
- * that server 0 had.  What came after the end is dropped, here perhaps and not
- * there. */
+/* A checkpoint is of one moment: each server waits until it has applied the
+ * gradients that server 0 had applied. */
 static bool counts_agree(const pl_ps_core *core)
 {
-    for (int32_t w = 0; w < core->opts.workers && !core->stopping; w++) {
+    for (int32_t w = 0; w < core->opts.workers; w++) {
         int64_t count = core->save.counts[w];
         if (core->members[w].own < (count < 0 ? ~count : count))
             return false;
@@ -353,7 +353,7 @@ static void finish_load(pl_ps_core *core)
     for (int32_t w = 0; w < core->opts.workers; w++) {
         int64_t own = save->counts[w] < 0 ? ~save->counts[w] : save->counts[w];
         core->members[w].own = own < PL_COUNT_MOST ? own : PL_COUNT_MOST;
-        core->members[w].made = core->members[w].own;
+        core->members[w].made = core->members[w].pace = core->members[w].own;
     }
     core->initialized = true;
     core->step = save->loading;

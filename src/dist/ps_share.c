@@ -9,8 +9,8 @@
  * server 0 whose to read on (SHARE), up to the same end: that of one that is
  * gone, which nobody reads, or its own.  The chief, at the very end, waits for
  * the answer until all others are done: however late one is lost, someone is
- * there.  Then the asker tells the other servers, and its gradients count for
- * that share, at the same place in a checkpoint.
+ * there.  The asker's gradients count for that share, at the same place in a
+ * checkpoint; server 0 tells the other servers so with each one (APPLY).
  *
  * A share has one reader at a time.  When its worker joins, or asks for it,
  * it takes it back; the gradients of who read it before are dropped, upon
@@ -99,21 +99,13 @@ void pl_core_begin_share(pl_ps_core *core, pl_member *member)
 {
     int64_t count = member->request.value[0], share = member->request.value[1];
     if (!pl_core_is_worker(core, member) || core->opts.mode == PL_PS_SYNC ||
-        count < 0 || count > PL_COUNT_MOST || share < 0 ||
-        share >= core->opts.workers) {
+        !pl_core_leads(core) || count < 0 || count > PL_COUNT_MOST ||
+        share < 0 || share >= core->opts.workers) {
         pl_core_refuse(core, member, "not a share of this job's workers");
         member->stage = PL_STAGE_NONE;
         return;
     }
-    if (pl_core_leads(core)) {
-        member->stage = PL_STAGE_WAITING;
-        pl_core_end_pause(core, member);
-        pl_core_release(core);
-        return;
-    }
-    take(core, member, (int32_t)share);
-    /* A push that its worker died in may be here and not there. */
-    if (count > core->members[share].own)
-        core->members[share].own = count;
-    pl_core_answer(core, member, 0);
+    member->stage = PL_STAGE_WAITING;
+    pl_core_end_pause(core, member);
+    pl_core_release(core);
 }

@@ -271,8 +271,8 @@ pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
     PL_ASSERT(of != NULL);
     a->keys = of->keys;
     a->gradient = message->payload;
-    return core->opts.mode == PL_PS_SYNC ? pl_ps_table_keep(core, member)
-                                         : PL_OK;
+    bool at_once = core->opts.mode != PL_PS_SYNC && core->opts.ps == 1;
+    return at_once ? PL_OK : pl_ps_table_keep(core, member);
 }
 
 /* Copies are made of whole pieces: each is touched once. */

@@ -35,7 +35,7 @@ pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
  * PL_AGAIN, without a text: they are not here; PL_FORMAT: it cannot be. */
 pl_status pl_ps_table_push(pl_ps_core *core, const pl_member *member,
                            const pl_message *message) PL_MUST_CHECK;
-/* Then take the gradient itself: in sync it is kept. */
+/* Then take the gradient itself: kept, unless it is applied at once. */
 pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
                                const pl_message *message) PL_MUST_CHECK;
 /* Keep what the sender may lose, or change. */

@@ -6,9 +6,12 @@
  *        chooses them, once for all (APPLY), and everyone combines them in
  *        the order of workers.  So no server can be a step ahead of what a
  *        worker that dies in mid-push left behind.
- * async  A gradient is applied when it is complete.
+ * async  A gradient is applied alone, as soon as it is complete on all servers
+ *        (ps_settle.c).
  * ssp    Likewise, but the answer, without which a worker does not go on,
- *        waits while the worker is too far ahead of the slowest.
+ *        waits while the worker is too far ahead of the slowest.  A worker's
+ *        clock (`pace`) counts the gradients it makes, of any share; a worker
+ *        that the job went on without returns with the slowest one's clock.
  *
  * With --steps, async and ssp workers go on only with a grant of server 0, and
  * no more grants are out than steps are left: the count comes out exact. */
@@ -49,7 +52,7 @@ void pl_core_update_close(pl_ps_core *core)
     pl_mem_free(core->sum);
 }
 
-static int64_t *have_of(pl_ps_core *core, int32_t worker, int32_t ps)
+int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps)
 {
     return &core->have[worker * core->opts.ps + ps];
 }
@@ -120,8 +123,10 @@ static void update(pl_ps_core *core, const float *const *gradients,
 
 unsigned pl_core_stop_flag(const pl_ps_core *core)
 {
-    bool over = core->stopping ||
-                (core->opts.end_step > 0 && core->step >= core->opts.end_step);
+    /* In async only server 0's count is the job's. */
+    bool counts = core->opts.mode == PL_PS_SYNC || pl_core_leads(core);
+    bool over = core->stopping || (counts && core->opts.end_step > 0 &&
+                                   core->step >= core->opts.end_step);
     return (over ? PL_ANSWER_STOP : 0) |
            (core->interrupted ? PL_ANSWER_BROKEN : 0);
 }
@@ -183,7 +188,7 @@ static bool in_everywhere(pl_ps_core *core, int32_t worker)
     if (!core->members[worker].fresh)
         return false;
     for (int32_t j = 1; j < core->opts.ps; j++)
-        if (*have_of(core, worker, j) != core->step)
+        if (*pl_core_have(core, worker, j) != core->step)
             return false;
     return true;
 }
@@ -228,8 +233,12 @@ void pl_core_on_have(pl_ps_core *core, const pl_member *from,
     if (!pl_core_leads(core) || server < 1 || worker < 0 ||
         worker >= core->opts.workers)
         return;
+    if (core->opts.mode != PL_PS_SYNC) {
+        pl_core_hear_pushed(core, from, frame);
+        return;
+    }
     if (frame->step == core->step) {
-        *have_of(core, (int32_t)worker, server) = frame->step;
+        *pl_core_have(core, (int32_t)worker, server) = frame->step;
         pl_core_try_step(core);
     } else if (frame->step == core->step - 1) { /* our APPLY was lost */
         send_apply(core, from, frame->step);
@@ -239,7 +248,11 @@ void pl_core_on_have(pl_ps_core *core, const pl_member *from,
 void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
                       const uint8_t *chosen)
 {
-    if (frame->step != core->step || core->opts.mode != PL_PS_SYNC ||
+    if (core->opts.mode != PL_PS_SYNC) {
+        pl_core_hear_verdict(core, frame);
+        return;
+    }
+    if (frame->step != core->step ||
         frame->payload_bytes != (uint32_t)core->opts.workers)
         return;
     /* What cannot be made now is asked for again (HAVE). */
@@ -262,16 +275,20 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
 
 void pl_core_say_have(pl_ps_core *core, int32_t worker)
 {
+    const pl_member *member = &core->members[worker];
+    pl_frame frame = {
+        .kind = PL_FRAME_HAVE,
+        .incarnation = core->own_incarnation,
+        .step = core->step,
+        .value = { worker },
+    };
     if (core->own_incarnation == 0)
         return; /* said when server 0 knows us */
-    pl_core_send(core, PL_PEER_COORDINATOR,
-                 (pl_frame) {
-                     .kind = PL_FRAME_HAVE,
-                     .incarnation = core->own_incarnation,
-                     .step = core->step,
-                     .value = { worker },
-                 },
-                 NULL, false);
+    if (core->opts.mode != PL_PS_SYNC) {
+        frame.sequence = member->pushed;
+        frame.first = member->incarnation;
+    }
+    pl_core_send(core, PL_PEER_COORDINATOR, frame, NULL, false);
 }
 
 static void refuse_gradient(pl_ps_core *core, pl_member *member)
@@ -292,8 +309,7 @@ static void refuse_gradient(pl_ps_core *core, pl_member *member)
                       why);
 }
 
-/* With --steps: all gradients that are still wanted are being made. */
-static bool all_granted(const pl_ps_core *core)
+bool pl_core_all_granted(const pl_ps_core *core)
 {
     int64_t out = 0;
     for (int32_t w = 0; w < core->opts.workers; w++)
@@ -301,45 +317,24 @@ static bool all_granted(const pl_ps_core *core)
     return core->opts.end_step > 0 && core->step + out >= core->opts.end_step;
 }
 
-/* async, ssp: make an update of a complete gradient, or drop it. */
-static void apply_alone(pl_ps_core *core, pl_member *member)
+void pl_core_update_alone(pl_ps_core *core, const pl_member *member)
 {
-    pl_member *share = pl_core_share_of(core, member);
-    /* One that was lost may come back when another has made its gradient. */
-    bool unwanted =
-        core->stopping || share == NULL ||
-        (pl_core_leads(core) && !member->granted && all_granted(core));
-    /* One that was lost may come back while the chief begins a save. */
-    member->held = !unwanted && !pl_core_may_change(core, member);
-    if (member->held) {
-        pl_core_keep(core, member);
-        return;
-    }
-    member->unwanted = unwanted;
-    if (unwanted) {
-        member->dropped++;
-        core->counts.dropped++;
-    } else {
-        int32_t worker = pl_core_id(core, member);
-        count_alone(core, member);
-        if (core->table != NULL)
-            update_table(core, &worker, 1);
-        else
-            update(core, &member->gradient, 1);
-        share->own++;
-        member->made++;
-        member->granted = false;
-    }
-    member->gradient = NULL;
-    pl_core_release(core);
+    int32_t worker = pl_core_id(core, member);
+    count_alone(core, member);
+    if (core->table != NULL)
+        update_table(core, &worker, 1);
+    else
+        update(core, &member->gradient, 1);
 }
 
 void pl_core_apply_held(pl_ps_core *core)
 {
     int32_t workers = core->opts.workers;
     for (int32_t w = 0; w < workers; w++)
-        if (core->members[w].held)
-            apply_alone(core, &core->members[w]);
+        if (core->members[w].held && pl_core_leads(core))
+            pl_core_settle(core, &core->members[w]);
+        else if (core->members[w].held)
+            pl_core_apply_settled(core, &core->members[w]);
     for (int32_t w = 0; !pl_core_leads(core) && w < workers; w++)
         if (core->members[w].fresh)
             pl_core_say_have(core, w);
@@ -360,7 +355,12 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
     }
     member->stage = PL_STAGE_WAITING;
     if (opts->mode != PL_PS_SYNC) {
-        apply_alone(core, member);
+        member->fresh = true;
+        member->pushed = member->sequence;
+        if (pl_core_leads(core))
+            pl_core_settle(core, member);
+        else
+            pl_core_say_have(core, worker);
         return;
     }
     /* While its pieces came the step may have been made without it. */
@@ -371,24 +371,44 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
     }
     member->fresh = true;
     if (pl_core_leads(core)) {
-        *have_of(core, worker, 0) = core->step;
+        *pl_core_have(core, worker, 0) = core->step;
         pl_core_try_step(core);
         return;
     }
     pl_core_say_have(core, worker);
 }
 
-/* ssp: the fewest gradients of any worker that still makes some. */
+/* It makes no gradient now: it evaluates, or waits for a share to read or for
+ * the end, perhaps until all others are done. */
+static bool is_idle(const pl_member *member)
+{
+    const pl_frame *request = &member->request;
+    return member->paused || (member->stage == PL_STAGE_WAITING &&
+                              (request->kind == PL_FRAME_SHARE ||
+                               (request->kind == PL_FRAME_PULL &&
+                                (request->flags & PL_PULL_FINAL) != 0)));
+}
+
+/* ssp: the clock of the slowest worker that still makes gradients. */
 static int64_t slowest(const pl_ps_core *core)
 {
     int64_t least = INT64_MAX;
     for (int32_t w = 0; w < core->opts.workers; w++) {
         const pl_member *member = &core->members[w];
-        if (pl_core_counts(core, member) && !member->paused &&
-            member->own < least)
-            least = member->own;
+        if (pl_core_counts(core, member) && !is_idle(member) &&
+            member->pace < least)
+            least = member->pace;
     }
     return least;
+}
+
+void pl_core_catch_up(pl_ps_core *core, pl_member *member)
+{
+    if (!pl_core_is_worker(core, member) || pl_core_counts(core, member))
+        return;
+    int64_t least = slowest(core);
+    if (least != INT64_MAX && least > member->pace)
+        member->pace = least;
 }
 
 /* May this worker make one more gradient?  *flags gets STOP when there is
@@ -403,10 +423,10 @@ static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
         return false;
     if (core->opts.mode == PL_PS_SSP) {
         int64_t least = slowest(core);
-        if (least != INT64_MAX && member->own > least + core->opts.staleness)
+        if (least != INT64_MAX && member->pace > least + core->opts.staleness)
             return false;
     }
-    if (all_granted(core))
+    if (pl_core_all_granted(core))
         return false; /* until a grant comes back, or the end */
     member->granted = true;
     return true;
@@ -425,8 +445,10 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
     const pl_frame *pull = &member->request;
     if (!pl_core_has_parameters(core) || !pl_core_servers_here(core))
         return false;
-    if ((pull->flags & PL_PULL_FINAL) != 0 && core->save.held)
-        return false; /* a gradient is still to be applied */
+    /* A gradient is still to be applied. */
+    if ((pull->flags & PL_PULL_FINAL) != 0 &&
+        (core->save.held || core->step < pull->value[0]))
+        return false;
     if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core)) {
         *flags |= pl_core_stop_flag(core);
         return pl_core_others_done(core);
@@ -452,7 +474,8 @@ static bool all_wait(const pl_ps_core *core)
         const pl_member *member = &core->members[w];
         if (member->state == PL_MEMBER_HERE && member->stage != PL_STAGE_NONE &&
             member->stage != PL_STAGE_VOID &&
-            (member->stage != PL_STAGE_WAITING || member->held))
+            (member->stage != PL_STAGE_WAITING || member->held ||
+             member->fresh))
             return false;
     }
     return true;
@@ -482,7 +505,10 @@ void pl_core_release(pl_ps_core *core)
                    member->request.kind == PL_FRAME_LOAD) {
             pl_core_try_store(core, member);
         } else if (member->request.kind == PL_FRAME_PUSH) {
-            if (core->opts.mode != PL_PS_SYNC) {
+            if (core->opts.mode != PL_PS_SYNC && member->fresh) {
+                if (pl_core_leads(core) && core->stopping)
+                    pl_core_settle(core, member);
+            } else if (core->opts.mode != PL_PS_SYNC) {
                 if (member->unwanted)
                     flags |= PL_ANSWER_DROPPED;
                 if (may_go_on(core, member, &flags))

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_FRAME_VERSION 1
+#define PL_FRAME_VERSION 2
 #define PL_FRAME_BYTES   72
 /* The most a payload may have: one piece and its keys, or a text. */
 #define PL_FRAME_PAYLOAD_MAX ((uint32_t)16 << 20)

@@ -139,8 +139,9 @@ def test_who_knocks_at_the_port_disturbs_nobody(cli, hand):
     job += [hand.start("worker", i, *ENDLESS) for i in range(2)]
     wait_for_checkpoint(cli, job[1])
     wrong = [
-        ([wire.header(version=2)], "version 2 of the protocol; this program "
-         "speaks version 1: run the same paceline everywhere"),
+        ([wire.header(version=wire.VERSION + 1)],
+         f"version {wire.VERSION + 1} of the protocol; this program "
+         f"speaks version {wire.VERSION}: run the same paceline everywhere"),
         ([b"hello, is this a web server?"], "does not begin with PLN1"),
         ([wire.header(kind=6, payload_bytes=1000), b"short"],
          "announces 1000 bytes of payload, 5 came"),

@@ -99,18 +99,18 @@ def test_of_a_worker_started_twice_the_second_stays(cli, hand):
     end_well(cli, hand, job)
 
 
-def speak_version_2(listener):
+def speak_next_version(listener):
     """To the next task that says something."""
     with contextlib.suppress(EOFError, OSError):  # given up: it tries again
         peer = listener.accept()[0]
         peer.settimeout(60)
         with peer:
             wire.read(peer, wire.BYTES)
-            peer.sendall(wire.hello(version=2))
+            peer.sendall(wire.hello(version=wire.VERSION + 1))
 
 
 def test_a_server_of_another_version_is_named(cli, hand):
-    """In the place of a server that died comes one that speaks version 2; when
+    """In the place of a server that died comes one of the next version; when
     the right one comes the job goes on."""
     flags = ["--heartbeat-timeout", "1"]
     job, address = by_hand(cli, hand, *flags)
@@ -119,12 +119,12 @@ def test_a_server_of_another_version_is_named(cli, hand):
     hand.end(job[0])
 
     def is_named():
-        return any("version 2 of the protocol; this program speaks version 1"
-                   in log_of(cli, "worker", index) for index in range(2))
+        return any(f"version {wire.VERSION + 1} of the protocol; this program "
+                   f"speaks version {wire.VERSION}" in log_of(cli, "worker", index) for index in range(2))
     with socket.create_server(("127.0.0.1", int(address.split(":")[1]))) as \
             other:
         other.settimeout(5)
-        wait_for(lambda: speak_version_2(other) or is_named(), "the version")
+        wait_for(lambda: speak_next_version(other) or is_named(), "the version")
     job[0] = start(cli, hand, "ps", 0, *flags)
     end_well(cli, hand, job)
 

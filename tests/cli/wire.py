@@ -11,6 +11,7 @@ import struct
 
 BYTES = 72  # of every message of the handshake
 NONE, PROOF, ENCRYPTED = range(3)
+VERSION = 2  # of the protocol: PL_FRAME_VERSION
 ROLES = {"worker": 1, "ps": 2, "evaluator": 3}
 
 
@@ -43,7 +44,7 @@ def principal(text):
 
 
 def hello(mechanism=NONE, who=None, wanted=None, port=0, identity=bytes(16),
-          version=1, verdict=0):
+          version=VERSION, verdict=0):
     role, index = principal(who)
     wanted_role, wanted_index = principal(wanted)
     return (b"PLH1" + struct.pack("<HBBBBHIIxxxx", version, mechanism, verdict,
@@ -57,7 +58,7 @@ def join(address, identity=None):
     peer = connect(address)
     peer.sendall(hello(identity=identity or os.urandom(16)))
     answer = read(peer, BYTES)
-    assert answer[:8] == b"PLH1\1\0\0\0", answer
+    assert answer[:8] == b"PLH1" + struct.pack("<HBB", VERSION, NONE, 0), answer
     return peer
 
 
@@ -81,7 +82,7 @@ def join_proof(address, who, key, server="ps 0"):
                  os.urandom(16))
     peer.sendall(ours)
     theirs = read(peer, BYTES)
-    assert theirs[:8] == b"PLH1\1\0\1\0", theirs
+    assert theirs[:8] == b"PLH1" + struct.pack("<HBB", VERSION, PROOF, 0), theirs
     proof = b"PLP1" + bytes(36)
     proof += mac(key, "paceline/1/client proves", ours, theirs, bytes(32))
     peer.sendall(proof)
@@ -100,7 +101,7 @@ def accept(listener):
     return peer
 
 
-def header(version=1, kind=1, payload_bytes=0):
+def header(version=VERSION, kind=1, payload_bytes=0):
     """A frame header (docs/formats/wire.md); all else is zero."""
     return (b"PLN1" + struct.pack("<HBB", version, kind, 0) + bytes(56) +
             struct.pack("<II", payload_bytes, 0))

@@ -307,26 +307,6 @@ static void ps_save_is_the_chiefs_alone(void **state)
     ps_close(rig);
 }
 
-/* A server that has not all gradients yet waits for them, but not for one
- * that was dropped as the job ended. */
-static void ps_save_begins_when_the_counts_agree(void **state)
-{
-    (void)state;
-    ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
-    ask(rig, PL_FRAME_SAVE, 2, 0, ~INT64_C(1)); /* of one that was lost */
-    ps_quiet(rig);
-    assert_int_equal(0, d.saves);
-    ps_push(rig, 1, 0, -1.0f);
-    assert_int_equal(1, d.saves);
-    ps_done(rig, 0);
-    ps_answer_of(rig, 1, 0, 1, 1.0f);
-    ask(rig, PL_FRAME_SAVE, 2, 0, 9);
-    assert_int_equal(1, d.saves);
-    pl_ps_core_stop(rig->core, false, "stop_loss");
-    assert_int_equal(2, d.saves);
-    ps_close(rig);
-}
-
 static void ps_save_waits_for_one_that_was_cancelled(void **state)
 {
     (void)state;
@@ -504,26 +484,33 @@ static ps_rig *start_follower(pl_ps_mode mode)
     return rig;
 }
 
-/* The worker whose gradient is held dies: the last pull does not wait for a
- * gradient that will not be applied. */
-static void ps_save_forgets_the_held_gradient_of_one_that_died(void **state)
+/* The worker whose gradient is held dies: server 0 has applied it, so it is
+ * applied here, before anything else happens to the parameters. */
+static void ps_save_applies_the_held_gradient_of_one_that_died(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower(PL_PS_ASYNC);
     d.holds = true;
     ps_push(rig, 1, 0, -1.0f);
+    ps_say(rig, PL_PEER_COORDINATOR,
+           (pl_frame) { .kind = PL_FRAME_APPLY,
+                        .sequence = rig->sequence[1],
+                        .first = rig->incarnation[1],
+                        .value = { 1, 1 } },
+           NULL);
     ps_say_text(rig, rig->peer[1] + PS_LIFE,
                 (pl_frame) { .kind = PL_FRAME_JOIN, .incarnation = 9 },
                 "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
-    ps_pull(rig, 0, PL_PULL_FINAL, 0);
     ps_forget(rig);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    ps_quiet(rig);
     d.holds = false;
     pl_ps_core_retry(rig->core, rig->now_ns);
-    ps_answer_of(rig, 0, 0, 0, 0.0f);
+    ps_answer_of(rig, 0, 0, 1, 1.0f);
+    ps_answer(rig, 1, PL_ANSWER_STOP, 1);
     ps_close(rig);
 }
 
-/* Another server tells server 0 of its part until it is heard. */
 static void ps_save_part_is_told_until_it_is_heard(void **state)
 {
     (void)state;
@@ -556,7 +543,6 @@ UNIT_TESTS(
     cmocka_unit_test(ps_save_is_given_up_with_a_chief_that_began_it),
     cmocka_unit_test(ps_save_goes_on_without_a_chief_that_thawed),
     cmocka_unit_test(ps_save_is_the_chiefs_alone),
-    cmocka_unit_test(ps_save_begins_when_the_counts_agree),
     cmocka_unit_test(ps_save_waits_for_one_that_was_cancelled),
     cmocka_unit_test(ps_save_holds_a_step),
     cmocka_unit_test(ps_save_holds_gradients_one_by_one),
@@ -565,5 +551,5 @@ UNIT_TESTS(
     cmocka_unit_test(ps_save_load_sets_step_and_counts),
     cmocka_unit_test(ps_save_that_is_being_completed_keeps_the_chief_out),
     cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
-    cmocka_unit_test(ps_save_forgets_the_held_gradient_of_one_that_died),
+    cmocka_unit_test(ps_save_applies_the_held_gradient_of_one_that_died),
     cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))

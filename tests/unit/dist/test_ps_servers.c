@@ -296,17 +296,6 @@ static void ps_servers_follower_fails_when_a_chosen_gradient_is_not_here(
     ps_close(rig);
 }
 
-static void ps_servers_async_needs_no_word_of_server_0(void **state)
-{
-    (void)state;
-    ps_rig *rig = start_follower(
-        (pl_ps_core_opts) { .mode = PL_PS_ASYNC, .end_step = 100 });
-    ps_push(rig, 1, 0, -1.0f);
-    ps_answer_of(rig, 1, 0, 1, 1.0f);
-    ps_quiet(rig);
-    ps_close(rig);
-}
-
 static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
 {
     (void)state;
@@ -326,40 +315,6 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
                  pl_ps_core_outcome(rig->core));
     assert_true(pl_ps_core_finished(rig->core));
     ps_close(rig);
-}
-
-/* What server 0 had counted is of no account when all is rolled back. */
-static void ps_servers_follower_takes_no_count_of_before(void **state)
-{
-    (void)state;
-    for (uint32_t before = 0; before <= 1; before++) {
-        ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
-        from_server_0(rig,
-                      (pl_frame) { .kind = PL_FRAME_WELCOME,
-                                   .incarnation = 9,
-                                   .generation = 2 },
-                      "{}", 2);
-        rig->generation = 2;
-        for (int32_t w = 0; w < 2; w++)
-            ps_say_text(rig, rig->peer[w],
-                        (pl_frame) { .kind = PL_FRAME_JOIN,
-                                     .incarnation = rig->incarnation[w] },
-                        w == 0 ? "{\"role\": \"worker\", \"index\": 0, "
-                                 "\"job\": \"\"}"
-                               : "{\"role\": \"worker\", \"index\": 1, "
-                                 "\"job\": \"\"}");
-        ps_forget(rig);
-        float zero[PS_FLOATS] = { 0 };
-        ps_init(rig, 0, zero);
-        ps_say_text(rig, rig->peer[1],
-                    (pl_frame) { .kind = PL_FRAME_JOIN,
-                                 .incarnation = rig->incarnation[1],
-                                 .generation = 2 - before,
-                                 .value = { 5, 1 } },
-                    "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
-        assert_int_equal(before ? 0 : 5, ps_look(rig, 1).applied_of_worker);
-        ps_close(rig);
-    }
 }
 
 /* One that is started again when the chief has left, and hears of the end. */
@@ -684,36 +639,12 @@ static void ps_servers_apply_of_nobody_is_ignored(void **state)
     ps_close(rig);
 }
 
-/* Server 0 has told a worker to read for one that is gone; this server may
- * lack the last gradient of that one. */
-static void ps_servers_follower_hears_whose_share_is_read(void **state)
-{
-    (void)state;
-    ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
-    pl_frame share = ps_request(rig, 0, PL_FRAME_SHARE);
-    share.value[0] = 7;
-    share.value[1] = 1;
-    ps_say(rig, rig->peer[0], share, NULL);
-    assert_int_equal(PL_ACK_DONE,
-                     ps_expect(rig, rig->peer[0], PL_FRAME_ACK)->frame.flags);
-    ps_push(rig, 0, 0, -1.0f);
-    ps_answer(rig, 0, 0, 1);
-    assert_int_equal(0, ps_look(rig, 0).applied_of_worker);
-    assert_int_equal(8, ps_look(rig, 1).applied_of_worker);
-    ps_push(rig, 1, 1, -1.0f); /* it was not gone after all */
-    ps_answer(rig, 1, PL_ANSWER_DROPPED, 1);
-    assert_int_equal(8, ps_look(rig, 1).applied_of_worker);
-    ps_close(rig);
-}
-
 UNIT_TESTS(
-    cmocka_unit_test(ps_servers_follower_hears_whose_share_is_read),
     cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
     cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
     cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
     cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
     cmocka_unit_test(ps_servers_late_worker_does_not_wait_for_a_lost_one),
-    cmocka_unit_test(ps_servers_follower_takes_no_count_of_before),
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
     cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
     cmocka_unit_test(ps_servers_follower_tells_its_memory),
@@ -722,7 +653,6 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
     cmocka_unit_test(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
-    cmocka_unit_test(ps_servers_async_needs_no_word_of_server_0),
     cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
     cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
     cmocka_unit_test(ps_servers_follower_fails_with_the_job),

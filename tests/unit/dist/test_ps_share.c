@@ -178,6 +178,37 @@ static void ps_share_goes_on_to_the_next(void **state)
     ps_close(rig);
 }
 
+/* ssp: who reads a lost worker's share holds up nobody, and neither does who
+ * waits for one; who is back keeps pace with the others from then on. */
+static void ps_share_reader_holds_up_no_ssp_worker(void **state)
+{
+    (void)state;
+    pl_ps_core_opts opts = three;
+    opts.mode = PL_PS_SSP;
+    ps_rig *rig = ps_start(opts, 0);
+    lose_last(rig);
+    ask(rig, 1, 0, 5);
+    expect_share(rig, 1, 2, 0);
+    for (int64_t step = 1; step <= 6; step += 2) {
+        ps_push(rig, 1, step - 1, -1.0f);
+        ps_quiet(rig); /* the chief is behind */
+        ps_push(rig, 0, step, -1.0f);
+        ps_answer(rig, 0, 0, step + 1);
+        ps_answer(rig, 1, 0, step + 1);
+    }
+    assert_counts(rig, 3, 0, 3);
+    ps_join(rig, 2, 1);
+    assert_int_equal(3, ps_look(rig, 2).pace_of_worker);
+    ask(rig, 0, PL_SHARE_WAIT, 3);
+    ps_push(rig, 2, 6, -1.0f);
+    ps_quiet(rig);
+    ask(rig, 1, 0, 5);
+    expect_share(rig, 1, 1, 0);
+    make(rig, 1, 8);
+    ps_answer(rig, 2, 0, 8);
+    ps_close(rig);
+}
+
 static void ps_share_that_cannot_be_is_refused(void **state)
 {
     (void)state;
@@ -205,4 +236,5 @@ UNIT_TESTS(cmocka_unit_test(ps_share_of_a_lost_worker_goes_to_one_other),
            cmocka_unit_test(ps_share_is_taken_back_by_who_is_back),
            cmocka_unit_test(ps_share_is_taken_back_by_a_new_process),
            cmocka_unit_test(ps_share_goes_on_to_the_next),
+           cmocka_unit_test(ps_share_reader_holds_up_no_ssp_worker),
            cmocka_unit_test(ps_share_that_cannot_be_is_refused))

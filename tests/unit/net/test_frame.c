@@ -17,7 +17,7 @@ static const pl_frame sample = {
 
 /* The bytes of `sample` as docs/formats/wire.md tells. */
 static const uint8_t golden[PL_FRAME_BYTES] = {
-    'P',  'L',  'N',  '1',  0x01, 0x00, 0x06, 0x81, /* version, kind, flags */
+    'P',  'L',  'N',  '1',  0x02, 0x00, 0x06, 0x81, /* version, kind, flags */
     0x04, 0x03, 0x02, 0x01, 0x05, 0x00, 0x00, 0x00, /* generation, inc. */
     0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, /* sequence */
     0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, /* step */
@@ -28,7 +28,7 @@ static const uint8_t golden[PL_FRAME_BYTES] = {
     0x1c, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, /* payload, reserved */
 };
 
-static void frame_has_the_bytes_of_version_1(void **state)
+static void frame_has_the_bytes_of_version_2(void **state)
 {
     (void)state;
     uint8_t bytes[PL_FRAME_BYTES];
@@ -81,9 +81,9 @@ static void frame_refuses_what_is_not_ours(void **state)
 static void frame_names_both_versions(void **state)
 {
     (void)state;
-    assert_fails(PL_UNSUPPORTED, "version 2 of the protocol",
-                 read_changed(4, 2, 28));
-    assert_fails(PL_UNSUPPORTED, "speaks version 1", read_changed(5, 3, 28));
+    assert_fails(PL_UNSUPPORTED, "version 1 of the protocol",
+                 read_changed(4, 1, 28));
+    assert_fails(PL_UNSUPPORTED, "speaks version 2", read_changed(5, 3, 28));
 }
 
 static void frame_refuses_lengths_that_do_not_fit(void **state)
@@ -110,7 +110,7 @@ static void frame_kinds_have_names(void **state)
     assert_string_equal("unknown", pl_frame_kind_text(PL_FRAME_KINDS));
 }
 
-UNIT_TESTS(cmocka_unit_test(frame_has_the_bytes_of_version_1),
+UNIT_TESTS(cmocka_unit_test(frame_has_the_bytes_of_version_2),
            cmocka_unit_test(frame_reads_what_was_written),
            cmocka_unit_test(frame_refuses_what_is_not_ours),
            cmocka_unit_test(frame_names_both_versions),

@@ -129,16 +129,16 @@ static void handshake_has_known_bytes(void **state)
     static const char expected[] =
         "504c503100000000000000000000000000000000000000000000000000000000"
         "0000000000000000"
-        "dfcd1dad3001bc3d81bd9f184324053f2138c9e5887e2f5e0fb6bda9d828e4bd";
+        "2dfde3e0092605a8c3b160a55d2db9318c8cebd0024161d5ddec1e61dfa66a48";
     pair p;
     uint8_t hello[PL_HANDSHAKE_BYTES], out[PL_HANDSHAKE_BYTES];
-    static const uint8_t server_hello[] = { 'P', 'L', 'H', '1', 1,   0,
+    static const uint8_t server_hello[] = { 'P', 'L', 'H', '1', 2,   0,
                                             1,   0,   2,   0,   103, 18 };
     bool answer;
     char text[2 * PL_HANDSHAKE_BYTES + 1];
     pair_init(&p, PL_MECHANISM_PROOF);
     assert_ok(pl_handshake_begin(&p.c, &p.client, hello));
-    static const uint8_t client_hello[] = { 'P', 'L', 'H', '1', 1, 0, 1, 0,
+    static const uint8_t client_hello[] = { 'P', 'L', 'H', '1', 2, 0, 1, 0,
                                             1,   2,   103, 18,  1, 0, 0, 0 };
     assert_memory_equal(client_hello, hello, sizeof client_hello);
     assert_memory_equal("0123456789abcde", hello + 24, 16);
