@@ -4,8 +4,11 @@
 
 #include "base/assert.h"
 
+#include <fcntl.h>
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 static double measured_tick_ns;
 
@@ -60,6 +63,26 @@ int64_t pl_deadline_left_ns(pl_deadline deadline)
 {
     int64_t now_ns = pl_clock_now_ns(deadline.clock);
     return deadline.at_ns > now_ns ? deadline.at_ns - now_ns : 0;
+}
+
+int64_t pl_clock_boot_ns(void)
+{
+    return read_ns(CLOCK_BOOTTIME);
+}
+
+void pl_clock_boot_id(char out[PL_BOOT_ID])
+{
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, out, PL_BOOT_ID - 1);
+    if (fd >= 0)
+        close(fd);
+    out[got > 0 ? got : 0] = '\0';
+    out[strcspn(out, "\n")] = '\0';
+}
+
+int64_t pl_clock_processor_ns(void)
+{
+    return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
 int64_t pl_clock_wall_ns(void)

@@ -38,8 +38,17 @@ pl_deadline pl_deadline_in_ms(const pl_clock *clock, int64_t ms);
 bool pl_deadline_passed(pl_deadline deadline);
 int64_t pl_deadline_left_ns(pl_deadline deadline); /* never negative */
 
-/* Calendar time, for names and records only. */
+/* Calendar time, for names and records only: it may be set back. */
 int64_t pl_clock_wall_ns(void);
+
+/* Time since the machine was booted, sleep included: it orders processes whose
+ * boot id is the same. */
+int64_t pl_clock_boot_ns(void);
+#define PL_BOOT_ID 40
+void pl_clock_boot_id(char out[PL_BOOT_ID]); /* "": not known */
+
+/* Processor time of this process, all threads. */
+int64_t pl_clock_processor_ns(void);
 
 static inline uint64_t pl_ticks_now(void)
 {

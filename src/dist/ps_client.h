@@ -10,6 +10,7 @@
 #ifndef PL_DIST_PS_CLIENT_H
 #define PL_DIST_PS_CLIENT_H
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "dist/key_batch.h"
 #include "dist/protocol.h"
@@ -44,8 +45,9 @@ typedef struct pl_ps_client_opts {
     uint64_t job; /* its number, where it is known from before; or 0 */
     const char *host;
     int64_t process;
-    int64_t started_ms; /* of calendar time: of two on one host the later one
-                           is the task */
+    int64_t started_ms; /* since boot: of two processes of one boot the later
+                           one is the task */
+    char boot[PL_BOOT_ID];
     const pl_ps_client_ops *ops;
     void *context;
 } pl_ps_client_opts;

@@ -28,6 +28,7 @@ pl_status pl_client_join_text(const pl_ps_client *client, int32_t ps,
     PL_TRY_OUT(status, pl_json_set_text(join, "host", host));
     PL_TRY_OUT(status, pl_json_set_int(join, "process", opts->process));
     PL_TRY_OUT(status, pl_json_set_int(join, "started", opts->started_ms));
+    PL_TRY_OUT(status, pl_json_set_text(join, "boot", opts->boot));
     if (opts->settings != NULL) {
         PL_TRY_OUT(status, pl_json_copy(&settings, opts->settings));
         PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));

@@ -14,6 +14,7 @@
 #ifndef PL_DIST_PS_CORE_H
 #define PL_DIST_PS_CORE_H
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/skew.h"
 #include "base/trace.h"
@@ -102,7 +103,8 @@ typedef struct pl_ps_core_opts {
     uint32_t life;               /* of server 0's process: any two differ */
     const char *address;         /* where this server listens, for messages */
     int64_t process;             /* its number there... */
-    int64_t started_ms;          /* ... and start, calendar time; 0: unknown */
+    int64_t started_ms;          /* ... and start since boot; 0: unknown */
+    char boot[PL_BOOT_ID];       /* of the machine, "": unknown */
     const char *coordinator;     /* where server 0 does */
     pl_trace *trace;             /* lane 0 of it: updates; or NULL */
     const pl_ps_core_ops *ops;

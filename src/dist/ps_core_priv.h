@@ -45,7 +45,8 @@ typedef struct pl_member {
     int64_t heard_ns;
     int64_t lost_ns;
     char where[PL_MEMBER_TEXT]; /* "host, process 123" */
-    int64_t started_ms;         /* that process; calendar time there */
+    int64_t started_ms;         /* that process, since boot there */
+    char boot[PL_BOOT_ID];
     /* From its hearts. */
     int64_t heart_step;
     pl_phase phase;

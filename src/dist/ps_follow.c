@@ -82,6 +82,7 @@ static pl_status join_text(const pl_ps_core *core, char **out)
         PL_TRY_OUT(status, pl_json_set_text(join, "host", core->opts.address));
     PL_TRY_OUT(status, pl_json_set_int(join, "process", core->opts.process));
     PL_TRY_OUT(status, pl_json_set_int(join, "started", core->opts.started_ms));
+    PL_TRY_OUT(status, pl_json_set_text(join, "boot", core->opts.boot));
     if (core->opts.settings != NULL) {
         PL_TRY_OUT(status, pl_json_copy(&settings, core->opts.settings));
         PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));

@@ -207,12 +207,23 @@ static int64_t started_ms(const pl_json *join)
     return ms;
 }
 
+static const char *boot_of(const pl_json *join)
+{
+    const char *boot;
+    return pl_json_has(join, "boot") &&
+                   pl_json_get_text(join, "boot", &boot) == PL_OK
+               ? boot
+               : "";
+}
+
 /* What a process said before it died may be read after the words of the next
- * one, when this server was stopped. */
+ * one, when this server was stopped.  Calendar time may be set back, and the
+ * times of two boots cannot be compared. */
 static bool is_outdated(const pl_member *member, const pl_json *join)
 {
     const char *host;
-    if (member->state == PL_MEMBER_ABSENT ||
+    if (member->state == PL_MEMBER_ABSENT || member->boot[0] == '\0' ||
+        strcmp(member->boot, boot_of(join)) != 0 ||
         pl_json_get_text(join, "host", &host) != PL_OK)
         return false;
     size_t length = strlen(host);
@@ -226,6 +237,7 @@ static void note_place(pl_member *member, const pl_json *join)
     const char *host;
     int64_t process;
     member->started_ms = started_ms(join);
+    snprintf(member->boot, sizeof member->boot, "%s", boot_of(join));
     if (pl_json_get_text(join, "host", &host) != PL_OK)
         return;
     if (!pl_json_has(join, "process"))

@@ -1,5 +1,6 @@
 #include "dist/ps_server.h"
 
+#include "base/awake.h"
 #include "base/burst.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,7 +17,8 @@
 
 #define LINGER_MS 2000
 #define SAY_NS    INT64_C(5000000000)
-#define ASLEEP_NS INT64_C(500000000) /* a turn of the loop takes less */
+/* How long messages that wait are read before a tick that is due. */
+#define READ_NS INT64_C(500000000)
 /* Floats of a model: a terabyte of parameters is a mistake. */
 #define FLOATS_MOST INT64_C(274877906944)
 /* Sparse parameters: floats of answers that are shared with each task. */
@@ -41,8 +43,8 @@ struct pl_ps_server {
     pl_burst refusals;   /* in the log, before there is a core */
     int64_t trace_first; /* where a trace without a first step begins; -1: not
                             yet known */
-    int64_t awake_ns, asleep_ns; /* last seen to run; stopped for so long */
-    uint64_t waited;             /* ticks, for messages */
+    pl_awake awake;
+    uint64_t waited; /* ticks, for messages */
 };
 
 static int64_t now_ns(void)
@@ -50,15 +52,14 @@ static int64_t now_ns(void)
     return pl_clock_now_ns(pl_clock_real());
 }
 
-/* The core's time.  What others said while this process was stopped has not
- * been read yet: their silence is not theirs. */
+/* The core's time, the only one it is given.  What others said while this
+ * process was stopped has not been read yet: their silence is not theirs. */
 static int64_t core_ns(pl_ps_server *server)
 {
-    int64_t now = now_ns(), gap = now - server->awake_ns;
-    if (gap > ASLEEP_NS)
-        server->asleep_ns += gap;
-    server->awake_ns = now;
-    return now - server->asleep_ns;
+    int64_t now = now_ns();
+    return pl_awake_ns(
+        &server->awake, now,
+        pl_awake_asks(&server->awake, now) ? pl_clock_processor_ns() : 0);
 }
 
 /* What began at `begin` is done. */
@@ -260,7 +261,8 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
         return PL_FAIL(PL_IO, "getrandom");
     core.life = life;
     core.process = getpid();
-    core.started_ms = pl_clock_wall_ns() / 1000000;
+    core.started_ms = pl_clock_boot_ns() / 1000000;
+    pl_clock_boot_id(core.boot);
     core.schedule = &server->opts.schedule;
     core.optim = server->optim;
     core.ops = &core_ops;
@@ -373,14 +375,17 @@ static pl_status handle(pl_ps_server *server, const pl_message *message)
     return PL_OK;
 }
 
-/* Handle what is there, up to a burst; *some: there was something. */
-static pl_status take_messages(pl_ps_server *server, bool *some)
+/* Handle what is there, up to a burst; *some: there was something, *more: there
+ * may be more. */
+static pl_status take_messages(pl_ps_server *server, bool *some, bool *more)
 {
     pl_message message;
     *some = false;
+    *more = true;
     for (int i = 0; i < BURST; i++) {
         pl_status status = pl_endpoint_poll(server->endpoint, &message);
-        if (status == PL_AGAIN)
+        *more = status != PL_AGAIN;
+        if (!*more)
             break;
         PL_TRY(status);
         *some = true;
@@ -421,6 +426,7 @@ static pl_status wait_for_first(pl_ps_server *server)
 
 static pl_status tick(pl_ps_server *server)
 {
+    pl_awake_mark(&server->awake, pl_clock_processor_ns());
     if (server->core == NULL)
         return wait_for_first(server);
     if (server->opts.interrupt != NULL &&
@@ -438,9 +444,9 @@ static bool look_at_store(pl_ps_server *server)
     if (server->store == NULL || server->core == NULL)
         return false;
     if (pl_ps_store_poll(server->store, &stored))
-        pl_ps_core_stored(server->core, &stored, now_ns());
+        pl_ps_core_stored(server->core, &stored, core_ns(server));
     if (pl_ps_core_held(server->core))
-        pl_ps_core_retry(server->core, now_ns());
+        pl_ps_core_retry(server->core, core_ns(server));
     return pl_ps_store_busy(server->store);
 }
 
@@ -454,12 +460,17 @@ static pl_status serve(pl_ps_server *server)
 {
     pl_endpoint *ends[] = { server->endpoint, server->up };
     int count = server->up != NULL ? 2 : 1;
-    int64_t next_tick = 0;
+    int64_t next_tick = 0, reading = 0;
     while (server->core == NULL || !pl_ps_core_finished(server->core)) {
-        bool some;
-        PL_TRY(take_messages(server, &some));
+        bool some, more;
+        PL_TRY(take_messages(server, &some, &more));
         int64_t now = now_ns();
-        if (now >= next_tick) {
+        /* After a long update signs of life may wait to be read: whoever is
+         * judged silent before that is not. */
+        if (!more || now < next_tick)
+            reading = now;
+        if (now >= next_tick && (!more || now - reading > READ_NS)) {
+            reading = now;
             next_tick = now + PL_TICK_MS * INT64_C(1000000);
             PL_TRY(tick(server));
         }
@@ -483,7 +494,8 @@ static pl_status serve(pl_ps_server *server)
 
 pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
 {
-    server->begin_ns = server->said_ns = server->awake_ns = now_ns();
+    server->begin_ns = server->said_ns = now_ns();
+    pl_awake_init(&server->awake, now_ns(), pl_clock_processor_ns());
     server->opts.core.address = pl_ps_server_address(server);
     server->opts.core.coordinator = coordinator;
     if (server->opts.core.index > 0)

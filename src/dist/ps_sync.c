@@ -252,7 +252,7 @@ static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
     }
     if (pl_ps_client_have(self->client, first, count))
         return PL_OK;
-    /* A server may be lost: no operator finishes, and that is no fault. */
+    /* A server may be lost: no progress is made, and that is no fault. */
     int64_t step = pl_ps_client_look(self->client).step;
     pl_heart_tell(self->heart, step, PL_PHASE_WAITING);
     while (!pl_ps_client_have(self->client, first, count))
@@ -334,6 +334,12 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
     PL_TRY(pull(self, 0, 0));
     *step = pl_ps_client_look(self->client).step;
     return PL_OK;
+}
+
+static void testing(pl_sync *sync, int64_t step, bool begins)
+{
+    pl_heart_tell(((pl_ps_sync *)sync)->heart, step,
+                  begins ? PL_PHASE_EVALUATING : PL_PHASE_COMPUTING);
 }
 
 static bool is_loose(const pl_sync *sync)
@@ -454,6 +460,7 @@ static const pl_sync_ops ops = {
     .free = sync_free,
     .gradient = gradient,
     .pause = pause_job,
+    .testing = testing,
     .loose = is_loose,
     .stop = stop,
     .share = share,
@@ -472,6 +479,7 @@ static const pl_sync_ops keys_ops = {
     .finish = finish,
     .free = sync_free,
     .pause = pl_sync_keys_pause,
+    .testing = testing,
     .loose = is_loose,
     .stop = stop,
     .share = share,
@@ -500,10 +508,11 @@ static pl_status open_client(pl_ps_sync *self)
         .job = opts->job,
         .host = self->host,
         .process = getpid(),
-        .started_ms = pl_clock_wall_ns() / 1000000,
+        .started_ms = pl_clock_boot_ns() / 1000000,
         .ops = &client_ops,
         .context = self,
     };
+    pl_clock_boot_id(client.boot);
     if (opts->sparse != NULL) {
         const pl_params_item *table =
             pl_params_get(opts->params, opts->sparse->table);

@@ -95,6 +95,9 @@ typedef struct pl_sync_ops {
     float *(*gradient)(pl_sync *sync);
     /* Parameters are about to be evaluated or saved; *step: whose they are. */
     pl_status (*pause)(pl_sync *sync, int64_t *step);
+    /* A worker other than the chief tests its parameters while the job goes
+     * on; or has done so. */
+    void (*testing)(pl_sync *sync, int64_t step, bool begins);
     /* True when others go on meanwhile: what pause gave may be of several
      * moments, and a test of it is none of the last parameters. */
     bool (*loose)(const pl_sync *sync);

@@ -144,19 +144,22 @@ static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
 }
 
 /* A server that was stopped may read the words of a dead process after those
- * of the next; on another host clocks may differ, and the last one counts. */
+ * of the next.  Times of other hosts, or of other boots of one, do not compare:
+ * there the last one counts. */
 static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
 {
     (void)state;
     static const struct {
-        const char *role, *host;
+        const char *role, *host, *boot;
         int64_t started_ms;
         pl_frame_kind answer;
     } cases[] = {
-        { "worker", "a", 999, PL_FRAME_REFUSE },
-        { "worker", "ab", 999, PL_FRAME_WELCOME },
-        { "worker", "a", 1000, PL_FRAME_WELCOME },
-        { "ps", "a", 999, PL_FRAME_REFUSE },
+        { "worker", "a", "b1", 999, PL_FRAME_REFUSE },
+        { "worker", "ab", "b1", 999, PL_FRAME_WELCOME },
+        { "worker", "a", "b1", 1000, PL_FRAME_WELCOME },
+        { "worker", "a", "b2", 10, PL_FRAME_WELCOME },
+        { "worker", "a", "", 10, PL_FRAME_WELCOME },
+        { "ps", "a", "b1", 999, PL_FRAME_REFUSE },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         ps_rig *rig = ps_open((pl_ps_core_opts) { .ps = 2 }, "sgd");
@@ -164,9 +167,11 @@ static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
             char text[200];
             snprintf(text, sizeof text,
                      "{\"role\": \"%s\", \"index\": 1, \"job\": \"\", "
-                     "\"host\": \"%s\", \"process\": 7, \"started\": %lld}",
+                     "\"host\": \"%s\", \"process\": 7, \"started\": %lld, "
+                     "\"boot\": \"%s\"}",
                      cases[i].role, turn == 0 ? "a" : cases[i].host,
-                     turn == 0 ? 1000LL : (long long)cases[i].started_ms);
+                     turn == 0 ? 1000LL : (long long)cases[i].started_ms,
+                     turn == 0 ? "b1" : cases[i].boot);
             ps_say_text(rig, 30 + turn, (pl_frame) { .kind = PL_FRAME_JOIN },
                         text);
             if (turn == 1 && cases[i].answer == PL_FRAME_WELCOME)
