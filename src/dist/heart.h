@@ -28,7 +28,7 @@ pl_status pl_heart_start(pl_heart **out,
 void pl_heart_stop(pl_heart *heart); /* NULL is fine */
 
 void pl_heart_tell(pl_heart *heart, int64_t step, pl_phase phase);
-/* Something got done: an operator, a message. */
+/* Something got done: a part of a step, a message. */
 void pl_heart_beat(pl_heart *heart);
 
 /* How far server 0's clock is ahead of ours. */

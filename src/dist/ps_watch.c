@@ -82,7 +82,7 @@ static void watch_here(pl_ps_core *core, pl_member *member)
     } else if (member->phase == PL_PHASE_COMPUTING && member->progress != 0 &&
                still > (patience > limit ? patience : limit)) {
         snprintf(how, sizeof how,
-                 "it lives, but no operator finished for %.1f s",
+                 "it lives, but has made no progress for %.1f s",
                  (double)still * 1e-9);
         lose(core, member, how);
     }

@@ -440,6 +440,14 @@ static pl_status pause_job(pl_loop *l)
     return PL_OK;
 }
 
+/* Nobody shall take a test for a worker that is stuck. */
+static void tell_testing(const pl_loop *l, bool begins)
+{
+    pl_sync *sync = l->opts->sync;
+    if (sync->ops->testing != NULL && l->opts->follower)
+        sync->ops->testing(sync, l->result->progress.step, begins);
+}
+
 static pl_status evaluate(pl_loop *l)
 {
     if (l->scorer == NULL)
@@ -449,8 +457,10 @@ static pl_status evaluate(pl_loop *l)
     int64_t step = l->result->progress.step;
     if (!pl_loop_elsewhere(l->opts))
         PL_TRY(need_all(l));
+    tell_testing(l, true);
     PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
                             l->opts->sync, &l->result->test));
+    tell_testing(l, false);
     l->result->tested = true;
     l->tested_step = step;
     pl_recorder_test(&l->recorder, step, &l->result->test);

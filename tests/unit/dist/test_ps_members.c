@@ -203,7 +203,7 @@ static void ps_members_stuck_worker_is_lost(void **state)
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .heartbeat_ms = 1000 }, 0);
     int64_t progress = 1;
-    for (int i = 0; i < 3; i++) { /* an operator in 1 s is its usual pace */
+    for (int i = 0; i < 3; i++) { /* a step in 1 s is its usual pace */
         ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, progress++);
         ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
         ps_tick(rig, 500);
@@ -225,6 +225,24 @@ static void ps_members_stuck_worker_is_lost(void **state)
     assert_int_equal(1, rig->lost[1]);
     /* Who waits or evaluates may do so for any time. */
     assert_int_equal(0, rig->lost[0]);
+    ps_close(rig);
+}
+
+/* Progress is that of steps; the message claims no more. */
+static void ps_members_stuck_worker_is_named(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start(
+        (pl_ps_core_opts) { .heartbeat_ms = 1000, .on_loss = PL_ON_LOSS_ABORT },
+        0);
+    for (int i = 0; i < 4; i++) {
+        ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
+        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, 1);
+        ps_tick(rig, 500);
+        ps_forget(rig);
+    }
+    assert_fails(PL_CLOSED, "it lives, but has made no progress for 1.5 s",
+                 pl_ps_core_outcome(rig->core));
     ps_close(rig);
 }
 
@@ -565,6 +583,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_hearts_are_answered_with_the_state),
     cmocka_unit_test(ps_members_silence_means_lost),
     cmocka_unit_test(ps_members_stuck_worker_is_lost),
+    cmocka_unit_test(ps_members_stuck_worker_is_named),
     cmocka_unit_test(ps_members_lost_worker_may_come_back),
     cmocka_unit_test(ps_members_wait_ends_at_the_rejoin_timeout),
     cmocka_unit_test(ps_members_abort_ends_the_job_at_once),

@@ -20,6 +20,8 @@ typedef struct witness {
     bool allocated;     /* ... but something did */
     pl_status save_mid; /* what a save in mid-run answers */
     pl_params *params;  /* of the network, for loose_settle */
+    int64_t tests[8];   /* steps at which one began, then ended */
+    int told;
 } witness;
 
 static pl_status witness_join(pl_sync *sync, pl_standing *at)
@@ -111,6 +113,13 @@ static bool is_loose(const pl_sync *sync)
 {
     (void)sync;
     return true;
+}
+
+static void note_testing(pl_sync *sync, int64_t step, bool begins)
+{
+    witness *w = (witness *)sync;
+    assert_true(w->told < 8 && begins == (w->told % 2 == 0));
+    w->tests[w->told++] = step;
 }
 
 /* What a loop over the rig needs; tests change what they are about. */
@@ -333,6 +342,31 @@ static void loop_stops_at_the_loss_asked_for(void **state)
     assert_int_equal(1, w.saves);
     assert_int_equal(-result.progress.step, w.saved[0]);
     rig_close(&r);
+}
+
+/* A worker other than the chief that tests says so: it is not stuck. */
+static void loop_of_a_follower_tells_that_it_tests(void **state)
+{
+    (void)state;
+    static const int64_t steps[] = { 8, 8, 16, 16, 20, 20 };
+    for (int follower = 0; follower <= 1; follower++) {
+        rig r;
+        pl_loop_opts opts;
+        pl_loop_result result;
+        rig_init(&r, &(rig_opts) { .threads = 1 });
+        witness w = watch(&r, &opts);
+        pl_sync_ops ops = witness_ops;
+        ops.testing = note_testing;
+        w.base.ops = &ops;
+        opts.sync = &w.base;
+        opts.follower = follower;
+        opts.eval_every = (pl_every) { PL_EVERY_STEPS, 8 };
+        assert_ok(pl_loop_run(&opts, &result));
+        assert_int_equal(follower ? 6 : 0, w.told);
+        if (follower)
+            assert_memory_equal(steps, w.tests, sizeof steps);
+        rig_close(&r);
+    }
 }
 
 static void loop_tests_the_last_parameters_of_a_loose_job(void **state)
@@ -673,6 +707,7 @@ UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
            cmocka_unit_test(loop_stops_where_the_loss_is_no_number),
            TEST_IN_FOLDER(loop_whose_last_update_is_not_finite_fails),
            cmocka_unit_test(loop_stops_at_the_loss_asked_for),
+           cmocka_unit_test(loop_of_a_follower_tells_that_it_tests),
            cmocka_unit_test(loop_tests_the_last_parameters_of_a_loose_job),
            cmocka_unit_test(loop_evaluates_and_saves_when_due),
            cmocka_unit_test(loop_that_never_evaluates_tests_the_end_only),
