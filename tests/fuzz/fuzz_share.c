@@ -172,13 +172,14 @@ static void take(pl_channel *channel)
 {
     pl_frame frame;
     const void *payload = NULL;
-    bool lasting = false;
-    pl_status status = pl_channel_peek(channel, &frame, &payload, &lasting);
+    pl_lease *lease = NULL;
+    pl_status status = pl_channel_peek(channel, &frame, &payload, &lease);
     if (status == PL_OK && frame.payload_bytes > 0) {
-        PL_ASSERT(lasting ? lies_in(payload, frame.payload_bytes, channel->area,
-                                    channel->area_bytes)
-                          : lies_in(payload, frame.payload_bytes,
-                                    channel->in.memory->room, PL_RING_INLINE));
+        PL_ASSERT(lease != NULL
+                      ? lease == channel->area &&
+                            pl_lease_covers(lease, payload, frame.payload_bytes)
+                      : lies_in(payload, frame.payload_bytes,
+                                channel->in.memory->room, PL_RING_INLINE));
         PL_ASSERT((uintptr_t)payload % 8 == 0);
         PL_ASSERT(frame.count * sizeof(float) <= frame.payload_bytes);
     }

@@ -39,9 +39,9 @@ static void assert_unpacks(const char *path, pl_packing packing,
     pl_spill spill;
     assert_ok(pl_map_init(&map, path));
     assert_int_equal(packed, map.bytes);
-    assert_int_equal(packing, pl_packing_of(map.data, map.bytes));
+    assert_int_equal(packing, pl_packing_of(map.data, map.bytes, false));
     assert_ok(pl_spill_init(&spill, NULL));
-    assert_ok(pl_unpack(&spill, packing, map.data, map.bytes));
+    assert_ok(pl_unpack(&spill, packing, map.data, map.bytes, 0));
     assert_ok(pl_spill_map(&spill, &found));
     assert_int_equal(bytes, found.bytes);
     if (bytes > 0)
