@@ -1,3 +1,5 @@
+/* Whether data, model and memory of a training go together, before any of it
+ * is large; a refusal says which of the data sets it is about. */
 #include "cli/job.h"
 
 #include "base/assert.h"
@@ -5,8 +7,10 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "cli/memory.h"
+#include "data/sparse/set.h"
 #include "tensor/shape.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,6 +92,13 @@ static pl_status choose_features(pl_job *job, const pl_dataset *data)
     if (own > 0 && data->feature_count > own)
         return PL_FAIL(PL_USAGE, "--features %lld: %s has %lld", (long long)own,
                        data->name, (long long)data->feature_count);
+    if (own == 0 && data->feature_count > PL_SHAPE_ELEMENTS)
+        return PL_FAIL(PL_USAGE,
+                       "%s has the id %lld, but a table has at most %lld "
+                       "weights; renumber the ids: data convert %s cache:FILE "
+                       "--renumber MAP",
+                       data->name, (long long)data->feature_count - 1,
+                       (long long)PL_SHAPE_ELEMENTS, data->name);
     job->example = PL_SHAPE(own > 0 ? own : data->feature_count);
     return PL_OK;
 }
@@ -113,11 +124,15 @@ static pl_status check_features(const pl_job *job)
         PL_TRY(pl_job_check_numbering(job, test));
     if (test == NULL || test->feature_count <= job->example.dim[0])
         return PL_OK;
+    char cure[96] = "renumber the ids of training and test data alike";
+    if (test->feature_count <= PL_OPTIONS_FEATURES)
+        snprintf(cure, sizeof cure, "train with --features %lld",
+                 (long long)test->feature_count);
     return PL_FAIL(PL_USAGE,
-                   "%s has %lld features, but the model was made for %lld; "
-                   "give --features",
+                   "the test data (%s) has %lld features, but the model was "
+                   "made for %lld; %s",
                    test->name, (long long)test->feature_count,
-                   (long long)job->example.dim[0]);
+                   (long long)job->example.dim[0], cure);
 }
 
 /* Test data must be of the kind the network is built for. */
@@ -128,18 +143,21 @@ static pl_status check_data(const pl_job *job)
     PL_TRY(check_kind(job, test));
     if (job->options->model->sparse)
         return check_features(job);
-    const char *trained =
-        job->train != NULL ? job->train->name : "the training data";
-    char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
+    char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT], trained[128] = "";
+    if (job->train != NULL)
+        snprintf(trained, sizeof trained, " (%.120s)", job->train->name);
     if (test == NULL)
         return PL_OK;
     if (!pl_shape_equal(job->example, test->shape))
         return PL_FAIL(PL_USAGE,
-                       "examples of %s are %s, but those of %s are %s", trained,
-                       pl_shape_text(job->example, a), test->name,
+                       "training examples%s are %s, but test examples (%s) "
+                       "are %s",
+                       trained, pl_shape_text(job->example, a), test->name,
                        pl_shape_text(test->shape, b));
     if (test->classes > job->classes)
-        return PL_FAIL(PL_USAGE, "%s has %d classes, but %s has only %d",
+        return PL_FAIL(PL_USAGE,
+                       "the test data (%s) has %d classes, but the training "
+                       "data%s has only %d",
                        test->name, test->classes, trained, job->classes);
     return PL_OK;
 }
@@ -183,6 +201,24 @@ static int64_t own_addresses(const pl_job *job, const pl_network *network)
                (int64_t)sizeof(float);
 }
 
+/* What makes a table smaller; NULL where there is none.  Files decide by their
+ * largest id how long it is: fewer --features would be refused. */
+static const char *table_cure(const pl_job *job, char text[PL_ERROR_BYTES])
+{
+    long long features = job->example.dim[0];
+    if (!job->options->model->sparse)
+        return NULL;
+    if (pl_sparse_set_is(job->train) && job->options->train.features == 0)
+        snprintf(text, PL_ERROR_BYTES,
+                 "the largest id of %s makes a table of %lld weights; renumber "
+                 "the ids: data convert %s cache:FILE --renumber MAP",
+                 job->train->name, features, job->train->name);
+    else
+        snprintf(text, PL_ERROR_BYTES,
+                 "the table has %lld weights; lower --features", features);
+    return text;
+}
+
 /* Whether a training fits into memory, while little of it is taken. */
 static pl_status check_memory(const pl_job *job)
 {
@@ -201,9 +237,13 @@ static pl_status check_memory(const pl_job *job)
         .elsewhere = job->elsewhere,
     });
     pl_ram ram = pl_ram_available();
+    char cure[PL_ERROR_BYTES];
     if (ram.address_space)
-        ram.bytes -= own_addresses(job, network);
-    pl_status status = pl_memory_check(&plan, ram);
+        plan.address_bytes = own_addresses(job, network);
+    const char *instead = table_cure(job, cure);
+    if (instead == NULL && ram.address_space)
+        instead = "raise ulimit -v";
+    pl_status status = pl_memory_check(&plan, ram, instead);
     pl_network_free(network);
     return status;
 }

@@ -1,3 +1,5 @@
+/* Whether a training fits into what this machine gives, and what to change
+ * where it does not: the advice is tried before it is given. */
 #include "cli/memory.h"
 
 #include "cli/progress.h"
@@ -13,7 +15,7 @@ const char *pl_memory_text(int64_t bytes, char text[PL_BYTES_TEXT])
     char number[16];
     snprintf(text, PL_BYTES_TEXT, "%s%s",
              pl_progress_number((double)bytes, number),
-             bytes < 1000 ? " B" : "B");
+             bytes < 1000 && bytes > -1000 ? " B" : "B");
     return text;
 }
 
@@ -56,6 +58,7 @@ static void list_parts(const pl_budget *budget, char *text, size_t room)
         { "tests", budget->evaluation },
         { "checkpoints", budget->checkpoint },
         { "data", budget->data },
+        { "thread stacks and mapped files", budget->addresses },
     };
     size_t used = 0;
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
@@ -68,7 +71,34 @@ static void list_parts(const pl_budget *budget, char *text, size_t room)
     }
 }
 
-pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available)
+/* What would fit into `usable` bytes: a smaller batch, or one with smaller
+ * tests, or else `cure`. */
+static pl_status find_cure(const pl_budget_opts *opts, int64_t usable,
+                           const char *cure, char *text, size_t room)
+{
+    int64_t largest;
+    pl_budget_opts small = *opts;
+    small.eval_batch = opts->eval_batch > 1 ? 1 : opts->eval_batch;
+    PL_TRY(pl_budget_largest(opts, usable, &largest));
+    if (largest > 0) {
+        snprintf(text, room, "the largest batch that fits is --batch %lld",
+                 (long long)largest);
+        return PL_OK;
+    }
+    PL_TRY(pl_budget_largest(&small, usable, &largest));
+    if (largest > 0)
+        snprintf(text, room,
+                 "the largest batch that fits is --batch %lld with "
+                 "--eval-batch 1",
+                 (long long)largest);
+    else
+        snprintf(text, room, "not even --batch 1 fits%s%s",
+                 cure != NULL ? ": " : "", cure != NULL ? cure : "");
+    return PL_OK;
+}
+
+pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available,
+                          const char *cure)
 {
     pl_budget budget;
     PL_TRY(pl_budget_make(&budget, opts));
@@ -78,19 +108,10 @@ pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available)
         available.bytes - available.bytes / REST + opts->data_bytes;
     if (budget.total <= usable)
         return PL_OK;
-    int64_t largest;
-    PL_TRY(pl_budget_largest(opts, usable, &largest));
-    char parts[256], instead[96];
+    char parts[320], instead[512];
     char need[PL_BYTES_TEXT], have[PL_BYTES_TEXT];
     list_parts(&budget, parts, sizeof parts);
-    if (largest > 0)
-        snprintf(instead, sizeof instead,
-                 "the largest batch that fits is --batch %lld",
-                 (long long)largest);
-    else
-        snprintf(instead, sizeof instead, "not even --batch 1 fits%s",
-                 opts->eval_batch > 1 ? "; a smaller --eval-batch may help"
-                                      : "");
+    PL_TRY(find_cure(opts, usable, cure, instead, sizeof instead));
     return PL_FAIL(PL_USAGE,
                    "--batch %lld needs %s of memory (%s), but %s has %s "
                    "to give; %s",

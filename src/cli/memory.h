@@ -26,8 +26,9 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts);
 
 /* PL_USAGE with the sums, what there is and the largest batch that fits, when
  * the budget is more than `available`.  What the data holds is taken already
- * and is not in `available`. */
-pl_status pl_memory_check(const pl_budget_opts *opts,
-                          pl_ram available) PL_MUST_CHECK;
+ * and is not in `available`.  `cure` says what to do where no batch fits;
+ * NULL: nothing is known. */
+pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available,
+                          const char *cure) PL_MUST_CHECK;
 
 #endif

@@ -24,8 +24,8 @@ static const pl_param data_params[] = {
       "N",
       "examples of synthetic data (default: 10000, or what fits in 64 MB; "
       "synthetic-sparse: 200000)" },
-    { "features", PL_PARAM_INT, PL_OPTION_FIELD(features), NULL, 1, 4294967295,
-      NULL, "N",
+    { "features", PL_PARAM_INT, PL_OPTION_FIELD(features), NULL, 1,
+      PL_OPTIONS_FEATURES, NULL, "N",
       "sparse data: ids are 0 to N-1, a weight each (default: from the data)" },
     { "holdout", PL_PARAM_REAL, PL_OPTION_FIELD(holdout), "0", 0, 0.9, NULL,
       "X",

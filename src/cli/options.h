@@ -141,8 +141,9 @@ typedef struct pl_train_options {
     bool quiet;
 } pl_train_options;
 
-#define PL_OPTION_GROUPS 6
-#define PL_OPTION_MOST   64 /* flags in one group */
+#define PL_OPTIONS_FEATURES INT64_C(4294967295) /* of --features: the most */
+#define PL_OPTION_GROUPS    6
+#define PL_OPTION_MOST      64 /* flags in one group */
 
 /* Everything one command line set. */
 typedef struct pl_options {

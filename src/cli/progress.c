@@ -35,13 +35,14 @@ struct pl_progress_line {
 
 const char *pl_progress_number(double value, char text[16])
 {
-    static const char *const units[] = { "", " k", " M", " G" };
+    static const char *const units[] = { "", " k", " M", " G", " T" };
     int unit = 0;
-    while (fabs(value) >= 999.5 && unit < 3) {
+    while (fabs(value) >= 999.5 && unit < 4) {
         value /= 1000;
         unit++;
     }
-    int digits = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    double size = fabs(value);
+    int digits = unit == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
     snprintf(text, 16, "%.*f%s", digits, value, units[unit]);
     return text;
 }

@@ -4,6 +4,8 @@
  * of them behind the last pooling. */
 #include "nn/models.h"
 
+#define SIDE_LEAST 63 /* what five strides and pools leave something of */
+
 typedef struct options {
     int64_t classes;
     double dropout;
@@ -35,11 +37,25 @@ static pl_node *conv(pl_build *b, const char *name, pl_node *x, int64_t outs,
     return pl_relu(pl_conv_layer(b, name, x, outs, kernel, stride, pad));
 }
 
+static pl_status check_image(pl_shape input)
+{
+    if (input.rank != 3 && input.rank != 4)
+        return PL_OK; /* the operators say what they expect */
+    int64_t h = input.dim[input.rank - 2], w = input.dim[input.rank - 1];
+    if (h >= SIDE_LEAST && w >= SIDE_LEAST)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "images of %lld x %lld, expected %d x %d or more; lenet "
+                   "takes smaller ones",
+                   (long long)h, (long long)w, SIDE_LEAST, SIDE_LEAST);
+}
+
 static pl_status build(pl_build *b)
 {
     const options *o = b->options;
     float dropout = (float)o->dropout;
     pl_shape input = pl_node_shape(b->input);
+    PL_TRY(check_image(input));
     pl_node *x = b->input;
     if (input.rank == 3) /* one channel */
         x = pl_reshape(x, PL_SHAPE(PL_BATCH, 1, input.dim[1], input.dim[2]));

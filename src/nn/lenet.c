@@ -2,7 +2,10 @@
  * pooling, three dense layers. */
 #include "nn/models.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+
+#define PAD_MOST 16
 
 typedef struct options {
     const char *kernel; /* "5,5" */
@@ -23,7 +26,7 @@ static const pl_param params[] = {
       .offset = offsetof(options, pad),
       .fallback = "2",
       .least = 0,
-      .most = 16,
+      .most = PAD_MOST,
       .value = "N",
       .help = "zeros around the image for the first convolution" },
     { .name = "pool",
@@ -51,11 +54,46 @@ static pl_status parse_kernels(const char *text, int *first, int *second)
     return PL_OK;
 }
 
+/* Whether a side of the image is long enough for both convolutions, each with
+ * its pooling of 2. */
+static bool side_fits(int64_t side, int64_t first, int64_t second, int64_t pad)
+{
+    int64_t pooled = (side + 2 * pad - first + 1) / 2;
+    return pooled - second + 1 >= 2;
+}
+
+/* Images that are too small are refused with the largest kernels that fit. */
+static pl_status check_image(pl_shape input, const options *o, int first,
+                             int second)
+{
+    if (input.rank != 3 && input.rank != 4)
+        return PL_OK; /* the operators say what they expect */
+    int64_t h = input.dim[input.rank - 2], w = input.dim[input.rank - 1];
+    int64_t side = h < w ? h : w;
+    if (side_fits(side, first, second, o->pad))
+        return PL_OK;
+    int64_t kernel = (first > second ? first : second) | 1;
+    kernel = kernel < 2 * PAD_MOST ? kernel : 2 * PAD_MOST + 1;
+    while (kernel > 0 && !side_fits(side, kernel, kernel, kernel / 2))
+        kernel -= 2;
+    if (kernel <= 0)
+        return PL_FAIL(PL_USAGE,
+                       "images of %lld x %lld, expected 4 x 4 or more",
+                       (long long)h, (long long)w);
+    return PL_FAIL(PL_USAGE,
+                   "images of %lld x %lld are too small for --kernel %d,%d "
+                   "--pad %lld; give --kernel %lld,%lld --pad %lld",
+                   (long long)h, (long long)w, first, second, (long long)o->pad,
+                   (long long)kernel, (long long)kernel,
+                   (long long)(kernel / 2));
+}
+
 static pl_status build(pl_build *b)
 {
     const options *o = b->options;
     int first, second;
     PL_TRY(parse_kernels(o->kernel, &first, &second));
+    PL_TRY(check_image(pl_node_shape(b->input), o, first, second));
     pl_node *(*act)(pl_node *) = o->activation == 0 ? pl_relu : pl_tanh;
     pl_node *(*pool)(pl_node *, int64_t, int64_t) =
         o->pool == 0 ? pl_max_pool : pl_avg_pool;

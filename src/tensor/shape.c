@@ -4,8 +4,6 @@
 
 #include <stdio.h>
 
-#define MOST_ELEMENTS ((int64_t)1 << 40)
-
 bool pl_shape_equal(pl_shape a, pl_shape b)
 {
     if (a.rank != b.rank)
@@ -65,7 +63,7 @@ pl_status pl_shape_check(pl_shape shape)
         if (shape.dim[d] <= 0)
             return PL_FAIL(PL_SHAPE, "dimension %d of shape %s is not positive",
                            d, pl_shape_text(shape, text));
-        if (shape.dim[d] > MOST_ELEMENTS / count)
+        if (shape.dim[d] > PL_SHAPE_ELEMENTS / count)
             return PL_FAIL(PL_SHAPE, "shape %s has more than 2^40 elements",
                            pl_shape_text(shape, text));
         count *= shape.dim[d];

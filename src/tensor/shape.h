@@ -8,7 +8,8 @@
 
 #include <stdbool.h>
 
-#define PL_SHAPE_TEXT 128
+#define PL_SHAPE_ELEMENTS ((int64_t)1 << 40) /* the most */
+#define PL_SHAPE_TEXT     128
 
 bool pl_shape_equal(pl_shape a, pl_shape b);
 

@@ -15,6 +15,7 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         .optimizer = opts->slots * block,
         .checkpoint = opts->saves ? (1 + opts->slots) * block : 0,
         .data = opts->data_bytes,
+        .addresses = opts->address_bytes,
     };
     if (opts->elsewhere)
         budget.params = budget.optimizer = budget.checkpoint = 0;
@@ -45,7 +46,8 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         budget.evaluation = shared ? 0 : tests.bytes;
     }
     budget.total = budget.params + budget.optimizer + budget.work +
-                   budget.evaluation + budget.checkpoint + budget.data;
+                   budget.evaluation + budget.checkpoint + budget.data +
+                   budget.addresses;
     *out = budget;
     return PL_OK;
 }

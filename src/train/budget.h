@@ -23,6 +23,8 @@ typedef struct pl_budget_opts {
     bool elsewhere;            /* the parameters, at parameter servers */
     bool streams;              /* examples are not in memory */
     int64_t data_bytes;        /* of examples held in memory */
+    int64_t address_bytes;     /* of addresses taken beside memory, where those
+                                  are limited: stacks, mapped files */
 } pl_budget_opts;
 
 /* Bytes. */
@@ -33,6 +35,7 @@ typedef struct pl_budget {
     int64_t evaluation; /* results of tests, where they have their own */
     int64_t checkpoint;
     int64_t data;
+    int64_t addresses; /* taken beside memory */
     int64_t total;
 } pl_budget;
 

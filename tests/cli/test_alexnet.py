@@ -50,8 +50,8 @@ def test_wrong_flag_is_refused(cli, flags, part):
 
 
 def test_small_images_are_refused(cli):
-    cli.refused(1, "train", "alexnet", "--data", "digits",
-                says=["model alexnet", "max_pool"])
+    cli.refused(2, "train", "alexnet", "--data", "digits",
+                says=["model alexnet", "images of 28 x 28, expected 63 x 63"])
 
 
 def limit_addresses(megabytes):
@@ -79,6 +79,16 @@ def test_batch_that_does_not_fit_is_refused(cli):
     cli.ok(*args, "--batch", min(int(found[1]), 64), **limited)
     cli.refused(2, *args, "--batch", "1", "--run", "s", says=[
         "not even --batch 1 fits"], preexec_fn=limit_addresses(400))
+
+
+def test_memory_to_give_is_not_negative(cli):
+    """The stacks of the threads alone would take more than there is."""
+    skip_when_sanitized()
+    result = cli.refused(2, "train", "lenet", "--data", "synthetic",
+                         "--batch", "1000", "--threads", "8", "--run", "r",
+                         says=["thread stacks", "raise ulimit -v"],
+                         preexec_fn=limit_addresses(110))
+    assert re.search(r"ulimit -v has \d[\d.]* [kM]?B to give", result.err)
 
 
 def test_models_prints_the_memory(cli):

@@ -5,6 +5,7 @@ import signal
 import pytest
 
 from conftest import checkpoints, wait_for
+from test_input import folder_of
 
 DATA = ["--data", "synthetic", "--examples", "600"]
 FORMS = {
@@ -18,6 +19,21 @@ FORMS = {
 def lenet(cli, *flags):
     return cli.ok("train", "lenet", *DATA, "--steps", "12", "--json",
                   *flags).json
+
+
+@pytest.mark.parametrize("side", [3, 4, 6, 8, 11])
+def test_small_images_get_flags_that_train(cli, side):
+    folder_of(cli.folder / "idx", side=side)
+    args = ["train", "lenet", "--data", "idx:idx", "--steps", "2"]
+    result = cli.refused(2, *args, says=f"images of {side} x {side}")
+    if side < 4:
+        assert "expected 4 x 4 or more" in result.err
+        return
+    assert "too small for --kernel 5,5 --pad 2; give " in result.err
+    hint = result.err.split("; give ")[1].split()
+    if side == 8:
+        assert hint == ["--kernel", "3,3", "--pad", "1"]
+    cli.ok(*args, *hint)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -61,7 +77,7 @@ def test_loss_falls(cli):
 @pytest.mark.parametrize("flags,part", [
     (["--kernel", "5"], "--kernel: expected two sizes like 5,5"),
     (["--kernel", "5,5,5"], "--kernel: expected two sizes like 5,5"),
-    (["--kernel", "29,5", "--pad", "0"], "larger than the image"),
+    (["--kernel", "29,5", "--pad", "0"], "too small for --kernel 29,5"),
     (["--pad", "5"], "padding below the kernel's size"),
     (["--pool", "median"], "max or avg"),
 ])

@@ -110,6 +110,29 @@ REFUSED = {
 }
 
 
+def test_ids_that_are_too_large_get_advice_that_helps(cli):
+    """Neither a smaller --eval-batch nor fewer --features would."""
+    for name, largest in ("big", 900000000000), ("huge", 9 * 10**18):
+        (cli.folder / name).write_text(f"1 1:1\n0 {largest}:1\n")
+        data = f"libsvm:{name}"
+        small = ["--batch", "1", "--steps", "1"]
+        result = cli.refused(2, "train", "sparse", "--data", data, *small,
+                             says=f"renumber the ids: data convert {data} "
+                                  f"cache:FILE --renumber MAP")
+        assert "--eval-batch" not in result.err
+        cli.ok("data", "convert", data, f"cache:{name}.cache", "--renumber",
+               f"{name}.map")
+        cli.ok("train", "sparse", "--data", f"cache:{name}.cache", *small)
+    (cli.folder / "small").write_text("1 1:1\n0 5:1\n")
+    (cli.folder / "larger").write_text("1 7:1\n")
+    args = ["train", "sparse", "--data", "libsvm:small", *small, "--test-data"]
+    cli.refused(2, *args, "libsvm:huge",
+                says=["test data (libsvm:huge)", "renumber the ids"])
+    cli.refused(2, *args, "libsvm:larger",
+                says=["test data (libsvm:larger)", "train with --features 8"])
+    cli.ok(*args, "libsvm:larger", "--features", "8")
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_refuses_in_one_sentence(cli, name):
     flags, part = REFUSED[name]
