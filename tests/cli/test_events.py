@@ -1,11 +1,13 @@
 """What a training records for TensorBoard."""
 
+import math
+import random
 import signal
 
 import pytest
 
 from conftest import SMALL, checkpoints, wait_for
-from tfevents import events, graph, hparams, scalars, values
+from tfevents import events, fields, graph, hparams, scalars, values
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1"]
@@ -95,17 +97,61 @@ def test_a_server_records_its_work(cli, mode):
         assert found["gradients_accepted"][-1] == (3000, 3000 * each)
 
 
+def logistic_regression(examples, steps, lr):
+    """What each step of plain gradient descent answers to all examples."""
+    weights, bias, answers = {}, 0.0, []
+    for _ in range(steps):
+        probs = [1 / (1 + math.exp(-bias - sum(weights.get(i, 0.0)
+                                               for i in ids)))
+                 for _, ids in examples]
+        answers.append(probs)
+        for p, (label, ids) in zip(probs, examples):
+            step = lr * (p - label) / len(examples)
+            bias -= step
+            for i in ids:
+                weights[i] = weights.get(i, 0.0) - step
+    return answers
+
+
 def test_a_sparse_model_records_its_answers(cli):
-    for job in ([], ["--workers", "2", "--ps", "1"]):
-        cli.ok("train", "sparse", "--data", "synthetic-sparse", "--examples",
-               "4000", "--features", "1000", "--batch", "50", "--steps", "50",
-               "--histograms-every", "20", "--quiet", "--run", f"a{len(job)}",
-               *job)
-        folder = cli.folder / f"a{len(job)}/events/worker-0"
-        assert all(0 <= n <= 1 for _, n in scalars(folder)["accuracy"])
-        found = [step for step, tag, value in values(folder)
-                 if tag == "predictions/probabilities" and 5 in value]
-        assert found == [20, 40]
+    """Batches of all examples, so that each step's answers are known."""
+    draw = random.Random(37)
+    examples = [(draw.randrange(2), sorted(draw.sample(range(12), 3)))
+                for _ in range(60)]
+    (cli.folder / "a.svm").write_text("".join(
+        f"{label} " + " ".join(f"{i}:1" for i in ids) + "\n"
+        for label, ids in examples))
+    answers = logistic_regression(examples, 50, 1.7)
+    right = [sum((p >= 0.5) == (label == 1)
+                 for p, (label, _) in zip(probs, examples)) / 60
+             for probs in answers]
+    assert len(set(right)) > 3  # a constant would not pass
+    for probs in answers[1:]:
+        assert all(abs(p - 0.5) > 1e-4 for p in probs)  # nor does rounding tell
+    for job in ([], ["--workers", "2", "--ps", "1", "--shard", "none"]):
+        run = f"a{len(job)}"
+        cli.ok("train", "sparse", "--data", "libsvm:a.svm", "--batch", "60",
+               "--steps", "50", "--optimizer", "sgd", "--lr", "1.7",
+               "--eval-every", "5", "--histograms-every", "20", "--quiet",
+               "--run", run, *job)
+        folder = cli.folder / run / "events/worker-0"
+        found = scalars(folder)["accuracy"]
+        assert len(found) >= 11  # the first step, and one before each test
+        for step, accuracy in found:
+            assert accuracy == pytest.approx(right[step - 1], abs=1e-6), step
+        steps = []
+        for step, tag, value in values(folder):
+            if tag != "predictions/probabilities" or 5 not in value:
+                continue
+            steps.append(step)
+            least, most, count, total = (
+                fields(value[5][0])[n][0] for n in (1, 2, 3, 4))
+            probs = answers[step - 1]
+            assert count == 60
+            assert least == pytest.approx(min(probs), rel=1e-4)
+            assert most == pytest.approx(max(probs), rel=1e-4)
+            assert total == pytest.approx(sum(probs), rel=1e-4)
+        assert steps == [20, 40]
 
 
 def test_hogwild_records_its_accuracy(cli):
