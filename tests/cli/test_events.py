@@ -22,7 +22,9 @@ def test_a_training_records_its_curves(cli):
     assert found["test_loss"][-1][1] == pytest.approx(summary["test_loss"],
                                                       rel=1e-5)
     assert all(n > 0 for _, n in found["gradient_norm"])
-    assert all(0 <= n <= 1 for _, n in found["accuracy"])
+    for name in "loss", "accuracy", "learning_rate", "gradient_norm":
+        assert {10, 20, 30, 40, 50} <= {step for step, _ in found[name]}, name
+    assert found["accuracy"][0][1] < found["accuracy"][-1][1] <= 1
     assert summary["events_dropped"] == 0
 
 
