@@ -1,3 +1,5 @@
+/* Which task of which cluster this process is, or that it trains alone: found
+ * from flags, mpirun's environment and TF_CONFIG, in the order of part.h. */
 #include "cli/part.h"
 
 #include "base/log.h"

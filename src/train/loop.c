@@ -1,3 +1,6 @@
+/* What a training does from its first step to its last: which batch a step
+ * reads, when tests, checkpoints and histograms are due, what is counted and
+ * recorded, and what follows when a server is lost or the loss blows up. */
 #include "train/loop_priv.h"
 
 #include "base/assert.h"
