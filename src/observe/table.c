@@ -15,6 +15,7 @@ typedef struct column {
     char *key, *label, *unit;
     int digits;
     bool spread;
+    bool text; /* a cell of it is one */
 } column;
 
 typedef struct cell {
@@ -138,8 +139,10 @@ static cell *next_cell(pl_table *table)
 void pl_table_put_text(pl_table *table, const char *text)
 {
     cell *c = next_cell(table);
-    if (c != NULL)
-        copy(table, &c->text, text);
+    if (c == NULL)
+        return;
+    copy(table, &c->text, text);
+    table->columns[table->next - 1].text = true;
 }
 
 void pl_table_put_number(pl_table *table, double value)
@@ -227,10 +230,7 @@ static size_t width_of(const char *text)
 
 static bool is_text(const pl_table *table, size_t col)
 {
-    for (size_t r = 0; r < table->rows; r++)
-        if (cell_at(table, r, col)->text != NULL)
-            return true;
-    return false;
+    return table->columns[col].text;
 }
 
 static size_t column_width(const pl_table *table, size_t col)
@@ -261,15 +261,23 @@ static void put_padded(pl_buffer *out, const char *text, size_t width,
 void pl_table_print(const pl_table *table, pl_buffer *out)
 {
     char room[NUMBER_BYTES], label[LABEL_BYTES];
+    size_t *widths = pl_mem_alloc(table->column_count + 1, sizeof *widths);
+    if (widths == NULL) {
+        out->failed = true;
+        return;
+    }
+    for (size_t col = 0; col < table->column_count; col++)
+        widths[col] = column_width(table, col);
     for (size_t r = 0; r <= table->rows; r++)
         for (size_t col = 0; col < table->column_count; col++) {
             const column *c = &table->columns[col];
             put_padded(out,
                        r == 0 ? header(c, label)
                               : shown(c, cell_at(table, r - 1, col), room),
-                       column_width(table, col), is_text(table, col),
+                       widths[col], is_text(table, col),
                        col + 1 == table->column_count);
         }
+    pl_mem_free(widths);
 }
 
 static void put_csv_number(pl_buffer *out, double value)

@@ -49,14 +49,14 @@ static double sum_of(const pl_json *rows, const char *key)
     return sum;
 }
 
-static double value_of(const pl_json *row, const pl_json *rows, size_t column)
+static double value_of(const pl_json *row, double all, size_t column)
 {
     double seconds = pl_record_field(row, "seconds");
     double steps = pl_record_field(row, "steps");
     double examples = pl_record_field(row, "examples");
     switch (column) {
     case 2:
-        return examples / sum_of(rows, "examples");
+        return examples / all;
     case 4:
         return 1000 * seconds / steps;
     case 5:
@@ -69,6 +69,7 @@ static double value_of(const pl_json *row, const pl_json *rows, size_t column)
 static void add_rows(pl_table *table, const pl_record *record,
                      const pl_json *rows)
 {
+    double all = sum_of(rows, "examples");
     for (size_t i = 0; i < pl_json_length(rows); i++) {
         const pl_json *row = pl_json_at(rows, i);
         const char *host = "";
@@ -80,7 +81,7 @@ static void add_rows(pl_table *table, const pl_record *record,
         pl_table_put_number(table, (double)i);
         pl_table_put_text(table, host);
         for (size_t c = 0; c < COLUMNS; c++)
-            pl_table_put_number(table, value_of(row, rows, c));
+            pl_table_put_number(table, value_of(row, all, c));
     }
 }
 

@@ -126,6 +126,29 @@ static void a_spreadsheet_gets_no_formula(void **state)
     pl_table_free(table);
 }
 
+/* A row costs the same, however many there are: 10^5 take no minutes. */
+static void a_long_table_is_written_row_by_row(void **state)
+{
+    (void)state;
+    const int rows = 100000;
+    pl_table *table;
+    pl_buffer text = { 0 };
+    assert_ok(pl_table_new(&table, "rows", "Rows"));
+    for (int c = 0; c < 8; c++)
+        pl_table_add_column(table, &(pl_table_column) { .key = "value" });
+    for (int r = 0; r < rows; r++) {
+        pl_table_add_row(table);
+        for (int c = 0; c < 8; c++)
+            pl_table_put_number(table, r);
+    }
+    pl_table_print(table, &text);
+    pl_table_html(table, &text);
+    assert_ok(pl_buffer_status(&text));
+    assert_true(text.bytes > (size_t)rows * 8);
+    pl_buffer_close(&text);
+    pl_table_free(table);
+}
+
 static void a_table_survives_failed_allocations(void **state)
 {
     (void)state;
@@ -139,4 +162,5 @@ UNIT_TESTS(cmocka_unit_test(columns_are_aligned_in_a_terminal),
            cmocka_unit_test(json_has_an_object_a_row),
            cmocka_unit_test(a_terminal_gets_no_control_characters),
            cmocka_unit_test(a_spreadsheet_gets_no_formula),
+           cmocka_unit_test(a_long_table_is_written_row_by_row),
            cmocka_unit_test(a_table_survives_failed_allocations))
