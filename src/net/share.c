@@ -175,8 +175,12 @@ pl_status pl_share_map(void **out, const pl_share *from,
 {
     int fd = -1;
     PL_TRY(open_theirs(&fd, from, file, S_IFREG, writable ? O_RDWR : O_RDONLY));
+    /* Its size counts from when it cannot shrink any more. */
+    struct stat stat;
     int seals = fcntl(fd, F_GET_SEALS);
-    bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+    bool sealed = seals >= 0 && (seals & F_SEAL_SHRINK) != 0 &&
+                  fstat(fd, &stat) == 0 &&
+                  (uint64_t)stat.st_size >= file->bytes;
     void *memory = MAP_FAILED;
     if (sealed)
         memory = mmap(NULL, file->bytes,
