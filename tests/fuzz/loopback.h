@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#define FUZZ_WAIT_S 10
+#define FUZZ_WAIT_S 120
 
 /* Each connection comes from another address of this host: the system keeps
  * the port of one that was closed for a minute. */
