@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -61,55 +60,27 @@ pl_status pl_file_fail_errno(const char *verb, const char *path, bool writing)
                    hint(error, writing));
 }
 
-static pl_status open_to_read(int *out, const char *path, struct stat *info)
+pl_status pl_file_open_to_read(int *out, const char *path, struct stat *info)
 {
     int file;
     int result;
-    PL_SYSTEM_CALL(file, open(path, O_RDONLY | O_CLOEXEC));
+    /* Without O_NONBLOCK a FIFO would hold us until somebody writes. */
+    PL_SYSTEM_CALL(file,
+                   open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (file < 0)
         return pl_file_fail_errno("open", path, false);
     PL_SYSTEM_CALL(result, fstat(file, info));
-    if (result < 0 || S_ISDIR(info->st_mode)) {
-        if (result == 0)
-            errno = EISDIR;
-        pl_status status = pl_file_fail_errno("open", path, false);
-        close(file);
-        return status;
+    if (result == 0 && S_ISREG(info->st_mode)) {
+        *out = file;
+        return PL_OK;
     }
-    *out = file;
-    return PL_OK;
-}
-
-pl_status pl_map_init(pl_map *map, const char *path)
-{
-    int file = -1;
-    struct stat info;
-    PL_TRY(open_to_read(&file, path, &info));
-    if (!S_ISREG(info.st_mode)) {
-        close(file);
-        return PL_FAIL(PL_IO, "open %s: not a regular file", path);
-    }
-
-    *map = (pl_map) { NULL, (size_t)info.st_size };
-    pl_status status = PL_OK;
-    if (map->bytes > 0) {
-        void *data = pl_file_fault() ? MAP_FAILED
-                                     : mmap(NULL, map->bytes, PROT_READ,
-                                            MAP_PRIVATE, file, 0);
-        if (data == MAP_FAILED)
-            status = pl_file_fail_errno("map", path, false);
-        else
-            map->data = data;
-    }
-    close(file); /* the mapping stays */
+    if (result == 0)
+        errno = EISDIR;
+    pl_status status = result == 0 && !S_ISDIR(info->st_mode)
+                           ? PL_FAIL(PL_IO, "open %s: not a regular file", path)
+                           : pl_file_fail_errno("open", path, false);
+    close(file);
     return status;
-}
-
-void pl_map_close(pl_map *map)
-{
-    if (map->data != NULL)
-        munmap((void *)map->data, map->bytes);
-    *map = (pl_map) { NULL, 0 };
 }
 
 /* Read all of `file` into *text, which grows; *used counts the bytes. */
@@ -140,7 +111,7 @@ pl_status pl_file_read_text(char **out, const char *path, size_t most)
 {
     int file = -1;
     struct stat info;
-    PL_TRY(open_to_read(&file, path, &info));
+    PL_TRY(pl_file_open_to_read(&file, path, &info));
 
     char *text = NULL;
     size_t used = 0;
@@ -155,6 +126,25 @@ pl_status pl_file_read_text(char **out, const char *path, size_t most)
     text[used] = '\0';
     *out = text;
     return PL_OK;
+}
+
+pl_status pl_file_read_end(const char *path, char *text, size_t room,
+                           size_t *bytes, int64_t *first)
+{
+    int file = -1;
+    struct stat info;
+    PL_TRY(pl_file_open_to_read(&file, path, &info));
+    size_t size = (size_t)info.st_size;
+    off_t from = (off_t)(size > room - 1 ? size - (room - 1) : 0);
+    ssize_t got;
+    PL_SYSTEM_CALL(got, pread(file, text, room - 1, from));
+    pl_status status =
+        got < 0 ? pl_file_fail_errno("read", path, false) : PL_OK;
+    close(file);
+    text[got > 0 ? got : 0] = '\0';
+    *bytes = got > 0 ? (size_t)got : 0;
+    *first = from;
+    return status;
 }
 
 struct pl_file_writer {

@@ -1,4 +1,4 @@
-/* file.h - whole files: read, map, replace atomically.
+/* file.h - whole files: read, replace atomically; mapping them is map.h.
  *
  * There are two kinds of files to write.  Those in a folder of our own (run
  * folders, checkpoints) are replaced under their name, whatever has it: no
@@ -13,25 +13,24 @@
 #ifndef PL_BASE_FILE_H
 #define PL_BASE_FILE_H
 
+#include "base/map.h"
 #include "paceline/base.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* A file mapped read-only. */
-typedef struct pl_map {
-    const uint8_t *data; /* NULL when the file is empty */
-    size_t bytes;
-} pl_map;
-
-pl_status pl_map_init(pl_map *map, const char *path) PL_MUST_CHECK;
-void pl_map_close(pl_map *map);
-
 /* The whole file as text with a NUL behind it (pl_mem_free); PL_FORMAT when
- * it is longer than `most` bytes or holds a NUL itself. */
+ * it is longer than `most` bytes or holds a NUL itself.  What is not a regular
+ * file, and might never end, is PL_IO. */
 pl_status pl_file_read_text(char **out, const char *path,
                             size_t most) PL_MUST_CHECK;
+
+/* At most the last room - 1 bytes of a regular file, with a NUL behind them;
+ * *bytes counts them, *first is where in the file they begin.  A file that
+ * grows or shrinks meanwhile gives what was there. */
+pl_status pl_file_read_end(const char *path, char *text, size_t room,
+                           size_t *bytes, int64_t *first) PL_MUST_CHECK;
 
 /* A file that appears under its name complete, or not at all: written to a
  * temporary name that begins with a dot, flushed to disk, then renamed.  A

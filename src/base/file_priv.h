@@ -1,4 +1,4 @@
-/* file_priv.h - what file.c, folder.c and output.c share.
+/* file_priv.h - what file.c, folder.c, map.c and output.c share.
  *
  * Threads: any. */
 #ifndef PL_BASE_FILE_PRIV_H
@@ -22,6 +22,10 @@ bool pl_file_fault(void);
 
 /* "write a/b: No space left on device; free some space ..." from errno. */
 pl_status pl_file_fail_errno(const char *verb, const char *path, bool writing);
+
+/* Open a regular file, and only that; PL_IO for a FIFO or a device. */
+pl_status pl_file_open_to_read(int *out, const char *path,
+                               struct stat *info) PL_MUST_CHECK;
 
 /* The part of `path` behind the last slash. */
 const char *pl_file_last_name(const char *path);

@@ -65,7 +65,7 @@ pl_status pl_spill_map(const pl_spill *spill, pl_map *map)
     if (result < 0)
         return pl_file_fail_errno("read a temporary file in",
                                   place(spill->folder), true);
-    *map = (pl_map) { NULL, (size_t)info.st_size };
+    *map = (pl_map) { .bytes = (size_t)info.st_size };
     if (map->bytes == 0)
         return PL_OK;
     void *data = pl_file_fault() ? MAP_FAILED

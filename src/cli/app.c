@@ -1,6 +1,7 @@
 #include "base/console.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "base/param.h"
 #include "cli/commands.h"
@@ -232,6 +233,7 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
         .exit_status = &done,
     };
     hold_standard_files();
+    pl_map_allow();
     pl_mem_keep_freed();
     /* A reader that closes our output must not end a training, nor must a
      * limit on the size of files: the write says so. */

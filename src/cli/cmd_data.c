@@ -19,6 +19,7 @@ typedef struct data_options {
     int64_t examples;
     int64_t features;
     int64_t skip_bad;
+    int64_t unpack_ratio;
     const char *renumber;
     const char *label_feature;
     const char *index_feature;
@@ -46,6 +47,10 @@ static const pl_param params[] = {
       "ids are 0 to N-1 (default: any)" },
     { "skip-bad", PL_PARAM_INT, FIELD(skip_bad), "0", 0, 1e15, NULL, "N",
       "pass over up to N bad examples" },
+    { "unpack-ratio", PL_PARAM_INT, FIELD(unpack_ratio), "200", 1, 1e6, NULL,
+      "N",
+      "refuse gzip or zstd that becomes more than N times as long, and more "
+      "than 64 MB" },
     { "renumber", PL_PARAM_TEXT, FIELD(renumber), NULL, 0, 0, NULL, "MAP",
       "convert to cache: number ids by frequency, or as the file MAP says" },
     { "label-feature", PL_PARAM_TEXT, FIELD(label_feature), "label", 0, 0, NULL,
@@ -126,6 +131,7 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .examples = options->examples,
         .features = options->features,
         .skip_bad = options->skip_bad,
+        .unpack_ratio = options->unpack_ratio,
         .label_feature = options->label_feature,
         .index_feature = options->index_feature,
         .value_feature = options->value_feature,

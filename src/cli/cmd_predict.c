@@ -179,6 +179,7 @@ static pl_status print_images(const session *s, const pl_idx *images,
         int64_t rows = count - first < room ? count - first : room;
         pl_view view = pl_view_from(&all, first);
         const float *logits = pl_predictor_run(s->predictor, &view, rows);
+        PL_TRY(pl_map_check(&images->map));
         for (int64_t r = 0; r < rows; r++)
             PL_TRY(print_image(s, path, first + r, logits + r * classes));
     }

@@ -41,6 +41,10 @@ static const pl_param data_params[] = {
       "MB, else 32768)" },
     { "skip-bad", PL_PARAM_INT, PL_OPTION_FIELD(skip_bad), "0", 0, 1e15, NULL,
       "N", "sparse files: pass over up to N bad examples" },
+    { "unpack-ratio", PL_PARAM_INT, PL_OPTION_FIELD(unpack_ratio), "200", 1,
+      1e6, NULL, "N",
+      "sparse files: refuse gzip or zstd that becomes more than N times as "
+      "long, and more than 64 MB" },
     { "label-feature", PL_PARAM_TEXT, PL_OPTION_FIELD(label_feature), "label",
       0, 0, NULL, "NAME", "tfrecord: the feature with the label" },
     { "index-feature", PL_PARAM_TEXT, PL_OPTION_FIELD(index_feature), "index",

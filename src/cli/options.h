@@ -62,6 +62,7 @@ typedef struct pl_train_options {
     int shard; /* pl_train_shard */
     int64_t shuffle_buffer;
     int64_t skip_bad;
+    int64_t unpack_ratio;
     const char *label_feature;
     const char *index_feature;
     const char *value_feature;

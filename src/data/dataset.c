@@ -33,6 +33,14 @@ pl_status pl_dataset_keep(pl_dataset *set, int64_t first, int64_t count)
     return PL_OK;
 }
 
+pl_status pl_dataset_check(const pl_dataset *set, bool thorough)
+{
+    const pl_map *map = set->ops->source != NULL ? set->ops->source(set) : NULL;
+    if (map == NULL || (!thorough && pl_map_intact(map)))
+        return PL_OK;
+    return pl_map_check(map);
+}
+
 static pl_status resolve(pl_reader_opts *out, const pl_reader_opts *opts)
 {
     *out = *opts;

@@ -18,6 +18,7 @@
 #ifndef PL_DATA_DATASET_H
 #define PL_DATA_DATASET_H
 
+#include "base/map.h"
 #include "paceline/base.h"
 #include "tensor/shape.h"
 #include "tensor/view.h"
@@ -86,6 +87,9 @@ typedef struct pl_dataset_ops {
                             const pl_reader_opts *opts);
     /* Optional: pl_dataset_keep of a set with a reader of its own. */
     pl_status (*keep)(pl_dataset *set, int64_t first, int64_t count);
+    /* The file that batches point into, where its owner may change it; NULL:
+     * none.  Default: none. */
+    const pl_map *(*source)(const pl_dataset *set);
 } pl_dataset_ops;
 
 struct pl_dataset {
@@ -115,6 +119,11 @@ void pl_dataset_free(pl_dataset *set); /* NULL is fine */
  * cannot be done. */
 pl_status pl_dataset_keep(pl_dataset *set, int64_t first,
                           int64_t count) PL_MUST_CHECK;
+
+/* PL_IO when the file that batches were read from has lost bytes: what was
+ * made of them since the last check is worthless.  `thorough` costs a system
+ * call and also finds bytes that were lost without a trace in memory. */
+pl_status pl_dataset_check(const pl_dataset *set, bool thorough) PL_MUST_CHECK;
 
 /* PL_USAGE when the set has too few examples for one step. */
 pl_status pl_reader_new(pl_reader **out, pl_dataset *set,

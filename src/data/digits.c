@@ -22,18 +22,29 @@ typedef struct digits_dataset {
     uint32_t first; /* of the set's images */
     uint8_t *made;  /* images, then labels; NULL when they are mapped */
     pl_map map;     /* the cache file; empty when they were made */
+    uint8_t *kept;  /* labels of the cache file: they index memory */
 } digits_dataset;
 
 static void release(pl_dataset *base)
 {
     digits_dataset *set = (digits_dataset *)base;
     pl_map_close(&set->map);
+    pl_mem_free(set->kept);
     pl_mem_free(set->made);
     pl_mem_free(set->base.name);
     pl_mem_free(set);
 }
 
-static const pl_dataset_ops digits_ops = { .kind = "digits", .free = release };
+static const pl_map *source(const pl_dataset *base)
+{
+    return &((const digits_dataset *)base)->map;
+}
+
+static const pl_dataset_ops digits_ops = {
+    .kind = "digits",
+    .free = release,
+    .source = source,
+};
 
 static size_t payload_bytes(const digits_dataset *set)
 {
@@ -86,6 +97,19 @@ static pl_status check(const digits_dataset *set, const pl_map *map,
     return PL_OK;
 }
 
+/* A copy of the labels that was checked after it was made. */
+static pl_status keep_labels(digits_dataset *set, const char *path)
+{
+    size_t count = (size_t)set->base.count;
+    PL_TRY(PL_NEW(set->kept, count));
+    memcpy(set->kept, set->base.labels.data, count);
+    set->base.labels.data = set->kept;
+    for (size_t i = 0; i < count; i++)
+        if (set->kept[i] >= set->base.classes)
+            return PL_FAIL(PL_FORMAT, "%s changed while it was read", path);
+    return pl_map_check(&set->map);
+}
+
 static pl_status load(digits_dataset *set, const char *path)
 {
     pl_map map;
@@ -97,7 +121,13 @@ static pl_status load(digits_dataset *set, const char *path)
     }
     set->map = map;
     use(set, map.data + HEADER_BYTES);
-    return PL_OK;
+    status = keep_labels(set, path);
+    if (status != PL_OK) {
+        pl_map_close(&set->map);
+        pl_mem_free(set->kept);
+        set->kept = NULL;
+    }
+    return status;
 }
 
 static void draw_block(void *arg, int item, int thread)

@@ -3,6 +3,8 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 #define ZLIB_CONST /* what zlib reads is const */
 #include <zlib.h>
 
@@ -220,11 +222,31 @@ pl_status pl_idx_init(pl_idx *idx, const char *path)
     pl_map map;
     PL_TRY(pl_map_init(&map, path));
     pl_status status = pl_idx_init_memory(idx, map.data, map.bytes);
+    pl_status whole = pl_map_check(&map);
+    if (whole != PL_OK) {
+        if (status == PL_OK)
+            pl_idx_close(idx);
+        pl_map_close(&map);
+        return whole;
+    }
     if (status == PL_OK && idx->unpacked == NULL)
         idx->map = map; /* read in place */
     else
         pl_map_close(&map);
     return status == PL_OK ? PL_OK : pl_context(status, "%s", path);
+}
+
+pl_status pl_idx_own(pl_idx *idx)
+{
+    size_t bytes = (size_t)pl_shape_row(idx->shape);
+    if (idx->unpacked != NULL)
+        return PL_OK;
+    PL_TRY(PL_NEW_ALIGNED(idx->unpacked, bytes));
+    memcpy(idx->unpacked, idx->data, bytes);
+    PL_TRY(pl_map_check(&idx->map));
+    pl_map_close(&idx->map);
+    idx->data = idx->unpacked;
+    return PL_OK;
 }
 
 void pl_idx_close(pl_idx *idx)

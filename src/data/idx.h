@@ -34,6 +34,10 @@ pl_status pl_idx_init_memory(pl_idx *idx, const uint8_t *bytes,
                              size_t count) PL_MUST_CHECK;
 void pl_idx_close(pl_idx *idx);
 
+/* Have the elements in memory, also those of a plain file, so that what was
+ * checked stays true. */
+pl_status pl_idx_own(pl_idx *idx) PL_MUST_CHECK;
+
 /* Write a plain IDX file; it appears complete or not at all. */
 pl_status pl_idx_write(const char *path, pl_shape shape,
                        const uint8_t *data) PL_MUST_CHECK;

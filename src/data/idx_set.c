@@ -20,7 +20,16 @@ static void release(pl_dataset *base)
     pl_mem_free(set);
 }
 
-static const pl_dataset_ops idx_ops = { .kind = "idx", .free = release };
+static const pl_map *source(const pl_dataset *base)
+{
+    return &((const idx_dataset *)base)->images.map;
+}
+
+static const pl_dataset_ops idx_ops = {
+    .kind = "idx",
+    .free = release,
+    .source = source,
+};
 
 static const char *prefix_of(pl_split split)
 {
@@ -156,6 +165,7 @@ static pl_status open_pair(idx_dataset *set, const char *folder, pl_split split,
     PL_TRY_OUT(status, check_images(&set->images, images, mnist));
     PL_TRY_OUT(status, open_part(&set->labels, &labels, folder, split, 1));
     PL_TRY_OUT(status, check_labels(&set->labels, labels));
+    PL_TRY_OUT(status, pl_idx_own(&set->labels)); /* they index memory */
     if (set->images.shape.dim[0] != set->labels.shape.dim[0]) {
         status = PL_FAIL(PL_FORMAT, "%s has %lld images, %s has %lld labels",
                          images, (long long)set->images.shape.dim[0], labels,
@@ -253,6 +263,7 @@ pl_status pl_dataset_write_idx(const pl_dataset *set, const char *folder,
                                     PL_SHAPE(set->count, set->shape.dim[0],
                                              set->shape.dim[1]),
                                     features->data));
+    PL_TRY_OUT(status, pl_dataset_check(set, true));
     PL_TRY_OUT(status, pl_idx_write(labels_path, PL_SHAPE(set->count), labels));
 out:
     pl_mem_free(labels);

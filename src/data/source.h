@@ -44,6 +44,7 @@ typedef struct pl_source_opts {
     /* Sparse examples in files; all texts must outlive the set. */
     int64_t shuffle_buffer;    /* examples; 0: small sets wholly, else 32768 */
     int64_t skip_bad;          /* bad examples to pass over */
+    int64_t unpack_ratio;      /* packed files: see sparse/unpack.h */
     const char *label_feature; /* tfrecord: names of the features; default */
     const char *index_feature; /* "label", "index" and "value", where no */
     const char *value_feature; /* value means 1 */

@@ -270,8 +270,9 @@ static pl_status open_shard(const pl_checkpoint *checkpoint, size_t index,
     if (look == PL_LOOK_ALL)
         PL_TRY(pl_checkpoint_check_sum(shard, entry));
     shard->checked = look == PL_LOOK_ALL;
-    return pl_safetensors_parse(&shard->tensors, shard->map.data,
-                                shard->map.bytes, entry->name);
+    PL_TRY(pl_safetensors_parse(&shard->tensors, shard->map.data,
+                                shard->map.bytes, entry->name));
+    return pl_map_check(&shard->map);
 }
 
 static pl_status open_all(pl_checkpoint *checkpoint, pl_checkpoint_look look)

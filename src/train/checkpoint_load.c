@@ -216,6 +216,8 @@ static pl_status load(const pl_checkpoint *checkpoint,
     PL_TRY(check_cover(ranges, tensors, count));
     PL_TRY(check_shards(checkpoint, ranges, tensors));
     copy_ranges(ranges, tensors);
+    for (size_t s = 0; s < shards; s++)
+        PL_TRY(pl_map_check(&checkpoint->shards[s].map));
     return PL_OK;
 }
 

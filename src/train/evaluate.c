@@ -70,6 +70,7 @@ static pl_status test_all(tester *t, pl_dataset *set)
             break;
         PL_TRY(test_batch(t, &batch));
     }
+    PL_TRY(pl_dataset_check(set, true));
     if (t->rows == 0)
         return PL_FAIL(PL_FORMAT, "%s has no examples", set->name);
     return PL_OK;

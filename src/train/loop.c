@@ -324,6 +324,7 @@ pl_status pl_loop_next_batch(pl_loop *l)
 
 pl_status pl_loop_check_loss(pl_loop *l, double loss, int64_t step)
 {
+    PL_TRY(pl_dataset_check(l->opts->train, false));
     if (isfinite(loss))
         return PL_OK;
     PL_TRY(pl_compute_check(l->computed));
@@ -484,6 +485,7 @@ static pl_status save(pl_loop *l, bool last)
 {
     uint64_t begin = pl_ticks_now();
     pl_sync *sync = l->opts->sync;
+    PL_TRY(pl_dataset_check(l->opts->train, true));
     if (l->ahead != NULL && l->other == NULL) {
         PL_TRY(pl_loop_align_ahead(l));
         pl_ahead_position(l->ahead, &l->result->progress.position);

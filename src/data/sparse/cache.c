@@ -25,9 +25,10 @@ static pl_status read_footer(const pl_sparse_file *file, footer *out)
     if (version < PL_CACHE_PLAIN || version > PL_CACHE_VERSION)
         return PL_FAIL(PL_FORMAT, "%s: cache of version %u, expected %d or %d",
                        file->path, version, PL_CACHE_PLAIN, PL_CACHE_VERSION);
-    const uint8_t *at = data + file->bytes - PL_CACHE_FOOTER_BYTES;
-    if (file->bytes < PL_CACHE_HEADER_BYTES + PL_CACHE_FOOTER_BYTES ||
-        memcmp(at + 48, PL_CACHE_MAGIC, 8) != 0 ||
+    uint8_t at[PL_CACHE_FOOTER_BYTES] = { 0 };
+    if (file->bytes >= PL_CACHE_HEADER_BYTES + PL_CACHE_FOOTER_BYTES)
+        memcpy(at, data + file->bytes - sizeof at, sizeof at);
+    if (memcmp(at + 48, PL_CACHE_MAGIC, 8) != 0 ||
         pl_crc32c(0, at, 44) != pl_get_u32(at + 44))
         return PL_FAIL(PL_FORMAT,
                        "%s: truncated or damaged: no sound footer ends its "
@@ -97,9 +98,8 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
 {
     const pl_sparse_block *block = decode->block;
     int64_t before = rows->count;
-    pl_status status =
-        pl_cache_decode(rows, decode->file->data + block->offset, block->bytes,
-                        decode->bound, &decode->largest);
+    pl_status status = pl_cache_decode(rows, decode->data, block->bytes,
+                                       decode->bound, &decode->largest);
     if (status == PL_OK && rows->count - before != block->rows)
         status =
             PL_FAIL(PL_FORMAT, "%lld examples, expected %lld",

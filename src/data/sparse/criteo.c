@@ -30,6 +30,7 @@ typedef struct click {
     uint64_t first;    /* feature that categories are hashed to */
     uint64_t features; /* from there on */
     int64_t used;      /* ids so far, of all rows */
+    int64_t before;    /* rows before the block */
 } click;
 
 static uint64_t mix(uint64_t x)
@@ -161,7 +162,9 @@ static pl_status read_lines(click *c)
         if (*at == '\n')
             continue;
         pl_status status = read_line(c, &at);
-        if (status != PL_OK) {
+        if (status == PL_OK) {
+            PL_TRY(pl_decode_check_rows(c->decode, c->rows->count - c->before));
+        } else {
             c->used = used;
             PL_TRY(pl_decode_pass(c->decode, status));
             at = pl_text_line_end(begin);
@@ -188,9 +191,11 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
         .first = first,
         .features = decode->bound - first,
         .used = pl_rows_ids(rows),
+        .before = rows->count,
     };
     int64_t most = decode->block->rows * (COLUMNS - 1);
-    /* A line that turns out bad may be beyond the examples counted. */
+    /* A line that turns out bad, or tells of a change, may be beyond the
+     * examples counted. */
     pl_status status = pl_rows_reserve(
         rows, rows->count + decode->block->rows + 1, c.used + most + COLUMNS);
     rows->weighted = rows->weighted || !bucket;

@@ -9,12 +9,15 @@
 
 /* Replace the packed bytes by what is in them. */
 static pl_status unpack(pl_sparse_file *file, pl_packing packing,
-                        const char *folder)
+                        const pl_source_opts *opts)
 {
     pl_spill spill;
-    pl_map map = { NULL, 0 };
-    PL_TRY(pl_spill_init(&spill, folder));
-    pl_status status = pl_unpack(&spill, packing, file->data, file->bytes);
+    pl_map map = { 0 };
+    PL_TRY(pl_spill_init(&spill, opts->cache_dir));
+    pl_status status =
+        pl_unpack(&spill, packing, file->data, file->bytes, opts->unpack_ratio);
+    pl_status whole = pl_map_check(&file->map);
+    status = whole != PL_OK ? whole : status;
     if (status == PL_OK)
         status = pl_spill_map(&spill, &map);
     pl_spill_close(&spill);
@@ -29,30 +32,32 @@ static pl_status unpack(pl_sparse_file *file, pl_packing packing,
 
 static pl_status unpack_if_packed(pl_sparse_file *file,
                                   const pl_sparse_format *format,
-                                  const char *folder)
+                                  const pl_source_opts *opts)
 {
     bool text = format->plain == NULL;
     pl_packing packing = pl_packing_of(file->data, file->bytes, text);
     if (packing == PL_PACKING_NONE ||
         (format->plain != NULL && format->plain(file->data, file->bytes)))
         return PL_OK;
-    pl_status status = unpack(file, packing, folder);
+    pl_status status = unpack(file, packing, opts);
     return status == PL_OK ? PL_OK : pl_context(status, "%s", file->path);
 }
 
 static pl_status open_file(pl_sparse_file *file, const char *path,
-                           const pl_sparse_format *format, const char *folder)
+                           const pl_sparse_format *format,
+                           const pl_source_opts *opts)
 {
     PL_TRY(pl_mem_copy_text(&file->path, path));
     PL_TRY(pl_map_init(&file->map, path));
     file->data = file->map.data;
     file->bytes = file->map.bytes;
-    return unpack_if_packed(file, format, folder);
+    return unpack_if_packed(file, format, opts);
 }
 
 static pl_status open_all(pl_sparse_file **out, int32_t *count,
                           char *const *paths, size_t path_count,
-                          const pl_sparse_format *format, const char *folder)
+                          const pl_sparse_format *format,
+                          const pl_source_opts *opts)
 {
     if (path_count > MOST_FILES)
         return PL_FAIL(PL_UNSUPPORTED, "%zu files, at most %d", path_count,
@@ -60,7 +65,7 @@ static pl_status open_all(pl_sparse_file **out, int32_t *count,
     pl_sparse_file *files;
     PL_TRY(PL_NEW(files, path_count));
     for (size_t i = 0; i < path_count; i++) {
-        pl_status status = open_file(&files[i], paths[i], format, folder);
+        pl_status status = open_file(&files[i], paths[i], format, opts);
         if (status != PL_OK) {
             pl_sparse_files_free(files, (int32_t)path_count);
             return status;
@@ -73,11 +78,11 @@ static pl_status open_all(pl_sparse_file **out, int32_t *count,
 
 pl_status pl_sparse_files_new(pl_sparse_file **out, int32_t *count,
                               const pl_sparse_format *format,
-                              const char *pattern, const char *folder)
+                              const char *pattern, const pl_source_opts *opts)
 {
     if (pl_file_exists(pattern)) /* whatever characters it has */
         return open_all(out, count, (char *[]) { (char *)pattern }, 1, format,
-                        folder);
+                        opts);
     glob_t found;
     int code = glob(pattern, 0, NULL, &found);
     pl_status status;
@@ -87,23 +92,26 @@ pl_status pl_sparse_files_new(pl_sparse_file **out, int32_t *count,
         status = PL_FAIL(code == GLOB_NOSPACE ? PL_NOMEM : PL_IO,
                          "cannot list the files %s", pattern);
     else
-        status = open_all(out, count, found.gl_pathv, found.gl_pathc, format,
-                          folder);
+        status =
+            open_all(out, count, found.gl_pathv, found.gl_pathc, format, opts);
     globfree(&found);
     return status;
 }
 
 pl_status pl_sparse_files_new_memory(pl_sparse_file **out,
                                      const pl_sparse_format *format,
-                                     const uint8_t *data, size_t bytes)
+                                     const uint8_t *data, size_t bytes,
+                                     const pl_source_opts *opts)
 {
     pl_sparse_file *file;
+    pl_source_opts in_memory = *opts;
+    in_memory.cache_dir = NULL;
     PL_TRY(PL_NEW(file, 1));
     file->data = data;
     file->bytes = bytes;
     pl_status status = pl_mem_copy_text(&file->path, "memory");
     if (status == PL_OK)
-        status = unpack_if_packed(file, format, NULL);
+        status = unpack_if_packed(file, format, &in_memory);
     if (status == PL_OK)
         *out = file;
     else

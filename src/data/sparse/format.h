@@ -5,6 +5,9 @@
  * that a file says is checked; a bad example is one sentence that names the
  * place, or, within --skip-bad, is passed over.
  *
+ * A mapped file can change at any time.  So split and count read each byte
+ * once and check what they use; decode gets a copy of its block.
+ *
  * Threads: split runs on one thread; count and decode on any, each with a
  * pl_decode of its own. */
 #ifndef PL_DATA_SPARSE_FORMAT_H
@@ -41,10 +44,15 @@ typedef struct pl_sparse_blocks {
 #define PL_LABEL_ZERO  1u
 #define PL_LABEL_MINUS 2u
 
+#define PL_SPARSE_SPARE 64 /* bytes behind a copied block */
+
 /* One block on its way to rows. */
 typedef struct pl_decode {
     const pl_sparse_file *file;
     const pl_sparse_block *block;
+    const uint8_t *data; /* decode: the block's bytes, which stay as they are
+                            even if the file does not */
+    size_t spare;        /* bytes behind them that may be read */
     const pl_source_opts *opts;
     uint64_t bound;   /* ids are below this */
     int64_t allowed;  /* bad examples that may be passed over */
@@ -66,7 +74,8 @@ typedef struct pl_sparse_format {
                        int32_t index, uint64_t target);
     /* Optional: the examples of a block, where split leaves them at 0. */
     pl_status (*count)(const pl_decode *decode, int64_t *rows);
-    /* Append the examples of a block to `rows`. */
+    /* Append the examples of a block to `rows`: no more than split or count
+     * found (pl_decode_check_rows), for the file may have changed. */
     pl_status (*decode)(pl_decode *decode, pl_rows *rows);
     /* Optional: the largest id + 1 as the file states it; else it takes a
      * pass over the data. */
@@ -80,6 +89,10 @@ extern const pl_sparse_format pl_cache_format, pl_criteo_format,
 
 pl_status pl_sparse_blocks_add(pl_sparse_blocks *blocks,
                                pl_sparse_block block) PL_MUST_CHECK;
+
+/* PL_IO when a block has more good examples than were counted in it. */
+pl_status pl_decode_check_rows(const pl_decode *decode,
+                               int64_t rows) PL_MUST_CHECK;
 
 /* An example was bad, and the sentence is written: PL_OK to pass over it,
  * else `status`. */

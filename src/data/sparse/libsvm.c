@@ -13,7 +13,8 @@ typedef struct libsvm_line {
     pl_decode *decode;
     const pl_text *text;
     pl_rows *rows;
-    int64_t ids; /* used so far, of all rows */
+    int64_t ids;   /* used so far, of all rows */
+    int64_t first; /* row of the block */
 } libsvm_line;
 
 static bool ends_word(char c)
@@ -152,6 +153,9 @@ static pl_status parse_lines(libsvm_line *line)
         if (*at != '#') {
             int64_t ids = line->ids;
             pl_status status = parse_line(line, &at);
+            if (status == PL_OK)
+                PL_TRY(pl_decode_check_rows(line->decode,
+                                            line->rows->count - line->first));
             if (status != PL_OK) {
                 line->ids = ids;
                 PL_TRY(pl_decode_pass(line->decode, status));
@@ -166,10 +170,11 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
 {
     pl_text text;
     PL_TRY(pl_text_init(&text, decode));
-    libsvm_line line = { decode, &text, rows, pl_rows_ids(rows) };
+    libsvm_line line = { decode, &text, rows, pl_rows_ids(rows), rows->count };
     int64_t most = (text.end - text.begin) / LEAST_BYTES + 1;
-    pl_status status = pl_rows_reserve(rows, rows->count + decode->block->rows,
-                                       line.ids + most);
+    /* One more row than were counted: the one that tells of a change. */
+    pl_status status = pl_rows_reserve(
+        rows, rows->count + decode->block->rows + 1, line.ids + most);
     if (status == PL_OK)
         status = parse_lines(&line);
     pl_text_close(&text);

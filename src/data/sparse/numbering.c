@@ -232,8 +232,11 @@ pl_status pl_numbering_load(pl_numbering **out, const char *path)
     PL_TRY(pl_map_init(&map, path));
     pl_status status =
         pl_numbering_parse(out, (const char *)map.data, map.bytes, path);
+    pl_status whole = pl_map_check(&map);
     pl_map_close(&map);
-    return status;
+    if (status == PL_OK && whole != PL_OK)
+        pl_numbering_free(*out);
+    return whole != PL_OK ? whole : status;
 }
 
 int64_t pl_numbering_size(const pl_numbering *n)

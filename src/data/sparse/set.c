@@ -5,6 +5,8 @@
 #include "data/sparse/files.h"
 #include "data/sparse/stream.h"
 
+#include <string.h>
+
 #define MEMORY_BYTES  ((uint64_t)64 << 20) /* of files held decoded */
 #define BLOCK_BYTES   ((uint64_t)1 << 20)
 #define BLOCK_LEAST   ((uint64_t)4 << 10)
@@ -27,6 +29,22 @@ pl_status pl_sparse_blocks_add(pl_sparse_blocks *blocks, pl_sparse_block block)
         return PL_FAIL(PL_UNSUPPORTED, "more than 2^32 - 2 blocks");
     blocks->list[blocks->count++] = block;
     return PL_OK;
+}
+
+static pl_status changed(const pl_decode *decode, int64_t found)
+{
+    return PL_FAIL(PL_IO,
+                   "%s changed while it was read: the block at byte %llu had "
+                   "%lld examples and has %lld now; leave it alone while it "
+                   "is in use",
+                   decode->file->path,
+                   (unsigned long long)decode->block->offset,
+                   (long long)decode->block->rows, (long long)found);
+}
+
+pl_status pl_decode_check_rows(const pl_decode *decode, int64_t rows)
+{
+    return rows > decode->block->rows ? changed(decode, rows) : PL_OK;
 }
 
 pl_status pl_decode_pass(pl_decode *decode, pl_status status)
@@ -141,6 +159,38 @@ static pl_decode decode_of(const pl_sparse_set *set, const pl_sparse_file *file,
     };
 }
 
+/* The bytes of a block where nobody can change them; *copy is theirs, or
+ * NULL. */
+static pl_status hold_block(pl_decode *decode, uint8_t **copy)
+{
+    const pl_sparse_file *file = decode->file;
+    uint64_t offset = decode->block->offset, bytes = decode->block->bytes;
+    *copy = NULL;
+    decode->data = file->data + offset;
+    decode->spare = file->bytes - offset - bytes;
+    if (!pl_map_shared(&file->map))
+        return PL_OK;
+    *copy = pl_mem_resize(NULL, bytes + PL_SPARSE_SPARE, 1);
+    PL_TRY(pl_mem_check(*copy, bytes + PL_SPARSE_SPARE, 1));
+    memset(*copy + bytes, 0, PL_SPARSE_SPARE);
+    decode->data = *copy;
+    decode->spare = PL_SPARSE_SPARE;
+    return pl_map_copy(&file->map, offset, *copy, bytes);
+}
+
+static pl_status decode_block(const pl_sparse_set *set, pl_decode *decode,
+                              pl_rows *rows)
+{
+    uint8_t *copy;
+    pl_status status = hold_block(decode, &copy);
+    if (status == PL_OK)
+        status = set->format->decode(decode, rows);
+    if (status == PL_OK && rows->count + decode->bad < decode->block->rows)
+        status = changed(decode, rows->count + decode->bad);
+    pl_mem_free(copy);
+    return status;
+}
+
 pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index, pl_rows *rows)
 {
     pl_error last;
@@ -148,7 +198,7 @@ pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index, pl_rows *rows)
     pl_decode decode = decode_of(set, &set->files[block->file], block);
     decode.last = &last;
     pl_rows_clear(rows);
-    pl_status status = set->format->decode(&decode, rows);
+    pl_status status = decode_block(set, &decode, rows);
     if (status != PL_OK && (status != PL_FORMAT || decode.bad == 0))
         return status;
     pl_mutex_lock(&set->lock);
@@ -257,6 +307,8 @@ static pl_status make_blocks(pl_sparse_set *set, pl_pool *pool)
     }
     if (set->format->count != NULL)
         PL_TRY(sweep_all(set, pool, false, false));
+    for (int32_t i = 0; i < set->file_count; i++)
+        PL_TRY(pl_map_check(&set->files[i].map));
     set->base.count = 0;
     for (int64_t b = 0; b < set->blocks.count; b++)
         set->base.count += set->blocks.list[b].rows;
@@ -379,7 +431,7 @@ pl_status pl_sparse_open(pl_dataset **out, const pl_sparse_format *format,
     pl_sparse_set *set;
     PL_TRY(set_new(&set, format, pattern, opts));
     pl_status status = pl_sparse_files_new(&set->files, &set->file_count,
-                                           format, pattern, opts->cache_dir);
+                                           format, pattern, opts);
     if (status == PL_OK)
         status = load(set);
     if (status == PL_OK)
@@ -397,7 +449,7 @@ pl_status pl_sparse_open_memory(pl_dataset **out,
     pl_sparse_set *set;
     PL_TRY(set_new(&set, format, "memory", opts));
     pl_status status =
-        pl_sparse_files_new_memory(&set->files, format, data, bytes);
+        pl_sparse_files_new_memory(&set->files, format, data, bytes, opts);
     if (status == PL_OK) {
         set->file_count = 1;
         status = load(set);

@@ -14,11 +14,10 @@
 pl_status pl_text_init(pl_text *text, const pl_decode *decode)
 {
     const pl_sparse_block *block = decode->block;
-    const char *begin = (const char *)decode->file->data + block->offset;
-    uint64_t behind = decode->file->bytes - block->offset - block->bytes;
+    const char *begin = (const char *)decode->data;
     bool ended = block->bytes > 0 && begin[block->bytes - 1] == '\n';
     *text = (pl_text) { begin, begin + block->bytes, NULL };
-    if (ended && behind >= PL_TEXT_PAD)
+    if (ended && decode->spare >= PL_TEXT_PAD)
         return PL_OK;
     PL_TRY(PL_NEW(text->copy, block->bytes + 1 + PL_TEXT_PAD));
     memcpy(text->copy, begin, block->bytes);

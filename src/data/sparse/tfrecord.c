@@ -13,26 +13,28 @@ typedef struct record {
     uint64_t bytes;
 } record;
 
-/* The frame at `offset`; its record is inside the file, its length right. */
+/* The frame at `offset` of the file, of which `left` bytes are at `at`; its
+ * record is inside them, its length right.  The head is copied: what was
+ * checked is what is used. */
 static pl_status read_frame(const pl_sparse_file *file, uint64_t offset,
-                            record *out)
+                            const uint8_t *at, uint64_t left, record *out)
 {
-    const uint8_t *at = file->data + offset;
-    uint64_t left = file->bytes - offset;
+    uint8_t head[PL_TFRECORD_HEAD];
     if (left < PL_TFRECORD_HEAD + PL_TFRECORD_TAIL)
         return PL_FAIL(PL_FORMAT,
                        "%s: truncated: a record begins at byte %llu, and the "
                        "file ends %llu bytes later",
                        file->path, (unsigned long long)offset,
                        (unsigned long long)left);
-    uint32_t crc = pl_tfrecord_sum(at, 8), stated = pl_get_u32(at + 8);
+    memcpy(head, at, sizeof head);
+    uint32_t crc = pl_tfrecord_sum(head, 8), stated = pl_get_u32(head + 8);
     if (crc != stated)
         return PL_FAIL(PL_FORMAT,
                        "%s: record at byte %llu: the checksum of its length is "
                        "0x%08x, expected 0x%08x; not a TFRecord file, or "
                        "damaged",
                        file->path, (unsigned long long)offset, stated, crc);
-    uint64_t bytes = pl_get_u64(at);
+    uint64_t bytes = pl_get_u64(head);
     if (bytes > left - PL_TFRECORD_HEAD - PL_TFRECORD_TAIL)
         return PL_FAIL(PL_FORMAT,
                        "%s: truncated: the record at byte %llu has %llu bytes, "
@@ -63,7 +65,8 @@ static pl_status split(pl_sparse_blocks *blocks, const pl_decode *decode,
     pl_sparse_block block = { .file = index };
     for (uint64_t at = 0; at < file->bytes;) {
         record r;
-        pl_status status = read_frame(file, at, &r);
+        pl_status status =
+            read_frame(file, at, file->data + at, file->bytes - at, &r);
         if (status != PL_OK && decode->allowed == 0)
             return status;
         at = status == PL_OK ? frame_end(&r) : file->bytes;
@@ -215,12 +218,15 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
         [VALUE] = list_of(opts->value_feature, PL_TFRECORD_VALUE),
     };
     /* An id takes a byte at least, a value four. */
-    PL_TRY(pl_rows_reserve(rows, rows->count + block->rows,
+    int64_t before = rows->count;
+    PL_TRY(pl_rows_reserve(rows, before + block->rows + 1,
                            pl_rows_ids(rows) + (int64_t)block->bytes));
     uint64_t end = block->offset + block->bytes;
     for (uint64_t at = block->offset; at < end;) {
         record r;
-        pl_status status = read_frame(decode->file, at, &r);
+        pl_status status =
+            read_frame(decode->file, at, decode->data + (at - block->offset),
+                       end - at, &r);
         if (status != PL_OK)
             return pl_decode_pass(decode, status); /* as split has it */
         status = read_record(decode, &r, lists, rows);
@@ -229,6 +235,7 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
                                 decode->file->path, (unsigned long long)at);
             PL_TRY(pl_decode_pass(decode, status));
         }
+        PL_TRY(pl_decode_check_rows(decode, rows->count - before));
         at = frame_end(&r);
     }
     return PL_OK;

@@ -21,7 +21,12 @@ typedef enum pl_packing {
  * which cannot begin a text of ours. */
 pl_packing pl_packing_of(const uint8_t *data, size_t bytes, bool text);
 
+/* A stream that becomes more than `ratio` times as long (0: PL_UNPACK_RATIO)
+ * and more than PL_UNPACK_ALWAYS bytes is refused: the formats have no count
+ * that could be believed, and a bomb would fill memory or disk. */
+#define PL_UNPACK_RATIO  200
+#define PL_UNPACK_ALWAYS ((uint64_t)64 << 20)
 pl_status pl_unpack(pl_spill *out, pl_packing packing, const uint8_t *data,
-                    size_t bytes) PL_MUST_CHECK;
+                    size_t bytes, int64_t ratio) PL_MUST_CHECK;
 
 #endif

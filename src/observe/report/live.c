@@ -133,25 +133,28 @@ static pl_status list_runs(const char *folder, const pl_records *records,
     return status;
 }
 
-static void put_log(pl_page *page, const char *name, const pl_map *map)
+/* The end of a log, from a whole line on; one that cannot be read, or is
+ * empty, is not shown. */
+static void put_log(pl_page *page, const char *name, const char *path)
 {
-    char text[LOG_BYTES + 1];
-    size_t bytes = map->bytes < LOG_BYTES ? map->bytes : LOG_BYTES;
-    const char *from = (const char *)map->data + (map->bytes - bytes);
-    const char *line = memchr(from, '\n', bytes);
-    if (bytes < map->bytes && line != NULL) { /* from the next whole line */
-        bytes -= (size_t)(line + 1 - from);
+    char text[LOG_BYTES + 1], *from = text;
+    size_t bytes;
+    int64_t first;
+    if (pl_file_read_end(path, text, sizeof text, &bytes, &first) != PL_OK ||
+        bytes == 0)
+        return;
+    char *line = memchr(text, '\n', bytes);
+    if (first > 0 && line != NULL)
         from = line + 1;
-    }
-    for (size_t i = 0; i < bytes; i++)
-        text[i] = from[i] == '\0' ? '?' : from[i];
-    text[bytes] = '\0';
+    for (char *c = text; c < text + bytes; c++)
+        if (*c == '\0')
+            *c = '?';
     pl_page_fold(page, name);
-    pl_page_lines(page, text);
+    pl_page_lines(page, from);
     pl_page_unfold(page);
 }
 
-/* The ends of the logs; one that cannot be read has none. */
+/* The ends of the logs. */
 static pl_status put_logs(pl_page *page, const pl_record *record)
 {
     char *folder, **names;
@@ -165,13 +168,8 @@ static pl_status put_logs(pl_page *page, const pl_record *record)
     pl_page_heading(page, "Logs");
     for (size_t i = 0; i < count && status == PL_OK; i++) {
         char *path;
-        pl_map map;
         PL_TRY_OUT(status, pl_file_join(&path, folder, names[i]));
-        if (pl_map_init(&map, path) == PL_OK) {
-            if (map.bytes > 0)
-                put_log(page, names[i], &map);
-            pl_map_close(&map);
-        }
+        put_log(page, names[i], path);
         pl_mem_free(path);
     }
 out:

@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POINTS_MOST 300 /* of one line */
-#define LINES_MOST  40  /* of one figure: more cannot be told apart */
+#define POINTS_MOST 300               /* of one line */
+#define EVENTS_MOST ((size_t)1 << 30) /* bytes of one file */
+#define LINES_MOST  40 /* of one figure: more cannot be told apart */
 
 /* The curves of one task. */
 typedef struct task {
@@ -58,7 +59,7 @@ static void close_tasks(tasks *t)
 static pl_status read_file(pl_report *report, task *own, const char *path)
 {
     pl_map map;
-    pl_status status = pl_map_init(&map, path);
+    pl_status status = pl_map_read(&map, path, EVENTS_MOST);
     if (status == PL_OK) {
         status = pl_events_read(&own->curves, map.data, map.bytes, path);
         pl_map_close(&map);

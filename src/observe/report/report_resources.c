@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define POINTS_MOST 300 /* of one line */
+#define POINTS_MOST 300               /* of one line */
+#define TABLE_MOST  ((size_t)1 << 28) /* bytes of one file */
 
 /* A figure, and the columns of the table that it shows. */
 static const struct usage {
@@ -146,7 +147,7 @@ static pl_status read_curves(pl_report *report, const char *path,
 {
     pl_map map;
     *curves = (pl_curves) { 0 };
-    pl_status status = pl_map_init(&map, path);
+    pl_status status = pl_map_read(&map, path, TABLE_MOST);
     if (status == PL_OK) {
         status =
             pl_resources_read(curves, (const char *)map.data, map.bytes, path);

@@ -1,4 +1,5 @@
 pl_unit_test(data cache)
+pl_unit_test(data changed)
 pl_unit_test(data criteo)
 pl_unit_test(data digits)
 pl_unit_test(data idx)
