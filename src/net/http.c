@@ -1,3 +1,9 @@
+/* http.c - decides who is answered and who keeps a connection.
+ *
+ * Any user of the host can connect, and libmicrohttpd would stop accepting at
+ * its limit until somebody is silent for too long.  So beyond CONNECTIONS_MOST
+ * the oldest connection that showed no cookie makes room for the new one:
+ * strangers drive out each other, never the person the page is for. */
 #include "net/http.h"
 
 #include "base/error.h"
@@ -14,10 +20,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNECTIONS_MOST 64U
-#define SILENCE_S        30U                /* then a connection is closed */
+#define CONNECTIONS_MOST 64
+#define CLOSING_MOST     64  /* more, which are on their way out */
+#define SILENCE_S        30U /* then a connection is closed */
 #define REQUEST_BYTES    ((size_t)32 << 10) /* of memory a connection */
-#define BACKLOG          16
+#define BACKLOG          128
 
 #define SECRET_BYTES 32
 #define SECRET_TEXT  (2 * SECRET_BYTES + 1)
@@ -37,12 +44,24 @@ typedef struct http_calls {
     enum MHD_Result (*queue)(struct MHD_Connection *, unsigned,
                              struct MHD_Response *);
     void (*destroy)(struct MHD_Response *);
+    const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *,
+                                            enum MHD_ConnectionInfoType, ...);
 } http_calls;
+
+/* A connection, of the server's thread. */
+typedef struct visitor {
+    bool here, leaving;
+    bool known; /* has shown the cookie */
+    int file;
+    uint64_t number; /* in the order they came */
+} visitor;
 
 struct pl_http {
     pl_http_opts opts;
     http_calls calls;
     struct MHD_Daemon *daemon;
+    visitor visitors[CONNECTIONS_MOST + CLOSING_MOST];
+    uint64_t came;
     int listener;
     int port;
     char hosts[2][HOST_BYTES]; /* how we may be called */
@@ -62,6 +81,7 @@ static pl_status load(http_calls *calls)
         { "MHD_add_response_header", &calls->header },
         { "MHD_queue_response", &calls->queue },
         { "MHD_destroy_response", &calls->destroy },
+        { "MHD_get_connection_info", &calls->info },
     };
     return pl_library_load("libmicrohttpd.so.12", "libmicrohttpd12", list,
                            sizeof list / sizeof *list);
@@ -179,6 +199,64 @@ static bool is_ours(const pl_http *http, const char *host)
                             strcmp(host, http->hosts[1]) == 0);
 }
 
+#define VISITORS (CONNECTIONS_MOST + CLOSING_MOST)
+
+/* Who goes when one too many is there: the oldest stranger, else the oldest;
+ * NULL: there is room. */
+static visitor *one_too_many(pl_http *http)
+{
+    visitor *oldest = NULL;
+    int count = 0;
+    for (int i = 0; i < VISITORS; i++) {
+        visitor *v = &http->visitors[i];
+        if (!v->here || v->leaving)
+            continue;
+        count++;
+        if (oldest == NULL || v->known < oldest->known ||
+            (v->known == oldest->known && v->number < oldest->number))
+            oldest = v;
+    }
+    return count > CONNECTIONS_MOST ? oldest : NULL;
+}
+
+/* libmicrohttpd's callback for a connection that came or went. */
+static void notice(void *context, struct MHD_Connection *connection,
+                   void **slot, enum MHD_ConnectionNotificationCode code)
+{
+    pl_http *http = context;
+    visitor *v = *slot;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        if (v != NULL)
+            *v = (visitor) { .here = false };
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        http->calls.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (int i = 0; v == NULL && i < VISITORS; i++)
+        if (!http->visitors[i].here)
+            v = &http->visitors[i];
+    if (v == NULL || info == NULL)
+        return;
+    *v = (visitor) { .here = true,
+                     .file = info->connect_fd,
+                     .number = http->came++ };
+    *slot = v;
+    visitor *out = one_too_many(http);
+    if (out != NULL) {
+        out->leaving = true;
+        shutdown(out->file, SHUT_RDWR); /* its end is noticed and closed */
+    }
+}
+
+static void know(pl_http *http, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        http->calls.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    visitor *v = info != NULL ? info->socket_context : NULL;
+    if (v != NULL)
+        v->known = true;
+}
+
 /* libmicrohttpd's callback: first when the head is there, then when all is. */
 static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                              const char *path, const char *method,
@@ -209,6 +287,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                    http->cookie))
         return say(http, connection, MHD_HTTP_FORBIDDEN,
                    "open the URL that the server printed last");
+    know(http, connection);
     return show_page(http, connection, path);
 }
 
@@ -248,7 +327,8 @@ static pl_status start(pl_http *http)
     http->daemon = http->calls.start(
         MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, serve, http,
         MHD_OPTION_LISTEN_SOCKET, http->listener, MHD_OPTION_CONNECTION_LIMIT,
-        CONNECTIONS_MOST, MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+        (unsigned)VISITORS, MHD_OPTION_NOTIFY_CONNECTION, notice, http,
+        MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
     if (http->daemon == NULL)
         return PL_FAIL(PL_IO, "libmicrohttpd cannot start a server: %s",

@@ -5,6 +5,9 @@
  * reads and no other site makes the browser send.  A request whose Host is
  * another name (a site that lets its own name mean 127.0.0.1) is refused.
  *
+ * It keeps 64 connections; beyond that the oldest that showed no cookie makes
+ * room for a new one, so nobody is shut out by idle ones.
+ *
  * By libmicrohttpd, which is loaded when it is first needed.
  *
  * Threads: the pages are made by a thread of the server, one at a time; the

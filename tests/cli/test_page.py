@@ -71,6 +71,35 @@ def test_a_run_that_goes_on_is_changing(cli, start):
     assert re.search(r"softmax: not ended, silent for 1\d\d\d s", body)
 
 
+def test_files_that_are_none_do_not_hold_it(cli, start):
+    """FIFOs where records are expected, logs that shrink and are huge."""
+    for name in "a", "fifo":
+        cli.ok(*TRAIN, "--run", f"runs/{name}", "--workers", "2", "--ps", "1")
+    runs = cli.folder / "runs"
+    (runs / "none").mkdir()
+    places = [runs / "none/run.json", runs / "fifo/summary.json",
+              runs / "fifo/log/worker-0.log",
+              next((runs / "fifo/resources").iterdir()),
+              next((runs / "fifo/events").glob("*/*"))]
+    for place in places:
+        place.unlink(missing_ok=True)
+        os.mkfifo(place)
+    log = runs / "a/log/worker-0.log"
+    os.truncate(log, 1 << 40)  # a hole of zeros, mapped it would be a terabyte
+    page = start()
+    page.enter()
+    answer, body = page.get("/")
+    assert answer.status == 200 and "none/run.json: not a regular file" in body
+    answer, body = page.get("/run/a")
+    assert answer.status == 200 and "<pre>????" in body
+    os.truncate(log, 0)
+    answer, body = page.get("/run/a")
+    assert answer.status == 200 and "worker-0.log" not in body
+    page.get("/run/fifo")
+    assert page.get("/run/a")[0].status == 200
+    page.end()
+
+
 def test_others_are_refused(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     page = start()

@@ -28,17 +28,26 @@ static int port_of(const pl_http *http)
     return port;
 }
 
-/* Ask, and read until the server closes. */
-static void ask(const pl_http *http, const char *path, const char *headers,
-                char *answer, size_t room)
+static int connect_to(const pl_http *http)
 {
     struct sockaddr_in at = { .sin_family = AF_INET };
-    char request[1024];
-    size_t used = 0;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     at.sin_port = htons((uint16_t)port_of(http));
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(0, connect(peer, (struct sockaddr *)&at, sizeof at));
+    /* Less than after which the server closes who is silent. */
+    const struct timeval deadline = { .tv_sec = 20 };
+    setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
+    return peer;
+}
+
+/* Ask, and read until the server closes. */
+static void ask(const pl_http *http, const char *path, const char *headers,
+                char *answer, size_t room)
+{
+    char request[1024];
+    size_t used = 0;
+    int peer = connect_to(http);
     int length = snprintf(request, sizeof request,
                           "GET %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
                           "Connection: close\r\n%s\r\n",
@@ -80,6 +89,29 @@ static void the_token_becomes_a_cookie_once(void **state)
     pl_http_free(http);
 }
 
+/* More than are kept, and more than the server's limit. */
+static void idle_connections_shut_nobody_out(void **state)
+{
+    (void)state;
+    int idle[300];
+    char answer[8192];
+    pl_http *http;
+    assert_ok(pl_http_new(&http, &(pl_http_opts) { .page = page }));
+    for (int i = 0; i < 300; i++) {
+        idle[i] = connect_to(http);
+        assert_int_equal(4, write(idle[i], "GET ", 4));
+        if (i % 50 == 49) {
+            ask(http, "/", "", answer, sizeof answer);
+            assert_non_null(strstr(answer, " 403 "));
+        }
+    }
+    ask(http, strstr(pl_http_url(http), "/?token="), "", answer, sizeof answer);
+    assert_non_null(strstr(answer, " 303 "));
+    for (int i = 0; i < 300; i++)
+        close(idle[i]);
+    pl_http_free(http);
+}
+
 static void a_taken_port_is_named(void **state)
 {
     (void)state;
@@ -102,5 +134,6 @@ static void new_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(the_token_becomes_a_cookie_once),
+           cmocka_unit_test(idle_connections_shut_nobody_out),
            cmocka_unit_test(a_taken_port_is_named),
            cmocka_unit_test(new_survives_failed_allocations))
