@@ -164,6 +164,16 @@ static pl_status write_trace(const server_task *task)
     });
 }
 
+/* The only folder a server reads and writes: the one it was given.  One that
+ * was started by hand without --run knows no more than where runs are by
+ * default. */
+static pl_place server_place(const pl_options *options)
+{
+    if (options->train.run != NULL)
+        return (pl_place) { .run = options->train.run };
+    return (pl_place) { .runs = PL_RUNS_FOLDER };
+}
+
 static pl_status be_server(const pl_trainer_opts *opts)
 {
     const pl_kernels *kernels;
@@ -194,6 +204,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
                 .optim = pl_options_optim(opts->options),
                 .schedule = pl_options_schedule(opts->options),
                 .address = address,
+                .place = server_place(opts->options),
                 .transport = (pl_transport)opts->options->train.transport,
                 .keys = opts->keys,
                 .interrupt = task.interrupt,

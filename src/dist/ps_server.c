@@ -256,6 +256,7 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
                                                .count = core.count,
                                                .params = core.params,
                                                .optim = server->optim,
+                                               .place = server->opts.place,
                                            }));
     if (core.index == 0 && getrandom(&life, sizeof life, 0) != sizeof life)
         return PL_FAIL(PL_IO, "getrandom");

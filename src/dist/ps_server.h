@@ -8,6 +8,7 @@
 #define PL_DIST_PS_SERVER_H
 
 #include "dist/ps_core.h"
+#include "train/place.h"
 
 #include <stdatomic.h>
 
@@ -25,6 +26,7 @@ typedef struct pl_ps_server_opts {
     pl_optim_opts optim;
     pl_schedule schedule;
     const char *address; /* to listen on */
+    pl_place place;      /* of checkpoints: nothing else is read or written */
     pl_transport transport;
     const pl_job_keys *keys;         /* NULL: anybody may come */
     const atomic_bool *interrupt;    /* end the job; or NULL */

@@ -109,4 +109,11 @@ pl_status pl_checkpoint_load(const pl_checkpoint *checkpoint,
 pl_status pl_checkpoint_prune(const char *checkpoints, int64_t step,
                               int32_t keep) PL_MUST_CHECK;
 
+/* Remove the checkpoint of one step, or what its last writing replaced, and
+ * nothing else; where there is none, nothing. */
+pl_status pl_checkpoint_remove(const char *checkpoints,
+                               int64_t step) PL_MUST_CHECK;
+pl_status pl_checkpoint_remove_old(const char *checkpoints,
+                                   int64_t step) PL_MUST_CHECK;
+
 #endif

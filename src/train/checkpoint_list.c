@@ -194,3 +194,28 @@ pl_status pl_checkpoint_prune(const char *checkpoints, int64_t step,
     return status == PL_OK ? PL_OK
                            : pl_context(status, "removing old checkpoints");
 }
+
+static pl_status remove_step(const char *checkpoints, int64_t step,
+                             const char *suffix)
+{
+    char *name, *path;
+    PL_TRY(pl_mem_format(&name, STEP_FORMAT "%s", (long long)step, suffix));
+    pl_status status = pl_file_join(&path, checkpoints, name);
+    if (status == PL_OK) {
+        if (pl_file_exists(path))
+            status = remove_complete(checkpoints, name);
+        pl_mem_free(path);
+    }
+    pl_mem_free(name);
+    return status;
+}
+
+pl_status pl_checkpoint_remove(const char *checkpoints, int64_t step)
+{
+    return remove_step(checkpoints, step, "");
+}
+
+pl_status pl_checkpoint_remove_old(const char *checkpoints, int64_t step)
+{
+    return remove_step(checkpoints, step, OLD_SUFFIX);
+}

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define TENSORS_MOST 1000000
+#define STEP_PREFIX  "step-"
 
 /* A tensor of the model. */
 struct item {
@@ -20,7 +21,8 @@ struct item {
 struct pl_part {
     pl_part_opts opts;
     pl_json *plan;
-    const char *checkpoints;
+    char *checkpoints;
+    const char *name; /* of the checkpoint; the plan's */
     char *folder;
     struct item *items;
     size_t item_count;
@@ -93,13 +95,15 @@ static pl_status read_items(pl_part *part)
 /* Names lead to no other place. */
 static pl_status read_folder(pl_part *part)
 {
-    const char *name;
-    PL_TRY(pl_json_get_text(part->plan, "checkpoints", &part->checkpoints));
-    PL_TRY(pl_json_get_text(part->plan, "folder", &name));
-    if (name[0] == '\0' || name[0] == '.' || strchr(name, '/') != NULL)
+    const char *told;
+    PL_TRY(pl_json_get_text(part->plan, "checkpoints", &told));
+    PL_TRY(pl_json_get_text(part->plan, "folder", &part->name));
+    if (strncmp(part->name, STEP_PREFIX, strlen(STEP_PREFIX)) != 0 ||
+        strchr(part->name, '/') != NULL)
         return PL_FAIL(PL_FORMAT, "folder: \"%.200s\" is no checkpoint's name",
-                       name);
-    return pl_file_join(&part->folder, part->checkpoints, name);
+                       part->name);
+    PL_TRY(pl_place_checkpoints(&part->checkpoints, &part->opts.place, told));
+    return pl_file_join(&part->folder, part->checkpoints, part->name);
 }
 
 /* What is here of a tensor of a plane. */
@@ -186,6 +190,7 @@ void pl_part_free(pl_part *part)
     pl_mem_free(part->tensors);
     pl_mem_free(part->items);
     pl_mem_free(part->folder);
+    pl_mem_free(part->checkpoints);
     pl_json_free(part->plan);
     pl_mem_free(part);
 }
@@ -244,12 +249,7 @@ static pl_status read_frozen(void *context, size_t index, uint64_t at,
 /* Whoever makes the folder, all must find it. */
 static pl_status check_folder(const pl_part *part)
 {
-    if (pl_file_exists(part->folder))
-        return PL_OK;
-    return PL_FAIL(PL_NOTFOUND,
-                   "%s is not there: every parameter server must see the run "
-                   "folder; choose a --run that all machines share",
-                   part->folder);
+    return pl_place_check(&part->opts.place, part->checkpoints, part->name);
 }
 
 pl_status pl_part_write(const pl_part *part, pl_frozen *frozen,
@@ -267,6 +267,36 @@ pl_status pl_part_write(const pl_part *part, pl_frozen *frozen,
                                          .context = &source,
                                      },
                                      out);
+}
+
+/* Add a step that was completed, perhaps not for the first time. */
+static pl_status note_own(pl_part_steps *own, int64_t step)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < own->count; i++)
+        if (own->steps[i] != step)
+            own->steps[kept++] = own->steps[i];
+    own->count = kept;
+    int64_t *steps = pl_mem_resize(own->steps, kept + 1, sizeof *steps);
+    PL_TRY(pl_mem_check(steps, kept + 1, sizeof *steps));
+    own->steps = steps;
+    own->steps[own->count++] = step;
+    return PL_OK;
+}
+
+/* A folder of checkpoints that another task named: leave alone what was there
+ * before. */
+static pl_status prune_own(const pl_part *part, int64_t step, int64_t keep)
+{
+    pl_part_steps *own = part->opts.own;
+    PL_TRY(note_own(own, step));
+    PL_TRY(pl_checkpoint_remove_old(part->checkpoints, step));
+    while (own->count > (size_t)keep) {
+        PL_TRY(pl_checkpoint_remove(part->checkpoints, own->steps[0]));
+        own->count--;
+        memmove(own->steps, own->steps + 1, own->count * sizeof *own->steps);
+    }
+    return PL_OK;
 }
 
 pl_status pl_part_commit(const pl_part *part, const pl_manifest_shard *shards)
@@ -290,7 +320,10 @@ pl_status pl_part_commit(const pl_part *part, const pl_manifest_shard *shards)
                             "another server wrote its part elsewhere: choose "
                             "a --run that all machines share");
     PL_TRY(status);
-    return pl_checkpoint_prune(part->checkpoints, manifest.step, (int32_t)keep);
+    if (part->opts.own == NULL)
+        return pl_checkpoint_prune(part->checkpoints, manifest.step,
+                                   (int32_t)keep);
+    return prune_own(part, manifest.step, keep);
 }
 
 pl_status pl_part_load(const pl_part *part)

@@ -7,7 +7,8 @@
  * comes a pl_part: it writes its shard, completes the checkpoint when all
  * have written theirs, or reads its elements back, from any number of shards.
  *
- * The members of a plan: "checkpoints" (a folder), "folder" (a name in it),
+ * The members of a plan: "checkpoints" (a folder, where the place has none),
+ * "folder" (a name in it),
  * "tensors" ([{"name", "shape", "first"}], rising), and for a save "step",
  * "keep", "model", "settings", "state".
  *
@@ -18,16 +19,27 @@
 #include "train/checkpoint.h"
 #include "train/frozen.h"
 #include "train/optim.h"
+#include "train/place.h"
 
 #include <stdatomic.h>
 
 typedef struct pl_part pl_part;
+
+/* The steps of checkpoints that were completed, the last one last. */
+typedef struct pl_part_steps {
+    int64_t *steps;
+    size_t count;
+} pl_part_steps;
 
 typedef struct pl_part_opts {
     int32_t index, of;     /* of those who hold the block */
     int64_t first, count;  /* the range of the block; >= 1 float */
     float *params;         /* [count]; all is borrowed */
     const pl_optim *optim; /* over it */
+    pl_place place;        /* of its checkpoints */
+    pl_part_steps *own;    /* without a run folder of its own: what it completed
+                              so far, and may remove; commit adds to it, and
+                              whoever owns it frees the steps (pl_mem_free) */
 } pl_part_opts;
 
 /* Nothing in the plan is trusted: PL_FORMAT. */

@@ -45,8 +45,9 @@ def write_cluster(cli, ps, name="c.json"):
 
 
 def task(cli, role, index, cluster, *flags):
+    # A server uses no other run folder than its own, which is the chief's.
     return cli.start(*FLAGS, "--cluster", cluster, "--role", role, "--index",
-                     index, "--run", f"{role}{index}-{cluster}", *flags)
+                     index, "--run", "job", *flags)
 
 
 def by_hand(cli, ps, *flags, clients=None):
@@ -303,7 +304,7 @@ def test_nothing_is_readable_on_the_wire(cli, beyond, expected, keys):
     summary, _ = by_hand(cli, [f"{beyond}:{port}"], *flags, "--transport",
                          "tcp", clients=[f"{beyond}:{relay.port}"])
     assert summary["parameters_sha256"] == expected
-    file = next((cli.folder / "worker0-w.json" / "checkpoints").glob(
+    file = next((cli.folder / "job" / "checkpoints").glob(
         "step-*50/*.safetensors"))
     # 16 bytes out of the middle of what the last pull brought.
     data = file.read_bytes()

@@ -2,6 +2,8 @@
 
 #include "support/folder.h"
 
+#include <unistd.h>
+
 #define FLOATS 10
 
 typedef struct rig {
@@ -11,6 +13,7 @@ typedef struct rig {
     pl_ps_store *store;
     char plan[512];
     char *folder;
+    pl_place place;
 } rig;
 
 static pl_status open_store(rig *r)
@@ -20,25 +23,37 @@ static pl_status open_store(rig *r)
                                           .count = FLOATS,
                                           .params = r->params,
                                           .optim = r->optim,
+                                          .place = r->place,
                                       });
 }
 
-static void open_rig(rig *r, const char *checkpoints)
+static void make_plan(rig *r, const char *checkpoints, int64_t step)
 {
-    *r = (rig) { .store = NULL };
+    snprintf(r->plan, sizeof r->plan,
+             "{\"checkpoints\": \"%s\", \"folder\": \"step-%010lld\", "
+             "\"step\": %lld, \"keep\": 1, \"model\": \"m\", \"settings\": "
+             "{}, \"state\": {}, \"tensors\": [{\"name\": \"w\", \"shape\": "
+             "[10], \"first\": 0}]}",
+             checkpoints, (long long)step, (long long)step);
+}
+
+/* Its checkpoints are where the place says. */
+static void open_rig_at(rig *r, const char *checkpoints, pl_place place)
+{
+    *r = (rig) { .place = place };
     assert_ok(pl_params_new(&r->shape));
     assert_ok(pl_params_add(r->shape, "w", PL_SHAPE(FLOATS)));
     assert_ok(pl_params_seal(r->shape));
     assert_ok(pl_optim_new(&r->optim, &(pl_optim_opts) { .name = "momentum" },
                            r->shape, pl_kernels_best()));
     assert_ok(pl_checkpoint_begin(&r->folder, checkpoints, 7));
-    snprintf(r->plan, sizeof r->plan,
-             "{\"checkpoints\": \"%s\", \"folder\": \"step-0000000007\", "
-             "\"step\": 7, \"keep\": 1, \"model\": \"m\", \"settings\": {}, "
-             "\"state\": {}, \"tensors\": [{\"name\": \"w\", \"shape\": [10], "
-             "\"first\": 0}]}",
-             checkpoints);
+    make_plan(r, checkpoints, 7);
     assert_ok(open_store(r));
+}
+
+static void open_rig(rig *r, const char *checkpoints)
+{
+    open_rig_at(r, checkpoints, (pl_place) { 0 });
 }
 
 static void close_rig(rig *r)
@@ -176,6 +191,119 @@ static void ps_store_may_be_freed_while_it_writes(void **state)
     close_rig(&r);
 }
 
+/* <state>/<name>, with parents. */
+static const char *make_folder(void **state, const char *name)
+{
+    const char *path = test_path(*state, name);
+    assert_ok(pl_file_make_folder(path));
+    return path;
+}
+
+/* Write and complete a checkpoint. */
+static pl_ps_stored store_all(rig *r)
+{
+    save(r);
+    pl_ps_stored part = wait_for(r);
+    if (part.outcome != PL_SAVED_GOOD)
+        return part;
+    assert_true(pl_ps_store_commit(
+        r->store,
+        &(pl_ps_part) { true, part.outcome, part.bytes, part.crc32c }));
+    return wait_for(r);
+}
+
+static void begin(const char *checkpoints, int64_t step)
+{
+    char *folder;
+    assert_ok(pl_checkpoint_begin(&folder, checkpoints, step));
+    pl_mem_free(folder);
+}
+
+static bool is_complete(const char *checkpoints, int step)
+{
+    char name[64];
+    snprintf(name, sizeof name, "step-%010d/manifest.json", step);
+    return pl_file_exists(test_path(checkpoints, name));
+}
+
+static void assert_refused(pl_ps_stored stored, const char *part)
+{
+    assert_int_equal(PL_SAVED_FAILED, stored.outcome);
+    if (strstr(stored.why, part) == NULL)
+        fail_msg("\"%s\" is not in: %s", part, stored.why);
+}
+
+/* Whatever the chief names, a server with a run folder stays in it. */
+static void ps_store_uses_no_other_run_folder(void **state)
+{
+    rig r;
+    const char *own = make_folder(state, "own/checkpoints");
+    const char *other = make_folder(state, "other/checkpoints");
+    begin(own, 7);
+    open_rig_at(&r, other, (pl_place) { .run = test_path(*state, "own") });
+    fill(&r, 1);
+    assert_int_equal(PL_SAVED_GOOD, store_all(&r).outcome);
+    assert_true(is_complete(own, 7) && !is_complete(other, 7));
+    close_rig(&r);
+}
+
+static void ps_store_follows_no_link_out_of_its_run_folder(void **state)
+{
+    rig r;
+    const char *out = make_folder(state, "out/checkpoints");
+    const char *own = make_folder(state, "own/checkpoints");
+    const char *run = make_folder(state, "linked");
+    begin(out, 7);
+    assert_int_equal(0, symlink(test_path(out, "step-0000000007"),
+                                test_path(own, "step-0000000007")));
+    assert_int_equal(0, symlink(out, test_path(run, "checkpoints")));
+    open_rig_at(&r, out, (pl_place) { .run = test_path(*state, "own") });
+    assert_refused(store_all(&r), "step-0000000007 is not a folder");
+    assert_true(pl_ps_store_load(r.store, r.plan, strlen(r.plan)));
+    assert_refused(wait_for(&r), "step-0000000007 is not a folder");
+    close_rig(&r);
+    open_rig_at(&r, out, (pl_place) { .run = run });
+    assert_refused(store_all(&r), "which is not in the run folder");
+    assert_false(is_complete(out, 7));
+    close_rig(&r);
+}
+
+/* Without one, it uses runs where runs are, and removes what it wrote. */
+static void ps_store_learns_a_run_folder_where_runs_are(void **state)
+{
+    rig r;
+    const char *good = make_folder(state, "runs/a/checkpoints");
+    pl_place place = { .runs = test_path(*state, "runs") };
+    begin(good, 3);
+    open_rig_at(&r, good, place);
+    fill(&r, 1);
+    make_plan(&r, good, 3);
+    assert_int_equal(PL_SAVED_GOOD, store_all(&r).outcome);
+    pl_ps_store_free(r.store); /* another process goes on */
+    assert_ok(open_store(&r));
+    for (int64_t step = 7; step <= 9; step++) {
+        if (step > 7)
+            begin(good, step);
+        make_plan(&r, good, step);
+        assert_int_equal(PL_SAVED_GOOD, store_all(&r).outcome);
+    }
+    assert_true(is_complete(good, 3) && is_complete(good, 9));
+    assert_false(pl_file_exists(test_path(good, "step-0000000007")));
+    assert_false(pl_file_exists(test_path(good, "step-0000000008")));
+    static const char *const wrong[] = { "elsewhere/a/checkpoints",
+                                         "runs/a/b/checkpoints", "runs/a/other",
+                                         "runs2/a/checkpoints",
+                                         "runs/checkpoints" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        const char *there = make_folder(state, wrong[i]);
+        begin(there, 7);
+        make_plan(&r, there, 7);
+        assert_refused(store_all(&r), "without --run");
+        assert_false(is_complete(there, 7));
+    }
+    close_rig(&r);
+}
+
 #define STORE_TEST(test)                                                       \
     cmocka_unit_test_setup_teardown(test, test_folder_make, test_folder_remove)
 
@@ -183,4 +311,7 @@ UNIT_TESTS(STORE_TEST(ps_store_new_survives_each_failed_allocation),
            STORE_TEST(ps_store_saves_completes_and_loads),
            STORE_TEST(ps_store_says_what_went_wrong),
            STORE_TEST(ps_store_cancelled_save_makes_way),
+           STORE_TEST(ps_store_uses_no_other_run_folder),
+           STORE_TEST(ps_store_follows_no_link_out_of_its_run_folder),
+           STORE_TEST(ps_store_learns_a_run_folder_where_runs_are),
            STORE_TEST(ps_store_may_be_freed_while_it_writes))

@@ -393,18 +393,18 @@ static void part_of_a_plan_that_cannot_be_is_refused(void **state)
         { "{\"checkpoints\": \"a\", \"folder\": \"../b\"}", "no checkpoint's" },
         { "{\"checkpoints\": \"a\", \"folder\": \"b/c\"}", "no checkpoint's" },
         { "{\"checkpoints\": \"a\", \"folder\": \"\"}", "no checkpoint's" },
-        { "{\"checkpoints\": \"a\", \"folder\": \"b\", \"tensors\": []}",
+        { "{\"checkpoints\": \"a\", \"folder\": \"step-1\", \"tensors\": []}",
           "tensors: 0" },
-        { "{\"checkpoints\": \"a\", \"folder\": \"b\", \"tensors\": [{}]}",
+        { "{\"checkpoints\": \"a\", \"folder\": \"step-1\", \"tensors\": [{}]}",
           "tensors: index 0: name" },
-        { "{\"checkpoints\": \"a\", \"folder\": \"b\", \"tensors\": [{"
+        { "{\"checkpoints\": \"a\", \"folder\": \"step-1\", \"tensors\": [{"
           "\"name\": \"w\", \"shape\": [0], \"first\": 0}]}",
           "shape" },
-        { "{\"checkpoints\": \"a\", \"folder\": \"b\", \"tensors\": [{"
+        { "{\"checkpoints\": \"a\", \"folder\": \"step-1\", \"tensors\": [{"
           "\"name\": \"w\", \"shape\": [9223372036854775807, 2], \"first\": "
           "0}]}",
           "shape" },
-        { "{\"checkpoints\": \"a\", \"folder\": \"b\", \"tensors\": [{"
+        { "{\"checkpoints\": \"a\", \"folder\": \"step-1\", \"tensors\": [{"
           "\"name\": \"w\", \"shape\": [4], \"first\": 2}, {\"name\": \"v\", "
           "\"shape\": [4], \"first\": 5}]}",
           "index 1: first" },

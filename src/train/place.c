@@ -1,0 +1,93 @@
+/* Decides whether a path that another task told of may be used. */
+#include "train/place.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+pl_status pl_place_checkpoints(char **out, const pl_place *place,
+                               const char *told)
+{
+    if (place->run != NULL)
+        return pl_file_join(out, place->run, "checkpoints");
+    return pl_mem_copy_text(out, told);
+}
+
+static pl_status not_there(const char *path)
+{
+    return PL_FAIL(PL_NOTFOUND,
+                   "%s is not there: every parameter server must see the run "
+                   "folder; choose a --run that all machines share",
+                   path);
+}
+
+/* `path` is <base>/checkpoints, or <base>/<one name>/checkpoints. */
+static bool is_below(const char *path, const char *base, bool named)
+{
+    size_t length = strlen(base);
+    if (strncmp(path, base, length) != 0 || path[length] != '/')
+        return false;
+    const char *rest = path + length + 1;
+    if (named) {
+        rest = strchr(rest, '/');
+        rest = rest != NULL ? rest + 1 : "";
+    }
+    return strcmp(rest, "checkpoints") == 0;
+}
+
+static pl_status check_below(const pl_place *place, const char *checkpoints,
+                             const char *real)
+{
+    const char *own = place->run != NULL ? place->run : place->runs;
+    char *base = realpath(own, NULL);
+    bool below = base != NULL && is_below(real, base, place->run == NULL);
+    free(base);
+    if (below)
+        return PL_OK;
+    if (place->run != NULL)
+        return PL_FAIL(PL_USAGE,
+                       "%s is %s, which is not in the run folder: a parameter "
+                       "server uses nothing else",
+                       checkpoints, real);
+    return PL_FAIL(PL_USAGE,
+                   "this parameter server was started without --run, so it "
+                   "uses run folders in %s only, not %s: start all tasks with "
+                   "the same --run",
+                   own, real);
+}
+
+/* A symbolic link is none. */
+static pl_status check_folder(const char *checkpoints, const char *name)
+{
+    struct stat found;
+    char *folder;
+    PL_TRY(pl_file_join(&folder, checkpoints, name));
+    pl_status status = PL_OK;
+    if (lstat(folder, &found) != 0)
+        status = not_there(folder);
+    else if (!S_ISDIR(found.st_mode))
+        status = PL_FAIL(PL_USAGE, "%s is not a folder", folder);
+    pl_mem_free(folder);
+    return status;
+}
+
+pl_status pl_place_check(const pl_place *place, const char *checkpoints,
+                         const char *name)
+{
+    pl_status status = PL_OK;
+    if (place->run != NULL || place->runs != NULL) {
+        char *real = realpath(checkpoints, NULL);
+        if (real == NULL)
+            return errno == ENOENT
+                       ? not_there(checkpoints)
+                       : PL_FAIL(PL_IO, "%s: %s", checkpoints, strerror(errno));
+        status = check_below(place, checkpoints, real);
+        free(real);
+    }
+    PL_TRY(status);
+    return check_folder(checkpoints, name);
+}
