@@ -6,6 +6,8 @@ include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/paceline)
 set(pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH package_to_prefix /${package_dir} /)
+string(REGEX REPLACE "/$" "" package_to_prefix "${package_to_prefix}")
 file(RELATIVE_PATH pkgconfig_to_prefix /${pkgconfig_dir} /)
 string(REGEX REPLACE "/$" "" pkgconfig_to_prefix "${pkgconfig_to_prefix}")
 
@@ -27,6 +29,8 @@ install(EXPORT paceline NAMESPACE paceline:: FILE paceline-targets.cmake
 write_basic_package_version_file(
     ${CMAKE_BINARY_DIR}/paceline-config-version.cmake
     COMPATIBILITY SameMinorVersion)
-install(FILES cmake/paceline-config.cmake
+configure_file(cmake/paceline-config.cmake
+               ${CMAKE_BINARY_DIR}/paceline-config.cmake @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/paceline-config.cmake
               ${CMAKE_BINARY_DIR}/paceline-config-version.cmake
         DESTINATION ${package_dir})

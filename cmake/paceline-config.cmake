@@ -19,3 +19,9 @@ foreach(library JANSSON:jansson CRYPTO:libcrypto SODIUM:libsodium ZSTD:libzstd
     endif()
 endforeach()
 include(${CMAKE_CURRENT_LIST_DIR}/paceline-targets.cmake)
+# The library loads its modules (MPI) by the run path of the program.
+get_filename_component(
+    paceline_modules
+    "${CMAKE_CURRENT_LIST_DIR}/@package_to_prefix@/lib/paceline" ABSOLUTE)
+target_link_options(paceline::paceline INTERFACE
+                    "LINKER:-rpath,${paceline_modules}")

@@ -2,6 +2,7 @@
  * from flags, mpirun's environment and TF_CONFIG, in the order of part.h. */
 #include "cli/part.h"
 
+#include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "dist/allreduce/mpi.h"
@@ -345,7 +346,8 @@ static bool has_mpirun(void)
 }
 
 /* Ranks of a launcher, and workers started here where there is one, speak MPI;
- * workers that people start have only the ring. */
+ * workers that people start have only the ring.  Where MPI was not asked for
+ * and is not all there, the ring does as well. */
 static pl_status choose_engine(const pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -361,10 +363,18 @@ static pl_status choose_engine(const pl_part *part, pl_options *options)
                                  "or by --workers N on this machine");
     if (by_hand)
         train->engine = PL_TRAIN_ENGINE_RING;
-    else if (rank || train->engine < 0)
-        train->engine =
-            rank || has_mpirun() ? PL_TRAIN_ENGINE_MPI : PL_TRAIN_ENGINE_RING;
-    return PL_OK;
+    else if (rank)
+        train->engine = PL_TRAIN_ENGINE_MPI;
+    else if (train->engine < 0)
+        train->engine = has_mpirun() && pl_mpi_check() == PL_OK
+                            ? PL_TRAIN_ENGINE_MPI
+                            : PL_TRAIN_ENGINE_RING;
+    /* What is not there will not be there at the next start either. */
+    if (train->engine != PL_TRAIN_ENGINE_MPI || pl_mpi_check() == PL_OK)
+        return PL_OK;
+    const char *why = pl_error_message();
+    return PL_FAIL(PL_USAGE, "--engine mpi: %.*s", (int)pl_error_words(why),
+                   why);
 }
 
 static pl_status choose_allreduce(const pl_part *part, pl_options *options)

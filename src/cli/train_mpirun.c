@@ -92,8 +92,15 @@ static pl_status supervise(const pl_train_mpirun_opts *opts, const char *run)
         train->on_worker_loss == PL_TRAIN_LOSS_ABORT ? 0 : train->restarts;
     for (int64_t tried = 0;; tried++) {
         int ended;
-        bool is_worth;
+        bool is_worth, has_summary;
         PL_TRY(run_once(opts, run, tried, &ended));
+        PL_TRY(holds(run, "summary.json", &has_summary));
+        if (ended == 0 && !has_summary)
+            return PL_FAIL(PL_PEER,
+                           "the ranks ended with exit status 0 and without "
+                           "having trained: the program was started with the "
+                           "arguments of a task, and must pass them on to "
+                           "pl_app_main in every process");
         PL_TRY(worth_another(run, &is_worth));
         pl_status status = outcome(ended);
         if (status != PL_CLOSED || tried == again || !is_worth)

@@ -28,6 +28,7 @@ typedef struct trainer {
     pl_trainer_opts opts;
     const pl_options *options;
     const pl_train_options *train; /* options->train */
+    bool joined;                   /* once, at least */
     bool chief;
     bool own_pace; /* async, ssp */
     int32_t worker, workers;
@@ -291,6 +292,7 @@ static pl_status report_row(void *context, char **text)
 static void tell_joined(void *context)
 {
     trainer *t = context;
+    t->joined = true;
     if (t->told != NULL)
         pl_status_joined(t->told);
 }
@@ -663,6 +665,25 @@ static pl_status run(trainer *t)
     return train_and_report(t);
 }
 
+/* A rank of MPI has nobody to tell but by its exit status: what went wrong
+ * before it met the others, and has nothing to do with them, would go wrong
+ * again, so it is as good as a wrong command. */
+static pl_status settle(const trainer *t, pl_status status)
+{
+    bool rank = t->opts.cluster != NULL &&
+                t->train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+                t->train->engine == PL_TRAIN_ENGINE_MPI;
+    bool others = status == PL_CLOSED || status == PL_TIMEOUT ||
+                  status == PL_PEER || status == PL_ROLLED ||
+                  status == PL_AGAIN || status == PL_INTERRUPTED;
+    if (status == PL_OK || !rank || t->joined || others)
+        return status;
+    pl_error why;
+    pl_error_save(&why, status);
+    why.status = PL_USAGE;
+    return pl_error_raise(&why);
+}
+
 pl_status pl_trainer_run(const pl_trainer_opts *opts)
 {
     trainer *t;
@@ -681,7 +702,7 @@ pl_status pl_trainer_run(const pl_trainer_opts *opts)
         t->workers = opts->cluster->workers;
         t->own_pace = t->train->mode != PL_TRAIN_MODE_SYNC;
     }
-    pl_status status = run(t);
+    pl_status status = settle(t, run(t));
     close_trainer(t);
     pl_mem_free(t);
     return status;

@@ -64,4 +64,40 @@ for program in ./by_pkg_config made/by_cmake; do
         --steps 5 --quiet --json
     grep -q '"stopped_by":"steps"' "$folder/log" ||
         fail "$program: $(cat "$folder/log")"
+    [ -f "$root/lib/paceline/paceline-mpi.so" ] || continue
+    command -v mpirun >/dev/null || continue
+    # The module is found where the library was installed ...
+    rm -rf mpi
+    quietly "$program" train two_layer --data synthetic --examples 500 \
+        --steps 5 --quiet --json --workers 2 --run mpi
+    grep -q '"engine": "mpi"' mpi/run.json ||
+        fail "$program does not find the MPI module: $(cat mpi/run.json)"
+    # ... and where it is not there, the ring does.
+    mv "$root/lib/paceline" "$root/lib/hidden"
+    rm -rf ring
+    quietly "$program" train two_layer --data synthetic --examples 500 \
+        --steps 5 --quiet --json --workers 2 --run ring
+    grep -q '"engine": "ring"' ring/run.json ||
+        fail "$program does not fall back to the ring: $(cat ring/run.json)"
+    ! "$program" train two_layer --data synthetic --steps 5 --workers 2 \
+        --engine mpi >"$folder/log" 2>&1 || fail "there was no MPI module"
+    ! grep -q "starting it again" "$folder/log" ||
+        fail "$program tries again what cannot change: $(cat "$folder/log")"
+    mv "$root/lib/hidden" "$root/lib/paceline"
+done
+
+# A program whose main does not pass its arguments on cannot train in several
+# processes, and says so: one that forgets them would start itself without end,
+# one that does not call pl_app_main would end well without having trained.
+for main in 'char *mine[] = { "mine", "train", "softmax", "--data", "synthetic", "--workers", "2", "--ps", "1", "--steps", "5", NULL }; return pl_app_main(11, mine, NULL);' \
+    'return argc > 11 ? 0 : pl_app_main(argc, argv, NULL);'; do
+    printf '#include <paceline.h>\nint main(int argc, char **argv) { (void)argc; (void)argv; %s }\n' \
+        "$main" >mine.c
+    # shellcheck disable=SC2046
+    quietly "$compiler" -o mine mine.c \
+        $(pkg-config --cflags --libs --static paceline)
+    ! ./mine train softmax --data synthetic --workers 2 --ps 1 --steps 5 \
+        >"$folder/log" 2>&1 || fail "mine trained: $(cat "$folder/log")"
+    grep -q "pl_app_main" "$folder/log" ||
+        fail "mine does not say why: $(cat "$folder/log")"
 done

@@ -500,7 +500,9 @@ static const pl_collective_ops ops = {
 
 /* --- loading ---------------------------------------------------------- */
 
-/* Beside the program, as it is built; or in ../lib/paceline, as installed. */
+/* Beside the program, as it is built; or in ../lib/paceline, as installed; or,
+ * for another program that is linked to the library, wherever the linker was
+ * told that the library's modules are (its run path). */
 static pl_status find_module(char *path, size_t room)
 {
     char program[PATH_MAX];
@@ -514,6 +516,8 @@ static pl_status find_module(char *path, size_t room)
     snprintf(path, room, "%s/paceline-mpi.so", program);
     if (access(path, R_OK) != 0)
         snprintf(path, room, "%s/../lib/paceline/paceline-mpi.so", program);
+    if (access(path, R_OK) != 0)
+        snprintf(path, room, "paceline-mpi.so");
     return PL_OK;
 }
 
@@ -541,6 +545,15 @@ static pl_status load(engine *e, const char *module)
                        "from one build",
                        module != NULL ? module : path);
     return PL_OK;
+}
+
+pl_status pl_mpi_check(void)
+{
+    engine e = { .library = NULL };
+    pl_status status = load(&e, NULL);
+    if (e.library != NULL)
+        dlclose(e.library);
+    return status;
 }
 
 static pl_status build(engine *e, const pl_mpi_opts *opts)

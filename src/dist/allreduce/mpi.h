@@ -28,6 +28,9 @@ typedef struct pl_mpi_opts {
 pl_status pl_mpi_new(pl_collective **out,
                      const pl_mpi_opts *opts) PL_MUST_CHECK;
 
+/* PL_OK where pl_mpi_new could load MPI; else why it could not. */
+pl_status pl_mpi_check(void) PL_MUST_CHECK;
+
 /* What the launcher has told this process: known before MPI is loaded. */
 typedef struct pl_mpi_place {
     int32_t rank, size;
