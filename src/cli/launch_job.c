@@ -282,6 +282,25 @@ static pl_many_opts many_opts(job *j)
     };
 }
 
+/* srun passes standard input on over connections of its own, in clear: there
+ * the secret goes by a file in the run folder, which all nodes share. */
+static pl_status write_secret(const job *j, const pl_secret *secret, char **out)
+{
+    const char *before = j->run[0] == '/' ? "" : j->folder;
+    *out = NULL;
+    if (!j->crew.reach.srun)
+        return PL_OK;
+    char *path;
+    PL_TRY(pl_mem_format(&path, "%s%s%s/.key-%ld", before,
+                         before[0] != '\0' ? "/" : "", j->run, (long)getpid()));
+    pl_status status = pl_secret_write(secret, path);
+    if (status == PL_OK)
+        *out = path;
+    else
+        pl_mem_free(path);
+    return status;
+}
+
 /* By agents, which start each task. */
 static pl_status run_by_agents(job *j)
 {
@@ -295,8 +314,15 @@ static pl_status run_by_agents(job *j)
            j->crew.hosts.count, j->logs);
     PL_TRY(pl_secret_make(&secret));
     pl_many_opts opts = many_opts(j);
+    char *file;
+    pl_status status = write_secret(j, &secret, &file);
     opts.secret = &secret;
-    pl_status status = pl_many_run(&opts);
+    opts.secret_file = file;
+    if (status == PL_OK)
+        status = pl_many_run(&opts);
+    if (file != NULL)
+        unlink(file);
+    pl_mem_free(file);
     pl_keys_wipe(&secret, sizeof secret);
     return status;
 }

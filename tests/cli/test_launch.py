@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -220,3 +221,29 @@ def test_evaluator_is_started_too(cli):
 def test_wrong_command_is_one_sentence(cli, words, says):
     cli.env.pop("SLURM_JOB_NODELIST", None)
     cli.refused(2, "launch", *words, says=says)
+
+
+SRUN = """#!/bin/sh
+# srun FLAGS... --nodelist HOST COMMAND...: what it is told is noted, as anyone
+# on the way could.
+while [ "$1" != --nodelist ]; do shift; done
+shift 2
+tee -a '{folder}/heard' | "$@"
+"""
+
+
+def test_the_secret_does_not_go_through_srun(cli):
+    srun = cli.folder / "bin" / "srun"
+    srun.parent.mkdir()
+    srun.write_text(SRUN.format(folder=cli.folder))
+    srun.chmod(0o755)
+    env = {**cli.env, "PATH": f"{srun.parent}:{os.environ['PATH']}",
+           "SLURM_JOB_NODELIST": ",".join(HOSTS[:2])}
+    result = cli.ok("launch", "--", "train", "softmax", "--json", *SMALL,
+                    "--workers", 2, "--ps", 1, "--run", "a", env=env)
+    assert result.json["steps"] == 50
+    heard = (cli.folder / "heard").read_text()
+    assert '"start"' in heard and '"secret_file"' in heard, heard
+    assert '"secret":' not in heard
+    assert not re.search(r"[0-9a-f]{64}", heard)
+    assert not list((cli.folder / "a").glob(".key-*"))

@@ -119,14 +119,31 @@ static void say_ended(agent *a, const pl_agent_task *task, int ended)
 
 /* --- tasks ------------------------------------------------------------ */
 
+/* It comes with the message, or in a file, where what carries messages is not
+ * to know it. */
+static pl_status find_secret(const pl_json *message, pl_secret *out)
+{
+    const char *text;
+    if (!pl_json_has(message, "secret_file")) {
+        PL_TRY(pl_json_get_text(message, "secret", &text));
+        return pl_secret_parse(out, text);
+    }
+    PL_TRY(pl_json_get_text(message, "secret_file", &text));
+    pl_status status = pl_secret_read(out, text);
+    return status == PL_OK
+               ? PL_OK
+               : pl_context(status, "the job's secret, which launch wrote for "
+                                    "all nodes: is its folder shared by them?");
+}
+
 /* The secret in a file that has no name, for all tasks. */
-static pl_status keep_secret(agent *a, const char *text)
+static pl_status keep_secret(agent *a, const pl_json *message)
 {
     pl_secret secret;
     char path[40];
     if (a->secret >= 0)
         return PL_OK;
-    PL_TRY(pl_secret_parse(&secret, text));
+    PL_TRY(find_secret(message, &secret));
     a->secret = memfd_create("paceline-key", MFD_CLOEXEC);
     if (a->secret < 0 || fchmod(a->secret, 0600) != 0)
         return PL_FAIL(PL_IO, "make a file in memory: %s", strerror(errno));
@@ -153,12 +170,10 @@ static pl_status make_room(agent *a)
 
 static pl_status start_task(agent *a, const pl_json *message)
 {
-    const char *secret;
     if (a->phase != WORK)
         return PL_OK;
     PL_TRY(make_room(a));
-    PL_TRY(pl_json_get_text(message, "secret", &secret));
-    PL_TRY(keep_secret(a, secret));
+    PL_TRY(keep_secret(a, message));
     PL_TRY(pl_agent_task_start(&a->tasks[a->count], message, a->secret));
     a->count++;
     return PL_OK;

@@ -63,7 +63,10 @@ static pl_status fill_start(const pl_many *m, const pl_many_task *task,
     char *variable;
     PL_TRY(pl_json_set_text(message, "role", pl_role_text(task->task.role)));
     PL_TRY(pl_json_set_int(message, "index", task->task.index));
-    PL_TRY(pl_json_set_text(message, "secret", m->secret));
+    if (m->opts->secret_file != NULL)
+        PL_TRY(pl_json_set_text(message, "secret_file", m->opts->secret_file));
+    else
+        PL_TRY(pl_json_set_text(message, "secret", m->secret));
     /* A chief that was killed finds its own run in the folder, unless it was
      * killed before it had begun. */
     PL_TRY(set_list(message, "argv", m->opts->argv,

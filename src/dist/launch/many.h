@@ -29,6 +29,9 @@ typedef struct pl_many_opts {
                                   without --role, --index and --cluster */
     const char *folder;        /* required: to work in, where it is there */
     const pl_secret *secret;   /* required */
+    const char *secret_file;   /* the secret is in this key file, which all
+                                  hosts see, and is not sent; NULL: it is sent
+                                  to the agents */
     const char *logs;          /* required: a folder for <role>-<index>.log */
     int32_t restarts;          /* of each task that was killed */
     bool go_on;                /* without a worker that is lost */
