@@ -8,6 +8,7 @@
 #include "dist/matmul/worker.h"
 #include "net/address.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ typedef struct task {
     char *const *addresses; /* [workers]; NULL: to be learned */
     pl_secret secret;
     bool has_secret;
+    char *secret_file; /* that ranks of a launcher share; NULL: none */
     int64_t join_ms;
 } task;
 
@@ -132,6 +134,80 @@ static const char *find_open(const task *t)
     return NULL;
 }
 
+/* When the launcher was started, in the kernel's ticks: with its number, this
+ * is the name of no other process. */
+static long long start_of_launcher(void)
+{
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)getppid());
+    FILE *file = fopen(path, "r");
+    size_t got = file != NULL ? fread(text, 1, sizeof text - 1, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    text[got] = '\0';
+    const char *at = strrchr(text, ')'); /* field 2; the start is field 22 */
+    for (int field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? atoll(at + 1) : 0;
+}
+
+/* The ranks of one launcher on one host get a secret of their own: the first
+ * to come writes a key file, which only their user can read, under a name that
+ * follows from the launcher.  It appears whole, by a link. */
+static pl_status share_secret(task *t)
+{
+    const char *base = getenv("TMPDIR");
+    char *own;
+    PL_TRY(pl_mem_format(&t->secret_file, "%s/paceline-matmul-%ld-%ld-%lld.key",
+                         base != NULL && base[0] != '\0' ? base : "/tmp",
+                         (long)getuid(), (long)getppid(), start_of_launcher()));
+    PL_TRY(pl_mem_format(&own, "%s.%ld", t->secret_file, (long)getpid()));
+    pl_status status = pl_secret_make(&t->secret);
+    if (status == PL_OK)
+        status = pl_secret_write(&t->secret, own);
+    if (status == PL_OK) {
+        if (link(own, t->secret_file) != 0 && errno != EEXIST)
+            status =
+                PL_FAIL(PL_IO, "make %s: %s", t->secret_file, strerror(errno));
+        unlink(own);
+    }
+    pl_mem_free(own);
+    if (status == PL_OK)
+        status = pl_secret_read(&t->secret, t->secret_file);
+    return status == PL_OK ? PL_OK : pl_context(status, "the ranks' secret");
+}
+
+/* Once all ranks have met they have all read it. */
+static void drop_secret_file(task *t)
+{
+    if (t->secret_file != NULL)
+        unlink(t->secret_file);
+    pl_mem_free(t->secret_file);
+    t->secret_file = NULL;
+}
+
+static pl_status do_without(const task *t)
+{
+    const char *open = find_open(t);
+    if (open == NULL)
+        pl_log(PL_LOG_INFO, "no keys: any user of this host can join or "
+                            "disturb the job; see --keys");
+    else if (t->command->flags.insecure)
+        pl_log(PL_LOG_WARN,
+               "--insecure: whoever reaches %s can read and change this "
+               "product",
+               open);
+    else
+        return PL_FAIL(PL_USAGE,
+                       "%s can be reached from other hosts, so the job needs "
+                       "keys: run `%s keys -o job.key`, copy the file to all "
+                       "hosts and start each worker with --keys job.key (or "
+                       "with --insecure, where everybody on the network is "
+                       "trusted)",
+                       open, t->command->app->program);
+    return PL_OK;
+}
+
 static pl_status find_secret(task *t)
 {
     const pl_matmul_flags *flags = &t->command->flags;
@@ -148,16 +224,10 @@ static pl_status find_secret(task *t)
                    ? status
                    : pl_context(PL_USAGE, "--keys");
     }
+    if (t->ports != NULL && !flags->insecure)
+        return share_secret(t);
     t->has_secret = false;
-    const char *open = find_open(t);
-    if (open == NULL || flags->insecure)
-        return PL_OK;
-    return PL_FAIL(PL_USAGE,
-                   "%s can be reached from other hosts, so the job needs keys: "
-                   "run `%s keys -o job.key`, copy the file to all hosts and "
-                   "start each worker with --keys job.key (or with --insecure, "
-                   "where everybody on the network is trusted)",
-                   open, t->command->app->program);
+    return do_without(t);
 }
 
 /* --- work ------------------------------------------------------------- */
@@ -261,6 +331,7 @@ pl_status pl_matmul_task(const pl_matmul_command *command)
     for (int32_t w = 0; t.ports != NULL && w < command->job.workers; w++)
         pl_mem_free(t.ports[w]);
     pl_mem_free(t.ports);
+    drop_secret_file(&t);
     pl_cluster_close(&t.learned);
     pl_keys_wipe(&t.secret, sizeof t.secret);
     pl_control_free(t.control);

@@ -119,7 +119,9 @@ pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts)
 {
     char *run;
     PL_TRY(choose_folder(opts->options, &run));
-    pl_log(PL_LOG_INFO, "%s: %lld workers on %s by mpirun",
+    pl_log(PL_LOG_INFO,
+           "%s: %lld workers on %s by mpirun; MPI neither authenticates nor "
+           "encrypts what it moves",
            opts->options->model->name, (long long)opts->options->train.workers,
            opts->hosts != NULL ? opts->hosts : "this machine");
     pl_status status = supervise(opts, run);

@@ -152,3 +152,33 @@ def test_mpirun_starts_the_workers(cli):
     assert out.returncode == 0, out
     result = json.loads(out.stdout.splitlines()[-1])
     assert result["workers"] == 2 and result["verified"]
+    assert "no keys" not in out.stderr
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="without mpirun")
+def test_ranks_of_mpirun_have_a_secret_of_their_own(cli):
+    """It is left nowhere, and without it they do not begin."""
+    for folder, code in ("here", 0), ("nowhere", 1):
+        if code == 0:
+            (cli.folder / folder).mkdir()
+        env = dict(cli.env, OMPI_ALLOW_RUN_AS_ROOT="1",
+                   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        out = subprocess.run(
+            ["mpirun", "--oversubscribe", "-n", "2", "env",
+             f"TMPDIR={cli.folder / folder}", program(), "matmul", "--n",
+             "512", "--json"], cwd=cli.folder, env=env, capture_output=True,
+            text=True, timeout=DEADLINE_S)
+        assert (out.returncode == 0) == (code == 0), out
+    assert "the ranks' secret" in out.stderr, out
+    assert not list((cli.folder / "here").glob("*.key*"))
+
+
+def test_without_keys_it_says_so(cli):
+    both = started_by_hand(cli, order=(0, 1))
+    for process in both:
+        result = cli.end(process, "matmul")
+        assert result.code == 0, result
+        assert "no keys: any user of this host can join" in result.err
+    both = started_by_hand(cli, "--insecure", order=(0, 1))
+    for process in both:
+        assert cli.end(process, "matmul").code == 0
