@@ -65,7 +65,7 @@ asan:
 
 tsan:
 	@$(call build_preset,tsan)
-	TSAN_OPTIONS='allocator_may_return_null=1 suppressions=$(CURDIR)/tests/tsan.supp' $(UNRANDOMIZED) $(CTEST) --test-dir build-tsan -L unit -LE slow
+	TSAN_OPTIONS=allocator_may_return_null=1 $(UNRANDOMIZED) $(CTEST) --test-dir build-tsan -L unit -LE slow
 
 clang:
 	@$(call build_preset,clang)

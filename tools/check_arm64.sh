@@ -10,7 +10,7 @@ flags="-std=c11 -D_GNU_SOURCE -DPL_VERSION=\"0\" -Iinclude -Isrc -Wall -Wextra
 # The libraries' headers are the same for all machines.
 headers=$(mktemp -d)
 trap 'rm -rf "$headers"' EXIT
-for header in zlib.h zconf.h jansson.h jansson_config.h zmq.h sodium.h curl \
+for header in zlib.h zconf.h jansson.h jansson_config.h openssl sodium.h curl \
     sodium microhttpd.h protobuf-c; do
     for folder in /usr/include /usr/include/x86_64-linux-gnu; do
         [ ! -e $folder/$header ] || cp -r $folder/$header "$headers"

@@ -34,8 +34,8 @@ static pl_status do_without(const pl_task_keys_opts *opts)
     char *const *addresses = listeners(opts->cluster, &count);
     PL_TRY(find_open(opts->cluster, &open));
     if (open < 0) {
-        pl_log(PL_LOG_INFO, "no keys: any user of this host can join or "
-                            "disturb the job; see --keys");
+        pl_log(PL_LOG_INFO, "no keys: only tasks of this user on this host can "
+                            "join the job; see --keys");
         return PL_OK;
     }
     if (!opts->options->train.insecure)

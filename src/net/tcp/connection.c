@@ -2,6 +2,8 @@
  * handshake. */
 #include "net/tcp/connection.h"
 
+#include "net/tcp/owner.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -47,6 +49,18 @@ void pl_connection_name(char out[PL_PEER_TEXT], int fd)
         snprintf(out, PL_PEER_TEXT,
                  address.ss_family == AF_INET6 ? "[%s]:%s" : "%s:%s", host,
                  port);
+}
+
+bool pl_connection_judge_user(int fd, pl_verdict *out)
+{
+    uid_t uid;
+    pl_status status = pl_owner_of_peer(fd, &uid);
+    *out = PL_VERDICT_USER;
+    if (status == PL_OK && uid == geteuid())
+        *out = PL_VERDICT_WELCOME;
+    else if (status != PL_OK && status != PL_NOTFOUND)
+        *out = PL_VERDICT_NO_USER;
+    return status != PL_NOTFOUND;
 }
 
 /* Ciphers, as agreed; stream and outbox are usable from here on. */

@@ -38,6 +38,11 @@ void pl_connection_tune(int fd);
 /* "10.0.0.7:40112", or "unknown". */
 void pl_connection_name(char out[PL_PEER_TEXT], int fd);
 
+/* Without keys, on loopback: may the process at the other end take part?  Only
+ * those of our user may.  False: it has closed the connection, so whose it was
+ * cannot be known. */
+bool pl_connection_judge_user(int fd, pl_verdict *out);
+
 /* Read what has come of the handshake and answer it.  PL_HANDSHAKE_MORE: wait
  * until the descriptor can be read.  When it is done, the stream and the
  * outbox are made.  *closed: the other end has gone (the result is

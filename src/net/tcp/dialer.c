@@ -198,6 +198,31 @@ static void give_up(pl_dialer *d)
     ring(d);
 }
 
+/* The handshake is done.  Without keys, on loopback, it must have been with a
+ * process of our user. */
+static void conclude(pl_dialer *d)
+{
+    pl_verdict verdict = PL_VERDICT_WELCOME;
+    if (d->config.mechanism == PL_MECHANISM_NONE &&
+        pl_address_is_loopback(&d->address) &&
+        !pl_connection_judge_user(d->link->fd, &verdict)) {
+        pl_decoder_close(&d->link->decoder);
+        fail(d); /* it is gone again */
+        return;
+    }
+    if (verdict == PL_VERDICT_WELCOME) {
+        arrive(d);
+        return;
+    }
+    snprintf(d->link->handshake.why, sizeof d->link->handshake.why, "%s",
+             verdict == PL_VERDICT_USER
+                 ? "runs as another user of this host: give all tasks of the "
+                   "job one key file with --keys"
+                 : "may run as any user, this system does not tell: give all "
+                   "tasks of the job one key file with --keys");
+    give_up(d);
+}
+
 static void shake(pl_dialer *d)
 {
     bool closed;
@@ -208,7 +233,7 @@ static void shake(pl_dialer *d)
             fail(d);
         break;
     case PL_HANDSHAKE_DONE:
-        arrive(d);
+        conclude(d);
         break;
     case PL_HANDSHAKE_REFUSED:
         if (d->link->handshake.final) {

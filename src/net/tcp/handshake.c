@@ -252,8 +252,11 @@ static pl_handshake_result take_client_hello(pl_handshake *h,
     pl_verdict judged = judge_hello(h, config, in);
     if (judged == PL_VERDICT_WELCOME && verdict != PL_VERDICT_WELCOME) {
         judged = verdict;
-        refuse(h, "it runs as another user of this host: give all tasks of "
-                  "the job one key file with --keys");
+        refuse(h, verdict == PL_VERDICT_USER
+                      ? "it runs as another user of this host: give all tasks "
+                        "of the job one key file with --keys"
+                      : "this system does not tell which user it runs as: "
+                        "give all tasks of the job one key file with --keys");
     }
     memcpy(h->identity, in + AT_IDENTITY, PL_IDENTITY_BYTES);
     *answer = write_hello(h, config, judged, out) == PL_OK;
@@ -321,6 +324,9 @@ static pl_handshake_result take_server_hello(pl_handshake *h,
     case PL_VERDICT_USER:
         return refuse(h, "runs as another user of this host: give all tasks "
                          "of the job one key file with --keys");
+    case PL_VERDICT_NO_USER:
+        return refuse(h, "cannot tell which user this task runs as: give all "
+                         "tasks of the job one key file with --keys");
     default:
         return refuse(h, "turned this task away: it did not prove to be of "
                          "that job; have both the same key file?");

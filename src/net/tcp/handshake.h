@@ -40,6 +40,7 @@ typedef enum pl_verdict {
     PL_VERDICT_STRANGER, /* the proof is wrong, or the job has no such task */
     PL_VERDICT_OTHER,    /* another task is here than the client looks for */
     PL_VERDICT_USER,     /* the client runs as another user of this host */
+    PL_VERDICT_NO_USER,  /* the system does not tell as which user it runs */
     PL_VERDICTS
 } pl_verdict;
 

@@ -98,6 +98,7 @@ pl_status pl_listener_open(pl_endpoint *e, const pl_endpoint_opts *opts)
     if (status != PL_OK)
         return pl_context(status, "listen on %s", opts->address);
     bool proof = pl_address_is_loopback(&parts) && !opts->encrypt;
+    tcp->own_user = !tcp->has_keys && pl_address_is_loopback(&parts);
     if (tcp->has_keys)
         tcp->config.mechanism =
             proof ? PL_MECHANISM_PROOF : PL_MECHANISM_ENCRYPTED;
@@ -259,8 +260,11 @@ static void refuse(pl_endpoint *e, pl_connection *c, const char *why)
 static void shake(pl_endpoint *e, pl_connection *c)
 {
     bool closed;
-    switch (pl_connection_shake(c, &e->tcp->config, PL_VERDICT_WELCOME,
-                                &e->tcp->spares, &closed)) {
+    pl_verdict verdict = PL_VERDICT_WELCOME;
+    if (e->tcp->own_user)
+        pl_connection_judge_user(c->fd, &verdict);
+    switch (pl_connection_shake(c, &e->tcp->config, verdict, &e->tcp->spares,
+                                &closed)) {
     case PL_HANDSHAKE_MORE:
         break;
     case PL_HANDSHAKE_DONE:

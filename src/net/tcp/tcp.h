@@ -32,6 +32,7 @@ typedef struct pl_tcp {
     pl_spares spares;
     pl_body held; /* holds the payload of the message last received */
     /* Server. */
+    bool own_user; /* without keys, on loopback: only our user gets in */
     int listener, epoll;
     int32_t links_most;
     pl_connection **links;          /* by number; NULL: not connected */
