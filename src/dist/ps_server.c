@@ -183,7 +183,8 @@ pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
                                .address = opts->address,
                                .name = server->name,
                                .no_shm = opts->transport == PL_TRANSPORT_TCP,
-                               .peers_max = 8 * (opts->core.workers + 8),
+                               .peers_max = 8 * (opts->core.workers + 8) +
+                                            2 * opts->core.ps,
                                .keys = opts->keys,
                                .self = { PL_PRINCIPAL_PS, opts->core.index },
                            });
