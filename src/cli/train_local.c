@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/command_line.h"
+#include "cli/descriptors.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
 #include "cli/job_progress.h"
@@ -124,6 +125,8 @@ static pl_status say_interrupted(const supervisor *s)
 static pl_status supervise(supervisor *s)
 {
     const pl_train_options *train = &s->options->train;
+    PL_TRY(
+        pl_descriptors_ensure(s->cluster, pl_descriptors_of_job(s->cluster)));
     PL_TRY(try_job(s));
     PL_TRY(open_run(s));
     describe_job(s);

@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cli/descriptors.h"
 #include "cli/interrupt.h"
 #include "cli/job.h"
 #include "cli/observers.h"
@@ -405,6 +406,8 @@ out:
 
 pl_status pl_train_task(const pl_trainer_opts *opts)
 {
+    PL_TRY(pl_descriptors_ensure(
+        opts->cluster, pl_descriptors_of_task(opts->cluster, opts->task.role)));
     if (opts->task.role == PL_ROLE_PS)
         return be_server(opts);
     if (opts->options->train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&

@@ -179,15 +179,15 @@ pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
     server->trace_first = -1;
     snprintf(server->name, sizeof server->name, "ps %d", opts->core.index);
     pl_status status = pl_endpoint_listen(
-        &server->endpoint, &(pl_endpoint_opts) {
-                               .address = opts->address,
-                               .name = server->name,
-                               .no_shm = opts->transport == PL_TRANSPORT_TCP,
-                               .peers_max = 8 * (opts->core.workers + 8) +
-                                            2 * opts->core.ps,
-                               .keys = opts->keys,
-                               .self = { PL_PRINCIPAL_PS, opts->core.index },
-                           });
+        &server->endpoint,
+        &(pl_endpoint_opts) {
+            .address = opts->address,
+            .name = server->name,
+            .no_shm = opts->transport == PL_TRANSPORT_TCP,
+            .peers_max = 8 * (opts->core.workers + 8) + 2 * opts->core.ps,
+            .keys = opts->keys,
+            .self = { PL_PRINCIPAL_PS, opts->core.index },
+        });
     if (status != PL_OK) {
         pl_ps_server_free(server);
         return status;

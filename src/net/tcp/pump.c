@@ -201,6 +201,17 @@ static pl_status start(pl_pump *pump)
     return status;
 }
 
+void pl_pump_tidy(pl_pump *pump)
+{
+    if (pump->thread == NULL)
+        return;
+    pl_mutex_lock(&pump->lock);
+    bool running = pump->running;
+    pl_mutex_unlock(&pump->lock);
+    if (!running)
+        reap(pump);
+}
+
 pl_status pl_pump_kick(pl_pump *pump)
 {
     pl_mutex_lock(&pump->lock);

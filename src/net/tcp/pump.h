@@ -43,6 +43,9 @@ void pl_pump_stop(pl_pump *pump, pl_deadline deadline);
 /* After stop. */
 void pl_pump_close(pl_pump *pump);
 
+/* Now and then: let go of what a thread that has ended leaves behind. */
+void pl_pump_tidy(pl_pump *pump);
+
 /* There is something to do: see that the thread does it. */
 pl_status pl_pump_kick(pl_pump *pump) PL_MUST_CHECK;
 /* With the lock held: hand the connection to the pump; call kick afterwards.

@@ -287,6 +287,7 @@ const char *pl_tcp_refused(pl_endpoint *e)
 bool pl_tcp_sleep(pl_endpoint *e, struct pollfd *poll_out, int64_t *until_ns)
 {
     *until_ns = INT64_MAX;
+    pl_pump_tidy(&e->tcp->pump);
     if (e->server)
         return pl_listener_sleep(e, poll_out, until_ns);
     pl_tcp *tcp = e->tcp;
