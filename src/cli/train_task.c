@@ -11,6 +11,7 @@
 #include "cli/run_folder.h"
 #include "cli/status.h"
 #include "cli/tracing.h"
+#include "dist/cluster_reach.h"
 #include "dist/ps_recorder.h"
 #include "dist/ps_sync.h"
 #include "train/due.h"
@@ -404,8 +405,25 @@ out:
     return status;
 }
 
+/* A task started by hand must listen where the others look for it. */
+static pl_status check_reach(const pl_trainer_opts *opts)
+{
+    bool only_here = false;
+    if (opts->control != NULL)
+        return PL_OK;
+    PL_TRY(pl_cluster_check_reach(opts->cluster, opts->task, pl_address_resolve,
+                                  &only_here));
+    if (only_here)
+        pl_log(PL_LOG_WARN,
+               "this host's name means loopback here (see /etc/hosts): only "
+               "tasks on this host can reach %s %d",
+               pl_role_text(opts->task.role), opts->task.index);
+    return PL_OK;
+}
+
 pl_status pl_train_task(const pl_trainer_opts *opts)
 {
+    PL_TRY(check_reach(opts));
     PL_TRY(pl_descriptors_ensure(
         opts->cluster, pl_descriptors_of_task(opts->cluster, opts->task.role)));
     if (opts->task.role == PL_ROLE_PS)

@@ -8,7 +8,9 @@
 #include "dist/cluster_priv.h"
 
 #include "base/mem.h"
+#include "net/address.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -192,7 +194,22 @@ static const char *nth_address(const parsed *p, int32_t number, pl_task *task)
     return NULL;
 }
 
-/* Two tasks cannot listen at one place.  Names of hosts know no case. */
+/* Host names know no case, and "localhost" is 127.0.0.1. */
+static bool same_place(const char *one, const char *other)
+{
+    pl_address a, b;
+    if (pl_address_split(&a, one) != PL_OK ||
+        pl_address_split(&b, other) != PL_OK)
+        return strcasecmp(one, other) == 0;
+    const char *hosts[] = { a.host, b.host };
+    for (int i = 0; i < 2; i++)
+        if (strcasecmp(hosts[i], "localhost") == 0)
+            hosts[i] = "127.0.0.1";
+    return strcasecmp(hosts[0], hosts[1]) == 0 &&
+           strtol(a.port, NULL, 10) == strtol(b.port, NULL, 10);
+}
+
+/* Two tasks cannot listen at one place. */
 static pl_status check_distinct(const parsed *p)
 {
     const char *one, *other;
@@ -200,7 +217,7 @@ static pl_status check_distinct(const parsed *p)
     for (int32_t i = 0; (one = nth_address(p, i, &a)) != NULL; i++)
         for (int32_t j = 0; j < i && one[0] != '\0'; j++) {
             other = nth_address(p, j, &b);
-            if (strcasecmp(one, other) == 0)
+            if (same_place(one, other))
                 return PL_FAIL(PL_FORMAT,
                                "%s %d and %s %d have the same address, %s",
                                pl_role_text(b.role), b.index,

@@ -177,6 +177,9 @@ static void cluster_names_what_is_wrong_in_tf_config(void **state)
         { "{\"cluster\": {\"worker\": [\"a:1\"], \"ps\": [\"b:2\", "
           "\"A:1\"]}" TASK,
           "worker 0 and ps 1 have the same address, A:1" },
+        { "{\"cluster\": {\"worker\": [\"127.0.0.1:7\"], \"ps\": "
+          "[\"LocalHost:7\"]}" TASK,
+          "worker 0 and ps 0 have the same address, LocalHost:7" },
         { "{\"cluster\": {\"chief\": [\"a:1\", \"a:2\"]}" TASK,
           "chief: found 2 addresses, expected at most 1" },
         { "{\"cluster\": {\"chief\": [\"a:1\"], \"master\": [\"a:2\"]}" TASK,

@@ -1,5 +1,6 @@
 pl_unit_test(dist chaos)
 pl_unit_test(dist cluster)
+pl_unit_test(dist cluster_reach)
 pl_unit_test(dist control)
 pl_unit_test(dist mpirun)
 pl_unit_test(dist hosts)
