@@ -1,8 +1,9 @@
-/* cipher.h - AES-256-GCM for one direction of one connection.
+/* cipher.h - authenticated encryption for one direction of one connection.
  *
- * The nonce counts records from 0, under a key that is used for nothing else:
- * it never repeats.  A record is sealed or opened in pieces, so that what lies
- * in two places needs no copy: begin, any number of adds, end.
+ * AES-128-OCB (RFC 7253).  The nonce counts records from 0, under a key that
+ * is used for nothing else: it never repeats.  A record is sealed or opened in
+ * pieces, so that what lies in two places needs no copy: begin, any number of
+ * adds, end.  What comes out lies behind each other from `out` on.
  *
  * Threads: one at a time. */
 #ifndef PL_NET_TCP_CIPHER_H
@@ -15,7 +16,7 @@
 
 typedef struct pl_cipher pl_cipher;
 
-/* The key is copied.  PL_UNSUPPORTED: libcrypto has no AES-256-GCM. */
+/* The key is copied.  PL_UNSUPPORTED: libcrypto has no AES-128-OCB. */
 pl_status pl_cipher_new(pl_cipher **out,
                         const uint8_t key[PL_SESSION_KEY_BYTES],
                         bool seals) PL_MUST_CHECK;
@@ -23,8 +24,9 @@ void pl_cipher_free(pl_cipher *cipher); /* NULL is fine */
 
 /* All return false when libcrypto fails, `end` of one that opens also when
  * the record was not sealed with this key, at this place, with this prefix. */
-bool pl_cipher_begin(pl_cipher *cipher, const void *prefix, size_t bytes);
-bool pl_cipher_add(pl_cipher *cipher, const void *in, size_t bytes, void *out);
+bool pl_cipher_begin(pl_cipher *cipher, const void *prefix, size_t bytes,
+                     void *out);
+bool pl_cipher_add(pl_cipher *cipher, const void *in, size_t bytes);
 bool pl_cipher_end(pl_cipher *cipher, uint8_t tag[PL_CIPHER_TAG]);
 
 #endif

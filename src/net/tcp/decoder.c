@@ -261,8 +261,8 @@ static pl_status open_record(pl_decoder *s, size_t bytes, uint8_t *to)
 {
     uint8_t *at = s->input + s->start, tag[PL_CIPHER_TAG];
     memcpy(tag, at + PL_PREFIX_BYTES + bytes, sizeof tag);
-    if (!pl_cipher_begin(s->cipher, at, PL_PREFIX_BYTES) ||
-        !pl_cipher_add(s->cipher, at + PL_PREFIX_BYTES, bytes, to) ||
+    if (!pl_cipher_begin(s->cipher, at, PL_PREFIX_BYTES, to) ||
+        !pl_cipher_add(s->cipher, at + PL_PREFIX_BYTES, bytes) ||
         !pl_cipher_end(s->cipher, tag))
         return PL_FAIL(PL_FORMAT, "a record that this connection's key does "
                                   "not open; the connection is closed");

@@ -158,7 +158,7 @@ static bool proves(const pl_handshake *h, int step, const uint8_t *in)
 static bool agree(pl_handshake *h, const uint8_t theirs[32])
 {
     static const char label[] = "paceline/1/session";
-    uint8_t shared[32], transcript[32], keys[64];
+    uint8_t shared[32], transcript[32], keys[2 * PL_SESSION_KEY_BYTES];
     if (crypto_scalarmult(shared, h->ephemeral, theirs) != 0)
         return false;
     crypto_generichash(transcript, sizeof transcript, h->said[0],

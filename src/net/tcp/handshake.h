@@ -23,12 +23,12 @@
 #include "net/peers.h"
 
 #define PL_HANDSHAKE_BYTES   72
-#define PL_SESSION_KEY_BYTES 32
+#define PL_SESSION_KEY_BYTES 16
 
 typedef enum pl_mechanism {
     PL_MECHANISM_NONE,
     PL_MECHANISM_PROOF,     /* both ends prove that they know the secret */
-    PL_MECHANISM_ENCRYPTED, /* ... and everything after it is AES-256-GCM */
+    PL_MECHANISM_ENCRYPTED, /* ... and everything after it is encrypted */
     PL_MECHANISMS
 } pl_mechanism;
 

@@ -170,18 +170,15 @@ static bool seal(pl_outbox *outbox, const pl_outgoing *message, size_t from,
         return false;
     uint8_t *to = outbox->sealed + outbox->sealed_end;
     pl_decoder_record_prefix(to, bytes);
-    if (!pl_cipher_begin(outbox->cipher, to, PL_PREFIX_BYTES))
+    if (!pl_cipher_begin(outbox->cipher, to, PL_PREFIX_BYTES,
+                         to + PL_PREFIX_BYTES))
         return false;
-    to += PL_PREFIX_BYTES;
     int count = parts_of(message, from, bytes, parts);
-    for (int i = 0; i < count; i++) {
-        if (!pl_cipher_add(outbox->cipher, parts[i].iov_base, parts[i].iov_len,
-                           to))
+    for (int i = 0; i < count; i++)
+        if (!pl_cipher_add(outbox->cipher, parts[i].iov_base, parts[i].iov_len))
             return false;
-        to += parts[i].iov_len;
-    }
     outbox->sealed_end += bytes + RECORD_OUTSIDE;
-    return pl_cipher_end(outbox->cipher, to);
+    return pl_cipher_end(outbox->cipher, to + PL_PREFIX_BYTES + bytes);
 }
 
 static pl_write_result send_sealed(pl_outbox *outbox, int fd)

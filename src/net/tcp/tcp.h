@@ -5,7 +5,7 @@
  *   dialer.c      a client: connecting, again and again
  *   pump.c        the thread that writes what cannot be written at once
  *   connection.c  a descriptor and its handshake
- *   handshake.c   what is said first; cipher.c: AES-GCM
+ *   handshake.c   what is said first; cipher.c: encryption
  *   decoder.c     messages out of bytes; outbox.c: bytes out of messages
  *
  * The owner of the endpoint reads, and writes small messages at once: then no

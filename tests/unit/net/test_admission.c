@@ -390,9 +390,9 @@ static void admission_notices_changed_records(void **state)
         assert_ok(pl_cipher_new(&cipher, handshake.session[0], true));
         pl_outgoing_init(&message, &frame, NULL);
         pl_decoder_record_prefix(record, PL_HEAD_BYTES);
-        assert_true(pl_cipher_begin(cipher, record, PL_PREFIX_BYTES));
-        assert_true(pl_cipher_add(cipher, message.head, PL_HEAD_BYTES,
-                                  record + PL_PREFIX_BYTES));
+        assert_true(pl_cipher_begin(cipher, record, PL_PREFIX_BYTES,
+                                    record + PL_PREFIX_BYTES));
+        assert_true(pl_cipher_add(cipher, message.head, PL_HEAD_BYTES));
         assert_true(
             pl_cipher_end(cipher, record + PL_PREFIX_BYTES + PL_HEAD_BYTES));
         pl_cipher_free(cipher);
