@@ -25,7 +25,7 @@
 enum {
     RAW,
     TCP,
-    CURVE,
+    ENCRYPTED,
     SHM,
     WAYS
 };
@@ -63,9 +63,9 @@ static pl_status open_listen(rank *r, int32_t worker, int way)
                                   .address = "127.0.0.1:0",
                                   .name = "bench",
                                   .no_shm = way != SHM,
-                                  .keys = way == CURVE ? &keys : NULL,
+                                  .keys = way == ENCRYPTED ? &keys : NULL,
                                   .self = { PL_PRINCIPAL_WORKER, worker },
-                                  .encrypt = way == CURVE,
+                                  .encrypt = way == ENCRYPTED,
                               }));
     snprintf(r->text[worker], ADDRESS, "%s", pl_endpoint_address(r->listen));
     return PL_OK;
@@ -82,10 +82,10 @@ static pl_status open_ring(rank *r, int32_t worker, int way, int64_t floats)
             .cluster = &r->cluster,
             .worker = worker,
             .listen = r->listen,
-            .keys = way == CURVE ? &keys : NULL,
+            .keys = way == ENCRYPTED ? &keys : NULL,
             .floats = floats,
             .transport = way == SHM ? PL_TRANSPORT_SHM : PL_TRANSPORT_TCP,
-            .encrypt = way == CURVE,
+            .encrypt = way == ENCRYPTED,
             .join_ms = 20000,
             .kernels = pl_kernels_best(),
         }));

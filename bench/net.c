@@ -206,7 +206,7 @@ static void bench_trips(bench *b, ways *w)
     static const size_t sizes[] = { 0, GRADIENT_BYTES, 1 << 20 };
     table_begin(&b->table, "net_trip", "Round trips",
                 "A request and an answer of this size, one at a time. "
-                "The goal for 31 KB over ZeroMQ\nis at most 5 x raw.");
+                "The goal for 31 KB over our TCP\nis at most 5 x raw.");
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         measurement ns[WAYS], ratio[WAYS];
         int64_t count = (int64_t)(b->window_s * 1e9 / 100000) + 1;
@@ -234,7 +234,7 @@ static void bench_streams(bench *b, ways *w)
     table_begin(&b->table, "net_stream", "Streams",
                 "244 MiB in pieces, 8 under way at once, each answered. Shared "
                 "memory moves nothing:\nits figure is what the messages cost. "
-                "The goal over ZeroMQ is half of raw.");
+                "The goal over our TCP is half of raw.");
     for (int pull = 0; pull < 2; pull++)
         for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
             measurement ns[WAYS], ratio[WAYS];
@@ -287,7 +287,7 @@ static const struct {
     [ENCRYPTED] = { "encrypted", true },
 };
 
-/* Two connections to one server: ZeroMQ gives each to one thread. */
+/* Two connections to one server. */
 typedef struct spread {
     pid_t server;
     pl_endpoint *clients[2];
@@ -342,8 +342,8 @@ static void bench_spread(bench *b, ways *w, const spread s[CASES])
     static const size_t pieces[] = { 1 << 18, 1 << 20, 4 << 20 };
     table_begin(&b->table, "net_curve", "Encryption",
                 "Dense pushes answered by pulls of the same size, two "
-                "connections to one server with so\nmany threads; GB/s both "
-                "ways together, and the time beside that of plain.");
+                "connections to one server; GB/s both\nways "
+                "together, and the time beside that of plain.");
     for (size_t p = 0; p < sizeof pieces / sizeof *pieces; p++) {
         measurement ns[CASES], ratio[CASES];
         w->status = time_spread(w, s, pieces[p], ns, ratio);

@@ -40,7 +40,7 @@ def beyond():
 
 def write_cluster(cli, ps, name="c.json"):
     (cli.folder / name).write_text(json.dumps(
-        {"cluster": {"ps": ps, "worker": ["localhost:1", "localhost:2"]}}))
+        {"cluster": {"ps": ps, "worker": ["localhost:11", "localhost:12"]}}))
     return name
 
 

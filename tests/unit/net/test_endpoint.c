@@ -30,7 +30,7 @@ static void endpoint_keeps_the_order_of_1000_messages(void **state)
     (void)state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
     pl_endpoint *client = net_connect(pl_endpoint_address(server));
-    /* Sizes around those where ZeroMQ changes how it keeps a message. */
+    /* Sizes around those of filling and of the input buffer. */
     static const size_t sizes[] = { 0, 1, 29, 33, 34, 257, 8190, 8200, 40000 };
     const size_t kinds = sizeof sizes / sizeof *sizes;
     uint8_t *bytes = net_bytes(40000, 1);

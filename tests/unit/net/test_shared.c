@@ -386,7 +386,7 @@ static void shared_peer_killed_is_noticed_and_leaves_nothing(void **state)
         net_send(server, peer, PL_FRAME_OVER, 1, NULL, 0, false);
         pl_endpoint_drop(server, peer);
     }
-    /* The bell stays, connections of the dead go when ZeroMQ sees to it. */
+    /* The bell stays, connections of the dead go when the server looks. */
     pl_message none;
     while (open_files() > files + 2)
         assert_int_equal(
