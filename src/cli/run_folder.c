@@ -25,7 +25,7 @@
  * two programs started at once get a folder each. */
 static pl_status make_default(char **out, const char *model)
 {
-    PL_TRY(pl_file_make_folder(PL_RUNS_FOLDER));
+    PL_TRY(pl_file_make_folder("runs"));
     time_t now = (time_t)(pl_clock_wall_ns() / 1000000000);
     struct tm parts;
     char stamp[32];
@@ -35,8 +35,7 @@ static pl_status make_default(char **out, const char *model)
         char suffix[16] = "";
         if (n > 1)
             snprintf(suffix, sizeof suffix, "-%d", n);
-        PL_TRY(pl_mem_format(out, PL_RUNS_FOLDER "/%s-%s%s", stamp, model,
-                             suffix));
+        PL_TRY(pl_mem_format(out, "runs/%s-%s%s", stamp, model, suffix));
         if (mkdir(*out, 0777) == 0)
             return PL_OK;
         if (errno != EEXIST)

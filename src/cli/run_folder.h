@@ -15,8 +15,6 @@
 #include "base/json.h"
 #include "cli/job.h"
 
-#define PL_RUNS_FOLDER "runs" /* where folders are made without --run */
-
 typedef struct pl_run_folder {
     char *path;
     char *checkpoints;

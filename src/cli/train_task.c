@@ -167,13 +167,12 @@ static pl_status write_trace(const server_task *task)
 }
 
 /* The only folder a server reads and writes: the one it was given.  One that
- * was started by hand without --run knows no more than where runs are by
- * default. */
+ * was started by hand without --run learns it, below where it was started. */
 static pl_place server_place(const pl_options *options)
 {
     if (options->train.run != NULL)
         return (pl_place) { .run = options->train.run };
-    return (pl_place) { .runs = PL_RUNS_FOLDER };
+    return (pl_place) { .within = "." };
 }
 
 static pl_status be_server(const pl_trainer_opts *opts)

@@ -181,12 +181,29 @@ static pl_status count_steps(trainer *t)
     return PL_OK;
 }
 
-/* Updates of the job in all. */
+/* Updates of the job in all; at most INT64_MAX. */
 static int64_t end_step(const trainer *t)
 {
+    int64_t steps;
     if (t->train->steps > 0)
         return t->train->steps;
-    return t->train->epochs * t->per_epoch * (t->own_pace ? t->workers : 1);
+    if (__builtin_mul_overflow(t->train->epochs, t->per_epoch, &steps) ||
+        __builtin_mul_overflow(steps, t->own_pace ? t->workers : 1, &steps))
+        return INT64_MAX;
+    return steps;
+}
+
+static pl_status check_length(const trainer *t)
+{
+    if (end_step(t) <= PL_MANIFEST_STEP_MAX)
+        return PL_OK;
+    return PL_FAIL(
+        PL_USAGE,
+        "--epochs: %lld of %lld steps each%s are more than the "
+        "%lld steps that checkpoints can count; lower --epochs%s",
+        (long long)t->train->epochs, (long long)t->per_epoch,
+        t->own_pace ? " and worker" : "", (long long)PL_MANIFEST_STEP_MAX,
+        t->train->steps_per_epoch > 0 ? " or --steps-per-epoch" : "");
 }
 
 static pl_status restore(trainer *t)
@@ -654,6 +671,7 @@ static pl_status run(trainer *t)
                                                  t->options->model->sparse,
                                 }));
     PL_TRY(count_steps(t));
+    PL_TRY(check_length(t));
     t->job.schedule.run_steps = end_step(t);
     t->interrupt = pl_interrupt_catch();
     if (t->chief)

@@ -382,6 +382,8 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     member = &core->members[id];
     PL_TRY_OUT(status, check_job(core, join));
     PL_TRY_OUT(status, compare_sizes(core, join));
+    if (pl_json_has(join, "ask"))
+        goto out; /* it may join, and does not yet */
     if (is_outdated(member, join))
         PL_TRY_OUT(status, PL_FAIL(PL_USAGE, "a newer process has taken this "
                                              "task's place"));

@@ -297,10 +297,39 @@ static pl_status read_size(const pl_json *join, struct job_size *out)
     return pl_json_get_int(join, "run_steps", 0, INT64_MAX, &out->run_steps);
 }
 
+/* Server 0 has let a task in that does not fit this server, so it is this one
+ * that is wrong: ask server 0, without joining.  It answers if it refuses. */
+static pl_status ask_leader(pl_ps_server *server)
+{
+    const pl_ps_core_opts *core = &server->opts.core;
+    pl_json *join = NULL, *settings = NULL;
+    char *text = NULL;
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_new_object(&join));
+    PL_TRY_OUT(status, pl_json_set_text(join, "role", "ps"));
+    PL_TRY_OUT(status, pl_json_set_int(join, "index", core->index));
+    PL_TRY_OUT(status, pl_json_set_text(join, "job", ""));
+    PL_TRY_OUT(status, pl_json_set_bool(join, "ask", true));
+    if (core->settings != NULL) {
+        PL_TRY_OUT(status, pl_json_copy(&settings, core->settings));
+        PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
+    }
+    PL_TRY_OUT(status, pl_json_text(join, 0, &text));
+    pl_frame frame = { .kind = PL_FRAME_JOIN,
+                       .payload_bytes = (uint32_t)strlen(text) };
+    status = pl_endpoint_send(server->up, 0, &frame, text, false);
+out:
+    pl_mem_free(text);
+    pl_json_free(join);
+    return status;
+}
+
 /* Before there is a core, as after, who is refused changes nothing. */
 static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
 {
     char why[400];
+    if (server->up != NULL && message->frame.incarnation != 0)
+        return ask_leader(server);
     snprintf(why, sizeof why, "%s", pl_error_message());
     if (pl_burst_shows(&server->refusals, now_ns()))
         pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
@@ -402,6 +431,10 @@ static pl_status take_messages(pl_ps_server *server, bool *some, bool *more)
         message.from = PL_PEER_COORDINATOR;
         if (server->core != NULL)
             receive(server, &message);
+        else if (message.frame.kind == PL_FRAME_REFUSE)
+            return PL_FAIL(PL_CLOSED, "ps 0 refused this server: %.*s",
+                           (int)message.frame.payload_bytes,
+                           (const char *)message.payload);
     }
     return PL_OK;
 }

@@ -16,8 +16,8 @@ typedef enum task {
 struct pl_ps_store {
     pl_part_opts opts;
     pl_frozen *frozen;
-    pl_part_steps own; /* the checkpoints that this process completed */
-    pl_part *part;     /* of the task, or of the save that is to be completed */
+    pl_part_own own;
+    pl_part *part; /* of the task, or of the save that is to be completed */
     pl_manifest_shard *shards; /* [of] */
     atomic_bool cancelled;
     pl_error told; /* the failure that poll gave out */
@@ -81,7 +81,7 @@ pl_status pl_ps_store_new(pl_ps_store **out, const pl_part_opts *part)
     pl_ps_store *store;
     PL_TRY(PL_NEW(store, 1));
     store->opts = *part;
-    if (part->place.run == NULL && part->place.runs != NULL)
+    if (part->place.run == NULL && part->place.within != NULL)
         store->opts.own = &store->own;
     pl_mutex_init(&store->lock);
     pl_cond_init(&store->changed);
@@ -113,7 +113,7 @@ void pl_ps_store_free(pl_ps_store *store)
     pl_part_free(store->part);
     pl_frozen_free(store->frozen);
     pl_mem_free(store->shards);
-    pl_mem_free(store->own.steps);
+    pl_part_own_close(&store->own);
     pl_cond_close(&store->changed);
     pl_mutex_close(&store->lock);
     pl_mem_free(store);

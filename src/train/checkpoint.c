@@ -45,7 +45,11 @@ static pl_status make_room(const char *folder)
 pl_status pl_checkpoint_begin(char **folder, const char *checkpoints,
                               int64_t step)
 {
-    PL_ASSERT(step >= 0 && step <= PL_MANIFEST_STEP_MAX);
+    if (step < 0 || step > PL_MANIFEST_STEP_MAX)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "a checkpoint of step %lld: they are numbered from 0 to "
+                       "%lld",
+                       (long long)step, (long long)PL_MANIFEST_STEP_MAX);
     pl_status status;
     char *made;
     PL_TRY(

@@ -48,7 +48,7 @@ pl_status pl_checkpoint_slot_name(char **out, const char *slot,
                                   const char *tensor) PL_MUST_CHECK;
 
 /* Make the folder of `step` under `checkpoints`, empty; the caller frees
- * *folder (pl_mem_free). */
+ * *folder (pl_mem_free).  PL_UNSUPPORTED: its name has no room for the step. */
 pl_status pl_checkpoint_begin(char **folder, const char *checkpoints,
                               int64_t step) PL_MUST_CHECK;
 

@@ -246,10 +246,47 @@ static pl_status read_frozen(void *context, size_t index, uint64_t at,
     return PL_OK;
 }
 
+void pl_part_own_close(pl_part_own *own)
+{
+    pl_mem_free(own->checkpoints);
+    pl_mem_free(own->steps);
+    *own = (pl_part_own) { 0 };
+}
+
+/* The first folder that may be used is the one. */
+static pl_status learn_folder(const pl_part *part)
+{
+    pl_part_own *own = part->opts.own;
+    if (own->checkpoints == NULL)
+        return pl_mem_copy_text(&own->checkpoints, part->checkpoints);
+    if (strcmp(own->checkpoints, part->checkpoints) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "%s: this parameter server's checkpoints are in %s, and "
+                   "nowhere else",
+                   part->checkpoints, own->checkpoints);
+}
+
 /* Whoever makes the folder, all must find it. */
 static pl_status check_folder(const pl_part *part)
 {
-    return pl_place_check(&part->opts.place, part->checkpoints, part->name);
+    PL_TRY(pl_place_check(&part->opts.place, part->checkpoints, part->name));
+    return part->opts.own != NULL ? learn_folder(part) : PL_OK;
+}
+
+/* Whoever may replace a checkpoint has moved it away before. */
+static pl_status check_incomplete(const pl_part *part)
+{
+    char *manifest;
+    if (part->opts.own == NULL)
+        return PL_OK;
+    PL_TRY(pl_file_join(&manifest, part->folder, PL_MANIFEST_NAME));
+    bool complete = pl_file_exists(manifest);
+    pl_mem_free(manifest);
+    if (!complete)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "%s is a complete checkpoint: it is not replaced",
+                   part->folder);
 }
 
 pl_status pl_part_write(const pl_part *part, pl_frozen *frozen,
@@ -257,6 +294,7 @@ pl_status pl_part_write(const pl_part *part, pl_frozen *frozen,
 {
     struct source source = { part, frozen, cancelled };
     PL_TRY(check_folder(part));
+    PL_TRY(check_incomplete(part));
     return pl_checkpoint_write_shard(part->folder,
                                      &(pl_checkpoint_part) {
                                          .index = part->opts.index,
@@ -270,7 +308,7 @@ pl_status pl_part_write(const pl_part *part, pl_frozen *frozen,
 }
 
 /* Add a step that was completed, perhaps not for the first time. */
-static pl_status note_own(pl_part_steps *own, int64_t step)
+static pl_status note_own(pl_part_own *own, int64_t step)
 {
     size_t kept = 0;
     for (size_t i = 0; i < own->count; i++)
@@ -288,7 +326,7 @@ static pl_status note_own(pl_part_steps *own, int64_t step)
  * before. */
 static pl_status prune_own(const pl_part *part, int64_t step, int64_t keep)
 {
-    pl_part_steps *own = part->opts.own;
+    pl_part_own *own = part->opts.own;
     PL_TRY(note_own(own, step));
     PL_TRY(pl_checkpoint_remove_old(part->checkpoints, step));
     while (own->count > (size_t)keep) {

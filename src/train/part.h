@@ -25,11 +25,13 @@
 
 typedef struct pl_part pl_part;
 
-/* The steps of checkpoints that were completed, the last one last. */
-typedef struct pl_part_steps {
-    int64_t *steps;
+/* What a server without a run folder of its own has learned. */
+typedef struct pl_part_own {
+    char *checkpoints; /* the folder; NULL: not yet */
+    int64_t *steps;    /* of the checkpoints that it completed; the last last */
     size_t count;
-} pl_part_steps;
+} pl_part_own;
+void pl_part_own_close(pl_part_own *own); /* a zeroed one is fine */
 
 typedef struct pl_part_opts {
     int32_t index, of;     /* of those who hold the block */
@@ -37,9 +39,8 @@ typedef struct pl_part_opts {
     float *params;         /* [count]; all is borrowed */
     const pl_optim *optim; /* over it */
     pl_place place;        /* of its checkpoints */
-    pl_part_steps *own;    /* without a run folder of its own: what it completed
-                              so far, and may remove; commit adds to it, and
-                              whoever owns it frees the steps (pl_mem_free) */
+    pl_part_own *own;      /* place.within: nothing else is written or removed;
+                              kept from part to part.  NULL: no matter */
 } pl_part_opts;
 
 /* Nothing in the plan is trusted: PL_FORMAT. */

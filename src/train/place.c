@@ -25,39 +25,38 @@ static pl_status not_there(const char *path)
                    path);
 }
 
-/* `path` is <base>/checkpoints, or <base>/<one name>/checkpoints. */
-static bool is_below(const char *path, const char *base, bool named)
+/* `path` is <base>/checkpoints, or <base>/<more>/checkpoints. */
+static bool is_below(const char *path, const char *base, bool deep)
 {
-    size_t length = strlen(base);
+    size_t length = strcmp(base, "/") == 0 ? 0 : strlen(base);
     if (strncmp(path, base, length) != 0 || path[length] != '/')
         return false;
-    const char *rest = path + length + 1;
-    if (named) {
-        rest = strchr(rest, '/');
-        rest = rest != NULL ? rest + 1 : "";
-    }
-    return strcmp(rest, "checkpoints") == 0;
+    const char *rest = path + length;
+    const char *last = deep ? strrchr(rest, '/') : rest;
+    return (!deep || last > rest) && strcmp(last, "/checkpoints") == 0;
 }
 
 static pl_status check_below(const pl_place *place, const char *checkpoints,
                              const char *real)
 {
-    const char *own = place->run != NULL ? place->run : place->runs;
+    const char *own = place->run != NULL ? place->run : place->within;
     char *base = realpath(own, NULL);
-    bool below = base != NULL && is_below(real, base, place->run == NULL);
+    pl_status status = PL_OK;
+    if (base != NULL && is_below(real, base, place->run == NULL))
+        status = PL_OK;
+    else if (place->run != NULL)
+        status = PL_FAIL(PL_USAGE,
+                         "%s is %s, which is not in the run folder: a "
+                         "parameter server uses nothing else",
+                         checkpoints, real);
+    else
+        status = PL_FAIL(PL_USAGE,
+                         "%s is not below %s, where this parameter server was "
+                         "started without --run: start all tasks with the same "
+                         "--run",
+                         real, base != NULL ? base : own);
     free(base);
-    if (below)
-        return PL_OK;
-    if (place->run != NULL)
-        return PL_FAIL(PL_USAGE,
-                       "%s is %s, which is not in the run folder: a parameter "
-                       "server uses nothing else",
-                       checkpoints, real);
-    return PL_FAIL(PL_USAGE,
-                   "this parameter server was started without --run, so it "
-                   "uses run folders in %s only, not %s: start all tasks with "
-                   "the same --run",
-                   own, real);
+    return status;
 }
 
 /* A symbolic link is none. */
@@ -79,7 +78,7 @@ pl_status pl_place_check(const pl_place *place, const char *checkpoints,
                          const char *name)
 {
     pl_status status = PL_OK;
-    if (place->run != NULL || place->runs != NULL) {
+    if (place->run != NULL || place->within != NULL) {
         char *real = realpath(checkpoints, NULL);
         if (real == NULL)
             return errno == ENOENT

@@ -2,9 +2,9 @@
  *
  * The chief says when to save and to load, and which checkpoint; not where on
  * the server's disk.  A server that was given a run folder uses that one.  One
- * that was not takes the chief's word for it, as far as it is a run folder in
- * the folder that runs are made in by default; and there it removes only what
- * it has written itself.
+ * that was not takes the chief's word for it once, as far as that is below the
+ * folder it was started in; and there it replaces nothing that is complete, and
+ * removes only what it has written itself.
  *
  * Threads: any. */
 #ifndef PL_TRAIN_PLACE_H
@@ -13,9 +13,9 @@
 #include "paceline/base.h"
 
 typedef struct pl_place {
-    const char *run;  /* the run folder... */
-    const char *runs; /* ... or, NULL: a folder of run folders; both NULL:
-                         anywhere, in tests */
+    const char *run;    /* the run folder... */
+    const char *within; /* ... or, NULL: one below this; both NULL: anywhere, in
+                           tests */
 } pl_place;
 
 /* The folder of checkpoints, for pl_mem_free; `told` is the chief's. */

@@ -168,6 +168,17 @@ def test_stop_loss_ends_the_training(cli):
     assert before["test_loss"] > 1.5
 
 
+def test_more_steps_than_checkpoints_can_count_are_refused(cli):
+    cli.refused(2, "train", "softmax", "--data", "synthetic", "--examples",
+                "100", "--epochs", "1000000000", "--steps-per-epoch",
+                "9000000000", says=["9999999999", "--steps-per-epoch"])
+    job = cli.run("train", "softmax", "--data", "synthetic", "--examples",
+                  "1000", "--epochs", "1000000000", "--steps-per-epoch",
+                  "9000000000", "--workers", "2", "--ps", "1", "--mode",
+                  "async")
+    assert job.code == 2 and "9999999999" in job.err, job
+
+
 def test_stop_loss_without_tests_is_refused(cli):
     cli.refused(2, "train", "softmax", *SMALL, "--stop-loss", "1",
                 "--eval-every", "never", says=["--stop-loss", "--eval-every"])

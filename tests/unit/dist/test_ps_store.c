@@ -268,12 +268,13 @@ static void ps_store_follows_no_link_out_of_its_run_folder(void **state)
     close_rig(&r);
 }
 
-/* Without one, it uses runs where runs are, and removes what it wrote. */
-static void ps_store_learns_a_run_folder_where_runs_are(void **state)
+/* Without one, it uses one below where it was started, and removes only what
+ * it wrote. */
+static void ps_store_learns_one_run_folder(void **state)
 {
     rig r;
     const char *good = make_folder(state, "runs/a/checkpoints");
-    pl_place place = { .runs = test_path(*state, "runs") };
+    pl_place place = { .within = test_path(*state, "runs") };
     begin(good, 3);
     open_rig_at(&r, good, place);
     fill(&r, 1);
@@ -290,15 +291,21 @@ static void ps_store_learns_a_run_folder_where_runs_are(void **state)
     assert_true(is_complete(good, 3) && is_complete(good, 9));
     assert_false(pl_file_exists(test_path(good, "step-0000000007")));
     assert_false(pl_file_exists(test_path(good, "step-0000000008")));
-    static const char *const wrong[] = { "elsewhere/a/checkpoints",
-                                         "runs/a/b/checkpoints", "runs/a/other",
-                                         "runs2/a/checkpoints",
-                                         "runs/checkpoints" };
+    make_plan(&r, good, 9); /* it is complete */
+    assert_refused(store_all(&r), "it is not replaced");
+    /* Another folder, also one it might have learned, is none any more. */
+    static const char *const wrong[][2] = {
+        { "runs/b/checkpoints", "and nowhere else" },
+        { "elsewhere/a/checkpoints", "without --run" },
+        { "runs/a/other", "without --run" },
+        { "runs2/a/checkpoints", "without --run" },
+        { "runs/checkpoints", "without --run" },
+    };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        const char *there = make_folder(state, wrong[i]);
+        const char *there = make_folder(state, wrong[i][0]);
         begin(there, 7);
         make_plan(&r, there, 7);
-        assert_refused(store_all(&r), "without --run");
+        assert_refused(store_all(&r), wrong[i][1]);
         assert_false(is_complete(there, 7));
     }
     close_rig(&r);
@@ -313,5 +320,5 @@ UNIT_TESTS(STORE_TEST(ps_store_new_survives_each_failed_allocation),
            STORE_TEST(ps_store_cancelled_save_makes_way),
            STORE_TEST(ps_store_uses_no_other_run_folder),
            STORE_TEST(ps_store_follows_no_link_out_of_its_run_folder),
-           STORE_TEST(ps_store_learns_a_run_folder_where_runs_are),
+           STORE_TEST(ps_store_learns_one_run_folder),
            STORE_TEST(ps_store_may_be_freed_while_it_writes))

@@ -402,9 +402,22 @@ static void checkpoint_pruning_survives_each_failed_call(void **state)
     }
 }
 
+static void checkpoint_of_a_step_without_a_name_is_refused(void **state)
+{
+    char *folder = NULL;
+    assert_ok(pl_checkpoint_begin(&folder, *state, PL_MANIFEST_STEP_MAX));
+    pl_mem_free(folder);
+    assert_fails(
+        PL_UNSUPPORTED, "step 10000000000",
+        pl_checkpoint_begin(&folder, *state, PL_MANIFEST_STEP_MAX + 1));
+    assert_fails(PL_UNSUPPORTED, "step -1",
+                 pl_checkpoint_begin(&folder, *state, -1));
+}
+
 UNIT_TESTS(
     CHECKPOINT_TEST(checkpoint_written_is_the_golden_one),
     CHECKPOINT_TEST(checkpoint_newest_is_found),
+    CHECKPOINT_TEST(checkpoint_of_a_step_without_a_name_is_refused),
     CHECKPOINT_TEST(checkpoint_other_names_are_not_looked_at),
     CHECKPOINT_TEST(checkpoint_with_a_cut_shard_is_passed_over),
     CHECKPOINT_TEST(checkpoint_with_a_cut_manifest_is_passed_over),
