@@ -149,6 +149,25 @@ def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
     assert summary["dropped_gradients"] == 0
 
 
+@pytest.mark.parametrize("role,index", [("ps", 0), ("ps", 1), ("worker", 0)])
+def test_losses_while_a_job_begins_change_no_bit(cli, undisturbed, role,
+                                                 index):
+    """With or without a first checkpoint: what is there is complete, or it is
+    written again; then a server is lost once more."""
+    flags = [*SYNC, *SOON, "--checkpoint-every", "never"]
+    job = started(cli, *DATA, "--workers", "3", "--ps", "2", *flags)
+    folder = cli.folder / "a" / "checkpoints" / "step-0000000000"
+    assert wait_for(folder.exists, "the first checkpoint's folder", job)
+    task(job, role, index).kill()
+    assert wait_for((folder / "manifest.json").exists, "it is complete", job)
+    task(job, "ps", 1 - index).kill()
+    result = cli.end(job)
+    assert result.code == 0, result
+    assert result.err.count("; started again (") >= 1, result
+    assert result.json["parameters_sha256"] == undisturbed
+    assert result.json["steps"] == 6000
+
+
 @pytest.mark.parametrize("index", [0, 1])
 @pytest.mark.parametrize("mode", [ASYNC, SSP], ids=["async", "ssp"])
 def test_async_and_ssp_recover_a_server(cli, mode, index):

@@ -2,6 +2,7 @@
 and found again, and how little memory a worker needs."""
 
 import random
+import re
 
 import pytest
 
@@ -92,8 +93,9 @@ def test_the_loss_ends_it_and_an_evaluator_looks_on(cli):
     assert "test loss" in log and "accuracy" in log
 
 
-LONG = ["--features", "100000", "--examples", "6000", "--batch", "20",
-        "--threads", "1", "--optimizer", "ftrl", "--steps", "4000", *QUIET]
+SHAPE = ["--features", "100000", "--examples", "6000", "--batch", "20",
+         "--threads", "1", "--optimizer", "ftrl"]
+LONG = [*SHAPE, "--steps", "4000", *QUIET]
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +119,46 @@ def test_a_killed_task_changes_no_bit(cli, undisturbed, role, index):
     assert f"{role} {index} was killed by signal 9" in result.err
     assert result.json["parameters_sha256"] == undisturbed
     assert result.json["steps"] == 4000
+
+
+def killed_before_a_checkpoint(cli, role, index, *flags, steps=4000):
+    """A job that saves at its end only, of which a task is killed in
+    mid-training, as the evaluator tells; its summary, and the last step that
+    was told of before."""
+    job = cli.start("train", "sparse", "--json", "--run", "a", *SHAPE,
+                    "--steps", steps, "--evaluator", "--eval-every", "100",
+                    "--checkpoint-every", "never", "--heartbeat-timeout", "1",
+                    *flags)
+    log = cli.folder / "a" / "log" / "evaluator-0.log"
+
+    def steps_told():
+        text = log.read_text(errors="replace") if log.exists() else ""
+        return max(map(int, re.findall(r"step (\d+): test", text)), default=0)
+    assert wait_for(lambda: steps_told() > 0, "a test", job)
+    before = steps_told()
+    task(job, role, index).kill()
+    result = cli.end(job)
+    assert result.code == 0, result
+    assert f"{role} {index} was killed by signal 9" in result.err
+    return result.json, before
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_server_lost_before_a_checkpoint_changes_no_bit(cli, undisturbed,
+                                                          index):
+    """Back to the first parameters, which follow from the seed."""
+    job, before = killed_before_a_checkpoint(
+        cli, "ps", index, "--workers", "2", "--ps", "2")
+    assert job["parameters_sha256"] == undisturbed
+    assert job["steps"] == 4000 and job["rolled_back"] >= before > 0
+
+
+def test_async_tells_what_was_lost_before_a_checkpoint(cli):
+    job, before = killed_before_a_checkpoint(
+        cli, "ps", 0, "--workers", "2", "--ps", "1", "--mode", "async",
+        steps=40000)
+    assert job["steps"] == 40000 and job["rolled_back"] >= before > 0
+    assert sum(row["steps"] for row in job["per_worker"]) == 40000
 
 
 def test_async_counts_on_when_a_worker_is_killed(cli):
