@@ -13,6 +13,10 @@ pl_check(words tools/check_words.sh)
 pl_check(sizes tools/check_sizes.sh)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
 
+if(PL_HARDENED)
+    pl_check(hardening tools/check_hardening.sh $<TARGET_FILE:paceline>)
+endif()
+
 # Other processors; these need packages of `tools/setup.sh long`.
 pl_check(arm64 tools/check_arm64.sh)
 set_tests_properties(check.arm64 PROPERTIES LABELS slow)
