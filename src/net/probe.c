@@ -121,6 +121,8 @@ static void sink(pl_probe *p, int fd)
     for (;;) {
         ssize_t got = recv(fd, p->room, CHUNK, 0);
         int64_t now = now_ns();
+        if (got < 0 && errno == EINTR)
+            continue;
         if (got <= 0 || atomic_load(&p->stop))
             break;
         all += (uint64_t)got;

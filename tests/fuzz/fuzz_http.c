@@ -65,20 +65,12 @@ static void put_request(pl_buffer *out, const uint8_t *data, size_t bytes)
 static void exchange(const pl_buffer *request, pl_buffer *answer)
 {
     char bytes[4096];
-    ssize_t got;
+    size_t got;
     int fd = fuzz_connect(own.port);
-    size_t sent = 0;
-    while (sent < request->bytes) {
-        ssize_t now =
-            send(fd, request->data + sent, request->bytes - sent, MSG_NOSIGNAL);
-        if (now <= 0)
-            break; /* it has heard enough */
-        sent += (size_t)now;
-    }
-    shutdown(fd, SHUT_WR);
-    while ((got = recv(fd, bytes, sizeof bytes, 0)) > 0)
-        pl_buffer_put(answer, bytes, (size_t)got);
-    /* Reset, when it closed before it had read all. */
+    if (fuzz_send(fd, request->data, request->bytes))
+        shutdown(fd, SHUT_WR);
+    while ((got = fuzz_receive(fd, bytes, sizeof bytes)) > 0)
+        pl_buffer_put(answer, bytes, got);
     close(fd);
     if (pl_buffer_status(answer) != PL_OK)
         abort();

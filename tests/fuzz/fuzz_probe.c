@@ -48,15 +48,12 @@ static int connect_there(void)
 static size_t exchange(const uint8_t *data, size_t bytes, uint8_t *answer)
 {
     int fd = connect_there();
-    size_t sent = 0, taken = 0;
-    ssize_t now;
-    while (sent < bytes &&
-           (now = send(fd, data + sent, bytes - sent, MSG_NOSIGNAL)) > 0)
-        sent += (size_t)now;
-    shutdown(fd, SHUT_WR);
+    size_t taken = 0, got;
+    if (fuzz_send(fd, data, bytes))
+        shutdown(fd, SHUT_WR);
     while (taken < MOST &&
-           (now = recv(fd, answer + taken, MOST - taken, 0)) > 0)
-        taken += (size_t)now;
+           (got = fuzz_receive(fd, answer + taken, MOST - taken)) > 0)
+        taken += got;
     close(fd);
     return taken;
 }
