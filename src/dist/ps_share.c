@@ -60,7 +60,7 @@ static int32_t find_share(const pl_ps_core *core, const pl_member *member)
 {
     bool waits = (member->request.flags & PL_SHARE_WAIT) != 0;
     int32_t own = pl_core_id(core, member);
-    if (core->stopping || member->reads == NOBODYS)
+    if (core->stopping || (member->reads == NOBODYS && !waits))
         return own;
     for (int32_t w = 0; w < core->opts.workers; w++)
         if (w != own && core->members[w].own < member->request.value[0] &&

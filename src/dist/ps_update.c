@@ -378,15 +378,17 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
     pl_core_say_have(core, worker);
 }
 
-/* It makes no gradient now: it evaluates, or waits for a share to read or for
- * the end, perhaps until all others are done. */
+/* It makes no gradient now: it evaluates, or waits until all others are done.
+ */
 static bool is_idle(const pl_member *member)
 {
     const pl_frame *request = &member->request;
-    return member->paused || (member->stage == PL_STAGE_WAITING &&
-                              (request->kind == PL_FRAME_SHARE ||
-                               (request->kind == PL_FRAME_PULL &&
-                                (request->flags & PL_PULL_FINAL) != 0)));
+    if (member->paused || member->stage != PL_STAGE_WAITING)
+        return member->paused;
+    return (request->kind == PL_FRAME_SHARE &&
+            (request->flags & PL_SHARE_WAIT) != 0) ||
+           (request->kind == PL_FRAME_PULL &&
+            (request->flags & PL_PULL_FINAL) != 0);
 }
 
 /* ssp: the clock of the slowest worker that still makes gradients. */

@@ -134,6 +134,27 @@ static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
     ps_close(rig);
 }
 
+/* The chief waits for a share to be left when the worker whose share it has
+ * read is back: that one is done soon, but not the others. */
+static void ps_share_lets_the_chief_wait_when_one_is_back(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start(three, 0);
+    lose_last(rig);
+    ask(rig, 0, 0, 1);
+    expect_share(rig, 0, 2, 0);
+    make(rig, 0, 1);
+    ask(rig, 0, PL_SHARE_WAIT, 1);
+    ps_quiet(rig);
+    ps_join(rig, 2, 1);
+    ps_quiet(rig);
+    ps_say_text(rig, rig->peer[2], ps_request(rig, 2, PL_FRAME_BYE), "{}");
+    ps_quiet(rig);
+    ps_pass(rig, 6000, 1u); /* worker 1 is lost */
+    expect_share(rig, 0, 1, 0);
+    ps_close(rig);
+}
+
 /* It was frozen, not dead: a gradient that it made is not used twice. */
 static void ps_share_is_taken_back_by_who_is_back(void **state)
 {
@@ -204,6 +225,8 @@ static void ps_share_reader_holds_up_no_ssp_worker(void **state)
     ps_quiet(rig);
     ask(rig, 1, 0, 5);
     expect_share(rig, 1, 1, 0);
+    /* Nor does it let others go on while it asks and is answered at once. */
+    ps_quiet(rig);
     make(rig, 1, 8);
     ps_answer(rig, 2, 0, 8);
     ps_close(rig);
@@ -237,4 +260,5 @@ UNIT_TESTS(cmocka_unit_test(ps_share_of_a_lost_worker_goes_to_one_other),
            cmocka_unit_test(ps_share_is_taken_back_by_a_new_process),
            cmocka_unit_test(ps_share_goes_on_to_the_next),
            cmocka_unit_test(ps_share_reader_holds_up_no_ssp_worker),
+           cmocka_unit_test(ps_share_lets_the_chief_wait_when_one_is_back),
            cmocka_unit_test(ps_share_that_cannot_be_is_refused))
