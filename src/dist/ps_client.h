@@ -98,8 +98,8 @@ void pl_ps_client_look_saved(pl_ps_client *client, bool wait);
 void pl_ps_client_load(pl_ps_client *client, int64_t step,
                        const int64_t *counts, const char *plan);
 /* Ask server 0 whose share of the data to read on (view.share), after `count`
- * gradients of the own one, and tell the others.  `wait`: until one is left,
- * or all others are done. */
+ * gradients of the own one.  `wait`: until one is left, or all others are
+ * done. */
 void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait);
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why);
 void pl_ps_client_bye(pl_ps_client *client, const char *report);

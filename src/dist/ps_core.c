@@ -312,6 +312,7 @@ pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)
     pl_ps_core_view view = core->counts;
     view.step = core->step;
     view.initialized = core->initialized;
+    view.generation = core->generation;
     view.stopping = core->stopping;
     if (worker >= 0 && worker < core->opts.workers) {
         view.applied_of_worker = core->members[worker].own;

@@ -161,6 +161,7 @@ typedef struct pl_ps_core_view {
     int32_t lost; /* times a worker was lost */
     bool mixed;   /* some step had other contributors than all */
     bool initialized;
+    uint32_t generation;
     bool stopping;             /* no more gradients are taken */
     int64_t applied_of_worker; /* gradients of the share asked for */
     int64_t pace_of_worker;    /* ssp: its clock */

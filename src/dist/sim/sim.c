@@ -1,3 +1,4 @@
+/* A simulated job: its servers, and the loop over events. */
 #include "dist/sim/sim.h"
 
 #include "base/log.h"
@@ -51,7 +52,7 @@ static pl_peer peer_of(const sim_event *event)
         return event->from == 0
                    ? PL_PEER_COORDINATOR
                    : 1000000 + event->from_life * SIM_SERVERS + event->from;
-    return (event->from_life * SIM_WORKERS + event->from) * 2 + event->heart;
+    return (event->from_life * SIM_TASKS + event->from) * 2 + event->heart;
 }
 
 static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
@@ -79,8 +80,8 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
         event.node = (to - 1000000) % SIM_SERVERS;
         event.to_life = (to - 1000000) / SIM_SERVERS;
     } else if (to >= 0) {
-        event.node = to / 2 % SIM_WORKERS;
-        event.life = to / 2 / SIM_WORKERS;
+        event.node = to / 2 % SIM_TASKS;
+        event.life = to / 2 / SIM_TASKS;
         event.heart = to % 2 != 0;
     } else {
         return;
@@ -96,8 +97,7 @@ static void on_lost(void *context, bool is_server, int32_t index)
         return; /* it comes back by itself */
     sim_worker *w = &server->sim->worker[index];
     w->was_lost = true;
-    w->slips++;
-    if (w->alive && !server->sim->by_hand)
+    if (w->alive && (!server->sim->by_hand || w->stuck))
         sim_worker_end(w, "declared lost");
 }
 
@@ -117,12 +117,12 @@ static pl_status start_server(sim *s, int32_t index)
     server->sim = s;
     server->index = index;
     server->life++;
+    server->frozen = server->based = server->loaded = false;
     memset(server->params, 0, sizeof server->params);
     PL_TRY(pl_params_new(&server->shape));
     PL_TRY(pl_params_add(server->shape, "shard", PL_SHAPE(server->count)));
     PL_TRY(pl_params_seal(server->shape));
-    PL_TRY(pl_optim_new(&server->optim, &(pl_optim_opts) { .name = "sgd" },
-                        server->shape, pl_kernels_best()));
+    PL_TRY(sim_optim(s, &server->optim, server->shape));
     return pl_ps_core_new(&server->core,
                           &(pl_ps_core_opts) {
                               .index = index,
@@ -133,6 +133,7 @@ static pl_status start_server(sim *s, int32_t index)
                               .staleness = s->staleness,
                               .sum = s->sum,
                               .end_step = s->by_steps ? s->end_step : 0,
+                              .evaluator = s->evaluator,
                               .on_loss = s->on_loss,
                               .supervised = !s->by_hand,
                               .join_ms = 60000,
@@ -146,6 +147,7 @@ static pl_status start_server(sim *s, int32_t index)
                               .life = (uint32_t)server->life,
                               .address = "ps",
                               .started_ms = 1 + s->now_ns / MS_NS,
+                              .boot = "boot",
                               .ops = &core_ops,
                               .context = server,
                           },
@@ -193,8 +195,20 @@ static pl_status start(sim *s)
     for (int32_t w = 0; w < s->workers; w++)
         sim_at(s, (int64_t)sim_draw(s, 2000) * MS_NS,
                (sim_event) { .kind = SIM_START, .node = w });
+    if (s->evaluator)
+        sim_at(s, (int64_t)sim_draw(s, 2000) * MS_NS,
+               (sim_event) { .kind = SIM_START, .node = SIM_EVALUATOR });
     sim_plan_faults(s);
     return PL_OK;
+}
+
+static pl_principal who_is(const sim_event *event)
+{
+    if (event->from_ps)
+        return (pl_principal) { PL_PRINCIPAL_PS, event->from };
+    if (event->from == SIM_EVALUATOR)
+        return (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 };
+    return (pl_principal) { PL_PRINCIPAL_WORKER, event->from };
 }
 
 /* True: the message waits further, with its payload. */
@@ -211,11 +225,13 @@ static bool deliver(sim *s, const sim_event *event)
               (long long)event->frame.step, event->frame.flags);
     if (event->to_ps) {
         sim_server *server = &s->server[event->node];
+        if (server->frozen && event->to_life == server->life) {
+            sim_at(s, 100 * MS_NS, *event); /* it waits in the socket */
+            return true;
+        }
         pl_message message = {
             .from = peer_of(event),
-            .who = event->from_ps
-                       ? (pl_principal) { PL_PRINCIPAL_PS, event->from }
-                       : (pl_principal) { PL_PRINCIPAL_WORKER, event->from },
+            .who = who_is(event),
             .frame = event->frame,
             .payload = event->payload,
         };
@@ -245,6 +261,12 @@ static void tick_ps(sim *s, int32_t index, int32_t life)
     pl_ps_core *core = s->server[index].core;
     if (core == NULL || pl_ps_core_finished(core))
         return;
+    if (s->server[index].frozen) {
+        sim_at(
+            s, 100 * MS_NS,
+            (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
+        return;
+    }
     if (s->server[index].interrupted)
         pl_ps_core_stop(core, false, PL_STOP_INTERRUPT);
     pl_ps_core_tick(core, sim_time(s, true, index));
@@ -273,8 +295,8 @@ static void handle_worker(sim *s, const sim_event *event)
 {
     sim_worker *w = &s->worker[event->node];
     if (event->kind == SIM_START) {
-        bool wanted =
-            !w->alive && w->stage != SIM_GONE && w->life == event->life;
+        bool wanted = !w->alive && !w->gone && w->stage != SIM_GONE &&
+                      w->life == event->life;
         if (wanted && !s->interrupted)
             sim_worker_start(s, event->node);
         s->worker_left = s->worker_left || (wanted && s->interrupted);
@@ -285,6 +307,8 @@ static void handle_worker(sim *s, const sim_event *event)
         }
     } else if (event->kind == SIM_FREEZE) {
         sim_freeze(s, event->node);
+    } else if (event->kind == SIM_STICK) {
+        sim_stick(s, event->node);
     } else if (!w->alive || w->life != event->life) {
         return; /* of a process that is no more */
     } else if (event->kind == SIM_THAW) {
@@ -294,7 +318,7 @@ static void handle_worker(sim *s, const sim_event *event)
     } else if (w->frozen) {
         sim_at(s, 100 * MS_NS, *event);
     } else if (event->kind == SIM_COMPUTED) {
-        if (event->from == w->turn) /* not rolled back meanwhile */
+        if (event->from == w->turn && !w->stuck) /* not rolled back meanwhile */
             sim_worker_computed(w);
     } else {
         sim_worker_tick(w);
@@ -309,7 +333,7 @@ static bool all_over(const sim *s)
         if (s->server[j].core == NULL ? s->worker[0].stage != SIM_GONE
                                       : !pl_ps_core_finished(s->server[j].core))
             return false;
-    for (int32_t w = 0; w < s->workers; w++)
+    for (int32_t w = 0; w < SIM_TASKS; w++)
         if (s->worker[w].alive)
             return false;
     return true;
@@ -352,6 +376,10 @@ static void run_events(sim *s)
             kill_server(s, event.node);
         else if (event.kind == SIM_START_PS)
             begin_server(s, event.node);
+        else if (event.kind == SIM_FREEZE_PS)
+            sim_freeze_server(s, event.node);
+        else if (event.kind == SIM_THAW_PS)
+            sim_thaw_server(s, event.node, event.life);
         else if (event.kind == SIM_INTERRUPT)
             sim_interrupt(s, event.node);
         else if (event.kind == SIM_INTRUDE)
@@ -381,7 +409,7 @@ pl_status pl_sim_run(const pl_sim_opts *opts, pl_sim_result *result)
     }
     if (s->status == PL_OK)
         sim_check_end(s);
-    for (int32_t w = 0; w < SIM_WORKERS; w++)
+    for (int32_t w = 0; w < SIM_TASKS; w++)
         pl_ps_client_free(s->worker[w].client);
     for (int32_t j = 0; j < SIM_SERVERS; j++)
         stop_server(&s->server[j]);

@@ -1,24 +1,33 @@
 /* sim.h - a whole parameter-server job in one process, under a seed.
  *
- * Servers (ps_core.h), workers and their chief (ps_client.h), and a network
- * that loses, delays, doubles and reorders messages and is cut for seconds,
- * also into groups.  Each node has its own clock, which drifts and jumps, and
- * may be slow; disks are slow and fail.  Workers and servers are killed, also
- * in the middle of a checkpoint, frozen, interrupted and started anew, and
+ * Servers (ps_core.h), workers and their chief (ps_client.h), perhaps an
+ * evaluator, and a network that loses, delays, doubles and reorders messages
+ * and is cut for seconds, also into groups and in one direction.  Each node has
+ * its own clock, which drifts and jumps, forward and back, and may be slow;
+ * disks are slow and fail.  Workers and servers are killed, also in the middle
+ * of a checkpoint or a push, frozen, interrupted and started anew, on machines
+ * that were booted meanwhile; workers get stuck, or are gone for good; and
  * somebody speaks under a false name.  The seed decides everything, so a run
  * that fails fails again.
  *
  * At every event it is checked that
+ *   - a server's parameters are the sum of whole gradients, each known by
+ *     itself and applied once (sim_ledger.c); every worker is told what became
+ *     of its own, and in async and ssp that is so on all servers;
  *   - in sync, each gradient is computed on the parameters of one step, the
- *     same on all servers; with all workers they are exactly those of one
- *     process, to the end;
- *   - each update is made once: not lost, not doubled, and every worker is
- *     told what became of its gradient;
+ *     same on all servers, and each step is made of the same gradients there;
+ *     with all workers they are exactly those of one process, to the end, the
+ *     optimizer's slots included;
  *   - no ssp worker is further ahead than allowed;
  *   - the chief ends with the parameters the servers end with, and the last
  *     checkpoint has them;
- *   - a checkpoint is of one moment on all servers, and complete;
+ *   - a checkpoint has the same gradients on all servers, and is complete;
+ *   - the data of a worker that is gone for good is read by the others, each
+ *     part of it once;
  *   - the job ends, or says why.
+ *
+ * What a worker does between its requests is a copy of the training loop's
+ * order, not the loop itself; sparse parameters are not simulated.
  *
  * Threads: one simulation, one thread. */
 #ifndef PL_DIST_SIM_SIM_H

@@ -1,3 +1,4 @@
+/* What must hold, on the way and at the end of a simulated job. */
 #include "base/rng.h"
 #include "dist/sim/sim_priv.h"
 
@@ -16,10 +17,9 @@ pl_status sim_truth(sim *s)
     PL_TRY_OUT(status, pl_params_new(&shape));
     PL_TRY_OUT(status, pl_params_add(shape, "all", PL_SHAPE(s->floats)));
     PL_TRY_OUT(status, pl_params_seal(shape));
-    PL_TRY_OUT(status, pl_optim_new(&optim, &(pl_optim_opts) { .name = "sgd" },
-                                    shape, kernels));
+    PL_TRY_OUT(status, sim_optim(s, &optim, shape));
     for (int64_t i = 0; i < s->floats; i++)
-        if (sim_counter(s, i) < 0)
+        if (sim_counter(s, i) < 0 && s->mode == PL_PS_SYNC)
             s->truth[0][i] = (float)pl_rng_normal(s->key, (uint64_t)i);
     for (int64_t step = 0; step < SIM_STEPS; step++) {
         float *params = s->truth[step + 1];
@@ -46,145 +46,93 @@ bool sim_exact(const sim *s)
            s->on_loss != PL_ON_LOSS_CONTINUE;
 }
 
-void sim_note(sim *s, sim_server *server)
-{
-    pl_ps_core_view view = pl_ps_core_look(server->core, 0);
-    if (s->mode != PL_PS_SYNC || !view.initialized ||
-        view.step < server->noted || view.step > SIM_STEPS)
-        return;
-    memcpy(server->history[view.step], server->params, sizeof server->params);
-    server->noted = view.step + 1;
-}
-
 /* The last step was made: who does not know yet may compute on a mixture, as
  * what it computes will be dropped. */
 static bool is_over(const sim *s)
 {
-    int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
-    return step >= s->end_step || s->worker[0].stage >= SIM_STOPPING ||
-           s->interrupted;
+    pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
+    return view.step >= s->end_step || view.stopping ||
+           s->worker[0].stage >= SIM_STOPPING || s->interrupted;
 }
 
 /* The parameters are of one step, on all servers. */
-static void check_one_step(sim_worker *w, int64_t step)
+static void check_one_step(sim_worker *w, pl_ps_client_view view)
 {
     sim *s = w->sim;
     for (int32_t j = 0; j < s->servers; j++) {
         const sim_server *server = &s->server[j];
-        if (step >= server->noted ||
-            memcmp(w->params + server->first, server->history[step],
+        /* One that is rolled back makes its steps anew. */
+        if (server->core == NULL || !server->based ||
+            server->generation != view.generation)
+            continue;
+        if (view.step < server->noted_from || view.step >= server->noted ||
+            memcmp(w->params + server->first, server->history[view.step],
                    (size_t)server->count * sizeof(float)) != 0)
             sim_broken(s,
                        "worker %d has parameters of ps %d that are not of "
                        "step %lld",
-                       w->index, j, (long long)step);
+                       w->index, j, (long long)view.step);
     }
 }
 
 void sim_check_compute(sim_worker *w)
 {
     sim *s = w->sim;
-    int64_t step = pl_ps_client_look(w->client).step;
+    pl_ps_client_view view = pl_ps_client_look(w->client);
     if (s->mode != PL_PS_SYNC)
         return;
-    /* A server that is rolled back makes its steps anew. */
-    if (s->result->server_kills == 0 && !is_over(s))
-        check_one_step(w, step);
-    if (sim_exact(s) && memcmp(w->params, s->truth[step],
+    if (s->server[0].core != NULL && !is_over(s))
+        check_one_step(w, view);
+    if (sim_exact(s) && memcmp(w->params, s->truth[view.step],
                                (size_t)s->floats * sizeof(float)) != 0)
         sim_broken(s,
                    "worker %d has other parameters at step %lld than one "
                    "process would",
-                   w->index, (long long)step);
+                   w->index, (long long)view.step);
 }
 
 void sim_check_staleness(sim_worker *w)
 {
     sim *s = w->sim;
-    int64_t own = pl_ps_client_look(w->client).own;
-    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING ||
-        s->server[0].core == NULL || s->result->server_kills > 0)
+    const pl_ps_core *core = s->server[0].core;
+    if (s->mode != PL_PS_SSP || w->stage != SIM_COMPUTING || core == NULL ||
+        pl_ps_core_look(core, 0).generation !=
+            pl_ps_client_look(w->client).generation)
         return;
+    int64_t pace = pl_ps_core_look(core, w->index).pace_of_worker;
     for (int32_t i = 0; i < s->workers; i++) {
         const sim_worker *other = &s->worker[i];
-        int64_t theirs =
-            pl_ps_core_look(s->server[0].core, i).applied_of_worker;
+        int64_t theirs = pl_ps_core_look(core, i).pace_of_worker;
         if (!other->alive || other->stage < SIM_COMPUTING ||
-            other->stage >= SIM_PAUSING || other->evaluated > 0 ||
-            (s->by_hand && other->was_lost))
+            other->stage >= SIM_SHARING || other->evaluated > 0 ||
+            other->was_lost || other->was_stuck)
             continue; /* it does not, or did not, hold others up */
-        if (own > theirs + s->staleness)
+        if (pace > theirs + s->staleness)
             sim_broken(s,
                        "worker %d makes gradient %lld while worker %d made "
                        "%lld (staleness %d)",
-                       w->index, (long long)own + 1, i, (long long)theirs,
+                       w->index, (long long)pace + 1, i, (long long)theirs,
                        s->staleness);
     }
 }
 
-/* A server does not ask server 0 before each update.  So it may have the
- * gradient that a worker died in, or one that was on its way when the job was
- * stopped (not by the workers' last steps), where server 0 has not; or it has
- * it not where server 0 has. */
-int32_t sim_slack(const sim *s, int32_t worker)
-{
-    const pl_ps_core *first = s->server[0].core;
-    bool stopped = (s->stops_early || s->interrupted) &&
-                   (first == NULL || pl_ps_core_look(first, 0).stopping);
-    return s->worker[worker].slips + (stopped ? 1 : 0);
-}
-
-/* Server 0 decides what is made: its parameters are exact. */
-void sim_check_counts(sim *s, const sim_checkpoint *made, int32_t server)
-{
-    const float *counted = made->params + s->server[server].first;
-    for (int32_t w = 0; w < s->workers; w++) {
-        int32_t slack = server == 0 ? 0 : made->slips[w];
-        float least = (float)(made->counts[w] - slack);
-        float most = (float)(made->counts[w] + slack);
-        if (counted[w] < least || counted[w] > most) /* lr 1, gradient -1 */
-            sim_broken(s,
-                       "worker %d made %lld gradients, but the parameters "
-                       "of ps %d have %.0f",
-                       w, (long long)made->counts[w], server,
-                       (double)counted[w]);
-    }
-}
-
-/* Each worker's gradients, as counted in the parameters themselves. */
+/* As many updates were made as were to be. */
 static void check_counts(sim *s)
 {
-    int64_t total = 0;
-    sim_checkpoint end = { 0 };
+    int64_t total = 0, step = pl_ps_core_look(s->server[0].core, 0).step;
+    bool whole = !s->stops_early && !s->interrupted;
     for (int32_t w = 0; w < s->workers; w++) {
         int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
         total += own;
-        end.counts[w] = own;
-        end.slips[w] = sim_slack(s, w);
-        if (s->mode == PL_PS_SYNC)
-            continue;
-        if (!s->by_steps && !s->stops_early && !s->interrupted &&
-            !(s->worker[w].was_lost &&
-              (s->by_hand || s->result->server_kills > 0)) &&
-            s->worker[w].stage == SIM_GONE && own != s->own_steps)
-            sim_broken(s, "worker %d made %lld gradients, expected %lld", w,
+        /* Who was lost for good is stood in for. */
+        if (!s->by_steps && whole && own != s->own_steps)
+            sim_broken(s, "share %d has %lld gradients, expected %lld", w,
                        (long long)own, (long long)s->own_steps);
     }
-    for (int32_t j = 0; j < s->servers && s->mode != PL_PS_SYNC; j++) {
-        const sim_server *server = &s->server[j];
-        if (server->core == NULL ||
-            !pl_ps_core_look(server->core, 0).initialized)
-            continue;
-        memcpy(end.params + server->first, server->params,
-               (size_t)server->count * sizeof(float));
-        sim_check_counts(s, &end, j);
-    }
-    int64_t step = pl_ps_core_look(s->server[0].core, 0).step;
     if (s->mode != PL_PS_SYNC && step != total)
         sim_broken(s, "%lld updates of %lld gradients", (long long)step,
                    (long long)total);
-    if (s->by_steps && !s->stops_early && !s->interrupted &&
-        step != s->end_step)
+    if (s->by_steps && whole && step != s->end_step)
         sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
                    (long long)s->end_step);
 }
@@ -196,8 +144,8 @@ static void check_told(sim *s)
     pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
     int64_t dropped = 0;
     bool one_life = true;
-    if (s->result->server_kills > 0)
-        return;
+    if (s->result->server_kills > 0 || s->mode != PL_PS_SYNC)
+        return; /* the ledger knows more */
     for (int32_t w = 0; w < s->workers; w++) {
         const sim_worker *worker = &s->worker[w];
         int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
@@ -253,6 +201,13 @@ static bool somebody_left(const sim *s)
  * but only for these reasons. */
 static bool excused(const sim *s, const char *why)
 {
+    for (int32_t w = 0; w < s->workers; w++) {
+        char text[64];
+        snprintf(text, sizeof text, "worker %d", w);
+        if ((s->worker[w].gone || s->worker[w].was_stuck) &&
+            strstr(why, text) != NULL && strstr(why, "join-timeout)") != NULL)
+            return true; /* it was gone before it had come to a new ps 0 */
+    }
     if (!s->interrupted)
         return false;
     return strstr(why, "before the training began") != NULL ||
@@ -323,6 +278,7 @@ void sim_check_end(sim *s)
         return;
     }
     check_counts(s);
+    sim_check_ledger(s);
     if (!s->has_final && s->interrupted)
         return; /* nobody started it again */
     check_final(s, result->steps);

@@ -56,10 +56,13 @@ void sim_disk_damage(sim *s)
  * that was given up may still be begun by a server that hears of it late.) */
 static void check_cut(sim *s, const sim_checkpoint *made)
 {
+    const sim_set *sets[SIM_SERVERS];
     for (int32_t j = 0; j < s->servers; j++)
-        if (s->mode != PL_PS_SYNC)
-            sim_check_counts(s, made, j);
-        else if (made->part_step[j] != made->step)
+        sets[j] = &made->set[j];
+    if (s->mode != PL_PS_SYNC)
+        sim_check_sets(s, sets, made->counts, "a checkpoint");
+    for (int32_t j = 0; j < s->servers; j++)
+        if (made->part_step[j] != made->step)
             sim_broken(s, "ps %d saves step %lld, the checkpoint is of %lld", j,
                        (long long)made->part_step[j], (long long)made->step);
 }
@@ -77,14 +80,19 @@ static void begin(sim_server *server, sim_task task, int32_t serial)
                          .life = server->life });
 }
 
-/* What may have slipped through before the last server has begun. */
-static void note_part(const sim_server *server)
+/* A server begins to save. */
+static void note_part(sim_server *server)
 {
     sim *s = server->sim;
     sim_checkpoint *made = &s->disk.making;
+    sim_note(s, server);
     made->part_step[server->index] = pl_ps_core_look(server->core, 0).step;
-    for (int32_t w = 0; w < s->workers; w++)
-        made->slips[w] = sim_slack(s, w);
+    made->set[server->index] = server->set;
+}
+
+static int slots_of(const sim_server *server)
+{
+    return server->optim->ops->slot_count;
 }
 
 bool sim_disk_save(void *context, const char *plan, size_t bytes)
@@ -100,6 +108,9 @@ bool sim_disk_save(void *context, const char *plan, size_t bytes)
     if (serial == server->sim->disk.making.serial)
         note_part(server);
     memcpy(server->image, server->params, sizeof server->image);
+    for (int i = 0; i < slots_of(server); i++)
+        memcpy(server->image_slots[i], pl_params_block(server->optim->slots[i]),
+               (size_t)server->count * sizeof(float));
     begin(server, SIM_TASK_SAVE, serial);
     return true;
 }
@@ -155,6 +166,9 @@ static bool write_part(sim_server *server)
         return false;
     memcpy(made->params + server->first, server->image,
            (size_t)server->count * sizeof(float));
+    for (int i = 0; i < SIM_SLOTS; i++)
+        memcpy(made->slots[i] + server->first, server->image_slots[i],
+               (size_t)server->count * sizeof(float));
     made->parts++;
     return true;
 }
@@ -182,12 +196,20 @@ static bool write_manifest(sim_server *server)
 static bool read_part(sim_server *server)
 {
     const sim *s = server->sim;
-    for (int i = 0; i < SIM_KEPT; i++)
-        if (s->disk.kept[i].serial == server->serial) {
-            memcpy(server->params, s->disk.kept[i].params + server->first,
-                   (size_t)server->count * sizeof(float));
-            return true;
-        }
+    size_t bytes = (size_t)server->count * sizeof(float);
+    for (int i = 0; i < SIM_KEPT; i++) {
+        const sim_checkpoint *kept = &s->disk.kept[i];
+        if (kept->serial != server->serial)
+            continue;
+        memcpy(server->params, kept->params + server->first, bytes);
+        for (int k = 0; k < slots_of(server); k++)
+            memcpy(pl_params_block(server->optim->slots[k]),
+                   kept->slots[k] + server->first, bytes);
+        server->set = kept->set[server->index];
+        server->loaded = true;
+        server->based = false;
+        return true;
+    }
     return false; /* others took its place */
 }
 
@@ -196,6 +218,11 @@ void sim_disk_done(sim *s, int32_t index, int32_t life)
     sim_server *server = &s->server[index];
     if (server->core == NULL || server->life != life)
         return; /* it died in between */
+    if (server->frozen) {
+        sim_at(s, 100 * MS_NS,
+               (sim_event) { .kind = SIM_STORED, .node = index, .life = life });
+        return;
+    }
     sim_task task = server->task;
     bool good = task == SIM_TASK_SAVE     ? write_part(server)
                 : task == SIM_TASK_COMMIT ? write_manifest(server)

@@ -26,6 +26,7 @@ static void choose_cuts(sim *s)
         s->cut[s->cuts++].group =
             (uint32_t)sim_draw(s, UINT32_C(1) << nodes(s));
     for (int32_t i = 0; i < s->cuts; i++) {
+        s->cut[i].one_way = sim_draw(s, 2) == 0;
         s->cut[i].from_ns = (int64_t)sim_draw(s, 3000) * MS_NS;
         s->cut[i].to_ns =
             s->cut[i].from_ns + (int64_t)sim_draw(s, 9000) * MS_NS;
@@ -34,10 +35,10 @@ static void choose_cuts(sim *s)
 }
 
 /* Every node has its own time; now and then it jumps, as that of a machine
- * that slept.  Some nodes are slow in all they do. */
+ * that slept, or back.  Some nodes are slow in all they do. */
 static void choose_clocks(sim *s)
 {
-    for (int32_t i = 0; i < nodes(s); i++) {
+    for (int32_t i = 0; i < SIM_NODES; i++) {
         s->clock[i] = (sim_clock) {
             .offset_ns = (int64_t)sim_draw(s, 1000000) * MS_NS,
             .drift = (int32_t)sim_draw(s, 41) - 20,
@@ -46,7 +47,7 @@ static void choose_clocks(sim *s)
         if (sim_draw(s, 12) != 0)
             continue;
         s->clock[i].jump_at_ns = (int64_t)sim_draw(s, 4000) * MS_NS;
-        s->clock[i].jump_ns = (int64_t)sim_draw(s, 12000) * MS_NS;
+        s->clock[i].jump_ns = ((int64_t)sim_draw(s, 18000) - 6000) * MS_NS;
     }
 }
 
@@ -56,6 +57,8 @@ int64_t sim_time(const sim *s, bool is_ps, int32_t index)
     int64_t now = s->now_ns + s->now_ns / 1000 * clock->drift;
     if (s->now_ns >= clock->jump_at_ns)
         now += clock->jump_ns;
+    if (is_ps) /* what it slept is not the others' silence (awake.h) */
+        now -= s->server[index].slept_ns;
     return now + clock->offset_ns;
 }
 
@@ -88,22 +91,31 @@ void sim_choose(sim *s)
     s->loss = chances[sim_draw(s, 4)];
     s->doubling = chances[sim_draw(s, 4)];
     s->delay_ns = (int64_t)(1 + sim_draw(s, 50)) * MS_NS;
+    s->evaluator = sim_draw(s, 4) == 0;
+    s->optim = sim_exact(s) && sim_draw(s, 3) == 0 ? "adam" : "sgd";
     choose_cuts(s);
     choose_clocks(s);
     s->disk.slow_ms = sim_draw(s, 3) == 0 ? 3000 : 20;
     s->disk.small_pool = sim_draw(s, 2) == 0;
     s->disk.failing = chances[sim_draw(s, 4)];
     snprintf(s->result->setting, sizeof s->result->setting,
-             "%s, %d workers, %d ps, replicas %d, staleness %d, %s, on loss "
-             "%s, %lld %s, piece %lld of %lld, loss %u, doubling %u, delay "
-             "%lld ms%s",
-             modes[s->mode], s->workers, s->servers, s->replicas, s->staleness,
-             s->sum ? "sum" : "mean", losses[s->on_loss],
+             "%s, %d workers, %d ps%s, %s, replicas %d, staleness %d, %s, on "
+             "loss %s, %lld %s, piece %lld of %lld, loss %u, doubling %u, "
+             "delay %lld ms%s",
+             modes[s->mode], s->workers, s->servers,
+             s->evaluator ? ", evaluator" : "", s->optim, s->replicas,
+             s->staleness, s->sum ? "sum" : "mean", losses[s->on_loss],
              (long long)(s->by_steps ? s->end_step : s->own_steps),
              s->by_steps ? "steps" : "steps each", (long long)s->piece,
              (long long)s->floats, s->loss, s->doubling,
              (long long)(s->delay_ns / MS_NS),
              s->stops_early ? ", stops early" : "");
+}
+
+/* Nobody waits in vain for a worker that does not come back. */
+static bool can_do_without(const sim *s)
+{
+    return !s->by_hand || s->on_loss == PL_ON_LOSS_CONTINUE;
 }
 
 /* Lose the chief or a server while a checkpoint is written. */
@@ -119,8 +131,34 @@ void sim_plan_save_fault(sim *s)
     sim_at(s, (int64_t)sim_draw(s, 1 + s->disk.slow_ms) * MS_NS, event);
 }
 
+/* Lose a worker in the middle of a push. */
+void sim_plan_push_fault(sim *s, int32_t worker)
+{
+    if (sim_draw(s, 100) == 0)
+        sim_at(s, (int64_t)sim_draw(s, 2000) * s->delay_ns / 1000,
+               (sim_event) { .kind = SIM_KILL, .node = worker });
+}
+
 void sim_plan_faults(sim *s)
 {
+    if (sim_draw(s, 6) == 0)
+        sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS,
+               (sim_event) {
+                   .kind = SIM_FREEZE_PS,
+                   .node = (int32_t)sim_draw(s, (uint32_t)s->servers),
+               });
+    if (sim_draw(s, 8) == 0 && can_do_without(s))
+        sim_at(s, (int64_t)sim_draw(s, 3000) * MS_NS,
+               (sim_event) {
+                   .kind = SIM_STICK,
+                   .node = (int32_t)sim_draw(s, (uint32_t)s->workers),
+               });
+    if (s->evaluator && sim_draw(s, 2) == 0)
+        sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS,
+               (sim_event) {
+                   .kind = sim_draw(s, 2) == 0 ? SIM_KILL : SIM_FREEZE,
+                   .node = SIM_EVALUATOR,
+               });
     if (sim_draw(s, 3) == 0)
         sim_at(s, (int64_t)sim_draw(s, 4000) * MS_NS,
                (sim_event) {
@@ -162,6 +200,43 @@ void sim_freeze(sim *s, int32_t worker)
     sim_trace(s, "worker %d is frozen", worker);
     sim_at(s, (int64_t)sim_draw(s, 12000) * MS_NS,
            (sim_event) { .kind = SIM_THAW, .node = worker, .life = w->life });
+}
+
+/* A server is stopped: it hears, says and does nothing for a while. */
+void sim_freeze_server(sim *s, int32_t index)
+{
+    sim_server *server = &s->server[index];
+    if (server->core == NULL || server->frozen ||
+        pl_ps_core_finished(server->core) || s->worker[0].stage == SIM_GONE)
+        return;
+    s->result->freezes++;
+    server->frozen = true;
+    server->frozen_ns = s->now_ns;
+    sim_trace(s, "ps %d is frozen", index);
+    sim_at(s, (int64_t)sim_draw(s, 12000) * MS_NS,
+           (sim_event) {
+               .kind = SIM_THAW_PS, .node = index, .life = server->life });
+}
+
+void sim_thaw_server(sim *s, int32_t index, int32_t life)
+{
+    sim_server *server = &s->server[index];
+    if (!server->frozen || server->life != life)
+        return;
+    sim_trace(s, "ps %d thaws", index);
+    server->frozen = false;
+    server->slept_ns += s->now_ns - server->frozen_ns;
+}
+
+/* A worker computes for ever, as far as others can see.  The chief does not:
+ * without it nobody goes on. */
+void sim_stick(sim *s, int32_t worker)
+{
+    sim_worker *w = &s->worker[worker];
+    if (!w->alive || w->stage != SIM_COMPUTING || (w->index == 0 && s->by_hand))
+        return;
+    sim_trace(s, "worker %d is stuck", worker);
+    w->stuck = w->was_stuck = true;
 }
 
 void sim_interrupt(sim *s, int32_t server)

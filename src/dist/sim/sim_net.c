@@ -73,7 +73,8 @@ static bool cut(const sim *s, const sim_event *event)
     for (int32_t i = 0; i < s->cuts; i++) {
         const sim_cut *c = &s->cut[i];
         if (s->now_ns >= c->from_ns && s->now_ns < c->to_ns &&
-            (c->group >> from & 1) != (c->group >> to & 1))
+            (c->group >> from & 1) != (c->group >> to & 1) &&
+            (!c->one_way || (c->group >> from & 1) != 0))
             return true;
     }
     return false;

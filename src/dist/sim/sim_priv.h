@@ -3,6 +3,7 @@
  * sim.c       servers, the event loop
  * sim_faults.c  settings from the seed, clocks, faults
  * sim_check.c what must hold, on the way and at the end
+ * sim_ledger.c  which gradients each server's parameters are the sum of
  * sim_disk.c  checkpoints
  * sim_net.c   events in order of time; messages on their way
  * sim_worker.c  a worker: what the training loop does, without computing */
@@ -13,15 +14,19 @@
 #include "dist/ps_core.h"
 #include "dist/sim/sim.h"
 
-#define SIM_WORKERS  5
-#define SIM_SERVERS  3
-#define SIM_FLOATS   200
-#define SIM_STEPS    40
-#define SIM_KEPT     3  /* complete checkpoints */
-#define SIM_PLAN     32 /* bytes of a plan */
-#define SIM_NODES    (SIM_WORKERS + SIM_SERVERS)
-#define SIM_INTRUDER 2000000 /* a peer that is none */
-#define MS_NS        INT64_C(1000000)
+#define SIM_WORKERS   5
+#define SIM_SERVERS   3
+#define SIM_FLOATS    200
+#define SIM_STEPS     40
+#define SIM_SLOTS     2           /* of an optimizer, at most */
+#define SIM_KEPT      3           /* complete checkpoints */
+#define SIM_PLAN      32          /* bytes of a plan */
+#define SIM_EVALUATOR SIM_WORKERS /* its place among the tasks */
+#define SIM_TASKS     (SIM_WORKERS + 1)
+#define SIM_NODES     (SIM_TASKS + SIM_SERVERS)
+#define SIM_PUSHES    1024    /* of a worker, in all its lives */
+#define SIM_INTRUDER  2000000 /* a peer that is none */
+#define MS_NS         INT64_C(1000000)
 
 typedef enum sim_event_kind {
     SIM_DELIVER,
@@ -34,6 +39,9 @@ typedef enum sim_event_kind {
     SIM_START,
     SIM_FREEZE,
     SIM_THAW,
+    SIM_FREEZE_PS, /* as by SIGSTOP */
+    SIM_THAW_PS,
+    SIM_STICK,     /* a worker lives on without getting anything done */
     SIM_INTERRUPT, /* a server, as by Ctrl-C */
     SIM_STORED,    /* a server's disk has done something */
     SIM_INTRUDE,   /* somebody speaks to a server under a false name */
@@ -60,6 +68,7 @@ typedef enum sim_stage {
     SIM_PULLING,
     SIM_COMPUTING,
     SIM_PUSHING,
+    SIM_SHARING, /* asks whose share to read on */
     SIM_PAUSING,
     SIM_EVALUATING,
     SIM_LOOKING, /* whether the checkpoint before is done */
@@ -80,15 +89,34 @@ typedef enum sim_saving {
     SIM_SAVE_LAST,
 } sim_saving;
 
+/* async, ssp: one gradient that a worker pushed. */
+typedef struct sim_push {
+    int32_t share;    /* whose data it is of... */
+    int64_t position; /* ... and which gradient of that */
+    uint32_t generation;
+    int32_t life; /* of server 0: a new one may count generations anew */
+    bool applied, dropped; /* the worker was told so */
+} sim_push;
+
+/* A set of pushes: bit n of a worker is its push n, from 1. */
+typedef struct sim_set {
+    uint8_t bits[SIM_WORKERS][SIM_PUSHES / 8];
+} sim_set;
+
 typedef struct sim_worker {
     struct sim *sim;
     int32_t index;
     int32_t life; /* counts its processes */
-    bool alive, frozen;
+    bool alive, frozen, stuck;
+    bool was_stuck; /* in any life */
+    bool gone;      /* for good: nobody starts it again */
+    int32_t boots;
+    int64_t booted_ns;
     sim_stage stage;
     pl_ps_client *client;
     float params[SIM_FLOATS], grad[SIM_FLOATS];
     int64_t heart_ns, beat_ns;
+    int64_t progress; /* as its hearts tell it */
     int64_t evaluated, saved;
     sim_saving saving;
     bool saved_first; /* or began to */
@@ -97,11 +125,14 @@ typedef struct sim_worker {
     bool leaving;  /* it was done when server 0 fell silent */
     bool half;     /* of the gradient is ready */
     bool was_lost; /* by hand, the others may have gone on without it */
-    /* Gradients that may have reached some servers only: one for each time it
-     * ended, joined anew or was lost in the middle of a push. */
-    int32_t slips;
+    /* What it reads: its own share, or another's up to an end. */
+    int32_t reads;
+    int64_t own, other_own;
+    bool astray, asked;
     /* What it was told of its gradients, in all lives. */
     int64_t applied, dropped;
+    sim_push pushes[SIM_PUSHES];
+    int32_t pushed;
 } sim_worker;
 
 typedef enum sim_task {
@@ -116,9 +147,10 @@ typedef struct sim_checkpoint {
     int32_t parts;
     bool damaged;
     int64_t step, counts[SIM_WORKERS];
-    int32_t slips[SIM_WORKERS];
     int64_t part_step[SIM_SERVERS];
+    sim_set set[SIM_SERVERS];
     float params[SIM_FLOATS];
+    float slots[SIM_SLOTS][SIM_FLOATS];
 } sim_checkpoint;
 
 typedef struct sim_server {
@@ -130,20 +162,31 @@ typedef struct sim_server {
     pl_optim *optim;
     pl_params *shape;
     float params[SIM_FLOATS];
-    bool interrupted;
+    bool interrupted, frozen;
+    int64_t frozen_ns, slept_ns; /* since; in all, before this time */
     /* Its disk. */
     sim_task task;
     bool cancelled;
     int32_t serial;
     float image[SIM_FLOATS]; /* as it was when the save began */
-    /* sync: its parameters at each step; noted up to here. */
+    float image_slots[SIM_SLOTS][SIM_FLOATS];
+    /* The ledger: what its parameters were when last looked at... */
+    bool based, loaded;
+    uint32_t generation;
+    int64_t step;
+    float last[SIM_FLOATS];
+    sim_set set; /* async: ... and which gradients they are the sum of */
+    /* sync: its parameters at each step, and whose gradients made it; noted
+     * from and up to here in this generation. */
     float history[SIM_STEPS + 1][SIM_FLOATS];
-    int64_t noted;
+    uint32_t chosen[SIM_STEPS + 1];
+    int64_t noted_from, noted;
 } sim_server;
 
 /* Messages between a group of nodes and the others are lost for a while. */
 typedef struct sim_cut {
     uint32_t group; /* bit i: node i */
+    bool one_way;   /* only what the group says is lost */
     int64_t from_ns, to_ns;
 } sim_cut;
 
@@ -162,7 +205,8 @@ typedef struct sim {
     int32_t workers, servers, replicas, staleness;
     pl_ps_mode mode;
     pl_on_loss on_loss;
-    bool sum, by_steps, stops_early;
+    bool sum, by_steps, stops_early, evaluator;
+    const char *optim;
     int64_t end_step, own_steps, piece, floats;
     uint32_t loss, doubling; /* per thousand */
     int64_t delay_ns;        /* most */
@@ -178,8 +222,8 @@ typedef struct sim {
     uint64_t order;
     sim_event *queue;
     size_t queued, room;
-    pl_status status; /* PL_NOMEM ends it */
-    sim_worker worker[SIM_WORKERS];
+    pl_status status;             /* PL_NOMEM ends it */
+    sim_worker worker[SIM_TASKS]; /* the last is the evaluator */
     sim_server server[SIM_SERVERS];
     pl_schedule schedule;
     struct {
@@ -212,18 +256,30 @@ void sim_send(sim *s, sim_event event, const pl_frame *frame,
 pl_status sim_truth(sim *s) PL_MUST_CHECK;
 /* Sync with all workers: there is one truth. */
 bool sim_exact(const sim *s);
-/* Gradients of a worker that some servers may have and others not. */
-int32_t sim_slack(const sim *s, int32_t worker);
-/* Async, ssp: the part of a server has as many gradients of each worker as it
- * says, but for the slips. */
-void sim_check_counts(sim *s, const sim_checkpoint *made, int32_t server);
-/* Remember a server's parameters where it made a step. */
-void sim_note(sim *s, sim_server *server);
 void sim_check_compute(sim_worker *w);
 void sim_check_staleness(sim_worker *w);
 void sim_check_end(sim *s);
 
+/* sim_ledger.c */
+/* Look what changed in a server's parameters: whole gradients, each once. */
+void sim_note(sim *s, sim_server *server);
+/* async: gradient `n` of a worker, which tells it from all others. */
+void sim_stamp(const sim *s, int32_t worker, int32_t n, float *grad);
+/* What became of a worker's last push, as it was told. */
+void sim_note_told(sim_worker *w, bool dropped);
+/* These sets, one a server, are the same and have as many gradients of each
+ * share as the counts say. */
+void sim_check_sets(sim *s, const sim_set *const *sets, const int64_t *counts,
+                    const char *what);
+void sim_check_ledger(sim *s); /* at the end */
+pl_status sim_optim(const sim *s, pl_optim **out,
+                    const pl_params *shape) PL_MUST_CHECK;
+
 /* sim_faults.c */
+void sim_plan_push_fault(sim *s, int32_t worker);
+void sim_freeze_server(sim *s, int32_t index);
+void sim_thaw_server(sim *s, int32_t index, int32_t life);
+void sim_stick(sim *s, int32_t worker);
 void sim_choose(sim *s);
 void sim_plan_faults(sim *s);
 void sim_plan_save_fault(sim *s);

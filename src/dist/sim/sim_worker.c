@@ -1,6 +1,9 @@
+/* A worker of a simulated job: what the training loop does, without computing;
+ * and the evaluator. */
 #include "base/rng.h"
 #include "dist/sim/sim_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define HEART_NS   (1000 * MS_NS)
@@ -17,8 +20,8 @@ int32_t sim_counter(const sim *s, int64_t element)
     return -1;
 }
 
-/* On each server element w counts worker w's gradients (exactly, with a
- * learning rate of 1); the others depend on the parameters and on what the
+/* In sync.  On each server element w counts worker w's gradients (exactly, with
+ * a learning rate of 1); the others depend on the parameters and on what the
  * worker reads. */
 void sim_gradient(const sim *s, int32_t worker, int64_t index,
                   const float *params, float *grad)
@@ -64,14 +67,20 @@ void sim_worker_start(sim *s, int32_t worker)
     w->index = worker;
     w->life++;
     w->alive = true;
-    w->frozen = w->half = w->leaving = false;
+    w->frozen = w->stuck = w->half = w->leaving = false;
+    w->astray = w->asked = false;
+    w->reads = worker;
     w->stage = SIM_JOINING;
     w->heart_ns = 0;
     w->beat_ns = now(w);
     memset(w->params, 0, sizeof w->params);
+    bool evaluates = worker == SIM_EVALUATOR;
     pl_ps_client_opts opts = {
-        .role = "worker",
-        .index = worker,
+        .role = evaluates ? "evaluator" : "worker",
+        .index = evaluates ? 0 : worker,
+        .host = "node",
+        .process = 100 + w->life,
+        .started_ms = 1 + (s->now_ns - w->booted_ns) / MS_NS,
         .ps = s->servers,
         .workers = s->workers,
         .mode = s->mode,
@@ -81,6 +90,7 @@ void sim_worker_start(sim *s, int32_t worker)
         .ops = &client_ops,
         .context = w,
     };
+    snprintf(opts.boot, sizeof opts.boot, "boot %d", w->boots);
     pl_status status = pl_ps_client_new(&w->client, &opts, now(w));
     if (status != PL_OK) {
         s->status = status;
@@ -102,15 +112,21 @@ void sim_worker_end(sim_worker *w, const char *why)
     sim_trace(s, "worker %d ends: %s", w->index, why);
     w->alive = false;
     w->life++;
-    w->slips++;
     /* When the chief has ended well nobody is started again. */
     const pl_ps_core *core = s->server[0].core;
     bool over = s->worker[0].stage == SIM_GONE ||
                 (core != NULL && (pl_ps_core_finished(core) ||
                                   pl_ps_core_outcome(core) != PL_OK));
+    /* By hand nobody may start it again; its machine may have been booted. */
+    w->gone = w->stage != SIM_GONE && s->by_hand && w->index > 0 &&
+              s->on_loss == PL_ON_LOSS_CONTINUE && sim_draw(s, 4) == 0;
+    if (sim_draw(s, 4) == 0) {
+        w->boots++;
+        w->booted_ns = s->now_ns;
+    }
     s->worker_left =
         s->worker_left || (w->stage != SIM_GONE && !over && s->interrupted);
-    if (w->stage != SIM_GONE && !over && !s->interrupted)
+    if (w->stage != SIM_GONE && !w->gone && !over && !s->interrupted)
         sim_at(s, (int64_t)(200 + sim_draw(s, 1000)) * MS_NS,
                (sim_event) {
                    .kind = SIM_START, .node = w->index, .life = w->life });
@@ -142,9 +158,30 @@ static void leave(sim_worker *w)
     }
 }
 
-static bool done_by_itself(const sim_worker *w, pl_ps_client_view view)
+/* Has it read what it reads to the end, or does it not know where it is? */
+static bool asks_for_a_share(const sim_worker *w)
 {
-    return !w->sim->by_steps && view.own >= w->sim->own_steps;
+    const sim *s = w->sim;
+    if (s->by_steps)
+        return false;
+    if (w->astray)
+        return true;
+    if (w->reads != w->index)
+        return w->other_own >= s->own_steps;
+    return w->own >= s->own_steps && !w->asked;
+}
+
+static void ask_for_a_share(sim_worker *w)
+{
+    w->stage = SIM_SHARING;
+    pl_ps_client_share(w->client, w->own,
+                       w->index == 0 && w->own >= w->sim->own_steps);
+}
+
+static bool done_by_itself(const sim_worker *w)
+{
+    return !w->sim->by_steps && w->reads == w->index &&
+           w->own >= w->sim->own_steps;
 }
 
 /* First it is asked what became of the one before. */
@@ -208,8 +245,10 @@ static void after_thaw(sim_worker *w)
  * enough. */
 static void after_push(sim_worker *w, pl_ps_client_view view)
 {
-    bool over = (view.answer & PL_ANSWER_STOP) != 0 || done_by_itself(w, view);
-    if (over) {
+    bool over = (view.answer & PL_ANSWER_STOP) != 0;
+    if (!over && asks_for_a_share(w)) {
+        ask_for_a_share(w);
+    } else if (over || done_by_itself(w)) {
         leave(w);
     } else if (w->index == 0 && view.step == 0 && !w->saved_first) {
         begin_save(w, SIM_SAVE_FIRST);
@@ -223,6 +262,21 @@ static void after_push(sim_worker *w, pl_ps_client_view view)
     } else {
         begin_compute(w);
     }
+}
+
+static void after_share(sim_worker *w, pl_ps_client_view view)
+{
+    bool astray = w->astray, was_out = w->reads != w->index;
+    w->reads = view.share;
+    w->astray = false;
+    if (view.share != w->index) {
+        w->other_own = view.share_own;
+    } else {
+        if (was_out || astray)
+            w->own = view.share_own;
+        w->asked = !astray;
+    }
+    after_push(w, view);
 }
 
 static void after_pause(sim_worker *w)
@@ -253,9 +307,9 @@ static void rejoin(sim_worker *w, const char *why)
     if (w->index == 0 && !w->leaving)
         w->sim->has_final = false;
     w->stage = SIM_JOINING;
-    w->half = false;
+    w->half = w->stuck = w->astray = w->asked = false;
+    w->reads = w->index;
     w->turn++;
-    w->slips++;
     w->sim->turns++;
     w->beat_ns = now(w);
     pl_ps_client_join(w->client);
@@ -280,14 +334,6 @@ static void restore(sim_worker *w)
                       sim_disk_plan(w->plan, last->serial));
 }
 
-/* All servers have read the last checkpoint, or have the first parameters. */
-static void forget_slips(sim *s)
-{
-    const sim_checkpoint *last = sim_disk_newest(s);
-    for (int32_t i = 0; i < s->workers; i++)
-        s->worker[i].slips = last != NULL ? last->slips[i] : 0;
-}
-
 /* The job lets nobody in: who was done, and waited for a goodbye, may go. */
 static void give_up(sim_worker *w, const char *why)
 {
@@ -301,10 +347,40 @@ static void give_up(sim_worker *w, const char *why)
 /* What became of the gradient. */
 static void note_told(sim_worker *w, pl_ps_client_view view)
 {
-    if ((view.answer & PL_ANSWER_DROPPED) != 0)
+    bool dropped = (view.answer & PL_ANSWER_DROPPED) != 0;
+    if (dropped)
         w->dropped++;
     else
         w->applied++;
+    sim_note_told(w, dropped);
+    if (dropped)
+        w->astray = true;
+    else if (w->reads != w->index)
+        w->other_own++;
+    if (w->reads == w->index)
+        w->own = view.own;
+}
+
+/* The evaluator pulls, tests, and pulls when the job is further. */
+static void advance_evaluator(sim_worker *w, pl_ps_client_view view)
+{
+    if (w->stage == SIM_LEAVING) {
+        w->stage = SIM_GONE;
+        sim_worker_end(w, "done");
+    } else if (w->stage == SIM_PULLING && (view.answer & PL_ANSWER_STOP) != 0) {
+        goodbye(w);
+    } else if (w->stage == SIM_PULLING) {
+        sim_check_compute(w);
+        w->stage = SIM_COMPUTING;
+        sim_at(w->sim, (int64_t)sim_draw(w->sim, 300) * MS_NS,
+               (sim_event) { .kind = SIM_COMPUTED,
+                             .node = w->index,
+                             .life = w->life,
+                             .from = w->turn });
+    } else {
+        w->stage = SIM_PULLING;
+        pl_ps_client_pull(w->client, 0, 0);
+    }
 }
 
 static void advance(sim_worker *w)
@@ -323,6 +399,11 @@ static void advance(sim_worker *w)
         w->stage == SIM_GONE)
         return;
     pl_ps_client_view view = pl_ps_client_look(w->client);
+    w->progress++;
+    if (w->index == SIM_EVALUATOR) {
+        advance_evaluator(w, view);
+        return;
+    }
     switch (w->stage) {
     case SIM_JOINING:
         if (w->index == 0 && !view.initialized) {
@@ -333,12 +414,15 @@ static void advance(sim_worker *w)
         pl_ps_client_pull(w->client, 0, 0);
         break;
     case SIM_INITIALIZING:
-        forget_slips(w->sim);
         w->stage = SIM_PULLING;
         pl_ps_client_pull(w->client, 0, 0);
         break;
     case SIM_PULLING:
+        w->own = view.own;
         after_push(w, view);
+        break;
+    case SIM_SHARING:
+        after_share(w, view);
         break;
     case SIM_PUSHING:
         note_told(w, view);
@@ -384,15 +468,42 @@ static void advance(sim_worker *w)
     }
 }
 
+static void make_gradient(sim_worker *w, pl_ps_client_view view)
+{
+    sim *s = w->sim;
+    if (s->mode == PL_PS_SYNC) {
+        sim_gradient(s, w->index, view.step, w->params, w->grad);
+        return;
+    }
+    if (w->pushed + 1 == SIM_PUSHES) {
+        sim_broken(s, "worker %d makes gradients without end", w->index);
+        return;
+    }
+    bool own = w->reads == w->index;
+    w->pushes[++w->pushed] = (sim_push) {
+        .share = w->reads,
+        .position = own ? w->own : w->other_own,
+        .generation = view.generation,
+        .life = s->server[0].life,
+    };
+    sim_stamp(s, w->index, w->pushed, w->grad);
+}
+
 void sim_worker_computed(sim_worker *w)
 {
     sim *s = w->sim;
     pl_ps_client_view view = pl_ps_client_look(w->client);
+    w->progress++;
+    if (w->index == SIM_EVALUATOR) {
+        w->stage = SIM_PULLING;
+        pl_ps_client_pull(w->client, 0, view.step + 3);
+        return;
+    }
     if (!w->half) {
-        int64_t index = s->mode == PL_PS_SYNC ? view.step : view.own;
-        sim_gradient(s, w->index, index, w->params, w->grad);
+        make_gradient(w, view);
         pl_ps_client_push(w->client, view.step, w->grad);
         w->half = true;
+        sim_plan_push_fault(s, w->index);
         pl_ps_client_ready(w->client, s->floats / 2);
         sim_at(s, (int64_t)sim_draw(s, 10) * MS_NS,
                (sim_event) { .kind = SIM_COMPUTED,
@@ -409,6 +520,8 @@ void sim_worker_computed(sim_worker *w)
 void sim_worker_receive(sim_worker *w, const sim_event *event)
 {
     pl_message message = { .frame = event->frame, .payload = event->payload };
+    if (w->stuck)
+        return;
     if (w->stage != SIM_JOINING || event->frame.kind == PL_FRAME_WELCOME)
         w->beat_ns = now(w);
     if (!event->heart)
@@ -425,10 +538,18 @@ void sim_worker_receive(sim_worker *w, const sim_event *event)
     advance(w);
 }
 
+static pl_phase phase_of(const sim_worker *w)
+{
+    return w->stage == SIM_COMPUTING    ? PL_PHASE_COMPUTING
+           : w->stage == SIM_EVALUATING ? PL_PHASE_EVALUATING
+                                        : PL_PHASE_WAITING;
+}
+
 void sim_worker_tick(sim_worker *w)
 {
     sim *s = w->sim;
-    pl_ps_client_tick(w->client, now(w));
+    if (!w->stuck)
+        pl_ps_client_tick(w->client, now(w));
     pl_ps_client_view view = pl_ps_client_look(w->client);
     if (w->stage != SIM_JOINING && now(w) - w->heart_ns >= HEART_NS) {
         w->heart_ns = now(w);
@@ -441,8 +562,15 @@ void sim_worker_tick(sim_worker *w)
                                .from_life = w->life },
                  &(pl_frame) { .kind = PL_FRAME_HEART,
                                .incarnation = view.incarnation,
-                               .step = view.step },
+                               .step = view.step,
+                               .value = { phase_of(w), w->progress } },
                  NULL);
+    }
+    if (w->stuck) { /* until somebody puts an end to it */
+        const pl_ps_core *first = s->server[0].core;
+        if (first != NULL && pl_ps_core_finished(first))
+            sim_worker_end(w, "stuck, and the job is over");
+        return;
     }
     if (w->stage != SIM_JOINING && now(w) - w->beat_ns > SILENCE_NS)
         rejoin(w, "server 0 was not heard for 5 s");

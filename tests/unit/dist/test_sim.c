@@ -56,8 +56,11 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         54270, 57157, 61939, 64621, 65428, 72686,  78910,  88020,
         88786, 88862, 89463, 89713, 90087, 143787, 194041,
     };
+    static const uint64_t by_hand[] = { 46693, 50020 };
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
         run_seed(seeds[i], false);
+    for (size_t i = 0; i < sizeof by_hand / sizeof *by_hand; i++)
+        run_seed(by_hand[i], true);
     assert_int_equal(0, pl_mem_live());
 }
 
