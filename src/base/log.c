@@ -11,6 +11,8 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pl_log_sink *current_sink; /* guarded by lock; NULL: standard error */
 static void *current_context;     /* guarded by lock */
+static pl_log_sink *copy_sink;    /* guarded by lock; NULL: none */
+static void *copy_context;        /* guarded by lock */
 static atomic_int most_shown = PL_LOG_INFO;
 
 void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most)
@@ -20,6 +22,14 @@ void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most)
     current_context = context;
     pthread_mutex_unlock(&lock);
     atomic_store(&most_shown, (int)most);
+}
+
+void pl_log_copy(pl_log_sink *sink, void *context)
+{
+    pthread_mutex_lock(&lock);
+    copy_sink = sink;
+    copy_context = context;
+    pthread_mutex_unlock(&lock);
 }
 
 void pl_log(pl_log_level level, const char *format, ...)
@@ -43,5 +53,7 @@ void pl_log(pl_log_level level, const char *format, ...)
         current_sink(current_context, level, line);
     else
         pl_console_print("%s\n", line);
+    if (copy_sink != NULL)
+        copy_sink(copy_context, level, line);
     pthread_mutex_unlock(&lock);
 }

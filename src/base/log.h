@@ -29,6 +29,10 @@ typedef void pl_log_sink(void *context, pl_log_level level, const char *line);
  * are not made at all. */
 void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most);
 
+/* A second sink, which gets a copy of every line that is made; NULL: none.
+ * When it returns, the one before is not called any more. */
+void pl_log_copy(pl_log_sink *sink, void *context);
+
 void pl_log(pl_log_level level, const char *format, ...) PL_PRINTF(2, 3);
 
 #endif

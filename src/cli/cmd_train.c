@@ -9,6 +9,7 @@
 #include "cli/train_mpirun.h"
 #include "cli/train_task.h"
 #include "cli/trainer.h"
+#include "dist/launch/many.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ static pl_status be_task(session *s, int64_t begin_ns)
     if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
         s->options.train.engine == PL_TRAIN_ENGINE_MPI)
         prctl(PR_SET_PDEATHSIG, SIGKILL); /* a rank ends with its launcher */
+    pl_task_log *log = NULL;              /* who supervises keeps one */
     pl_job_keys keys;
     bool has_keys = false;
     pl_status status = pl_task_keys(&keys, &has_keys,
@@ -85,6 +87,8 @@ static pl_status be_task(session *s, int64_t begin_ns)
                                         .environment = getenv("PACELINE_KEYS"),
                                         .program = s->app->program,
                                     });
+    if (status == PL_OK && control == NULL && getenv(PL_AGENT_LOGS) == NULL)
+        status = pl_task_log_new(&log);
     if (status == PL_OK)
         status = pl_train_task(&(pl_trainer_opts) {
             .app = s->app,
@@ -93,8 +97,12 @@ static pl_status be_task(session *s, int64_t begin_ns)
             .task = part->task,
             .control = control,
             .keys = has_keys ? &keys : NULL,
+            .log = log,
             .begin_ns = begin_ns,
         });
+    if (status != PL_OK)
+        pl_task_log_line(log, pl_error_message());
+    pl_task_log_free(log);
     pl_keys_wipe(&keys, sizeof keys);
     pl_control_free(control);
     return status;

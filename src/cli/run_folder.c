@@ -118,6 +118,82 @@ void pl_run_folder_close(pl_run_folder *folder)
     *folder = (pl_run_folder) { .lock = -1 };
 }
 
+typedef enum folder_kind {
+    FOLDER_OURS,  /* the run of this job */
+    FOLDER_EMPTY, /* no run: nothing is there, or nothing that says so */
+    FOLDER_OTHER, /* of another job, or of another user */
+} folder_kind;
+
+/* A path that a peer told is looked at with care: only a plain run.json of
+ * this user counts. */
+static folder_kind look_at_folder(const char *path, uint64_t job)
+{
+    char *record, number[32];
+    const char *text;
+    pl_json *run = NULL;
+    struct stat info;
+    if (pl_file_join(&record, path, "run.json") != PL_OK)
+        return FOLDER_OTHER;
+    bool there = lstat(record, &info) == 0;
+    bool plain = there && S_ISREG(info.st_mode) && info.st_uid == geteuid();
+    pl_mem_free(record);
+    if (!there)
+        return FOLDER_EMPTY;
+    snprintf(number, sizeof number, "%016" PRIx64, job);
+    bool ours = plain && job != 0 && pl_run_read(path, &run) == PL_OK &&
+                pl_json_get_text(run, "job", &text) == PL_OK &&
+                strcmp(text, number) == 0;
+    pl_json_free(run);
+    return ours ? FOLDER_OURS : FOLDER_OTHER;
+}
+
+static pl_status make_local(char **out, const pl_task_folder_opts *opts)
+{
+    char *name;
+    PL_TRY(pl_mem_format(&name, "%s-%s-%d", opts->options->model->name,
+                         pl_role_text(opts->task.role), opts->task.index));
+    pl_status status = make_default(out, name);
+    pl_mem_free(name);
+    return status;
+}
+
+pl_status pl_run_folder_of_task(char **out, const pl_task_folder_opts *opts)
+{
+    const char *given = opts->options->train.run, *chief = opts->chief;
+    const char *role = pl_role_text(opts->task.role);
+    char host[256] = "this host";
+    if (opts->options->train.control > 0)
+        return pl_mem_copy_text(out, given);
+    gethostname(host, sizeof host - 1);
+    folder_kind kind =
+        given != NULL ? look_at_folder(given, opts->job) : FOLDER_OTHER;
+    if (kind == FOLDER_EMPTY) {
+        pl_log(PL_LOG_WARN,
+               "%s %d: %s is not the chief's run folder; the records of this "
+               "task are in %s on %s",
+               role, opts->task.index, given, given, host);
+        return pl_mem_copy_text(out, given);
+    }
+    if (kind == FOLDER_OURS)
+        return pl_mem_copy_text(out, given);
+    if (given != NULL)
+        pl_log(PL_LOG_WARN,
+               "%s %d: --run %s holds the run of another job and is not used",
+               role, opts->task.index, given);
+    if (given == NULL && chief != NULL && chief[0] == '/' &&
+        look_at_folder(chief, opts->job) == FOLDER_OURS) {
+        pl_log(PL_LOG_INFO, "%s %d: records are in the chief's run folder %s",
+               role, opts->task.index, chief);
+        return pl_mem_copy_text(out, chief);
+    }
+    PL_TRY(make_local(out, opts));
+    pl_log(PL_LOG_WARN,
+           "%s %d: the chief's run folder is not seen from here; the records "
+           "of this task are in %s on %s",
+           role, opts->task.index, *out, host);
+    return PL_OK;
+}
+
 pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,
                                  int32_t *classes)
 {

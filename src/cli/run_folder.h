@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "cli/job.h"
+#include "dist/cluster.h"
 
 typedef struct pl_run_folder {
     char *path;
@@ -30,6 +31,26 @@ typedef struct pl_run_folder {
 pl_status pl_run_folder_init(pl_run_folder *folder,
                              const pl_options *options) PL_MUST_CHECK;
 void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
+
+/* Where a task keeps its records (events, resources, trace, log) that did not
+ * make the run folder itself: the one place that decides.
+ *
+ *   a supervisor gave --run     that folder
+ *   --run, or else the folder   that folder, when its run.json is of this job
+ *   that the chief told          (and of this user): the folder is shared
+ *   --run without a run.json    that folder, on this host only
+ *   else                        runs/<time>-<model>-<role>-<index>, made here
+ *
+ * What is not shared is told in the log.  Another job's folder is never
+ * written to. */
+typedef struct pl_task_folder_opts {
+    const pl_options *options; /* required */
+    pl_task task;
+    uint64_t job;      /* that the chief told; 0: none */
+    const char *chief; /* the chief's run folder, a path of its host; or NULL */
+} pl_task_folder_opts;
+pl_status pl_run_folder_of_task(char **out,
+                                const pl_task_folder_opts *opts) PL_MUST_CHECK;
 
 /* What the run's network was built for, from its run.json; the rank is 0 when
  * an older paceline wrote it, which did not say. */

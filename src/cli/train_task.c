@@ -44,6 +44,8 @@ typedef struct server_task {
     atomic_bool *interrupt;
     pl_ps_server *server;
     pl_metrics *metrics;
+    char *records; /* where it keeps them; NULL: not known */
+    bool located;  /* it was decided */
     pl_observers *observers;
     pl_ps_recorder recorder;
     pl_trace *trace; /* with --profile */
@@ -59,9 +61,27 @@ static void tell_lost(void *context, bool is_server, int32_t index)
                               : pl_cluster_task(task->opts->cluster, index));
 }
 
+static void start_observers(server_task *task)
+{
+    if (pl_observers_start(&task->observers, &(pl_observers_opts) {
+                                                 .options = task->opts->options,
+                                                 .run = task->records,
+                                                 .task = task->opts->task,
+                                                 .metrics = task->metrics,
+                                             }) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s; the server goes on without records",
+               pl_error_message());
+}
+
+/* Where to record is known when the chief has come. */
 static void record_server(server_task *task)
 {
     pl_ps_server_view view = pl_ps_server_look(task->server);
+    if (!task->located && view.run != NULL) {
+        task->located = true;
+        pl_trainer_locate(task->opts, view.run_job, view.run, &task->records);
+        start_observers(task);
+    }
     pl_ps_recorder_put(&task->recorder, &view, pl_ticks_now());
 }
 
@@ -140,13 +160,12 @@ static pl_status watch_server(server_task *task)
     PL_TRY(
         pl_ps_recorder_init(&task->recorder, task->metrics,
                             opts->options->train.mode != PL_TRAIN_MODE_SYNC));
-    return pl_observers_start(&task->observers,
-                              &(pl_observers_opts) {
-                                  .options = opts->options,
-                                  .run = opts->options->train.run,
-                                  .task = opts->task,
-                                  .metrics = task->metrics,
-                              });
+    if (opts->control == NULL)
+        return PL_OK;
+    task->located = true;
+    PL_TRY(pl_mem_copy_text(&task->records, opts->options->train.run));
+    start_observers(task);
+    return PL_OK;
 }
 
 static pl_status open_trace(server_task *task)
@@ -160,7 +179,7 @@ static pl_status write_trace(const server_task *task)
 {
     return pl_tracing_write(&(pl_tracing_opts) {
         .trace = task->trace,
-        .run = task->opts->options->train.run,
+        .run = task->records,
         .task = task->opts->task,
         .skew = pl_ps_server_look(task->server).skew,
     });
@@ -231,6 +250,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
         pl_control_final(opts->control);
     pl_ps_server_free(task.server);
     pl_trace_free(task.trace);
+    pl_mem_free(task.records);
     pl_cluster_close(&before);
     pl_json_free(settings);
     return status;
@@ -276,14 +296,44 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
     return pl_ps_sync_leave(sync);
 }
 
+/* The records of an evaluator. */
+typedef struct eval_records {
+    const pl_trainer_opts *opts;
+    pl_metrics *metrics;
+    pl_observers *observers;
+    char *folder; /* NULL: not known */
+} eval_records;
+
+static pl_status start_records(eval_records *records)
+{
+    return pl_observers_start(&records->observers,
+                              &(pl_observers_opts) {
+                                  .options = records->opts->options,
+                                  .run = records->folder,
+                                  .task = records->opts->task,
+                                  .metrics = records->metrics,
+                                  .cluster = records->opts->cluster,
+                              });
+}
+
+static void use_folder(void *context, uint64_t job, const char *run)
+{
+    eval_records *records = context;
+    if (records->folder != NULL)
+        return;
+    pl_trainer_locate(records->opts, job, run, &records->folder);
+    if (start_records(records) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s; the tests go on without records",
+               pl_error_message());
+}
+
 static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
 {
     const pl_train_options *train = &opts->options->train;
     pl_json *settings = NULL;
     pl_ps_sync *sync = NULL;
     pl_compute *compute = NULL;
-    pl_metrics *metrics = NULL;
-    pl_observers *observers = NULL;
+    eval_records records = { .opts = opts };
     pl_recorder recorder;
     pl_status_line *listener = NULL;
     atomic_bool *interrupt = pl_interrupt_catch();
@@ -317,30 +367,31 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                               .params = job->network->params,
                               .sparse = job->elsewhere ? job->network : NULL,
                               .interrupt = interrupt,
+                              .located = use_folder,
+                              .context = &records,
                           }));
-    PL_TRY_OUT(status, pl_metrics_new(&metrics, &(pl_metrics_opts) { 0 }));
+    PL_TRY_OUT(status,
+               pl_metrics_new(&records.metrics, &(pl_metrics_opts) { 0 }));
     if (opts->control != NULL) /* hears of an end before it has joined */
         PL_TRY_OUT(status,
                    pl_status_start(&listener, &(pl_status_opts) {
-                                                  .metrics = metrics,
+                                                  .metrics = records.metrics,
                                                   .control = opts->control,
                                                   .interrupt = interrupt,
                                               }));
-    PL_TRY_OUT(status, pl_recorder_init(&recorder, &(pl_recorder_opts) {
-                                                       .metrics = metrics }));
     PL_TRY_OUT(status,
-               pl_observers_start(&observers, &(pl_observers_opts) {
-                                                  .options = opts->options,
-                                                  .run = train->run,
-                                                  .task = opts->task,
-                                                  .metrics = metrics,
-                                                  .cluster = opts->cluster,
-                                              }));
+               pl_recorder_init(&recorder, &(pl_recorder_opts) {
+                                               .metrics = records.metrics }));
+    if (opts->control != NULL) {
+        PL_TRY_OUT(status, pl_mem_copy_text(&records.folder, train->run));
+        PL_TRY_OUT(status, start_records(&records));
+    }
     status = evaluate_on(opts, job, sync, compute, &recorder);
 out:
-    pl_observers_stop(observers, status == PL_OK);
+    pl_observers_stop(records.observers, status == PL_OK);
     pl_status_stop(listener);
-    pl_metrics_free(metrics);
+    pl_metrics_free(records.metrics);
+    pl_mem_free(records.folder);
     if (sync != NULL)
         pl_ps_sync_base(sync)->ops->free(pl_ps_sync_base(sync));
     pl_compute_free(compute);

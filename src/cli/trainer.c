@@ -20,7 +20,9 @@
 #include "train/single.h"
 #include "train/snapshot.h"
 
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -34,6 +36,8 @@ typedef struct trainer {
     int32_t worker, workers;
     pl_job job;
     pl_run_folder folder; /* the chief's */
+    char *records;        /* where this task keeps them; NULL: not known */
+    char *told_run;       /* the chief's: what the others are told; or NULL */
     pl_json *settings;    /* what must not change on resume */
     pl_json *common;      /* what all tasks must have */
     pl_snapshot *snapshot;
@@ -69,6 +73,8 @@ static void close_trainer(trainer *t)
     pl_metrics_free(t->metrics);
     pl_trace_free(t->trace);
     pl_run_folder_close(&t->folder);
+    pl_mem_free(t->records);
+    pl_mem_free(t->told_run);
     pl_job_close(&t->job);
 }
 
@@ -206,6 +212,23 @@ static pl_status check_length(const trainer *t)
         t->train->steps_per_epoch > 0 ? " or --steps-per-epoch" : "");
 }
 
+void pl_trainer_locate(const pl_trainer_opts *opts, uint64_t job,
+                       const char *chief, char **out)
+{
+    if (pl_run_folder_of_task(out, &(pl_task_folder_opts) {
+                                       .options = opts->options,
+                                       .task = opts->task,
+                                       .job = job,
+                                       .chief = chief,
+                                   }) != PL_OK) {
+        *out = NULL;
+        pl_log(PL_LOG_WARN, "%s; this task keeps no records",
+               pl_error_message());
+        return;
+    }
+    pl_task_log_open(opts->log, *out, opts->task);
+}
+
 static pl_status restore(trainer *t)
 {
     if (!t->train->resume)
@@ -250,7 +273,9 @@ static pl_status open_run(trainer *t)
                           .workers = t->opts.cluster != NULL ? t->workers : 0,
                       }));
     PL_TRY(restore(t));
-    return pl_run_folder_record(&t->folder, job);
+    PL_TRY(pl_run_folder_record(&t->folder, job));
+    pl_task_log_open(t->opts.log, t->folder.path, t->opts.task);
+    return pl_mem_copy_text(&t->records, t->folder.path);
 }
 
 /* What is known of the job, however its workers work together. */
@@ -314,6 +339,41 @@ static void tell_joined(void *context)
         pl_status_joined(t->told);
 }
 
+/* The run folder as other tasks may see it. */
+static pl_status name_folder(trainer *t)
+{
+    char real[PATH_MAX];
+    if (!t->chief || realpath(t->folder.path, real) == NULL)
+        return PL_OK;
+    return pl_mem_copy_text(&t->told_run, real);
+}
+
+static pl_status start_observers(trainer *t)
+{
+    return pl_observers_start(&t->observers,
+                              &(pl_observers_opts) {
+                                  .options = t->options,
+                                  .run = t->records,
+                                  .task = t->opts.task,
+                                  .metrics = t->metrics,
+                                  .cluster = t->opts.cluster,
+                                  .job = t->chief ? &t->job : NULL,
+                                  .start_step = t->start.step,
+                              });
+}
+
+/* While joining; nothing was recorded before. */
+static void use_folder(void *context, uint64_t job, const char *run)
+{
+    trainer *t = context;
+    if (t->records != NULL)
+        return;
+    pl_trainer_locate(&t->opts, job, run, &t->records);
+    if (start_observers(t) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s; training goes on without records",
+               pl_error_message());
+}
+
 static pl_status open_ps_sync(trainer *t)
 {
     const pl_train_options *train = t->train;
@@ -327,6 +387,7 @@ static pl_status open_ps_sync(trainer *t)
                     .task = t->opts.task,
                     .keys = t->opts.keys,
                     .job = t->folder.job,
+                    .run = t->told_run,
                     .mode = (pl_ps_mode)train->mode,
                     .backup = backup,
                     .transport = (pl_transport)train->transport,
@@ -342,6 +403,7 @@ static pl_status open_ps_sync(trainer *t)
                     .snapshot = t->snapshot,
                     .interrupt = t->interrupt,
                     .joined = tell_joined,
+                    .located = t->chief ? NULL : use_folder,
                     .report = report_row,
                     .context = t,
                 }));
@@ -421,7 +483,10 @@ static pl_status open_allreduce(trainer *t)
                           .schedule = &t->job.schedule,
                           .pool = t->job.pool,
                           .snapshot = t->snapshot,
+                          .job = t->folder.job,
+                          .run = t->told_run,
                           .joined = tell_joined,
+                          .located = t->chief ? NULL : use_folder,
                           .report = report_row,
                           .context = t,
                       }));
@@ -465,7 +530,7 @@ static pl_status write_trace(const trainer *t)
 {
     return pl_tracing_write(&(pl_tracing_opts) {
         .trace = t->trace,
-        .run = t->chief ? t->folder.path : t->train->run,
+        .run = t->records,
         .task = t->opts.task,
         .job = &t->job,
         .skew = t->opts.cluster != NULL ? look(t).skew : (pl_skew) { 0 },
@@ -510,20 +575,6 @@ static pl_loop_opts loop_opts(trainer *t)
     };
 }
 
-static pl_status start_observers(trainer *t)
-{
-    return pl_observers_start(
-        &t->observers, &(pl_observers_opts) {
-                           .options = t->options,
-                           .run = t->chief ? t->folder.path : t->train->run,
-                           .task = t->opts.task,
-                           .metrics = t->metrics,
-                           .cluster = t->opts.cluster,
-                           .job = t->chief ? &t->job : NULL,
-                           .start_step = t->start.step,
-                       });
-}
-
 static pl_status start_progress(const trainer *t, pl_progress_line **line)
 {
     if (t->train->quiet)
@@ -552,7 +603,9 @@ static pl_status run_loop(trainer *t)
     else
         PL_TRY(start_progress(t, &line));
     pl_loop_opts opts = loop_opts(t);
-    pl_status status = start_observers(t);
+    pl_status status = PL_OK;
+    if (t->records != NULL) /* else when the chief has told where */
+        status = start_observers(t);
     if (status == PL_OK)
         status = pl_loop_run(&opts, &t->result);
     t->events_dropped = pl_observers_dropped(t->observers);
@@ -676,6 +729,9 @@ static pl_status run(trainer *t)
     t->interrupt = pl_interrupt_catch();
     if (t->chief)
         PL_TRY(open_run(t));
+    else if (t->opts.control != NULL) /* its supervisor's */
+        PL_TRY(pl_mem_copy_text(&t->records, t->train->run));
+    PL_TRY(name_folder(t));
     PL_TRY(open_sync(t));
     describe_job(t);
     t->startup_s =

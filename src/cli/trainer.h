@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/options.h"
+#include "cli/task_log.h"
 #include "dist/cluster.h"
 #include "dist/launch/control.h"
 #include "net/endpoint.h"
@@ -19,8 +20,15 @@ typedef struct pl_trainer_opts {
     pl_control *control;       /* NULL: nobody supervises */
     const pl_job_keys *keys;   /* NULL: nobody proves anything */
     pl_endpoint *listen;       /* a ring's; else NULL */
+    pl_task_log *log;          /* opened in the run folder; NULL: none */
     int64_t begin_ns;          /* when the process began */
 } pl_trainer_opts;
+
+/* A task other than the chief learns where the chief's run folder is: choose
+ * where this one keeps its records, and open its log there.  *out stays NULL
+ * when there is no place, which is told and ends nothing. */
+void pl_trainer_locate(const pl_trainer_opts *opts, uint64_t job,
+                       const char *chief, char **out);
 
 /* Train, write the run folder, print the summary (the chief does both). */
 pl_status pl_trainer_run(const pl_trainer_opts *opts) PL_MUST_CHECK;

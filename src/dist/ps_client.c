@@ -52,6 +52,7 @@ void pl_ps_client_free(pl_ps_client *client)
     pl_mem_free(client->links);
     pl_mem_free(client->counts);
     pl_mem_free(client->report);
+    pl_mem_free(client->run);
     pl_mem_free(client);
 }
 
@@ -230,6 +231,18 @@ static void ask_to_join(pl_ps_client *client, int32_t ps)
     pl_mem_free(text);
 }
 
+static void note_run(pl_ps_client *client, const pl_json *welcome)
+{
+    const char *run;
+    char *copy;
+    if (!pl_json_has(welcome, "run") ||
+        pl_json_get_text(welcome, "run", &run) != PL_OK ||
+        pl_mem_copy_text(&copy, run) != PL_OK)
+        return;
+    pl_mem_free(client->run);
+    client->view.run = client->run = copy;
+}
+
 static void on_welcome(pl_ps_client *client, int32_t ps,
                        const pl_message *message)
 {
@@ -251,6 +264,7 @@ static void on_welcome(pl_ps_client *client, int32_t ps,
         client->view.initialized = frame->value[1] != 0;
         if (pl_json_get_text(welcome, "job", &job) == PL_OK && job[0] != '\0')
             client->view.job = strtoull(job, NULL, 16);
+        note_run(client, welcome);
     }
     if (client->opts.ops->shared != NULL &&
         pl_json_get_text(welcome, "shm", &answer) == PL_OK)

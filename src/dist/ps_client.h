@@ -42,7 +42,8 @@ typedef struct pl_ps_client_opts {
     size_t message_bytes;        /* of that */
     int64_t end_step, run_steps; /* what a server cannot know itself */
     const pl_json *settings;     /* or NULL */
-    uint64_t job; /* its number, where it is known from before; or 0 */
+    uint64_t job;    /* its number, where it is known from before; or 0 */
+    const char *run; /* the chief's: its run folder, for the others; or NULL */
     const char *host;
     int64_t process;
     int64_t started_ms; /* since boot: of two processes of one boot the later
@@ -126,6 +127,7 @@ typedef struct pl_ps_client_view {
     uint32_t incarnation; /* 0: not joined */
     uint32_t generation;
     uint64_t job;
+    const char *run;    /* the chief's run folder; NULL: not told yet */
     int64_t step;       /* the job's, from server 0's last answer */
     int64_t made;       /* of our gradients, those that were applied */
     int64_t own;        /* of those of our share, whoever made them */

@@ -29,6 +29,8 @@ pl_status pl_client_join_text(const pl_ps_client *client, int32_t ps,
     PL_TRY_OUT(status, pl_json_set_int(join, "process", opts->process));
     PL_TRY_OUT(status, pl_json_set_int(join, "started", opts->started_ms));
     PL_TRY_OUT(status, pl_json_set_text(join, "boot", opts->boot));
+    if (opts->run != NULL)
+        PL_TRY_OUT(status, pl_json_set_text(join, "run", opts->run));
     if (opts->settings != NULL) {
         PL_TRY_OUT(status, pl_json_copy(&settings, opts->settings));
         PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));

@@ -58,6 +58,7 @@ struct pl_ps_client {
     int64_t lists;          /* that were asked for */
     pl_ps_client_view view;
     char *report;
+    char *run; /* of view.run */
     bool failed;
     char why[512];
 };

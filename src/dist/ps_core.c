@@ -83,6 +83,7 @@ void pl_ps_core_free(pl_ps_core *core)
     pl_core_save_close(core);
     pl_ps_table_free(core->table);
     pl_mem_free(core->members);
+    pl_mem_free(core->run);
     pl_mem_free(core);
 }
 
@@ -314,6 +315,8 @@ pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker)
     view.initialized = core->initialized;
     view.generation = core->generation;
     view.stopping = core->stopping;
+    view.run = core->run;
+    view.run_job = core->run_job;
     if (worker >= 0 && worker < core->opts.workers) {
         view.applied_of_worker = core->members[worker].own;
         view.pace_of_worker = core->members[worker].pace;

@@ -166,6 +166,9 @@ typedef struct pl_ps_core_view {
     int64_t applied_of_worker; /* gradients of the share asked for */
     int64_t pace_of_worker;    /* ssp: its clock */
     pl_skew skew;              /* of server 0's clock, elsewhere */
+    const char *run;  /* the chief's run folder, as the chief told: a path of
+                         its host; until the next message.  NULL: unknown */
+    uint64_t run_job; /* whose folder that is */
 } pl_ps_core_view;
 pl_ps_core_view pl_ps_core_look(const pl_ps_core *core, int32_t worker);
 

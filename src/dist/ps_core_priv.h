@@ -130,9 +130,11 @@ struct pl_ps_core {
     int64_t *have;
     float *sum; /* one range of combined gradients */
     const float **terms;
-    uint8_t *chosen; /* [workers]: who made the last step */
-    uint64_t job;    /* 0: not yet known */
-    bool claimed;    /* the chief has told it */
+    uint8_t *chosen;  /* [workers]: who made the last step */
+    uint64_t job;     /* 0: not yet known */
+    char *run;        /* the chief's run folder as it said; NULL: unknown */
+    uint64_t run_job; /* whose folder that is */
+    bool claimed;     /* the chief has told it */
     uint32_t generation;
     uint32_t base_incarnation, last_incarnation; /* given in between */
     int32_t rejoins;                             /* workers that came again */

@@ -247,18 +247,62 @@ static void note_place(pl_member *member, const pl_json *join)
                  (long long)process);
 }
 
+/* The chief tells every server where its run folder is, so that tasks that
+ * see the same folder keep their records there. */
+static void note_run(pl_ps_core *core, const pl_member *member,
+                     const pl_json *join)
+{
+    const char *run, *job;
+    char *copy;
+    if (member != core->members || !pl_json_has(join, "run") ||
+        pl_json_get_text(join, "run", &run) != PL_OK ||
+        pl_json_get_text(join, "job", &job) != PL_OK ||
+        pl_mem_copy_text(&copy, run) != PL_OK)
+        return;
+    pl_mem_free(core->run);
+    core->run = copy;
+    core->run_job = strtoull(job, NULL, 16);
+}
+
+/* "{"run": PATH}" of the folder, or "}" when it is not known. */
+static pl_status run_text(const pl_ps_core *core, char **out)
+{
+    pl_json *text;
+    if (!core->claimed || core->run == NULL)
+        return pl_mem_copy_text(out, "}");
+    PL_TRY(pl_json_new_object(&text));
+    pl_status status = pl_json_set_text(text, "run", core->run);
+    if (status == PL_OK)
+        status = pl_json_text(text, 0, out);
+    pl_json_free(text);
+    return status;
+}
+
+static pl_status welcome_text(const pl_ps_core *core, const char *answer,
+                              char **out)
+{
+    char job[32] = "", *run;
+    if (core->claimed)
+        snprintf(job, sizeof job, "%016" PRIx64, core->job);
+    PL_TRY(run_text(core, &run));
+    bool told = run[0] == '{';
+    pl_status status =
+        pl_mem_format(out, "{\"job\": \"%s\", \"shm\": \"%s\"%s%s", job, answer,
+                      told ? ", " : "", run + told);
+    pl_mem_free(run);
+    return status;
+}
+
 static void welcome(pl_ps_core *core, pl_member *member,
                     const pl_message *message, const pl_json *join)
 {
-    char answer[PL_OFFER_BYTES] = "", text[PL_OFFER_BYTES + 64], job[32] = "";
+    char answer[PL_OFFER_BYTES] = "", *text;
     const char *offer;
     if (core->opts.ops->accept != NULL &&
         pl_json_get_text(join, "shm", &offer) == PL_OK && offer[0] != '\0')
         core->opts.ops->accept(core->opts.context, member->peer, offer, answer);
-    if (core->claimed)
-        snprintf(job, sizeof job, "%016" PRIx64, core->job);
-    snprintf(text, sizeof text, "{\"job\": \"%s\", \"shm\": \"%s\"}", job,
-             answer);
+    if (welcome_text(core, answer, &text) != PL_OK)
+        return; /* no memory: it asks again */
     pl_core_send_text(core, member->peer,
                       (pl_frame) {
                           .kind = PL_FRAME_WELCOME,
@@ -268,6 +312,7 @@ static void welcome(pl_ps_core *core, pl_member *member,
                           .value = { member->own, core->ready },
                       },
                       text);
+    pl_mem_free(text);
 }
 
 /* A server came back with nothing: all begin anew from the last checkpoint. */
@@ -402,6 +447,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
         pl_core_say_have(core, pl_core_id(core, member)); /* it asks again */
     } else if (status == PL_OK) {
         claim(core, member, join);
+        note_run(core, member, join);
         take_in(core, member, message, join);
     }
 out:

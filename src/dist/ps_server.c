@@ -560,6 +560,8 @@ pl_ps_server_view pl_ps_server_look(const pl_ps_server *server)
         view.accepted = core.accepted;
         view.behind = core.behind;
         view.dropped = core.dropped;
+        view.run = core.run;
+        view.run_job = core.run_job;
         view.skew = core.skew;
     }
     return view;

@@ -54,7 +54,9 @@ typedef struct pl_ps_server_view {
     int64_t step, updates, accepted, behind, dropped;
     double waited_s; /* for messages, in all */
     pl_endpoint_counts net;
-    pl_skew skew; /* of server 0's clock */
+    pl_skew skew;    /* of server 0's clock */
+    const char *run; /* the chief's run folder; until the next message */
+    uint64_t run_job;
 } pl_ps_server_view;
 pl_ps_server_view pl_ps_server_look(const pl_ps_server *server);
 

@@ -217,6 +217,26 @@ void pl_ps_sync_hear_end(pl_ps_sync *self)
     self->broken = self->broken || (answer & PL_ANSWER_BROKEN) != 0;
 }
 
+/* After the first parameters came: who joined before the chief was not told
+ * where the run folder is, and joins once more to hear it; *again: then what
+ * was asked for before must be asked for again. */
+static pl_status locate(pl_ps_sync *self, bool *again)
+{
+    *again = false;
+    if (self->opts.located == NULL || self->located)
+        return PL_OK;
+    if (pl_ps_client_look(self->client).run == NULL) {
+        pl_ps_client_join(self->client);
+        PL_TRY(wait_to_join(self));
+        *again = true;
+    }
+    pl_ps_client_view view = pl_ps_client_look(self->client);
+    if (view.run != NULL)
+        self->opts.located(self->opts.context, view.job, view.run);
+    self->located = view.run != NULL;
+    return PL_OK;
+}
+
 static pl_status join(pl_sync *sync, pl_standing *at)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
@@ -231,8 +251,14 @@ static pl_status join(pl_sync *sync, pl_standing *at)
     pl_heart_tell(self->heart, at->step, PL_PHASE_WAITING);
     if (self->keys != NULL)
         pl_sync_keys_reset(self->keys);
+    bool again;
     PL_TRY(pull(self, 0, 0));
     self->pulled = true;
+    PL_TRY(locate(self, &again));
+    if (again && self->keys != NULL)
+        pl_sync_keys_reset(self->keys);
+    if (again)
+        PL_TRY(pull(self, 0, 0));
     pl_ps_client_view view = pl_ps_client_look(self->client);
     *at = (pl_standing) { .step = view.step, .own = view.own };
     return PL_OK;
@@ -506,6 +532,7 @@ static pl_status open_client(pl_ps_sync *self)
         .run_steps = opts->run_steps,
         .settings = opts->settings,
         .job = opts->job,
+        .run = opts->run,
         .host = self->host,
         .process = getpid(),
         .started_ms = pl_clock_boot_ns() / 1000000,
@@ -601,8 +628,12 @@ static pl_status pull_once(pl_ps_sync *sync, int64_t step)
 {
     if (sync->heart == NULL)
         PL_TRY(connect_all(sync));
+    bool again;
     pl_heart_tell(sync->heart, step, PL_PHASE_WAITING);
     PL_TRY(pull(sync, 0, step));
+    PL_TRY(locate(sync, &again));
+    if (again)
+        PL_TRY(pull(sync, 0, step));
     pl_heart_tell(sync->heart, step, PL_PHASE_EVALUATING);
     return PL_OK;
 }

@@ -20,7 +20,8 @@ typedef struct pl_ps_sync pl_ps_sync;
 typedef struct pl_ps_sync_opts {
     const pl_cluster *cluster; /* with addresses; all is borrowed */
     pl_task task;
-    uint64_t job; /* the chief's: a number of the job; default: none */
+    uint64_t job;    /* the chief's: a number of the job; default: none */
+    const char *run; /* the chief's: its run folder, for the others; or NULL */
     pl_ps_mode mode;
     bool backup; /* sync: a step needs fewer gradients than workers */
     pl_transport transport;
@@ -39,6 +40,10 @@ typedef struct pl_ps_sync_opts {
     const atomic_bool *interrupt; /* while waiting to join; or NULL */
     /* Optional: this task is a member of the job now. */
     void (*joined)(void *context);
+    /* Optional: the chief has come, too; called once, with the job's number
+     * and the chief's run folder (a path of its host), before the first step.
+     */
+    void (*located)(void *context, uint64_t job, const char *run);
     /* This task's report, as JSON text of pl_mem; called once, at the end. */
     pl_status (*report)(void *context, char **text);
     void *context;

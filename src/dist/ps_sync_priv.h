@@ -38,6 +38,7 @@ struct pl_ps_sync {
     pl_heart *heart;
     bool joined;   /* once, at least */
     bool pulled;   /* ... and got parameters: those it had are overwritten */
+    bool located;  /* `opts.located` was called */
     bool pushing;  /* the step's request has begun */
     int64_t ready; /* floats from here on were handed over */
     int64_t next_tick_ns;

@@ -58,6 +58,11 @@ def test_mpi_job_is_started_by_mpirun(cli):
     assert "by mpirun" in result.err
 
 
+def test_resume_of_a_run_that_is_not_there_is_refused(cli):
+    cli.refused(2, *launch(cli, "--run", "typo", "--resume"),
+                says="--resume: there is no run folder typo")
+
+
 def test_secret_is_in_no_command_line_and_no_environment(cli):
     process = cli.start(*parameter_servers(cli, train=LONG))
     assert wait_for(lambda: len(tasks(process)) == 5, "five tasks", process)
@@ -89,6 +94,8 @@ def running(cli, *flags, count=5, err=subprocess.PIPE, **more):
 
 def test_ctrl_c_ends_all_everywhere(cli):
     process, pids = running(cli, "--run", "a")
+    # Before it has begun there is nothing to resume.
+    assert wait_for((cli.folder / "a/run.json").exists, "the run", process)
     process.send_signal(signal.SIGINT)
     result = cli.end(process)
     assert result.code == 130, result

@@ -17,6 +17,8 @@
 #define PROBE_TRIES 3
 
 /* What each tells when they meet. */
+#define RUN_BYTES 1024
+
 typedef struct greeting {
     int64_t step;         /* whose parameters it has */
     int64_t end_step;     /* where its data end */
@@ -25,7 +27,9 @@ typedef struct greeting {
     int64_t worker;
     int64_t fresh; /* it has made no update at all */
     char kernels[32];
-    char settings[PL_COLLECTIVE_BYTES_MOST - 128]; /* JSON */
+    uint64_t job;        /* the chief's: its number, and the run folder */
+    char run[RUN_BYTES]; /* "": none, or too long to tell */
+    char settings[PL_COLLECTIVE_BYTES_MOST - 128 - RUN_BYTES]; /* JSON */
 } greeting;
 
 /* A new process of the chief goes on from the last checkpoint; one that was
@@ -63,6 +67,10 @@ static pl_status write_greeting(const pl_allreduce_sync *self, int64_t step,
     };
     snprintf(out->kernels, sizeof out->kernels, "%s",
              self->opts.optim->kernels->name);
+    if (self->opts.run != NULL && strlen(self->opts.run) < sizeof out->run) {
+        snprintf(out->run, sizeof out->run, "%s", self->opts.run);
+        out->job = self->opts.job;
+    }
     if (self->opts.settings == NULL)
         return PL_OK;
     char *text;
@@ -139,7 +147,11 @@ static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
     PL_TRY(self->collective->ops->tell(self->collective, &own, sizeof own));
     PL_TRY(pl_allreduce_hear(self, all));
     all[0].settings[sizeof all[0].settings - 1] = '\0';
+    all[0].run[sizeof all[0].run - 1] = '\0';
     PL_TRY(compare(self, &all[0]));
+    if (self->opts.located != NULL && !self->located)
+        self->opts.located(self->opts.context, all[0].job, all[0].run);
+    self->located = true;
     /* Where one has less data than the others, the job ends with it. */
     self->end_step = self->opts.end_step;
     *fresh = true;

@@ -25,6 +25,7 @@ struct pl_allreduce_sync {
     bool in_step;              /* the word of this step was told */
     bool saved;                /* the next word tells the checksum */
     bool joined;               /* once, at least */
+    bool located;              /* opts.located was called */
     bool over;                 /* no more steps */
     bool broken;               /* ... since someone was interrupted */
     bool fewer;                /* once, at least, not all took part */

@@ -31,8 +31,13 @@ typedef struct pl_allreduce_sync_opts {
     const pl_schedule *schedule;
     pl_pool *pool;
     pl_snapshot *snapshot; /* the chief's; NULL: nothing is saved */
+    uint64_t job;          /* the chief's: a number of the job */
+    const char *run;       /* the chief's: its run folder; or NULL */
     /* Optional: all have met. */
     void (*joined)(void *context);
+    /* Optional: called once, with the job's number and the chief's run folder
+     * (a path of its host; "" when it told none), before the first step. */
+    void (*located)(void *context, uint64_t job, const char *run);
     /* This task's report, as JSON text of pl_mem; called at the end. */
     pl_status (*report)(void *context, char **text);
     void *context;

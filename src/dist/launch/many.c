@@ -73,7 +73,8 @@ static pl_status fill_start(const pl_many *m, const pl_many_task *task,
                     task->worker == 0 && task->starts > 0 ? "--resume-or-start"
                                                           : NULL));
     PL_TRY(tf_config(m, task->task, &variable));
-    char *const environment[] = { variable, NULL };
+    char logs[] = PL_AGENT_LOGS "=1";
+    char *const environment[] = { variable, logs, NULL };
     pl_status status = set_list(message, "environment", environment, NULL);
     pl_mem_free(variable);
     return status;

@@ -13,6 +13,9 @@
 #include "dist/launch/crew.h"
 #include "net/keys.h"
 
+/* In the environment of each task: the launcher keeps its log. */
+#define PL_AGENT_LOGS "PACELINE_LAUNCHED"
+
 typedef struct pl_many_task {
     pl_task task;
     int32_t worker; /* 0 .. workers - 1; -1: none */
