@@ -128,8 +128,8 @@ def test_the_evaluator_and_the_traces_are_there_too(cli, jobs):
     for index in (1, 0):
         job.start("worker", index, *endless, "--profile")
     job.start("evaluator", 0, *endless)
-    wait_for_text(job.said("ps", 0), "evaluator joined",
-                  job.started["ps", 0])
+    wait_for_text(job.said("evaluator", 0), "test loss",
+                  job.started["evaluator", 0])
     job.started["worker", 0].send_signal(signal.SIGINT)
     job.end(interrupted=[("worker", 0)])
     run, = runs(cli.folder)
