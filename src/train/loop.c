@@ -189,6 +189,10 @@ static pl_status open_loop(pl_loop *l)
     const pl_loop_opts *opts = l->opts;
     PL_ASSERT(!opts->order.keep_rest || opts->hogwild != NULL);
     PL_TRY(pl_reader_new(&l->reader, opts->train, &opts->order));
+    l->ranks = at_least_one(opts->order.workers);
+    l->rank = opts->order.worker;
+    l->deal = pl_deal_first(l->ranks);
+    l->present = l->deal.workers;
     set_pace(l);
     PL_TRY(open_recorder(l));
     PL_TRY(resume_reader(l));
@@ -201,14 +205,17 @@ static pl_status join(pl_loop *l)
     const pl_loop_opts *opts = l->opts;
     pl_sync *sync = opts->sync;
     int64_t step = l->result->progress.step;
-    pl_standing at = { .step = step, .start = l->result->progress };
+    pl_standing at = { .step = step,
+                       .start = l->result->progress,
+                       .deal = l->deal };
     pl_reader_position(l->reader, &at.start.position);
     PL_TRY(sync->ops->join(sync, &at));
     l->own = at.own;
     l->stop = at.over;
     l->next_read = opts->own_pace ? at.own : at.step;
     if (at.step != step || at.own > 0 || l->joined)
-        pl_reader_go(l->reader, l->next_read);
+        pl_loop_go(l, l->next_read);
+    PL_TRY(pl_loop_deal_join(l, &at));
     l->joined = true;
     if (l->ahead != NULL)
         pl_ahead_reset(l->ahead);
@@ -311,11 +318,12 @@ static void align_reader(pl_loop *l)
     if (l->opts->own_pace || l->next_read == l->result->progress.step)
         return;
     l->next_read = l->result->progress.step;
-    pl_reader_go(l->reader, l->next_read);
+    pl_loop_go(l, l->next_read);
 }
 
 pl_status pl_loop_next_batch(pl_loop *l)
 {
+    PL_TRY(pl_loop_deal_step(l));
     align_reader(l);
     PL_TRY(pl_reader_next(l->other != NULL ? l->other : l->reader, &l->batch));
     pl_loop_spent(l, PL_LOOP_INPUT);

@@ -2,7 +2,8 @@
  *
  * loop.c         steps, and what is due between them
  * loop_sparse.c  the steps of sparse models
- * loop_share.c   the shares of workers that are gone
+ * loop_share.c   the shares of workers that are gone, in own pace
+ * loop_deal.c    the same in lock step
  * evaluate.c     tests */
 #ifndef PL_TRAIN_LOOP_PRIV_H
 #define PL_TRAIN_LOOP_PRIV_H
@@ -46,6 +47,11 @@ typedef struct pl_loop {
     pl_reader *other;      /* of another's share, read now; or NULL */
     int64_t other_own;     /* gradients of that... */
     int64_t other_end;     /* ... up to here */
+    pl_deal deal;          /* in lock step: whose share is read now... */
+    pl_workers present;    /* ... who makes steps ... */
+    bool deals;            /* ... and whether there is ... */
+    pl_deal next_deal;     /* ... another deal, from its step on */
+    int32_t rank, ranks;   /* of the open reader */
     int64_t next_read;     /* the step whose batch the reader gives next */
     int64_t grad_examples; /* of one gradient */
     int64_t update_examples; /* of one update */
@@ -76,6 +82,14 @@ pl_status pl_loop_check_loss(pl_loop *l, double loss,
 pl_status pl_loop_share(pl_loop *l) PL_MUST_CHECK;
 /* Nothing is asked for: from here on the own share is read, anew. */
 void pl_loop_share_end(pl_loop *l);
+
+/* loop_deal.c */
+/* The reader gives the batch of this step next. */
+void pl_loop_go(pl_loop *l, int64_t step);
+/* Who makes steps from here on, as the job told when it was joined. */
+pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at) PL_MUST_CHECK;
+/* Before a batch is read: is it time for another deal? */
+pl_status pl_loop_deal_step(pl_loop *l) PL_MUST_CHECK;
 
 /* loop_sparse.c */
 /* The parameters of a sparse model are elsewhere. */

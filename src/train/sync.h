@@ -20,6 +20,7 @@
 
 #include "data/dataset.h"
 #include "tensor/params.h"
+#include "train/deal.h"
 
 #include <stdbool.h>
 
@@ -49,6 +50,11 @@ typedef struct pl_standing {
     int64_t own;       /* this worker's gradients among them */
     bool over;         /* it was done, and nobody is there any more */
     pl_progress start; /* before join: what a first checkpoint is to say */
+    /* Where the strategy knows who makes steps: the deal of the job (told by
+     * the chief, whatever this worker's was) and who is there. */
+    bool dealt;
+    pl_deal deal;
+    pl_workers present;
 } pl_standing;
 
 /* A worker's share of the data, as far as it was read. */

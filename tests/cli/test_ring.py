@@ -8,7 +8,8 @@ import signal
 import pytest
 
 from conftest import Cli, checkpoints
-from jobs import gone, log_of, started, task, tasks, wait_for_checkpoint
+from jobs import (gone, interrupted, log_of, started, task, tasks,
+                  wait_for_checkpoint, wait_for_text)
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never"]
@@ -106,8 +107,30 @@ def test_going_on_without_two_that_are_lost_together(cli):
     log = log_of(cli, "worker-0")
     assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost", log), log
     assert re.search(r"worker 3 \(127.0.0.1:\d+\) is lost", log), log
+    # Their shares are dealt to the others when the epoch ends (25 steps).
+    dealt = re.findall(r"from step (\d+) on (\d) workers share the examples; "
+                       r"this one reads share (\d)",
+                       log + log_of(cli, "worker-2"))
+    assert dealt and {n for _, n, _ in dealt} <= {"2", "3"}, dealt
+    last = max(int(step) for step, n, _ in dealt if n == "2")
+    shares = {share for step, n, share in dealt if int(step) == last}
+    assert shares == {"0", "1"}, dealt
     summary = result.json
     assert summary["steps"] == 2500 and summary["deterministic"] is False
+
+
+def test_a_worker_that_comes_back_gets_its_share_again(cli):
+    job = started(cli, *DATA, *JOB, *SOON, *ENDLESS, "--on-worker-loss",
+                  "continue")
+    wait_for_checkpoint(cli, job)
+    frozen = task(job, "worker", 1)
+    frozen.send(signal.SIGSTOP)
+    log = cli.folder / "a/log/worker-0.log"
+    wait_for_text(log, "on 2 workers share the examples; this one reads share "
+                  "0", job)
+    wait_for_text(log, "on 3 workers share the examples; this one reads share "
+                  "0", job)
+    interrupted(cli, job)
 
 
 def test_abort_ends_the_job(cli):

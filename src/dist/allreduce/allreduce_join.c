@@ -26,10 +26,11 @@ typedef struct greeting {
     int64_t bucket_bytes; /* 0: to be measured */
     int64_t worker;
     int64_t fresh; /* it has made no update at all */
+    pl_deal deal;  /* of the data */
     char kernels[32];
     uint64_t job;        /* the chief's: its number, and the run folder */
     char run[RUN_BYTES]; /* "": none, or too long to tell */
-    char settings[PL_COLLECTIVE_BYTES_MOST - 128 - RUN_BYTES]; /* JSON */
+    char settings[PL_COLLECTIVE_BYTES_MOST - 512 - RUN_BYTES]; /* JSON */
 } greeting;
 
 /* A new process of the chief goes on from the last checkpoint; one that was
@@ -54,11 +55,13 @@ static pl_status find_state(pl_allreduce_sync *self, pl_standing *at)
     return PL_OK;
 }
 
-static pl_status write_greeting(const pl_allreduce_sync *self, int64_t step,
-                                greeting *out)
+static pl_status write_greeting(const pl_allreduce_sync *self,
+                                const pl_standing *at, greeting *out)
 {
+    int64_t step = at->step;
     *out = (greeting) {
         .step = step,
+        .deal = at->deal,
         .end_step = self->opts.end_step,
         .floats = self->floats,
         .bucket_bytes = self->bucket_bytes,
@@ -139,11 +142,39 @@ static pl_status compare(const pl_allreduce_sync *self, const greeting *chief)
     return PL_OK;
 }
 
+/* The chief's deal counts, among those who are here. */
+static pl_status take_deal(const pl_allreduce_sync *self, const greeting *all,
+                           pl_standing *at)
+{
+    const pl_deal *deal = &all[0].deal;
+    int32_t known = 0, count = pl_workers_count(&deal->workers);
+    at->dealt = count > 0;
+    if (!at->dealt)
+        return PL_OK; /* it reads by itself */
+    for (int32_t w = 0; w < self->opts.workers; w++)
+        known += pl_workers_has(&deal->workers, w);
+    if (deal->step < 0 || deal->step > all[0].step || deal->epoch < 0 ||
+        known != count)
+        return PL_FAIL(
+            PL_PEER,
+            "the chief shares the data among %d workers from step "
+            "%lld on: that is no deal of a job of %d workers at step "
+            "%lld",
+            pl_workers_count(&deal->workers), (long long)deal->step,
+            self->opts.workers, (long long)all[0].step);
+    at->deal = *deal;
+    at->present = (pl_workers) { { 0 } };
+    for (int32_t r = 0; r < self->ranks.count; r++)
+        if (all[r].worker >= 0 && all[r].worker < self->opts.workers)
+            pl_workers_add(&at->present, (int32_t)all[r].worker);
+    return PL_OK;
+}
+
 /* *fresh: no update was made anywhere. */
 static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
 {
     greeting own, *all = self->heard;
-    PL_TRY(write_greeting(self, at->step, &own));
+    PL_TRY(write_greeting(self, at, &own));
     PL_TRY(self->collective->ops->tell(self->collective, &own, sizeof own));
     PL_TRY(pl_allreduce_hear(self, all));
     all[0].settings[sizeof all[0].settings - 1] = '\0';
@@ -162,7 +193,7 @@ static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
     }
     self->step = all[0].step;
     self->bucket_bytes = all[0].bucket_bytes;
-    return PL_OK;
+    return take_deal(self, all, at);
 }
 
 /* One sum over the first `count` floats; *seconds: what it took. */
@@ -259,6 +290,7 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
     PL_TRY(take_state(self, fresh));
     self->joined = true;
-    *at = (pl_standing) { .step = self->step, .own = self->step };
+    at->step = at->own = self->step;
+    at->over = false;
     return PL_OK;
 }

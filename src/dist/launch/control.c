@@ -237,6 +237,11 @@ void pl_control_lost(pl_control *control, pl_task task)
 
 void pl_control_final(pl_control *control)
 {
+    /* What is final is told with it, however short the time since the last. */
+    pl_mutex_lock(&control->lock);
+    if (control->pending)
+        put_status(control);
+    pl_mutex_unlock(&control->lock);
     put_surely(control, "final");
 }
 

@@ -24,7 +24,9 @@ pl_status pl_control_receive(int fd, pl_control_message *out)
     ssize_t got;
     do
         got = recv(fd, text, sizeof text - 1, MSG_DONTWAIT | MSG_TRUNC);
-    while (got < 0 && errno == EINTR);
+    /* A task that ended with a message of ours unread resets the connection:
+     * that is told once, and what the task said before is still there. */
+    while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
         return PL_AGAIN;
     if (got <= 0)

@@ -214,6 +214,26 @@ static void control_ends_when_the_supervisor_is_gone(void **state)
     pl_control_free(control);
 }
 
+/* What a task said last counts, also when it did not read what it was told. */
+static void control_keeps_what_was_said_before_the_end(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    pl_control_message got;
+    open_pair(&host, &control);
+    pl_control_send_end(host);
+    pl_control_status(control, &(pl_task_status) { .step = 7 });
+    pl_control_free(control);
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_HELLO, got.kind);
+    assert_ok(pl_control_receive(host, &got));
+    assert_int_equal(PL_CONTROL_STATUS, got.kind);
+    assert_int_equal(7, got.status.step);
+    assert_int_equal(PL_CLOSED, pl_control_receive(host, &got));
+    close(host);
+}
+
 static void control_refuses_what_is_no_message(void **state)
 {
     (void)state;
@@ -257,6 +277,7 @@ UNIT_TESTS(
     cmocka_unit_test(control_new_survives_each_failed_allocation),
     cmocka_unit_test(control_is_no_other_descriptor),
     cmocka_unit_test(control_carries_what_a_task_says),
+    cmocka_unit_test(control_keeps_what_was_said_before_the_end),
     cmocka_unit_test(control_brings_the_secret_before_the_cluster),
     cmocka_unit_test(control_waits_for_no_secret_of_a_gone_supervisor),
     cmocka_unit_test(control_status_never_waits_and_the_last_one_arrives),

@@ -1,4 +1,5 @@
 set(golden PL_GOLDEN="${PROJECT_SOURCE_DIR}/tests/golden")
+pl_unit_test(train deal)
 pl_unit_test(train checkpoint)
 target_compile_definitions(test_train_checkpoint PRIVATE ${golden})
 pl_unit_test(train checkpointer)
