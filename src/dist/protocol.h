@@ -91,6 +91,9 @@ typedef enum pl_saved {
 
 /* The reason in STOP of one that was interrupted. */
 #define PL_STOP_INTERRUPT "interrupt"
+/* What follows the reason when the job ends before all servers had parameters:
+ * it has nothing to save, and failed; but an interrupt is no failure. */
+#define PL_STOP_EARLY " before the training began"
 
 /* Messages to and from ps 0, as the other servers see it. */
 #define PL_PEER_COORDINATOR (-2)

@@ -1,5 +1,7 @@
 #include "dist/ps_client_priv.h"
 
+#include <string.h>
+
 bool pl_ps_client_busy(const pl_ps_client *client)
 {
     return client->joining || client->rest || pl_ps_client_awaited(client) >= 0;
@@ -82,6 +84,9 @@ bool pl_ps_client_rolled(const pl_ps_client *client)
 
 pl_status pl_ps_client_outcome(const pl_ps_client *client)
 {
+    if (client->failed &&
+        strstr(client->why, PL_STOP_INTERRUPT PL_STOP_EARLY) != NULL)
+        return PL_FAIL(PL_INTERRUPTED, "interrupted" PL_STOP_EARLY);
     if (client->failed)
         return PL_FAIL(PL_CLOSED, "%s", client->why);
     return PL_OK;

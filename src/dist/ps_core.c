@@ -228,7 +228,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     vsnprintf(core->why, sizeof core->why, format, args);
     va_end(args);
     if (early)
-        strncat(core->why, " before the training began",
+        strncat(core->why, PL_STOP_EARLY,
                 sizeof core->why - strlen(core->why) - 1);
     core->interrupted = !failed && strcmp(core->why, PL_STOP_INTERRUPT) == 0;
     core->said_ns = core->now_ns;
@@ -291,6 +291,8 @@ bool pl_ps_core_finished(const pl_ps_core *core)
 
 pl_status pl_ps_core_outcome(const pl_ps_core *core)
 {
+    if (core->failed && strcmp(core->why, PL_STOP_INTERRUPT PL_STOP_EARLY) == 0)
+        return PL_FAIL(PL_INTERRUPTED, "interrupted" PL_STOP_EARLY);
     if (core->failed)
         return PL_FAIL(PL_CLOSED, "%s", core->why);
     return PL_OK;

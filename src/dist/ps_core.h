@@ -144,7 +144,7 @@ void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns);
 
 /* Everyone was told and has left: the server may go. */
 bool pl_ps_core_finished(const pl_ps_core *core);
-/* PL_OK, or why the job failed. */
+/* PL_OK, or why the job failed; PL_INTERRUPTED: before it had parameters. */
 pl_status pl_ps_core_outcome(const pl_ps_core *core) PL_MUST_CHECK;
 /* End the job from here: the server itself was interrupted, or failed. */
 void pl_ps_core_stop(pl_ps_core *core, bool failed, const char *why);

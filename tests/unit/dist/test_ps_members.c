@@ -556,6 +556,38 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_close(rig);
 }
 
+/* It has nothing to save, but nobody did anything wrong. */
+static void ps_members_early_interrupt_is_no_failure(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
+    ps_join(rig, 0, 0);
+    pl_ps_core_stop(rig->core, false, PL_STOP_INTERRUPT);
+    ps_expect_text(rig, rig->peer[0], PL_FRAME_OVER,
+                   PL_STOP_INTERRUPT PL_STOP_EARLY);
+    assert_fails(PL_INTERRUPTED, "interrupted before the training began",
+                 pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* Settings do not tell how large the data make a model. */
+static void ps_members_join_of_another_size_is_refused(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_open((pl_ps_core_opts) { .floats = 4 }, "sgd");
+    join_as(rig, 30,
+            "{\"role\": \"worker\", \"index\": 1, \"job\": \"\", "
+            "\"floats\": 5, \"table_first\": 0, \"table_count\": "
+            "0}");
+    ps_expect_text(rig, 30, PL_FRAME_REFUSE, "floats 5, that of the job 4");
+    join_as(rig, 30,
+            "{\"role\": \"worker\", \"index\": 1, \"job\": \"\", "
+            "\"floats\": 4, \"table_first\": 0, \"table_count\": "
+            "0}");
+    ps_expect(rig, 30, PL_FRAME_WELCOME);
+    ps_close(rig);
+}
+
 static void ps_members_failure_of_one_ends_the_job(void **state)
 {
     (void)state;
@@ -599,4 +631,6 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_final_pull_waits_for_all_others),
     cmocka_unit_test(ps_members_workers_stay_until_the_chief_knows_all),
     cmocka_unit_test(ps_members_reports_are_gathered_for_the_chief),
+    cmocka_unit_test(ps_members_early_interrupt_is_no_failure),
+    cmocka_unit_test(ps_members_join_of_another_size_is_refused),
     cmocka_unit_test(ps_members_failure_of_one_ends_the_job))
