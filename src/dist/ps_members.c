@@ -1,3 +1,6 @@
+/* Who is a member of the job: decides whether a task may join, whether it is
+ * the same process as before, when all must join again, and when who said
+ * goodbye may go.  Until a task is let in, nothing of it has an effect. */
 #include "dist/ps_core_priv.h"
 
 #include "base/log.h"

@@ -1,3 +1,6 @@
+/* Runs the core of a parameter server: its memory, its optimizer, the network,
+ * the disk and the clock.  Decides when there is a core: with the first worker
+ * that may join, which tells how many parameters there are. */
 #include "dist/ps_server.h"
 
 #include "base/awake.h"

@@ -1,3 +1,5 @@
+/* Writes and reads a server's part of checkpoints in a thread of its own, one
+ * thing at a time, while the core goes on. */
 #include "dist/ps_store.h"
 
 #include "base/assert.h"

@@ -1,3 +1,6 @@
+/* Memory through which two processes of a host talk: who makes it, who maps it,
+ * when it may be written to and when nothing more will come.  Nothing that the
+ * peer writes there is believed. */
 #include "net/channel.h"
 
 #include "base/mem.h"

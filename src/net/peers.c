@@ -1,3 +1,5 @@
+/* Numbers for the clients of a server, and who gives up its number when there
+ * are too many. */
 #include "net/peers.h"
 
 #include "base/assert.h"

@@ -1,3 +1,6 @@
+/* A server's part in a checkpoint: reads the plan, of which nothing is trusted,
+ * finds which elements of which tensors are here, writes and reads them.  Where
+ * it may do so is train/place.h's to say. */
 #include "train/part.h"
 
 #include "base/assert.h"
