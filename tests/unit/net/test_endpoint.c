@@ -1,4 +1,4 @@
-#include "net/endpoint.h"
+#include "net/endpoint_priv.h"
 #include "support/net.h"
 
 static void endpoint_carries_messages_both_ways(void **state)
@@ -266,6 +266,86 @@ static void endpoint_sends_to_nobody_without_waiting(void **state)
     free(bytes);
 }
 
+/* A worker of a job with more than 64 servers. */
+static void endpoint_waits_for_many_at_once(void **state)
+{
+    (void)state;
+    enum {
+        MANY = 200
+    };
+    pl_endpoint *server = net_listen("127.0.0.1:0"), *clients[MANY];
+    for (uint64_t i = 0; i < MANY; i++) {
+        clients[i] = net_connect(pl_endpoint_address(server));
+        net_send(clients[i], 0, PL_FRAME_JOIN, i, NULL, 0, false);
+        net_expect(server, PL_FRAME_JOIN, i, NULL, 0);
+    }
+    net_send(server, MANY - 1, PL_FRAME_WELCOME, 7, NULL, 0, false);
+    pl_message got;
+    pl_deadline soon = net_soon();
+    while (pl_endpoint_poll(clients[MANY - 1], &got) != PL_OK) {
+        assert_false(pl_deadline_passed(soon));
+        pl_endpoint_wait(clients, MANY, soon);
+    }
+    assert_int_equal(7, got.frame.sequence);
+    for (int i = 0; i < MANY; i++)
+        pl_endpoint_free(clients[i], 0);
+    pl_endpoint_free(server, 0);
+}
+
+/* What waited while nobody was there arrives, in order, at the next server. */
+static void endpoint_keeps_what_waits_over_a_reconnect(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    char address[64];
+    strcpy(address, pl_endpoint_address(server));
+    pl_endpoint *client = net_connect(address);
+    net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
+    net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
+    pl_endpoint_free(server, 0);
+    pl_message none;
+    while (atomic_load(&client->tcp->dialer.state) == PL_DIAL_READY)
+        assert_int_equal(
+            PL_TIMEOUT,
+            pl_endpoint_receive(client, &none,
+                                pl_deadline_in_ms(pl_clock_real(), 1)));
+    for (uint64_t i = 10; i < 20; i++)
+        net_send(client, 0, PL_FRAME_PUSH, i, "12345678", 8, false);
+    server = net_listen(address);
+    for (uint64_t i = 10; i < 20; i++)
+        net_expect(server, PL_FRAME_PUSH, i, "12345678", 8);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
+}
+
+/* Nothing is left of connections that came and went. */
+static void endpoint_has_no_thread_or_connection_too_many(void **state)
+{
+    (void)state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    uint8_t *bytes = net_bytes(200000, 1);
+    int64_t live = -1;
+    for (uint64_t i = 0; i < 40; i++) {
+        pl_endpoint *client = net_connect(pl_endpoint_address(server));
+        net_send(client, 0, PL_FRAME_PUSH, i, bytes, 200000, false);
+        pl_message got = net_expect(server, PL_FRAME_PUSH, i, bytes, 200000);
+        net_send(server, got.from, PL_FRAME_PARAMS, i, bytes, 200000, false);
+        net_expect(client, PL_FRAME_PARAMS, i, bytes, 200000);
+        pl_endpoint_free(client, 0);
+        while (server->tcp->links[got.from] != NULL)
+            assert_int_equal(
+                PL_TIMEOUT,
+                pl_endpoint_receive(server, &got,
+                                    pl_deadline_in_ms(pl_clock_real(), 1)));
+        if (i == 10)
+            live = pl_mem_live();
+        if (i > 10)
+            assert_true(pl_mem_live() <= live + 2); /* the pump's */
+    }
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
 static void endpoint_new_survives_failed_allocations(void **state)
 {
     (void)state;
@@ -293,4 +373,7 @@ UNIT_TESTS(
     cmocka_unit_test(endpoint_names_a_port_in_use),
     cmocka_unit_test(endpoint_times_out),
     cmocka_unit_test(endpoint_sends_to_nobody_without_waiting),
+    cmocka_unit_test(endpoint_waits_for_many_at_once),
+    cmocka_unit_test(endpoint_keeps_what_waits_over_a_reconnect),
+    cmocka_unit_test(endpoint_has_no_thread_or_connection_too_many),
     cmocka_unit_test(endpoint_new_survives_failed_allocations))
