@@ -1,10 +1,12 @@
 """Jobs of several processes: what is refused, and how a job is started."""
 
 import json
+import os
+import subprocess
 
 import pytest
 
-from conftest import SMALL
+from conftest import SMALL, program
 
 ONE = {"cluster": {"ps": ["localhost:1"], "worker": ["localhost:2"]}}
 
@@ -107,3 +109,26 @@ def test_a_job_holds_its_run_folder(cli):
     """A folder with a run in it is refused before a task is started."""
     cli.train(*SMALL, "--run", "a")
     refused(cli, "already holds a run", *SMALL, "--ps", "1", "--run", "a")
+
+
+def test_a_host_name_that_means_loopback_is_refused(cli):
+    """As Debian writes it: the host's own name is 127.0.1.1.  The task runs
+    with an /etc/hosts of its own."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"],
+                                           check=False).returncode != 0:
+        pytest.skip("needs a mount namespace of its own")
+    (cli.folder / "hosts").write_text("127.0.0.1 localhost\n"
+                                      "127.0.1.1 node0\n192.0.2.8 node1\n")
+    both = {"cluster": {"ps": ["node0:4711"],
+                        "worker": ["node0:4712", "node1:4712"]}}
+    (cli.folder / "c.json").write_text(json.dumps(both))
+    script = 'mount --bind hosts /etc/hosts && exec "$@"'
+    result = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", program(), "train",
+         "softmax", "--data", "synthetic", "--cluster", "c.json", "--role",
+         "ps", "--index", "0", "--insecure"], cwd=cli.folder,
+        capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2, result
+    assert "on this host node0 means 127.0.1.1, where worker 1 at " \
+        "node1:4712 cannot reach it" in result.stderr
+    assert "/etc/hosts" in result.stderr
