@@ -23,6 +23,7 @@ struct pl_connection {
     pl_handshake handshake;
     int64_t deadline_ns; /* of the handshake */
     int32_t offences;    /* malformed messages */
+    size_t charged;      /* server without keys: memory, as a stranger's */
     char address[PL_PEER_TEXT];
     pl_connection *before, *after; /* among those without a number */
     pl_decoder decoder;

@@ -16,6 +16,7 @@
 #define INPUT_FIRST ((size_t)8 << 10)
 #define INPUT_MOST  ((size_t)256 << 10)
 #define BODY_FIRST  ((size_t)64 << 10)
+#define SPARE_LARGE ((size_t)4 << 20)
 #define TOTAL_MOST  ((size_t)PL_FRAME_BYTES + PL_FRAME_PAYLOAD_MAX)
 /* Messages up to this length are handed out from the input. */
 #define INLINE_MOST (PL_SMALL_BYTES + PL_FRAME_BYTES)
@@ -37,8 +38,10 @@ void pl_decoder_record_prefix(uint8_t out[PL_PREFIX_BYTES], size_t bytes)
 
 void pl_spares_give(pl_spares *spares, pl_body *body)
 {
+    /* Only the first may be large: 64 MB are not kept for nothing. */
     size_t smallest = 0;
-    for (size_t i = 1; i < PL_SPARES; i++)
+    size_t places = body->bytes > SPARE_LARGE ? 1 : PL_SPARES;
+    for (size_t i = 1; i < places; i++)
         if (spares->bodies[i].bytes < spares->bodies[smallest].bytes)
             smallest = i;
     pl_body *place = &spares->bodies[smallest];
@@ -353,4 +356,9 @@ bool pl_decoder_holds(const pl_decoder *s)
     if (bytes > INLINE_MOST)
         return have >= PL_HEAD_BYTES || bytes > TOTAL_MOST;
     return have >= PL_PREFIX_BYTES + PL_PADDED(bytes);
+}
+
+size_t pl_decoder_memory(const pl_decoder *s)
+{
+    return s->size + s->body.bytes;
 }

@@ -83,6 +83,9 @@ void pl_decoder_arrived(pl_decoder *decoder, size_t bytes);
 pl_status pl_decoder_next(pl_decoder *decoder,
                           pl_decoder_message *out) PL_MUST_CHECK;
 
+/* Memory that it holds for what has come in part. */
+size_t pl_decoder_memory(const pl_decoder *decoder);
+
 /* Whether the next call may hand out a message without more bytes. */
 bool pl_decoder_holds(const pl_decoder *decoder);
 

@@ -6,7 +6,9 @@
  * L2  A connection with a number is in `links`, at that number.
  * L3  While events are left, only the connection of the event at hand can hold
  *     a complete message that was not handed out.
- * L4  A few descriptors are kept free for the task's files; when no more can
+ * L4  Without keys, peers that are not known to be tasks hold STRANGERS_MOST
+ *     bytes together, and one read more.
+ * L5  A few descriptors are kept free for the task's files; when no more can
  *     be had, nothing is accepted for a while. */
 #include "base/assert.h"
 #include "base/log.h"
@@ -23,14 +25,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG       1024
-#define PENDING_MOST  128
-#define HANDSHAKE_NS  5000000000ll
-#define PAUSE_NS      200000000ll
-#define ACCEPTED_MOST 16 /* at once */
-#define LOOKS_MOST    4
-#define RESERVED_FDS  16
-#define OFFENCES_MOST 8 /* malformed messages; then a peer is dropped */
+#define BACKLOG        1024
+#define PENDING_MOST   128
+#define HANDSHAKE_NS   5000000000ll
+#define PAUSE_NS       200000000ll
+#define ACCEPTED_MOST  16 /* at once */
+#define STRANGERS_MOST ((size_t)40 << 20)
+#define LOOKS_MOST     4
+#define RESERVED_FDS   16
+#define OFFENCES_MOST  8 /* malformed messages; then a peer is dropped */
 
 static pl_status bind_failed(const char *address, int error)
 {
@@ -141,6 +144,7 @@ void pl_listener_drop(pl_endpoint *e, pl_connection *c)
     for (int i = tcp->event_at; i < tcp->event_count; i++)
         if (tcp->events[i].data.ptr == c)
             tcp->events[i].events = 0;
+    tcp->charged -= c->charged;
     epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, c->fd, NULL);
     pl_connection_hang_up(c);
     pl_decoder_close(&c->decoder);
@@ -414,6 +418,21 @@ static pl_status take_from(pl_endpoint *e, pl_connection *c, pl_message *out)
     }
 }
 
+/* Without keys anybody may be there: those that were not said to be tasks of
+ * the job (pl_endpoint_keep) share a bounded amount of memory.  False: this
+ * connection takes more. */
+static bool charge(pl_endpoint *e, pl_connection *c)
+{
+    pl_tcp *tcp = e->tcp;
+    if (tcp->has_keys)
+        return true;
+    bool task = c->peer >= 0 && e->peers.entries[c->peer].kept;
+    size_t memory = task ? 0 : pl_decoder_memory(&c->decoder);
+    tcp->charged = tcp->charged - c->charged + memory;
+    c->charged = memory;
+    return memory == 0 || tcp->charged <= STRANGERS_MOST;
+}
+
 /* What an event of a connection brings: a message (PL_OK), nothing more for
  * now (PL_AGAIN), or a failure of our own. */
 static pl_status serve(pl_endpoint *e, pl_connection *c, pl_message *out)
@@ -427,6 +446,7 @@ static pl_status serve(pl_endpoint *e, pl_connection *c, pl_message *out)
         pl_status status = take_from(e, c, out);
         if (status == PL_CLOSED)
             return PL_AGAIN;
+        charge(e, c); /* less than before: a message has left */
         if (status != PL_AGAIN || tcp->has_read)
             return status;
         /* One read for each event: then others have their turn. */
@@ -436,6 +456,11 @@ static pl_status serve(pl_endpoint *e, pl_connection *c, pl_message *out)
             pl_listener_drop(e, c);
         if (status != PL_OK)
             return status == PL_CLOSED ? PL_AGAIN : status;
+        if (!charge(e, c)) {
+            refuse(e, c,
+                   "peers that are not tasks of the job have sent too much");
+            return PL_AGAIN;
+        }
     }
 }
 

@@ -38,6 +38,7 @@ typedef struct pl_tcp {
     pl_connection **links;          /* by number; NULL: not connected */
     pl_connection *oldest, *newest; /* without a number */
     int32_t pending;
+    size_t charged; /* memory of peers that are not known to be tasks */
     struct epoll_event events[PL_TCP_EVENTS];
     int event_count, event_at;
     bool has_read;     /* from the connection of the event at hand */

@@ -305,6 +305,64 @@ static void hostile_thousands_cost_little(void **state)
     pl_endpoint_free(server, 0);
 }
 
+/* Many that send the largest message, one after the other, are no harm. */
+static void hostile_limits_do_not_hit_who_sends_much(void **state)
+{
+    (void)state;
+    enum {
+        SENDERS = 6
+    };
+    pl_endpoint *server = net_listen("127.0.0.1:0"), *clients[SENDERS];
+    uint8_t *bytes = net_bytes(PL_FRAME_PAYLOAD_MAX, 1);
+    for (uint64_t i = 0; i < SENDERS; i++) {
+        clients[i] = net_connect(pl_endpoint_address(server));
+        net_send(clients[i], 0, PL_FRAME_PUSH, i, bytes, PL_FRAME_PAYLOAD_MAX,
+                 true);
+        net_expect(server, PL_FRAME_PUSH, i, bytes, PL_FRAME_PAYLOAD_MAX);
+    }
+    assert_int_equal(0, pl_endpoint_count(server).refused_messages);
+    for (int i = 0; i < SENDERS; i++)
+        pl_endpoint_free(clients[i], 0);
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
+/* They send what they announce, but not all of it: all together get a bounded
+ * amount of memory, and tasks still get in. */
+static void hostile_senders_share_a_bounded_memory(void **state)
+{
+    (void)state;
+    enum {
+        SENDERS = 40,
+        BYTES = 6 << 20
+    };
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    uint8_t *bytes = net_bytes(BYTES, 1);
+    int fds[SENDERS];
+    int64_t before = pl_mem_live_bytes();
+    for (int i = 0; i < SENDERS; i++) {
+        char identity[PL_IDENTITY_BYTES + 1];
+        snprintf(identity, sizeof identity, "stranger %7d", i);
+        fds[i] = wire_join(server, identity);
+        pl_decoder_message_prefix(bytes, (size_t)16 << 20);
+        bool open = true;
+        for (size_t sent = 0; open && sent < BYTES;) {
+            ssize_t more = send(fds[i], bytes + sent, BYTES - sent,
+                                MSG_NOSIGNAL | MSG_DONTWAIT);
+            open = more > 0 || errno == EAGAIN;
+            sent += more > 0 ? (size_t)more : 0;
+            wire_turn(server);
+            assert_in_range(pl_mem_live_bytes() - before, 0, 60 << 20);
+        }
+    }
+    assert_true(pl_endpoint_count(server).refused_messages >= SENDERS / 2);
+    check_service(server);
+    for (int i = 0; i < SENDERS; i++)
+        close(fds[i]);
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
 /* With no descriptor left nothing is accepted, nothing spins, and the task's
  * own files can still be opened. */
 static void hostile_connections_leave_descriptors_free(void **state)
@@ -349,4 +407,6 @@ UNIT_TESTS(TEST(hostile_greetings_are_refused),
            TEST(hostile_floods_do_not_fill_the_log),
            TEST(hostile_lengths_are_refused), TEST(hostile_servers_are_refused),
            TEST(hostile_thousands_cost_little),
+           TEST(hostile_senders_share_a_bounded_memory),
+           TEST(hostile_limits_do_not_hit_who_sends_much),
            TEST(hostile_connections_leave_descriptors_free))
