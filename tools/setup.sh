@@ -6,7 +6,9 @@
 # Asks dpkg first and stays quiet, without needing root, when everything is
 # there.  `test` also makes build/venv, the Python the tests run with, from
 # tools/requirements.txt; `long` build/venv-long, with the libraries whose
-# files we exchange, from tools/requirements-long.txt.  PL_SKIP_SETUP=1: check and install nothing.
+# files we exchange, from tools/requirements-long.txt.  Of the former pip takes
+# only files whose hashes stand there.  PL_SKIP_SETUP=1: check and install
+# nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -69,7 +71,7 @@ venv_recipe() {
     cat "$1"
 }
 
-# make_venv FOLDER REQUIREMENTS
+# make_venv FOLDER REQUIREMENTS [FLAG OF PIP]
 make_venv() {
     if [ -x "$1/bin/python" ] &&
         venv_recipe "$2" | cmp -s - "$1/recipe"; then
@@ -80,7 +82,7 @@ make_venv() {
     mkdir -p build
     /usr/bin/python3 -m venv "$1" || die "cannot make $1"
     "$1/bin/python" -m pip install -q --disable-pip-version-check \
-        -r "$2" || die "pip cannot install $2"
+        ${3:-} -r "$2" || die "pip cannot install $2"
     venv_recipe "$2" >"$1/recipe"
 }
 
@@ -93,11 +95,11 @@ build)
     ;;
 test)
     install_packages $build_packages $test_packages
-    make_venv build/venv tools/requirements.txt
+    make_venv build/venv tools/requirements.txt --require-hashes
     ;;
 long)
     install_packages $build_packages $test_packages $long_packages
-    make_venv build/venv tools/requirements.txt
+    make_venv build/venv tools/requirements.txt --require-hashes
     make_venv build/venv-long tools/requirements-long.txt
     ;;
 *)
