@@ -14,6 +14,7 @@
 #define OF_FELLOW     2 /* at a server: another one's connection */
 #define OF_RING       32
 #define OF_SUPERVISED 4 /* a task, at its supervisor */
+#define STRANGERS     160
 
 int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_role role)
 {
@@ -50,7 +51,11 @@ pl_status pl_descriptors_ensure(const pl_cluster *cluster, int64_t count)
                        "tasks",
                        cluster->workers, cluster->ps, (long long)count,
                        (unsigned long long)limit.rlim_max, (long long)count);
-    limit.rlim_cur = need;
+    /* And some for strangers, so that they do not take those of tasks. */
+    need += STRANGERS;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need
+                         ? need
+                         : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return PL_FAIL(PL_IO, "raise the limit of open files to %lld: %s",
                        (long long)count, strerror(errno));

@@ -17,6 +17,7 @@
 #include "net/tcp/tcp.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -201,6 +202,29 @@ static bool is_reserved(int fd)
            (rlim_t)fd + RESERVED_FDS >= limit.rlim_cur;
 }
 
+/* Close the oldest connection that has not sent a valid message. */
+static void evict_oldest(pl_endpoint *e)
+{
+    char host[PL_PEER_TEXT];
+    host_of(host, e->tcp->oldest->address);
+    pl_endpoint_refuse(e, host,
+                       "too many connections that have sent nothing valid; "
+                       "the oldest was closed");
+    pl_listener_drop(e, e->tcp->oldest);
+}
+
+/* Few descriptors are left: one that proves nothing makes room, else nothing
+ * is accepted for a while.  False: it is so. */
+static bool make_room(pl_endpoint *e)
+{
+    if (e->tcp->oldest == NULL) {
+        pause_accepting(e);
+        return false;
+    }
+    evict_oldest(e);
+    return true;
+}
+
 /* A new connection; false when there is no memory for it. */
 static bool adopt(pl_endpoint *e, int fd)
 {
@@ -217,15 +241,26 @@ static bool adopt(pl_endpoint *e, int fd)
         pl_mem_free(c);
         return false;
     }
-    if (tcp->pending >= PENDING_MOST) {
-        char host[PL_PEER_TEXT];
-        host_of(host, tcp->oldest->address);
-        pl_endpoint_refuse(e, host,
-                           "too many connections that have sent nothing "
-                           "valid; the oldest was closed");
-        pl_listener_drop(e, tcp->oldest);
-    }
+    if (tcp->pending >= PENDING_MOST)
+        evict_oldest(e);
     append_pending(tcp, c);
+    return true;
+}
+
+/* Numbers near the limit are to stay free: let the connection have that of
+ * one which makes room. */
+static bool move_down(pl_endpoint *e, int *fd)
+{
+    if (!make_room(e))
+        return false;
+    int lower = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
+    if (lower < 0 || is_reserved(lower)) {
+        if (lower >= 0)
+            close(lower);
+        return false;
+    }
+    close(*fd);
+    *fd = lower;
     return true;
 }
 
@@ -236,14 +271,14 @@ static void accept_some(pl_endpoint *e)
             accept4(e->tcp->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
                        errno == ENOMEM)) {
-            pause_accepting(e);
-            return;
+            if (!make_room(e))
+                return;
+            continue;
         }
         if (fd < 0) /* none is left, or one that has gone again */
             return;
-        if (is_reserved(fd)) {
+        if (is_reserved(fd) && !move_down(e, &fd)) {
             close(fd);
-            pause_accepting(e);
             return;
         }
         if (!adopt(e, fd)) {
