@@ -194,6 +194,11 @@ pl_status pl_run_folder_of_task(char **out, const pl_task_folder_opts *opts)
     return PL_OK;
 }
 
+bool pl_run_folder_is(const char *path, uint64_t job)
+{
+    return look_at_folder(path, job) == FOLDER_OURS;
+}
+
 pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,
                                  int32_t *classes)
 {

@@ -52,6 +52,9 @@ typedef struct pl_task_folder_opts {
 pl_status pl_run_folder_of_task(char **out,
                                 const pl_task_folder_opts *opts) PL_MUST_CHECK;
 
+/* Does this folder hold the run.json of that job, written by this user? */
+bool pl_run_folder_is(const char *path, uint64_t job);
+
 /* What the run's network was built for, from its run.json; the rank is 0 when
  * an older paceline wrote it, which did not say. */
 pl_status pl_run_folder_examples(const pl_json *record, pl_shape *example,

@@ -187,6 +187,12 @@ static pl_status write_trace(const server_task *task)
 
 /* The only folder a server reads and writes: the one it was given.  One that
  * was started by hand without --run learns it, below where it was started. */
+static bool shares_folder(void *context, uint64_t job, const char *run)
+{
+    (void)context;
+    return pl_run_folder_is(run, job);
+}
+
 static pl_place server_place(const pl_options *options)
 {
     if (options->train.run != NULL)
@@ -231,6 +237,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
                 .trace = task.trace,
                 .trace_first = traced.first,
                 .trace_last = traced.last,
+                .shares = shares_folder,
                 .lost = tell_lost,
                 .step = tell_step,
                 .context = &task,

@@ -41,6 +41,7 @@ struct pl_ps_server {
     pl_params *shape;
     pl_optim *optim;
     pl_ps_store *store;
+    bool placed;      /* learn_place was called */
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
     pl_burst refusals;   /* in the log, before there is a core */
@@ -137,8 +138,23 @@ static void accept_offer(void *context, pl_peer from, const char *offer,
         pl_log(PL_LOG_WARN, "%s: %s", server->name, pl_error_message());
 }
 
+/* Before the first save or load: where the chief's run folder is known to be
+ * the job's, checkpoints are kept there. */
+static void learn_place(pl_ps_server *server)
+{
+    pl_ps_core_view view = pl_ps_core_look(server->core, 0);
+    bool asked = server->placed || server->opts.place.run != NULL;
+    server->placed = true;
+    if (asked || server->opts.shares == NULL || view.run == NULL ||
+        !server->opts.shares(server->opts.context, view.run_job, view.run))
+        return;
+    if (pl_ps_store_place(server->store, view.run) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s", pl_error_message());
+}
+
 static bool save_part(void *context, const char *plan, size_t bytes)
 {
+    learn_place(context);
     return pl_ps_store_save(((pl_ps_server *)context)->store, plan, bytes);
 }
 
@@ -149,6 +165,7 @@ static bool commit_parts(void *context, const pl_ps_part *parts)
 
 static bool load_part(void *context, const char *plan, size_t bytes)
 {
+    learn_place(context);
     return pl_ps_store_load(((pl_ps_server *)context)->store, plan, bytes);
 }
 

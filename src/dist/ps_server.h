@@ -33,7 +33,9 @@ typedef struct pl_ps_server_opts {
     pl_trace *trace;                 /* one lane, or NULL */
     int64_t trace_first, trace_last; /* steps; a first of 0: the `last` from
                                         where it begins */
-    /* Both optional. */
+    /* All optional.  Is the chief's run folder, which is elsewhere than
+     * `place`, that of this job, written by this user?  Default: no. */
+    bool (*shares)(void *context, uint64_t job, const char *run);
     void (*lost)(void *context, bool is_server, int32_t index);
     void (*step)(void *context, int64_t step); /* now and then */
     void *context;

@@ -19,6 +19,7 @@ struct pl_ps_store {
     pl_part_opts opts;
     pl_frozen *frozen;
     pl_part_own own;
+    char *run;     /* where it was placed; NULL: where it began */
     pl_part *part; /* of the task, or of the save that is to be completed */
     pl_manifest_shard *shards; /* [of] */
     atomic_bool cancelled;
@@ -116,9 +117,21 @@ void pl_ps_store_free(pl_ps_store *store)
     pl_frozen_free(store->frozen);
     pl_mem_free(store->shards);
     pl_part_own_close(&store->own);
+    pl_mem_free(store->run);
     pl_cond_close(&store->changed);
     pl_mutex_close(&store->lock);
     pl_mem_free(store);
+}
+
+pl_status pl_ps_store_place(pl_ps_store *store, const char *run)
+{
+    char *copy;
+    PL_TRY(pl_mem_copy_text(&copy, run));
+    pl_mutex_lock(&store->lock);
+    PL_ASSERT(store->run == NULL && store->task == TASK_NONE);
+    store->opts.place.run = store->run = copy;
+    pl_mutex_unlock(&store->lock);
+    return PL_OK;
 }
 
 /* What was cancelled and has ended is put away.  True: nothing is there. */

@@ -19,6 +19,10 @@ pl_status pl_ps_store_new(pl_ps_store **out,
                           const pl_part_opts *part) PL_MUST_CHECK;
 void pl_ps_store_free(pl_ps_store *store); /* waits for the disk */
 
+/* Checkpoints are kept in this run folder, which was found to be the job's.
+ * Before the first of them. */
+pl_status pl_ps_store_place(pl_ps_store *store, const char *run) PL_MUST_CHECK;
+
 /* As the ops of ps_core.h. */
 bool pl_ps_store_save(pl_ps_store *store, const char *plan, size_t bytes);
 bool pl_ps_store_commit(pl_ps_store *store, const pl_ps_part *parts);

@@ -1,10 +1,11 @@
 /* place.h - where a parameter server may read and write checkpoints.
  *
  * The chief says when to save and to load, and which checkpoint; not where on
- * the server's disk.  A server that was given a run folder uses that one.  One
- * that was not takes the chief's word for it once, as far as that is below the
- * folder it was started in; and there it replaces nothing that is complete, and
- * removes only what it has written itself.
+ * the server's disk.  A server that was given a run folder uses that one; its
+ * `checkpoints` may be a symbolic link of this user.  A server that was not
+ * takes the chief's folder once, if it is below the folder it was started in or
+ * holds the run.json of this job, written by this user; and there it replaces
+ * nothing that is complete, and removes only what it has written itself.
  *
  * Threads: any. */
 #ifndef PL_TRAIN_PLACE_H

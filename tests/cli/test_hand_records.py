@@ -190,16 +190,29 @@ def test_a_hidden_folder_means_a_local_one(cli, jobs, tmp_path):
 
 
 def test_a_folder_of_its_own_is_used_and_named(cli, jobs):
+    """Of a worker; a server keeps its checkpoints where the chief has its."""
     job = jobs()
     for task in CHIEF_LAST:
-        job.start(*task, "--run", f"{task[0]}-{task[1]}")
+        job.start(*task, "--run", "own" if task == ("worker", 1) else "chief")
     said = job.end()
     for task in CHIEF_LAST:
-        name = f"{task[0]}-{task[1]}"
-        assert_records(cli.folder / name, *task)
-        if task != ("worker", 0):
-            assert f"records of this task are in {name} on" in said[task]
+        own = task == ("worker", 1)
+        assert_records(cli.folder / ("own" if own else "chief"), *task)
+        if own:
+            assert "records of this task are in own on" in said[task]
     assert not runs(cli.folder)
+
+
+def test_a_server_with_a_folder_of_its_own_is_refused(cli, jobs):
+    """It would keep its checkpoints where nobody else looks for them."""
+    job = jobs(workers=1)
+    job.start("ps", 0, "--run", "own")
+    job.start("worker", 0, "--run", "chief")
+    for process in job.started.values():
+        assert job.cli.end(process).code == 1
+    for task in job.started:
+        assert "every parameter server must see the run folder" in \
+            job.said(*task).read_text(), task
 
 
 def test_the_folder_of_another_job_is_left_alone(cli, jobs):
@@ -208,10 +221,8 @@ def test_the_folder_of_another_job_is_left_alone(cli, jobs):
     before = sorted((cli.folder / "other").rglob("*"))
     job = jobs()
     for task in CHIEF_LAST:
-        run = "a" if task == ("worker", 0) else "other"
-        job.start(*task, "--run", run)
+        job.start(*task, "--run", "other" if task == ("worker", 1) else "a")
     said = job.end()
     assert sorted((cli.folder / "other").rglob("*")) == before
-    for task in CHIEF_LAST[:2]:
-        assert "--run other holds the run of another job" in said[task]
-        assert_records(local_of(said[task], cli.folder), *task)
+    assert "--run other holds the run of another job" in said["worker", 1]
+    assert_records(local_of(said["worker", 1], cli.folder), "worker", 1)
