@@ -20,6 +20,13 @@ PACE = ["--batch", BATCH, "--epochs", EPOCHS, "--threads", "1", "--eval-every",
 SPARSE = ["sparse", "--features", "100000"]
 
 
+def cpu_ticks(process):
+    """Processor time of a process, in clock ticks; None: it is gone."""
+    with contextlib.suppress(OSError):
+        text = pathlib.Path(f"/proc/{process.pid}/stat").read_text()
+        return sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
+
+
 def killed(cli, ps, examples, *flags):
     """A job that loses worker 1 for good when that has made some steps, so
     that the others read its share: its summary; None when it was over
@@ -38,6 +45,8 @@ def killed(cli, ps, examples, *flags):
     for index in range(ps):
         wait_for(lambda: "worker 1 joined" in log_of(cli, f"ps-{index}", run),
                  "worker 1 to join", job)
+    before = cpu_ticks(victim)
+    wait_for(lambda: cpu_ticks(victim) != before, "worker 1 to train", job)
     with contextlib.suppress(ProcessLookupError):
         victim.kill()
     result = cli.end(job)
@@ -128,11 +137,6 @@ def frozen(cli, hand, examples):
 def test_one_that_was_frozen_takes_its_share_back(cli, hand):
     """Each gradient counts once, whoever of the two made it."""
     is_whole(*in_time(lambda examples: frozen(cli, hand, examples)))
-
-
-def cpu_ticks(process):
-    text = pathlib.Path(f"/proc/{process.pid}/stat").read_text()
-    return sum(map(int, text.rsplit(")", 1)[1].split()[11:13]))
 
 
 def test_one_that_is_done_waits_for_a_server_to_be_back(cli, hand):
