@@ -152,7 +152,23 @@ static pl_status compare_sizes(const pl_ps_core *core, const pl_json *join)
     return PL_OK;
 }
 
-static pl_status check_job(pl_ps_core *core, const pl_json *join)
+/* The same process joins again. */
+static bool is_known(const pl_member *member, const pl_message *message)
+{
+    return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
+}
+
+/* Is it too late to join?  A server that is one of the job, but lost sight of
+ * server 0 while the end was on its way to it, is still to hear of that: a
+ * refusal would be a failure of its own, and so of the job. */
+static bool is_over(const pl_ps_core *core, const pl_member *member, bool known)
+{
+    bool server = pl_core_id(core, member) > core->opts.workers;
+    return core->failed || (core->told && !(known && server));
+}
+
+static pl_status check_job(pl_ps_core *core, const pl_json *join,
+                           const pl_member *member, bool known)
 {
     const char *text;
     char own[32];
@@ -163,7 +179,7 @@ static pl_status check_job(pl_ps_core *core, const pl_json *join)
                        "this task belongs to job %s, but ps %d serves job %s: "
                        "check the addresses",
                        text, core->opts.index, own);
-    if (core->failed || core->told)
+    if (is_over(core, member, known))
         return PL_FAIL(PL_CLOSED, "the job is over%s%s",
                        core->why[0] != '\0' ? ": " : "", core->why);
     return PL_OK;
@@ -331,12 +347,6 @@ static void roll_back(pl_ps_core *core, const pl_member *server)
     begin_generation(core, core->generation + 1);
 }
 
-/* The same process joins again. */
-static bool is_known(const pl_member *member, const pl_message *message)
-{
-    return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
-}
-
 bool pl_core_said_goodbye(const pl_member *member)
 {
     return member->state == PL_MEMBER_LEFT &&
@@ -428,7 +438,8 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     pl_status status;
     PL_TRY_OUT(status, pl_ps_join_check(&core->opts, join, message->who, &id));
     member = &core->members[id];
-    PL_TRY_OUT(status, check_job(core, join));
+    PL_TRY_OUT(status,
+               check_job(core, join, member, is_known(member, message)));
     PL_TRY_OUT(status, compare_sizes(core, join));
     if (pl_json_has(join, "ask"))
         goto out; /* it may join, and does not yet */

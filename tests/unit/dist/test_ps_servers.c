@@ -493,6 +493,37 @@ static void ps_servers_known_server_joins_without_a_rollback(void **state)
     ps_close(rig);
 }
 
+/* It was silent for it too long, just when the end was on its way: it is let
+ * in to hear of that, and another process in its place is not. */
+static void ps_servers_known_server_joins_to_hear_of_the_end(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_heard(rig);
+    ps_tick(rig, 500);
+    ps_expect(rig, SERVER_1, PL_FRAME_OVER);
+    pl_frame join = { .kind = PL_FRAME_JOIN, .generation = rig->generation };
+    ps_say_text(rig, SERVER_1, join, join_text);
+    assert_int_equal(
+        other, ps_expect(rig, SERVER_1, PL_FRAME_WELCOME)->frame.incarnation);
+    ps_say_text(rig, SERVER_1 + 1, join, join_text);
+    ps_expect_text(rig, SERVER_1 + 1, PL_FRAME_REFUSE, "the job is over");
+    pl_frame bye = { .kind = PL_FRAME_BYE,
+                     .incarnation = other,
+                     .sequence = 1 };
+    ps_say(rig, SERVER_1, bye, NULL);
+    ps_expect(rig, SERVER_1, PL_FRAME_ACK);
+    ps_say_text(rig, SERVER_1, join, join_text); /* late: it has left */
+    ps_expect(rig, SERVER_1, PL_FRAME_WELCOME);
+    ps_tick(rig, 100);
+    assert_true(pl_ps_core_finished(rig->core));
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
 static void ps_servers_new_server_rolls_the_job_back(void **state)
 {
     (void)state;
@@ -661,6 +692,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
     cmocka_unit_test(ps_servers_follower_joins_a_server_0_that_is_new),
     cmocka_unit_test(ps_servers_known_server_joins_without_a_rollback),
+    cmocka_unit_test(ps_servers_known_server_joins_to_hear_of_the_end),
     cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
     cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),
     cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
