@@ -322,6 +322,10 @@ static void restore(sim_worker *w)
     sim *s = w->sim;
     const sim_checkpoint *last = sim_disk_newest(s);
     w->stage = SIM_INITIALIZING;
+    /* A chief that was started anew goes on from before the end that one
+     * before it had got to. */
+    if (!w->leaving)
+        s->has_final = false;
     if (last == NULL) {
         memcpy(w->params, s->truth[0], sizeof w->params);
         w->saved_first = false;
