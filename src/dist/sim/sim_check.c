@@ -55,10 +55,21 @@ static bool is_over(const sim *s)
            s->worker[0].stage >= SIM_STOPPING || s->interrupted;
 }
 
+/* The present life of server 0 let this worker in: it gives incarnations from
+ * its life on (ps_core.c).  What an earlier one said may still arrive, and is
+ * of steps that this one never made; as nobody knows the worker any more, what
+ * it computes from that is refused, and it joins anew. */
+static bool is_member(const sim *s, pl_ps_client_view view)
+{
+    return view.incarnation >> 16 == (uint32_t)s->server[0].life;
+}
+
 /* The parameters are of one step, on all servers. */
 static void check_one_step(sim_worker *w, pl_ps_client_view view)
 {
     sim *s = w->sim;
+    if (!is_member(s, view))
+        return;
     for (int32_t j = 0; j < s->servers; j++) {
         const sim_server *server = &s->server[j];
         /* One that is rolled back makes its steps anew. */
@@ -184,16 +195,23 @@ static void check_servers(sim *s)
 }
 
 /* Somebody went as it was interrupted, or when nobody was started again: a
- * worker, or a server that could not reach server 0. */
+ * worker, or a server that could not reach server 0 or that ended well.  A
+ * failure is told to all servers that joined; so that one was told of the end
+ * by a server 0 that died before it heard the goodbye. */
 static bool somebody_left(const sim *s)
 {
     if (s->worker_left)
         return true;
-    for (int32_t j = 1; j < s->servers; j++)
-        if (s->server[j].core != NULL &&
-            pl_ps_core_outcome(s->server[j].core) != PL_OK &&
-            strstr(pl_error_message(), "while ps 0 was not there") != NULL)
+    for (int32_t j = 1; j < s->servers; j++) {
+        const pl_ps_core *core = s->server[j].core;
+        if (core == NULL)
+            continue;
+        if (pl_ps_core_outcome(core) == PL_OK
+                ? pl_ps_core_finished(core)
+                : strstr(pl_error_message(), "while ps 0 was not "
+                                             "there") != NULL)
             return true;
+    }
     return false;
 }
 
