@@ -248,6 +248,21 @@ void sim_check_sets(sim *s, const sim_set *const *sets, const int64_t *counts,
     check_set(s, sets[0], counts, what);
 }
 
+/* The chief was gone when the job was interrupted, and nobody asked for the
+ * final parameters: a server may still keep gradients that it was to apply
+ * after a save.  It has none that server 0 has not. */
+static void check_no_others(sim *s, const sim_set *const *sets)
+{
+    for (int32_t j = 1; j < s->servers; j++)
+        for (int32_t w = 0; w < s->workers && sets[j] != NULL; w++)
+            for (int32_t n = 1; n <= s->worker[w].pushed; n++)
+                if (has(sets[j], w, n) && !has(sets[0], w, n))
+                    sim_broken(s,
+                               "the end: ps %d has gradient %d of worker %d, "
+                               "which ps 0 has not",
+                               j, n, w);
+}
+
 void sim_check_ledger(sim *s)
 {
     const sim_set *sets[SIM_SERVERS];
@@ -264,6 +279,11 @@ void sim_check_ledger(sim *s)
     }
     for (int32_t w = 0; w < s->workers; w++)
         counts[w] = pl_ps_core_look(first->core, w).applied_of_worker;
+    if (sets[0] != NULL && !s->has_final && s->interrupted) {
+        check_no_others(s, sets);
+        for (int32_t j = 1; j < s->servers; j++)
+            sets[j] = NULL;
+    }
     if (sets[0] != NULL)
         sim_check_sets(s, sets, counts, "the end");
     for (int32_t w = 0; w < s->workers; w++)
