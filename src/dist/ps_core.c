@@ -152,6 +152,7 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
     core->generation = generation;
     core->initialized = core->ready = core->told = core->frozen = false;
     core->stopping = core->failed;
+    core->hollow = NULL;
     core->step = 0;
     pl_core_save_reset(core);
     core->begin_ns = core->said_ns = core->now_ns;

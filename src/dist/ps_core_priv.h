@@ -149,6 +149,8 @@ struct pl_ps_core {
     bool reported;  /* server 0: the chief has heard all reports */
     bool told;      /* server 0: the others know that the job is over */
     bool dismissed; /* by who supervises: nobody will come back */
+    /* Server 0: one that is new since the chief left, and so has nothing. */
+    const pl_member *hollow;
     bool finished;
     char why[512];
     pl_ps_core_view counts;

@@ -414,9 +414,11 @@ static void take_in(pl_ps_core *core, pl_member *member,
     member->heard_ns = member->progress_ns = core->now_ns;
     member->longest_ns = 0;
     member->phase = PL_PHASE_JOINING;
-    /* Once the chief has left, all is saved. */
-    if (again && core->members[0].state != PL_MEMBER_LEFT)
-        roll_back(core, member);
+    /* Once the chief has left, all is saved; until it comes back. */
+    if (again)
+        core->hollow = member;
+    if (core->hollow != NULL && core->members[0].state != PL_MEMBER_LEFT)
+        roll_back(core, core->hollow);
     /* The chief will look which checkpoint is the last: not before that is
      * certain, and old ones were removed.  It asks again. */
     if (member == core->members && !core->ready &&

@@ -467,6 +467,14 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
     return (pull->flags & PL_PULL_PEEK) != 0 || may_go_on(core, member, flags);
 }
 
+/* The job ends, for which all servers had parameters, and this one has none:
+ * it is new since the chief left (ps_members.c), and nobody gives it any. */
+static bool is_hollow(const pl_ps_core *core)
+{
+    return !pl_core_leads(core) && core->stopping && !core->failed &&
+           !core->initialized;
+}
+
 /* Nobody changes the parameters: every worker waits for us, or is gone. */
 static bool all_wait(const pl_ps_core *core)
 {
@@ -491,7 +499,12 @@ void pl_core_release(pl_ps_core *core)
         if (member->stage != PL_STAGE_WAITING || member->held ||
             member->state != PL_MEMBER_HERE)
             continue;
-        if (member->request.kind == PL_FRAME_PULL) {
+        if (member->request.kind == PL_FRAME_PULL && is_hollow(core)) {
+            pl_core_refuse(core, member,
+                           "the job is over, and this server, which was "
+                           "started again since, has no parameters");
+            member->stage = PL_STAGE_NONE;
+        } else if (member->request.kind == PL_FRAME_PULL) {
             if (!may_pull(core, member, &flags))
                 continue;
             /* Whoever comes back from here on is too late. */

@@ -335,6 +335,22 @@ static void ps_servers_follower_without_parameters_ends_well(void **state)
     ps_close(rig);
 }
 
+/* ... and who comes too late does not wait for parameters that nobody gives to
+ * it any more. */
+static void ps_servers_follower_without_parameters_sends_away(void **state)
+{
+    (void)state;
+    ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
+    ps_say(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_PULL), NULL);
+    ps_quiet(rig);
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
+                  "stop_loss", 9);
+    ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "the job is over");
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
 static void ps_servers_follower_stops_and_goes_when_told(void **state)
 {
     (void)state;
@@ -555,6 +571,33 @@ static void ps_servers_new_server_rolls_the_job_back(void **state)
 
 /* The chief has still to take the last parameters; once it has, nobody asks
  * for the server any more. */
+/* A server that is new since the chief left needs nothing, unless the chief
+ * was not done and is started again. */
+static void ps_servers_new_server_rolls_back_a_chief_that_returns(void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_say_text(rig, SERVER_1 + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
+                join_text);
+    ps_expect_text(rig, SERVER_1, PL_FRAME_REFUSE, "a newer process");
+    const ps_sent *sent = ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_WELCOME);
+    assert_int_equal(1, sent->frame.generation);
+    assert_true(ps_look(rig, 0).initialized);
+    ps_say_text(rig, rig->peer[0] + PS_LIFE,
+                (pl_frame) { .kind = PL_FRAME_JOIN, .sequence = 1 },
+                "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
+    sent = ps_expect(rig, rig->peer[0] + PS_LIFE, PL_FRAME_BEAT);
+    assert_int_equal(2, sent->frame.generation);
+    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_BEAT);
+    sent = ps_expect(rig, rig->peer[0] + PS_LIFE, PL_FRAME_WELCOME);
+    assert_int_equal(0, sent->frame.value[1]); /* it is to restore all */
+    assert_false(ps_look(rig, 0).initialized);
+    ps_close(rig);
+}
+
 static void ps_servers_lost_server_is_needed_until_the_chief_left(void **state)
 {
     (void)state;
@@ -677,6 +720,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
     cmocka_unit_test(ps_servers_late_worker_does_not_wait_for_a_lost_one),
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
+    cmocka_unit_test(ps_servers_follower_without_parameters_sends_away),
     cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
     cmocka_unit_test(ps_servers_follower_tells_its_memory),
     cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heart),
@@ -694,6 +738,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_known_server_joins_without_a_rollback),
     cmocka_unit_test(ps_servers_known_server_joins_to_hear_of_the_end),
     cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
+    cmocka_unit_test(ps_servers_new_server_rolls_back_a_chief_that_returns),
     cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),
     cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
     cmocka_unit_test(ps_servers_interrupt_reaches_a_job_that_ends),
