@@ -216,6 +216,25 @@ static void check_csv(const pl_table *table)
     pl_buffer_close(&csv);
 }
 
+/* Outside of quotes the script has words of ours alone, and the files it
+ * writes are in its folder. */
+static void check_script(const pl_buffer *script)
+{
+    static const char output[] = "set output ";
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS"
+                                "TUVWXYZ0123456789 ._-,:*$<()[]+%";
+    char *rest = script->data;
+    for (char *line; (line = strsep(&rest, "\n")) != NULL;) {
+        bool quoted = false;
+        for (const char *c = line; *c != '\0'; c++) {
+            quoted = quoted != (*c == '\'');
+            PL_ASSERT(quoted || *c == '\'' || strchr(plain, *c) != NULL);
+            PL_ASSERT(strncmp(line, output, strlen(output)) != 0 || *c != '/');
+        }
+        PL_ASSERT(!quoted);
+    }
+}
+
 /* --- what the commands do --------------------------------------------- */
 
 static void compare(const pl_records *records, bool mean)
@@ -244,6 +263,8 @@ static void report(const pl_records *records)
     check_page(page);
     pl_page_gnuplot(page, &script);
     PL_ASSERT(pl_buffer_status(&script) == PL_OK);
+    if (script.bytes > 0)
+        check_script(&script);
     pl_buffer_close(&script);
     pl_page_free(page);
 }
