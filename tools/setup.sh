@@ -6,9 +6,8 @@
 # Asks dpkg first and stays quiet, without needing root, when everything is
 # there.  `test` also makes build/venv, the Python the tests run with, from
 # tools/requirements.txt; `long` build/venv-long, with the libraries whose
-# files we exchange, from tools/requirements-long.txt.  Of the former pip takes
-# only files whose hashes stand there.  PL_SKIP_SETUP=1: check and install
-# nothing.
+# files we exchange, from tools/requirements-long.txt.  pip takes only
+# files whose hashes stand there.  PL_SKIP_SETUP=1: check and install nothing.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -100,7 +99,7 @@ test)
 long)
     install_packages $build_packages $test_packages $long_packages
     make_venv build/venv tools/requirements.txt --require-hashes
-    make_venv build/venv-long tools/requirements-long.txt
+    make_venv build/venv-long tools/requirements-long.txt --require-hashes
     ;;
 *)
     die "usage: tools/setup.sh build | test | long"
