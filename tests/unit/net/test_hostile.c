@@ -342,7 +342,7 @@ static void hostile_senders_share_a_bounded_memory(void **state)
     int64_t before = pl_mem_live_bytes();
     for (int i = 0; i < SENDERS; i++) {
         char identity[PL_IDENTITY_BYTES + 1];
-        snprintf(identity, sizeof identity, "stranger %7d", i);
+        snprintf(identity, sizeof identity, "stranger %7u", (unsigned)i % 100);
         fds[i] = wire_join(server, identity);
         pl_decoder_message_prefix(bytes, (size_t)16 << 20);
         bool open = true;
