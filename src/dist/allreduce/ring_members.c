@@ -539,12 +539,14 @@ bool pl_ring_take_member(pl_ring_core *core, int32_t from,
 
 /* --- the clock -------------------------------------------------------- */
 
-/* Time that this process itself did not run is nobody's silence. */
+/* Time that this process itself did not run is nobody's silence.  Ticks come
+ * every 100 ms or so: a limit near that, as a fifth of a short heartbeat
+ * timeout is, would forgive all silence. */
 static void forgive(pl_ring_core *core, int64_t now_ns)
 {
     int64_t gap = core->tick_ns > 0 ? now_ns - core->tick_ns : 0;
     core->tick_ns = now_ns;
-    if (gap < silence_ns(core) / HEARTS)
+    if (gap < silence_ns(core) / 2)
         return;
     core->heard_ns += gap;
     core->changed_ns += gap;
