@@ -156,7 +156,14 @@ static const float *last_gradient(void *context, int param, int64_t *count)
 static double last_accuracy(void *context)
 {
     const pl_loop *l = context;
-    return pl_compute_accuracy(l->computed, &l->batch);
+    return l->batch.rows > 0 ? pl_compute_accuracy(l->computed, &l->batch)
+                             : (double)NAN;
+}
+
+void pl_loop_forget_batch(pl_loop *l)
+{
+    pl_recorder_flush(&l->recorder, l->batch.rows > 0);
+    l->batch.rows = 0;
 }
 
 /* Of parameters that are elsewhere it is not kept. */
@@ -757,7 +764,9 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
     }
     if (status != PL_OK && !result->ended)
         result->tested = false;
-    if (status != PL_OK && opened && opts->sync->ops->abort != NULL)
+    /* A worker that was interrupted leaves; the job has not failed. */
+    if (status != PL_OK && status != PL_INTERRUPTED && opened &&
+        opts->sync->ops->abort != NULL)
         opts->sync->ops->abort(opts->sync, pl_error_message());
     close_loop(&l);
     return status;

@@ -27,6 +27,7 @@ static pl_status take_share(pl_loop *l, int64_t step)
     order.worker = rank;
     if (l->ranks != order.workers || l->rank != rank) {
         PL_TRY(pl_reader_new(&reader, l->opts->train, &order));
+        pl_loop_forget_batch(l);
         pl_reader_free(l->reader);
         l->reader = reader;
         l->ranks = order.workers;

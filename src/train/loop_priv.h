@@ -82,6 +82,8 @@ pl_status pl_loop_check_loss(pl_loop *l, double loss,
 pl_status pl_loop_share(pl_loop *l) PL_MUST_CHECK;
 /* Nothing is asked for: from here on the own share is read, anew. */
 void pl_loop_share_end(pl_loop *l);
+/* The reader of the last batch goes: record what needs it. */
+void pl_loop_forget_batch(pl_loop *l);
 
 /* loop_deal.c */
 /* The reader gives the batch of this step next. */

@@ -6,6 +6,8 @@
 
 void pl_loop_share_end(pl_loop *l)
 {
+    if (l->other != NULL)
+        pl_loop_forget_batch(l);
     pl_reader_free(l->other);
     l->other = NULL;
     l->astray = false;
