@@ -359,24 +359,25 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                                             .forward = true,
                                             .elsewhere = job->elsewhere,
                                         }));
-    PL_TRY_OUT(status,
-               pl_ps_sync_new(
-                   &sync, &(pl_ps_sync_opts) {
-                              .cluster = opts->cluster,
-                              .task = opts->task,
-                              .keys = opts->keys,
-                              .mode = (pl_ps_mode)train->mode,
-                              .transport = (pl_transport)train->transport,
-                              .heartbeat_ms = pl_options_silence_ms(train),
-                              .join_ms = train->join_timeout * 1000,
-                              .rejoin_ms = train->rejoin_timeout * 1000,
-                              .settings = settings,
-                              .params = job->network->params,
-                              .sparse = job->elsewhere ? job->network : NULL,
-                              .interrupt = interrupt,
-                              .located = use_folder,
-                              .context = &records,
-                          }));
+    PL_TRY_OUT(
+        status,
+        pl_ps_sync_new(&sync,
+                       &(pl_ps_sync_opts) {
+                           .cluster = opts->cluster,
+                           .task = opts->task,
+                           .keys = opts->keys,
+                           .mode = (pl_ps_mode)train->mode,
+                           .transport = (pl_transport)train->transport,
+                           .heartbeat_ms = pl_options_silence_ms(train),
+                           .join_ms = train->join_timeout * 1000,
+                           .rejoin_ms = train->rejoin_timeout * 1000,
+                           .settings = settings,
+                           .params = job->network->params,
+                           .sparse = job->elsewhere ? job->network : NULL,
+                           .interrupt = interrupt,
+                           .located = opts->control != NULL ? NULL : use_folder,
+                           .context = &records,
+                       }));
     PL_TRY_OUT(status,
                pl_metrics_new(&records.metrics, &(pl_metrics_opts) { 0 }));
     if (opts->control != NULL) /* hears of an end before it has joined */

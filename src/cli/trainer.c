@@ -403,7 +403,7 @@ static pl_status open_ps_sync(trainer *t)
                     .snapshot = t->snapshot,
                     .interrupt = t->interrupt,
                     .joined = tell_joined,
-                    .located = t->chief ? NULL : use_folder,
+                    .located = t->records != NULL ? NULL : use_folder,
                     .report = report_row,
                     .context = t,
                 }));
@@ -486,7 +486,7 @@ static pl_status open_allreduce(trainer *t)
                           .job = t->folder.job,
                           .run = t->told_run,
                           .joined = tell_joined,
-                          .located = t->chief ? NULL : use_folder,
+                          .located = t->records != NULL ? NULL : use_folder,
                           .report = report_row,
                           .context = t,
                       }));
