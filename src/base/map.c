@@ -55,13 +55,14 @@ static uintptr_t page_bytes(void)
 
 /* Zeros from the page at `address` to the end of the mapping.  The mark comes
  * first: who reads a zero finds it. */
-static bool replace(watch *w, uintptr_t address)
+static bool replace(watch *w, void *address)
 {
-    uintptr_t page = address & ~(page_bytes() - 1);
-    size_t rest = atomic_load(&w->begin) + atomic_load(&w->bytes) - page;
+    char *page = (char *)address - ((uintptr_t)address & (page_bytes() - 1));
+    size_t rest =
+        atomic_load(&w->begin) + atomic_load(&w->bytes) - (uintptr_t)page;
     atomic_store(&w->broken, true);
-    return mmap((void *)page, rest, PROT_READ,
-                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) != MAP_FAILED;
+    return mmap(page, rest, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED,
+                -1, 0) != MAP_FAILED;
 }
 
 /* Returning runs the instruction again: on zeros, or into the handler that
@@ -71,9 +72,8 @@ static void on_bus(int number, siginfo_t *info, void *context)
     (void)context;
     int error = errno;
     bool fault = info->si_code > 0;
-    uintptr_t address = (uintptr_t)info->si_addr;
-    watch *w = fault ? find(address) : NULL;
-    if (w == NULL || !replace(w, address)) {
+    watch *w = fault ? find((uintptr_t)info->si_addr) : NULL;
+    if (w == NULL || !replace(w, info->si_addr)) {
         sigaction(number, &before, NULL);
         if (!fault)
             raise(number);

@@ -7,6 +7,7 @@
  * symbolic links, so that the links stay. */
 #include "base/file_priv.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -203,6 +204,7 @@ pl_status pl_file_stream(int *out, const char *path)
 {
     pl_output output;
     PL_TRY(pl_output_init(&output, path));
+    PL_ASSERT(output.file >= 0 || output.path != NULL);
     if (output.file < 0)
         PL_SYSTEM_CALL(output.file,
                        open(output.path,

@@ -419,7 +419,8 @@ static void note_done(pl_ps_client *client, const pl_frame *frame,
     const pl_frame *request = &client->links[0].request;
     size_t bytes = (size_t)client->opts.workers * sizeof *client->counts;
     if (request->kind == PL_FRAME_PAUSE && frame->payload_bytes == bytes) {
-        memcpy(client->counts, payload, bytes);
+        if (bytes > 0)
+            memcpy(client->counts, payload, bytes);
         client->view.step = frame->step;
     } else if (request->kind == PL_FRAME_SHARE) {
         bool known =

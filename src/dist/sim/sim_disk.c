@@ -56,7 +56,7 @@ void sim_disk_damage(sim *s)
  * that was given up may still be begun by a server that hears of it late.) */
 static void check_cut(sim *s, const sim_checkpoint *made)
 {
-    const sim_set *sets[SIM_SERVERS];
+    const sim_set *sets[SIM_SERVERS] = { NULL };
     for (int32_t j = 0; j < s->servers; j++)
         sets[j] = &made->set[j];
     if (s->mode != PL_PS_SYNC)

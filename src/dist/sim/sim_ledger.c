@@ -187,8 +187,10 @@ void sim_note(sim *s, sim_server *server)
         note_async(s, server, view.step);
     else if (view.step == server->step + 1 && strcmp(s->optim, "sgd") == 0)
         note_step(s, server);
-    if (view.step != server->step ||
-        memcmp(server->last, server->params, sizeof server->last) != 0)
+    bool changed = view.step != server->step;
+    for (int i = 0; i < SIM_FLOATS && !changed; i++)
+        changed = server->last[i] != server->params[i];
+    if (changed)
         remember(s, server, view.step);
 }
 
@@ -265,8 +267,8 @@ static void check_no_others(sim *s, const sim_set *const *sets)
 
 void sim_check_ledger(sim *s)
 {
-    const sim_set *sets[SIM_SERVERS];
-    int64_t counts[SIM_WORKERS];
+    const sim_set *sets[SIM_SERVERS] = { NULL };
+    int64_t counts[SIM_WORKERS] = { 0 };
     const sim_server *first = &s->server[0];
     if (s->mode == PL_PS_SYNC)
         return;

@@ -320,9 +320,9 @@ static pl_status next_sealed(pl_decoder *s, pl_decoder_message *out)
 {
     for (;;) {
         size_t record, have = s->end - s->start;
-        const uint8_t *at = s->input + s->start;
         if (have < PL_PREFIX_BYTES)
             return PL_AGAIN;
+        const uint8_t *at = s->input + s->start;
         PL_TRY(read_prefix(at, record_magic, PL_RECORD_BYTES, &record));
         if (record == 0 || record % 8 != 0)
             return PL_FAIL(PL_FORMAT,

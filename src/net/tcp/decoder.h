@@ -69,24 +69,23 @@ typedef struct pl_decoder_message {
 } pl_decoder_message;
 
 /* `cipher` belongs to the stream from here on. */
-void pl_decoder_init(pl_decoder *decoder, pl_spares *spares, pl_cipher *cipher);
-void pl_decoder_close(pl_decoder *decoder);
+void pl_decoder_init(pl_decoder *s, pl_spares *spares, pl_cipher *cipher);
+void pl_decoder_close(pl_decoder *s);
 
 /* Where the next bytes belong; at least one, in at most two places. */
-pl_status pl_decoder_room(pl_decoder *decoder, struct iovec room[2],
+pl_status pl_decoder_room(pl_decoder *s, struct iovec room[2],
                           int *count) PL_MUST_CHECK;
-void pl_decoder_arrived(pl_decoder *decoder, size_t bytes);
+void pl_decoder_arrived(pl_decoder *s, size_t bytes);
 
 /* The next message; it stays until the next call here.  PL_AGAIN, without a
  * text: more bytes are needed.  PL_FORMAT: this is no stream of messages and
  * nothing more can be read from it. */
-pl_status pl_decoder_next(pl_decoder *decoder,
-                          pl_decoder_message *out) PL_MUST_CHECK;
+pl_status pl_decoder_next(pl_decoder *s, pl_decoder_message *out) PL_MUST_CHECK;
 
 /* Memory that it holds for what has come in part. */
-size_t pl_decoder_memory(const pl_decoder *decoder);
+size_t pl_decoder_memory(const pl_decoder *s);
 
 /* Whether the next call may hand out a message without more bytes. */
-bool pl_decoder_holds(const pl_decoder *decoder);
+bool pl_decoder_holds(const pl_decoder *s);
 
 #endif

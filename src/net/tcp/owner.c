@@ -39,6 +39,8 @@ static pl_status find_ends(ends *out, int fd)
     struct sockaddr_storage peer, own;
     socklen_t peer_size = sizeof peer, own_size = sizeof own;
     memset(out, 0, sizeof *out);
+    memset(&peer, 0, sizeof peer);
+    memset(&own, 0, sizeof own);
     if (getpeername(fd, (struct sockaddr *)&peer, &peer_size) != 0 ||
         getsockname(fd, (struct sockaddr *)&own, &own_size) != 0)
         return PL_FAIL(PL_NOTFOUND, "the peer has closed the connection");
