@@ -72,8 +72,10 @@ static pl_status open_run(supervisor *s)
 static pl_status start_progress(supervisor *s)
 {
     const pl_train_options *train = &s->options->train;
-    int64_t end =
-        train->steps > 0 ? train->steps : train->epochs * s->per_epoch;
+    int64_t end = train->steps;
+    /* What is too long is refused by the tasks, which know best. */
+    if (end == 0 && __builtin_mul_overflow(train->epochs, s->per_epoch, &end))
+        end = 0;
     return pl_job_progress_start(&s->progress,
                                  &(pl_job_progress_opts) {
                                      .workers = s->cluster->workers,

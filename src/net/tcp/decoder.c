@@ -233,9 +233,9 @@ static pl_status next_plain(pl_decoder *s, pl_decoder_message *out)
 {
     size_t bytes, have = s->end - s->start;
     if (s->expected == 0) {
-        const uint8_t *at = s->input + s->start;
         if (have < PL_PREFIX_BYTES)
             return PL_AGAIN;
+        const uint8_t *at = s->input + s->start;
         PL_TRY(read_prefix(at, message_magic, TOTAL_MOST, &bytes));
         if (bytes <= INLINE_MOST) {
             if (have < PL_PREFIX_BYTES + PL_PADDED(bytes))
