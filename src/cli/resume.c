@@ -1,5 +1,5 @@
-/* resume.c - what going on with a run means: it must be there, its settings
- * are taken over, and a run that came to its end has nothing left to do. */
+/* resume.c - decides how a run is resumed: its folder must exist, its settings
+ * are taken over, and a finished run has nothing left to do. */
 #include "cli/resume.h"
 
 #include "base/file.h"

@@ -1,4 +1,4 @@
-/* Which blocks a worker reads: dealt once by the seed, ordered anew each
+/* Which blocks a worker reads: dealt once by the seed, reordered each
  * epoch, cut into windows of --shuffle-buffer examples. */
 #include "data/sparse/plan.h"
 

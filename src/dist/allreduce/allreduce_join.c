@@ -142,7 +142,7 @@ static pl_status compare(const pl_allreduce_sync *self, const greeting *chief)
     return PL_OK;
 }
 
-/* The chief's deal counts, among those who are here. */
+/* The chief's deal applies to the workers that are present. */
 static pl_status take_deal(const pl_allreduce_sync *self, const greeting *all,
                            pl_standing *at)
 {
