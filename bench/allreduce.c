@@ -3,7 +3,7 @@
  *
  * For each way there is a process that is the second worker: the first tells
  * it what to sum and how often.  The ways take turns within every round. */
-#include "dist/allreduce/ring_engine.h"
+#include "sync/allreduce/ring/engine.h"
 
 #include "base/mem.h"
 #include "bench.h"
@@ -119,8 +119,8 @@ static pl_status sum(const rank *r, int64_t floats)
 static pl_status obey(const rank *r, order *o)
 {
     order all[2];
-    PL_TRY(r->ring->ops->tell(r->ring, o, sizeof *o));
-    PL_TRY(r->ring->ops->hear(r->ring, all, patience()));
+    PL_TRY(r->ring->ops->offer(r->ring, o, sizeof *o, NULL));
+    PL_TRY(r->ring->ops->exchange(r->ring, all, patience()));
     *o = all[0];
     for (int64_t i = 0; i < o->times; i++)
         PL_TRY(sum(r, o->floats));

@@ -3,7 +3,7 @@
  * usage: paceline-bench [--only PART] [--json] [--window S] ... */
 #include "base/error.h"
 #include "base/mem.h"
-#include "base/param.h"
+#include "base/param/param.h"
 #include "base/thread.h"
 #include "bench.h"
 

@@ -5,7 +5,7 @@
  * `bare` calls MPI_Allreduce, in place; `engine` starts a sum of the engine
  * mpi and waits for it, in buckets as a training does.  Rank 0 prints the
  * microseconds. */
-#include "dist/allreduce/mpi.h"
+#include "sync/allreduce/mpi/mpi.h"
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -60,8 +60,8 @@ static pl_status agree(const sums *s, int64_t *times)
 {
     if (s->mpi != NULL) {
         int64_t all[2];
-        PL_TRY(s->mpi->ops->tell(s->mpi, times, sizeof *times));
-        PL_TRY(s->mpi->ops->hear(s->mpi, all, patience()));
+        PL_TRY(s->mpi->ops->offer(s->mpi, times, sizeof *times, NULL));
+        PL_TRY(s->mpi->ops->exchange(s->mpi, all, patience()));
         *times = all[0];
         return PL_OK;
     }

@@ -1,4 +1,4 @@
-#include "train/optim.h"
+#include "train/optim/optim.h"
 
 #include "base/mem.h"
 #include "base/thread.h"
@@ -80,18 +80,13 @@ static pl_status bench_one(bench *b, updates *u, const pl_optim_opts *opts,
 
 static pl_status bench_kernels(bench *b, updates *u, const pl_kernels *kernels)
 {
-    static const pl_optim_opts all[] = {
-        { .name = "sgd" },
-        { .name = "momentum" },
-        { .name = "momentum", .nesterov = true },
-        { .name = "adam" },
-        { .name = "adagrad" },
-        { .name = "rmsprop" },
-        { .name = "ftrl" },
-    };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        PL_TRY(bench_one(b, u, &all[i], kernels));
-    return PL_OK;
+    const pl_optim_ops *const *list = pl_optim_list();
+    for (int i = 0; i < PL_OPTIMS; i++)
+        PL_TRY(bench_one(b, u, &(pl_optim_opts) { .name = list[i]->name },
+                         kernels));
+    return bench_one(b, u,
+                     &(pl_optim_opts) { .name = "momentum", .nesterov = true },
+                     kernels);
 }
 
 static pl_status bench_all(bench *b, updates *u)

@@ -1,7 +1,7 @@
-#include "base/metric.h"
+#include "base/record/metric.h"
 
 #include "base/clock.h"
-#include "base/trace.h"
+#include "base/record/trace.h"
 #include "bench.h"
 #include "proto/event.h"
 #include "train/recorder.h"
@@ -75,9 +75,9 @@ static void renew_trace(void *arg)
         pl_trace_switch(r->trace, true);
 }
 
-/* What one step records (train/loop.c, train/compute.c): the end of four
- * phases and two sides of the barrier, how far it is, and every 50 ms a point
- * of each curve; is the trace on? */
+/* What one step records (train/loop/loop.c, train/compute/compute.c): the end
+ * of four phases and two sides of the barrier, how far it is, and every 50 ms a
+ * point of each curve; is the trace on? */
 static void run_step(void *arg, int64_t times)
 {
     recorders *r = arg;

@@ -10,14 +10,14 @@
  *                percent at most (train/recorder.h)
  *   a span       of one thread: two clocks and their place in the buffer */
 #include "base/clock.h"
+#include "base/record/trace.h"
 #include "base/thread.h"
-#include "base/trace.h"
 #include "bench.h"
 #include "data/synthetic.h"
 #include "nn/models.h"
-#include "train/compute.h"
+#include "sync/single/single.h"
+#include "train/compute/compute.h"
 #include "train/recorder.h"
-#include "train/single.h"
 
 #include <stdio.h>
 

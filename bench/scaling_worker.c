@@ -8,16 +8,16 @@
  * job that waits as long instead of computing: the sums, the words and the
  * updates are those of `paceline train --engine ring`.  So a machine can stand
  * for more hosts than it has cores. */
-#include "dist/allreduce/allreduce_sync.h"
-#include "dist/allreduce/ring_engine.h"
+#include "sync/allreduce/allreduce.h"
+#include "sync/allreduce/ring/engine.h"
 
 #include "base/error.h"
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "data/source.h"
 #include "nn/models.h"
-#include "train/compute.h"
-#include "train/single.h"
+#include "sync/single/single.h"
+#include "train/compute/compute.h"
 
 #include <stdio.h>
 #include <stdlib.h>

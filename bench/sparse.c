@@ -2,8 +2,8 @@
 #include "bench.h"
 #include "data/synthetic_sparse.h"
 #include "nn/models.h"
-#include "train/compute.h"
-#include "train/single.h"
+#include "sync/single/single.h"
+#include "train/compute/compute.h"
 
 #define EXAMPLES      200000
 #define HOGWILD_BATCH 20000

@@ -1,10 +1,10 @@
 /* sparse_files.c - one pass over files of sparse examples, from opening to
  * the last batch, in every format. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "base/rng.h"
 #include "data/source.h"
-#include "data/sparse/writer.h"
+#include "data/sparse/formats/writer.h"
 
 #include "bench.h"
 

@@ -1,10 +1,10 @@
 /* Training is measured as a user sees it: by running the program. */
 #include "base/error.h"
-#include "base/file.h"
-#include "base/json.h"
+#include "base/file/file.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "bench.h"
-#include "data/idx.h"
+#include "data/idx/idx.h"
 #include "data/source.h"
 #include "spawn.h"
 

@@ -11,6 +11,8 @@ pl_check(headers tools/check_headers.sh)
 pl_check(format tools/check_format.sh)
 pl_check(words tools/check_words.sh)
 pl_check(sizes tools/check_sizes.sh)
+pl_check(heads tools/check_heads.sh)
+pl_check(paths ${PYTHON3} tools/check_paths.py .)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
 
 if(PL_HARDENED)

@@ -52,8 +52,8 @@ typedef enum pl_status {
 const char *pl_status_text(pl_status status);
 
 /* The full message of this thread's last failure, outermost place first:
- * "IDX file a.idx: header: magic 0x1f8b0800 is not IDX [src/data/idx.c:18]".
- * Valid until the thread's next failure. */
+ * "IDX file a.idx: header: magic 0x1f8b0800 is not IDX
+ * [src/data/idx/idx.c:18]". Valid until the thread's next failure. */
 const char *pl_error_message(void);
 
 /* Write the cause; control characters in what it quotes become \xNN, so the

@@ -1,7 +1,7 @@
 /* Ends the process on a broken invariant, with the place and the condition. */
 #include "base/assert.h"
 
-#include "base/console.h"
+#include "base/text/console.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
  * writes and reports once. */
 #include "base/buffer.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 
 #include <stdarg.h>

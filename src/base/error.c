@@ -3,7 +3,7 @@
  * of it; an error from another thread or process keeps its own place. */
 #include "base/error.h"
 
-#include "base/quote.h"
+#include "base/text/quote.h"
 
 #include <stdarg.h>
 #include <stdio.h>

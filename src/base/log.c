@@ -1,7 +1,9 @@
+/* log.c - formats a log line, applies the level and hands the whole line to one
+ * sink. */
 #include "base/log.h"
 
-#include "base/console.h"
-#include "base/quote.h"
+#include "base/text/console.h"
+#include "base/text/quote.h"
 
 #include <pthread.h>
 #include <stdarg.h>

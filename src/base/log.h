@@ -4,8 +4,8 @@
  * few per run, debug per object, trace per step.  Nobody logs an error and
  * also returns it.
  *
- * Standard error is not waited for (base/console.h): a line that has no room
- * there is dropped and counted.
+ * Standard error is not waited for (base/text/console.h): a line that has no
+ * room there is dropped and counted.
  *
  * Threads: any; a line is written whole. */
 #ifndef PL_BASE_LOG_H

@@ -1,11 +1,13 @@
-#include "base/console.h"
+/* app.c - what the program does with its arguments: finds the command, runs it,
+ * prints the one sentence of a failure and chooses the exit status. */
 #include "base/error.h"
+#include "base/file/map.h"
 #include "base/log.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/param.h"
+#include "base/param/param.h"
+#include "base/text/console.h"
 #include "cli/commands.h"
-#include "dist/launch/local.h"
+#include "job/supervise/host_local.h"
 #include "nn/model.h"
 #include "paceline/cli.h"
 
@@ -18,18 +20,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_MODELS 32
+#define COMMAND(name) &pl_cmd_##name,
 
 const pl_command *const *pl_command_list(void)
 {
-    static const pl_command *const list[] = {
-        &pl_cmd_train,   &pl_cmd_eval,   &pl_cmd_predict,
-        &pl_cmd_compare, &pl_cmd_sweep,  &pl_cmd_report,
-        &pl_cmd_page,    &pl_cmd_models, &pl_cmd_monitor,
-        &pl_cmd_profile, &pl_cmd_data,   &pl_cmd_keys,
-        &pl_cmd_launch,  &pl_cmd_doctor, &pl_cmd_matmul,
-        &pl_cmd_docs,    NULL,
-    };
+    static const pl_command *const list[] = { PL_COMMAND_LIST(COMMAND) NULL };
     return list;
 }
 
@@ -62,39 +57,6 @@ pl_status pl_command_parse(const pl_command *command, const pl_app *app,
     else
         pl_mem_free(list);
     return status;
-}
-
-void pl_app_models(const pl_app *app, const pl_model **out, int room)
-{
-    int count = 0;
-    if (app->mine != NULL)
-        out[count++] = app->mine;
-    for (const pl_model *const *m = pl_model_list();
-         *m != NULL && count < room - 1; m++)
-        out[count++] = *m;
-    out[count] = NULL;
-}
-
-pl_status pl_app_model(const pl_app *app, const char *name,
-                       const pl_model **out)
-{
-    const pl_model *models[MAX_MODELS];
-    const char *names[MAX_MODELS];
-    int count = 0;
-    pl_app_models(app, models, MAX_MODELS);
-    for (; models[count] != NULL; count++) {
-        names[count] = models[count]->name;
-        if (strcmp(names[count], name) == 0) {
-            *out = models[count];
-            return PL_OK;
-        }
-    }
-    names[count] = NULL;
-    const char *near = pl_param_nearest(name, names);
-    return PL_FAIL(PL_USAGE, "unknown model \"%s\"%s%s%s", name,
-                   near != NULL ? "; did you mean " : "",
-                   near != NULL ? near : "; `models` lists what there is",
-                   near != NULL ? "?" : "");
 }
 
 bool pl_app_wants_help(int argc, char **argv)
@@ -207,7 +169,7 @@ static pl_status finish_output(void)
  * supervisor, too, and start processes without end. */
 static pl_status check_task(int argc, char **argv)
 {
-    const char *task = getenv(PL_LOCAL_TASK);
+    const char *task = getenv(PL_HOST_TASK);
     bool told = false;
     for (int i = 1; i < argc; i++)
         told = told || strcmp(argv[i], "--control") == 0;
@@ -217,7 +179,7 @@ static pl_status check_task(int argc, char **argv)
                        "pl_app_main was not given the arguments it was started "
                        "with: pass argc and argv of main on, in every process",
                        task);
-    unsetenv(PL_LOCAL_TASK); /* what a task starts is no task */
+    unsetenv(PL_HOST_TASK); /* what a task starts is no task */
     return PL_OK;
 }
 

@@ -1,8 +1,10 @@
+/* cmd_compare.c - `compare`: the runs of some folders as one table, for people,
+ * as CSV or as JSON. */
+#include "app/run/runs.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/runs.h"
-#include "observe/compare.h"
+#include "observe/runs/compare.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,21 +21,26 @@ static const pl_param params[] = {
     { "mean", PL_PARAM_FLAG, FIELD(mean), NULL, 0, 0, NULL, NULL,
       "one row for runs that differ only in the seed: mean and spread" },
     { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
-      "print one line of JSON: a list of objects" },
-    { "csv", PL_PARAM_FLAG, FIELD(csv), NULL, 0, 0, NULL, NULL, "print CSV" },
+      "print one line of JSON: {\"runs\": [{run, flags, results}]}" },
+    { "csv", PL_PARAM_FLAG, FIELD(csv), NULL, 0, 0, NULL, NULL,
+      "print CSV: flags as columns flag.NAME, then the results" },
 };
 
 static pl_status print_json(const pl_table *table)
 {
-    pl_json *rows;
-    char *text;
-    PL_TRY(pl_table_json(table, &rows));
-    pl_status status = pl_json_text(rows, 0, &text);
-    pl_json_free(rows);
-    PL_TRY(status);
-    puts(text);
+    pl_json *document, *rows;
+    char *text = NULL;
+    PL_TRY(pl_json_new_object(&document));
+    pl_status status = pl_table_json(table, &rows);
+    if (status == PL_OK)
+        status = pl_json_set_take(document, "runs", rows);
+    if (status == PL_OK)
+        status = pl_json_text(document, 0, &text);
+    if (status == PL_OK)
+        puts(text);
     pl_mem_free(text);
-    return PL_OK;
+    pl_json_free(document);
+    return status;
 }
 
 static pl_status print(const pl_table *table, const compare_options *options)

@@ -1,11 +1,13 @@
+/* cmd_data.c - `data`: dispatches its verbs (get, digits, convert, stats) and
+ * turns flags into the options of a source. */
+#include "app/data/get.h"
+#include "app/data/pass.h"
+#include "app/train/job.h"
 #include "base/mem.h"
-#include "base/param.h"
+#include "base/param/param.h"
 #include "base/thread.h"
 #include "cli/commands.h"
-#include "cli/data_get.h"
-#include "cli/data_pass.h"
-#include "cli/job.h"
-#include "data/idx.h"
+#include "data/idx/idx.h"
 #include "data/source.h"
 
 #include <stdio.h>

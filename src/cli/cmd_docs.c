@@ -1,7 +1,7 @@
 /* The manual page and docs/options.md, from the same tables as the flags. */
+#include "app/options/options.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/options.h"
 
 #include <stdio.h>
 #include <string.h>

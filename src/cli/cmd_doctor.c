@@ -1,7 +1,8 @@
 /* Look whether hosts and the ways between them are fit for a job. */
+#include "app/doctor/doctor.h"
 #include "base/mem.h"
-#include "base/quote.h"
-#include "cli/doctor.h"
+#include "base/text/quote.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,55 +56,30 @@ static void print_row(const char *host, const char *check, const char *verdict,
            check, verdict, pl_quote_line(words, sizeof words, text));
 }
 
-static pl_status print_line(const pl_json *line)
-{
-    const char *host, *check, *found, *verdict, *advice;
-    PL_TRY(pl_json_get_text(line, "host", &host));
-    PL_TRY(pl_json_get_text(line, "check", &check));
-    PL_TRY(pl_json_get_text(line, "found", &found));
-    PL_TRY(pl_json_get_text(line, "verdict", &verdict));
-    print_row(host, check, verdict, found);
-    if (!pl_json_has(line, "advice"))
-        return PL_OK;
-    PL_TRY(pl_json_get_text(line, "advice", &advice));
-    print_row("", "", "", advice);
-    return PL_OK;
-}
-
-static pl_status print_table(const pl_diagnosis *d)
+static void print_table(const pl_diagnosis *d)
 {
     print_row("host", "check", "", "found");
-    for (size_t i = 0; i < pl_json_length(d->lines); i++)
-        PL_TRY(print_line(pl_json_at(d->lines, i)));
-    return PL_OK;
+    for (size_t i = 0; i < d->line_count; i++) {
+        const pl_finding *line = &d->lines[i];
+        print_row(line->host, line->check, pl_verdict_names[line->verdict],
+                  line->found);
+        if (line->advice != NULL)
+            print_row("", "", "", line->advice);
+    }
 }
 
-/* The diagnosis goes into the object. */
-static pl_status print_json(pl_diagnosis *d)
+static pl_status print_json(const pl_diagnosis *d)
 {
-    pl_json *out, *lines = d->lines, *ways = d->ways;
-    char *text = NULL;
-    PL_TRY(pl_json_new_object(&out));
-    pl_status status = pl_json_set_bool(out, "ok", d->worst < PL_VERDICT_BAD);
-    d->lines = d->ways = NULL;
-    pl_status taken = pl_json_set_take(out, "lines", lines);
-    status = status == PL_OK ? taken : status;
-    taken = pl_json_set_take(out, "ways", ways);
-    status = status == PL_OK ? taken : status;
-    if (status == PL_OK)
-        status = pl_json_text(out, 0, &text);
-    if (status == PL_OK)
-        printf("%s\n", text);
+    char *text;
+    PL_TRY(pl_fields_text(&pl_diagnosis_fields, d, 0, &text));
+    printf("%s\n", text);
     pl_mem_free(text);
-    pl_json_free(out);
-    return status;
+    return PL_OK;
 }
 
 static pl_status examine(const doctor_flags *flags, pl_diagnosis *d)
 {
     const pl_launch_flags *launch = &flags->launch;
-    PL_TRY(pl_json_new_array(&d->lines));
-    PL_TRY(pl_json_new_array(&d->ways));
     bool others = launch->hosts != NULL || launch->cluster != NULL;
     if (!others && launch->copy)
         return PL_FAIL(PL_USAGE, "--copy needs --hosts or --cluster");
@@ -111,7 +87,10 @@ static pl_status examine(const doctor_flags *flags, pl_diagnosis *d)
         PL_TRY(pl_doctor_hosts(d, launch, (int64_t)(flags->seconds * 1000)));
     else
         PL_TRY(look_here(d));
-    return flags->json ? print_json(d) : print_table(d);
+    if (flags->json)
+        return print_json(d);
+    print_table(d);
+    return PL_OK;
 }
 
 static pl_status run(const pl_app *app, int argc, char **argv)
@@ -134,11 +113,11 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     if (flags.launch.hosts != NULL && flags.launch.cluster != NULL)
         return PL_FAIL(PL_USAGE, "--hosts and --cluster: give one of them, "
                                  "not both");
-    pl_diagnosis d = { 0 };
+    pl_diagnosis d = { .ok = true };
     pl_status status = examine(&flags, &d);
-    pl_json_free(d.lines);
-    pl_json_free(d.ways);
-    if (status == PL_OK && d.worst == PL_VERDICT_BAD)
+    bool ok = d.ok;
+    pl_fields_close(&pl_diagnosis_fields, &d);
+    if (status == PL_OK && !ok)
         return PL_FAIL(PL_IO, "a job would fail here: see the lines marked "
                               "bad");
     return status;

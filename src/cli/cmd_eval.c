@@ -1,8 +1,10 @@
+/* cmd_eval.c - `eval`: tests the newest checkpoint of a run on its test data or
+ * on another source. */
+#include "app/run/summary.h"
+#include "app/train/trained.h"
 #include "base/mem.h"
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "cli/commands.h"
-#include "cli/summary.h"
-#include "cli/trained.h"
 
 #include <stdio.h>
 
@@ -21,6 +23,24 @@ static const pl_param params[] = {
       NULL, "print one line of JSON" },
 };
 
+/* What --json prints. */
+typedef struct result {
+    const char *run, *data;
+    int64_t step, examples;
+    pl_test_result test;
+    char parameters_sha256[65];
+} result;
+
+static const pl_field result_rows[] = {
+    { "run", PL_FIELD_TEXT(result, run) },
+    { "data", PL_FIELD_TEXT(result, data) },
+    { "step", PL_FIELD_INT(result, step) },
+    { "examples", PL_FIELD_INT(result, examples) },
+    { NULL, PL_FIELD_INLINE(result, test, &pl_test_result_fields) },
+    { "parameters_sha256", PL_FIELD_CHARS(result, parameters_sha256) },
+};
+static const pl_fields result_fields = PL_FIELDS(result, result_rows);
+
 static pl_status print_score(const eval_options *eval, const char *run,
                              int64_t step, const pl_job *job, pl_score score)
 {
@@ -38,23 +58,19 @@ static pl_status print_score(const eval_options *eval, const char *run,
         printf("\n");
         return PL_OK;
     }
-    char hash[65], *text = NULL;
-    pl_job_hash(job, hash);
-    pl_json *json = NULL;
-    pl_status status;
-    PL_TRY_OUT(status, pl_json_new_object(&json));
-    PL_TRY_OUT(status, pl_json_set_text(json, "run", run));
-    PL_TRY_OUT(status, pl_json_set_text(json, "data", job->test->name));
-    PL_TRY_OUT(status, pl_json_set_int(json, "step", step));
-    PL_TRY_OUT(status, pl_json_set_int(json, "examples", job->test->count));
-    PL_TRY_OUT(status, pl_summary_score(json, &score, true));
-    PL_TRY_OUT(status, pl_json_set_text(json, "parameters_sha256", hash));
-    PL_TRY_OUT(status, pl_json_text(json, 0, &text));
+    result r = {
+        .run = run,
+        .data = job->test->name,
+        .step = step,
+        .examples = job->test->count,
+        .test = pl_summary_test(&score, true),
+    };
+    char *text;
+    pl_job_hash(job, r.parameters_sha256);
+    PL_TRY(pl_fields_text(&result_fields, &r, 0, &text));
     printf("%s\n", text);
-out:
     pl_mem_free(text);
-    pl_json_free(json);
-    return status;
+    return PL_OK;
 }
 
 static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)

@@ -1,8 +1,9 @@
 /* Start a training on many hosts. */
+#include "app/launch/launch.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/launch.h"
+#include "cli/commands.h"
 
 #include <stdlib.h>
 #include <string.h>

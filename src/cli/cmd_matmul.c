@@ -1,9 +1,10 @@
 /* Multiply matrices that are spread over workers, in blocks. */
+#include "app/matmul/matmul.h"
+#include "app/train/memory.h"
+#include "base/host/ram.h"
 #include "base/mem.h"
-#include "base/ram.h"
 #include "base/thread.h"
-#include "cli/matmul.h"
-#include "cli/memory.h"
+#include "cli/commands.h"
 
 #include <stdio.h>
 #include <stdlib.h>

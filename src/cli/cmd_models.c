@@ -1,7 +1,9 @@
+/* cmd_models.c - `models`: lists the models, or shows the layers, parameters
+ * and planned memory of one. */
+#include "app/options/options.h"
+#include "app/train/memory.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/memory.h"
-#include "cli/options.h"
 #include "tensor/shape.h"
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* Watch the host, or a command and all it starts, from outside: the recorder
  * of resources/<host>.csv as a tool of its own. */
+#include "app/train/interrupt.h"
+#include "app/view/output.h"
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/monitor_view.h"
-#include "cli/output.h"
+#include "cli/view/monitor_view.h"
 
 #include <errno.h>
 #include <math.h>

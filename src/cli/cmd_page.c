@@ -1,11 +1,11 @@
 /* The runs of a folder in a browser, while they go on. */
+#include "app/train/interrupt.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "observe/report/live.h"
 
 #include <poll.h>

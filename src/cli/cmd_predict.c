@@ -1,9 +1,11 @@
+/* cmd_predict.c - `predict`: classes and probabilities of images, or of the
+ * examples of a sparse source. */
+#include "app/predict/predict_sparse.h"
+#include "app/predict/predictor.h"
+#include "app/train/trained.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/predict_sparse.h"
-#include "cli/predictor.h"
-#include "cli/trained.h"
-#include "data/idx.h"
+#include "data/idx/idx.h"
 #include "tensor/shape.h"
 
 #include <math.h>

@@ -1,10 +1,10 @@
 /* Where the time of a traced run went, operator by operator. */
-#include "base/file.h"
+#include "app/view/output.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/output.h"
-#include "observe/profile.h"
+#include "observe/runs/profile.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,11 +1,13 @@
+/* cmd_report.c - `report`: writes one HTML page about some runs, and on request
+ * its tables and figures as files. */
+#include "app/run/runs.h"
+#include "app/view/output.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/output.h"
-#include "cli/plot.h"
-#include "cli/runs.h"
+#include "cli/view/plot.h"
 #include "observe/report/report.h"
 
 #include <stdio.h>

@@ -1,12 +1,14 @@
+/* cmd_sweep.c - `sweep`: reads what to run from a file and from flags, lists or
+ * runs the cells, and shows the results. */
+#include "app/sweep/plan.h"
+#include "app/sweep/spec.h"
+#include "app/sweep/sweep.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/sweep.h"
-#include "cli/sweep_plan.h"
-#include "cli/sweep_spec.h"
-#include "observe/compare.h"
+#include "observe/runs/compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,15 +1,17 @@
+/* cmd_train.c - `train`: decides what this process is, a single trainer, the
+ * supervisor of a job or one of its tasks, and starts that. */
+#include "app/launch/train_local.h"
+#include "app/launch/train_mpirun.h"
+#include "app/options/resume.h"
+#include "app/task/part.h"
+#include "app/task/task_keys.h"
+#include "app/task/train_task.h"
+#include "app/train/trainer.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "cli/part.h"
-#include "cli/resume.h"
-#include "cli/task_keys.h"
-#include "cli/train_local.h"
-#include "cli/train_mpirun.h"
-#include "cli/train_task.h"
-#include "cli/trainer.h"
-#include "dist/launch/many.h"
+#include "job/hosts/host_agent.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -20,14 +22,14 @@
 typedef struct session {
     const pl_app *app;
     pl_options options;
-    pl_json *record; /* of the run that is resumed */
+    pl_run_record record; /* of the run that is resumed; zeroed: none */
     pl_part part;
 } session;
 
 static void close_session(session *s)
 {
     pl_part_close(&s->part);
-    pl_json_free(s->record);
+    pl_run_record_close(&s->record);
     pl_options_close(&s->options);
 }
 
@@ -36,20 +38,19 @@ static void close_session(session *s)
 static pl_status look_finished(session *s, bool *finished)
 {
     const pl_part *part = &s->part;
-    pl_json *summary = NULL;
+    pl_summary summary;
     *finished = false;
-    if (s->record == NULL || s->options.train.control > 0)
+    if (s->record.model == NULL || s->options.train.control > 0)
         return PL_OK; /* a supervisor has looked */
-    PL_TRY(pl_resume_finished(&s->options, &summary));
-    if (summary == NULL)
+    PL_TRY(pl_resume_finished(&s->options, &summary, finished));
+    if (!*finished)
         return PL_OK;
-    *finished = true;
     pl_log(PL_LOG_INFO, "%s is finished; its summary:", s->options.train.run);
     pl_status status = PL_OK;
     if (part->kind != PL_PART_TASK ||
         pl_cluster_is_chief(&part->cluster, part->task))
-        status = pl_trainer_print(&s->options, summary);
-    pl_json_free(summary);
+        status = pl_trainer_print(&s->options, &summary);
+    pl_summary_close(&summary);
     return status;
 }
 

@@ -1,3 +1,4 @@
+/* main.c - the program: the library's command line with the built-in models. */
 #include <paceline.h>
 
 int main(int argc, char **argv)

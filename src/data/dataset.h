@@ -18,7 +18,8 @@
 #ifndef PL_DATA_DATASET_H
 #define PL_DATA_DATASET_H
 
-#include "base/map.h"
+#include "base/file/map.h"
+#include "base/position.h"
 #include "paceline/base.h"
 #include "tensor/shape.h"
 #include "tensor/view.h"
@@ -39,13 +40,6 @@ typedef struct pl_batch {
     const uint64_t *ids;
     const float *values; /* NULL: all 1 */
 } pl_batch;
-
-/* Where a reader is; opaque bytes that go into a checkpoint. */
-#define PL_POSITION_BYTES 64
-typedef struct pl_position {
-    uint8_t bytes[PL_POSITION_BYTES];
-    uint32_t used;
-} pl_position;
 
 typedef struct pl_reader_opts {
     int64_t batch;         /* rows a batch; required, >= 1 */

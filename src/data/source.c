@@ -1,9 +1,11 @@
+/* source.c - opens the data set that a source names: one of those built in, or
+ * files of a sparse format; and cuts off the held-out part. */
 #include "data/source.h"
 
 #include "base/mem.h"
-#include "base/param.h"
-#include "data/digits.h"
-#include "data/idx.h"
+#include "base/param/param.h"
+#include "data/digits/digits.h"
+#include "data/idx/idx.h"
 #include "data/sparse/set.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sparse.h"
@@ -46,34 +48,6 @@ static pl_status open_synthetic_sparse(pl_dataset **out, const char *folder,
     return pl_synthetic_sparse_open(out, split, opts);
 }
 
-static pl_status open_libsvm(pl_dataset **out, const char *files,
-                             pl_split split, const pl_source_opts *opts)
-{
-    (void)split;
-    return pl_sparse_open(out, &pl_libsvm_format, files, opts);
-}
-
-static pl_status open_cache(pl_dataset **out, const char *files, pl_split split,
-                            const pl_source_opts *opts)
-{
-    (void)split;
-    return pl_sparse_open(out, &pl_cache_format, files, opts);
-}
-
-static pl_status open_tfrecord(pl_dataset **out, const char *files,
-                               pl_split split, const pl_source_opts *opts)
-{
-    (void)split;
-    return pl_sparse_open(out, &pl_tfrecord_format, files, opts);
-}
-
-static pl_status open_criteo(pl_dataset **out, const char *files,
-                             pl_split split, const pl_source_opts *opts)
-{
-    (void)split;
-    return pl_sparse_open(out, &pl_criteo_format, files, opts);
-}
-
 static const struct source {
     const char *name;
     const char *takes; /* what follows the colon; NULL: nothing */
@@ -85,19 +59,29 @@ static const struct source {
     { "idx", "DIR", open_idx },
     { "synthetic", NULL, open_synthetic },
     { "synthetic-sparse", NULL, open_synthetic_sparse },
-    { "libsvm", "FILE", open_libsvm },
-    { "tfrecord", "FILE", open_tfrecord },
-    { "criteo", "FILE", open_criteo },
-    { "cache", "FILE", open_cache },
 };
 
 #define SOURCES (sizeof sources / sizeof sources[0])
 
+#define FORMAT(name) &pl_##name##_format,
+
+const pl_sparse_format *const *pl_sparse_formats(void)
+{
+    static const pl_sparse_format *const list[] = { PL_SPARSE_FORMATS(FORMAT)
+                                                        NULL };
+    return list;
+}
+
+#define COUNT(name) +1
+#define FORMATS     (PL_SPARSE_FORMATS(COUNT))
+
 static pl_status unknown(const char *text, size_t length)
 {
-    const char *names[SOURCES + 1] = { NULL };
+    const char *names[SOURCES + FORMATS + 1] = { NULL };
     for (size_t i = 0; i < SOURCES; i++)
         names[i] = sources[i].name;
+    for (size_t i = 0; i < FORMATS; i++)
+        names[SOURCES + i] = pl_sparse_formats()[i]->name;
     char *word;
     PL_TRY(pl_mem_format(&word, "%.*s", (int)length, text));
     const char *nearest = pl_param_nearest(word, names);
@@ -105,11 +89,51 @@ static pl_status unknown(const char *text, size_t length)
         nearest != NULL
             ? PL_FAIL(PL_USAGE,
                       "unknown data source '%s', did you mean '%s'? (%s)", word,
-                      nearest, pl_source_list())
+                      nearest, PL_SOURCES_TEXT)
             : PL_FAIL(PL_USAGE, "unknown data source '%s', expected %s", word,
-                      pl_source_list());
+                      PL_SOURCES_TEXT);
     pl_mem_free(word);
     return status;
+}
+
+/* What a source's name stands for: one of `sources`, or a format of files. */
+typedef struct opener {
+    const struct source *source;
+    const pl_sparse_format *format; /* NULL: not a file of sparse examples */
+    const char *name, *takes;
+} opener;
+
+static bool is_name(const char *name, const char *text, size_t length)
+{
+    return strlen(name) == length && memcmp(name, text, length) == 0;
+}
+
+static bool find(const char *text, size_t length, opener *out)
+{
+    for (size_t i = 0; i < SOURCES; i++)
+        if (is_name(sources[i].name, text, length)) {
+            *out = (opener) { .source = &sources[i],
+                              .name = sources[i].name,
+                              .takes = sources[i].takes };
+            return true;
+        }
+    for (const pl_sparse_format *const *f = pl_sparse_formats(); *f != NULL;
+         f++)
+        if (is_name((*f)->name, text, length)) {
+            *out =
+                (opener) { .format = *f, .name = (*f)->name, .takes = "FILE" };
+            return true;
+        }
+    return false;
+}
+
+static pl_status open_found(const opener *found, pl_dataset **out,
+                            const char *place, pl_split split,
+                            const pl_source_opts *opts)
+{
+    if (found->format != NULL)
+        return pl_sparse_open(out, found->format, place, opts);
+    return found->source->open(out, place, split, opts);
 }
 
 /* The last examples are for testing, all others for training. */
@@ -125,43 +149,52 @@ static pl_status keep_part(pl_dataset *set, pl_split split, double holdout)
                                    : pl_dataset_keep(set, train, test);
 }
 
+/* Only the last `count` examples are for training. */
+static pl_status keep_last(pl_dataset *set, int64_t count)
+{
+    if (set->count < 0)
+        return PL_FAIL(PL_USAGE,
+                       "--train-examples %lld: how many examples %s has is "
+                       "known only at its end; convert it: data convert %s "
+                       "cache:FILE",
+                       (long long)count, set->name, set->name);
+    if (count > set->count)
+        return PL_FAIL(PL_USAGE,
+                       "--train-examples %lld: %s has %lld examples to train "
+                       "on",
+                       (long long)count, set->name, (long long)set->count);
+    return pl_dataset_keep(set, set->count - count, count);
+}
+
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                          const pl_source_opts *opts)
 {
     static const pl_source_opts defaults;
     size_t length = strcspn(source, ":");
     const char *rest = source + length;
-    const struct source *found = NULL;
-    for (size_t i = 0; i < SOURCES && found == NULL; i++)
-        if (strlen(sources[i].name) == length &&
-            memcmp(sources[i].name, source, length) == 0)
-            found = &sources[i];
-    if (found == NULL)
+    opener found;
+    if (!find(source, length, &found))
         return unknown(source, length > 64 ? 64 : length);
-    if (found->takes != NULL && (rest[0] == '\0' || rest[1] == '\0'))
+    if (found.takes != NULL && (rest[0] == '\0' || rest[1] == '\0'))
         return PL_FAIL(PL_USAGE, "data source '%s' names no %s, expected %s:%s",
-                       source, found->takes[0] == 'D' ? "folder" : "file",
-                       found->name, found->takes);
-    if (found->takes == NULL && rest[0] != '\0')
+                       source, found.takes[0] == 'D' ? "folder" : "file",
+                       found.name, found.takes);
+    if (found.takes == NULL && rest[0] != '\0')
         return PL_FAIL(PL_USAGE,
                        "data source '%s', expected '%s' with nothing behind it",
-                       source, found->name);
+                       source, found.name);
     opts = opts != NULL ? opts : &defaults;
     bool part = opts->holdout > 0;
     pl_dataset *set;
-    PL_TRY(found->open(&set, found->takes != NULL ? rest + 1 : NULL,
-                       part ? PL_SPLIT_TRAIN : split, opts));
+    PL_TRY(open_found(&found, &set, found.takes != NULL ? rest + 1 : NULL,
+                      part ? PL_SPLIT_TRAIN : split, opts));
     pl_status status = part ? keep_part(set, split, opts->holdout) : PL_OK;
+    if (status == PL_OK && split == PL_SPLIT_TRAIN && opts->train_examples > 0)
+        status = keep_last(set, opts->train_examples);
     set->local = opts->no_shard;
     if (status == PL_OK)
         *out = set;
     else
         pl_dataset_free(set);
     return status;
-}
-
-const char *pl_source_list(void)
-{
-    return "digits | mnist:DIR | idx:DIR | synthetic | synthetic-sparse | "
-           "libsvm:FILE | tfrecord:FILE | criteo:FILE | cache:FILE";
 }

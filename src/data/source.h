@@ -19,6 +19,20 @@
 
 #include "data/dataset.h"
 
+/* The file formats of sparse examples: one file of sparse/formats/ and one row
+ * here each. */
+#define PL_SPARSE_FORMATS(X)                                                   \
+    X(libsvm)                                                                  \
+    X(tfrecord)                                                                \
+    X(criteo)                                                                  \
+    X(cache)
+
+/* "digits | mnist:DIR | ..." */
+#define PL_SPARSE_FORMAT_TEXT(name) " | " #name ":FILE"
+#define PL_SOURCES_TEXT                                                        \
+    "digits | mnist:DIR | idx:DIR | synthetic | "                              \
+    "synthetic-sparse" PL_SPARSE_FORMATS(PL_SPARSE_FORMAT_TEXT)
+
 typedef enum pl_split {
     PL_SPLIT_TRAIN,
     PL_SPLIT_TEST,
@@ -30,21 +44,23 @@ typedef enum pl_integers {
 } pl_integers;
 
 typedef struct pl_source_opts {
-    const char *cache_dir; /* for generated data; NULL: generate in memory */
-    pl_shape shape;        /* synthetic: of one example */
-    int32_t classes;       /* synthetic; default 10 */
-    int64_t examples;      /* synthetic; default 10,000, sparse: 200,000 */
-    int64_t features;      /* sparse: ids are below this; default: of the
-                              data, synthetic-sparse: 33,762,578 */
-    double holdout;        /* the last part of the training data is the test
-                              data; 0: each source's own */
-    uint64_t seed;         /* synthetic */
-    int32_t threads;       /* to generate or decode with; default: the cores */
-    bool no_shard;         /* each worker reads all of what it has */
+    const char *cache_dir;  /* for generated data; NULL: generate in memory */
+    pl_shape shape;         /* synthetic: of one example */
+    int32_t classes;        /* synthetic; default 10 */
+    int64_t examples;       /* synthetic; default 10,000, sparse: 200,000 */
+    int64_t features;       /* sparse: ids are below this; default: of the
+                               data, synthetic-sparse: 33,762,578 */
+    double holdout;         /* the last part of the training data is the test
+                               data; 0: each source's own */
+    int64_t train_examples; /* only the last so many are trained on; default:
+                               all */
+    uint64_t seed;          /* synthetic */
+    int32_t threads;        /* to generate or decode with; default: the cores */
+    bool no_shard;          /* each worker reads all of what it has */
     /* Sparse examples in files; all texts must outlive the set. */
     int64_t shuffle_buffer;    /* examples; 0: small sets wholly, else 32768 */
     int64_t skip_bad;          /* bad examples to pass over */
-    int64_t unpack_ratio;      /* packed files: see sparse/unpack.h */
+    int64_t unpack_ratio;      /* packed files: see data/pack/unpack.h */
     const char *label_feature; /* tfrecord: names of the features; default */
     const char *index_feature; /* "label", "index" and "value", where no */
     const char *value_feature; /* value means 1 */
@@ -56,8 +72,5 @@ typedef struct pl_source_opts {
 /* PL_USAGE for an unknown source (the nearest known one is suggested). */
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                          const pl_source_opts *opts) PL_MUST_CHECK;
-
-/* "digits | mnist:DIR | ..." for --help. */
-const char *pl_source_list(void);
 
 #endif

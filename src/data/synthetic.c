@@ -2,8 +2,8 @@
  * function of the seed. */
 #include "data/synthetic.h"
 
+#include "base/host/ram.h"
 #include "base/mem.h"
-#include "base/ram.h"
 #include "base/rng.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
  * the seed and its number. */
 #include "data/synthetic_sparse.h"
 
+#include "base/host/ram.h"
 #include "base/mem.h"
-#include "base/ram.h"
 #include "base/rng.h"
 #include "base/thread.h"
 

@@ -14,7 +14,8 @@
  * core: 1.3-1.7 at batch 128, 1.3-5 at 32, of 1024 x 1024 to 4096 x 4096. */
 #define PRODUCT_GAIN 1.5
 /* From this many on, forward and backward, the gradients of several parts
- * take more memory than train/compute.c allows: one thread would do it all. */
+ * take more memory than train/compute/compute.c allows: one thread would do it
+ * all. */
 #define MOST_PRODUCTS (16 << 20)
 /* By judgement: forward multiply-adds of one example from which on the large
  * world is considered; below, its threads meet more than they work. */

@@ -18,7 +18,7 @@
 #ifndef PL_GRAPH_PLAN_H
 #define PL_GRAPH_PLAN_H
 
-#include "base/trace.h"
+#include "base/record/trace.h"
 #include "graph/graph.h"
 
 typedef struct pl_plan pl_plan;

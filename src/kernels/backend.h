@@ -12,22 +12,10 @@
 #ifndef PL_KERNELS_BACKEND_H
 #define PL_KERNELS_BACKEND_H
 
+#include "kernels/optim/optim.h"
 #include "tensor/view.h"
 
 #include <stdint.h>
-
-/* What an optimizer kernel needs beside the vectors. */
-typedef struct pl_update {
-    float lr;
-    float decay;    /* weight decay: the gradient becomes g + decay * p */
-    float momentum; /* momentum, or Adam's beta 1 */
-    float beta2;    /* Adam's beta 2, or RMSprop's rho */
-    float epsilon;
-    float correct1; /* Adam: 1 / (1 - beta1^t) */
-    float correct2; /* Adam: 1 / (1 - beta2^t) */
-    float beta;     /* FTRL */
-    float l1, l2;   /* FTRL */
-} pl_update;
 
 /* The sizes of a convolution over images [channels, height, width]. */
 typedef struct pl_conv {
@@ -193,21 +181,7 @@ typedef struct pl_kernels {
                    const int32_t *index, const float *diff_dst,
                    float *diff_src);
 
-    /* p and the slots change in place. */
-    void (*sgd)(int64_t n, const pl_update *u, const float *g, float *p);
-    void (*momentum)(int64_t n, const pl_update *u, const float *g, float *p,
-                     float *velocity);
-    void (*nesterov)(int64_t n, const pl_update *u, const float *g, float *p,
-                     float *velocity);
-    void (*adam)(int64_t n, const pl_update *u, const float *g, float *p,
-                 float *mean, float *variance);
-    void (*adagrad)(int64_t n, const pl_update *u, const float *g, float *p,
-                    float *sum);
-    void (*rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
-                    float *variance);
-    /* z: the sum that p follows from; sum: of the squared gradients. */
-    void (*ftrl)(int64_t n, const pl_update *u, const float *g, float *p,
-                 float *z, float *sum);
+    pl_update_kernel *update[PL_OPTIMS];
 } pl_kernels;
 
 /* The best table this processor runs. */

@@ -1,3 +1,5 @@
+/* address.c - takes "host:port" apart and resolves the host; decides whether an
+ * address is loopback. */
 #include "net/address.h"
 
 #include "base/assert.h"

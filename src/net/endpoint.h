@@ -24,10 +24,10 @@
 #define PL_NET_ENDPOINT_H
 
 #include "base/clock.h"
-#include "net/area.h"
 #include "net/frame.h"
 #include "net/keys.h"
-#include "net/lease.h"
+#include "net/shm/area.h"
+#include "net/shm/lease.h"
 
 #include <stdbool.h>
 
@@ -124,7 +124,7 @@ const char *pl_endpoint_peer_text(pl_endpoint *endpoint, pl_peer peer);
  * when the hosts differ or something is not permitted; that is no failure.
  * When the peer ends or closes, messages take TCP again, and what was shared
  * is given back as soon as all that it wrote was read, but for what is held
- * (net/lease.h). */
+ * (net/shm/lease.h). */
 pl_status pl_endpoint_offer(pl_endpoint *client,
                             char offer[PL_OFFER_BYTES]) PL_MUST_CHECK;
 pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,

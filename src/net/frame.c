@@ -1,3 +1,6 @@
+/* The bytes of the header that opens every message: where each field lies, and
+ * which headers are refused (docs/formats/wire.md).  Payloads are opaque
+ * here. */
 #include "net/frame.h"
 
 #include "base/assert.h"

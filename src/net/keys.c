@@ -1,3 +1,5 @@
+/* keys.c - makes, reads and writes a job's secret, refuses key files that other
+ * users can read, and derives each task's key from it. */
 #include "net/keys.h"
 
 #include "base/assert.h"

@@ -11,8 +11,8 @@
 #ifndef PL_NET_PEERS_H
 #define PL_NET_PEERS_H
 
-#include "net/channel.h"
 #include "net/keys.h"
+#include "net/shm/channel.h"
 #include "paceline/base.h"
 
 #include <stdbool.h>

@@ -4,7 +4,7 @@
 #include "nn/model.h"
 
 #include "base/mem.h"
-#include "base/param.h"
+#include "base/param/param.h"
 #include "nn/init.h"
 #include "nn/models.h"
 #include "tensor/shape.h"

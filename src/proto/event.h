@@ -10,7 +10,7 @@
 #define PL_PROTO_EVENT_H
 
 #include "base/buffer.h"
-#include "base/histogram.h"
+#include "base/record/histogram.h"
 
 #include <stdbool.h>
 

@@ -2,7 +2,7 @@
 #include "proto/tfrecord.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
+#include "base/hash/crc32c.h"
 
 uint32_t pl_tfrecord_sum(const uint8_t *data, size_t bytes)
 {

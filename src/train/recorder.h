@@ -10,10 +10,10 @@
 #ifndef PL_TRAIN_RECORDER_H
 #define PL_TRAIN_RECORDER_H
 
-#include "base/metric.h"
+#include "base/record/metric.h"
 #include "kernels/backend.h"
 #include "tensor/params.h"
-#include "train/schedule.h"
+#include "train/optim/schedule.h"
 #include "train/score.h"
 #include "train/sync.h"
 

@@ -19,8 +19,9 @@
 #define PL_TRAIN_SYNC_H
 
 #include "data/dataset.h"
+#include "state/progress.h"
 #include "tensor/params.h"
-#include "train/deal.h"
+#include "train/loop/deal.h"
 
 #include <stdbool.h>
 
@@ -34,21 +35,13 @@ typedef struct pl_commit {
     bool unsent;  /* ... and was, before this gradient could be sent */
 } pl_commit;
 
-/* How far a run is: what a checkpoint holds beside the parameters. */
-typedef struct pl_progress {
-    int64_t step;     /* updates made */
-    int64_t examples; /* seen by all workers */
-    double seconds;   /* of training, without evaluation */
-    bool mixed; /* made with several instruction sets: not to be repeated */
-    pl_position position; /* of this worker's reader */
-    int64_t bucket_bytes; /* gradients were summed in such; 0: they were not */
-} pl_progress;
-
 /* Where a worker stands: for those who join a job that runs already. */
 typedef struct pl_standing {
     int64_t step;      /* updates made, by the whole job */
     int64_t own;       /* this worker's gradients among them */
-    bool over;         /* it was done, and nobody is there any more */
+    bool over;         /* no more gradients are wanted */
+    int64_t restored;  /* the step that the job was taken back to, if it was;
+                          before join: INT64_MAX */
     pl_progress start; /* before join: what a first checkpoint is to say */
     /* Where the strategy knows who makes steps: the deal of the job (told by
      * the chief, whatever this worker's was) and who is there. */
@@ -72,6 +65,7 @@ typedef struct pl_keys {
 typedef struct pl_values {
     const float *table; /* one for each key */
     const float *bias;
+    int64_t step; /* in lock step: whose they are */
 } pl_values;
 
 typedef struct pl_sync_ops {
@@ -113,6 +107,11 @@ typedef struct pl_sync_ops {
      * not know how many; whose shall it read on, up to as many?  Its own: that
      * of nobody else is left.  `wait`: until that is sure to stay so. */
     pl_status (*share)(pl_sync *sync, int64_t own, bool wait, pl_share *out);
+    /* In lock step, where joining told of a deal: who shares the data from
+     * `step` on, the first of `epoch`?  at->deal and at->present tell.  NULL:
+     * a deal changes only when all join. */
+    pl_status (*deal)(pl_sync *sync, int64_t step, int64_t epoch,
+                      pl_standing *at);
     /* Wait until no worker changes the parameters any more; *step: the last. */
     pl_status (*settle)(pl_sync *sync, int64_t *step);
     /* The loop is to save what a job that begins needs to begin again. */

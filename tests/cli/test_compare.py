@@ -25,25 +25,81 @@ def test_runs_stand_side_by_side(cli, runs):
     assert "test accuracy [%]" in text[0]
     assert text[1].split()[:3] == ["b10-1", "10", "1"]
     assert text[4].split()[:3] == ["b100-2", "100", "2"]
-    rows = json.loads(cli.ok("compare", "all", "--json").out)
-    assert [r["batch"] for r in rows] == ["10", "10", "100", "100"]
+    rows = json.loads(cli.ok("compare", "all", "--json").out)["runs"]
+    assert [r["flags"]["batch"] for r in rows] == [10, 10, 100, 100]
     summary = json.loads((runs / "b10-1" / "summary.json").read_text())
+    results = rows[0]["results"]
     for key in "test_accuracy", "peak_rss_mb":
-        assert rows[0][key] == summary[key]
-    assert rows[0]["steps"] == 50 and rows[0]["stopped_by"] == "steps"
+        assert results[key] == summary[key]
+    assert results["steps"] == 50 and results["stopped_by"] == "steps"
     table = list(csv.DictReader(io.StringIO(
         cli.ok("compare", "all/b10-1", "all/b100-1", "--csv").out)))
     assert [r["run"] for r in table] == ["b10-1", "b100-1"]
 
 
 def test_repetitions_have_a_mean_and_a_spread(cli, runs):
-    rows = json.loads(cli.ok("compare", "all", "--mean", "--json").out)
-    assert [(r["batch"], r["runs"]) for r in rows] == [("10", 2), ("100", 2)]
+    rows = json.loads(cli.ok("compare", "all", "--mean", "--json").out)["runs"]
+    assert [(r["flags"]["batch"], r["repetitions"]) for r in rows] == [
+        (10, 2), (100, 2)]
     losses = [json.loads((runs / f"b10-{seed}" / "summary.json").read_text())
               ["test_loss"] for seed in (1, 2)]
-    assert rows[0]["test_loss"] == pytest.approx(sum(losses) / 2)
-    assert rows[0]["test_loss_spread"] == pytest.approx(
+    results = rows[0]["results"]
+    assert results["test_loss"] == pytest.approx(sum(losses) / 2)
+    assert results["test_loss_spread"] == pytest.approx(
         abs(losses[0] - losses[1]) / 2 ** 0.5)
+
+
+def no_key_twice(pairs):
+    assert len(dict(pairs)) == len(pairs), pairs
+    return dict(pairs)
+
+
+@pytest.mark.parametrize("mean", [[], ["--mean"]])
+def test_flags_and_results_of_one_name_are_kept_apart(cli, mean):
+    """--epochs and --steps are what was asked for, epochs and steps what was
+    done; programs load both without cleaning."""
+    small = ["--data", "synthetic", "--examples", 200, "--batch", 100,
+             "--quiet"]
+    cli.ok("train", "softmax", *small, "--epochs", 3, "--run", "all/a")
+    cli.ok("train", "softmax", *small, "--epochs", 9, "--stop-loss", 100,
+           "--lr", "1e-3", "--run", "all/b")
+    cli.ok("train", "softmax", *small, "--steps", 4, "--run", "all/c")
+    document = json.loads(cli.ok("compare", "all", "--json", *mean).out,
+                          object_pairs_hook=no_key_twice)
+    runs = {r["run"]: r for r in document["runs"]}
+    assert [runs[name]["flags"]["epochs"] for name in "ab"] == [3, 9]
+    assert runs["c"]["flags"]["steps"] == 4
+    assert runs["b"]["flags"]["lr"] == 0.001
+    assert runs["b"]["results"]["epochs"] < 9
+    done = {name: json.loads(
+        (cli.folder / "all" / name / "summary.json").read_text())
+        for name in runs}
+    for name, run in runs.items():
+        for key in "steps", "epochs", "seconds", "test_accuracy":
+            assert run["results"][key] == done[name][key]
+
+    head, *rows = csv.reader(io.StringIO(
+        cli.ok("compare", "all", "--csv", *mean).out))
+    assert len(set(head)) == len(head)
+    assert {"flag.epochs", "flag.steps", "epochs", "steps"} <= set(head)
+    assert all(len(row) == len(head) for row in rows)
+    for row in (dict(zip(head, row)) for row in rows):
+        run = runs[row["run"]]
+        for key, value in run["flags"].items():
+            text = row["flag." + key]
+            assert text == "" if value is None else (
+                text == str(value) or float(text) == value)
+        for key, value in run["results"].items():
+            assert row[key] == value or float(row[key]) == pytest.approx(
+                value, rel=1e-14)
+
+    plain = cli.ok("compare", "all").out.splitlines()[0].split()
+    assert "--epochs" in plain and "epochs" in plain
+
+
+def test_one_run_has_no_flags_that_set_it_apart(cli, runs):
+    document = json.loads(cli.ok("compare", "all/b10-1", "--json").out)
+    assert document["runs"][0]["flags"] == {}
 
 
 def test_a_corrupt_run_is_left_out_and_said(cli, runs):

@@ -100,7 +100,7 @@ def test_missing_worker_is_named(cli):
     zero, = started_by_hand(cli, "--join-timeout", 1, order=(0,))
     result = cli.end(zero, "matmul")
     assert result.code == 1
-    assert "worker 1 at 127.0.0.1" in result.err, result
+    assert "worker 1 (127.0.0.1" in result.err, result
 
 
 def test_beyond_loopback_keys_are_needed(cli):

@@ -6,8 +6,8 @@ import signal
 import pytest
 
 from conftest import Cli, checkpoints, wait_for
-from jobs import (children, gone, log_of, started, task, tasks,
-                  wait_for_checkpoint)
+from jobs import (children, gone, interrupted, log_of, started, task, tasks,
+                  wait_for_checkpoint, wait_for_text)
 
 DATA = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
         "--threads", "1", "--eval-every", "never"]
@@ -85,6 +85,27 @@ def test_sync_continues_without_the_lost_one(cli, undisturbed):
     lost = summary["per_worker"][1]
     assert lost["lost"] is True and lost["index"] == 1
     assert 0 < lost["steps"] < 6000
+    # Its share is dealt to the others when the epoch ends (33 steps).
+    dealt = re.findall(r"from step (\d+) on (\d) workers share the examples; "
+                       r"this one reads share (\d)",
+                       log_of(cli, "worker-0") + log_of(cli, "worker-2"))
+    assert len(dealt) == 2 and {n for _, n, _ in dealt} == {"2"}, dealt
+    assert {share for _, _, share in dealt} == {"0", "1"}, dealt
+    assert len({step for step, _, _ in dealt}) == 1, dealt
+    assert int(dealt[0][0]) % 33 == 0, dealt
+
+
+def test_a_worker_that_comes_back_to_sync_gets_its_share_again(cli):
+    job = started(cli, *DATA, *JOB, *ENDLESS, *SOON, "--on-worker-loss",
+                  "continue")
+    wait_for_checkpoint(cli, job)
+    task(job, "worker", 1).send(signal.SIGSTOP) # lost, and started again
+    log = cli.folder / "a/log/worker-0.log"
+    wait_for_text(log, "on 2 workers share the examples; this one reads share "
+                  "0", job)
+    wait_for_text(log, "on 3 workers share the examples; this one reads share "
+                  "0", job)
+    interrupted(cli, job)
 
 
 @pytest.mark.parametrize("number,says", [
@@ -221,3 +242,17 @@ def test_backup_workers_do_not_wait_for_the_slow(cli):
     assert summary["deterministic"] is False
     assert summary["restarts"] == 0
     assert summary["per_worker"][2]["dropped"] > 0
+
+
+def test_every_restart_is_counted_when_all_tasks_are_killed(cli, undisturbed):
+    """Server 0, which counts those who join again, is killed, too."""
+    job = started(cli, *DATA, *JOB, *SYNC)
+    wait_for_checkpoint(cli, job)
+    all_tasks = tasks(job)
+    for one in all_tasks:
+        one.kill()
+    result = cli.end(job)
+    assert result.code == 0, result
+    assert result.json["parameters_sha256"] == undisturbed
+    assert result.json["restarts"] >= len(all_tasks)
+    assert result.json["restarts"] == result.err.count("; started again (")

@@ -124,7 +124,7 @@ def test_a_worker_that_does_not_come_is_named(cli, hand):
     for process in chief, other:
         result = hand.end(process)
         assert result.code == 1
-        assert f"worker 1 at {addresses[1]} did not come within 2 s " \
+        assert f"worker 1 ({addresses[1]}) did not join within 2 s " \
                "(--join-timeout)" in result.err.splitlines()[-1], result
 
 

@@ -102,6 +102,8 @@ REFUSED = {
                     "--l1 needs --optimizer sgd, adagrad or ftrl"),
     "hogwild_ftrl": (["--hogwild", "--optimizer", "ftrl"],
                      "--hogwild needs --optimizer sgd"),
+    "hogwild_sum": (["--hogwild", "--batch-reduction", "sum"],
+                    "--batch-reduction: not with --hogwild"),
     "dense_data": (["--data", "digits"], "needs sparse data"),
     "clip": (["--clip", "1"], "--clip: not with the model sparse"),
     "few_features": (["--features", "100"], "100 features, expected 256"),

@@ -51,8 +51,8 @@ def test_a_file_is_run_with_repetitions(cli):
     assert list(states(out)) == ["batch-10_r1", "batch-10_r2", "batch-20_r1",
                                  "batch-20_r2"]
     assert "±" in result.out
-    rows = json.loads(cli.ok("compare", out, "--mean", "--json").out)
-    assert [row["runs"] for row in rows] == [2, 2]
+    rows = json.loads(cli.ok("compare", out, "--mean", "--json").out)["runs"]
+    assert [row["repetitions"] for row in rows] == [2, 2]
 
 
 def test_a_failed_cell_is_reported_and_tried_again(cli):

@@ -150,6 +150,28 @@ def test_steps_and_epochs_count_as_they_say(cli):
     assert summary["epochs"] == 2 and summary["stopped_by"] == "epochs"
 
 
+@pytest.mark.parametrize("more", [
+    [], ["--micro-batches", "2"], ["--workers", "2", "--ps", "1"]],
+    ids=["single", "micro", "ps"])
+def test_a_sum_over_the_batch_is_its_mean_times_its_size(cli, more):
+    """Plain SGD: the sum at a hundredth of the learning rate is the mean."""
+    flags = ["--data", "synthetic", "--batch", "100", "--steps", "50", *more]
+    mean = cli.train(*flags, "--lr", "0.1")
+    added = cli.train(*flags, "--lr", "0.001", "--batch-reduction", "sum")
+    assert added["test_loss"] == pytest.approx(mean["test_loss"], rel=1e-5)
+    assert added["train_loss"] == pytest.approx(mean["train_loss"], rel=1e-5)
+
+
+def test_fewer_training_examples_leave_the_test_whole(cli):
+    flags = ["--data", "synthetic", "--examples", "1000", "--batch", "100",
+             "--epochs", "2"]
+    assert cli.train(*flags)["steps"] == 20
+    summary = cli.train(*flags, "--train-examples", "550")
+    assert summary["steps"] == 10 and summary["examples_left_out"] == 50
+    cli.refused(2, "train", "softmax", *flags, "--train-examples", "1001",
+                says="has 1000 examples to train on")
+
+
 def test_steps_and_epochs_together_are_refused(cli):
     cli.refused(2, "train", "softmax", "--steps", "5", "--epochs", "1",
                 says=["--steps", "--epochs"])

@@ -1,6 +1,6 @@
 #include "fuzz/fuzz.h"
 
-#include "dist/launch/agent.h"
+#include "job/hosts/agent.h"
 
 #include <fcntl.h>
 #include <unistd.h>

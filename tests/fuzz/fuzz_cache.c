@@ -4,8 +4,8 @@
 #include "fuzz/sparse.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
-#include "data/sparse/cache.h"
+#include "base/hash/crc32c.h"
+#include "data/sparse/formats/cache.h"
 
 #include <stdlib.h>
 

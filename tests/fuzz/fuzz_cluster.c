@@ -1,8 +1,8 @@
 #include "fuzz/fuzz.h"
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
-#include "dist/cluster.h"
+#include "job/cluster/cluster.h"
 
 #include <string.h>
 

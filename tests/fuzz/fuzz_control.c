@@ -3,28 +3,29 @@
 #include "fuzz/fuzz.h"
 
 #include "base/assert.h"
-#include "base/mem.h"
-#include "dist/launch/control_host.h"
+#include "job/supervise/control.h"
+#include "job/supervise/packet.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 static void say_as_task(const uint8_t *data, size_t bytes)
 {
     pl_control_message message;
-    char *text = pl_mem_alloc(bytes + 1, 1);
-    if (text == NULL)
-        return;
-    memcpy(text, data, bytes);
-    if (pl_control_parse(&message, text) == PL_OK) {
+    int ours, theirs;
+    if (pl_packet_pair(&ours, &theirs) != PL_OK)
+        abort();
+    bool sent = bytes > 0 && send(theirs, data, bytes, MSG_DONTWAIT) >= 0;
+    if (sent && pl_packet_receive(ours, &message) == PL_OK) {
         PL_ASSERT(message.status.step >= 0 && message.status.examples >= 0 &&
                   message.task.index >= 0);
         PL_ASSERT(message.kind != PL_CONTROL_ADDRESS ||
-                  message.address[0] != '\0');
+                  message.text[0] != '\0');
+        pl_control_message_close(&message);
     }
-    pl_mem_free(text);
+    close(ours);
+    close(theirs);
 }
 
 /* A task takes the packet, and does not wait for another. */
@@ -35,7 +36,7 @@ static void say_as_supervisor(const uint8_t *data, size_t bytes)
     pl_cluster cluster;
     pl_secret secret;
     pl_deadline passed = pl_deadline_in_ms(pl_clock_real(), 0);
-    if (pl_control_pair(&ours, &theirs) != PL_OK ||
+    if (pl_packet_pair(&ours, &theirs) != PL_OK ||
         pl_control_new(&control, theirs) != PL_OK)
         abort();
     bool sent = bytes > 0 && send(ours, data, bytes, MSG_DONTWAIT) >= 0;
@@ -47,7 +48,8 @@ static void say_as_supervisor(const uint8_t *data, size_t bytes)
     if (status == PL_OK)
         pl_cluster_close(&cluster);
     PL_ASSERT(pl_control_ended(control)); /* the supervisor is gone */
-    PL_ASSERT(pl_control_faults(control) >= 0);
+    pl_job_counts counts = pl_control_counts(control);
+    PL_ASSERT(counts.faults >= 0 && counts.restarts >= 0);
     pl_control_free(control);
 }
 

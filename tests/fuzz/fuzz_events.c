@@ -3,7 +3,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/bytes.h"
-#include "observe/curve_read.h"
+#include "observe/runs/curve_read.h"
 #include "proto/tfrecord.h"
 
 #include <stdlib.h>

@@ -8,11 +8,11 @@
  * Nobody without the cookie gets a page, nobody without the token the cookie,
  * and whatever came before, the server answers the next one. */
 #include "base/assert.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/log.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/loopback.h"
-#include "net/http.h"
+#include "net/http/http.h"
 #include "observe/report/live.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* fuzz_idx.c - IDX files, plain and gzip. */
 #include "base/assert.h"
-#include "data/idx.h"
+#include "data/idx/idx.h"
 #include "fuzz/fuzz.h"
 
 /* What was accepted has a sound shape and all its elements. */

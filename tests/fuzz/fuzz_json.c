@@ -1,9 +1,9 @@
 #include "fuzz/fuzz.h"
 
-#include "base/crc32c.h"
-#include "base/json.h"
+#include "base/hash/crc32c.h"
+#include "base/json/json.h"
 #include "base/mem.h"
-#include "train/manifest.h"
+#include "state/manifest.h"
 
 #include <stdio.h>
 #include <string.h>

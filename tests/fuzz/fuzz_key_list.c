@@ -1,8 +1,8 @@
 /* fuzz_key_list.c - lists of keys: two bytes their count, two the width of
  * their range, then the list. */
 #include "base/assert.h"
-#include "dist/key_list.h"
 #include "fuzz/fuzz.h"
+#include "sync/ps/messages/key_list.h"
 
 #include <stdlib.h>
 

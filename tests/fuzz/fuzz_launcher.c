@@ -6,13 +6,13 @@
  * what each says when it is asked for ports, and what each says until it
  * closes.  All of a part is there before the launcher looks, so nothing
  * waits. */
+#include "app/doctor/doctor.h"
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/doctor.h"
-#include "dist/launch/many_priv.h"
 #include "fuzz/fuzz.h"
+#include "job/hosts/cluster_launch_priv.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -44,12 +44,12 @@ static void no_log(void *context, pl_log_level level, const char *line)
     (void)context, (void)level, (void)line;
 }
 
-static void print(void *context, const pl_many_task *task, const char *name,
-                  bool error, const char *line)
+static void print(void *context, const pl_job_task *task, bool error,
+                  const char *line)
 {
     (void)context, (void)error;
-    PL_ASSERT(task->host >= 0 && task->host < HOSTS);
-    PL_ASSERT(strlen(name) > 0 && strlen(line) < PL_TALK_LINE_MAX);
+    PL_ASSERT(strlen(task->host->name) > 0);
+    PL_ASSERT(strlen(line) < PL_AGENT_CHANNEL_LINE_MAX);
 }
 
 /* --- the hosts -------------------------------------------------------- */
@@ -118,9 +118,9 @@ static void open_remote(pl_remote *remote, const char *name, host *h,
     if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0)
         abort();
     *remote = (pl_remote) {
-        .host = name, .err = -1, .heard_ns = now, .beat_ns = now, .hello = hello
+        .host = name, .err = -1, .heard_ns = now, .said_ns = now, .hello = hello
     };
-    if (pl_talk_init(&remote->talk, in[0], out[1]) != PL_OK)
+    if (pl_agent_channel_init(&remote->channel, in[0], out[1]) != PL_OK)
         abort();
     *h = (host) { .to = in[1], .from = out[0] };
 }
@@ -139,24 +139,24 @@ static void put_words(world *w, pl_remote *remote)
 }
 
 /* A wait for answers looks once: whoever has not answered does not. */
-static pl_status prepare(world *w, pl_many *m)
+static pl_status prepare(world *w, pl_cluster_launch *m)
 {
-    PL_TRY(pl_many_deal(m));
+    PL_TRY(pl_cluster_launch_place(m));
     send_parts(w);
-    PL_TRY(pl_many_try(m));
+    PL_TRY(pl_cluster_launch_try(m));
     send_parts(w);
-    return pl_many_find_ports(m);
+    return pl_cluster_launch_find_ports(m);
 }
 
-static void launch(world *w, pl_crew *crew, uint8_t setting)
+static void launch(world *w, pl_hosts *hosts, uint8_t setting)
 {
     char *const argv[] = { "paceline", "train", "softmax", NULL };
     pl_secret secret = { 0 };
     pl_cluster cluster;
     if (pl_cluster_local(&cluster, 2, 1, false) != PL_OK)
         abort();
-    pl_many_opts opts = {
-        .crew = crew,
+    pl_cluster_launch_opts opts = {
+        .hosts = hosts,
         .cluster = &cluster,
         .argv = argv,
         .folder = ".",
@@ -166,38 +166,39 @@ static void launch(world *w, pl_crew *crew, uint8_t setting)
         .go_on = (setting & SET_GO_ON) != 0,
         .print = print,
     };
-    pl_many m = { .opts = &opts, .crew = crew };
+    pl_cluster_launch m = { .opts = &opts, .hosts = hosts };
     pl_status status = prepare(w, &m);
     if (status == PL_OK)
         send_parts(w);
     for (int h = 0; h < HOSTS; h++)
         close(w->hosts[h].to);
     if (status == PL_OK)
-        status = pl_many_supervise(&m);
-    PL_ASSERT(status == PL_OK ? m.done : strlen(pl_error_message()) > 0);
-    pl_many_close(&m);
+        status = pl_cluster_launch_supervise(&m);
+    PL_ASSERT(status == PL_OK || strlen(pl_error_message()) > 0);
+    pl_cluster_launch_close(&m);
     pl_cluster_close(&cluster);
 }
 
 static void talk_to_agents(world *w, uint8_t setting)
 {
     static char *names[HOSTS] = { "a", "me@b" };
-    static const pl_hosts hosts = { names, HOSTS };
+    static const pl_host_list list = { names, HOSTS };
     static const atomic_bool no_waiting = true;
-    pl_crew crew = { .hosts = &hosts,
-                     .started = HOSTS,
-                     .interrupt = &no_waiting };
-    if (PL_NEW(crew.remotes, HOSTS) != PL_OK ||
-        PL_NEW(crew.all, HOSTS) != PL_OK || PL_NEW(crew.asked, HOSTS) != PL_OK)
+    pl_hosts hosts = { .list = &list,
+                       .started = HOSTS,
+                       .interrupt = &no_waiting };
+    if (PL_NEW(hosts.remotes, HOSTS) != PL_OK ||
+        PL_NEW(hosts.all, HOSTS) != PL_OK ||
+        PL_NEW(hosts.asked, HOSTS) != PL_OK)
         abort();
     for (int h = 0; h < HOSTS; h++) {
-        open_remote(&crew.remotes[h], names[h], &w->hosts[h],
+        open_remote(&hosts.remotes[h], names[h], &w->hosts[h],
                     (setting & SET_HELLO) != 0);
-        crew.all[h] = &crew.remotes[h];
+        hosts.all[h] = &hosts.remotes[h];
     }
-    put_words(w, &crew.remotes[0]);
-    launch(w, &crew, setting);
-    pl_crew_close(&crew);
+    put_words(w, &hosts.remotes[0]);
+    launch(w, &hosts, setting);
+    pl_hosts_close(&hosts);
     for (int h = 0; h < HOSTS; h++)
         close(w->hosts[h].from);
 }
@@ -210,11 +211,9 @@ static void judge(const uint8_t *data, size_t bytes)
     pl_diagnosis d = { 0 };
     if (pl_json_parse(&facts, (const char *)data, bytes, "facts") != PL_OK)
         return;
-    if (pl_json_new_array(&d.lines) != PL_OK)
-        abort();
     if (pl_doctor_judge(&d, "a", facts) == PL_OK)
-        PL_ASSERT(pl_json_length(d.lines) > 0);
-    pl_json_free(d.lines);
+        PL_ASSERT(d.line_count > 0);
+    pl_fields_close(&pl_diagnosis_fields, &d);
     pl_json_free(facts);
 }
 

@@ -9,9 +9,9 @@
  * lacked. */
 #include "base/assert.h"
 #include "base/mem.h"
-#include "dist/matmul/mover_priv.h"
-#include "dist/matmul/report.h"
 #include "fuzz/fuzz.h"
+#include "matmul/mover_priv.h"
+#include "matmul/report.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,7 +122,6 @@ static pl_status open_world(world *w, uint8_t setting)
                              .address = "a:1",
                          },
                          &net));
-    w->mover.join = pl_deadline_in_ms(pl_clock_real(), 0); /* has passed */
     w->mover.server = end_of(w, WORKERS);
     for (int32_t i = 0; i < WORKERS; i++) {
         if (i == own)
@@ -130,6 +129,7 @@ static pl_status open_world(world *w, uint8_t setting)
         PL_TRY(pl_mem_copy_text(&w->mover.others[i].address, "b:1"));
         w->mover.others[i].end = end_of(w, i);
     }
+    pl_mover_join(&w->mover);
     return PL_OK;
 }
 
@@ -153,7 +153,7 @@ static pl_status act(world *w, uint8_t what)
     case 0:
         for (int32_t i = 0; i < WORKERS; i++)
             m->others[i].asked_ns = 0; /* long ago */
-        return pl_mover_meet(m);
+        return pl_mover_tend(m);
     case 1:
         return m->job == PL_MATMUL_RUNS ? pl_mover_ask(m) : PL_OK;
     case 2:
@@ -170,7 +170,7 @@ static pl_status act(world *w, uint8_t what)
         }
         return PL_OK;
     default:
-        return pl_mover_check_silence(m);
+        return pl_membership_outcome(m->membership);
     }
 }
 
@@ -207,9 +207,10 @@ static pl_status hear(world *w, bool keys, const uint8_t *r, size_t left,
                       size_t *used)
 {
     static const pl_frame_kind kinds[] = {
-        PL_FRAME_JOIN,   PL_FRAME_HEART, PL_FRAME_BYE, PL_FRAME_PULL,
-        PL_FRAME_PARAMS, PL_FRAME_BEAT,  PL_FRAME_ACK, PL_FRAME_WELCOME,
-        PL_FRAME_REFUSE, PL_FRAME_SAVE,
+        PL_FRAME_JOIN,   PL_FRAME_HEART,  PL_FRAME_BYE,  PL_FRAME_PULL,
+        PL_FRAME_PARAMS, PL_FRAME_BEAT,   PL_FRAME_LINK, PL_FRAME_WELCOME,
+        PL_FRAME_REFUSE, PL_FRAME_LINKED, PL_FRAME_OVER, PL_FRAME_STOP,
+        PL_FRAME_ROLL,   PL_FRAME_SAVE,
     };
     static const float zeros[MOST];
     const pl_ask *ask = &w->mover.asks[r[2] % PL_MOVER_ASKS];
@@ -218,6 +219,9 @@ static pl_status hear(world *w, bool keys, const uint8_t *r, size_t left,
         .from = r[0] % 4,
         .frame = {
             .kind = kinds[r[1] % (sizeof kinds / sizeof *kinds)],
+            .flags = r[4],
+            .generation = r[3] % 4,
+            .incarnation = r[4] % 4,
             .sequence = ask->sequence + r[2] / 0xf0,
             .step = number(r[3]),
             .first = r[3] == 0 ? ask->first : number(r[3]),
@@ -251,21 +255,15 @@ static void check(const world *w)
 /* The job ended well, and worker 0 reads all reports: each is its sender's. */
 static void sum_up(world *w)
 {
-    pl_json *json;
-    const pl_json *each;
+    pl_matmul_result result;
     pl_matmul_report own = { 0 };
     if (w->mover.opts.worker != 0 || w->mover.job != PL_MATMUL_OVER ||
-        pl_matmul_report_sum(&json, &own, &w->mover, &w->placement.job) !=
+        pl_matmul_report_sum(&result, &own, &w->mover, &w->placement.job) !=
             PL_OK)
         return;
-    PL_ASSERT(pl_json_get_array(json, "per_worker", &each) == PL_OK);
-    for (size_t i = 0; i < WORKERS; i++) {
-        int64_t index;
-        PL_ASSERT(pl_json_get_int(pl_json_at(each, i), "index", 0, WORKERS - 1,
-                                  &index) == PL_OK);
-        PL_ASSERT(index == (int64_t)i);
-    }
-    pl_json_free(json);
+    for (int32_t i = 0; i < WORKERS; i++)
+        PL_ASSERT(result.per_worker[i].index == i);
+    pl_fields_close(&pl_matmul_result_fields, &result);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -1,6 +1,6 @@
 /* fuzz_param.c - the command line: arguments end in NUL bytes. */
 #include "base/assert.h"
-#include "base/param.h"
+#include "base/param/param.h"
 #include "fuzz/fuzz.h"
 
 #include <stdlib.h>

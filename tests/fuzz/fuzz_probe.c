@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/loopback.h"
-#include "net/probe_priv.h"
+#include "net/probe/probe_priv.h"
 
 #include <math.h>
 #include <stdlib.h>

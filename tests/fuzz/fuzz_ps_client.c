@@ -11,9 +11,9 @@
  * value for every key that was asked for. */
 #include "base/assert.h"
 #include "base/log.h"
-#include "dist/pieces.h"
-#include "dist/ps_client.h"
 #include "fuzz/fuzz.h"
+#include "sync/ps/messages/pieces.h"
+#include "sync/ps/worker/client.h"
 
 #include <math.h>
 #include <stdlib.h>

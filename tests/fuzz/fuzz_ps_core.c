@@ -6,9 +6,9 @@
  * here and what is not, so that many frames get past the first check. */
 #include "base/assert.h"
 #include "base/log.h"
-#include "dist/ps_client.h"
-#include "dist/ps_core.h"
 #include "fuzz/fuzz.h"
+#include "sync/ps/core/core.h"
+#include "sync/ps/worker/client.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * keys and lists are looked at. */
 #include "base/assert.h"
 #include "base/log.h"
-#include "dist/ps_core.h"
 #include "fuzz/fuzz.h"
+#include "sync/ps/core/core.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,12 +9,12 @@
  * gnuplot's script, the figures are JSON, and all rows of a CSV have as many
  * fields as its first. */
 #include "base/assert.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
-#include "observe/compare.h"
 #include "observe/report/live.h"
 #include "observe/report/report.h"
+#include "observe/runs/compare.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* fuzz_resources.c - tables of resources. */
 #include "fuzz/fuzz.h"
 
-#include "observe/curve_read.h"
+#include "observe/runs/curve_read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {

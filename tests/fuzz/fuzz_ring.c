@@ -5,8 +5,8 @@
  * a frame of RECORD bytes and its payload.  Most fields are a choice between
  * what would be right here and what is not. */
 #include "base/assert.h"
-#include "dist/allreduce/ring_core.h"
 #include "fuzz/fuzz.h"
+#include "sync/allreduce/ring/core.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ typedef struct world {
     int64_t now_ns;
     uint32_t generation;
     int32_t sums;
-    bool told;
+    bool offered;
 } world;
 
 /* Read all of it, as a network would. */
@@ -141,18 +141,23 @@ static void feed(world *w, const uint8_t record[RECORD], const uint8_t *rest,
     free(payload);
 }
 
+static void combine(void *total, const void *status)
+{
+    *(uint8_t *)total ^= *(const uint8_t *)status;
+}
+
 /* What the worker itself does; only what may be done now. */
 static void act(world *w, uint8_t what)
 {
     bool formed = pl_ring_core_formed(w->core);
-    uint8_t words[64 * WORKERS];
+    uint8_t status[64];
     w->now_ns += (what & 0x0f) * TICK_NS;
     pl_ring_core_tick(w->core, w->now_ns);
     switch (what >> 4 & 7) {
     case 0:
-        pl_ring_core_meet(w->core, w->now_ns);
+        pl_ring_core_join(w->core, w->now_ns);
         w->sums = 0;
-        w->told = false;
+        w->offered = false;
         break;
     case 1:
         if (formed && w->sums < 8) {
@@ -161,14 +166,14 @@ static void act(world *w, uint8_t what)
         }
         break;
     case 2:
-        if (formed && !w->told)
-            pl_ring_core_tell(w->core, "abcdefgh", 8);
-        w->told = w->told || formed;
+        if (formed && !w->offered)
+            pl_ring_core_offer(w->core, "abcdefgh", 8, combine);
+        w->offered = w->offered || formed;
         break;
     case 3:
-        if (pl_ring_core_gathered(w->core)) {
-            pl_ring_core_hear(w->core, words);
-            w->told = false;
+        if (pl_ring_core_exchanged(w->core)) {
+            pl_ring_core_exchange(w->core, status);
+            w->offered = false;
         }
         break;
     case 4:
@@ -209,7 +214,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                              .context = &w,
                          }) != PL_OK)
         return 0;
-    pl_ring_core_meet(w.core, w.now_ns);
+    pl_ring_core_join(w.core, w.now_ns);
     for (size_t at = 1; at < size;) {
         if (data[at] >= 0x80) {
             act(&w, data[at++] & 0x7f);

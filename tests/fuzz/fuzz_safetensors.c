@@ -1,7 +1,7 @@
 #include "fuzz/fuzz.h"
 
-#include "base/crc32c.h"
-#include "train/safetensors.h"
+#include "base/hash/crc32c.h"
+#include "state/safetensors/safetensors.h"
 
 /* Parse; of what passes the checks, every byte must be readable. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)

@@ -8,7 +8,7 @@
  * takes what it finds, and sends. */
 #include "base/assert.h"
 #include "fuzz/fuzz.h"
-#include "net/channel.h"
+#include "net/shm/channel.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

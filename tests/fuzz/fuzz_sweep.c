@@ -1,8 +1,8 @@
 /* fuzz_sweep.c - sweep files. */
 #include "fuzz/fuzz.h"
 
+#include "app/sweep/spec.h"
 #include "base/mem.h"
-#include "cli/sweep_spec.h"
 
 #include <string.h>
 

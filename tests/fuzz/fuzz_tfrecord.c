@@ -4,7 +4,7 @@
 #include "fuzz/sparse.h"
 
 #include "base/bytes.h"
-#include "base/crc32c.h"
+#include "base/hash/crc32c.h"
 
 #include <stdlib.h>
 

@@ -5,8 +5,8 @@
 #define PL_TESTS_CHECKPOINT_H
 
 #include "base/log.h"
+#include "state/checkpoint.h"
 #include "support/folder.h"
-#include "train/checkpoint.h"
 
 #define SAMPLE_TENSORS 2
 

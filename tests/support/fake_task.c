@@ -12,6 +12,8 @@
  *   h  wait for FOLDER/later        b  as a, but the first process has a port
  *   F  say that this closes            that no other has
  *   w  make FOLDER/closed           q  exit with 0, before anything is said
+ *   r  wait until told of three restarts
+ *   G  wait until told that worker 1 is gone
  *   m  write to standard error      o  write to standard output
  *   T  ignore SIGTERM               S  stop by SIGSTOP
  *   K, A  die by SIGKILL, by SIGABRT
@@ -20,7 +22,7 @@
  *
  * Whatever happens, it ends after a while. */
 #include "base/clock.h"
-#include "dist/launch/control.h"
+#include "job/supervise/control.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -116,6 +118,23 @@ static void send_status(const actor *a)
                                   });
 }
 
+static void wait_restarts(const actor *a, int64_t restarts)
+{
+    struct pollfd ready = { .fd = a->fd, .events = POLLIN };
+    while (pl_control_counts(a->control).restarts < restarts)
+        poll(&ready, 1, -1);
+}
+
+static void wait_gone(const actor *a)
+{
+    struct pollfd ready = { .fd = a->fd, .events = POLLIN };
+    pl_task gone;
+    while (!pl_control_gone(a->control, &gone))
+        poll(&ready, 1, -1);
+    if (gone.role != PL_ROLE_WORKER || gone.index != 1)
+        fail("gone");
+}
+
 static void die(int number)
 {
     kill(getpid(), number);
@@ -140,6 +159,10 @@ static void act(actor *a, char letter)
         return report(a, a->first ? 3000 : 1000);
     case 'e':
         return wait_end(a);
+    case 'G':
+        return wait_gone(a);
+    case 'r':
+        return wait_restarts(a, 3);
     case 'p':
         for (;;)
             pause();

@@ -9,7 +9,7 @@
 #ifndef PL_TESTS_FOLDER_H
 #define PL_TESTS_FOLDER_H
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/unit.h"
 
 #include <stdlib.h>

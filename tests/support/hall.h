@@ -7,8 +7,8 @@
 #define PL_TESTS_HALL_H
 
 #include "base/thread.h"
-#include "dist/allreduce/collective.h"
 #include "support/unit.h"
+#include "sync/allreduce/collective.h"
 
 #define HALL_MOST 4
 
@@ -22,6 +22,7 @@ typedef struct hall_rank {
     uint64_t heard; /* gathers */
     uint8_t word[PL_COLLECTIVE_BYTES_MOST];
     uint64_t told;
+    pl_combine *combine;
     uint64_t life; /* of the hall, as it joined */
 } hall_rank;
 
@@ -184,8 +185,8 @@ static inline pl_status hall_quiet(pl_collective *c, pl_deadline deadline)
     return status;
 }
 
-static inline pl_status hall_tell(pl_collective *c, const void *word,
-                                  size_t bytes)
+static inline pl_status hall_offer(pl_collective *c, const void *word,
+                                   size_t bytes, pl_combine *combine)
 {
     hall_rank *r = (hall_rank *)c;
     hall *h = r->hall;
@@ -207,6 +208,7 @@ static inline pl_status hall_tell(pl_collective *c, const void *word,
     if (status == PL_OK) {
         memcpy(r->word, word, bytes);
         h->bytes = bytes;
+        r->combine = combine;
         r->told++;
         pl_cond_broadcast(&h->changed);
     }
@@ -214,8 +216,8 @@ static inline pl_status hall_tell(pl_collective *c, const void *word,
     return status;
 }
 
-static inline pl_status hall_hear(pl_collective *c, void *all,
-                                  pl_deadline deadline)
+static inline pl_status hall_exchange(pl_collective *c, void *all,
+                                      pl_deadline deadline)
 {
     hall_rank *r = (hall_rank *)c;
     hall *h = r->hall;
@@ -223,8 +225,11 @@ static inline pl_status hall_hear(pl_collective *c, void *all,
     pl_status status = hall_state(r);
     for (int32_t i = 0; i < h->ranks && status == PL_OK;) {
         if (h->rank[i].told > r->heard) {
-            memcpy((uint8_t *)all + (size_t)i * h->bytes, h->rank[i].word,
-                   h->bytes);
+            if (i == 0 || (r->combine == NULL && r->rank == 0))
+                memcpy((uint8_t *)all + (size_t)i * h->bytes, h->rank[i].word,
+                       h->bytes);
+            else if (r->combine != NULL)
+                r->combine(all, h->rank[i].word);
             i++;
             continue;
         }
@@ -268,8 +273,8 @@ static const pl_collective_ops hall_ops = {
     .start = hall_start,
     .wait = hall_wait,
     .quiet = hall_quiet,
-    .tell = hall_tell,
-    .hear = hall_hear,
+    .offer = hall_offer,
+    .exchange = hall_exchange,
     .abort = hall_abort,
     .look = hall_look,
     .free = hall_rank_free,

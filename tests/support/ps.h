@@ -7,9 +7,9 @@
 #define PL_TESTS_PS_H
 
 #include "base/log.h"
-#include "dist/pieces.h"
-#include "dist/ps_core.h"
 #include "support/unit.h"
+#include "sync/ps/core/core.h"
+#include "sync/ps/messages/pieces.h"
 
 #include <stdlib.h>
 

@@ -6,8 +6,8 @@
 #ifndef PL_TESTS_RING_H
 #define PL_TESTS_RING_H
 
-#include "dist/allreduce/ring_core.h"
 #include "support/unit.h"
+#include "sync/allreduce/ring/core.h"
 
 #define RING_MOST   5
 #define RING_QUEUED 4096
@@ -152,7 +152,7 @@ static inline void ring_start_node(ring_net *net, int32_t worker,
     opts.on_loss = on_loss;
     n->lost = -1;
     assert_ok(pl_ring_core_new(&n->core, &opts));
-    pl_ring_core_meet(n->core, net->now_ns);
+    pl_ring_core_join(n->core, net->now_ns);
 }
 
 static inline void ring_stop_node(ring_net *net, int32_t worker)

@@ -5,14 +5,14 @@
 #ifndef PL_TESTS_TRAIN_H
 #define PL_TESTS_TRAIN_H
 
-#include "base/metric.h"
+#include "base/record/metric.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sparse.h"
 #include "nn/models.h"
 #include "support/unit.h"
-#include "train/compute.h"
-#include "train/loop.h"
-#include "train/single.h"
+#include "sync/single/single.h"
+#include "train/compute/compute.h"
+#include "train/loop/loop.h"
 
 /* Two dense layers with a tanh between them. */
 static inline pl_status two_layers_build(pl_build *b)
@@ -74,6 +74,11 @@ static inline void rig_data(rig *r, const rig_opts *opts)
     assert_ok(pl_synthetic_open(&r->test, PL_SPLIT_TEST, &source));
 }
 
+static inline pl_planes rig_planes(const rig *r)
+{
+    return pl_optim_planes(r->optim, pl_params_block(r->network->params));
+}
+
 static inline void rig_init(rig *r, const rig_opts *opts)
 {
     const pl_model *model = opts->model != NULL ? opts->model : &two_layers;
@@ -100,7 +105,8 @@ static inline void rig_init(rig *r, const rig_opts *opts)
                                               .model = model->name,
                                               .settings = r->settings,
                                               .params = r->network->params,
-                                              .optim = r->optim,
+                                              .planes = rig_planes(r),
+                                              .kernels = kernels->name,
                                           }));
     assert_ok(pl_single_new(&r->sync, &(pl_single_opts) {
                                           .params = r->network->params,

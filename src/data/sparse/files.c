@@ -1,7 +1,9 @@
+/* files.c - opens all files that a source's pattern names, and unpacks
+ * compressed ones into unnamed temporary files. */
 #include "data/sparse/files.h"
 
 #include "base/mem.h"
-#include "data/sparse/unpack.h"
+#include "data/pack/unpack.h"
 
 #include <glob.h>
 

@@ -4,7 +4,7 @@
 #ifndef PL_DATA_SPARSE_FILES_H
 #define PL_DATA_SPARSE_FILES_H
 
-#include "data/sparse/format.h"
+#include "data/sparse/formats/format.h"
 
 /* The files a pattern names, in the order of their names, mapped, and
  * unpacked where they are gzip, zlib or zstd (into opts->cache_dir, or memory

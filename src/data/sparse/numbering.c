@@ -4,10 +4,10 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
-#include "base/crc32c.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/hash/crc32c.h"
 #include "base/mem.h"
-#include "data/sparse/format.h"
+#include "data/sparse/formats/format.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+/* set.c - a data set of sparse examples in files: decides whether it is held in
+ * memory or streamed, finds its width, and decodes blocks on all threads. */
 #include "data/sparse/set.h"
 
 #include "base/log.h"

@@ -10,7 +10,7 @@
 #define PL_DATA_SPARSE_SET_H
 
 #include "base/thread.h"
-#include "data/sparse/format.h"
+#include "data/sparse/formats/format.h"
 
 typedef struct pl_sparse_set {
     pl_dataset base;

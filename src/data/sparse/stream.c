@@ -4,7 +4,7 @@
 #include "data/sparse/stream.h"
 
 #include "base/assert.h"
-#include "base/crc32c.h"
+#include "base/hash/crc32c.h"
 #include "base/mem.h"
 #include "data/sparse/loader.h"
 

@@ -220,78 +220,7 @@ static void sum_parts(int64_t n, int count, const float *const *parts,
     }
 }
 
-static void sgd(int64_t n, const pl_update *u, const float *g, float *p)
-{
-    for (int64_t i = 0; i < n; i++)
-        p[i] -= u->lr * (g[i] + u->decay * p[i]);
-}
-
-static void momentum(int64_t n, const pl_update *u, const float *g, float *p,
-                     float *velocity)
-{
-    for (int64_t i = 0; i < n; i++) {
-        velocity[i] = u->momentum * velocity[i] + (g[i] + u->decay * p[i]);
-        p[i] -= u->lr * velocity[i];
-    }
-}
-
-static void nesterov(int64_t n, const pl_update *u, const float *g, float *p,
-                     float *velocity)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float grad = g[i] + u->decay * p[i];
-        velocity[i] = u->momentum * velocity[i] + grad;
-        p[i] -= u->lr * (grad + u->momentum * velocity[i]);
-    }
-}
-
-static void adam(int64_t n, const pl_update *u, const float *g, float *p,
-                 float *mean, float *variance)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float grad = g[i] + u->decay * p[i];
-        mean[i] = u->momentum * mean[i] + (1 - u->momentum) * grad;
-        variance[i] = u->beta2 * variance[i] + (1 - u->beta2) * grad * grad;
-        p[i] -= u->lr * (mean[i] * u->correct1) /
-                (sqrtf(variance[i] * u->correct2) + u->epsilon);
-    }
-}
-
-static void adagrad(int64_t n, const pl_update *u, const float *g, float *p,
-                    float *sum)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float grad = g[i] + u->decay * p[i];
-        sum[i] += grad * grad;
-        p[i] -= u->lr * grad / (sqrtf(sum[i]) + u->epsilon);
-    }
-}
-
-static void rmsprop(int64_t n, const pl_update *u, const float *g, float *p,
-                    float *variance)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float grad = g[i] + u->decay * p[i];
-        variance[i] = u->beta2 * variance[i] + (1 - u->beta2) * grad * grad;
-        p[i] -= u->lr * grad / (sqrtf(variance[i]) + u->epsilon);
-    }
-}
-
-static void ftrl(int64_t n, const pl_update *u, const float *g, float *p,
-                 float *z, float *sum)
-{
-    for (int64_t i = 0; i < n; i++) {
-        float grad = g[i] + u->decay * p[i];
-        float before = sqrtf(sum[i]);
-        sum[i] += grad * grad;
-        float root = sqrtf(sum[i]);
-        z[i] += grad - (root - before) / u->lr * p[i];
-        float shrunk = fabsf(z[i]) - u->l1;
-        p[i] = shrunk <= 0 ? 0
-                           : -copysignf(shrunk, z[i]) /
-                                 ((u->beta + root) / u->lr + u->l2);
-    }
-}
+#define UPDATE(kind, name) [PL_OPTIM_##kind] = pl_update_##name##_reference,
 
 const pl_kernels pl_kernels_reference = {
     .name = "reference",
@@ -328,11 +257,5 @@ const pl_kernels pl_kernels_reference = {
     .avg_pool_grad = pl_reference_avg_pool_grad,
     .to_lanes = load,
     .from_lanes = from_lanes,
-    .sgd = sgd,
-    .momentum = momentum,
-    .nesterov = nesterov,
-    .adam = adam,
-    .adagrad = adagrad,
-    .rmsprop = rmsprop,
-    .ftrl = ftrl,
+    .update = { PL_OPTIM_LIST(UPDATE) },
 };

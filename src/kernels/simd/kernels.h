@@ -64,18 +64,9 @@ void SIMD(avg_pool)(const pl_window *w, int64_t groups, const float *src,
                     float *dst);
 void SIMD(avg_pool_grad)(const pl_window *w, int64_t groups,
                          const float *diff_dst, float *diff_src);
-void SIMD(sgd)(int64_t n, const pl_update *u, const float *g, float *p);
-void SIMD(momentum)(int64_t n, const pl_update *u, const float *g, float *p,
-                    float *velocity);
-void SIMD(nesterov)(int64_t n, const pl_update *u, const float *g, float *p,
-                    float *velocity);
-void SIMD(adam)(int64_t n, const pl_update *u, const float *g, float *p,
-                float *mean, float *variance);
-void SIMD(adagrad)(int64_t n, const pl_update *u, const float *g, float *p,
-                   float *sum);
-void SIMD(rmsprop)(int64_t n, const pl_update *u, const float *g, float *p,
-                   float *variance);
-void SIMD(ftrl)(int64_t n, const pl_update *u, const float *g, float *p,
-                float *z, float *sum);
+
+#define DECLARE_UPDATE(kind, name) pl_update_kernel SIMD(update_##name);
+PL_OPTIM_LIST(DECLARE_UPDATE)
+#undef DECLARE_UPDATE
 
 #endif

@@ -9,6 +9,8 @@
 #define TABLE2(isa) pl_kernels_##isa
 #define TABLE(isa)  TABLE2(isa)
 
+#define UPDATE(kind, name) [PL_OPTIM_##kind] = SIMD(update_##name),
+
 const pl_kernels TABLE(PL_ISA) = {
     .name = TEXT(PL_ISA),
     .lanes = LANES,
@@ -46,11 +48,5 @@ const pl_kernels TABLE(PL_ISA) = {
     .max_pool_grad = SIMD(max_pool_grad),
     .avg_pool = SIMD(avg_pool),
     .avg_pool_grad = SIMD(avg_pool_grad),
-    .sgd = SIMD(sgd),
-    .momentum = SIMD(momentum),
-    .nesterov = SIMD(nesterov),
-    .adam = SIMD(adam),
-    .adagrad = SIMD(adagrad),
-    .rmsprop = SIMD(rmsprop),
-    .ftrl = SIMD(ftrl),
+    .update = { PL_OPTIM_LIST(UPDATE) },
 };

@@ -1,8 +1,10 @@
+/* figure.c - collects the series of one chart and writes them as JSON for the
+ * page's script. */
 #include "observe/report/figure.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "observe/report/figure_priv.h"
 
 #include <math.h>

@@ -8,7 +8,7 @@
 #define PL_OBSERVE_REPORT_FIGURE_H
 
 #include "base/buffer.h"
-#include "observe/curve.h"
+#include "observe/runs/curve.h"
 
 typedef enum pl_figure_kind {
     PL_FIGURE_LINES,

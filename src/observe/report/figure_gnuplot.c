@@ -1,7 +1,7 @@
 /* figure_gnuplot.c - a figure as commands for gnuplot, which can run programs.
  * Names of flags, runs and hosts go into them, so every text, the name of the
  * output file included, passes pl_quote_gnuplot; the rest are numbers. */
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "observe/report/figure_priv.h"
 
 #include <math.h>

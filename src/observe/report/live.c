@@ -1,6 +1,8 @@
+/* live.c - answers the requests of the live page: the list of runs, one run,
+ * its logs. No path leaves the runs folder. */
 #include "observe/report/live.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
 #include "observe/report/assets.h"
 #include "observe/report/report.h"
@@ -47,7 +49,7 @@ static void describe_end(const pl_record *record, char note[NOTE_BYTES])
     double accuracy = pl_record_number(record, "test_accuracy");
     double loss = pl_record_number(record, "test_loss");
     int used = snprintf(note, NOTE_BYTES, "ended (%s) at step %.0f",
-                        pl_record_text(record, "stopped_by"),
+                        pl_record_stopped_by(record),
                         pl_record_number(record, "steps"));
     if (isfinite(loss) && used < NOTE_BYTES)
         used += snprintf(note + used, (size_t)(NOTE_BYTES - used),
@@ -62,7 +64,7 @@ static pl_status describe(const pl_record *record, char note[NOTE_BYTES])
 {
     char state[NOTE_BYTES];
     time_t last = 0;
-    if (record->summary != NULL)
+    if (record->ended)
         describe_end(record, state);
     else {
         PL_TRY(last_written(record->path, 2, &last));
@@ -72,7 +74,7 @@ static pl_status describe(const pl_record *record, char note[NOTE_BYTES])
                                 : "going on, last written %lld s ago",
                  (long long)(age > 0 ? age : 0));
     }
-    snprintf(note, NOTE_BYTES, "%s: %.200s", pl_record_model(record), state);
+    snprintf(note, NOTE_BYTES, "%s: %.200s", record->run.model, state);
     return PL_OK;
 }
 
@@ -193,7 +195,7 @@ static pl_status show_run(const pl_record *record, pl_buffer *body)
         status = put_logs(page, record);
         pl_page_link(page, "/", "All runs", "");
         if (status == PL_OK)
-            status = serve(page, record->summary == NULL, body);
+            status = serve(page, !record->ended, body);
         pl_page_free(page);
     }
     pl_records_close(&alone);

@@ -1,9 +1,11 @@
+/* page.c - assembles a report's HTML: sections, tables, figures, and the
+ * embedded style and scripts. All foreign text is quoted here. */
 #include "observe/report/page.h"
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "base/quote.h"
+#include "base/text/quote.h"
 #include "observe/report/assets.h"
 
 #include <stdio.h>

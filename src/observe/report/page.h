@@ -10,7 +10,7 @@
 #define PL_OBSERVE_REPORT_PAGE_H
 
 #include "observe/report/figure.h"
-#include "observe/table.h"
+#include "observe/runs/table.h"
 
 typedef struct pl_page pl_page;
 

@@ -1,8 +1,11 @@
+/* report.c - chooses the sections of a report from what the runs recorded, and
+ * limits how many runs are shown in detail. */
 #include "observe/report/report.h"
 
 #include "base/error.h"
 #include "observe/report/report_priv.h"
 
+#include <math.h>
 #include <string.h>
 
 void pl_report_fold_run(pl_report *report, const pl_record *record)
@@ -61,11 +64,10 @@ static void end_left_out(pl_report *report)
 static pl_status put_configuration(pl_report *report)
 {
     const pl_records *records = report->records;
-    const pl_json *args, *value;
+    const pl_json *args = records->list[0].run.args, *value;
     const char *name;
     void *walk = NULL;
     pl_table *table;
-    PL_TRY(pl_json_get_object(records->list[0].run, "args", &args));
     PL_TRY(pl_table_new(&table, "configuration", "Flags that all runs have"));
     pl_table_add_column(table, &(pl_table_column) { .key = "flag" });
     pl_table_add_column(table, &(pl_table_column) { .key = "value" });
@@ -84,13 +86,9 @@ static pl_status put_configuration(pl_report *report)
     return PL_OK;
 }
 
-static const char *text_of(const pl_json *object, const char *key)
+static void put_known(pl_table *table, const char *text)
 {
-    const char *text;
-    return pl_json_has(object, key) &&
-                   pl_json_get_text(object, key, &text) == PL_OK
-               ? text
-               : "";
+    pl_table_put_text(table, text != NULL ? text : "");
 }
 
 static pl_status put_machines(pl_report *report)
@@ -105,18 +103,17 @@ static pl_status put_machines(pl_report *report)
     pl_table_add_column(table, &(pl_table_column) { .key = "cores" });
     for (size_t i = 0; i < records->count; i++) {
         const pl_record *record = &records->list[i];
-        const pl_json *machine = record->run;
-        if (pl_json_has(record->run, "machine") &&
-            pl_json_get_object(record->run, "machine", &machine) != PL_OK)
-            machine = record->run;
+        const pl_run_record *run = &record->run;
         pl_table_add_row(table);
         pl_table_put_text(table, record->name);
-        pl_table_put_text(table, pl_record_model(record));
-        pl_table_put_text(table, text_of(record->run, "started"));
-        pl_table_put_text(table, text_of(machine, "host"));
-        pl_table_put_text(table, text_of(machine, "kernels"));
-        pl_table_put_text(table, text_of(record->run, "paceline"));
-        pl_table_put_number(table, pl_record_field(machine, "cores"));
+        pl_table_put_text(table, run->model);
+        put_known(table, run->started);
+        put_known(table, run->machine.host);
+        put_known(table, run->machine.kernels);
+        put_known(table, run->paceline);
+        pl_table_put_number(table, run->machine.cores > 0
+                                       ? (double)run->machine.cores
+                                       : (double)NAN);
     }
     pl_page_fold(report->page, "Machines");
     pl_page_take_table(report->page, table);

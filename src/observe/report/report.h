@@ -4,8 +4,8 @@
 #ifndef PL_OBSERVE_REPORT_REPORT_H
 #define PL_OBSERVE_REPORT_REPORT_H
 
-#include "observe/record.h"
 #include "observe/report/page.h"
+#include "observe/runs/record.h"
 
 /* What cannot be read is left out, and the page says so. */
 pl_status pl_report_make(pl_page **out, const pl_records *records,

@@ -1,8 +1,8 @@
 /* What the tasks recorded over steps: loss, accuracy, speed, waiting. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "observe/curve_read.h"
 #include "observe/report/report_priv.h"
+#include "observe/runs/curve_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef PL_OBSERVE_REPORT_REPORT_PRIV_H
 #define PL_OBSERVE_REPORT_REPORT_PRIV_H
 
-#include "observe/record.h"
 #include "observe/report/page.h"
+#include "observe/runs/record.h"
 
 /* What was left out, put together while the sections are made. */
 typedef struct pl_report {

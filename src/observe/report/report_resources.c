@@ -1,8 +1,8 @@
 /* What each host used while a run lasted: processor, memory, network, disk. */
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/mem.h"
-#include "observe/curve_read.h"
 #include "observe/report/report_priv.h"
+#include "observe/runs/curve_read.h"
 
 #include <math.h>
 #include <stdio.h>

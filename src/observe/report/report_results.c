@@ -2,8 +2,8 @@
  * figure of accuracy, time and speed, one line for each combination of the
  * other flags. */
 #include "base/mem.h"
-#include "observe/compare.h"
 #include "observe/report/report_priv.h"
+#include "observe/runs/compare.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -210,8 +210,8 @@ static bool is_wanted(const axes *a, const struct metric *metric)
     for (size_t i = 0; i < a->records->count; i++) {
         const pl_record *record = &a->records->list[i];
         there = there || !isnan(pl_record_number(record, metric->key));
-        by_loss = by_loss || strcmp(pl_record_text(record, "stopped_by"),
-                                    "stop_loss") == 0;
+        by_loss =
+            by_loss || strcmp(pl_record_stopped_by(record), "stop_loss") == 0;
     }
     if (length)
         return there && by_loss;

@@ -28,32 +28,26 @@ static const pl_table_column columns[] = {
 
 #define COLUMNS (sizeof columns / sizeof *columns)
 
-/* The rows of a run; NULL: it has none. */
-static const pl_json *rows_of(const pl_record *record)
+/* A number of a row by its name there; NAN where a lost worker left none. */
+static double number_of(const pl_worker_report *row, const char *key)
 {
-    const pl_json *rows;
-    if (record->summary == NULL ||
-        !pl_json_has(record->summary, "per_worker") ||
-        pl_json_get_array(record->summary, "per_worker", &rows) != PL_OK)
-        return NULL;
-    return rows;
+    return pl_fields_number(&pl_worker_report_fields, row, key);
 }
 
-static double sum_of(const pl_json *rows, const char *key)
+static double count_examples(const pl_summary *summary)
 {
     double sum = 0;
-    for (size_t i = 0; i < pl_json_length(rows); i++) {
-        double value = pl_record_field(pl_json_at(rows, i), key);
-        sum += isnan(value) ? 0 : value;
-    }
+    for (size_t i = 0; i < summary->worker_count; i++)
+        if (summary->per_worker[i].examples > 0)
+            sum += (double)summary->per_worker[i].examples;
     return sum;
 }
 
-static double value_of(const pl_json *row, double all, size_t column)
+static double value_of(const pl_worker_report *row, double all, size_t column)
 {
-    double seconds = pl_record_field(row, "seconds");
-    double steps = pl_record_field(row, "steps");
-    double examples = pl_record_field(row, "examples");
+    double seconds = number_of(row, "seconds");
+    double steps = number_of(row, "steps");
+    double examples = number_of(row, "examples");
     switch (column) {
     case 2:
         return examples / all;
@@ -62,26 +56,22 @@ static double value_of(const pl_json *row, double all, size_t column)
     case 5:
         return examples / seconds;
     default:
-        return pl_record_field(row, columns[column].key);
+        return number_of(row, columns[column].key);
     }
 }
 
-static void add_rows(pl_table *table, const pl_record *record,
-                     const pl_json *rows)
+static void add_rows(pl_table *table, const pl_record *record)
 {
-    double all = sum_of(rows, "examples");
-    for (size_t i = 0; i < pl_json_length(rows); i++) {
-        const pl_json *row = pl_json_at(rows, i);
-        const char *host = "";
-        if (pl_json_has(row, "host") &&
-            pl_json_get_text(row, "host", &host) != PL_OK)
-            host = "";
+    const pl_summary *summary = &record->summary;
+    double all = count_examples(summary);
+    for (size_t i = 0; i < summary->worker_count; i++) {
         pl_table_add_row(table);
         pl_table_put_text(table, record->name);
         pl_table_put_number(table, (double)i);
-        pl_table_put_text(table, host);
+        pl_table_put_text(table, summary->per_worker[i].host);
         for (size_t c = 0; c < COLUMNS; c++)
-            pl_table_put_number(table, value_of(row, all, c));
+            pl_table_put_number(table,
+                                value_of(&summary->per_worker[i], all, c));
     }
 }
 
@@ -94,11 +84,8 @@ static pl_status put_table(pl_report *report)
     pl_table_add_column(table, &(pl_table_column) { .key = "host" });
     for (size_t c = 0; c < COLUMNS; c++)
         pl_table_add_column(table, &columns[c]);
-    for (size_t i = 0; i < report->records->count; i++) {
-        const pl_json *rows = rows_of(&report->records->list[i]);
-        if (rows != NULL)
-            add_rows(table, &report->records->list[i], rows);
-    }
+    for (size_t i = 0; i < report->records->count; i++)
+        add_rows(table, &report->records->list[i]);
     pl_page_fold(report->page, "Table of all workers");
     pl_page_take_table(report->page, table);
     pl_page_unfold(report->page);
@@ -142,18 +129,16 @@ static const bars figures[] = {
 static size_t count_workers(const pl_records *records)
 {
     size_t count = 0;
-    for (size_t i = 0; i < records->count; i++) {
-        const pl_json *rows = rows_of(&records->list[i]);
-        count += rows != NULL ? pl_json_length(rows) : 0;
-    }
+    for (size_t i = 0; i < records->count; i++)
+        count += records->list[i].summary.worker_count;
     return count;
 }
 
 /* All runs of one worker need no number behind their names. */
-static void name_bar(const pl_record *record, const pl_json *rows,
-                     size_t worker, char name[NAME_BYTES])
+static void name_bar(const pl_record *record, size_t worker,
+                     char name[NAME_BYTES])
 {
-    if (pl_json_length(rows) > 1)
+    if (record->summary.worker_count > 1)
         snprintf(name, NAME_BYTES, "%s #%zu", record->name, worker);
     else
         snprintf(name, NAME_BYTES, "%s", record->name);
@@ -163,9 +148,9 @@ static void add_categories(const pl_records *records, pl_figure *figure)
 {
     char name[NAME_BYTES];
     for (size_t i = 0; i < records->count; i++) {
-        const pl_json *rows = rows_of(&records->list[i]);
-        for (size_t w = 0; rows != NULL && w < pl_json_length(rows); w++) {
-            name_bar(&records->list[i], rows, w, name);
+        const pl_record *record = &records->list[i];
+        for (size_t w = 0; w < record->summary.worker_count; w++) {
+            name_bar(record, w, name);
             pl_figure_add_category(figure, name);
         }
     }
@@ -187,12 +172,12 @@ static pl_status put_bars(pl_report *report, const bars *b)
         size_t place = 0;
         pl_figure_add_series(figure, b->series[s].label);
         for (size_t i = 0; i < records->count; i++) {
-            const pl_json *rows = rows_of(&records->list[i]);
-            for (size_t w = 0; rows != NULL && w < pl_json_length(rows); w++)
+            const pl_summary *summary = &records->list[i].summary;
+            for (size_t w = 0; w < summary->worker_count; w++)
                 pl_figure_add_point(
                     figure, (double)place++,
                     b->scale *
-                        pl_record_field(pl_json_at(rows, w), b->series[s].key),
+                        number_of(&summary->per_worker[w], b->series[s].key),
                     0);
         }
     }

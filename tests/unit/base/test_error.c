@@ -15,16 +15,17 @@ static void status_text_names_every_code(void **state)
 static void fail_writes_cause_and_place(void **state)
 {
     (void)state;
-    pl_fail_at("src/data/idx.c", 18, "magic 0x%08x is not IDX", 0x1f8b0800u);
-    assert_string_equal("magic 0x1f8b0800 is not IDX [src/data/idx.c:18]",
+    pl_fail_at("src/data/idx/idx.c", 18, "magic 0x%08x is not IDX",
+               0x1f8b0800u);
+    assert_string_equal("magic 0x1f8b0800 is not IDX [src/data/idx/idx.c:18]",
                         pl_error_message());
 }
 
 static void fail_keeps_the_place_of_a_failure_told_on(void **state)
 {
     (void)state;
-    (void)PL_FAIL(PL_IO, "worker 2: %s", "disk full [src/base/file.c:12]");
-    assert_string_equal("worker 2: disk full [src/base/file.c:12]",
+    (void)PL_FAIL(PL_IO, "worker 2: %s", "disk full [src/base/file/file.c:12]");
+    assert_string_equal("worker 2: disk full [src/base/file/file.c:12]",
                         pl_error_message());
     static const char *const others[] = {
         "a [b]", "[a:1]", "a [b:]", "a [b:1x]", "a [b:1] c", "a [b] c:1]",
@@ -39,7 +40,7 @@ static void fail_keeps_the_place_of_a_failure_told_on(void **state)
 static void the_words_end_before_the_place(void **state)
 {
     (void)state;
-    assert_int_equal(4, pl_error_words("full [src/base/file.c:12]"));
+    assert_int_equal(4, pl_error_words("full [src/base/file/file.c:12]"));
     assert_int_equal(8, pl_error_words("[a] full [file.c:1]"));
     assert_int_equal(0, pl_error_words(""));
 }

@@ -1,8 +1,8 @@
 /* Files that change between the moment they are opened and the moment they
  * are read, as a mapping lets them. */
-#include "data/idx.h"
-#include "data/sparse/unpack.h"
-#include "data/sparse/writer.h"
+#include "data/idx/idx.h"
+#include "data/pack/unpack.h"
+#include "data/sparse/formats/writer.h"
 #include "support/folder.h"
 #include "support/sparse.h"
 

@@ -76,6 +76,44 @@ static void source_holds_out_the_last_examples(void **state)
     assert_null(set);
 }
 
+/* The validation part of the usual MNIST loader are the first examples. */
+static void source_trains_on_the_last_examples_only(void **state)
+{
+    (void)state;
+    const char *const sources[] = { "synthetic", "synthetic-sparse" };
+    for (int i = 0; i < 2; i++) {
+        pl_dataset *whole, *train, *test;
+        int64_t all[100], part[100];
+        pl_source_opts opts = { .shape = PL_SHAPE(4),
+                                .examples = 100,
+                                .features = 1000 };
+        assert_ok(pl_source_open(&whole, sources[i], PL_SPLIT_TRAIN, &opts));
+        assert_ok(pl_source_open(&test, sources[i], PL_SPLIT_TEST, &opts));
+        int64_t tests = test->count;
+        pl_dataset_free(test);
+        opts.train_examples = 60;
+        assert_ok(pl_source_open(&train, sources[i], PL_SPLIT_TRAIN, &opts));
+        assert_ok(pl_source_open(&test, sources[i], PL_SPLIT_TEST, &opts));
+        assert_int_equal(tests, test->count);
+        read_labels(whole, all);
+        assert_int_equal(60, read_labels(train, part));
+        assert_memory_equal(all + 40, part, 60 * sizeof *part);
+        pl_dataset_free(train);
+        opts.holdout = 0.25;
+        assert_ok(pl_source_open(&train, sources[i], PL_SPLIT_TRAIN, &opts));
+        assert_int_equal(60, read_labels(train, part));
+        assert_memory_equal(all + 15, part, 60 * sizeof *part);
+        pl_dataset_free(whole);
+        pl_dataset_free(train);
+        pl_dataset_free(test);
+        pl_dataset *set = NULL;
+        opts.train_examples = 76;
+        assert_fails(PL_USAGE, "has 75 examples to train on",
+                     pl_source_open(&set, sources[i], PL_SPLIT_TRAIN, &opts));
+        assert_null(set);
+    }
+}
+
 static void source_suggests_the_nearest_name(void **state)
 {
     (void)state;
@@ -115,6 +153,7 @@ static void source_open_survives_each_failed_allocation(void **state)
 UNIT_TESTS(cmocka_unit_test(source_opens_each_built_in_by_name),
            TEST_IN_FOLDER(source_hands_the_folder_on),
            cmocka_unit_test(source_holds_out_the_last_examples),
+           cmocka_unit_test(source_trains_on_the_last_examples_only),
            cmocka_unit_test(source_suggests_the_nearest_name),
            cmocka_unit_test(source_refuses_a_missing_or_needless_folder),
            cmocka_unit_test(source_open_survives_each_failed_allocation))

@@ -1,6 +1,6 @@
 #include "proto/event.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "support/unit.h"
 
 #define TIME 1763200000.25

@@ -1,6 +1,6 @@
 /* AlexNet as it is built in, on small images. */
 #include "support/train.h"
-#include "train/loop.h"
+#include "train/loop/loop.h"
 
 #define CLASSES 4
 

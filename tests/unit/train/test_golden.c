@@ -3,7 +3,7 @@
  *
  * A change of data, order, start, model, gradient or update shows here.  When
  * it is meant, the new curve is the one that the failing test prints. */
-#include "data/digits.h"
+#include "data/digits/digits.h"
 #include "support/train.h"
 
 #include <math.h>

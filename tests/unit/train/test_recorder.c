@@ -1,7 +1,7 @@
 #include "train/recorder.h"
 
 #include "support/train.h"
-#include "train/loop.h"
+#include "train/loop/loop.h"
 
 #include <math.h>
 

@@ -1,0 +1,40 @@
+/* data_pass.h - one pass over a source of sparse examples, with progress.
+ *
+ * For `data convert` and `data stats`.
+ *
+ * Threads: one. */
+#ifndef PL_APP_DATA_PASS_H
+#define PL_APP_DATA_PASS_H
+
+#include "data/source.h"
+
+#include <stdbool.h>
+
+typedef struct pl_data_pass {
+    const char *source;
+    const char *verb; /* "converted", for the progress line */
+    const pl_source_opts *opts;
+    bool quiet;
+    /* Called with each batch. */
+    pl_status (*use)(void *context, const pl_batch *batch);
+    void *context;
+    /* Found out. */
+    int64_t examples, bad;
+    uint32_t numbering; /* of the source's ids; known from the first batch on */
+    double seconds;
+} pl_data_pass;
+
+pl_status pl_data_pass_run(pl_data_pass *pass) PL_MUST_CHECK;
+
+/* `data convert SRC DST` and `data stats SRC`, as their words say. */
+typedef struct pl_data_convert_opts {
+    const char *source, *target; /* required, as is */
+    const pl_source_opts *opts;
+    const char *renumber; /* file of the new ids; NULL: they stay */
+    bool quiet;
+} pl_data_convert_opts;
+pl_status pl_data_convert(const pl_data_convert_opts *opts) PL_MUST_CHECK;
+pl_status pl_data_stats(const char *source, const pl_source_opts *opts,
+                        bool json, bool quiet) PL_MUST_CHECK;
+
+#endif

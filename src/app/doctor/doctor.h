@@ -1,0 +1,88 @@
+/* doctor.h - what the files of `doctor` share.
+ *
+ *   cmd_doctor.c      flags, this host
+ *   doctor_hosts.c    other hosts, and the ways between them
+ *   doctor_facts.c    what a host is like, as JSON
+ *   doctor_judge.c    what is good and what is not, and what to do
+ *
+ * Threads: one. */
+#ifndef PL_APP_DOCTOR_DOCTOR_H
+#define PL_APP_DOCTOR_DOCTOR_H
+
+#include "app/launch/launch.h"
+#include "base/json/fields.h"
+
+typedef enum pl_verdict {
+    PL_VERDICT_OK,
+    PL_VERDICT_WARN, /* it works, but not as well as it could */
+    PL_VERDICT_BAD,  /* a job would fail */
+} pl_verdict;
+
+/* A line of the table. */
+typedef struct pl_finding {
+    char *host, *found;
+    const char *check; /* static */
+    pl_verdict verdict;
+    char *advice; /* what to do; NULL where it is well */
+} pl_finding;
+
+/* What was measured between two hosts. */
+typedef struct pl_way {
+    char *from, *to;
+    double round_trip_us, bytes_per_s;
+} pl_way;
+
+/* What was found, in order, and what was measured. */
+typedef struct pl_diagnosis {
+    bool ok; /* nothing is bad */
+    pl_finding *lines;
+    size_t line_count;
+    pl_way *ways;
+    size_t way_count;
+} pl_diagnosis;
+extern const pl_fields pl_diagnosis_fields;
+
+extern const char *const pl_verdict_names[]; /* "ok", "warn", "bad", NULL */
+
+/* A line; `advice` is what to do, NULL where it is well. */
+pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
+                           pl_verdict verdict, const char *found,
+                           const char *advice) PL_MUST_CHECK;
+
+/* What a host is like.  Texts are NULL and numbers -1 where not known. */
+typedef struct pl_doctor_task {
+    char *line; /* process number and command */
+} pl_doctor_task;
+
+typedef struct pl_facts {
+    const char *host, *version, *kernels;
+    int32_t cores;
+    double load;                              /* of the last minute */
+    int64_t memory_free, disk_free, shm_free; /* bytes */
+    const char *memory_limit;                 /* what sets it */
+    const char *huge_pages;                   /* "madvise" */
+    int32_t files_most;                       /* that may be open */
+    const char *keys, *keys_problem;          /* NULL: none */
+    pl_doctor_task *tasks;
+    size_t task_count;
+} pl_facts;
+extern const pl_fields pl_facts_fields;
+
+/* Add the facts of this host to an object. */
+pl_status pl_doctor_facts(pl_json *out) PL_MUST_CHECK;
+
+/* Lines of a host's facts, as pl_doctor_facts wrote them there. */
+pl_status pl_doctor_judge(pl_diagnosis *d, const char *host,
+                          const pl_json *facts) PL_MUST_CHECK;
+/* Of the offset of its clock, known to within `within_ms`. */
+pl_status pl_doctor_judge_clock(pl_diagnosis *d, const char *host,
+                                double offset_ms,
+                                double within_ms) PL_MUST_CHECK;
+/* Keep the way from one to another, and add its line. */
+pl_status pl_doctor_judge_way(pl_diagnosis *d, const pl_way *way) PL_MUST_CHECK;
+
+/* Look at all hosts of the flags. */
+pl_status pl_doctor_hosts(pl_diagnosis *d, const pl_launch_flags *flags,
+                          int64_t measure_ms) PL_MUST_CHECK;
+
+#endif

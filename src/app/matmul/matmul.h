@@ -1,0 +1,56 @@
+/* matmul.h - what the files of `matmul` share.
+ *
+ *   cmd_matmul.c     flags
+ *   matmul_local.c   all workers on this machine: starts and watches them
+ *   matmul_task.c    one worker, started there, by hand or by a launcher
+ *   matmul_print.c   the result, and what it is compared with
+ *
+ * Threads: one. */
+#ifndef PL_APP_MATMUL_MATMUL_H
+#define PL_APP_MATMUL_MATMUL_H
+
+#include "app/app.h"
+#include "job/cluster/cluster.h"
+#include "matmul/placement.h"
+#include "matmul/report.h"
+
+typedef struct pl_matmul_flags {
+    int64_t n, blocks, workers, threads, seed, index, join_timeout, control;
+    int op, transport, role;
+    const char *placement, *cluster, *keys;
+    bool insecure, compare, json;
+} pl_matmul_flags;
+
+/* What `matmul` knows when its flags are read. */
+typedef struct pl_matmul_command {
+    const pl_app *app;
+    pl_matmul_flags flags;
+    pl_cluster cluster; /* of --cluster; else empty */
+    pl_matmul_job job;
+    pl_placement placement;
+} pl_matmul_command;
+
+/* The formula that the placement `best` is compared with. */
+#define PL_MATMUL_USUAL "(i+j)%W"
+
+/* A worker's place in a job that mpirun or srun started. */
+typedef struct pl_matmul_rank {
+    int32_t rank, size;
+    bool one_host;
+} pl_matmul_rank;
+/* False when no such launcher has started this process. */
+bool pl_matmul_rank_find(pl_matmul_rank *out);
+
+pl_status pl_matmul_local(const pl_matmul_command *command) PL_MUST_CHECK;
+pl_status pl_matmul_task(const pl_matmul_command *command) PL_MUST_CHECK;
+
+/* PL_USAGE when `bytes` are more than there is. */
+pl_status pl_matmul_memory(const pl_matmul_command *command, int64_t bytes,
+                           const char *whose) PL_MUST_CHECK;
+
+/* Print the result, with what the other placement would have moved and, with
+ * --compare, the speed of the same product in this process. */
+pl_status pl_matmul_print(const pl_matmul_command *command,
+                          const pl_matmul_result *result) PL_MUST_CHECK;
+
+#endif

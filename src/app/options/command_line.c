@@ -1,0 +1,136 @@
+/* The command line of a task, rebuilt from the parameter table: which flags are
+ * passed on as given, which are filled in, and which stay with the parent. */
+#include "app/options/command_line.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+#define VALUE_BYTES 64 /* of a number or a choice as text */
+/* Every flag with a value, and what stands before and behind. */
+#define ARGS_MOST ((size_t)(2 * PL_OPTION_GROUPS * PL_OPTION_MOST + 8))
+
+/* What is not passed on as it was given. */
+static const char *const own[] = {
+    "role",  "index",        "control", "restarted", "cluster", "deploy", "run",
+    "batch", "global-batch", "keys",    "insecure",  "chaos",   NULL
+};
+
+/* What is passed on though it was not given: a task could not work it out by
+ * itself, or not the same way. */
+static const char *const filled[] = {
+    "strategy",
+    "workers",
+    "join-timeout",
+    NULL,
+};
+/* ... with parameter servers. */
+static const char *const filled_ps[] = { "mode", "ps", "evaluator", NULL };
+
+static bool listed(const char *name, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+pl_status pl_command_line_add(pl_command_line *line, const char *word)
+{
+    PL_TRY(pl_mem_copy_text(&line->argv[line->count], word));
+    line->count++;
+    return PL_OK;
+}
+
+/* "--name value"; in one word when the value looks like a flag. */
+static pl_status add_value(pl_command_line *line, const char *name,
+                           const char *value)
+{
+    bool joined = strncmp(value, "--", 2) == 0;
+    PL_TRY(pl_mem_format(&line->argv[line->count], "--%s%s%s", name,
+                         joined ? "=" : "", joined ? value : ""));
+    line->count++;
+    return joined ? PL_OK : pl_command_line_add(line, value);
+}
+
+pl_status pl_command_line_number(pl_command_line *line, const char *name,
+                                 int64_t number)
+{
+    char text[VALUE_BYTES];
+    snprintf(text, sizeof text, "%lld", (long long)number);
+    return add_value(line, name, text);
+}
+
+static pl_status add_param(pl_command_line *line, const pl_param *param,
+                           const void *target)
+{
+    const char *field = (const char *)target + param->offset;
+    char room[VALUE_BYTES];
+    if (param->kind == PL_PARAM_FLAG) {
+        char name[VALUE_BYTES];
+        snprintf(name, sizeof name, "--%s", param->name);
+        return *(const bool *)field ? pl_command_line_add(line, name) : PL_OK;
+    }
+    if (param->kind == PL_PARAM_TEXT) {
+        const char *text = *(const char *const *)field;
+        return text == NULL ? PL_OK : add_value(line, param->name, text);
+    }
+    pl_param_value_text(param, target, room, sizeof room);
+    return room[0] == '\0' ? PL_OK : add_value(line, param->name, room);
+}
+
+/* Flags that belong to a mode or a strategy are refused in another. */
+static bool wanted(const pl_options *options, const char *name, bool given)
+{
+    const pl_train_options *train = &options->train;
+    bool ps = train->strategy == PL_TRAIN_STRATEGY_PS;
+    bool allreduce = train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE;
+    int mode = options->train.mode;
+    if (strcmp(name, "engine") == 0)
+        return allreduce;
+    if (strcmp(name, "on-worker-loss") == 0)
+        return ps || (allreduce && train->engine == PL_TRAIN_ENGINE_RING);
+    if (strcmp(name, "batch") == 0)
+        return given || options->train.global_batch > 0;
+    if (strcmp(name, "replicas-to-aggregate") == 0)
+        return ps && mode == PL_TRAIN_MODE_SYNC;
+    if (strcmp(name, "staleness") == 0)
+        return ps && mode == PL_TRAIN_MODE_SSP;
+    return listed(name, filled) || (ps && listed(name, filled_ps)) ||
+           (given && !listed(name, own));
+}
+
+static pl_status fill(pl_command_line *line, const pl_options *options,
+                      const char *program, const char *run)
+{
+    PL_TRY(pl_command_line_add(line, program));
+    PL_TRY(pl_command_line_add(line, "train"));
+    PL_TRY(pl_command_line_add(line, options->model->name));
+    PL_TRY(add_value(line, "run", run));
+    for (size_t g = 0; g < options->group_count; g++) {
+        const pl_param_group *group = &options->groups[g];
+        for (size_t i = 0; i < group->count; i++)
+            if (wanted(options, group->params[i].name, options->given[g][i]))
+                PL_TRY(add_param(line, &group->params[i], group->target));
+    }
+    return PL_OK;
+}
+
+pl_status pl_command_line_init(pl_command_line *line, const pl_options *options,
+                               const char *program, const char *run)
+{
+    *line = (pl_command_line) { 0 };
+    PL_TRY(PL_NEW(line->argv, ARGS_MOST));
+    pl_status status = fill(line, options, program, run);
+    if (status != PL_OK)
+        pl_command_line_close(line);
+    return status;
+}
+
+void pl_command_line_close(pl_command_line *line)
+{
+    for (size_t i = 0; i < line->count; i++)
+        pl_mem_free(line->argv[i]);
+    pl_mem_free(line->argv);
+    *line = (pl_command_line) { 0 };
+}

@@ -1,0 +1,20 @@
+/* predict_sparse.h - the answers of a sparse model, one line an example.
+ *
+ * Threads: one. */
+#ifndef PL_APP_PREDICT_PREDICT_SPARSE_H
+#define PL_APP_PREDICT_PREDICT_SPARSE_H
+
+#include "app/train/trained.h"
+
+typedef struct pl_predict_sparse_opts {
+    const char *source; /* libsvm:FILE ...; required */
+    bool json;          /* a line of JSON each */
+    bool several;       /* sources: lines say which */
+} pl_predict_sparse_opts;
+
+/* Print number and probability of label 1 of every example of a source, in
+ * its order. */
+pl_status pl_predict_sparse(pl_trained *trained,
+                            const pl_predict_sparse_opts *opts) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,34 @@
+/* observers.h - what watches a task while it works, as files of its run
+ * folder: events for TensorBoard, and what the host and the job use.
+ *
+ * None of them may end a training: what cannot be written is said once.
+ *
+ * Threads: each has its own; the functions are called from one. */
+#ifndef PL_APP_RUN_OBSERVERS_H
+#define PL_APP_RUN_OBSERVERS_H
+
+#include "app/train/job.h"
+#include "base/record/metric.h"
+#include "job/cluster/cluster.h"
+
+typedef struct pl_observers pl_observers;
+
+typedef struct pl_observers_opts {
+    const pl_options *options; /* required; all is borrowed */
+    const char *run;           /* the run folder; NULL: nothing is written */
+    pl_task task;
+    pl_metrics *metrics;       /* required; its scalars are taken */
+    const pl_cluster *cluster; /* NULL: one process */
+    const pl_job *job;         /* the chief's, whose model is shown; or NULL */
+    int64_t start_step;        /* of a resumed run */
+} pl_observers_opts;
+
+pl_status pl_observers_start(pl_observers **out,
+                             const pl_observers_opts *opts) PL_MUST_CHECK;
+/* NULL is fine, also below.  `success`: the run reached its end. */
+void pl_observers_stop(pl_observers *observers, bool success);
+
+/* Records that are not in the files. */
+int64_t pl_observers_dropped(const pl_observers *observers);
+
+#endif

@@ -1,0 +1,26 @@
+/* runs.c - reads the runs that a command's arguments name, and warns about
+ * those that cannot be read. */
+#include "app/run/runs.h"
+
+#include "base/log.h"
+
+static pl_status warn(const pl_records *records)
+{
+    for (size_t i = 0; i < pl_json_length(records->left_out); i++) {
+        const char *why;
+        PL_TRY(pl_json_get_text(pl_json_at(records->left_out, i), "why", &why));
+        pl_log(PL_LOG_WARN, "%s; left out", why);
+    }
+    return PL_OK;
+}
+
+pl_status pl_runs_read(pl_records *records, const pl_words *words)
+{
+    PL_TRY(pl_records_init(records, words->list, (size_t)words->count));
+    pl_status status = warn(records);
+    if (status == PL_OK && records->count == 0)
+        status = PL_FAIL(PL_FORMAT, "no run is left to look at");
+    if (status != PL_OK)
+        pl_records_close(records);
+    return status;
+}

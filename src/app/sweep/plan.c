@@ -1,0 +1,446 @@
+/* Design.  A grid is walked like the digits of a number, the last axis
+ * fastest.  The flags of a cell are those all cells have, then its own.
+ *
+ * Two things make grids over clusters short to write.  A cell that names a
+ * mode, but neither ps nor strategy, gets one parameter server: modes are of
+ * parameter servers.  workers=0 is one process that trains alone: all flags of
+ * a cluster are left out, and of the cells that are then the same, only one is
+ * made. */
+#include "app/sweep/plan.h"
+
+#include "app/options/options_priv.h"
+#include "app/task/part.h"
+#include "base/buffer.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define AXES_MOST 16
+
+typedef struct axis {
+    const char *name;
+    const pl_json *values;
+    const pl_param *param;
+    size_t at; /* which value */
+} axis;
+
+typedef struct planner {
+    const pl_sweep_plan_opts *opts;
+    pl_options *options; /* of the cell that is looked at */
+    pl_json *cells;
+    axis axes[AXES_MOST];
+    size_t axis_count;
+    const char **words; /* flags of all cells */
+    size_t word_count;
+    int64_t repeat;
+} planner;
+
+/* What a sweep says itself, or what has no meaning in one. */
+static const char *const own[] = { "run",    "resume",  "resume-or-start",
+                                   "json",   "quiet",   "role",
+                                   "index",  "control", "cluster",
+                                   "deploy", "keys",    "insecure",
+                                   NULL };
+
+static bool names_flag(const char *word, const char *name)
+{
+    size_t length = strlen(name);
+    return strncmp(word, "--", 2) == 0 &&
+           strncmp(word + 2, name, length) == 0 &&
+           (word[2 + length] == '\0' || word[2 + length] == '=');
+}
+
+static bool has_word(const planner *p, const char *name)
+{
+    for (size_t i = 0; i < p->word_count; i++)
+        if (names_flag(p->words[i], name))
+            return true;
+    return false;
+}
+
+static const char *value_of(const axis *a)
+{
+    const char *text = "";
+    return pl_json_as_text(pl_json_at(a->values, a->at), a->name, &text) ==
+                   PL_OK
+               ? text
+               : "";
+}
+
+static const axis *find_axis(const planner *p, const char *name)
+{
+    for (size_t i = 0; i < p->axis_count; i++)
+        if (strcmp(p->axes[i].name, name) == 0)
+            return &p->axes[i];
+    return NULL;
+}
+
+static const pl_param *cluster_param(const char *name, size_t length)
+{
+    for (size_t i = 0; i < pl_options_cluster_count; i++)
+        if (strlen(pl_options_cluster[i].name) == length &&
+            memcmp(pl_options_cluster[i].name, name, length) == 0)
+            return &pl_options_cluster[i];
+    return NULL;
+}
+
+static bool trains_alone(const planner *p)
+{
+    const axis *workers = find_axis(p, "workers");
+    return workers != NULL && strcmp(value_of(workers), "0") == 0;
+}
+
+/* Flags of all cells; without those of a cluster for one that trains alone. */
+static pl_status add_words(const planner *p, pl_json *args)
+{
+    bool alone = trains_alone(p);
+    for (size_t i = 0; i < p->word_count; i++) {
+        const char *word = p->words[i];
+        const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : "";
+        size_t length = strcspn(name, "=");
+        const pl_param *param = alone ? cluster_param(name, length) : NULL;
+        if (param == NULL)
+            PL_TRY(pl_json_append_text(args, word));
+        else if (param->kind != PL_PARAM_FLAG && name[length] == '\0')
+            i++; /* its value */
+    }
+    return PL_OK;
+}
+
+static pl_status add_flag(pl_json *args, const char *name, const char *value)
+{
+    char *word;
+    PL_TRY(pl_mem_format(&word, "--%s", name));
+    pl_status status = pl_json_append_text(args, word);
+    pl_mem_free(word);
+    if (status == PL_OK && value != NULL)
+        status = pl_json_append_text(args, value);
+    return status;
+}
+
+static pl_status add_axes(const planner *p, pl_json *args)
+{
+    bool alone = trains_alone(p);
+    for (size_t i = 0; i < p->axis_count; i++) {
+        const axis *a = &p->axes[i];
+        const char *value = value_of(a);
+        if (alone && cluster_param(a->name, strlen(a->name)) != NULL)
+            continue;
+        if (a->param->kind != PL_PARAM_FLAG)
+            PL_TRY(add_flag(args, a->name, value));
+        else if (strcmp(value, "true") == 0)
+            PL_TRY(add_flag(args, a->name, NULL));
+        else if (strcmp(value, "false") != 0)
+            return PL_FAIL(PL_USAGE, "%s=%s: expected true or false", a->name,
+                           value);
+    }
+    return PL_OK;
+}
+
+static bool is_set(const planner *p, const char *name)
+{
+    return has_word(p, name) || find_axis(p, name) != NULL;
+}
+
+static pl_status add_server(const planner *p, pl_json *args)
+{
+    if (trains_alone(p) || !is_set(p, "mode") || is_set(p, "ps") ||
+        is_set(p, "strategy"))
+        return PL_OK;
+    return add_flag(args, "ps", "1");
+}
+
+/* What may stand in the name of a folder without a thought. */
+static void put_plain(pl_buffer *out, const char *text)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
+                                "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-";
+    for (; *text != '\0'; text++)
+        pl_buffer_put(out, strchr(plain, *text) != NULL ? text : "-", 1);
+}
+
+/* "mode-sync_batch-10_workers-2"; "single_batch-10" */
+static void put_name(const planner *p, int64_t repeat, pl_buffer *out)
+{
+    bool alone = trains_alone(p);
+    if (alone)
+        pl_buffer_text(out, "single");
+    for (size_t i = 0; i < p->axis_count; i++) {
+        const axis *a = &p->axes[i];
+        if (alone && cluster_param(a->name, strlen(a->name)) != NULL)
+            continue;
+        pl_buffer_text(out, out->bytes > 0 ? "_" : "");
+        put_plain(out, a->name);
+        pl_buffer_text(out, "-");
+        put_plain(out, value_of(a));
+    }
+    if (out->bytes == 0)
+        pl_buffer_text(out, "all");
+    if (p->repeat > 1)
+        pl_buffer_format(out, "_r%lld", (long long)repeat);
+}
+
+/* Read the cell's flags as `train` will. */
+static pl_status check_args(planner *p, const pl_json *args)
+{
+    size_t count = pl_json_length(args);
+    char **argv;
+    pl_part part = { 0 };
+    PL_TRY(PL_NEW(argv, count + 1));
+    pl_status status = pl_options_init(p->options, p->opts->model);
+    if (status != PL_OK) {
+        pl_mem_free(argv);
+        return status;
+    }
+    for (size_t i = 0; i < count && status == PL_OK; i++) {
+        const char *text;
+        status = pl_json_as_text(pl_json_at(args, i), "args", &text);
+        argv[i] = (char *)text; /* parsing does not write */
+    }
+    if (status == PL_OK)
+        status = pl_options_parse(p->options, (int)count, argv);
+    if (status == PL_OK)
+        status = pl_part_init(&part, p->options, NULL);
+    if (status == PL_OK)
+        status = pl_options_resolve(p->options);
+    pl_part_close(&part);
+    pl_options_close(p->options);
+    pl_mem_free(argv);
+    return status;
+}
+
+static pl_status make_args(planner *p, int64_t repeat, pl_json **out)
+{
+    char seed[32];
+    pl_json *args;
+    PL_TRY(pl_json_new_array(&args));
+    pl_status status;
+    PL_TRY_OUT(status, add_words(p, args));
+    PL_TRY_OUT(status, add_axes(p, args));
+    PL_TRY_OUT(status, add_server(p, args));
+    PL_TRY_OUT(status, check_args(p, args));
+    if (p->repeat > 1) {
+        snprintf(seed, sizeof seed, "%lld",
+                 (long long)(p->options->train.seed + repeat - 1));
+        PL_TRY_OUT(status, add_flag(args, "seed", seed));
+    }
+    *out = args;
+    return PL_OK;
+out:
+    pl_json_free(args);
+    return status;
+}
+
+static pl_status make_values(const planner *p, pl_json **out)
+{
+    pl_json *values;
+    PL_TRY(pl_json_new_object(&values));
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < p->axis_count && status == PL_OK; i++)
+        status =
+            pl_json_set_text(values, p->axes[i].name, value_of(&p->axes[i]));
+    if (status == PL_OK)
+        *out = values;
+    else
+        pl_json_free(values);
+    return status;
+}
+
+/* *same: there is such a cell.  PL_USAGE when another has its name. */
+static pl_status look_for(const planner *p, const char *name,
+                          const pl_json *args, bool *same)
+{
+    *same = false;
+    for (size_t i = 0; i < pl_json_length(p->cells); i++) {
+        const pl_json *cell = pl_json_at(p->cells, i), *others;
+        const char *other;
+        PL_TRY(pl_json_get_text(cell, "name", &other));
+        PL_TRY(pl_json_get_array(cell, "args", &others));
+        *same = *same || pl_json_equal(args, others);
+        if (!pl_json_equal(args, others) && strcmp(name, other) == 0)
+            return PL_FAIL(PL_USAGE, "another cell of this name has other "
+                                     "flags; name what differs in the grid");
+    }
+    return PL_OK;
+}
+
+static pl_status append_cell(planner *p, const char *name, int64_t repeat,
+                             pl_json *args)
+{
+    pl_json *cell, *values = NULL;
+    bool same;
+    pl_status status = look_for(p, name, args, &same);
+    if (status == PL_OK && !same)
+        status = pl_json_new_object(&cell);
+    if (status != PL_OK || same) {
+        pl_json_free(args);
+        return status;
+    }
+    status = pl_json_set_take(cell, "args", args);
+    if (status == PL_OK)
+        status = pl_json_set_text(cell, "name", name);
+    if (status == PL_OK)
+        status = make_values(p, &values);
+    if (status == PL_OK)
+        status = pl_json_set_take(cell, "values", values);
+    if (status == PL_OK)
+        status = pl_json_set_int(cell, "repeat", repeat);
+    if (status != PL_OK) {
+        pl_json_free(cell);
+        return status;
+    }
+    return pl_json_append_take(p->cells, cell);
+}
+
+static pl_status add_cell(planner *p, int64_t repeat)
+{
+    pl_buffer name = { 0 };
+    pl_json *args = NULL;
+    put_name(p, repeat, &name);
+    pl_status status = pl_buffer_status(&name);
+    if (status == PL_OK) {
+        status = make_args(p, repeat, &args);
+        if (status == PL_OK)
+            status = append_cell(p, name.data, repeat, args);
+        if (status != PL_OK && status != PL_NOMEM)
+            status = pl_context(status, "cell %s", name.data);
+    }
+    pl_buffer_close(&name);
+    if (status == PL_OK && pl_json_length(p->cells) > PL_SWEEP_CELLS_MOST)
+        return PL_FAIL(PL_USAGE, "more than %d cells", PL_SWEEP_CELLS_MOST);
+    return status;
+}
+
+/* False when all combinations were there. */
+static bool next_combination(planner *p)
+{
+    for (size_t i = p->axis_count; i-- > 0;) {
+        axis *a = &p->axes[i];
+        if (++a->at < pl_json_length(a->values))
+            return true;
+        a->at = 0;
+    }
+    return false;
+}
+
+static bool listed(const char *name, const char *const *list)
+{
+    for (; *list != NULL; list++)
+        if (strcmp(*list, name) == 0)
+            return true;
+    return false;
+}
+
+static pl_status unknown_name(const planner *p, const char *name)
+{
+    const pl_options *options = p->options;
+    const char *names[PL_OPTION_GROUPS * PL_OPTION_MOST + 1];
+    size_t count = 0;
+    for (size_t g = 0; g < options->group_count; g++)
+        for (size_t i = 0; i < options->groups[g].count; i++)
+            names[count++] = options->groups[g].params[i].name;
+    names[count] = NULL;
+    const char *near = pl_param_nearest(name, names);
+    return PL_FAIL(PL_USAGE, "grid: %.80s is no flag of train%s%s%s", name,
+                   near != NULL ? "; did you mean " : "",
+                   near != NULL ? near : "", near != NULL ? "?" : "");
+}
+
+static pl_status check_axis(const planner *p, axis *a)
+{
+    const pl_options *options = p->options;
+    for (size_t g = 0; g < options->group_count && a->param == NULL; g++)
+        for (size_t i = 0; i < options->groups[g].count; i++)
+            if (strcmp(options->groups[g].params[i].name, a->name) == 0)
+                a->param = &options->groups[g].params[i];
+    if (a->param == NULL)
+        return unknown_name(p, a->name);
+    if (listed(a->name, own))
+        return PL_FAIL(PL_USAGE, "grid: --%s cannot be part of a sweep",
+                       a->name);
+    if (has_word(p, a->name))
+        return PL_FAIL(PL_USAGE,
+                       "--%s stands in the grid and among the flags; leave "
+                       "out one",
+                       a->name);
+    if (p->repeat > 1 && strcmp(a->name, "seed") == 0)
+        return PL_FAIL(PL_USAGE, "seed stands in the grid, and repeated cells "
+                                 "get seeds of their own; leave out one");
+    return PL_OK;
+}
+
+static pl_status add_grid(planner *p, const pl_json *grid)
+{
+    const char *name;
+    const pl_json *values;
+    void *walk = NULL;
+    p->axis_count = 0;
+    while (pl_json_next(grid, &walk, &name, &values)) {
+        if (p->axis_count == AXES_MOST)
+            return PL_FAIL(PL_USAGE, "a grid of more than %d flags", AXES_MOST);
+        axis *a = &p->axes[p->axis_count];
+        *a = (axis) { .name = name, .values = values };
+        PL_TRY(check_axis(p, a));
+        p->axis_count++;
+    }
+    do
+        for (int64_t r = 1; r <= p->repeat; r++)
+            PL_TRY(add_cell(p, r));
+    while (next_combination(p));
+    return PL_OK;
+}
+
+static pl_status gather_words(planner *p)
+{
+    const pl_json *flags;
+    PL_TRY(pl_json_get_array(p->opts->spec, "flags", &flags));
+    size_t given = pl_json_length(flags), more = (size_t)p->opts->flag_count;
+    PL_TRY(PL_NEW(p->words, given + more + 1));
+    for (size_t i = 0; i < given; i++)
+        PL_TRY(pl_json_as_text(pl_json_at(flags, i), "flags", &p->words[i]));
+    for (size_t i = 0; i < more; i++)
+        p->words[given + i] = p->opts->flags[i];
+    p->word_count = given + more;
+    for (const char *const *name = own; *name != NULL; name++)
+        if (has_word(p, *name))
+            return PL_FAIL(PL_USAGE, "--%s cannot be part of a sweep", *name);
+    return PL_OK;
+}
+
+static pl_status plan(planner *p)
+{
+    const pl_json *grids;
+    PL_TRY(pl_json_get_int(p->opts->spec, "repeat", 1, PL_SWEEP_CELLS_MOST,
+                           &p->repeat));
+    if (p->opts->repeat > 0)
+        p->repeat = p->opts->repeat;
+    PL_TRY(gather_words(p));
+    PL_TRY(pl_json_get_array(p->opts->spec, "grids", &grids));
+    /* The tables, for the names. */
+    PL_TRY(pl_options_init(p->options, p->opts->model));
+    pl_options_close(p->options);
+    for (size_t i = 0; i < pl_json_length(grids); i++)
+        PL_TRY(add_grid(p, pl_json_at(grids, i)));
+    return PL_OK;
+}
+
+pl_status pl_sweep_plan(pl_json **out, const pl_sweep_plan_opts *opts)
+{
+    planner *p;
+    PL_TRY(PL_NEW(p, 1));
+    p->opts = opts;
+    pl_status status = PL_NEW(p->options, 1);
+    if (status == PL_OK)
+        status = pl_json_new_array(&p->cells);
+    if (status == PL_OK)
+        status = plan(p);
+    if (status == PL_OK)
+        *out = p->cells;
+    else
+        pl_json_free(p->cells);
+    pl_mem_free(p->words);
+    pl_mem_free(p->options);
+    pl_mem_free(p);
+    return status;
+}

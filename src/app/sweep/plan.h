@@ -1,0 +1,26 @@
+/* sweep_plan.h - the cells of a sweep: one training each.
+ *
+ * Threads: any. */
+#ifndef PL_APP_SWEEP_PLAN_H
+#define PL_APP_SWEEP_PLAN_H
+
+#include "base/json/json.h"
+#include "paceline/nn.h"
+
+#define PL_SWEEP_CELLS_MOST 10000
+
+typedef struct pl_sweep_plan_opts {
+    const pl_json *spec;   /* required: of sweep_spec.h */
+    const pl_model *model; /* required: that of the spec */
+    char *const *flags;    /* more, behind those of the spec */
+    int flag_count;
+    int64_t repeat; /* 0: that of the spec */
+} pl_sweep_plan_opts;
+
+/* All cells in order, checked against the flags of `train`: [{"name",
+ * "args": [...], "values": {flag: value}, "repeat": 1}].  PL_USAGE names the
+ * cell and the flag. */
+pl_status pl_sweep_plan(pl_json **out,
+                        const pl_sweep_plan_opts *opts) PL_MUST_CHECK;
+
+#endif

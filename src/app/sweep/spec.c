@@ -1,0 +1,264 @@
+/* spec.c - parses a sweep file and --grid: the model, its flags and the axes of
+ * its grids. Names and values are checked later, where cells are made. */
+#include "app/sweep/spec.h"
+
+#include "base/mem.h"
+#include "base/param/param.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What is being read. */
+typedef struct spec {
+    char *model;
+    int64_t repeat; /* 0: not given */
+    pl_json *flags, *grids;
+} spec;
+
+static void close_spec(spec *s)
+{
+    pl_mem_free(s->model);
+    pl_json_free(s->flags);
+    pl_json_free(s->grids);
+}
+
+static pl_status open_spec(spec *s)
+{
+    *s = (spec) { 0 };
+    pl_status status = pl_json_new_array(&s->flags);
+    if (status == PL_OK)
+        status = pl_json_new_array(&s->grids);
+    if (status != PL_OK)
+        close_spec(s);
+    return status;
+}
+
+/* Copy the next word of *at to `word`, which has room for all of it; quotes
+ * keep blanks.  *found is false at the end. */
+static pl_status next_word(const char **at, char *word, bool *found)
+{
+    const char *p = *at + strspn(*at, " \t\r");
+    *found = *p != '\0';
+    while (*p != '\0' && strchr(" \t\r", *p) == NULL) {
+        if (*p != '"' && *p != '\'') {
+            *word++ = *p++;
+            continue;
+        }
+        const char *end = strchr(p + 1, *p);
+        if (end == NULL)
+            return PL_FAIL(PL_USAGE, "a quote %c that does not end", *p);
+        memcpy(word, p + 1, (size_t)(end - p) - 1);
+        word += end - p - 1;
+        p = end + 1;
+    }
+    *word = '\0';
+    *at = p;
+    return PL_OK;
+}
+
+/* "name=a,b,c" to grid[name] = [a, b, c]. */
+static pl_status add_axis(pl_json *grid, char *word)
+{
+    char *equals = strchr(word, '=');
+    if (equals == NULL || equals == word || equals[1] == '\0')
+        return PL_FAIL(PL_USAGE, "\"%.80s\": expected FLAG=VALUE,VALUE,...",
+                       word);
+    *equals = '\0';
+    if (pl_json_has(grid, word))
+        return PL_FAIL(PL_USAGE, "%.80s stands twice in one grid", word);
+    pl_json *values;
+    PL_TRY(pl_json_new_array(&values));
+    pl_status status = PL_OK;
+    char *value = equals + 1;
+    while (status == PL_OK) {
+        char *comma = strchr(value, ',');
+        if (comma != NULL)
+            *comma = '\0';
+        if (value[0] == '\0')
+            status = PL_FAIL(PL_USAGE, "%.80s: an empty value", word);
+        else
+            status = pl_json_append_text(values, value);
+        if (comma == NULL)
+            break;
+        value = comma + 1;
+    }
+    if (status != PL_OK) {
+        pl_json_free(values);
+        return status;
+    }
+    return pl_json_set_take(grid, word, values);
+}
+
+static pl_status add_grid(spec *s, const char *text, char *word)
+{
+    pl_json *grid;
+    PL_TRY(pl_json_new_object(&grid));
+    pl_status status = PL_OK;
+    for (bool found = true; found && status == PL_OK;) {
+        status = next_word(&text, word, &found);
+        if (status == PL_OK && found)
+            status = add_axis(grid, word);
+    }
+    if (status != PL_OK) {
+        pl_json_free(grid);
+        return status;
+    }
+    return pl_json_append_take(s->grids, grid);
+}
+
+static pl_status add_flags(spec *s, const char *text, char *word)
+{
+    for (;;) {
+        bool found;
+        PL_TRY(next_word(&text, word, &found));
+        if (!found)
+            return PL_OK;
+        PL_TRY(pl_json_append_text(s->flags, word));
+    }
+}
+
+static pl_status set_model(spec *s, const char *text, char *word)
+{
+    bool found, more;
+    PL_TRY(next_word(&text, word, &found));
+    if (!found || s->model != NULL)
+        return PL_FAIL(PL_USAGE,
+                       found ? "a second model" : "model: expected its name");
+    PL_TRY(pl_mem_copy_text(&s->model, word));
+    PL_TRY(next_word(&text, word, &more));
+    if (more)
+        return PL_FAIL(PL_USAGE,
+                       "\"%.80s\" behind the model; flags stand in "
+                       "a line of their own",
+                       word);
+    return PL_OK;
+}
+
+static pl_status set_repeat(spec *s, const char *text, char *word)
+{
+    bool found;
+    char *end = NULL;
+    PL_TRY(next_word(&text, word, &found));
+    long long count = strtoll(word, &end, 10);
+    if (!found || *end != '\0' || count < 1 || count > PL_SWEEP_REPEAT_MOST ||
+        text[strspn(text, " \t\r")] != '\0')
+        return PL_FAIL(PL_USAGE, "repeat: expected a number from 1 to %d",
+                       PL_SWEEP_REPEAT_MOST);
+    s->repeat = count;
+    return PL_OK;
+}
+
+static const struct entry {
+    const char *name;
+    pl_status (*read)(spec *s, const char *text, char *word);
+} entries[] = {
+    { "model", set_model },
+    { "flags", add_flags },
+    { "grid", add_grid },
+    { "repeat", set_repeat },
+};
+
+#define ENTRIES (sizeof entries / sizeof *entries)
+
+/* `word` has room for the line. */
+static pl_status read_line(spec *s, const char *line, char *word)
+{
+    size_t first = strspn(line, " \t\r");
+    size_t length = strcspn(line + first, " \t\r");
+    const char *names[ENTRIES + 1] = { NULL };
+    if (length == 0 || line[first] == '#')
+        return PL_OK;
+    for (size_t i = 0; i < ENTRIES; i++) {
+        names[i] = entries[i].name;
+        if (strlen(names[i]) == length &&
+            memcmp(names[i], line + first, length) == 0)
+            return entries[i].read(s, line + first + length, word);
+    }
+    memcpy(word, line + first, length);
+    word[length] = '\0';
+    const char *near = pl_param_nearest(word, names);
+    return PL_FAIL(PL_USAGE, "\"%.80s\": expected %s", word,
+                   near != NULL ? near : "model, flags, grid or repeat");
+}
+
+static pl_status read_lines(spec *s, const char *text, const char *what)
+{
+    char *line, *word = NULL;
+    PL_TRY(PL_NEW(line, strlen(text) + 1));
+    pl_status status = PL_NEW(word, strlen(text) + 1);
+    for (int number = 1; *text != '\0' && status == PL_OK; number++) {
+        size_t length = strcspn(text, "\n");
+        memcpy(line, text, length);
+        line[length] = '\0';
+        status = read_line(s, line, word);
+        if (status != PL_OK)
+            status = pl_context(status, "%s:%d", what, number);
+        text += length + (text[length] == '\n');
+    }
+    pl_mem_free(line);
+    pl_mem_free(word);
+    return status;
+}
+
+/* The parts are the object's afterwards. */
+static pl_status assemble(spec *s, pl_json **out)
+{
+    pl_json *json;
+    PL_TRY(pl_json_new_object(&json));
+    pl_status status;
+    pl_json *flags = s->flags, *grids = s->grids;
+    PL_TRY_OUT(status, pl_json_set_text(json, "model", s->model));
+    s->flags = NULL;
+    PL_TRY_OUT(status, pl_json_set_take(json, "flags", flags));
+    PL_TRY_OUT(status,
+               pl_json_set_int(json, "repeat", s->repeat > 0 ? s->repeat : 1));
+    s->grids = NULL;
+    PL_TRY_OUT(status, pl_json_set_take(json, "grids", grids));
+    *out = json;
+    return PL_OK;
+out:
+    pl_json_free(json);
+    return status;
+}
+
+static pl_status finish(spec *s, const char *what, pl_json **out)
+{
+    if (s->model == NULL)
+        return PL_FAIL(PL_USAGE, "%s: no model; expected a line: model NAME",
+                       what);
+    if (pl_json_length(s->grids) == 0)
+        return PL_FAIL(PL_USAGE,
+                       "%s: no grid; expected a line: grid FLAG=VALUE,VALUE",
+                       what);
+    return assemble(s, out);
+}
+
+pl_status pl_sweep_spec_parse(pl_json **out, const char *text, const char *what)
+{
+    spec s;
+    PL_TRY(open_spec(&s));
+    pl_status status = read_lines(&s, text, what);
+    if (status == PL_OK)
+        status = finish(&s, what, out);
+    close_spec(&s);
+    return status;
+}
+
+pl_status pl_sweep_spec_grid(pl_json **out, const char *model, const char *grid)
+{
+    spec s;
+    char *word = NULL;
+    PL_TRY(open_spec(&s));
+    pl_status status = pl_mem_copy_text(&s.model, model);
+    if (status == PL_OK)
+        status = PL_NEW(word, strlen(grid) + 1);
+    if (status == PL_OK)
+        status = add_grid(&s, grid, word);
+    if (status == PL_OK)
+        status = finish(&s, "--grid", out);
+    else if (status == PL_USAGE)
+        status = pl_context(status, "--grid");
+    pl_mem_free(word);
+    close_spec(&s);
+    return status;
+}

@@ -1,0 +1,26 @@
+/* sweep_spec.h - what a sweep shall run, read from text.
+ *
+ * docs/formats/sweep.md has the format.  The result is
+ *
+ *   {"model": "softmax", "flags": ["--lr", "0.1"], "repeat": 1,
+ *    "grids": [{"mode": ["sync", "async"], "batch": ["10", "50"]}]}
+ *
+ * Names and values are checked where the cells are made (sweep_plan.h).
+ *
+ * Threads: any. */
+#ifndef PL_APP_SWEEP_SPEC_H
+#define PL_APP_SWEEP_SPEC_H
+
+#include "base/json/json.h"
+
+#define PL_SWEEP_REPEAT_MOST 1000
+
+/* `what` (a file name) goes into messages, with the line. */
+pl_status pl_sweep_spec_parse(pl_json **out, const char *text,
+                              const char *what) PL_MUST_CHECK;
+
+/* The same from the command line: one grid for one model. */
+pl_status pl_sweep_spec_grid(pl_json **out, const char *model,
+                             const char *grid) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,352 @@
+/* sweep.c - runs the cells of a sweep one after another as `train` processes,
+ * and estimates the time left. */
+#include "app/sweep/sweep.h"
+
+#include "app/sweep/state.h"
+#include "app/train/interrupt.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/record/summary.h"
+#include "base/text/console.h"
+#include "base/text/quote.h"
+#include "job/supervise/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PROGRAM     "/proc/self/exe"
+#define TICK_MS     200
+#define END_MS      60000 /* for a training to save itself after SIGTERM */
+#define BAR_CELLS   16
+#define OTHER_CELLS 44 /* of the line, at most: counts and times */
+#define ERROR_BYTES 512
+
+typedef struct sweep {
+    const pl_sweep_opts *opts;
+    pl_sweep_state state;
+    int lock;
+    const atomic_bool *interrupt;
+    bool terminal;
+    size_t done, failed; /* cells */
+    size_t now;          /* the cell that runs */
+    int64_t cell_ns;     /* when it began */
+    double took_s;       /* what cells took, run by this process */
+    size_t took_count;
+} sweep;
+
+/* --- what is shown ---------------------------------------------------- */
+
+static double seconds_since(int64_t ns)
+{
+    return (double)(pl_clock_now_ns(pl_clock_real()) - ns) * 1e-9;
+}
+
+static const char *clock_text(double seconds, char text[32])
+{
+    long long s = (long long)(seconds + 0.5);
+    if (s >= 3600)
+        snprintf(text, 32, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    else
+        snprintf(text, 32, "%lld:%02lld", s / 60, s % 60);
+    return text;
+}
+
+/* As long as cells took so far, each of the rest will take. */
+static double left_seconds(const sweep *s, double elapsed)
+{
+    size_t rest = s->state.count - s->done - s->failed;
+    double each = s->took_s / (double)s->took_count;
+    double left = each * (double)rest - elapsed;
+    return left > 0 ? left : 0;
+}
+
+/* What is left for the name: a line that is wider than the terminal could not
+ * be drawn over. */
+static int name_room(void)
+{
+    struct winsize size;
+    int columns = 80;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    return columns > BAR_CELLS + OTHER_CELLS + 8
+               ? columns - BAR_CELLS - OTHER_CELLS
+               : 8;
+}
+
+static void draw(const sweep *s)
+{
+    if (!s->terminal)
+        return;
+    size_t over = s->done + s->failed, count = s->state.count;
+    size_t full = BAR_CELLS * over / count;
+    double elapsed = seconds_since(s->cell_ns);
+    char now[32], left[32], name[ERROR_BYTES];
+    char bar[BAR_CELLS + 1], eta[48] = "", line[PL_CONSOLE_BYTES];
+    for (size_t i = 0; i < BAR_CELLS; i++)
+        bar[i] = i < full ? '=' : i == full ? '>' : ' ';
+    bar[BAR_CELLS] = '\0';
+    if (s->took_count > 0)
+        snprintf(eta, sizeof eta, "  ETA %s",
+                 clock_text(left_seconds(s, elapsed), left));
+    int used =
+        snprintf(line, sizeof line, "\r\033[K[%s] %zu/%zu  %.*s  %s%s", bar,
+                 over, count, name_room(),
+                 pl_quote_line(name, sizeof name, s->state.cells[s->now].name),
+                 clock_text(elapsed, now), eta);
+    pl_console_redraw(line,
+                      used < (int)sizeof line ? (size_t)used : sizeof line - 1);
+}
+
+/* One line for good; the bar is drawn below it. */
+static void say(const sweep *s, const pl_sweep_cell *cell, const char *what)
+{
+    char name[ERROR_BYTES], text[2 * ERROR_BYTES];
+    if (s->opts->quiet && cell->state != PL_CELL_FAILED)
+        return;
+    pl_console_print("%s[%zu/%zu] %s: %s\n", s->terminal ? "\r\033[K" : "",
+                     s->done + s->failed, s->state.count,
+                     pl_quote_line(name, sizeof name, cell->name),
+                     pl_quote_line(text, sizeof text, what));
+}
+
+static pl_status say_done(const sweep *s, const pl_sweep_cell *cell)
+{
+    char *path, text[160];
+    pl_summary summary;
+    PL_TRY(
+        pl_mem_format(&path, "%s/%s/summary.json", s->opts->out, cell->name));
+    pl_status status = pl_summary_read(&summary, path);
+    pl_mem_free(path);
+    PL_TRY(status);
+    int used = snprintf(text, sizeof text, "%.2f s, %lld steps",
+                        summary.seconds, (long long)summary.steps);
+    if (summary.test.loss >= 0)
+        snprintf(text + used, sizeof text - (size_t)used,
+                 ", test loss %.4f, accuracy %.2f %%", summary.test.loss,
+                 100 * summary.test.accuracy);
+    pl_summary_close(&summary);
+    say(s, cell, text);
+    return PL_OK;
+}
+
+/* --- one cell --------------------------------------------------------- */
+
+typedef struct process {
+    pid_t pid;
+    int file;        /* of the process: readable when it ends; -1: none */
+    char *run, *log; /* folder and file */
+    const char **argv;
+    int64_t log_from;
+} process;
+
+static void close_process(process *p)
+{
+    if (p->file >= 0)
+        close(p->file);
+    pl_mem_free(p->run);
+    pl_mem_free(p->log);
+    pl_mem_free(p->argv);
+}
+
+static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
+                              process *p)
+{
+    const pl_json *args = cell->args;
+    size_t count = pl_json_length(args), used = 0;
+    PL_TRY(PL_NEW(p->argv, count + 7));
+    p->argv[used++] = s->opts->program;
+    p->argv[used++] = "train";
+    p->argv[used++] = s->opts->model;
+    for (size_t i = 0; i < count; i++)
+        PL_TRY(pl_json_as_text(pl_json_at(args, i), "args", &p->argv[used++]));
+    p->argv[used++] = "--run";
+    p->argv[used++] = p->run;
+    if (cell->state == PL_CELL_RUNNING)
+        p->argv[used++] = "--resume-or-start"; /* it may not have begun */
+    return PL_OK;
+}
+
+static pl_status start_process(const sweep *s, const pl_sweep_cell *cell,
+                               process *p)
+{
+    PL_TRY(pl_file_join(&p->run, s->opts->out, cell->name));
+    PL_TRY(pl_mem_format(&p->log, "%s/log/%s.log", s->opts->out, cell->name));
+    PL_TRY(make_command(s, cell, p));
+    if (cell->state == PL_CELL_FAILED) /* what it left is of no use */
+        PL_TRY(pl_file_remove_all(p->run));
+    PL_TRY(pl_child_start(&p->pid, &p->log_from,
+                          &(pl_child_opts) {
+                              .program = PROGRAM,
+                              .argv = (char *const *)p->argv,
+                              .log = p->log,
+                              .mark = "--- start",
+                          }));
+    p->file = (int)syscall(SYS_pidfd_open, p->pid, 0);
+    return PL_OK;
+}
+
+/* Wait for its end.  After an interrupt it is asked to end, then killed. */
+static int wait_for(const sweep *s, const process *p)
+{
+    bool asked = false, killed = false;
+    pl_deadline end = pl_deadline_in_ms(pl_clock_real(), END_MS);
+    for (int ended;;) {
+        pid_t pid = waitpid(p->pid, &ended, WNOHANG);
+        if (pid == p->pid || (pid < 0 && errno != EINTR))
+            return pid == p->pid ? ended : -1;
+        if (atomic_load(s->interrupt) && !asked) {
+            asked = true;
+            end = pl_deadline_in_ms(pl_clock_real(), END_MS);
+            kill(p->pid, SIGTERM);
+        }
+        if (asked && !killed && pl_deadline_passed(end))
+            killed = kill(p->pid, SIGKILL) == 0;
+        struct pollfd wait = { .fd = p->file, .events = POLLIN };
+        poll(&wait, 1, TICK_MS);
+        draw(s);
+    }
+}
+
+/* The last line it wrote, as plain text: it goes into a JSON file. */
+static pl_status note_failure(sweep *s, pl_sweep_cell *cell, const process *p,
+                              int ended)
+{
+    char how[96], said[ERROR_BYTES], last[ERROR_BYTES];
+    pl_child_how(ended, how, sizeof how);
+    pl_child_last_lines(p->log, p->log_from, 1, said, sizeof said);
+    pl_quote_line(last, sizeof last, said);
+    cell->state = PL_CELL_FAILED;
+    s->failed++;
+    pl_mem_free(cell->error);
+    cell->error = NULL;
+    PL_TRY(pl_mem_format(&cell->error, "%s%s%s", how,
+                         last[0] != '\0' ? ": " : "", last));
+    say(s, cell, cell->error);
+    return PL_OK;
+}
+
+static pl_status judge(sweep *s, pl_sweep_cell *cell, const process *p,
+                       int ended)
+{
+    double seconds = seconds_since(s->cell_ns);
+    cell->seconds += seconds;
+    s->took_s += seconds;
+    s->took_count++;
+    if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) {
+        cell->state = PL_CELL_DONE;
+        s->done++;
+        return say_done(s, cell);
+    }
+    if (atomic_load(s->interrupt))
+        return PL_OK; /* it goes on next time */
+    return note_failure(s, cell, p, ended);
+}
+
+static pl_status run_cell(sweep *s, pl_sweep_cell *cell)
+{
+    process p = { .file = -1 };
+    s->cell_ns = pl_clock_now_ns(pl_clock_real());
+    draw(s);
+    pl_status status = start_process(s, cell, &p);
+    if (status == PL_OK) {
+        bool anew = cell->state != PL_CELL_RUNNING;
+        cell->seconds = anew ? 0 : cell->seconds;
+        cell->state = PL_CELL_RUNNING;
+        pl_error failed;
+        pl_error_save(&failed, pl_sweep_state_save(&s->state));
+        int ended = wait_for(s, &p);
+        status = failed.status == PL_OK ? judge(s, cell, &p, ended)
+                                        : pl_error_raise(&failed);
+    }
+    close_process(&p);
+    PL_TRY(status);
+    return pl_sweep_state_save(&s->state);
+}
+
+/* --- all of them ------------------------------------------------------ */
+
+static pl_status make_logs(const sweep *s)
+{
+    char *logs;
+    PL_TRY(pl_file_join(&logs, s->opts->out, "log"));
+    pl_status status = pl_file_make_folder(logs);
+    pl_mem_free(logs);
+    return status;
+}
+
+static pl_status lock_folder(sweep *s)
+{
+    const char *out = s->opts->out;
+    PL_TRY(pl_file_make_folder(out));
+    s->lock = open(out, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (s->lock < 0)
+        return PL_FAIL(PL_IO, "open %s: %s", out, strerror(errno));
+    if (flock(s->lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        return PL_FAIL(PL_USAGE,
+                       "another sweep is running in %s; wait for it, or choose "
+                       "another --out",
+                       out);
+    return PL_OK;
+}
+
+static pl_status run_cells(sweep *s)
+{
+    for (size_t i = 0; i < s->state.count; i++)
+        s->done += s->state.cells[i].state == PL_CELL_DONE;
+    if (s->done > 0 && !s->opts->quiet)
+        pl_log(PL_LOG_INFO, "%zu of %zu cells are done already", s->done,
+               s->state.count);
+    for (s->now = 0; s->now < s->state.count; s->now++) {
+        if (s->state.cells[s->now].state == PL_CELL_DONE)
+            continue;
+        pl_status status = run_cell(s, &s->state.cells[s->now]);
+        if (s->terminal)
+            pl_console_print("\r\033[K");
+        PL_TRY(status);
+        if (atomic_load(s->interrupt))
+            return PL_FAIL(PL_INTERRUPTED,
+                           "interrupted; %zu of %zu cells are done; the same "
+                           "command goes on",
+                           s->done, s->state.count);
+    }
+    if (s->failed > 0)
+        return PL_FAIL(PL_IO,
+                       "%zu of %zu cells failed; their logs are in %s/log, "
+                       "and the same command tries them again",
+                       s->failed, s->state.count, s->opts->out);
+    return PL_OK;
+}
+
+pl_status pl_sweep_run(const pl_sweep_opts *opts)
+{
+    sweep s = {
+        .opts = opts,
+        .lock = -1,
+        .interrupt = pl_interrupt_catch(),
+        .terminal = !opts->quiet && isatty(STDERR_FILENO) == 1,
+    };
+    pl_status status = lock_folder(&s);
+    if (status == PL_OK)
+        status =
+            pl_sweep_state_init(&s.state, opts->out, opts->model, opts->cells);
+    if (status == PL_OK)
+        status = make_logs(&s);
+    if (status == PL_OK)
+        status = run_cells(&s);
+    pl_sweep_state_close(&s.state);
+    if (s.lock >= 0)
+        close(s.lock);
+    return status;
+}

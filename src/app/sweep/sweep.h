@@ -1,0 +1,27 @@
+/* sweep.h - run the cells of a sweep, one after another.
+ *
+ * Each cell is a `train` process with a run folder of its own, OUT/<cell>, and
+ * a log, OUT/log/<cell>.log.  OUT/sweep.json says what became of each
+ * (docs/formats/sweep.md), so the same command goes on where it was ended.
+ *
+ * Threads: one. */
+#ifndef PL_APP_SWEEP_SWEEP_H
+#define PL_APP_SWEEP_SWEEP_H
+
+#include "base/json/json.h"
+
+typedef struct pl_sweep_opts {
+    const char *program;  /* required: for messages and process lists */
+    const char *model;    /* required */
+    const pl_json *cells; /* required: of pl_sweep_plan */
+    const char *out;      /* required: made when missing */
+    bool quiet;           /* no progress */
+} pl_sweep_opts;
+
+/* Run what is not done.  A cell that fails is reported, and the others are
+ * run; then the result is PL_IO and says how many.  PL_INTERRUPTED after
+ * Ctrl-C, with the cell that was running saved.  PL_USAGE when `out` holds
+ * another sweep. */
+pl_status pl_sweep_run(const pl_sweep_opts *opts) PL_MUST_CHECK;
+
+#endif

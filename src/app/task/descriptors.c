@@ -1,0 +1,63 @@
+/* How many descriptors each kind of task needs, counted in /proc/PID/fd of
+ * running jobs and rounded up, and whether it may have them. */
+#include "app/task/descriptors.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Standard streams, logs, records, data and checkpoint files, and those that
+ * a server does not use for connections. */
+#define TASK          44
+#define OF_WORKER     6 /* at a server: two connections, shared memory */
+#define OF_SERVER     8 /* at a worker: a connection, its thread, memory */
+#define OF_FELLOW     2 /* at a server: another one's connection */
+#define OF_RING       32
+#define OF_SUPERVISED 4 /* a task, at its supervisor */
+#define STRANGERS     160
+
+int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_role role)
+{
+    int64_t workers = cluster->workers, ps = cluster->ps;
+    if (role == PL_ROLE_PS)
+        return TASK + OF_WORKER * workers + OF_FELLOW * ps;
+    return TASK + (ps > 0 ? OF_SERVER * ps : OF_RING);
+}
+
+int64_t pl_descriptors_of_job(const pl_cluster *cluster)
+{
+    int64_t most = TASK + OF_SUPERVISED * (cluster->workers + cluster->ps);
+    static const pl_role roles[] = { PL_ROLE_PS, PL_ROLE_WORKER };
+    for (size_t i = cluster->ps > 0 ? 0 : 1; i < 2; i++) {
+        int64_t need = pl_descriptors_of_task(cluster, roles[i]);
+        most = need > most ? need : most;
+    }
+    return most;
+}
+
+pl_status pl_descriptors_ensure(const pl_cluster *cluster, int64_t count)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return PL_FAIL(PL_IO, "limit of open files: %s", strerror(errno));
+    rlim_t need = (rlim_t)count;
+    if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= need)
+        return PL_OK;
+    if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < need)
+        return PL_FAIL(PL_USAGE,
+                       "a task of a job of %d workers and %d servers needs up "
+                       "to %lld open files, but this process may have %llu at "
+                       "most: raise the limit (ulimit -n %lld) or take fewer "
+                       "tasks",
+                       cluster->workers, cluster->ps, (long long)count,
+                       (unsigned long long)limit.rlim_max, (long long)count);
+    /* And some for strangers, so that they do not take those of tasks. */
+    need += STRANGERS;
+    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need
+                         ? need
+                         : limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return PL_FAIL(PL_IO, "raise the limit of open files to %lld: %s",
+                       (long long)count, strerror(errno));
+    return PL_OK;
+}

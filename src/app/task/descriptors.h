@@ -1,0 +1,22 @@
+/* descriptors.h - the open files that the tasks of a job need.
+ *
+ * Known before anything starts: a job that would run out of descriptors in the
+ * middle, say at its last checkpoint, is refused instead.
+ *
+ * Threads: the main one, before others. */
+#ifndef PL_APP_TASK_DESCRIPTORS_H
+#define PL_APP_TASK_DESCRIPTORS_H
+
+#include "job/cluster/cluster.h"
+
+/* What one task of the cluster needs at most. */
+int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_role role);
+/* What the task that needs most of them does, the supervisor included. */
+int64_t pl_descriptors_of_job(const pl_cluster *cluster);
+
+/* Raise the limit of this process, and so of those it starts, to `count`.
+ * PL_USAGE when it may not be raised that far. */
+pl_status pl_descriptors_ensure(const pl_cluster *cluster,
+                                int64_t count) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,565 @@
+/* Which task of which cluster this process is, or that it trains alone: found
+ * from flags, mpirun's environment and TF_CONFIG, in the order of part.h. */
+#include "app/task/part.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "sync/allreduce/mpi/mpi.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define JOIN_LOCAL_S 60
+#define JOIN_HAND_S  600
+
+/* Flags that say the same thing twice, or nothing. */
+static pl_status check_pairs(const pl_options *options)
+{
+    static const struct {
+        const char *flag, *needs;
+    } pairs[] = {
+        { "index", "role" },
+        { "control", "role" },
+    };
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        if (pl_options_given(options, pairs[i].flag) &&
+            !pl_options_given(options, pairs[i].needs))
+            return PL_FAIL(PL_USAGE, "--%s needs --%s", pairs[i].flag,
+                           pairs[i].needs);
+    if (pl_options_given(options, "deploy") && options->train.cluster == NULL)
+        return PL_FAIL(PL_USAGE, "--deploy needs --cluster FILE, which holds "
+                                 "the entry");
+    if (pl_options_given(options, "batch") &&
+        pl_options_given(options, "global-batch"))
+        return PL_FAIL(PL_USAGE, "--batch and --global-batch: give one of "
+                                 "them, not both");
+    return PL_OK;
+}
+
+/* Flags that only mean something in one mode. */
+static pl_status check_mode(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    if (pl_options_given(options, "staleness") &&
+        train->mode != PL_TRAIN_MODE_SSP)
+        return PL_FAIL(PL_USAGE, "--staleness needs --mode ssp");
+    if (pl_options_given(options, "replicas-to-aggregate") &&
+        train->mode != PL_TRAIN_MODE_SYNC)
+        return PL_FAIL(PL_USAGE, "--replicas-to-aggregate needs --mode sync: "
+                                 "otherwise each gradient is an update");
+    return PL_OK;
+}
+
+/* Where the cluster comes from, in the order in which one beats another. */
+typedef enum origin {
+    FROM_FILE,
+    FROM_COUNTS,
+    FROM_MPI,
+    FROM_TF_CONFIG,
+} origin;
+
+/* Is this one of several ranks that mpirun or srun has started? */
+static bool is_rank(pl_mpi_place *place)
+{
+    return pl_mpi_launched(place) && place->size > 1;
+}
+
+static origin find_origin(const pl_options *options, const char *tf_config)
+{
+    const pl_train_options *train = &options->train;
+    pl_mpi_place place;
+    if (pl_options_given(options, "cluster"))
+        return FROM_FILE;
+    if (is_rank(&place) && !pl_options_given(options, "role") &&
+        !pl_options_given(options, "control"))
+        return FROM_MPI;
+    if (pl_options_given(options, "control") ||
+        pl_options_given(options, "workers") ||
+        pl_options_given(options, "ps") ||
+        (pl_options_given(options, "strategy") &&
+         train->strategy == PL_TRAIN_STRATEGY_SINGLE))
+        return FROM_COUNTS;
+    if (tf_config != NULL && tf_config[0] != '\0')
+        return FROM_TF_CONFIG;
+    return train->cluster != NULL ? FROM_FILE : FROM_COUNTS; /* recalled */
+}
+
+static pl_status check_index(const pl_options *options,
+                             const pl_cluster *cluster)
+{
+    pl_role role = (pl_role)options->train.role;
+    int32_t count = role == PL_ROLE_PS ? cluster->ps
+                    : role == PL_ROLE_WORKER
+                        ? cluster->workers - cluster->named_chief
+                        : 1;
+    if (count > 1 && !pl_options_given(options, "index"))
+        return PL_FAIL(PL_USAGE, "--role %s needs --index N, from 0 to %d",
+                       pl_role_text(role), count - 1);
+    return PL_OK;
+}
+
+/* Who this process is, where --role says it. */
+static pl_status take_role(pl_part *part, const pl_options *options)
+{
+    PL_TRY(check_index(options, &part->cluster));
+    part->kind = PL_PART_TASK;
+    part->task = (pl_task) { (pl_role)options->train.role,
+                             (int32_t)options->train.index };
+    pl_status status = pl_cluster_check(&part->cluster, part->task);
+    return status == PL_OK ? PL_OK : pl_context(status, "--role");
+}
+
+/* Only tasks started by hand take their keys from a file. */
+static pl_status check_keys(const pl_part *part, const pl_options *options)
+{
+    static const char *const flags[] = { "keys", "insecure" };
+    bool by_hand = part->kind == PL_PART_TASK && options->train.control == 0;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (!by_hand && pl_options_given(options, flags[i]))
+            return PL_FAIL(PL_USAGE,
+                           "--%s is for tasks started by hand, with --role; "
+                           "those that are started here have keys of their "
+                           "own",
+                           flags[i]);
+    if (options->train.keys != NULL && options->train.insecure)
+        return PL_FAIL(PL_USAGE, "--keys and --insecure: give one of them, "
+                                 "not both");
+    return PL_OK;
+}
+
+/* Faults are made by who starts the tasks, and who makes them must be able to
+ * repair them. */
+static pl_status check_chaos(const pl_part *part, const pl_options *options)
+{
+    if (!pl_options_given(options, "chaos"))
+        return PL_OK;
+    if (part->kind == PL_PART_TASK)
+        return PL_FAIL(PL_USAGE, "--chaos is for jobs that --workers and --ps "
+                                 "start on this machine; who starts tasks by "
+                                 "hand kills them by hand");
+    if (options->train.chaos > 0 &&
+        options->train.on_worker_loss == PL_TRAIN_LOSS_ABORT)
+        return PL_FAIL(PL_USAGE, "--chaos and --on-worker-loss abort: the "
+                                 "first fault would end the job");
+    return PL_OK;
+}
+
+static bool is_single(const pl_cluster *cluster)
+{
+    return cluster->workers == 1 && cluster->ps == 0;
+}
+
+static pl_status part_from_file(pl_part *part, const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    PL_TRY(pl_cluster_read(&part->cluster, train->cluster, train->deploy));
+    if (pl_options_given(options, "role"))
+        return take_role(part, options);
+    if (is_single(&part->cluster))
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "--cluster needs --role and --index, which of its "
+                             "tasks this process is: chief, worker, ps or "
+                             "evaluator");
+}
+
+static pl_status part_from_counts(pl_part *part, const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    PL_TRY(pl_cluster_local(&part->cluster,
+                            train->workers > 0 ? (int32_t)train->workers : 1,
+                            (int32_t)train->ps, train->evaluator));
+    if (train->control > 0)
+        return take_role(part, options);
+    if (pl_options_given(options, "role"))
+        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
+                                 "where the other tasks are; --workers and "
+                                 "--ps start all tasks here");
+    part->kind = is_single(&part->cluster) ? PL_PART_ALONE : PL_PART_SUPERVISOR;
+    return PL_OK;
+}
+
+/* A TF_CONFIG that has no cluster, or does not say which of its tasks this
+ * process is, is as good as none: schedulers set it for local runs, too. */
+static pl_status drop_local_tf_config(const pl_options *options,
+                                      const char **tf_config)
+{
+    bool cluster, task;
+    PL_TRY(pl_cluster_tf_config_has(*tf_config, &cluster, &task));
+    bool role = pl_options_given(options, "role");
+    if (cluster && (task || role))
+        return PL_OK;
+    if (role)
+        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
+                                 "where the other tasks are; TF_CONFIG names "
+                                 "no cluster");
+    pl_log(PL_LOG_INFO, "TF_CONFIG names no %s: this is a local run",
+           cluster ? "task" : "cluster");
+    *tf_config = NULL;
+    return PL_OK;
+}
+
+static pl_status part_from_tf_config(pl_part *part, const pl_options *options,
+                                     const char *tf_config)
+{
+    bool role = pl_options_given(options, "role");
+    PL_TRY(pl_cluster_tf_config(&part->cluster, role ? NULL : &part->task,
+                                tf_config));
+    part->kind = PL_PART_TASK;
+    return role ? take_role(part, options) : PL_OK;
+}
+
+/* All ranks train; the first is the chief and the only one that talks. */
+static pl_status part_from_mpi(pl_part *part, pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    pl_mpi_place place;
+    if (!is_rank(&place))
+        return PL_OK;
+    if (train->ps > 0 || train->strategy == PL_TRAIN_STRATEGY_PS)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy ps: mpirun has started this as rank %d of "
+                       "%d, and ranks have no parameter server; leave out "
+                       "mpirun, or use --strategy allreduce",
+                       place.rank, place.size);
+    if (pl_options_given(options, "workers") && train->workers != place.size)
+        return PL_FAIL(PL_USAGE,
+                       "--workers %lld: mpirun has started %d ranks; leave "
+                       "out --workers",
+                       (long long)train->workers, place.size);
+    PL_TRY(pl_cluster_local(&part->cluster, place.size, 0, false));
+    part->kind = PL_PART_TASK;
+    part->task = pl_cluster_task(&part->cluster, place.rank);
+    part->beside = place.local;
+    if (place.rank > 0)
+        train->quiet = true;
+    return PL_OK;
+}
+
+static pl_status find_part(pl_part *part, pl_options *options,
+                           const char *tf_config)
+{
+    pl_train_options *train = &options->train;
+    if (find_origin(options, tf_config) == FROM_TF_CONFIG)
+        PL_TRY(drop_local_tf_config(options, &tf_config));
+    switch (find_origin(options, tf_config)) {
+    case FROM_FILE:
+        PL_TRY(part_from_file(part, options));
+        break;
+    case FROM_COUNTS:
+        PL_TRY(part_from_counts(part, options));
+        break;
+    case FROM_MPI:
+        PL_TRY(part_from_mpi(part, options));
+        break;
+    case FROM_TF_CONFIG:
+        PL_TRY(part_from_tf_config(part, options, tf_config));
+        train->cluster = train->deploy = NULL; /* of a resumed run's record */
+        if (!pl_options_given(options, "strategy"))
+            train->strategy = -1;
+        if (!pl_options_given(options, "replicas-to-aggregate"))
+            train->replicas_to_aggregate = 0;
+        break;
+    }
+    if (is_single(&part->cluster) && part->task.role != PL_ROLE_EVALUATOR)
+        part->kind = PL_PART_ALONE;
+    bool by_hand =
+        part->kind == PL_PART_TASK && train->control == 0 && part->beside == 0;
+    if (by_hand && pl_options_given(options, "evaluator"))
+        return PL_FAIL(PL_USAGE, "--evaluator starts a process on this "
+                                 "machine; in a cluster, start one by --role "
+                                 "evaluator");
+    if (train->join_timeout == 0)
+        train->join_timeout = by_hand ? JOIN_HAND_S : JOIN_LOCAL_S;
+    return PL_OK;
+}
+
+/* Refuse what would do nothing; `flags` ends with NULL. */
+static pl_status refuse(const pl_options *options, const char *const *flags,
+                        const char *why)
+{
+    for (; *flags != NULL; flags++)
+        if (pl_options_given(options, *flags))
+            return PL_FAIL(PL_USAGE, "--%s %s", *flags, why);
+    return PL_OK;
+}
+
+/* Flags that only some strategies know. */
+static pl_status check_flags(const pl_options *options)
+{
+    static const char *const of_ps[] = {
+        "mode", "replicas-to-aggregate", "staleness", "eval-on", "evaluator",
+        NULL,
+    };
+    static const char *const of_jobs[] = {
+        "on-worker-loss",
+        "join-timeout",
+        "rejoin-timeout",
+        "transport",
+        "heartbeat-timeout",
+        "restarts",
+        "keys",
+        "insecure",
+        "chaos",
+        NULL,
+    };
+    static const char *const of_allreduce[] = { "engine", "bucket-bytes",
+                                                "min-workers", NULL };
+    static const char *const not_of_mpi[] = { "rejoin-timeout", "transport",
+                                              "keys",           "insecure",
+                                              "chaos",          NULL };
+    static const char *const not_of_ring[] = { "min-workers", NULL };
+    int strategy = options->train.strategy;
+    if (strategy != PL_TRAIN_STRATEGY_PS)
+        PL_TRY(refuse(options, of_ps, "needs a parameter server: add --ps N"));
+    if (strategy == PL_TRAIN_STRATEGY_SINGLE)
+        PL_TRY(refuse(options, of_jobs,
+                      "needs a job of several processes: add --workers N, or "
+                      "--ps N"));
+    if (strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
+        return refuse(options, of_allreduce, "needs --strategy allreduce");
+    if (options->train.engine == PL_TRAIN_ENGINE_RING)
+        return refuse(options, not_of_ring,
+                      "needs --engine mpi; with the ring, --on-worker-loss "
+                      "continue goes on with fewer");
+    return refuse(options, not_of_mpi,
+                  "does nothing with --engine mpi, which moves data and "
+                  "trusts its network by itself; see --engine ring");
+}
+
+/* Can workers be started by mpirun here? */
+static bool has_mpirun(void)
+{
+    const char *at = getenv("PATH");
+    char file[4096];
+    while (at != NULL && *at != '\0') {
+        int length = (int)strcspn(at, ":");
+        snprintf(file, sizeof file, "%.*s/mpirun", length, at);
+        if (access(file, X_OK) == 0)
+            return true;
+        at += length + (at[length] == ':');
+    }
+    return false;
+}
+
+/* Ranks of a launcher, and workers started here where there is one, speak MPI;
+ * workers that people start have only the ring.  Where MPI was not asked for
+ * and is not all there, the ring does as well. */
+static pl_status choose_engine(const pl_part *part, pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    bool given = pl_options_given(options, "engine");
+    bool rank = part->beside > 0;
+    bool by_hand = part->kind == PL_PART_TASK && !rank;
+    if (given && rank && train->engine == PL_TRAIN_ENGINE_RING)
+        return PL_FAIL(PL_USAGE, "--engine ring: mpirun has started this; "
+                                 "leave out --engine, or start the workers "
+                                 "with --cluster or TF_CONFIG");
+    if (given && by_hand && train->engine == PL_TRAIN_ENGINE_MPI)
+        return PL_FAIL(PL_USAGE, "--engine mpi: start the workers by mpirun, "
+                                 "or by --workers N on this machine");
+    if (by_hand)
+        train->engine = PL_TRAIN_ENGINE_RING;
+    else if (rank)
+        train->engine = PL_TRAIN_ENGINE_MPI;
+    else if (train->engine < 0)
+        train->engine = has_mpirun() && pl_mpi_check() == PL_OK
+                            ? PL_TRAIN_ENGINE_MPI
+                            : PL_TRAIN_ENGINE_RING;
+    /* What is not there will not be there at the next start either. */
+    if (train->engine != PL_TRAIN_ENGINE_MPI || pl_mpi_check() == PL_OK)
+        return PL_OK;
+    const char *why = pl_error_message();
+    return PL_FAIL(PL_USAGE, "--engine mpi: %.*s", (int)pl_error_words(why),
+                   why);
+}
+
+static pl_status choose_allreduce(const pl_part *part, pl_options *options)
+{
+    const pl_cluster *cluster = &part->cluster;
+    pl_train_options *train = &options->train;
+    if (cluster->ps > 0)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy allreduce has no parameter server, but "
+                       "there are %d; leave out --ps",
+                       cluster->ps);
+    if (cluster->workers < 2)
+        return PL_FAIL(PL_USAGE, "--strategy allreduce needs several workers: "
+                                 "add --workers N, or start it by mpirun");
+    if (train->min_workers > cluster->workers)
+        return PL_FAIL(PL_USAGE, "--min-workers %lld: there are only %d",
+                       (long long)train->min_workers, cluster->workers);
+    if (part->kind == PL_PART_TASK && part->task.role == PL_ROLE_EVALUATOR)
+        return PL_FAIL(PL_USAGE, "an evaluator needs a parameter server, and "
+                                 "the cluster has none");
+    return choose_engine(part, options);
+}
+
+/* What a sparse model does not do together with other processes. */
+static pl_status check_sparse(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    if (train->strategy == PL_TRAIN_STRATEGY_SINGLE)
+        return PL_OK;
+    if (train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
+        return PL_FAIL(PL_USAGE,
+                       "--strategy allreduce: the model %s has a table of "
+                       "millions of weights, of which a batch needs some "
+                       "thousand; use parameter servers: --ps N",
+                       options->model->name);
+    if (train->hogwild)
+        return PL_FAIL(PL_USAGE, "--hogwild is for one process: leave it out, "
+                                 "or leave out --workers and --ps");
+    if (train->micro_batches > 1)
+        return PL_FAIL(PL_USAGE,
+                       "--micro-batches %lld: the model %s with parameter "
+                       "servers has none; give a larger --batch",
+                       (long long)train->micro_batches, options->model->name);
+    return PL_OK;
+}
+
+static pl_status choose_strategy(const pl_part *part, pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    const pl_cluster *cluster = &part->cluster;
+    if (train->strategy < 0)
+        train->strategy = cluster->ps > 0        ? PL_TRAIN_STRATEGY_PS
+                          : cluster->workers > 1 ? PL_TRAIN_STRATEGY_ALLREDUCE
+                                                 : PL_TRAIN_STRATEGY_SINGLE;
+    if (options->model->sparse)
+        PL_TRY(check_sparse(options));
+    switch ((pl_train_strategy)train->strategy) {
+    case PL_TRAIN_STRATEGY_ALLREDUCE:
+        return choose_allreduce(part, options);
+    case PL_TRAIN_STRATEGY_PS:
+        if (cluster->ps == 0)
+            return PL_FAIL(PL_USAGE, "--strategy ps needs a parameter server: "
+                                     "add --ps N");
+        return PL_OK;
+    case PL_TRAIN_STRATEGY_SINGLE:
+        if (cluster->ps > 0 || cluster->workers > 1)
+            return PL_FAIL(PL_USAGE,
+                           "--strategy single is one process, but there are "
+                           "%d workers and %d parameter servers",
+                           cluster->workers, cluster->ps);
+        if (part->kind == PL_PART_TASK) /* the evaluator */
+            return PL_FAIL(PL_USAGE, "an evaluator needs a parameter server, "
+                                     "and the cluster has none");
+        return PL_OK;
+    }
+    return PL_OK;
+}
+
+/* The limit on gradients of a step, and what a lost worker means. */
+static pl_status fill_mode(pl_options *options)
+{
+    pl_train_options *train = &options->train;
+    if (train->on_worker_loss < 0)
+        train->on_worker_loss = train->mode == PL_TRAIN_MODE_SYNC
+                                    ? PL_TRAIN_LOSS_WAIT
+                                    : PL_TRAIN_LOSS_CONTINUE;
+    if (train->replicas_to_aggregate > train->workers) {
+        if (pl_options_given(options, "replicas-to-aggregate"))
+            return PL_FAIL(PL_USAGE,
+                           "--replicas-to-aggregate %lld: there are only %lld "
+                           "workers",
+                           (long long)train->replicas_to_aggregate,
+                           (long long)train->workers);
+        train->replicas_to_aggregate = 0; /* of a run with more workers */
+    }
+    if (train->replicas_to_aggregate == 0)
+        train->replicas_to_aggregate = train->workers;
+    return PL_OK;
+}
+
+static pl_status divide_batch(pl_train_options *train)
+{
+    if (train->global_batch == 0)
+        return PL_OK;
+    if (train->global_batch % train->workers != 0)
+        return PL_FAIL(
+            PL_USAGE, "--global-batch %lld cannot be divided by %lld workers",
+            (long long)train->global_batch, (long long)train->workers);
+    int64_t batch = train->global_batch / train->workers;
+    if (train->batch != 0 && train->batch != batch)
+        return PL_FAIL(PL_USAGE,
+                       "--global-batch %lld: the run was started with %lld "
+                       "examples a worker, that would be %lld; resume with "
+                       "the same, or start a new --run",
+                       (long long)train->global_batch, (long long)train->batch,
+                       (long long)batch);
+    train->batch = batch;
+    return PL_OK;
+}
+
+/* This process's address; NULL for those without. */
+static const char *own_address(const pl_part *part)
+{
+    const pl_cluster *cluster = &part->cluster;
+    int32_t worker = pl_cluster_worker(cluster, part->task);
+    if (part->task.role == PL_ROLE_PS)
+        return cluster->ps_address[part->task.index];
+    return worker < 0 || cluster->worker_address == NULL
+               ? NULL
+               : cluster->worker_address[worker];
+}
+
+/* The workers that share this machine's cores, at least one. */
+static int32_t workers_here(const pl_part *part)
+{
+    const pl_cluster *cluster = &part->cluster;
+    if (part->kind == PL_PART_ALONE)
+        return 1;
+    if (part->beside > 0)
+        return part->beside;
+    if (cluster->worker_address == NULL)
+        return cluster->workers; /* all are started here */
+    const char *own = own_address(part);
+    if (own == NULL)
+        return 1;
+    size_t host = (size_t)(strrchr(own, ':') - own) + 1; /* with the colon */
+    int32_t count = 0;
+    for (int32_t w = 0; w < cluster->workers; w++)
+        count += strncasecmp(cluster->worker_address[w], own, host) == 0;
+    return count > 0 ? count : 1;
+}
+
+static pl_status fill_in(pl_part *part, pl_options *options,
+                         const char *tf_config)
+{
+    pl_train_options *train = &options->train;
+    PL_TRY(check_pairs(options));
+    PL_TRY(check_mode(options));
+    PL_TRY(find_part(part, options, tf_config));
+    PL_TRY(choose_strategy(part, options));
+    PL_TRY(check_flags(options));
+    PL_TRY(check_keys(part, options));
+    PL_TRY(check_chaos(part, options));
+    train->workers = part->cluster.workers;
+    train->ps = part->cluster.ps;
+    PL_TRY(fill_mode(options));
+    PL_TRY(divide_batch(train));
+    int32_t here = workers_here(part);
+    if (train->threads == 0)
+        train->threads =
+            pl_thread_cores() > here ? pl_thread_cores() / here : 1;
+    return PL_OK;
+}
+
+pl_status pl_part_init(pl_part *part, pl_options *options,
+                       const char *tf_config)
+{
+    *part = (pl_part) { .kind = PL_PART_ALONE };
+    pl_status status = fill_in(part, options, tf_config);
+    if (status != PL_OK)
+        pl_part_close(part);
+    return status;
+}
+
+void pl_part_close(pl_part *part)
+{
+    pl_cluster_close(&part->cluster);
+}

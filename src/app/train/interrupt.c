@@ -1,0 +1,44 @@
+/* interrupt.c - turns SIGINT, SIGTERM and SIGHUP into a flag; the second signal
+ * ends the process. */
+#include "app/train/interrupt.h"
+
+#include <signal.h>
+#include <stddef.h>
+#include <unistd.h>
+
+static atomic_bool interrupt;
+static atomic_bool hurry;   /* a second signal came */
+static atomic_bool hurries; /* ... and somebody looks at that */
+
+static void on_signal(int number)
+{
+    if (!atomic_exchange(&interrupt, true))
+        return;
+    if (!atomic_load(&hurries) || atomic_exchange(&hurry, true))
+        _exit(128 + number);
+}
+
+static void catch_one(int number)
+{
+    struct sigaction action = { .sa_handler = on_signal }, before;
+    sigemptyset(&action.sa_mask);
+    sigaction(number, NULL, &before);
+    if (before.sa_handler != SIG_IGN)
+        sigaction(number, &action, NULL);
+}
+
+atomic_bool *pl_interrupt_catch(void)
+{
+    atomic_store(&interrupt, false);
+    catch_one(SIGINT);
+    catch_one(SIGTERM);
+    catch_one(SIGHUP);
+    catch_one(SIGUSR1); /* what mpirun passes on to its ranks */
+    return &interrupt;
+}
+
+atomic_bool *pl_interrupt_hurry(void)
+{
+    atomic_store(&hurries, true);
+    return &hurry;
+}

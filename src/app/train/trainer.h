@@ -1,0 +1,45 @@
+/* trainer.h - one worker from options to summary: alone, or as a task of a
+ * job.
+ *
+ * Threads: one; a supervised worker has a second that tells how far it is. */
+#ifndef PL_APP_TRAIN_TRAINER_H
+#define PL_APP_TRAIN_TRAINER_H
+
+#include "app/app.h"
+#include "app/options/options.h"
+#include "app/run/task_log.h"
+#include "base/record/summary.h"
+#include "job/cluster/cluster.h"
+#include "job/supervise/control.h"
+#include "net/endpoint.h"
+
+typedef struct pl_trainer_opts {
+    const pl_app *app;         /* required; all are borrowed */
+    const pl_options *options; /* required */
+    const pl_cluster *cluster; /* with addresses; NULL: alone */
+    pl_task task;              /* of the cluster: chief or worker */
+    pl_control *control;       /* NULL: nobody supervises */
+    const pl_job_keys *keys;   /* NULL: nobody proves anything */
+    pl_endpoint *listen;       /* a ring's; else NULL */
+    pl_task_log *log;          /* opened in the run folder; NULL: none */
+    int64_t begin_ns;          /* when the process began */
+} pl_trainer_opts;
+
+/* A task other than the chief learns where the chief's run folder is: choose
+ * where this one keeps its records, and open its log there.  *out stays NULL
+ * when there is no place, which is told and ends nothing. */
+void pl_trainer_locate(const pl_trainer_opts *opts, uint64_t job,
+                       const char *chief, char **out);
+
+/* Train, write the run folder, print the summary (the chief does both). */
+pl_status pl_trainer_run(const pl_trainer_opts *opts) PL_MUST_CHECK;
+
+/* Print a summary as --json asks. */
+pl_status pl_trainer_print(const pl_options *options,
+                           const pl_summary *summary) PL_MUST_CHECK;
+
+/* What all tasks of a job must have been told alike. */
+pl_status pl_trainer_settings(const pl_options *options,
+                              pl_json **out) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,35 @@
+/* job_progress.h - the progress line of a job, from what its tasks report.
+ *
+ * Sums the workers up into metrics, which the usual line shows, and adds each
+ * worker's step and rate.
+ *
+ * Threads: one, beside the line's own. */
+#ifndef PL_APP_VIEW_JOB_PROGRESS_H
+#define PL_APP_VIEW_JOB_PROGRESS_H
+
+#include "job/supervise/supervisor.h"
+
+#include <stdio.h>
+
+typedef struct pl_job_progress pl_job_progress;
+
+typedef struct pl_job_progress_opts {
+    int32_t workers;   /* required */
+    FILE *file;        /* NULL: standard error, not waited for */
+    bool terminal;     /* redraw one line */
+    bool quiet;        /* show nothing */
+    int64_t end_step;  /* 0: not known */
+    int64_t per_epoch; /* steps; 0: not known */
+} pl_job_progress_opts;
+
+pl_status pl_job_progress_start(pl_job_progress **out,
+                                const pl_job_progress_opts *opts) PL_MUST_CHECK;
+/* Show the last state, end.  NULL is fine. */
+void pl_job_progress_stop(pl_job_progress *progress);
+
+/* The present state, as pl_supervisor_opts.show gives it; `progress` is the
+ * context.  Once the chief says that the job is over the line is left. */
+void pl_job_progress_show(void *progress, const pl_job_task *tasks, int count);
+int64_t pl_job_progress_step(const pl_job_progress *progress);
+
+#endif

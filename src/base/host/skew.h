@@ -1,0 +1,31 @@
+/* skew.h - how far another machine's clock is ahead of ours.
+ *
+ * By round trips: what it showed when it answered, compared with the middle
+ * between asking and hearing.  The shortest trip counts: it is wrong by at most
+ * half of it.  Where that leaves room for no difference at all, it is the same
+ * machine's.
+ *
+ * Threads: the caller's. */
+#ifndef PL_BASE_HOST_SKEW_H
+#define PL_BASE_HOST_SKEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pl_skew {
+    bool known;
+    int64_t ahead_ns, trip_ns;
+} pl_skew;
+
+static inline void pl_skew_hear(pl_skew *skew, int64_t asked_ns,
+                                int64_t heard_ns, int64_t theirs_ns)
+{
+    int64_t trip = heard_ns - asked_ns;
+    if (trip < 0 || (skew->known && trip >= skew->trip_ns))
+        return;
+    int64_t ahead = theirs_ns - (asked_ns + trip / 2);
+    bool same = ahead <= trip / 2 + 1 && ahead >= -(trip / 2 + 1);
+    *skew = (pl_skew) { true, same ? 0 : ahead, trip };
+}
+
+#endif

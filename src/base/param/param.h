@@ -1,0 +1,73 @@
+/* param.h - one table of parameters makes flags, help, manual and record.
+ *
+ * A pl_param describes one field of an options struct: its flag, its range,
+ * its default, one line of help.  A command has a list of groups, each a
+ * table with the struct it fills.
+ *
+ * Threads: the tables are constant; parsing is the caller's thread. */
+#ifndef PL_BASE_PARAM_PARAM_H
+#define PL_BASE_PARAM_PARAM_H
+
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+typedef struct pl_param_group {
+    const char *title; /* "Training" */
+    const pl_param *params;
+    size_t count;
+    void *target; /* the struct `offset` counts in */
+    bool *given;  /* `count` of them: set when the user gave it; or NULL */
+} pl_param_group;
+
+/* Fill all fields with their defaults. */
+pl_status pl_param_defaults(const pl_param_group *groups,
+                            size_t group_count) PL_MUST_CHECK;
+
+/* Read argv[0 .. argc-1] (without the command's name): "--name value",
+ * "--name=value" or "--flag"; the last of two counts.  The value of a TEXT
+ * with `choices` begins with a digit and may be left out: then it is these.
+ * What is no flag goes
+ * to positional[] (room for argc), its number to *positional_count; "--"
+ * makes all that follows positional.  PL_USAGE for an unknown flag (the
+ * nearest is suggested), a missing or a bad value: the message names the flag,
+ * what was found and what was expected. */
+pl_status pl_param_parse(const pl_param_group *groups, size_t group_count,
+                         int argc, char **argv, char **positional,
+                         int *positional_count) PL_MUST_CHECK;
+
+/* Read `text` into the field of *target that `param` describes. */
+pl_status pl_param_store(const pl_param *param, void *target,
+                         const char *text) PL_MUST_CHECK;
+
+/* The value of a field as one would type it ("true", "false" for a FLAG); ""
+ * when unset: no text, no choice, or a number without a default whose range
+ * leaves out the 0 it holds. */
+void pl_param_value_text(const pl_param *param, const void *target, char *text,
+                         size_t room);
+
+/* The help of all groups: as terminal text, Markdown table, or troff. */
+void pl_param_print_help(const pl_param_group *groups, size_t group_count,
+                         FILE *file);
+void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
+                             FILE *file);
+void pl_param_print_troff(const pl_param_group *groups, size_t group_count,
+                          FILE *file);
+
+/* The candidate (of a NULL-terminated list) nearest to `word` in edits, or
+ * NULL when none is near enough to suggest. */
+const char *pl_param_nearest(const char *word, const char *const *candidates);
+
+/* "100", "1ep", ...: also used outside tables. */
+pl_status pl_every_parse(pl_every *out, const char *text) PL_MUST_CHECK;
+
+/* The arguments of a command that are not flags. */
+typedef struct pl_words {
+    char **list;
+    int count;
+} pl_words;
+
+#endif

@@ -1,0 +1,205 @@
+/* The printed forms of a parameter table: terminal, Markdown, manual page. */
+#include "base/param/param_priv.h"
+
+#include <string.h>
+
+#define WIDTH      80
+#define INDENT     2
+#define LEFT_MOST  30 /* a longer flag puts its help on the next line */
+#define LINE_BYTES 1024
+
+/* What the value is called after the flag; "" for a flag without one. */
+static const char *value_name(const pl_param *param)
+{
+    if (param->kind == PL_PARAM_FLAG)
+        return "";
+    if (param->value != NULL)
+        return param->value;
+    switch (param->kind) {
+    case PL_PARAM_INT:
+        return "N";
+    case PL_PARAM_REAL:
+        return "X";
+    case PL_PARAM_CHOICE:
+        return param->choices;
+    case PL_PARAM_EVERY:
+        return "E";
+    default:
+        return "TEXT";
+    }
+}
+
+/* "--batch N" */
+static int flag_text(const pl_param *param, char *text, size_t room)
+{
+    const char *value = value_name(param);
+    return snprintf(text, room, "--%s%s%s", param->name,
+                    value[0] == '\0' ? "" : " ", value);
+}
+
+/* The help line; a choice whose value has a name lists its choices. */
+static void help_text(const pl_param *param, char *text, size_t room)
+{
+    const char *help = param->help == NULL ? "" : param->help;
+    if (param->kind != PL_PARAM_CHOICE || param->value == NULL) {
+        snprintf(text, room, "%s", help);
+        return;
+    }
+    int used = snprintf(text, room, "%s: ", help);
+    for (const char *c = param->choices;
+         *c != '\0' && used > 0 && (size_t)used < room; c++)
+        used += snprintf(text + used, room - (size_t)used, "%s%c",
+                         *c == '|' ? "," : "", *c == '|' ? ' ' : *c);
+}
+
+/* The column at which help begins: two blanks behind the widest flag. */
+static int help_column(const pl_param_group *groups, size_t group_count)
+{
+    int widest = 0;
+    char flag[LINE_BYTES];
+    for (size_t g = 0; g < group_count; g++) {
+        for (size_t i = 0; i < groups[g].count; i++) {
+            int wide = flag_text(&groups[g].params[i], flag, sizeof flag);
+            if (wide <= LEFT_MOST && wide > widest)
+                widest = wide;
+        }
+    }
+    return INDENT + widest + 2;
+}
+
+/* Print words from `at` (where the cursor stands) on, breaking lines that
+ * would pass WIDTH and going on at `column`. */
+static void print_wrapped(FILE *file, const char *text, int at, int column)
+{
+    bool first = true;
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " ");
+        if (!first && at + 1 + length > WIDTH) {
+            fprintf(file, "\n%*s", column, "");
+            at = column;
+            first = true;
+        }
+        at += fprintf(file, "%s%.*s", first ? "" : " ", length, text);
+        first = false;
+        text += length;
+        text += strspn(text, " ");
+    }
+    fputc('\n', file);
+}
+
+static void print_param(FILE *file, const pl_param *param, int column)
+{
+    char flag[LINE_BYTES], help[LINE_BYTES], line[2 * LINE_BYTES];
+    flag_text(param, flag, sizeof flag);
+    help_text(param, help, sizeof help);
+    if (param->fallback != NULL)
+        snprintf(line, sizeof line, "%s [%s]", help, param->fallback);
+    else
+        snprintf(line, sizeof line, "%s", help);
+
+    int at = fprintf(file, "%*s%s", INDENT, "", flag);
+    if (at + 2 > column) {
+        fputc('\n', file);
+        at = 0;
+    }
+    fprintf(file, "%*s", column - at, "");
+    print_wrapped(file, line, column, column);
+}
+
+void pl_param_print_help(const pl_param_group *groups, size_t group_count,
+                         FILE *file)
+{
+    int column = help_column(groups, group_count);
+    for (size_t g = 0; g < group_count; g++) {
+        fprintf(file, "%s%s:\n", g == 0 ? "" : "\n", groups[g].title);
+        for (size_t i = 0; i < groups[g].count; i++)
+            print_param(file, &groups[g].params[i], column);
+    }
+}
+
+/* Text inside a table cell: a bar would end the cell. */
+static void print_cell(FILE *file, const char *text)
+{
+    for (; *text != '\0'; text++)
+        fprintf(file, "%s%c", *text == '|' ? "\\" : "", *text);
+}
+
+static void print_row(FILE *file, const pl_param *param)
+{
+    char text[LINE_BYTES];
+    fputs("| `", file);
+    flag_text(param, text, sizeof text);
+    print_cell(file, text);
+    fputs("` | ", file);
+    if (param->fallback != NULL) {
+        fputc('`', file);
+        print_cell(file, param->fallback);
+        fputc('`', file);
+    }
+    fputs(" | ", file);
+    help_text(param, text, sizeof text);
+    print_cell(file, text);
+    pl_param_range_text(param, text, sizeof text);
+    fprintf(file, "%s%s |\n", text[0] == '\0' ? "" : ", ", text);
+}
+
+void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
+                             FILE *file)
+{
+    for (size_t g = 0; g < group_count; g++) {
+        fprintf(file, "%s### %s\n\n", g == 0 ? "" : "\n", groups[g].title);
+        fputs("| Flag | Default | Meaning |\n|---|---|---|\n", file);
+        for (size_t i = 0; i < groups[g].count; i++)
+            print_row(file, &groups[g].params[i]);
+    }
+}
+
+/* Text for troff: a hyphen that is typed, a backslash that is shown, and no
+ * dot or quote taken for a request at the beginning of a line. */
+static void print_troff_text(FILE *file, const char *text)
+{
+    if (*text == '.' || *text == '\'')
+        fputs("\\&", file);
+    for (; *text != '\0'; text++) {
+        if (*text == '\\')
+            fputs("\\e", file);
+        else if (*text == '-')
+            fputs("\\-", file);
+        else
+            fputc(*text, file);
+    }
+}
+
+static void print_troff_param(FILE *file, const pl_param *param)
+{
+    char help[LINE_BYTES];
+    fputs(".TP\n\\fB\\-\\-", file);
+    print_troff_text(file, param->name);
+    fputs("\\fR", file);
+    if (value_name(param)[0] != '\0') {
+        fputs(" \\fI", file);
+        print_troff_text(file, value_name(param));
+        fputs("\\fR", file);
+    }
+    fputc('\n', file);
+    help_text(param, help, sizeof help);
+    print_troff_text(file, help);
+    if (param->fallback != NULL) {
+        fputs(" [", file);
+        print_troff_text(file, param->fallback);
+        fputc(']', file);
+    }
+    fputc('\n', file);
+}
+
+void pl_param_print_troff(const pl_param_group *groups, size_t group_count,
+                          FILE *file)
+{
+    for (size_t g = 0; g < group_count; g++) {
+        fputs(".SS ", file);
+        print_troff_text(file, groups[g].title);
+        fputc('\n', file);
+        for (size_t i = 0; i < groups[g].count; i++)
+            print_troff_param(file, &groups[g].params[i]);
+    }
+}

@@ -1,0 +1,21 @@
+/* param_priv.h - what parsing and printing of parameters share. */
+#ifndef PL_BASE_PARAM_PARAM_PRIV_H
+#define PL_BASE_PARAM_PARAM_PRIV_H
+
+#include "base/param/param.h"
+
+#define PL_PARAM_NUMBER_BYTES 32
+
+/* Give the field what it holds without a default. */
+void pl_param_clear(const pl_param *param, void *target);
+
+/* The shortest text that reads back as `value`. */
+void pl_param_real_text(double value, char text[PL_PARAM_NUMBER_BYTES]);
+
+/* "from 1 to 100", "of at least 1", "of at most 9"; "" without a limit. */
+void pl_param_range_text(const pl_param *param, char *text, size_t room);
+
+/* The index-th of "mean|sum" and its length; NULL past the last. */
+const char *pl_param_choice_at(const char *choices, int index, int *length);
+
+#endif

@@ -1,0 +1,79 @@
+/* metric.h - what a run counts and measures while it runs.
+ *
+ * Code that does something records it here; whoever shows it (the progress
+ * line, TensorBoard files, the summary) reads it.  Three kinds:
+ *
+ *   gauges and counters: the latest value, one word each, always current;
+ *   scalars: a bounded queue of (tag, step, value, time);
+ *   histograms: likewise, few and seldom, each with its own memory.
+ *
+ * When the reader is late, further scalars and histograms are dropped and
+ * counted, never waited for.  Recording gauges and scalars takes no lock and
+ * makes no system call.
+ *
+ * Threads: tags are registered before the run starts.  Counters and gauges
+ * may be set from any thread; scalars and histograms are put by any, taken by
+ * one. */
+#ifndef PL_BASE_RECORD_METRIC_H
+#define PL_BASE_RECORD_METRIC_H
+
+#include "base/record/histogram.h"
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pl_metrics pl_metrics;
+
+typedef struct pl_metrics_opts {
+    uint32_t queue; /* scalars kept for the reader, a power of two; 16384 */
+} pl_metrics_opts;
+
+typedef struct pl_scalar {
+    int tag;
+    int64_t step;
+    double value;
+    int64_t wall_ns;
+} pl_scalar;
+
+pl_status pl_metrics_new(pl_metrics **out,
+                         const pl_metrics_opts *opts) PL_MUST_CHECK;
+void pl_metrics_free(pl_metrics *metrics); /* NULL is fine */
+
+/* A tag for a name ("loss", "examples"); the same name gives the same tag. */
+#define PL_METRICS_TAGS 64
+pl_status pl_metrics_tag(pl_metrics *metrics, const char *name,
+                         int *tag) PL_MUST_CHECK;
+int pl_metrics_tag_count(const pl_metrics *metrics);
+const char *pl_metrics_tag_name(const pl_metrics *metrics, int tag);
+
+/* A scalar of this name says that the run goes on from its step, and that what
+ * was recorded beyond it is void. */
+#define PL_METRICS_RESTART "restart"
+
+void pl_metrics_set(pl_metrics *metrics, int tag, double value);
+void pl_metrics_add(pl_metrics *metrics, int tag, double value);
+double pl_metrics_get(const pl_metrics *metrics, int tag);
+
+/* Put one scalar; also sets the tag's gauge. */
+void pl_metrics_scalar(pl_metrics *metrics, int tag, int64_t step,
+                       double value);
+bool pl_metrics_take(pl_metrics *metrics, pl_scalar *out); /* false: empty */
+
+/* How a set of numbers lies, under "group/name"; both texts live as long as
+ * the metrics. */
+typedef struct pl_metrics_histogram {
+    const char *group, *name;
+    int64_t step;
+    int64_t wall_ns;
+    pl_histogram values;
+} pl_metrics_histogram;
+void pl_metrics_histogram_put(pl_metrics *metrics,
+                              const pl_metrics_histogram *histogram);
+/* The caller frees it by pl_mem_free; NULL: there is none. */
+pl_metrics_histogram *pl_metrics_histogram_take(pl_metrics *metrics);
+
+/* Scalars and histograms that were. */
+uint64_t pl_metrics_dropped(const pl_metrics *metrics);
+
+#endif

@@ -1,0 +1,98 @@
+/* The field table of summary.json, and the one reader of the file.
+ *
+ * Every field but the reason of the end may be missing: a summary of an older
+ * version is shown with what it has. */
+#include "base/record/summary.h"
+
+#define SUMMARY_BYTES_MAX ((size_t)16 << 20)
+
+static const pl_field bottleneck_rows[] = {
+    { "what", PL_FIELD_CHARS(pl_bottleneck, what) },
+    { "share", PL_FIELD_REAL(pl_bottleneck, share) },
+    { "worker", PL_FIELD_INT(pl_bottleneck, worker), .when = PL_WHEN_SET,
+      .or_null = true },
+    { "text", PL_FIELD_CHARS(pl_bottleneck, text) },
+};
+static const pl_fields bottleneck_fields =
+    PL_FIELDS(pl_bottleneck, bottleneck_rows);
+
+#define TEXT(member)                                                           \
+    PL_FIELD_TEXT(pl_summary, member), .when = PL_WHEN_KNOWN, .or_null = true
+#define INT(member)                                                            \
+    PL_FIELD_INT(pl_summary, member), .when = PL_WHEN_KNOWN, .or_null = true
+#define REAL(member)                                                           \
+    PL_FIELD_REAL(pl_summary, member), .when = PL_WHEN_KNOWN, .or_null = true
+
+static const pl_field rows[] = {
+    { "model", TEXT(model) },
+    { "strategy", TEXT(strategy) },
+    { "mode", TEXT(mode) },
+    { "workers", INT(workers) },
+    { "ps", INT(ps) },
+    { "batch", INT(batch) },
+    { "micro_batches", INT(micro_batches) },
+    { "steps", INT(steps) },
+    { "epochs", REAL(epochs) },
+    { "examples", INT(examples) },
+    { "examples_left_out", INT(examples_left_out) },
+    { "seconds", REAL(seconds) },
+    { "startup_seconds", REAL(startup_seconds) },
+    { "eval_seconds", REAL(eval_seconds) },
+    { "checkpoint_seconds", REAL(checkpoint_seconds) },
+    { "examples_per_s", REAL(examples_per_s) },
+    { "steps_per_s", REAL(steps_per_s) },
+    { "train_loss", REAL(train_loss) },
+    { NULL, PL_FIELD_INLINE(pl_summary, test, &pl_test_result_fields) },
+    { "stopped_by", PL_FIELD_TEXT(pl_summary, stopped_by) },
+    { "resumed_step", INT(resumed_step) },
+    { "restarts", INT(restarts) },
+    { "faults", INT(faults) },
+    { "deterministic", PL_FIELD_BOOL(pl_summary, deterministic),
+      .when = PL_WHEN_KNOWN },
+    { "bad_examples", PL_FIELD_INT(pl_summary, bad_examples),
+      .when = PL_WHEN_SET, .or_null = true },
+    { "dropped_gradients", INT(dropped_gradients) },
+    { "rolled_back", INT(rolled_back) },
+    { "bytes_sent", INT(bytes_sent) },
+    { "bytes_received", INT(bytes_received) },
+    { "peak_rss_mb", INT(peak_rss_mb) },
+    { "per_server",
+      PL_FIELD_LIST(pl_summary, per_server, server_count,
+                    &pl_server_report_fields),
+      .when = PL_WHEN_SET, .most = PL_REPORT_TASKS_MAX },
+    { "evaluator",
+      PL_FIELD_OBJECT(pl_summary, evaluator, &pl_evaluator_report_fields),
+      PL_FIELD_GIVEN(pl_summary, has_evaluator) },
+    { "events_dropped", INT(events_dropped) },
+    { "kernels", TEXT(kernels) },
+    { "parameters_sha256", PL_FIELD_CHARS(pl_summary, parameters_sha256),
+      .when = PL_WHEN_KNOWN, .or_null = true },
+    { "run", TEXT(run) },
+    { "per_worker",
+      PL_FIELD_LIST(pl_summary, per_worker, worker_count,
+                    &pl_worker_report_fields),
+      .when = PL_WHEN_KNOWN, .most = PL_REPORT_TASKS_MAX },
+    { "bottleneck", PL_FIELD_OBJECT(pl_summary, bottleneck, &bottleneck_fields),
+      PL_FIELD_GIVEN(pl_summary, has_bottleneck), .or_null = true },
+};
+const pl_fields pl_summary_fields = PL_FIELDS(pl_summary, rows);
+
+pl_status pl_summary_read(pl_summary *out, const char *path)
+{
+    pl_json *json;
+    PL_TRY(pl_json_read_file(&json, path, SUMMARY_BYTES_MAX));
+    pl_status status = pl_fields_read(&pl_summary_fields, json, out);
+    if (status != PL_OK) {
+        pl_json_free(json);
+        return pl_context(status, "%s", path);
+    }
+    out->own_json = json;
+    return PL_OK;
+}
+
+void pl_summary_close(pl_summary *summary)
+{
+    pl_json *json = summary->own_json;
+    pl_fields_close(&pl_summary_fields, summary);
+    pl_json_free(json);
+}

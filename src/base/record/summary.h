@@ -1,0 +1,59 @@
+/* summary.h - summary.json, the result of a run: a struct and its field table.
+ *
+ * app fills and prints it, observe reads it.  Numbers that are not known, as
+ * in a summary of an older version, are -1 or NAN, texts NULL.
+ *
+ * Threads: none of its own. */
+#ifndef PL_BASE_RECORD_SUMMARY_H
+#define PL_BASE_RECORD_SUMMARY_H
+
+#include "base/record/report.h"
+
+/* What held the run up. */
+typedef struct pl_bottleneck {
+    char what[16];  /* "computing" */
+    double share;   /* of the time of all workers */
+    int32_t worker; /* that the others wait for; -1: none */
+    char text[256]; /* for people */
+} pl_bottleneck;
+
+typedef struct pl_summary {
+    const char *model, *strategy, *mode; /* mode: of parameter servers */
+    int32_t workers, ps;
+    int64_t batch, micro_batches;
+    int64_t steps;
+    double epochs;
+    int64_t examples, examples_left_out;
+    double seconds, startup_seconds, eval_seconds, checkpoint_seconds;
+    double examples_per_s, steps_per_s;
+    double train_loss;
+    pl_test_result test;
+    const char *stopped_by;
+    int64_t resumed_step, restarts, faults;
+    bool deterministic;
+    int64_t bad_examples; /* -1: the data has no examples that can be bad */
+    int64_t dropped_gradients, rolled_back;
+    int64_t bytes_sent, bytes_received;
+    int64_t peak_rss_mb;
+    pl_memory_report *per_server;
+    size_t server_count;
+    bool has_evaluator;
+    pl_memory_report evaluator;
+    int64_t events_dropped;
+    const char *kernels;
+    char parameters_sha256[65]; /* "": not those of `steps` */
+    const char *run;            /* the folder */
+    pl_worker_report *per_worker;
+    size_t worker_count;
+    bool has_bottleneck;
+    pl_bottleneck bottleneck;
+
+    pl_json *own_json; /* of one that was read: what the texts point into */
+} pl_summary;
+extern const pl_fields pl_summary_fields;
+
+/* Read a summary.json.  PL_NOTFOUND when the file is not there. */
+pl_status pl_summary_read(pl_summary *out, const char *path) PL_MUST_CHECK;
+void pl_summary_close(pl_summary *summary); /* a zeroed one is fine */
+
+#endif

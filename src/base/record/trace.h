@@ -1,0 +1,50 @@
+/* trace.h - spans: what ran when, on which thread.
+ *
+ * A recorder has one bounded buffer a thread, filled without locks; when it
+ * is full further spans are counted and dropped.  A recorder that is off
+ * costs one branch a span.
+ *
+ * Threads: thread t writes only to lane t; read after the run (or while the
+ * lanes stand still). */
+#ifndef PL_BASE_RECORD_TRACE_H
+#define PL_BASE_RECORD_TRACE_H
+
+#include "base/clock.h"
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pl_trace pl_trace;
+
+typedef struct pl_trace_opts {
+    int32_t lanes; /* required, >= 1: threads that record */
+    uint32_t room; /* spans a lane holds; default 65536 */
+} pl_trace_opts;
+
+typedef struct pl_span {
+    const char *name; /* lives as long as the recorder: a node's name */
+    uint64_t begin;   /* ticks */
+    uint64_t end;
+    int64_t step;
+} pl_span;
+
+pl_status pl_trace_new(pl_trace **out, const pl_trace_opts *opts) PL_MUST_CHECK;
+void pl_trace_free(pl_trace *trace); /* NULL is fine */
+
+/* A new recorder is off.  Switched by the thread that drives the lanes. */
+void pl_trace_switch(pl_trace *trace, bool on);
+bool pl_trace_on(const pl_trace *trace); /* NULL: off */
+
+void pl_trace_span(pl_trace *trace, int lane, const char *name, int64_t step,
+                   uint64_t begin, uint64_t end);
+
+int pl_trace_lanes(const pl_trace *trace);
+uint32_t pl_trace_count(const pl_trace *trace, int lane);
+const pl_span *pl_trace_get(const pl_trace *trace, int lane, uint32_t index);
+uint64_t pl_trace_dropped(const pl_trace *trace);
+/* Ticks at the recorder's birth, and calendar time then. */
+uint64_t pl_trace_begin(const pl_trace *trace);
+int64_t pl_trace_begin_wall_ns(const pl_trace *trace);
+
+#endif

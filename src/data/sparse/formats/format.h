@@ -1,0 +1,113 @@
+/* format.h - what a file format of sparse examples brings along.
+ *
+ * A file is mapped (packed ones after unpacking), cut into blocks of whole
+ * examples, and decoded block by block, by any thread, in any order.  All
+ * that a file says is checked; a bad example is one sentence that names the
+ * place, or, within --skip-bad, is passed over.
+ *
+ * A mapped file can change at any time.  So split and count read each byte
+ * once and check what they use; decode gets a copy of its block.
+ *
+ * Threads: split runs on one thread; count and decode on any, each with a
+ * pl_decode of its own. */
+#ifndef PL_DATA_SPARSE_FORMATS_FORMAT_H
+#define PL_DATA_SPARSE_FORMATS_FORMAT_H
+
+#include "base/error.h"
+#include "base/file/file.h"
+#include "data/source.h"
+#include "data/sparse/formats/writer.h"
+#include "data/sparse/rows.h"
+
+#define PL_SPARSE_ID_MOST ((uint64_t)INT64_MAX - 1)
+
+typedef struct pl_sparse_file {
+    char *path;
+    pl_map map;          /* of the file, or of what was unpacked from it */
+    const uint8_t *data; /* what is read: mostly the map */
+    size_t bytes;
+    bool packed;
+} pl_sparse_file;
+
+typedef struct pl_sparse_block {
+    int32_t file;
+    uint64_t offset, bytes; /* in the file's data */
+    int64_t rows;           /* examples, bad ones too */
+    int64_t bad;            /* of them, as far as is known */
+} pl_sparse_block;
+
+typedef struct pl_sparse_blocks {
+    pl_sparse_block *list;
+    int64_t count, room;
+} pl_sparse_blocks;
+
+/* Which labels were seen: 0 and -1 do not go together. */
+#define PL_LABEL_ZERO  1u
+#define PL_LABEL_MINUS 2u
+
+#define PL_SPARSE_SPARE 64 /* bytes behind a copied block */
+
+/* One block on its way to rows. */
+typedef struct pl_decode {
+    const pl_sparse_file *file;
+    const pl_sparse_block *block;
+    const uint8_t *data; /* decode: the block's bytes, which stay as they are
+                            even if the file does not */
+    size_t spare;        /* bytes behind them that may be read */
+    const pl_source_opts *opts;
+    uint64_t bound;   /* ids are below this */
+    int64_t allowed;  /* bad examples that may be passed over */
+    int64_t bad;      /* found; the last one in `last` */
+    pl_error *last;   /* NULL: not wanted */
+    uint64_t largest; /* id seen */
+    unsigned labels;  /* PL_LABEL_... seen */
+} pl_decode;
+
+typedef struct pl_sparse_format {
+    const char *name; /* of the source */
+    /* Optional: how many features there are when nobody says. */
+    int64_t features;
+    /* Optional: true when these bytes are not packed, though they may look
+     * so. */
+    bool (*plain)(const uint8_t *data, size_t bytes);
+    /* Append the blocks of file number `index`, of about `target` bytes. */
+    pl_status (*split)(pl_sparse_blocks *blocks, const pl_decode *decode,
+                       int32_t index, uint64_t target);
+    /* Optional: the examples of a block, where split leaves them at 0. */
+    pl_status (*count)(const pl_decode *decode, int64_t *rows);
+    /* Append the examples of a block to `rows`: no more than split or count
+     * found (pl_decode_check_rows), for the file may have changed. */
+    pl_status (*decode)(pl_decode *decode, pl_rows *rows);
+    /* Optional: the largest id + 1 as the file states it; else it takes a
+     * pass over the data. */
+    pl_status (*width)(const pl_sparse_file *file, int64_t *features);
+    /* Optional: how the ids of a file were renumbered; default 0. */
+    uint32_t (*numbering)(const pl_sparse_file *file);
+    /* Optional: how files of this format are written. */
+    const pl_sparse_writer_ops *writer;
+} pl_sparse_format;
+
+#define PL_DECLARE_FORMAT(name)                                                \
+    extern const pl_sparse_format pl_##name##_format;
+PL_SPARSE_FORMATS(PL_DECLARE_FORMAT)
+#undef PL_DECLARE_FORMAT
+
+/* For the formats that take two files. */
+extern const pl_sparse_writer_ops pl_cache_writer, pl_libsvm_writer,
+    pl_tfrecord_writer;
+
+/* All formats, NULL-terminated. */
+const pl_sparse_format *const *pl_sparse_formats(void);
+
+pl_status pl_sparse_blocks_add(pl_sparse_blocks *blocks,
+                               pl_sparse_block block) PL_MUST_CHECK;
+
+/* PL_IO when a block has more good examples than were counted in it. */
+pl_status pl_decode_check_rows(const pl_decode *decode,
+                               int64_t rows) PL_MUST_CHECK;
+
+/* An example was bad, and the sentence is written: PL_OK to pass over it,
+ * else `status`. */
+pl_status pl_decode_pass(pl_decode *decode, pl_status status) PL_MUST_CHECK;
+
+#endif

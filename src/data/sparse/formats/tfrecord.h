@@ -1,0 +1,12 @@
+/* tfrecord.h - names of the features of an example in a TFRecord file.
+ *
+ * Threads: constants only. */
+#ifndef PL_DATA_SPARSE_FORMATS_TFRECORD_H
+#define PL_DATA_SPARSE_FORMATS_TFRECORD_H
+
+/* What --label-feature and its like say by default. */
+#define PL_TFRECORD_LABEL "label"
+#define PL_TFRECORD_INDEX "index"
+#define PL_TFRECORD_VALUE "value"
+
+#endif

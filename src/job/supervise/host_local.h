@@ -1,0 +1,28 @@
+/* host_local.h - this machine as a host: each task is a child with a control
+ * socket, whose standard error goes to a log.
+ *
+ * The tasks end with the thread that started them, however that ends. */
+#ifndef PL_JOB_SUPERVISE_HOST_LOCAL_H
+#define PL_JOB_SUPERVISE_HOST_LOCAL_H
+
+#include "job/supervise/host.h"
+#include "net/keys.h"
+
+/* In the environment of every task: "worker 1".  A program that does not pass
+ * its arguments on is recognised by it. */
+#define PL_HOST_TASK "PACELINE_TASK"
+
+typedef struct pl_host_local_opts {
+    const char *program;     /* file to run; default: this one */
+    char *const *argv;       /* required: the command; --role, --index and
+                                --control are added behind it */
+    const pl_secret *secret; /* told to every task first; NULL: none */
+    const char *logs;        /* required: a folder for <role>-<index>.log */
+    int tasks;               /* required: slots 0 .. tasks - 1 */
+} pl_host_local_opts;
+
+pl_status pl_host_local_new(pl_host **out,
+                            const pl_host_local_opts *opts) PL_MUST_CHECK;
+void pl_host_local_free(pl_host *host); /* NULL is fine */
+
+#endif

@@ -1,0 +1,61 @@
+/* supervisor.h - the supervisor: the tasks of a job on one host or many.
+ *
+ * A host (host.h) is this machine or one that is reached by its agent.  On this
+ * machine servers, and workers where they listen, bind a port of their own
+ * choice and report it; then all get the cluster with the addresses.  A task
+ * that dies, or that ps 0 (without servers: another worker) declares lost, is
+ * restarted, and so is ps 0 when it is silent; when that cannot be, the job
+ * ends.  With `chaos` the supervisor makes faults itself (chaos.h).  No process
+ * is left behind, however the supervisor itself ends, and nothing is waited for
+ * without a limit.
+ *
+ * Threads: run from one that stays; `show` and `print` are called on it. */
+#ifndef PL_JOB_SUPERVISE_SUPERVISOR_H
+#define PL_JOB_SUPERVISE_SUPERVISOR_H
+
+#include "job/supervise/host_local.h"
+
+#include <stdatomic.h>
+
+/* Where a job runs that has several hosts. */
+typedef struct pl_job_hosts {
+    pl_host *const *hosts; /* [count] */
+    int32_t count;
+    const int32_t *host_of; /* [tasks]: servers, workers, evaluator */
+} pl_job_hosts;
+
+typedef struct pl_supervisor_opts {
+    const pl_cluster *cluster; /* required; on this machine its addresses are
+                                  not looked at */
+    const pl_job_hosts *hosts; /* whose tasks know their addresses; NULL: all
+                                  tasks are started on this machine */
+    char *const *argv;         /* required: the command of a task */
+    const char *program;       /* on this machine; default: this one */
+    const pl_secret *secret;   /* told to tasks on this machine; NULL: none */
+    const char *logs;          /* required: a folder for <role>-<index>.log */
+    int32_t restarts;          /* of each task; default 0 */
+    bool workers_listen;       /* they report an address, as servers do */
+    double chaos;              /* faults a second made on purpose; default 0 */
+    uint64_t chaos_seed;
+    int64_t freeze_ms;  /* the longest of these; see chaos.h */
+    int64_t silence_ms; /* of ps 0, after which it is lost; default: never */
+    bool go_on;         /* without a worker that cannot be restarted */
+    int64_t join_ms;    /* until all addresses are known; default 60000 */
+    int64_t end_ms;     /* for tasks to end when asked to; default 60000 */
+    int64_t kill_ms;    /* ... from SIGTERM to SIGKILL; default 10000 */
+    const atomic_bool *interrupt; /* ask all to end; or NULL */
+    void (*show)(void *context, const pl_job_task *tasks,
+                 int count); /* a few times a second; or NULL */
+    /* A line that a task has printed, where the host passes them on; or NULL */
+    void (*print)(void *context, const pl_job_task *task, bool error,
+                  const char *line);
+    void *context; /* of show and print */
+} pl_supervisor_opts;
+
+/* Start the tasks and stay until all have ended.  PL_OK: the chief ended with
+ * status 0; PL_INTERRUPTED after an interrupt; PL_USAGE when a task refused
+ * its command line; otherwise the message says which task or host failed, how,
+ * and where the log is. */
+pl_status pl_supervisor_run(const pl_supervisor_opts *opts) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,70 @@
+/* mover.h - the thread that moves blocks between the workers of a job.
+ *
+ * It answers the others' requests for blocks, fetches those of the steps to
+ * come while the present one is computed, and meets the others: worker 0
+ * hears that all are ready, lets all begin, collects their reports and lets
+ * them go.  A worker that says nothing for a while is named, and the job ends
+ * everywhere.
+ *
+ * Each worker listens, and connects to every other one it needs; on one host
+ * blocks are read from the other's memory.
+ *
+ * Threads: the functions are called by one, which computes. */
+#ifndef PL_MATMUL_MOVER_H
+#define PL_MATMUL_MOVER_H
+
+#include "matmul/plan.h"
+#include "matmul/store.h"
+#include "net/keys.h"
+
+#include <stdbool.h>
+
+typedef struct pl_mover pl_mover;
+
+typedef struct pl_mover_opts {
+    const pl_placement *placement; /* required; all are borrowed */
+    const pl_matmul_plan *plan;    /* required */
+    const pl_store *store;         /* required */
+    int32_t worker;
+    const char *job;         /* required: a text that all workers have alike */
+    const char *address;     /* required: to listen on, "127.0.0.1:0" */
+    const pl_secret *secret; /* of the job; NULL: nobody proves anything */
+    bool no_shm;
+    int64_t join_ms;              /* for all to be there; default 60000 */
+    int64_t silence_ms;           /* until a worker is lost; default 5000 */
+    bool (*ended)(void *context); /* the user wants an end; or NULL */
+    void *context;
+} pl_mover_opts;
+
+typedef struct pl_mover_counts {
+    int64_t fetched_bytes; /* of blocks, from other workers */
+    int64_t served_bytes;  /* to them */
+} pl_mover_counts;
+
+/* Listen. */
+pl_status pl_mover_new(pl_mover **out, const pl_mover_opts *opts) PL_MUST_CHECK;
+void pl_mover_free(pl_mover *mover); /* ends the thread; NULL is fine */
+const char *pl_mover_address(const pl_mover *mover);
+
+/* Begin to meet, with the addresses of all workers; copied. */
+pl_status pl_mover_start(pl_mover *mover, char *const *addresses) PL_MUST_CHECK;
+
+/* The own blocks are there: wait until all workers' are.  What went wrong
+ * anywhere is the status of this and of the waits below. */
+pl_status pl_mover_ready(pl_mover *mover) PL_MUST_CHECK;
+
+/* The memory with the wants of a step, once it is complete; until released.
+ * Steps are taken in their order. */
+pl_status pl_mover_await(pl_mover *mover, int32_t step,
+                         const float **wants) PL_MUST_CHECK;
+void pl_mover_release(pl_mover *mover, int32_t step);
+
+/* All is computed: hand in the report, and stay for the others' sake until
+ * all have. */
+pl_status pl_mover_finish(pl_mover *mover, const char *report) PL_MUST_CHECK;
+/* Worker 0, when that is done: what another worker handed in; the mover's. */
+const char *pl_mover_report(const pl_mover *mover, int32_t worker);
+
+pl_mover_counts pl_mover_count(pl_mover *mover);
+
+#endif

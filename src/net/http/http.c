@@ -1,0 +1,368 @@
+/* http.c - decides who is answered and who keeps a connection.
+ *
+ * Any user of the host can connect, and libmicrohttpd would stop accepting at
+ * its limit until somebody is silent for too long.  So beyond CONNECTIONS_MOST
+ * the oldest connection that showed no cookie makes room for the new one:
+ * strangers drive out each other, never the person the page is for. */
+#include "net/http/http.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/library.h"
+
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CONNECTIONS_MOST 64
+#define CLOSING_MOST     64  /* more, which are on their way out */
+#define SILENCE_S        30U /* then a connection is closed */
+#define REQUEST_BYTES    ((size_t)32 << 10) /* of memory a connection */
+#define BACKLOG          128
+
+#define SECRET_BYTES 32
+#define SECRET_TEXT  (2 * SECRET_BYTES + 1)
+#define HOST_BYTES   32
+
+/* What is used of the library. */
+typedef struct http_calls {
+    struct MHD_Daemon *(*start)(unsigned, uint16_t, MHD_AcceptPolicyCallback,
+                                void *, MHD_AccessHandlerCallback, void *, ...);
+    void (*stop)(struct MHD_Daemon *);
+    const char *(*value)(struct MHD_Connection *, enum MHD_ValueKind,
+                         const char *);
+    struct MHD_Response *(*response)(size_t, void *,
+                                     enum MHD_ResponseMemoryMode);
+    enum MHD_Result (*header)(struct MHD_Response *, const char *,
+                              const char *);
+    enum MHD_Result (*queue)(struct MHD_Connection *, unsigned,
+                             struct MHD_Response *);
+    void (*destroy)(struct MHD_Response *);
+    const union MHD_ConnectionInfo *(*info)(struct MHD_Connection *,
+                                            enum MHD_ConnectionInfoType, ...);
+} http_calls;
+
+/* A connection, of the server's thread. */
+typedef struct visitor {
+    bool here, leaving;
+    bool known; /* has shown the cookie */
+    int file;
+    uint64_t number; /* in the order they came */
+} visitor;
+
+struct pl_http {
+    pl_http_opts opts;
+    http_calls calls;
+    struct MHD_Daemon *daemon;
+    visitor visitors[CONNECTIONS_MOST + CLOSING_MOST];
+    uint64_t came;
+    int listener;
+    int port;
+    char hosts[2][HOST_BYTES]; /* how we may be called */
+    char cookie_name[HOST_BYTES];
+    char cookie[SECRET_TEXT];
+    char token[SECRET_TEXT]; /* the server's thread makes new ones */
+    char url[HOST_BYTES + SECRET_TEXT + 16];
+};
+
+static pl_status load(http_calls *calls)
+{
+    const pl_library_call list[] = {
+        { "MHD_start_daemon", &calls->start },
+        { "MHD_stop_daemon", &calls->stop },
+        { "MHD_lookup_connection_value", &calls->value },
+        { "MHD_create_response_from_buffer", &calls->response },
+        { "MHD_add_response_header", &calls->header },
+        { "MHD_queue_response", &calls->queue },
+        { "MHD_destroy_response", &calls->destroy },
+        { "MHD_get_connection_info", &calls->info },
+    };
+    return pl_library_load("libmicrohttpd.so.12", "libmicrohttpd12", list,
+                           sizeof list / sizeof *list);
+}
+
+static void make_secret(char text[SECRET_TEXT])
+{
+    unsigned char bytes[SECRET_BYTES];
+    randombytes_buf(bytes, sizeof bytes);
+    sodium_bin2hex(text, SECRET_TEXT, bytes, sizeof bytes);
+}
+
+static bool is_secret(const char *given, const char secret[SECRET_TEXT])
+{
+    return given != NULL && strlen(given) == SECRET_TEXT - 1 &&
+           sodium_memcmp(given, secret, SECRET_TEXT - 1) == 0;
+}
+
+static void make_url(const pl_http *http, char *url, size_t room)
+{
+    snprintf(url, room, "http://%s/?token=%s", http->hosts[0], http->token);
+}
+
+/* What every answer says: nothing is kept, nothing is guessed, and the page
+ * takes scripts and data from here alone. */
+static const char *const headers[][2] = {
+    { "Cache-Control", "no-store" },
+    { "X-Content-Type-Options", "nosniff" },
+    { "Referrer-Policy", "no-referrer" },
+    { "Content-Security-Policy",
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src "
+      "'self' data:; connect-src 'self'; frame-ancestors 'none'; base-uri "
+      "'none'; form-action 'none'" },
+};
+
+/* Two more headers may come along. */
+static enum MHD_Result answer(const pl_http *http,
+                              struct MHD_Connection *connection, unsigned code,
+                              const char *type, const pl_buffer *body,
+                              const char *const extra[2][2])
+{
+    const http_calls *calls = &http->calls;
+    struct MHD_Response *response =
+        calls->response(body->bytes, body->data, MHD_RESPMEM_MUST_COPY);
+    if (response == NULL)
+        return MHD_NO;
+    enum MHD_Result done =
+        calls->header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (size_t i = 0; i < sizeof headers / sizeof *headers && done; i++)
+        done = calls->header(response, headers[i][0], headers[i][1]);
+    for (size_t i = 0; extra != NULL && i < 2 && done; i++)
+        done = calls->header(response, extra[i][0], extra[i][1]);
+    if (done)
+        done = calls->queue(connection, code, response);
+    calls->destroy(response);
+    return done;
+}
+
+static enum MHD_Result say(const pl_http *http,
+                           struct MHD_Connection *connection, unsigned code,
+                           const char *text)
+{
+    pl_buffer body = { 0 };
+    pl_buffer_format(&body, "%s\n", text);
+    enum MHD_Result done = answer(http, connection, code,
+                                  "text/plain; charset=utf-8", &body, NULL);
+    pl_buffer_close(&body);
+    return done;
+}
+
+/* The token was right: it becomes a cookie, and a new one is given out. */
+static enum MHD_Result let_in(pl_http *http, struct MHD_Connection *connection)
+{
+    char cookie[HOST_BYTES + SECRET_TEXT + 64], url[sizeof http->url];
+    const pl_buffer nothing = { 0 };
+    snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict",
+             http->cookie_name, http->cookie);
+    const char *const extra[2][2] = { { MHD_HTTP_HEADER_SET_COOKIE, cookie },
+                                      { MHD_HTTP_HEADER_LOCATION, "/" } };
+    enum MHD_Result done = answer(http, connection, MHD_HTTP_SEE_OTHER,
+                                  "text/plain", &nothing, extra);
+    make_secret(http->token);
+    make_url(http, url, sizeof url);
+    pl_log(PL_LOG_INFO, "opened; for one more browser: %s", url);
+    return done;
+}
+
+static enum MHD_Result show_page(const pl_http *http,
+                                 struct MHD_Connection *connection,
+                                 const char *path)
+{
+    pl_buffer body = { 0 };
+    const char *type = "text/plain";
+    pl_error why;
+    pl_status status = http->opts.page(http->opts.context, path, &body, &type);
+    if (status == PL_OK)
+        status = pl_buffer_status(&body);
+    pl_error_save(&why, status);
+    why.message[pl_error_words(why.message)] = '\0';
+    enum MHD_Result done;
+    if (status == PL_OK)
+        done = answer(http, connection, MHD_HTTP_OK, type, &body, NULL);
+    else
+        done = say(http, connection,
+                   status == PL_NOTFOUND ? MHD_HTTP_NOT_FOUND
+                                         : MHD_HTTP_INTERNAL_SERVER_ERROR,
+                   why.message);
+    pl_buffer_close(&body);
+    return done;
+}
+
+static bool is_ours(const pl_http *http, const char *host)
+{
+    return host != NULL && (strcmp(host, http->hosts[0]) == 0 ||
+                            strcmp(host, http->hosts[1]) == 0);
+}
+
+#define VISITORS (CONNECTIONS_MOST + CLOSING_MOST)
+
+/* Who goes when one too many is there: the oldest stranger, else the oldest;
+ * NULL: there is room. */
+static visitor *one_too_many(pl_http *http)
+{
+    visitor *oldest = NULL;
+    int count = 0;
+    for (int i = 0; i < VISITORS; i++) {
+        visitor *v = &http->visitors[i];
+        if (!v->here || v->leaving)
+            continue;
+        count++;
+        if (oldest == NULL || v->known < oldest->known ||
+            (v->known == oldest->known && v->number < oldest->number))
+            oldest = v;
+    }
+    return count > CONNECTIONS_MOST ? oldest : NULL;
+}
+
+/* libmicrohttpd's callback for a connection that came or went. */
+static void notice(void *context, struct MHD_Connection *connection,
+                   void **slot, enum MHD_ConnectionNotificationCode code)
+{
+    pl_http *http = context;
+    visitor *v = *slot;
+    if (code != MHD_CONNECTION_NOTIFY_STARTED) {
+        if (v != NULL)
+            *v = (visitor) { .here = false };
+        return;
+    }
+    const union MHD_ConnectionInfo *info =
+        http->calls.info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    for (int i = 0; v == NULL && i < VISITORS; i++)
+        if (!http->visitors[i].here)
+            v = &http->visitors[i];
+    if (v == NULL || info == NULL)
+        return;
+    *v = (visitor) { .here = true,
+                     .file = info->connect_fd,
+                     .number = http->came++ };
+    *slot = v;
+    visitor *out = one_too_many(http);
+    if (out != NULL) {
+        out->leaving = true;
+        shutdown(out->file, SHUT_RDWR); /* its end is noticed and closed */
+    }
+}
+
+static void know(pl_http *http, struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        http->calls.info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    visitor *v = info != NULL ? info->socket_context : NULL;
+    if (v != NULL)
+        v->known = true;
+}
+
+/* libmicrohttpd's callback: first when the head is there, then when all is. */
+static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
+                             const char *path, const char *method,
+                             const char *version, const char *data,
+                             size_t *data_bytes, void **state)
+{
+    pl_http *http = context;
+    const http_calls *calls = &http->calls;
+    (void)version;
+    (void)data;
+    (void)data_bytes;
+    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+        strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
+        return say(http, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                   "only GET and HEAD are answered here");
+    if (*state == NULL) {
+        *state = http;
+        return MHD_YES;
+    }
+    if (!is_ours(http, calls->value(connection, MHD_HEADER_KIND,
+                                    MHD_HTTP_HEADER_HOST)))
+        return say(http, connection, MHD_HTTP_MISDIRECTED_REQUEST,
+                   "this server has another name");
+    if (is_secret(calls->value(connection, MHD_GET_ARGUMENT_KIND, "token"),
+                  http->token))
+        return let_in(http, connection);
+    if (!is_secret(calls->value(connection, MHD_COOKIE_KIND, http->cookie_name),
+                   http->cookie))
+        return say(http, connection, MHD_HTTP_FORBIDDEN,
+                   "open the URL that the server printed last");
+    know(http, connection);
+    return show_page(http, connection, path);
+}
+
+static pl_status listen_at(pl_http *http)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    socklen_t size = sizeof at;
+    int one = 1;
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    at.sin_port = htons((uint16_t)http->opts.port);
+    http->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (http->listener < 0 ||
+        setsockopt(http->listener, SOL_SOCKET, SO_REUSEADDR, &one,
+                   sizeof one) != 0 ||
+        bind(http->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+        listen(http->listener, BACKLOG) != 0 ||
+        getsockname(http->listener, (struct sockaddr *)&at, &size) != 0)
+        return PL_FAIL(PL_IO, "listen at 127.0.0.1:%d: %s", http->opts.port,
+                       strerror(errno));
+    http->port = ntohs(at.sin_port);
+    return PL_OK;
+}
+
+static pl_status start(pl_http *http)
+{
+    PL_TRY(load(&http->calls));
+    if (sodium_init() < 0)
+        return PL_FAIL(PL_IO, "libsodium finds no source of random numbers");
+    PL_TRY(listen_at(http));
+    snprintf(http->hosts[0], HOST_BYTES, "127.0.0.1:%d", http->port);
+    snprintf(http->hosts[1], HOST_BYTES, "localhost:%d", http->port);
+    /* Cookies do not tell ports apart. */
+    snprintf(http->cookie_name, HOST_BYTES, "paceline-%d", http->port);
+    make_secret(http->cookie);
+    make_secret(http->token);
+    make_url(http, http->url, sizeof http->url);
+    http->daemon = http->calls.start(
+        MHD_USE_INTERNAL_POLLING_THREAD, 0, NULL, NULL, serve, http,
+        MHD_OPTION_LISTEN_SOCKET, http->listener, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned)VISITORS, MHD_OPTION_NOTIFY_CONNECTION, notice, http,
+        MHD_OPTION_CONNECTION_TIMEOUT, SILENCE_S,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, REQUEST_BYTES, MHD_OPTION_END);
+    if (http->daemon == NULL)
+        return PL_FAIL(PL_IO, "libmicrohttpd cannot start a server: %s",
+                       strerror(errno));
+    return PL_OK;
+}
+
+pl_status pl_http_new(pl_http **out, const pl_http_opts *opts)
+{
+    pl_http *http;
+    PL_TRY(PL_NEW(http, 1));
+    http->opts = *opts;
+    http->listener = -1;
+    pl_status status = start(http);
+    if (status != PL_OK) {
+        pl_http_free(http);
+        return status;
+    }
+    *out = http;
+    return PL_OK;
+}
+
+void pl_http_free(pl_http *http)
+{
+    if (http == NULL)
+        return;
+    if (http->daemon != NULL)
+        http->calls.stop(http->daemon); /* closes the listener, too */
+    else if (http->listener >= 0)
+        close(http->listener);
+    pl_mem_free(http);
+}
+
+const char *pl_http_url(const pl_http *http)
+{
+    return http->url;
+}

@@ -1,0 +1,404 @@
+/* Design.  A connection begins with the token and a letter:
+ *
+ *   e  the server sends back each 8 bytes it gets
+ *   s  the server takes what comes until the end, then sends two numbers of 8
+ *      bytes, little-endian: bytes and ns, both from WARM_NS after the first
+ *      byte on, when the window of TCP has opened and the allowance of a
+ *      traffic shaper is used up; where nothing came so late, of all that came
+ *
+ * Every wait has a limit, which the sockets keep (SO_RCVTIMEO). */
+#include "net/probe/probe_priv.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "net/address.h"
+#include "net/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WARM_NS    ((int64_t)300 * 1000 * 1000)
+#define LIMIT_S    5      /* for a peer that says nothing */
+#define LOOK_MS    100    /* the server looks whether it shall stop */
+#define CHUNK      262144 /* bytes of a write or read */
+#define PINGS      50
+#define CONNECT_MS 5000
+#define MOST_NS    ((int64_t)60 * 1000 * 1000 * 1000) /* of one measurement */
+
+struct pl_probe {
+    int fd, port;
+    char token[PL_PROBE_TOKEN];
+    char *room; /* [CHUNK] */
+    pl_thread *thread;
+    atomic_bool stop;
+};
+
+static int64_t now_ns(void)
+{
+    return pl_clock_now_ns(pl_clock_real());
+}
+
+static void set_limits(int fd)
+{
+    struct timeval limit = { .tv_sec = LIMIT_S };
+    int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+/* All of it; false: the peer is gone or silent. */
+static bool read_all(int fd, void *to, size_t bytes)
+{
+    char *at = to;
+    while (bytes > 0) {
+        ssize_t got = recv(fd, at, bytes, 0);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        at += got;
+        bytes -= (size_t)got;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const void *from, size_t bytes)
+{
+    const char *at = from;
+    while (bytes > 0) {
+        ssize_t sent = send(fd, at, bytes, MSG_NOSIGNAL);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent <= 0)
+            return false;
+        at += sent;
+        bytes -= (size_t)sent;
+    }
+    return true;
+}
+
+static void put(uint8_t *to, uint64_t value)
+{
+    for (int i = 0; i < 8; i++)
+        to[i] = (uint8_t)(value >> (8 * i));
+}
+
+static uint64_t get(const uint8_t *from)
+{
+    uint64_t value = 0;
+    for (int i = 0; i < 8; i++)
+        value |= (uint64_t)from[i] << (8 * i);
+    return value;
+}
+
+/* --- the server ------------------------------------------------------- */
+
+static void echo(pl_probe *p, int fd)
+{
+    uint8_t ping[8];
+    while (!atomic_load(&p->stop) && read_all(fd, ping, sizeof ping) &&
+           write_all(fd, ping, sizeof ping))
+        continue;
+}
+
+static void sink(pl_probe *p, int fd)
+{
+    int64_t open_ns = now_ns(), first_ns = 0, begin_ns = 0, last_ns = 0;
+    uint64_t bytes = 0, all = 0;
+    uint8_t answer[PL_PROBE_ANSWER];
+    for (;;) {
+        ssize_t got = recv(fd, p->room, CHUNK, 0);
+        int64_t now = now_ns();
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0 || atomic_load(&p->stop))
+            break;
+        all += (uint64_t)got;
+        if (first_ns == 0)
+            first_ns = now;
+        if (begin_ns == 0 && now - first_ns >= WARM_NS) {
+            begin_ns = now; /* what came with this is of before */
+            continue;
+        }
+        if (begin_ns != 0) {
+            bytes += (uint64_t)got;
+            last_ns = now;
+        }
+        if (now - first_ns > MOST_NS)
+            break;
+    }
+    if (last_ns <= begin_ns) { /* a host that was held up for a while */
+        bytes = all;
+        begin_ns = open_ns;
+        last_ns = now_ns();
+    }
+    put(answer, bytes);
+    put(answer + 8, (uint64_t)(last_ns - begin_ns));
+    if (!write_all(fd, answer, sizeof answer))
+        return; /* it does not want to know */
+}
+
+static void serve(pl_probe *p, int fd)
+{
+    char begin[PL_PROBE_TOKEN + 1];
+    set_limits(fd);
+    if (!read_all(fd, begin, sizeof begin) ||
+        !pl_keys_same(begin, p->token, PL_PROBE_TOKEN))
+        return;
+    if (begin[PL_PROBE_TOKEN] == 'e')
+        echo(p, fd);
+    else if (begin[PL_PROBE_TOKEN] == 's')
+        sink(p, fd);
+}
+
+static pl_status run(void *arg)
+{
+    pl_probe *p = arg;
+    while (!atomic_load(&p->stop)) {
+        struct pollfd ready = { .fd = p->fd, .events = POLLIN };
+        if (poll(&ready, 1, LOOK_MS) <= 0)
+            continue;
+        int fd = accept4(p->fd, NULL, NULL, SOCK_CLOEXEC);
+        if (fd < 0)
+            continue;
+        serve(p, fd);
+        close(fd);
+    }
+    return PL_OK;
+}
+
+/* "host:port" as the system has it; the caller frees *out. */
+static pl_status look_up(struct addrinfo **out, const char *text)
+{
+    pl_address address;
+    PL_TRY(pl_address_split(&address, text));
+    PL_TRY(pl_address_resolve(&address));
+    struct addrinfo hints = { .ai_family = address.ipv6 ? AF_INET6 : AF_INET,
+                              .ai_socktype = SOCK_STREAM };
+    int error = getaddrinfo(address.host, address.port, &hints, out);
+    if (error != 0)
+        return PL_FAIL(PL_IO, "%s: %s", text, gai_strerror(error));
+    return PL_OK;
+}
+
+static pl_status listen_at(pl_probe *p, const struct addrinfo *place,
+                           const char *text)
+{
+    int on = 1;
+    struct sockaddr_storage bound;
+    socklen_t bytes = sizeof bound;
+    char port[8];
+    p->fd = socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (p->fd < 0 ||
+        setsockopt(p->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+        bind(p->fd, place->ai_addr, place->ai_addrlen) != 0 ||
+        listen(p->fd, 16) != 0 ||
+        getsockname(p->fd, (struct sockaddr *)&bound, &bytes) != 0 ||
+        getnameinfo((struct sockaddr *)&bound, bytes, NULL, 0, port,
+                    sizeof port, NI_NUMERICSERV) != 0)
+        return PL_FAIL(PL_IO, "listen at %s: %s", text, strerror(errno));
+    p->port = atoi(port);
+    return PL_OK;
+}
+
+static pl_status start(pl_probe *p, const char *address)
+{
+    struct addrinfo *place;
+    PL_TRY(PL_NEW(p->room, CHUNK));
+    PL_TRY(look_up(&place, address));
+    pl_status status = listen_at(p, place, address);
+    freeaddrinfo(place);
+    PL_TRY(status);
+    return pl_thread_start(&p->thread, "probe", run, p);
+}
+
+pl_status pl_probe_new(pl_probe **out, const char *address, const char *token)
+{
+    pl_probe *p;
+    PL_TRY(PL_NEW(p, 1));
+    p->fd = -1;
+    memcpy(p->token, token, PL_PROBE_TOKEN);
+    pl_status status = start(p, address);
+    if (status != PL_OK) {
+        pl_probe_free(p);
+        return status;
+    }
+    *out = p;
+    return PL_OK;
+}
+
+void pl_probe_free(pl_probe *p)
+{
+    if (p == NULL)
+        return;
+    atomic_store(&p->stop, true);
+    if (p->thread != NULL && pl_thread_join(p->thread) != PL_OK)
+        p->thread = NULL; /* it never fails */
+    if (p->fd >= 0)
+        close(p->fd);
+    pl_mem_free(p->room);
+    pl_mem_free(p);
+}
+
+int pl_probe_port(const pl_probe *p)
+{
+    return p->port;
+}
+
+/* --- measuring -------------------------------------------------------- */
+
+static pl_status refused(const char *address, int error)
+{
+    const char *hint =
+        error == ECONNREFUSED ? "nobody listens there"
+        : error == ETIMEDOUT || error == EHOSTUNREACH || error == EINPROGRESS
+            ? "a firewall, or no way there"
+            : "";
+    return PL_FAIL(PL_IO, "connect to %s: %s%s%s", address,
+                   error == EINPROGRESS ? "no answer" : strerror(error),
+                   hint[0] != '\0' ? "; " : "", hint);
+}
+
+static pl_status wait_connected(int fd, const char *address)
+{
+    struct pollfd ready = { .fd = fd, .events = POLLOUT };
+    int error = 0;
+    socklen_t bytes = sizeof error;
+    if (poll(&ready, 1, CONNECT_MS) <= 0)
+        return refused(address, EINPROGRESS);
+    if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &bytes) != 0)
+        error = errno;
+    return error == 0 ? PL_OK : refused(address, error);
+}
+
+/* A connection that has said what it is for. */
+static pl_status connect_to(int *out, const struct addrinfo *place,
+                            const char *address, const char *token, char what)
+{
+    char begin[PL_PROBE_TOKEN + 1];
+    int fd =
+        socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return PL_FAIL(PL_IO, "make a socket: %s", strerror(errno));
+    pl_status status = PL_OK;
+    if (connect(fd, place->ai_addr, place->ai_addrlen) != 0)
+        status = errno == EINPROGRESS ? wait_connected(fd, address)
+                                      : refused(address, errno);
+    if (status == PL_OK) {
+        int flags = fcntl(fd, F_GETFL);
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+        set_limits(fd);
+        memcpy(begin, token, PL_PROBE_TOKEN);
+        begin[PL_PROBE_TOKEN] = what;
+        if (!write_all(fd, begin, sizeof begin))
+            status = PL_FAIL(PL_PEER, "%s hung up", address);
+    }
+    if (status != PL_OK)
+        close(fd);
+    else
+        *out = fd;
+    return status;
+}
+
+static pl_status measure_trips(pl_probe_result *out,
+                               const struct addrinfo *place,
+                               const char *address, const char *token)
+{
+    int fd;
+    uint8_t ping[8];
+    int64_t best_ns = INT64_MAX;
+    PL_TRY(connect_to(&fd, place, address, token, 'e'));
+    for (int i = 0; i < PINGS; i++) {
+        int64_t begin_ns = now_ns();
+        put(ping, (uint64_t)i);
+        if (!write_all(fd, ping, sizeof ping) ||
+            !read_all(fd, ping, sizeof ping) || get(ping) != (uint64_t)i) {
+            close(fd);
+            return PL_FAIL(PL_PEER,
+                           "%s does not answer: something else "
+                           "listens there",
+                           address);
+        }
+        int64_t took_ns = now_ns() - begin_ns;
+        best_ns = took_ns < best_ns ? took_ns : best_ns;
+    }
+    close(fd);
+    out->round_trip_us = (double)best_ns * 1e-3;
+    return PL_OK;
+}
+
+static pl_status send_for(int fd, const char *chunk, int64_t ms,
+                          const char *address, uint64_t *sent)
+{
+    pl_deadline deadline =
+        pl_deadline_in_ms(pl_clock_real(), ms + WARM_NS / 1000000);
+    do {
+        if (!write_all(fd, chunk, CHUNK))
+            return PL_FAIL(PL_IO, "%s takes nothing any more", address);
+        *sent += CHUNK;
+    } while (!pl_deadline_passed(deadline));
+    if (shutdown(fd, SHUT_WR) != 0)
+        return PL_FAIL(PL_IO, "%s: %s", address, strerror(errno));
+    return PL_OK;
+}
+
+pl_status pl_probe_speed(double *bytes_per_s,
+                         const uint8_t answer[PL_PROBE_ANSWER], uint64_t sent,
+                         const char *address)
+{
+    uint64_t bytes = get(answer), ns = get(answer + 8);
+    if (bytes > sent || ns == 0)
+        return PL_FAIL(PL_PEER,
+                       "%s says that %llu of %llu bytes arrived in %llu ns: "
+                       "something else listens there",
+                       address, (unsigned long long)bytes,
+                       (unsigned long long)sent, (unsigned long long)ns);
+    *bytes_per_s = (double)bytes / (double)ns * 1e9;
+    return PL_OK;
+}
+
+static pl_status measure_speed(pl_probe_result *out,
+                               const struct addrinfo *place,
+                               const char *address, const char *token,
+                               int64_t ms)
+{
+    int fd;
+    char *chunk;
+    uint8_t answer[PL_PROBE_ANSWER];
+    uint64_t sent = 0;
+    PL_TRY(PL_NEW(chunk, CHUNK));
+    pl_status status = connect_to(&fd, place, address, token, 's');
+    if (status == PL_OK) {
+        status = send_for(fd, chunk, ms, address, &sent);
+        if (status == PL_OK && !read_all(fd, answer, sizeof answer))
+            status = PL_FAIL(PL_PEER, "%s does not say what arrived", address);
+        close(fd);
+    }
+    pl_mem_free(chunk);
+    PL_TRY(status);
+    return pl_probe_speed(&out->bytes_per_s, answer, sent, address);
+}
+
+pl_status pl_probe_measure(pl_probe_result *out, const char *address,
+                           const char *token, int64_t ms)
+{
+    struct addrinfo *place;
+    PL_TRY(look_up(&place, address));
+    pl_status status = measure_trips(out, place, address, token);
+    if (status == PL_OK)
+        status = measure_speed(out, place, address, token, ms);
+    freeaddrinfo(place);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* proc.h - what the kernel tells of the host and of a process.
+ *
+ * Reads Linux's /proc; counters count up since the start of the host or the
+ * process, so who wants rates takes two.  What is not there, or is not for
+ * us to see, stays 0: nothing here fails for it.
+ *
+ * Threads: any, each with its own pl_host. */
+#ifndef PL_OBSERVE_RESOURCES_PROC_H
+#define PL_OBSERVE_RESOURCES_PROC_H
+
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PL_PROC "/proc" /* the root that all calls take; tests have another */
+
+#define PL_HOST_NETS 16 /* interfaces that are looked at */
+
+typedef struct pl_core {
+    uint64_t busy, all; /* ticks of the kernel */
+} pl_core;
+
+typedef struct pl_interface {
+    char name[16];
+    uint64_t received_bytes, sent_bytes, received_packets, sent_packets;
+} pl_interface;
+
+typedef struct pl_host {
+    int core_count;
+    pl_core *cores; /* [core_count] */
+    pl_core all;
+    double load; /* average of one minute */
+    int64_t memory_kb, memory_total_kb;
+    uint64_t switches; /* of context */
+    uint64_t disk_read_bytes, disk_written_bytes;
+    int net_count;
+    pl_interface nets[PL_HOST_NETS];
+    char *text; /* room to read into */
+} pl_host;
+
+/* Room for the cores there are, all zero. */
+pl_status pl_host_init(pl_host *host, const char *root) PL_MUST_CHECK;
+void pl_host_close(pl_host *host); /* a zeroed one is fine */
+void pl_host_read(pl_host *host, const char *root);
+
+typedef struct pl_process {
+    pid_t pid, parent;
+    uint64_t ticks; /* of the kernel: user and system time, all threads */
+    int64_t rss_kb, peak_kb;
+    uint64_t switches; /* of context, all threads that still live */
+    uint64_t read_bytes, written_bytes;
+} pl_process;
+
+/* False when there is no such process. */
+bool pl_process_read(pl_process *process, const char *root, pid_t pid);
+
+/* The process `pid` and those it started, and those they did; returns how
+ * many there are, at most `room`. */
+int pl_process_tree(const char *root, pid_t pid, pid_t *out, int room);
+
+/* Ticks of the kernel in a second. */
+double pl_proc_ticks_per_s(void);
+
+#endif

@@ -1,0 +1,230 @@
+/* compare.c - the table of runs side by side: which flags set them apart, which
+ * runs are repetitions of each other, and their means. */
+#include "observe/runs/compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Flags that say nothing of what is compared, or follow from others. */
+static const char *const hidden[] = { "threads",        "keep",
+                                      "profile",        "checkpoint-every",
+                                      "on-worker-loss", NULL };
+
+static const pl_table_column results[] = {
+    { "steps", NULL, NULL, 0, false },
+    { "epochs", NULL, NULL, 2, false },
+    { "seconds", "time", "s", 2, false },
+    { "examples_per_s", "examples/s", NULL, 0, false },
+    { "train_loss", "train loss", NULL, 4, false },
+    { "test_loss", "test loss", NULL, 4, false },
+    { "test_accuracy", "test accuracy", "%", 2, false },
+    { "test_auc", "test AUC", NULL, 4, false },
+    { "peak_rss_mb", "peak memory", "MB", 0, false },
+};
+
+#define RESULTS (sizeof results / sizeof *results)
+
+/* The flags are walked in the order of the first run that has them. */
+typedef struct walk {
+    const pl_records *records;
+    size_t run;
+    void *at;
+} walk;
+
+static bool known_before(const pl_records *records, size_t run,
+                         const char *name)
+{
+    for (size_t i = 0; i < run; i++)
+        if (pl_json_has(records->list[i].run.args, name))
+            return true;
+    return false;
+}
+
+/* A gradient of each worker is what one expects. */
+static bool all_replicas(const pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const pl_record *record = &records->list[i];
+        const char *text = pl_record_arg(record, "replicas-to-aggregate");
+        if (text[0] != '\0' && strcmp(text, "0") != 0 &&
+            strcmp(text, pl_record_arg(record, "workers")) != 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_hidden(const pl_records *records, const char *name)
+{
+    for (const char *const *h = hidden; *h != NULL; h++)
+        if (strcmp(*h, name) == 0)
+            return true;
+    return strcmp(name, "replicas-to-aggregate") == 0 && all_replicas(records);
+}
+
+/* The next flag that sets runs apart; NULL: there are no more. */
+static const char *next_arg(walk *w, bool mean)
+{
+    const pl_json *value;
+    const char *name;
+    for (; w->run < w->records->count; w->run++, w->at = NULL) {
+        const pl_json *args = w->records->list[w->run].run.args;
+        while (pl_json_next(args, &w->at, &name, &value))
+            if (!known_before(w->records, w->run, name) &&
+                !is_hidden(w->records, name) &&
+                !(mean && strcmp(name, "seed") == 0) &&
+                pl_records_differ(w->records, name))
+                return name;
+    }
+    return NULL;
+}
+
+static bool models_differ(const pl_records *records)
+{
+    for (size_t i = 1; i < records->count; i++)
+        if (strcmp(records->list[0].run.model, records->list[i].run.model) != 0)
+            return true;
+    return false;
+}
+
+static bool any_has(const pl_records *records, const char *key)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (!isnan(pl_record_number(&records->list[i], key)))
+            return true;
+    return false;
+}
+
+size_t pl_compare_args(const pl_records *records, const char **names,
+                       size_t room)
+{
+    walk w = { .records = records };
+    size_t count = 0;
+    for (const char *name; (name = next_arg(&w, true)) != NULL && count < room;)
+        names[count++] = name;
+    return count;
+}
+
+bool pl_compare_repeats(const pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (pl_records_first_like(records, i) != i)
+            return true;
+    return false;
+}
+
+double pl_compare_mean(const pl_records *records, size_t first, const char *key,
+                       double *spread)
+{
+    double sum = 0, squares = 0;
+    size_t count = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = first; i < records->count; i++) {
+            double value = pl_record_number(&records->list[i], key);
+            if (isnan(value) || pl_records_first_like(records, i) != first)
+                continue;
+            if (pass == 0) {
+                sum += value;
+                count++;
+            } else {
+                double off = value - sum / (double)count;
+                squares += off * off;
+            }
+        }
+    *spread = count > 1 ? sqrt(squares / (double)(count - 1)) : 0;
+    return count > 0 ? sum / (double)count : NAN;
+}
+
+static size_t count_like(const pl_records *records, size_t first)
+{
+    size_t count = 0;
+    for (size_t i = first; i < records->count; i++)
+        count += pl_records_first_like(records, i) == first;
+    return count;
+}
+
+/* A flag may have the name of a result: --epochs is how many were asked for,
+ * epochs how many were trained. */
+static void add_flag(pl_table *table, const char *name)
+{
+    char label[64];
+    snprintf(label, sizeof label, "--%s", name);
+    bool also_result = false;
+    for (size_t i = 0; i < RESULTS; i++)
+        also_result = also_result || strcmp(results[i].key, name) == 0;
+    pl_table_add_column(table, &(pl_table_column) {
+                                   .key = name,
+                                   .label = also_result ? label : name,
+                               });
+}
+
+static void add_columns(pl_table *table, const pl_records *records, bool mean)
+{
+    static const pl_table_group flags = { "flags", "flag.", true },
+                                outcome = { "results", "", false };
+    walk w = { .records = records };
+    pl_table_add_column(table, &(pl_table_column) { .key = "run" });
+    if (mean)
+        pl_table_add_column(table, &(pl_table_column) { .key = "repetitions",
+                                                        .label = "runs" });
+    if (models_differ(records))
+        pl_table_add_column(table, &(pl_table_column) { .key = "model" });
+    pl_table_set_group(table, &flags);
+    for (const char *name; (name = next_arg(&w, mean)) != NULL;)
+        add_flag(table, name);
+    pl_table_set_group(table, &outcome);
+    for (size_t i = 0; i < RESULTS; i++) {
+        pl_table_column column = results[i];
+        column.spread = mean;
+        if (any_has(records, column.key))
+            pl_table_add_column(table, &column);
+    }
+    pl_table_add_column(
+        table, &(pl_table_column) { .key = "stopped_by", .label = "ended by" });
+}
+
+static void add_row(pl_table *table, const pl_records *records, size_t index,
+                    bool mean)
+{
+    const pl_record *record = &records->list[index];
+    walk w = { .records = records };
+    pl_table_add_row(table);
+    pl_table_put_text(table, record->name);
+    if (mean)
+        pl_table_put_number(table, (double)count_like(records, index));
+    if (models_differ(records))
+        pl_table_put_text(table, record->run.model);
+    for (const char *name; (name = next_arg(&w, mean)) != NULL;)
+        pl_table_put_text(table, pl_record_arg(record, name));
+    for (size_t i = 0; i < RESULTS; i++) {
+        const char *key = results[i].key;
+        double spread;
+        if (!any_has(records, key))
+            continue;
+        if (!mean)
+            pl_table_put_number(table, pl_record_number(record, key));
+        else {
+            double value = pl_compare_mean(records, index, key, &spread);
+            pl_table_put_mean(table, value, spread);
+        }
+    }
+    pl_table_put_text(table, record->ended ? pl_record_stopped_by(record)
+                                           : "not ended");
+}
+
+pl_status pl_compare(pl_table **out, const pl_records *records, bool mean)
+{
+    pl_table *table;
+    PL_TRY(pl_table_new(&table, "runs", "Runs"));
+    add_columns(table, records, mean);
+    for (size_t i = 0; i < records->count; i++)
+        if (!mean || pl_records_first_like(records, i) == i)
+            add_row(table, records, i, mean);
+    pl_status status = pl_table_status(table);
+    if (status != PL_OK) {
+        pl_table_free(table);
+        return status;
+    }
+    *out = table;
+    return PL_OK;
+}

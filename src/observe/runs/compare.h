@@ -1,0 +1,29 @@
+/* compare.h - runs side by side: what sets them apart, and what came of it.
+ *
+ * Threads: one at a time. */
+#ifndef PL_OBSERVE_RUNS_COMPARE_H
+#define PL_OBSERVE_RUNS_COMPARE_H
+
+#include "observe/runs/record.h"
+#include "observe/runs/table.h"
+
+/* A row a run: its name, the flags that are not the same in all runs, the
+ * results.  With `mean`, runs that differ in nothing but the seed share a row:
+ * means with their standard deviations. */
+pl_status pl_compare(pl_table **out, const pl_records *records,
+                     bool mean) PL_MUST_CHECK;
+
+/* The flags that set the runs apart, but for the seed; at most `room`.  The
+ * names live as long as the records. */
+size_t pl_compare_args(const pl_records *records, const char **names,
+                       size_t room);
+
+/* True when some runs differ in nothing but the seed. */
+bool pl_compare_repeats(const pl_records *records);
+
+/* Mean and standard deviation (of the sample; 0 of one run) of a number of
+ * the summary, over the runs like run `first`; NAN when none has it. */
+double pl_compare_mean(const pl_records *records, size_t first, const char *key,
+                       double *spread);
+
+#endif

@@ -1,0 +1,154 @@
+/* curve.c - holds values over steps or time, and thins them out so that no
+ * visible peak is lost. */
+#include "observe/runs/curve.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+#define CURVES_MOST 4096 /* of one file: more are not ours */
+
+void pl_curves_close(pl_curves *curves)
+{
+    for (size_t i = 0; i < curves->count; i++) {
+        pl_mem_free(curves->list[i].name);
+        pl_mem_free(curves->list[i].points);
+    }
+    pl_mem_free(curves->list);
+    *curves = (pl_curves) { 0 };
+}
+
+static pl_curve *find(const pl_curves *curves, const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < curves->count; i++)
+        if (strlen(curves->list[i].name) == bytes &&
+            memcmp(curves->list[i].name, name, bytes) == 0)
+            return &curves->list[i];
+    return NULL;
+}
+
+const pl_curve *pl_curves_find(const pl_curves *curves, const char *name)
+{
+    return find(curves, name, strlen(name));
+}
+
+static pl_status make(pl_curves *curves, const char *name, size_t bytes,
+                      pl_curve **out)
+{
+    if (memchr(name, '\0', bytes) != NULL)
+        return PL_FAIL(PL_FORMAT, "the name of a curve holds a NUL");
+    if (curves->count == CURVES_MOST)
+        return PL_FAIL(PL_FORMAT, "more than %d curves", CURVES_MOST);
+    if (curves->count == curves->room) {
+        size_t room = 2 * curves->room + 8;
+        pl_curve *grown = pl_mem_resize(curves->list, room, sizeof *grown);
+        PL_TRY(pl_mem_check(grown, room, sizeof *grown));
+        curves->list = grown;
+        curves->room = room;
+    }
+    pl_curve *curve = &curves->list[curves->count];
+    *curve = (pl_curve) { 0 };
+    PL_TRY(pl_mem_format(&curve->name, "%.*s", (int)bytes, name));
+    curves->count++;
+    *out = curve;
+    return PL_OK;
+}
+
+pl_status pl_curves_add(pl_curves *curves, const char *name, size_t name_bytes,
+                        pl_point point)
+{
+    pl_curve *curve = find(curves, name, name_bytes);
+    if (curve == NULL)
+        PL_TRY(make(curves, name, name_bytes, &curve));
+    if (curve->count == curve->room) {
+        size_t room = 2 * curve->room + 64;
+        pl_point *grown = pl_mem_resize(curve->points, room, sizeof *grown);
+        PL_TRY(pl_mem_check(grown, room, sizeof *grown));
+        curve->points = grown;
+        curve->room = room;
+    }
+    curve->points[curve->count++] = point;
+    return PL_OK;
+}
+
+void pl_curves_cut(pl_curves *curves, double x)
+{
+    for (size_t i = 0; i < curves->count; i++) {
+        pl_curve *curve = &curves->list[i];
+        size_t kept = 0;
+        for (size_t p = 0; p < curve->count; p++)
+            if (curve->points[p].x <= x)
+                curve->points[kept++] = curve->points[p];
+        curve->count = kept;
+    }
+}
+
+static pl_point mean_of(const pl_point *points, size_t from, size_t to)
+{
+    pl_point sum = { 0, 0 };
+    for (size_t i = from; i < to; i++) {
+        sum.x += points[i].x;
+        sum.y += points[i].y;
+    }
+    double count = (double)(to - from);
+    return (pl_point) { sum.x / count, sum.y / count };
+}
+
+/* The point of from .. to-1 that spans the largest triangle with `a`, the one
+ * kept before, and `c`, the mean of the bucket behind. */
+static size_t largest(const pl_point *points, size_t from, size_t to,
+                      pl_point a, pl_point c)
+{
+    size_t best = from;
+    double most = -1;
+    for (size_t i = from; i < to; i++) {
+        double area = fabs((a.x - c.x) * (points[i].y - a.y) -
+                           (a.x - points[i].x) * (c.y - a.y));
+        if (area > most) {
+            most = area;
+            best = i;
+        }
+    }
+    return best;
+}
+
+void pl_curve_thin(pl_curve *curve, size_t most)
+{
+    pl_point *points = curve->points;
+    if (curve->count <= most || most < 3)
+        return;
+    /* All but the first and the last point are dealt into most - 2 buckets. */
+    size_t inner = curve->count - 2, buckets = most - 2, kept = 1;
+    pl_point last = points[0];
+    for (size_t b = 0; b < buckets; b++) {
+        size_t from = 1 + inner * b / buckets;
+        size_t to = 1 + inner * (b + 1) / buckets;
+        size_t end =
+            b + 1 < buckets ? 1 + inner * (b + 2) / buckets : curve->count;
+        pl_point next = mean_of(points, to, end);
+        /* What is kept lies before what is still to be read. */
+        last = points[largest(points, from, to, last, next)];
+        points[kept++] = last;
+    }
+    points[kept++] = points[curve->count - 1];
+    curve->count = kept;
+    pl_point *smaller = pl_mem_resize(points, kept, sizeof *points);
+    curve->points = smaller != NULL ? smaller : points;
+    curve->room = smaller != NULL ? kept : curve->room;
+}
+
+pl_curve_stats pl_curve_measure(const pl_curve *curve)
+{
+    pl_curve_stats stats = { NAN, NAN };
+    double sum = 0;
+    if (curve == NULL || curve->count == 0)
+        return stats;
+    for (size_t i = 0; i < curve->count; i++) {
+        sum += curve->points[i].y;
+        if (!(curve->points[i].y <= stats.most))
+            stats.most = curve->points[i].y;
+    }
+    stats.mean = sum / (double)curve->count;
+    return stats;
+}

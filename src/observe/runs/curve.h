@@ -1,0 +1,49 @@
+/* curve.h - values over steps or time, read from what a run recorded.
+ *
+ * Threads: one at a time. */
+#ifndef PL_OBSERVE_RUNS_CURVE_H
+#define PL_OBSERVE_RUNS_CURVE_H
+
+#include "paceline/base.h"
+
+#include <stddef.h>
+
+typedef struct pl_point {
+    double x, y;
+} pl_point;
+
+typedef struct pl_curve {
+    char *name;
+    pl_point *points; /* in the order of x, unless somebody wrote otherwise */
+    size_t count, room;
+} pl_curve;
+
+typedef struct pl_curves {
+    pl_curve *list;
+    size_t count, room;
+} pl_curves;
+
+void pl_curves_close(pl_curves *curves); /* a zeroed one is fine */
+
+/* The curve of this name; NULL: none. */
+const pl_curve *pl_curves_find(const pl_curves *curves, const char *name);
+
+/* Append a point to the curve of this name, which is made when missing.
+ * PL_FORMAT when the name holds a NUL, or there are too many curves. */
+pl_status pl_curves_add(pl_curves *curves, const char *name, size_t name_bytes,
+                        pl_point point) PL_MUST_CHECK;
+
+/* Drop all points beyond x. */
+void pl_curves_cut(pl_curves *curves, double x);
+
+/* Keep at most `most` (>= 3) of the points, such that the curve looks the same:
+ * "Largest-Triangle-Three-Buckets" (S. Steinarsson, Downsampling Time Series
+ * for Visual Representation, 2013, section 4.2). */
+void pl_curve_thin(pl_curve *curve, size_t most);
+
+typedef struct pl_curve_stats {
+    double mean, most;
+} pl_curve_stats;
+pl_curve_stats pl_curve_measure(const pl_curve *curve); /* NAN: no points */
+
+#endif

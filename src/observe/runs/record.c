@@ -1,0 +1,235 @@
+/* record.c - finds the runs below some folders and reads their run.json and
+ * summary.json. A run that cannot be read is left out with a reason. */
+#include "observe/runs/record.h"
+
+#include "base/error.h"
+#include "base/file/file.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *pl_record_arg(const pl_record *record, const char *name)
+{
+    const pl_json *args = record->run.args;
+    const char *text;
+    if (!pl_json_has(args, name) ||
+        pl_json_get_text(args, name, &text) != PL_OK)
+        return "";
+    return text;
+}
+
+double pl_record_number(const pl_record *record, const char *key)
+{
+    return record->ended
+               ? pl_fields_number(&pl_summary_fields, &record->summary, key)
+               : NAN;
+}
+
+const char *pl_record_stopped_by(const pl_record *record)
+{
+    return record->ended ? record->summary.stopped_by : "";
+}
+
+static pl_status leave_out(pl_records *records, const char *path,
+                           pl_status status)
+{
+    pl_json *entry;
+    pl_error why;
+    pl_error_save(&why, status);
+    why.message[pl_error_words(why.message)] = '\0';
+    PL_TRY(pl_json_new_object(&entry));
+    status = pl_json_set_text(entry, "path", path);
+    if (status == PL_OK)
+        status = pl_json_set_text(entry, "why", why.message);
+    if (status != PL_OK) {
+        pl_json_free(entry);
+        return status;
+    }
+    return pl_json_append_take(records->left_out, entry);
+}
+
+static void close_record(pl_record *record)
+{
+    pl_mem_free(record->path);
+    pl_run_record_close(&record->run);
+    pl_summary_close(&record->summary);
+}
+
+static pl_status read_summary(pl_record *record)
+{
+    char *file;
+    PL_TRY(pl_file_join(&file, record->path, "summary.json"));
+    pl_status status = pl_summary_read(&record->summary, file);
+    pl_mem_free(file);
+    record->ended = status == PL_OK;
+    return status == PL_NOTFOUND ? PL_OK : status;
+}
+
+static pl_status read_record(pl_record *record, const char *path)
+{
+    *record = (pl_record) { 0 };
+    pl_status status = pl_mem_copy_text(&record->path, path);
+    if (status == PL_OK)
+        status = pl_run_record_read(&record->run, path);
+    if (status == PL_OK)
+        status = read_summary(record);
+    if (status != PL_OK)
+        close_record(record);
+    return status;
+}
+
+/* Add the run of a folder, or say why not. */
+static pl_status add_record(pl_records *records, const char *path)
+{
+    if (records->count == records->room) {
+        size_t room = 2 * records->room + 16;
+        pl_record *grown =
+            pl_mem_resize(records->list, room, sizeof *records->list);
+        PL_TRY(pl_mem_check(grown, room, sizeof *grown));
+        records->list = grown;
+        records->room = room;
+    }
+    pl_status status = read_record(&records->list[records->count], path);
+    if (status == PL_NOMEM)
+        return status;
+    if (status != PL_OK)
+        return leave_out(records, path, status);
+    records->count++;
+    return PL_OK;
+}
+
+static pl_status holds_run(const char *path, bool *out)
+{
+    char *file;
+    PL_TRY(pl_file_join(&file, path, "run.json"));
+    *out = pl_file_exists(file);
+    pl_mem_free(file);
+    return PL_OK;
+}
+
+/* Numbers by value: batch-50 before batch-100. */
+static int by_version(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static pl_status add_folder(pl_records *records, const char *folder)
+{
+    char **names, *path = NULL;
+    size_t count;
+    PL_TRY(pl_file_list(&names, &count, folder));
+    qsort(names, count, sizeof *names, by_version);
+    size_t before = records->count + pl_json_length(records->left_out);
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < count && status == PL_OK; i++) {
+        bool run = false;
+        if (names[i][0] == '.')
+            continue;
+        status = pl_file_join(&path, folder, names[i]);
+        if (status == PL_OK)
+            status = holds_run(path, &run);
+        if (status == PL_OK && run)
+            status = add_record(records, path);
+        pl_mem_free(path);
+        path = NULL;
+    }
+    pl_mem_free(names);
+    PL_TRY(status);
+    if (records->count + pl_json_length(records->left_out) == before)
+        return PL_FAIL(PL_NOTFOUND,
+                       "%s: neither a run folder (no run.json) nor a folder "
+                       "of them",
+                       folder);
+    return PL_OK;
+}
+
+static const char *last_parts(const char *path, int parts)
+{
+    const char *at = path + strlen(path);
+    while (at > path && (at[-1] != '/' || at[0] == '\0' || --parts > 0))
+        at--;
+    return at;
+}
+
+/* The fewest parts of the paths that tell the runs apart. */
+static void name_records(pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        pl_record *own = &records->list[i];
+        int parts = 1;
+        bool unique = false;
+        for (; !unique && parts < 8; parts++) {
+            own->name = last_parts(own->path, parts);
+            unique = true;
+            for (size_t j = 0; j < records->count && unique; j++)
+                unique = j == i ||
+                         strcmp(own->name,
+                                last_parts(records->list[j].path, parts)) != 0;
+        }
+    }
+}
+
+pl_status pl_records_init(pl_records *records, char *const *paths, size_t count)
+{
+    *records = (pl_records) { 0 };
+    pl_status status = pl_json_new_array(&records->left_out);
+    for (size_t i = 0; i < count && status == PL_OK; i++) {
+        char *path;
+        bool run = false;
+        PL_TRY_OUT(status, pl_mem_copy_text(&path, paths[i]));
+        for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
+            path[n - 1] = '\0';
+        status = holds_run(path, &run);
+        if (status == PL_OK)
+            status =
+                run ? add_record(records, path) : add_folder(records, path);
+        pl_mem_free(path);
+    }
+    name_records(records);
+out:
+    if (status != PL_OK)
+        pl_records_close(records);
+    return status;
+}
+
+void pl_records_close(pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++)
+        close_record(&records->list[i]);
+    pl_mem_free(records->list);
+    pl_json_free(records->left_out);
+    *records = (pl_records) { 0 };
+}
+
+bool pl_records_differ(const pl_records *records, const char *arg)
+{
+    for (size_t i = 1; i < records->count; i++)
+        if (strcmp(pl_record_arg(&records->list[0], arg),
+                   pl_record_arg(&records->list[i], arg)) != 0)
+            return true;
+    return false;
+}
+
+/* Every flag of `a` but the seed has the same value in `b`. */
+static bool covers(const pl_record *a, const pl_record *b)
+{
+    const pl_json *value;
+    const char *name;
+    void *walk = NULL;
+    while (pl_json_next(a->run.args, &walk, &name, &value))
+        if (strcmp(name, "seed") != 0 &&
+            strcmp(pl_record_arg(a, name), pl_record_arg(b, name)) != 0)
+            return false;
+    return strcmp(a->run.model, b->run.model) == 0;
+}
+
+size_t pl_records_first_like(const pl_records *records, size_t index)
+{
+    const pl_record *own = &records->list[index];
+    for (size_t i = 0; i < index; i++)
+        if (covers(own, &records->list[i]) && covers(&records->list[i], own))
+            return i;
+    return index;
+}

@@ -1,0 +1,45 @@
+/* record.h - what runs left in their folders: run.json and summary.json.
+ *
+ * Threads: one at a time. */
+#ifndef PL_OBSERVE_RUNS_RECORD_H
+#define PL_OBSERVE_RUNS_RECORD_H
+
+#include "base/record/run_record.h"
+#include "base/record/summary.h"
+
+typedef struct pl_record {
+    char *path;        /* the folder */
+    const char *name;  /* of the run: the end of the path; unique in a list */
+    pl_run_record run; /* run.json */
+    bool ended;        /* there is a summary */
+    pl_summary summary;
+} pl_record;
+
+/* A flag of the run as text; "" when it was not set or is not known. */
+const char *pl_record_arg(const pl_record *record, const char *name);
+/* A number of the summary by its name there; NAN when there is none. */
+double pl_record_number(const pl_record *record, const char *key);
+/* "epochs"; "" when there is no summary. */
+const char *pl_record_stopped_by(const pl_record *record);
+
+typedef struct pl_records {
+    pl_record *list;
+    size_t count, room;
+    pl_json *left_out; /* [{path, why}] */
+} pl_records;
+
+/* Read runs: each path is a run folder, or a folder of run folders (those
+ * come in order of their names, numbers by value).  What cannot be read is
+ * left out and listed; a path that holds no run is PL_NOTFOUND. */
+pl_status pl_records_init(pl_records *records, char *const *paths,
+                          size_t count) PL_MUST_CHECK;
+void pl_records_close(pl_records *records); /* a zeroed one is fine */
+
+/* True when the flag has not the same value in all runs. */
+bool pl_records_differ(const pl_records *records, const char *arg);
+
+/* The first run that differs from run `index` in nothing but the seed: one
+ * and the same for all repetitions. */
+size_t pl_records_first_like(const pl_records *records, size_t index);
+
+#endif

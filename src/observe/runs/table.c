@@ -1,0 +1,458 @@
+/* table.c - a table of results and its four forms: aligned text, CSV, JSON and
+ * HTML. */
+#include "observe/runs/table.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "base/text/quote.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER_BYTES 64
+#define LABEL_BYTES  96
+#define GROUPS_MOST  4
+
+typedef struct column {
+    char *key, *label, *unit;
+    const pl_table_group *group; /* NULL: none */
+    int digits;
+    bool spread;
+    bool text; /* a cell of it is one */
+} column;
+
+typedef struct cell {
+    char *text; /* NULL: a number */
+    double value, spread;
+} cell;
+
+struct pl_table {
+    char *name, *title;
+    column *columns;
+    size_t column_count, column_room;
+    const pl_table_group *groups[GROUPS_MOST];
+    size_t group_count;
+    const pl_table_group *group; /* of the next column */
+    cell *cells;                 /* [rows][columns] */
+    size_t rows, cell_room;
+    size_t next; /* column of the next cell */
+    bool failed;
+};
+
+pl_status pl_table_new(pl_table **out, const char *name, const char *title)
+{
+    pl_table *table;
+    PL_TRY(PL_NEW(table, 1));
+    pl_status status = pl_mem_copy_text(&table->name, name);
+    if (status == PL_OK)
+        pl_quote_file_name(table->name);
+    if (status == PL_OK)
+        status = pl_mem_copy_text(&table->title, title);
+    if (status != PL_OK) {
+        pl_table_free(table);
+        return status;
+    }
+    *out = table;
+    return PL_OK;
+}
+
+void pl_table_free(pl_table *table)
+{
+    if (table == NULL)
+        return;
+    for (size_t i = 0; i < table->column_count; i++) {
+        pl_mem_free(table->columns[i].key);
+        pl_mem_free(table->columns[i].label);
+        pl_mem_free(table->columns[i].unit);
+    }
+    for (size_t i = 0; i < table->rows * table->column_count; i++)
+        pl_mem_free(table->cells[i].text);
+    pl_mem_free(table->columns);
+    pl_mem_free(table->cells);
+    pl_mem_free(table->name);
+    pl_mem_free(table->title);
+    pl_mem_free(table);
+}
+
+pl_status pl_table_status(const pl_table *table)
+{
+    if (table->failed)
+        return PL_FAIL(PL_NOMEM, "out of memory: table %s", table->name);
+    return PL_OK;
+}
+
+static void copy(pl_table *table, char **out, const char *text)
+{
+    if (pl_mem_copy_text(out, text) != PL_OK)
+        table->failed = true;
+}
+
+void pl_table_set_group(pl_table *table, const pl_table_group *group)
+{
+    table->group = group;
+    if (group == NULL)
+        return;
+    PL_ASSERT(table->group_count < GROUPS_MOST);
+    table->groups[table->group_count++] = group;
+}
+
+void pl_table_add_column(pl_table *table, const pl_table_column *given)
+{
+    PL_ASSERT(table->rows == 0);
+    if (table->failed)
+        return;
+    if (table->column_count == table->column_room) {
+        size_t room = 2 * table->column_room + 8;
+        column *grown =
+            pl_mem_resize(table->columns, room, sizeof *table->columns);
+        table->failed = grown == NULL;
+        if (grown == NULL)
+            return;
+        table->columns = grown;
+        table->column_room = room;
+    }
+    column *c = &table->columns[table->column_count++];
+    *c = (column) { .group = table->group,
+                    .digits = given->digits,
+                    .spread = given->spread };
+    copy(table, &c->key, given->key);
+    copy(table, &c->label, given->label != NULL ? given->label : given->key);
+    if (given->unit != NULL)
+        copy(table, &c->unit, given->unit);
+}
+
+void pl_table_add_row(pl_table *table)
+{
+    PL_ASSERT(table->failed || table->rows == 0 ||
+              table->next == table->column_count);
+    size_t used = (table->rows + 1) * table->column_count;
+    if (table->failed)
+        return;
+    if (used > table->cell_room) {
+        cell *grown =
+            pl_mem_resize(table->cells, 2 * used, sizeof *table->cells);
+        table->failed = grown == NULL;
+        if (grown == NULL)
+            return;
+        table->cells = grown;
+        table->cell_room = 2 * used;
+    }
+    for (size_t i = used - table->column_count; i < used; i++)
+        table->cells[i] = (cell) { .value = NAN };
+    table->rows++;
+    table->next = 0;
+}
+
+/* NULL when memory has run out. */
+static cell *next_cell(pl_table *table)
+{
+    if (table->failed)
+        return NULL;
+    PL_ASSERT(table->rows > 0 && table->next < table->column_count);
+    return &table->cells[(table->rows - 1) * table->column_count +
+                         table->next++];
+}
+
+void pl_table_put_text(pl_table *table, const char *text)
+{
+    cell *c = next_cell(table);
+    if (c == NULL)
+        return;
+    copy(table, &c->text, text);
+    table->columns[table->next - 1].text = true;
+}
+
+void pl_table_put_number(pl_table *table, double value)
+{
+    cell *c = next_cell(table);
+    if (c != NULL)
+        c->value = value;
+}
+
+void pl_table_put_mean(pl_table *table, double mean, double spread)
+{
+    cell *c = next_cell(table);
+    if (c != NULL) {
+        c->value = mean;
+        c->spread = spread;
+    }
+}
+
+const char *pl_table_name(const pl_table *table)
+{
+    return table->name;
+}
+
+const char *pl_table_title(const pl_table *table)
+{
+    return table->title;
+}
+
+size_t pl_table_rows(const pl_table *table)
+{
+    return table->rows;
+}
+
+static const cell *cell_at(const pl_table *table, size_t row, size_t col)
+{
+    return &table->cells[row * table->column_count + col];
+}
+
+static void number_text(const column *c, double value, char *text, size_t room)
+{
+    bool percent = c->unit != NULL && strcmp(c->unit, "%") == 0;
+    value = percent ? 100 * value : value;
+    if (!isfinite(value))
+        text[0] = '\0';
+    else if (c->digits < 0)
+        snprintf(text, room, "%.6g", value);
+    else
+        snprintf(text, room, "%.*f", c->digits, value);
+}
+
+/* What a person reads; points to the cell's text or into `room`. */
+static const char *shown(const column *c, const cell *at,
+                         char room[NUMBER_BYTES])
+{
+    char spread[NUMBER_BYTES / 2];
+    if (at->text != NULL)
+        return at->text;
+    number_text(c, at->value, room, NUMBER_BYTES / 2);
+    if (!c->spread || room[0] == '\0')
+        return room;
+    number_text(c, at->spread, spread, sizeof spread);
+    size_t used = strlen(room);
+    snprintf(room + used, NUMBER_BYTES - used, " \xc2\xb1 %s", spread);
+    return room;
+}
+
+static const char *header(const column *c, char text[LABEL_BYTES])
+{
+    snprintf(text, LABEL_BYTES, c->unit != NULL ? "%s [%s]" : "%s", c->label,
+             c->unit);
+    return text;
+}
+
+/* Characters of UTF-8 text on a terminal, quoted as it will be. */
+static size_t width_of(const char *text)
+{
+    pl_buffer quoted = { 0 };
+    size_t width = 0;
+    pl_quote_terminal(&quoted, text);
+    for (size_t i = 0; i < quoted.bytes; i++)
+        width += (quoted.data[i] & 0xc0) != 0x80;
+    pl_buffer_close(&quoted);
+    return width;
+}
+
+static bool is_text(const pl_table *table, size_t col)
+{
+    return table->columns[col].text;
+}
+
+static size_t column_width(const pl_table *table, size_t col)
+{
+    char room[NUMBER_BYTES], label[LABEL_BYTES];
+    const column *c = &table->columns[col];
+    size_t width = width_of(header(c, label));
+    for (size_t r = 0; r < table->rows; r++) {
+        size_t used = width_of(shown(c, cell_at(table, r, col), room));
+        width = used > width ? used : width;
+    }
+    return width;
+}
+
+/* A text on the left, a number on the right. */
+static void put_padded(pl_buffer *out, const char *text, size_t width,
+                       bool left, bool last)
+{
+    size_t used = width_of(text);
+    for (size_t i = used; !left && i < width; i++)
+        pl_buffer_text(out, " ");
+    pl_quote_terminal(out, text);
+    for (size_t i = used; left && !last && i < width; i++)
+        pl_buffer_text(out, " ");
+    pl_buffer_text(out, last ? "\n" : "  ");
+}
+
+void pl_table_print(const pl_table *table, pl_buffer *out)
+{
+    char room[NUMBER_BYTES], label[LABEL_BYTES];
+    size_t *widths = pl_mem_alloc(table->column_count + 1, sizeof *widths);
+    if (widths == NULL) {
+        out->failed = true;
+        return;
+    }
+    for (size_t col = 0; col < table->column_count; col++)
+        widths[col] = column_width(table, col);
+    for (size_t r = 0; r <= table->rows; r++)
+        for (size_t col = 0; col < table->column_count; col++) {
+            const column *c = &table->columns[col];
+            put_padded(out,
+                       r == 0 ? header(c, label)
+                              : shown(c, cell_at(table, r - 1, col), room),
+                       widths[col], is_text(table, col),
+                       col + 1 == table->column_count);
+        }
+    pl_mem_free(widths);
+}
+
+static void put_csv_number(pl_buffer *out, double value)
+{
+    if (isfinite(value))
+        pl_buffer_format(out, "%.15g", value);
+}
+
+static void put_csv_key(pl_buffer *out, const column *c, const char *end)
+{
+    char *text;
+    if (pl_mem_format(&text, "%s%s%s", c->group != NULL ? c->group->prefix : "",
+                      c->key, end) != PL_OK) {
+        out->failed = true;
+        return;
+    }
+    pl_quote_csv(out, text);
+    pl_mem_free(text);
+}
+
+void pl_table_csv(const pl_table *table, pl_buffer *out)
+{
+    for (size_t col = 0; col < table->column_count; col++) {
+        const column *c = &table->columns[col];
+        pl_buffer_text(out, col > 0 ? "," : "");
+        put_csv_key(out, c, "");
+        if (!c->spread)
+            continue;
+        pl_buffer_text(out, ",");
+        put_csv_key(out, c, "_spread");
+    }
+    pl_buffer_text(out, "\r\n");
+    for (size_t r = 0; r < table->rows; r++) {
+        for (size_t col = 0; col < table->column_count; col++) {
+            const cell *at = cell_at(table, r, col);
+            pl_buffer_text(out, col > 0 ? "," : "");
+            if (at->text != NULL)
+                pl_quote_csv(out, at->text);
+            else
+                put_csv_number(out, at->value);
+            if (!table->columns[col].spread)
+                continue;
+            pl_buffer_text(out, ",");
+            put_csv_number(out, at->spread);
+        }
+        pl_buffer_text(out, "\r\n");
+    }
+}
+
+void pl_table_html(const pl_table *table, pl_buffer *out)
+{
+    char room[NUMBER_BYTES], label[LABEL_BYTES];
+    pl_buffer_text(out, "<table><caption>");
+    pl_quote_html(out, table->title);
+    pl_buffer_text(out, "</caption><thead>");
+    for (size_t r = 0; r <= table->rows; r++) {
+        pl_buffer_text(out, r == 1 ? "</thead><tbody><tr>" : "<tr>");
+        for (size_t col = 0; col < table->column_count; col++) {
+            const column *c = &table->columns[col];
+            const char *tag = r == 0 ? "th" : "td";
+            pl_buffer_format(out, "<%s%s>", tag,
+                             is_text(table, col) ? " class=text" : "");
+            pl_quote_html(out,
+                          r == 0 ? header(c, label)
+                                 : shown(c, cell_at(table, r - 1, col), room));
+            pl_buffer_format(out, "</%s>", tag);
+        }
+        pl_buffer_text(out, "</tr>\n");
+    }
+    pl_buffer_text(out, table->rows > 0 ? "</tbody></table>\n"
+                                        : "</thead></table>\n");
+}
+
+static pl_status set_number(pl_json *object, const char *key, double value)
+{
+    bool whole = fabs(value) < 9007199254740992.0 && floor(value) == value;
+    return whole ? pl_json_set_int(object, key, (int64_t)value)
+                 : pl_json_set_real(object, key, value);
+}
+
+/* A text as what it says. */
+static pl_status set_typed(pl_json *object, const char *key, const char *text)
+{
+    size_t sign = text[0] == '-';
+    size_t digits = strspn(text + sign, "0123456789");
+    if (digits > 0 && digits <= 18 && text[sign + digits] == '\0')
+        return pl_json_set_int(object, key, strtoll(text, NULL, 10));
+    if (text[0] == '\0')
+        return pl_json_set_null(object, key);
+    if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
+        return pl_json_set_bool(object, key, text[0] == 't');
+    return pl_quote_is_number(text)
+               ? pl_json_set_real(object, key, strtod(text, NULL))
+               : pl_json_set_text(object, key, text);
+}
+
+static pl_status set_cell(pl_json *object, const column *c, const cell *at)
+{
+    char *key;
+    if (at->text != NULL)
+        return c->group != NULL && c->group->typed
+                   ? set_typed(object, c->key, at->text)
+                   : pl_json_set_text(object, c->key, at->text);
+    if (!c->spread)
+        return c->digits == 0 ? set_number(object, c->key, at->value)
+                              : pl_json_set_real(object, c->key, at->value);
+    PL_TRY(pl_json_set_real(object, c->key, at->value));
+    PL_TRY(pl_mem_format(&key, "%s_spread", c->key));
+    pl_status status = pl_json_set_real(object, key, at->spread);
+    pl_mem_free(key);
+    return status;
+}
+
+/* The cells of one group, or of none. */
+static pl_status set_cells(pl_json *object, const pl_table *table, size_t row,
+                           const pl_table_group *group)
+{
+    for (size_t col = 0; col < table->column_count; col++)
+        if (table->columns[col].group == group)
+            PL_TRY(set_cell(object, &table->columns[col],
+                            cell_at(table, row, col)));
+    return PL_OK;
+}
+
+static pl_status row_json(const pl_table *table, size_t row, pl_json *object)
+{
+    PL_TRY(set_cells(object, table, row, NULL));
+    for (size_t i = 0; i < table->group_count; i++) {
+        pl_json *inner;
+        PL_TRY(pl_json_new_object(&inner));
+        PL_TRY(pl_json_set_take(object, table->groups[i]->name, inner));
+        PL_TRY(set_cells(inner, table, row, table->groups[i]));
+    }
+    return PL_OK;
+}
+
+pl_status pl_table_json(const pl_table *table, pl_json **out)
+{
+    pl_json *rows, *row;
+    PL_TRY(pl_table_status(table));
+    PL_TRY(pl_json_new_array(&rows));
+    pl_status status = PL_OK;
+    for (size_t r = 0; r < table->rows && status == PL_OK; r++) {
+        status = pl_json_new_object(&row);
+        if (status != PL_OK)
+            break;
+        status = row_json(table, r, row);
+        if (status == PL_OK)
+            status = pl_json_append_take(rows, row);
+        else
+            pl_json_free(row);
+    }
+    if (status != PL_OK) {
+        pl_json_free(rows);
+        return status;
+    }
+    *out = rows;
+    return PL_OK;
+}

@@ -1,0 +1,56 @@
+/* frozen.h - memory as it was at one moment, read while it goes on changing.
+ *
+ * Who changes the memory says so before (touch); who reads it goes through it
+ * once, in order.  What is about to change and was not read yet is copied
+ * first, piece by piece, into a pool of bounded size.  When the pool is full
+ * the change has to wait until the reader has come further: touch says so and
+ * never waits itself.
+ *
+ * The memory is several blocks of one length (planes): parameters and the
+ * slots of an optimizer.  A range of the block is touched in all of them.
+ *
+ * Threads: one changes and calls touch, begin and end; another one reads. */
+#ifndef PL_STATE_FROZEN_H
+#define PL_STATE_FROZEN_H
+
+#include "paceline/base.h"
+#include "state/planes.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PL_FROZEN_FLOATS ((int64_t)1 << 18) /* of a piece, by default */
+
+typedef struct pl_frozen pl_frozen;
+
+typedef struct pl_frozen_opts {
+    pl_planes planes;
+    int64_t count;     /* floats of each; >= 1 */
+    int64_t piece;     /* floats; default PL_FROZEN_FLOATS */
+    size_t pool_bytes; /* most for copies; default: a quarter of all planes,
+                          64 MB at least */
+} pl_frozen_opts;
+
+pl_status pl_frozen_new(pl_frozen **out,
+                        const pl_frozen_opts *opts) PL_MUST_CHECK;
+void pl_frozen_free(pl_frozen *frozen); /* NULL is fine */
+
+/* From here on reads give the memory as it is now.  None may be under way. */
+void pl_frozen_begin(pl_frozen *frozen);
+/* No more reads: changes need no copies, and the pool is given back.  The
+ * reader calls it when it is done, or both have agreed. */
+void pl_frozen_end(pl_frozen *frozen);
+
+/* The floats [first, first + count) of each plane are about to change: true
+ * when they may; false when the pool is full.  Then ask again later; what
+ * fitted was copied. */
+bool pl_frozen_touch(pl_frozen *frozen, int64_t first, int64_t count);
+
+/* The floats of `plane` from `first` on as they were at the beginning: *data
+ * is valid until the next call, and holds *count of them, at most up to the
+ * end of the plane.  Planes and places must come in rising order. */
+void pl_frozen_read(pl_frozen *frozen, int plane, int64_t first,
+                    const float **data, int64_t *count);
+
+#endif

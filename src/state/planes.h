@@ -1,0 +1,19 @@
+/* planes.h - the memory of which a checkpoint is made.
+ *
+ * Parameters lie in one block (tensor/params.h), and so does each slot of an
+ * optimizer, in the same layout.  Each of these blocks, or the same range of
+ * each, is a plane: plane 0 the parameters, then the slots.
+ *
+ * Threads: a value. */
+#ifndef PL_STATE_PLANES_H
+#define PL_STATE_PLANES_H
+
+#define PL_PLANES_MOST 4
+
+typedef struct pl_planes {
+    int count;                         /* 0: the memory is not here */
+    float *data[PL_PLANES_MOST];       /* borrowed */
+    const char *slots[PL_PLANES_MOST]; /* their names; none of plane 0 */
+} pl_planes;
+
+#endif

@@ -1,0 +1,32 @@
+/* progress.h - how far a run is: what a checkpoint holds beside the tensors.
+ *
+ * Threads: a value. */
+#ifndef PL_STATE_PROGRESS_H
+#define PL_STATE_PROGRESS_H
+
+#include "base/json/json.h"
+#include "base/position.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pl_progress {
+    int64_t step;     /* updates made */
+    int64_t examples; /* seen by all workers */
+    double seconds;   /* of training, without evaluation */
+    bool mixed;       /* made with several instruction sets: not reproducible */
+    pl_position position; /* of this worker's reader */
+    int64_t bucket_bytes; /* gradients were summed in such; 0: they were not */
+} pl_progress;
+
+/* The manifest's "state" of a run computed with `kernels`; the caller frees
+ * *out. */
+pl_status pl_progress_json(pl_json **out, const pl_progress *progress,
+                           const char *kernels) PL_MUST_CHECK;
+
+/* Read it back, but for the step, which the manifest has.  Other kernels than
+ * `kernels` made it: a warning, and `mixed`. */
+pl_status pl_progress_read(pl_progress *out, const pl_json *state,
+                           const char *kernels) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,330 @@
+/* What a checkpoint of a run says beside its tensors, and whether one that was
+ * found is a checkpoint of this run. */
+#include "state/snapshot.h"
+
+#include "base/mem.h"
+#include "state/checkpointer.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define KEEP_DEFAULT 3
+
+struct pl_snapshot {
+    pl_snapshot_opts opts;
+    pl_checkpointer *checkpointer; /* NULL until the first save */
+    pl_checkpoint_tensor *tensors; /* parameters, then each slot's */
+    size_t tensor_count;
+    int64_t *counts;   /* [opts.workers] */
+    char **slot_names; /* of the slots' tensors, owned */
+    size_t slot_name_count;
+};
+
+static pl_status list_plane(pl_snapshot *snapshot, int plane)
+{
+    const pl_params *params = snapshot->opts.params;
+    const pl_planes *planes = &snapshot->opts.planes;
+    for (int i = 0; i < pl_params_count(params); i++) {
+        const pl_params_item *item = pl_params_get(params, i);
+        const char *name = item->name;
+        if (plane > 0) {
+            char **own = &snapshot->slot_names[snapshot->slot_name_count];
+            PL_TRY(pl_checkpoint_slot_name(own, planes->slots[plane], name));
+            snapshot->slot_name_count++;
+            name = *own;
+        }
+        snapshot->tensors[snapshot->tensor_count++] = (pl_checkpoint_tensor) {
+            .name = name,
+            .shape = item->shape,
+            .data = planes->data[plane] + item->offset,
+        };
+    }
+    return PL_OK;
+}
+
+static pl_status list_tensors(pl_snapshot *snapshot)
+{
+    size_t planes = (size_t)snapshot->opts.planes.count;
+    size_t count = planes * (size_t)pl_params_count(snapshot->opts.params);
+    PL_TRY(PL_NEW(snapshot->tensors, count));
+    PL_TRY(PL_NEW(snapshot->slot_names, count));
+    for (int p = 0; p < snapshot->opts.planes.count; p++)
+        PL_TRY(list_plane(snapshot, p));
+    return PL_OK;
+}
+
+pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
+{
+    pl_snapshot *snapshot;
+    PL_TRY(PL_NEW(snapshot, 1));
+    snapshot->opts = *opts;
+    if (opts->keep == 0)
+        snapshot->opts.keep = KEEP_DEFAULT;
+    pl_status status = list_tensors(snapshot);
+    if (status == PL_OK && opts->workers > 0)
+        status = PL_NEW(snapshot->counts, (size_t)opts->workers);
+    if (status != PL_OK) {
+        pl_snapshot_free(snapshot);
+        return status;
+    }
+    *out = snapshot;
+    return PL_OK;
+}
+
+void pl_snapshot_free(pl_snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    pl_checkpointer_free(snapshot->checkpointer);
+    for (size_t i = 0; i < snapshot->slot_name_count; i++)
+        pl_mem_free(snapshot->slot_names[i]);
+    pl_mem_free(snapshot->slot_names);
+    pl_mem_free(snapshot->counts);
+    pl_mem_free(snapshot->tensors);
+    pl_mem_free(snapshot);
+}
+
+int64_t *pl_snapshot_counts(pl_snapshot *snapshot)
+{
+    return snapshot->counts;
+}
+
+static pl_status check_finite(const pl_params *params)
+{
+    for (int i = 0; i < pl_params_count(params); i++) {
+        const pl_params_item *item = pl_params_get(params, i);
+        const float *data = pl_params_data(params, i);
+        for (int64_t j = 0; j < item->count; j++)
+            if (!isfinite(data[j]))
+                return PL_FAIL(PL_NUMERIC,
+                               "parameter %s is not finite, so no checkpoint "
+                               "was written",
+                               item->name);
+    }
+    return PL_OK;
+}
+
+/* "gradients": what each worker has in the parameters. */
+static pl_status write_counts(pl_json *state, const pl_snapshot *snapshot)
+{
+    if (snapshot->counts == NULL)
+        return PL_OK;
+    pl_json *counts;
+    PL_TRY(pl_json_new_array(&counts));
+    PL_TRY(pl_json_set_take(state, "gradients", counts));
+    for (int32_t w = 0; w < snapshot->opts.workers; w++)
+        PL_TRY(pl_json_append_int(counts, snapshot->counts[w]));
+    return PL_OK;
+}
+
+/* Of another number of workers each counts its part of all. */
+static pl_status read_counts(const pl_json *state, int64_t step,
+                             pl_snapshot *snapshot)
+{
+    int32_t workers = snapshot->opts.workers;
+    const pl_json *counts = NULL;
+    if (snapshot->counts == NULL)
+        return PL_OK;
+    if (pl_json_has(state, "gradients"))
+        PL_TRY(pl_json_get_array(state, "gradients", &counts));
+    bool same = counts != NULL && pl_json_length(counts) == (size_t)workers;
+    for (int32_t w = 0; w < workers; w++) {
+        snapshot->counts[w] = step / workers;
+        if (same)
+            PL_TRY(pl_json_int_at(counts, (size_t)w, 0, INT64_MAX,
+                                  &snapshot->counts[w]));
+    }
+    return PL_OK;
+}
+
+static pl_status write_state(const pl_snapshot *snapshot,
+                             const pl_progress *progress, pl_json **out)
+{
+    pl_json *state;
+    PL_TRY(pl_progress_json(&state, progress, snapshot->opts.kernels));
+    pl_status status = write_counts(state, snapshot);
+    if (status != PL_OK) {
+        pl_json_free(state);
+        return status;
+    }
+    *out = state;
+    return PL_OK;
+}
+
+pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
+                           bool last)
+{
+    PL_TRY(check_finite(snapshot->opts.params));
+    if (snapshot->checkpointer == NULL)
+        PL_TRY(pl_checkpointer_new(&snapshot->checkpointer,
+                                   &(pl_checkpointer_opts) {
+                                       .folder = snapshot->opts.folder,
+                                       .keep = snapshot->opts.keep,
+                                   }));
+    pl_json *state = NULL;
+    PL_TRY(write_state(snapshot, progress, &state));
+    pl_manifest manifest = {
+        .model = snapshot->opts.model,
+        .step = progress->step,
+        .settings = snapshot->opts.settings,
+        .state = state,
+    };
+    pl_status status =
+        last ? pl_checkpointer_save_now(snapshot->checkpointer, &manifest,
+                                        snapshot->tensors,
+                                        snapshot->tensor_count)
+             : pl_checkpointer_save(snapshot->checkpointer, &manifest,
+                                    snapshot->tensors, snapshot->tensor_count);
+    pl_json_free(state);
+    return status;
+}
+
+/* The first setting that is not as it was. */
+static pl_status compare_settings(const pl_json *now, const pl_json *then,
+                                  const char *folder)
+{
+    for (size_t i = 0; i < pl_json_length(now); i++) {
+        const char *key = pl_json_key_at(now, i);
+        const char *new_value = NULL, *old_value = NULL;
+        PL_TRY(pl_json_get_text(now, key, &new_value));
+        if (!pl_json_has(then, key))
+            continue; /* a flag that came later */
+        PL_TRY(pl_json_get_text(then, key, &old_value));
+        if (strcmp(new_value, old_value) != 0)
+            return PL_FAIL(PL_USAGE,
+                           "%s is \"%s\", but %s was trained with \"%s\"; "
+                           "resume with the same, or start a new --run",
+                           key, new_value, folder, old_value);
+    }
+    return PL_OK;
+}
+
+static pl_status check_model(const pl_checkpoint *checkpoint, const char *model)
+{
+    const char *found = pl_checkpoint_manifest(checkpoint)->model;
+    if (strcmp(found, model) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "%s is a checkpoint of model %s, not of %s",
+                   pl_checkpoint_folder(checkpoint), found, model);
+}
+
+/* The newest complete checkpoint, if it is one of this run. */
+static pl_status find(pl_snapshot *snapshot, pl_progress *progress,
+                      pl_checkpoint **out)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(pl_checkpoint_find(&checkpoint, snapshot->opts.folder));
+    const pl_manifest *manifest = pl_checkpoint_manifest(checkpoint);
+    pl_status status;
+    PL_TRY_OUT(status, check_model(checkpoint, snapshot->opts.model));
+    PL_TRY_OUT(status,
+               compare_settings(snapshot->opts.settings, manifest->settings,
+                                pl_checkpoint_folder(checkpoint)));
+    progress->step = manifest->step;
+    PL_TRY_OUT(status, pl_progress_read(progress, manifest->state,
+                                        snapshot->opts.kernels));
+    PL_TRY_OUT(status, read_counts(manifest->state, manifest->step, snapshot));
+    *out = checkpoint;
+    return PL_OK;
+out:
+    pl_checkpoint_free(checkpoint);
+    return status;
+}
+
+pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(find(snapshot, progress, &checkpoint));
+    pl_status status = pl_checkpoint_load(checkpoint, snapshot->tensors,
+                                          snapshot->tensor_count);
+    pl_checkpoint_free(checkpoint);
+    return status;
+}
+
+static pl_status request_tensor(pl_json *tensors, const pl_params_item *item)
+{
+    pl_json *tensor, *shape;
+    PL_TRY(pl_json_new_object(&tensor));
+    PL_TRY(pl_json_append_take(tensors, tensor));
+    PL_TRY(pl_json_set_text(tensor, "name", item->name));
+    PL_TRY(pl_json_set_int(tensor, "first", item->offset));
+    PL_TRY(pl_json_new_array(&shape));
+    PL_TRY(pl_json_set_take(tensor, "shape", shape));
+    for (int d = 0; d < item->shape.rank; d++)
+        PL_TRY(pl_json_append_int(shape, item->shape.dim[d]));
+    return PL_OK;
+}
+
+/* Where all tasks find the folder, and what lies where in the block. */
+static pl_status request_places(pl_json *request, const pl_snapshot *snapshot,
+                                const char *folder)
+{
+    const pl_params *params = snapshot->opts.params;
+    char *path = realpath(snapshot->opts.folder, NULL);
+    if (path == NULL)
+        return PL_FAIL(PL_IO, "%s: %s", snapshot->opts.folder, strerror(errno));
+    pl_status status = pl_json_set_text(request, "checkpoints", path);
+    free(path);
+    PL_TRY(status);
+    const char *name = strrchr(folder, '/');
+    PL_TRY(
+        pl_json_set_text(request, "folder", name != NULL ? name + 1 : folder));
+    pl_json *tensors;
+    PL_TRY(pl_json_new_array(&tensors));
+    PL_TRY(pl_json_set_take(request, "tensors", tensors));
+    for (int i = 0; i < pl_params_count(params); i++)
+        PL_TRY(request_tensor(tensors, pl_params_get(params, i)));
+    return PL_OK;
+}
+
+/* What the manifest is to say. */
+static pl_status request_manifest(pl_json *request, const pl_snapshot *snapshot,
+                                  const pl_progress *progress)
+{
+    pl_json *state, *settings;
+    PL_TRY(pl_json_set_int(request, "step", progress->step));
+    PL_TRY(pl_json_set_int(request, "keep", snapshot->opts.keep));
+    PL_TRY(pl_json_set_text(request, "model", snapshot->opts.model));
+    PL_TRY(pl_json_copy(&settings, snapshot->opts.settings));
+    PL_TRY(pl_json_set_take(request, "settings", settings));
+    PL_TRY(write_state(snapshot, progress, &state));
+    return pl_json_set_take(request, "state", state);
+}
+
+/* `progress` only for a checkpoint that is to be written. */
+static pl_status make_request(const pl_snapshot *snapshot, const char *folder,
+                              const pl_progress *progress, char **out)
+{
+    pl_json *request;
+    PL_TRY(pl_json_new_object(&request));
+    pl_status status = request_places(request, snapshot, folder);
+    if (status == PL_OK && progress != NULL)
+        status = request_manifest(request, snapshot, progress);
+    if (status == PL_OK)
+        status = pl_json_text(request, 0, out);
+    pl_json_free(request);
+    return status;
+}
+
+pl_status pl_snapshot_request(pl_snapshot *snapshot,
+                              const pl_progress *progress, char **request)
+{
+    char *folder;
+    PL_TRY(pl_checkpoint_begin(&folder, snapshot->opts.folder, progress->step));
+    pl_status status = make_request(snapshot, folder, progress, request);
+    pl_mem_free(folder);
+    return status;
+}
+
+pl_status pl_snapshot_find(pl_snapshot *snapshot, pl_progress *progress,
+                           char **request)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(find(snapshot, progress, &checkpoint));
+    pl_status status =
+        make_request(snapshot, pl_checkpoint_folder(checkpoint), NULL, request);
+    pl_checkpoint_free(checkpoint);
+    return status;
+}

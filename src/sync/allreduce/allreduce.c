@@ -1,0 +1,444 @@
+/* Decides how a step of all-reduce ends.  With the first gradient that is ready
+ * each rank offers its status (is it stopping, what is the checksum of what it
+ * saved); buckets are summed as they fill up; at the commit each rank gets the
+ * combined status, and if no rank stops, makes the update from the sums.  All
+ * see the same status and the same sums, so all do the same.
+ *
+ * A rank that stops (--stop-loss, Ctrl-C) makes a step in which only its
+ * status counts: the others drop their gradients.  The end that is known
+ * beforehand needs no status.
+ *
+ * The chief saves alone, as all have the same parameters.  That they have is
+ * checked by its next status: each rank compares before it makes the update. */
+#include "sync/allreduce/allreduce_priv.h"
+
+#include "base/assert.h"
+#include "base/hash/crc32c.h"
+#include "base/mem.h"
+#include "base/record/report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLICE_MS 1000 /* of a wait */
+#define RANGE    2048 /* floats scaled and applied at once */
+
+/* Flags of a step's status. */
+#define STATUS_STOP     1
+#define STATUS_BROKEN   2 /* ... since it was interrupted */
+#define STATUS_CHECKSUM 4 /* the chief's: of the parameters that were saved */
+#define STATUS_APART    8 /* combined: a rank is at another step */
+
+typedef struct step_status {
+    int64_t step; /* made so far */
+    int64_t flags;
+    int64_t checksum;
+    int64_t worker;
+    int64_t apart_worker, apart_step; /* combined */
+} step_status;
+
+/* The last exchange, in which the chief gets all. */
+typedef struct farewell {
+    int64_t checksum, dropped, worker;
+    char report[4096]; /* JSON */
+} farewell;
+
+static void combine_steps(void *total_bytes, const void *bytes)
+{
+    step_status *total = total_bytes;
+    const step_status *one = bytes;
+    total->flags |= one->flags & (STATUS_STOP | STATUS_BROKEN);
+    if (one->step == total->step || (total->flags & STATUS_APART) != 0)
+        return;
+    total->flags |= STATUS_APART;
+    total->apart_worker = one->worker;
+    total->apart_step = one->step;
+}
+
+static pl_deadline slice(void)
+{
+    return pl_deadline_in_ms(pl_clock_real(), SLICE_MS);
+}
+
+pl_status pl_allreduce_exchanged(pl_allreduce_sync *self)
+{
+    pl_status status;
+    do
+        status = self->collective->ops->exchange(self->collective,
+                                                 self->exchanged, slice());
+    while (status == PL_TIMEOUT);
+    return status;
+}
+
+pl_status pl_allreduce_exchange(pl_allreduce_sync *self, const void *status,
+                                size_t bytes, pl_combine *combine)
+{
+    PL_TRY(
+        self->collective->ops->offer(self->collective, status, bytes, combine));
+    return pl_allreduce_exchanged(self);
+}
+
+pl_status pl_allreduce_wait(pl_allreduce_sync *self, int32_t ticket)
+{
+    pl_status status;
+    do
+        status = self->collective->ops->wait(self->collective, ticket, slice());
+    while (status == PL_TIMEOUT);
+    return status;
+}
+
+pl_status pl_allreduce_quiet(pl_allreduce_sync *self)
+{
+    pl_status status;
+    do
+        status = self->collective->ops->quiet(self->collective, slice());
+    while (status == PL_TIMEOUT);
+    return status;
+}
+
+pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready)
+{
+    pl_bucket bucket;
+    while (pl_buckets_take(&self->buckets, ready, &bucket)) {
+        int32_t ticket;
+        PL_TRY(self->collective->ops->start(self->collective, bucket.first,
+                                            bucket.count, !bucket.last,
+                                            &ticket));
+        PL_ASSERT(ticket == self->sums);
+        self->started[self->sums++] = bucket;
+    }
+    return PL_OK;
+}
+
+uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self)
+{
+    return pl_crc32c(0, pl_params_block(self->opts.params),
+                     (size_t)self->floats * sizeof(float));
+}
+
+/* Offer the status of the next step. */
+static pl_status begin_step(pl_allreduce_sync *self, int64_t flags)
+{
+    step_status own = {
+        .step = self->step,
+        .flags = flags,
+        .worker = self->opts.worker,
+    };
+    if (self->saved) {
+        own.flags |= STATUS_CHECKSUM;
+        own.checksum = pl_allreduce_checksum(self);
+    }
+    self->saved = false;
+    self->in_step = true;
+    self->sums = 0;
+    self->ready = self->floats;
+    pl_buckets_begin(&self->buckets);
+    return self->collective->ops->offer(self->collective, &own, sizeof own,
+                                        combine_steps);
+}
+
+static pl_status differs(const pl_allreduce_sync *self, int64_t worker)
+{
+    return PL_FAIL(PL_PEER,
+                   "the parameters of worker %lld are not those of the chief "
+                   "at step %lld: its memory or its processor is faulty, or "
+                   "the programs differ; checkpoints from before are good",
+                   (long long)worker, (long long)self->step);
+}
+
+/* The status of all ranks; *stop: this step makes no update. */
+static pl_status end_exchange(pl_allreduce_sync *self, bool *stop)
+{
+    const step_status *all = self->exchanged;
+    PL_TRY(pl_allreduce_exchanged(self));
+    if ((all->flags & STATUS_APART) != 0)
+        return PL_FAIL(PL_PEER,
+                       "worker %lld is at step %lld, the chief at %lld",
+                       (long long)all->apart_worker, (long long)all->apart_step,
+                       (long long)all->step);
+    *stop = (all->flags & STATUS_STOP) != 0;
+    self->over = self->over || *stop;
+    self->broken = self->broken || (all->flags & STATUS_BROKEN) != 0;
+    if ((all->flags & STATUS_CHECKSUM) != 0 &&
+        all->checksum != (int64_t)pl_allreduce_checksum(self))
+        return differs(self, self->opts.worker);
+    return PL_OK;
+}
+
+/* Apply one part of a bucket.  Its neighbour may still read the sums, so the
+ * mean is made elsewhere. */
+static void apply_part(void *arg, int item, int thread)
+{
+    (void)thread;
+    pl_allreduce_sync *self = arg;
+    const pl_optim *optim = self->opts.optim;
+    const float *sums = self->collective->ops->memory(self->collective);
+    float *block = pl_params_block(self->opts.params);
+    float factor = 1.0f / (float)self->ranks.count, mean[RANGE];
+    int64_t lines = (self->applying->count + 15) / 16;
+    int64_t parts = pl_pool_threads(self->opts.pool);
+    int64_t first = lines * item / parts * 16;
+    int64_t last = lines * (item + 1) / parts * 16;
+    if (last > self->applying->count)
+        last = self->applying->count;
+    for (int64_t i = first; i < last; i += RANGE) {
+        int64_t n = last - i < RANGE ? last - i : RANGE;
+        const float *grad = sums + self->applying->first + i;
+        if (!self->opts.sum) {
+            optim->kernels->scale(n, factor, grad, mean);
+            grad = mean;
+        }
+        pl_optim_update(optim, self->applying->first + i, n, grad, block);
+    }
+}
+
+/* All sums are there before the first is used: a peer that is lost leaves no
+ * update half made, so the chief's parameters are good at any time. */
+static void make_update(pl_allreduce_sync *self)
+{
+    int64_t update = self->step + 1;
+    pl_optim_begin(self->opts.optim, update,
+                   pl_schedule_lr(self->opts.schedule, update));
+    for (int32_t t = 0; t < self->sums; t++) {
+        self->applying = &self->started[t];
+        pl_pool_run(self->opts.pool, pl_pool_threads(self->opts.pool),
+                    apply_part, self);
+    }
+    self->step = update;
+    self->last_ns = pl_clock_now_ns(pl_clock_real());
+    if (self->first_ns == 0)
+        self->first_ns = self->last_ns;
+}
+
+static void note_progress(pl_allreduce_sync *self)
+{
+    if (self->collective->ops->progress != NULL)
+        self->collective->ops->progress(self->collective);
+}
+
+static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
+{
+    (void)param, (void)keys;
+    note_progress((pl_allreduce_sync *)sync);
+    return PL_OK;
+}
+
+static pl_status ready(pl_sync *sync, int param, const float *grad,
+                       const pl_keys *keys)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    const pl_params_item *item = pl_params_get(self->opts.params, param);
+    PL_ASSERT(keys == NULL &&
+              grad == self->collective->ops->memory(self->collective) +
+                          item->offset);
+    note_progress(self);
+    if (!self->in_step)
+        PL_TRY(begin_step(self, 0));
+    if (item->offset < self->ready)
+        self->ready = item->offset;
+    return pl_allreduce_start(self, self->ready);
+}
+
+/* The status of this step, and its sums. */
+static pl_status end_step(pl_allreduce_sync *self, bool *stop)
+{
+    PL_ASSERT(self->in_step && self->sums == self->buckets.count);
+    PL_TRY(end_exchange(self, stop));
+    for (int32_t t = 0; t < self->sums; t++)
+        PL_TRY(pl_allreduce_wait(self, t));
+    self->in_step = false;
+    return PL_OK;
+}
+
+static pl_status commit(pl_sync *sync, pl_commit *out)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    bool stop;
+    PL_TRY(end_step(self, &stop));
+    if (!stop)
+        make_update(self);
+    PL_TRY(pl_allreduce_quiet(self));
+    self->dropped += stop;
+    self->over = self->over || self->step >= self->end_step;
+    *out = (pl_commit) {
+        .step = self->step,
+        .dropped = stop,
+        .stop = self->over,
+    };
+    return PL_OK;
+}
+
+static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    pl_snapshot *snapshot = self->opts.snapshot;
+    if (snapshot == NULL)
+        return PL_OK;
+    int64_t *counts = pl_snapshot_counts(snapshot);
+    for (int32_t w = 0; counts != NULL && w < self->opts.workers; w++)
+        counts[w] = progress->step;
+    pl_progress copied = *progress;
+    copied.bucket_bytes = self->bucket_bytes;
+    copied.mixed = copied.mixed || self->fewer;
+    PL_TRY(pl_snapshot_save(snapshot, &copied, last));
+    self->saved = true;
+    return PL_OK;
+}
+
+/* One more step, in which only the status counts. */
+static pl_status stop(pl_sync *sync, const char *why)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    bool stopped, broken = strcmp(why, "interrupt") == 0;
+    if (self->over)
+        return PL_OK;
+    PL_TRY(begin_step(self, STATUS_STOP | (broken ? STATUS_BROKEN : 0)));
+    PL_TRY(pl_allreduce_start(self, 0));
+    PL_TRY(end_step(self, &stopped));
+    return pl_allreduce_quiet(self);
+}
+
+/* The chief makes one text of all reports; a worker without one, or with one
+ * that is malformed, counts as lost. */
+static pl_status keep_reports(pl_allreduce_sync *self, const farewell *all)
+{
+    pl_job_reports reports = {
+        .restarts = self->collective->ops->look(self->collective).restarts,
+        .mixed = self->fewer,
+    };
+    PL_TRY(PL_NEW(reports.workers, (size_t)self->ranks.count));
+    for (int32_t r = 0; r < self->ranks.count; r++) {
+        pl_worker_report *row = &reports.workers[reports.worker_count++];
+        reports.dropped += all[r].dropped;
+        if (pl_worker_report_parse(row, all[r].report, strlen(all[r].report)) !=
+            PL_OK)
+            *row = pl_worker_report_lost((int32_t)all[r].worker, -1,
+                                         all[r].dropped);
+    }
+    pl_mem_free(self->reports);
+    self->reports = NULL;
+    pl_status status =
+        pl_fields_text(&pl_job_reports_fields, &reports, 0, &self->reports);
+    pl_fields_close(&pl_job_reports_fields, &reports);
+    return status;
+}
+
+static pl_status write_farewell(pl_allreduce_sync *self, farewell *out)
+{
+    *out = (farewell) {
+        .checksum = pl_allreduce_checksum(self),
+        .dropped = self->dropped,
+        .worker = self->opts.worker,
+    };
+    if (self->opts.report == NULL)
+        return PL_OK;
+    char *text;
+    PL_TRY(self->opts.report(self->opts.context, &text));
+    if (strlen(text) < sizeof out->report)
+        memcpy(out->report, text, strlen(text) + 1);
+    pl_mem_free(text);
+    return PL_OK;
+}
+
+static pl_status finish(pl_sync *sync)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    farewell own, *all = self->exchanged;
+    int32_t count = self->opts.worker == 0 ? self->ranks.count : 1;
+    PL_TRY(write_farewell(self, &own));
+    PL_TRY(pl_allreduce_exchange(self, &own, sizeof own, NULL));
+    if (own.checksum != all[0].checksum)
+        return differs(self, self->opts.worker);
+    for (int32_t r = 0; r < count; r++) {
+        all[r].report[sizeof all[r].report - 1] = '\0';
+        if (all[r].checksum != all[0].checksum)
+            return differs(self, all[r].worker);
+    }
+    return self->opts.worker == 0 ? keep_reports(self, all) : PL_OK;
+}
+
+static float *gradient(pl_sync *sync)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    return self->collective->ops->memory(self->collective);
+}
+
+static void traffic(const pl_sync *sync, int64_t *sent_bytes,
+                    int64_t *received_bytes)
+{
+    const pl_allreduce_sync *self = (const pl_allreduce_sync *)sync;
+    pl_collective_view view = self->collective->ops->look(self->collective);
+    *sent_bytes = view.sent_bytes;
+    *received_bytes = view.received_bytes;
+}
+
+static void abort_job(pl_sync *sync, const char *why)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    self->collective->ops->abort(self->collective, why);
+}
+
+static void sync_free(pl_sync *sync)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    pl_mem_free(self->reports);
+    pl_mem_free(self->exchanged);
+    pl_mem_free(self);
+}
+
+static const pl_sync_ops ops = {
+    .name = "allreduce",
+    .join = pl_allreduce_join,
+    .need = need,
+    .ready = ready,
+    .commit = commit,
+    .save = save,
+    .finish = finish,
+    .free = sync_free,
+    .gradient = gradient,
+    .stop = stop,
+    .saves_first = true,
+    .traffic = traffic,
+    .abort = abort_job,
+};
+
+pl_status pl_allreduce_sync_new(pl_allreduce_sync **out,
+                                const pl_allreduce_sync_opts *opts)
+{
+    pl_allreduce_sync *self;
+    PL_ASSERT(opts->worker >= 0 && opts->worker < opts->workers);
+    PL_TRY(PL_NEW(self, 1));
+    self->base.ops = &ops;
+    self->opts = *opts;
+    self->collective = opts->collective;
+    self->bucket_bytes = opts->bucket_bytes;
+    self->floats = pl_params_block_count(opts->params);
+    size_t kept = opts->worker == 0 ? (size_t)opts->workers : 1;
+    uint8_t *exchanged;
+    pl_status status = PL_NEW(exchanged, kept * PL_COLLECTIVE_BYTES_MOST);
+    self->exchanged = exchanged;
+    if (status != PL_OK) {
+        sync_free(&self->base);
+        return status;
+    }
+    *out = self;
+    return PL_OK;
+}
+
+pl_sync *pl_allreduce_sync_base(pl_allreduce_sync *sync)
+{
+    return &sync->base;
+}
+
+pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync)
+{
+    return (pl_allreduce_sync_view) {
+        .step = sync->step,
+        .bucket_bytes = sync->bucket_bytes,
+        .update_seconds =
+            sync->earlier_s + (double)(sync->last_ns - sync->first_ns) * 1e-9,
+        .reports = sync->reports,
+        .fewer = sync->fewer,
+        .broken = sync->broken,
+    };
+}

@@ -1,0 +1,60 @@
+/* allreduce_sync.h - the training loop's way to workers that all hold the
+ * model (train/sync.h).
+ *
+ * Every worker sums its gradient with all others' and makes the same update.
+ * Nobody decides alone: a step ends by what all told each other, and a worker
+ * that stops takes part in one more step so that nobody waits for it.
+ *
+ * Threads: as pl_sync. */
+#ifndef PL_SYNC_ALLREDUCE_ALLREDUCE_H
+#define PL_SYNC_ALLREDUCE_ALLREDUCE_H
+
+#include "base/thread.h"
+#include "state/snapshot.h"
+#include "sync/allreduce/collective.h"
+#include "train/optim/optim.h"
+#include "train/optim/schedule.h"
+#include "train/sync.h"
+
+typedef struct pl_allreduce_sync pl_allreduce_sync;
+
+typedef struct pl_allreduce_sync_opts {
+    pl_collective *collective; /* made for the floats of `params`; all is
+                                  borrowed */
+    int32_t worker, workers;
+    bool sum;                /* of the gradients; default: their mean */
+    int64_t bucket_bytes;    /* default: the chief measures */
+    int64_t end_step;        /* updates of the job; required */
+    const pl_json *settings; /* that all must have alike, as texts; or NULL */
+    pl_params *params;
+    pl_optim *optim;
+    const pl_schedule *schedule;
+    pl_pool *pool;
+    pl_snapshot *snapshot; /* the chief's; NULL: nothing is saved */
+    uint64_t job;          /* the chief's: a number of the job */
+    const char *run;       /* the chief's: its run folder; or NULL */
+    /* Optional: all have met. */
+    void (*joined)(void *context);
+    /* Optional: called once, with the job's number and the chief's run folder
+     * (a path of its host; "" when it told none), before the first step. */
+    void (*located)(void *context, uint64_t job, const char *run);
+    /* This task's report, as JSON text of pl_mem; called at the end. */
+    pl_status (*report)(void *context, char **text);
+    void *context;
+} pl_allreduce_sync_opts;
+
+pl_status pl_allreduce_sync_new(
+    pl_allreduce_sync **out, const pl_allreduce_sync_opts *opts) PL_MUST_CHECK;
+pl_sync *pl_allreduce_sync_base(pl_allreduce_sync *sync); /* freed by its ops */
+
+typedef struct pl_allreduce_sync_view {
+    int64_t step;          /* updates made */
+    int64_t bucket_bytes;  /* in use */
+    double update_seconds; /* from the first to the last update */
+    const char *reports;   /* at the end: JSON of all workers; else NULL */
+    bool fewer;            /* at times not all workers took part */
+    bool broken;           /* someone was interrupted */
+} pl_allreduce_sync_view;
+pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync);
+
+#endif

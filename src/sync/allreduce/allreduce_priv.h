@@ -1,0 +1,59 @@
+/* allreduce_priv.h - what the parts of the all-reduce sync share.
+ *
+ *   allreduce.c  the steps, the end
+ *   join.c       agreeing, getting the chief's parameters
+ *
+ * Threads: one. */
+#ifndef PL_SYNC_ALLREDUCE_ALLREDUCE_PRIV_H
+#define PL_SYNC_ALLREDUCE_ALLREDUCE_PRIV_H
+
+#include "sync/allreduce/allreduce.h"
+#include "sync/allreduce/buckets.h"
+
+struct pl_allreduce_sync {
+    pl_sync base;
+    pl_allreduce_sync_opts opts;
+    pl_collective *collective;
+    pl_ranks ranks;
+    pl_buckets buckets;
+    int64_t bucket_bytes; /* 0: not yet measured */
+    int64_t floats;       /* of the block */
+    int64_t step, end_step;
+    pl_bucket started[PL_COLLECTIVE_SUMS_MOST]; /* this step's, by ticket */
+    int32_t sums;
+    int64_t ready;             /* floats from here on were handed over */
+    bool in_step;              /* the status of this step was offered */
+    bool saved;                /* the next status has the checksum */
+    bool joined;               /* once, at least */
+    bool located;              /* opts.located was called */
+    bool over;                 /* no more steps */
+    bool broken;               /* ... since someone was interrupted */
+    bool fewer;                /* once, at least, not all took part */
+    int64_t dropped;           /* gradients that were not used */
+    int64_t first_ns, last_ns; /* of updates; 0: none */
+    double earlier_s;          /* of training, in a loaded checkpoint */
+    const pl_bucket *applying;
+    char *reports;
+    void *exchanged; /* PL_COLLECTIVE_BYTES_MOST, the chief's for each worker */
+};
+
+/* Wait, in slices: the engine says when there is nothing to wait for.  The
+ * result of an exchange is in `exchanged`. */
+pl_status pl_allreduce_exchange(pl_allreduce_sync *self, const void *status,
+                                size_t bytes,
+                                pl_combine *combine) PL_MUST_CHECK;
+/* ... its second half, of a status that was offered before. */
+pl_status pl_allreduce_exchanged(pl_allreduce_sync *self) PL_MUST_CHECK;
+pl_status pl_allreduce_wait(pl_allreduce_sync *self,
+                            int32_t ticket) PL_MUST_CHECK;
+pl_status pl_allreduce_quiet(pl_allreduce_sync *self) PL_MUST_CHECK;
+
+/* Begin the sums of the buckets that are complete with `ready`. */
+pl_status pl_allreduce_start(pl_allreduce_sync *self,
+                             int64_t ready) PL_MUST_CHECK;
+uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self);
+
+/* The op of pl_sync. */
+pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at) PL_MUST_CHECK;
+
+#endif

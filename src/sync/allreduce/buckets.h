@@ -1,0 +1,48 @@
+/* buckets.h - the gradient in pieces that are summed while the rest is still
+ * computed.
+ *
+ * Gradients are done from the last parameter to the first, so buckets are
+ * ranges of the block from its end to its beginning, cut at multiples of
+ * `size`: the first one may be smaller.
+ *
+ * Threads: one. */
+#ifndef PL_SYNC_ALLREDUCE_BUCKETS_H
+#define PL_SYNC_ALLREDUCE_BUCKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct pl_buckets {
+    int64_t floats; /* of the block */
+    int64_t size;   /* floats of a bucket */
+    int32_t count;
+    int32_t next; /* not yet given out in this step */
+} pl_buckets;
+
+typedef struct pl_bucket {
+    int64_t first, count; /* floats of the block */
+    bool last;            /* of the step */
+} pl_bucket;
+
+/* `bytes` of a bucket, rounded up to whole grains; raised where the block
+ * would make more than `most` buckets. */
+void pl_buckets_init(pl_buckets *buckets, int64_t floats, int64_t bytes,
+                     int64_t grain, int32_t most);
+/* A step begins. */
+void pl_buckets_begin(pl_buckets *buckets);
+/* All floats from `ready` on are done: the next bucket that is complete;
+ * false when there is none yet. */
+bool pl_buckets_take(pl_buckets *buckets, int64_t ready, pl_bucket *out);
+
+/* The size at which what every sum costs beside its bytes is a tenth of its
+ * time, from the seconds that a small and a large sum took; between
+ * PL_BUCKET_LEAST and PL_BUCKET_MOST bytes. */
+#define PL_BUCKET_LEAST ((int64_t)256 << 10)
+#define PL_BUCKET_MOST  ((int64_t)32 << 20)
+typedef struct pl_bucket_probe {
+    int64_t small_bytes, large_bytes;
+    double small_s, large_s;
+} pl_bucket_probe;
+int64_t pl_buckets_choose(const pl_bucket_probe *probe);
+
+#endif

@@ -1,0 +1,112 @@
+/* collective.h - what the workers of an all-reduce job do together.
+ *
+ * An engine (ring, mpi) connects the ranks and implements this table; buckets,
+ * checkpoints, evaluation and the end are written once, above it
+ * (allreduce_sync.c).
+ *
+ * Life: join, then any number of sums and status exchanges, free.  Sums are
+ * started in the same order, over the same ranges, by all ranks; so are
+ * exchanges; but the
+ * two are independent of each other and may overlap.  Nothing can be taken
+ * back: a rank that has nothing to add takes part all the same.
+ *
+ * Bits: after a sum all ranks hold the same bits.  The order in which the
+ * ranks' numbers are added depends on the place in the memory and on the
+ * number of ranks alone: not on who came first, nor on how ranges are cut.
+ * (An engine that cannot promise that for any cut says so: cut_matters.)
+ *
+ * Failure: an engine notices a lost peer by itself while any call waits.  From
+ * then on every call fails with the same status, and the message names the
+ * peer (worker, host or address) and what happens next:
+ *   PL_ROLLED   a new rendezvous is possible: call join
+ *   PL_CLOSED   the job is over: another rank failed (its words are in the
+ *               message), or the peer does not come back
+ * PL_TIMEOUT of a wait is no failure: nothing was lost, wait again.
+ *
+ * Threads: all calls come from one thread. */
+#ifndef PL_SYNC_ALLREDUCE_COLLECTIVE_H
+#define PL_SYNC_ALLREDUCE_COLLECTIVE_H
+
+#include "base/clock.h"
+#include "base/host/skew.h"
+#include "paceline/base.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Sums under way at once, and bytes of a rank's status. */
+#define PL_COLLECTIVE_SUMS_MOST  256
+#define PL_COLLECTIVE_BYTES_MOST ((size_t)16384)
+
+typedef struct pl_collective pl_collective;
+
+/* Who takes part from a join on. */
+typedef struct pl_ranks {
+    int32_t rank;  /* of this process; the chief is always there, as 0 */
+    int32_t count; /* of all; fewer than workers where the job goes on without
+                      one */
+    int64_t grain; /* ranges of sums begin at multiples of this many floats */
+} pl_ranks;
+
+typedef struct pl_collective_view {
+    int64_t sent_bytes, received_bytes;
+    int32_t restarts; /* the chief's: ranks that came back as new processes */
+    bool shared;      /* memory is shared with the neighbour */
+    pl_skew skew;     /* of the chief's clock, where it is compared */
+} pl_collective_view;
+
+/* Adds a rank's status to `total`, which begins as the chief's.  Called in the
+ * order of ranks, at the chief or everywhere: no side effects. */
+typedef void pl_combine(void *total, const void *status);
+
+typedef struct pl_collective_ops {
+    const char *name; /* "ring" */
+    bool cut_matters; /* other ranges may give other bits */
+
+    /* The rendezvous; again after PL_ROLLED.  Waits as long as the engine's
+     * options say, then PL_TIMEOUT names who is missing.  What was under way
+     * is forgotten; the memory's content is not defined. */
+    pl_status (*join)(pl_collective *c, pl_ranks *out);
+
+    /* The floats that are summed, as many as the engine was made for. */
+    float *(*memory)(pl_collective *c);
+
+    /* Begin to replace memory[first .. first + count - 1] by the sum over all
+     * ranks.  *ticket: 0, 1, 2 ... since the last quiet.  Until its wait the
+     * range is the engine's.  `more`: the caller goes on computing, so the
+     * engine must get on by itself. */
+    pl_status (*start)(pl_collective *c, int64_t first, int64_t count,
+                       bool more, int32_t *ticket);
+    /* The sum is there and may be read, but not yet written to. */
+    pl_status (*wait)(pl_collective *c, int32_t ticket, pl_deadline deadline);
+    /* All sums started are done, also at whoever reads from here: the memory
+     * may be written again.  Tickets begin anew. */
+    pl_status (*quiet)(pl_collective *c, pl_deadline deadline);
+
+    /* A status exchange, one at a time.  Each rank hands in its status, of
+     * `bytes` bytes (the same number everywhere, at most
+     * PL_COLLECTIVE_BYTES_MOST), which is copied. */
+    pl_status (*offer)(pl_collective *c, const void *status, size_t bytes,
+                       pl_combine *combine);
+    /* ... and gets the combined one, `bytes` long.  Without `combine` the
+     * chief gets the statuses of all ranks in their order, [count * bytes],
+     * and every other rank the chief's. */
+    pl_status (*exchange)(pl_collective *c, void *out, pl_deadline deadline);
+
+    /* Optional: the caller made progress.  A rank that calls it no more, and
+     * waits for nothing, is stuck.  Cheap; from any thread. */
+    void (*progress)(pl_collective *c);
+
+    /* This rank fails: the others are to end, with this sentence. */
+    void (*abort)(pl_collective *c, const char *why);
+
+    pl_collective_view (*look)(pl_collective *c);
+    void (*free)(pl_collective *c);
+} pl_collective_ops;
+
+struct pl_collective {
+    const pl_collective_ops *ops;
+};
+
+#endif

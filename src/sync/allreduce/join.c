@@ -1,0 +1,292 @@
+/* Decides where a generation begins: all ranks exchange where they stand, and
+ * the chief's standing counts.  Then all get the chief's parameters (and slots,
+ * if there was an update), so that all begin with the same bits.
+ *
+ * There is no broadcast: in a sum, ranks that add -0 leave every number as it
+ * is, down to the sign of a zero. */
+#include "sync/allreduce/allreduce_priv.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/member/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PROBE_SMALL ((int64_t)16384)   /* floats */
+#define PROBE_LARGE ((int64_t)1 << 20) /* floats */
+#define PROBE_TRIES 3
+
+#define RUN_BYTES 1024
+
+/* The first exchange of a generation. */
+typedef struct greeting {
+    int64_t step;         /* whose parameters it has */
+    int64_t end_step;     /* where its data end; combined: the first end */
+    int64_t floats;       /* of its parameters */
+    int64_t bucket_bytes; /* 0: to be measured */
+    int64_t fresh;        /* it has made no update at all; combined: no rank */
+    pl_deal deal;         /* of the data */
+    pl_workers present;   /* this worker; combined: all */
+    char kernels[32];
+    uint64_t job;        /* the chief's: its number, and the run folder */
+    char run[RUN_BYTES]; /* "": none, or too long to be sent */
+    char settings[PL_COLLECTIVE_BYTES_MOST - 640 - RUN_BYTES]; /* JSON */
+} greeting;
+
+_Static_assert(sizeof(greeting) <= PL_COLLECTIVE_BYTES_MOST, "one status");
+
+/* Where a rank has less data than the others, the job ends with it. */
+static void combine_greetings(void *total_bytes, const void *bytes)
+{
+    greeting *total = total_bytes;
+    const greeting *one = bytes;
+    if (one->end_step < total->end_step)
+        total->end_step = one->end_step;
+    total->fresh = total->fresh && one->fresh;
+    for (size_t i = 0; i < sizeof total->present.bits / sizeof(uint64_t); i++)
+        total->present.bits[i] |= one->present.bits[i];
+}
+
+static void keep_chief(void *total, const void *bytes)
+{
+    (void)total, (void)bytes;
+}
+
+/* A new process of the chief goes on from the last checkpoint; one that was
+ * there before has what it has. */
+static pl_status find_state(pl_allreduce_sync *self, pl_standing *at)
+{
+    if (self->joined) {
+        at->step = self->step;
+        return PL_OK;
+    }
+    if (self->opts.snapshot == NULL || at->step > 0)
+        return PL_OK;
+    pl_progress progress = { 0 };
+    pl_status status = pl_snapshot_load(self->opts.snapshot, &progress);
+    if (status == PL_NOTFOUND)
+        return PL_OK;
+    PL_TRY(status);
+    at->step = progress.step;
+    self->earlier_s = progress.seconds;
+    if (progress.bucket_bytes > 0)
+        self->bucket_bytes = progress.bucket_bytes;
+    return PL_OK;
+}
+
+static pl_status write_greeting(const pl_allreduce_sync *self,
+                                const pl_standing *at, greeting *out)
+{
+    int64_t step = at->step;
+    *out = (greeting) {
+        .step = step,
+        .deal = at->deal,
+        .end_step = self->opts.end_step,
+        .floats = self->floats,
+        .bucket_bytes = self->bucket_bytes,
+        .fresh = !self->joined && step == 0,
+    };
+    pl_workers_add(&out->present, self->opts.worker);
+    snprintf(out->kernels, sizeof out->kernels, "%s",
+             self->opts.optim->kernels->name);
+    if (self->opts.run != NULL && strlen(self->opts.run) < sizeof out->run) {
+        snprintf(out->run, sizeof out->run, "%s", self->opts.run);
+        out->job = self->opts.job;
+    }
+    if (self->opts.settings == NULL)
+        return PL_OK;
+    char *text;
+    PL_TRY(pl_json_text(self->opts.settings, 0, &text));
+    pl_status status = PL_OK;
+    if (strlen(text) >= sizeof out->settings)
+        status = PL_FAIL(PL_UNSUPPORTED,
+                         "the settings take %zu bytes, at most %zu can be sent",
+                         strlen(text), sizeof out->settings - 1);
+    else
+        memcpy(out->settings, text, strlen(text) + 1);
+    pl_mem_free(text);
+    return status;
+}
+
+static pl_status compare_settings(const pl_allreduce_sync *self,
+                                  const greeting *chief)
+{
+    pl_json *agreed;
+    char where[32];
+    if (self->opts.settings == NULL)
+        return PL_OK;
+    PL_TRY(pl_json_parse(&agreed, chief->settings, strlen(chief->settings),
+                         "the chief's settings"));
+    snprintf(where, sizeof where, "at worker %d", self->opts.worker);
+    pl_status status =
+        pl_settings_compare(self->opts.settings, where, agreed, "at the chief");
+    pl_json_free(agreed);
+    return status;
+}
+
+/* Updates are made by each worker: to get the same bits, by the same
+ * instructions. */
+static pl_status compare(const pl_allreduce_sync *self, const greeting *chief)
+{
+    const char *own = self->opts.optim->kernels->name;
+    PL_TRY(compare_settings(self, chief));
+    if (chief->floats != self->floats)
+        return PL_FAIL(PL_USAGE,
+                       "worker %d has %lld parameters, the chief %lld: the "
+                       "data of all must be of one kind",
+                       self->opts.worker, (long long)self->floats,
+                       (long long)chief->floats);
+    if (strncmp(chief->kernels, own, sizeof chief->kernels) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "worker %d computes with %s, the chief with %.31s: "
+                       "all-reduce needs the same everywhere, give all tasks "
+                       "the same --kernels",
+                       self->opts.worker, own, chief->kernels);
+    return PL_OK;
+}
+
+/* The chief's deal applies to the workers that are present. */
+static pl_status take_deal(const pl_allreduce_sync *self, const greeting *all,
+                           pl_standing *at)
+{
+    const pl_deal *deal = &all->deal;
+    int32_t known = 0, count = pl_workers_count(&deal->workers);
+    at->dealt = count > 0;
+    if (!at->dealt)
+        return PL_OK; /* it reads by itself */
+    for (int32_t w = 0; w < self->opts.workers; w++)
+        known += pl_workers_has(&deal->workers, w);
+    if (deal->step < 0 || deal->step > all->step || deal->epoch < 0 ||
+        known != count)
+        return PL_FAIL(
+            PL_PEER,
+            "the chief shares the data among %d workers from step "
+            "%lld on: that is no deal of a job of %d workers at step "
+            "%lld",
+            pl_workers_count(&deal->workers), (long long)deal->step,
+            self->opts.workers, (long long)all->step);
+    at->deal = *deal;
+    at->present = (pl_workers) { { 0 } };
+    for (int32_t w = 0; w < self->opts.workers; w++)
+        if (pl_workers_has(&all->present, w))
+            pl_workers_add(&at->present, w);
+    return PL_OK;
+}
+
+/* *fresh: no update was made anywhere. */
+static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
+{
+    greeting own, *all = self->exchanged;
+    PL_TRY(write_greeting(self, at, &own));
+    PL_TRY(pl_allreduce_exchange(self, &own, sizeof own, combine_greetings));
+    all->settings[sizeof all->settings - 1] = '\0';
+    all->run[sizeof all->run - 1] = '\0';
+    PL_TRY(compare(self, all));
+    if (self->opts.located != NULL && !self->located)
+        self->opts.located(self->opts.context, all->job, all->run);
+    self->located = true;
+    self->end_step = all->end_step;
+    *fresh = all->fresh != 0;
+    self->step = all->step;
+    self->bucket_bytes = all->bucket_bytes;
+    return take_deal(self, all, at);
+}
+
+/* One sum over the first `count` floats; *seconds: what it took. */
+static pl_status probe(pl_allreduce_sync *self, int64_t count, double *seconds)
+{
+    const pl_clock *clock = pl_clock_real();
+    *seconds = 0;
+    for (int try = 0; try < PROBE_TRIES; try++) {
+        int32_t ticket;
+        int64_t begin = pl_clock_now_ns(clock);
+        PL_TRY(self->collective->ops->start(self->collective, 0, count, false,
+                                            &ticket));
+        PL_TRY(pl_allreduce_wait(self, ticket));
+        PL_TRY(pl_allreduce_quiet(self));
+        double took = (double)(pl_clock_now_ns(clock) - begin) * 1e-9;
+        if (try == 0 || took < *seconds)
+            *seconds = took;
+    }
+    return PL_OK;
+}
+
+/* The chief's measurement counts for all. */
+static pl_status measure(pl_allreduce_sync *self)
+{
+    float *memory = self->collective->ops->memory(self->collective);
+    int64_t large = self->floats < PROBE_LARGE ? self->floats : PROBE_LARGE;
+    int64_t own = PL_BUCKET_LEAST;
+    pl_bucket_probe found = {
+        .small_bytes = PROBE_SMALL * (int64_t)sizeof(float),
+        .large_bytes = large * (int64_t)sizeof(float),
+    };
+    if (self->floats * (int64_t)sizeof(float) > PL_BUCKET_LEAST) {
+        memset(memory, 0, (size_t)large * sizeof *memory);
+        PL_TRY(probe(self, PROBE_SMALL, &found.small_s));
+        PL_TRY(probe(self, large, &found.large_s));
+        own = pl_buckets_choose(&found);
+    }
+    PL_TRY(pl_allreduce_exchange(self, &own, sizeof own, keep_chief));
+    memcpy(&self->bucket_bytes, self->exchanged, sizeof self->bucket_bytes);
+    if (self->bucket_bytes <= 0)
+        return PL_FAIL(PL_PEER, "the chief chose buckets of %lld bytes",
+                       (long long)self->bucket_bytes);
+    pl_log(PL_LOG_DEBUG, "gradients are summed in buckets of %lld KB",
+           (long long)(self->bucket_bytes >> 10));
+    return PL_OK;
+}
+
+/* Give `block` the chief's values. */
+static pl_status take_block(pl_allreduce_sync *self, float *block)
+{
+    float *memory = self->collective->ops->memory(self->collective);
+    size_t bytes = (size_t)self->floats * sizeof(float);
+    if (self->ranks.rank == 0)
+        memcpy(memory, block, bytes);
+    else
+        self->opts.optim->kernels->fill(self->floats, -0.0f, memory);
+    self->sums = 0;
+    pl_buckets_begin(&self->buckets);
+    PL_TRY(pl_allreduce_start(self, 0));
+    for (int32_t t = 0; t < self->sums; t++)
+        PL_TRY(pl_allreduce_wait(self, t));
+    if (self->ranks.rank != 0)
+        memcpy(block, memory, bytes);
+    return pl_allreduce_quiet(self);
+}
+
+/* Slots of which none was changed are the same everywhere. */
+static pl_status take_state(pl_allreduce_sync *self, bool fresh)
+{
+    const pl_optim *optim = self->opts.optim;
+    int slots = fresh ? 0 : optim->ops->slot_count;
+    PL_TRY(take_block(self, pl_params_block(self->opts.params)));
+    for (int i = 0; i < slots; i++)
+        PL_TRY(take_block(self, pl_params_block(optim->slots[i])));
+    return PL_OK;
+}
+
+pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    self->in_step = self->over = self->broken = false;
+    PL_TRY(self->collective->ops->join(self->collective, &self->ranks));
+    if (self->opts.joined != NULL)
+        self->opts.joined(self->opts.context);
+    if (self->ranks.count < self->opts.workers)
+        self->fewer = true;
+    PL_TRY(find_state(self, at));
+    bool fresh;
+    PL_TRY(greet(self, at, &fresh));
+    if (self->bucket_bytes == 0)
+        PL_TRY(measure(self));
+    pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
+                    self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
+    PL_TRY(take_state(self, fresh));
+    self->joined = true;
+    at->step = at->own = self->step;
+    at->over = false;
+    return PL_OK;
+}

@@ -1,0 +1,302 @@
+/* How a stripe travels round the ring: when a piece may be sent, which piece is
+ * due, and when a sum is complete here and at the worker that reads from here.
+ *
+ * R3  A piece is used once for each visit, in the order of its hops.
+ * R4  After a sum all ranks hold the same bits: the order of addition follows
+ *     from the stripe's place and the number of ranks alone. */
+#include "sync/allreduce/ring/core_priv.h"
+
+#include "base/assert.h"
+
+#include <string.h>
+
+#define STRIPE_MOST ((int64_t)256 << 10) /* floats, unless there are many */
+#define PIECES_MOST 256 /* so that no queue of messages overflows */
+#define LINE        16  /* floats of a cache line */
+
+bool pl_ring_sends_early(const pl_ring_core *core, const char *answer)
+{
+    return core->early != NULL && answer[0] == '\0';
+}
+
+/* Where the block is small two stripes for each rank, so that one is under way
+ * while the other is added, but for two ranks one; else as large as suits the
+ * network.  It depends on the block and the number of ranks alone. */
+void pl_ring_reset_sums(pl_ring_core *core)
+{
+    int64_t floats = core->opts.floats;
+    int32_t parts =
+        core->place.count > 2 ? 2 * core->place.count : core->place.count;
+    int64_t stripe = (floats + parts - 1) / parts;
+    int64_t least = (floats + PIECES_MOST - 1) / PIECES_MOST;
+    if (stripe > STRIPE_MOST)
+        stripe = STRIPE_MOST;
+    if (stripe < least)
+        stripe = least;
+    core->stripe = (stripe + LINE - 1) / LINE * LINE;
+    core->started = 0;
+    core->base = core->next_ready = core->next_done = 0;
+    core->early_next = core->early_prev = core->direct = false;
+    for (int p = 0; core->early != NULL && p < PIECES_MOST; p++)
+        core->early_hop[p] = -1;
+}
+
+static int32_t hop_count(const pl_ring_core *core)
+{
+    return core->direct ? 1 : 2 * (core->place.count - 1);
+}
+
+/* The hop by which a piece first comes here. */
+static int32_t first_hop(const pl_ring_core *core, int64_t piece)
+{
+    int32_t n = core->place.count;
+    if (core->direct)
+        return 0;
+    return ((core->place.rank - (int32_t)(piece % n) - 1) % n + n) % n;
+}
+
+/* How often it comes here. */
+static int32_t visits(const pl_ring_core *core, int64_t piece)
+{
+    int32_t first = first_hop(core, piece), hops = hop_count(core);
+    return (first < hops) + (first + core->place.count < hops);
+}
+
+/* The pieces of a sum are numbers first_piece .. end_piece - 1. */
+static int64_t first_piece(const pl_ring_core *core, const pl_ring_sum *sum)
+{
+    return sum->first / core->stripe;
+}
+
+static int64_t end_piece(const pl_ring_core *core, const pl_ring_sum *sum)
+{
+    return (sum->first + sum->count + core->stripe - 1) / core->stripe;
+}
+
+/* Floats of a piece: the last of a sum may be shorter. */
+static uint32_t piece_count(const pl_ring_core *core, const pl_ring_sum *sum,
+                            int64_t piece)
+{
+    int64_t left = sum->first + sum->count - piece * core->stripe;
+    return (uint32_t)(left < core->stripe ? left : core->stripe);
+}
+
+static void send_piece(pl_ring_core *core, int32_t ticket, int64_t piece)
+{
+    int64_t first = piece * core->stripe;
+    pl_frame frame = pl_ring_piece_encode(&(pl_ring_piece) {
+        .generation = pl_membership_generation(core->membership),
+        .sum = core->base + (uint64_t)ticket,
+        .first = first,
+        .count = piece_count(core, &core->sums[ticket], piece),
+        .hop = core->pending[piece],
+    });
+    core->pending[piece] = -1;
+    core->opts.ops->send(core->opts.context, PL_RING_NEXT, &frame,
+                         core->opts.memory + first, !core->early_next);
+}
+
+/* The next rank can take pieces of this sum. */
+static bool may_send(const pl_ring_core *core, int32_t ticket)
+{
+    return core->early_next || core->base + (uint64_t)ticket < core->next_ready;
+}
+
+static void send_pending(pl_ring_core *core, int32_t ticket)
+{
+    const pl_ring_sum *sum = &core->sums[ticket];
+    for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++)
+        if (core->pending[p] >= 0)
+            send_piece(core, ticket, p);
+}
+
+/* Tell the rank before this one how far a sum is here, if it waits for it. */
+static void tell_prev(pl_ring_core *core, pl_frame_kind kind, int32_t ticket)
+{
+    if (core->early_prev)
+        return;
+    pl_frame frame = pl_ring_mark_encode(
+        kind, &(pl_ring_mark) {
+                  .generation = pl_membership_generation(core->membership),
+                  .sum = core->base + (uint64_t)ticket,
+              });
+    pl_ring_send(core, core->prev, &frame, NULL);
+}
+
+bool pl_ring_core_summed(const pl_ring_core *core, int32_t ticket)
+{
+    PL_ASSERT(ticket >= 0 && ticket < core->started);
+    return core->sums[ticket].left == 0;
+}
+
+bool pl_ring_core_is_quiet(const pl_ring_core *core)
+{
+    for (int32_t t = 0; t < core->started; t++)
+        if (core->sums[t].left > 0)
+            return false;
+    return core->place.count == 1 || core->early_next ||
+           core->next_done == core->base + (uint64_t)core->started;
+}
+
+void pl_ring_core_quiet(pl_ring_core *core)
+{
+    PL_ASSERT(pl_ring_core_is_quiet(core));
+    core->base += core->place.count > 1 ? (uint64_t)core->started : 0;
+    core->started = 0;
+}
+
+/* Add or copy what came, and send it on.  Where both ranks add, they add in
+ * the same order: of two numbers that are none, the first is the sum. */
+static void use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
+                      int64_t hop, const float *payload)
+{
+    pl_ring_sum *sum = &core->sums[ticket];
+    uint32_t count = piece_count(core, sum, piece);
+    float *own = core->opts.memory + piece * core->stripe;
+    if (core->direct && core->place.rank == 1)
+        core->opts.kernels->add(count, payload, own, own);
+    else if (hop < core->place.count - 1)
+        core->opts.kernels->add(count, own, payload, own);
+    else
+        memcpy(own, payload, count * sizeof *own);
+    core->got[piece]++;
+    sum->left--;
+    core->progress++;
+    if (hop + 1 < hop_count(core)) {
+        core->pending[piece] = (int16_t)(hop + 1);
+        if (may_send(core, ticket))
+            send_piece(core, ticket, piece);
+    }
+    if (sum->left == 0)
+        tell_prev(core, PL_FRAME_DONE, ticket);
+}
+
+/* Keep a piece of a sum that was not started here.  Its sender has done all
+ * sums before, so each place is sent once at most. */
+static bool keep_early(pl_ring_core *core, const pl_ring_piece *piece)
+{
+    int64_t p = piece->first / core->stripe;
+    int64_t left = core->opts.floats - piece->first;
+    uint32_t count = (uint32_t)(left < core->stripe ? left : core->stripe);
+    if (left <= 0 || core->early_hop[p] >= 0 || piece->count != count ||
+        piece->hop >= core->place.count)
+        return false;
+    core->early_hop[p] = (int16_t)piece->hop;
+    core->early_sum[p] = piece->sum;
+    memcpy(core->early + piece->first, piece->floats, count * sizeof(float));
+    core->progress++;
+    return true;
+}
+
+/* A sum was started: what came before counts now. */
+static void use_early(pl_ring_core *core, int32_t ticket)
+{
+    const pl_ring_sum *sum = &core->sums[ticket];
+    if (!core->early_prev)
+        return;
+    for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
+        if (core->early_hop[p] < 0)
+            continue;
+        bool due = core->early_sum[p] == core->base + (uint64_t)ticket &&
+                   core->early_hop[p] == first_hop(core, p);
+        core->refused += !due;
+        if (due)
+            use_piece(core, ticket, p, core->early_hop[p],
+                      core->early + p * core->stripe);
+        core->early_hop[p] = -1;
+    }
+}
+
+int32_t pl_ring_core_start(pl_ring_core *core, int64_t first, int64_t count)
+{
+    int32_t ticket = core->started;
+    pl_ring_sum *sum = &core->sums[ticket];
+    PL_ASSERT(ticket < PL_COLLECTIVE_SUMS_MOST && first % core->stripe == 0 &&
+              count > 0 && first + count <= core->opts.floats);
+    *sum = (pl_ring_sum) { .first = first, .count = count };
+    core->started++;
+    if (core->phase != PL_RING_FORMED || core->place.count == 1)
+        return ticket;
+    for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
+        core->got[p] = 0;
+        core->pending[p] =
+            core->direct || p % core->place.count == core->place.rank ? 0 : -1;
+        sum->left += visits(core, p);
+    }
+    tell_prev(core, PL_FRAME_READY, ticket);
+    if (may_send(core, ticket))
+        send_pending(core, ticket);
+    use_early(core, ticket);
+    return ticket;
+}
+
+/* A piece must be one of a sum that was started here, and the one whose turn
+ * it is. */
+static bool take_piece(pl_ring_core *core, const pl_ring_piece *piece)
+{
+    uint64_t ticket = piece->sum - core->base; /* wraps when before */
+    if (ticket >= 2 * PL_COLLECTIVE_SUMS_MOST || core->place.count == 1 ||
+        piece->first % core->stripe != 0)
+        return false;
+    if (ticket >= (uint64_t)core->started)
+        return core->early_prev && keep_early(core, piece);
+    const pl_ring_sum *sum = &core->sums[ticket];
+    int64_t p = piece->first / core->stripe;
+    if (p < first_piece(core, sum) || p >= end_piece(core, sum) ||
+        piece->count != piece_count(core, sum, p) ||
+        core->got[p] >= visits(core, p) ||
+        piece->hop !=
+            first_hop(core, p) + (core->got[p] > 0 ? core->place.count : 0))
+        return false;
+    use_piece(core, (int32_t)ticket, p, piece->hop, piece->floats);
+    return true;
+}
+
+/* Sums are started in order: who has started one has started those before.
+ * One may come ahead of another, through memory that is shared since. */
+static bool take_ready(pl_ring_core *core, uint64_t sum)
+{
+    if (sum - core->base >= 2 * PL_COLLECTIVE_SUMS_MOST)
+        return sum < core->next_ready;
+    while (core->next_ready <= sum) {
+        uint64_t ticket = core->next_ready++ - core->base;
+        if (ticket < (uint64_t)core->started)
+            send_pending(core, (int32_t)ticket);
+        core->progress++;
+    }
+    return true;
+}
+
+static bool take_done(pl_ring_core *core, uint64_t sum)
+{
+    uint64_t ticket = sum - core->base;
+    if (ticket >= (uint64_t)core->started ||
+        core->next_done >= core->base + (uint64_t)core->started)
+        return false;
+    core->next_done++;
+    core->progress++;
+    return true;
+}
+
+/* The next rank may have formed, and begun, before this one: messages of sums
+ * are taken while linking, too. */
+bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
+                        const pl_message *message)
+{
+    pl_ring_piece piece;
+    pl_ring_mark mark;
+    if (message->frame.kind == PL_FRAME_PIECE) {
+        if (!pl_ring_piece_decode(&piece, message))
+            return false;
+        return !pl_ring_is_current(core, piece.generation) ||
+               (from == core->prev && take_piece(core, &piece));
+    }
+    if (!pl_ring_mark_decode(&mark, message))
+        return false;
+    if (!pl_ring_is_current(core, mark.generation))
+        return true; /* of another time */
+    if (from != PL_RING_NEXT)
+        return false;
+    return message->frame.kind == PL_FRAME_READY ? take_ready(core, mark.sum)
+                                                 : take_done(core, mark.sum);
+}

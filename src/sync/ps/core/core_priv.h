@@ -1,0 +1,357 @@
+/* ps_core_priv.h - what the files of the core share.
+ *
+ * ps_core.c    the object: its life, its end, how it sends
+ * ps_request.c requests: arrival of pieces, answers, dispatch
+ * ps_update.c  gradients become updates; who may go on
+ * ps_settle.c  async, ssp: which gradients count, on all servers or on none
+ * ps_members.c joining, hearts, leaving
+ * ps_watch.c   server 0: loss and the end
+ * ps_follow.c  the other servers and server 0
+ * ps_save.c    checkpoints: begun, written, complete, read
+ * ps_table.c   sparse parameters, by keys
+ * ps_share.c   whose examples a worker reads
+ * deal.c       the same in sync, epoch by epoch
+ * ps_report.c  what only the chief hears */
+#ifndef PL_SYNC_PS_CORE_CORE_PRIV_H
+#define PL_SYNC_PS_CORE_CORE_PRIV_H
+
+#include "base/burst.h"
+#include "job/member/liveness.h"
+#include "sync/ps/core/core.h"
+#include "sync/ps/messages/pieces.h"
+#include "train/loop/deal.h"
+
+#define PL_MEMBER_TEXT 160
+#define PL_COUNT_MOST  (INT64_MAX / 4) /* steps that others may tell us */
+
+typedef enum pl_member_state {
+    PL_MEMBER_ABSENT, /* did not join yet */
+    PL_MEMBER_HERE,
+    PL_MEMBER_LOST,
+    PL_MEMBER_LEFT, /* said goodbye */
+} pl_member_state;
+
+/* How far a request is. */
+typedef enum pl_stage {
+    PL_STAGE_NONE,
+    PL_STAGE_ARRIVING, /* pieces are still to come */
+    PL_STAGE_WAITING,  /* complete; the answer must wait */
+    PL_STAGE_ANSWERED,
+    PL_STAGE_VOID, /* its task has joined anew since */
+} pl_stage;
+
+/* Another task, as this server sees it. */
+typedef struct pl_member {
+    pl_member_state state;
+    uint32_t incarnation;
+    pl_peer peer;
+    pl_liveness life;
+    int64_t lost_ns;
+    bool gone; /* lost, it does not come back: who supervises says so */
+    char where[PL_MEMBER_TEXT]; /* "host, process 123" */
+    int64_t started_ms;         /* that process, since boot there */
+    char boot[PL_BOOT_ID];
+    int64_t peak_bytes; /* the most memory, of all its processes */
+
+    /* The request at hand. */
+    uint64_t sequence; /* 0: none since it joined */
+    pl_frame request;
+    pl_stage stage;
+    pl_pieces in;
+    pl_stream out;
+    uint8_t answer; /* PL_ANSWER_ */
+    int64_t answer_step;
+
+    const float *gradient; /* [count], complete when `fresh` */
+    pl_lease *lease;       /* held: the gradient lies there; or NULL */
+    float *staging;        /* memory for it, where it must be copied */
+    bool fresh;            /* sync: of this step, not yet used; async: not
+                              yet settled */
+    uint64_t pushed;       /* async: the request that brought it */
+    bool paused;           /* the chief evaluates */
+    bool granted;          /* may make one more gradient */
+    bool unwanted;         /* async: the gradient at hand was one too many */
+    int64_t own;           /* gradients of its share that were applied */
+    int64_t made;          /* ... and those that it made itself, of any */
+    int64_t pace;          /* ssp: its clock */
+    int32_t reads;         /* whose share; -1: it was taken over */
+    int64_t dropped;
+    bool held;          /* async: its gradient waits until it may be applied */
+    int32_t counts_for; /* ... as one of this share; not at server 0 */
+    /* Server 0, async: its requests up to this one are settled, and this is
+     * the last gradient that was applied. */
+    uint64_t settled;
+    uint32_t applied_incarnation;
+    uint64_t applied;
+    int32_t applied_share;
+    char *report;
+    size_t report_bytes;
+} pl_member;
+
+/* What the ops for checkpoints are doing. */
+typedef enum pl_storing {
+    PL_STORING_NOTHING,
+    PL_STORING_PART,
+    PL_STORING_MANIFEST,
+    PL_STORING_LOAD,
+} pl_storing;
+
+typedef struct pl_core_save {
+    pl_storing storing;
+    /* The chief's request, until it is begun; after a load began, its counts.
+     */
+    char *plan;
+    size_t plan_bytes;
+    int64_t *counts; /* [workers] */
+    int64_t loading; /* the step of it */
+
+    int64_t number, step; /* of the save at hand, or the last */
+    bool tell;            /* another server: server 0 is to hear of our part */
+    pl_ps_part own;
+    bool held; /* an update waits */
+    /* Server 0. */
+    bool active;       /* not complete, and not given up */
+    bool all_begun;    /* the chief has heard so */
+    pl_ps_part *parts; /* [ps] */
+    pl_saved outcome;  /* of the last one */
+    char why[400];
+} pl_core_save;
+
+typedef struct pl_ps_table pl_ps_table;
+
+struct pl_ps_core {
+    pl_ps_core_opts opts;
+    pl_ps_table *table; /* NULL: the parameters are dense */
+    /* Workers, then the evaluator, then servers (at server 0). */
+    pl_member *members;
+    int32_t member_count;
+    /* Server 0: [workers][ps], the step (async: the request) whose gradient is
+     * complete there. */
+    int64_t *have;
+    float *sum; /* one range of combined gradients */
+    const float **terms;
+    uint8_t *chosen;  /* [workers]: who made the last step */
+    uint64_t job;     /* 0: not yet known */
+    char *run;        /* the chief's run folder as it said; NULL: unknown */
+    uint64_t run_job; /* whose folder that is */
+    bool claimed;     /* the chief has told it */
+    uint32_t generation;
+    uint32_t base_incarnation, last_incarnation; /* given in between */
+    int32_t rejoins;                             /* workers that came again */
+    int64_t step;
+    int64_t now_ns, begin_ns, said_ns;
+    bool initialized;
+    bool ready;       /* server 0: ... as are all servers; they may be used */
+    bool stopping;    /* no more gradients */
+    bool interrupted; /* ... as someone was interrupted */
+    bool failed;
+    bool frozen;    /* nobody goes on while the chief takes a copy */
+    bool reported;  /* server 0: the chief has heard all reports */
+    bool told;      /* server 0: the others know that the job is over */
+    bool dismissed; /* by who supervises: nobody will come back */
+    /* Server 0: one that is new since the chief left, and so has nothing. */
+    const pl_member *hollow;
+    bool finished;
+    char why[512];
+    pl_ps_core_view counts;
+    pl_burst refusals; /* in the log */
+    pl_core_save save;
+    pl_deal deal;       /* server 0, sync: of the data... */
+    int64_t dealt_step; /* ... as decided up to here */
+    /* A server other than 0: its membership there. */
+    uint32_t own_incarnation; /* 0: not joined */
+    bool ever_joined;
+    uint64_t own_sequence; /* of its requests */
+    bool wants_stop;       /* it was interrupted: server 0 is to know */
+    int64_t asked_ns;      /* when it last spoke to server 0 */
+    uint64_t hearts;       /* sent there; and when the last one was */
+    int64_t heart_ns;
+    int64_t coordinator_ns; /* when it last heard of server 0 */
+};
+
+static inline bool pl_core_leads(const pl_ps_core *core)
+{
+    return core->opts.index == 0;
+}
+
+/* Parameters that may be used. */
+static inline bool pl_core_has_parameters(const pl_ps_core *core)
+{
+    return pl_core_leads(core) ? core->ready : core->initialized;
+}
+
+/* The life of server 0 that gave out an incarnation. */
+static inline uint32_t pl_core_life(uint32_t incarnation)
+{
+    return incarnation & 0x7fff0000u;
+}
+
+/* This server gave out that incarnation. */
+static inline bool pl_core_gave(const pl_ps_core *core, uint32_t incarnation)
+{
+    return incarnation > core->base_incarnation &&
+           incarnation <= core->last_incarnation;
+}
+
+/* The most memory this process had, in bytes. */
+static inline int64_t pl_core_peak(const pl_ps_core *core)
+{
+    const pl_ps_core_ops *ops = core->opts.ops;
+    return ops->peak != NULL ? ops->peak(core->opts.context) : 0;
+}
+
+int32_t pl_core_id(const pl_ps_core *core, const pl_member *member);
+bool pl_core_is_worker(const pl_ps_core *core, const pl_member *member);
+/* "worker 1", "evaluator", "ps 2" */
+const char *pl_core_name(const pl_ps_core *core, const pl_member *member,
+                         char text[32]);
+
+void pl_core_send(pl_ps_core *core, pl_peer to, pl_frame frame,
+                  const void *payload, bool lasting);
+void pl_core_send_text(pl_ps_core *core, pl_peer to, pl_frame frame,
+                       const char *text);
+/* Let go of other tasks' memory in which no gradient lies any more. */
+void pl_core_end_leases(pl_ps_core *core);
+/* Copy a gradient that lies in another task's memory. */
+void pl_core_keep(pl_ps_core *core, pl_member *member);
+/* Forget the request at hand: a new incarnation starts afresh. */
+void pl_core_forget(pl_ps_core *core, pl_member *member);
+/* The request is done: send the parameters, or an ACK. */
+void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags);
+/* The head of an answer to the request at hand. */
+pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
+                       unsigned flags);
+/* Forget parameters and requests: everyone joins anew in `generation`. */
+void pl_core_reset(pl_ps_core *core, uint32_t generation);
+/* The job is over for all; `failed`: say why and give up. */
+void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
+    PL_PRINTF(3, 4);
+
+/* Also when the job was about to end: nobody will come back. */
+void pl_core_note_interrupt(pl_ps_core *core);
+
+/* ps_update.c */
+/* PL_ANSWER_STOP and why when no further gradient is wanted, else 0. */
+unsigned pl_core_stop_flag(const pl_ps_core *core);
+pl_status pl_core_update_init(pl_ps_core *core) PL_MUST_CHECK;
+void pl_core_update_close(pl_ps_core *core);
+void pl_core_gradient(pl_ps_core *core, pl_member *member);
+/* Tell server 0 that this worker's gradient is complete here. */
+void pl_core_say_have(pl_ps_core *core, int32_t worker);
+void pl_core_on_have(pl_ps_core *core, const pl_member *from,
+                     const pl_frame *frame);
+void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
+                      const uint8_t *chosen);
+int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps);
+/* Make an update of this member's gradient alone. */
+void pl_core_update_alone(pl_ps_core *core, const pl_member *member);
+/* With --steps: all gradients that are still wanted are being made. */
+bool pl_core_all_granted(const pl_ps_core *core);
+/* ssp: a worker that the job went on without keeps pace from here on. */
+void pl_core_catch_up(pl_ps_core *core, pl_member *member);
+void pl_core_try_step(pl_ps_core *core);
+/* Answer what waits and may be answered now. */
+void pl_core_release(pl_ps_core *core);
+
+/* Retry what waited until the parameters may change. */
+void pl_core_apply_held(pl_ps_core *core);
+
+/* ps_settle.c */
+/* Server 0: apply or drop a complete gradient, if that can be said. */
+void pl_core_settle(pl_ps_core *core, pl_member *member);
+/* Server 0 has decided: the gradient at hand is applied. */
+void pl_core_apply_settled(pl_ps_core *core, pl_member *member);
+void pl_core_hear_pushed(pl_ps_core *core, const pl_member *from,
+                         const pl_frame *frame);
+void pl_core_hear_verdict(pl_ps_core *core, const pl_frame *frame);
+/* A worker joins: its requests up to this one will never be completed. */
+void pl_core_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
+/* Another server: server 0 has not said yet what becomes of the gradient. */
+bool pl_core_is_unsettled(const pl_ps_core *core, const pl_member *member);
+
+/* All workers but the chief have left, or will not come back. */
+bool pl_core_others_done(const pl_ps_core *core);
+
+/* ps_share.c */
+void pl_core_begin_share(pl_ps_core *core, pl_member *member);
+/* Answer a request to share, if that can be. */
+void pl_core_try_share(pl_ps_core *core, pl_member *member);
+void pl_core_send_share(pl_ps_core *core, const pl_member *member);
+/* deal.c */
+void pl_core_reset_deal(pl_ps_core *core);
+void pl_core_begin_deal(pl_ps_core *core, pl_member *member);
+void pl_core_send_deal(pl_ps_core *core, const pl_member *member);
+/* A worker reads its own share, whoever read it before. */
+void pl_core_share_own(pl_ps_core *core, pl_member *member);
+/* Server 0: whose share a worker's gradient is of; NULL: it was taken from
+ * it. */
+pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member);
+
+/* ps_save.c */
+pl_status pl_core_save_init(pl_ps_core *core) PL_MUST_CHECK;
+void pl_core_save_close(pl_ps_core *core);
+void pl_core_begin_save(pl_ps_core *core, pl_member *member,
+                        const pl_message *message);
+void pl_core_begin_load(pl_ps_core *core, pl_member *member,
+                        const pl_message *message);
+/* The request to save or load: answer it, or begin it, if that can be. */
+void pl_core_try_store(pl_ps_core *core, pl_member *chief);
+/* The answer to PL_SAVE_LOOK and PL_SAVE_WAIT. */
+void pl_core_send_saved(pl_ps_core *core, const pl_member *chief);
+/* Server 0 hears of another server's part; that server, that it was heard. */
+void pl_core_on_saved(pl_ps_core *core, const pl_member *from,
+                      const pl_message *message);
+void pl_core_saved_heard(pl_ps_core *core, const pl_frame *frame);
+void pl_core_say_saved(pl_ps_core *core);
+/* The chief has begun the save everywhere. */
+void pl_core_save_begun(pl_ps_core *core);
+/* The chief joins: one that it began, but not everywhere, is given up. */
+void pl_core_save_abandon(pl_ps_core *core);
+/* All is rolled back. */
+void pl_core_save_reset(pl_ps_core *core);
+/* May the parameters change now, by the gradient of `member`, or, NULL, of all
+ * that have one?  If not it is noted that something waits. */
+bool pl_core_may_change(pl_ps_core *core, const pl_member *member);
+void pl_core_watch_save(pl_ps_core *core);
+
+/* ps_request.c */
+void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why);
+/* The chief, if it is this one, does not evaluate any more. */
+void pl_core_end_pause(pl_ps_core *core, pl_member *member);
+
+/* ps_report.c */
+void pl_core_send_reports(pl_ps_core *core, const pl_member *chief);
+void pl_core_send_counts(pl_ps_core *core, const pl_member *chief);
+
+/* ps_members.c */
+void pl_core_on_join(pl_ps_core *core, const pl_message *message);
+void pl_core_on_heart(pl_ps_core *core, const pl_message *message);
+void pl_core_on_bye(pl_ps_core *core, pl_member *member,
+                    const pl_message *message);
+/* Answer who said goodbye and may go. */
+void pl_core_answer_goodbyes(pl_ps_core *core);
+/* The chief has left and knows all reports; or it is gone. */
+bool pl_core_chief_is_done(const pl_ps_core *core);
+void pl_core_reports_heard(pl_ps_core *core);
+/* A member that was given up was heard of. */
+void pl_core_is_back(pl_ps_core *core, pl_member *member);
+bool pl_core_said_goodbye(const pl_member *member);
+/* Workers whose gradients a step may wait for. */
+int32_t pl_core_active(const pl_ps_core *core);
+/* Server 0: all other servers have joined. */
+bool pl_core_servers_here(const pl_ps_core *core);
+bool pl_core_counts(const pl_ps_core *core, const pl_member *member);
+
+/* ps_watch.c */
+void pl_core_watch(pl_ps_core *core);
+
+/* ps_follow.c */
+void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
+/* Join server 0, show that we live, repeat what it may have missed. */
+void pl_core_follow(pl_ps_core *core);
+/* A heart at once: server 0 learns what memory we have taken by now. */
+void pl_core_show_life(pl_ps_core *core);
+/* Tell server 0 that the job should end. */
+void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);
+
+#endif

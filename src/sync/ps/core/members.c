@@ -1,0 +1,605 @@
+/* Who is a member of the job: decides whether a task may join, whether it is
+ * the same process as before, when all must join again, and when who said
+ * goodbye may go.  Until a task is let in, nothing of it has an effect. */
+#include "sync/ps/core/core_priv.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "job/member/settings.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MOST ((uint32_t)1 << 20)
+#define MS        INT64_C(1000000)
+
+bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
+{
+    bool chief = member == core->members;
+    if (member->state == PL_MEMBER_HERE || member->state == PL_MEMBER_LEFT)
+        return member->state == PL_MEMBER_HERE;
+    /* The end waits for nobody who is not there, but for the chief, who has
+     * to save and to report; not even for it when all were interrupted. */
+    if (core->stopping && (!chief || core->interrupted))
+        return false;
+    return member->state == PL_MEMBER_ABSENT ||
+           core->opts.on_loss == PL_ON_LOSS_WAIT || chief ||
+           (core->opts.supervised && core->opts.mode != PL_PS_SYNC);
+}
+
+int32_t pl_core_active(const pl_ps_core *core)
+{
+    int32_t count = 0;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        count += pl_core_counts(core, &core->members[w]);
+    return count;
+}
+
+bool pl_core_servers_here(const pl_ps_core *core)
+{
+    for (int32_t j = 1; pl_core_leads(core) && j < core->opts.ps; j++)
+        if (core->members[core->opts.workers + 1 + j].state == PL_MEMBER_ABSENT)
+            return false;
+    return true;
+}
+
+static void refuse_join(pl_ps_core *core, const pl_message *message,
+                        const char *why)
+{
+    if (pl_burst_shows(&core->refusals, core->now_ns))
+        pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
+    pl_core_send_text(core, message->from,
+                      (pl_frame) {
+                          .kind = PL_FRAME_REFUSE,
+                          .incarnation = message->frame.incarnation,
+                      },
+                      why);
+}
+
+/* Who proved by its keys to be a task speaks for no other. */
+static bool speaks_for(const pl_ps_core_opts *opts, pl_principal who,
+                       int32_t id)
+{
+    int32_t workers = opts->workers;
+    pl_principal is =
+        id < workers    ? (pl_principal) { PL_PRINCIPAL_WORKER, id }
+        : id == workers ? (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 }
+                        : (pl_principal) { PL_PRINCIPAL_PS, id - workers - 1 };
+    return who.role == PL_PRINCIPAL_NONE || pl_principal_equal(who, is);
+}
+
+/* The number of the member a JOIN speaks for. */
+static pl_status identify(const pl_ps_core_opts *opts, const pl_json *join,
+                          pl_principal who, int32_t *id)
+{
+    const char *role;
+    int64_t index;
+    PL_TRY(pl_json_get_text(join, "role", &role));
+    PL_TRY(pl_json_get_int(join, "index", 0, INT32_MAX, &index));
+    int32_t workers = opts->workers;
+    int64_t count = strcmp(role, "worker") == 0      ? workers
+                    : strcmp(role, "ps") == 0        ? opts->ps
+                    : strcmp(role, "evaluator") == 0 ? opts->evaluator
+                                                     : 0;
+    if (index >= count)
+        return PL_FAIL(PL_USAGE,
+                       "%s %lld: the job of this ps has %d workers, %d ps and "
+                       "%s evaluator",
+                       role, (long long)index, workers, opts->ps,
+                       opts->evaluator ? "an" : "no");
+    int32_t first = role[0] == 'w' ? 0 : role[0] == 'e' ? workers : workers + 1;
+    *id = first + (int32_t)index;
+    char proved[PL_PRINCIPAL_TEXT];
+    pl_principal_text(who, proved);
+    if (!speaks_for(opts, who, *id))
+        return PL_FAIL(PL_USAGE,
+                       "it claims to be %s %lld, but its keys are "
+                       "those of %s",
+                       role, (long long)index, proved);
+    return PL_OK;
+}
+
+static pl_status compare_settings(const pl_ps_core_opts *opts,
+                                  const pl_json *join)
+{
+    const pl_json *theirs;
+    char where[32];
+    if (opts->settings == NULL)
+        return PL_OK;
+    PL_TRY(pl_json_get_object(join, "settings", &theirs));
+    snprintf(where, sizeof where, "at ps %d", opts->index);
+    return pl_settings_compare(theirs, "here", opts->settings, where);
+}
+
+pl_status pl_ps_join_check(const pl_ps_core_opts *opts, const pl_json *join,
+                           pl_principal who, int32_t *member)
+{
+    PL_TRY(identify(opts, join, who, member));
+    return compare_settings(opts, join);
+}
+
+/* Workers whose model has another size cannot read or change this part. */
+static pl_status compare_sizes(const pl_ps_core *core, const pl_json *join)
+{
+    static const char *const names[] = { "floats", "table_first",
+                                         "table_count" };
+    const int64_t mine[] = { core->opts.floats, core->opts.table_first,
+                             core->opts.table_count };
+    for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
+        int64_t theirs;
+        if (core->opts.floats == 0 || !pl_json_has(join, names[i]))
+            continue;
+        PL_TRY(pl_json_get_int(join, names[i], 0, INT64_MAX, &theirs));
+        if (theirs != mine[i])
+            return PL_FAIL(PL_USAGE,
+                           "its model has %s %lld, that of the job %lld: do "
+                           "all tasks read the same data?",
+                           names[i], (long long)theirs, (long long)mine[i]);
+    }
+    return PL_OK;
+}
+
+/* The same process joins again. */
+static bool is_known(const pl_member *member, const pl_message *message)
+{
+    return member->peer == message->from && member->state != PL_MEMBER_ABSENT;
+}
+
+/* Is it too late to join?  A server that is one of the job, but lost sight of
+ * server 0 while the end was on its way to it, is still to hear of that: a
+ * refusal would be a failure of its own, and so of the job. */
+static bool is_over(const pl_ps_core *core, const pl_member *member, bool known)
+{
+    bool server = pl_core_id(core, member) > core->opts.workers;
+    return core->failed || (core->told && !(known && server));
+}
+
+static pl_status check_job(pl_ps_core *core, const pl_json *join,
+                           const pl_member *member, bool known)
+{
+    const char *text;
+    char own[32];
+    PL_TRY(pl_json_get_text(join, "job", &text));
+    snprintf(own, sizeof own, "%016" PRIx64, core->job);
+    if (text[0] != '\0' && core->claimed && strcmp(text, own) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "this task belongs to job %s, but ps %d serves job %s: "
+                       "check the addresses",
+                       text, core->opts.index, own);
+    if (is_over(core, member, known))
+        return PL_FAIL(PL_CLOSED, "the job is over%s%s",
+                       core->why[0] != '\0' ? ": " : "", core->why);
+    return PL_OK;
+}
+
+/* Everyone joins anew; who misses this hears it by the next heart. */
+static void begin_generation(pl_ps_core *core, uint32_t generation)
+{
+    pl_core_reset(core, generation);
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].state == PL_MEMBER_HERE)
+            pl_core_send(core, core->members[i].peer,
+                         (pl_frame) {
+                             .kind = PL_FRAME_BEAT,
+                             .incarnation = core->members[i].incarnation,
+                         },
+                         NULL, false);
+}
+
+/* The chief tells which job this is.  Others may have come before it to a
+ * server that is new, and they may be left from another job: those that do not
+ * fit are found out when all join anew. */
+static void claim(pl_ps_core *core, const pl_member *member,
+                  const pl_json *join)
+{
+    const char *text;
+    if (!pl_core_leads(core) || core->claimed ||
+        pl_json_get_text(join, "job", &text) != PL_OK || text[0] == '\0')
+        return;
+    uint64_t job = strtoull(text, NULL, 16);
+    bool other = core->job != 0 && core->job != job;
+    core->job = job;
+    core->claimed = member == core->members;
+    if (core->claimed && other)
+        begin_generation(core, core->generation + 1);
+}
+
+static int64_t started_ms(const pl_json *join)
+{
+    int64_t ms;
+    if (!pl_json_has(join, "started") ||
+        pl_json_get_int(join, "started", 0, INT64_MAX, &ms) != PL_OK)
+        return 0;
+    return ms;
+}
+
+static const char *boot_of(const pl_json *join)
+{
+    const char *boot;
+    return pl_json_has(join, "boot") &&
+                   pl_json_get_text(join, "boot", &boot) == PL_OK
+               ? boot
+               : "";
+}
+
+/* What a process said before it died may be read after the words of the next
+ * one, when this server was stopped.  Calendar time may be set back, and the
+ * times of two boots cannot be compared. */
+static bool is_outdated(const pl_member *member, const pl_json *join)
+{
+    const char *host;
+    if (member->state == PL_MEMBER_ABSENT || member->boot[0] == '\0' ||
+        strcmp(member->boot, boot_of(join)) != 0 ||
+        pl_json_get_text(join, "host", &host) != PL_OK)
+        return false;
+    size_t length = strlen(host);
+    return strncmp(member->where, host, length) == 0 &&
+           member->where[length] == ',' && started_ms(join) > 0 &&
+           started_ms(join) < member->started_ms;
+}
+
+static void note_place(pl_member *member, const pl_json *join)
+{
+    const char *host;
+    int64_t process;
+    member->started_ms = started_ms(join);
+    snprintf(member->boot, sizeof member->boot, "%s", boot_of(join));
+    if (pl_json_get_text(join, "host", &host) != PL_OK)
+        return;
+    if (!pl_json_has(join, "process"))
+        snprintf(member->where, sizeof member->where, "%s", host);
+    else if (pl_json_get_int(join, "process", 0, INT64_MAX, &process) == PL_OK)
+        snprintf(member->where, sizeof member->where, "%s, process %lld", host,
+                 (long long)process);
+}
+
+/* The chief tells every server where its run folder is, so that tasks that
+ * see the same folder keep their records there. */
+static void note_run(pl_ps_core *core, const pl_member *member,
+                     const pl_json *join)
+{
+    const char *run, *job;
+    char *copy;
+    if (member != core->members || !pl_json_has(join, "run") ||
+        pl_json_get_text(join, "run", &run) != PL_OK ||
+        pl_json_get_text(join, "job", &job) != PL_OK ||
+        pl_mem_copy_text(&copy, run) != PL_OK)
+        return;
+    pl_mem_free(core->run);
+    core->run = copy;
+    core->run_job = strtoull(job, NULL, 16);
+}
+
+/* "{"run": PATH}" of the folder, or "}" when it is not known. */
+static pl_status run_text(const pl_ps_core *core, char **out)
+{
+    pl_json *text;
+    if (!core->claimed || core->run == NULL)
+        return pl_mem_copy_text(out, "}");
+    PL_TRY(pl_json_new_object(&text));
+    pl_status status = pl_json_set_text(text, "run", core->run);
+    if (status == PL_OK)
+        status = pl_json_text(text, 0, out);
+    pl_json_free(text);
+    return status;
+}
+
+static pl_status welcome_text(const pl_ps_core *core, const char *answer,
+                              char **out)
+{
+    char job[32] = "", *run;
+    if (core->claimed)
+        snprintf(job, sizeof job, "%016" PRIx64, core->job);
+    PL_TRY(run_text(core, &run));
+    bool told = run[0] == '{';
+    pl_status status =
+        pl_mem_format(out, "{\"job\": \"%s\", \"shm\": \"%s\"%s%s", job, answer,
+                      told ? ", " : "", run + told);
+    pl_mem_free(run);
+    return status;
+}
+
+static void welcome(pl_ps_core *core, pl_member *member,
+                    const pl_message *message, const pl_json *join)
+{
+    char answer[PL_OFFER_BYTES] = "", *text;
+    const char *offer;
+    if (core->opts.ops->accept != NULL &&
+        pl_json_get_text(join, "shm", &offer) == PL_OK && offer[0] != '\0')
+        core->opts.ops->accept(core->opts.context, member->peer, offer, answer);
+    if (welcome_text(core, answer, &text) != PL_OK)
+        return; /* no memory: it asks again */
+    pl_core_send_text(core, member->peer,
+                      (pl_frame) {
+                          .kind = PL_FRAME_WELCOME,
+                          .incarnation = member->incarnation,
+                          .sequence = message->frame.sequence,
+                          .step = core->step,
+                          .value = { member->own, core->ready },
+                      },
+                      text);
+    pl_mem_free(text);
+}
+
+/* A server came back with nothing: all begin anew from the last checkpoint. */
+static void roll_back(pl_ps_core *core, const pl_member *server)
+{
+    char name[32];
+    if (core->failed)
+        return;
+    pl_log(PL_LOG_WARN,
+           "%s was lost with its part of the parameters at step %lld: the job "
+           "is rolled back to its last checkpoint",
+           pl_core_name(core, server, name), (long long)core->step);
+    begin_generation(core, core->generation + 1);
+}
+
+bool pl_core_said_goodbye(const pl_member *member)
+{
+    return member->state == PL_MEMBER_LEFT &&
+           member->request.kind == PL_FRAME_BYE && member->sequence > 0;
+}
+
+/* The process has sent requests since it asked to join. */
+static bool is_late(const pl_ps_core *core, const pl_member *member,
+                    const pl_message *message)
+{
+    int64_t last = message->frame.first;
+    return pl_core_id(core, member) > core->opts.workers || last < 0 ||
+           (uint64_t)last < member->sequence;
+}
+
+/* The same process joins again, and not late: what it had asked for before,
+ * also what is still on its way, is void.  So what it is told now of its
+ * gradients stays true.  One that is complete still counts. */
+static void begin_anew(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    int64_t last = message->frame.first;
+    if (is_late(core, member, message))
+        return;
+    pl_core_void_pushes(core, member, (uint64_t)last);
+    if (member->fresh)
+        pl_core_keep(core, member);
+    pl_core_forget(core, member);
+    member->sequence = (uint64_t)last;
+    member->stage = PL_STAGE_VOID;
+    member->request.kind = PL_FRAME_JOIN;
+}
+
+/* Take the joiner in, in place of who was there before. */
+static void take_in(pl_ps_core *core, pl_member *member,
+                    const pl_message *message, const pl_json *join)
+{
+    char name[32];
+    bool known = is_known(member, message);
+    bool late = known && is_late(core, member, message);
+    if (known) {
+        begin_anew(core, member, message);
+    } else {
+        if (member->state == PL_MEMBER_HERE)
+            pl_core_send_text(core, member->peer,
+                              (pl_frame) {
+                                  .kind = PL_FRAME_REFUSE,
+                                  .incarnation = member->incarnation,
+                              },
+                              "a newer process has taken this task's place");
+        pl_core_void_pushes(core, member, 0);
+        pl_core_catch_up(core, member);
+        if (member->fresh)
+            pl_core_keep(core, member);
+        pl_core_forget(core, member);
+        if (pl_core_leads(core))
+            member->incarnation = ++core->last_incarnation;
+        core->rejoins += pl_core_is_worker(core, member) &&
+                         member->state != PL_MEMBER_ABSENT;
+        member->gone = false;
+        note_place(member, join);
+        pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),
+               member->where);
+    }
+    if (member == core->members && !late)
+        pl_core_save_abandon(core); /* it may not know what it began */
+    if (!pl_core_leads(core))
+        member->incarnation = message->frame.incarnation;
+    bool server = pl_core_id(core, member) > core->opts.workers;
+    bool again = !known && server && member->state != PL_MEMBER_ABSENT;
+    member->peer = message->from;
+    /* A request to join may come after the goodbye that followed it. */
+    if (!known || !pl_core_said_goodbye(member))
+        member->state = PL_MEMBER_HERE;
+    pl_liveness_reset(&member->life, core->now_ns);
+    /* Once the chief has left, all is saved; until it comes back. */
+    if (again)
+        core->hollow = member;
+    if (core->hollow != NULL && core->members[0].state != PL_MEMBER_LEFT)
+        roll_back(core, core->hollow);
+    /* The chief will look which checkpoint is the last: not before that is
+     * certain, and old ones were removed.  It asks again. */
+    if (member == core->members && !core->ready &&
+        core->save.storing == PL_STORING_MANIFEST)
+        return;
+    welcome(core, member, message, join);
+}
+
+static pl_status join_checked(pl_ps_core *core, const pl_message *message)
+{
+    pl_json *join;
+    pl_member *member = NULL;
+    int32_t id;
+    if (message->frame.payload_bytes > TEXT_MOST)
+        return PL_FAIL(PL_FORMAT, "a join of %u bytes",
+                       message->frame.payload_bytes);
+    PL_TRY(pl_json_parse(&join, message->payload, message->frame.payload_bytes,
+                         "join"));
+    pl_status status;
+    PL_TRY_OUT(status, pl_ps_join_check(&core->opts, join, message->who, &id));
+    member = &core->members[id];
+    PL_TRY_OUT(status,
+               check_job(core, join, member, is_known(member, message)));
+    PL_TRY_OUT(status, compare_sizes(core, join));
+    if (pl_json_has(join, "ask"))
+        goto out; /* it may join, and does not yet */
+    if (is_outdated(member, join))
+        PL_TRY_OUT(status, PL_FAIL(PL_USAGE, "a newer process has taken this "
+                                             "task's place"));
+    /* The one who joins knew an earlier life of this server; not if this one
+     * knows it, as after a cut. */
+    if (pl_core_leads(core) && status == PL_OK && !is_known(member, message) &&
+        message->frame.generation >= core->generation &&
+        (!core->initialized || pl_core_id(core, member) > core->opts.workers))
+        begin_generation(core, message->frame.generation + 1);
+    if (!pl_core_leads(core) &&
+        message->frame.incarnation < member->incarnation &&
+        message->frame.generation == core->generation)
+        status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
+                                   "place");
+    if (status == PL_OK && pl_core_is_unsettled(core, member)) {
+        pl_core_say_have(core, pl_core_id(core, member)); /* it asks again */
+    } else if (status == PL_OK) {
+        claim(core, member, join);
+        note_run(core, member, join);
+        take_in(core, member, message, join);
+    }
+out:
+    pl_json_free(join);
+    return status;
+}
+
+void pl_core_on_join(pl_ps_core *core, const pl_message *message)
+{
+    /* It will ask again when server 0 knows us, also after that has begun
+     * another life of which we did not hear yet. */
+    if (!pl_core_leads(core) && (core->own_incarnation == 0 ||
+                                 (message->frame.incarnation != 0 &&
+                                  pl_core_life(message->frame.incarnation) !=
+                                      pl_core_life(core->own_incarnation))))
+        return;
+    if (join_checked(core, message) != PL_OK)
+        refuse_join(core, message, pl_error_message());
+    else
+        pl_core_release(core);
+}
+
+void pl_core_is_back(pl_ps_core *core, pl_member *member)
+{
+    char name[32];
+    if (member->state == PL_MEMBER_HERE || pl_core_said_goodbye(member))
+        return;
+    if (core->told && pl_core_id(core, member) <= core->opts.workers) {
+        pl_core_send_text(core, member->peer,
+                          (pl_frame) {
+                              .kind = PL_FRAME_REFUSE,
+                              .incarnation = member->incarnation,
+                              .sequence = member->sequence,
+                          },
+                          "the job went on without this task and is over");
+        return;
+    }
+    pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
+    pl_core_catch_up(core, member);
+    member->state = PL_MEMBER_HERE;
+    pl_core_release(core);
+}
+
+static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
+{
+    for (int32_t i = 0; i < core->member_count; i++)
+        if (core->members[i].incarnation == incarnation && incarnation != 0)
+            return &core->members[i];
+    return NULL;
+}
+
+void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    pl_member *member = by_incarnation(core, frame->incarnation);
+    if (member == NULL ||
+        !speaks_for(&core->opts, message->who, pl_core_id(core, member))) {
+        pl_core_send_text(core, message->from,
+                          (pl_frame) {
+                              .kind = PL_FRAME_REFUSE,
+                              .flags = pl_core_gave(core, frame->incarnation)
+                                           ? 0
+                                           : PL_REFUSE_UNKNOWN,
+                              .incarnation = frame->incarnation,
+                          },
+                          "a newer process has taken this task's place");
+        return;
+    }
+    pl_vital vital = { .step = frame->step,
+                       .phase = member->life.last.phase,
+                       .progress = frame->value[1] };
+    if (frame->value[0] >= 0 && frame->value[0] < PL_PHASES)
+        vital.phase = (pl_phase)frame->value[0];
+    if (frame->first > member->peak_bytes)
+        member->peak_bytes = frame->first;
+    bool moved = pl_liveness_hear(&member->life, &vital, core->now_ns);
+    /* Not one that lives, but is stuck. */
+    if (moved || vital.phase != PL_PHASE_COMPUTING)
+        pl_core_is_back(core, member);
+    pl_frame beat = {
+        .kind = PL_FRAME_BEAT,
+        .flags = (uint8_t)((core->failed ? PL_STOP_FAILED : 0) |
+                           (core->stopping ? PL_STOP_NOW : 0)),
+        .incarnation = frame->incarnation,
+        .sequence = frame->sequence,
+        .step = core->step,
+        .value = { core->now_ns }, /* so that clocks can be compared */
+    };
+    pl_core_send_text(core, message->from, beat, core->why);
+}
+
+bool pl_core_chief_is_done(const pl_ps_core *core)
+{
+    const pl_member *chief = core->members;
+    return chief->state == PL_MEMBER_LEFT &&
+           (core->reported || core->dismissed ||
+            core->now_ns - chief->life.heard_ns > core->opts.heartbeat_ms * MS);
+}
+
+/* Workers stay until the chief has saved the end and has their reports: if a
+ * server is lost before, they are needed again. */
+void pl_core_answer_goodbyes(pl_ps_core *core)
+{
+    bool done = pl_core_chief_is_done(core);
+    for (int32_t i = 0; i < core->member_count; i++) {
+        pl_member *member = &core->members[i];
+        bool waits = i > 0 && i < core->opts.workers && !done;
+        if (member->state == PL_MEMBER_LEFT &&
+            member->stage == PL_STAGE_WAITING &&
+            member->request.kind == PL_FRAME_BYE && !waits)
+            pl_core_answer(core, member, 0);
+    }
+}
+
+void pl_core_reports_heard(pl_ps_core *core)
+{
+    core->reported = true;
+    pl_core_answer_goodbyes(core);
+}
+
+void pl_core_on_bye(pl_ps_core *core, pl_member *member,
+                    const pl_message *message)
+{
+    uint32_t bytes = message->frame.payload_bytes;
+    char name[32];
+    pl_log(PL_LOG_INFO, "%s is done", pl_core_name(core, member, name));
+    pl_mem_free(member->report);
+    member->report = NULL;
+    member->report_bytes = 0;
+    if (bytes > 0 && bytes <= TEXT_MOST &&
+        PL_NEW(member->report, bytes) == PL_OK) {
+        memcpy(member->report, message->payload, bytes);
+        member->report_bytes = bytes;
+    }
+    member->state = PL_MEMBER_LEFT;
+    member->granted = false;
+    member->stage = PL_STAGE_WAITING;
+    if (member == core->members)
+        core->reported = false;
+    pl_core_answer_goodbyes(core);
+    pl_core_release(core);
+}

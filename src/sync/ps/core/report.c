@@ -1,0 +1,78 @@
+/* What only the chief hears at the end of a job: the reports of all tasks, and
+ * how many gradients of each worker the parameters hold.  A worker whose report
+ * is missing or malformed counts as lost. */
+#include "sync/ps/core/core_priv.h"
+
+#include "base/mem.h"
+#include "base/record/report.h"
+
+static pl_worker_report row_of(const pl_member *member, int32_t worker)
+{
+    pl_worker_report row;
+    if (member->report != NULL &&
+        pl_worker_report_parse(&row, member->report, member->report_bytes) ==
+            PL_OK) {
+        row.index = worker; /* not what it says of itself */
+        return row;
+    }
+    return pl_worker_report_lost(worker, member->made, member->dropped);
+}
+
+/* The reports of the workers, and the memory of the other tasks. */
+static pl_status gather(const pl_ps_core *core, pl_job_reports *out)
+{
+    const pl_member *evaluator = &core->members[core->opts.workers];
+    PL_TRY(PL_NEW(out->workers, (size_t)core->opts.workers));
+    PL_TRY(PL_NEW(out->servers, (size_t)core->opts.ps));
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        out->workers[out->worker_count++] = row_of(&core->members[w], w);
+    for (int32_t j = 0; j < core->opts.ps; j++)
+        out->servers[out->server_count++] = (pl_memory_report) {
+            .index = j,
+            .peak_rss_mb = pl_report_mb(j == 0 ? pl_core_peak(core)
+                                               : evaluator[1 + j].peak_bytes),
+        };
+    out->has_evaluator = core->opts.evaluator;
+    out->evaluator.peak_rss_mb = pl_report_mb(evaluator->peak_bytes);
+    return PL_OK;
+}
+
+/* What the chief needs for the summary, as JSON. */
+void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
+{
+    pl_job_reports reports = {
+        .restarts = core->rejoins,
+        .mixed = core->counts.mixed,
+        .dropped = core->counts.dropped,
+    };
+    char *text;
+    pl_status status = gather(core, &reports);
+    if (status == PL_OK)
+        status = pl_fields_text(&pl_job_reports_fields, &reports, 0, &text);
+    pl_fields_close(&pl_job_reports_fields, &reports);
+    if (status != PL_OK) {
+        pl_core_end(core, true, "%s", pl_error_message());
+        return;
+    }
+    pl_frame frame = pl_core_reply(chief, PL_FRAME_REPORT, 0);
+    frame.step = core->step;
+    frame.value[0] = core->counts.dropped;
+    frame.value[1] = core->counts.last_update_ns - core->counts.first_update_ns;
+    pl_core_send_text(core, chief->peer, frame, text);
+    pl_mem_free(text);
+}
+
+/* How many gradients of each worker the frozen parameters hold. */
+void pl_core_send_counts(pl_ps_core *core, const pl_member *chief)
+{
+    int64_t counts[PL_CLUSTER_WORKERS_MAX];
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        counts[w] = core->members[w].state == PL_MEMBER_LOST
+                        ? ~core->members[w].own
+                        : core->members[w].own;
+    pl_frame frame = pl_core_reply(chief, PL_FRAME_ACK, PL_ACK_DONE);
+    frame.step = core->step;
+    frame.payload_bytes =
+        (uint32_t)((size_t)core->opts.workers * sizeof *counts);
+    pl_core_send(core, chief->peer, frame, counts, false);
+}

@@ -1,0 +1,412 @@
+/* Design.
+ *
+ * The chief stops all workers between two gradients (PAUSE), then asks every
+ * server to save (SAVE), with what each worker's count is: a server begins
+ * when it has applied these gradients, all of which it has (ps_settle.c).  From
+ * then on its part is written as it was at this moment, while updates go on
+ * (ops.touch); when all have begun the chief lets the workers go.  Each server
+ * tells server 0 that its part is written (SAVED, until it is heard); when all
+ * are, server 0 writes the manifest, by which the checkpoint counts.  When one
+ * failed, or the chief was lost before all had begun, the checkpoint is given
+ * up: those before it still count.
+ *
+ * A rolled-back job reads its parameters by LOAD, the same plan for all. */
+#include "sync/ps/core/core_priv.h"
+#include "sync/ps/store/table.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+pl_status pl_core_save_init(pl_ps_core *core)
+{
+    PL_TRY(PL_NEW(core->save.counts, (size_t)core->opts.workers));
+    return PL_NEW(core->save.parts, (size_t)core->opts.ps);
+}
+
+static void drop_plan(pl_core_save *save)
+{
+    pl_mem_free(save->plan);
+    save->plan = NULL;
+}
+
+void pl_core_save_close(pl_ps_core *core)
+{
+    drop_plan(&core->save);
+    pl_mem_free(core->save.counts);
+    pl_mem_free(core->save.parts);
+}
+
+/* Server 0: the save at hand is over. */
+static void end_save(pl_ps_core *core, pl_saved outcome, const char *why)
+{
+    pl_core_save *save = &core->save;
+    save->active = false;
+    save->outcome = outcome;
+    if (why != save->why)
+        snprintf(save->why, sizeof save->why, "%s", why);
+    pl_log(PL_LOG_DEBUG, "checkpoint of step %lld: %s", (long long)save->step,
+           outcome == PL_SAVED_GOOD ? "complete" : save->why);
+    pl_core_release(core);
+}
+
+/* Give up what the ops are doing; not a manifest, which may count already. */
+static void cancel(pl_ps_core *core)
+{
+    pl_storing what = core->save.storing;
+    if (what == PL_STORING_NOTHING || what == PL_STORING_MANIFEST)
+        return;
+    core->opts.ops->cancel(core->opts.context);
+    core->save.storing = PL_STORING_NOTHING;
+}
+
+static bool plan_is_here(const pl_core_save *save)
+{
+    return save->plan != NULL;
+}
+
+/* Keep the counts and the plan of a request; false: it was refused. */
+static bool take_plan(pl_ps_core *core, pl_member *member,
+                      const pl_message *message)
+{
+    pl_core_save *save = &core->save;
+    size_t counts = (size_t)core->opts.workers * sizeof(int64_t);
+    size_t bytes = message->frame.payload_bytes;
+    int64_t step = message->frame.step;
+    const char *why = NULL;
+    if (member != core->members)
+        why = "only the chief saves and loads";
+    else if (core->opts.ops->save == NULL)
+        why = "this server keeps no checkpoints";
+    else if (bytes <= counts || step < 0 || step > PL_COUNT_MOST)
+        why = "not a checkpoint of this job's workers";
+    drop_plan(save);
+    if (why == NULL && PL_NEW(save->plan, bytes - counts) != PL_OK)
+        why = pl_error_message();
+    if (why != NULL) {
+        pl_core_refuse(core, member, why);
+        member->stage = PL_STAGE_NONE;
+        return false;
+    }
+    memcpy(save->counts, message->payload, counts);
+    memcpy(save->plan, (const char *)message->payload + counts, bytes - counts);
+    save->plan_bytes = bytes - counts;
+    member->stage = PL_STAGE_WAITING;
+    return true;
+}
+
+void pl_core_begin_save(pl_ps_core *core, pl_member *member,
+                        const pl_message *message)
+{
+    pl_core_save *save = &core->save;
+    if ((message->frame.flags & (PL_SAVE_LOOK | PL_SAVE_WAIT)) != 0) {
+        member->stage = PL_STAGE_WAITING;
+    } else {
+        if (!core->initialized) {
+            pl_core_refuse(core, member, "there is nothing to save yet");
+            member->stage = PL_STAGE_NONE;
+            return;
+        }
+        if (!take_plan(core, member, message))
+            return;
+        /* One that a chief before has begun here, but not everywhere. */
+        cancel(core);
+        save->tell = false;
+        if (save->active)
+            end_save(core, PL_SAVED_FAILED, "another one was begun");
+    }
+    pl_core_release(core);
+}
+
+void pl_core_begin_load(pl_ps_core *core, pl_member *member,
+                        const pl_message *message)
+{
+    if (core->ready) {
+        pl_core_answer(core, member, 0);
+        return;
+    }
+    if (!take_plan(core, member, message))
+        return;
+    core->initialized = false;
+    cancel(core);
+    pl_core_release(core);
+}
+
+/* A checkpoint is of one moment: each server waits until it has applied the
+ * gradients that server 0 had applied. */
+static bool counts_agree(const pl_ps_core *core)
+{
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        int64_t count = core->save.counts[w];
+        if (core->members[w].own < (count < 0 ? ~count : count))
+            return false;
+    }
+    return true;
+}
+
+static void start_save(pl_ps_core *core, pl_member *chief)
+{
+    pl_core_save *save = &core->save;
+    const pl_ps_core_ops *ops = core->opts.ops;
+    if (!counts_agree(core) || save->storing != PL_STORING_NOTHING ||
+        !ops->save(core->opts.context, save->plan, save->plan_bytes))
+        return;
+    drop_plan(save);
+    save->storing = PL_STORING_PART;
+    save->number = chief->request.value[0];
+    save->step = chief->request.step;
+    save->own = (pl_ps_part) { 0 };
+    save->why[0] = '\0';
+    if (pl_core_leads(core)) {
+        save->active = true;
+        save->all_begun = false;
+        memset(save->parts, 0, (size_t)core->opts.ps * sizeof *save->parts);
+    }
+    pl_core_answer(core, chief, 0);
+}
+
+static void start_load(pl_ps_core *core, const pl_member *chief)
+{
+    pl_core_save *save = &core->save;
+    const pl_ps_core_ops *ops = core->opts.ops;
+    if (save->storing != PL_STORING_NOTHING ||
+        !ops->load(core->opts.context, save->plan, save->plan_bytes))
+        return;
+    drop_plan(save);
+    save->storing = PL_STORING_LOAD;
+    save->loading = chief->request.step;
+}
+
+void pl_core_try_store(pl_ps_core *core, pl_member *chief)
+{
+    pl_core_save *save = &core->save;
+    const pl_frame *request = &chief->request;
+    if (request->kind == PL_FRAME_SAVE && request->flags != 0) {
+        if (!save->active || (request->flags & PL_SAVE_WAIT) == 0)
+            pl_core_answer(core, chief, 0);
+    } else if (plan_is_here(save)) {
+        if (request->kind == PL_FRAME_SAVE)
+            start_save(core, chief);
+        else
+            start_load(core, chief);
+    }
+}
+
+void pl_core_send_saved(pl_ps_core *core, const pl_member *chief)
+{
+    const pl_core_save *save = &core->save;
+    pl_frame frame = pl_core_reply(chief, PL_FRAME_ACK, PL_ACK_DONE);
+    frame.step = core->step;
+    frame.value[0] = save->active ? PL_SAVED_WRITING : save->outcome;
+    pl_core_send_text(core, chief->peer, frame, save->why);
+}
+
+/* Server 0: when all parts are there, complete the checkpoint. */
+static void try_commit(pl_ps_core *core)
+{
+    pl_core_save *save = &core->save;
+    if (!save->active || save->storing != PL_STORING_NOTHING)
+        return;
+    pl_saved outcome = PL_SAVED_GOOD;
+    for (int32_t j = 0; j < core->opts.ps; j++) {
+        if (!save->parts[j].done)
+            return;
+        if (save->parts[j].outcome > outcome)
+            outcome = save->parts[j].outcome;
+    }
+    if (outcome != PL_SAVED_GOOD)
+        end_save(core, outcome, save->why);
+    else if (core->opts.ops->commit(core->opts.context, save->parts))
+        save->storing = PL_STORING_MANIFEST;
+}
+
+/* The first reason stays. */
+static void note_part(pl_ps_core *core, int32_t server, pl_ps_part part,
+                      const char *who, const char *why, size_t bytes)
+{
+    pl_core_save *save = &core->save;
+    bool first = true;
+    for (int32_t j = 0; j < core->opts.ps; j++)
+        first = first && save->parts[j].outcome == PL_SAVED_GOOD;
+    save->parts[server] = part;
+    save->parts[server].done = true;
+    if (part.outcome != PL_SAVED_GOOD && first)
+        snprintf(save->why, sizeof save->why, "%s: %.*s", who, (int)bytes, why);
+    try_commit(core);
+}
+
+void pl_core_on_saved(pl_ps_core *core, const pl_member *from,
+                      const pl_message *message)
+{
+    pl_core_save *save = &core->save;
+    const pl_frame *frame = &message->frame;
+    int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
+    int64_t number = frame->value[0];
+    if (!pl_core_leads(core) || server < 1 || number > save->number)
+        return; /* it is told again when we have begun */
+    pl_core_send(core, from->peer,
+                 (pl_frame) { .kind = PL_FRAME_SAVED,
+                              .incarnation = from->incarnation,
+                              .value = { number } },
+                 NULL, false);
+    if (!save->active || number != save->number || save->parts[server].done)
+        return;
+    pl_ps_part part = {
+        .outcome = frame->flags == 0                  ? PL_SAVED_GOOD
+                   : frame->flags == PL_SAVED_NUMERIC ? PL_SAVED_NUMERIC
+                                                      : PL_SAVED_FAILED,
+        .bytes = frame->first,
+        .crc32c = (uint32_t)frame->value[1],
+    };
+    char name[32], who[PL_MEMBER_TEXT + 64];
+    snprintf(who, sizeof who, "%s (%s)", pl_core_name(core, from, name),
+             from->where);
+    note_part(core, server, part, who, message->payload, frame->payload_bytes);
+}
+
+void pl_core_saved_heard(pl_ps_core *core, const pl_frame *frame)
+{
+    if (frame->value[0] == core->save.number)
+        core->save.tell = false;
+}
+
+void pl_core_say_saved(pl_ps_core *core)
+{
+    const pl_core_save *save = &core->save;
+    if (core->own_incarnation == 0)
+        return; /* said when server 0 knows us */
+    pl_core_send_text(core, PL_PEER_COORDINATOR,
+                      (pl_frame) {
+                          .kind = PL_FRAME_SAVED,
+                          .flags = (uint8_t)save->own.outcome,
+                          .incarnation = core->own_incarnation,
+                          .step = save->step,
+                          .first = save->own.bytes,
+                          .value = { save->number, save->own.crc32c },
+                      },
+                      save->why);
+}
+
+void pl_core_save_begun(pl_ps_core *core)
+{
+    core->save.all_begun = true;
+}
+
+void pl_core_save_abandon(pl_ps_core *core)
+{
+    const pl_core_save *save = &core->save;
+    if (!save->active || save->all_begun ||
+        save->storing == PL_STORING_MANIFEST)
+        return;
+    cancel(core);
+    end_save(core, PL_SAVED_FAILED, "the chief was lost while it began");
+}
+
+void pl_core_save_reset(pl_ps_core *core)
+{
+    pl_core_save *save = &core->save;
+    cancel(core);
+    drop_plan(save);
+    save->number = 0;
+    save->active = save->tell = save->held = false;
+    save->outcome = PL_SAVED_GOOD;
+    save->why[0] = '\0';
+}
+
+/* The chief was told that all wait, and what each worker's count is. */
+static bool counts_are_told(const pl_ps_core *core)
+{
+    const pl_member *chief = core->members;
+    return core->frozen && !(chief->request.kind == PL_FRAME_PAUSE &&
+                             chief->stage == PL_STAGE_WAITING);
+}
+
+bool pl_core_may_change(pl_ps_core *core, const pl_member *member)
+{
+    const pl_ps_core_ops *ops = core->opts.ops;
+    bool may = !counts_are_told(core);
+    if (may && ops->touch != NULL)
+        may = core->table != NULL
+                  ? pl_ps_table_touch(core, member)
+                  : ops->touch(core->opts.context, 0, core->opts.count);
+    core->save.held = core->save.held || !may;
+    return may;
+}
+
+void pl_core_watch_save(pl_ps_core *core)
+{
+    pl_member *chief = core->members;
+    if (chief->stage == PL_STAGE_WAITING &&
+        (chief->request.kind == PL_FRAME_SAVE ||
+         chief->request.kind == PL_FRAME_LOAD))
+        pl_core_try_store(core, chief);
+    try_commit(core);
+}
+
+/* The part of the last checkpoint is in place. */
+static void finish_load(pl_ps_core *core)
+{
+    const pl_core_save *save = &core->save;
+    pl_member *chief = core->members;
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        int64_t own = save->counts[w] < 0 ? ~save->counts[w] : save->counts[w];
+        core->members[w].own = own < PL_COUNT_MOST ? own : PL_COUNT_MOST;
+        core->members[w].made = core->members[w].pace = core->members[w].own;
+    }
+    core->initialized = true;
+    core->step = save->loading;
+    pl_core_show_life(core);
+    if (chief->stage == PL_STAGE_WAITING &&
+        chief->request.kind == PL_FRAME_LOAD &&
+        chief->request.step == save->loading)
+        pl_core_answer(core, chief, 0);
+    pl_core_release(core);
+}
+
+void pl_ps_core_stored(pl_ps_core *core, const pl_ps_stored *stored,
+                       int64_t now_ns)
+{
+    pl_core_save *save = &core->save;
+    pl_storing what = save->storing;
+    const char *why = stored->why != NULL ? stored->why : "";
+    char who[32];
+    core->now_ns = now_ns;
+    save->storing = PL_STORING_NOTHING;
+    snprintf(who, sizeof who, "ps %d", core->opts.index);
+    if (what == PL_STORING_MANIFEST) {
+        if (save->active) /* not rolled back meanwhile */
+            end_save(core, stored->outcome, why);
+    } else if (what == PL_STORING_LOAD && stored->outcome == PL_SAVED_GOOD) {
+        finish_load(core);
+    } else if (what == PL_STORING_LOAD) {
+        pl_core_end(core, true, "%s: %s", who, why);
+    } else if (what == PL_STORING_PART) {
+        save->own = (pl_ps_part) { true, stored->outcome, stored->bytes,
+                                   stored->crc32c };
+        if (pl_core_leads(core)) {
+            note_part(core, 0, save->own, who, why, strlen(why));
+            return;
+        }
+        snprintf(save->why, sizeof save->why, "%s", why);
+        save->tell = true;
+        pl_core_show_life(core); /* it may have taken copies */
+        pl_core_say_saved(core);
+    }
+}
+
+bool pl_ps_core_held(const pl_ps_core *core)
+{
+    return core->save.held;
+}
+
+void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns)
+{
+    core->now_ns = now_ns;
+    if (!core->save.held || !pl_core_may_change(core, NULL))
+        return;
+    core->save.held = false;
+    pl_core_apply_held(core);
+    pl_core_release(core); /* also where the gradient's worker is gone */
+}

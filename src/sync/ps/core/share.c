@@ -1,0 +1,120 @@
+/* Design.
+ *
+ * Data is dealt in shares, one a worker.  In async and ssp a worker reads its
+ * own at its own pace, and `own` of a member is how many gradients of its
+ * share were applied, whoever made them.
+ *
+ * Where the job goes on without a worker, the rest of its share would not be
+ * read.  So a worker that has read its own up to the end of an epoch asks
+ * server 0 whose to read on (SHARE), up to the same end: that of one that is
+ * gone, which nobody reads, or its own.  The chief, at the very end, waits for
+ * the answer until all others are done: however late one is lost, someone is
+ * there.  The asker's gradients count for that share, at the same place in a
+ * checkpoint; server 0 tells the other servers so with each one (APPLY).
+ *
+ * A share has one reader at a time.  When its worker joins, or asks for it,
+ * it takes it back; the gradients of who read it before are dropped, upon
+ * which that one asks, too. */
+#include "sync/ps/core/core_priv.h"
+
+#include "base/log.h"
+
+#define NOBODYS (-1)
+
+/* `member` reads that share from here on, and nobody else does. */
+static void take(pl_ps_core *core, pl_member *member, int32_t share)
+{
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        if (core->members[w].reads == share)
+            core->members[w].reads = NOBODYS;
+    member->reads = share;
+}
+
+void pl_core_share_own(pl_ps_core *core, pl_member *member)
+{
+    if (pl_core_is_worker(core, member))
+        take(core, member, pl_core_id(core, member));
+}
+
+pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member)
+{
+    return member->reads == NOBODYS ? NULL : &core->members[member->reads];
+}
+
+/* The job does not wait for its worker, and nobody has taken it. */
+static bool is_left_alone(const pl_ps_core *core, int32_t share)
+{
+    const pl_member *member = &core->members[share];
+    if (member->state == PL_MEMBER_HERE || pl_core_counts(core, member) ||
+        pl_core_said_goodbye(member))
+        return false;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        if (core->members[w].reads == share &&
+            core->members[w].state == PL_MEMBER_HERE)
+            return false;
+    return true;
+}
+
+/* What this worker shall read; NOBODYS: that must wait. */
+static int32_t find_share(const pl_ps_core *core, const pl_member *member)
+{
+    bool waits = (member->request.flags & PL_SHARE_WAIT) != 0;
+    int32_t own = pl_core_id(core, member);
+    if (core->stopping || (member->reads == NOBODYS && !waits))
+        return own;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        if (w != own && core->members[w].own < member->request.value[0] &&
+            is_left_alone(core, w))
+            return w;
+    return waits && !pl_core_others_done(core) ? NOBODYS : own;
+}
+
+void pl_core_try_share(pl_ps_core *core, pl_member *member)
+{
+    char name[32], other[32];
+    int32_t share = find_share(core, member), own = pl_core_id(core, member);
+    if (share == NOBODYS)
+        return;
+    if (share != own)
+        pl_log(PL_LOG_INFO, "%s reads on for %s, from gradient %lld to %lld",
+               pl_core_name(core, member, name),
+               pl_core_name(core, &core->members[share], other),
+               (long long)core->members[share].own,
+               (long long)member->request.value[0]);
+    take(core, member, share);
+    pl_core_answer(core, member, 0);
+}
+
+void pl_core_send_share(pl_ps_core *core, const pl_member *member)
+{
+    const pl_member *share = pl_core_share_of(core, member);
+    pl_frame frame = pl_core_reply(member, PL_FRAME_ACK, PL_ACK_DONE);
+    if ((member->request.flags & PL_SHARE_DEAL) != 0) {
+        pl_core_send_deal(core, member);
+        return;
+    }
+    share = share != NULL ? share : member;
+    frame.value[0] = share->own;
+    frame.value[1] = pl_core_id(core, share);
+    pl_core_send(core, member->peer, frame, NULL, false);
+}
+
+void pl_core_begin_share(pl_ps_core *core, pl_member *member)
+{
+    int64_t count = member->request.value[0], share = member->request.value[1];
+    if (core->opts.mode == PL_PS_SYNC &&
+        (member->request.flags & PL_SHARE_DEAL) != 0) {
+        pl_core_begin_deal(core, member);
+        return;
+    }
+    if (!pl_core_is_worker(core, member) || core->opts.mode == PL_PS_SYNC ||
+        !pl_core_leads(core) || count < 0 || count > PL_COUNT_MOST ||
+        share < 0 || share >= core->opts.workers) {
+        pl_core_refuse(core, member, "not a share of this job's workers");
+        member->stage = PL_STAGE_NONE;
+        return;
+    }
+    member->stage = PL_STAGE_WAITING;
+    pl_core_end_pause(core, member);
+    pl_core_release(core);
+}

@@ -1,0 +1,419 @@
+/* Sparse parameters on one server: lists of keys arrive, their values leave,
+ * and gradients are combined and applied to the keys they name, in worker
+ * order. */
+#include "sync/ps/store/table.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+#include "kernels/sparse.h"
+#include "state/frozen.h"
+#include "sync/ps/messages/key_list.h"
+#include "sync/ps/worker/key_batch.h"
+#include "train/compute/sparse_sum.h"
+#include "train/loop/first.h"
+
+#include <math.h>
+#include <string.h>
+
+/* A worker asks for at most two batches ahead of its gradient. */
+#define LISTS          4
+#define FILL_TEXT_MOST ((uint32_t)1 << 20)
+
+/* Keys count from the first of this server's part. */
+typedef struct list {
+    int64_t number; /* 0: none */
+    pl_keys keys;
+    uint64_t *ids;
+    int64_t room;
+} list;
+
+typedef struct asker {
+    list lists[LISTS];    /* list n is at n % LISTS */
+    list peek;            /* one of no gradient */
+    const list *wanted;   /* the answer has its values; or NULL */
+    int64_t first, count; /* ... or this range, where count is not 0 */
+    /* The gradient at hand: of a list and in a message, or kept. */
+    pl_keys keys;
+    const float *gradient;
+    list kept;
+    float *kept_values;
+    int64_t kept_room;
+    /* Where answers are made, where the shared memory is too small. */
+    float *answer;
+    int64_t answer_room;
+    int turn; /* the half of the shared memory that is next */
+} asker;
+
+struct pl_ps_table {
+    const pl_ps_core_opts *opts;
+    asker *askers;      /* the workers, then the evaluator */
+    int64_t first, end; /* of the table in this part */
+    pl_sparse_sum sum;
+};
+
+pl_status pl_ps_table_new(pl_ps_table **out, const pl_ps_core_opts *opts)
+{
+    pl_ps_table *table;
+    PL_TRY(PL_NEW(table, 1));
+    table->opts = opts;
+    int64_t end = opts->table_first + opts->table_count - opts->first;
+    table->first = opts->table_first - opts->first;
+    table->first = table->first > 0 ? table->first : 0;
+    table->end = end < opts->count ? end : opts->count;
+    pl_status status = PL_NEW(table->askers, (size_t)opts->workers + 1);
+    if (status != PL_OK) {
+        pl_ps_table_free(table);
+        return status;
+    }
+    *out = table;
+    return PL_OK;
+}
+
+void pl_ps_table_free(pl_ps_table *table)
+{
+    if (table == NULL)
+        return;
+    for (int32_t i = 0; table->askers != NULL && i <= table->opts->workers;
+         i++) {
+        asker *a = &table->askers[i];
+        for (int l = 0; l < LISTS; l++)
+            pl_mem_free(a->lists[l].ids);
+        pl_mem_free(a->peek.ids);
+        pl_mem_free(a->kept.ids);
+        pl_mem_free(a->kept_values);
+        pl_mem_free(a->answer);
+    }
+    pl_sparse_sum_close(&table->sum);
+    pl_mem_free(table->askers);
+    pl_mem_free(table);
+}
+
+static asker *asker_of(const pl_ps_core *core, const pl_member *member)
+{
+    int32_t id = pl_core_id(core, member);
+    PL_ASSERT(id <= core->opts.workers);
+    return &core->table->askers[id];
+}
+
+void pl_ps_table_forget(pl_ps_table *table, int32_t member)
+{
+    if (member > table->opts->workers)
+        return;
+    asker *a = &table->askers[member];
+    for (int l = 0; l < LISTS; l++)
+        a->lists[l].number = 0;
+    a->wanted = NULL;
+    a->count = 0;
+}
+
+pl_status pl_ps_table_fill(pl_ps_core *core, const pl_message *message)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    pl_first_range part = { opts->first, opts->count };
+    if (message->frame.payload_bytes > FILL_TEXT_MOST)
+        return PL_FAIL(PL_FORMAT, "first parameters told in %u bytes",
+                       message->frame.payload_bytes);
+    pl_json *description;
+    PL_TRY(pl_json_parse(&description, message->payload,
+                         message->frame.payload_bytes, "first parameters"));
+    pl_status status = pl_first_fill(description, part, opts->params);
+    pl_json_free(description);
+    PL_TRY(status);
+    pl_optim_reset(opts->optim);
+    return PL_OK;
+}
+
+static pl_status make_room(list *l, int64_t count)
+{
+    l->number = 0;
+    if (count > l->room) {
+        size_t room = (size_t)(count + count / 4);
+        pl_mem_free(l->ids);
+        l->room = 0;
+        PL_TRY(PL_NEW(l->ids, room));
+        l->room = (int64_t)room;
+    }
+    l->keys = (pl_keys) { l->ids, count };
+    return PL_OK;
+}
+
+/* Read `count` keys as list `number`; *bytes: what is left of the payload. */
+static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
+                           int64_t count, const uint8_t **at, size_t *bytes)
+{
+    size_t used;
+    if (count > PL_KEY_BATCH_MOST || count > core->opts.count)
+        return PL_FAIL(PL_FORMAT, "a list of %lld keys; there are %lld here",
+                       (long long)count, (long long)core->opts.count);
+    PL_TRY(make_room(l, count));
+    PL_TRY(pl_key_list_read(count, *at, *bytes, (uint64_t)core->opts.count,
+                            l->ids, &used));
+    if (used > 0)
+        *at += used;
+    *bytes -= used;
+    l->number = number;
+    return PL_OK;
+}
+
+/* Where list `number` belongs; PL_FORMAT: nowhere. */
+static pl_status list_place(asker *a, int64_t number, list **out)
+{
+    if (number < 1)
+        return PL_FAIL(PL_FORMAT, "list %lld; they are numbered from 1",
+                       (long long)number);
+    *out = &a->lists[number % LISTS];
+    return PL_OK;
+}
+
+static const list *find_list(const asker *a, int64_t number)
+{
+    const list *l = number > 0 ? &a->lists[number % LISTS] : NULL;
+    return l != NULL && l->number == number ? l : NULL;
+}
+
+/* The keys behind the floats of a message; value[1] is their number. */
+static pl_status take_wanted(pl_ps_core *core, asker *a,
+                             const pl_message *message, const uint8_t **at,
+                             size_t *bytes)
+{
+    const pl_frame *frame = &message->frame;
+    size_t floats = frame->count * sizeof(float);
+    *at = message->payload; /* NULL where there is none */
+    if (floats > 0)
+        *at += floats;
+    *bytes = frame->payload_bytes - floats;
+    a->wanted = NULL;
+    a->count = 0;
+    if (frame->value[1] == 0 && frame->key_count == 0)
+        return PL_OK;
+    list *l = &a->peek;
+    if (frame->kind != PL_FRAME_PULL || (frame->flags & PL_PULL_PEEK) == 0)
+        PL_TRY(list_place(a, frame->value[1], &l));
+    PL_TRY(take_list(core, l, frame->value[1], frame->key_count, at, bytes));
+    a->wanted = l;
+    return PL_OK;
+}
+
+pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
+                           const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    const uint8_t *at;
+    size_t bytes;
+    if (pl_core_id(core, member) > core->opts.workers)
+        return PL_FAIL(PL_FORMAT, "only workers and the evaluator pull");
+    asker *a = asker_of(core, member);
+    a->wanted = NULL;
+    a->count = 0;
+    if ((frame->flags & PL_PULL_RANGE) == 0)
+        return take_wanted(core, a, message, &at, &bytes);
+    int64_t first =
+        frame->first < core->opts.first ? -1 : frame->first - core->opts.first;
+    if (first < 0 || first > core->opts.count || frame->value[1] < 0 ||
+        frame->value[1] > PL_KEY_BATCH_MOST ||
+        frame->value[1] > core->opts.count - first)
+        return PL_FAIL(PL_FORMAT, "pull of %lld floats at %lld",
+                       (long long)frame->value[1], (long long)frame->first);
+    a->first = first;
+    a->count = frame->value[1];
+    return PL_OK;
+}
+
+pl_status pl_ps_table_push(pl_ps_core *core, const pl_member *member,
+                           const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    const uint8_t *at;
+    size_t bytes;
+    asker *a = asker_of(core, member);
+    PL_TRY(take_wanted(core, a, message, &at, &bytes));
+    if ((frame->flags & PL_PUSH_LIST) != 0) {
+        list *l;
+        PL_TRY(list_place(a, frame->value[0], &l));
+        PL_TRY(take_list(core, l, frame->value[0], frame->count, &at, &bytes));
+    }
+    const list *of = find_list(a, frame->value[0]);
+    if (of == NULL)
+        return PL_AGAIN;
+    if (of == a->wanted || of->keys.count != frame->count)
+        return PL_FAIL(PL_FORMAT,
+                       "gradient of %u floats for list %lld of %lld keys",
+                       frame->count, (long long)frame->value[0],
+                       (long long)of->keys.count);
+    return PL_OK;
+}
+
+pl_status pl_ps_table_keep(pl_ps_core *core, const pl_member *member)
+{
+    asker *a = asker_of(core, member);
+    int64_t count = a->keys.count;
+    if (a->gradient == NULL || a->gradient == a->kept_values)
+        return PL_OK;
+    PL_TRY(make_room(&a->kept, count));
+    if (count > a->kept_room) {
+        pl_mem_free(a->kept_values);
+        a->kept_room = 0;
+        PL_TRY(PL_NEW_ALIGNED(a->kept_values, (size_t)a->kept.room));
+        a->kept_room = a->kept.room;
+    }
+    if (count > 0) {
+        memcpy(a->kept.ids, a->keys.ids, (size_t)count * sizeof *a->kept.ids);
+        memcpy(a->kept_values, a->gradient,
+               (size_t)count * sizeof *a->gradient);
+    }
+    a->keys = a->kept.keys;
+    a->gradient = a->kept_values;
+    return PL_OK;
+}
+
+pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
+                               const pl_message *message)
+{
+    asker *a = asker_of(core, member);
+    const list *of = find_list(a, message->frame.value[0]);
+    PL_ASSERT(of != NULL);
+    a->keys = of->keys;
+    a->gradient = message->payload;
+    bool at_once = core->opts.mode != PL_PS_SYNC && core->opts.ps == 1;
+    return at_once ? PL_OK : pl_ps_table_keep(core, member);
+}
+
+/* Copies are made of whole pieces: each is touched once. */
+static bool touch_keys(const pl_ps_core *core, const pl_keys *keys)
+{
+    uint64_t last = UINT64_MAX;
+    for (int64_t k = 0; k < keys->count; k++) {
+        uint64_t piece = keys->ids[k] / (uint64_t)PL_FROZEN_FLOATS;
+        if (piece == last)
+            continue;
+        last = piece;
+        if (!core->opts.ops->touch(core->opts.context, (int64_t)keys->ids[k],
+                                   1))
+            return false;
+    }
+    return true;
+}
+
+bool pl_ps_table_touch(const pl_ps_core *core, const pl_member *member)
+{
+    bool may = true;
+    if (member != NULL)
+        return touch_keys(core, &asker_of(core, member)->keys);
+    for (int32_t w = 0; w < core->opts.workers && may; w++)
+        if (core->members[w].fresh || core->members[w].held)
+            may = touch_keys(core, &core->table->askers[w].keys);
+    return may;
+}
+
+bool pl_ps_table_finite(const pl_ps_core *core, int32_t worker)
+{
+    const asker *a = &core->table->askers[worker];
+    return a->keys.count == 0 ||
+           isfinite(core->opts.kernels->sum(a->keys.count, a->gradient));
+}
+
+/* The first of these keys that is `place` or beyond it. */
+static int64_t find_key(const pl_keys *keys, int64_t place)
+{
+    int64_t low = 0, high = keys->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if ((int64_t)keys->ids[middle] < place)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void apply(const pl_ps_core *core, const pl_keys *keys,
+                  const float *grad)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    int64_t from = find_key(keys, core->table->first);
+    int64_t to = find_key(keys, core->table->end);
+    to = to > from ? to : from;
+    for (int64_t k = 0; k < keys->count; k++) {
+        if (k == from)
+            k = to;
+        if (k < keys->count)
+            pl_optim_update(opts->optim, (int64_t)keys->ids[k], 1, grad + k,
+                            opts->params);
+    }
+    if (to > from) /* a list may have no keys, nor memory for them */
+        pl_optim_update_keys(opts->optim, 0, to - from, keys->ids + from,
+                             grad + from, opts->params);
+}
+
+pl_status pl_ps_table_update(pl_ps_core *core, const int32_t *workers,
+                             int32_t count)
+{
+    pl_sparse_sum *sum = &core->table->sum;
+    const asker *first = &core->table->askers[workers[0]];
+    if (count == 1) {
+        apply(core, &first->keys, first->gradient);
+        return PL_OK;
+    }
+    pl_sparse_sum_clear(sum);
+    for (int32_t i = 0; i < count; i++) {
+        const asker *a = &core->table->askers[workers[i]];
+        PL_TRY(pl_sparse_sum_put(sum, &a->keys, a->gradient));
+    }
+    if (!core->opts.sum)
+        pl_sparse_sum_scale(sum, 1.0f / (float)count);
+    apply(core, &sum->keys, sum->values);
+    return PL_OK;
+}
+
+/* Memory for an answer; what was sent before may still be read. */
+static pl_status answer_room(const pl_ps_core *core, const pl_member *member,
+                             int64_t count, float **out)
+{
+    asker *a = asker_of(core, member);
+    int64_t half = core->opts.answer_floats / 2;
+    if (count <= half) {
+        a->turn = 1 - a->turn;
+        *out = core->opts.answers +
+               pl_core_id(core, member) * core->opts.answer_floats +
+               a->turn * half;
+        return PL_OK;
+    }
+    if (count > a->answer_room) {
+        pl_mem_free(a->answer);
+        a->answer_room = 0;
+        PL_TRY(PL_NEW_ALIGNED(a->answer, (size_t)count));
+        a->answer_room = count;
+    }
+    *out = a->answer;
+    return PL_OK;
+}
+
+void pl_ps_table_deliver(pl_ps_core *core, const pl_member *member)
+{
+    const asker *a = asker_of(core, member);
+    pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
+    bool over = member->request.kind == PL_FRAME_PUSH &&
+                (member->answer & PL_ANSWER_STOP) != 0;
+    float *values = NULL;
+    int64_t count = 0;
+    if (a->wanted != NULL && !over)
+        count = a->wanted->keys.count;
+    else if (!over)
+        count = a->count;
+    if (count > 0 && answer_room(core, member, count, &values) != PL_OK) {
+        pl_core_end(core, true, "%s", pl_error_message());
+        return;
+    }
+    if (count > 0 && a->wanted != NULL)
+        pl_sparse_gather(count, a->wanted->ids, core->opts.params, values);
+    else if (count > 0)
+        memcpy(values, core->opts.params + a->first,
+               (size_t)count * sizeof *values);
+    frame.step = core->step;
+    frame.first = core->opts.first + (a->count > 0 ? a->first : 0);
+    frame.count = (uint32_t)count;
+    frame.value[0] = member->made;
+    frame.value[1] = member->own;
+    frame.payload_bytes = (uint32_t)count * (uint32_t)sizeof(float);
+    pl_core_send(core, member->peer, frame, values, false);
+}

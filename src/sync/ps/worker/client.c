@@ -1,0 +1,791 @@
+/* The requests of one task to all servers: what is sent when, what is repeated,
+ * and when a request is done.
+ *
+ * A link is the client's view of one server.  A request goes to every link (or
+ * to server 0 alone) under one sequence number, and is done when each link has
+ * its answer; the clock repeats whatever may have been lost on the way. */
+#include "sync/ps/worker/client_priv.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PROBE_NS    ((int64_t)PL_PROBE_MS * 1000000)
+#define JOIN_NS     INT64_C(200000000) /* between requests to join */
+#define REPORT_MOST ((uint32_t)16 << 20)
+
+pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
+                           int64_t now_ns)
+{
+    PL_ASSERT(opts->ps >= 1);
+    pl_ps_client *client;
+    PL_TRY(PL_NEW(client, 1));
+    client->opts = *opts;
+    client->view.job = opts->job;
+    client->now_ns = now_ns;
+    pl_status status;
+    PL_TRY_OUT(status, PL_NEW(client->links, (size_t)opts->ps));
+    PL_TRY_OUT(status, PL_NEW(client->counts, (size_t)opts->workers + 1));
+    for (int32_t j = 0; j < opts->ps; j++) {
+        int64_t first, count;
+        pl_pieces_shard(opts->count, opts->ps, j, &first, &count);
+        PL_TRY_OUT(status, pl_stream_init(&client->links[j].out, first, count,
+                                          opts->piece, 1));
+        PL_TRY_OUT(status, pl_pieces_init(&client->links[j].in, first, count,
+                                          opts->piece, 1));
+    }
+    *out = client;
+    return PL_OK;
+out:
+    pl_ps_client_free(client);
+    return status;
+}
+
+void pl_ps_client_free(pl_ps_client *client)
+{
+    if (client == NULL)
+        return;
+    for (int32_t j = 0; client->links != NULL && j < client->opts.ps; j++) {
+        pl_stream_close(&client->links[j].out);
+        pl_pieces_close(&client->links[j].in);
+    }
+    pl_client_close_keys(client);
+    pl_mem_free(client->links);
+    pl_mem_free(client->counts);
+    pl_mem_free(client->report);
+    pl_mem_free(client->run);
+    pl_mem_free(client);
+}
+
+void pl_client_fail(pl_ps_client *client, const char *format, ...)
+{
+    if (client->failed)
+        return;
+    client->failed = true;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(client->why, sizeof client->why, format, args);
+    va_end(args);
+}
+
+void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
+                    const void *payload, bool lasting)
+{
+    frame.incarnation = client->view.incarnation;
+    frame.generation = client->generation;
+    client->opts.ops->send(client->opts.context, ps, &frame, payload, lasting);
+}
+
+pl_frame pl_client_request(const pl_link *l)
+{
+    pl_frame frame = l->request;
+    frame.sequence = l->sequence;
+    return frame;
+}
+
+/* The counts, then the plan, of a save or load. */
+static pl_status plan_payload(const pl_ps_client *client, char **out,
+                              uint32_t *bytes)
+{
+    size_t counts = (size_t)client->opts.workers * sizeof *client->counts;
+    size_t text = strlen(client->text);
+    if (counts + text > PL_FRAME_PAYLOAD_MAX)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "the plan of a checkpoint has %zu bytes: too many "
+                       "tensors",
+                       text);
+    PL_TRY(PL_NEW(*out, counts + text));
+    memcpy(*out, client->counts, counts);
+    memcpy(*out + counts, client->text, text);
+    *bytes = (uint32_t)(counts + text);
+    return PL_OK;
+}
+
+/* Ask, or ask again: the request without its pieces. */
+static void ask(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    pl_frame frame = pl_client_request(l);
+    const void *payload = NULL;
+    char *plan = NULL;
+    if (frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE ||
+        (frame.kind == PL_FRAME_INIT && client->opts.params == NULL)) {
+        payload = client->text;
+        frame.payload_bytes = (uint32_t)strlen(client->text);
+    } else if (frame.kind == PL_FRAME_LOAD ||
+               (frame.kind == PL_FRAME_SAVE && frame.flags == 0)) {
+        if (plan_payload(client, &plan, &frame.payload_bytes) != PL_OK) {
+            pl_client_fail(client, "%s", pl_error_message());
+            return;
+        }
+        payload = plan;
+    } else if (frame.kind == PL_FRAME_PULL) { /* with keys, perhaps */
+        payload = l->message;
+        frame.payload_bytes = l->message_bytes;
+    }
+    pl_client_send(client, ps, frame, payload, false);
+    pl_mem_free(plan);
+    l->asked_ns = client->now_ns;
+}
+
+static void pump(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    for (int32_t i = pl_stream_next(&l->out); i >= 0;
+         i = pl_stream_next(&l->out)) {
+        pl_piece_range piece = pl_pieces_range(&l->out.acked, i);
+        pl_frame frame = pl_client_request(l);
+        frame.first = piece.first;
+        frame.count = piece.count;
+        frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
+        const float *from = l->request.kind == PL_FRAME_PUSH
+                                ? client->grad
+                                : client->opts.params;
+        pl_client_send(client, ps, frame, from + piece.first, true);
+        l->asked_ns = client->now_ns;
+    }
+}
+
+/* A request about sparse parameters is one message. */
+static void begin_keyed(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    l->message_bytes = 0;
+    if (l->request.kind == PL_FRAME_PUSH) {
+        pl_client_send_push(client, ps, false);
+        return;
+    }
+    if (l->request.kind == PL_FRAME_PULL &&
+        (l->request.flags & PL_PULL_RANGE) == 0)
+        pl_client_make_pull(client, ps);
+    ask(client, ps);
+}
+
+/* Begin request client->sequence: the same number on all servers, by which
+ * they agree about a gradient. */
+static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
+{
+    pl_link *l = &client->links[ps];
+    l->request = *request;
+    l->sequence = client->sequence;
+    l->stage = PL_LINK_ASKING;
+    l->answer = 0;
+    l->asked_ns = client->now_ns;
+    if (client->opts.params == NULL) {
+        begin_keyed(client, ps);
+        return;
+    }
+    switch (request->kind) {
+    case PL_FRAME_PUSH:
+        pl_pieces_reset(&l->in, 1);
+        pl_stream_start(&l->out, 1, true);
+        break;
+    case PL_FRAME_INIT:
+        pl_stream_start(&l->out, 1, false);
+        pump(client, ps);
+        break;
+    case PL_FRAME_PULL:
+        pl_pieces_reset(&l->in, 1);
+        ask(client, ps);
+        break;
+    default:
+        ask(client, ps);
+        break;
+    }
+}
+
+static void begin_all(pl_ps_client *client, pl_frame request)
+{
+    PL_ASSERT(!pl_ps_client_busy(client));
+    client->sequence++;
+    for (int32_t j = 0; j < client->opts.ps; j++)
+        begin_on(client, j, &request);
+}
+
+static void begin_first(pl_ps_client *client, pl_frame request)
+{
+    PL_ASSERT(!pl_ps_client_busy(client));
+    client->sequence++;
+    begin_on(client, 0, &request);
+}
+
+static void ask_to_join(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    char *text = NULL;
+    /* A server that is slow to answer finds the same offer each time. */
+    if (client->opts.ops->offer != NULL && (l->offer[0] == '\0' || l->joined))
+        client->opts.ops->offer(client->opts.context, ps, l->offer);
+    if (pl_client_join_text(client, ps, &text) != PL_OK) {
+        pl_client_fail(client, "%s", pl_error_message());
+        return;
+    }
+    pl_client_send(client, ps,
+                   (pl_frame) {
+                       .kind = PL_FRAME_JOIN,
+                       .sequence = client->joins,
+                       .first = (int64_t)l->before,
+                       .payload_bytes = (uint32_t)strlen(text),
+                   },
+                   text, false);
+    l->asked_ns = client->now_ns;
+    pl_mem_free(text);
+}
+
+static void note_run(pl_ps_client *client, const pl_json *welcome)
+{
+    const char *run;
+    char *copy;
+    if (!pl_json_has(welcome, "run") ||
+        pl_json_get_text(welcome, "run", &run) != PL_OK ||
+        pl_mem_copy_text(&copy, run) != PL_OK)
+        return;
+    pl_mem_free(client->run);
+    client->view.run = client->run = copy;
+}
+
+static void on_welcome(pl_ps_client *client, int32_t ps,
+                       const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    const char *job, *answer;
+    pl_json *welcome;
+    if (client->links[ps].joined || !client->joining ||
+        frame->sequence != client->joins ||
+        (ps > 0 && (!client->links[0].joined ||
+                    frame->generation != client->generation)) ||
+        pl_json_parse(&welcome, message->payload, frame->payload_bytes,
+                      "welcome") != PL_OK)
+        return;
+    if (ps == 0) {
+        client->view.incarnation = frame->incarnation;
+        client->generation = frame->generation;
+        client->view.step = frame->step;
+        client->view.own = frame->value[0];
+        client->view.initialized = frame->value[1] != 0;
+        if (pl_json_get_text(welcome, "job", &job) == PL_OK && job[0] != '\0')
+            client->view.job = strtoull(job, NULL, 16);
+        note_run(client, welcome);
+    }
+    if (client->opts.ops->shared != NULL &&
+        pl_json_get_text(welcome, "shm", &answer) == PL_OK)
+        client->opts.ops->shared(client->opts.context, ps, answer);
+    pl_json_free(welcome);
+    client->links[ps].joined = true;
+    bool all = true;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        if (!client->links[j].joined && ps == 0)
+            ask_to_join(client, j);
+        all = all && client->links[j].joined;
+    }
+    client->joining = !all;
+}
+
+/* Every server has answered.  In sync all must be of one step: ask those that
+ * were behind again. */
+static void level(pl_ps_client *client)
+{
+    int64_t newest = 0;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        const pl_link *l = &client->links[j];
+        bool all = client->opts.params == NULL
+                       ? (l->answer & PL_ANSWER_STOP) == 0
+                       : pl_pieces_complete(&l->in);
+        if (l->stage != PL_LINK_DONE || !all)
+            return;
+        newest = l->step > newest ? l->step : newest;
+    }
+    client->sequence++;
+    for (int32_t j = 0; j < client->opts.ps; j++)
+        if (client->links[j].step < newest) {
+            const pl_link *l = &client->links[j];
+            unsigned before = l->answer, flags = 0;
+            if (l->request.kind == PL_FRAME_PULL)
+                flags = l->request.flags & PL_PULL_PEEK;
+            begin_on(client, j,
+                     &(pl_frame) { .kind = PL_FRAME_PULL,
+                                   .flags = (uint8_t)flags,
+                                   .value = { newest } });
+            client->links[j].answer = before;
+        }
+}
+
+static void finish_link(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    bool params =
+        l->request.kind == PL_FRAME_PULL || l->request.kind == PL_FRAME_PUSH;
+    l->stage = PL_LINK_DONE;
+    if (ps == 0 && client->rest) {
+        client->rest = false;
+        pl_frame request = l->request;
+        /* At the end all servers have made the same updates. */
+        bool same = client->opts.mode == PL_PS_SYNC ||
+                    (request.flags & PL_PULL_FINAL) != 0;
+        request.value[0] = same ? l->step : 0;
+        for (int32_t j = 1; j < client->opts.ps; j++)
+            begin_on(client, j, &request);
+    }
+    if (params && client->opts.mode == PL_PS_SYNC && client->opts.ps > 1 &&
+        (l->request.flags & PL_PULL_RANGE) == 0)
+        level(client);
+}
+
+static void ack_piece(pl_ps_client *client, int32_t ps, const pl_frame *piece)
+{
+    pl_client_send(client, ps,
+                   (pl_frame) {
+                       .kind = PL_FRAME_ACK,
+                       .sequence = piece->sequence,
+                       .step = piece->step,
+                       .first = piece->first,
+                       .value = { 0, piece->count },
+                   },
+                   NULL, false);
+}
+
+static void note_answer(pl_ps_client *client, int32_t ps, const pl_frame *frame)
+{
+    pl_link *l = &client->links[ps];
+    l->answer |= frame->flags;
+    if (ps == 0) {
+        client->view.step = frame->step;
+        client->view.made = frame->value[0];
+        client->view.own = frame->value[1];
+        client->view.answer = l->answer;
+    }
+}
+
+static bool is_end(const pl_link *l, const pl_frame *frame)
+{
+    return l->request.kind == PL_FRAME_PUSH && frame->count == 0 &&
+           (frame->flags & PL_ANSWER_STOP) != 0;
+}
+
+static void on_params(pl_ps_client *client, int32_t ps,
+                      const pl_message *message)
+{
+    const pl_frame *frame = &message->frame;
+    pl_link *l = &client->links[ps];
+    if ((l->request.kind != PL_FRAME_PULL &&
+         l->request.kind != PL_FRAME_PUSH) ||
+        l->stage == PL_LINK_DONE) {
+        if (l->stage == PL_LINK_DONE && client->opts.params != NULL &&
+            pl_pieces_windowed(&l->in))
+            ack_piece(client, ps, frame);
+        return;
+    }
+    /* In sync the parameters may have moved on while they were sent. */
+    if (client->opts.mode == PL_PS_SYNC && l->stage == PL_LINK_ANSWERING) {
+        if (frame->step < l->step)
+            return;
+        if (frame->step > l->step)
+            pl_pieces_reset(&l->in, 1);
+    }
+    l->stage = PL_LINK_ANSWERING;
+    l->step = frame->step;
+    note_answer(client, ps, frame);
+    if (is_end(l, frame)) {
+        finish_link(client, ps);
+        return;
+    }
+    if (client->opts.params == NULL) {
+        if (pl_client_take_values(client, ps, message))
+            finish_link(client, ps);
+        else
+            pl_client_fail(client,
+                           "ps %d sent %u values that were not asked for", ps,
+                           frame->count);
+        return;
+    }
+    int32_t index = pl_pieces_find(&l->in, 0, frame->first, frame->count);
+    if (index < 0) {
+        pl_client_fail(client, "ps %d sent parameters that are not its own",
+                       ps);
+        return;
+    }
+    if (pl_pieces_mark(&l->in, index))
+        memcpy(client->opts.params + frame->first, message->payload,
+               frame->count * sizeof(float));
+    if (pl_pieces_windowed(&l->in))
+        ack_piece(client, ps, frame);
+    if (pl_pieces_complete(&l->in))
+        finish_link(client, ps);
+}
+
+static bool is_deal(const pl_ps_client *client, const pl_workers *workers)
+{
+    int32_t count = 0;
+    for (int32_t w = 0; w < client->opts.workers; w++)
+        count += pl_workers_has(workers, w);
+    return count > 0 && count == pl_workers_count(workers);
+}
+
+static void note_deal(pl_ps_client *client, const pl_frame *frame,
+                      const void *payload)
+{
+    size_t words = ((size_t)client->opts.workers + 63) / 64;
+    const uint8_t *bits = payload;
+    pl_deal deal = { .step = frame->value[0], .epoch = frame->value[1] };
+    pl_workers present = { 0 };
+    if (frame->payload_bytes == 2 * words * sizeof(uint64_t)) {
+        memcpy(deal.workers.bits, bits, words * sizeof(uint64_t));
+        memcpy(present.bits, bits + words * sizeof(uint64_t),
+               words * sizeof(uint64_t));
+    }
+    if (deal.step < 0 || deal.epoch < 0 || !is_deal(client, &deal.workers)) {
+        pl_client_fail(client, "ps 0 dealt the data to none of the workers");
+        return;
+    }
+    client->deal = deal;
+    client->present = present;
+}
+
+/* What server 0 says with the end of a request. */
+static void note_done(pl_ps_client *client, const pl_frame *frame,
+                      const void *payload)
+{
+    const pl_frame *request = &client->links[0].request;
+    size_t bytes = (size_t)client->opts.workers * sizeof *client->counts;
+    if (request->kind == PL_FRAME_PAUSE && frame->payload_bytes == bytes) {
+        if (bytes > 0)
+            memcpy(client->counts, payload, bytes);
+        client->view.step = frame->step;
+    } else if (request->kind == PL_FRAME_SHARE &&
+               (request->flags & PL_SHARE_DEAL) != 0) {
+        note_deal(client, frame, payload);
+    } else if (request->kind == PL_FRAME_SHARE) {
+        bool known =
+            frame->value[1] >= 0 && frame->value[1] < client->opts.workers;
+        client->view.share =
+            known ? (int32_t)frame->value[1] : client->opts.index;
+        client->view.share_own = frame->value[0] > 0 ? frame->value[0] : 0;
+    } else if (request->kind == PL_FRAME_SAVE && request->flags != 0) {
+        client->view.saved = frame->value[0] == PL_SAVED_GOOD ||
+                                     frame->value[0] == PL_SAVED_WRITING ||
+                                     frame->value[0] == PL_SAVED_NUMERIC
+                                 ? (pl_saved)frame->value[0]
+                                 : PL_SAVED_FAILED;
+        snprintf(client->saved_why, sizeof client->saved_why, "%.*s",
+                 (int)frame->payload_bytes, (const char *)payload);
+    }
+}
+
+static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
+                   const void *payload)
+{
+    pl_link *l = &client->links[ps];
+    pl_frame_kind kind = l->request.kind;
+    if (l->stage == PL_LINK_DONE)
+        return;
+    if ((frame->flags & PL_ACK_DONE) != 0) {
+        /* Its values would be those of an earlier answer. */
+        if (kind == PL_FRAME_PULL || kind == PL_FRAME_PUSH) {
+            pl_client_fail(client, "ps %d ended a %s without its parameters",
+                           ps, pl_frame_kind_text(kind));
+            return;
+        }
+        if (ps == 0)
+            note_done(client, frame, payload);
+        finish_link(client, ps);
+    } else if (kind != PL_FRAME_PUSH && kind != PL_FRAME_INIT) {
+        return; /* only these have pieces */
+    } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
+        pl_stream_ack_all(&l->out);
+    } else if (client->opts.params == NULL) {
+        /* It has no such list, or nothing of this: all of it, then. */
+        if ((frame->flags & PL_ACK_NEED) != 0 && kind == PL_FRAME_PUSH)
+            pl_client_send_push(client, ps, true);
+    } else if ((frame->flags & PL_ACK_NEED) != 0) {
+        pl_stream_retry(&l->out);
+        pump(client, ps);
+    } else {
+        int32_t index = pl_pieces_find(&l->out.acked, frame->value[0],
+                                       frame->first, frame->value[1]);
+        if (index >= 0)
+            pl_stream_ack(&l->out, index);
+        pump(client, ps);
+    }
+}
+
+static void on_report(pl_ps_client *client, const pl_message *message)
+{
+    uint32_t bytes = message->frame.payload_bytes;
+    if (client->report != NULL || client->links[0].stage == PL_LINK_DONE ||
+        client->links[0].request.kind != PL_FRAME_BYE || bytes > REPORT_MOST)
+        return;
+    if (PL_NEW(client->report, bytes + 1) == PL_OK && bytes > 0)
+        memcpy(client->report, message->payload, bytes);
+    client->view.report = client->report;
+    client->view.step = message->frame.step;
+    client->view.dropped = message->frame.value[0];
+    client->view.update_ns = message->frame.value[1];
+    pl_client_send(client, 0,
+                   (pl_frame) { .kind = PL_FRAME_ACK,
+                                .sequence = message->frame.sequence },
+                   NULL, false);
+    finish_link(client, 0);
+}
+
+void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
+                          const pl_message *message, int64_t now_ns)
+{
+    const pl_frame *frame = &message->frame;
+    pl_link *l = &client->links[ps];
+    client->now_ns = now_ns;
+    /* Rolled back while we joined: server 0 tells the new state. */
+    if (client->joining && client->links[0].joined &&
+        frame->generation > client->generation &&
+        (frame->kind == PL_FRAME_WELCOME || frame->kind == PL_FRAME_BEAT)) {
+        pl_ps_client_join(client);
+        return;
+    }
+    if (frame->kind == PL_FRAME_WELCOME) {
+        on_welcome(client, ps, message);
+        return;
+    }
+    if (frame->incarnation != client->view.incarnation)
+        return;
+    if (frame->kind == PL_FRAME_REFUSE &&
+        (frame->flags & PL_REFUSE_UNKNOWN) != 0) {
+        /* A new server.  Another than server 0 learns by our JOIN what it
+         * serves, and joins server 0, which rolls the job back. */
+        client->rolled = client->rolled || (ps == 0 && !client->joining);
+        /* What another life of server 0 gave us lets us in nowhere. */
+        if (ps == 0 && client->joining && l->joined)
+            pl_ps_client_join(client);
+        if (ps > 0 && !client->joining)
+            ask_to_join(client, ps);
+        else if (ps == 0 && client->joining && client->links[0].joined)
+            pl_ps_client_join(client); /* it is new since it let us in */
+        return;
+    }
+    if (frame->generation != client->generation &&
+        frame->kind != PL_FRAME_REFUSE) {
+        if (frame->generation > client->generation && !client->joining)
+            client->rolled = true;
+        return;
+    }
+    if (frame->kind == PL_FRAME_REFUSE)
+        pl_client_fail(client, "ps %d: %.*s", ps, (int)frame->payload_bytes,
+                       (const char *)message->payload);
+    if (frame->kind == PL_FRAME_OVER && (frame->flags & PL_STOP_FAILED) != 0)
+        pl_client_fail(client, "the job ended: %.*s", (int)frame->payload_bytes,
+                       (const char *)message->payload);
+    if (frame->sequence != l->sequence || frame->sequence == 0 ||
+        client->joining || l->stage == PL_LINK_IDLE)
+        return; /* of a request that is no more */
+    l->asked_ns = now_ns;
+    if (frame->kind == PL_FRAME_PARAMS)
+        on_params(client, ps, message);
+    else if (frame->kind == PL_FRAME_ACK)
+        on_ack(client, ps, frame, message->payload);
+    else if (frame->kind == PL_FRAME_REPORT && ps == 0)
+        on_report(client, message);
+}
+
+void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
+{
+    client->now_ns = now_ns;
+    /* While other servers are awaited, server 0 must know that we live. */
+    if (client->joining && client->links[0].joined)
+        pl_client_send(client, 0,
+                       (pl_frame) { .kind = PL_FRAME_HEART,
+                                    .step = client->view.step,
+                                    .value = { PL_PHASE_JOINING } },
+                       NULL, false);
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        pl_link *l = &client->links[j];
+        bool late =
+            now_ns - l->asked_ns >= (client->joining ? JOIN_NS : PROBE_NS);
+        if (!late)
+            continue;
+        if (client->joining && !l->joined &&
+            (j == 0 || client->links[0].joined))
+            ask_to_join(client, j);
+        else if (l->stage == PL_LINK_ANSWERING ||
+                 (l->stage == PL_LINK_ASKING &&
+                  (l->request.kind != PL_FRAME_PUSH || l->out.next > 0 ||
+                   client->opts.params == NULL)))
+            ask(client, j);
+    }
+}
+
+void pl_ps_client_join(pl_ps_client *client)
+{
+    client->joining = true;
+    client->joins++;
+    client->rolled = client->rest = false;
+    for (int32_t j = 0; j < client->opts.ps; j++) {
+        client->links[j].joined = false;
+        client->links[j].offer[0] = '\0';
+        client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
+        client->links[j].before = client->sequence;
+    }
+    ask_to_join(client, 0);
+}
+
+void pl_ps_client_init(pl_ps_client *client, int64_t step)
+{
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_INIT, .step = step });
+}
+
+void pl_ps_client_pull(pl_ps_client *client, unsigned flags, int64_t step)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_PULL,
+                                     .flags = (uint8_t)flags,
+                                     .value = { step } });
+    client->rest = client->opts.ps > 1;
+}
+
+void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad)
+{
+    client->grad = grad;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_PUSH, .step = step });
+}
+
+void pl_ps_client_ready(pl_ps_client *client, int64_t from)
+{
+    for (int32_t j = client->opts.ps - 1; j >= 0; j--) {
+        client->links[j].out.ready_from = from;
+        pump(client, j);
+    }
+}
+
+void pl_ps_client_fill(pl_ps_client *client, int64_t step, const char *text)
+{
+    client->text = text;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_INIT, .step = step });
+}
+
+/* Only lists that a gradient may name have numbers that rise. */
+static void number_list(pl_ps_client *client, unsigned flags,
+                        pl_key_batch *want)
+{
+    client->want = want;
+    if (want != NULL)
+        want->number =
+            (flags & PL_PULL_PEEK) != 0 ? client->lists : ++client->lists;
+}
+
+void pl_ps_client_ask(pl_ps_client *client, unsigned flags, int64_t step,
+                      pl_key_batch *want)
+{
+    number_list(client, flags, want);
+    pl_ps_client_pull(client, flags, step);
+}
+
+void pl_ps_client_push_keys(pl_ps_client *client, int64_t step,
+                            const pl_key_batch *of, const float *grad,
+                            pl_key_batch *want)
+{
+    number_list(client, 0, want);
+    client->of = of;
+    pl_ps_client_push(client, step, grad);
+}
+
+void pl_ps_client_read(pl_ps_client *client, int64_t first, int64_t count,
+                       float *to)
+{
+    int32_t ps = client->opts.ps - 1;
+    while (client->links[ps].in.first > first)
+        ps--;
+    PL_ASSERT(!pl_ps_client_busy(client));
+    client->want = NULL;
+    client->range = to;
+    client->sequence++;
+    begin_on(client, ps,
+             &(pl_frame) {
+                 .kind = PL_FRAME_PULL,
+                 .flags = PL_PULL_PEEK | PL_PULL_RANGE,
+                 .first = first,
+                 .value = { 0, count },
+             });
+}
+
+void pl_ps_client_pause(pl_ps_client *client)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE });
+}
+
+void pl_ps_client_freeze(pl_ps_client *client)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE,
+                                     .flags = PL_PAUSE_FREEZE });
+}
+
+void pl_ps_client_thaw(pl_ps_client *client)
+{
+    begin_first(client,
+                (pl_frame) { .kind = PL_FRAME_PAUSE, .flags = PL_PAUSE_THAW });
+}
+
+void pl_ps_client_save(pl_ps_client *client, int64_t step, const char *plan)
+{
+    /* Later ones of this and of later processes have higher numbers. */
+    int64_t number = (int64_t)client->view.incarnation << 32 | ++client->saves;
+    client->text = plan;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_SAVE,
+                                   .step = step,
+                                   .value = { number } });
+}
+
+void pl_ps_client_look_saved(pl_ps_client *client, bool wait)
+{
+    begin_first(client,
+                (pl_frame) { .kind = PL_FRAME_SAVE,
+                             .flags = wait ? PL_SAVE_WAIT : PL_SAVE_LOOK });
+}
+
+void pl_ps_client_load(pl_ps_client *client, int64_t step,
+                       const int64_t *counts, const char *plan)
+{
+    memcpy(client->counts, counts,
+           (size_t)client->opts.workers * sizeof *counts);
+    client->text = plan;
+    begin_all(client, (pl_frame) { .kind = PL_FRAME_LOAD, .step = step });
+}
+
+void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_SHARE,
+                                     .flags = wait ? PL_SHARE_WAIT : 0,
+                                     .value = { count, client->opts.index } });
+}
+
+void pl_ps_client_deal(pl_ps_client *client, int64_t step, int64_t epoch)
+{
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_SHARE,
+                                     .flags = PL_SHARE_DEAL,
+                                     .value = { step, epoch } });
+}
+
+void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)
+{
+    client->text = why; /* server 0 tells the others */
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_STOP,
+                                     .flags = failed ? PL_STOP_FAILED : 0 });
+}
+
+void pl_ps_client_bye(pl_ps_client *client, const char *report)
+{
+    client->text = report;
+    begin_first(client, (pl_frame) { .kind = PL_FRAME_BYE });
+}
+
+void pl_ps_client_abort(pl_ps_client *client, const char *why)
+{
+    pl_client_send(client, 0,
+                   (pl_frame) {
+                       .kind = PL_FRAME_STOP,
+                       .flags = PL_STOP_FAILED,
+                       .sequence = client->links[0].sequence + 1,
+                       .payload_bytes = (uint32_t)strlen(why),
+                   },
+                   why, false);
+}

@@ -1,0 +1,89 @@
+/* ps_client_priv.h - what the files of the client share.
+ *
+ * ps_client.c       requests and their answers
+ * ps_client_keys.c  the messages of sparse parameters
+ * ps_client_view.c  what its user may look at */
+#ifndef PL_SYNC_PS_WORKER_CLIENT_PRIV_H
+#define PL_SYNC_PS_WORKER_CLIENT_PRIV_H
+
+#include "sync/ps/messages/pieces.h"
+#include "sync/ps/worker/client.h"
+
+typedef enum pl_link_stage {
+    PL_LINK_IDLE,
+    PL_LINK_ASKING,    /* no word about the end of the request */
+    PL_LINK_ANSWERING, /* parameters are coming */
+    PL_LINK_DONE,
+} pl_link_stage;
+
+/* The way to one server. */
+typedef struct pl_link {
+    bool joined;
+    char offer[PL_OFFER_BYTES]; /* of shared memory, until it has joined */
+    pl_link_stage stage;
+    uint64_t sequence;
+    uint64_t before; /* the last sequence before it joined */
+    pl_frame request;
+    int64_t asked_ns; /* last sign of life about the request, or question */
+    pl_stream out;
+    pl_pieces in;
+    int64_t step; /* of the parameters that came */
+    unsigned answer;
+    /* Sparse parameters: the message of the request at hand. */
+    uint8_t *message;
+    uint32_t message_bytes;
+    uint8_t *own; /* memory for one that the shared is too small for */
+    size_t own_room;
+} pl_link;
+
+struct pl_ps_client {
+    pl_ps_client_opts opts;
+    pl_link *links;
+    int64_t now_ns;
+    bool joining;
+    uint64_t sequence; /* of the last request, on any link */
+    uint64_t joins; /* times it began to; a welcome names the one it answers */
+    bool rolled;
+    uint32_t generation; /* 0: never joined */
+    int64_t *counts;     /* [workers] */
+    pl_deal deal;        /* as last told... */
+    pl_workers present;  /* ... with this */
+    const float *grad;
+    const char *text; /* of a stop or bye, a plan, or first parameters */
+    uint32_t saves;   /* begun in this life */
+    char saved_why[512];
+    bool rest; /* pull: the other servers come after server 0 */
+    /* Sparse parameters: what the request at hand is about. */
+    const pl_key_batch *of; /* the gradient's keys */
+    pl_key_batch *want;     /* or NULL */
+    float *range;           /* where a range is read to, or NULL */
+    int64_t lists;          /* that were asked for */
+    pl_ps_client_view view;
+    char *report;
+    char *run; /* of view.run */
+    bool failed;
+    char why[512];
+};
+
+void pl_client_fail(pl_ps_client *client, const char *format, ...)
+    PL_PRINTF(2, 3);
+/* ps_client_join.c: the text of a JOIN; the caller frees *out. */
+pl_status pl_client_join_text(const pl_ps_client *client, int32_t ps,
+                              char **out) PL_MUST_CHECK;
+
+void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
+                    const void *payload, bool lasting);
+/* The head of the request at hand. */
+pl_frame pl_client_request(const pl_link *link);
+
+/* ps_client_keys.c */
+/* Make the message of a pull: the keys of server `ps`. */
+void pl_client_make_pull(pl_ps_client *client, int32_t ps);
+/* Make and send that of a push; `list`: with the keys of the gradient. */
+void pl_client_send_push(pl_ps_client *client, int32_t ps, bool list);
+void pl_client_close_keys(pl_ps_client *client);
+/* Take the values that came; false: they are not what was asked for. */
+bool pl_client_take_values(pl_ps_client *client, int32_t ps,
+                           const pl_message *message);
+
+#endif

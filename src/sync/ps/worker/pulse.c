@@ -1,0 +1,75 @@
+/* Decides when a heartbeat is due and when server 0 counts as lost.
+ *
+ *   P1  Time for which this task itself was stopped is not server 0's silence.
+ *   P2  The first verdict stays. */
+#include "sync/ps/worker/pulse.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static int64_t timeout_ns(const pl_pulse *pulse)
+{
+    int64_t ms = pulse->opts.timeout_ms;
+    return (ms > 0 ? ms : 5000) * 1000000;
+}
+
+void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns)
+{
+    *pulse =
+        (pl_pulse) { .opts = *opts, .heard_ns = now_ns, .next_ns = now_ns };
+}
+
+bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, pl_frame *out)
+{
+    int64_t every_ns = timeout_ns(pulse) / 5;
+    if (now_ns < pulse->next_ns)
+        return false;
+    if (now_ns - pulse->next_ns > every_ns) /* P1 */
+        pulse->heard_ns += now_ns - pulse->next_ns;
+    pulse->next_ns = now_ns + every_ns;
+    pulse->sent_ns = now_ns;
+    *out = (pl_frame) {
+        .kind = PL_FRAME_HEART,
+        .incarnation = pulse->opts.incarnation,
+        .sequence = ++pulse->number,
+    };
+    return true;
+}
+
+static void give_up(pl_pulse *pulse, pl_status status, const char *text,
+                    size_t bytes)
+{
+    if (pulse->status != PL_OK) /* P2 */
+        return;
+    pulse->status = status;
+    snprintf(pulse->why, sizeof pulse->why, "%.*s", (int)bytes, text);
+}
+
+void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
+                      int64_t now_ns)
+{
+    static const char rolled[] = "the job restarts from its last checkpoint";
+    const pl_frame *frame = &message->frame;
+    bool refused = frame->kind == PL_FRAME_REFUSE;
+    bool beat = frame->kind == PL_FRAME_BEAT;
+    pulse->heard_ns = now_ns;
+    if ((refused && (frame->flags & PL_REFUSE_UNKNOWN) != 0) ||
+        (beat && frame->generation > pulse->opts.generation))
+        give_up(pulse, PL_ROLLED, rolled, strlen(rolled));
+    else if (refused || (beat && (frame->flags & PL_STOP_FAILED) != 0))
+        give_up(pulse, PL_CLOSED, message->payload, frame->payload_bytes);
+}
+
+pl_status pl_pulse_check(pl_pulse *pulse, int64_t now_ns)
+{
+    char text[256];
+    int64_t silent_ns = now_ns - pulse->heard_ns;
+    if (pulse->status == PL_OK && silent_ns > timeout_ns(pulse)) {
+        snprintf(text, sizeof text,
+                 "ps 0 (%s) is lost: no heartbeat ack for %.1f s",
+                 pulse->opts.address, (double)silent_ns * 1e-9);
+        give_up(pulse, PL_ROLLED, text, strlen(text));
+    }
+    return pulse->status == PL_OK ? PL_OK
+                                  : PL_FAIL(pulse->status, "%s", pulse->why);
+}

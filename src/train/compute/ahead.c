@@ -1,0 +1,238 @@
+/* Prepares sparse batches before their turn. Parameters on a server: asks
+ * for the keys of the next batches while the present one is computed.
+ * Parameters here: two halves of slots, one computed, one prepared by the
+ * other threads. */
+#include "train/compute/ahead.h"
+
+#include "base/assert.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The batch at hand, and as many as are asked for. */
+#define ASKED_SLOTS 3
+/* Otherwise slots are in two halves: of one, batches are computed, while those
+ * of the other are prepared.  Many, so that threads seldom wait for each
+ * other; of few rows in all, so that both stay in the second cache. */
+#define MOST_SLOTS 32
+#define SOME_SLOTS 16
+#define SLOT_ROWS  2048
+
+typedef struct slot {
+    pl_compute *compute;
+    pl_batch batch; /* rows and labels; the rest is in `compute` */
+    uint8_t *labels;
+    pl_position position; /* of the reader before it */
+    int64_t step;         /* of the values that were asked for */
+    /* Where the weights are here. */
+    pl_batch read; /* as the reader gave it, with... */
+    uint32_t *index;
+    bool good;
+} slot;
+
+struct pl_ahead {
+    slot slots[MOST_SLOTS];
+    int count;
+    /* The n-th batch is at n % count. */
+    int64_t read, begun;
+    int64_t prepared; /* those after it, which were read, are under way */
+    pl_reader *reader;
+    pl_sync *sync;
+    pl_pool *pool;
+    bool asks;    /* the weights are elsewhere... */
+    int table;    /* ... of the parameter with keys */
+    int distance; /* batches asked for beyond the one that is next */
+};
+
+int pl_ahead_batches(bool elsewhere, int64_t rows, int threads)
+{
+    if (elsewhere)
+        return ASKED_SLOTS;
+    if (threads < 2)
+        return 1;
+    int64_t some = SLOT_ROWS / rows;
+    some = some < SOME_SLOTS ? some : SOME_SLOTS;
+    some = some > 2 * threads ? some : 2 * threads;
+    return (int)(some < MOST_SLOTS ? some / 2 * 2 : MOST_SLOTS);
+}
+
+static pl_status open_slot(slot *s, const pl_compute_opts *compute)
+{
+    PL_TRY(pl_compute_new(&s->compute, compute));
+    if (!compute->elsewhere)
+        PL_TRY(PL_NEW(s->index, (size_t)compute->batch));
+    return PL_NEW(s->labels, (size_t)compute->batch);
+}
+
+pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
+                       pl_reader *reader, pl_sync *sync)
+{
+    pl_ahead *ahead;
+    pl_status status = PL_OK;
+    PL_TRY(PL_NEW(ahead, 1));
+    ahead->reader = reader;
+    ahead->sync = sync;
+    ahead->pool = compute->pool;
+    ahead->asks = compute->elsewhere;
+    ahead->table = compute->network->table;
+    ahead->count = pl_ahead_batches(ahead->asks, compute->batch,
+                                    pl_pool_threads(compute->pool));
+    if (ahead->asks)
+        ahead->distance = sync->ops->ahead(sync);
+    PL_ASSERT(!ahead->asks || ahead->distance + 2 <= ahead->count);
+    pl_compute_opts own = *compute;
+    own.early = !ahead->asks;
+    for (int i = 0; i < ahead->count && status == PL_OK; i++) {
+        status = open_slot(&ahead->slots[i], &own);
+        if (ahead->asks) /* one after the other */
+            own.beside = ahead->slots[0].compute;
+    }
+    if (status != PL_OK) {
+        pl_ahead_free(ahead);
+        return status;
+    }
+    *out = ahead;
+    return PL_OK;
+}
+
+void pl_ahead_free(pl_ahead *ahead)
+{
+    if (ahead == NULL)
+        return;
+    pl_pool_finish(ahead->pool);
+    for (int i = MOST_SLOTS - 1; i >= 0; i--) {
+        pl_compute_free(ahead->slots[i].compute);
+        pl_mem_free(ahead->slots[i].labels);
+        pl_mem_free(ahead->slots[i].index);
+    }
+    pl_mem_free(ahead);
+}
+
+/* Find the keys of a batch and keep its labels. */
+static pl_status prepare(slot *s, const pl_batch *batch)
+{
+    PL_TRY(pl_compute_prepare(s->compute, batch));
+    for (int64_t r = 0; r < batch->rows; r++)
+        s->labels[r] = pl_view_label(&batch->labels, r) != 0;
+    s->batch = (pl_batch) {
+        .rows = batch->rows,
+        .labels = { .data = s->labels, .stride = 1, .dtype = PL_UINT8 },
+    };
+    return PL_OK;
+}
+
+/* Read one more batch and ask for its values. */
+static pl_status ask_one(pl_ahead *ahead, bool later)
+{
+    slot *s = &ahead->slots[ahead->read % ahead->count];
+    pl_batch batch;
+    const pl_keys *keys;
+    pl_reader_position(ahead->reader, &s->position);
+    PL_TRY(pl_reader_next(ahead->reader, &batch));
+    PL_TRY(prepare(s, &batch));
+    pl_compute_grad(s->compute, ahead->table, &keys);
+    PL_TRY(ahead->sync->ops->ask(ahead->sync, keys, later));
+    ahead->read++;
+    return PL_OK;
+}
+
+/* Wait for the values of the batch that is next. */
+static pl_status take_one(pl_ahead *ahead, slot *s)
+{
+    pl_values values;
+    while (ahead->read - ahead->begun <= ahead->distance)
+        PL_TRY(ask_one(ahead, false));
+    PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+    pl_compute_place(s->compute, &values);
+    s->step = values.step;
+    return PL_OK;
+}
+
+/* Of a set in memory the reader chooses rows, which is all to keep. */
+static pl_status read_one(pl_ahead *ahead)
+{
+    slot *s = &ahead->slots[ahead->read % ahead->count];
+    pl_reader_position(ahead->reader, &s->position);
+    PL_TRY(pl_reader_next(ahead->reader, &s->read));
+    PL_ASSERT(s->read.row_index != NULL);
+    memcpy(s->index, s->read.row_index,
+           (size_t)s->read.rows * sizeof *s->index);
+    s->read.row_index = s->read.labels.index = s->index;
+    ahead->read++;
+    return PL_OK;
+}
+
+static void prepare_item(void *arg, int item, int thread)
+{
+    (void)thread;
+    pl_ahead *ahead = arg;
+    slot *s = &ahead->slots[(ahead->prepared + item) % ahead->count];
+    s->good = prepare(s, &s->read) == PL_OK;
+}
+
+static pl_status start_half(pl_ahead *ahead)
+{
+    int half = ahead->count / 2;
+    for (int i = 0; i < half; i++)
+        PL_TRY(read_one(ahead));
+    pl_pool_start(ahead->pool, half, prepare_item, ahead);
+    return PL_OK;
+}
+
+/* What another thread found wrong with a batch is found again when it is its
+ * turn, here, where it can be told. */
+static pl_status await_one(pl_ahead *ahead, slot *s)
+{
+    if (ahead->begun == ahead->prepared) {
+        if (ahead->read == ahead->prepared)
+            PL_TRY(start_half(ahead));
+        pl_pool_finish(ahead->pool);
+        ahead->prepared = ahead->read;
+        PL_TRY(start_half(ahead));
+    }
+    return s->good ? PL_OK : prepare(s, &s->read);
+}
+
+void pl_ahead_reset(pl_ahead *ahead)
+{
+    pl_pool_finish(ahead->pool);
+    ahead->read = ahead->begun = ahead->prepared = 0;
+}
+
+pl_status pl_ahead_skip(pl_ahead *ahead)
+{
+    pl_values values;
+    if (!ahead->asks)
+        pl_ahead_reset(ahead);
+    for (; ahead->begun < ahead->read; ahead->begun++)
+        PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+    return PL_OK;
+}
+
+void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader)
+{
+    PL_ASSERT(ahead->begun == ahead->read);
+    ahead->reader = reader;
+}
+
+pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out)
+{
+    slot *s = &ahead->slots[ahead->begun % ahead->count];
+    PL_TRY(ahead->asks ? take_one(ahead, s) : await_one(ahead, s));
+    ahead->begun++;
+    *out = (pl_ahead_batch) { s->compute, &s->batch, s->step };
+    return PL_OK;
+}
+
+pl_status pl_ahead_next(pl_ahead *ahead)
+{
+    return ahead->asks ? ask_one(ahead, true) : PL_OK;
+}
+
+void pl_ahead_position(const pl_ahead *ahead, pl_position *out)
+{
+    if (ahead->begun < ahead->read)
+        *out = ahead->slots[ahead->begun % ahead->count].position;
+    else
+        pl_reader_position(ahead->reader, out);
+}

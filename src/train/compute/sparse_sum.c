@@ -1,0 +1,86 @@
+/* Adds sparse gradients by merging sorted key lists, without a branch on
+ * which list comes next. */
+#include "train/compute/sparse_sum.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+void pl_sparse_sum_close(pl_sparse_sum *sum)
+{
+    for (int i = 0; i < 2; i++) {
+        pl_mem_free(sum->ids[i]);
+        pl_mem_free(sum->sums[i]);
+    }
+    *sum = (pl_sparse_sum) { .room = 0 };
+}
+
+void pl_sparse_sum_clear(pl_sparse_sum *sum)
+{
+    sum->keys = (pl_keys) { .count = 0 };
+    sum->values = NULL;
+}
+
+/* Room for `count` keys in both halves; what is at hand stays. */
+static pl_status make_room(pl_sparse_sum *sum, int64_t count)
+{
+    if (count <= sum->room)
+        return PL_OK;
+    size_t room = (size_t)(count + count / 4);
+    for (int i = 0; i < 2; i++) {
+        uint64_t *ids = pl_mem_resize(sum->ids[i], room, sizeof *ids);
+        PL_TRY(pl_mem_check(ids, room, sizeof *ids));
+        sum->ids[i] = ids;
+        float *sums = pl_mem_resize(sum->sums[i], room, sizeof *sums);
+        PL_TRY(pl_mem_check(sums, room, sizeof *sums));
+        sum->sums[i] = sums;
+    }
+    sum->room = (int64_t)room;
+    return PL_OK;
+}
+
+/* Merge two lists into a third.  Which key comes next cannot be guessed: both
+ * are looked at and one or both are left behind, without a branch. */
+static int64_t merge(const pl_keys *a, const float *of_a, const pl_keys *b,
+                     const float *of_b, uint64_t *ids, float *out)
+{
+    int64_t i = 0, j = 0, k = 0;
+    while (i < a->count && j < b->count) {
+        uint64_t left = a->ids[i], right = b->ids[j];
+        float both = of_a[i] + of_b[j];
+        float one = left < right ? of_a[i] : of_b[j];
+        ids[k] = left < right ? left : right;
+        out[k++] = left == right ? both : one;
+        i += left <= right;
+        j += right <= left;
+    }
+    for (; i < a->count; i++, k++) {
+        ids[k] = a->ids[i];
+        out[k] = of_a[i];
+    }
+    for (; j < b->count; j++, k++) {
+        ids[k] = b->ids[j];
+        out[k] = of_b[j];
+    }
+    return k;
+}
+
+pl_status pl_sparse_sum_put(pl_sparse_sum *sum, const pl_keys *keys,
+                            const float *values)
+{
+    PL_TRY(make_room(sum, sum->keys.count + keys->count));
+    int to = 1 - sum->at;
+    pl_keys before = { sum->ids[sum->at], sum->keys.count };
+    int64_t count = merge(&before, sum->sums[sum->at], keys, values,
+                          sum->ids[to], sum->sums[to]);
+    sum->at = to;
+    sum->keys = (pl_keys) { sum->ids[to], count };
+    sum->values = sum->sums[to];
+    return PL_OK;
+}
+
+void pl_sparse_sum_scale(pl_sparse_sum *sum, float factor)
+{
+    for (int64_t k = 0; k < sum->keys.count; k++)
+        sum->values[k] *= factor;
+}

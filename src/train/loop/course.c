@@ -1,0 +1,276 @@
+/* The course of a training.  Stages, in order, each an act or none:
+ *   JOIN, FIRST (checkpoint); then, for each step: SHARE, STEP, DUE (what is?),
+ *   RECORD, PAUSE and TEST, PAUSE and SAVE; at the end: SUM_UP, STOP, SETTLE,
+ *   PAUSE and TEST, SAVE, LEAVE, END.
+ *
+ * Invariants:
+ *   C1  A step is made only by a worker that joined and to which no answer said
+ *       since that the job is over.
+ *   C2  After a rollback the next act is to join, and what is due is reckoned
+ *       from the step that the job then stands at.
+ *   C3  Only the chief saves, settles and pauses the job.
+ *   C4  A worker asks for a share only where its own epoch ends, where
+ * another's share is read to its end, or where a gradient was dropped. */
+#include "train/loop/course.h"
+
+enum {
+    STAGE_JOIN,
+    STAGE_FIRST,
+    STAGE_SHARE,
+    STAGE_STEP,
+    STAGE_DUE,
+    STAGE_RECORD,
+    STAGE_PAUSE_TEST,
+    STAGE_TEST,
+    STAGE_PAUSE_SAVE,
+    STAGE_SAVE,
+    STAGE_STOP,
+    STAGE_SETTLE,
+    STAGE_PAUSE_LAST,
+    STAGE_TEST_LAST,
+    STAGE_SAVE_LAST,
+    STAGE_LEAVE,
+    STAGE_END,
+};
+
+const char *pl_stopped_text(pl_stopped_by stopped)
+{
+    static const char *const texts[] = { "steps", "epochs", "stop_loss",
+                                         "interrupt", "nan" };
+    return texts[stopped];
+}
+
+/* When to test and save next, as of `step`. */
+static void set_due(pl_course *c, int64_t step)
+{
+    const pl_course_opts *opts = &c->opts;
+    pl_every never = { PL_EVERY_NEVER, 0 };
+    pl_due_init(&c->eval, opts->eval_every, opts->pace, step);
+    pl_due_init(&c->save, opts->follower ? never : opts->save_every, opts->pace,
+                step);
+    pl_due_init(&c->record, opts->record_every, opts->pace, step);
+}
+
+static pl_stopped_by by_itself(const pl_course *c)
+{
+    return c->opts.by_steps ? PL_STOPPED_STEPS : PL_STOPPED_EPOCHS;
+}
+
+void pl_course_init(pl_course *c, const pl_course_opts *opts, int64_t step)
+{
+    *c = (pl_course) {
+        .opts = *opts, .step = step, .reads = opts->worker, .tested_step = -1
+    };
+    c->stopped_by = by_itself(c);
+    set_due(c, step);
+}
+
+static bool done(const pl_course *c)
+{
+    return c->stop || c->step >= c->opts.end_step ||
+           (c->own >= c->opts.end_own && c->reads == c->opts.worker);
+}
+
+/* C4 */
+static bool share_is_due(const pl_course *c)
+{
+    if (!c->opts.shares || c->stop)
+        return false;
+    if (c->astray)
+        return true;
+    if (c->reads != c->opts.worker)
+        return c->other_own >= c->other_end;
+    return c->own % c->opts.per_epoch == 0 && c->own != c->asked;
+}
+
+static void look_what_is_due(pl_course *c, uint64_t ticks)
+{
+    bool over = done(c);
+    bool test = pl_due_now(&c->eval, c->step, ticks);
+    bool save = pl_due_now(&c->save, c->step, ticks);
+    bool record = pl_due_now(&c->record, c->step, ticks);
+    c->test_due = test && !over && c->opts.tests;
+    c->save_due = save && !over;
+    c->record_due = record && !over;
+}
+
+/* No test of the last parameters was made, and nobody waits for it to end. */
+static bool last_test_is_due(pl_course *c)
+{
+    if (c->tested_step == c->step && !c->opts.loose)
+        return false;
+    c->tested = false;
+    return c->opts.tests && c->stopped_by != PL_STOPPED_INTERRUPT;
+}
+
+static bool was_decided(const pl_course *c)
+{
+    return c->stopped_by == PL_STOPPED_STOP_LOSS ||
+           c->stopped_by == PL_STOPPED_INTERRUPT;
+}
+
+/* Another step, or the end? */
+static pl_act step_or_end(pl_course *c, bool interrupted)
+{
+    bool over = done(c);
+    if (!over && !interrupted) {
+        c->stage = STAGE_DUE;
+        return PL_ACT_STEP; /* C1 */
+    }
+    if (!over)
+        c->stopped_by = PL_STOPPED_INTERRUPT;
+    c->stage = STAGE_STOP;
+    return PL_ACT_SUM_UP;
+}
+
+/* The act of this stage, if it is wanted; then the next stage. */
+static bool take(pl_course *c, int next, bool wanted)
+{
+    c->stage = next;
+    return wanted;
+}
+
+static bool take_pause(pl_course *c, int next, pl_act what, bool wanted)
+{
+    c->pauses_for = what;
+    return take(c, next, wanted && !c->opts.follower); /* C3 */
+}
+
+pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
+{
+    bool chief = !c->opts.follower;
+    switch (c->stage) {
+    case STAGE_JOIN:
+        c->stage = c->joined ? STAGE_SHARE : STAGE_FIRST;
+        return PL_ACT_JOIN;
+    case STAGE_FIRST:
+        if (take(c, STAGE_SHARE, c->opts.saves_first && chief && c->step == 0))
+            return PL_ACT_SAVE_FIRST;
+        /* fall through */
+    case STAGE_SHARE:
+        if (take(c, STAGE_STEP, share_is_due(c)))
+            return PL_ACT_SHARE;
+        /* fall through */
+    case STAGE_STEP:
+        return step_or_end(c, interrupted);
+    case STAGE_DUE:
+        look_what_is_due(c, ticks);
+        /* fall through */
+    case STAGE_RECORD:
+        if (take(c, STAGE_PAUSE_TEST, c->record_due))
+            return PL_ACT_RECORD;
+        /* fall through */
+    case STAGE_PAUSE_TEST:
+        if (take_pause(c, STAGE_TEST, PL_ACT_TEST, c->test_due))
+            return PL_ACT_PAUSE;
+        /* fall through */
+    case STAGE_TEST:
+        if (take(c, STAGE_PAUSE_SAVE, c->test_due))
+            return PL_ACT_TEST;
+        /* fall through */
+    case STAGE_PAUSE_SAVE:
+        c->save_due = c->save_due && !c->stop;
+        if (take_pause(c, STAGE_SAVE, PL_ACT_SAVE, c->save_due))
+            return PL_ACT_PAUSE;
+        /* fall through */
+    case STAGE_SAVE:
+        if (take(c, STAGE_SHARE, c->save_due))
+            return PL_ACT_SAVE;
+        return pl_course_next(c, interrupted, ticks);
+    case STAGE_STOP:
+        if (take(c, STAGE_SETTLE, was_decided(c)))
+            return PL_ACT_STOP;
+        /* fall through */
+    case STAGE_SETTLE:
+        if (take(c, STAGE_PAUSE_LAST, chief))
+            return PL_ACT_SETTLE;
+        /* fall through */
+    case STAGE_PAUSE_LAST:
+        c->test_due = last_test_is_due(c);
+        if (take_pause(c, STAGE_TEST_LAST, PL_ACT_TEST_LAST, c->test_due))
+            return PL_ACT_PAUSE;
+        /* fall through */
+    case STAGE_TEST_LAST:
+        if (take(c, STAGE_SAVE_LAST, c->test_due))
+            return PL_ACT_TEST_LAST;
+        /* fall through */
+    case STAGE_SAVE_LAST:
+        if (take(c, STAGE_LEAVE, chief))
+            return PL_ACT_SAVE_LAST;
+        /* fall through */
+    case STAGE_LEAVE:
+        c->stage = STAGE_END;
+        return PL_ACT_LEAVE;
+    default:
+        return PL_ACT_END;
+    }
+}
+
+/* From here on the own share is read. */
+static void go_home(pl_course *c)
+{
+    c->reads = c->opts.worker;
+    c->astray = false;
+    c->asked = 0; /* at the beginning there is nothing to ask for */
+}
+
+void pl_course_joined(pl_course *c, const pl_standing *at)
+{
+    c->step = at->step;
+    c->own = at->own;
+    c->stop = at->over;
+    go_home(c);
+    if (c->joined)
+        set_due(c, at->step); /* C2 */
+    c->joined = true;
+}
+
+void pl_course_shared(pl_course *c, const pl_share *share)
+{
+    bool astray = c->astray, out = c->reads != c->opts.worker;
+    if (share->worker != c->opts.worker) {
+        go_home(c);
+        c->reads = share->worker;
+        c->other_own = share->own;
+        c->other_end = c->own;
+        return;
+    }
+    if (out || astray) {
+        go_home(c);
+        c->own = share->own;
+    }
+    c->asked = astray ? 0 : c->own;
+}
+
+void pl_course_stepped(pl_course *c, const pl_commit *commit)
+{
+    bool used = !commit->dropped && !commit->unsent;
+    *(c->reads != c->opts.worker ? &c->other_own : &c->own) += used;
+    c->astray = c->opts.shares && commit->dropped;
+    c->stop = commit->stop;
+    c->step = commit->step;
+}
+
+void pl_course_tested(pl_course *c, double loss)
+{
+    c->tested_step = c->step;
+    c->tested = true;
+    /* After the last step a low loss changes nothing any more. */
+    if (c->stage > STAGE_STOP || c->opts.follower || !c->opts.has_stop_loss ||
+        !(loss <= c->opts.stop_loss))
+        return;
+    c->stopped_by = PL_STOPPED_STOP_LOSS;
+    c->stop = true;
+}
+
+void pl_course_arrived(pl_course *c, int64_t step)
+{
+    c->step = step;
+}
+
+void pl_course_rolled(pl_course *c)
+{
+    c->stage = STAGE_JOIN;
+    c->stop = false;
+    c->stopped_by = by_itself(c);
+}

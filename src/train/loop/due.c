@@ -1,0 +1,64 @@
+/* Turns an interval in steps, examples, epochs or seconds into "is it due
+ * now?"; arithmetic that would overflow means never. */
+#include "train/loop/due.h"
+
+#include "base/clock.h"
+
+/* a * b + c, or the largest number: a time that never comes. */
+static int64_t times_plus(int64_t a, int64_t b, int64_t c)
+{
+    int64_t product, sum;
+    if (__builtin_mul_overflow(a, b, &product) ||
+        __builtin_add_overflow(product, c, &sum))
+        return INT64_MAX;
+    return sum;
+}
+
+/* The first step after `step` at which it is due. */
+static int64_t step_after(const pl_due *due, int64_t step)
+{
+    int64_t count = due->every.count;
+    int64_t per_epoch = due->pace.steps_per_epoch;
+    switch (due->every.unit) {
+    case PL_EVERY_STEPS:
+        return times_plus(step / count + 1, count, 0);
+    case PL_EVERY_EXAMPLES: {
+        int64_t each = due->pace.step_examples;
+        int64_t seen = times_plus(step, each, 0);
+        int64_t goal = times_plus(seen / count + 1, count, 0);
+        return goal == INT64_MAX ? goal : goal / each + (goal % each != 0);
+    }
+    case PL_EVERY_EPOCHS:
+        if (per_epoch <= 0)
+            return INT64_MAX;
+        count = times_plus(count, per_epoch, 0);
+        return times_plus(step / count + 1, count, 0);
+    case PL_EVERY_SECONDS:
+    case PL_EVERY_NEVER:
+        break;
+    }
+    return INT64_MAX;
+}
+
+static uint64_t ticks_after(const pl_due *due, uint64_t ticks)
+{
+    if (due->every.unit != PL_EVERY_SECONDS)
+        return UINT64_MAX;
+    return ticks + (uint64_t)((double)due->every.count * 1e9 / pl_ticks_ns());
+}
+
+void pl_due_init(pl_due *due, pl_every every, pl_due_pace pace, int64_t step)
+{
+    *due = (pl_due) { .every = every, .pace = pace };
+    due->next_step = step_after(due, step);
+    due->next_ticks = ticks_after(due, pl_ticks_now());
+}
+
+bool pl_due_now(pl_due *due, int64_t step, uint64_t ticks)
+{
+    if (step < due->next_step && ticks < due->next_ticks)
+        return false;
+    due->next_step = step_after(due, step);
+    due->next_ticks = ticks_after(due, ticks);
+    return true;
+}

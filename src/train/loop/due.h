@@ -1,0 +1,28 @@
+/* due.h - "every 100 steps", "every 20000ex", "1ep", "60s": is it time?
+ *
+ * Threads: a pl_due belongs to one thread. */
+#ifndef PL_TRAIN_LOOP_DUE_H
+#define PL_TRAIN_LOOP_DUE_H
+
+#include "paceline/base.h"
+
+/* What turns examples and epochs into steps. */
+typedef struct pl_due_pace {
+    int64_t step_examples;   /* of all workers together */
+    int64_t steps_per_epoch; /* -1: not known, epochs never come */
+} pl_due_pace;
+
+typedef struct pl_due {
+    pl_every every;
+    pl_due_pace pace;
+    int64_t next_step;   /* INT64_MAX: not by steps */
+    uint64_t next_ticks; /* UINT64_MAX: not by time */
+} pl_due;
+
+/* A run that stands at `step`: what was due there is over. */
+void pl_due_init(pl_due *due, pl_every every, pl_due_pace pace, int64_t step);
+
+/* True when it is due after `step` at time `ticks`; then sets the next. */
+bool pl_due_now(pl_due *due, int64_t step, uint64_t ticks);
+
+#endif

@@ -1,0 +1,102 @@
+/* evaluate.c - the part of loop.h that tests. */
+#include "train/loop/loop.h"
+
+#include <math.h>
+
+#define EVAL_BATCH        1000 /* the most, unless one is asked for... */
+#define SPARSE_EVAL_BATCH 8192 /* likewise, of sparse examples */
+#define EVAL_BYTES        ((int64_t)64 << 20) /* ... or this many of examples */
+
+int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given)
+{
+    int64_t batch = given;
+    if (given <= 0) {
+        int64_t row = set->sparse ? 1 : pl_shape_row(set->shape);
+        int64_t fit = EVAL_BYTES / (row * (int64_t)sizeof(float));
+        int64_t most = set->sparse ? SPARSE_EVAL_BATCH : EVAL_BATCH;
+        batch = fit < most ? fit : most;
+    }
+    if (set->count > 0 && batch > set->count)
+        batch = set->count;
+    return batch > 0 ? batch : 1;
+}
+
+/* What is added up over a test set. */
+typedef struct tester {
+    pl_compute *compute;
+    pl_sync *sync; /* where the parameters are elsewhere; or NULL */
+    pl_reader *reader;
+    pl_tally *tally; /* of a model that answers yes or no */
+    double loss;     /* of all examples together */
+    int64_t right;   /* answers */
+    int64_t rows;
+} tester;
+
+/* Fetch the weights of a batch. */
+static pl_status fetch_weights(const tester *t)
+{
+    pl_values values;
+    const pl_keys *keys;
+    pl_compute_grad(t->compute, 0, &keys);
+    PL_TRY(t->sync->ops->look(t->sync, keys, &values));
+    pl_compute_place(t->compute, &values);
+    return PL_OK;
+}
+
+static pl_status test_batch(tester *t, const pl_batch *batch)
+{
+    double rows = (double)batch->rows;
+    PL_TRY(pl_compute_prepare(t->compute, batch));
+    if (t->sync != NULL)
+        PL_TRY(fetch_weights(t));
+    pl_score score = pl_compute_score(t->compute, batch);
+    t->loss += score.loss * rows;
+    /* The batch's share of right answers was computed in float32; the number
+     * of them is the integer it stands for. */
+    t->right += llround(score.accuracy * rows);
+    t->rows += batch->rows;
+    const float *probs = pl_compute_probs(t->compute);
+    if (probs == NULL)
+        return PL_OK;
+    return pl_tally_add(t->tally, batch->rows, probs, &batch->labels);
+}
+
+static pl_status test_all(tester *t, pl_dataset *set)
+{
+    pl_batch batch;
+    for (;;) {
+        PL_TRY(pl_reader_next(t->reader, &batch));
+        if (batch.rows == 0)
+            break;
+        PL_TRY(test_batch(t, &batch));
+    }
+    PL_TRY(pl_dataset_check(set, true));
+    if (t->rows == 0)
+        return PL_FAIL(PL_FORMAT, "%s has no examples", set->name);
+    return PL_OK;
+}
+
+pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
+                           pl_sync *sync, pl_score *out)
+{
+    tester t = { .compute = compute };
+    if (sync != NULL && sync->ops->look != NULL)
+        t.sync = sync;
+    batch = pl_loop_eval_batch(set, batch);
+    pl_status status;
+    PL_TRY_OUT(status, pl_reader_new(&t.reader, set,
+                                     &(pl_reader_opts) { .batch = batch,
+                                                         .one_pass = true }));
+    PL_TRY_OUT(status, pl_tally_new(&t.tally));
+    PL_TRY_OUT(status, test_all(&t, set));
+    *out = (pl_score) {
+        .loss = t.loss / (double)t.rows,
+        .accuracy = (double)t.right / (double)t.rows,
+    };
+    if (pl_compute_probs(compute) != NULL)
+        pl_tally_score(t.tally, out);
+out:
+    pl_reader_free(t.reader);
+    pl_tally_free(t.tally);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* loop.h - the training loop.
+ *
+ * One step: take a batch (or several micro-batches), compute the gradient,
+ * hand it to the sync (train/sync.h).  Between steps: evaluate, save, look
+ * whether to stop.  The loop knows no cluster and no terminal: it records
+ * what happens in metrics and trace.
+ *
+ * Threads: one loop, one thread; the interrupt may be set from anywhere. */
+#ifndef PL_TRAIN_LOOP_LOOP_H
+#define PL_TRAIN_LOOP_LOOP_H
+
+#include "base/param/param.h"
+#include "base/record/metric.h"
+#include "train/compute/compute.h"
+#include "train/loop/course.h"
+#include "train/optim/schedule.h"
+
+#include <stdatomic.h>
+
+typedef enum pl_aggregate {
+    PL_AGGREGATE_MEAN,
+    PL_AGGREGATE_SUM,
+} pl_aggregate;
+
+typedef struct pl_loop_opts {
+    const pl_network *network;    /* required; all pointers are borrowed */
+    pl_dataset *train;            /* required */
+    pl_dataset *test;             /* NULL: no evaluation */
+    pl_sync *sync;                /* required */
+    pl_pool *pool;                /* required */
+    pl_metrics *metrics;          /* required */
+    const pl_schedule *schedule;  /* required; for the record */
+    pl_trace *trace;              /* may be NULL */
+    const pl_kernels *kernels;    /* default: the best */
+    const atomic_bool *interrupt; /* finish the step and return; or NULL */
+
+    pl_reader_opts order;   /* batch, micro_batches, worker, workers, seed;
+                               keep_rest with hogwild only */
+    int64_t steps;          /* updates in all; 0: by epochs */
+    int64_t epochs;         /* when steps is 0; >= 1 */
+    int64_t epoch_steps;    /* of an epoch; default: a pass over the data */
+    pl_aggregate aggregate; /* of micro-batches */
+    pl_aggregate batch_reduction;   /* of the examples of a batch */
+    double clip;                    /* most length of a gradient; 0: no limit */
+    const pl_hogwild_opts *hogwild; /* NULL: by mini-batches */
+    double stop_loss;   /* end when the test loss is at most this... */
+    bool has_stop_loss; /* ... if this is set */
+    pl_every eval_every;
+    pl_every save_every;
+    pl_every histograms_every;       /* of weights, gradients, predictions */
+    int64_t eval_batch;              /* default: pl_loop_eval_batch */
+    int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
+    pl_progress start;               /* where a resumed run stands; else zero */
+
+    /* One worker of several (order.workers). */
+    bool follower;    /* not the chief: does not save, nor end the job */
+    bool own_pace;    /* each gradient is an update; --epochs counts passes
+                         over the own share, --steps is the job's to count */
+    int32_t replicas; /* gradients of an update; default: all workers' */
+} pl_loop_opts;
+
+/* Where the time of the steps went. */
+typedef struct pl_phases {
+    double input_s;   /* waiting for and preparing batches */
+    double compute_s; /* forward, backward, local update */
+    double send_s;    /* handing gradients over */
+    double wait_s;    /* for parameters and for others */
+} pl_phases;
+
+typedef struct pl_loop_result {
+    pl_progress progress;
+    double epochs;     /* passes made, with fraction */
+    double train_loss; /* mean over the last epoch, or since it began; not a
+                          number when no step was made */
+    pl_score test;     /* of the final parameters */
+    bool tested;
+    bool ended; /* all steps were made; saving the end may have failed */
+    double eval_seconds;
+    double save_seconds;
+    int64_t own_steps; /* gradients this worker made that were used */
+    int64_t own_examples;
+    int64_t dropped;
+    int64_t rolled_back; /* updates made again after a server was lost */
+    pl_phases phases;
+    pl_stopped_by stopped_by;
+} pl_loop_result;
+
+/* Train.  PL_NUMERIC when the loss is no longer a number: *result is filled
+ * in all the same, and nothing was saved after the last good step. */
+pl_status pl_loop_run(const pl_loop_opts *opts,
+                      pl_loop_result *result) PL_MUST_CHECK;
+
+/* Examples tested at once: `given`, or where that is 0, 1000, but not more
+ * than 64 MB of numbers hold; never more than the set has. */
+int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given);
+
+/* Mean loss and accuracy over a whole data set, `batch` by that rule.  `sync`
+ * gives the parameters where they are elsewhere (pl_sync_ops.look); or NULL. */
+pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
+                           pl_sync *sync, pl_score *out) PL_MUST_CHECK;
+
+#endif

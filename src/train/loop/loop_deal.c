@@ -1,0 +1,98 @@
+/* Decides when a worker of a job in lock step reads another share of the data
+ * than before: when the epoch ends in which others were lost or came back. */
+#include "base/log.h"
+#include "train/loop/loop_priv.h"
+
+/* Deals are made where an epoch is a pass over data that all share. */
+static bool deals(const pl_loop *l, const pl_standing *at)
+{
+    const pl_loop_opts *opts = l->opts;
+    return at->dealt && !opts->own_pace && !opts->train->local &&
+           opts->epoch_steps == 0 && l->ahead == NULL;
+}
+
+void pl_loop_go(pl_loop *l, int64_t step)
+{
+    int64_t there = pl_deal_read(&l->deal, l->reader->steps_per_epoch, step);
+    pl_reader_go(l->reader, there > 0 ? there : 0);
+}
+
+/* Read the share that is this worker's by l->deal, from `step` on. */
+static pl_status take_share(pl_loop *l, int64_t step)
+{
+    pl_reader_opts order = l->opts->order;
+    pl_reader *reader;
+    int32_t rank = pl_deal_rank(&l->deal, &l->present, order.worker);
+    order.workers = pl_workers_count(&l->deal.workers);
+    order.worker = rank;
+    if (l->ranks != order.workers || l->rank != rank) {
+        PL_TRY(pl_reader_new(&reader, l->opts->train, &order));
+        pl_loop_forget_batch(l);
+        pl_reader_free(l->reader);
+        l->reader = reader;
+        l->ranks = order.workers;
+        l->rank = rank;
+        pl_log(
+            PL_LOG_INFO,
+            "from step %lld on %d workers share the examples; this one reads "
+            "share %d of them",
+            (long long)step, l->ranks, l->rank);
+    }
+    pl_loop_go(l, step);
+    return PL_OK;
+}
+
+pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at)
+{
+    if (!deals(l, at))
+        return PL_OK;
+    bool same = pl_workers_equal(&at->present, &at->deal.workers);
+    bool begins = !l->course.joined && same && at->deal.step == 0;
+    l->deal = at->deal;
+    l->present = at->present;
+    if (!begins) /* else the reader is where it should be, also of a resume */
+        PL_TRY(take_share(l, at->step));
+    l->asks = l->opts->sync->ops->deal != NULL;
+    l->asked_step = at->deal.step;
+    l->deals = !same && !l->asks;
+    if (l->deals)
+        l->next_deal = pl_deal_next(&l->deal, l->reader->steps_per_epoch,
+                                    &at->present, at->step);
+    return PL_OK;
+}
+
+/* An epoch of the deal ends before this step. */
+static bool ends_epoch(const pl_loop *l, int64_t step)
+{
+    return step > l->deal.step && step != l->asked_step &&
+           (step - l->deal.step) % l->reader->steps_per_epoch == 0;
+}
+
+static pl_status ask_for_deal(pl_loop *l, int64_t step)
+{
+    pl_sync *sync = l->opts->sync;
+    pl_standing at = { 0 };
+    int64_t epochs = (step - l->deal.step) / l->reader->steps_per_epoch;
+    PL_TRY(sync->ops->deal(sync, step, l->deal.epoch + epochs, &at));
+    l->asked_step = step;
+    if (at.deal.step == l->deal.step &&
+        pl_workers_equal(&at.deal.workers, &l->deal.workers))
+        return PL_OK;
+    l->deal = at.deal;
+    l->present = at.present;
+    l->next_read = step;
+    return take_share(l, step);
+}
+
+pl_status pl_loop_deal_step(pl_loop *l)
+{
+    int64_t step = l->result->progress.step;
+    if (l->asks && ends_epoch(l, step))
+        return ask_for_deal(l, step);
+    if (!l->deals || step < l->next_deal.step)
+        return PL_OK;
+    l->deals = false;
+    l->deal = l->next_deal;
+    l->next_read = step;
+    return take_share(l, step);
+}

@@ -1,0 +1,110 @@
+/* loop_priv.h - what the files of the training loop share.
+ *
+ * course.c       what a training does next
+ * loop.c         doing it: steps, tests, checkpoints
+ * loop_sparse.c  the steps of sparse models
+ * loop_share.c   the shares of workers that are gone, in own pace
+ * loop_deal.c    the same in lock step
+ * evaluate.c     tests */
+#ifndef PL_TRAIN_LOOP_LOOP_PRIV_H
+#define PL_TRAIN_LOOP_LOOP_PRIV_H
+
+#include "train/compute/aggregate.h"
+#include "train/compute/ahead.h"
+#include "train/compute/sparse_sum.h"
+#include "train/loop/loop.h"
+#include "train/recorder.h"
+
+typedef enum pl_loop_phase {
+    PL_LOOP_INPUT,
+    PL_LOOP_COMPUTE,
+    PL_LOOP_SEND,
+    PL_LOOP_WAIT,
+    PL_LOOP_PHASES,
+} pl_loop_phase;
+
+typedef struct pl_loop {
+    const pl_loop_opts *opts;
+    pl_loop_result *result;
+    pl_reader *reader;
+    pl_compute *compute;
+    const pl_compute *computed; /* who made the gradient of the last step */
+    pl_compute *scorer;         /* NULL without a test set */
+    pl_aggregator *aggregator;  /* NULL: gradients are applied as they come */
+    pl_sparse_sum sum;          /* the same for a table with micro-batches... */
+    float bias_sum;             /* ... and for its bias */
+    pl_ahead *ahead;            /* NULL: one batch is read after the other */
+    bool stream;           /* parameters and gradients come and go on the way */
+    bool *done;            /* one per parameter: this step's gradient is */
+    int needed;            /* parameters that this step has */
+    int left;              /* gradients that are still to be handed over */
+    pl_course course;      /* what is done next */
+    pl_reader *other;      /* of another's share, read now; or NULL */
+    pl_deal deal;          /* in lock step: whose share is read now... */
+    pl_workers present;    /* ... who makes steps ... */
+    bool deals;            /* ... and whether there is ... */
+    pl_deal next_deal;     /* ... another deal, from its step on; or it... */
+    bool asks;             /* ... is asked for at the end of each epoch... */
+    int64_t asked_step;    /* ... and was, at this step */
+    int32_t rank, ranks;   /* of the open reader */
+    int64_t next_read;     /* the step whose batch the reader gives next */
+    int64_t grad_examples; /* of one gradient */
+    int64_t update_examples; /* of one update */
+    int64_t epoch_updates;   /* in one pass of all workers; 0: not known */
+    pl_recorder recorder;
+    pl_batch batch; /* the last one of training */
+    uint64_t phase_ticks[PL_LOOP_PHASES];
+    uint64_t mark;   /* end of the last phase */
+    double loss_sum; /* of this epoch, a whole batch weighs 1 */
+    double loss_weight;
+    uint64_t paused;  /* when the job was last */
+    int64_t restored; /* the step that joining found, or went back to */
+    int64_t before;   /* the step at which a server was lost; -1: none was */
+} pl_loop;
+
+/* Steps of this worker in an epoch, as the run counts them. */
+int64_t pl_loop_steps_per_epoch(const pl_loop *l);
+/* The time since the last mark was spent in `phase`. */
+void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
+/* The job is at `step` now. */
+void pl_loop_arrive(pl_loop *l, int64_t step);
+/* Read the next batch to l->batch. */
+pl_status pl_loop_next_batch(pl_loop *l) PL_MUST_CHECK;
+pl_status pl_loop_check_loss(pl_loop *l, double loss,
+                             int64_t step) PL_MUST_CHECK;
+
+/* loop_share.c */
+/* Ask whose share to read on, and read it. */
+pl_status pl_loop_share(pl_loop *l) PL_MUST_CHECK;
+/* Nothing is asked for: from here on the own share is read. */
+void pl_loop_share_end(pl_loop *l);
+/* The reader of the last batch goes: record what needs it. */
+void pl_loop_forget_batch(pl_loop *l);
+
+/* loop_deal.c */
+/* The reader gives the batch of this step next. */
+void pl_loop_go(pl_loop *l, int64_t step);
+/* Who makes steps from here on, as the job told when it was joined. */
+pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at) PL_MUST_CHECK;
+/* Before a batch is read: is it time for another deal? */
+pl_status pl_loop_deal_step(pl_loop *l) PL_MUST_CHECK;
+
+/* loop_sparse.c */
+/* The parameters of a sparse model are elsewhere. */
+bool pl_loop_elsewhere(const pl_loop_opts *opts);
+/* Batches are read before their turn. */
+bool pl_loop_reads_ahead(const pl_loop_opts *opts);
+/* PL_UNSUPPORTED: what is not there for a sparse model. */
+pl_status pl_loop_check_sparse(const pl_loop_opts *opts) PL_MUST_CHECK;
+/* The weights of a sparse batch: those of its keys. */
+pl_status pl_loop_need_keys(pl_loop *l, const pl_batch *batch) PL_MUST_CHECK;
+/* In lock step the batch belongs to the step, also one that was read ahead. */
+pl_status pl_loop_align_ahead(pl_loop *l) PL_MUST_CHECK;
+/* Gradient of one step whose batch was read ahead. */
+pl_status pl_loop_ahead_step(pl_loop *l, int64_t step,
+                             double *loss) PL_MUST_CHECK;
+/* Gradients of the micro-batches of a sparse model, combined. */
+pl_status pl_loop_micro_step(pl_loop *l, int64_t step,
+                             double *loss) PL_MUST_CHECK;
+
+#endif

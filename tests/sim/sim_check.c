@@ -1,0 +1,321 @@
+/* What must hold, on the way and at the end of a simulated job. */
+#include "base/rng.h"
+#include "sim/sim_priv.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* N micro-batches in one process. */
+pl_status sim_truth(sim *s)
+{
+    pl_params *shape = NULL;
+    pl_optim *optim = NULL;
+    float grads[SIM_WORKERS][SIM_FLOATS], sum[SIM_FLOATS];
+    const float *terms[SIM_WORKERS];
+    pl_status status;
+    PL_TRY_OUT(status, pl_params_new(&shape));
+    PL_TRY_OUT(status, pl_params_add(shape, "all", PL_SHAPE(s->floats)));
+    PL_TRY_OUT(status, pl_params_seal(shape));
+    PL_TRY_OUT(status, sim_optim(s, &optim, shape));
+    for (int64_t i = 0; i < s->floats; i++)
+        if (sim_counter(s, i) < 0 && s->mode == PL_PS_SYNC && !s->keyed)
+            s->truth[0][i] = (float)pl_rng_normal(s->key, (uint64_t)i);
+    for (int64_t step = 0; step < SIM_STEPS; step++) {
+        float *params = s->truth[step + 1];
+        memcpy(params, s->truth[step], sizeof s->truth[step]);
+        for (int32_t w = 0; w < s->workers; w++) {
+            sim_gradient(s, w, step, step, params, grads[w]);
+            terms[w] = grads[w];
+        }
+        sim_combine(s, s->floats, s->workers, terms, sum);
+        pl_optim_begin(optim, step + 1, pl_schedule_lr(&s->schedule, step + 1));
+        pl_optim_update(optim, 0, s->floats, sum, params);
+    }
+out:
+    pl_optim_free(optim);
+    pl_params_free(shape);
+    return status;
+}
+
+bool sim_exact(const sim *s)
+{
+    return s->mode == PL_PS_SYNC && s->replicas == s->workers &&
+           s->on_loss != PL_ON_LOSS_CONTINUE;
+}
+
+/* The last step was made: who does not know yet may compute on a mixture, as
+ * what it computes will be dropped. */
+static bool is_over(const sim *s)
+{
+    pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
+    return view.step >= s->end_step || view.stopping ||
+           s->worker[0].act >= PL_ACT_SUM_UP || s->interrupted;
+}
+
+/* The present life of server 0 let this worker in: it gives incarnations from
+ * its life on (ps_core.c).  What an earlier one said may still arrive, and is
+ * of steps that this one never made; as nobody knows the worker any more, what
+ * it computes from that is refused, and it joins anew. */
+static bool is_member(const sim *s, pl_ps_client_view view)
+{
+    return view.incarnation >> 16 == (uint32_t)s->server[0].life;
+}
+
+/* What the worker has of these parameters is the same as `other`. */
+static bool same(const sim_worker *w, int64_t first, int64_t count,
+                 const float *other)
+{
+    const sim *s = w->sim;
+    for (int64_t i = 0; i < count; i++)
+        if (w->params[first + i] != other[i] &&
+            sim_has_key(s, w->index, w->batch, first + i))
+            return false;
+    return true;
+}
+
+/* The parameters are of one step, on all servers. */
+static void check_one_step(sim_worker *w, pl_ps_client_view view)
+{
+    sim *s = w->sim;
+    if (!is_member(s, view))
+        return;
+    for (int32_t j = 0; j < s->servers; j++) {
+        const sim_server *server = &s->server[j];
+        /* One that is rolled back makes its steps anew. */
+        if (server->core == NULL || !server->based ||
+            server->generation != view.generation)
+            continue;
+        if (view.step < server->noted_from || view.step >= server->noted ||
+            !same(w, server->first, server->count, server->history[view.step]))
+            sim_broken(s,
+                       "worker %d has parameters of ps %d that are not of "
+                       "step %lld",
+                       w->index, j, (long long)view.step);
+    }
+}
+
+void sim_check_compute(sim_worker *w)
+{
+    sim *s = w->sim;
+    pl_ps_client_view view = sim_view(w);
+    if (s->mode != PL_PS_SYNC)
+        return;
+    if (s->server[0].core != NULL && !is_over(s))
+        check_one_step(w, view);
+    if (sim_exact(s) && !same(w, 0, s->floats, s->truth[view.step]))
+        sim_broken(s,
+                   "worker %d has other parameters at step %lld than one "
+                   "process would",
+                   w->index, (long long)view.step);
+}
+
+void sim_check_staleness(sim_worker *w)
+{
+    sim *s = w->sim;
+    const pl_ps_core *core = s->server[0].core;
+    /* Keyed parameters are computed one batch ahead of the answer. */
+    int64_t most = s->staleness + (s->keyed ? 1 : 0);
+    if (s->mode != PL_PS_SSP || core == NULL ||
+        pl_ps_core_look(core, 0).generation != sim_view(w).generation)
+        return;
+    pl_ps_core_view job = pl_ps_core_look(core, 0);
+    if (job.stopping || (s->by_steps && job.step >= s->end_step))
+        return; /* what is computed now will be dropped */
+    int64_t pace = pl_ps_core_look(core, w->index).pace_of_worker;
+    for (int32_t i = 0; i < s->workers; i++) {
+        const sim_worker *other = &s->worker[i];
+        int64_t theirs = pl_ps_core_look(core, i).pace_of_worker;
+        if (!other->alive || other->act != PL_ACT_STEP ||
+            (other->doing != SIM_COMPUTING && other->doing != SIM_COMMITTING) ||
+            other->paused || other->was_lost || other->was_stuck)
+            continue; /* it does not, or did not, hold others up */
+        if (pace > theirs + most)
+            sim_broken(s,
+                       "worker %d makes gradient %lld while worker %d made "
+                       "%lld (staleness %d)",
+                       w->index, (long long)pace + 1, i, (long long)theirs,
+                       s->staleness);
+    }
+}
+
+/* As many updates were made as were to be. */
+static void check_counts(sim *s)
+{
+    int64_t total = 0, step = pl_ps_core_look(s->server[0].core, 0).step;
+    bool whole = !s->stops_early && !s->interrupted;
+    for (int32_t w = 0; w < s->workers; w++) {
+        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
+        total += own;
+        /* Who was lost for good is stood in for. */
+        if (!s->by_steps && whole && own != s->own_steps)
+            sim_broken(s, "share %d has %lld gradients, expected %lld", w,
+                       (long long)own, (long long)s->own_steps);
+    }
+    if (s->mode != PL_PS_SYNC && step != total)
+        sim_broken(s, "%lld updates of %lld gradients", (long long)step,
+                   (long long)total);
+    if (s->by_steps && whole && step != s->end_step)
+        sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
+                   (long long)s->end_step);
+}
+
+/* What workers were told must be what was done.  A life that ended in between
+ * may have been told less, one that was rolled back more. */
+static void check_told(sim *s)
+{
+    pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
+    int64_t dropped = 0;
+    bool one_life = true;
+    if (s->result->server_kills > 0 || s->mode != PL_PS_SYNC)
+        return; /* the ledger knows more */
+    for (int32_t w = 0; w < s->workers; w++) {
+        const sim_worker *worker = &s->worker[w];
+        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
+        bool whole = worker->life <= 2 && worker->turn == 0 && worker->ended;
+        one_life = one_life && whole;
+        dropped += worker->dropped;
+        if (worker->applied > own || (whole && worker->applied != own))
+            sim_broken(s,
+                       "worker %d was told that %lld gradients were applied, "
+                       "which were %lld",
+                       w, (long long)worker->applied, (long long)own);
+        if (sim_exact(s) && own != view.step)
+            sim_broken(s, "%lld of %lld steps have a gradient of worker %d",
+                       (long long)own, (long long)view.step, w);
+    }
+    if (dropped > view.dropped || (one_life && dropped != view.dropped))
+        sim_broken(s, "%lld gradients were dropped, %lld counted",
+                   (long long)dropped, (long long)view.dropped);
+    /* A process that is started again may find the last step made by what the
+     * one before had pushed, when it has its values. */
+    if (sim_exact(s) && !s->stops_early && !s->interrupted &&
+        view.dropped > (s->keyed ? s->result->kills : 0))
+        sim_broken(s, "%lld gradients were dropped, though all are waited for",
+                   (long long)view.dropped);
+}
+
+/* The chief has what the servers have. */
+static void check_servers(sim *s)
+{
+    for (int32_t j = 0; j < s->servers && s->has_final; j++) {
+        const sim_server *server = &s->server[j];
+        if (server->core != NULL &&
+            pl_ps_core_look(server->core, 0).initialized &&
+            memcmp(server->params, s->final + server->first,
+                   (size_t)server->count * sizeof(float)) != 0)
+            sim_broken(s, "the chief ends with other parameters than ps %d", j);
+    }
+}
+
+/* Somebody went as it was interrupted, or when nobody was started again: a
+ * worker, or a server that could not reach server 0 or that ended well.  A
+ * failure is told to all servers that joined; so that one was told of the end
+ * by a server 0 that died before it heard the goodbye. */
+static bool somebody_left(const sim *s)
+{
+    if (s->worker_left)
+        return true;
+    for (int32_t j = 1; j < s->servers; j++) {
+        const pl_ps_core *core = s->server[j].core;
+        if (core == NULL)
+            continue;
+        if (pl_ps_core_outcome(core) == PL_OK
+                ? pl_ps_core_finished(core)
+                : strstr(pl_error_message(), "while ps 0 was not "
+                                             "there") != NULL)
+            return true;
+    }
+    return false;
+}
+
+/* A job that was interrupted may fail, as nobody starts again who is gone;
+ * but only for these reasons. */
+static bool excused(const sim *s, const char *why)
+{
+    for (int32_t w = 0; w < s->workers; w++) {
+        char text[64];
+        snprintf(text, sizeof text, "worker %d", w);
+        if ((s->worker[w].gone || s->worker[w].was_stuck) &&
+            strstr(why, text) != NULL && strstr(why, "join-timeout)") != NULL)
+            return true; /* it was gone before it had come to a new ps 0 */
+    }
+    if (s->disk.failing > 0 && strstr(why, "the disk is full") != NULL)
+        return true; /* the first or the last checkpoint */
+    if (!s->interrupted)
+        return false;
+    return strstr(why, "before the training began") != NULL ||
+           strstr(why, "was lost while the job was interrupted") != NULL ||
+           strstr(why, "while ps 0 was not there") != NULL ||
+           (strstr(why, "join-timeout)") != NULL && somebody_left(s));
+}
+
+/* What was saved last is what the job ended with. */
+static void check_saved(sim *s)
+{
+    const sim_checkpoint *last = sim_disk_newest(s);
+    if (s->disk.failing > 0 || s->result->server_kills > 0 ||
+        s->result->kills > 0 || s->turns > 0 || s->interrupted)
+        return;
+    if (last == NULL || last->step != s->result->steps)
+        sim_broken(s,
+                   "the last checkpoint is of step %lld, the job ended at "
+                   "%lld",
+                   last != NULL ? (long long)last->step : -1,
+                   (long long)s->result->steps);
+    else if (memcmp(last->params, s->final,
+                    (size_t)s->floats * sizeof(float)) != 0)
+        sim_broken(s, "the last checkpoint is not what the job ended with");
+}
+
+/* The job is done by what the chief says, but server 0 knows nothing of it: it
+ * was started anew while the reports were on their way to the chief. */
+static bool is_left_over(const sim *s)
+{
+    return s->worker[0].ended && s->has_final &&
+           !pl_ps_core_look(s->server[0].core, 0).initialized;
+}
+
+static void check_final(sim *s, int64_t step)
+{
+    if (!s->has_final)
+        sim_broken(s, "the chief never got the final parameters");
+    else if (sim_exact(s) && memcmp(s->final, s->truth[step],
+                                    (size_t)s->floats * sizeof(float)) != 0)
+        sim_broken(s, "the job ends with other parameters than one process");
+}
+
+void sim_check_end(sim *s)
+{
+    pl_sim_result *result = s->result;
+    pl_ps_core *first = s->server[0].core;
+    result->seconds = (double)s->now_ns * 1e-9;
+    if (first == NULL)
+        return;
+    result->steps = pl_ps_core_look(first, 0).step;
+    if (!result->good)
+        return;
+    if (is_left_over(s)) {
+        result->ended_well = true;
+        result->steps = s->end_step;
+        if (!s->stops_early && !s->interrupted)
+            check_final(s, s->end_step);
+        return;
+    }
+    result->ended_well = pl_ps_core_outcome(first) == PL_OK;
+    if (!result->ended_well) {
+        snprintf(result->why, sizeof result->why, "%s", pl_error_message());
+        char why[sizeof result->why];
+        memcpy(why, result->why, sizeof why);
+        if (s->on_loss != PL_ON_LOSS_ABORT && !excused(s, why))
+            sim_broken(s, "the job failed: %.400s", why);
+        return;
+    }
+    check_counts(s);
+    sim_check_ledger(s);
+    if (!s->has_final && s->interrupted)
+        return; /* nobody started it again */
+    check_final(s, result->steps);
+    check_told(s);
+    check_servers(s);
+    check_saved(s);
+}

@@ -1,0 +1,150 @@
+#include "support/unit.h"
+
+#include "app/sweep/plan.h"
+#include "app/sweep/spec.h"
+#include "base/buffer.h"
+#include "nn/model.h"
+
+static const pl_model *softmax(void)
+{
+    for (const pl_model *const *m = pl_model_list(); *m != NULL; m++)
+        if (strcmp((*m)->name, "softmax") == 0)
+            return *m;
+    fail_msg("no softmax");
+    return NULL;
+}
+
+static pl_status plan(pl_json **out, const char *text, int64_t repeat)
+{
+    pl_json *spec;
+    char *more[] = { "--epochs", "2" };
+    PL_TRY(pl_sweep_spec_parse(&spec, text, "file"));
+    pl_status status = pl_sweep_plan(out, &(pl_sweep_plan_opts) {
+                                              .spec = spec,
+                                              .model = softmax(),
+                                              .flags = more,
+                                              .flag_count = 2,
+                                              .repeat = repeat,
+                                          });
+    pl_json_free(spec);
+    return status;
+}
+
+/* Each cell as a line "name: args". */
+static void assert_cells(const char *text, int64_t repeat, const char *expected)
+{
+    pl_json *cells;
+    pl_buffer lines = { 0 };
+    assert_ok(plan(&cells, text, repeat));
+    for (size_t i = 0; i < pl_json_length(cells); i++) {
+        const pl_json *cell = pl_json_at(cells, i), *args;
+        const char *name, *word;
+        assert_ok(pl_json_get_text(cell, "name", &name));
+        assert_ok(pl_json_get_array(cell, "args", &args));
+        pl_buffer_format(&lines, "%s:", name);
+        for (size_t a = 0; a < pl_json_length(args); a++) {
+            assert_ok(pl_json_as_text(pl_json_at(args, a), "", &word));
+            pl_buffer_format(&lines, " %s", word);
+        }
+        pl_buffer_text(&lines, "\n");
+    }
+    assert_string_equal(expected, lines.data);
+    pl_buffer_close(&lines);
+    pl_json_free(cells);
+}
+
+static void a_grid_gives_every_combination(void **state)
+{
+    (void)state;
+    assert_cells("model softmax\nflags --lr 0.1\ngrid batch=1,2 seed=7,8\n", 0,
+                 "batch-1_seed-7: --lr 0.1 --epochs 2 --batch 1 --seed 7\n"
+                 "batch-1_seed-8: --lr 0.1 --epochs 2 --batch 1 --seed 8\n"
+                 "batch-2_seed-7: --lr 0.1 --epochs 2 --batch 2 --seed 7\n"
+                 "batch-2_seed-8: --lr 0.1 --epochs 2 --batch 2 --seed 8\n");
+}
+
+static void a_mode_brings_a_server_and_workers_0_none(void **state)
+{
+    (void)state;
+    assert_cells(
+        "model softmax\nflags --eval-on workers --transport=tcp --evaluator\n"
+        "grid mode=sync,async workers=0,2\n",
+        0,
+        "single: --epochs 2\n"
+        "mode-sync_workers-2: --eval-on workers --transport=tcp --evaluator "
+        "--epochs 2 --mode sync --workers 2 --ps 1\n"
+        "mode-async_workers-2: --eval-on workers --transport=tcp --evaluator "
+        "--epochs 2 --mode async --workers 2 --ps 1\n");
+    assert_cells("model softmax\ngrid mode=sync ps=2\n", 0,
+                 "mode-sync_ps-2: --epochs 2 --mode sync --ps 2\n");
+}
+
+static void repetitions_have_seeds_one_apart(void **state)
+{
+    (void)state;
+    assert_cells("model softmax\nflags --seed 5\ngrid batch=9\nrepeat 9\n", 2,
+                 "batch-9_r1: --seed 5 --epochs 2 --batch 9 --seed 5\n"
+                 "batch-9_r2: --seed 5 --epochs 2 --batch 9 --seed 6\n");
+}
+
+static void true_and_false_are_a_flag_or_none(void **state)
+{
+    (void)state;
+    assert_cells("model softmax\nflags --optimizer momentum\n"
+                 "grid nesterov=false,true\n",
+                 0,
+                 "nesterov-false: --optimizer momentum --epochs 2\n"
+                 "nesterov-true: --optimizer momentum --epochs 2 --nesterov\n");
+}
+
+static void names_suit_folders(void **state)
+{
+    (void)state;
+    assert_cells("model softmax\ngrid data='idx:a/b c'\n", 0,
+                 "data-idx-a-b-c: --epochs 2 --data idx:a/b c\n");
+}
+
+static void wrong_flags_are_found_before_anything_runs(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "grid batsch=1", "batsch is no flag of train; did you mean batch" },
+        { "grid batch=1,x", "cell batch-x: --batch: expected" },
+        { "grid batch=1\nflags --batch 2", "--batch stands in the grid and" },
+        { "grid epochs=1", "--epochs stands in the grid and" },
+        { "grid run=x", "--run cannot be part of a sweep" },
+        { "grid lr=1\nflags --resume", "--resume cannot be part" },
+        { "grid lr=1\nflags --nope", "cell lr-1: unknown flag --nope" },
+        { "grid lr=1\nflags word", "unexpected argument \"word\"" },
+        { "grid staleness=1,2 workers=2 ps=1", "--staleness needs --mode ssp" },
+        { "grid seed=1,2\nrepeat 2", "seed stands in the grid, and repeated" },
+        { "grid nesterov=2\nflags --optimizer momentum",
+          "nesterov=2: expected true or false" },
+        { "grid data=idx:a/b,idx:a-b", "another cell of this name" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[256];
+        pl_json *cells;
+        snprintf(text, sizeof text, "model softmax\n%s\n", cases[i].text);
+        assert_fails(PL_USAGE, cases[i].message, plan(&cells, text, 0));
+    }
+}
+
+static void planning_survives_failed_allocations(void **state)
+{
+    (void)state;
+    pl_json *cells;
+    assert_survives_failed_allocations(
+        plan(&cells, "model softmax\ngrid mode=sync workers=0,2\n", 2),
+        pl_json_free(cells));
+}
+
+UNIT_TESTS(cmocka_unit_test(a_grid_gives_every_combination),
+           cmocka_unit_test(a_mode_brings_a_server_and_workers_0_none),
+           cmocka_unit_test(repetitions_have_seeds_one_apart),
+           cmocka_unit_test(true_and_false_are_a_flag_or_none),
+           cmocka_unit_test(names_suit_folders),
+           cmocka_unit_test(wrong_flags_are_found_before_anything_runs),
+           cmocka_unit_test(planning_survives_failed_allocations))

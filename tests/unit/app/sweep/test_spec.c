@@ -1,0 +1,77 @@
+#include "support/unit.h"
+
+#include "app/sweep/spec.h"
+
+static void assert_read(const char *text, const char *expected)
+{
+    pl_json *spec;
+    char *json;
+    assert_ok(pl_sweep_spec_parse(&spec, text, "file"));
+    assert_ok(pl_json_text(spec, 0, &json));
+    assert_string_equal(expected, json);
+    pl_mem_free(json);
+    pl_json_free(spec);
+}
+
+static void files_are_read(void **state)
+{
+    (void)state;
+    assert_read("# what this is\n\nmodel softmax\nflags --lr 0.1\n"
+                "  flags --data 'idx:a b'\r\ngrid batch=1,2 mode=sync\n"
+                "grid lr=\"0.5\"\nrepeat 3",
+                "{\"model\":\"softmax\",\"flags\":[\"--lr\",\"0.1\",\"--data\","
+                "\"idx:a b\"],\"repeat\":3,\"grids\":[{\"batch\":[\"1\",\"2\"],"
+                "\"mode\":[\"sync\"]},{\"lr\":[\"0.5\"]}]}");
+    assert_read("grid\nmodel m\n", "{\"model\":\"m\",\"flags\":[],\"repeat\":1,"
+                                   "\"grids\":[{}]}");
+}
+
+static void wrong_lines_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        { "", "no model" },
+        { "model m\n", "no grid" },
+        { "modle m\n", "file:1: \"modle\": expected model" },
+        { "\n\nwhat ever\n", "file:3: \"what\": expected model, flags" },
+        { "model\n", "file:1: model: expected its name" },
+        { "model a\nmodel b\n", "file:2: a second model" },
+        { "model a --lr 1\n", "file:1: \"--lr\" behind the model" },
+        { "grid batch\n", "file:1: \"batch\": expected FLAG=VALUE" },
+        { "grid =1\n", "expected FLAG=VALUE" },
+        { "grid a=\n", "expected FLAG=VALUE" },
+        { "grid a=1,,2\n", "a: an empty value" },
+        { "grid a=1, b=2\n", "a: an empty value" },
+        { "grid a=1 a=2\n", "a stands twice" },
+        { "flags 'a\n", "a quote ' that does not end" },
+        { "repeat 0\n", "expected a number from 1" },
+        { "repeat x\n", "expected a number" },
+        { "repeat 2 3\n", "expected a number" },
+        { "repeat\n", "expected a number" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        pl_json *spec;
+        assert_fails(PL_USAGE, cases[i].message,
+                     pl_sweep_spec_parse(&spec, cases[i].text, "file"));
+    }
+    pl_json *spec;
+    assert_fails(PL_USAGE, "--grid: \"x\"",
+                 pl_sweep_spec_grid(&spec, "m", "x"));
+}
+
+static void reading_survives_failed_allocations(void **state)
+{
+    (void)state;
+    pl_json *spec;
+    assert_survives_failed_allocations(
+        pl_sweep_spec_parse(&spec, "model m\nflags --a b\ngrid c=1,2\n", "f"),
+        pl_json_free(spec));
+    assert_survives_failed_allocations(pl_sweep_spec_grid(&spec, "m", "a=1,2"),
+                                       pl_json_free(spec));
+}
+
+UNIT_TESTS(cmocka_unit_test(files_are_read),
+           cmocka_unit_test(wrong_lines_are_named),
+           cmocka_unit_test(reading_survives_failed_allocations))

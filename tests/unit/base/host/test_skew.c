@@ -1,0 +1,30 @@
+#include "base/host/skew.h"
+
+#include "support/unit.h"
+
+static void skew_is_that_of_the_shortest_trip(void **state)
+{
+    (void)state;
+    pl_skew skew = { 0 };
+    pl_skew_hear(&skew, 1000, 1400, 9000);
+    assert_true(skew.known);
+    assert_int_equal(9000 - 1200, skew.ahead_ns);
+    pl_skew_hear(&skew, 2000, 2100, 5050); /* a shorter one */
+    assert_int_equal(3000, skew.ahead_ns);
+    pl_skew_hear(&skew, 3000, 3500, 0); /* a longer one */
+    pl_skew_hear(&skew, 3000, 2999, 0); /* one that cannot be */
+    assert_int_equal(3000, skew.ahead_ns);
+    assert_int_equal(100, skew.trip_ns);
+}
+
+static void skew_of_one_machine_is_none(void **state)
+{
+    (void)state;
+    pl_skew skew = { 0 };
+    pl_skew_hear(&skew, 1000, 1400, 1390); /* answered late */
+    assert_true(skew.known);
+    assert_int_equal(0, skew.ahead_ns);
+}
+
+UNIT_TESTS(cmocka_unit_test(skew_is_that_of_the_shortest_trip),
+           cmocka_unit_test(skew_of_one_machine_is_none))

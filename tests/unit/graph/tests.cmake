@@ -1,5 +1,0 @@
-foreach(noun dropout fuse graph large ops plan)
-    pl_unit_test(graph ${noun})
-    target_link_libraries(test_graph_${noun} PRIVATE m)
-endforeach()
-set_tests_properties(unit.graph.ops PROPERTIES LABELS "unit;grad")

@@ -1,0 +1,181 @@
+#include "state/frozen.h"
+
+#include "base/thread.h"
+#include "support/unit.h"
+
+#include <stdatomic.h>
+
+#define COUNT  10
+#define PIECE  4 /* pieces of 4, 4 and 2 floats a plane */
+#define PLANES 2
+
+typedef struct rig {
+    float plane[PLANES][COUNT];
+    pl_frozen *frozen;
+} rig;
+
+/* Element i of plane p is 100 p + i. */
+static void fill(rig *r)
+{
+    for (int p = 0; p < PLANES; p++)
+        for (int i = 0; i < COUNT; i++)
+            r->plane[p][i] = (float)(100 * p + i);
+}
+
+static pl_status open_rig(rig *r, int64_t copies)
+{
+    fill(r);
+    return pl_frozen_new(
+        &r->frozen,
+        &(pl_frozen_opts) {
+            .planes = { .count = 2, .data = { r->plane[0], r->plane[1] } },
+            .count = COUNT,
+            .piece = PIECE,
+            .pool_bytes = (size_t)copies * PIECE * sizeof(float),
+        });
+}
+
+/* Change the whole memory, if that is allowed. */
+static bool change(rig *r)
+{
+    if (!pl_frozen_touch(r->frozen, 0, COUNT))
+        return false;
+    for (int p = 0; p < PLANES; p++)
+        for (int i = 0; i < COUNT; i++)
+            r->plane[p][i] = -1;
+    return true;
+}
+
+/* Read [first, end) of a plane; all must be as at the beginning. */
+static void read_range(rig *r, int plane, int64_t first, int64_t end)
+{
+    const float *data;
+    for (int64_t at = first, count; at < end; at += count) {
+        pl_frozen_read(r->frozen, plane, at, &data, &count);
+        assert_true(count >= 1 && count <= PIECE);
+        for (int64_t i = 0; i < count && at + i < end; i++)
+            assert_true(data[i] == (float)(100 * plane + at + i));
+    }
+}
+
+static void frozen_new_survives_each_failed_allocation(void **state)
+{
+    (void)state;
+    rig r;
+    assert_survives_failed_allocations(open_rig(&r, 1),
+                                       pl_frozen_free(r.frozen));
+    pl_frozen_free(NULL);
+}
+
+static void frozen_memory_is_read_as_it_was(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_rig(&r, 6));
+    pl_frozen_begin(r.frozen);
+    assert_true(change(&r));
+    read_range(&r, 0, 0, COUNT);
+    read_range(&r, 1, 0, COUNT);
+    pl_frozen_end(r.frozen);
+    fill(&r); /* and once more, with nothing left of the first time */
+    pl_frozen_begin(r.frozen);
+    read_range(&r, 0, 0, 6);
+    assert_true(change(&r));
+    read_range(&r, 0, 6, COUNT);
+    read_range(&r, 1, 3, COUNT);
+    pl_frozen_end(r.frozen);
+    pl_frozen_free(r.frozen);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void frozen_change_waits_while_the_pool_is_full(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_rig(&r, 4)); /* of 6 pieces */
+    pl_frozen_begin(r.frozen);
+    long live = pl_mem_live();
+    assert_false(change(&r));
+    assert_false(change(&r)); /* asking again takes no more memory */
+    assert_int_equal(live + 4, pl_mem_live());
+    read_range(&r, 0, 0, PIECE);
+    assert_false(change(&r));
+    read_range(&r, 0, PIECE, 2 * PIECE);
+    assert_true(change(&r));
+    read_range(&r, 0, 2 * PIECE, COUNT);
+    read_range(&r, 1, 0, COUNT);
+    pl_frozen_end(r.frozen);
+    assert_int_equal(live, pl_mem_live());
+    pl_frozen_free(r.frozen);
+}
+
+/* Copies are made only of what is touched, once. */
+static void frozen_only_what_changes_is_copied(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_rig(&r, 6));
+    assert_true(pl_frozen_touch(r.frozen, 0, COUNT)); /* nobody reads */
+    long live = pl_mem_live();
+    pl_frozen_begin(r.frozen);
+    assert_true(pl_frozen_touch(r.frozen, 9, 0));
+    assert_int_equal(live, pl_mem_live());
+    assert_true(pl_frozen_touch(r.frozen, 3, 2)); /* two pieces a plane */
+    assert_true(pl_frozen_touch(r.frozen, 0, 8));
+    assert_int_equal(live + 4, pl_mem_live());
+    r.plane[0][3] = r.plane[1][3] = r.plane[0][4] = r.plane[1][4] = 7;
+    read_range(&r, 0, 0, COUNT);
+    read_range(&r, 1, 0, COUNT);
+    pl_frozen_end(r.frozen);
+    pl_frozen_free(r.frozen);
+}
+
+static void frozen_without_memory_for_copies_waits(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_rig(&r, 6));
+    pl_frozen_begin(r.frozen);
+    pl_mem_fail_at(2);
+    assert_false(change(&r));
+    assert_true(pl_mem_fail_off());
+    assert_true(change(&r));
+    read_range(&r, 0, 0, COUNT);
+    read_range(&r, 1, 0, COUNT);
+    pl_frozen_end(r.frozen);
+    pl_frozen_free(r.frozen);
+}
+
+static pl_status read_all(void *arg)
+{
+    rig *r = arg;
+    read_range(r, 0, 0, COUNT);
+    read_range(r, 1, 0, COUNT);
+    pl_frozen_end(r->frozen);
+    return PL_OK;
+}
+
+/* Any order of two threads gives the same reads. */
+static void frozen_reader_and_writer_may_race(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_rig(&r, 2));
+    for (int round = 0; round < 200; round++) {
+        pl_thread *reader;
+        fill(&r);
+        pl_frozen_begin(r.frozen);
+        assert_ok(pl_thread_start(&reader, "reader", read_all, &r));
+        while (!change(&r))
+            continue;
+        assert_ok(pl_thread_join(reader));
+    }
+    pl_frozen_free(r.frozen);
+}
+
+UNIT_TESTS(cmocka_unit_test(frozen_new_survives_each_failed_allocation),
+           cmocka_unit_test(frozen_memory_is_read_as_it_was),
+           cmocka_unit_test(frozen_change_waits_while_the_pool_is_full),
+           cmocka_unit_test(frozen_only_what_changes_is_copied),
+           cmocka_unit_test(frozen_without_memory_for_copies_waits),
+           cmocka_unit_test(frozen_reader_and_writer_may_race))

@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+"""Check that the files which documents and comments name exist.
+
+usage: check_paths.py [REPO]       exit 1 and one line per missing file
+
+Looks at README.md, docs/ and the comments of C files for words such as
+`src/train/loop/loop.c`, `train/sync.h` or `tests/sim/sim.h`, outside fenced
+code, and for the targets of Markdown links.
+"""
+import pathlib
+import re
+import sys
+
+PATH = re.compile(r"(?<![\w./<:*-])((?:[\w-]+/)+[\w-]+\.(?:c|h|py|sh|md|cmake))(?![\w*])")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+FENCE = re.compile(r"^```.*?^```", re.M | re.S)
+COMMENT = re.compile(r"/\*.*?\*/", re.S)
+SYSTEM = ("sys/", "linux/", "netinet/", "arpa/", "openssl/", "oneapi/")
+
+
+def named_paths(file):
+    """The paths that a document, or the comments of a C file, name."""
+    text = file.read_text(errors="replace")
+    if file.suffix == ".md":
+        plain = FENCE.sub("", text)
+        return PATH.findall(LINK.sub("", plain)), LINK.findall(plain)
+    return PATH.findall("\n".join(COMMENT.findall(text))), []
+
+
+def missing(root):
+    homes = [root / h for h in ("", "src", "tests", "docs", "include", "bench")]
+    files = [root / "README.md", *sorted((root / "docs").rglob("*.md")),
+             *sorted(f for d in ("src", "include", "tests") for f in
+                     (root / d).rglob("*.[ch]"))]
+    for file in files:
+        paths, links = named_paths(file)
+        for path in sorted(set(paths)):
+            if path.startswith(SYSTEM):
+                continue
+            if not any((home / path).exists() for home in [*homes, file.parent]):
+                yield f"{file.relative_to(root)}: there is no {path}"
+        for link in sorted(set(links)):
+            if not (file.parent / link).exists():
+                yield f"{file.relative_to(root)}: link to {link}, which is not there"
+
+
+if __name__ == "__main__":
+    found = list(missing(pathlib.Path(sys.argv[1] if sys.argv[1:] else ".")))
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(bool(found))
