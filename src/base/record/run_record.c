@@ -33,7 +33,7 @@ static const pl_field rows[] = {
     { "args", PL_FIELD_ANY_OBJECT(pl_run_record, args) },
     { "example",
       PL_FIELD_LIST(pl_run_record, example, example_rank, &size_fields),
-      .when = PL_WHEN_KNOWN, .least = 1, .most = PL_RUN_SIZES_MAX },
+      .when = PL_WHEN_SET, .least = 1, .most = PL_RUN_SIZES_MAX },
     { "numbering", PL_FIELD_INT(pl_run_record, numbering), .when = PL_WHEN_SET,
       .most = UINT32_MAX },
     { "classes", PL_FIELD_INT(pl_run_record, classes), .when = PL_WHEN_KNOWN },
