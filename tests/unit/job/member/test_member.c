@@ -160,14 +160,14 @@ static void member_reports_end_the_job(void **state)
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
     for (int32_t i = 2; i >= 0; i--) {
-        char report[16];
+        char report[32];
         assert_false(pl_membership_done(net->node[0].machine));
         snprintf(report, sizeof report, "report %d", i);
         assert_ok(pl_membership_finish(net->node[i].machine, report));
         members_settle(net);
     }
     for (int32_t i = 0; i < 3; i++) {
-        char report[16];
+        char report[32];
         snprintf(report, sizeof report, "report %d", i);
         assert_true(pl_membership_done(net->node[i].machine));
         assert_string_equal(report,
