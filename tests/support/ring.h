@@ -9,8 +9,13 @@
 #include "support/unit.h"
 #include "sync/allreduce/ring/core.h"
 
-#define RING_MOST   5
+#define RING_FEW    5
+#define RING_MOST   128
 #define RING_QUEUED 4096
+
+/* How a receiver knows its senders: by these numbers plus the worker. */
+#define RING_HUB_PEER  1000 /* at the chief */
+#define RING_PREV_PEER 2000 /* the previous worker of the ring */
 
 typedef struct ring_letter {
     int32_t to, from; /* worker; as the receiver knows the sender */
@@ -40,11 +45,10 @@ struct ring_net {
     int queued;
     pl_frame_kind swallow; /* the next letter of this kind is lost */
     bool shared;           /* links say that they share memory */
+    int64_t hub_bytes;     /* sent to the chief and by it, but for the ring */
     uint32_t lives;
 };
 
-/* How the receiver knows who sent: the chief's hub peers are 10 + worker, the
- * one before in the ring is 20 + worker. */
 static inline void ring_send(void *context, int32_t to, const pl_frame *frame,
                              const void *payload, bool lasting)
 {
@@ -57,16 +61,18 @@ static inline void ring_send(void *context, int32_t to, const pl_frame *frame,
     }
     if (to == PL_RING_HUB) {
         letter.to = 0;
-        letter.from = 10 + n->worker;
+        letter.from = RING_HUB_PEER + n->worker;
     } else if (to == PL_RING_NEXT) {
         letter.to = n->next;
-        letter.from = 20 + n->worker;
+        letter.from = RING_PREV_PEER + n->worker;
     } else {
-        letter.to = to % 10;
-        letter.from = to < 20 ? PL_RING_HUB : PL_RING_NEXT;
+        letter.to = to % 1000;
+        letter.from = to < RING_PREV_PEER ? PL_RING_HUB : PL_RING_NEXT;
     }
-    letter.line = n->worker * 100 + letter.to * 10 +
-                  (letter.from == PL_RING_HUB || letter.from / 10 == 1);
+    bool hub = letter.from == PL_RING_HUB || letter.from / 1000 == 1;
+    letter.line = (n->worker * RING_MOST + letter.to) * 2 + hub;
+    if (hub)
+        net->hub_bytes += PL_FRAME_BYTES + frame->payload_bytes;
     if (lasting) {
         letter.lasting = payload;
     } else {
@@ -124,6 +130,7 @@ static const pl_ring_core_ops ring_ops = {
     .lost = ring_lost,
 };
 
+/* Of a large ring most workers have no name. */
 static char *ring_addresses[RING_MOST] = { "a:1", "b:1", "c:1", "d:1", "e:1" };
 
 static inline pl_ring_core_opts ring_opts(ring_node *n)

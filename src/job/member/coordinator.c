@@ -65,6 +65,7 @@ static void end_generation(pl_membership *m, const char *why)
         /* A member whose WELCOME was lost goes on with the same attempt. */
         seat->spent = seat->confirmed;
     }
+    m->settled = 1;
 }
 
 void pl_coordinator_roll(pl_membership *m, const char *why)
@@ -94,6 +95,25 @@ static bool is_awaited(const pl_membership *m, const pl_seat *seat)
 {
     return !seat->ready &&
            !(seat->lost && m->opts.on_loss == PL_ON_LOSS_CONTINUE);
+}
+
+/* This member may have become one that is awaited. */
+static void unsettle(pl_membership *m, int32_t member)
+{
+    if (member < m->settled && is_awaited(m, &m->seats[member]))
+        m->settled = member;
+}
+
+/* Whether no member is awaited; of N messages of a rendezvous it looks at N
+ * seats in all, since those before `settled` need no second look. */
+static bool all_settled(pl_membership *m)
+{
+    if (m->settled < 1)
+        m->settled = 1;
+    while (m->settled < m->opts.members &&
+           !is_awaited(m, &m->seats[m->settled]))
+        m->settled++;
+    return m->settled >= m->opts.members;
 }
 
 /* It has joined, and is not ready yet. */
@@ -127,11 +147,8 @@ static void send_welcome(pl_membership *m, int32_t member)
 
 void pl_coordinator_try_form(pl_membership *m, int64_t now_ns)
 {
-    if (m->state != PL_MEMBERSHIP_JOINING || !m->ready)
+    if (m->state != PL_MEMBERSHIP_JOINING || !m->ready || !all_settled(m))
         return;
-    for (int32_t i = 1; i < m->opts.members; i++)
-        if (is_awaited(m, &m->seats[i]))
-            return;
     m->generation =
         (m->highest > m->generation ? m->highest : m->generation) + 1;
     for (int32_t i = 0; i < m->opts.members; i++) {
@@ -142,6 +159,7 @@ void pl_coordinator_try_form(pl_membership *m, int64_t now_ns)
         seat->confirmed = false;
         pl_liveness_restart(&seat->life, now_ns);
     }
+    m->settled = 1;
     m->state = PL_MEMBERSHIP_FORMED;
     m->formed_once = true;
     m->moved_ns = now_ns;
@@ -212,6 +230,7 @@ static void take_attempt(pl_membership *m, pl_seat *seat,
     seat->attempt = join->attempt;
     seat->ready = join->ready && !seat->spent;
     seat->lost = false;
+    unsettle(m, join->member);
     seat->life.heard_ns = seat->life.progress_ns = now_ns;
 }
 
@@ -369,6 +388,7 @@ static void lose(pl_membership *m, int32_t member, const char *text)
     bool running = m->state == PL_MEMBERSHIP_FORMED;
     seat->lost = true;
     seat->ready = false;
+    unsettle(m, member);
     tell(m, (pl_member_event) {
                 .kind = PL_MEMBER_LOST,
                 .member = member,

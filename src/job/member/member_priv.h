@@ -54,6 +54,7 @@ struct pl_membership {
 
     /* The coordinator. */
     pl_seat *seats;   /* [members]; NULL: another member */
+    int32_t settled;  /* no member before this one is awaited */
     uint32_t highest; /* generation seen in any message */
     int32_t restarts;
     bool follows;     /* an earlier process was coordinator of this job */

@@ -135,6 +135,7 @@ void pl_ring_reset_exchange(pl_ring_core *core)
 {
     core->exchanges = 0;
     core->told = core->exchanged = false;
+    core->told_count = 0;
     for (int32_t w = 0; core->chief && w < core->opts.workers; w++)
         core->seats[w].told = false;
 }
@@ -150,12 +151,10 @@ static uint8_t *status_of(pl_ring_core *core, uint64_t number, int32_t worker)
 /* The chief: all statuses are there, and of one size. */
 static bool is_complete(pl_ring_core *core)
 {
-    if (!core->told)
+    if (!core->told || core->told_count < core->place.count - 1)
         return false;
     for (int32_t r = 1; r < core->place.count; r++) {
         const pl_ring_seat *seat = &core->seats[core->roster[r]];
-        if (!seat->told)
-            return false;
         if (seat->status_bytes == core->status_bytes)
             continue;
         pl_membership_over(core->membership, PL_PEER,
@@ -195,6 +194,7 @@ static void try_combine(pl_ring_core *core)
     for (int32_t r = 1; r < core->place.count; r++) {
         int32_t w = core->roster[r];
         core->seats[w].told = false;
+        core->told_count--;
         pl_ring_send(core, pl_membership_peer(core->membership, w), &frame,
                      core->total);
     }
@@ -259,6 +259,7 @@ static bool take_status(pl_ring_core *core, int32_t from,
         status.size > PL_COLLECTIVE_BYTES_MOST)
         return false;
     core->seats[status.worker].told = true;
+    core->told_count++;
     core->seats[status.worker].status_bytes = status.size;
     memcpy(status_of(core, core->exchanges, status.worker), status.bytes,
            status.size);

@@ -44,6 +44,7 @@ struct pl_ring_core {
     pl_ring_place place;
     int32_t *roster;     /* the chief's: workers by rank */
     pl_ring_seat *seats; /* the chief's: [workers] */
+    int32_t told_count;  /* seats whose status of this exchange is here */
     pl_peer prev;        /* -1: not linked */
     bool linked_next, linked_hub;
     int64_t link_ns, next_link_ns; /* began; sends again */

@@ -81,7 +81,7 @@ static void ring_sums_are_the_same_everywhere_for_any_cut(void **state)
     (void)state;
     static const int64_t sizes[] = { 1, 15, 16, 100, 5000, 600000 };
     ring_net *net = malloc(sizeof *net);
-    for (int32_t n = 1; n <= RING_MOST; n++)
+    for (int32_t n = 1; n <= RING_FEW; n++)
         for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
             ring_init(net, n, sizes[s / 2], (uint64_t)n * 10 + s);
             net->shared = s % 2 == 1;
@@ -97,7 +97,7 @@ static void ring_sums_are_the_same_everywhere_for_any_cut(void **state)
 static void ring_keeps_pieces_of_sums_that_come(void **state)
 {
     (void)state;
-    for (int32_t n = 2; n <= RING_MOST; n++) {
+    for (int32_t n = 2; n <= RING_FEW; n++) {
         ring_net *net = malloc(sizeof *net);
         ring_init(net, n, 5000, (uint64_t)n);
         ring_form(net);
@@ -203,6 +203,40 @@ static void ring_exchange_gives_the_chief_all_statuses(void **state)
         assert_int_equal(20 + w, all[w]);
     ring_close(net);
     free(net);
+}
+
+/* What passes through the chief until a ring of `workers` has formed and made
+ * one status exchange of `bytes`. */
+static int64_t chief_traffic(int32_t workers, size_t bytes)
+{
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, workers, 64, 3);
+    ring_form(net);
+    uint8_t *status = calloc(1, bytes);
+    for (int32_t w = 0; w < workers; w++)
+        pl_ring_core_offer(net->node[w].core, status, bytes, add_numbers);
+    ring_settle(net);
+    for (int32_t w = 0; w < workers; w++)
+        assert_true(pl_ring_core_exchanged(net->node[w].core));
+    int64_t passed = net->hub_bytes;
+    free(status);
+    ring_close(net);
+    free(net);
+    return passed;
+}
+
+/* Each worker gets its place and one combined status, not what all the others
+ * are: for each, two statuses and less than 2 KB to form. */
+static void ring_traffic_of_the_chief_is_linear_in_workers(void **state)
+{
+    (void)state;
+    const int64_t each = 2 * (int64_t)PL_COLLECTIVE_BYTES_MOST + 2048;
+    int64_t few = chief_traffic(32, PL_COLLECTIVE_BYTES_MOST);
+    int64_t many = chief_traffic(128, PL_COLLECTIVE_BYTES_MOST);
+    print_message("through the chief: %lld bytes of 32, %lld of 128 workers\n",
+                  (long long)few, (long long)many);
+    assert_in_range(few, 1, 31 * each);
+    assert_in_range(many, 1, 127 * each);
 }
 
 static void ring_names_a_status_of_another_size(void **state)
@@ -642,15 +676,17 @@ static void ring_drops_pieces_that_are_not_due(void **state)
     bad[7].first = 64;
     for (int i = 0; i < 8; i++) {
         pl_message message = { .frame = bad[i], .payload = payload };
-        pl_ring_core_receive(core, 21, &message, net->now_ns);
+        pl_ring_core_receive(core, RING_PREV_PEER + 1, &message, net->now_ns);
         assert_int_equal(i + 1, pl_ring_core_refused(core));
     }
     pl_message message = { .frame = good, .payload = payload };
-    pl_ring_core_receive(core, 22, &message, net->now_ns); /* a stranger */
+    pl_ring_core_receive(core, RING_PREV_PEER + 2, &message,
+                         net->now_ns); /* a stranger */
     assert_int_equal(9, pl_ring_core_refused(core));
-    pl_ring_core_receive(core, 21, &message, net->now_ns);
+    pl_ring_core_receive(core, RING_PREV_PEER + 1, &message, net->now_ns);
     assert_int_equal(9, pl_ring_core_refused(core));
-    pl_ring_core_receive(core, 21, &message, net->now_ns); /* twice */
+    pl_ring_core_receive(core, RING_PREV_PEER + 1, &message,
+                         net->now_ns); /* twice */
     assert_int_equal(10, pl_ring_core_refused(core));
     ring_close(net);
     free(net);
@@ -680,14 +716,15 @@ static void ring_drops_early_pieces_that_cannot_be(void **state)
     bad[5].payload_bytes = 64;
     for (int i = 0; i < 6; i++) {
         pl_message message = { .frame = bad[i], .payload = payload };
-        pl_ring_core_receive(core, 21, &message, net->now_ns);
+        pl_ring_core_receive(core, RING_PREV_PEER + 1, &message, net->now_ns);
         assert_int_equal(i + 1, pl_ring_core_refused(core));
     }
     pl_message message = { .frame = good, .payload = payload };
     message.frame.sequence = 1; /* will turn out to be of another sum */
-    pl_ring_core_receive(core, 21, &message, net->now_ns);
+    pl_ring_core_receive(core, RING_PREV_PEER + 1, &message, net->now_ns);
     assert_int_equal(6, pl_ring_core_refused(core));
-    pl_ring_core_receive(core, 21, &message, net->now_ns); /* twice */
+    pl_ring_core_receive(core, RING_PREV_PEER + 1, &message,
+                         net->now_ns); /* twice */
     assert_int_equal(7, pl_ring_core_refused(core));
     pl_ring_core_start(core, 0, 64);
     assert_int_equal(8, pl_ring_core_refused(core));
@@ -718,6 +755,7 @@ UNIT_TESTS(
     cmocka_unit_test(ring_sums_have_the_same_bits_where_they_are_no_numbers),
     cmocka_unit_test(ring_exchange_gives_all_the_combined_status),
     cmocka_unit_test(ring_exchange_gives_the_chief_all_statuses),
+    cmocka_unit_test(ring_traffic_of_the_chief_is_linear_in_workers),
     cmocka_unit_test(ring_names_a_status_of_another_size),
     cmocka_unit_test(ring_notices_a_silent_worker_and_joins_again),
     cmocka_unit_test(ring_joins_again_when_a_new_process_comes),
