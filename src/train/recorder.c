@@ -1,13 +1,12 @@
-/* When a step becomes a point of the curves: the first, then one every 50 ms,
- * and the last before a test or the end.  A step that is not a point yet is
- * kept as pending. */
+/* When a step becomes a point of the curves: the first, then those that the
+ * sampler takes, and the last before a test or the end.  A step that is not a
+ * point yet is kept as pending; in between, what is shown stays current. */
 #include "train/recorder.h"
 
 #include "base/clock.h"
 
 #include <math.h>
 
-#define EVERY_S   0.05
 #define SMOOTHING 0.02 /* weight of a new loss in the shown average */
 /* The norm of a gradient is taken again after so many times what it took. */
 #define NORM_PAUSE 200
@@ -81,36 +80,53 @@ static void record_norm(pl_recorder *recorder, const pl_recorder_step *step)
                           step->step, norm);
 }
 
+/* A point of its curve, or only what is shown. */
+static void put(const pl_recorder *recorder, int tag,
+                const pl_recorder_step *step, double value, bool point)
+{
+    if (point)
+        pl_metrics_scalar(recorder->opts.metrics, tag, step->step, value);
+    else
+        pl_metrics_set(recorder->opts.metrics, tag, value);
+}
+
 static void record_accuracy(const pl_recorder *recorder,
-                            const pl_recorder_step *step)
+                            const pl_recorder_step *step, bool point)
 {
     const pl_recorder_opts *opts = &recorder->opts;
     double accuracy =
         opts->accuracy != NULL ? opts->accuracy(opts->context) : NAN;
     if (!isnan(accuracy))
-        pl_metrics_scalar(opts->metrics, recorder->tags.accuracy, step->step,
-                          accuracy);
+        put(recorder, recorder->tags.accuracy, step, accuracy, point);
 }
 
-/* What is measured from one record to the next. */
-static void record_interval(pl_recorder *recorder, const pl_recorder_step *step)
+/* What is measured from one point to the next, or from what was shown last. */
+static void record_interval(pl_recorder *recorder, const pl_recorder_step *step,
+                            bool point)
 {
-    const pl_recorder_opts *opts = &recorder->opts;
-    double ticks = (double)(step->now - recorder->last);
-    int64_t made = step->own_examples - recorder->last_examples;
-    if (ticks > 0 && recorder->last > 0) {
-        pl_metrics_scalar(opts->metrics, recorder->tags.rate, step->step,
-                          (double)made / (ticks * pl_ticks_ns() * 1e-9));
-        pl_metrics_scalar(opts->metrics, recorder->tags.waiting, step->step,
-                          (double)(step->waited - recorder->waited) / ticks);
+    const pl_recorder_mark *since =
+        point ? &recorder->recorded : &recorder->shown;
+    double ticks = (double)(step->now - since->now);
+    int64_t made = step->own_examples - since->examples;
+    int64_t steps = recorder->steps - since->steps;
+    if (ticks > 0 && since->now > 0) {
+        put(recorder, recorder->tags.rate, step,
+            (double)made / (ticks * pl_ticks_ns() * 1e-9), point);
+        put(recorder, recorder->tags.waiting, step,
+            (double)(step->waited - since->waited) / ticks, point);
     }
-    if (opts->own_pace && recorder->steps > 0)
-        pl_metrics_scalar(opts->metrics, recorder->tags.staleness, step->step,
-                          (double)recorder->behind / (double)recorder->steps);
-    recorder->last = step->now;
-    recorder->waited = step->waited;
-    recorder->last_examples = step->own_examples;
-    recorder->behind = recorder->steps = 0;
+    if (recorder->opts.own_pace && steps > 0)
+        put(recorder, recorder->tags.staleness, step,
+            (double)(recorder->behind - since->behind) / (double)steps, point);
+    recorder->shown = (pl_recorder_mark) {
+        .now = step->now,
+        .waited = step->waited,
+        .examples = step->own_examples,
+        .behind = recorder->behind,
+        .steps = recorder->steps,
+    };
+    if (point)
+        recorder->recorded = recorder->shown;
 }
 
 static void record_traffic(const pl_recorder *recorder)
@@ -134,20 +150,20 @@ static void set_own(const pl_recorder *recorder, int64_t own_examples,
 }
 
 /* What follows from the numbers of a step alone. */
-static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step)
+static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step,
+                           bool point)
 {
     const pl_recorder_opts *opts = &recorder->opts;
-    pl_metrics_scalar(opts->metrics, recorder->tags.loss, step->step,
-                      recorder->loss);
-    pl_metrics_scalar(opts->metrics, recorder->tags.lr, step->step,
-                      pl_schedule_lr(opts->schedule, step->step));
+    put(recorder, recorder->tags.loss, step, recorder->loss, point);
+    put(recorder, recorder->tags.lr, step,
+        pl_schedule_lr(opts->schedule, step->step), point);
     if (opts->epoch_updates > 0)
         pl_metrics_set(opts->metrics, recorder->tags.epoch,
                        (double)step->step / (double)opts->epoch_updates);
     set_own(recorder, step->own_examples, step->dropped);
-    record_interval(recorder, step);
+    record_interval(recorder, step, point);
     record_traffic(recorder);
-    recorder->pending = false;
+    recorder->pending = recorder->pending && !point;
 }
 
 void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
@@ -167,10 +183,11 @@ void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
     if (recorder->started && step->now < recorder->next)
         return;
     recorder->started = true;
-    recorder->next = step->now + (uint64_t)(EVERY_S * 1e9 / pl_ticks_ns());
-    record_numbers(recorder, step);
-    record_accuracy(recorder, step);
-    if (step->now >= recorder->next_norm)
+    recorder->next = step->now + (uint64_t)(PL_SAMPLER_S * 1e9 / pl_ticks_ns());
+    bool point = pl_sampler_due(&recorder->points, step->now);
+    record_numbers(recorder, step, point);
+    record_accuracy(recorder, step, point);
+    if (point && step->now >= recorder->next_norm)
         record_norm(recorder, step);
 }
 
@@ -178,9 +195,9 @@ void pl_recorder_flush(pl_recorder *recorder, bool computed)
 {
     bool pending = recorder->pending;
     if (pending)
-        record_numbers(recorder, &recorder->at);
+        record_numbers(recorder, &recorder->at, true);
     if (pending && computed)
-        record_accuracy(recorder, &recorder->at);
+        record_accuracy(recorder, &recorder->at, true);
     if (recorder->norm_pending && computed)
         record_norm(recorder, &recorder->at);
 }

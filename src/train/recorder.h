@@ -1,9 +1,11 @@
 /* recorder.h - what the training loop tells of itself, as metrics.
  *
- * How far it is, is set at every step.  What makes curves is recorded every
- * 50 ms at most, since steps may take microseconds; the norm of the gradient,
- * so seldom that it takes no more than half a percent of the time.  Before a
- * test and at the end the last step is recorded in any case.
+ * How far it is, is set at every step; what is shown of loss and speed, every
+ * 50 ms, since steps may take microseconds.  Curves get a point as often as
+ * that at first, and less often as they grow (base/record/sampler.h); the norm
+ * of the gradient is taken so seldom that it takes no more than half a percent
+ * of the time.  Before a test and at the end the last step is recorded in any
+ * case.
  * docs/formats/run.md lists the names.
  *
  * Threads: the loop's. */
@@ -11,6 +13,7 @@
 #define PL_TRAIN_RECORDER_H
 
 #include "base/record/metric.h"
+#include "base/record/sampler.h"
 #include "kernels/backend.h"
 #include "tensor/params.h"
 #include "train/optim/schedule.h"
@@ -43,6 +46,13 @@ typedef struct pl_recorder_step {
     uint64_t now, waited; /* ticks: the time, and that spent waiting, in all */
 } pl_recorder_step;
 
+/* How it stood at some moment, to tell what happened since then. */
+typedef struct pl_recorder_mark {
+    uint64_t now, waited; /* ticks; 0: there was no such moment */
+    int64_t examples;     /* own ones */
+    int64_t behind, steps;
+} pl_recorder_mark;
+
 typedef struct pl_recorder {
     pl_recorder_opts opts;
     struct {
@@ -51,16 +61,16 @@ typedef struct pl_recorder {
             test_calibration, own_steps, own_examples, dropped, rate, waiting,
             norm, staleness, sent, received, restart;
     } tags;
-    bool started;          /* there was a step */
-    double loss;           /* smoothed */
-    uint64_t next;         /* ticks: when to record again */
-    uint64_t next_norm;    /* likewise the norm of the gradient */
-    uint64_t last, waited; /* ticks: as of the last record */
-    int64_t last_examples; /* own ones, likewise */
-    int64_t behind, steps; /* staleness since then, of so many steps */
-    pl_recorder_step at;   /* the last step... */
-    bool pending;          /* ... which is not in the curves yet... */
-    bool norm_pending;     /* ... nor its gradient's norm */
+    bool started;                     /* there was a step */
+    double loss;                      /* smoothed */
+    uint64_t next;                    /* ticks: when to show again */
+    uint64_t next_norm;               /* ... to take the norm of the gradient */
+    pl_sampler points;                /* of the curves */
+    int64_t behind, steps;            /* staleness, summed, of so many steps */
+    pl_recorder_mark shown, recorded; /* when that was done last */
+    pl_recorder_step at;              /* the last step... */
+    bool pending;      /* ... which is not in the curves yet... */
+    bool norm_pending; /* ... nor its gradient's norm */
 } pl_recorder;
 
 /* Nothing is to be closed. */

@@ -76,7 +76,7 @@ static void start_observers(server_task *task)
 }
 
 /* Where to record is known when the chief has come. */
-static void record_server(server_task *task)
+static void record_server(server_task *task, bool last)
 {
     pl_ps_server_view view = pl_ps_server_look(task->server);
     if (!task->located && view.run != NULL) {
@@ -84,7 +84,7 @@ static void record_server(server_task *task)
         pl_trainer_locate(task->opts, view.run_job, view.run, &task->records);
         start_observers(task);
     }
-    pl_ps_recorder_put(&task->recorder, &view, pl_ticks_now());
+    pl_ps_recorder_put(&task->recorder, &view, pl_ticks_now(), last);
 }
 
 /* Now and then: tell the step, hear of the end. */
@@ -92,7 +92,7 @@ static void tell_step(void *context, int64_t step)
 {
     server_task *task = context;
     if (step >= 0)
-        record_server(task);
+        record_server(task, false);
     if (task->opts->control == NULL)
         return;
     pl_task_status status = {
@@ -255,7 +255,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
     if (status == PL_OK)
         status = serve(opts, task.server, again ? &before : NULL);
     if (status == PL_OK)
-        record_server(&task); /* the last steps, too */
+        record_server(&task, true);
     pl_observers_stop(task.observers, status == PL_OK);
     pl_metrics_free(task.metrics);
     if (status == PL_OK)

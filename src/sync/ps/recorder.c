@@ -63,8 +63,9 @@ static void record(pl_ps_recorder *recorder, const pl_ps_server_view *view,
  * beyond it is void. */
 static void note_base(pl_ps_recorder *recorder, const pl_ps_server_view *view)
 {
-    int64_t made = view->updates - recorder->last.updates;
+    int64_t made = view->updates - recorder->seen;
     int64_t base = view->step - view->updates;
+    recorder->seen = view->updates;
     if (!view->initialized || base == recorder->base)
         return;
     int64_t step = view->step - made > 0 ? view->step - made : 0;
@@ -74,7 +75,7 @@ static void note_base(pl_ps_recorder *recorder, const pl_ps_server_view *view)
 }
 
 void pl_ps_recorder_put(pl_ps_recorder *recorder, const pl_ps_server_view *view,
-                        uint64_t now)
+                        uint64_t now, bool last)
 {
     pl_metrics *metrics = recorder->metrics;
     pl_metrics_set(metrics, recorder->tags.step, (double)view->step);
@@ -84,6 +85,8 @@ void pl_ps_recorder_put(pl_ps_recorder *recorder, const pl_ps_server_view *view,
     if (recorder->started && view->updates == recorder->last.updates)
         return;
     note_base(recorder, view);
+    if (!pl_sampler_due(&recorder->points, now) && !last)
+        return;
     double seconds =
         (double)(now - recorder->last_ticks) * pl_ticks_ns() * 1e-9;
     if (recorder->started && seconds > 0)

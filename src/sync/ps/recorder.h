@@ -1,13 +1,15 @@
-/* ps_recorder.h - what a parameter server tells of itself, as metrics.
+/* recorder.h - what a parameter server tells of itself, as metrics.
  *
- * Curves get a point whenever it is called and the job has come further, so
- * call it a few times a second.  docs/formats/run.md lists the names.
+ * Call it a few times a second.  Curves get a point if the job has come further
+ * and it is time for one (base/record/sampler.h).  docs/formats/run.md lists
+ * the names.
  *
  * Threads: the server's. */
 #ifndef PL_SYNC_PS_RECORDER_H
 #define PL_SYNC_PS_RECORDER_H
 
 #include "base/record/metric.h"
+#include "base/record/sampler.h"
 #include "sync/ps/server.h"
 
 typedef struct pl_ps_recorder {
@@ -18,7 +20,9 @@ typedef struct pl_ps_recorder {
             staleness, waiting, sent_rate, received_rate;
     } tags;
     bool started;
+    pl_sampler points;
     int64_t base;           /* the step that this server's updates began from */
+    int64_t seen;           /* updates, when it was called last */
     pl_ps_server_view last; /* as of the last point... */
     uint64_t last_ticks;    /* ... which was then */
 } pl_ps_recorder;
@@ -27,8 +31,8 @@ typedef struct pl_ps_recorder {
 pl_status pl_ps_recorder_init(pl_ps_recorder *recorder, pl_metrics *metrics,
                               bool own_pace) PL_MUST_CHECK;
 
-/* How it stands, at `now` (ticks). */
+/* How it stands, at `now` (ticks); `last`: that is a point in any case. */
 void pl_ps_recorder_put(pl_ps_recorder *recorder, const pl_ps_server_view *view,
-                        uint64_t now);
+                        uint64_t now, bool last);
 
 #endif

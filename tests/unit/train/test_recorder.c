@@ -1,5 +1,6 @@
 #include "train/recorder.h"
 
+#include "base/clock.h"
 #include "support/train.h"
 #include "train/loop/loop.h"
 
@@ -145,7 +146,48 @@ static void an_accuracy_is_a_number_of_answers(void **state)
     }
 }
 
+/* A job of an hour, ten steps a second: few points, each the mean since the
+ * one before; what is shown stays current; the last step is a point. */
+static void curves_of_a_long_job_thin_out(void **state)
+{
+    (void)state;
+    rig r;
+    pl_recorder recorder;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    assert_ok(pl_recorder_init(&recorder, &(pl_recorder_opts) {
+                                              .metrics = r.metrics,
+                                              .schedule = &r.schedule,
+                                              .kernels = pl_kernels_best(),
+                                              .params = r.network->params,
+                                              .sync = r.sync,
+                                          }));
+    uint64_t tenth = (uint64_t)(1e8 / pl_ticks_ns());
+    pl_recorder_step step = { .now = tenth };
+    int loss, rate;
+    assert_ok(pl_metrics_tag(r.metrics, "loss", &loss));
+    assert_ok(pl_metrics_tag(r.metrics, "examples_per_s", &rate));
+    curves all = { 0 };
+    for (int i = 1; i <= 36000; i++) {
+        step.step = i;
+        step.loss = 1 + i % 7;
+        step.own_examples += i % 2 == 0 ? 20 : 0; /* in the mean 100 a second */
+        step.now += tenth;
+        pl_recorder_put(&recorder, &step);
+        assert_true(pl_metrics_get(r.metrics, loss) == recorder.loss);
+        curves found = take_curves(&r);
+        all.count[0] += found.count[0];
+        if (i > 35000 && found.count[4] > 0)
+            assert_true(fabs(found.value[4] - 100) < 10);
+    }
+    assert_in_range(all.count[0], 5000, 9200);
+    assert_true(recorder.recorded.steps < recorder.steps);
+    pl_recorder_flush(&recorder, false);
+    assert_int_equal(36000, take_curves(&r).step[0]);
+    rig_close(&r);
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(curves_of_a_long_job_thin_out),
     cmocka_unit_test(every_curve_ends_at_the_last_step),
     cmocka_unit_test(curves_end_where_a_test_ends_the_training),
     cmocka_unit_test(a_test_changes_no_point_of_the_accuracy),
