@@ -1,4 +1,4 @@
-/* Design.  A connection begins with the token and a letter:
+/* Design.  A connection begins with a greeting, the token and a letter:
  *
  *   e  the server sends back each 8 bytes it gets
  *   s  the server takes what comes until the end, then sends two numbers of 8
@@ -6,7 +6,11 @@
  *      byte on, when the window of TCP has opened and the allowance of a
  *      traffic shaper is used up; where nothing came so late, of all that came
  *
- * Every wait has a limit, which the sockets keep (SO_RCVTIMEO). */
+ * Greetings are awaited from several connections at once, so that a stranger
+ * that sends nothing, or a byte now and then, holds nobody up: it is hung up on
+ * after LIMIT_S, or when GUESTS others have come since.  Measurements are
+ * served one at a time, and each of their waits has a limit, which the sockets
+ * keep (SO_RCVTIMEO). */
 #include "net/probe/probe_priv.h"
 
 #include "base/clock.h"
@@ -29,17 +33,29 @@
 #include <unistd.h>
 
 #define WARM_NS    ((int64_t)300 * 1000 * 1000)
-#define LIMIT_S    5      /* for a peer that says nothing */
+#define LIMIT_S    5 /* for a peer that says nothing */
+#define GREETING   (PL_PROBE_TOKEN + 1)
+#define GUESTS     16     /* connections that have not said all of it */
 #define LOOK_MS    100    /* the server looks whether it shall stop */
 #define CHUNK      262144 /* bytes of a write or read */
 #define PINGS      50
 #define CONNECT_MS 5000
 #define MOST_NS    ((int64_t)60 * 1000 * 1000 * 1000) /* of one measurement */
 
+/* A connection that is still to say what it is for. */
+typedef struct guest {
+    int fd;
+    size_t got;
+    char greeting[GREETING];
+    pl_deadline deadline;
+} guest;
+
 struct pl_probe {
     int fd, port;
     char token[PL_PROBE_TOKEN];
-    char *room; /* [CHUNK] */
+    char *room;           /* [CHUNK] */
+    guest guests[GUESTS]; /* the oldest first */
+    int guest_count;
     pl_thread *thread;
     atomic_bool stop;
 };
@@ -150,32 +166,79 @@ static void sink(pl_probe *p, int fd)
         return; /* it does not want to know */
 }
 
-static void serve(pl_probe *p, int fd)
+static void serve(pl_probe *p, const guest *g)
 {
-    char begin[PL_PROBE_TOKEN + 1];
-    set_limits(fd);
-    if (!read_all(fd, begin, sizeof begin) ||
-        !pl_keys_same(begin, p->token, PL_PROBE_TOKEN))
+    if (!pl_keys_same(g->greeting, p->token, PL_PROBE_TOKEN))
         return;
-    if (begin[PL_PROBE_TOKEN] == 'e')
-        echo(p, fd);
-    else if (begin[PL_PROBE_TOKEN] == 's')
-        sink(p, fd);
+    if (g->greeting[PL_PROBE_TOKEN] == 'e')
+        echo(p, g->fd);
+    else if (g->greeting[PL_PROBE_TOKEN] == 's')
+        sink(p, g->fd);
+}
+
+/* Take what has come of the greeting, and do what it asks for; false: nothing
+ * more is expected of this guest. */
+static bool hear(pl_probe *p, guest *g)
+{
+    ssize_t got =
+        recv(g->fd, g->greeting + g->got, GREETING - g->got, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return !pl_deadline_passed(g->deadline);
+    if (got <= 0)
+        return false;
+    g->got += (size_t)got;
+    if (g->got < GREETING)
+        return !pl_deadline_passed(g->deadline);
+    serve(p, g);
+    return false;
+}
+
+static void hear_guests(pl_probe *p)
+{
+    int kept = 0;
+    for (int i = 0; i < p->guest_count; i++) {
+        guest g = p->guests[i];
+        if (hear(p, &g))
+            p->guests[kept++] = g;
+        else
+            close(g.fd);
+    }
+    p->guest_count = kept;
+}
+
+/* Let a connection in; the oldest guest makes room for it. */
+static void welcome(pl_probe *p)
+{
+    int fd = accept4(p->fd, NULL, NULL, SOCK_CLOEXEC);
+    if (fd < 0)
+        return;
+    set_limits(fd);
+    if (p->guest_count == GUESTS) {
+        close(p->guests[0].fd);
+        memmove(p->guests, p->guests + 1, (GUESTS - 1) * sizeof *p->guests);
+        p->guest_count--;
+    }
+    p->guests[p->guest_count++] = (guest) {
+        .fd = fd,
+        .deadline = pl_deadline_in_ms(pl_clock_real(), LIMIT_S * 1000),
+    };
 }
 
 static pl_status run(void *arg)
 {
     pl_probe *p = arg;
     while (!atomic_load(&p->stop)) {
-        struct pollfd ready = { .fd = p->fd, .events = POLLIN };
-        if (poll(&ready, 1, LOOK_MS) <= 0)
-            continue;
-        int fd = accept4(p->fd, NULL, NULL, SOCK_CLOEXEC);
-        if (fd < 0)
-            continue;
-        serve(p, fd);
-        close(fd);
+        struct pollfd ready[1 + GUESTS] = { { .fd = p->fd, .events = POLLIN } };
+        for (int i = 0; i < p->guest_count; i++)
+            ready[1 + i] =
+                (struct pollfd) { .fd = p->guests[i].fd, .events = POLLIN };
+        poll(ready, 1 + (nfds_t)p->guest_count, LOOK_MS);
+        if ((ready[0].revents & POLLIN) != 0)
+            welcome(p);
+        hear_guests(p);
     }
+    for (int i = 0; i < p->guest_count; i++)
+        close(p->guests[i].fd);
     return PL_OK;
 }
 
@@ -287,7 +350,7 @@ static pl_status wait_connected(int fd, const char *address)
 static pl_status connect_to(int *out, const struct addrinfo *place,
                             const char *address, const char *token, char what)
 {
-    char begin[PL_PROBE_TOKEN + 1];
+    char begin[GREETING];
     int fd =
         socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

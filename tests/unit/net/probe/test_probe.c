@@ -6,10 +6,15 @@
 
 #include "base/bytes.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
-#define TOKEN "0123456789abcdef0123456789abcdef"
-#define OTHER "0123456789abcdef0123456789abcdeX"
+#define STRANGERS 20
+#define TOKEN     "0123456789abcdef0123456789abcdef"
+#define OTHER     "0123456789abcdef0123456789abcdeX"
 
 static void probe_measures_the_way_to_it(void **state)
 {
@@ -32,6 +37,42 @@ static void probe_measures_the_way_to_it(void **state)
     pl_probe_free(probe);
     assert_fails(PL_IO, "nobody listens there",
                  pl_probe_measure(&result, address, TOKEN, 50));
+    assert_int_equal(0, pl_mem_live());
+}
+
+static int connect_to(int port)
+{
+    struct sockaddr_in there = { .sin_family = AF_INET,
+                                 .sin_port = htons((uint16_t)port),
+                                 .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(fd >= 0);
+    assert_int_equal(0, connect(fd, (struct sockaddr *)&there, sizeof there));
+    return fd;
+}
+
+/* Connections that stay open and never say the whole token. */
+static void probe_measures_while_strangers_stay(void **state)
+{
+    (void)state;
+    pl_probe *probe;
+    pl_probe_result result;
+    char address[64], answer;
+    int strangers[STRANGERS];
+    assert_ok(pl_probe_new(&probe, "127.0.0.1:0", TOKEN));
+    snprintf(address, sizeof address, "127.0.0.1:%d", pl_probe_port(probe));
+    for (int i = 0; i < STRANGERS; i++) {
+        strangers[i] = connect_to(pl_probe_port(probe));
+        assert_int_equal(1, send(strangers[i], TOKEN, 1, MSG_NOSIGNAL));
+    }
+    assert_ok(pl_probe_measure(&result, address, TOKEN, 0));
+    /* The first had to make room; the last is still heard out. */
+    assert_true(recv(strangers[0], &answer, 1, 0) <= 0);
+    assert_int_equal(-1,
+                     recv(strangers[STRANGERS - 1], &answer, 1, MSG_DONTWAIT));
+    pl_probe_free(probe);
+    for (int i = 0; i < STRANGERS; i++)
+        close(strangers[i]);
     assert_int_equal(0, pl_mem_live());
 }
 
@@ -85,6 +126,7 @@ static void probe_survives_each_failed_allocation(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(probe_measures_the_way_to_it),
+           cmocka_unit_test(probe_measures_while_strangers_stay),
            cmocka_unit_test(probe_answers_that_cannot_be_are_refused),
            cmocka_unit_test(ports_are_different_and_here),
            cmocka_unit_test(probe_survives_each_failed_allocation))
