@@ -95,8 +95,12 @@ void sim_choose(sim *s)
     s->doubling = chances[sim_draw(s, 4)];
     s->delay_ns = (int64_t)(1 + sim_draw(s, 50)) * MS_NS;
     s->evaluator = sim_draw(s, 4) == 0;
-    s->optim =
-        sim_exact(s) && !s->keyed && sim_draw(s, 3) == 0 ? "adam" : "sgd";
+    /* A gradient of 0 changes neither what adagrad nor what ftrl keeps, so a
+     * step of one process is the same without keys. */
+    static const char *const keyed[] = { "adagrad", "ftrl" };
+    s->optim = !sim_exact(s) || sim_draw(s, 3) != 0 ? "sgd"
+               : s->keyed                           ? keyed[sim_draw(s, 2)]
+                                                    : "adam";
     choose_cuts(s);
     choose_clocks(s);
     s->disk.slow_ms = sim_draw(s, 3) == 0 ? 3000 : 20;

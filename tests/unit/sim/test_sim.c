@@ -95,6 +95,8 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         1637,
         1189,
         778,
+        /* The last step was made by gradients of a worker's life before. */
+        27679,
     };
     static const uint64_t by_hand[] = {
         46693,  50020,  190939, 206598, 236707,
