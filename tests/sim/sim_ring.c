@@ -63,6 +63,13 @@ bool ring_broken(ring_sim *sim, const char *format, ...)
     return true;
 }
 
+int64_t ring_time(const ring_node *n)
+{
+    int64_t now = n->sim->now_ns;
+    return n->offset_ns + now + now / 1000 * n->drift +
+           (now >= n->jump_at_ns ? n->jump_ns : 0);
+}
+
 /* --- events ----------------------------------------------------------- */
 
 static bool is_before(const ring_event *a, const ring_event *b)
@@ -106,9 +113,10 @@ static ring_event pop(ring_sim *sim)
 
 /* --- the network ------------------------------------------------------ */
 
-static bool is_cut(const ring_sim *sim, int32_t a, int32_t b)
+static bool is_cut(const ring_sim *sim, int32_t from, int32_t to)
 {
-    return sim->cut_ns[a] > sim->now_ns || sim->cut_ns[b] > sim->now_ns;
+    return sim->cut[from].until_ns > sim->now_ns ||
+           (sim->cut[to].until_ns > sim->now_ns && !sim->cut[to].one_way);
 }
 
 static void net_send(void *context, int32_t to, const pl_frame *frame,
@@ -231,7 +239,7 @@ static void deliver(ring_sim *sim, ring_event *event)
     pl_message message = { .from = event->from < 0 ? 0 : event->from,
                            .frame = event->frame,
                            .payload = copy };
-    pl_ring_core_receive(n->core, event->from, &message, sim->now_ns);
+    pl_ring_core_receive(n->core, event->from, &message, ring_time(n));
     sim->result->events++;
     free(copy);
 }
@@ -314,7 +322,7 @@ static pl_status tick(ring_sim *sim, ring_node *n)
     if (!n->runs && n->restart_ns > 0 && sim->now_ns >= n->restart_ns)
         PL_TRY(ring_node_start(n));
     if (n->runs && n->frozen_ns <= sim->now_ns)
-        pl_ring_core_tick(n->core, sim->now_ns);
+        pl_ring_core_tick(n->core, ring_time(n));
     return PL_OK;
 }
 
@@ -350,7 +358,8 @@ static pl_status take(ring_sim *sim, ring_event *event)
         sim->result->freezes++;
         break;
     case EVENT_CUT:
-        sim->cut_ns[n->worker] = sim->now_ns + event->long_ns;
+        sim->cut[n->worker].until_ns = sim->now_ns + event->long_ns;
+        sim->cut[n->worker].one_way = ring_draw(sim, 2) == 0;
         sim->result->cuts++;
         break;
     case EVENT_WAKE:
@@ -385,6 +394,19 @@ static void choose(ring_sim *sim)
         sim->on_loss == PL_ON_LOSS_WAIT ? "wait" : "continue", sim->faults);
 }
 
+/* Hosts were booted at different times; now and then a clock jumps, as that
+ * of a host that slept, or back. */
+static void choose_clock(ring_node *n)
+{
+    ring_sim *sim = n->sim;
+    n->offset_ns = ring_draw(sim, 1000000) * RING_MS;
+    n->drift = (int64_t)ring_draw(sim, 41) - 20;
+    if (sim->faults == 0 || ring_draw(sim, 12) != 0)
+        return;
+    n->jump_at_ns = ring_draw(sim, 4000) * RING_MS;
+    n->jump_ns = ((int64_t)ring_draw(sim, 18000) - 6000) * RING_MS;
+}
+
 static pl_status start_all(ring_sim *sim)
 {
     sim->steps[0].known = true;
@@ -393,6 +415,7 @@ static pl_status start_all(ring_sim *sim)
         snprintf(sim->addresses[w], sizeof sim->addresses[w], "w%d:1", w);
         sim->address[w] = sim->addresses[w];
         *n = (ring_node) { .sim = sim, .worker = w, .next = w };
+        choose_clock(n);
         n->compute_ns = (1 + ring_draw(sim, 60)) * 10 * RING_MS;
         if (ring_draw(sim, 8) == 0) /* slow, but not stuck */
             n->compute_ns += 900 * RING_MS;

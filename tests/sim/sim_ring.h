@@ -3,8 +3,9 @@
  * Each worker runs the product's own code: the ring's core, the membership
  * machine in it, and pl_allreduce_sync above, on a stack of its own that is
  * left whenever it waits.  The network keeps the order of a connection, delays,
- * and is cut for seconds.  Workers are killed, also together and during a
- * rendezvous, and restarted or not; frozen; and slow.
+ * and is cut for seconds, also in one direction.  Each host has its own clock,
+ * which drifts and jumps, forward and back.  Workers are killed, also together
+ * and during a rendezvous, and restarted or not; frozen; and slow.
  *
  * Checked at every commit, join and end:
  *   S1  parameters of step s are those of step s - 1 less exactly one gradient

@@ -32,7 +32,9 @@ typedef struct ring_node {
     int64_t frozen_ns;  /* until then; 0: not */
     int64_t restart_ns; /* then; 0: not */
     int64_t compute_ns; /* a step takes */
-    int32_t next;       /* worker, by connection number `link` */
+    /* Its clock: drift in thousandths, and a jump, forward or back. */
+    int64_t offset_ns, drift, jump_at_ns, jump_ns;
+    int32_t next; /* worker, by connection number `link` */
     int link;
 
     pl_ring_core *core;
@@ -71,7 +73,10 @@ struct ring_sim {
     ucontext_t scheduler;
     uint32_t lives;
     int links;
-    int64_t cut_ns[RING_WORKERS]; /* no message until then */
+    struct {
+        int64_t until_ns; /* no message until then... */
+        bool one_way;     /* ... from it; not: nor to it */
+    } cut[RING_WORKERS];
     int faults;
     /* The ledger, and the chief's last checkpoint. */
     ring_step steps[RING_STEPS + 1];
@@ -87,6 +92,8 @@ struct ring_sim {
 uint32_t ring_draw(ring_sim *sim, uint32_t bound);
 bool ring_broken(ring_sim *sim, const char *format, ...) PL_PRINTF(2, 3);
 
+/* What the clock of a worker's host says. */
+int64_t ring_time(const ring_node *n);
 /* The core's way into the network. */
 extern const pl_ring_core_ops ring_net_ops;
 

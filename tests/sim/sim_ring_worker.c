@@ -185,7 +185,7 @@ static pl_status join(pl_collective *c, pl_ranks *out)
 {
     ring_node *n = (ring_node *)c;
     if (!n->dying)
-        pl_ring_core_join(n->core, n->sim->now_ns);
+        pl_ring_core_join(n->core, ring_time(n));
     PL_TRY(await(n, is_formed, false));
     *out = pl_ring_core_ranks(n->core);
     return PL_OK;
