@@ -85,6 +85,10 @@ class Schedule:
         ring = self.kind == "ring" or (
             self.kind in ("gone", "two") and self.model == "softmax"
             and rng.random() < 0.5)
+        if self.kind == "gone":
+            # Nothing is started again: a server that a loaded host holds up
+            # must not be declared lost.
+            self.heartbeat = 2
         if ring or self.kind == "gone":
             self.workers = max(self.workers, 2 + rng.randint(0, 2))
         if ring:

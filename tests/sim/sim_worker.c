@@ -472,6 +472,7 @@ static void note_share(sim_worker *w)
 {
     pl_ps_worker_view view = pl_ps_worker_look(w->machine);
     int32_t read = w->course.reads;
+    int64_t own = w->course.own;
     bool astray = w->course.astray;
     pl_share share = { view.client.share, view.client.share_own };
     w->unsure = true;
@@ -480,7 +481,7 @@ static void note_share(sim_worker *w)
     pl_course_shared(&w->course, &share);
     if (w->course.reads != w->index)
         w->next_read = w->course.other_own;
-    else if (read != w->index || astray)
+    else if (read != w->index || astray || w->course.own != own)
         w->next_read = w->course.own;
     else
         return;

@@ -235,11 +235,14 @@ void pl_course_shared(pl_course *c, const pl_share *share)
         c->other_end = c->own;
         return;
     }
-    if (out || astray) {
+    /* Its last gradient may have been dropped since it was counted: where a
+     * commit tells of the one before, only the share does. */
+    bool again = share->own != c->own;
+    if (out || astray || again) {
         go_home(c);
         c->own = share->own;
     }
-    c->asked = astray ? 0 : c->own;
+    c->asked = astray || again ? 0 : c->own;
 }
 
 void pl_course_stepped(pl_course *c, const pl_commit *commit)

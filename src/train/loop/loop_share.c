@@ -47,6 +47,7 @@ pl_status pl_loop_share(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
     pl_course *course = &l->course;
+    int64_t own = course->own;
     bool home = l->other != NULL || course->astray;
     pl_share share;
     PL_TRY(
@@ -55,5 +56,5 @@ pl_status pl_loop_share(pl_loop *l)
     pl_course_shared(course, &share);
     if (course->reads != course->opts.worker)
         return read_other(l);
-    return home ? go_home(l) : PL_OK;
+    return home || course->own != own ? go_home(l) : PL_OK;
 }
