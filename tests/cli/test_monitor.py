@@ -117,6 +117,29 @@ def test_monitor_ends_as_its_command_does(cli):
     cli.refused(2, "monitor", "--every", "0", says=["--every"])
 
 
+def test_monitor_does_not_wait_for_a_reader_of_its_lines(cli):
+    """A standard error that nobody reads, and that has no room left."""
+    reader, writer = os.pipe()
+    try:
+        os.set_blocking(writer, False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                os.write(writer, bytes(4096))
+        os.set_blocking(writer, True)
+        process = subprocess.Popen(
+            [program(), "monitor", "--every", "0.05", "--", "sh", "-c",
+             "sleep 0.5; exit 7"], cwd=cli.folder, stderr=writer,
+            stdin=subprocess.DEVNULL)
+        try:
+            assert process.wait(timeout=60) == 7
+        finally:
+            process.kill()
+            process.wait()
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
 def test_monitor_of_the_host_ends_at_ctrl_c(cli):
     process = cli.start("monitor", "--every", "0.05")
     line = process.stdout.readline().decode()

@@ -3,6 +3,7 @@
 #include "cli/view/monitor_view.h"
 
 #include "app/view/progress.h"
+#include "base/text/console.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -12,19 +13,57 @@
 #define BAR        30 /* characters */
 #define CORES_MOST 32 /* that have a line each */
 
-static void draw(pl_monitor_view *view, const char *format, ...)
-    PL_PRINTF(2, 3);
+/* What is shown at once; more is cut. */
+typedef struct picture {
+    char text[16384];
+    size_t used;
+    int lines;
+} picture;
 
-/* One line of the picture, with what was there before wiped out. */
-static void draw(pl_monitor_view *view, const char *format, ...)
+static void append(picture *p, const char *format, va_list args)
+    PL_PRINTF(2, 0);
+
+static void append(picture *p, const char *format, va_list args)
+{
+    size_t room = sizeof p->text - p->used;
+    int wrote = vsnprintf(p->text + p->used, room, format, args);
+    if (wrote > 0)
+        p->used += (size_t)wrote < room ? (size_t)wrote : room - 1;
+}
+
+static void print(picture *p, const char *format, ...) PL_PRINTF(2, 3);
+
+static void print(picture *p, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    fputs("\033[K", view->file);
-    vfprintf(view->file, format, args);
-    fputc('\n', view->file);
+    append(p, format, args);
     va_end(args);
-    view->drawn++;
+}
+
+static void draw(picture *p, const char *format, ...) PL_PRINTF(2, 3);
+
+/* One line of the picture, with what was there before wiped out. */
+static void draw(picture *p, const char *format, ...)
+{
+    va_list args;
+    print(p, "\033[K");
+    va_start(args, format);
+    append(p, format, args);
+    va_end(args);
+    print(p, "\n");
+    p->lines++;
+}
+
+/* False: nobody reads, and it was dropped. */
+static bool put(const pl_monitor_view *view, const picture *p)
+{
+    if (view->file == stderr)
+        return view->terminal ? pl_console_redraw(p->text, p->used)
+                              : pl_console_write(p->text, p->used);
+    fwrite(p->text, 1, p->used, view->file);
+    fflush(view->file);
+    return true;
 }
 
 static const char *bar(double percent, char text[BAR + 1])
@@ -49,34 +88,32 @@ static const char *rate_text(double bytes, char text[24])
     return text;
 }
 
-static void draw_host(pl_monitor_view *view, const pl_usage_view *usage)
+static void draw_host(picture *p, const pl_usage_view *usage)
 {
     char text[BAR + 1], a[24], b[24];
-    draw(view, "cpu     %5.1f %% [%s]  load %.2f", usage->cpu,
+    draw(p, "cpu     %5.1f %% [%s]  load %.2f", usage->cpu,
          bar(usage->cpu, text), usage->load);
     for (int i = 0; i < usage->core_count && i < CORES_MOST; i++)
-        draw(view, "  cpu%-3d%5.1f %% [%s]", i, usage->cores[i],
+        draw(p, "  cpu%-3d%5.1f %% [%s]", i, usage->cores[i],
              bar(usage->cores[i], text));
     double share = 100 * usage->memory_mb / usage->memory_total_mb;
-    draw(view, "memory  %5.1f %% [%s]  %.1f of %.1f GB", share,
-         bar(share, text), usage->memory_mb / 1024,
-         usage->memory_total_mb / 1024);
-    draw(view, "disk    read %s, written %s",
-         rate_text(usage->disk_read_bytes, a),
+    draw(p, "memory  %5.1f %% [%s]  %.1f of %.1f GB", share, bar(share, text),
+         usage->memory_mb / 1024, usage->memory_total_mb / 1024);
+    draw(p, "disk    read %s, written %s", rate_text(usage->disk_read_bytes, a),
          rate_text(usage->disk_written_bytes, b));
     for (int i = 0; i < usage->net_count; i++)
-        draw(view, "%-7.15s in %s (%.0f packets/s), out %s (%.0f packets/s)",
+        draw(p, "%-7.15s in %s (%.0f packets/s), out %s (%.0f packets/s)",
              usage->nets[i].name, rate_text(usage->nets[i].received_bytes, a),
              usage->nets[i].received_packets,
              rate_text(usage->nets[i].sent_bytes, b),
              usage->nets[i].sent_packets);
-    draw(view, "context switches %.0f/s", usage->switches);
+    draw(p, "context switches %.0f/s", usage->switches);
 }
 
-static void draw_job(pl_monitor_view *view, const pl_usage_view *usage)
+static void draw_job(picture *p, const pl_usage_view *usage)
 {
     char a[24], b[24];
-    draw(view,
+    draw(p,
          "command cpu %.1f %% of one core, memory %.0f MB (most %.0f), disk "
          "read %s, written %s, %d process%s",
          usage->job_cpu, usage->job_rss_mb, usage->job_peak_mb,
@@ -93,24 +130,21 @@ static double net_bytes(const pl_usage_view *usage)
     return sum;
 }
 
-static void put_line(const pl_monitor_view *view, const pl_usage_view *usage)
+static void print_line(picture *p, const pl_usage_view *usage, bool job)
 {
     char clock[16], net[24], disk[24];
     time_t now = (time_t)usage->time;
     struct tm parts;
     localtime_r(&now, &parts);
     strftime(clock, sizeof clock, "%H:%M:%S", &parts);
-    fprintf(
-        view->file,
-        "%s  cpu %5.1f %%  memory %.1f/%.1f GB  network %s  disk %s", clock,
-        usage->cpu, usage->memory_mb / 1024, usage->memory_total_mb / 1024,
-        rate_text(net_bytes(usage), net),
-        rate_text(usage->disk_read_bytes + usage->disk_written_bytes, disk));
-    if (view->job)
-        fprintf(view->file, "  command cpu %.1f %%, %.0f MB", usage->job_cpu,
-                usage->job_rss_mb);
-    fputc('\n', view->file);
-    fflush(view->file);
+    print(p, "%s  cpu %5.1f %%  memory %.1f/%.1f GB  network %s  disk %s",
+          clock, usage->cpu, usage->memory_mb / 1024,
+          usage->memory_total_mb / 1024, rate_text(net_bytes(usage), net),
+          rate_text(usage->disk_read_bytes + usage->disk_written_bytes, disk));
+    if (job)
+        print(p, "  command cpu %.1f %%, %.0f MB", usage->job_cpu,
+              usage->job_rss_mb);
+    print(p, "\n");
 }
 
 static double most(double a, double b)
@@ -134,37 +168,42 @@ static void add(pl_monitor_view *view, const pl_usage_view *usage)
 
 void pl_monitor_view_show(pl_monitor_view *view, const pl_usage_view *usage)
 {
+    picture p = { .used = 0 };
     add(view, usage);
     if (!view->terminal) {
-        put_line(view, usage);
+        print_line(&p, usage, view->job);
+        put(view, &p);
         return;
     }
     if (view->drawn > 0)
-        fprintf(view->file, "\033[%dA\r", view->drawn);
-    view->drawn = 0;
-    draw_host(view, usage);
+        print(&p, "\033[%dA\r", view->drawn);
+    draw_host(&p, usage);
     if (view->job)
-        draw_job(view, usage);
-    fflush(view->file);
+        draw_job(&p, usage);
+    if (put(view, &p))
+        view->drawn = p.lines;
 }
 
 void pl_monitor_view_end(const pl_monitor_view *view, double seconds)
 {
     char net[24], disk[24];
+    picture p = { .used = 0 };
     if (view->samples == 0)
         return;
     double count = (double)view->samples;
-    fprintf(view->file,
-            "%.1f s: cpu mean %.1f %%, most %.1f %%; memory most %.1f GB; "
-            "network most %s; disk most %s\n",
-            seconds, view->cpu_sum / count, view->cpu_peak,
-            view->memory_peak_mb / 1024, rate_text(view->net_peak, net),
-            rate_text(view->disk_peak, disk));
+    print(&p,
+          "%.1f s: cpu mean %.1f %%, most %.1f %%; memory most %.1f GB; "
+          "network most %s; disk most %s\n",
+          seconds, view->cpu_sum / count, view->cpu_peak,
+          view->memory_peak_mb / 1024, rate_text(view->net_peak, net),
+          rate_text(view->disk_peak, disk));
     if (view->job)
-        fprintf(view->file,
-                "command: cpu mean %.1f %%, most %.1f %% of one core; memory "
-                "most %.0f MB\n",
-                view->job_cpu_sum / count, view->job_cpu_peak,
-                view->job_peak_mb);
-    fflush(view->file);
+        print(&p,
+              "command: cpu mean %.1f %%, most %.1f %% of one core; memory "
+              "most %.0f MB\n",
+              view->job_cpu_sum / count, view->job_cpu_peak, view->job_peak_mb);
+    if (view->file == stderr)
+        pl_console_last(p.text, p.used);
+    else
+        put(view, &p);
 }

@@ -1,6 +1,9 @@
 /* monitor_view.h - what `monitor` shows: on a terminal a picture that is drawn
  * anew, elsewhere a line a sample; at the end means and peaks.
  *
+ * Standard error is never waited for (base/text/console.h): the command that is
+ * watched may have ended, and somebody waits for its exit status.
+ *
  * Threads: one. */
 #ifndef PL_CLI_VIEW_MONITOR_VIEW_H
 #define PL_CLI_VIEW_MONITOR_VIEW_H
@@ -10,7 +13,7 @@
 #include <stdio.h>
 
 typedef struct pl_monitor_view {
-    FILE *file;
+    FILE *file; /* standard output or standard error */
     bool terminal;
     bool job;  /* there is a command whose processes are shown */
     int drawn; /* lines of the picture on the terminal */
