@@ -29,27 +29,27 @@
     X(PUSH, "push")       /* worker: one piece of a gradient */                \
     X(PARAMS, "params")   /* ps: one piece of the parameters */                \
     X(ACK, "ack")         /* anyone: this piece has arrived */                 \
-    X(HEART, "heart")     /* task: I live; step and phase */                   \
-    X(BEAT, "beat")       /* ps: answer to a heart */                          \
-    X(PAUSE, "pause")     /* chief: evaluating, do not wait for me */          \
-    X(STOP, "stop")       /* chief: end the job; text: why */                  \
-    X(OVER, "over")       /* ps: the job is over; text: why */                 \
-    X(BYE, "bye")         /* task: I am done; text: its report */              \
-    X(REPORT, "report")   /* ps: all reports, to the chief */                  \
-    X(HAVE, "have")       /* ps to ps 0: a gradient is complete here */        \
-    X(APPLY, "apply")     /* ps 0 to ps: make this update */                   \
-    X(LOAD, "load")       /* chief: read your part; counts, a plan */          \
-    X(SAVE, "save")       /* chief: write your part; counts, a plan */         \
-    X(SAVED, "saved")     /* ps to ps 0: it is written; and back: heard */     \
-    X(LINK, "link")       /* worker to worker: I send to you from here on */   \
-    X(LINKED, "linked")   /* ... and the answer */                             \
-    X(ROLL, "roll")       /* chief: this generation is over; text: why */      \
-    X(READY, "ready")     /* worker to the one before: a sum has begun */      \
-    X(PIECE, "piece")     /* worker to the next: one piece of a sum */         \
-    X(DONE, "done")       /* worker to the one before: the sum is done */      \
-    X(WORD, "word")       /* worker to the chief: what it tells all */         \
-    X(WORDS, "words")     /* chief: what all told */                           \
-    X(SHARE, "share")     /* worker: whose examples shall I read? */
+    X(HEARTBEAT, "heartbeat")         /* task: step, phase and progress */     \
+    X(HEARTBEAT_ACK, "heartbeat ack") /* ... and the answer */                 \
+    X(PAUSE, "pause")       /* chief: evaluating, do not wait for me */        \
+    X(STOP, "stop")         /* chief: end the job; text: why */                \
+    X(OVER, "over")         /* ps: the job is over; text: why */               \
+    X(BYE, "bye")           /* task: I am done; text: its report */            \
+    X(REPORT, "report")     /* ps: all reports, to the chief */                \
+    X(HAVE, "have")         /* ps to ps 0: a gradient is complete here */      \
+    X(APPLY, "apply")       /* ps 0 to ps: make this update */                 \
+    X(LOAD, "load")         /* chief: read your part; counts, a plan */        \
+    X(SAVE, "save")         /* chief: write your part; counts, a plan */       \
+    X(SAVED, "saved")       /* ps to ps 0: it is written; and back: heard */   \
+    X(LINK, "link")         /* worker to worker: I send to you from here on */ \
+    X(LINKED, "linked")     /* ... and the answer */                           \
+    X(ROLL, "roll")         /* chief: this generation is over; text: why */    \
+    X(READY, "ready")       /* worker to the one before: a sum has begun */    \
+    X(PIECE, "piece")       /* worker to the next: one piece of a sum */       \
+    X(DONE, "done")         /* worker to the one before: the sum is done */    \
+    X(EXCHANGE, "exchange") /* worker to the chief: its status */              \
+    X(EXCHANGED, "exchanged") /* chief: the combined status */                 \
+    X(SHARE, "share")         /* worker: whose examples shall I read? */
 
 #define PL_FRAME_ENUM(name, text) PL_FRAME_##name,
 typedef enum pl_frame_kind {

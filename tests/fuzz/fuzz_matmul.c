@@ -207,9 +207,10 @@ static pl_status hear(world *w, bool keys, const uint8_t *r, size_t left,
                       size_t *used)
 {
     static const pl_frame_kind kinds[] = {
-        PL_FRAME_JOIN,   PL_FRAME_HEART,  PL_FRAME_BYE,  PL_FRAME_PULL,
-        PL_FRAME_PARAMS, PL_FRAME_BEAT,   PL_FRAME_LINK, PL_FRAME_WELCOME,
-        PL_FRAME_REFUSE, PL_FRAME_LINKED, PL_FRAME_OVER, PL_FRAME_STOP,
+        PL_FRAME_JOIN,   PL_FRAME_HEARTBEAT, PL_FRAME_BYE,
+        PL_FRAME_PULL,   PL_FRAME_PARAMS,    PL_FRAME_HEARTBEAT_ACK,
+        PL_FRAME_LINK,   PL_FRAME_WELCOME,   PL_FRAME_REFUSE,
+        PL_FRAME_LINKED, PL_FRAME_OVER,      PL_FRAME_STOP,
         PL_FRAME_ROLL,   PL_FRAME_SAVE,
     };
     static const float zeros[MOST];

@@ -252,8 +252,9 @@ static int64_t number(uint8_t code)
 static const uint8_t *hear(world *w, const uint8_t *r, const uint8_t *end)
 {
     static const pl_frame_kind kinds[] = {
-        PL_FRAME_PARAMS, PL_FRAME_ACK,  PL_FRAME_REPORT, PL_FRAME_WELCOME,
-        PL_FRAME_REFUSE, PL_FRAME_OVER, PL_FRAME_BEAT,   PL_FRAME_PARAMS,
+        PL_FRAME_PARAMS,        PL_FRAME_ACK,    PL_FRAME_REPORT,
+        PL_FRAME_WELCOME,       PL_FRAME_REFUSE, PL_FRAME_OVER,
+        PL_FRAME_HEARTBEAT_ACK, PL_FRAME_PARAMS,
     };
     if (end - r < RECORD)
         return end;

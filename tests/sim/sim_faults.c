@@ -262,7 +262,7 @@ void sim_interrupt(sim *s, int32_t server)
  * it claims a worker's place, its life and its gradients. */
 void sim_intrude(sim *s, int32_t index)
 {
-    static const pl_frame_kind kinds[] = { PL_FRAME_JOIN, PL_FRAME_HEART,
+    static const pl_frame_kind kinds[] = { PL_FRAME_JOIN, PL_FRAME_HEARTBEAT,
                                            PL_FRAME_PUSH, PL_FRAME_BYE,
                                            PL_FRAME_SAVE };
     sim_server *server = &s->server[index];

@@ -257,7 +257,7 @@ static inline void ps_init(ps_rig *rig, int64_t step, const float *params)
     frame.step = step;
     ps_piece(rig, 0, frame, 0, (uint32_t)rig->count, params);
     if (!rig->leads) /* it tells server 0 what memory they take */
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     ps_done(rig, 0);
     if (rig->leads)
         ps_go(rig);
@@ -323,13 +323,13 @@ static inline void ps_heart(ps_rig *rig, int32_t worker, int64_t step,
                             pl_phase phase, int64_t progress)
 {
     ps_say(rig, PS_HEARTS + worker,
-           (pl_frame) { .kind = PL_FRAME_HEART,
+           (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
                         .incarnation = rig->incarnation[worker],
                         .sequence = 1,
                         .step = step,
                         .value = { phase, progress } },
            NULL);
-    ps_expect(rig, PS_HEARTS + worker, PL_FRAME_BEAT);
+    ps_expect(rig, PS_HEARTS + worker, PL_FRAME_HEARTBEAT_ACK);
 }
 
 /* `ms` pass; the workers of the mask are heard of, waiting, and the beats
@@ -340,7 +340,7 @@ static inline void ps_pass(ps_rig *rig, int64_t ms, unsigned alive)
         for (int32_t w = 0; w < rig->workers; w++)
             if ((alive & 1u << w) != 0)
                 ps_say(rig, PS_HEARTS + w,
-                       (pl_frame) { .kind = PL_FRAME_HEART,
+                       (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
                                     .incarnation = rig->incarnation[w],
                                     .value = { PL_PHASE_WAITING, 1 } },
                        NULL);
@@ -348,7 +348,7 @@ static inline void ps_pass(ps_rig *rig, int64_t ms, unsigned alive)
     }
     int kept = rig->taken;
     for (int i = rig->taken; i < rig->made; i++)
-        if (rig->sent[i].frame.kind != PL_FRAME_BEAT)
+        if (rig->sent[i].frame.kind != PL_FRAME_HEARTBEAT_ACK)
             rig->sent[kept++] = rig->sent[i];
     rig->made = kept;
 }

@@ -361,7 +361,7 @@ bool pl_coordinator_receive(pl_membership *m, pl_peer from,
     switch (message->frame.kind) {
     case PL_FRAME_JOIN:
         return take_join(m, from, message, now_ns);
-    case PL_FRAME_HEART:
+    case PL_FRAME_HEARTBEAT:
         return take_heartbeat(m, from, message, now_ns);
     case PL_FRAME_BYE:
     case PL_FRAME_STOP:

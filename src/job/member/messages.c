@@ -9,7 +9,7 @@
 bool pl_member_message(pl_frame_kind kind)
 {
     return kind == PL_FRAME_JOIN || kind == PL_FRAME_WELCOME ||
-           kind == PL_FRAME_HEART || kind == PL_FRAME_BEAT ||
+           kind == PL_FRAME_HEARTBEAT || kind == PL_FRAME_HEARTBEAT_ACK ||
            kind == PL_FRAME_REFUSE || kind == PL_FRAME_ROLL ||
            kind == PL_FRAME_OVER || kind == PL_FRAME_STOP ||
            kind == PL_FRAME_BYE;
@@ -76,7 +76,7 @@ bool pl_welcome_decode(pl_welcome_message *out, const pl_message *message)
 pl_frame pl_heartbeat_encode(const pl_heartbeat_message *heartbeat)
 {
     return (pl_frame) {
-        .kind = PL_FRAME_HEART,
+        .kind = PL_FRAME_HEARTBEAT,
         .flags = (uint8_t)heartbeat->vital.phase,
         .generation = heartbeat->generation,
         .incarnation = heartbeat->incarnation,
@@ -90,7 +90,7 @@ pl_frame pl_heartbeat_encode(const pl_heartbeat_message *heartbeat)
 bool pl_heartbeat_decode(pl_heartbeat_message *out, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
-    if (frame->kind != PL_FRAME_HEART || !fits(frame->value[0]) ||
+    if (frame->kind != PL_FRAME_HEARTBEAT || !fits(frame->value[0]) ||
         frame->flags >= PL_PHASES)
         return false;
     *out = (pl_heartbeat_message) {
@@ -109,7 +109,7 @@ bool pl_heartbeat_decode(pl_heartbeat_message *out, const pl_message *message)
 pl_frame pl_ack_encode(const pl_ack_message *ack)
 {
     return (pl_frame) {
-        .kind = PL_FRAME_BEAT,
+        .kind = PL_FRAME_HEARTBEAT_ACK,
         .flags = ack->reported ? FLAG_REPORTED : 0,
         .generation = ack->generation,
         .incarnation = ack->incarnation,
@@ -128,7 +128,7 @@ bool pl_ack_decode(pl_ack_message *out, const pl_message *message)
         .clock_ns = frame->value[0],
         .reported = (frame->flags & FLAG_REPORTED) != 0,
     };
-    return frame->kind == PL_FRAME_BEAT;
+    return frame->kind == PL_FRAME_HEARTBEAT_ACK;
 }
 
 pl_frame pl_note_encode(const pl_note_message *note)

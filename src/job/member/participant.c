@@ -143,7 +143,7 @@ static bool take(pl_membership *m, const pl_message *message, int64_t now_ns)
     switch (message->frame.kind) {
     case PL_FRAME_WELCOME:
         return take_welcome(m, message, now_ns);
-    case PL_FRAME_BEAT:
+    case PL_FRAME_HEARTBEAT_ACK:
         return take_ack(m, message, now_ns);
     case PL_FRAME_ROLL:
     case PL_FRAME_OVER:

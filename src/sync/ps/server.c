@@ -109,7 +109,8 @@ static void send_out(void *context, pl_peer to, const pl_frame *frame,
         bool shared = inside && pl_endpoint_shared(endpoint, to);
         status =
             pl_endpoint_send(endpoint, to, frame, payload, lasting || shared);
-        if (frame->kind == PL_FRAME_WELCOME || frame->kind == PL_FRAME_BEAT)
+        if (frame->kind == PL_FRAME_WELCOME ||
+            frame->kind == PL_FRAME_HEARTBEAT_ACK)
             pl_endpoint_keep(endpoint, to); /* it is a task of the job */
     }
     if (status != PL_OK)

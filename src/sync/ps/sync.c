@@ -1,6 +1,6 @@
 /* The blocking side of the worker machine (worker/worker.h): opens sockets and
- * the heart, feeds the machine messages and time until the wish of the caller
- * is done, and finds checkpoints on the disk.  Decides nothing. */
+ * the heartbeat, feeds the machine messages and time until the wish of the
+ * caller is done, and finds checkpoints on the disk.  Decides nothing. */
 #include "sync/ps/sync.h"
 
 #include "base/assert.h"
@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "sync/ps/heart.h"
+#include "sync/ps/heartbeat.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/worker/worker.h"
 
@@ -30,7 +30,7 @@ struct pl_ps_sync {
     pl_endpoint **ends; /* one a server */
     pl_area *area;      /* the gradient; of keyed parameters, messages */
     pl_ps_worker *worker;
-    pl_heart *heart;
+    pl_heartbeat *heartbeat;
     const pl_progress *progress; /* of the save or join at hand */
     int64_t next_tick_ns;
 };
@@ -97,30 +97,30 @@ static pl_status on_joined(void *context)
     if (self->opts.joined != NULL)
         self->opts.joined(self->opts.context);
     pl_ps_client_view view = pl_ps_worker_look(self->worker).client;
-    return pl_heart_start(&self->heart,
-                          &(pl_heart_opts) {
-                              .address = self->opts.cluster->ps_address[0],
-                              .name = self->name,
-                              .incarnation = view.incarnation,
-                              .generation = view.generation,
-                              .keys = self->opts.keys,
-                              .self = principal(self),
-                              .timeout_ms = self->opts.heartbeat_ms > 0
-                                                ? self->opts.heartbeat_ms
-                                                : 5000,
-                          });
+    return pl_heartbeat_start(&self->heartbeat,
+                              &(pl_heartbeat_opts) {
+                                  .address = self->opts.cluster->ps_address[0],
+                                  .name = self->name,
+                                  .incarnation = view.incarnation,
+                                  .generation = view.generation,
+                                  .keys = self->opts.keys,
+                                  .self = principal(self),
+                                  .timeout_ms = self->opts.heartbeat_ms > 0
+                                                    ? self->opts.heartbeat_ms
+                                                    : 5000,
+                              });
 }
 
 static void on_parted(void *context)
 {
     pl_ps_sync *self = context;
-    pl_heart_stop(self->heart);
-    self->heart = NULL;
+    pl_heartbeat_stop(self->heartbeat);
+    self->heartbeat = NULL;
 }
 
 static void on_tell(void *context, int64_t step, pl_phase phase)
 {
-    pl_heart_tell(((pl_ps_sync *)context)->heart, step, phase);
+    pl_heartbeat_phase(((pl_ps_sync *)context)->heartbeat, step, phase);
 }
 
 static void on_located(void *context, uint64_t job, const char *run)
@@ -191,7 +191,7 @@ static pl_status take_messages(pl_ps_sync *self, bool *some)
     return PL_OK;
 }
 
-/* Messages, the clock, the heart: one turn of every wait. */
+/* Messages, the clock, the heartbeat: one turn of every wait. */
 static pl_status turn(pl_ps_sync *self)
 {
     bool some;
@@ -202,7 +202,7 @@ static pl_status turn(pl_ps_sync *self)
     if (now >= self->next_tick_ns) {
         self->next_tick_ns = now + PL_TICK_MS * INT64_C(1000000);
         pl_ps_worker_tick(self->worker, now);
-        pl_status status = pl_heart_check(self->heart);
+        pl_status status = pl_heartbeat_check(self->heartbeat);
         if (status != PL_OK)
             pl_ps_worker_lost(self->worker, status);
         return PL_OK;
@@ -389,8 +389,8 @@ static pl_status pause_job(pl_sync *sync, int64_t *step)
 
 static void testing(pl_sync *sync, int64_t step, bool begins)
 {
-    pl_heart_tell(((pl_ps_sync *)sync)->heart, step,
-                  begins ? PL_PHASE_EVALUATING : PL_PHASE_COMPUTING);
+    pl_heartbeat_phase(((pl_ps_sync *)sync)->heartbeat, step,
+                       begins ? PL_PHASE_EVALUATING : PL_PHASE_COMPUTING);
 }
 
 static bool is_loose(const pl_sync *sync)
@@ -480,7 +480,7 @@ static void abort_job(pl_sync *sync, const char *why)
     pl_ps_sync *self = (pl_ps_sync *)sync;
     pl_error before;
     pl_error_save(&before, PL_CLOSED);
-    if (pl_heart_check(self->heart) == PL_OK) {
+    if (pl_heartbeat_check(self->heartbeat) == PL_OK) {
         char text[400];
         snprintf(text, sizeof text, "%s", why);
         pl_ps_worker_abort(self->worker, text);
@@ -491,7 +491,7 @@ static void abort_job(pl_sync *sync, const char *why)
 static void sync_free(pl_sync *sync)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
-    pl_heart_stop(self->heart);
+    pl_heartbeat_stop(self->heartbeat);
     for (int32_t j = 0; self->ends != NULL && j < self->ps; j++)
         pl_endpoint_free(self->ends[j], LINGER_MS);
     pl_mem_free(self->ends);
@@ -661,7 +661,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .dropped = client->report != NULL ? client->dropped : worker.drops,
         .update_seconds = (double)client->update_ns * 1e-9,
         .reports = client->report,
-        .skew = pl_heart_skew(sync->heart),
+        .skew = pl_heartbeat_skew(sync->heartbeat),
         .shared = pl_endpoint_shared(sync->ends[0], 0),
         .over = worker.over,
         .broken = worker.broken,

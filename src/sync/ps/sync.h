@@ -1,10 +1,10 @@
 /* sync.h - the training loop's way to parameter servers (train/sync.h).
  *
  * Gradients leave as they are ready, parameters are waited for when they are
- * needed.  A second thread, the heart, tells server 0 every second that this
- * task lives and what it does, and notices when server 0 does not answer.
+ * needed.  A second thread, the heartbeat, tells server 0 every second that
+ * this task lives and what it does, and notices when server 0 does not answer.
  *
- * Threads: as pl_sync; the heart is its own. */
+ * Threads: as pl_sync; the heartbeat is its own. */
 #ifndef PL_SYNC_PS_SYNC_H
 #define PL_SYNC_PS_SYNC_H
 

@@ -106,7 +106,7 @@ static void endpoint_ignores_a_dropped_peer(void **state)
     pl_peer dropped = net_expect(server, PL_FRAME_JOIN, 1, NULL, 0).from;
     pl_endpoint_drop(server, dropped);
     pl_endpoint_drop(server, dropped); /* twice is fine */
-    net_send(first, 0, PL_FRAME_HEART, 2, NULL, 0, false);
+    net_send(first, 0, PL_FRAME_HEARTBEAT, 2, NULL, 0, false);
     pl_message none;
     while (pl_endpoint_count(server).refused_messages == 0)
         assert_int_equal(
@@ -172,8 +172,8 @@ static void endpoint_takes_new_peers_when_all_numbers_are_taken(void **state)
             pl_endpoint_keep(server, 1);
         if (i == 2)
             continue;
-        net_send(clients[i], 0, PL_FRAME_HEART, i, NULL, 0, false);
-        assert_false(net_expect(server, PL_FRAME_HEART, i, NULL, 0).first);
+        net_send(clients[i], 0, PL_FRAME_HEARTBEAT, i, NULL, 0, false);
+        assert_false(net_expect(server, PL_FRAME_HEARTBEAT, i, NULL, 0).first);
     }
     for (uint64_t i = 0; i < 6; i++)
         pl_endpoint_free(clients[i], 0);

@@ -387,8 +387,8 @@ static void hostile_connections_leave_descriptors_free(void **state)
         own[i] = open("/dev/null", O_RDONLY);
         assert_true(own[i] >= 0);
     }
-    net_send(client, 0, PL_FRAME_HEART, 2, NULL, 0, false);
-    net_expect(server, PL_FRAME_HEART, 2, NULL, 0);
+    net_send(client, 0, PL_FRAME_HEARTBEAT, 2, NULL, 0, false);
+    net_expect(server, PL_FRAME_HEARTBEAT, 2, NULL, 0);
     for (int i = 0; i < 10; i++)
         close(own[i]);
     for (int i = 0; i < 60; i++)

@@ -88,7 +88,7 @@ static void processes_reconnect_when_the_server_comes_back(void **state)
     pl_endpoint *client = net_connect(address);
     for (uint64_t round = 1; round <= 3; round++) {
         pid_t server = net_fork(serve, address);
-        ask(client, round, PL_FRAME_HEART);
+        ask(client, round, PL_FRAME_HEARTBEAT);
         net_kill(server);
     }
     pid_t server = net_fork(serve, address);
@@ -105,9 +105,9 @@ static void processes_time_out_on_a_killed_server(void **state)
     free_address(address);
     pid_t server = net_fork(serve, address);
     pl_endpoint *client = net_connect(address);
-    ask(client, 1, PL_FRAME_HEART);
+    ask(client, 1, PL_FRAME_HEARTBEAT);
     net_kill(server);
-    net_send(client, 0, PL_FRAME_HEART, 2, NULL, 0, false);
+    net_send(client, 0, PL_FRAME_HEARTBEAT, 2, NULL, 0, false);
     pl_message none;
     pl_status status;
     do /* answers to what was asked twice may still lie here */
@@ -161,9 +161,10 @@ static void processes_share_again_after_a_killed_server(void **state)
     pl_endpoint *client = net_connect(address);
     for (uint64_t round = 1; round <= 3; round++) {
         pid_t server = net_fork(serve_sharing, address);
-        ask(client, 10 * round, PL_FRAME_HEART); /* over TCP, or old memory */
+        ask(client, 10 * round,
+            PL_FRAME_HEARTBEAT); /* over TCP, or old memory */
         share(client);
-        ask(client, 10 * round + 1, PL_FRAME_HEART);
+        ask(client, 10 * round + 1, PL_FRAME_HEARTBEAT);
         net_kill(server);
         pl_message none;
         while (pl_endpoint_shared(client, 0))

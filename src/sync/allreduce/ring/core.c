@@ -1,10 +1,10 @@
 /* The ring's core: its life, the status exchange, and which part of the core a
  * message belongs to.
  *
- * The exchange: each worker sends its status to the chief (WORD); when all are
- * there the chief combines them and sends the result to each (WORDS), so that
- * an exchange of N workers takes 2 N messages of one status.  Exchanges are
- * numbered in a generation, and one is under way at a time. */
+ * The exchange: each worker sends its status to the chief (EXCHANGE); when all
+ * are there the chief combines them and sends the result to each (EXCHANGED),
+ * so that an exchange of N workers takes 2 N messages of one status.  Exchanges
+ * are numbered in a generation, and one is under way at a time. */
 #include "sync/allreduce/ring/core_priv.h"
 
 #include "base/assert.h"
@@ -185,7 +185,7 @@ static void try_combine(pl_ring_core *core)
         core->combine(core->total,
                       status_of(core, core->exchanges, core->roster[r]));
     pl_frame frame = pl_ring_status_encode(
-        PL_FRAME_WORDS,
+        PL_FRAME_EXCHANGED,
         &(pl_ring_status) {
             .generation = pl_membership_generation(core->membership),
             .number = core->exchanges,
@@ -217,7 +217,7 @@ void pl_ring_core_offer(pl_ring_core *core, const void *status, size_t bytes,
         return;
     }
     pl_frame frame = pl_ring_status_encode(
-        PL_FRAME_WORD,
+        PL_FRAME_EXCHANGE,
         &(pl_ring_status) {
             .generation = pl_membership_generation(core->membership),
             .worker = core->opts.worker,
@@ -298,10 +298,10 @@ void pl_ring_core_receive(pl_ring_core *core, int32_t from,
     case PL_FRAME_DONE:
         right = pl_ring_take_piece(core, from, message);
         break;
-    case PL_FRAME_WORD:
+    case PL_FRAME_EXCHANGE:
         right = take_status(core, from, message);
         break;
-    case PL_FRAME_WORDS:
+    case PL_FRAME_EXCHANGED:
         right = take_total(core, from, message);
         break;
     default:

@@ -1,13 +1,13 @@
 /* messages.h - the messages of a ring, one struct for each kind; those of
  * membership are in job/member/messages.h.
  *
- *   LINK    worker to its next and to the chief: an offer of shared memory
- *   LINKED  ... and the answer
- *   READY   worker to the previous one: a sum has been started here
- *   PIECE   worker to the next: a stripe of a sum after so many hops
- *   DONE    worker to the previous one: the sum is complete here
- *   WORD    worker to the chief: its status
- *   WORDS   chief to worker: the combined status
+ *   LINK       worker to its next and to the chief: an offer of shared memory
+ *   LINKED     ... and the answer
+ *   READY      worker to the previous one: a sum has been started here
+ *   PIECE      worker to the next: a stripe of a sum after so many hops
+ *   DONE       worker to the previous one: the sum is complete here
+ *   EXCHANGE   worker to the chief: its status
+ *   EXCHANGED  chief to worker: the combined status
  *
  * encode gives the frame's header; decode checks all that can be checked
  * without knowing the ring.
@@ -49,7 +49,7 @@ typedef struct pl_ring_mark {
     uint64_t sum;
 } pl_ring_mark;
 
-/* WORD and WORDS: number says which exchange it belongs to. */
+/* EXCHANGE and EXCHANGED: number says which exchange it belongs to. */
 typedef struct pl_ring_status {
     uint32_t generation;
     int32_t worker; /* the sender */

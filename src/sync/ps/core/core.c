@@ -242,7 +242,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
             pl_core_send_text(
                 core, core->members[i].peer,
                 (pl_frame) {
-                    .kind = failed ? PL_FRAME_OVER : PL_FRAME_BEAT,
+                    .kind = failed ? PL_FRAME_OVER : PL_FRAME_HEARTBEAT_ACK,
                     .flags = failed ? PL_STOP_FAILED : PL_STOP_NOW,
                     .incarnation = core->members[i].incarnation,
                     .step = core->step,

@@ -4,7 +4,7 @@
  * ps_request.c requests: arrival of pieces, answers, dispatch
  * ps_update.c  gradients become updates; who may go on
  * ps_settle.c  async, ssp: which gradients count, on all servers or on none
- * ps_members.c joining, hearts, leaving
+ * ps_members.c joining, heartbeats, leaving
  * ps_watch.c   server 0: loss and the end
  * ps_follow.c  the other servers and server 0
  * ps_save.c    checkpoints: begun, written, complete, read
@@ -164,8 +164,8 @@ struct pl_ps_core {
     uint64_t own_sequence; /* of its requests */
     bool wants_stop;       /* it was interrupted: server 0 is to know */
     int64_t asked_ns;      /* when it last spoke to server 0 */
-    uint64_t hearts;       /* sent there; and when the last one was */
-    int64_t heart_ns;
+    uint64_t heartbeats;   /* sent there; and when the last one was */
+    int64_t heartbeat_ns;
     int64_t coordinator_ns; /* when it last heard of server 0 */
 };
 
@@ -325,7 +325,7 @@ void pl_core_send_counts(pl_ps_core *core, const pl_member *chief);
 
 /* ps_members.c */
 void pl_core_on_join(pl_ps_core *core, const pl_message *message);
-void pl_core_on_heart(pl_ps_core *core, const pl_message *message);
+void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message);
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
                     const pl_message *message);
 /* Answer who said goodbye and may go. */
@@ -349,7 +349,7 @@ void pl_core_watch(pl_ps_core *core);
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
 /* Join server 0, show that we live, repeat what it may have missed. */
 void pl_core_follow(pl_ps_core *core);
-/* A heart at once: server 0 learns what memory we have taken by now. */
+/* A heartbeat at once: server 0 learns what memory we have taken by now. */
 void pl_core_show_life(pl_ps_core *core);
 /* Tell server 0 that the job should end. */
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);

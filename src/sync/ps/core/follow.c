@@ -4,7 +4,7 @@
 #include "base/mem.h"
 
 #define ASK_NS  INT64_C(500000000) /* between messages to server 0 */
-#define BEATS   5                  /* hearts in the silence that means lost */
+#define BEATS   5                  /* heartbeats in the timeout */
 #define JOIN_NS INT64_C(100000000) /* between requests to join it */
 #define MS      INT64_C(1000000)
 
@@ -31,9 +31,9 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
         core->own_incarnation = frame->incarnation;
         core->ever_joined = true;
         break;
-    case PL_FRAME_BEAT:
-        if (frame->value[0] != 0 && frame->sequence == core->hearts)
-            pl_skew_hear(&core->counts.skew, core->heart_ns, core->now_ns,
+    case PL_FRAME_HEARTBEAT_ACK:
+        if (frame->value[0] != 0 && frame->sequence == core->heartbeats)
+            pl_skew_hear(&core->counts.skew, core->heartbeat_ns, core->now_ns,
                          frame->value[0]);
         /* Not before the last step was made here, too. */
         if ((frame->flags & PL_STOP_NOW) != 0 &&
@@ -110,12 +110,12 @@ void pl_core_show_life(pl_ps_core *core)
 {
     if (core->own_incarnation == 0)
         return; /* server 0 itself, or one that it does not know yet */
-    core->heart_ns = core->now_ns;
+    core->heartbeat_ns = core->now_ns;
     pl_core_send(core, PL_PEER_COORDINATOR,
                  (pl_frame) {
-                     .kind = PL_FRAME_HEART,
+                     .kind = PL_FRAME_HEARTBEAT,
                      .incarnation = core->own_incarnation,
-                     .sequence = ++core->hearts,
+                     .sequence = ++core->heartbeats,
                      .step = core->step,
                      .first = pl_core_peak(core),
                      .value = { PL_PHASE_WAITING },

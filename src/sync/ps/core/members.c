@@ -174,7 +174,7 @@ static pl_status check_job(pl_ps_core *core, const pl_json *join,
     return PL_OK;
 }
 
-/* Everyone joins anew; who misses this hears it by the next heart. */
+/* Everyone joins anew; who misses this learns it by the next heartbeat. */
 static void begin_generation(pl_ps_core *core, uint32_t generation)
 {
     pl_core_reset(core, generation);
@@ -182,7 +182,7 @@ static void begin_generation(pl_ps_core *core, uint32_t generation)
         if (core->members[i].state == PL_MEMBER_HERE)
             pl_core_send(core, core->members[i].peer,
                          (pl_frame) {
-                             .kind = PL_FRAME_BEAT,
+                             .kind = PL_FRAME_HEARTBEAT_ACK,
                              .incarnation = core->members[i].incarnation,
                          },
                          NULL, false);
@@ -512,7 +512,7 @@ static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
     return NULL;
 }
 
-void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
+void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
     pl_member *member = by_incarnation(core, frame->incarnation);
@@ -540,8 +540,8 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
     /* Not one that lives, but is stuck. */
     if (moved || vital.phase != PL_PHASE_COMPUTING)
         pl_core_is_back(core, member);
-    pl_frame beat = {
-        .kind = PL_FRAME_BEAT,
+    pl_frame ack = {
+        .kind = PL_FRAME_HEARTBEAT_ACK,
         .flags = (uint8_t)((core->failed ? PL_STOP_FAILED : 0) |
                            (core->stopping ? PL_STOP_NOW : 0)),
         .incarnation = frame->incarnation,
@@ -549,7 +549,7 @@ void pl_core_on_heart(pl_ps_core *core, const pl_message *message)
         .step = core->step,
         .value = { core->now_ns }, /* so that clocks can be compared */
     };
-    pl_core_send_text(core, message->from, beat, core->why);
+    pl_core_send_text(core, message->from, ack, core->why);
 }
 
 bool pl_core_chief_is_done(const pl_ps_core *core)

@@ -169,7 +169,7 @@ static void complete(pl_ps_core *core, pl_member *member)
         core->members[w].own = core->members[w].pace = 0;
     core->initialized = true;
     core->step = member->request.step;
-    pl_core_show_life(core); /* a job may be over before the next heart */
+    pl_core_show_life(core); /* a job may be over before the next one */
     pl_core_answer(core, member, 0);
     pl_core_release(core);
 }
@@ -584,8 +584,8 @@ void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
         pl_core_on_join(core, message);
         return;
     }
-    if (message->frame.kind == PL_FRAME_HEART) {
-        pl_core_on_heart(core, message);
+    if (message->frame.kind == PL_FRAME_HEARTBEAT) {
+        pl_core_on_heartbeat(core, message);
         return;
     }
     pl_member *member = find_member(core, message->from);

@@ -72,9 +72,9 @@ typedef enum pl_saved {
         */
 #define PL_PAUSE_THAW 2u
 
-/* STOP, OVER, BEAT */
+/* STOP, OVER, HEARTBEAT_ACK */
 #define PL_STOP_FAILED 1u /* the job failed; else it ends as planned */
-#define PL_STOP_NOW    2u /* BEAT: no more gradients */
+#define PL_STOP_NOW    2u /* HEARTBEAT_ACK: no more gradients */
 
 /* The reason in STOP of one that was interrupted. */
 #define PL_STOP_INTERRUPT "interrupt"

@@ -541,7 +541,8 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
     /* Rolled back while we joined: server 0 tells the new state. */
     if (client->joining && client->links[0].joined &&
         frame->generation > client->generation &&
-        (frame->kind == PL_FRAME_WELCOME || frame->kind == PL_FRAME_BEAT)) {
+        (frame->kind == PL_FRAME_WELCOME ||
+         frame->kind == PL_FRAME_HEARTBEAT_ACK)) {
         pl_ps_client_join(client);
         return;
     }
@@ -595,7 +596,7 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
     /* While other servers are awaited, server 0 must know that we live. */
     if (client->joining && client->links[0].joined)
         pl_client_send(client, 0,
-                       (pl_frame) { .kind = PL_FRAME_HEART,
+                       (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
                                     .step = client->view.step,
                                     .value = { PL_PHASE_JOINING } },
                        NULL, false);

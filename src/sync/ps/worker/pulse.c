@@ -29,7 +29,7 @@ bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, pl_frame *out)
     pulse->next_ns = now_ns + every_ns;
     pulse->sent_ns = now_ns;
     *out = (pl_frame) {
-        .kind = PL_FRAME_HEART,
+        .kind = PL_FRAME_HEARTBEAT,
         .incarnation = pulse->opts.incarnation,
         .sequence = ++pulse->number,
     };
@@ -51,12 +51,12 @@ void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
     static const char rolled[] = "the job restarts from its last checkpoint";
     const pl_frame *frame = &message->frame;
     bool refused = frame->kind == PL_FRAME_REFUSE;
-    bool beat = frame->kind == PL_FRAME_BEAT;
+    bool ack = frame->kind == PL_FRAME_HEARTBEAT_ACK;
     pulse->heard_ns = now_ns;
     if ((refused && (frame->flags & PL_REFUSE_UNKNOWN) != 0) ||
-        (beat && frame->generation > pulse->opts.generation))
+        (ack && frame->generation > pulse->opts.generation))
         give_up(pulse, PL_ROLLED, rolled, strlen(rolled));
-    else if (refused || (beat && (frame->flags & PL_STOP_FAILED) != 0))
+    else if (refused || (ack && (frame->flags & PL_STOP_FAILED) != 0))
         give_up(pulse, PL_CLOSED, message->payload, frame->payload_bytes);
 }
 

@@ -77,7 +77,7 @@ static void messages_that_cannot_be_are_refused(void **state)
     assert_false(pl_join_decode(&out, &message));
 
     pl_heartbeat_message beat;
-    message = (pl_message) { .frame = { .kind = PL_FRAME_HEART,
+    message = (pl_message) { .frame = { .kind = PL_FRAME_HEARTBEAT,
                                         .flags = PL_PHASES } };
     assert_false(pl_heartbeat_decode(&beat, &message));
     pl_welcome_message welcome;

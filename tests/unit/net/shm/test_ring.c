@@ -92,7 +92,7 @@ static void ring_frees_its_room_before_a_frame_without_payload(void **state)
 {
     pair *p = *state;
     bool asleep = false;
-    pl_frame frame = { .kind = PL_FRAME_HEART, .sequence = 2 };
+    pl_frame frame = { .kind = PL_FRAME_HEARTBEAT, .sequence = 2 };
     assert_ok(put(p, 1, 40000));
     expect(p, 1, 40000);
     assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
@@ -126,7 +126,7 @@ static void ring_wraps_around(void **state)
 static void ring_says_when_its_reader_sleeps(void **state)
 {
     pair *p = *state;
-    pl_frame frame = { .kind = PL_FRAME_HEART };
+    pl_frame frame = { .kind = PL_FRAME_HEARTBEAT };
     bool asleep = true;
     assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
     assert_false(asleep);

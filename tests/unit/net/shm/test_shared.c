@@ -241,8 +241,8 @@ static void shared_memory_can_be_offered_again(void **state)
         assert_ok(pl_endpoint_accept(c->server, 0, offer, answer));
         assert_ok(pl_endpoint_complete(c->client, answer));
         assert_true(pl_endpoint_shared(c->client, 0));
-        net_send(c->client, 0, PL_FRAME_HEART, 5, NULL, 0, false);
-        net_expect(c->server, PL_FRAME_HEART, 5, NULL, 0);
+        net_send(c->client, 0, PL_FRAME_HEARTBEAT, 5, NULL, 0, false);
+        net_expect(c->server, PL_FRAME_HEARTBEAT, 5, NULL, 0);
     }
 }
 
@@ -260,8 +260,8 @@ static void shared_memory_offered_twice_is_accepted_once(void **state)
     assert_string_equal(answer, again);
     assert_true(pl_endpoint_shared(c->client, 0));
     assert_true(pl_endpoint_shared(c->server, 0));
-    net_send(c->client, 0, PL_FRAME_HEART, 5, NULL, 0, false);
-    net_expect(c->server, PL_FRAME_HEART, 5, NULL, 0);
+    net_send(c->client, 0, PL_FRAME_HEARTBEAT, 5, NULL, 0, false);
+    net_expect(c->server, PL_FRAME_HEARTBEAT, 5, NULL, 0);
 }
 
 static void shared_memory_can_be_declined(void **state)
@@ -272,8 +272,8 @@ static void shared_memory_can_be_declined(void **state)
         couple_open(&c, i == 0, i == 1);
         assert_false(pl_endpoint_shared(c.server, 0));
         assert_false(pl_endpoint_shared(c.client, 0));
-        net_send(c.client, 0, PL_FRAME_HEART, 1, NULL, 0, false);
-        net_expect(c.server, PL_FRAME_HEART, 1, NULL, 0);
+        net_send(c.client, 0, PL_FRAME_HEARTBEAT, 1, NULL, 0, false);
+        net_expect(c.server, PL_FRAME_HEARTBEAT, 1, NULL, 0);
         pl_endpoint_free(c.client, 0);
         pl_endpoint_free(c.server, 0);
         pl_area_free(c.client_area);

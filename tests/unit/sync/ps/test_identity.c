@@ -148,18 +148,18 @@ static void identity_of_another_is_refused(void **state)
     }
 }
 
-/* A heart that is not the member's own does not keep it alive. */
+/* A heartbeat that is not the member's own does not keep it alive. */
 static void identity_counts_for_hearts(void **state)
 {
     desk *d = *state;
     join_as(d, 0, worker0, "worker", 0);
-    pl_frame heart = { .kind = PL_FRAME_HEART,
-                       .incarnation = d->frame.incarnation,
-                       .sequence = 1 };
-    hand_in(d, 7, worker1, heart, "");
+    pl_frame heartbeat = { .kind = PL_FRAME_HEARTBEAT,
+                           .incarnation = d->frame.incarnation,
+                           .sequence = 1 };
+    hand_in(d, 7, worker1, heartbeat, "");
     assert_int_equal(PL_FRAME_REFUSE, d->frame.kind);
-    hand_in(d, 7, worker0, heart, "");
-    assert_int_equal(PL_FRAME_BEAT, d->frame.kind);
+    hand_in(d, 7, worker0, heartbeat, "");
+    assert_int_equal(PL_FRAME_HEARTBEAT_ACK, d->frame.kind);
 }
 
 /* Frames recorded and sent again after a restart, or by who was replaced. */

@@ -41,7 +41,7 @@ static void ps_lives_survivor_knows_its_job_again(void **state)
         for (int turn = 0; turn < 2; turn++) {
             bool chief = turn == first;
             join_job(rig, chief ? 30 : 31, chief ? 0 : 1, chief ? 0 : 7, JOB_A);
-            while (rig->sent[rig->taken].frame.kind == PL_FRAME_BEAT)
+            while (rig->sent[rig->taken].frame.kind == PL_FRAME_HEARTBEAT_ACK)
                 rig->taken++;
             ps_expect(rig, chief ? 30 : 31, PL_FRAME_WELCOME);
         }
@@ -59,7 +59,8 @@ static void ps_lives_stranger_does_not_keep_the_chief_out(void **state)
     join_job(rig, 31, 1, 0, JOB_B);
     uint32_t before = ps_expect(rig, 31, PL_FRAME_WELCOME)->frame.generation;
     join_job(rig, 30, 0, 0, JOB_A);
-    assert_true(ps_expect(rig, 31, PL_FRAME_BEAT)->frame.generation > before);
+    assert_true(ps_expect(rig, 31, PL_FRAME_HEARTBEAT_ACK)->frame.generation >
+                before);
     ps_expect_text(rig, 30, PL_FRAME_WELCOME, JOB_A);
     join_job(rig, 31, 1, before, JOB_B);
     ps_expect_text(rig, 31, PL_FRAME_REFUSE, "belongs to job " JOB_B);
@@ -113,7 +114,7 @@ static void ps_lives_follower_beats_faster_than_the_limit(void **state)
             ps_forget(rig);
             ps_tick(rig, 10);
             for (int k = 0; k < rig->made; k++)
-                hearts += rig->sent[k].frame.kind == PL_FRAME_HEART;
+                hearts += rig->sent[k].frame.kind == PL_FRAME_HEARTBEAT;
         }
         assert_true(hearts >= 4 && hearts <= 10);
         ps_close(rig);

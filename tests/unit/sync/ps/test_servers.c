@@ -164,7 +164,8 @@ static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
                   (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 4 },
                   "{}", 2);
     ps_tick(rig, 500);
-    const ps_sent *heart = ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    const ps_sent *heart =
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     assert_int_equal(4, heart->frame.incarnation);
     ps_quiet(rig);
     ps_close(rig);
@@ -172,7 +173,8 @@ static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
 
 static void expect_heart(ps_rig *rig, int64_t peak_bytes)
 {
-    const ps_sent *heart = ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    const ps_sent *heart =
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     assert_int_equal(peak_bytes, heart->frame.first);
 }
 
@@ -201,8 +203,8 @@ static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
     ps_tick(rig, 500);
     uint64_t number =
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART)->frame.sequence;
-    pl_frame beat = { .kind = PL_FRAME_BEAT,
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT)->frame.sequence;
+    pl_frame beat = { .kind = PL_FRAME_HEARTBEAT_ACK,
                       .sequence = number - 1,
                       .value = { rig->now_ns + 7000 * PS_MS } };
     from_server_0(rig, beat, NULL, 0);
@@ -224,22 +226,22 @@ static void ps_servers_memory_of_all_is_reported(void **state)
         (pl_ps_core_opts) { .workers = 1, .evaluator = true }, &other);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
         ps_say(rig, SERVER_1,
-               (pl_frame) { .kind = PL_FRAME_HEART,
+               (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
                             .incarnation = other,
                             .first = told[i] },
                NULL);
-        ps_expect(rig, SERVER_1, PL_FRAME_BEAT);
+        ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
     }
     ps_say_text(rig, PS_EVALUATOR, (pl_frame) { .kind = PL_FRAME_JOIN },
                 "{\"role\": \"evaluator\", \"index\": 0, \"job\": \"\"}");
     uint32_t evaluator =
         ps_expect(rig, PS_EVALUATOR, PL_FRAME_WELCOME)->frame.incarnation;
     ps_say(rig, PS_EVALUATOR,
-           (pl_frame) { .kind = PL_FRAME_HEART,
+           (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
                         .incarnation = evaluator,
                         .first = INT64_MAX }, /* nothing is trusted */
            NULL);
-    ps_expect(rig, PS_EVALUATOR, PL_FRAME_BEAT);
+    ps_expect(rig, PS_EVALUATOR, PL_FRAME_HEARTBEAT_ACK);
     rig->peak_bytes = (2 << 20) + 1;
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
     ps_expect_text(rig, rig->peer[0], PL_FRAME_REPORT,
@@ -263,7 +265,7 @@ static void ps_servers_follower_applies_what_it_is_told(void **state)
     }
     ps_quiet(rig); /* all are in, but it does not decide */
     ps_tick(rig, 500);
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     for (int w = 0; w < 3; w++) /* said again until it is answered */
         ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HAVE);
     pl_frame apply = { .kind = PL_FRAME_APPLY, .step = 0 };
@@ -302,10 +304,10 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     ps_rig *rig = start_follower(
         (pl_ps_core_opts) { .heartbeat_ms = 3000, .rejoin_ms = 10000 });
     ps_tick(rig, 2500);
-    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_BEAT }, NULL, 0);
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK }, NULL, 0);
     ps_forget(rig);
     ps_tick(rig, 3000);
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     ps_tick(rig, 500); /* when it comes back it may be another: join it */
     ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_JOIN);
     ps_tick(rig, 6500);
@@ -325,9 +327,10 @@ static void ps_servers_follower_without_parameters_ends_well(void **state)
     from_server_0(rig,
                   (pl_frame) { .kind = PL_FRAME_WELCOME, .incarnation = 9 },
                   "{}", 2);
-    from_server_0(rig,
-                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
-                  "stop_loss", 9);
+    from_server_0(
+        rig,
+        (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .flags = PL_STOP_NOW },
+        "stop_loss", 9);
     assert_ok(pl_ps_core_outcome(rig->core));
     from_server_0(rig, (pl_frame) { .kind = PL_FRAME_OVER }, NULL, 0);
     assert_true(pl_ps_core_finished(rig->core));
@@ -343,9 +346,10 @@ static void ps_servers_follower_without_parameters_sends_away(void **state)
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
     ps_say(rig, rig->peer[1], ps_request(rig, 1, PL_FRAME_PULL), NULL);
     ps_quiet(rig);
-    from_server_0(rig,
-                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
-                  "stop_loss", 9);
+    from_server_0(
+        rig,
+        (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .flags = PL_STOP_NOW },
+        "stop_loss", 9);
     ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "the job is over");
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_close(rig);
@@ -355,9 +359,10 @@ static void ps_servers_follower_stops_and_goes_when_told(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
-    from_server_0(rig,
-                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
-                  "stop_loss", 9);
+    from_server_0(
+        rig,
+        (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .flags = PL_STOP_NOW },
+        "stop_loss", 9);
     ps_forget(rig);
     ps_push(rig, 1, 0, -1.0f);
     ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP, 0);
@@ -453,9 +458,9 @@ static void ps_servers_server_that_was_cut_off_goes_on(void **state)
     pass_without_server_1(rig, 7000);
     for (int i = 0; i < 60; i++) {
         ps_say(rig, SERVER_1,
-               (pl_frame) { .kind = PL_FRAME_HEART, .incarnation = other },
+               (pl_frame) { .kind = PL_FRAME_HEARTBEAT, .incarnation = other },
                NULL);
-        ps_expect(rig, SERVER_1, PL_FRAME_BEAT);
+        ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
         pass_without_server_1(rig, 500);
     }
     assert_ok(pl_ps_core_outcome(rig->core));
@@ -470,8 +475,9 @@ static void ps_servers_follower_joins_a_server_0_that_is_new(void **state)
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
     rig->generation = 5;
-    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_BEAT, .incarnation = 9 },
-                  NULL, 0); /* rolled back */
+    from_server_0(
+        rig, (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .incarnation = 9 },
+        NULL, 0); /* rolled back */
     ps_forget(rig);
     pl_frame refuse = {
         .kind = PL_FRAME_REFUSE,
@@ -481,7 +487,7 @@ static void ps_servers_follower_joins_a_server_0_that_is_new(void **state)
     };
     from_server_0(rig, refuse, NULL, 0);
     ps_tick(rig, 500);
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     refuse.incarnation = 9;
     from_server_0(rig, refuse, NULL, 0);
     ps_tick(rig, 100);
@@ -552,9 +558,9 @@ static void ps_servers_new_server_rolls_the_job_back(void **state)
     ps_say_text(rig, SERVER_1 + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
                 join_text);
     ps_expect_text(rig, SERVER_1, PL_FRAME_REFUSE, "a newer process");
-    const ps_sent *beat = ps_expect(rig, rig->peer[0], PL_FRAME_BEAT);
+    const ps_sent *beat = ps_expect(rig, rig->peer[0], PL_FRAME_HEARTBEAT_ACK);
     assert_int_equal(2, beat->frame.generation);
-    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_BEAT);
+    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_HEARTBEAT_ACK);
     ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_WELCOME);
     assert_false(ps_look(rig, 0).initialized);
     assert_int_equal(0, ps_look(rig, 0).step);
@@ -589,9 +595,9 @@ static void ps_servers_new_server_rolls_back_a_chief_that_returns(void **state)
     ps_say_text(rig, rig->peer[0] + PS_LIFE,
                 (pl_frame) { .kind = PL_FRAME_JOIN, .sequence = 1 },
                 "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
-    sent = ps_expect(rig, rig->peer[0] + PS_LIFE, PL_FRAME_BEAT);
+    sent = ps_expect(rig, rig->peer[0] + PS_LIFE, PL_FRAME_HEARTBEAT_ACK);
     assert_int_equal(2, sent->frame.generation);
-    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_BEAT);
+    ps_expect(rig, SERVER_1 + PS_LIFE, PL_FRAME_HEARTBEAT_ACK);
     sent = ps_expect(rig, rig->peer[0] + PS_LIFE, PL_FRAME_WELCOME);
     assert_int_equal(0, sent->frame.value[1]); /* it is to restore all */
     assert_false(ps_look(rig, 0).initialized);
@@ -675,9 +681,10 @@ static void ps_servers_interrupt_reaches_a_job_that_ends(void **state)
     ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP | PL_ANSWER_BROKEN, 0);
     ps_close(rig);
     rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
-    from_server_0(rig,
-                  (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW },
-                  "stop_loss", 9);
+    from_server_0(
+        rig,
+        (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .flags = PL_STOP_NOW },
+        "stop_loss", 9);
     pl_ps_core_stop(rig->core, false, PL_STOP_INTERRUPT);
     ps_tick(rig, 500);
     ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_STOP, PL_STOP_INTERRUPT);
@@ -696,7 +703,7 @@ static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
             ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_STOP);
         assert_int_equal(PL_STOP_FAILED, stop->frame.flags);
         assert_string_equal("out of memory", stop->bytes);
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     }
     ps_close(rig);
 }

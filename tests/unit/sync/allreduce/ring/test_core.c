@@ -500,8 +500,8 @@ static void ring_recovers_from_a_lost_message(void **state)
 {
     (void)state;
     static const pl_frame_kind kinds[] = { PL_FRAME_PIECE, PL_FRAME_READY,
-                                           PL_FRAME_DONE, PL_FRAME_WORD,
-                                           PL_FRAME_WORDS };
+                                           PL_FRAME_DONE, PL_FRAME_EXCHANGE,
+                                           PL_FRAME_EXCHANGED };
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         ring_net *net = malloc(sizeof *net);
         int64_t status = 5;
@@ -616,12 +616,13 @@ static void ring_compares_clocks_with_the_chief(void **state)
     assert_true(pl_ring_core_skew(net->node[1].core).known);
     assert_int_equal(0, pl_ring_core_skew(net->node[1].core).ahead_ns);
     assert_false(pl_ring_core_skew(net->node[0].core).known);
-    pl_ring_core_receive(net->node[1].core, PL_RING_HUB,
-                         &(pl_message) { .frame = { .kind = PL_FRAME_BEAT,
-                                                    .incarnation = 1,
-                                                    .sequence = 1000,
-                                                    .value = { 5 } } },
-                         net->now_ns); /* the answer to no heart of ours */
+    pl_ring_core_receive(
+        net->node[1].core, PL_RING_HUB,
+        &(pl_message) { .frame = { .kind = PL_FRAME_HEARTBEAT_ACK,
+                                   .incarnation = 1,
+                                   .sequence = 1000,
+                                   .value = { 5 } } },
+        net->now_ns); /* the answer to no heart of ours */
     assert_int_equal(0, pl_ring_core_skew(net->node[1].core).ahead_ns);
     ring_close(net);
     free(net);

@@ -356,10 +356,11 @@ static void ps_core_answer_keeps_to_the_window(void **state)
 static void ps_core_kinds_that_are_no_request_are_refused(void **state)
 {
     (void)state;
-    static const pl_frame_kind kinds[] = { PL_FRAME_WELCOME, PL_FRAME_REFUSE,
-                                           PL_FRAME_PARAMS,  PL_FRAME_BEAT,
-                                           PL_FRAME_OVER,    PL_FRAME_REPORT,
-                                           PL_FRAME_APPLY };
+    static const pl_frame_kind kinds[] = {
+        PL_FRAME_WELCOME,       PL_FRAME_REFUSE, PL_FRAME_PARAMS,
+        PL_FRAME_HEARTBEAT_ACK, PL_FRAME_OVER,   PL_FRAME_REPORT,
+        PL_FRAME_APPLY
+    };
     ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         ps_say(rig, rig->peer[0], ps_request(rig, 0, kinds[i]), NULL);

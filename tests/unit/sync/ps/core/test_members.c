@@ -121,8 +121,8 @@ static void ps_members_newer_process_takes_the_place(void **state)
     /* The old one thaws: neither its gradient nor its heart counts. */
     ps_push(rig, 1, 0, -1.0f);
     ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "no longer, a member");
-    ps_say(rig, 88, (pl_frame) { .kind = PL_FRAME_HEART, .incarnation = old },
-           NULL);
+    ps_say(rig, 88,
+           (pl_frame) { .kind = PL_FRAME_HEARTBEAT, .incarnation = old }, NULL);
     ps_expect_text(rig, 88, PL_FRAME_REFUSE, "a newer process has taken");
     assert_int_equal(0, ps_look(rig, 1).step);
     ps_close(rig);
@@ -160,12 +160,12 @@ static void ps_members_hearts_are_answered_with_the_state(void **state)
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC }, 3);
     ps_say(rig, PS_HEARTS,
-           (pl_frame) { .kind = PL_FRAME_HEART,
+           (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
                         .incarnation = rig->incarnation[0],
                         .sequence = 9,
                         .value = { 99, 1 } }, /* no such phase */
            NULL);
-    const ps_sent *beat = ps_expect(rig, PS_HEARTS, PL_FRAME_BEAT);
+    const ps_sent *beat = ps_expect(rig, PS_HEARTS, PL_FRAME_HEARTBEAT_ACK);
     assert_int_equal(0, beat->frame.flags);
     assert_int_equal(9, beat->frame.sequence);
     assert_int_equal(3, beat->frame.step);

@@ -521,7 +521,7 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
     for (int i = 0; i < 3; i++) {
         if (i > 0)
             ps_tick(rig, 500);
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
         const ps_sent *sent =
             ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_SAVED);
         assert_int_equal(NUMBER, sent->frame.value[0]);
@@ -531,7 +531,7 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
     ps_say(rig, PL_PEER_COORDINATOR,
            (pl_frame) { .kind = PL_FRAME_SAVED, .value = { NUMBER } }, NULL);
     ps_tick(rig, 500);
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     ps_quiet(rig);
     ps_close(rig);
 }

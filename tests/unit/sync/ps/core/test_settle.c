@@ -90,7 +90,7 @@ static ps_rig *start_follower(pl_ps_core_opts opts)
     int64_t piece = opts.piece > 0 ? opts.piece : rig->count;
     for (int64_t at = 0; at < rig->count; at += piece)
         ps_piece(rig, 0, init, at, (uint32_t)piece, zero);
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     ps_done(rig, 0);
     ps_quiet(rig);
     return rig;
@@ -189,7 +189,7 @@ static void ps_settle_follower_waits_for_the_verdict(void **state)
     ps_quiet(rig);
     assert_int_equal(0, ps_look(rig, 0).step);
     ps_tick(rig, 600); /* it says so until it is heard */
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEART);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     expect_have(rig, 1);
     say_verdict(rig, 1, 0, 0); /* it was one of worker 0's share */
     ps_answer_of(rig, 1, 0, 1, 1.0f);
@@ -288,7 +288,8 @@ static void ps_settle_follower_saves_what_server_0_counts(void **state)
     ps_push(rig, 1, 0, -1.0f);
     expect_have(rig, 1);
     ps_say(rig, PL_PEER_COORDINATOR,
-           (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW }, NULL);
+           (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .flags = PL_STOP_NOW },
+           NULL);
     say_save(rig, 0, ~INT64_C(1));
     assert_int_equal(0, saves);
     say_verdict(rig, 1, 1, 0);
@@ -393,7 +394,7 @@ static void ps_settle_stop_drops_what_waits(void **state)
     ps_push(rig, 1, 0, -1.0f);
     ps_quiet(rig);
     pl_ps_core_stop(rig->core, false, "stop_loss");
-    ps_expect(rig, SERVER_1, PL_FRAME_BEAT);
+    ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
     pl_frame dropped = { .flags = PL_APPLY_DROPPED,
                          .first = rig->incarnation[1],
                          .sequence = 1,
@@ -421,7 +422,8 @@ static void ps_settle_verdict_holds_after_the_end(void **state)
     ps_push(rig, 1, 0, -1.0f);
     expect_have(rig, 1);
     ps_say(rig, PL_PEER_COORDINATOR,
-           (pl_frame) { .kind = PL_FRAME_BEAT, .flags = PL_STOP_NOW }, NULL);
+           (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK, .flags = PL_STOP_NOW },
+           NULL);
     /* The chief wants the last parameters, which are those of step 1. */
     ps_pull(rig, 0, PL_PULL_FINAL, 1);
     ps_quiet(rig);

@@ -231,7 +231,7 @@ static void ps_client_joins_server_0_then_the_others(void **state)
     assert_non_null(strstr(join->bytes, "000000000000002a"));
     assert_int_equal(1, pl_ps_client_absent(r->client));
     tick(r, 200);
-    expect(r, 0, PL_FRAME_HEART); /* while others are awaited it lives */
+    expect(r, 0, PL_FRAME_HEARTBEAT); /* while others are awaited it lives */
     expect(r, 1, PL_FRAME_JOIN);
     assert_true(pl_ps_client_busy(r->client));
     welcome(r, 1, false); /* what all have, server 0 knows */
@@ -260,7 +260,7 @@ static void ps_client_joins_anew_when_server_0_is_new(void **state)
     welcome(r, 0, true);
     expect(r, 1, PL_FRAME_JOIN);
     tick(r, 200);
-    expect(r, 0, PL_FRAME_HEART);
+    expect(r, 0, PL_FRAME_HEARTBEAT);
     expect(r, 1, PL_FRAME_JOIN);
     say_text(r, 0, unknown, "");
     expect(r, 0, PL_FRAME_JOIN);
