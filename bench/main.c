@@ -21,18 +21,37 @@ typedef struct options {
 
 #define FIELD(name) offsetof(options, name)
 static const pl_param params[] = {
-    { "only", PL_PARAM_TEXT, FIELD(only), NULL, 0, 0, NULL, "PART",
-      "one of limits, ops, layers, optim, record, reader, net, allreduce, "
-      "sparse, train, alexnet (default: all but alexnet, which takes "
-      "minutes)" },
-    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
-      "a line of JSON per row instead of tables" },
-    { "window", PL_PARAM_REAL, FIELD(window), "0.2", 0.001, 60, NULL, "S",
-      "seconds of one window" },
-    { "program", PL_PARAM_TEXT, FIELD(program), NULL, 0, 0, NULL, "PATH",
-      "the paceline to train with (default: the one beside this program)" },
-    { "commit", PL_PARAM_TEXT, FIELD(commit), "unknown", 0, 0, NULL, "TEXT",
-      "what was measured, for the head of the output" },
+    { .name = "only",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(only),
+      .value = "PART",
+      .help =
+          "one of limits, ops, layers, optim, record, reader, net, allreduce, "
+          "sparse, train, alexnet (default: all but alexnet, which takes "
+          "minutes)" },
+    { .name = "json",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(json),
+      .help = "a line of JSON per row instead of tables" },
+    { .name = "window",
+      .kind = PL_PARAM_REAL,
+      .offset = FIELD(window),
+      .fallback = "0.2",
+      .least = 0.001,
+      .most = 60,
+      .value = "S",
+      .help = "seconds of one window" },
+    { .name = "program",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(program),
+      .value = "PATH",
+      .help =
+          "the paceline to train with (default: the one beside this program)" },
+    { .name = "commit",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(commit),
+      .fallback = "unknown",
+      .help = "what was measured, for the head of the output" },
 };
 
 typedef struct part {

@@ -18,12 +18,19 @@ typedef struct compare_options {
 #define FIELD(name) offsetof(compare_options, name)
 
 static const pl_param params[] = {
-    { "mean", PL_PARAM_FLAG, FIELD(mean), NULL, 0, 0, NULL, NULL,
-      "one row for runs that differ only in the seed: mean and spread" },
-    { "json", PL_PARAM_FLAG, FIELD(json), NULL, 0, 0, NULL, NULL,
-      "print one line of JSON: {\"runs\": [{run, flags, results}]}" },
-    { "csv", PL_PARAM_FLAG, FIELD(csv), NULL, 0, 0, NULL, NULL,
-      "print CSV: flags as columns flag.NAME, then the results" },
+    { .name = "mean",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(mean),
+      .help =
+          "one row for runs that differ only in the seed: mean and spread" },
+    { .name = "json",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(json),
+      .help = "print one line of JSON: {\"runs\": [{run, flags, results}]}" },
+    { .name = "csv",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(csv),
+      .help = "print CSV: flags as columns flag.NAME, then the results" },
 };
 
 static pl_status print_json(const pl_table *table)

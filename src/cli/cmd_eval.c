@@ -15,12 +15,21 @@ typedef struct eval_options {
 } eval_options;
 
 static const pl_param params[] = {
-    { "data", PL_PARAM_TEXT, offsetof(eval_options, data), NULL, 0, 0, NULL,
-      "SRC", "test data (default: that of the run)" },
-    { "threads", PL_PARAM_INT, offsetof(eval_options, threads), NULL, 1, 1024,
-      NULL, "N", "threads that compute (default: the cores)" },
-    { "json", PL_PARAM_FLAG, offsetof(eval_options, json), NULL, 0, 0, NULL,
-      NULL, "print one line of JSON" },
+    { .name = "data",
+      .kind = PL_PARAM_TEXT,
+      .offset = offsetof(eval_options, data),
+      .value = "SRC",
+      .help = "test data (default: that of the run)" },
+    { .name = "threads",
+      .kind = PL_PARAM_INT,
+      .offset = offsetof(eval_options, threads),
+      .least = 1,
+      .most = 1024,
+      .help = "threads that compute (default: the cores)" },
+    { .name = "json",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(eval_options, json),
+      .help = "print one line of JSON" },
 };
 
 /* What --json prints. */

@@ -11,8 +11,11 @@ typedef struct keys_options {
 } keys_options;
 
 static const pl_param params[] = {
-    { "out", PL_PARAM_TEXT, offsetof(keys_options, out), NULL, 0, 0, NULL,
-      "FILE", "the file to make, also as -o; never over an existing one" },
+    { .name = "out",
+      .kind = PL_PARAM_TEXT,
+      .offset = offsetof(keys_options, out),
+      .value = "FILE",
+      .help = "the file to make, also as -o; never over an existing one" },
 };
 
 static pl_status make_file(const char *path)

@@ -12,20 +12,39 @@
 #define FIELD(f) offsetof(pl_launch_flags, f)
 
 static const pl_param params[] = {
-    { "hosts", PL_PARAM_TEXT, FIELD(hosts), NULL, 0, 0, NULL, "A,B,C",
-      "where to start, as ssh takes them; inside a Slurm allocation: its "
-      "nodes" },
-    { "cluster", PL_PARAM_TEXT, FIELD(cluster), NULL, 0, 0, NULL, "FILE",
-      "the tasks and their addresses, as JSON; their hosts are where to "
-      "start" },
-    { "ssh", PL_PARAM_TEXT, FIELD(ssh), "ssh", 0, 0, NULL, "COMMAND",
-      "how to reach a host, like \"ssh -p 2222\"" },
-    { "program", PL_PARAM_TEXT, FIELD(program), NULL, 0, 0, NULL, "FILE",
-      "paceline on the hosts (default: where this one is)" },
-    { "copy", PL_PARAM_FLAG, FIELD(copy), NULL, 0, 0, NULL, NULL,
-      "send this program to the hosts first" },
-    { "agent", PL_PARAM_FLAG, FIELD(agent), NULL, 0, 0, NULL, NULL,
-      "set by launch itself, on the hosts" },
+    { .name = "hosts",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(hosts),
+      .value = "A,B,C",
+      .help =
+          "where to start, as ssh takes them; inside a Slurm allocation: its "
+          "nodes" },
+    { .name = "cluster",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(cluster),
+      .value = "FILE",
+      .help =
+          "the tasks and their addresses, as JSON; their hosts are where to "
+          "start" },
+    { .name = "ssh",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(ssh),
+      .fallback = "ssh",
+      .value = "COMMAND",
+      .help = "how to reach a host, like \"ssh -p 2222\"" },
+    { .name = "program",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(program),
+      .value = "FILE",
+      .help = "paceline on the hosts (default: where this one is)" },
+    { .name = "copy",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(copy),
+      .help = "send this program to the hosts first" },
+    { .name = "agent",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(agent),
+      .help = "set by launch itself, on the hosts" },
 };
 
 #define COUNT (sizeof params / sizeof *params)

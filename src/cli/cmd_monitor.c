@@ -29,11 +29,20 @@ typedef struct monitor_options {
 } monitor_options;
 
 static const pl_param params[] = {
-    { "csv", PL_PARAM_TEXT, offsetof(monitor_options, csv), NULL, 0, 0, NULL,
-      "FILE",
-      "write every sample there as a line of CSV; - is standard output" },
-    { "every", PL_PARAM_REAL, offsetof(monitor_options, every), "1", 0.05, 3600,
-      NULL, "S", "seconds between two samples" },
+    { .name = "csv",
+      .kind = PL_PARAM_TEXT,
+      .offset = offsetof(monitor_options, csv),
+      .value = "FILE",
+      .help =
+          "write every sample there as a line of CSV; - is standard output" },
+    { .name = "every",
+      .kind = PL_PARAM_REAL,
+      .offset = offsetof(monitor_options, every),
+      .fallback = "1",
+      .least = 0.05,
+      .most = 3600,
+      .value = "S",
+      .help = "seconds between two samples" },
 };
 
 typedef struct monitor {

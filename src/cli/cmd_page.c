@@ -18,8 +18,12 @@ typedef struct page_options {
 } page_options;
 
 static const pl_param params[] = {
-    { "port", PL_PARAM_INT, offsetof(page_options, port), "0", 0, 65535, NULL,
-      "N", "of this host's loopback (default: any that is free)" },
+    { .name = "port",
+      .kind = PL_PARAM_INT,
+      .offset = offsetof(page_options, port),
+      .fallback = "0",
+      .most = 65535,
+      .help = "of this host's loopback (default: any that is free)" },
 };
 
 static char standard_folder[] = "runs";

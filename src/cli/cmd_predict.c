@@ -18,12 +18,24 @@ typedef struct predict_options {
 } predict_options;
 
 static const pl_param params[] = {
-    { "top", PL_PARAM_INT, offsetof(predict_options, top), "1", 1, 1e6, NULL,
-      "K", "print the K best classes of each image" },
-    { "threads", PL_PARAM_INT, offsetof(predict_options, threads), NULL, 1,
-      1024, NULL, "N", "threads that compute (default: the cores)" },
-    { "json", PL_PARAM_FLAG, offsetof(predict_options, json), NULL, 0, 0, NULL,
-      NULL, "print one line of JSON for each example" },
+    { .name = "top",
+      .kind = PL_PARAM_INT,
+      .offset = offsetof(predict_options, top),
+      .fallback = "1",
+      .least = 1,
+      .most = 1e6,
+      .value = "K",
+      .help = "print the K best classes of each image" },
+    { .name = "threads",
+      .kind = PL_PARAM_INT,
+      .offset = offsetof(predict_options, threads),
+      .least = 1,
+      .most = 1024,
+      .help = "threads that compute (default: the cores)" },
+    { .name = "json",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(predict_options, json),
+      .help = "print one line of JSON for each example" },
 };
 
 typedef struct answer {

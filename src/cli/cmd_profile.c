@@ -19,13 +19,19 @@ typedef struct profile_options {
 } profile_options;
 
 static const pl_param params[] = {
-    { "merge", PL_PARAM_TEXT, offsetof(profile_options, merge), NULL, 0, 0,
-      NULL, "FILE",
-      "write the traces of all tasks there as one, on one clock" },
-    { "json", PL_PARAM_FLAG, offsetof(profile_options, json), NULL, 0, 0, NULL,
-      NULL, "print JSON: one list, an object an operator, with its role" },
-    { "csv", PL_PARAM_FLAG, offsetof(profile_options, csv), NULL, 0, 0, NULL,
-      NULL, "print CSV: one table, with a column for the role" },
+    { .name = "merge",
+      .kind = PL_PARAM_TEXT,
+      .offset = offsetof(profile_options, merge),
+      .value = "FILE",
+      .help = "write the traces of all tasks there as one, on one clock" },
+    { .name = "json",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(profile_options, json),
+      .help = "print JSON: one list, an object an operator, with its role" },
+    { .name = "csv",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(profile_options, csv),
+      .help = "print CSV: one table, with a column for the role" },
 };
 
 /* The traces of a run. */

@@ -22,12 +22,22 @@ typedef struct report_options {
 #define FIELD(name) offsetof(report_options, name)
 
 static const pl_param params[] = {
-    { "out", PL_PARAM_TEXT, FIELD(out), "report.html", 0, 0, NULL, "FILE",
-      "the page to write, also as -o; - is standard output" },
-    { "files", PL_PARAM_TEXT, FIELD(files), NULL, 0, 0, NULL, "DIR",
-      "also write each table as CSV and each figure as SVG (by gnuplot)" },
-    { "title", PL_PARAM_TEXT, FIELD(title), NULL, 0, 0, NULL, "TEXT",
-      "the page's (default: the names of the folders)" },
+    { .name = "out",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(out),
+      .fallback = "report.html",
+      .value = "FILE",
+      .help = "the page to write, also as -o; - is standard output" },
+    { .name = "files",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(files),
+      .value = "DIR",
+      .help =
+          "also write each table as CSV and each figure as SVG (by gnuplot)" },
+    { .name = "title",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(title),
+      .help = "the page's (default: the names of the folders)" },
 };
 
 /* "Runs of a, b and c" */

@@ -27,16 +27,32 @@ typedef struct sweep_options {
 #define FIELD(name) offsetof(sweep_options, name)
 
 static const pl_param params[] = {
-    { "grid", PL_PARAM_TEXT, FIELD(grid), NULL, 0, 0, NULL, "GRID",
-      "\"FLAG=VALUE,VALUE,... ...\": one training for each combination" },
-    { "out", PL_PARAM_TEXT, FIELD(out), NULL, 0, 0, NULL, "DIR",
-      "folder for the run folders (default: sweeps/ and the name of FILE)" },
-    { "repeat", PL_PARAM_INT, FIELD(repeat), NULL, 1, PL_SWEEP_REPEAT_MOST,
-      NULL, "N", "run each cell N times, with seeds one apart" },
-    { "list", PL_PARAM_FLAG, FIELD(list), NULL, 0, 0, NULL, NULL,
-      "print the commands, run nothing" },
-    { "quiet", PL_PARAM_FLAG, FIELD(quiet), NULL, 0, 0, NULL, NULL,
-      "no progress, only what fails" },
+    { .name = "grid",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(grid),
+      .value = "GRID",
+      .help =
+          "\"FLAG=VALUE,VALUE,... ...\": one training for each combination" },
+    { .name = "out",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(out),
+      .value = "DIR",
+      .help = "folder for the run folders (default: sweeps/ and the name of "
+              "FILE)" },
+    { .name = "repeat",
+      .kind = PL_PARAM_INT,
+      .offset = FIELD(repeat),
+      .least = 1,
+      .most = PL_SWEEP_REPEAT_MOST,
+      .help = "run each cell N times, with seeds one apart" },
+    { .name = "list",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(list),
+      .help = "print the commands, run nothing" },
+    { .name = "quiet",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(quiet),
+      .help = "no progress, only what fails" },
 };
 
 static pl_status read_spec(const sweep_options *options, const pl_words *words,

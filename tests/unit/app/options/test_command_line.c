@@ -15,10 +15,27 @@ typedef struct {
 #define OWN(f) offsetof(own_options, f)
 
 static const pl_param own_params[] = {
-    { "depth", PL_PARAM_INT, OWN(depth), "3", 1, 9, NULL, "N", "how deep" },
-    { "slope", PL_PARAM_REAL, OWN(slope), "0.5", 0, 1, NULL, "X", "how steep" },
-    { "note", PL_PARAM_TEXT, OWN(note), NULL, 0, 0, NULL, "TEXT", "any" },
-    { "deep", PL_PARAM_FLAG, OWN(deep), NULL, 0, 0, NULL, NULL, "very" },
+    { .name = "depth",
+      .kind = PL_PARAM_INT,
+      .offset = OWN(depth),
+      .fallback = "3",
+      .least = 1,
+      .most = 9,
+      .help = "how deep" },
+    { .name = "slope",
+      .kind = PL_PARAM_REAL,
+      .offset = OWN(slope),
+      .fallback = "0.5",
+      .most = 1,
+      .help = "how steep" },
+    { .name = "note",
+      .kind = PL_PARAM_TEXT,
+      .offset = OWN(note),
+      .help = "any" },
+    { .name = "deep",
+      .kind = PL_PARAM_FLAG,
+      .offset = OWN(deep),
+      .help = "very" },
 };
 
 static pl_status build_nothing(pl_build *build)
