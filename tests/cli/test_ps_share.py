@@ -30,11 +30,11 @@ def cpu_ticks(process):
 def killed(cli, ps, examples, *flags):
     """A job that loses worker 1 for good when that has made some steps, so
     that the others read its share: its summary; None when it was over
-    before."""
+    before.  Nobody waits --rejoin-timeout for it."""
     run = f"a{examples}"
     job = cli.start("train", *flags, *PACE, "--json", "--run", run, "--ps", ps,
                     "--workers", "3", "--restarts", "0", "--rejoin-timeout",
-                    "1")
+                    "1000")
 
     def trains():
         said = cli.folder / run / "log" / "worker-1.log"
@@ -94,10 +94,10 @@ def test_blocks_of_files_go_to_the_others(cli):
         summary["steps"]
 
 
-def by_hand(cli, hand, examples):
+def by_hand(cli, hand, examples, *more):
     """Two workers and a server, started one by one: the processes, their logs
     and their flags."""
-    flags = [*PACE, "--data", "synthetic", "--examples", examples]
+    flags = [*PACE, "--data", "synthetic", "--examples", examples, *more]
     logs = [cli.folder / f"{name}-{examples}.log"
             for name in ("ps", "chief", "other")]
     write_cluster(cli, 2, 1)
@@ -108,6 +108,25 @@ def by_hand(cli, hand, examples):
         with logs[1 + index].open("ab") as file:
             job.append(hand.start("worker", index, *flags, stderr=file))
     return job, logs, flags
+
+
+def alone(cli, hand, examples):
+    """A job of which worker 1 is killed and never comes back: the summary of
+    the chief; None when it was over before."""
+    job, (log, *_), _ = by_hand(cli, hand, examples, "--rejoin-timeout", "1000")
+    wait_for_text(log, "worker 1 joined", job[0])
+    job[2].kill()
+    job[2].wait()
+    results = [hand.end(process) for process in job[:2]]
+    (cli.folder / "a").rename(cli.folder / f"a{examples}")
+    if "worker 0 reads on for worker 1" not in log.read_text():
+        return None
+    assert [result.code for result in results] == [0] * 2, results
+    return results[1].json
+
+
+def test_nobody_waits_for_one_that_is_gone(cli, hand):
+    is_whole(*in_time(lambda examples: alone(cli, hand, examples)))
 
 
 def frozen(cli, hand, examples):
