@@ -690,12 +690,10 @@ void sim_worker_receive(sim_worker *w, const sim_event *event)
 static void send_heartbeat(sim_worker *w)
 {
     sim *s = w->sim;
+    pl_vital vital = { w->told_step, w->phase, w->progress };
     pl_frame frame;
-    if (!w->member || !pl_pulse_tick(&w->pulse, now(w), &frame))
+    if (!w->member || !pl_pulse_tick(&w->pulse, now(w), &vital, NULL, &frame))
         return;
-    frame.step = w->told_step;
-    frame.value[0] = w->phase;
-    frame.value[1] = w->progress;
     sim_send(s,
              (sim_event) { .node = 0,
                            .to_ps = true,

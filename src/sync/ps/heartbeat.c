@@ -44,25 +44,27 @@ static void pass_on(pl_heartbeat *heartbeat, int64_t now)
 
 static pl_status send_if_due(pl_heartbeat *heartbeat, int64_t now)
 {
+    pl_vital vital = {
+        .step = atomic_load(&heartbeat->step),
+        .phase = (pl_phase)atomic_load(&heartbeat->phase),
+        .progress = atomic_load(&heartbeat->progress),
+    };
     pl_frame frame;
-    if (!pl_pulse_tick(&heartbeat->pulse, now, &frame))
+    if (!pl_pulse_tick(&heartbeat->pulse, now, &vital, pl_ram_peak, &frame))
         return PL_OK;
-    frame.step = atomic_load(&heartbeat->step);
-    frame.first = pl_ram_peak();
-    frame.value[0] = atomic_load(&heartbeat->phase);
-    frame.value[1] = atomic_load(&heartbeat->progress);
     return pl_endpoint_send(heartbeat->endpoint, 0, &frame, NULL, false);
 }
 
 /* The answer to the last heartbeat tells server 0's clock. */
-static void compare_clocks(pl_heartbeat *heartbeat, const pl_frame *frame)
+static void compare_clocks(pl_heartbeat *heartbeat, const pl_message *message)
 {
-    if (frame->kind != PL_FRAME_HEARTBEAT_ACK || frame->value[0] == 0 ||
-        frame->sequence != heartbeat->pulse.number)
+    pl_ps_heartbeat_ack ack;
+    if (!pl_ps_heartbeat_ack_decode(&ack, message) || ack.clock_ns == 0 ||
+        ack.number != heartbeat->pulse.number)
         return;
     pl_mutex_lock(&heartbeat->lock);
     pl_skew_hear(&heartbeat->skew, heartbeat->pulse.sent_ns,
-                 pl_clock_now_ns(pl_clock_real()), frame->value[0]);
+                 pl_clock_now_ns(pl_clock_real()), ack.clock_ns);
     pl_mutex_unlock(&heartbeat->lock);
 }
 
@@ -70,7 +72,7 @@ static void read_answers(pl_heartbeat *heartbeat, int64_t now)
 {
     pl_message message;
     while (pl_endpoint_poll(heartbeat->endpoint, &message) == PL_OK) {
-        compare_clocks(heartbeat, &message.frame);
+        compare_clocks(heartbeat, &message);
         pl_pulse_receive(&heartbeat->pulse, &message, now);
     }
 }

@@ -9,6 +9,7 @@
 #include "base/host/ram.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/save/store.h"
 
@@ -22,13 +23,10 @@
 #define SAY_NS    INT64_C(5000000000)
 /* How long messages that wait are read before a tick that is due. */
 #define READ_NS INT64_C(500000000)
-/* Floats of a model: a terabyte of parameters is a mistake. */
-#define FLOATS_MOST INT64_C(274877906944)
 /* Sparse parameters: floats of answers that are shared with each task. */
 #define ANSWER_FLOATS ((int64_t)1 << 19)
 /* Messages handled before the clock is looked at again. */
-#define BURST     64
-#define JOIN_MOST ((uint32_t)1 << 20) /* bytes */
+#define BURST 64
 /* How soon what the disk does is looked at. */
 #define STORE_NS INT64_C(2000000)
 
@@ -303,46 +301,24 @@ static void tell_step(const pl_ps_server *server)
             server->core != NULL ? pl_ps_core_look(server->core, 0).step : -1);
 }
 
-/* What a worker's JOIN says of the job. */
-struct job_size {
-    int64_t floats, table_first, table_count, end_step, run_steps;
-};
-
-static pl_status read_size(const pl_json *join, struct job_size *out)
-{
-    PL_TRY(pl_json_get_int(join, "floats", 1, FLOATS_MOST, &out->floats));
-    PL_TRY(pl_json_get_int(join, "table_first", 0, FLOATS_MOST,
-                           &out->table_first));
-    PL_TRY(pl_json_get_int(join, "table_count", 0, FLOATS_MOST,
-                           &out->table_count));
-    PL_TRY(pl_json_get_int(join, "end_step", 0, INT64_MAX, &out->end_step));
-    return pl_json_get_int(join, "run_steps", 0, INT64_MAX, &out->run_steps);
-}
-
 /* Server 0 has let a task in that does not fit this server, so it is this one
  * that is wrong: ask server 0, without joining.  It answers if it refuses. */
 static pl_status ask_leader(pl_ps_server *server)
 {
     const pl_ps_core_opts *core = &server->opts.core;
-    pl_json *join = NULL, *settings = NULL;
-    char *text = NULL;
-    pl_status status;
-    PL_TRY_OUT(status, pl_json_new_object(&join));
-    PL_TRY_OUT(status, pl_json_set_text(join, "role", "ps"));
-    PL_TRY_OUT(status, pl_json_set_int(join, "index", core->index));
-    PL_TRY_OUT(status, pl_json_set_text(join, "job", ""));
-    PL_TRY_OUT(status, pl_json_set_bool(join, "ask", true));
-    if (core->settings != NULL) {
-        PL_TRY_OUT(status, pl_json_copy(&settings, core->settings));
-        PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
-    }
-    PL_TRY_OUT(status, pl_json_text(join, 0, &text));
-    pl_frame frame = { .kind = PL_FRAME_JOIN,
-                       .payload_bytes = (uint32_t)strlen(text) };
-    status = pl_endpoint_send(server->up, 0, &frame, text, false);
-out:
+    pl_ps_join_text join = {
+        .role = "ps",
+        .index = core->index,
+        .job = "",
+        .ask = true,
+        .settings = core->settings,
+    };
+    char *text;
+    PL_TRY(pl_fields_text(&pl_ps_join_fields, &join, 0, &text));
+    pl_frame frame = pl_ps_join_encode(&(pl_ps_join) { 0 });
+    frame.payload_bytes = (uint32_t)strlen(text);
+    pl_status status = pl_endpoint_send(server->up, 0, &frame, text, false);
     pl_mem_free(text);
-    pl_json_free(join);
     return status;
 }
 
@@ -355,11 +331,9 @@ static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
     snprintf(why, sizeof why, "%s", pl_error_message());
     if (pl_burst_shows(&server->refusals, now_ns()))
         pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
-    pl_frame frame = {
-        .kind = PL_FRAME_REFUSE,
-        .incarnation = message->frame.incarnation,
-        .payload_bytes = (uint32_t)strlen(why),
-    };
+    pl_frame frame = pl_ps_refuse_encode(false, 0);
+    frame.incarnation = message->frame.incarnation;
+    frame.payload_bytes = (uint32_t)strlen(why);
     return pl_endpoint_send(server->endpoint, message->from, &frame, why,
                             false);
 }
@@ -368,29 +342,25 @@ static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
 static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 {
     pl_ps_core_opts *core = &server->opts.core;
-    struct job_size size;
-    pl_json *join = NULL;
+    pl_ps_join_text join;
+    pl_json *json = NULL;
     int32_t member = 0;
-    pl_status status = message->frame.payload_bytes <= JOIN_MOST
-                           ? pl_json_parse(&join, message->payload,
-                                           message->frame.payload_bytes, "join")
-                           : PL_FAIL(PL_FORMAT, "a join of %u bytes",
-                                     message->frame.payload_bytes);
+    pl_status status = pl_ps_join_parse(&join, &json, message);
     if (status == PL_OK)
-        status = pl_ps_join_check(core, join, message->who, &member);
+        status = pl_ps_join_check(core, &join, message->who, &member);
     bool worker = member < core->workers;
-    if (status == PL_OK && worker)
-        status = read_size(join, &size);
-    pl_json_free(join);
+    if (status == PL_OK && worker && join.floats < 1)
+        status = PL_FAIL(PL_FORMAT, "join: floats: missing");
+    pl_json_free(json); /* the sizes are copies */
     if (status != PL_OK)
         return refuse_join(server, message);
     if (!worker)
         return PL_OK; /* it asks again */
-    core->table_first = size.table_first;
-    core->table_count = size.table_count;
-    core->end_step = size.end_step;
-    server->opts.schedule.run_steps = size.run_steps;
-    PL_TRY(open_core(server, size.floats));
+    core->table_first = join.table_first;
+    core->table_count = join.table_count;
+    core->end_step = join.end_step;
+    server->opts.schedule.run_steps = join.run_steps;
+    PL_TRY(open_core(server, join.floats));
     tell_step(server);
     return PL_OK;
 }
@@ -398,13 +368,9 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 /* Who speaks to us knew another server here. */
 static pl_status say_new(pl_ps_server *server, const pl_message *message)
 {
-    pl_frame frame = {
-        .kind = PL_FRAME_REFUSE,
-        .flags = PL_REFUSE_UNKNOWN,
-        .generation = message->frame.generation,
-        .incarnation = message->frame.incarnation,
-        .sequence = message->frame.sequence,
-    };
+    pl_frame frame = pl_ps_refuse_encode(true, message->frame.sequence);
+    frame.generation = message->frame.generation;
+    frame.incarnation = message->frame.incarnation;
     return pl_endpoint_send(server->endpoint, message->from, &frame, NULL,
                             false);
 }

@@ -241,12 +241,11 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
             (failed || i > core->opts.workers))
             pl_core_send_text(
                 core, core->members[i].peer,
-                (pl_frame) {
-                    .kind = failed ? PL_FRAME_OVER : PL_FRAME_HEARTBEAT_ACK,
-                    .flags = failed ? PL_STOP_FAILED : PL_STOP_NOW,
-                    .incarnation = core->members[i].incarnation,
-                    .step = core->step,
-                },
+                pl_core_stamp(
+                    failed ? pl_ps_over_encode(true)
+                           : pl_ps_heartbeat_ack_encode(&(pl_ps_heartbeat_ack) {
+                                 .stopping = true, .step = core->step }),
+                    core->members[i].incarnation),
                 core->why);
     if (!failed) {
         pl_core_release(core);
@@ -265,15 +264,19 @@ void pl_core_note_interrupt(pl_ps_core *core)
     pl_core_release(core);
 }
 
-pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
-                       unsigned flags)
+void pl_core_reply(pl_ps_core *core, const pl_member *member, pl_frame frame,
+                   const void *payload, bool lasting)
 {
-    return (pl_frame) {
-        .kind = kind,
-        .flags = (uint8_t)flags,
-        .incarnation = member->incarnation,
-        .sequence = member->sequence,
-    };
+    frame.incarnation = member->incarnation;
+    frame.sequence = member->sequence;
+    pl_core_send(core, member->peer, frame, payload, lasting);
+}
+
+void pl_core_reply_text(pl_ps_core *core, const pl_member *member,
+                        pl_frame frame, const char *text)
+{
+    frame.payload_bytes = (uint32_t)strlen(text);
+    pl_core_reply(core, member, frame, text, false);
 }
 
 void pl_ps_core_tick(pl_ps_core *core, int64_t now_ns)

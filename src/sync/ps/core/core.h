@@ -20,6 +20,7 @@
 #include "base/record/trace.h"
 #include "job/cluster/cluster.h"
 #include "net/endpoint.h"
+#include "sync/ps/messages/join.h"
 #include "sync/ps/messages/protocol.h"
 #include "train/optim/optim.h"
 #include "train/optim/schedule.h"
@@ -120,8 +121,9 @@ void pl_ps_core_free(pl_ps_core *core); /* NULL is fine */
  * *member is its number: workers, the evaluator, servers.  PL_USAGE, or
  * PL_FORMAT, with a sentence for the task.  Of `opts` only the description of
  * the job is looked at: a server asks before it has a core. */
-pl_status pl_ps_join_check(const pl_ps_core_opts *opts, const pl_json *join,
-                           pl_principal who, int32_t *member) PL_MUST_CHECK;
+pl_status pl_ps_join_check(const pl_ps_core_opts *opts,
+                           const pl_ps_join_text *join, pl_principal who,
+                           int32_t *member) PL_MUST_CHECK;
 
 /* A message has come; nothing in it is trusted. */
 void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,

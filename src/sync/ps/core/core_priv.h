@@ -18,11 +18,12 @@
 #include "base/burst.h"
 #include "job/member/liveness.h"
 #include "sync/ps/core/core.h"
+#include "sync/ps/messages/join.h"
+#include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "train/loop/deal.h"
 
 #define PL_MEMBER_TEXT 160
-#define PL_COUNT_MOST  (INT64_MAX / 4) /* steps that others may tell us */
 
 typedef enum pl_member_state {
     PL_MEMBER_ABSENT, /* did not join yet */
@@ -55,7 +56,7 @@ typedef struct pl_member {
 
     /* The request at hand. */
     uint64_t sequence; /* 0: none since it joined */
-    pl_frame request;
+    pl_ps_request request;
     pl_stage stage;
     pl_pieces in;
     pl_stream out;
@@ -206,6 +207,13 @@ bool pl_core_is_worker(const pl_ps_core *core, const pl_member *member);
 const char *pl_core_name(const pl_ps_core *core, const pl_member *member,
                          char text[32]);
 
+/* The frame as one of the life of a task that this is from or to. */
+static inline pl_frame pl_core_stamp(pl_frame frame, uint32_t incarnation)
+{
+    frame.incarnation = incarnation;
+    return frame;
+}
+
 void pl_core_send(pl_ps_core *core, pl_peer to, pl_frame frame,
                   const void *payload, bool lasting);
 void pl_core_send_text(pl_ps_core *core, pl_peer to, pl_frame frame,
@@ -218,9 +226,11 @@ void pl_core_keep(pl_ps_core *core, pl_member *member);
 void pl_core_forget(pl_ps_core *core, pl_member *member);
 /* The request is done: send the parameters, or an ACK. */
 void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags);
-/* The head of an answer to the request at hand. */
-pl_frame pl_core_reply(const pl_member *member, pl_frame_kind kind,
-                       unsigned flags);
+/* An answer to the request at hand. */
+void pl_core_reply(pl_ps_core *core, const pl_member *member, pl_frame frame,
+                   const void *payload, bool lasting);
+void pl_core_reply_text(pl_ps_core *core, const pl_member *member,
+                        pl_frame frame, const char *text);
 /* Forget parameters and requests: everyone joins anew in `generation`. */
 void pl_core_reset(pl_ps_core *core, uint32_t generation);
 /* The job is over for all; `failed`: say why and give up. */
@@ -239,9 +249,8 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member);
 /* Tell server 0 that this worker's gradient is complete here. */
 void pl_core_say_have(pl_ps_core *core, int32_t worker);
 void pl_core_on_have(pl_ps_core *core, const pl_member *from,
-                     const pl_frame *frame);
-void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
-                      const uint8_t *chosen);
+                     const pl_message *message);
+void pl_core_on_apply(pl_ps_core *core, const pl_message *message);
 int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps);
 /* Make an update of this member's gradient alone. */
 void pl_core_update_alone(pl_ps_core *core, const pl_member *member);
@@ -261,9 +270,9 @@ void pl_core_apply_held(pl_ps_core *core);
 void pl_core_settle(pl_ps_core *core, pl_member *member);
 /* Server 0 has decided: the gradient at hand is applied. */
 void pl_core_apply_settled(pl_ps_core *core, pl_member *member);
-void pl_core_hear_pushed(pl_ps_core *core, const pl_member *from,
-                         const pl_frame *frame);
-void pl_core_hear_verdict(pl_ps_core *core, const pl_frame *frame);
+void pl_core_on_pushed(pl_ps_core *core, const pl_member *from,
+                       const pl_ps_have *have);
+void pl_core_on_verdict(pl_ps_core *core, const pl_message *message);
 /* A worker joins: its requests up to this one will never be completed. */
 void pl_core_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
 /* Another server: server 0 has not said yet what becomes of the gradient. */
@@ -296,12 +305,12 @@ void pl_core_begin_load(pl_ps_core *core, pl_member *member,
                         const pl_message *message);
 /* The request to save or load: answer it, or begin it, if that can be. */
 void pl_core_try_store(pl_ps_core *core, pl_member *chief);
-/* The answer to PL_SAVE_LOOK and PL_SAVE_WAIT. */
+/* The answer to a request for the status of the last save. */
 void pl_core_send_saved(pl_ps_core *core, const pl_member *chief);
 /* Server 0 hears of another server's part; that server, that it was heard. */
 void pl_core_on_saved(pl_ps_core *core, const pl_member *from,
                       const pl_message *message);
-void pl_core_saved_heard(pl_ps_core *core, const pl_frame *frame);
+void pl_core_saved_heard(pl_ps_core *core, const pl_message *message);
 void pl_core_say_saved(pl_ps_core *core);
 /* The chief has begun the save everywhere. */
 void pl_core_save_begun(pl_ps_core *core);

@@ -14,8 +14,6 @@
 
 #include "base/log.h"
 
-#define WORDS_MOST (PL_DEAL_WORKERS / 64)
-
 void pl_core_reset_deal(pl_ps_core *core)
 {
     core->deal = pl_deal_first(core->opts.workers); /* D3 */
@@ -44,31 +42,23 @@ static void deal_again(pl_ps_core *core, int64_t step, int64_t epoch)
 
 void pl_core_begin_deal(pl_ps_core *core, pl_member *member)
 {
-    int64_t step = member->request.value[0], epoch = member->request.value[1];
-    if (!pl_core_is_worker(core, member) || !pl_core_leads(core) || step < -1 ||
-        epoch < 0 || epoch > PL_COUNT_MOST) {
+    const pl_ps_deal *asked = &member->request.deal;
+    if (!pl_core_is_worker(core, member) || !pl_core_leads(core) ||
+        core->opts.mode != PL_PS_SYNC) {
         pl_core_refuse(core, member, "not an epoch of this job");
         member->stage = PL_STAGE_NONE;
         return;
     }
-    if (step == core->step && step > core->dealt_step)
-        deal_again(core, step, epoch);
+    if (asked->step == core->step && asked->step > core->dealt_step)
+        deal_again(core, asked->step, asked->epoch);
     pl_core_answer(core, member, 0);
 }
 
 void pl_core_send_deal(pl_ps_core *core, const pl_member *member)
 {
-    uint64_t bits[2 * WORDS_MOST];
-    int32_t words = (core->opts.workers + 63) / 64;
-    pl_workers there = present(core);
-    pl_frame frame = pl_core_reply(member, PL_FRAME_ACK, PL_ACK_DONE);
-    for (int32_t i = 0; i < words; i++) {
-        bits[i] = core->deal.workers.bits[i];
-        bits[words + i] = there.bits[i];
-    }
-    frame.step = core->step;
-    frame.value[0] = core->deal.step;
-    frame.value[1] = core->deal.epoch;
-    frame.payload_bytes = (uint32_t)(2 * (size_t)words * sizeof *bits);
-    pl_core_send(core, member->peer, frame, bits, false);
+    uint8_t payload[PL_DEAL_ANSWER_MOST];
+    pl_ps_deal_answer answer = { .deal = core->deal, .present = present(core) };
+    pl_frame frame =
+        pl_ps_deal_answer_encode(&answer, core->opts.workers, payload);
+    pl_core_reply(core, member, frame, payload, false);
 }

@@ -8,6 +8,30 @@
 #define JOIN_NS INT64_C(100000000) /* between requests to join it */
 #define MS      INT64_C(1000000)
 
+/* A request to server 0. */
+static void ask(pl_ps_core *core, const pl_ps_request *request,
+                const char *text)
+{
+    pl_frame frame = pl_ps_request_encode(request, ++core->own_sequence, 0);
+    pl_core_send_text(core, PL_PEER_COORDINATOR,
+                      pl_core_stamp(frame, core->own_incarnation), text);
+}
+
+static void on_heartbeat_ack(pl_ps_core *core, const pl_message *message)
+{
+    pl_ps_heartbeat_ack ack;
+    if (!pl_ps_heartbeat_ack_decode(&ack, message))
+        return;
+    if (ack.clock_ns != 0 && ack.number == core->heartbeats)
+        pl_skew_hear(&core->counts.skew, core->heartbeat_ns, core->now_ns,
+                     ack.clock_ns);
+    /* Not before the last step was made here, too. */
+    if (ack.stopping && (ack.failed || core->opts.mode != PL_PS_SYNC ||
+                         !core->initialized || ack.step == core->step))
+        pl_core_end(core, ack.failed, "%.*s", (int)message->frame.payload_bytes,
+                    (const char *)message->payload);
+}
+
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
@@ -16,8 +40,7 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
     int bytes = (int)frame->payload_bytes;
     /* A server 0 that is new may not know how often the job was rolled back:
      * it learns that when we join. */
-    if (frame->kind == PL_FRAME_REFUSE &&
-        (frame->flags & PL_REFUSE_UNKNOWN) != 0) {
+    if (pl_ps_refuse_is_unknown(message)) {
         if (frame->incarnation == core->own_incarnation)
             core->own_incarnation = 0;
         return;
@@ -32,34 +55,19 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
         core->ever_joined = true;
         break;
     case PL_FRAME_HEARTBEAT_ACK:
-        if (frame->value[0] != 0 && frame->sequence == core->heartbeats)
-            pl_skew_hear(&core->counts.skew, core->heartbeat_ns, core->now_ns,
-                         frame->value[0]);
-        /* Not before the last step was made here, too. */
-        if ((frame->flags & PL_STOP_NOW) != 0 &&
-            ((frame->flags & PL_STOP_FAILED) != 0 ||
-             core->opts.mode != PL_PS_SYNC || !core->initialized ||
-             frame->step == core->step))
-            pl_core_end(core, (frame->flags & PL_STOP_FAILED) != 0, "%.*s",
-                        bytes, text);
+        on_heartbeat_ack(core, message);
         break;
     case PL_FRAME_APPLY:
-        pl_core_on_apply(core, frame, message->payload);
+        pl_core_on_apply(core, message);
         break;
     case PL_FRAME_SAVED:
-        pl_core_saved_heard(core, frame);
+        pl_core_saved_heard(core, message);
         break;
     case PL_FRAME_OVER:
-        if ((frame->flags & PL_STOP_FAILED) != 0)
+        if (pl_ps_over_has_failed(message))
             pl_core_end(core, true, "%.*s", bytes, text);
         core->finished = true;
-        pl_core_send(core, PL_PEER_COORDINATOR,
-                     (pl_frame) {
-                         .kind = PL_FRAME_BYE,
-                         .incarnation = core->own_incarnation,
-                         .sequence = ++core->own_sequence,
-                     },
-                     NULL, false);
+        ask(core, &(pl_ps_request) { .kind = PL_REQUEST_BYE }, "");
         break;
     case PL_FRAME_REFUSE:
         pl_core_end(core, true, "ps 0 refused this server: %.*s", bytes, text);
@@ -70,39 +78,27 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
     }
 }
 
-static pl_status join_text(const pl_ps_core *core, char **out)
-{
-    pl_json *join = NULL, *settings = NULL;
-    pl_status status;
-    PL_TRY_OUT(status, pl_json_new_object(&join));
-    PL_TRY_OUT(status, pl_json_set_text(join, "role", "ps"));
-    PL_TRY_OUT(status, pl_json_set_int(join, "index", core->opts.index));
-    PL_TRY_OUT(status, pl_json_set_text(join, "job", ""));
-    if (core->opts.address != NULL)
-        PL_TRY_OUT(status, pl_json_set_text(join, "host", core->opts.address));
-    PL_TRY_OUT(status, pl_json_set_int(join, "process", core->opts.process));
-    PL_TRY_OUT(status, pl_json_set_int(join, "started", core->opts.started_ms));
-    PL_TRY_OUT(status, pl_json_set_text(join, "boot", core->opts.boot));
-    if (core->opts.settings != NULL) {
-        PL_TRY_OUT(status, pl_json_copy(&settings, core->opts.settings));
-        PL_TRY_OUT(status, pl_json_set_take(join, "settings", settings));
-    }
-    status = pl_json_text(join, 0, out);
-out:
-    pl_json_free(join);
-    return status;
-}
-
 static void ask_to_join(pl_ps_core *core)
 {
+    pl_ps_join_text join = {
+        .role = "ps",
+        .index = core->opts.index,
+        .job = "",
+        .host = core->opts.address,
+        .has_process = true,
+        .process = core->opts.process,
+        .started_ms = core->opts.started_ms,
+        .boot = core->opts.boot,
+        .settings = core->opts.settings,
+    };
     char *text;
-    if (join_text(core, &text) != PL_OK) {
+    if (pl_fields_text(&pl_ps_join_fields, &join, 0, &text) != PL_OK) {
         pl_core_end(core, true, "%s", pl_error_message());
         core->finished = true;
         return;
     }
     pl_core_send_text(core, PL_PEER_COORDINATOR,
-                      (pl_frame) { .kind = PL_FRAME_JOIN }, text);
+                      pl_ps_join_encode(&(pl_ps_join) { 0 }), text);
     pl_mem_free(text);
 }
 
@@ -111,28 +107,21 @@ void pl_core_show_life(pl_ps_core *core)
     if (core->own_incarnation == 0)
         return; /* server 0 itself, or one that it does not know yet */
     core->heartbeat_ns = core->now_ns;
+    pl_ps_heartbeat heartbeat = {
+        .number = ++core->heartbeats,
+        .vital = { .step = core->step, .phase = PL_PHASE_WAITING },
+        .peak_bytes = pl_core_peak(core),
+    };
     pl_core_send(core, PL_PEER_COORDINATOR,
-                 (pl_frame) {
-                     .kind = PL_FRAME_HEARTBEAT,
-                     .incarnation = core->own_incarnation,
-                     .sequence = ++core->heartbeats,
-                     .step = core->step,
-                     .first = pl_core_peak(core),
-                     .value = { PL_PHASE_WAITING },
-                 },
+                 pl_core_stamp(pl_ps_heartbeat_encode(&heartbeat),
+                               core->own_incarnation),
                  NULL, false);
 }
 
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why)
 {
-    pl_core_send_text(core, PL_PEER_COORDINATOR,
-                      (pl_frame) {
-                          .kind = PL_FRAME_STOP,
-                          .flags = failed ? PL_STOP_FAILED : 0,
-                          .incarnation = core->own_incarnation,
-                          .sequence = ++core->own_sequence,
-                      },
-                      why);
+    ask(core, &(pl_ps_request) { .kind = PL_REQUEST_STOP, .stop = { failed } },
+        why);
 }
 
 void pl_core_follow(pl_ps_core *core)

@@ -7,13 +7,11 @@
 #include "base/mem.h"
 #include "job/member/settings.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MOST ((uint32_t)1 << 20)
-#define MS        INT64_C(1000000)
+#define REPORT_MOST ((uint32_t)1 << 20)
+#define MS          INT64_C(1000000)
 
 bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
 {
@@ -51,10 +49,8 @@ static void refuse_join(pl_ps_core *core, const pl_message *message,
     if (pl_burst_shows(&core->refusals, core->now_ns))
         pl_log(PL_LOG_WARN, "a task that wants to join was refused: %s", why);
     pl_core_send_text(core, message->from,
-                      (pl_frame) {
-                          .kind = PL_FRAME_REFUSE,
-                          .incarnation = message->frame.incarnation,
-                      },
+                      pl_core_stamp(pl_ps_refuse_encode(false, 0),
+                                    message->frame.incarnation),
                       why);
 }
 
@@ -71,73 +67,76 @@ static bool speaks_for(const pl_ps_core_opts *opts, pl_principal who,
 }
 
 /* The number of the member a JOIN speaks for. */
-static pl_status identify(const pl_ps_core_opts *opts, const pl_json *join,
-                          pl_principal who, int32_t *id)
+static pl_status identify(const pl_ps_core_opts *opts,
+                          const pl_ps_join_text *join, pl_principal who,
+                          int32_t *id)
 {
-    const char *role;
-    int64_t index;
-    PL_TRY(pl_json_get_text(join, "role", &role));
-    PL_TRY(pl_json_get_int(join, "index", 0, INT32_MAX, &index));
-    int32_t workers = opts->workers;
-    int64_t count = strcmp(role, "worker") == 0      ? workers
+    const char *role = join->role;
+    int32_t index = join->index, workers = opts->workers;
+    int32_t count = strcmp(role, "worker") == 0      ? workers
                     : strcmp(role, "ps") == 0        ? opts->ps
                     : strcmp(role, "evaluator") == 0 ? opts->evaluator
                                                      : 0;
     if (index >= count)
         return PL_FAIL(PL_USAGE,
-                       "%s %lld: the job of this ps has %d workers, %d ps and "
+                       "%s %d: the job of this ps has %d workers, %d ps and "
                        "%s evaluator",
-                       role, (long long)index, workers, opts->ps,
+                       role, index, workers, opts->ps,
                        opts->evaluator ? "an" : "no");
     int32_t first = role[0] == 'w' ? 0 : role[0] == 'e' ? workers : workers + 1;
-    *id = first + (int32_t)index;
+    *id = first + index;
     char proved[PL_PRINCIPAL_TEXT];
     pl_principal_text(who, proved);
     if (!speaks_for(opts, who, *id))
         return PL_FAIL(PL_USAGE,
-                       "it claims to be %s %lld, but its keys are "
+                       "it claims to be %s %d, but its keys are "
                        "those of %s",
-                       role, (long long)index, proved);
+                       role, index, proved);
     return PL_OK;
 }
 
 static pl_status compare_settings(const pl_ps_core_opts *opts,
-                                  const pl_json *join)
+                                  const pl_ps_join_text *join)
 {
-    const pl_json *theirs;
     char where[32];
     if (opts->settings == NULL)
         return PL_OK;
-    PL_TRY(pl_json_get_object(join, "settings", &theirs));
+    if (join->settings == NULL)
+        return PL_FAIL(PL_FORMAT, "join: settings: missing");
     snprintf(where, sizeof where, "at ps %d", opts->index);
-    return pl_settings_compare(theirs, "here", opts->settings, where);
+    return pl_settings_compare(join->settings, "here", opts->settings, where);
 }
 
-pl_status pl_ps_join_check(const pl_ps_core_opts *opts, const pl_json *join,
-                           pl_principal who, int32_t *member)
+pl_status pl_ps_join_check(const pl_ps_core_opts *opts,
+                           const pl_ps_join_text *join, pl_principal who,
+                           int32_t *member)
 {
     PL_TRY(identify(opts, join, who, member));
     return compare_settings(opts, join);
 }
 
 /* Workers whose model has another size cannot read or change this part. */
-static pl_status compare_sizes(const pl_ps_core *core, const pl_json *join)
+static pl_status compare_sizes(const pl_ps_core *core,
+                               const pl_ps_join_text *join)
 {
-    static const char *const names[] = { "floats", "table_first",
-                                         "table_count" };
-    const int64_t mine[] = { core->opts.floats, core->opts.table_first,
-                             core->opts.table_count };
-    for (size_t i = 0; i < sizeof mine / sizeof *mine; i++) {
-        int64_t theirs;
-        if (core->opts.floats == 0 || !pl_json_has(join, names[i]))
-            continue;
-        PL_TRY(pl_json_get_int(join, names[i], 0, INT64_MAX, &theirs));
-        if (theirs != mine[i])
+    const pl_ps_core_opts *opts = &core->opts;
+    const struct {
+        const char *name;
+        int64_t mine, theirs;
+    } sizes[] = {
+        { "floats", opts->floats, join->floats },
+        { "table_first", opts->table_first, join->table_first },
+        { "table_count", opts->table_count, join->table_count },
+    };
+    if (opts->floats == 0 || !join->has_size)
+        return PL_OK;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i].theirs != sizes[i].mine)
             return PL_FAIL(PL_USAGE,
                            "its model has %s %lld, that of the job %lld: do "
                            "all tasks read the same data?",
-                           names[i], (long long)theirs, (long long)mine[i]);
-    }
+                           sizes[i].name, (long long)sizes[i].theirs,
+                           (long long)sizes[i].mine);
     return PL_OK;
 }
 
@@ -156,13 +155,12 @@ static bool is_over(const pl_ps_core *core, const pl_member *member, bool known)
     return core->failed || (core->told && !(known && server));
 }
 
-static pl_status check_job(pl_ps_core *core, const pl_json *join,
+static pl_status check_job(pl_ps_core *core, const pl_ps_join_text *join,
                            const pl_member *member, bool known)
 {
-    const char *text;
-    char own[32];
-    PL_TRY(pl_json_get_text(join, "job", &text));
-    snprintf(own, sizeof own, "%016" PRIx64, core->job);
+    const char *text = join->job;
+    char own[20];
+    pl_ps_job_text(core->job, own);
     if (text[0] != '\0' && core->claimed && strcmp(text, own) != 0)
         return PL_FAIL(PL_USAGE,
                        "this task belongs to job %s, but ps %d serves job %s: "
@@ -181,10 +179,9 @@ static void begin_generation(pl_ps_core *core, uint32_t generation)
     for (int32_t i = 0; i < core->member_count; i++)
         if (core->members[i].state == PL_MEMBER_HERE)
             pl_core_send(core, core->members[i].peer,
-                         (pl_frame) {
-                             .kind = PL_FRAME_HEARTBEAT_ACK,
-                             .incarnation = core->members[i].incarnation,
-                         },
+                         pl_core_stamp(pl_ps_heartbeat_ack_encode(
+                                           &(pl_ps_heartbeat_ack) { 0 }),
+                                       core->members[i].incarnation),
                          NULL, false);
 }
 
@@ -192,13 +189,11 @@ static void begin_generation(pl_ps_core *core, uint32_t generation)
  * server that is new, and they may be left from another job: those that do not
  * fit are found out when all join anew. */
 static void claim(pl_ps_core *core, const pl_member *member,
-                  const pl_json *join)
+                  const pl_ps_join_text *join)
 {
-    const char *text;
-    if (!pl_core_leads(core) || core->claimed ||
-        pl_json_get_text(join, "job", &text) != PL_OK || text[0] == '\0')
+    if (!pl_core_leads(core) || core->claimed || join->job[0] == '\0')
         return;
-    uint64_t job = strtoull(text, NULL, 16);
+    uint64_t job = pl_ps_job_number(join->job);
     bool other = core->job != 0 && core->job != job;
     core->job = job;
     core->claimed = member == core->members;
@@ -206,120 +201,81 @@ static void claim(pl_ps_core *core, const pl_member *member,
         begin_generation(core, core->generation + 1);
 }
 
-static int64_t started_ms(const pl_json *join)
+static const char *or_empty(const char *text)
 {
-    int64_t ms;
-    if (!pl_json_has(join, "started") ||
-        pl_json_get_int(join, "started", 0, INT64_MAX, &ms) != PL_OK)
-        return 0;
-    return ms;
-}
-
-static const char *boot_of(const pl_json *join)
-{
-    const char *boot;
-    return pl_json_has(join, "boot") &&
-                   pl_json_get_text(join, "boot", &boot) == PL_OK
-               ? boot
-               : "";
+    return text != NULL ? text : "";
 }
 
 /* What a process said before it died may be read after the words of the next
  * one, when this server was stopped.  Calendar time may be set back, and the
  * times of two boots cannot be compared. */
-static bool is_outdated(const pl_member *member, const pl_json *join)
+static bool is_outdated(const pl_member *member, const pl_ps_join_text *join)
 {
-    const char *host;
     if (member->state == PL_MEMBER_ABSENT || member->boot[0] == '\0' ||
-        strcmp(member->boot, boot_of(join)) != 0 ||
-        pl_json_get_text(join, "host", &host) != PL_OK)
+        strcmp(member->boot, or_empty(join->boot)) != 0 || join->host == NULL)
         return false;
-    size_t length = strlen(host);
-    return strncmp(member->where, host, length) == 0 &&
-           member->where[length] == ',' && started_ms(join) > 0 &&
-           started_ms(join) < member->started_ms;
+    size_t length = strlen(join->host);
+    return strncmp(member->where, join->host, length) == 0 &&
+           member->where[length] == ',' && join->started_ms > 0 &&
+           join->started_ms < member->started_ms;
 }
 
-static void note_place(pl_member *member, const pl_json *join)
+static void note_place(pl_member *member, const pl_ps_join_text *join)
 {
-    const char *host;
-    int64_t process;
-    member->started_ms = started_ms(join);
-    snprintf(member->boot, sizeof member->boot, "%s", boot_of(join));
-    if (pl_json_get_text(join, "host", &host) != PL_OK)
+    member->started_ms = join->started_ms;
+    snprintf(member->boot, sizeof member->boot, "%s", or_empty(join->boot));
+    if (join->host == NULL)
         return;
-    if (!pl_json_has(join, "process"))
-        snprintf(member->where, sizeof member->where, "%s", host);
-    else if (pl_json_get_int(join, "process", 0, INT64_MAX, &process) == PL_OK)
-        snprintf(member->where, sizeof member->where, "%s, process %lld", host,
-                 (long long)process);
+    if (!join->has_process)
+        snprintf(member->where, sizeof member->where, "%s", join->host);
+    else
+        snprintf(member->where, sizeof member->where, "%s, process %lld",
+                 join->host, (long long)join->process);
 }
 
 /* The chief tells every server where its run folder is, so that tasks that
  * see the same folder keep their records there. */
 static void note_run(pl_ps_core *core, const pl_member *member,
-                     const pl_json *join)
+                     const pl_ps_join_text *join)
 {
-    const char *run, *job;
     char *copy;
-    if (member != core->members || !pl_json_has(join, "run") ||
-        pl_json_get_text(join, "run", &run) != PL_OK ||
-        pl_json_get_text(join, "job", &job) != PL_OK ||
-        pl_mem_copy_text(&copy, run) != PL_OK)
+    if (member != core->members || join->run == NULL ||
+        pl_mem_copy_text(&copy, join->run) != PL_OK)
         return;
     pl_mem_free(core->run);
     core->run = copy;
-    core->run_job = strtoull(job, NULL, 16);
-}
-
-/* "{"run": PATH}" of the folder, or "}" when it is not known. */
-static pl_status run_text(const pl_ps_core *core, char **out)
-{
-    pl_json *text;
-    if (!core->claimed || core->run == NULL)
-        return pl_mem_copy_text(out, "}");
-    PL_TRY(pl_json_new_object(&text));
-    pl_status status = pl_json_set_text(text, "run", core->run);
-    if (status == PL_OK)
-        status = pl_json_text(text, 0, out);
-    pl_json_free(text);
-    return status;
+    core->run_job = pl_ps_job_number(join->job);
 }
 
 static pl_status welcome_text(const pl_ps_core *core, const char *answer,
                               char **out)
 {
-    char job[32] = "", *run;
-    if (core->claimed)
-        snprintf(job, sizeof job, "%016" PRIx64, core->job);
-    PL_TRY(run_text(core, &run));
-    bool told = run[0] == '{';
-    pl_status status =
-        pl_mem_format(out, "{\"job\": \"%s\", \"shm\": \"%s\"%s%s", job, answer,
-                      told ? ", " : "", run + told);
-    pl_mem_free(run);
-    return status;
+    char job[20];
+    pl_ps_job_text(core->claimed ? core->job : 0, job);
+    pl_ps_welcome_text text = {
+        .job = job,
+        .shm = answer,
+        .run = core->claimed ? core->run : NULL,
+    };
+    return pl_fields_text(&pl_ps_welcome_fields, &text, 0, out);
 }
 
 static void welcome(pl_ps_core *core, pl_member *member,
-                    const pl_message *message, const pl_json *join)
+                    const pl_message *message, const pl_ps_join_text *join)
 {
     char answer[PL_OFFER_BYTES] = "", *text;
-    const char *offer;
-    if (core->opts.ops->accept != NULL &&
-        pl_json_get_text(join, "shm", &offer) == PL_OK && offer[0] != '\0')
-        core->opts.ops->accept(core->opts.context, member->peer, offer, answer);
+    if (core->opts.ops->accept != NULL && or_empty(join->shm)[0] != '\0')
+        core->opts.ops->accept(core->opts.context, member->peer, join->shm,
+                               answer);
     if (welcome_text(core, answer, &text) != PL_OK)
         return; /* no memory: it asks again */
-    pl_core_send_text(core, member->peer,
-                      (pl_frame) {
-                          .kind = PL_FRAME_WELCOME,
-                          .incarnation = member->incarnation,
-                          .sequence = message->frame.sequence,
-                          .step = core->step,
-                          .value = { member->own, core->ready },
-                      },
-                      text);
+    pl_ps_welcome said = { .number = message->frame.sequence,
+                           .step = core->step,
+                           .own = member->own,
+                           .ready = core->ready };
+    pl_core_send_text(
+        core, member->peer,
+        pl_core_stamp(pl_ps_welcome_encode(&said), member->incarnation), text);
     pl_mem_free(text);
 }
 
@@ -339,52 +295,48 @@ static void roll_back(pl_ps_core *core, const pl_member *server)
 bool pl_core_said_goodbye(const pl_member *member)
 {
     return member->state == PL_MEMBER_LEFT &&
-           member->request.kind == PL_FRAME_BYE && member->sequence > 0;
+           member->request.kind == PL_REQUEST_BYE && member->sequence > 0;
 }
 
 /* The process has sent requests since it asked to join. */
 static bool is_late(const pl_ps_core *core, const pl_member *member,
-                    const pl_message *message)
+                    uint64_t last)
 {
-    int64_t last = message->frame.first;
-    return pl_core_id(core, member) > core->opts.workers || last < 0 ||
-           (uint64_t)last < member->sequence;
+    return pl_core_id(core, member) > core->opts.workers ||
+           last < member->sequence;
 }
 
 /* The same process joins again, and not late: what it had asked for before,
  * also what is still on its way, is void.  So what it is told now of its
  * gradients stays true.  One that is complete still counts. */
-static void begin_anew(pl_ps_core *core, pl_member *member,
-                       const pl_message *message)
+static void begin_anew(pl_ps_core *core, pl_member *member, uint64_t last)
 {
-    int64_t last = message->frame.first;
-    if (is_late(core, member, message))
+    if (is_late(core, member, last))
         return;
-    pl_core_void_pushes(core, member, (uint64_t)last);
+    pl_core_void_pushes(core, member, last);
     if (member->fresh)
         pl_core_keep(core, member);
     pl_core_forget(core, member);
-    member->sequence = (uint64_t)last;
+    member->sequence = last;
     member->stage = PL_STAGE_VOID;
-    member->request.kind = PL_FRAME_JOIN;
+    member->request.kind = PL_REQUEST_NONE;
 }
 
 /* Take the joiner in, in place of who was there before. */
 static void take_in(pl_ps_core *core, pl_member *member,
-                    const pl_message *message, const pl_json *join)
+                    const pl_message *message, uint64_t last,
+                    const pl_ps_join_text *join)
 {
     char name[32];
     bool known = is_known(member, message);
-    bool late = known && is_late(core, member, message);
+    bool late = known && is_late(core, member, last);
     if (known) {
-        begin_anew(core, member, message);
+        begin_anew(core, member, last);
     } else {
         if (member->state == PL_MEMBER_HERE)
             pl_core_send_text(core, member->peer,
-                              (pl_frame) {
-                                  .kind = PL_FRAME_REFUSE,
-                                  .incarnation = member->incarnation,
-                              },
+                              pl_core_stamp(pl_ps_refuse_encode(false, 0),
+                                            member->incarnation),
                               "a newer process has taken this task's place");
         pl_core_void_pushes(core, member, 0);
         pl_core_catch_up(core, member);
@@ -426,23 +378,23 @@ static void take_in(pl_ps_core *core, pl_member *member,
 
 static pl_status join_checked(pl_ps_core *core, const pl_message *message)
 {
-    pl_json *join;
+    pl_ps_join head;
+    pl_ps_join_text join;
+    pl_json *json;
     pl_member *member = NULL;
     int32_t id;
-    if (message->frame.payload_bytes > TEXT_MOST)
-        return PL_FAIL(PL_FORMAT, "a join of %u bytes",
-                       message->frame.payload_bytes);
-    PL_TRY(pl_json_parse(&join, message->payload, message->frame.payload_bytes,
-                         "join"));
+    if (!pl_ps_join_decode(&head, message))
+        return PL_FAIL(PL_FORMAT, "malformed join");
+    PL_TRY(pl_ps_join_parse(&join, &json, message));
     pl_status status;
-    PL_TRY_OUT(status, pl_ps_join_check(&core->opts, join, message->who, &id));
+    PL_TRY_OUT(status, pl_ps_join_check(&core->opts, &join, message->who, &id));
     member = &core->members[id];
     PL_TRY_OUT(status,
-               check_job(core, join, member, is_known(member, message)));
-    PL_TRY_OUT(status, compare_sizes(core, join));
-    if (pl_json_has(join, "ask"))
+               check_job(core, &join, member, is_known(member, message)));
+    PL_TRY_OUT(status, compare_sizes(core, &join));
+    if (join.ask)
         goto out; /* it may join, and does not yet */
-    if (is_outdated(member, join))
+    if (is_outdated(member, &join))
         PL_TRY_OUT(status, PL_FAIL(PL_USAGE, "a newer process has taken this "
                                              "task's place"));
     /* The one who joins knew an earlier life of this server; not if this one
@@ -459,12 +411,12 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     if (status == PL_OK && pl_core_is_unsettled(core, member)) {
         pl_core_say_have(core, pl_core_id(core, member)); /* it asks again */
     } else if (status == PL_OK) {
-        claim(core, member, join);
-        note_run(core, member, join);
-        take_in(core, member, message, join);
+        claim(core, member, &join);
+        note_run(core, member, &join);
+        take_in(core, member, message, head.last_request, &join);
     }
 out:
-    pl_json_free(join);
+    pl_json_free(json);
     return status;
 }
 
@@ -489,13 +441,8 @@ void pl_core_is_back(pl_ps_core *core, pl_member *member)
     if (member->state == PL_MEMBER_HERE || pl_core_said_goodbye(member))
         return;
     if (core->told && pl_core_id(core, member) <= core->opts.workers) {
-        pl_core_send_text(core, member->peer,
-                          (pl_frame) {
-                              .kind = PL_FRAME_REFUSE,
-                              .incarnation = member->incarnation,
-                              .sequence = member->sequence,
-                          },
-                          "the job went on without this task and is over");
+        pl_core_reply_text(core, member, pl_ps_refuse_encode(false, 0),
+                           "the job went on without this task and is over");
         return;
     }
     pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
@@ -515,41 +462,37 @@ static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
 void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
+    pl_ps_heartbeat heartbeat;
+    if (!pl_ps_heartbeat_decode(&heartbeat, message))
+        return;
     pl_member *member = by_incarnation(core, frame->incarnation);
     if (member == NULL ||
         !speaks_for(&core->opts, message->who, pl_core_id(core, member))) {
-        pl_core_send_text(core, message->from,
-                          (pl_frame) {
-                              .kind = PL_FRAME_REFUSE,
-                              .flags = pl_core_gave(core, frame->incarnation)
-                                           ? 0
-                                           : PL_REFUSE_UNKNOWN,
-                              .incarnation = frame->incarnation,
-                          },
-                          "a newer process has taken this task's place");
+        bool unknown = !pl_core_gave(core, frame->incarnation);
+        pl_core_send_text(
+            core, message->from,
+            pl_core_stamp(pl_ps_refuse_encode(unknown, 0), frame->incarnation),
+            "a newer process has taken this task's place");
         return;
     }
-    pl_vital vital = { .step = frame->step,
-                       .phase = member->life.last.phase,
-                       .progress = frame->value[1] };
-    if (frame->value[0] >= 0 && frame->value[0] < PL_PHASES)
-        vital.phase = (pl_phase)frame->value[0];
-    if (frame->first > member->peak_bytes)
-        member->peak_bytes = frame->first;
-    bool moved = pl_liveness_hear(&member->life, &vital, core->now_ns);
+    if (heartbeat.peak_bytes > member->peak_bytes)
+        member->peak_bytes = heartbeat.peak_bytes;
+    bool moved =
+        pl_liveness_hear(&member->life, &heartbeat.vital, core->now_ns);
     /* Not one that lives, but is stuck. */
-    if (moved || vital.phase != PL_PHASE_COMPUTING)
+    if (moved || heartbeat.vital.phase != PL_PHASE_COMPUTING)
         pl_core_is_back(core, member);
-    pl_frame ack = {
-        .kind = PL_FRAME_HEARTBEAT_ACK,
-        .flags = (uint8_t)((core->failed ? PL_STOP_FAILED : 0) |
-                           (core->stopping ? PL_STOP_NOW : 0)),
-        .incarnation = frame->incarnation,
-        .sequence = frame->sequence,
+    pl_ps_heartbeat_ack ack = {
+        .number = heartbeat.number,
+        .failed = core->failed,
+        .stopping = core->stopping,
         .step = core->step,
-        .value = { core->now_ns }, /* so that clocks can be compared */
+        .clock_ns = core->now_ns, /* so that clocks can be compared */
     };
-    pl_core_send_text(core, message->from, ack, core->why);
+    pl_core_send_text(
+        core, message->from,
+        pl_core_stamp(pl_ps_heartbeat_ack_encode(&ack), frame->incarnation),
+        core->why);
 }
 
 bool pl_core_chief_is_done(const pl_ps_core *core)
@@ -570,7 +513,7 @@ void pl_core_answer_goodbyes(pl_ps_core *core)
         bool waits = i > 0 && i < core->opts.workers && !done;
         if (member->state == PL_MEMBER_LEFT &&
             member->stage == PL_STAGE_WAITING &&
-            member->request.kind == PL_FRAME_BYE && !waits)
+            member->request.kind == PL_REQUEST_BYE && !waits)
             pl_core_answer(core, member, 0);
     }
 }
@@ -590,7 +533,7 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
     pl_mem_free(member->report);
     member->report = NULL;
     member->report_bytes = 0;
-    if (bytes > 0 && bytes <= TEXT_MOST &&
+    if (bytes > 0 && bytes <= REPORT_MOST &&
         PL_NEW(member->report, bytes) == PL_OK) {
         memcpy(member->report, message->payload, bytes);
         member->report_bytes = bytes;

@@ -54,11 +54,12 @@ void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
         pl_core_end(core, true, "%s", pl_error_message());
         return;
     }
-    pl_frame frame = pl_core_reply(chief, PL_FRAME_REPORT, 0);
-    frame.step = core->step;
-    frame.value[0] = core->counts.dropped;
-    frame.value[1] = core->counts.last_update_ns - core->counts.first_update_ns;
-    pl_core_send_text(core, chief->peer, frame, text);
+    pl_ps_report report = {
+        .step = core->step,
+        .dropped = core->counts.dropped,
+        .update_ns = core->counts.last_update_ns - core->counts.first_update_ns,
+    };
+    pl_core_reply_text(core, chief, pl_ps_report_encode(&report), text);
     pl_mem_free(text);
 }
 
@@ -70,9 +71,7 @@ void pl_core_send_counts(pl_ps_core *core, const pl_member *chief)
         counts[w] = core->members[w].state == PL_MEMBER_LOST
                         ? ~core->members[w].own
                         : core->members[w].own;
-    pl_frame frame = pl_core_reply(chief, PL_FRAME_ACK, PL_ACK_DONE);
-    frame.step = core->step;
-    frame.payload_bytes =
-        (uint32_t)((size_t)core->opts.workers * sizeof *counts);
-    pl_core_send(core, chief->peer, frame, counts, false);
+    pl_core_reply(core, chief,
+                  pl_ps_counts_encode(core->step, core->opts.workers), counts,
+                  false);
 }

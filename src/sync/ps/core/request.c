@@ -9,17 +9,17 @@
 #include <stdio.h>
 #include <string.h>
 
-static void ack(pl_ps_core *core, const pl_member *member, unsigned flags)
+static void ack(pl_ps_core *core, const pl_member *member, pl_ps_ack_kind kind)
 {
-    pl_core_send(core, member->peer, pl_core_reply(member, PL_FRAME_ACK, flags),
-                 NULL, false);
+    pl_core_reply(core, member, pl_ps_ack_encode(&(pl_ps_ack) { .kind = kind }),
+                  NULL, false);
 }
 
 /* Does this answer carry parameters? */
 static bool has_params(const pl_member *member)
 {
-    return member->request.kind == PL_FRAME_PULL ||
-           (member->request.kind == PL_FRAME_PUSH &&
+    return member->request.kind == PL_REQUEST_PULL ||
+           (member->request.kind == PL_REQUEST_PUSH &&
             (member->answer & PL_ANSWER_STOP) == 0);
 }
 
@@ -46,45 +46,72 @@ static void pump(pl_ps_core *core, pl_member *member)
                  core->opts.replicas == core->opts.workers;
     for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
         pl_piece_range piece = pl_pieces_range(&out->acked, i);
-        pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
-        frame.step = core->step;
-        frame.first = piece.first;
-        frame.count = piece.count;
-        frame.value[0] = member->made;
-        frame.value[1] = member->own;
-        frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
-        pl_core_send(core, member->peer, frame,
-                     core->opts.params + piece.first - core->opts.first, still);
+        pl_ps_params params = {
+            .answer = member->answer,
+            .step = core->step,
+            .first = piece.first,
+            .count = piece.count,
+            .made = member->made,
+            .own = member->own,
+        };
+        pl_core_reply(core, member, pl_ps_params_encode(&params),
+                      core->opts.params + piece.first - core->opts.first,
+                      still);
     }
+}
+
+/* The end of a push after which no gradient is wanted. */
+static void send_end(pl_ps_core *core, const pl_member *member)
+{
+    pl_ps_params params = {
+        .answer = member->answer,
+        .step = core->step,
+        .made = member->made,
+        .own = member->own,
+    };
+    pl_core_reply(core, member, pl_ps_params_encode(&params), NULL, false);
+}
+
+static void deliver_params(pl_ps_core *core, pl_member *member)
+{
+    if (core->table != NULL)
+        pl_ps_table_deliver(core, member);
+    else if (has_params(member))
+        pump(core, member);
+    else
+        send_end(core, member);
 }
 
 /* Send the answer, or send it again. */
 static void deliver(pl_ps_core *core, pl_member *member)
 {
-    if (core->table != NULL && (member->request.kind == PL_FRAME_PULL ||
-                                member->request.kind == PL_FRAME_PUSH)) {
-        pl_ps_table_deliver(core, member);
-    } else if (has_params(member)) {
-        pump(core, member);
-    } else if (member->request.kind == PL_FRAME_PUSH) {
-        pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
-        frame.step = core->step;
-        frame.value[0] = member->made;
-        frame.value[1] = member->own;
-        pl_core_send(core, member->peer, frame, NULL, false);
-    } else if (member->request.kind == PL_FRAME_BYE &&
-               member == core->members) {
-        pl_core_send_reports(core, member);
-    } else if (member->request.kind == PL_FRAME_PAUSE &&
-               (member->request.flags & PL_PAUSE_FREEZE) != 0) {
+    switch (member->request.kind) {
+    case PL_REQUEST_PULL:
+    case PL_REQUEST_PUSH:
+        deliver_params(core, member);
+        break;
+    case PL_REQUEST_FREEZE:
         pl_core_send_counts(core, member);
-    } else if (member->request.kind == PL_FRAME_SAVE &&
-               member->request.flags != 0) {
+        break;
+    case PL_REQUEST_SAVE_STATUS:
         pl_core_send_saved(core, member);
-    } else if (member->request.kind == PL_FRAME_SHARE) {
+        break;
+    case PL_REQUEST_SHARE:
         pl_core_send_share(core, member);
-    } else {
-        ack(core, member, PL_ACK_DONE);
+        break;
+    case PL_REQUEST_DEAL:
+        pl_core_send_deal(core, member);
+        break;
+    case PL_REQUEST_BYE:
+        if (member == core->members) {
+            pl_core_send_reports(core, member);
+            break;
+        }
+        ack(core, member, PL_ACKED_DONE);
+        break;
+    default:
+        ack(core, member, PL_ACKED_DONE);
+        break;
     }
 }
 
@@ -104,8 +131,7 @@ void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why)
     if (pl_burst_shows(&core->refusals, core->now_ns))
         pl_log(PL_LOG_WARN, "%s (%s): refused: %s",
                pl_core_name(core, member, name), member->where, why);
-    pl_core_send_text(core, member->peer,
-                      pl_core_reply(member, PL_FRAME_REFUSE, 0), why);
+    pl_core_reply_text(core, member, pl_ps_refuse_encode(false, 0), why);
 }
 
 /* All of the gradient lies in memory that stays.  Others choose where their
@@ -127,12 +153,12 @@ static void point_at(pl_member *member, const float *base, pl_lease *lease)
 
 /* Gradients are read where they arrived if that stays, else copied. */
 static void store_gradient(pl_ps_core *core, pl_member *member,
-                           const pl_message *message)
+                           const pl_ps_push *push, const pl_message *message)
 {
-    int64_t offset = message->frame.first - core->opts.first;
+    int64_t offset = push->first - core->opts.first;
     const float *from = message->payload;
-    size_t bytes = message->frame.count * sizeof(float);
-    bool whole = message->frame.count == core->opts.count;
+    size_t bytes = push->count * sizeof(float);
+    bool whole = push->count == core->opts.count;
     bool at_once = whole && core->opts.mode != PL_PS_SYNC && core->opts.ps == 1;
     const float *base = from - offset;
     if ((at_once || stays(core, message, base)) &&
@@ -152,15 +178,16 @@ static void store_gradient(pl_ps_core *core, pl_member *member,
         memcpy(member->staging + offset, from, bytes);
 }
 
-static void store_init(pl_ps_core *core, const pl_message *message)
+static void store_init(pl_ps_core *core, const pl_ps_init *init,
+                       const void *floats)
 {
-    memcpy(core->opts.params + message->frame.first - core->opts.first,
-           message->payload, message->frame.count * sizeof(float));
+    memcpy(core->opts.params + init->first - core->opts.first, floats,
+           init->count * sizeof(float));
 }
 
 static void complete(pl_ps_core *core, pl_member *member)
 {
-    if (member->request.kind == PL_FRAME_PUSH) {
+    if (member->request.kind == PL_REQUEST_PUSH) {
         pl_core_gradient(core, member);
         return;
     }
@@ -168,7 +195,7 @@ static void complete(pl_ps_core *core, pl_member *member)
     for (int32_t w = 0; w < core->opts.workers; w++)
         core->members[w].own = core->members[w].pace = 0;
     core->initialized = true;
-    core->step = member->request.step;
+    core->step = member->request.init.step;
     pl_core_show_life(core); /* a job may be over before the next one */
     pl_core_answer(core, member, 0);
     pl_core_release(core);
@@ -176,48 +203,39 @@ static void complete(pl_ps_core *core, pl_member *member)
 
 /* One piece of a push or of the first parameters. */
 static void take_piece(pl_ps_core *core, pl_member *member,
-                       const pl_message *message)
+                       const pl_ps_request *request, const pl_message *message)
 {
-    const pl_frame *frame = &message->frame;
-    int64_t plane = frame->kind == PL_FRAME_INIT ? frame->value[0] : 0;
-    int32_t index =
-        pl_pieces_find(&member->in, plane, frame->first, frame->count);
-    if (index < 0 || frame->key_count != 0) {
+    bool init = request->kind == PL_REQUEST_INIT;
+    int64_t first = init ? request->init.first : request->push.first;
+    uint32_t count = init ? request->init.count : request->push.count;
+    int32_t index = pl_pieces_find(&member->in, 0, first, count);
+    if (index < 0 || (!init && request->push.key_count != 0)) {
         char why[160];
         int64_t end = core->opts.first + core->opts.count;
         snprintf(why, sizeof why,
                  "%s of %u floats at %lld: not a piece of the parameters "
                  "%lld to %lld here",
-                 pl_frame_kind_text(frame->kind), frame->count,
-                 (long long)frame->first, (long long)core->opts.first,
-                 (long long)end);
+                 pl_ps_request_text(request->kind), count, (long long)first,
+                 (long long)core->opts.first, (long long)end);
         pl_core_refuse(core, member, why);
         return;
     }
     /* A save that was given up may still be reading: it is asked for again. */
-    if (frame->kind == PL_FRAME_INIT && !pl_core_may_change(core, NULL))
+    if (init && !pl_core_may_change(core, NULL))
         return;
     if (!pl_pieces_mark(&member->in, index)) {
         core->counts.duplicates++;
-    } else if (frame->kind == PL_FRAME_PUSH) {
-        store_gradient(core, member, message);
+    } else if (init) {
+        store_init(core, &request->init, message->payload);
     } else {
-        store_init(core, message);
+        store_gradient(core, member, &request->push, message);
     }
     if (pl_pieces_windowed(&member->in)) {
-        pl_frame got = pl_core_reply(member, PL_FRAME_ACK, 0);
-        got.first = frame->first;
-        got.value[1] = frame->count;
-        pl_core_send(core, member->peer, got, NULL, false);
+        pl_ps_ack got = { .first = first, .count = count };
+        pl_core_reply(core, member, pl_ps_ack_encode(&got), NULL, false);
     }
     if (pl_pieces_complete(&member->in) && !core->failed)
         complete(core, member);
-}
-
-static bool has_data(const pl_frame *frame)
-{
-    return frame->count > 0 ||
-           (frame->kind == PL_FRAME_PUSH && (frame->flags & PL_PUSH_DATA) != 0);
 }
 
 void pl_core_end_pause(pl_ps_core *core, pl_member *member)
@@ -233,7 +251,7 @@ void pl_core_end_pause(pl_ps_core *core, pl_member *member)
 static bool settle_early(pl_ps_core *core, pl_member *member)
 {
     int32_t worker = pl_core_id(core, member);
-    int64_t step = member->request.step;
+    int64_t step = member->request.push.step;
     pl_core_end_pause(core, member);
     if (core->stopping ||
         (core->opts.mode == PL_PS_SYNC && step == core->step &&
@@ -249,7 +267,7 @@ static bool settle_early(pl_ps_core *core, pl_member *member)
         return false;
     if (member->fresh && step == core->step) { /* sent by one that was lost */
         member->stage = PL_STAGE_WAITING;
-        ack(core, member, PL_ACK_COMPLETE);
+        ack(core, member, PL_ACKED_COMPLETE);
         return true;
     }
     if (step == core->step)
@@ -273,11 +291,11 @@ static void turn_down(pl_ps_core *core, pl_member *member, const char *why)
 
 /* A push of sparse parameters: all of it is here. */
 static void take_keyed(pl_ps_core *core, pl_member *member,
-                       const pl_message *message)
+                       const pl_ps_push *push, const pl_message *message)
 {
-    pl_status status = pl_ps_table_push(core, member, message);
+    pl_status status = pl_ps_table_push(core, member, push, message);
     if (status == PL_AGAIN) {
-        ack(core, member, PL_ACK_NEED);
+        ack(core, member, PL_ACKED_NEED);
         return;
     }
     if (status != PL_OK) {
@@ -286,7 +304,7 @@ static void take_keyed(pl_ps_core *core, pl_member *member,
     }
     if (settle_early(core, member))
         return;
-    status = pl_ps_table_gradient(core, member, message);
+    status = pl_ps_table_gradient(core, member, push, message);
     if (status != PL_OK)
         pl_core_end(core, true, "%s", pl_error_message());
     else
@@ -309,10 +327,10 @@ static void begin_push(pl_ps_core *core, pl_member *member,
         return;
     }
     if (core->table != NULL) {
-        if (has_data(&message->frame))
-            take_keyed(core, member, message);
+        if (member->request.push.has_data)
+            take_keyed(core, member, &member->request.push, message);
         else
-            ack(core, member, PL_ACK_NEED);
+            ack(core, member, PL_ACKED_NEED);
         return;
     }
     if (settle_early(core, member))
@@ -320,10 +338,10 @@ static void begin_push(pl_ps_core *core, pl_member *member,
     if (!member->fresh)
         member->gradient = NULL;
     pl_pieces_reset(&member->in, 1);
-    if (has_data(&message->frame))
-        take_piece(core, member, message);
+    if (pl_ps_request_has_data(&member->request))
+        take_piece(core, member, &member->request, message);
     else
-        ack(core, member, PL_ACK_NEED);
+        ack(core, member, PL_ACKED_NEED);
 }
 
 /* Sparse parameters are made here, not sent. */
@@ -348,13 +366,6 @@ static void begin_init(pl_ps_core *core, pl_member *member,
         member->stage = PL_STAGE_NONE;
         return;
     }
-    int64_t step = message->frame.step;
-    if (step < 0 || step > PL_COUNT_MOST) {
-        pl_core_refuse(core, member,
-                       "first parameters of a step that cannot be");
-        member->stage = PL_STAGE_NONE;
-        return;
-    }
     if (core->ready) {
         pl_core_answer(core, member, 0);
         return;
@@ -365,17 +376,17 @@ static void begin_init(pl_ps_core *core, pl_member *member,
         return;
     }
     pl_pieces_reset(&member->in, 1);
-    if (has_data(&message->frame))
-        take_piece(core, member, message);
+    if (pl_ps_request_has_data(&member->request))
+        take_piece(core, member, &member->request, message);
     else
-        ack(core, member, PL_ACK_NEED);
+        ack(core, member, PL_ACKED_NEED);
 }
 
 static void begin_stop(pl_ps_core *core, pl_member *member,
                        const pl_message *message)
 {
     char name[32];
-    bool failed = (message->frame.flags & PL_STOP_FAILED) != 0;
+    bool failed = member->request.stop.failed;
     pl_core_answer(core, member, 0);
     bool interrupt =
         !failed && message->frame.payload_bytes == strlen(PL_STOP_INTERRUPT) &&
@@ -393,14 +404,15 @@ static void begin_pull(pl_ps_core *core, pl_member *member,
                        const pl_message *message)
 {
     if (core->table != NULL &&
-        pl_ps_table_pull(core, member, message) != PL_OK) {
+        pl_ps_table_pull(core, member, &member->request.pull, message) !=
+            PL_OK) {
         turn_down(core, member, pl_error_message());
         return;
     }
     member->stage = PL_STAGE_WAITING;
     /* A chief that ends the job after a test pushes no more: what waits for
      * the end of its pause would wait for good. */
-    if ((message->frame.flags & PL_PULL_FINAL) != 0) {
+    if ((member->request.pull.flags & PL_PULL_FINAL) != 0) {
         pl_core_end_pause(core, member);
         pl_ps_core_retry(core, core->now_ns);
     }
@@ -409,15 +421,15 @@ static void begin_pull(pl_ps_core *core, pl_member *member,
 
 static void begin_pause(pl_ps_core *core, pl_member *member)
 {
-    unsigned flags = member->request.flags;
+    bool thaw = member->request.kind == PL_REQUEST_THAW;
     if (member != core->members) {
         pl_core_refuse(core, member, "only the chief pauses a job");
         member->stage = PL_STAGE_NONE;
         return;
     }
-    member->paused = (flags & PL_PAUSE_THAW) == 0;
-    core->frozen = (flags & PL_PAUSE_FREEZE) != 0;
-    if ((flags & PL_PAUSE_THAW) != 0)
+    member->paused = !thaw;
+    core->frozen = member->request.kind == PL_REQUEST_FREEZE;
+    if (thaw)
         pl_core_save_begun(core);
     if (core->frozen)
         member->stage = PL_STAGE_WAITING;
@@ -431,76 +443,101 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
  * any: a chief that comes back in between gives them once more, perhaps
  * others. */
 static void note_ready(pl_ps_core *core, const pl_member *member,
-                       pl_frame_kind kind)
+                       pl_ps_request_kind kind)
 {
     if (pl_core_leads(core) && member == core->members && core->initialized &&
-        kind != PL_FRAME_INIT && kind != PL_FRAME_LOAD)
+        kind != PL_REQUEST_INIT && kind != PL_REQUEST_LOAD)
         core->ready = true;
 }
 
 static void begin(pl_ps_core *core, pl_member *member,
-                  const pl_message *message)
+                  const pl_ps_request *request, const pl_message *message)
 {
-    note_ready(core, member, message->frame.kind);
+    note_ready(core, member, request->kind);
     member->sequence = message->frame.sequence;
-    member->request = message->frame;
+    member->request = *request;
     member->stage = PL_STAGE_ARRIVING;
-    switch (message->frame.kind) {
-    case PL_FRAME_PUSH:
+    switch (request->kind) {
+    case PL_REQUEST_PUSH:
         begin_push(core, member, message);
         break;
-    case PL_FRAME_INIT:
+    case PL_REQUEST_INIT:
         begin_init(core, member, message);
         break;
-    case PL_FRAME_PULL:
+    case PL_REQUEST_PULL:
         begin_pull(core, member, message);
         break;
-    case PL_FRAME_PAUSE:
+    case PL_REQUEST_PAUSE:
+    case PL_REQUEST_FREEZE:
+    case PL_REQUEST_THAW:
         begin_pause(core, member);
         break;
-    case PL_FRAME_LOAD:
+    case PL_REQUEST_LOAD:
         pl_core_begin_load(core, member, message);
         break;
-    case PL_FRAME_SAVE:
+    case PL_REQUEST_SAVE_STATUS:
+        member->stage = PL_STAGE_WAITING;
+        pl_core_release(core);
+        break;
+    case PL_REQUEST_SAVE:
         pl_core_begin_save(core, member, message);
         break;
-    case PL_FRAME_SHARE:
+    case PL_REQUEST_SHARE:
         pl_core_begin_share(core, member);
         break;
-    case PL_FRAME_STOP:
+    case PL_REQUEST_DEAL:
+        pl_core_begin_deal(core, member);
+        break;
+    case PL_REQUEST_STOP:
         begin_stop(core, member, message);
         break;
-    case PL_FRAME_BYE:
+    case PL_REQUEST_BYE:
         pl_core_on_bye(core, member, message);
         break;
-    default:
-        pl_core_refuse(core, member, "not a request");
-        member->stage = PL_STAGE_NONE;
+    case PL_REQUEST_NONE:
         break;
     }
 }
 
+/* A message of a member that is no request, or one that cannot be. */
+static void on_malformed(pl_ps_core *core, pl_member *member,
+                         const pl_message *message)
+{
+    char why[64];
+    if (message->frame.sequence < member->sequence ||
+        message->frame.sequence == 0 ||
+        (message->frame.sequence == member->sequence &&
+         member->stage != PL_STAGE_NONE))
+        return;
+    snprintf(why, sizeof why, "not a request: malformed %s",
+             pl_frame_kind_text(message->frame.kind));
+    member->sequence = message->frame.sequence;
+    member->request = (pl_ps_request) { .kind = PL_REQUEST_NONE };
+    turn_down(core, member, why);
+}
+
 /* The request at hand once more: a piece of it, or a question about it. */
 static void again(pl_ps_core *core, pl_member *member,
-                  const pl_message *message)
+                  const pl_ps_request *request, const pl_message *message)
 {
-    if (has_data(&message->frame) && member->stage != PL_STAGE_ARRIVING) {
+    bool has_data = pl_ps_request_has_data(request);
+    if (has_data && member->stage != PL_STAGE_ARRIVING) {
         core->counts.duplicates++;
         return;
     }
     switch (member->stage) {
     case PL_STAGE_ARRIVING:
-        if (message->frame.kind != member->request.kind)
+        if (request->kind != member->request.kind)
             break;
-        if (has_data(&message->frame) && core->table != NULL)
-            take_keyed(core, member, message);
-        else if (has_data(&message->frame))
-            take_piece(core, member, message);
+        if (has_data && core->table != NULL)
+            take_keyed(core, member, &request->push, message);
+        else if (has_data)
+            take_piece(core, member, request, message);
         else
-            ack(core, member, PL_ACK_NEED);
+            ack(core, member, PL_ACKED_NEED);
         break;
     case PL_STAGE_WAITING:
-        ack(core, member, PL_ACK_COMPLETE);
+        ack(core, member, PL_ACKED_COMPLETE);
         break;
     case PL_STAGE_ANSWERED:
         if (has_params(member))
@@ -508,24 +545,27 @@ static void again(pl_ps_core *core, pl_member *member,
         deliver(core, member);
         break;
     case PL_STAGE_NONE: /* it was refused: so it is again */
-        begin(core, member, message);
+        begin(core, member, request, message);
         break;
     case PL_STAGE_VOID:
         break;
     }
 }
 
-static void on_ack(pl_ps_core *core, pl_member *member, const pl_frame *frame)
+static void on_ack(pl_ps_core *core, pl_member *member,
+                   const pl_message *message)
 {
-    if (member == core->members && member->request.kind == PL_FRAME_BYE &&
-        frame->sequence == member->sequence)
-        pl_core_reports_heard(core);
-    if (core->table != NULL || frame->sequence != member->sequence ||
-        member->stage != PL_STAGE_ANSWERED || !has_params(member) ||
-        (core->opts.mode == PL_PS_SYNC && frame->step != member->answer_step))
+    pl_ps_ack got;
+    if (message->frame.sequence != member->sequence ||
+        !pl_ps_ack_decode(&got, message))
         return;
-    int32_t index = pl_pieces_find(&member->out.acked, frame->value[0],
-                                   frame->first, frame->value[1]);
+    if (member == core->members && member->request.kind == PL_REQUEST_BYE)
+        pl_core_reports_heard(core);
+    if (core->table != NULL || member->stage != PL_STAGE_ANSWERED ||
+        !has_params(member) ||
+        (core->opts.mode == PL_PS_SYNC && got.step != member->answer_step))
+        return;
+    int32_t index = pl_pieces_find(&member->out.acked, 0, got.first, got.count);
     if (index < 0)
         return;
     pl_stream_ack(&member->out, index);
@@ -548,18 +588,21 @@ static void from_member(pl_ps_core *core, pl_member *member,
     if (frame->generation != core->generation ||
         frame->incarnation != member->incarnation)
         return;
+    pl_ps_request request;
     member->life.heard_ns = core->now_ns;
     pl_core_is_back(core, member);
     if (frame->kind == PL_FRAME_ACK)
-        on_ack(core, member, frame);
+        on_ack(core, member, message);
     else if (frame->kind == PL_FRAME_HAVE)
-        pl_core_on_have(core, member, frame);
+        pl_core_on_have(core, member, message);
     else if (frame->kind == PL_FRAME_SAVED)
         pl_core_on_saved(core, member, message);
+    else if (!pl_ps_request_decode(&request, message))
+        on_malformed(core, member, message);
     else if (frame->sequence == member->sequence && frame->sequence > 0)
-        again(core, member, message);
+        again(core, member, &request, message);
     else if (frame->sequence > member->sequence)
-        begin(core, member, message);
+        begin(core, member, &request, message);
 }
 
 /* The number of a peer is now another's. */
@@ -595,12 +638,9 @@ void pl_ps_core_receive(pl_ps_core *core, const pl_message *message,
     }
     bool unknown = !pl_core_gave(core, message->frame.incarnation) ||
                    message->frame.generation != core->generation;
-    pl_core_send_text(core, message->from,
-                      (pl_frame) {
-                          .kind = PL_FRAME_REFUSE,
-                          .flags = unknown ? PL_REFUSE_UNKNOWN : 0,
-                          .incarnation = message->frame.incarnation,
-                          .sequence = message->frame.sequence,
-                      },
-                      "this task is not, or no longer, a member of the job");
+    pl_core_send_text(
+        core, message->from,
+        pl_core_stamp(pl_ps_refuse_encode(unknown, message->frame.sequence),
+                      message->frame.incarnation),
+        "this task is not, or no longer, a member of the job");
 }

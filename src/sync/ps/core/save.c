@@ -72,27 +72,25 @@ static bool take_plan(pl_ps_core *core, pl_member *member,
                       const pl_message *message)
 {
     pl_core_save *save = &core->save;
-    size_t counts = (size_t)core->opts.workers * sizeof(int64_t);
-    size_t bytes = message->frame.payload_bytes;
-    int64_t step = message->frame.step;
+    pl_ps_plan plan = { 0 };
     const char *why = NULL;
     if (member != core->members)
         why = "only the chief saves and loads";
     else if (core->opts.ops->save == NULL)
         why = "this server keeps no checkpoints";
-    else if (bytes <= counts || step < 0 || step > PL_COUNT_MOST)
+    else if (!pl_ps_plan_decode(&plan, message, core->opts.workers))
         why = "not a checkpoint of this job's workers";
     drop_plan(save);
-    if (why == NULL && PL_NEW(save->plan, bytes - counts) != PL_OK)
+    if (why == NULL && PL_NEW(save->plan, plan.text_bytes) != PL_OK)
         why = pl_error_message();
     if (why != NULL) {
         pl_core_refuse(core, member, why);
         member->stage = PL_STAGE_NONE;
         return false;
     }
-    memcpy(save->counts, message->payload, counts);
-    memcpy(save->plan, (const char *)message->payload + counts, bytes - counts);
-    save->plan_bytes = bytes - counts;
+    memcpy(save->counts, plan.counts, pl_ps_counts_bytes(core->opts.workers));
+    memcpy(save->plan, plan.text, plan.text_bytes);
+    save->plan_bytes = plan.text_bytes;
     member->stage = PL_STAGE_WAITING;
     return true;
 }
@@ -101,22 +99,18 @@ void pl_core_begin_save(pl_ps_core *core, pl_member *member,
                         const pl_message *message)
 {
     pl_core_save *save = &core->save;
-    if ((message->frame.flags & (PL_SAVE_LOOK | PL_SAVE_WAIT)) != 0) {
-        member->stage = PL_STAGE_WAITING;
-    } else {
-        if (!core->initialized) {
-            pl_core_refuse(core, member, "there is nothing to save yet");
-            member->stage = PL_STAGE_NONE;
-            return;
-        }
-        if (!take_plan(core, member, message))
-            return;
-        /* One that a chief before has begun here, but not everywhere. */
-        cancel(core);
-        save->tell = false;
-        if (save->active)
-            end_save(core, PL_SAVED_FAILED, "another one was begun");
+    if (!core->initialized) {
+        pl_core_refuse(core, member, "there is nothing to save yet");
+        member->stage = PL_STAGE_NONE;
+        return;
     }
+    if (!take_plan(core, member, message))
+        return;
+    /* One that a chief before has begun here, but not everywhere. */
+    cancel(core);
+    save->tell = false;
+    if (save->active)
+        end_save(core, PL_SAVED_FAILED, "another one was begun");
     pl_core_release(core);
 }
 
@@ -155,8 +149,8 @@ static void start_save(pl_ps_core *core, pl_member *chief)
         return;
     drop_plan(save);
     save->storing = PL_STORING_PART;
-    save->number = chief->request.value[0];
-    save->step = chief->request.step;
+    save->number = chief->request.save.number;
+    save->step = chief->request.save.step;
     save->own = (pl_ps_part) { 0 };
     save->why[0] = '\0';
     if (pl_core_leads(core)) {
@@ -176,18 +170,18 @@ static void start_load(pl_ps_core *core, const pl_member *chief)
         return;
     drop_plan(save);
     save->storing = PL_STORING_LOAD;
-    save->loading = chief->request.step;
+    save->loading = chief->request.load.step;
 }
 
 void pl_core_try_store(pl_ps_core *core, pl_member *chief)
 {
     pl_core_save *save = &core->save;
-    const pl_frame *request = &chief->request;
-    if (request->kind == PL_FRAME_SAVE && request->flags != 0) {
-        if (!save->active || (request->flags & PL_SAVE_WAIT) == 0)
+    const pl_ps_request *request = &chief->request;
+    if (request->kind == PL_REQUEST_SAVE_STATUS) {
+        if (!save->active || !request->save_status.wait)
             pl_core_answer(core, chief, 0);
     } else if (plan_is_here(save)) {
-        if (request->kind == PL_FRAME_SAVE)
+        if (request->kind == PL_REQUEST_SAVE)
             start_save(core, chief);
         else
             start_load(core, chief);
@@ -197,10 +191,9 @@ void pl_core_try_store(pl_ps_core *core, pl_member *chief)
 void pl_core_send_saved(pl_ps_core *core, const pl_member *chief)
 {
     const pl_core_save *save = &core->save;
-    pl_frame frame = pl_core_reply(chief, PL_FRAME_ACK, PL_ACK_DONE);
-    frame.step = core->step;
-    frame.value[0] = save->active ? PL_SAVED_WRITING : save->outcome;
-    pl_core_send_text(core, chief->peer, frame, save->why);
+    pl_saved outcome = save->active ? PL_SAVED_WRITING : save->outcome;
+    pl_core_reply_text(
+        core, chief, pl_ps_save_answer_encode(core->step, outcome), save->why);
 }
 
 /* Server 0: when all parts are there, complete the checkpoint. */
@@ -241,34 +234,35 @@ void pl_core_on_saved(pl_ps_core *core, const pl_member *from,
                       const pl_message *message)
 {
     pl_core_save *save = &core->save;
-    const pl_frame *frame = &message->frame;
     int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
-    int64_t number = frame->value[0];
-    if (!pl_core_leads(core) || server < 1 || number > save->number)
+    pl_ps_saved saved;
+    if (!pl_core_leads(core) || server < 1 ||
+        !pl_ps_saved_decode(&saved, message) || saved.number > save->number)
         return; /* it is told again when we have begun */
-    pl_core_send(core, from->peer,
-                 (pl_frame) { .kind = PL_FRAME_SAVED,
-                              .incarnation = from->incarnation,
-                              .value = { number } },
+    pl_frame heard =
+        pl_ps_saved_encode(&(pl_ps_saved) { .number = saved.number });
+    pl_core_send(core, from->peer, pl_core_stamp(heard, from->incarnation),
                  NULL, false);
-    if (!save->active || number != save->number || save->parts[server].done)
+    if (!save->active || saved.number != save->number ||
+        save->parts[server].done)
         return;
     pl_ps_part part = {
-        .outcome = frame->flags == 0                  ? PL_SAVED_GOOD
-                   : frame->flags == PL_SAVED_NUMERIC ? PL_SAVED_NUMERIC
-                                                      : PL_SAVED_FAILED,
-        .bytes = frame->first,
-        .crc32c = (uint32_t)frame->value[1],
+        .outcome = saved.outcome,
+        .bytes = saved.bytes,
+        .crc32c = saved.crc32c,
     };
     char name[32], who[PL_MEMBER_TEXT + 64];
     snprintf(who, sizeof who, "%s (%s)", pl_core_name(core, from, name),
              from->where);
-    note_part(core, server, part, who, message->payload, frame->payload_bytes);
+    note_part(core, server, part, who, message->payload,
+              message->frame.payload_bytes);
 }
 
-void pl_core_saved_heard(pl_ps_core *core, const pl_frame *frame)
+void pl_core_saved_heard(pl_ps_core *core, const pl_message *message)
 {
-    if (frame->value[0] == core->save.number)
+    pl_ps_saved heard;
+    if (pl_ps_saved_decode(&heard, message) &&
+        heard.number == core->save.number)
         core->save.tell = false;
 }
 
@@ -277,16 +271,17 @@ void pl_core_say_saved(pl_ps_core *core)
     const pl_core_save *save = &core->save;
     if (core->own_incarnation == 0)
         return; /* said when server 0 knows us */
-    pl_core_send_text(core, PL_PEER_COORDINATOR,
-                      (pl_frame) {
-                          .kind = PL_FRAME_SAVED,
-                          .flags = (uint8_t)save->own.outcome,
-                          .incarnation = core->own_incarnation,
-                          .step = save->step,
-                          .first = save->own.bytes,
-                          .value = { save->number, save->own.crc32c },
-                      },
-                      save->why);
+    pl_ps_saved saved = {
+        .number = save->number,
+        .outcome = save->own.outcome,
+        .step = save->step,
+        .bytes = save->own.bytes,
+        .crc32c = save->own.crc32c,
+    };
+    pl_core_send_text(
+        core, PL_PEER_COORDINATOR,
+        pl_core_stamp(pl_ps_saved_encode(&saved), core->own_incarnation),
+        save->why);
 }
 
 void pl_core_save_begun(pl_ps_core *core)
@@ -319,7 +314,7 @@ void pl_core_save_reset(pl_ps_core *core)
 static bool counts_are_told(const pl_ps_core *core)
 {
     const pl_member *chief = core->members;
-    return core->frozen && !(chief->request.kind == PL_FRAME_PAUSE &&
+    return core->frozen && !(chief->request.kind == PL_REQUEST_FREEZE &&
                              chief->stage == PL_STAGE_WAITING);
 }
 
@@ -339,8 +334,9 @@ void pl_core_watch_save(pl_ps_core *core)
 {
     pl_member *chief = core->members;
     if (chief->stage == PL_STAGE_WAITING &&
-        (chief->request.kind == PL_FRAME_SAVE ||
-         chief->request.kind == PL_FRAME_LOAD))
+        (chief->request.kind == PL_REQUEST_SAVE ||
+         chief->request.kind == PL_REQUEST_SAVE_STATUS ||
+         chief->request.kind == PL_REQUEST_LOAD))
         pl_core_try_store(core, chief);
     try_commit(core);
 }
@@ -359,8 +355,8 @@ static void finish_load(pl_ps_core *core)
     core->step = save->loading;
     pl_core_show_life(core);
     if (chief->stage == PL_STAGE_WAITING &&
-        chief->request.kind == PL_FRAME_LOAD &&
-        chief->request.step == save->loading)
+        chief->request.kind == PL_REQUEST_LOAD &&
+        chief->request.load.step == save->loading)
         pl_core_answer(core, chief, 0);
     pl_core_release(core);
 }

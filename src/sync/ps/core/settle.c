@@ -45,13 +45,13 @@ static void drop_gradient(pl_ps_core *core, pl_member *member)
     core->counts.dropped++;
 }
 
-static void tell_verdict(pl_ps_core *core, const pl_member *server,
-                         const pl_member *worker, pl_frame verdict)
+static void send_verdict(pl_ps_core *core, const pl_member *server,
+                         const pl_ps_verdict *verdict)
 {
-    verdict.kind = PL_FRAME_APPLY;
-    verdict.incarnation = server->incarnation;
-    verdict.value[0] = pl_core_id(core, worker);
-    pl_core_send(core, server->peer, verdict, NULL, false);
+    pl_core_send(
+        core, server->peer,
+        pl_core_stamp(pl_ps_verdict_encode(verdict), server->incarnation), NULL,
+        false);
 }
 
 void pl_core_settle(pl_ps_core *core, pl_member *member)
@@ -72,10 +72,11 @@ void pl_core_settle(pl_ps_core *core, pl_member *member)
     member->fresh = false;
     member->unwanted = unwanted;
     member->settled = member->pushed;
-    pl_frame verdict = {
-        .flags = unwanted ? PL_APPLY_DROPPED : 0,
-        .sequence = member->pushed,
-        .first = member->incarnation,
+    pl_ps_verdict verdict = {
+        .worker = pl_core_id(core, member),
+        .incarnation = member->incarnation,
+        .push = member->pushed,
+        .dropped = unwanted,
     };
     if (unwanted) {
         drop_gradient(core, member);
@@ -83,37 +84,37 @@ void pl_core_settle(pl_ps_core *core, pl_member *member)
         member->applied_incarnation = member->incarnation;
         member->applied = member->pushed;
         member->applied_share = pl_core_id(core, share);
-        verdict.value[1] = member->applied_share;
+        verdict.share = member->applied_share;
     }
     for (int32_t j = 1; j < core->opts.ps; j++)
-        tell_verdict(core, &core->members[core->opts.workers + 1 + j], member,
-                     verdict);
+        send_verdict(core, &core->members[core->opts.workers + 1 + j],
+                     &verdict);
     if (!unwanted)
         make_update(core, member, member->applied_share);
     member->gradient = NULL;
     pl_core_release(core);
 }
 
-void pl_core_hear_pushed(pl_ps_core *core, const pl_member *from,
-                         const pl_frame *frame)
+void pl_core_on_pushed(pl_ps_core *core, const pl_member *from,
+                       const pl_ps_have *have)
 {
-    int32_t worker = (int32_t)frame->value[0];
     int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
-    pl_member *member = &core->members[worker];
-    pl_frame verdict = { .sequence = frame->sequence, .first = frame->first };
-    if (frame->sequence > INT64_MAX || frame->first < 1 ||
-        frame->first > member->incarnation)
+    pl_member *member = &core->members[have->worker];
+    pl_ps_verdict verdict = { .worker = have->worker,
+                              .incarnation = have->incarnation,
+                              .push = have->push };
+    if (have->incarnation < 1 || have->incarnation > member->incarnation)
         return;
-    if (frame->first == member->applied_incarnation &&
-        frame->sequence == member->applied) {
-        verdict.value[1] = member->applied_share;
-        tell_verdict(core, from, member, verdict);
-    } else if (frame->first < member->incarnation ||
-               frame->sequence <= member->settled) {
-        verdict.flags = PL_APPLY_DROPPED;
-        tell_verdict(core, from, member, verdict);
+    if (have->incarnation == member->applied_incarnation &&
+        have->push == member->applied) {
+        verdict.share = member->applied_share;
+        send_verdict(core, from, &verdict);
+    } else if (have->incarnation < member->incarnation ||
+               have->push <= member->settled) {
+        verdict.dropped = true;
+        send_verdict(core, from, &verdict);
     } else {
-        *pl_core_have(core, worker, server) = (int64_t)frame->sequence;
+        *pl_core_have(core, have->worker, server) = (int64_t)have->push;
         if (member->fresh)
             pl_core_settle(core, member);
     }
@@ -131,20 +132,21 @@ void pl_core_apply_settled(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-void pl_core_hear_verdict(pl_ps_core *core, const pl_frame *frame)
+void pl_core_on_verdict(pl_ps_core *core, const pl_message *message)
 {
-    int64_t worker = frame->value[0], share = frame->value[1];
-    if (worker < 0 || worker >= core->opts.workers || share < 0 ||
-        share >= core->opts.workers)
+    pl_ps_verdict verdict;
+    if (!pl_ps_verdict_decode(&verdict, message) ||
+        verdict.worker >= core->opts.workers ||
+        verdict.share >= core->opts.workers)
         return;
-    pl_member *member = &core->members[worker];
-    if (!member->fresh || frame->first != member->incarnation ||
-        frame->sequence != member->pushed)
+    pl_member *member = &core->members[verdict.worker];
+    if (!member->fresh || verdict.incarnation != member->incarnation ||
+        verdict.push != member->pushed)
         return; /* told before */
     member->fresh = false;
-    member->unwanted = (frame->flags & PL_APPLY_DROPPED) != 0;
+    member->unwanted = verdict.dropped;
     if (!member->unwanted) {
-        member->counts_for = (int32_t)share;
+        member->counts_for = verdict.share;
         pl_core_apply_settled(core, member);
         return;
     }

@@ -58,12 +58,12 @@ static bool is_left_alone(const pl_ps_core *core, int32_t share)
 /* What this worker shall read; NOBODYS: that must wait. */
 static int32_t find_share(const pl_ps_core *core, const pl_member *member)
 {
-    bool waits = (member->request.flags & PL_SHARE_WAIT) != 0;
+    bool waits = member->request.share.wait;
     int32_t own = pl_core_id(core, member);
     if (core->stopping || (member->reads == NOBODYS && !waits))
         return own;
     for (int32_t w = 0; w < core->opts.workers; w++)
-        if (w != own && core->members[w].own < member->request.value[0] &&
+        if (w != own && core->members[w].own < member->request.share.count &&
             is_left_alone(core, w))
             return w;
     return waits && !pl_core_others_done(core) ? NOBODYS : own;
@@ -80,7 +80,7 @@ void pl_core_try_share(pl_ps_core *core, pl_member *member)
                pl_core_name(core, member, name),
                pl_core_name(core, &core->members[share], other),
                (long long)core->members[share].own,
-               (long long)member->request.value[0]);
+               (long long)member->request.share.count);
     take(core, member, share);
     pl_core_answer(core, member, 0);
 }
@@ -88,28 +88,18 @@ void pl_core_try_share(pl_ps_core *core, pl_member *member)
 void pl_core_send_share(pl_ps_core *core, const pl_member *member)
 {
     const pl_member *share = pl_core_share_of(core, member);
-    pl_frame frame = pl_core_reply(member, PL_FRAME_ACK, PL_ACK_DONE);
-    if ((member->request.flags & PL_SHARE_DEAL) != 0) {
-        pl_core_send_deal(core, member);
-        return;
-    }
     share = share != NULL ? share : member;
-    frame.value[0] = share->own;
-    frame.value[1] = pl_core_id(core, share);
-    pl_core_send(core, member->peer, frame, NULL, false);
+    pl_ps_share_answer answer = { .worker = pl_core_id(core, share),
+                                  .own = share->own };
+    pl_core_reply(core, member, pl_ps_share_answer_encode(&answer), NULL,
+                  false);
 }
 
 void pl_core_begin_share(pl_ps_core *core, pl_member *member)
 {
-    int64_t count = member->request.value[0], share = member->request.value[1];
-    if (core->opts.mode == PL_PS_SYNC &&
-        (member->request.flags & PL_SHARE_DEAL) != 0) {
-        pl_core_begin_deal(core, member);
-        return;
-    }
     if (!pl_core_is_worker(core, member) || core->opts.mode == PL_PS_SYNC ||
-        !pl_core_leads(core) || count < 0 || count > PL_COUNT_MOST ||
-        share < 0 || share >= core->opts.workers) {
+        !pl_core_leads(core) ||
+        member->request.share.worker >= core->opts.workers) {
         pl_core_refuse(core, member, "not a share of this job's workers");
         member->stage = PL_STAGE_NONE;
         return;

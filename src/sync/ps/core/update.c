@@ -134,7 +134,7 @@ unsigned pl_core_stop_flag(const pl_ps_core *core)
 /* The gradient of `member` is about to become an update of its own. */
 static void count_alone(pl_ps_core *core, const pl_member *member)
 {
-    int64_t behind = core->step - member->request.step;
+    int64_t behind = core->step - member->request.push.step;
     core->counts.accepted++;
     core->counts.behind += behind > 0 ? behind : 0;
 }
@@ -172,7 +172,7 @@ static void make_step(pl_ps_core *core)
         member->own += core->chosen[w] == CHOSEN;
         member->made = member->own;
         if (member->stage != PL_STAGE_WAITING ||
-            member->request.kind != PL_FRAME_PUSH)
+            member->request.kind != PL_REQUEST_PUSH)
             continue; /* of one that was lost */
         if (core->chosen[w] == CHOSEN)
             pl_core_answer(core, member, pl_core_stop_flag(core));
@@ -195,13 +195,10 @@ static bool in_everywhere(pl_ps_core *core, int32_t worker)
 
 static void send_apply(pl_ps_core *core, const pl_member *server, int64_t step)
 {
-    pl_frame frame = {
-        .kind = PL_FRAME_APPLY,
-        .incarnation = server->incarnation,
-        .step = step,
-        .payload_bytes = (uint32_t)core->opts.workers,
-    };
-    pl_core_send(core, server->peer, frame, core->chosen, false);
+    pl_core_send(core, server->peer,
+                 pl_core_stamp(pl_ps_choice_encode(step, core->opts.workers),
+                               server->incarnation),
+                 core->chosen, false);
 }
 
 void pl_core_try_step(pl_ps_core *core)
@@ -226,38 +223,39 @@ void pl_core_try_step(pl_ps_core *core)
 }
 
 void pl_core_on_have(pl_ps_core *core, const pl_member *from,
-                     const pl_frame *frame)
+                     const pl_message *message)
 {
     int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
-    int64_t worker = frame->value[0];
-    if (!pl_core_leads(core) || server < 1 || worker < 0 ||
-        worker >= core->opts.workers)
+    pl_ps_have have;
+    if (!pl_core_leads(core) || server < 1 ||
+        !pl_ps_have_decode(&have, message) || have.worker >= core->opts.workers)
         return;
     if (core->opts.mode != PL_PS_SYNC) {
-        pl_core_hear_pushed(core, from, frame);
+        pl_core_on_pushed(core, from, &have);
         return;
     }
-    if (frame->step == core->step) {
-        *pl_core_have(core, (int32_t)worker, server) = frame->step;
+    if (have.step == core->step) {
+        *pl_core_have(core, have.worker, server) = have.step;
         pl_core_try_step(core);
-    } else if (frame->step == core->step - 1) { /* our APPLY was lost */
-        send_apply(core, from, frame->step);
+    } else if (have.step == core->step - 1) { /* our APPLY was lost */
+        send_apply(core, from, have.step);
     }
 }
 
-void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
-                      const uint8_t *chosen)
+void pl_core_on_apply(pl_ps_core *core, const pl_message *message)
 {
+    const uint8_t *chosen = message->payload;
+    int64_t step;
     if (core->opts.mode != PL_PS_SYNC) {
-        pl_core_hear_verdict(core, frame);
+        pl_core_on_verdict(core, message);
         return;
     }
-    if (frame->step != core->step ||
-        frame->payload_bytes != (uint32_t)core->opts.workers)
+    if (!pl_ps_choice_decode(&step, message, core->opts.workers) ||
+        step != core->step)
         return;
     /* What cannot be made now is asked for again (HAVE). */
     if (!core->initialized ||
-        memchr(chosen, CHOSEN, frame->payload_bytes) == NULL ||
+        memchr(chosen, CHOSEN, (size_t)core->opts.workers) == NULL ||
         !pl_core_may_change(core, NULL))
         return;
     for (int32_t w = 0; w < core->opts.workers; w++) {
@@ -276,19 +274,16 @@ void pl_core_on_apply(pl_ps_core *core, const pl_frame *frame,
 void pl_core_say_have(pl_ps_core *core, int32_t worker)
 {
     const pl_member *member = &core->members[worker];
-    pl_frame frame = {
-        .kind = PL_FRAME_HAVE,
-        .incarnation = core->own_incarnation,
-        .step = core->step,
-        .value = { worker },
-    };
+    pl_ps_have have = { .worker = worker, .step = core->step };
     if (core->own_incarnation == 0)
         return; /* said when server 0 knows us */
     if (core->opts.mode != PL_PS_SYNC) {
-        frame.sequence = member->pushed;
-        frame.first = member->incarnation;
+        have.push = member->pushed;
+        have.incarnation = member->incarnation;
     }
-    pl_core_send(core, PL_PEER_COORDINATOR, frame, NULL, false);
+    pl_core_send(core, PL_PEER_COORDINATOR,
+                 pl_core_stamp(pl_ps_have_encode(&have), core->own_incarnation),
+                 NULL, false);
 }
 
 static void refuse_gradient(pl_ps_core *core, pl_member *member)
@@ -297,16 +292,10 @@ static void refuse_gradient(pl_ps_core *core, pl_member *member)
     snprintf(why, sizeof why,
              "the gradient of step %lld is not finite: try a smaller --lr or "
              "--clip",
-             (long long)member->request.step);
+             (long long)member->request.push.step);
     pl_log(PL_LOG_WARN, "%s: %s", pl_core_name(core, member, name), why);
     member->stage = PL_STAGE_NONE;
-    pl_core_send_text(core, member->peer,
-                      (pl_frame) {
-                          .kind = PL_FRAME_REFUSE,
-                          .incarnation = member->incarnation,
-                          .sequence = member->sequence,
-                      },
-                      why);
+    pl_core_reply_text(core, member, pl_ps_refuse_encode(false, 0), why);
 }
 
 bool pl_core_all_granted(const pl_ps_core *core)
@@ -364,7 +353,7 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
         return;
     }
     /* While its pieces came the step may have been made without it. */
-    if (member->request.step != core->step || core->stopping) {
+    if (member->request.push.step != core->step || core->stopping) {
         member->gradient = NULL;
         drop(core, member);
         return;
@@ -383,13 +372,12 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member)
  * worker that comes back meanwhile must not get ahead of it. */
 static bool is_idle(const pl_ps_core *core, const pl_member *member)
 {
-    const pl_frame *request = &member->request;
+    const pl_ps_request *request = &member->request;
     if (member->paused || member->stage != PL_STAGE_WAITING)
         return member->paused && !core->frozen;
-    return (request->kind == PL_FRAME_SHARE &&
-            (request->flags & PL_SHARE_WAIT) != 0) ||
-           (request->kind == PL_FRAME_PULL &&
-            (request->flags & PL_PULL_FINAL) != 0);
+    return (request->kind == PL_REQUEST_SHARE && request->share.wait) ||
+           (request->kind == PL_REQUEST_PULL &&
+            (request->pull.flags & PL_PULL_FINAL) != 0);
 }
 
 /* ssp: the clock of the slowest worker that still makes gradients. */
@@ -445,12 +433,12 @@ bool pl_core_others_done(const pl_ps_core *core)
 
 static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
 {
-    const pl_frame *pull = &member->request;
+    const pl_ps_pull *pull = &member->request.pull;
     if (!pl_core_has_parameters(core) || !pl_core_servers_here(core))
         return false;
     /* A gradient is still to be applied. */
     if ((pull->flags & PL_PULL_FINAL) != 0 &&
-        (core->save.held || core->step < pull->value[0]))
+        (core->save.held || core->step < pull->step))
         return false;
     if ((pull->flags & PL_PULL_FINAL) != 0 && pl_core_leads(core)) {
         *flags |= pl_core_stop_flag(core);
@@ -459,7 +447,7 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
     bool over =
         core->stopping || (pl_core_leads(core) && pl_core_others_done(core) &&
                            core->members[0].state == PL_MEMBER_LEFT);
-    if (core->step < pull->value[0] && !over)
+    if (core->step < pull->step && !over)
         return false;
     if (!pl_core_is_worker(core, member)) {
         *flags |= over ? PL_ANSWER_STOP : 0;
@@ -500,27 +488,28 @@ void pl_core_release(pl_ps_core *core)
         if (member->stage != PL_STAGE_WAITING || member->held ||
             member->state != PL_MEMBER_HERE)
             continue;
-        if (member->request.kind == PL_FRAME_PULL && is_hollow(core)) {
+        if (member->request.kind == PL_REQUEST_PULL && is_hollow(core)) {
             pl_core_refuse(core, member,
                            "the job is over, and this server, which was "
                            "started again since, has no parameters");
             member->stage = PL_STAGE_NONE;
-        } else if (member->request.kind == PL_FRAME_PULL) {
+        } else if (member->request.kind == PL_REQUEST_PULL) {
             if (!may_pull(core, member, &flags))
                 continue;
             /* Whoever comes back from here on is too late. */
-            if ((member->request.flags & PL_PULL_FINAL) != 0)
+            if ((member->request.pull.flags & PL_PULL_FINAL) != 0)
                 core->stopping = true;
             pl_core_answer(core, member, flags);
-        } else if (member->request.kind == PL_FRAME_PAUSE) {
+        } else if (member->request.kind == PL_REQUEST_FREEZE) {
             if (all_wait(core))
                 pl_core_answer(core, member, 0);
-        } else if (member->request.kind == PL_FRAME_SHARE) {
+        } else if (member->request.kind == PL_REQUEST_SHARE) {
             pl_core_try_share(core, member);
-        } else if (member->request.kind == PL_FRAME_SAVE ||
-                   member->request.kind == PL_FRAME_LOAD) {
+        } else if (member->request.kind == PL_REQUEST_SAVE ||
+                   member->request.kind == PL_REQUEST_SAVE_STATUS ||
+                   member->request.kind == PL_REQUEST_LOAD) {
             pl_core_try_store(core, member);
-        } else if (member->request.kind == PL_FRAME_PUSH) {
+        } else if (member->request.kind == PL_REQUEST_PUSH) {
             if (core->opts.mode != PL_PS_SYNC && member->fresh) {
                 if (pl_core_leads(core) && core->stopping)
                     pl_core_settle(core, member);

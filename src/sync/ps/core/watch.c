@@ -244,11 +244,8 @@ static void watch_end(pl_ps_core *core)
     for (int32_t i = workers + 1; i < core->member_count; i++)
         if (core->members[i].state == PL_MEMBER_HERE)
             pl_core_send_text(core, core->members[i].peer,
-                              (pl_frame) {
-                                  .kind = PL_FRAME_OVER,
-                                  .flags = core->failed ? PL_STOP_FAILED : 0,
-                                  .incarnation = core->members[i].incarnation,
-                              },
+                              pl_core_stamp(pl_ps_over_encode(core->failed),
+                                            core->members[i].incarnation),
                               core->why);
 }
 

@@ -171,75 +171,72 @@ static const list *find_list(const asker *a, int64_t number)
     return l != NULL && l->number == number ? l : NULL;
 }
 
-/* The keys behind the floats of a message; value[1] is their number. */
-static pl_status take_wanted(pl_ps_core *core, asker *a,
-                             const pl_message *message, const uint8_t **at,
+/* The keys that a request asks for, as list `number`; a peek's lists have no
+ * gradient. */
+static pl_status take_wanted(pl_ps_core *core, asker *a, int64_t number,
+                             uint32_t count, bool peek, const uint8_t **at,
                              size_t *bytes)
 {
-    const pl_frame *frame = &message->frame;
-    size_t floats = frame->count * sizeof(float);
-    *at = message->payload; /* NULL where there is none */
-    if (floats > 0)
-        *at += floats;
-    *bytes = frame->payload_bytes - floats;
     a->wanted = NULL;
     a->count = 0;
-    if (frame->value[1] == 0 && frame->key_count == 0)
+    if (number == 0 && count == 0)
         return PL_OK;
     list *l = &a->peek;
-    if (frame->kind != PL_FRAME_PULL || (frame->flags & PL_PULL_PEEK) == 0)
-        PL_TRY(list_place(a, frame->value[1], &l));
-    PL_TRY(take_list(core, l, frame->value[1], frame->key_count, at, bytes));
+    if (!peek)
+        PL_TRY(list_place(a, number, &l));
+    PL_TRY(take_list(core, l, number, count, at, bytes));
     a->wanted = l;
     return PL_OK;
 }
 
 pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
-                           const pl_message *message)
+                           const pl_ps_pull *pull, const pl_message *message)
 {
-    const pl_frame *frame = &message->frame;
-    const uint8_t *at;
-    size_t bytes;
+    const uint8_t *at = message->payload; /* NULL where there is none */
+    size_t bytes = message->frame.payload_bytes;
     if (pl_core_id(core, member) > core->opts.workers)
         return PL_FAIL(PL_FORMAT, "only workers and the evaluator pull");
     asker *a = asker_of(core, member);
     a->wanted = NULL;
     a->count = 0;
-    if ((frame->flags & PL_PULL_RANGE) == 0)
-        return take_wanted(core, a, message, &at, &bytes);
+    if ((pull->flags & PL_PULL_RANGE) == 0)
+        return take_wanted(core, a, pull->list, pull->key_count,
+                           (pull->flags & PL_PULL_PEEK) != 0, &at, &bytes);
     int64_t first =
-        frame->first < core->opts.first ? -1 : frame->first - core->opts.first;
-    if (first < 0 || first > core->opts.count || frame->value[1] < 0 ||
-        frame->value[1] > PL_KEY_BATCH_MOST ||
-        frame->value[1] > core->opts.count - first)
+        pull->first < core->opts.first ? -1 : pull->first - core->opts.first;
+    if (first < 0 || first > core->opts.count ||
+        pull->count > PL_KEY_BATCH_MOST ||
+        pull->count > core->opts.count - first)
         return PL_FAIL(PL_FORMAT, "pull of %lld floats at %lld",
-                       (long long)frame->value[1], (long long)frame->first);
+                       (long long)pull->count, (long long)pull->first);
     a->first = first;
-    a->count = frame->value[1];
+    a->count = pull->count;
     return PL_OK;
 }
 
 pl_status pl_ps_table_push(pl_ps_core *core, const pl_member *member,
-                           const pl_message *message)
+                           const pl_ps_push *push, const pl_message *message)
 {
-    const pl_frame *frame = &message->frame;
-    const uint8_t *at;
-    size_t bytes;
+    size_t floats = push->count * sizeof(float);
+    const uint8_t *at = message->payload; /* NULL where there is none */
+    size_t bytes = message->frame.payload_bytes - floats;
     asker *a = asker_of(core, member);
-    PL_TRY(take_wanted(core, a, message, &at, &bytes));
-    if ((frame->flags & PL_PUSH_LIST) != 0) {
+    if (floats > 0)
+        at += floats;
+    PL_TRY(
+        take_wanted(core, a, push->want, push->key_count, false, &at, &bytes));
+    if (push->with_list) {
         list *l;
-        PL_TRY(list_place(a, frame->value[0], &l));
-        PL_TRY(take_list(core, l, frame->value[0], frame->count, &at, &bytes));
+        PL_TRY(list_place(a, push->of, &l));
+        PL_TRY(take_list(core, l, push->of, push->count, &at, &bytes));
     }
-    const list *of = find_list(a, frame->value[0]);
+    const list *of = find_list(a, push->of);
     if (of == NULL)
         return PL_AGAIN;
-    if (of == a->wanted || of->keys.count != frame->count)
-        return PL_FAIL(PL_FORMAT,
-                       "gradient of %u floats for list %lld of %lld keys",
-                       frame->count, (long long)frame->value[0],
-                       (long long)of->keys.count);
+    if (of == a->wanted || of->keys.count != push->count)
+        return PL_FAIL(
+            PL_FORMAT, "gradient of %u floats for list %lld of %lld keys",
+            push->count, (long long)push->of, (long long)of->keys.count);
     return PL_OK;
 }
 
@@ -267,10 +264,11 @@ pl_status pl_ps_table_keep(pl_ps_core *core, const pl_member *member)
 }
 
 pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
+                               const pl_ps_push *push,
                                const pl_message *message)
 {
     asker *a = asker_of(core, member);
-    const list *of = find_list(a, message->frame.value[0]);
+    const list *of = find_list(a, push->of);
     PL_ASSERT(of != NULL);
     a->keys = of->keys;
     a->gradient = message->payload;
@@ -391,8 +389,7 @@ static pl_status answer_room(const pl_ps_core *core, const pl_member *member,
 void pl_ps_table_deliver(pl_ps_core *core, const pl_member *member)
 {
     const asker *a = asker_of(core, member);
-    pl_frame frame = pl_core_reply(member, PL_FRAME_PARAMS, member->answer);
-    bool over = member->request.kind == PL_FRAME_PUSH &&
+    bool over = member->request.kind == PL_REQUEST_PUSH &&
                 (member->answer & PL_ANSWER_STOP) != 0;
     float *values = NULL;
     int64_t count = 0;
@@ -409,11 +406,13 @@ void pl_ps_table_deliver(pl_ps_core *core, const pl_member *member)
     else if (count > 0)
         memcpy(values, core->opts.params + a->first,
                (size_t)count * sizeof *values);
-    frame.step = core->step;
-    frame.first = core->opts.first + (a->count > 0 ? a->first : 0);
-    frame.count = (uint32_t)count;
-    frame.value[0] = member->made;
-    frame.value[1] = member->own;
-    frame.payload_bytes = (uint32_t)count * (uint32_t)sizeof(float);
-    pl_core_send(core, member->peer, frame, values, false);
+    pl_ps_params params = {
+        .answer = member->answer,
+        .step = core->step,
+        .first = core->opts.first + (a->count > 0 ? a->first : 0),
+        .count = (uint32_t)count,
+        .made = member->made,
+        .own = member->own,
+    };
+    pl_core_reply(core, member, pl_ps_params_encode(&params), values, false);
 }

@@ -30,13 +30,16 @@ pl_status pl_ps_table_fill(pl_ps_core *core,
 
 /* Take the keys or the range of a pull.  PL_FORMAT: they cannot be. */
 pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
+                           const pl_ps_pull *pull,
                            const pl_message *message) PL_MUST_CHECK;
 /* Take the keys that a push asks for, and look for those of its gradient.
  * PL_AGAIN, without a text: they are not here; PL_FORMAT: it cannot be. */
 pl_status pl_ps_table_push(pl_ps_core *core, const pl_member *member,
+                           const pl_ps_push *push,
                            const pl_message *message) PL_MUST_CHECK;
 /* Then take the gradient itself: kept, unless it is applied at once. */
 pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
+                               const pl_ps_push *push,
                                const pl_message *message) PL_MUST_CHECK;
 /* Keep what the sender may lose, or change. */
 pl_status pl_ps_table_keep(pl_ps_core *core,

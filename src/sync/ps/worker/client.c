@@ -9,10 +9,8 @@
 #include "base/assert.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PROBE_NS    ((int64_t)PL_PROBE_MS * 1000000)
@@ -81,18 +79,11 @@ void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
     client->opts.ops->send(client->opts.context, ps, &frame, payload, lasting);
 }
 
-pl_frame pl_client_request(const pl_link *l)
-{
-    pl_frame frame = l->request;
-    frame.sequence = l->sequence;
-    return frame;
-}
-
 /* The counts, then the plan, of a save or load. */
 static pl_status plan_payload(const pl_ps_client *client, char **out,
                               uint32_t *bytes)
 {
-    size_t counts = (size_t)client->opts.workers * sizeof *client->counts;
+    size_t counts = pl_ps_counts_bytes(client->opts.workers);
     size_t text = strlen(client->text);
     if (counts + text > PL_FRAME_PAYLOAD_MAX)
         return PL_FAIL(PL_UNSUPPORTED,
@@ -110,25 +101,27 @@ static pl_status plan_payload(const pl_ps_client *client, char **out,
 static void ask(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
-    pl_frame frame = pl_client_request(l);
+    pl_ps_request_kind kind = l->request.kind;
     const void *payload = NULL;
+    uint32_t bytes = 0;
     char *plan = NULL;
-    if (frame.kind == PL_FRAME_STOP || frame.kind == PL_FRAME_BYE ||
-        (frame.kind == PL_FRAME_INIT && client->opts.params == NULL)) {
+    if (kind == PL_REQUEST_STOP || kind == PL_REQUEST_BYE ||
+        (kind == PL_REQUEST_INIT && client->opts.params == NULL)) {
         payload = client->text;
-        frame.payload_bytes = (uint32_t)strlen(client->text);
-    } else if (frame.kind == PL_FRAME_LOAD ||
-               (frame.kind == PL_FRAME_SAVE && frame.flags == 0)) {
-        if (plan_payload(client, &plan, &frame.payload_bytes) != PL_OK) {
+        bytes = (uint32_t)strlen(client->text);
+    } else if (kind == PL_REQUEST_LOAD || kind == PL_REQUEST_SAVE) {
+        if (plan_payload(client, &plan, &bytes) != PL_OK) {
             pl_client_fail(client, "%s", pl_error_message());
             return;
         }
         payload = plan;
-    } else if (frame.kind == PL_FRAME_PULL) { /* with keys, perhaps */
+    } else if (kind == PL_REQUEST_PULL) { /* with keys, perhaps */
         payload = l->message;
-        frame.payload_bytes = l->message_bytes;
+        bytes = l->message_bytes;
     }
-    pl_client_send(client, ps, frame, payload, false);
+    pl_client_send(client, ps,
+                   pl_ps_request_encode(&l->request, l->sequence, bytes),
+                   payload, false);
     pl_mem_free(plan);
     l->asked_ns = client->now_ns;
 }
@@ -139,14 +132,21 @@ static void pump(pl_ps_client *client, int32_t ps)
     for (int32_t i = pl_stream_next(&l->out); i >= 0;
          i = pl_stream_next(&l->out)) {
         pl_piece_range piece = pl_pieces_range(&l->out.acked, i);
-        pl_frame frame = pl_client_request(l);
-        frame.first = piece.first;
-        frame.count = piece.count;
-        frame.payload_bytes = piece.count * (uint32_t)sizeof(float);
-        const float *from = l->request.kind == PL_FRAME_PUSH
-                                ? client->grad
-                                : client->opts.params;
-        pl_client_send(client, ps, frame, from + piece.first, true);
+        pl_ps_request request = l->request;
+        const float *from = client->opts.params;
+        if (request.kind == PL_REQUEST_PUSH) {
+            from = client->grad;
+            request.push.first = piece.first;
+            request.push.count = piece.count;
+        } else {
+            request.init.first = piece.first;
+            request.init.count = piece.count;
+        }
+        pl_client_send(
+            client, ps,
+            pl_ps_request_encode(&request, l->sequence,
+                                 piece.count * (uint32_t)sizeof(float)),
+            from + piece.first, true);
         l->asked_ns = client->now_ns;
     }
 }
@@ -156,19 +156,20 @@ static void begin_keyed(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
     l->message_bytes = 0;
-    if (l->request.kind == PL_FRAME_PUSH) {
+    if (l->request.kind == PL_REQUEST_PUSH) {
         pl_client_send_push(client, ps, false);
         return;
     }
-    if (l->request.kind == PL_FRAME_PULL &&
-        (l->request.flags & PL_PULL_RANGE) == 0)
+    if (l->request.kind == PL_REQUEST_PULL &&
+        (l->request.pull.flags & PL_PULL_RANGE) == 0)
         pl_client_make_pull(client, ps);
     ask(client, ps);
 }
 
 /* Begin request client->sequence: the same number on all servers, by which
  * they agree about a gradient. */
-static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
+static void begin_on(pl_ps_client *client, int32_t ps,
+                     const pl_ps_request *request)
 {
     pl_link *l = &client->links[ps];
     l->request = *request;
@@ -181,15 +182,15 @@ static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
         return;
     }
     switch (request->kind) {
-    case PL_FRAME_PUSH:
+    case PL_REQUEST_PUSH:
         pl_pieces_reset(&l->in, 1);
         pl_stream_start(&l->out, 1, true);
         break;
-    case PL_FRAME_INIT:
+    case PL_REQUEST_INIT:
         pl_stream_start(&l->out, 1, false);
         pump(client, ps);
         break;
-    case PL_FRAME_PULL:
+    case PL_REQUEST_PULL:
         pl_pieces_reset(&l->in, 1);
         ask(client, ps);
         break;
@@ -199,7 +200,7 @@ static void begin_on(pl_ps_client *client, int32_t ps, const pl_frame *request)
     }
 }
 
-static void begin_all(pl_ps_client *client, pl_frame request)
+static void begin_all(pl_ps_client *client, pl_ps_request request)
 {
     PL_ASSERT(!pl_ps_client_busy(client));
     client->sequence++;
@@ -207,83 +208,11 @@ static void begin_all(pl_ps_client *client, pl_frame request)
         begin_on(client, j, &request);
 }
 
-static void begin_first(pl_ps_client *client, pl_frame request)
+static void begin_first(pl_ps_client *client, pl_ps_request request)
 {
     PL_ASSERT(!pl_ps_client_busy(client));
     client->sequence++;
     begin_on(client, 0, &request);
-}
-
-static void ask_to_join(pl_ps_client *client, int32_t ps)
-{
-    pl_link *l = &client->links[ps];
-    char *text = NULL;
-    /* A server that is slow to answer finds the same offer each time. */
-    if (client->opts.ops->offer != NULL && (l->offer[0] == '\0' || l->joined))
-        client->opts.ops->offer(client->opts.context, ps, l->offer);
-    if (pl_client_join_text(client, ps, &text) != PL_OK) {
-        pl_client_fail(client, "%s", pl_error_message());
-        return;
-    }
-    pl_client_send(client, ps,
-                   (pl_frame) {
-                       .kind = PL_FRAME_JOIN,
-                       .sequence = client->joins,
-                       .first = (int64_t)l->before,
-                       .payload_bytes = (uint32_t)strlen(text),
-                   },
-                   text, false);
-    l->asked_ns = client->now_ns;
-    pl_mem_free(text);
-}
-
-static void note_run(pl_ps_client *client, const pl_json *welcome)
-{
-    const char *run;
-    char *copy;
-    if (!pl_json_has(welcome, "run") ||
-        pl_json_get_text(welcome, "run", &run) != PL_OK ||
-        pl_mem_copy_text(&copy, run) != PL_OK)
-        return;
-    pl_mem_free(client->run);
-    client->view.run = client->run = copy;
-}
-
-static void on_welcome(pl_ps_client *client, int32_t ps,
-                       const pl_message *message)
-{
-    const pl_frame *frame = &message->frame;
-    const char *job, *answer;
-    pl_json *welcome;
-    if (client->links[ps].joined || !client->joining ||
-        frame->sequence != client->joins ||
-        (ps > 0 && (!client->links[0].joined ||
-                    frame->generation != client->generation)) ||
-        pl_json_parse(&welcome, message->payload, frame->payload_bytes,
-                      "welcome") != PL_OK)
-        return;
-    if (ps == 0) {
-        client->view.incarnation = frame->incarnation;
-        client->generation = frame->generation;
-        client->view.step = frame->step;
-        client->view.own = frame->value[0];
-        client->view.initialized = frame->value[1] != 0;
-        if (pl_json_get_text(welcome, "job", &job) == PL_OK && job[0] != '\0')
-            client->view.job = strtoull(job, NULL, 16);
-        note_run(client, welcome);
-    }
-    if (client->opts.ops->shared != NULL &&
-        pl_json_get_text(welcome, "shm", &answer) == PL_OK)
-        client->opts.ops->shared(client->opts.context, ps, answer);
-    pl_json_free(welcome);
-    client->links[ps].joined = true;
-    bool all = true;
-    for (int32_t j = 0; j < client->opts.ps; j++) {
-        if (!client->links[j].joined && ps == 0)
-            ask_to_join(client, j);
-        all = all && client->links[j].joined;
-    }
-    client->joining = !all;
 }
 
 /* Every server has answered.  In sync all must be of one step: ask those that
@@ -305,12 +234,13 @@ static void level(pl_ps_client *client)
         if (client->links[j].step < newest) {
             const pl_link *l = &client->links[j];
             unsigned before = l->answer, flags = 0;
-            if (l->request.kind == PL_FRAME_PULL)
-                flags = l->request.flags & PL_PULL_PEEK;
+            if (l->request.kind == PL_REQUEST_PULL)
+                flags = l->request.pull.flags & PL_PULL_PEEK;
             begin_on(client, j,
-                     &(pl_frame) { .kind = PL_FRAME_PULL,
-                                   .flags = (uint8_t)flags,
-                                   .value = { newest } });
+                     &(pl_ps_request) {
+                         .kind = PL_REQUEST_PULL,
+                         .pull = { .flags = flags, .step = newest },
+                     });
             client->links[j].answer = before;
         }
 }
@@ -318,217 +248,242 @@ static void level(pl_ps_client *client)
 static void finish_link(pl_ps_client *client, int32_t ps)
 {
     pl_link *l = &client->links[ps];
-    bool params =
-        l->request.kind == PL_FRAME_PULL || l->request.kind == PL_FRAME_PUSH;
+    bool pull = l->request.kind == PL_REQUEST_PULL;
+    bool params = pull || l->request.kind == PL_REQUEST_PUSH;
     l->stage = PL_LINK_DONE;
     if (ps == 0 && client->rest) {
         client->rest = false;
-        pl_frame request = l->request;
+        pl_ps_request request = l->request;
         /* At the end all servers have made the same updates. */
         bool same = client->opts.mode == PL_PS_SYNC ||
-                    (request.flags & PL_PULL_FINAL) != 0;
-        request.value[0] = same ? l->step : 0;
+                    (request.pull.flags & PL_PULL_FINAL) != 0;
+        request.pull.step = same ? l->step : 0;
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
     if (params && client->opts.mode == PL_PS_SYNC && client->opts.ps > 1 &&
-        (l->request.flags & PL_PULL_RANGE) == 0)
+        !(pull && (l->request.pull.flags & PL_PULL_RANGE) != 0))
         level(client);
 }
 
-static void ack_piece(pl_ps_client *client, int32_t ps, const pl_frame *piece)
+static void send_ack(pl_ps_client *client, int32_t ps, pl_ps_ack ack)
 {
-    pl_client_send(client, ps,
-                   (pl_frame) {
-                       .kind = PL_FRAME_ACK,
-                       .sequence = piece->sequence,
-                       .step = piece->step,
-                       .first = piece->first,
-                       .value = { 0, piece->count },
-                   },
-                   NULL, false);
+    pl_frame frame = pl_ps_ack_encode(&ack);
+    frame.sequence = client->links[ps].sequence;
+    pl_client_send(client, ps, frame, NULL, false);
 }
 
-static void note_answer(pl_ps_client *client, int32_t ps, const pl_frame *frame)
+static void ack_piece(pl_ps_client *client, int32_t ps,
+                      const pl_ps_params *piece)
+{
+    send_ack(client, ps,
+             (pl_ps_ack) { .first = piece->first,
+                           .count = piece->count,
+                           .step = piece->step });
+}
+
+static void note_answer(pl_ps_client *client, int32_t ps,
+                        const pl_ps_params *params)
 {
     pl_link *l = &client->links[ps];
-    l->answer |= frame->flags;
+    l->answer |= params->answer;
     if (ps == 0) {
-        client->view.step = frame->step;
-        client->view.made = frame->value[0];
-        client->view.own = frame->value[1];
+        client->view.step = params->step;
+        client->view.made = params->made;
+        client->view.own = params->own;
         client->view.answer = l->answer;
     }
 }
 
-static bool is_end(const pl_link *l, const pl_frame *frame)
+static bool is_end(const pl_link *l, const pl_ps_params *params)
 {
-    return l->request.kind == PL_FRAME_PUSH && frame->count == 0 &&
-           (frame->flags & PL_ANSWER_STOP) != 0;
+    return l->request.kind == PL_REQUEST_PUSH && params->count == 0 &&
+           (params->answer & PL_ANSWER_STOP) != 0;
 }
 
 static void on_params(pl_ps_client *client, int32_t ps,
                       const pl_message *message)
 {
-    const pl_frame *frame = &message->frame;
+    pl_ps_params params;
     pl_link *l = &client->links[ps];
-    if ((l->request.kind != PL_FRAME_PULL &&
-         l->request.kind != PL_FRAME_PUSH) ||
+    if (!pl_ps_params_decode(&params, message)) {
+        pl_client_fail(client, "ps %d sent malformed parameters", ps);
+        return;
+    }
+    if ((l->request.kind != PL_REQUEST_PULL &&
+         l->request.kind != PL_REQUEST_PUSH) ||
         l->stage == PL_LINK_DONE) {
         if (l->stage == PL_LINK_DONE && client->opts.params != NULL &&
             pl_pieces_windowed(&l->in))
-            ack_piece(client, ps, frame);
+            ack_piece(client, ps, &params);
         return;
     }
     /* In sync the parameters may have moved on while they were sent. */
     if (client->opts.mode == PL_PS_SYNC && l->stage == PL_LINK_ANSWERING) {
-        if (frame->step < l->step)
+        if (params.step < l->step)
             return;
-        if (frame->step > l->step)
+        if (params.step > l->step)
             pl_pieces_reset(&l->in, 1);
     }
     l->stage = PL_LINK_ANSWERING;
-    l->step = frame->step;
-    note_answer(client, ps, frame);
-    if (is_end(l, frame)) {
+    l->step = params.step;
+    note_answer(client, ps, &params);
+    if (is_end(l, &params)) {
         finish_link(client, ps);
         return;
     }
     if (client->opts.params == NULL) {
-        if (pl_client_take_values(client, ps, message))
+        if (pl_client_take_values(client, ps, params.count, message->payload))
             finish_link(client, ps);
         else
             pl_client_fail(client,
                            "ps %d sent %u values that were not asked for", ps,
-                           frame->count);
+                           params.count);
         return;
     }
-    int32_t index = pl_pieces_find(&l->in, 0, frame->first, frame->count);
+    int32_t index = pl_pieces_find(&l->in, 0, params.first, params.count);
     if (index < 0) {
         pl_client_fail(client, "ps %d sent parameters that are not its own",
                        ps);
         return;
     }
     if (pl_pieces_mark(&l->in, index))
-        memcpy(client->opts.params + frame->first, message->payload,
-               frame->count * sizeof(float));
+        memcpy(client->opts.params + params.first, message->payload,
+               params.count * sizeof(float));
     if (pl_pieces_windowed(&l->in))
-        ack_piece(client, ps, frame);
+        ack_piece(client, ps, &params);
     if (pl_pieces_complete(&l->in))
         finish_link(client, ps);
 }
 
-static bool is_deal(const pl_ps_client *client, const pl_workers *workers)
+static void note_counts(pl_ps_client *client, const pl_message *message)
 {
-    int32_t count = 0;
-    for (int32_t w = 0; w < client->opts.workers; w++)
-        count += pl_workers_has(workers, w);
-    return count > 0 && count == pl_workers_count(workers);
+    int64_t step;
+    if (!pl_ps_counts_decode(&step, message, client->opts.workers)) {
+        pl_client_fail(client, "ps 0 sent malformed counts of gradients");
+        return;
+    }
+    memcpy(client->counts, message->payload,
+           pl_ps_counts_bytes(client->opts.workers));
+    client->view.step = step;
 }
 
-static void note_deal(pl_ps_client *client, const pl_frame *frame,
-                      const void *payload)
+static void note_deal(pl_ps_client *client, const pl_message *message)
 {
-    size_t words = ((size_t)client->opts.workers + 63) / 64;
-    const uint8_t *bits = payload;
-    pl_deal deal = { .step = frame->value[0], .epoch = frame->value[1] };
-    pl_workers present = { 0 };
-    if (frame->payload_bytes == 2 * words * sizeof(uint64_t)) {
-        memcpy(deal.workers.bits, bits, words * sizeof(uint64_t));
-        memcpy(present.bits, bits + words * sizeof(uint64_t),
-               words * sizeof(uint64_t));
-    }
-    if (deal.step < 0 || deal.epoch < 0 || !is_deal(client, &deal.workers)) {
+    pl_ps_deal_answer answer;
+    if (!pl_ps_deal_answer_decode(&answer, message, client->opts.workers)) {
         pl_client_fail(client, "ps 0 dealt the data to none of the workers");
         return;
     }
-    client->deal = deal;
-    client->present = present;
+    client->deal = answer.deal;
+    client->present = answer.present;
+}
+
+static void note_share(pl_ps_client *client, const pl_message *message)
+{
+    pl_ps_share_answer answer;
+    if (!pl_ps_share_answer_decode(&answer, message) ||
+        answer.worker >= client->opts.workers) {
+        pl_client_fail(client, "ps 0 gave the share of no worker");
+        return;
+    }
+    client->view.share = answer.worker;
+    client->view.share_own = answer.own;
+}
+
+static void note_save(pl_ps_client *client, const pl_message *message)
+{
+    if (!pl_ps_save_answer_decode(&client->view.saved, message))
+        return;
+    snprintf(client->saved_why, sizeof client->saved_why, "%.*s",
+             (int)message->frame.payload_bytes, (const char *)message->payload);
 }
 
 /* What server 0 says with the end of a request. */
-static void note_done(pl_ps_client *client, const pl_frame *frame,
-                      const void *payload)
+static void note_done(pl_ps_client *client, const pl_message *message)
 {
-    const pl_frame *request = &client->links[0].request;
-    size_t bytes = (size_t)client->opts.workers * sizeof *client->counts;
-    if (request->kind == PL_FRAME_PAUSE && frame->payload_bytes == bytes) {
-        if (bytes > 0)
-            memcpy(client->counts, payload, bytes);
-        client->view.step = frame->step;
-    } else if (request->kind == PL_FRAME_SHARE &&
-               (request->flags & PL_SHARE_DEAL) != 0) {
-        note_deal(client, frame, payload);
-    } else if (request->kind == PL_FRAME_SHARE) {
-        bool known =
-            frame->value[1] >= 0 && frame->value[1] < client->opts.workers;
-        client->view.share =
-            known ? (int32_t)frame->value[1] : client->opts.index;
-        client->view.share_own = frame->value[0] > 0 ? frame->value[0] : 0;
-    } else if (request->kind == PL_FRAME_SAVE && request->flags != 0) {
-        client->view.saved = frame->value[0] == PL_SAVED_GOOD ||
-                                     frame->value[0] == PL_SAVED_WRITING ||
-                                     frame->value[0] == PL_SAVED_NUMERIC
-                                 ? (pl_saved)frame->value[0]
-                                 : PL_SAVED_FAILED;
-        snprintf(client->saved_why, sizeof client->saved_why, "%.*s",
-                 (int)frame->payload_bytes, (const char *)payload);
+    switch (client->links[0].request.kind) {
+    case PL_REQUEST_FREEZE:
+        note_counts(client, message);
+        break;
+    case PL_REQUEST_DEAL:
+        note_deal(client, message);
+        break;
+    case PL_REQUEST_SHARE:
+        note_share(client, message);
+        break;
+    case PL_REQUEST_SAVE_STATUS:
+        note_save(client, message);
+        break;
+    default:
+        break;
     }
 }
 
-static void on_ack(pl_ps_client *client, int32_t ps, const pl_frame *frame,
-                   const void *payload)
+static void on_done(pl_ps_client *client, int32_t ps, const pl_message *message)
+{
+    pl_ps_request_kind kind = client->links[ps].request.kind;
+    /* Its values would be those of an earlier answer. */
+    if (kind == PL_REQUEST_PULL || kind == PL_REQUEST_PUSH) {
+        pl_client_fail(client, "ps %d ended a %s without its parameters", ps,
+                       pl_ps_request_text(kind));
+        return;
+    }
+    if (ps == 0)
+        note_done(client, message);
+    finish_link(client, ps);
+}
+
+/* Of a push or of the first parameters: only these have pieces. */
+static void on_piece_ack(pl_ps_client *client, int32_t ps, const pl_ps_ack *ack)
 {
     pl_link *l = &client->links[ps];
-    pl_frame_kind kind = l->request.kind;
-    if (l->stage == PL_LINK_DONE)
-        return;
-    if ((frame->flags & PL_ACK_DONE) != 0) {
-        /* Its values would be those of an earlier answer. */
-        if (kind == PL_FRAME_PULL || kind == PL_FRAME_PUSH) {
-            pl_client_fail(client, "ps %d ended a %s without its parameters",
-                           ps, pl_frame_kind_text(kind));
-            return;
-        }
-        if (ps == 0)
-            note_done(client, frame, payload);
-        finish_link(client, ps);
-    } else if (kind != PL_FRAME_PUSH && kind != PL_FRAME_INIT) {
-        return; /* only these have pieces */
-    } else if ((frame->flags & PL_ACK_COMPLETE) != 0) {
+    if (ack->kind == PL_ACKED_COMPLETE) {
         pl_stream_ack_all(&l->out);
     } else if (client->opts.params == NULL) {
         /* It has no such list, or nothing of this: all of it, then. */
-        if ((frame->flags & PL_ACK_NEED) != 0 && kind == PL_FRAME_PUSH)
+        if (ack->kind == PL_ACKED_NEED && l->request.kind == PL_REQUEST_PUSH)
             pl_client_send_push(client, ps, true);
-    } else if ((frame->flags & PL_ACK_NEED) != 0) {
+    } else if (ack->kind == PL_ACKED_NEED) {
         pl_stream_retry(&l->out);
         pump(client, ps);
     } else {
-        int32_t index = pl_pieces_find(&l->out.acked, frame->value[0],
-                                       frame->first, frame->value[1]);
+        int32_t index =
+            pl_pieces_find(&l->out.acked, 0, ack->first, ack->count);
         if (index >= 0)
             pl_stream_ack(&l->out, index);
         pump(client, ps);
     }
 }
 
+static void on_ack(pl_ps_client *client, int32_t ps, const pl_message *message)
+{
+    const pl_link *l = &client->links[ps];
+    pl_ps_ack ack;
+    if (l->stage == PL_LINK_DONE || !pl_ps_ack_decode(&ack, message))
+        return;
+    if (ack.kind == PL_ACKED_DONE)
+        on_done(client, ps, message);
+    else if (l->request.kind == PL_REQUEST_PUSH ||
+             l->request.kind == PL_REQUEST_INIT)
+        on_piece_ack(client, ps, &ack);
+}
+
 static void on_report(pl_ps_client *client, const pl_message *message)
 {
     uint32_t bytes = message->frame.payload_bytes;
+    pl_ps_report report;
     if (client->report != NULL || client->links[0].stage == PL_LINK_DONE ||
-        client->links[0].request.kind != PL_FRAME_BYE || bytes > REPORT_MOST)
+        client->links[0].request.kind != PL_REQUEST_BYE ||
+        bytes > REPORT_MOST || !pl_ps_report_decode(&report, message))
         return;
     if (PL_NEW(client->report, bytes + 1) == PL_OK && bytes > 0)
         memcpy(client->report, message->payload, bytes);
     client->view.report = client->report;
-    client->view.step = message->frame.step;
-    client->view.dropped = message->frame.value[0];
-    client->view.update_ns = message->frame.value[1];
-    pl_client_send(client, 0,
-                   (pl_frame) { .kind = PL_FRAME_ACK,
-                                .sequence = message->frame.sequence },
-                   NULL, false);
+    client->view.step = report.step;
+    client->view.dropped = report.dropped;
+    client->view.update_ns = report.update_ns;
+    send_ack(client, 0, (pl_ps_ack) { .kind = PL_ACKED_PIECE });
     finish_link(client, 0);
 }
 
@@ -547,13 +502,12 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         return;
     }
     if (frame->kind == PL_FRAME_WELCOME) {
-        on_welcome(client, ps, message);
+        pl_client_on_welcome(client, ps, message);
         return;
     }
     if (frame->incarnation != client->view.incarnation)
         return;
-    if (frame->kind == PL_FRAME_REFUSE &&
-        (frame->flags & PL_REFUSE_UNKNOWN) != 0) {
+    if (pl_ps_refuse_is_unknown(message)) {
         /* A new server.  Another than server 0 learns by our JOIN what it
          * serves, and joins server 0, which rolls the job back. */
         client->rolled = client->rolled || (ps == 0 && !client->joining);
@@ -561,7 +515,7 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         if (ps == 0 && client->joining && l->joined)
             pl_ps_client_join(client);
         if (ps > 0 && !client->joining)
-            ask_to_join(client, ps);
+            pl_client_ask_to_join(client, ps);
         else if (ps == 0 && client->joining && client->links[0].joined)
             pl_ps_client_join(client); /* it is new since it let us in */
         return;
@@ -575,7 +529,7 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
     if (frame->kind == PL_FRAME_REFUSE)
         pl_client_fail(client, "ps %d: %.*s", ps, (int)frame->payload_bytes,
                        (const char *)message->payload);
-    if (frame->kind == PL_FRAME_OVER && (frame->flags & PL_STOP_FAILED) != 0)
+    if (pl_ps_over_has_failed(message))
         pl_client_fail(client, "the job ended: %.*s", (int)frame->payload_bytes,
                        (const char *)message->payload);
     if (frame->sequence != l->sequence || frame->sequence == 0 ||
@@ -585,9 +539,17 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
     if (frame->kind == PL_FRAME_PARAMS)
         on_params(client, ps, message);
     else if (frame->kind == PL_FRAME_ACK)
-        on_ack(client, ps, frame, message->payload);
+        on_ack(client, ps, message);
     else if (frame->kind == PL_FRAME_REPORT && ps == 0)
         on_report(client, message);
+}
+
+static void send_heartbeat(pl_ps_client *client)
+{
+    pl_ps_heartbeat heartbeat = {
+        .vital = { .step = client->view.step, .phase = PL_PHASE_JOINING },
+    };
+    pl_client_send(client, 0, pl_ps_heartbeat_encode(&heartbeat), NULL, false);
 }
 
 void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
@@ -595,11 +557,7 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
     client->now_ns = now_ns;
     /* While other servers are awaited, server 0 must know that we live. */
     if (client->joining && client->links[0].joined)
-        pl_client_send(client, 0,
-                       (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
-                                    .step = client->view.step,
-                                    .value = { PL_PHASE_JOINING } },
-                       NULL, false);
+        send_heartbeat(client);
     for (int32_t j = 0; j < client->opts.ps; j++) {
         pl_link *l = &client->links[j];
         bool late =
@@ -608,10 +566,10 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
             continue;
         if (client->joining && !l->joined &&
             (j == 0 || client->links[0].joined))
-            ask_to_join(client, j);
+            pl_client_ask_to_join(client, j);
         else if (l->stage == PL_LINK_ANSWERING ||
                  (l->stage == PL_LINK_ASKING &&
-                  (l->request.kind != PL_FRAME_PUSH || l->out.next > 0 ||
+                  (l->request.kind != PL_REQUEST_PUSH || l->out.next > 0 ||
                    client->opts.params == NULL)))
             ask(client, j);
     }
@@ -628,26 +586,28 @@ void pl_ps_client_join(pl_ps_client *client)
         client->links[j].stage = PL_LINK_IDLE; /* numbers of requests go on */
         client->links[j].before = client->sequence;
     }
-    ask_to_join(client, 0);
+    pl_client_ask_to_join(client, 0);
 }
 
 void pl_ps_client_init(pl_ps_client *client, int64_t step)
 {
-    begin_all(client, (pl_frame) { .kind = PL_FRAME_INIT, .step = step });
+    begin_all(client, (pl_ps_request) { .kind = PL_REQUEST_INIT,
+                                        .init = { .step = step } });
 }
 
 void pl_ps_client_pull(pl_ps_client *client, unsigned flags, int64_t step)
 {
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_PULL,
-                                     .flags = (uint8_t)flags,
-                                     .value = { step } });
+    begin_first(client,
+                (pl_ps_request) { .kind = PL_REQUEST_PULL,
+                                  .pull = { .flags = flags, .step = step } });
     client->rest = client->opts.ps > 1;
 }
 
 void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad)
 {
     client->grad = grad;
-    begin_all(client, (pl_frame) { .kind = PL_FRAME_PUSH, .step = step });
+    begin_all(client, (pl_ps_request) { .kind = PL_REQUEST_PUSH,
+                                        .push = { .step = step } });
 }
 
 void pl_ps_client_ready(pl_ps_client *client, int64_t from)
@@ -661,7 +621,7 @@ void pl_ps_client_ready(pl_ps_client *client, int64_t from)
 void pl_ps_client_fill(pl_ps_client *client, int64_t step, const char *text)
 {
     client->text = text;
-    begin_all(client, (pl_frame) { .kind = PL_FRAME_INIT, .step = step });
+    pl_ps_client_init(client, step);
 }
 
 /* Only lists that a gradient may name have numbers that rise. */
@@ -701,29 +661,27 @@ void pl_ps_client_read(pl_ps_client *client, int64_t first, int64_t count,
     client->range = to;
     client->sequence++;
     begin_on(client, ps,
-             &(pl_frame) {
-                 .kind = PL_FRAME_PULL,
-                 .flags = PL_PULL_PEEK | PL_PULL_RANGE,
-                 .first = first,
-                 .value = { 0, count },
+             &(pl_ps_request) {
+                 .kind = PL_REQUEST_PULL,
+                 .pull = { .flags = PL_PULL_PEEK | PL_PULL_RANGE,
+                           .first = first,
+                           .count = count },
              });
 }
 
 void pl_ps_client_pause(pl_ps_client *client)
 {
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_PAUSE });
 }
 
 void pl_ps_client_freeze(pl_ps_client *client)
 {
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_PAUSE,
-                                     .flags = PL_PAUSE_FREEZE });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_FREEZE });
 }
 
 void pl_ps_client_thaw(pl_ps_client *client)
 {
-    begin_first(client,
-                (pl_frame) { .kind = PL_FRAME_PAUSE, .flags = PL_PAUSE_THAW });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_THAW });
 }
 
 void pl_ps_client_save(pl_ps_client *client, int64_t step, const char *plan)
@@ -731,16 +689,14 @@ void pl_ps_client_save(pl_ps_client *client, int64_t step, const char *plan)
     /* Later ones of this and of later processes have higher numbers. */
     int64_t number = (int64_t)client->view.incarnation << 32 | ++client->saves;
     client->text = plan;
-    begin_all(client, (pl_frame) { .kind = PL_FRAME_SAVE,
-                                   .step = step,
-                                   .value = { number } });
+    begin_all(client, (pl_ps_request) { .kind = PL_REQUEST_SAVE,
+                                        .save = { step, number } });
 }
 
 void pl_ps_client_look_saved(pl_ps_client *client, bool wait)
 {
-    begin_first(client,
-                (pl_frame) { .kind = PL_FRAME_SAVE,
-                             .flags = wait ? PL_SAVE_WAIT : PL_SAVE_LOOK });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_SAVE_STATUS,
+                                          .save_status = { wait } });
 }
 
 void pl_ps_client_load(pl_ps_client *client, int64_t step,
@@ -749,44 +705,44 @@ void pl_ps_client_load(pl_ps_client *client, int64_t step,
     memcpy(client->counts, counts,
            (size_t)client->opts.workers * sizeof *counts);
     client->text = plan;
-    begin_all(client, (pl_frame) { .kind = PL_FRAME_LOAD, .step = step });
+    begin_all(client,
+              (pl_ps_request) { .kind = PL_REQUEST_LOAD, .load = { step } });
 }
 
 void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait)
 {
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_SHARE,
-                                     .flags = wait ? PL_SHARE_WAIT : 0,
-                                     .value = { count, client->opts.index } });
+    begin_first(client, (pl_ps_request) {
+                            .kind = PL_REQUEST_SHARE,
+                            .share = { .count = count,
+                                       .worker = client->opts.index,
+                                       .wait = wait },
+                        });
 }
 
 void pl_ps_client_deal(pl_ps_client *client, int64_t step, int64_t epoch)
 {
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_SHARE,
-                                     .flags = PL_SHARE_DEAL,
-                                     .value = { step, epoch } });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_DEAL,
+                                          .deal = { step, epoch } });
 }
 
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why)
 {
     client->text = why; /* server 0 tells the others */
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_STOP,
-                                     .flags = failed ? PL_STOP_FAILED : 0 });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_STOP,
+                                          .stop = { failed } });
 }
 
 void pl_ps_client_bye(pl_ps_client *client, const char *report)
 {
     client->text = report;
-    begin_first(client, (pl_frame) { .kind = PL_FRAME_BYE });
+    begin_first(client, (pl_ps_request) { .kind = PL_REQUEST_BYE });
 }
 
 void pl_ps_client_abort(pl_ps_client *client, const char *why)
 {
+    pl_ps_request stop = { .kind = PL_REQUEST_STOP, .stop = { true } };
     pl_client_send(client, 0,
-                   (pl_frame) {
-                       .kind = PL_FRAME_STOP,
-                       .flags = PL_STOP_FAILED,
-                       .sequence = client->links[0].sequence + 1,
-                       .payload_bytes = (uint32_t)strlen(why),
-                   },
+                   pl_ps_request_encode(&stop, client->links[0].sequence + 1,
+                                        (uint32_t)strlen(why)),
                    why, false);
 }

@@ -57,8 +57,8 @@ void pl_client_make_pull(pl_ps_client *client, int32_t ps)
     if (want == NULL || !message_room(client, ps, list_room(want, ps)))
         return;
     put_list(client, ps, want);
-    l->request.key_count = (uint32_t)pl_key_batch_of(want, ps);
-    l->request.value[1] = want->number;
+    l->request.pull.key_count = (uint32_t)pl_key_batch_of(want, ps);
+    l->request.pull.list = want->number;
 }
 
 void pl_client_send_push(pl_ps_client *client, int32_t ps, bool list)
@@ -74,21 +74,22 @@ void pl_client_send_push(pl_ps_client *client, int32_t ps, bool list)
     if (count > 0)
         memcpy(l->message, client->grad + of->cut[ps], floats);
     l->message_bytes = (uint32_t)floats;
-    pl_frame frame = pl_client_request(l);
-    frame.flags = PL_PUSH_DATA;
-    frame.count = (uint32_t)count;
-    frame.value[0] = of->number;
+    pl_ps_request request = l->request;
+    request.push.has_data = true;
+    request.push.with_list = list;
+    request.push.count = (uint32_t)count;
+    request.push.of = of->number;
     if (want != NULL) {
         put_list(client, ps, want);
-        frame.key_count = (uint32_t)pl_key_batch_of(want, ps);
-        frame.value[1] = want->number;
+        request.push.key_count = (uint32_t)pl_key_batch_of(want, ps);
+        request.push.want = want->number;
     }
-    if (list) {
+    if (list)
         put_list(client, ps, of);
-        frame.flags |= PL_PUSH_LIST;
-    }
-    frame.payload_bytes = l->message_bytes;
-    pl_client_send(client, ps, frame, l->message, l->message != l->own);
+    pl_client_send(
+        client, ps,
+        pl_ps_request_encode(&request, l->sequence, l->message_bytes),
+        l->message, l->message != l->own);
     l->asked_ns = client->now_ns;
 }
 
@@ -98,23 +99,22 @@ void pl_client_close_keys(pl_ps_client *client)
         pl_mem_free(client->links[j].own);
 }
 
-bool pl_client_take_values(pl_ps_client *client, int32_t ps,
-                           const pl_message *message)
+bool pl_client_take_values(pl_ps_client *client, int32_t ps, uint32_t came,
+                           const void *values)
 {
-    const pl_frame *frame = &message->frame;
     const pl_link *l = &client->links[ps];
     int64_t count = 0;
     float *to = client->range;
-    if ((l->request.flags & PL_PULL_RANGE) != 0 &&
-        l->request.kind == PL_FRAME_PULL) {
-        count = l->request.value[1];
+    if (l->request.kind == PL_REQUEST_PULL &&
+        (l->request.pull.flags & PL_PULL_RANGE) != 0) {
+        count = l->request.pull.count;
     } else if (client->want != NULL) {
         count = pl_key_batch_of(client->want, ps);
         to = client->want->values + client->want->cut[ps];
     }
-    if (frame->count != count)
+    if (came != count)
         return false;
     if (count > 0)
-        memcpy(to, message->payload, (size_t)count * sizeof *to);
+        memcpy(to, values, (size_t)count * sizeof *to);
     return true;
 }

@@ -1,11 +1,13 @@
 /* ps_client_priv.h - what the files of the client share.
  *
- * ps_client.c       requests and their answers
- * ps_client_keys.c  the messages of sparse parameters
- * ps_client_view.c  what its user may look at */
+ * client.c       requests and their answers
+ * client_join.c  joining
+ * client_keys.c  the messages of sparse parameters
+ * client_view.c  what its user may look at */
 #ifndef PL_SYNC_PS_WORKER_CLIENT_PRIV_H
 #define PL_SYNC_PS_WORKER_CLIENT_PRIV_H
 
+#include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/worker/client.h"
 
@@ -23,7 +25,7 @@ typedef struct pl_link {
     pl_link_stage stage;
     uint64_t sequence;
     uint64_t before; /* the last sequence before it joined */
-    pl_frame request;
+    pl_ps_request request;
     int64_t asked_ns; /* last sign of life about the request, or question */
     pl_stream out;
     pl_pieces in;
@@ -67,15 +69,14 @@ struct pl_ps_client {
 
 void pl_client_fail(pl_ps_client *client, const char *format, ...)
     PL_PRINTF(2, 3);
-/* ps_client_join.c: the text of a JOIN; the caller frees *out. */
-pl_status pl_client_join_text(const pl_ps_client *client, int32_t ps,
-                              char **out) PL_MUST_CHECK;
+
+/* client_join.c */
+void pl_client_ask_to_join(pl_ps_client *client, int32_t ps);
+void pl_client_on_welcome(pl_ps_client *client, int32_t ps,
+                          const pl_message *message);
 
 void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
                     const void *payload, bool lasting);
-/* The head of the request at hand. */
-pl_frame pl_client_request(const pl_link *link);
-
 /* ps_client_keys.c */
 /* Make the message of a pull: the keys of server `ps`. */
 void pl_client_make_pull(pl_ps_client *client, int32_t ps);
@@ -83,7 +84,7 @@ void pl_client_make_pull(pl_ps_client *client, int32_t ps);
 void pl_client_send_push(pl_ps_client *client, int32_t ps, bool list);
 void pl_client_close_keys(pl_ps_client *client);
 /* Take the values that came; false: they are not what was asked for. */
-bool pl_client_take_values(pl_ps_client *client, int32_t ps,
-                           const pl_message *message);
+bool pl_client_take_values(pl_ps_client *client, int32_t ps, uint32_t count,
+                           const void *values);
 
 #endif

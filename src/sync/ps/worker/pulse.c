@@ -19,7 +19,8 @@ void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns)
         (pl_pulse) { .opts = *opts, .heard_ns = now_ns, .next_ns = now_ns };
 }
 
-bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, pl_frame *out)
+bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
+                   int64_t (*peak)(void), pl_frame *out)
 {
     int64_t every_ns = timeout_ns(pulse) / 5;
     if (now_ns < pulse->next_ns)
@@ -28,11 +29,13 @@ bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, pl_frame *out)
         pulse->heard_ns += now_ns - pulse->next_ns;
     pulse->next_ns = now_ns + every_ns;
     pulse->sent_ns = now_ns;
-    *out = (pl_frame) {
-        .kind = PL_FRAME_HEARTBEAT,
-        .incarnation = pulse->opts.incarnation,
-        .sequence = ++pulse->number,
+    pl_ps_heartbeat heartbeat = {
+        .number = ++pulse->number,
+        .vital = *vital,
+        .peak_bytes = peak != NULL ? peak() : 0,
     };
+    *out = pl_ps_heartbeat_encode(&heartbeat);
+    out->incarnation = pulse->opts.incarnation;
     return true;
 }
 
@@ -51,12 +54,13 @@ void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
     static const char rolled[] = "the job restarts from its last checkpoint";
     const pl_frame *frame = &message->frame;
     bool refused = frame->kind == PL_FRAME_REFUSE;
-    bool ack = frame->kind == PL_FRAME_HEARTBEAT_ACK;
+    pl_ps_heartbeat_ack ack;
+    bool acked = pl_ps_heartbeat_ack_decode(&ack, message);
     pulse->heard_ns = now_ns;
-    if ((refused && (frame->flags & PL_REFUSE_UNKNOWN) != 0) ||
-        (ack && frame->generation > pulse->opts.generation))
+    if (pl_ps_refuse_is_unknown(message) ||
+        (acked && frame->generation > pulse->opts.generation))
         give_up(pulse, PL_ROLLED, rolled, strlen(rolled));
-    else if (refused || (ack && (frame->flags & PL_STOP_FAILED) != 0))
+    else if (refused || (acked && ack.failed))
         give_up(pulse, PL_CLOSED, message->payload, frame->payload_bytes);
 }
 

@@ -6,7 +6,7 @@
 #define PL_SYNC_PS_WORKER_PULSE_H
 
 #include "net/endpoint.h"
-#include "sync/ps/messages/protocol.h"
+#include "sync/ps/messages/messages.h"
 
 typedef struct pl_pulse_opts {
     const char *address; /* of server 0, for messages; borrowed */
@@ -25,9 +25,10 @@ typedef struct pl_pulse {
 
 void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns);
 
-/* True: send *out now, with what the task does.  pulse->next_ns is when the
- * next one is due. */
-bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, pl_frame *out);
+/* True: send *out now, which says what the task does and, unless `peak` is
+ * NULL, the most memory it had.  pulse->next_ns is when the next one is due. */
+bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
+                   int64_t (*peak)(void), pl_frame *out);
 /* An answer of server 0 has come. */
 void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
                       int64_t now_ns);

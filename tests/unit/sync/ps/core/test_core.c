@@ -94,7 +94,7 @@ static void ps_core_init_of_an_impossible_step_is_refused(void **state)
         pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
         init.step = steps[i];
         ps_piece(rig, 0, init, 0, 4, params);
-        ps_expect_text(rig, rig->peer[0], PL_FRAME_REFUSE, "cannot be");
+        ps_expect_text(rig, rig->peer[0], PL_FRAME_REFUSE, "malformed init");
     }
     assert_false(ps_look(rig, 0).initialized);
     ps_close(rig);

@@ -19,7 +19,7 @@ static void ps_members_join_is_welcomed_with_an_incarnation(void **state)
     const ps_sent *first = ps_expect(rig, 30, PL_FRAME_WELCOME);
     assert_int_equal(1, first->frame.incarnation);
     assert_int_equal(0, first->frame.value[1]); /* no parameters yet */
-    assert_non_null(strstr(first->bytes, "\"job\": \"\"")); /* nor a job */
+    assert_non_null(strstr(first->bytes, "\"job\":\"\"")); /* nor a job */
     /* The welcome was lost: the same process is not another one. */
     join_as(rig, 30, "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
     assert_int_equal(1,
@@ -40,7 +40,7 @@ static void ps_members_joins_that_make_no_sense_are_refused(void **state)
         { "", "join" },
         { "{", "join" },
         { "\xff\xfe{}", "join" },
-        { "[1, 2]", "role" },
+        { "[1, 2]", "expected an object" },
         { "{}", "role" },
         { "{\"role\": 7, \"index\": 0, \"job\": \"\"}", "role" },
         { "{\"role\": \"worker\", \"job\": \"\"}", "index" },
@@ -165,10 +165,13 @@ static void ps_members_hearts_are_answered_with_the_state(void **state)
                         .sequence = 9,
                         .value = { 99, 1 } }, /* no such phase */
            NULL);
-    const ps_sent *beat = ps_expect(rig, PS_HEARTS, PL_FRAME_HEARTBEAT_ACK);
-    assert_int_equal(0, beat->frame.flags);
-    assert_int_equal(9, beat->frame.sequence);
-    assert_int_equal(3, beat->frame.step);
+    ps_quiet(rig);
+    ps_forget(rig);
+    ps_heart(rig, 0, 3, PL_PHASE_WAITING, 1);
+    const ps_sent *ack = &rig->sent[0];
+    assert_int_equal(0, ack->frame.flags);
+    assert_int_equal(1, ack->frame.sequence);
+    assert_int_equal(3, ack->frame.step);
     pl_ps_core_stop(rig->core, false, "interrupt");
     ps_forget(rig);
     ps_heart(rig, 0, 3, PL_PHASE_WAITING, 2);

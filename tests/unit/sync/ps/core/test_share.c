@@ -266,7 +266,8 @@ static void ps_share_that_cannot_be_is_refused(void **state)
         frame.value[0] = values[i][0];
         frame.value[1] = values[i][1];
         ps_say(rig, rig->peer[1], frame, NULL);
-        ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "not a share");
+        ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE,
+                       i < 3 ? "malformed share" : "not a share");
     }
     ps_close(rig);
     rig = ps_start((pl_ps_core_opts) { .workers = 3 }, 0); /* sync */
