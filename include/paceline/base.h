@@ -112,6 +112,21 @@ typedef enum pl_param_kind {
     PL_PARAM_EVERY,  /* pl_every */
 } pl_param_kind;
 
+/* What else holds of a flag.  Without any of these it is a setting of the
+ * training, as a model's own flags are: written to run.json and taken from
+ * there on resume, where it must not change; equal in all tasks of a job; and
+ * one of the values by which runs are told apart. */
+typedef enum pl_param_trait {
+    PL_PARAM_MAY_CHANGE = 1 << 0,   /* a resumed run may have another value */
+    PL_PARAM_LOCAL = 1 << 1,        /* may differ among the tasks of a job */
+    PL_PARAM_NOT_RECORDED = 1 << 2, /* is not in run.json */
+    PL_PARAM_NOT_HPARAM = 1 << 3,   /* is not in TensorBoard's HParams */
+    PL_PARAM_NOT_COMPARED = 1 << 4, /* `compare` does not show it */
+    PL_PARAM_REPEATS = 1 << 5,      /* runs that differ in nothing else repeat
+                                       each other */
+    PL_PARAM_INTERNAL = 1 << 6,     /* set by the program: not in --help */
+} pl_param_trait;
+
 typedef struct pl_param {
     const char *name; /* "batch" for --batch */
     pl_param_kind kind;
@@ -124,6 +139,13 @@ typedef struct pl_param {
     const char *value;    /* what --help calls the value; default "N", "X",
                              "TEXT", "E" or the choices */
     const char *help;     /* one line, no full stop */
+    const char *needs;    /* where it has an effect, as conditions on other
+                             flags: "mode=ssp", "mode!=async|ssp", "run" (is
+                             given), "mode=ssp, run" (both); elsewhere it is
+                             refused; NULL: everywhere */
+    const char *follows;  /* the flag that this one's value mostly follows
+                             from; NULL: none */
+    unsigned traits;      /* of pl_param_trait */
 } pl_param;
 
 #ifdef __cplusplus

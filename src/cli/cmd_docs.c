@@ -45,13 +45,15 @@ static void print_options(const pl_options *options)
 {
     printf("# Flags\n\nMade by `paceline docs options`; do not edit.\n\n"
            "## `paceline train`\n\n");
-    pl_param_print_markdown(options->groups, options->group_count, stdout);
+    pl_param_facts facts = pl_options_facts(options);
+    pl_param_print_markdown(options->groups, options->group_count, &facts,
+                            stdout);
     for (const pl_command *const *c = pl_command_list(); *c != NULL; c++) {
         pl_param_group group = flags_of(*c);
         group.title = "Flags";
         if (has_flags(*c)) {
             printf("\n## `paceline %s`\n\n", (*c)->name);
-            pl_param_print_markdown(&group, 1, stdout);
+            pl_param_print_markdown(&group, 1, NULL, stdout);
         }
     }
 }

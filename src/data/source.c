@@ -72,6 +72,15 @@ const pl_sparse_format *const *pl_sparse_formats(void)
     return list;
 }
 
+bool pl_source_is_format(const char *name)
+{
+    for (const pl_sparse_format *const *f = pl_sparse_formats(); *f != NULL;
+         f++)
+        if (strcmp((*f)->name, name) == 0)
+            return true;
+    return false;
+}
+
 #define COUNT(name) +1
 #define FORMATS     (PL_SPARSE_FORMATS(COUNT))
 

@@ -69,6 +69,9 @@ typedef struct pl_source_opts {
     bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 
+/* True for the name of a format of sparse examples in files. */
+bool pl_source_is_format(const char *name);
+
 /* PL_USAGE for an unknown source (the nearest known one is suggested). */
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                          const pl_source_opts *opts) PL_MUST_CHECK;

@@ -102,10 +102,12 @@ REFUSED = {
                     "--l1 needs --optimizer sgd, adagrad or ftrl"),
     "hogwild_ftrl": (["--hogwild", "--optimizer", "ftrl"],
                      "--hogwild needs --optimizer sgd"),
+    "hogwild_micro": (["--hogwild", "--micro-batches", "2"],
+                      "--micro-batches has no effect with --hogwild"),
     "hogwild_sum": (["--hogwild", "--batch-reduction", "sum"],
-                    "--batch-reduction: not with --hogwild"),
+                    "--batch-reduction has no effect with --hogwild"),
     "dense_data": (["--data", "digits"], "needs sparse data"),
-    "clip": (["--clip", "1"], "--clip: not with the model sparse"),
+    "clip": (["--clip", "1"], "--clip is for dense models"),
     "few_features": (["--features", "100"], "100 features, expected 256"),
     "both": (["--holdout", "0.1", "--test-data", "synthetic-sparse"],
              "give one of them, not both"),
@@ -146,7 +148,7 @@ def test_refuses_in_one_sentence(cli, name):
 def test_dense_models_refuse_what_is_sparse(cli):
     for flags in (["--l2", "1"], ["--hogwild"], ["--features", "9"]):
         result = cli.run("train", "softmax", *flags)
-        assert result.code == 2 and "not sparse" in result.err, result
+        assert result.code == 2 and "is for sparse models" in result.err, result
     result = cli.run("train", "softmax", "--data", "synthetic-sparse")
     assert result.code == 2 and "needs dense data" in result.err, result
 

@@ -199,8 +199,7 @@ static pl_status count_tasks(job *j)
     pl_train_options *train = &j->options.train;
     const pl_cluster *cluster = &j->hosts.cluster;
     if (cluster->workers > 0) {
-        if (pl_options_given(&j->options, "workers") ||
-            pl_options_given(&j->options, "ps"))
+        if (PL_GIVEN(&j->options, workers) || PL_GIVEN(&j->options, ps))
             return PL_FAIL(PL_USAGE,
                            "--workers and --ps: the cluster file has "
                            "%d workers and %d servers; leave them "

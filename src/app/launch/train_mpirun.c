@@ -41,7 +41,7 @@ static pl_status run_once(const pl_train_mpirun_opts *opts, const char *run,
     bool begun = false;
     PL_TRY(pl_command_line_init(&line, options, opts->app->program, run));
     pl_status status = holds(run, "run.json", &begun);
-    if (status == PL_OK && begun && !pl_options_given(options, "resume"))
+    if (status == PL_OK && begun && !PL_GIVEN(options, resume))
         status = pl_command_line_add(&line, "--resume");
     if (status == PL_OK)
         status = pl_command_line_number(&line, "restarted", restarted);

@@ -2,6 +2,7 @@
  * passed on as given, which are filled in, and which stay with the parent. */
 #include "app/options/command_line.h"
 
+#include "app/options/options_priv.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -9,31 +10,6 @@
 #define VALUE_BYTES 64 /* of a number or a choice as text */
 /* Every flag with a value, and what stands before and behind. */
 #define ARGS_MOST ((size_t)(2 * PL_OPTION_GROUPS * PL_OPTION_MOST + 8))
-
-/* What is not passed on as it was given. */
-static const char *const own[] = {
-    "role",  "index",        "control", "restarted", "cluster", "deploy", "run",
-    "batch", "global-batch", "keys",    "insecure",  "chaos",   NULL
-};
-
-/* What is passed on though it was not given: a task could not work it out by
- * itself, or not the same way. */
-static const char *const filled[] = {
-    "strategy",
-    "workers",
-    "join-timeout",
-    NULL,
-};
-/* ... with parameter servers. */
-static const char *const filled_ps[] = { "mode", "ps", "evaluator", NULL };
-
-static bool listed(const char *name, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
 
 pl_status pl_command_line_add(pl_command_line *line, const char *word)
 {
@@ -79,25 +55,15 @@ static pl_status add_param(pl_command_line *line, const pl_param *param,
     return room[0] == '\0' ? PL_OK : add_value(line, param->name, room);
 }
 
-/* Flags that belong to a mode or a strategy are refused in another. */
-static bool wanted(const pl_options *options, const char *name, bool given)
+/* Flags that were given, or that tasks could not fill in, where they have an
+ * effect: elsewhere they would be refused. */
+static bool is_wanted(const pl_param *param, bool given,
+                      const pl_param_facts *facts)
 {
-    const pl_train_options *train = &options->train;
-    bool ps = train->strategy == PL_TRAIN_STRATEGY_PS;
-    bool allreduce = train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE;
-    int mode = options->train.mode;
-    if (strcmp(name, "engine") == 0)
-        return allreduce;
-    if (strcmp(name, "on-worker-loss") == 0)
-        return ps || (allreduce && train->engine == PL_TRAIN_ENGINE_RING);
-    if (strcmp(name, "batch") == 0)
-        return given || options->train.global_batch > 0;
-    if (strcmp(name, "replicas-to-aggregate") == 0)
-        return ps && mode == PL_TRAIN_MODE_SYNC;
-    if (strcmp(name, "staleness") == 0)
-        return ps && mode == PL_TRAIN_MODE_SSP;
-    return listed(name, filled) || (ps && listed(name, filled_ps)) ||
-           (given && !listed(name, own));
+    if ((param->traits & PL_OPTION_NOT_FORWARDED) != 0)
+        return false;
+    return given || ((param->traits & PL_OPTION_FILLED) != 0 &&
+                     pl_param_applies(param, facts));
 }
 
 static pl_status fill(pl_command_line *line, const pl_options *options,
@@ -107,10 +73,11 @@ static pl_status fill(pl_command_line *line, const pl_options *options,
     PL_TRY(pl_command_line_add(line, "train"));
     PL_TRY(pl_command_line_add(line, options->model->name));
     PL_TRY(add_value(line, "run", run));
+    pl_param_facts facts = pl_options_facts(options);
     for (size_t g = 0; g < options->group_count; g++) {
         const pl_param_group *group = &options->groups[g];
         for (size_t i = 0; i < group->count; i++)
-            if (wanted(options, group->params[i].name, options->given[g][i]))
+            if (is_wanted(&group->params[i], group->given[i], &facts))
                 PL_TRY(add_param(line, &group->params[i], group->target));
     }
     return PL_OK;

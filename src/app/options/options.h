@@ -51,100 +51,30 @@ typedef enum pl_train_eval {
     PL_TRAIN_EVAL_WORKERS,
 } pl_train_eval;
 
+/* A field for each flag: flags_*.def.  pl_part_init fills in what was left out
+ * of the cluster's, pl_options_resolve the rest. */
 typedef struct pl_train_options {
-    /* data */
-    const char *data;
-    const char *test_data;
-    int64_t examples;
-    int64_t features;       /* 0: those of the data */
-    double holdout;         /* 0: the source's own test part */
-    int64_t train_examples; /* 0: all */
-    const char *cache;
-    int shard; /* pl_train_shard */
-    int64_t shuffle_buffer;
-    int64_t skip_bad;
-    int64_t unpack_ratio;
-    const char *label_feature;
-    const char *index_feature;
-    const char *value_feature;
-    int integers; /* pl_integers */
-    /* training */
-    int64_t batch;
-    int64_t global_batch; /* 0: not given; pl_part_init makes it `batch` */
-    int64_t micro_batches;
-    int aggregate;
-    int batch_reduction; /* pl_aggregate */
-    int64_t epochs;
-    int64_t steps;
-    int64_t steps_per_epoch; /* 0: a pass over the data */
-    double lr;
-    int64_t warmup;
-    int schedule;
-    int64_t decay_steps;
-    double decay;
-    int optimizer;
-    double momentum;
-    bool nesterov;
-    double beta1;
-    double beta2;
-    double rho;
-    double initial_accumulator;
-    double epsilon;
-    double ftrl_beta;
-    double l1;
-    double l2;
-    bool hogwild;
-    double weight_decay;
-    double clip;
-    const char *init;
-    int64_t seed;
-    /* evaluation */
-    pl_every eval_every;
-    int64_t eval_batch;
-    double stop_loss;
-    /* cluster; pl_part_init fills in what was left out */
-    int strategy; /* pl_train_strategy */
-    int mode;     /* pl_train_mode */
-    int64_t workers;
-    int64_t ps;
-    const char *cluster;
-    const char *deploy;
-    int role; /* pl_role */
-    int64_t index;
-    int64_t replicas_to_aggregate;
-    int64_t staleness;
-    int on_worker_loss;       /* pl_train_loss */
-    int64_t join_timeout;     /* s */
-    int64_t rejoin_timeout;   /* s */
-    double heartbeat_timeout; /* s */
-    int transport;            /* pl_train_transport */
-    int eval_on;              /* pl_train_eval */
-    bool evaluator;
-    int64_t restarts;
-    double chaos;         /* faults a second; 0: none */
-    int engine;           /* pl_train_engine; -1: not given */
-    int64_t bucket_bytes; /* 0: measured */
-    int64_t min_workers;  /* 0: all */
-    const char *keys;     /* a file; NULL: not given */
-    bool insecure;
-    int64_t control;   /* a descriptor; 0: nobody supervises */
-    int64_t restarted; /* times, by who supervises */
-    /* run */
-    const char *run;
-    bool resume; /* also with: */
-    bool resume_or_start;
-    pl_every checkpoint_every;
-    int64_t keep;
-    int64_t threads;
-    int kernels;
-    pl_every histograms_every;
-    double monitor_every; /* s; 0: never */
-    const char *profile;  /* "A:B"; NULL: none */
-    bool json;
-    bool quiet;
+#define INT(field, ...)    int64_t field;
+#define REAL(field, ...)   double field;
+#define TEXT(field, ...)   const char *field;
+#define FLAG(field, ...)   bool field;
+#define CHOICE(field, ...) int field;
+#define EVERY(field, ...)  pl_every field;
+#include "app/options/flags_cluster.def"
+#include "app/options/flags_data.def"
+#include "app/options/flags_eval.def"
+#include "app/options/flags_run.def"
+#include "app/options/flags_train.def"
+#undef INT
+#undef REAL
+#undef TEXT
+#undef FLAG
+#undef CHOICE
+#undef EVERY
 } pl_train_options;
 
 #define PL_OPTIONS_FEATURES INT64_C(4294967295) /* of --features: the most */
+#define PL_OPTIONS_DATA     "digits" /* of a model that names no data */
 #define PL_OPTION_GROUPS    6
 #define PL_OPTION_MOST      64 /* flags in one group */
 
@@ -167,19 +97,39 @@ void pl_options_close(pl_options *options);
 pl_status pl_options_parse(pl_options *options, int argc,
                            char **argv) PL_MUST_CHECK;
 
+/* Refuse flags that have no effect with the model, the data, the other flags
+ * and, where `start` says how the tasks of the job are started ("alone",
+ * "here" or "hand"), with the job; NULL: nothing is known of it yet. */
+pl_status pl_options_check(const pl_options *options,
+                           const char *start) PL_MUST_CHECK;
+
+/* How the conditions of the flags read, without facts. */
+pl_param_facts pl_options_facts(const pl_options *options);
+
 /* Fill what was left out from the model, then check what no single flag can
  * check.  PL_USAGE names the flags. */
 pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
 
-/* True when the user gave --name. */
-bool pl_options_given(const pl_options *options, const char *name);
+/* True when the user gave the flag of this field of pl_train_options. */
+#define PL_GIVEN(options, field)                                               \
+    pl_options_given(options, offsetof(pl_train_options, field))
+bool pl_options_given(const pl_options *options, size_t offset);
+
+/* The flags that every model has. */
+const pl_param_group *pl_options_flags(size_t *group_count);
 
 /* What the model's own --classes says; 0 when it has no such flag. */
 int32_t pl_options_classes(const pl_options *options);
 
-/* All flags as {name: text}, or only those that must not change when a run
- * is resumed. */
-pl_status pl_options_record(const pl_options *options, bool kept_only,
+/* Flags as {name: text}. */
+typedef enum pl_options_part {
+    PL_OPTIONS_RECORDED, /* all of run.json */
+    PL_OPTIONS_KEPT,     /* that must not change when a run is resumed */
+    PL_OPTIONS_AGREED,   /* that are equal in all tasks of a job */
+    PL_OPTIONS_HPARAMS,  /* whose values people compare */
+} pl_options_part;
+
+pl_status pl_options_record(const pl_options *options, pl_options_part part,
                             pl_json **out) PL_MUST_CHECK;
 
 /* Take from a record what the user did not give.  What is taken points into

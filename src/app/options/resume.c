@@ -124,11 +124,11 @@ static bool is_over(const pl_options *options, const pl_summary *summary)
 {
     const char *stopped = summary->stopped_by;
     if (strcmp(stopped, "interrupt") == 0 || strcmp(stopped, "nan") == 0 ||
-        pl_options_given(options, "stop-loss"))
+        PL_GIVEN(options, stop_loss))
         return false;
-    if (pl_options_given(options, "steps"))
+    if (PL_GIVEN(options, steps))
         return options->train.steps == summary->steps;
-    return !pl_options_given(options, "epochs") ||
+    return !PL_GIVEN(options, epochs) ||
            (double)options->train.epochs == summary->epochs;
 }
 

@@ -23,56 +23,6 @@ static double now_s(void)
     return (double)pl_clock_wall_ns() * 1e-9;
 }
 
-/* Flags whose values people compare; the model's own join them. */
-static bool is_hparam(const pl_options *options, const char *name)
-{
-    static const char *const names[] = {
-        "data",
-        "batch",
-        "micro-batches",
-        "epochs",
-        "steps",
-        "lr",
-        "schedule",
-        "warmup",
-        "decay-steps",
-        "decay",
-        "optimizer",
-        "momentum",
-        "nesterov",
-        "beta1",
-        "beta2",
-        "rho",
-        "initial-accumulator",
-        "epsilon",
-        "ftrl-beta",
-        "weight-decay",
-        "clip",
-        "init",
-        "seed",
-        "strategy",
-        "mode",
-        "workers",
-        "ps",
-        "aggregate",
-        "batch-reduction",
-        "replicas-to-aggregate",
-        "staleness",
-        "threads",
-        "l1",
-        "l2",
-        "hogwild",
-        "stop-loss",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(names[i], name) == 0)
-            return true;
-    for (size_t i = 0; i < options->model->param_count; i++)
-        if (strcmp(options->model->params[i].name, name) == 0)
-            return true;
-    return false;
-}
-
 static pl_status put_hparams(pl_observers *observers)
 {
     const pl_options *options = observers->opts.options;
@@ -80,12 +30,11 @@ static pl_status put_hparams(pl_observers *observers)
                                                  options->model->name } };
     int count = 1;
     pl_json *record;
-    PL_TRY(pl_options_record(options, false, &record));
+    PL_TRY(pl_options_record(options, PL_OPTIONS_HPARAMS, &record));
     for (size_t i = 0; i < pl_json_length(record) && count < PL_EVENT_HPARAMS;
          i++) {
         const char *name = pl_json_key_at(record, i), *text;
-        if (is_hparam(options, name) &&
-            pl_json_get_text(record, name, &text) == PL_OK && text[0] != '\0')
+        if (pl_json_get_text(record, name, &text) == PL_OK && text[0] != '\0')
             list[count++] = (pl_event_hparam) { name, text };
     }
     pl_event_hparams(pl_events_begin(observers->events), now_s(), list, count);

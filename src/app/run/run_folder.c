@@ -255,7 +255,7 @@ pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
         sizes[d].size = job->example.dim[d];
 
     PL_TRY(find_job(folder));
-    PL_TRY(pl_options_record(job->options, false, &args));
+    PL_TRY(pl_options_record(job->options, PL_OPTIONS_RECORDED, &args));
     pl_run_record run = {
         .format = PL_RUN_FORMAT,
         .paceline = pl_version(),

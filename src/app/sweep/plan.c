@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AXES_MOST 16
+#define AXES_MOST  16
+#define NAME_BYTES 64 /* of a flag */
 
 typedef struct axis {
     const char *name;
@@ -35,13 +36,6 @@ typedef struct planner {
     size_t word_count;
     int64_t repeat;
 } planner;
-
-/* What a sweep says itself, or what has no meaning in one. */
-static const char *const own[] = { "run",    "resume",  "resume-or-start",
-                                   "json",   "quiet",   "role",
-                                   "index",  "control", "cluster",
-                                   "deploy", "keys",    "insecure",
-                                   NULL };
 
 static bool names_flag(const char *word, const char *name)
 {
@@ -76,13 +70,26 @@ static const axis *find_axis(const planner *p, const char *name)
     return NULL;
 }
 
-static const pl_param *cluster_param(const char *name, size_t length)
+/* The flag of train called name[0 .. length-1]; NULL: none. */
+static const pl_param *find_param(const planner *p, const char *name,
+                                  size_t length)
 {
-    for (size_t i = 0; i < pl_options_cluster_count; i++)
-        if (strlen(pl_options_cluster[i].name) == length &&
-            memcmp(pl_options_cluster[i].name, name, length) == 0)
-            return &pl_options_cluster[i];
-    return NULL;
+    const pl_options *options = p->options;
+    char whole[NAME_BYTES];
+    if (length >= sizeof whole)
+        return NULL;
+    memcpy(whole, name, length);
+    whole[length] = '\0';
+    return pl_param_find(options->groups, options->group_count, whole);
+}
+
+/* True for what one process that trains alone has no use for. */
+static bool is_of_cluster(const pl_param *param)
+{
+    static const pl_param_fact single = { "strategy", "single" };
+    return (param->traits & PL_OPTION_TASKS) != 0 ||
+           !pl_param_applies(param,
+                             &(pl_param_facts) { .list = &single, .count = 1 });
 }
 
 static bool trains_alone(const planner *p)
@@ -99,8 +106,8 @@ static pl_status add_words(const planner *p, pl_json *args)
         const char *word = p->words[i];
         const char *name = strncmp(word, "--", 2) == 0 ? word + 2 : "";
         size_t length = strcspn(name, "=");
-        const pl_param *param = alone ? cluster_param(name, length) : NULL;
-        if (param == NULL)
+        const pl_param *param = find_param(p, name, length);
+        if (!alone || param == NULL || !is_of_cluster(param))
             PL_TRY(pl_json_append_text(args, word));
         else if (param->kind != PL_PARAM_FLAG && name[length] == '\0')
             i++; /* its value */
@@ -125,7 +132,7 @@ static pl_status add_axes(const planner *p, pl_json *args)
     for (size_t i = 0; i < p->axis_count; i++) {
         const axis *a = &p->axes[i];
         const char *value = value_of(a);
-        if (alone && cluster_param(a->name, strlen(a->name)) != NULL)
+        if (alone && is_of_cluster(a->param))
             continue;
         if (a->param->kind != PL_PARAM_FLAG)
             PL_TRY(add_flag(args, a->name, value));
@@ -168,7 +175,7 @@ static void put_name(const planner *p, int64_t repeat, pl_buffer *out)
         pl_buffer_text(out, "single");
     for (size_t i = 0; i < p->axis_count; i++) {
         const axis *a = &p->axes[i];
-        if (alone && cluster_param(a->name, strlen(a->name)) != NULL)
+        if (alone && is_of_cluster(a->param))
             continue;
         pl_buffer_text(out, out->bytes > 0 ? "_" : "");
         put_plain(out, a->name);
@@ -324,14 +331,6 @@ static bool next_combination(planner *p)
     return false;
 }
 
-static bool listed(const char *name, const char *const *list)
-{
-    for (; *list != NULL; list++)
-        if (strcmp(*list, name) == 0)
-            return true;
-    return false;
-}
-
 static pl_status unknown_name(const planner *p, const char *name)
 {
     const pl_options *options = p->options;
@@ -350,13 +349,10 @@ static pl_status unknown_name(const planner *p, const char *name)
 static pl_status check_axis(const planner *p, axis *a)
 {
     const pl_options *options = p->options;
-    for (size_t g = 0; g < options->group_count && a->param == NULL; g++)
-        for (size_t i = 0; i < options->groups[g].count; i++)
-            if (strcmp(options->groups[g].params[i].name, a->name) == 0)
-                a->param = &options->groups[g].params[i];
+    a->param = pl_param_find(options->groups, options->group_count, a->name);
     if (a->param == NULL)
         return unknown_name(p, a->name);
-    if (listed(a->name, own))
+    if ((a->param->traits & PL_OPTION_NOT_SWEPT) != 0)
         return PL_FAIL(PL_USAGE, "grid: --%s cannot be part of a sweep",
                        a->name);
     if (has_word(p, a->name))
@@ -364,9 +360,11 @@ static pl_status check_axis(const planner *p, axis *a)
                        "--%s stands in the grid and among the flags; leave "
                        "out one",
                        a->name);
-    if (p->repeat > 1 && strcmp(a->name, "seed") == 0)
-        return PL_FAIL(PL_USAGE, "seed stands in the grid, and repeated cells "
-                                 "get seeds of their own; leave out one");
+    if (p->repeat > 1 && (a->param->traits & PL_PARAM_REPEATS) != 0)
+        return PL_FAIL(PL_USAGE,
+                       "%s stands in the grid, and repeated cells get seeds "
+                       "of their own; leave out one",
+                       a->name);
     return PL_OK;
 }
 
@@ -402,9 +400,16 @@ static pl_status gather_words(planner *p)
     for (size_t i = 0; i < more; i++)
         p->words[given + i] = p->opts->flags[i];
     p->word_count = given + more;
-    for (const char *const *name = own; *name != NULL; name++)
-        if (has_word(p, *name))
-            return PL_FAIL(PL_USAGE, "--%s cannot be part of a sweep", *name);
+    for (size_t i = 0; i < p->word_count; i++) {
+        const char *word = p->words[i];
+        const pl_param *param =
+            strncmp(word, "--", 2) == 0
+                ? find_param(p, word + 2, strcspn(word + 2, "="))
+                : NULL;
+        if (param != NULL && (param->traits & PL_OPTION_NOT_SWEPT) != 0)
+            return PL_FAIL(PL_USAGE, "--%s cannot be part of a sweep",
+                           param->name);
+    }
     return PL_OK;
 }
 
@@ -415,11 +420,11 @@ static pl_status plan(planner *p)
                            &p->repeat));
     if (p->opts->repeat > 0)
         p->repeat = p->opts->repeat;
-    PL_TRY(gather_words(p));
-    PL_TRY(pl_json_get_array(p->opts->spec, "grids", &grids));
     /* The tables, for the names. */
     PL_TRY(pl_options_init(p->options, p->opts->model));
     pl_options_close(p->options);
+    PL_TRY(gather_words(p));
+    PL_TRY(pl_json_get_array(p->opts->spec, "grids", &grids));
     for (size_t i = 0; i < pl_json_length(grids); i++)
         PL_TRY(add_grid(p, pl_json_at(grids, i)));
     return PL_OK;

@@ -16,44 +16,6 @@
 #define JOIN_LOCAL_S 60
 #define JOIN_HAND_S  600
 
-/* Flags that say the same thing twice, or nothing. */
-static pl_status check_pairs(const pl_options *options)
-{
-    static const struct {
-        const char *flag, *needs;
-    } pairs[] = {
-        { "index", "role" },
-        { "control", "role" },
-    };
-    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
-        if (pl_options_given(options, pairs[i].flag) &&
-            !pl_options_given(options, pairs[i].needs))
-            return PL_FAIL(PL_USAGE, "--%s needs --%s", pairs[i].flag,
-                           pairs[i].needs);
-    if (pl_options_given(options, "deploy") && options->train.cluster == NULL)
-        return PL_FAIL(PL_USAGE, "--deploy needs --cluster FILE, which holds "
-                                 "the entry");
-    if (pl_options_given(options, "batch") &&
-        pl_options_given(options, "global-batch"))
-        return PL_FAIL(PL_USAGE, "--batch and --global-batch: give one of "
-                                 "them, not both");
-    return PL_OK;
-}
-
-/* Flags that only mean something in one mode. */
-static pl_status check_mode(const pl_options *options)
-{
-    const pl_train_options *train = &options->train;
-    if (pl_options_given(options, "staleness") &&
-        train->mode != PL_TRAIN_MODE_SSP)
-        return PL_FAIL(PL_USAGE, "--staleness needs --mode ssp");
-    if (pl_options_given(options, "replicas-to-aggregate") &&
-        train->mode != PL_TRAIN_MODE_SYNC)
-        return PL_FAIL(PL_USAGE, "--replicas-to-aggregate needs --mode sync: "
-                                 "otherwise each gradient is an update");
-    return PL_OK;
-}
-
 /* Where the cluster comes from, in the order in which one beats another. */
 typedef enum origin {
     FROM_FILE,
@@ -72,15 +34,14 @@ static origin find_origin(const pl_options *options, const char *tf_config)
 {
     const pl_train_options *train = &options->train;
     pl_mpi_place place;
-    if (pl_options_given(options, "cluster"))
+    if (PL_GIVEN(options, cluster))
         return FROM_FILE;
-    if (is_rank(&place) && !pl_options_given(options, "role") &&
-        !pl_options_given(options, "control"))
+    if (is_rank(&place) && !PL_GIVEN(options, role) &&
+        !PL_GIVEN(options, control))
         return FROM_MPI;
-    if (pl_options_given(options, "control") ||
-        pl_options_given(options, "workers") ||
-        pl_options_given(options, "ps") ||
-        (pl_options_given(options, "strategy") &&
+    if (PL_GIVEN(options, control) || PL_GIVEN(options, workers) ||
+        PL_GIVEN(options, ps) ||
+        (PL_GIVEN(options, strategy) &&
          train->strategy == PL_TRAIN_STRATEGY_SINGLE))
         return FROM_COUNTS;
     if (tf_config != NULL && tf_config[0] != '\0')
@@ -96,7 +57,7 @@ static pl_status check_index(const pl_options *options,
                     : role == PL_ROLE_WORKER
                         ? cluster->workers - cluster->named_chief
                         : 1;
-    if (count > 1 && !pl_options_given(options, "index"))
+    if (count > 1 && !PL_GIVEN(options, index))
         return PL_FAIL(PL_USAGE, "--role %s needs --index N, from 0 to %d",
                        pl_role_text(role), count - 1);
     return PL_OK;
@@ -113,36 +74,17 @@ static pl_status take_role(pl_part *part, const pl_options *options)
     return status == PL_OK ? PL_OK : pl_context(status, "--role");
 }
 
-/* Only tasks started by hand take their keys from a file. */
-static pl_status check_keys(const pl_part *part, const pl_options *options)
+/* Pairs of flags of which each makes sense. */
+static pl_status check_pairs(const pl_options *options)
 {
-    static const char *const flags[] = { "keys", "insecure" };
-    bool by_hand = part->kind == PL_PART_TASK && options->train.control == 0;
-    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
-        if (!by_hand && pl_options_given(options, flags[i]))
-            return PL_FAIL(PL_USAGE,
-                           "--%s is for tasks started by hand, with --role; "
-                           "those that are started here have keys of their "
-                           "own",
-                           flags[i]);
-    if (options->train.keys != NULL && options->train.insecure)
+    const pl_train_options *train = &options->train;
+    if (PL_GIVEN(options, batch) && PL_GIVEN(options, global_batch))
+        return PL_FAIL(PL_USAGE, "--batch and --global-batch: give one of "
+                                 "them, not both");
+    if (train->keys != NULL && train->insecure)
         return PL_FAIL(PL_USAGE, "--keys and --insecure: give one of them, "
                                  "not both");
-    return PL_OK;
-}
-
-/* Faults are made by who starts the tasks, and who makes them must be able to
- * repair them. */
-static pl_status check_chaos(const pl_part *part, const pl_options *options)
-{
-    if (!pl_options_given(options, "chaos"))
-        return PL_OK;
-    if (part->kind == PL_PART_TASK)
-        return PL_FAIL(PL_USAGE, "--chaos is for jobs that --workers and --ps "
-                                 "start on this machine; who starts tasks by "
-                                 "hand kills them by hand");
-    if (options->train.chaos > 0 &&
-        options->train.on_worker_loss == PL_TRAIN_LOSS_ABORT)
+    if (train->chaos > 0 && train->on_worker_loss == PL_TRAIN_LOSS_ABORT)
         return PL_FAIL(PL_USAGE, "--chaos and --on-worker-loss abort: the "
                                  "first fault would end the job");
     return PL_OK;
@@ -157,7 +99,7 @@ static pl_status part_from_file(pl_part *part, const pl_options *options)
 {
     const pl_train_options *train = &options->train;
     PL_TRY(pl_cluster_read(&part->cluster, train->cluster, train->deploy));
-    if (pl_options_given(options, "role"))
+    if (PL_GIVEN(options, role))
         return take_role(part, options);
     if (is_single(&part->cluster))
         return PL_OK;
@@ -174,7 +116,7 @@ static pl_status part_from_counts(pl_part *part, const pl_options *options)
                             (int32_t)train->ps, train->evaluator));
     if (train->control > 0)
         return take_role(part, options);
-    if (pl_options_given(options, "role"))
+    if (PL_GIVEN(options, role))
         return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
                                  "where the other tasks are; --workers and "
                                  "--ps start all tasks here");
@@ -189,7 +131,7 @@ static pl_status drop_local_tf_config(const pl_options *options,
 {
     bool cluster, task;
     PL_TRY(pl_cluster_tf_config_has(*tf_config, &cluster, &task));
-    bool role = pl_options_given(options, "role");
+    bool role = PL_GIVEN(options, role);
     if (cluster && (task || role))
         return PL_OK;
     if (role)
@@ -205,7 +147,7 @@ static pl_status drop_local_tf_config(const pl_options *options,
 static pl_status part_from_tf_config(pl_part *part, const pl_options *options,
                                      const char *tf_config)
 {
-    bool role = pl_options_given(options, "role");
+    bool role = PL_GIVEN(options, role);
     PL_TRY(pl_cluster_tf_config(&part->cluster, role ? NULL : &part->task,
                                 tf_config));
     part->kind = PL_PART_TASK;
@@ -225,7 +167,7 @@ static pl_status part_from_mpi(pl_part *part, pl_options *options)
                        "%d, and ranks have no parameter server; leave out "
                        "mpirun, or use --strategy allreduce",
                        place.rank, place.size);
-    if (pl_options_given(options, "workers") && train->workers != place.size)
+    if (PL_GIVEN(options, workers) && train->workers != place.size)
         return PL_FAIL(PL_USAGE,
                        "--workers %lld: mpirun has started %d ranks; leave "
                        "out --workers",
@@ -258,9 +200,9 @@ static pl_status find_part(pl_part *part, pl_options *options,
     case FROM_TF_CONFIG:
         PL_TRY(part_from_tf_config(part, options, tf_config));
         train->cluster = train->deploy = NULL; /* of a resumed run's record */
-        if (!pl_options_given(options, "strategy"))
+        if (!PL_GIVEN(options, strategy))
             train->strategy = -1;
-        if (!pl_options_given(options, "replicas-to-aggregate"))
+        if (!PL_GIVEN(options, replicas_to_aggregate))
             train->replicas_to_aggregate = 0;
         break;
     }
@@ -268,66 +210,16 @@ static pl_status find_part(pl_part *part, pl_options *options,
         part->kind = PL_PART_ALONE;
     bool by_hand =
         part->kind == PL_PART_TASK && train->control == 0 && part->beside == 0;
-    if (by_hand && pl_options_given(options, "evaluator"))
-        return PL_FAIL(PL_USAGE, "--evaluator starts a process on this "
-                                 "machine; in a cluster, start one by --role "
-                                 "evaluator");
     if (train->join_timeout == 0)
         train->join_timeout = by_hand ? JOIN_HAND_S : JOIN_LOCAL_S;
     return PL_OK;
 }
 
-/* Refuse what would do nothing; `flags` ends with NULL. */
-static pl_status refuse(const pl_options *options, const char *const *flags,
-                        const char *why)
+/* Who starts the tasks, as pl_options_check has it. */
+static const char *start_of(const pl_part *part, const pl_options *options)
 {
-    for (; *flags != NULL; flags++)
-        if (pl_options_given(options, *flags))
-            return PL_FAIL(PL_USAGE, "--%s %s", *flags, why);
-    return PL_OK;
-}
-
-/* Flags that only some strategies know. */
-static pl_status check_flags(const pl_options *options)
-{
-    static const char *const of_ps[] = {
-        "mode", "replicas-to-aggregate", "staleness", "eval-on", "evaluator",
-        NULL,
-    };
-    static const char *const of_jobs[] = {
-        "on-worker-loss",
-        "join-timeout",
-        "rejoin-timeout",
-        "transport",
-        "heartbeat-timeout",
-        "restarts",
-        "keys",
-        "insecure",
-        "chaos",
-        NULL,
-    };
-    static const char *const of_allreduce[] = { "engine", "bucket-bytes",
-                                                "min-workers", NULL };
-    static const char *const not_of_mpi[] = { "rejoin-timeout", "transport",
-                                              "keys",           "insecure",
-                                              "chaos",          NULL };
-    static const char *const not_of_ring[] = { "min-workers", NULL };
-    int strategy = options->train.strategy;
-    if (strategy != PL_TRAIN_STRATEGY_PS)
-        PL_TRY(refuse(options, of_ps, "needs a parameter server: add --ps N"));
-    if (strategy == PL_TRAIN_STRATEGY_SINGLE)
-        PL_TRY(refuse(options, of_jobs,
-                      "needs a job of several processes: add --workers N, or "
-                      "--ps N"));
-    if (strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
-        return refuse(options, of_allreduce, "needs --strategy allreduce");
-    if (options->train.engine == PL_TRAIN_ENGINE_RING)
-        return refuse(options, not_of_ring,
-                      "needs --engine mpi; with the ring, --on-worker-loss "
-                      "continue goes on with fewer");
-    return refuse(options, not_of_mpi,
-                  "does nothing with --engine mpi, which moves data and "
-                  "trusts its network by itself; see --engine ring");
+    bool by_hand = part->kind == PL_PART_TASK && options->train.control == 0;
+    return part->kind == PL_PART_ALONE ? "alone" : by_hand ? "hand" : "here";
 }
 
 /* Can workers be started by mpirun here? */
@@ -351,7 +243,7 @@ static bool has_mpirun(void)
 static pl_status choose_engine(const pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
-    bool given = pl_options_given(options, "engine");
+    bool given = PL_GIVEN(options, engine);
     bool rank = part->beside > 0;
     bool by_hand = part->kind == PL_PART_TASK && !rank;
     if (given && rank && train->engine == PL_TRAIN_ENGINE_RING)
@@ -410,9 +302,6 @@ static pl_status check_sparse(const pl_options *options)
                        "millions of weights, of which a batch needs some "
                        "thousand; use parameter servers: --ps N",
                        options->model->name);
-    if (train->hogwild)
-        return PL_FAIL(PL_USAGE, "--hogwild is for one process: leave it out, "
-                                 "or leave out --workers and --ps");
     if (train->micro_batches > 1)
         return PL_FAIL(PL_USAGE,
                        "--micro-batches %lld: the model %s with parameter "
@@ -462,7 +351,7 @@ static pl_status fill_mode(pl_options *options)
                                     ? PL_TRAIN_LOSS_WAIT
                                     : PL_TRAIN_LOSS_CONTINUE;
     if (train->replicas_to_aggregate > train->workers) {
-        if (pl_options_given(options, "replicas-to-aggregate"))
+        if (PL_GIVEN(options, replicas_to_aggregate))
             return PL_FAIL(PL_USAGE,
                            "--replicas-to-aggregate %lld: there are only %lld "
                            "workers",
@@ -531,13 +420,11 @@ static pl_status fill_in(pl_part *part, pl_options *options,
                          const char *tf_config)
 {
     pl_train_options *train = &options->train;
-    PL_TRY(check_pairs(options));
-    PL_TRY(check_mode(options));
+    PL_TRY(pl_options_check(options, NULL));
     PL_TRY(find_part(part, options, tf_config));
     PL_TRY(choose_strategy(part, options));
-    PL_TRY(check_flags(options));
-    PL_TRY(check_keys(part, options));
-    PL_TRY(check_chaos(part, options));
+    PL_TRY(pl_options_check(options, start_of(part, options)));
+    PL_TRY(check_pairs(options));
     train->workers = part->cluster.workers;
     train->ps = part->cluster.ps;
     PL_TRY(fill_mode(options));

@@ -70,7 +70,8 @@ pl_status pl_trained_new(pl_trained **out, const pl_trained_opts *opts)
     PL_TRY_OUT(status, pl_run_record_read(&trained->record, opts->run));
     PL_TRY_OUT(status, recall_options(trained, opts->app));
     /* Before the test data is replaced: a checkpoint knows that of the run. */
-    PL_TRY_OUT(status, pl_options_record(&trained->options, true, &settings));
+    PL_TRY_OUT(status, pl_options_record(&trained->options, PL_OPTIONS_KEPT,
+                                         &settings));
     PL_TRY_OUT(status, build(trained, opts));
     PL_TRY_OUT(status, load(trained, opts->run, settings));
     *out = trained;

@@ -93,75 +93,27 @@ pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
     return PL_OK;
 }
 
-/* What may differ from task to task. */
-static const char *const local_flags[] = {
-    "run",
-    "resume",
-    "resume-or-start",
-    "data",
-    "test-data",
-    "cache",
-    "examples",
-    "threads",
-    "kernels",
-    "profile",
-    "histograms-every",
-    "monitor-every",
-    "json",
-    "quiet",
-    "checkpoint-every",
-    "keep",
-    "cluster",
-    "deploy",
-    "role",
-    "index",
-    "control",
-    "restarted",
-    "restarts",
-    "transport",
-    "evaluator",
-    "join-timeout",
-    "rejoin-timeout",
-    "heartbeat-timeout",
-    "eval-on",
-    "eval-batch",
-    "eval-every",
-    "stop-loss",
-    "on-worker-loss",
-    "global-batch",
-    "bucket-bytes",
-    NULL,
-};
-
-static bool is_local(const char *key)
-{
-    for (const char *const *flag = local_flags; *flag != NULL; flag++)
-        if (strcmp(*flag, key) == 0)
-            return true;
-    return false;
-}
-
 pl_status pl_trainer_settings(const pl_options *options, pl_json **out)
 {
-    pl_json *all = NULL, *some = NULL;
+    pl_json *flags = NULL, *settings = NULL;
     const pl_json *value;
     const char *key, *text;
     void *walk = NULL;
     pl_status status;
-    PL_TRY_OUT(status, pl_options_record(options, false, &all));
-    PL_TRY_OUT(status, pl_json_new_object(&some));
-    PL_TRY_OUT(status, pl_json_set_text(some, "model", options->model->name));
-    while (pl_json_next(all, &walk, &key, &value)) {
-        if (is_local(key))
-            continue;
+    PL_TRY_OUT(status, pl_options_record(options, PL_OPTIONS_AGREED, &flags));
+    PL_TRY_OUT(status, pl_json_new_object(&settings));
+    /* Another model explains all other differences, so it comes first. */
+    PL_TRY_OUT(status,
+               pl_json_set_text(settings, "model", options->model->name));
+    while (pl_json_next(flags, &walk, &key, &value)) {
         PL_TRY_OUT(status, pl_json_as_text(value, key, &text));
-        PL_TRY_OUT(status, pl_json_set_text(some, key, text));
+        PL_TRY_OUT(status, pl_json_set_text(settings, key, text));
     }
-    *out = some;
-    some = NULL;
+    *out = settings;
+    settings = NULL;
 out:
-    pl_json_free(all);
-    pl_json_free(some);
+    pl_json_free(flags);
+    pl_json_free(settings);
     return status;
 }
 
@@ -264,7 +216,7 @@ static pl_status open_run(trainer *t)
 {
     pl_job *job = &t->job;
     PL_TRY(pl_run_folder_init(&t->folder, t->options));
-    PL_TRY(pl_options_record(t->options, true, &t->settings));
+    PL_TRY(pl_options_record(t->options, PL_OPTIONS_KEPT, &t->settings));
     PL_TRY(pl_snapshot_new(
         &t->snapshot, &(pl_snapshot_opts) {
                           .folder = t->folder.checkpoints,

@@ -87,7 +87,8 @@ static pl_status unknown_flag(const pl_param_group *groups, size_t group_count,
     size_t distance = too_far(name);
     for (size_t g = 0; g < group_count; g++)
         for (size_t i = 0; i < groups[g].count; i++)
-            consider(name, groups[g].params[i].name, &nearest, &distance);
+            if ((groups[g].params[i].traits & PL_PARAM_INTERNAL) == 0)
+                consider(name, groups[g].params[i].name, &nearest, &distance);
     int shown = (int)strcspn(flag, "=");
     if (nearest != NULL)
         return PL_FAIL(PL_USAGE, "unknown flag %.*s; did you mean --%s?", shown,
@@ -111,6 +112,13 @@ static const pl_param *find(const pl_param_group *groups, size_t group_count,
         }
     }
     return NULL;
+}
+
+const pl_param *pl_param_find(const pl_param_group *groups, size_t group_count,
+                              const char *name)
+{
+    const pl_param_group *group;
+    return find(groups, group_count, name, strlen(name), &group);
 }
 
 /* The next argument is the value; one that may be left out begins with a

@@ -1,8 +1,9 @@
 /* param.h - one table of parameters makes flags, help, manual and record.
  *
  * A pl_param describes one field of an options struct: its flag, its range,
- * its default, one line of help.  A command has a list of groups, each a
- * table with the struct it fills.
+ * its default, one line of help, where it has an effect and what else holds of
+ * it.  A command has a list of groups, each a table with the struct it fills.
+ * No other list of flag names is needed (tools/check_flags.py looks for some).
  *
  * Threads: the tables are constant; parsing is the caller's thread. */
 #ifndef PL_BASE_PARAM_PARAM_H
@@ -49,11 +50,46 @@ pl_status pl_param_store(const pl_param *param, void *target,
 void pl_param_value_text(const pl_param *param, const void *target, char *text,
                          size_t room);
 
-/* The help of all groups: as terminal text, Markdown table, or troff. */
+/* The flag of this name; NULL: none. */
+const pl_param *pl_param_find(const pl_param_group *groups, size_t group_count,
+                              const char *name);
+
+/* What conditions (pl_param.needs) are about beside the values of flags, and
+ * how they read. */
+typedef struct pl_param_fact {
+    const char *name;  /* several may have one name: either will do */
+    const char *value; /* NULL: not known yet */
+} pl_param_fact;
+
+typedef struct pl_param_term {
+    const char *condition; /* "strategy=ps" */
+    const char *label;     /* "a parameter server"; default: "--strategy ps" */
+    const char *refusal;   /* what follows "--name " where the condition does
+                              not hold; default: "needs " and the label */
+} pl_param_term;
+
+typedef struct pl_param_facts {
+    const pl_param_fact *list; /* they go before flags of the same name */
+    size_t count;
+    const pl_param_term *terms;
+    size_t term_count;
+    const pl_param_group *groups; /* whose values conditions may name */
+    size_t group_count;
+} pl_param_facts;
+
+/* True when all that the flag needs is there.  A condition on what is not
+ * known holds. */
+bool pl_param_applies(const pl_param *param, const pl_param_facts *facts);
+
+/* PL_USAGE for the first flag that was given and has no effect. */
+pl_status pl_param_check(const pl_param_facts *facts) PL_MUST_CHECK;
+
+/* The help of all groups: as terminal text, Markdown table (where facts may be
+ * NULL), or troff.  Internal flags are left out. */
 void pl_param_print_help(const pl_param_group *groups, size_t group_count,
                          FILE *file);
 void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
-                             FILE *file);
+                             const pl_param_facts *facts, FILE *file);
 void pl_param_print_troff(const pl_param_group *groups, size_t group_count,
                           FILE *file);
 

@@ -29,6 +29,11 @@ static const char *value_name(const pl_param *param)
     }
 }
 
+static bool is_shown(const pl_param *param)
+{
+    return (param->traits & PL_PARAM_INTERNAL) == 0;
+}
+
 /* "--batch N" */
 static int flag_text(const pl_param *param, char *text, size_t room)
 {
@@ -60,7 +65,8 @@ static int help_column(const pl_param_group *groups, size_t group_count)
     for (size_t g = 0; g < group_count; g++) {
         for (size_t i = 0; i < groups[g].count; i++) {
             int wide = flag_text(&groups[g].params[i], flag, sizeof flag);
-            if (wide <= LEFT_MOST && wide > widest)
+            if (is_shown(&groups[g].params[i]) && wide <= LEFT_MOST &&
+                wide > widest)
                 widest = wide;
         }
     }
@@ -113,7 +119,8 @@ void pl_param_print_help(const pl_param_group *groups, size_t group_count,
     for (size_t g = 0; g < group_count; g++) {
         fprintf(file, "%s%s:\n", g == 0 ? "" : "\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++)
-            print_param(file, &groups[g].params[i], column);
+            if (is_shown(&groups[g].params[i]))
+                print_param(file, &groups[g].params[i], column);
     }
 }
 
@@ -124,7 +131,8 @@ static void print_cell(FILE *file, const char *text)
         fprintf(file, "%s%c", *text == '|' ? "\\" : "", *text);
 }
 
-static void print_row(FILE *file, const pl_param *param)
+static void print_row(FILE *file, const pl_param *param,
+                      const pl_param_facts *facts)
 {
     char text[LINE_BYTES];
     fputs("| `", file);
@@ -140,17 +148,34 @@ static void print_row(FILE *file, const pl_param *param)
     help_text(param, text, sizeof text);
     print_cell(file, text);
     pl_param_range_text(param, text, sizeof text);
-    fprintf(file, "%s%s |\n", text[0] == '\0' ? "" : ", ", text);
+    fprintf(file, "%s%s |", text[0] == '\0' ? "" : ", ", text);
+    if (facts != NULL) {
+        pl_param_needs_text(param, facts, text, sizeof text);
+        fprintf(file, " %s |", text);
+    }
+    fputc('\n', file);
+}
+
+/* One with needs, where the facts say how these read. */
+static bool has_needs(const pl_param_group *group)
+{
+    for (size_t i = 0; i < group->count; i++)
+        if (is_shown(&group->params[i]) && group->params[i].needs != NULL)
+            return true;
+    return false;
 }
 
 void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
-                             FILE *file)
+                             const pl_param_facts *facts, FILE *file)
 {
     for (size_t g = 0; g < group_count; g++) {
         fprintf(file, "%s### %s\n\n", g == 0 ? "" : "\n", groups[g].title);
-        fputs("| Flag | Default | Meaning |\n|---|---|---|\n", file);
+        const pl_param_facts *needs = has_needs(&groups[g]) ? facts : NULL;
+        fprintf(file, "| Flag | Default | Meaning |%s\n|---|---|---|%s\n",
+                needs != NULL ? " Needs |" : "", needs != NULL ? "---|" : "");
         for (size_t i = 0; i < groups[g].count; i++)
-            print_row(file, &groups[g].params[i]);
+            if (is_shown(&groups[g].params[i]))
+                print_row(file, &groups[g].params[i], needs);
     }
 }
 
@@ -200,6 +225,7 @@ void pl_param_print_troff(const pl_param_group *groups, size_t group_count,
         print_troff_text(file, groups[g].title);
         fputc('\n', file);
         for (size_t i = 0; i < groups[g].count; i++)
-            print_troff_param(file, &groups[g].params[i]);
+            if (is_shown(&groups[g].params[i]))
+                print_troff_param(file, &groups[g].params[i]);
     }
 }

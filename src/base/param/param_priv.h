@@ -18,4 +18,11 @@ void pl_param_range_text(const pl_param *param, char *text, size_t room);
 /* The index-th of "mean|sum" and its length; NULL past the last. */
 const char *pl_param_choice_at(const char *choices, int index, int *length);
 
+/* "mean, sum or max" of "mean|sum|max" */
+void pl_param_choices_text(const char *choices, char *text, size_t room);
+
+/* "a parameter server, --mode ssp": what the flag needs; "" for nothing. */
+void pl_param_needs_text(const pl_param *param, const pl_param_facts *facts,
+                         char *text, size_t room);
+
 #endif

@@ -106,8 +106,7 @@ static pl_status store_real(const pl_param *param, double *field,
     return PL_OK;
 }
 
-/* "mean, sum or max" */
-static void choices_text(const char *choices, char *text, size_t room)
+void pl_param_choices_text(const char *choices, char *text, size_t room)
 {
     size_t used = 0;
     int length;
@@ -140,7 +139,7 @@ static pl_status store_choice(const pl_param *param, int *field,
         }
     }
     char all[512];
-    choices_text(param->choices, all, sizeof all);
+    pl_param_choices_text(param->choices, all, sizeof all);
     return PL_FAIL(PL_USAGE, "expected %s, found \"%.80s\"", all, text);
 }
 

@@ -99,8 +99,8 @@ static void check_same_settings(int argc, char **argv)
     assert_string_equal("a run", second.train.run);
     assert_int_equal(first.train.join_timeout, second.train.join_timeout);
     assert_int_equal(first.train.quiet, second.train.quiet);
-    assert_ok(pl_options_record(&first, false, &a));
-    assert_ok(pl_options_record(&second, false, &b));
+    assert_ok(pl_options_record(&first, PL_OPTIONS_RECORDED, &a));
+    assert_ok(pl_options_record(&second, PL_OPTIONS_RECORDED, &b));
     assert_true(pl_json_equal(a, b));
 
     pl_json_free(a);

@@ -218,7 +218,7 @@ static pl_status resume(pl_part *part, pl_options *options, const char *before,
     pl_json *record;
     PL_TRY(pl_options_init(&first, pl_model_list()[0]));
     PL_TRY(find(part, &first, before, NULL, NULL));
-    PL_TRY(pl_options_record(&first, false, &record));
+    PL_TRY(pl_options_record(&first, PL_OPTIONS_RECORDED, &record));
     pl_part_close(part);
     pl_options_close(&first);
 

@@ -461,6 +461,12 @@ static void param_value_text_is_cut_to_its_room(void **state)
 typedef void print_form(const pl_param_group *groups, size_t group_count,
                         FILE *file);
 
+static void print_markdown(const pl_param_group *groups, size_t group_count,
+                           FILE *file)
+{
+    pl_param_print_markdown(groups, group_count, NULL, file);
+}
+
 /* What `print` writes; the caller frees it with free(). */
 static char *printed(print_form *print)
 {
@@ -527,7 +533,7 @@ static void param_help_of_a_wide_flag_begins_on_the_next_line(void **state)
 static void param_markdown_is_one_table_a_group(void **state)
 {
     (void)state;
-    char *text = printed(pl_param_print_markdown);
+    char *text = printed(print_markdown);
     assert_non_null(strstr(text,
                            "### Training\n\n| Flag | Default | Meaning "
                            "|\n|---|---|---|\n| `--batch N` | `100` | "

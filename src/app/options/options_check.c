@@ -1,0 +1,105 @@
+/* Which flags have an effect: what is known of model, data and job where the
+ * flags of `train` are checked, and how their conditions read. */
+#include "app/options/options_priv.h"
+
+#include "data/source.h"
+
+#include <string.h>
+
+#define SOURCE_BYTES 32 /* of the name before the colon */
+#define FACTS_MOST   8
+
+static const pl_param_term terms[] = {
+    { "model=sparse", "a sparse model",
+      "is for sparse models, and this one is dense: leave it out" },
+    { "model=dense", "a dense model",
+      "is for dense models, and this one is sparse: leave it out" },
+    { "source=files", "sparse data in files",
+      "is for sparse data in files: leave it out, or give --data FORMAT:FILE" },
+    { "source=digits|files", "`digits`, or sparse data in files",
+      "is for data that are generated or unpacked, which these are not: leave "
+      "it out" },
+    { "data=tfrecord", "--data tfrecord:FILE", NULL },
+    { "data=criteo", "--data criteo:FILE", NULL },
+    { "hogwild=false", NULL,
+      "has no effect with --hogwild, which updates after each example: leave "
+      "out one of them" },
+    { "strategy=single", "one process",
+      "is for one process: leave it out, or leave out --workers and --ps" },
+    { "strategy!=single", "several processes",
+      "needs a job of several processes: add --workers N, or --ps N" },
+    { "strategy=ps", "a parameter server",
+      "needs a parameter server: add --ps N" },
+    { "engine=mpi", NULL,
+      "needs --engine mpi; with the ring, --on-worker-loss continue goes on "
+      "with fewer" },
+    { "engine!=mpi", NULL,
+      "does nothing with --engine mpi, which moves data and trusts its network "
+      "by itself; see --engine ring" },
+    { "start=hand", "tasks started by hand",
+      "is for tasks started by hand, with --role; those that are started here "
+      "have keys of their own" },
+    { "start=here", "tasks started on this machine",
+      "is for jobs that --workers and --ps start on this machine; who starts "
+      "tasks by hand kills them by hand" },
+    { "start!=hand", "tasks started on this machine",
+      "starts a process on this machine; in a cluster, start one by --role "
+      "evaluator" },
+    { "cluster", "--cluster FILE",
+      "needs --cluster FILE, which holds the entry" },
+    { "run", "--run DIR",
+      "needs --run DIR, the folder of the run to go on with" },
+};
+
+/* "criteo" of "criteo:FILE" */
+static void cut_name(const char *source, char name[SOURCE_BYTES])
+{
+    size_t length = strcspn(source, ":");
+    snprintf(name, SOURCE_BYTES, "%.*s", length < 256 ? (int)length : 256,
+             source);
+}
+
+static const char *kind_of(const char *name)
+{
+    return pl_source_is_format(name) ? "files" : name;
+}
+
+pl_param_facts pl_options_facts(const pl_options *options)
+{
+    return (pl_param_facts) {
+        .terms = terms,
+        .term_count = sizeof terms / sizeof *terms,
+        .groups = options->groups,
+        .group_count = options->group_count,
+    };
+}
+
+pl_status pl_options_check(const pl_options *options, const char *start)
+{
+    const pl_train_options *train = &options->train;
+    const pl_model *model = options->model;
+    char data[SOURCE_BYTES], test[SOURCE_BYTES];
+    const char *source = train->data != NULL   ? train->data
+                         : model->data != NULL ? model->data
+                                               : PL_OPTIONS_DATA;
+    cut_name(source, data);
+    cut_name(train->test_data != NULL ? train->test_data : source, test);
+    pl_param_fact list[FACTS_MOST] = {
+        { "model", model->sparse ? "sparse" : "dense" },
+        { "data", data },
+        { "data", test },
+        { "source", kind_of(data) },
+        { "source", kind_of(test) },
+        { "start", start },
+    };
+    size_t count = 6;
+    if (start == NULL)
+        list[count++] = (pl_param_fact) { "strategy", NULL };
+    /* Only allreduce has an engine, whatever a record says. */
+    if (start == NULL || train->strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
+        list[count++] = (pl_param_fact) { "engine", start == NULL ? NULL : "" };
+    pl_param_facts facts = pl_options_facts(options);
+    facts.list = list;
+    facts.count = count;
+    return pl_param_check(&facts);
+}
