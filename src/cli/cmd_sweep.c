@@ -1,5 +1,6 @@
 /* cmd_sweep.c - `sweep`: reads what to run from a file and from flags, lists or
  * runs the cells, and shows the results. */
+#include "app/run/runs.h"
 #include "app/sweep/plan.h"
 #include "app/sweep/spec.h"
 #include "app/sweep/sweep.h"
@@ -144,7 +145,7 @@ static pl_status print_results(const pl_app *app, const char *out, bool mean)
     pl_table *table;
     pl_buffer text = { 0 };
     char *paths[] = { (char *)out };
-    PL_TRY(pl_records_init(&records, paths, 1));
+    PL_TRY(pl_runs_open(&records, paths, 1));
     pl_status status = pl_compare(&table, &records, mean);
     pl_records_close(&records);
     PL_TRY(status);

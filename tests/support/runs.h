@@ -3,7 +3,28 @@
 #ifndef PL_TESTS_RUNS_H
 #define PL_TESTS_RUNS_H
 
+#include "observe/runs/record.h"
 #include "support/folder.h"
+
+/* What is known of the flags of these runs. */
+static const pl_param run_flags[] = {
+    { .name = "seed", .traits = PL_PARAM_REPEATS },
+    { .name = "keep", .traits = PL_PARAM_NOT_COMPARED },
+    { .name = "workers" },
+    { .name = "strategy", .kind = PL_PARAM_CHOICE },
+    { .name = "mode", .kind = PL_PARAM_CHOICE, .needs = "strategy=ps" },
+    { .name = "ps", .follows = "strategy" },
+    { .name = "replicas", .follows = "workers" },
+};
+static const pl_param_group run_flag_group = {
+    "Flags", run_flags, sizeof run_flags / sizeof *run_flags, NULL, NULL
+};
+
+static inline void know_flags(pl_records *records)
+{
+    records->flags = &run_flag_group;
+    records->flag_groups = 1;
+}
 
 /* <folder>/<name>/<file> with this text. */
 static inline void write_run_file(const char *folder, const char *name,

@@ -2,6 +2,7 @@
  * those that cannot be read. */
 #include "app/run/runs.h"
 
+#include "app/options/options.h"
 #include "base/log.h"
 
 static pl_status warn(const pl_records *records)
@@ -14,9 +15,16 @@ static pl_status warn(const pl_records *records)
     return PL_OK;
 }
 
+pl_status pl_runs_open(pl_records *records, char *const *paths, size_t count)
+{
+    PL_TRY(pl_records_init(records, paths, count));
+    records->flags = pl_options_flags(&records->flag_groups);
+    return PL_OK;
+}
+
 pl_status pl_runs_read(pl_records *records, const pl_words *words)
 {
-    PL_TRY(pl_records_init(records, words->list, (size_t)words->count));
+    PL_TRY(pl_runs_open(records, words->list, (size_t)words->count));
     pl_status status = warn(records);
     if (status == PL_OK && records->count == 0)
         status = PL_FAIL(PL_FORMAT, "no run is left to look at");

@@ -67,21 +67,28 @@ static bool has_arg(const axes *a, const char *name)
     return false;
 }
 
+/* True for a flag that says no more than another one that differs: how many
+ * servers there are, mostly, follows from the strategy. */
+static bool follows(const axes *a, const char *name)
+{
+    const pl_param *param = pl_records_flag(a->records, name);
+    return param != NULL && param->follows != NULL &&
+           has_arg(a, param->follows) &&
+           pl_records_flag_follows(a->records, name);
+}
+
 /* "mode sync, workers 2": the run without what is on the x axis. */
 static void describe(const axes *a, size_t run, const char *without,
                      char text[LABEL_BYTES])
 {
     const pl_record *record = &a->records->list[run];
-    bool alone = strcmp(pl_record_arg(record, "strategy"), "single") == 0;
     int used = 0;
     text[0] = '\0';
     for (size_t i = 0; i < a->count; i++) {
         const char *name = a->names[i], *value = pl_record_arg(record, name);
-        /* How many servers follows from the strategy, mostly; and one process
-         * has no mode. */
+        /* One process, say, has no mode. */
         if (strcmp(name, without) == 0 || value[0] == '\0' ||
-            (strcmp(name, "ps") == 0 && has_arg(a, "strategy")) ||
-            (strcmp(name, "mode") == 0 && alone))
+            follows(a, name) || !pl_records_flag_applies(a->records, run, name))
             continue;
         used += snprintf(text + used, (size_t)(LABEL_BYTES - used), "%s%s %s",
                          used > 0 ? ", " : "", name, value);
@@ -225,10 +232,8 @@ static pl_status put_figures(pl_report *report)
     a.count = pl_compare_args(a.records, a.names, ARGS_MOST);
     for (size_t i = 0; i < a.count; i++) {
         double least, most;
-        /* How many servers there are is no result of one's choice where the
-         * strategy differs. */
         if (!is_numeric(&a, a.names[i], &least, &most) ||
-            (strcmp(a.names[i], "ps") == 0 && has_arg(&a, "strategy")))
+            follows(&a, a.names[i]))
             continue;
         any = true;
         for (size_t m = 0; m < METRICS; m++)

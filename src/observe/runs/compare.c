@@ -6,11 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Flags that say nothing of what is compared, or follow from others. */
-static const char *const hidden[] = { "threads",        "keep",
-                                      "profile",        "checkpoint-every",
-                                      "on-worker-loss", NULL };
-
 static const pl_table_column results[] = {
     { "steps", NULL, NULL, 0, false },
     { "epochs", NULL, NULL, 2, false },
@@ -41,25 +36,28 @@ static bool known_before(const pl_records *records, size_t run,
     return false;
 }
 
-/* A gradient of each worker is what one expects. */
-static bool all_replicas(const pl_records *records)
+/* True when each run has the value of the flag that `param` follows, or none:
+ * a gradient of each worker is what one expects. */
+static bool repeats_another(const pl_records *records, const pl_param *param)
 {
+    if (param == NULL || param->follows == NULL)
+        return false;
     for (size_t i = 0; i < records->count; i++) {
         const pl_record *record = &records->list[i];
-        const char *text = pl_record_arg(record, "replicas-to-aggregate");
+        const char *text = pl_record_arg(record, param->name);
         if (text[0] != '\0' && strcmp(text, "0") != 0 &&
-            strcmp(text, pl_record_arg(record, "workers")) != 0)
+            strcmp(text, pl_record_arg(record, param->follows)) != 0)
             return false;
     }
     return true;
 }
 
-static bool is_hidden(const pl_records *records, const char *name)
+static bool is_hidden(const pl_records *records, const char *name, bool mean)
 {
-    for (const char *const *h = hidden; *h != NULL; h++)
-        if (strcmp(*h, name) == 0)
-            return true;
-    return strcmp(name, "replicas-to-aggregate") == 0 && all_replicas(records);
+    unsigned hiding = PL_PARAM_NOT_COMPARED | PL_PARAM_NOT_RECORDED |
+                      (mean ? PL_PARAM_REPEATS : 0);
+    return pl_records_flag_is(records, name, hiding) ||
+           repeats_another(records, pl_records_flag(records, name));
 }
 
 /* The next flag that sets runs apart; NULL: there are no more. */
@@ -71,8 +69,7 @@ static const char *next_arg(walk *w, bool mean)
         const pl_json *args = w->records->list[w->run].run.args;
         while (pl_json_next(args, &w->at, &name, &value))
             if (!known_before(w->records, w->run, name) &&
-                !is_hidden(w->records, name) &&
-                !(mean && strcmp(name, "seed") == 0) &&
+                !is_hidden(w->records, name, mean) &&
                 pl_records_differ(w->records, name))
                 return name;
     }

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FACTS_MOST 64
+
 const char *pl_record_arg(const pl_record *record, const char *name)
 {
     const pl_json *args = record->run.args;
@@ -212,14 +214,64 @@ bool pl_records_differ(const pl_records *records, const char *arg)
     return false;
 }
 
-/* Every flag of `a` but the seed has the same value in `b`. */
-static bool covers(const pl_record *a, const pl_record *b)
+const pl_param *pl_records_flag(const pl_records *records, const char *arg)
+{
+    return pl_param_find(records->flags, records->flag_groups, arg);
+}
+
+bool pl_records_flag_is(const pl_records *records, const char *arg,
+                        unsigned traits)
+{
+    const pl_param *param = pl_records_flag(records, arg);
+    return param != NULL && (param->traits & traits) != 0;
+}
+
+bool pl_records_flag_applies(const pl_records *records, size_t index,
+                             const char *arg)
+{
+    pl_param_fact list[FACTS_MOST];
+    size_t count = 0;
+    const pl_param *param = pl_records_flag(records, arg);
+    if (param == NULL)
+        return true;
+    for (size_t g = 0; g < records->flag_groups; g++)
+        for (size_t i = 0; i < records->flags[g].count; i++) {
+            const pl_param *other = &records->flags[g].params[i];
+            const char *value =
+                pl_record_arg(&records->list[index], other->name);
+            if (other->kind == PL_PARAM_CHOICE && value[0] != '\0' &&
+                count < FACTS_MOST)
+                list[count++] = (pl_param_fact) { other->name, value };
+        }
+    return pl_param_applies(param,
+                            &(pl_param_facts) { .list = list, .count = count });
+}
+
+bool pl_records_flag_follows(const pl_records *records, const char *arg)
+{
+    const pl_param *param = pl_records_flag(records, arg);
+    if (param == NULL || param->follows == NULL)
+        return false;
+    for (size_t i = 1; i < records->count; i++)
+        for (size_t j = 0; j < i; j++) {
+            const pl_record *a = &records->list[i], *b = &records->list[j];
+            if (strcmp(pl_record_arg(a, param->follows),
+                       pl_record_arg(b, param->follows)) == 0 &&
+                strcmp(pl_record_arg(a, arg), pl_record_arg(b, arg)) != 0)
+                return false;
+        }
+    return true;
+}
+
+/* Every flag of `a` but those of a repetition has the same value in `b`. */
+static bool covers(const pl_records *records, const pl_record *a,
+                   const pl_record *b)
 {
     const pl_json *value;
     const char *name;
     void *walk = NULL;
     while (pl_json_next(a->run.args, &walk, &name, &value))
-        if (strcmp(name, "seed") != 0 &&
+        if (!pl_records_flag_is(records, name, PL_PARAM_REPEATS) &&
             strcmp(pl_record_arg(a, name), pl_record_arg(b, name)) != 0)
             return false;
     return strcmp(a->run.model, b->run.model) == 0;
@@ -229,7 +281,8 @@ size_t pl_records_first_like(const pl_records *records, size_t index)
 {
     const pl_record *own = &records->list[index];
     for (size_t i = 0; i < index; i++)
-        if (covers(own, &records->list[i]) && covers(&records->list[i], own))
+        if (covers(records, own, &records->list[i]) &&
+            covers(records, &records->list[i], own))
             return i;
     return index;
 }

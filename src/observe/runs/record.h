@@ -4,6 +4,7 @@
 #ifndef PL_OBSERVE_RUNS_RECORD_H
 #define PL_OBSERVE_RUNS_RECORD_H
 
+#include "base/param/param.h"
 #include "base/record/run_record.h"
 #include "base/record/summary.h"
 
@@ -26,6 +27,10 @@ typedef struct pl_records {
     pl_record *list;
     size_t count, room;
     pl_json *left_out; /* [{path, why}] */
+    /* The flags of the program that trained, as far as the caller knows them
+     * and sets them; flags without a row have no traits. */
+    const pl_param_group *flags;
+    size_t flag_groups;
 } pl_records;
 
 /* Read runs: each path is a run folder, or a folder of run folders (those
@@ -38,8 +43,21 @@ void pl_records_close(pl_records *records); /* a zeroed one is fine */
 /* True when the flag has not the same value in all runs. */
 bool pl_records_differ(const pl_records *records, const char *arg);
 
-/* The first run that differs from run `index` in nothing but the seed: one
- * and the same for all repetitions. */
+/* The row of a flag; NULL: none is known. */
+const pl_param *pl_records_flag(const pl_records *records, const char *arg);
+/* True when one of these traits (pl_param_trait) holds of a flag. */
+bool pl_records_flag_is(const pl_records *records, const char *arg,
+                        unsigned traits);
+/* False when the flag had no effect in the run, as far as its other flags
+ * tell. */
+bool pl_records_flag_applies(const pl_records *records, size_t index,
+                             const char *arg);
+/* True when the flag's value follows from that of pl_param.follows in all
+ * runs. */
+bool pl_records_flag_follows(const pl_records *records, const char *arg);
+
+/* The first run that differs from run `index` in nothing but flags that make a
+ * repetition (PL_PARAM_REPEATS): one and the same for all repetitions. */
 size_t pl_records_first_like(const pl_records *records, size_t index);
 
 #endif

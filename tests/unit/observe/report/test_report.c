@@ -19,6 +19,7 @@ static pl_status make(pl_page **out, const char *folder)
     pl_records records;
     char *paths[] = { (char *)folder };
     PL_TRY(pl_records_init(&records, paths, 1));
+    know_flags(&records);
     pl_status status = pl_report_make(out, &records, "Report on <x>");
     pl_records_close(&records);
     return status;

@@ -9,6 +9,7 @@ static char *compare(const char *folder, bool mean)
     pl_buffer text = { 0 };
     char *paths[] = { (char *)folder };
     assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
     assert_ok(pl_compare(&table, &r, mean));
     pl_table_csv(table, &text);
     assert_ok(pl_buffer_status(&text));
@@ -88,6 +89,7 @@ static void flags_and_results_of_one_name_are_kept_apart(void **state)
                     "a,2,10,1,epochs\r\n"
                     "b,30,30,3,epochs\r\n");
     assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
     assert_ok(pl_compare(&table, &r, false));
     assert_ok(pl_table_json(table, &rows));
     assert_ok(pl_json_text(rows, 0, &text));
@@ -104,6 +106,30 @@ static void flags_and_results_of_one_name_are_kept_apart(void **state)
     pl_records_close(&r);
 }
 
+static void write_job(const char *folder, const char *name, int workers,
+                      int replicas, int keep)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"m\", \"args\": {\"workers\": "
+             "\"%d\", \"replicas\": \"%d\", \"keep\": \"%d\"}}",
+             workers, replicas, keep);
+    write_run_file(folder, name, "run.json", text);
+}
+
+static void flags_are_shown_as_their_rows_say(void **state)
+{
+    write_job(*state, "a", 2, 2, 1);
+    write_job(*state, "b", 4, 4, 7);
+    assert_compared(*state, false,
+                    "run,flag.workers,stopped_by\r\na,2,not ended\r\n"
+                    "b,4,not ended\r\n");
+    write_job(*state, "b", 4, 3, 7);
+    assert_compared(*state, false,
+                    "run,flag.workers,flag.replicas,stopped_by\r\n"
+                    "a,2,2,not ended\r\nb,4,3,not ended\r\n");
+}
+
 static void comparing_survives_failed_allocations(void **state)
 {
     pl_records r;
@@ -112,12 +138,14 @@ static void comparing_survives_failed_allocations(void **state)
     write_run(*state, "a", 10, 1, 1, 0.5);
     write_run(*state, "b", 20, 1, 1, 0.5);
     assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
     assert_survives_failed_allocations(pl_compare(&table, &r, true),
                                        pl_table_free(table));
     pl_records_close(&r);
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(flags_that_differ_and_results_are_shown),
+           TEST_IN_FOLDER(flags_are_shown_as_their_rows_say),
            TEST_IN_FOLDER(repetitions_have_a_mean_and_a_spread),
            TEST_IN_FOLDER(a_run_that_has_not_ended_is_shown),
            TEST_IN_FOLDER(flags_and_results_of_one_name_are_kept_apart),

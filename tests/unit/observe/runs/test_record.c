@@ -95,9 +95,41 @@ static void repetitions_differ_in_the_seed_alone(void **state)
     write_run(*state, "b", 20, 1, 1, 1);
     write_run(*state, "c", 10, 2, 1, 1);
     assert_ok(read_one(&r, *state));
+    know_flags(&r);
     assert_int_equal(0, pl_records_first_like(&r, 0));
     assert_int_equal(1, pl_records_first_like(&r, 1));
     assert_int_equal(0, pl_records_first_like(&r, 2));
+    pl_records_close(&r);
+}
+
+static void write_strategy(const char *folder, const char *name,
+                           const char *strategy, int ps)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"m\", \"args\": {\"strategy\": "
+             "\"%s\", \"mode\": \"sync\", \"ps\": \"%d\"}}",
+             strategy, ps);
+    write_run_file(folder, name, "run.json", text);
+}
+
+static void flags_follow_and_apply_as_their_rows_say(void **state)
+{
+    pl_records r;
+    write_strategy(*state, "a", "single", 0);
+    write_strategy(*state, "b", "ps", 1);
+    assert_ok(read_one(&r, *state));
+    assert_true(pl_records_flag_applies(&r, 0, "mode")); /* nothing is known */
+    know_flags(&r);
+    assert_false(pl_records_flag_applies(&r, 0, "mode"));
+    assert_true(pl_records_flag_applies(&r, 1, "mode"));
+    assert_true(pl_records_flag_follows(&r, "ps"));
+    assert_false(pl_records_flag_follows(&r, "mode"));
+    pl_records_close(&r);
+    write_strategy(*state, "c", "ps", 2);
+    assert_ok(read_one(&r, *state));
+    know_flags(&r);
+    assert_false(pl_records_flag_follows(&r, "ps"));
     pl_records_close(&r);
 }
 
@@ -115,4 +147,5 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_of_a_folder_come_by_number),
            TEST_IN_FOLDER(what_cannot_be_read_is_left_out_and_said),
            TEST_IN_FOLDER(a_folder_without_runs_is_not_found),
            TEST_IN_FOLDER(repetitions_differ_in_the_seed_alone),
+           TEST_IN_FOLDER(flags_follow_and_apply_as_their_rows_say),
            TEST_IN_FOLDER(reading_survives_failed_allocations))
