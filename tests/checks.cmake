@@ -12,6 +12,7 @@ pl_check(format tools/check_format.sh)
 pl_check(words tools/check_words.sh)
 pl_check(sizes tools/check_sizes.sh)
 pl_check(heads tools/check_heads.sh)
+pl_check(flags ${PYTHON3} tools/check_flags.py .)
 pl_check(paths ${PYTHON3} tools/check_paths.py .)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
 
