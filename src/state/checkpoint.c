@@ -215,28 +215,6 @@ out:
     return status;
 }
 
-pl_status pl_checkpoint_write(const char *checkpoints,
-                              const pl_manifest *manifest,
-                              const pl_checkpoint_tensor *tensors, size_t count)
-{
-    pl_status status;
-    char *folder = NULL;
-    pl_manifest_shard shard;
-    PL_TRY_OUT(status,
-               pl_checkpoint_begin(&folder, checkpoints, manifest->step));
-    pl_checkpoint_part whole = { .of = 1, .tensors = tensors, .count = count };
-    PL_TRY_OUT(status, pl_checkpoint_write_shard(folder, &whole, &shard));
-    pl_manifest full = *manifest;
-    full.shards = &shard;
-    full.shard_count = 1;
-    PL_TRY_OUT(status, pl_checkpoint_commit(folder, &full));
-out:
-    pl_mem_free(folder);
-    return status == PL_OK ? PL_OK
-                           : pl_context(status, "checkpoint of step %lld",
-                                        (long long)manifest->step);
-}
-
 static pl_status read_manifest(pl_checkpoint *checkpoint)
 {
     char *path;

@@ -63,13 +63,6 @@ pl_status pl_checkpoint_write_shard(const char *folder,
 pl_status pl_checkpoint_commit(const char *folder,
                                const pl_manifest *manifest) PL_MUST_CHECK;
 
-/* The three calls above for one process.  The manifest's shards are filled
- * in.  On failure the checkpoints there before still count. */
-pl_status pl_checkpoint_write(const char *checkpoints,
-                              const pl_manifest *manifest,
-                              const pl_checkpoint_tensor *tensors,
-                              size_t count) PL_MUST_CHECK;
-
 typedef struct pl_checkpoint pl_checkpoint;
 
 /* Open a checkpoint's folder and check all of it: manifest, sizes, checksums,

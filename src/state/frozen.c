@@ -1,7 +1,13 @@
 /* Copy before change: while a snapshot is being read, a piece that is about
  * to change is copied into a bounded pool first, unless the reader has
- * already passed it. The changing side never waits; it is told when the pool
- * is full. */
+ * already passed it.
+ *
+ * A piece is in memory, copied, or passed.  Invariants:
+ *   F1  Only a piece whose `safe` is set (copied or passed) is changed.
+ *   F2  `safe` is set under the lock; the reader copies a piece from memory
+ *       under the lock and only while it is not set.
+ *   F3  The reader waits for no change, so every change that waits for the
+ *       pool goes on. */
 #include "state/frozen.h"
 
 #include "base/assert.h"
@@ -11,31 +17,56 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#define POOL_LEAST ((size_t)64 << 20)
+#define POOL_LEAST ((int64_t)64 << 20)
+#define WAIT_MS    200 /* then `waiting` is called */
 
 struct pl_frozen {
     pl_frozen_opts opts;
     int planes;
     int64_t per_plane; /* pieces */
     int64_t pieces;    /* of all planes */
-    int64_t room;      /* copies that may be held */
+    int64_t room;      /* copies that the pool holds */
+    void (*waiting)(void *context);
+    void *context;
     atomic_bool active;
-    pl_mutex lock;   /* of what follows */
-    int64_t next;    /* pieces before this one were read */
-    int64_t held;    /* copies there are */
-    float **copies;  /* [pieces]; NULL: as in memory */
-    float *current;  /* the piece being read, copied or taken from the pool */
-    int64_t reading; /* which that is; the reader's alone */
-    float *buffer;   /* for one piece; the reader's alone */
+    _Atomic uint8_t *safe; /* [pieces] F1 */
+    pl_mutex lock;         /* of what follows */
+    pl_cond passed;        /* the reader came further */
+    int waiters;           /* changes that wait for that */
+    int64_t next;          /* pieces before this one were read */
+    float *pool;           /* room pieces; NULL: nothing was copied yet */
+    float **copies;        /* [pieces] in the pool; NULL: none */
+    float **spare;         /* [room] places of the pool, used before... */
+    int64_t spare_count;   /* ... and free again */
+    int64_t used;          /* places that were ever used */
+    float *current;        /* place of the pool that is read now, or NULL */
+    int64_t reading;       /* which piece that is; the reader's alone */
+    float *buffer;         /* for one piece; the reader's alone */
 };
 
-static size_t pool_bytes(const pl_frozen *frozen)
+int64_t pl_frozen_pool(int64_t bytes)
 {
-    size_t all = (size_t)frozen->opts.count * (size_t)frozen->planes;
-    size_t quarter = all * sizeof(float) / 4;
-    if (frozen->opts.pool_bytes > 0)
-        return frozen->opts.pool_bytes;
-    return quarter > POOL_LEAST ? quarter : POOL_LEAST;
+    int64_t least = bytes < POOL_LEAST ? bytes : POOL_LEAST;
+    return bytes / 4 > least ? bytes / 4 : least;
+}
+
+/* Pieces that the pool holds, at least one. */
+static int64_t pool_room(const pl_frozen *frozen)
+{
+    int64_t piece = frozen->opts.piece * (int64_t)sizeof(float);
+    int64_t bytes = (int64_t)frozen->opts.pool_bytes;
+    if (bytes == 0)
+        bytes = pl_frozen_pool(frozen->pieces * piece);
+    int64_t room = bytes / piece;
+    return room < 1 ? 1 : room < frozen->pieces ? room : frozen->pieces;
+}
+
+static pl_status make_lists(pl_frozen *frozen)
+{
+    PL_TRY(PL_NEW(frozen->safe, (size_t)frozen->pieces));
+    PL_TRY(PL_NEW(frozen->copies, (size_t)frozen->pieces));
+    PL_TRY(PL_NEW(frozen->spare, (size_t)frozen->room));
+    return PL_NEW_ALIGNED(frozen->buffer, (size_t)frozen->opts.piece);
 }
 
 pl_status pl_frozen_new(pl_frozen **out, const pl_frozen_opts *opts)
@@ -45,17 +76,16 @@ pl_status pl_frozen_new(pl_frozen **out, const pl_frozen_opts *opts)
     PL_TRY(PL_NEW(frozen, 1));
     frozen->opts = *opts;
     pl_mutex_init(&frozen->lock);
+    pl_cond_init(&frozen->passed);
     if (opts->piece == 0)
-        frozen->opts.piece = PL_FROZEN_FLOATS;
+        frozen->opts.piece =
+            opts->count < PL_FROZEN_FLOATS ? opts->count : PL_FROZEN_FLOATS;
     int64_t piece = frozen->opts.piece;
     frozen->planes = opts->planes.count;
     frozen->per_plane = (opts->count + piece - 1) / piece;
     frozen->pieces = frozen->per_plane * frozen->planes;
-    frozen->room =
-        (int64_t)(pool_bytes(frozen) / ((size_t)piece * sizeof(float)));
-    pl_status status = PL_NEW(frozen->copies, (size_t)frozen->pieces);
-    if (status == PL_OK)
-        status = PL_NEW_ALIGNED(frozen->buffer, (size_t)piece);
+    frozen->room = pool_room(frozen);
+    pl_status status = make_lists(frozen);
     if (status != PL_OK) {
         pl_frozen_free(frozen);
         return status;
@@ -64,27 +94,25 @@ pl_status pl_frozen_new(pl_frozen **out, const pl_frozen_opts *opts)
     return PL_OK;
 }
 
-/* Under the lock: the reader is beyond the pieces before `next`. */
-static void pass(pl_frozen *frozen, int64_t next)
-{
-    for (; frozen->next < next; frozen->next++) {
-        float **copy = &frozen->copies[frozen->next];
-        frozen->held -= *copy != NULL;
-        pl_mem_free(*copy);
-        *copy = NULL;
-    }
-}
-
 void pl_frozen_free(pl_frozen *frozen)
 {
     if (frozen == NULL)
         return;
-    if (frozen->copies != NULL)
-        pl_frozen_end(frozen);
+    pl_mem_free(frozen->pool);
+    pl_mem_free(frozen->spare);
     pl_mem_free(frozen->copies);
+    pl_mem_free(frozen->safe);
     pl_mem_free(frozen->buffer);
+    pl_cond_close(&frozen->passed);
     pl_mutex_close(&frozen->lock);
     pl_mem_free(frozen);
+}
+
+void pl_frozen_on_wait(pl_frozen *frozen, void (*waiting)(void *context),
+                       void *context)
+{
+    frozen->waiting = waiting;
+    frozen->context = context;
 }
 
 void pl_frozen_begin(pl_frozen *frozen)
@@ -93,18 +121,40 @@ void pl_frozen_begin(pl_frozen *frozen)
     pl_mutex_lock(&frozen->lock);
     frozen->next = 0;
     frozen->reading = -1;
+    for (int64_t i = 0; i < frozen->pieces; i++)
+        atomic_store_explicit(&frozen->safe[i], 0, memory_order_relaxed);
     pl_mutex_unlock(&frozen->lock);
     atomic_store(&frozen->active, true);
+}
+
+static void wake_changes(pl_frozen *frozen)
+{
+    if (frozen->waiters > 0)
+        pl_cond_broadcast(&frozen->passed);
 }
 
 void pl_frozen_end(pl_frozen *frozen)
 {
     pl_mutex_lock(&frozen->lock);
     atomic_store(&frozen->active, false);
-    pass(frozen, frozen->pieces);
-    pl_mem_free(frozen->current);
+    memset(frozen->copies, 0, (size_t)frozen->pieces * sizeof(float *));
+    frozen->spare_count = frozen->used = 0;
     frozen->current = NULL;
+    pl_mem_free(frozen->pool);
+    frozen->pool = NULL;
+    wake_changes(frozen);
     pl_mutex_unlock(&frozen->lock);
+}
+
+static bool is_safe(const pl_frozen *frozen, int64_t index)
+{
+    return atomic_load_explicit(&frozen->safe[index], memory_order_acquire);
+}
+
+/* Under the lock. F2 */
+static void set_safe(pl_frozen *frozen, int64_t index)
+{
+    atomic_store_explicit(&frozen->safe[index], 1, memory_order_release);
 }
 
 static int64_t piece_count(const pl_frozen *frozen, int64_t in_plane)
@@ -121,37 +171,138 @@ static void copy_piece(const pl_frozen *frozen, int64_t index, float *to)
     memcpy(to, from, (size_t)piece_count(frozen, in_plane) * sizeof(float));
 }
 
-/* Under the lock: no read will look at this piece's memory any more.  Copies
- * are not aligned: what the C library gets back of those it does not always
- * give out again, and the pool would take twice its size. */
+/* Under the lock: a place of the pool; NULL: it is full, or there is no memory
+ * for it.  Places that were used before come first: the others take no memory
+ * until they are. */
+static float *take_place(pl_frozen *frozen)
+{
+    if (frozen->spare_count > 0)
+        return frozen->spare[--frozen->spare_count];
+    size_t floats = (size_t)(frozen->room * frozen->opts.piece);
+    if (frozen->used == frozen->room ||
+        (frozen->pool == NULL && PL_NEW(frozen->pool, floats) != PL_OK))
+        return NULL;
+    return frozen->pool + frozen->used++ * frozen->opts.piece;
+}
+
+/* Under the lock. */
+static void free_place(pl_frozen *frozen, float *place)
+{
+    if (place != NULL)
+        frozen->spare[frozen->spare_count++] = place;
+}
+
+/* Under the lock. */
 static bool save_piece(pl_frozen *frozen, int64_t index)
 {
-    float *copy;
-    if (index < frozen->next || frozen->copies[index] != NULL)
+    if (is_safe(frozen, index))
         return true;
-    if (frozen->held >= frozen->room ||
-        PL_NEW(copy, (size_t)frozen->opts.piece) != PL_OK)
+    float *copy = take_place(frozen);
+    if (copy == NULL)
         return false;
     copy_piece(frozen, index, copy);
     frozen->copies[index] = copy;
-    frozen->held++;
+    set_safe(frozen, index);
     return true;
 }
 
-/* From the end: there the reader comes last. */
+/* A range of the block in pieces of a plane. */
+typedef struct range {
+    int64_t begin, end;
+} range;
+
+static range pieces_of(const pl_frozen *frozen, int64_t first, int64_t count)
+{
+    return (range) { first / frozen->opts.piece,
+                     (first + count - 1) / frozen->opts.piece + 1 };
+}
+
+static bool all_safe(const pl_frozen *frozen, range at)
+{
+    for (int64_t plane = 0; plane < frozen->planes; plane++)
+        for (int64_t p = at.begin; p < at.end; p++)
+            if (!is_safe(frozen, plane * frozen->per_plane + p))
+                return false;
+    return true;
+}
+
+/* Under the lock; from the end: there the reader comes last.  When the reads
+ * have ended nothing is to be copied. */
+static bool save_pieces(pl_frozen *frozen, range at)
+{
+    bool safe = true;
+    if (!atomic_load(&frozen->active))
+        return true;
+    for (int64_t plane = frozen->planes - 1; plane >= 0 && safe; plane--)
+        for (int64_t p = at.end - 1; p >= at.begin && safe; p--)
+            safe = save_piece(frozen, plane * frozen->per_plane + p);
+    return safe;
+}
+
+/* True when nothing is to be done before a change of this range. */
+static bool may_change(const pl_frozen *frozen, int64_t first, int64_t count)
+{
+    return count <= 0 ||
+           !atomic_load_explicit(&frozen->active, memory_order_acquire) ||
+           all_safe(frozen, pieces_of(frozen, first, count));
+}
+
 bool pl_frozen_touch(pl_frozen *frozen, int64_t first, int64_t count)
 {
-    if (count <= 0 || !atomic_load(&frozen->active))
+    if (may_change(frozen, first, count))
         return true;
-    int64_t piece = frozen->opts.piece;
-    int64_t begin = first / piece, end = (first + count - 1) / piece;
-    bool safe = true;
     pl_mutex_lock(&frozen->lock);
-    for (int64_t plane = frozen->planes - 1; plane >= 0 && safe; plane--)
-        for (int64_t p = end; p >= begin && safe; p--)
-            safe = save_piece(frozen, plane * frozen->per_plane + p);
+    bool safe = save_pieces(frozen, pieces_of(frozen, first, count));
     pl_mutex_unlock(&frozen->lock);
     return safe;
+}
+
+/* Under the lock: until the reader came further, or a while passed. */
+static void wait_for_reader(pl_frozen *frozen)
+{
+    frozen->waiters++;
+    pl_status status =
+        pl_cond_wait_until(&frozen->passed, &frozen->lock,
+                           pl_deadline_in_ms(pl_clock_real(), WAIT_MS));
+    (void)status; /* late or not, the caller looks again */
+    frozen->waiters--;
+    if (frozen->waiting == NULL)
+        return;
+    pl_mutex_unlock(&frozen->lock);
+    frozen->waiting(frozen->context);
+    pl_mutex_lock(&frozen->lock);
+}
+
+void pl_frozen_before_change(pl_frozen *frozen, int64_t first, int64_t count)
+{
+    if (may_change(frozen, first, count))
+        return;
+    range at = pieces_of(frozen, first, count);
+    pl_mutex_lock(&frozen->lock);
+    while (!save_pieces(frozen, at))
+        wait_for_reader(frozen);
+    pl_mutex_unlock(&frozen->lock);
+}
+
+void pl_frozen_before_keys(pl_frozen *frozen, int64_t first, uint64_t most,
+                           const uint64_t *ids, int64_t count)
+{
+    if (!atomic_load_explicit(&frozen->active, memory_order_acquire))
+        return;
+    for (int64_t k = 0; k < count; k++)
+        if (ids[k] < most)
+            pl_frozen_before_change(frozen, first + (int64_t)ids[k], 1);
+}
+
+/* Under the lock: the reader has passed the pieces before `next`. */
+static void pass(pl_frozen *frozen, int64_t next)
+{
+    for (; frozen->next < next; frozen->next++) {
+        free_place(frozen, frozen->copies[frozen->next]);
+        frozen->copies[frozen->next] = NULL;
+        set_safe(frozen, frozen->next);
+    }
+    wake_changes(frozen);
 }
 
 /* Piece `index` becomes the one that is read. */
@@ -159,12 +310,11 @@ static void take_piece(pl_frozen *frozen, int64_t index)
 {
     PL_ASSERT(index > frozen->reading && index < frozen->pieces);
     pl_mutex_lock(&frozen->lock);
-    pl_mem_free(frozen->current);
+    free_place(frozen, frozen->current);
     frozen->current = frozen->copies[index];
-    frozen->held -= frozen->current != NULL;
-    frozen->copies[index] = NULL;
+    frozen->copies[index] = NULL; /* stays in its place until the next read */
     if (frozen->current == NULL)
-        copy_piece(frozen, index, frozen->buffer);
+        copy_piece(frozen, index, frozen->buffer); /* F2 */
     pass(frozen, index + 1);
     pl_mutex_unlock(&frozen->lock);
     frozen->reading = index;

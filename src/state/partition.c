@@ -6,10 +6,13 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/file/file.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "tensor/shape.h"
 
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TENSORS_MOST 1000000
 #define STEP_PREFIX  "step-"
@@ -200,11 +203,19 @@ void pl_partition_free(pl_partition *partition)
     pl_mem_free(partition);
 }
 
+pl_status pl_partition_context(const pl_partition *partition, pl_status status)
+{
+    const char *digits = partition->name + strlen(STEP_PREFIX);
+    if (status == PL_OK)
+        return PL_OK;
+    return pl_context(status, "checkpoint of step %lld", atoll(digits));
+}
+
 /* What the file's writer reads from. */
 struct source {
     const pl_partition *partition;
-    pl_frozen *frozen;
-    const atomic_bool *cancelled;
+    pl_frozen *frozen;            /* or NULL */
+    const atomic_bool *cancelled; /* or NULL */
 };
 
 /* All bits of the exponent are set. */
@@ -219,27 +230,44 @@ static bool all_finite(const float *data, int64_t count)
     return bad == 0;
 }
 
-static pl_status read_frozen(void *context, size_t index, uint64_t at,
+/* The tensors of a plane lie in its memory. */
+static int plane_with(const pl_partition *partition, const float *data)
+{
+    int plane = 0;
+    while (data < plane_of(partition, plane) ||
+           data >= plane_of(partition, plane) + partition->opts.count)
+        plane++;
+    return plane;
+}
+
+/* Some floats from `from` on. */
+static const float *read_some(const struct source *source, int plane,
+                              const float *from, int64_t *count)
+{
+    const float *floats = from;
+    *count = PL_FROZEN_FLOATS;
+    if (source->frozen != NULL)
+        pl_frozen_read(source->frozen, plane,
+                       from - plane_of(source->partition, plane), &floats,
+                       count);
+    return floats;
+}
+
+static pl_status read_tensor(void *context, size_t index, uint64_t at,
                              const void **data, size_t *bytes)
 {
     const struct source *source = context;
     const pl_partition *partition = source->partition;
     const pl_checkpoint_tensor *tensor = &partition->own[index];
-    int plane = 0;
-    const float *floats;
+    int plane = plane_with(partition, tensor->data);
     int64_t count, all = tensor->count;
     if (all == 0)
         all = pl_shape_count(tensor->shape, 1);
-    /* The tensors of a plane lie in its memory. */
-    while (tensor->data < plane_of(partition, plane) ||
-           tensor->data >= plane_of(partition, plane) + partition->opts.count)
-        plane++;
-    if (atomic_load(source->cancelled))
+    if (source->cancelled != NULL && atomic_load(source->cancelled))
         return PL_FAIL(PL_CLOSED, "%s is of no use any more",
                        partition->folder);
     int64_t done = (int64_t)(at / sizeof(float));
-    int64_t from = tensor->data - plane_of(partition, plane) + done;
-    pl_frozen_read(source->frozen, plane, from, &floats, &count);
+    const float *floats = read_some(source, plane, tensor->data + done, &count);
     if (count > all - done)
         count = all - done;
     if (plane == 0 && !all_finite(floats, count))
@@ -303,16 +331,20 @@ pl_status pl_partition_write(const pl_partition *partition, pl_frozen *frozen,
     struct source source = { partition, frozen, cancelled };
     PL_TRY(check_folder(partition));
     PL_TRY(check_incomplete(partition));
-    return pl_checkpoint_write_shard(partition->folder,
-                                     &(pl_checkpoint_part) {
-                                         .index = partition->opts.index,
-                                         .of = partition->opts.of,
-                                         .tensors = partition->own,
-                                         .count = partition->own_count,
-                                         .read = read_frozen,
-                                         .context = &source,
-                                     },
-                                     out);
+    pl_checkpoint_part part = {
+        .index = partition->opts.index,
+        .of = partition->opts.of,
+        .tensors = partition->own,
+        .count = partition->own_count,
+        .read = read_tensor,
+        .context = &source,
+    };
+    return pl_checkpoint_write_shard(partition->folder, &part, out);
+}
+
+void pl_partition_drop(const pl_partition *partition)
+{
+    rmdir(partition->folder);
 }
 
 /* Add a step that was completed, perhaps not for the first time. */
@@ -363,11 +395,13 @@ pl_status pl_partition_commit(const pl_partition *partition,
     PL_TRY(pl_json_get_object(request, "settings", &manifest.settings));
     PL_TRY(pl_json_get_object(request, "state", &manifest.state));
     pl_status status = pl_checkpoint_commit(partition->folder, &manifest);
-    if (status == PL_NOTFOUND)
+    if (status == PL_NOTFOUND && manifest.sliced)
         status = pl_context(status,
                             "another server wrote its shard elsewhere: choose "
                             "a --run that all machines share");
     PL_TRY(status);
+    pl_log(PL_LOG_DEBUG, "checkpoint of step %lld written to %s",
+           (long long)manifest.step, partition->checkpoints);
     if (partition->opts.own == NULL)
         return pl_checkpoint_prune(partition->checkpoints, manifest.step,
                                    (int32_t)keep);
@@ -379,8 +413,14 @@ pl_status pl_partition_load(const pl_partition *partition)
     pl_checkpoint *checkpoint;
     PL_TRY(check_folder(partition));
     PL_TRY(pl_checkpoint_open_part(&checkpoint, partition->folder));
-    pl_status status = pl_checkpoint_load(checkpoint, partition->tensors,
-                                          partition->tensor_count);
+    pl_status status = pl_partition_load_from(partition, checkpoint);
     pl_checkpoint_free(checkpoint);
     return status;
+}
+
+pl_status pl_partition_load_from(const pl_partition *partition,
+                                 const pl_checkpoint *checkpoint)
+{
+    return pl_checkpoint_load(checkpoint, partition->tensors,
+                              partition->tensor_count);
 }

@@ -49,12 +49,20 @@ pl_status pl_partition_new(pl_partition **out, const char *request,
                            const pl_partition_opts *opts) PL_MUST_CHECK;
 void pl_partition_free(pl_partition *partition); /* NULL is fine */
 
+/* "checkpoint of step 12" is put before the message of a failure. */
+pl_status pl_partition_context(const pl_partition *partition, pl_status status);
+
 /* Write this partition's shard from memory frozen in planes: the parameters,
- * then the slots.  PL_NUMERIC when a parameter is not finite, PL_CLOSED when
- * *cancelled became true. */
+ * then the slots; without `frozen`, from memory that nobody changes meanwhile.
+ * PL_NUMERIC when a parameter is not finite, PL_CLOSED when *cancelled (which
+ * is optional) became true. */
 pl_status pl_partition_write(const pl_partition *partition, pl_frozen *frozen,
                              const atomic_bool *cancelled,
                              pl_manifest_shard *out) PL_MUST_CHECK;
+
+/* Remove the folder, of which nothing was written: it would be taken for a torn
+ * checkpoint. */
+void pl_partition_drop(const pl_partition *partition);
 
 /* All shards are written: complete the checkpoint, then remove old ones. */
 pl_status pl_partition_commit(const pl_partition *partition,
@@ -62,5 +70,8 @@ pl_status pl_partition_commit(const pl_partition *partition,
 
 /* Read the partition's elements, parameters and slots. */
 pl_status pl_partition_load(const pl_partition *partition) PL_MUST_CHECK;
+/* The same from a checkpoint that is open, and whose folder does not matter. */
+pl_status pl_partition_load_from(const pl_partition *partition,
+                                 const pl_checkpoint *checkpoint) PL_MUST_CHECK;
 
 #endif

@@ -15,8 +15,8 @@
 
 typedef struct pl_place {
     const char *run;    /* the run folder... */
-    const char *within; /* ... or, NULL: one below this; both NULL: anywhere, in
-                           tests */
+    const char *within; /* ... or, NULL: one below this; both NULL: anywhere,
+                           for a process that was not told by another */
 } pl_place;
 
 /* The folder of checkpoints, for pl_mem_free; `told` is the chief's. */

@@ -1,12 +1,14 @@
 /* What a checkpoint of a run says beside its tensors, and whether one that was
- * found is a checkpoint of this run. */
+ * found is a checkpoint of this run.  Where the parameters are in this process
+ * it gives the request to its own writer, as a chief does to the servers'. */
 #include "state/snapshot.h"
 
+#include "base/assert.h"
+#include "base/log.h"
 #include "base/mem.h"
-#include "state/checkpointer.h"
+#include "state/writer.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,55 +16,31 @@
 
 struct pl_snapshot {
     pl_snapshot_opts opts;
-    pl_checkpointer *checkpointer; /* NULL until the first save */
-    pl_checkpoint_tensor *tensors; /* parameters, then each slot's */
-    size_t tensor_count;
+    pl_writer *writer; /* NULL: others hold the parameters */
     int64_t *counts;   /* [opts.workers] */
-    char **slot_names; /* of the slots' tensors, owned */
-    size_t slot_name_count;
 };
 
-static pl_status list_plane(pl_snapshot *snapshot, int plane)
+/* The partition that is the whole block. */
+static pl_partition_opts whole(const pl_snapshot *snapshot)
 {
-    const pl_params *params = snapshot->opts.params;
-    const pl_planes *planes = &snapshot->opts.planes;
-    for (int i = 0; i < pl_params_count(params); i++) {
-        const pl_params_item *item = pl_params_get(params, i);
-        const char *name = item->name;
-        if (plane > 0) {
-            char **own = &snapshot->slot_names[snapshot->slot_name_count];
-            PL_TRY(pl_checkpoint_slot_name(own, planes->slots[plane], name));
-            snapshot->slot_name_count++;
-            name = *own;
-        }
-        snapshot->tensors[snapshot->tensor_count++] = (pl_checkpoint_tensor) {
-            .name = name,
-            .shape = item->shape,
-            .data = planes->data[plane] + item->offset,
-        };
-    }
-    return PL_OK;
-}
-
-static pl_status list_tensors(pl_snapshot *snapshot)
-{
-    size_t planes = (size_t)snapshot->opts.planes.count;
-    size_t count = planes * (size_t)pl_params_count(snapshot->opts.params);
-    PL_TRY(PL_NEW(snapshot->tensors, count));
-    PL_TRY(PL_NEW(snapshot->slot_names, count));
-    for (int p = 0; p < snapshot->opts.planes.count; p++)
-        PL_TRY(list_plane(snapshot, p));
-    return PL_OK;
+    return (pl_partition_opts) {
+        .of = 1,
+        .count = pl_params_block_count(snapshot->opts.params),
+        .planes = snapshot->opts.planes,
+    };
 }
 
 pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
 {
     pl_snapshot *snapshot;
+    pl_status status = PL_OK;
     PL_TRY(PL_NEW(snapshot, 1));
     snapshot->opts = *opts;
     if (opts->keep == 0)
         snapshot->opts.keep = KEEP_DEFAULT;
-    pl_status status = list_tensors(snapshot);
+    pl_partition_opts partition = whole(snapshot);
+    if (opts->planes.count > 0)
+        status = pl_writer_new(&snapshot->writer, &partition);
     if (status == PL_OK && opts->workers > 0)
         status = PL_NEW(snapshot->counts, (size_t)opts->workers);
     if (status != PL_OK) {
@@ -73,37 +51,33 @@ pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
     return PL_OK;
 }
 
+/* Wait for a checkpoint in the background; what went wrong with it is only a
+ * warning now. */
+static void finish_before(pl_snapshot *snapshot)
+{
+    if (pl_writer_wait(snapshot->writer) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s", pl_error_message());
+}
+
 void pl_snapshot_free(pl_snapshot *snapshot)
 {
     if (snapshot == NULL)
         return;
-    pl_checkpointer_free(snapshot->checkpointer);
-    for (size_t i = 0; i < snapshot->slot_name_count; i++)
-        pl_mem_free(snapshot->slot_names[i]);
-    pl_mem_free(snapshot->slot_names);
+    if (snapshot->writer != NULL)
+        finish_before(snapshot);
+    pl_writer_free(snapshot->writer);
     pl_mem_free(snapshot->counts);
-    pl_mem_free(snapshot->tensors);
     pl_mem_free(snapshot);
+}
+
+pl_frozen *pl_snapshot_frozen(pl_snapshot *snapshot)
+{
+    return snapshot->writer != NULL ? pl_writer_frozen(snapshot->writer) : NULL;
 }
 
 int64_t *pl_snapshot_counts(pl_snapshot *snapshot)
 {
     return snapshot->counts;
-}
-
-static pl_status check_finite(const pl_params *params)
-{
-    for (int i = 0; i < pl_params_count(params); i++) {
-        const pl_params_item *item = pl_params_get(params, i);
-        const float *data = pl_params_data(params, i);
-        for (int64_t j = 0; j < item->count; j++)
-            if (!isfinite(data[j]))
-                return PL_FAIL(PL_NUMERIC,
-                               "parameter %s is not finite, so no checkpoint "
-                               "was written",
-                               item->name);
-    }
-    return PL_OK;
 }
 
 /* "gradients": what each worker has in the parameters. */
@@ -151,34 +125,6 @@ static pl_status write_state(const pl_snapshot *snapshot,
     }
     *out = state;
     return PL_OK;
-}
-
-pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
-                           bool last)
-{
-    PL_TRY(check_finite(snapshot->opts.params));
-    if (snapshot->checkpointer == NULL)
-        PL_TRY(pl_checkpointer_new(&snapshot->checkpointer,
-                                   &(pl_checkpointer_opts) {
-                                       .folder = snapshot->opts.folder,
-                                       .keep = snapshot->opts.keep,
-                                   }));
-    pl_json *state = NULL;
-    PL_TRY(write_state(snapshot, progress, &state));
-    pl_manifest manifest = {
-        .model = snapshot->opts.model,
-        .step = progress->step,
-        .settings = snapshot->opts.settings,
-        .state = state,
-    };
-    pl_status status =
-        last ? pl_checkpointer_save_now(snapshot->checkpointer, &manifest,
-                                        snapshot->tensors,
-                                        snapshot->tensor_count)
-             : pl_checkpointer_save(snapshot->checkpointer, &manifest,
-                                    snapshot->tensors, snapshot->tensor_count);
-    pl_json_free(state);
-    return status;
 }
 
 /* The first setting that is not as it was. */
@@ -229,16 +175,6 @@ static pl_status find(pl_snapshot *snapshot, pl_progress *progress,
     *out = checkpoint;
     return PL_OK;
 out:
-    pl_checkpoint_free(checkpoint);
-    return status;
-}
-
-pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
-{
-    pl_checkpoint *checkpoint;
-    PL_TRY(find(snapshot, progress, &checkpoint));
-    pl_status status = pl_checkpoint_load(checkpoint, snapshot->tensors,
-                                          snapshot->tensor_count);
     pl_checkpoint_free(checkpoint);
     return status;
 }
@@ -308,14 +244,82 @@ static pl_status make_request(const pl_snapshot *snapshot, const char *folder,
     return status;
 }
 
+/* Start a checkpoint in the background; *before: how the one before it ended,
+ * where nobody was told yet. */
+static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
+                             pl_written *before)
+{
+    char *request;
+    if (!pl_writer_poll(snapshot->writer, before) &&
+        pl_writer_busy(snapshot->writer))
+        return PL_FAIL(PL_AGAIN,
+                       "checkpoint of step %lld left out: the one before is "
+                       "still being written",
+                       (long long)progress->step);
+    PL_TRY(pl_snapshot_request(snapshot, progress, &request));
+    bool started =
+        pl_writer_checkpoint(snapshot->writer, request, strlen(request));
+    PL_ASSERT(started);
+    pl_mem_free(request);
+    return PL_OK;
+}
+
+pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
+                           bool last)
+{
+    char *request;
+    pl_written before = { .error.status = PL_OK };
+    if (!last) {
+        PL_TRY(save_behind(snapshot, progress, &before));
+        return pl_error_raise(&before.error);
+    }
+    finish_before(snapshot);
+    PL_TRY(pl_snapshot_request(snapshot, progress, &request));
+    pl_status status =
+        pl_writer_checkpoint_now(snapshot->writer, request, strlen(request));
+    pl_mem_free(request);
+    return status;
+}
+
+/* Read the whole block from a checkpoint that is open. */
+static pl_status load_block(const pl_snapshot *snapshot,
+                            const pl_checkpoint *checkpoint)
+{
+    pl_partition_opts opts = whole(snapshot);
+    pl_partition *partition = NULL;
+    char *request;
+    PL_TRY(make_request(snapshot, pl_checkpoint_folder(checkpoint), NULL,
+                        &request));
+    pl_status status =
+        pl_partition_new(&partition, request, strlen(request), &opts);
+    if (status == PL_OK)
+        status = pl_partition_load_from(partition, checkpoint);
+    pl_partition_free(partition);
+    pl_mem_free(request);
+    return status;
+}
+
+pl_status pl_snapshot_load(pl_snapshot *snapshot, pl_progress *progress)
+{
+    pl_checkpoint *checkpoint;
+    PL_TRY(find(snapshot, progress, &checkpoint));
+    pl_status status = load_block(snapshot, checkpoint);
+    pl_checkpoint_free(checkpoint);
+    return status;
+}
+
 pl_status pl_snapshot_request(pl_snapshot *snapshot,
                               const pl_progress *progress, char **request)
 {
-    char *folder;
-    PL_TRY(pl_checkpoint_begin(&folder, snapshot->opts.folder, progress->step));
-    pl_status status = make_request(snapshot, folder, progress, request);
+    char *folder = NULL;
+    pl_status status =
+        pl_checkpoint_begin(&folder, snapshot->opts.folder, progress->step);
+    if (status == PL_OK)
+        status = make_request(snapshot, folder, progress, request);
     pl_mem_free(folder);
-    return status;
+    return status == PL_OK ? PL_OK
+                           : pl_context(status, "checkpoint of step %lld",
+                                        (long long)progress->step);
 }
 
 pl_status pl_snapshot_find(pl_snapshot *snapshot, pl_progress *progress,

@@ -10,7 +10,7 @@
 #define PL_STATE_SNAPSHOT_H
 
 #include "base/json/json.h"
-#include "state/checkpoint.h"
+#include "state/frozen.h"
 #include "state/planes.h"
 #include "state/progress.h"
 #include "tensor/params.h"
@@ -37,8 +37,18 @@ void pl_snapshot_free(pl_snapshot *snapshot); /* waits for a write */
  * without workers. */
 int64_t *pl_snapshot_counts(pl_snapshot *snapshot);
 
-/* Write a checkpoint, in the background unless `last`.  PL_NUMERIC when a
- * parameter is not finite: such a checkpoint would be of no use. */
+/* The memory that is written in the background: every change of the planes is
+ * to be announced there.  NULL where others hold them. */
+pl_frozen *pl_snapshot_frozen(pl_snapshot *snapshot);
+
+/* Write a checkpoint, in the background unless `last`: then in the caller's
+ * thread, after the one in the background, whose failure is logged.
+ *
+ * PL_AGAIN: the one before is still being written, nothing was done.
+ * PL_NUMERIC: a parameter is not finite, such a checkpoint would be of no use.
+ * In the background, the failure is this call's own (nothing was started), or
+ * that of the write before (the new one was started).  Either way a warning is
+ * enough: the next save tries again. */
 pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                            bool last) PL_MUST_CHECK;
 

@@ -54,12 +54,36 @@ static inline void sample_close(sample *s)
     pl_json_free(s->state);
 }
 
+/* A checkpoint of one shard, as one process writes it. */
+static inline pl_status write_checkpoint(const char *checkpoints,
+                                         const pl_manifest *manifest,
+                                         const pl_checkpoint_tensor *tensors,
+                                         size_t count)
+{
+    pl_status status;
+    char *folder = NULL;
+    pl_manifest_shard shard;
+    PL_TRY_OUT(status,
+               pl_checkpoint_begin(&folder, checkpoints, manifest->step));
+    pl_checkpoint_part whole = { .of = 1, .tensors = tensors, .count = count };
+    PL_TRY_OUT(status, pl_checkpoint_write_shard(folder, &whole, &shard));
+    pl_manifest full = *manifest;
+    full.shards = &shard;
+    full.shard_count = 1;
+    PL_TRY_OUT(status, pl_checkpoint_commit(folder, &full));
+out:
+    pl_mem_free(folder);
+    return status == PL_OK ? PL_OK
+                           : pl_context(status, "checkpoint of step %lld",
+                                        (long long)manifest->step);
+}
+
 static inline pl_status sample_write(const char *folder, int64_t step)
 {
     sample s;
     sample_init(&s, step);
     pl_status status =
-        pl_checkpoint_write(folder, &s.manifest, s.tensors, SAMPLE_TENSORS);
+        write_checkpoint(folder, &s.manifest, s.tensors, SAMPLE_TENSORS);
     sample_close(&s);
     return status;
 }

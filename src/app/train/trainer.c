@@ -15,6 +15,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "state/manifest.h"
 #include "state/snapshot.h"
 #include "sync/allreduce/allreduce.h"
 #include "sync/allreduce/mpi/mpi.h"
@@ -497,7 +498,12 @@ static pl_loop_opts loop_opts(trainer *t)
 {
     const pl_train_options *train = t->train;
     bool tests = t->chief || train->eval_on == PL_TRAIN_EVAL_WORKERS;
-    t->hogwild = (pl_hogwild_opts) { &t->job.schedule, train->l1, train->l2 };
+    t->hogwild = (pl_hogwild_opts) {
+        .schedule = &t->job.schedule,
+        .l1 = train->l1,
+        .l2 = train->l2,
+        .frozen = t->snapshot != NULL ? pl_snapshot_frozen(t->snapshot) : NULL,
+    };
     return (pl_loop_opts) {
         .network = t->job.network,
         .train = t->job.train,

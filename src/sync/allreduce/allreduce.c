@@ -216,6 +216,12 @@ static void note_progress(pl_allreduce_sync *self)
         self->collective->ops->progress(self->collective);
 }
 
+/* An update that waits for the disk is no stuck worker. */
+static void wait_for_disk(void *context)
+{
+    note_progress(context);
+}
+
 static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
 {
     (void)param, (void)keys;
@@ -421,6 +427,10 @@ pl_status pl_allreduce_sync_new(pl_allreduce_sync **out,
         sync_free(&self->base);
         return status;
     }
+    opts->optim->frozen =
+        opts->snapshot != NULL ? pl_snapshot_frozen(opts->snapshot) : NULL;
+    if (opts->optim->frozen != NULL)
+        pl_frozen_on_wait(opts->optim->frozen, wait_for_disk, self);
     *out = self;
     return PL_OK;
 }

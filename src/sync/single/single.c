@@ -177,6 +177,8 @@ pl_status pl_single_new(pl_sync **out, const pl_single_opts *opts)
     PL_TRY(PL_NEW(self, 1));
     self->base.ops = &ops;
     self->opts = *opts;
+    opts->optim->frozen =
+        opts->snapshot != NULL ? pl_snapshot_frozen(opts->snapshot) : NULL;
     *out = &self->base;
     return PL_OK;
 }

@@ -13,7 +13,8 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
     pl_budget budget = {
         .params = block,
         .optimizer = opts->slots * block,
-        .checkpoint = opts->saves ? (1 + opts->slots) * block : 0,
+        .checkpoint =
+            opts->saves ? pl_frozen_pool((1 + opts->slots) * block) : 0,
         .data = opts->data_bytes,
         .addresses = opts->address_bytes,
     };

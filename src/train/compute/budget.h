@@ -1,8 +1,8 @@
 /* budget.h - the memory a training will take, known before it is taken.
  *
  * Counts what grows with model, batch and data: parameters, optimizer slots,
- * gradients and results of all shards, the same for tests, the copy a
- * checkpoint is written from, examples held in memory.
+ * gradients and results of all shards, the same for tests, the copies that are
+ * made while a checkpoint is written, examples held in memory.
  *
  * Threads: any. */
 #ifndef PL_TRAIN_COMPUTE_BUDGET_H

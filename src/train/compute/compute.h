@@ -19,6 +19,7 @@
 #include "data/dataset.h"
 #include "graph/plan.h"
 #include "nn/model.h"
+#include "state/frozen.h"
 #include "train/optim/schedule.h"
 #include "train/score.h"
 #include "train/sync.h"
@@ -30,6 +31,7 @@ typedef struct pl_compute pl_compute;
 typedef struct pl_hogwild_opts {
     const pl_schedule *schedule; /* of the learning rate; required */
     double l1, l2;
+    pl_frozen *frozen; /* where changes are announced; NULL: nowhere */
 } pl_hogwild_opts;
 
 typedef struct pl_compute_opts {

@@ -104,6 +104,25 @@ static void fetch(hogwild *c, worker *w)
     pl_mutex_unlock(&c->merging);
 }
 
+/* Before an item changes the table, with whatever it merges into it. */
+static void announce(const hogwild *c, int64_t first, int64_t count)
+{
+    const pl_params *params = c->opts.network->params;
+    const pl_params_item *table = pl_params_get(params, c->opts.network->table);
+    const pl_params_item *bias = pl_params_get(params, c->opts.network->bias);
+    pl_frozen *frozen = c->opts.hogwild->frozen;
+    if (frozen == NULL)
+        return;
+    pl_frozen_before_change(frozen, bias->offset, 1);
+    pl_frozen_before_change(frozen, table->offset, c->hot);
+    for (int64_t r = first; r < first + count; r++) {
+        int64_t row = pl_rows_source(&c->rows, r);
+        int64_t start = c->rows.start[row], end = c->rows.start[row + 1];
+        pl_frozen_before_keys(frozen, table->offset, (uint64_t)c->features,
+                              c->rows.ids + start, end - start);
+    }
+}
+
 static void merge(hogwild *c, worker *w)
 {
     pl_mutex_lock(&c->merging);
@@ -119,6 +138,7 @@ static void train_item(void *arg, int item, int thread)
     int64_t items = (c->rows.count + ITEM_ROWS - 1) / ITEM_ROWS;
     int64_t first = c->rows.count * item / items;
     int64_t last = c->rows.count * (item + 1) / items;
+    announce(c, first, last - first);
     fetch(c, w);
     pl_hogwild h = {
         .table = c->table,

@@ -142,6 +142,8 @@ void pl_optim_update(const pl_optim *optim, int64_t first, int64_t count,
                      const float *grad, float *block)
 {
     float *slots[PL_MAX_SLOTS] = { NULL };
+    if (optim->frozen != NULL)
+        pl_frozen_before_change(optim->frozen, first, count);
     for (int i = 0; i < optim->ops->slot_count; i++)
         slots[i] = pl_params_block(optim->slots[i]) + first;
     optim->kernels->update[optim->kind](count, &optim->args, grad,
@@ -168,6 +170,8 @@ void pl_optim_update_keys(const pl_optim *optim, int64_t first, int64_t count,
     float param[PART], values[PL_MAX_SLOTS][PART];
     float *slots[PL_MAX_SLOTS], *local[PL_MAX_SLOTS];
     int slot_count = optim->ops->slot_count;
+    if (optim->frozen != NULL)
+        pl_frozen_before_keys(optim->frozen, first, UINT64_MAX, keys, count);
     for (int i = 0; i < slot_count; i++) {
         slots[i] = pl_params_block(optim->slots[i]) + first;
         local[i] = values[i];

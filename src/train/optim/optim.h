@@ -14,6 +14,7 @@
 #define PL_TRAIN_OPTIM_OPTIM_H
 
 #include "kernels/backend.h"
+#include "state/frozen.h"
 #include "state/planes.h"
 #include "tensor/params.h"
 
@@ -27,6 +28,9 @@ struct pl_optim {
     pl_update args;
     pl_update table_args; /* the same for sparse tables */
     pl_params *slots[PL_MAX_SLOTS];
+    /* Updates are announced here before they are made, for a checkpoint that
+     * is written meanwhile; borrowed.  NULL: to nobody. */
+    pl_frozen *frozen;
 };
 
 /* By pl_optim_kind; NULL-terminated. */

@@ -276,7 +276,7 @@ static void checkpoint_survives_failed_allocations(void **state)
     sample_init(&s, 2);
     assert_ok(sample_write(*state, 1));
     assert_survives_failed_allocations(
-        pl_checkpoint_write(*state, &s.manifest, s.tensors, SAMPLE_TENSORS),
+        write_checkpoint(*state, &s.manifest, s.tensors, SAMPLE_TENSORS),
         (void)0);
     assert_survives_failed_allocations(find_and_load(*state), (void)0);
     assert_int_equal(0, seen.count);

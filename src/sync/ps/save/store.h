@@ -1,5 +1,5 @@
-/* ps_store.h - a parameter server's checkpoints on disk, written and read by
- * a thread of its own while the server goes on.
+/* store.h - a parameter server's checkpoints on disk, written and read by
+ * the writer (state/writer.h) while the server goes on.
  *
  * One thing at a time: it is begun, and some time later `poll` tells how it
  * ended.  While a part is written from memory that changes, `touch` copies

@@ -107,8 +107,10 @@ static void single_survives_failed_allocations(void **state)
 {
     (void)state;
     pl_sync *sync = NULL;
+    pl_optim optim = { .frozen = NULL };
     assert_survives_failed_allocations(
-        pl_single_new(&sync, &(pl_single_opts) { 0 }), sync->ops->free(sync));
+        pl_single_new(&sync, &(pl_single_opts) { .optim = &optim }),
+        sync->ops->free(sync));
 }
 
 UNIT_TESTS(

@@ -182,8 +182,42 @@ static void hogwild_counts_right_answers(void **state)
         r.schedule.lr = 0;
         double accuracy = accuracy_of(&r, NULL);
         assert_true(accuracy > 0.6 && accuracy < 1);
-        assert_true(accuracy ==
-                    accuracy_of(&r, &(pl_hogwild_opts) { &r.schedule, 0, 0 }));
+        assert_true(accuracy == accuracy_of(&r, &(pl_hogwild_opts) {
+                                                    .schedule = &r.schedule }));
+        rig_close(&r);
+    }
+}
+
+/* A checkpoint that is written meanwhile is of the table as it was. */
+static void hogwild_announces_what_it_changes(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 2; threads++) {
+        rig r;
+        train(&r, threads, &(pl_hogwild_opts) { 0 });
+        float *block = pl_params_block(r.network->params), *before;
+        int64_t floats = pl_params_block_count(r.network->params);
+        pl_hogwild_opts hogwild = { .schedule = &r.schedule };
+        assert_ok(pl_frozen_new(&hogwild.frozen,
+                                &(pl_frozen_opts) {
+                                    .planes = { .count = 1, .data = { block } },
+                                    .count = floats,
+                                    .piece = 1024,
+                                }));
+        assert_ok(PL_NEW(before, (size_t)floats));
+        memcpy(before, block, (size_t)floats * sizeof *block);
+        pl_frozen_begin(hogwild.frozen);
+        accuracy_of(&r, &hogwild);
+        assert_memory_not_equal(before, block, (size_t)floats * sizeof *block);
+        const float *data;
+        for (int64_t at = 0, count; at < floats; at += count) {
+            pl_frozen_read(hogwild.frozen, 0, at, &data, &count);
+            assert_memory_equal(before + at, data,
+                                (size_t)count * sizeof *data);
+        }
+        pl_frozen_end(hogwild.frozen);
+        pl_frozen_free(hogwild.frozen);
+        pl_mem_free(before);
         rig_close(&r);
     }
 }
@@ -218,4 +252,5 @@ UNIT_TESTS(cmocka_unit_test(hogwild_on_one_thread_is_sequential_descent),
            cmocka_unit_test(hogwild_leaves_out_no_example),
            cmocka_unit_test(hogwild_knows_l1_and_l2),
            cmocka_unit_test(hogwild_counts_right_answers),
+           cmocka_unit_test(hogwild_announces_what_it_changes),
            cmocka_unit_test(hogwild_refuses_an_id_beyond_the_table))

@@ -460,6 +460,51 @@ static void schedule_counts_from_the_end_of_the_warm_up(void **state)
     assert_true(is_near(pl_schedule_lr(&s, 4), 0.5 * 4 / 9, 1e-15));
 }
 
+/* A checkpoint that is written meanwhile has what was there before. */
+static void optim_announces_its_updates(void **state)
+{
+    (void)state;
+    const uint64_t keys[] = { 1, 30 };
+    for (int by_keys = 0; by_keys < 2; by_keys++) {
+        pl_params *params = one_param();
+        pl_optim *optim;
+        assert_ok(pl_optim_new(&optim, &(pl_optim_opts) { .name = "momentum" },
+                               params, pl_kernels_best()));
+        float *block = pl_params_block(params), grad[COUNT];
+        int64_t floats = pl_params_block_count(params);
+        draw_all(block, COUNT, -1, 1);
+        draw_all(grad, COUNT, 1, 2);
+        float before[COUNT];
+        memcpy(before, block, sizeof before);
+        assert_ok(pl_frozen_new(&optim->frozen,
+                                &(pl_frozen_opts) {
+                                    .planes = pl_optim_planes(optim, block),
+                                    .count = floats,
+                                    .piece = 4,
+                                }));
+        pl_frozen_begin(optim->frozen);
+        pl_optim_begin(optim, 1, 0.1);
+        if (by_keys)
+            pl_optim_update_keys(optim, 0, 2, keys, grad, block);
+        else
+            pl_optim_update(optim, 0, COUNT, grad, block);
+        assert_true(block[1] != before[1] && block[30] != before[30]);
+        for (int plane = 0; plane < 2; plane++) {
+            const float *data;
+            for (int64_t at = 0, count; at < COUNT; at += count) {
+                pl_frozen_read(optim->frozen, plane, at, &data, &count);
+                for (int64_t i = 0; i < count && at + i < COUNT; i++)
+                    assert_true(data[i] == (plane == 0 ? before[at + i] : 0));
+            }
+        }
+        pl_frozen_end(optim->frozen);
+        pl_frozen_free(optim->frozen);
+        pl_optim_free(optim);
+        pl_params_free(params);
+    }
+    assert_int_equal(0, pl_mem_live());
+}
+
 UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
            cmocka_unit_test(momentum_follows_its_formula),
            cmocka_unit_test(adam_follows_its_formula),
@@ -468,6 +513,7 @@ UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
            cmocka_unit_test(ftrl_follows_its_formula),
            cmocka_unit_test(optim_updates_only_its_keys_with_l1_and_l2),
            cmocka_unit_test(optim_slots_start_at_zero_but_the_sum_of_adagrad),
+           cmocka_unit_test(optim_announces_its_updates),
            cmocka_unit_test(optim_of_an_unknown_name_is_refused),
            cmocka_unit_test(optim_survives_failed_allocations),
            cmocka_unit_test(schedule_rises_evenly_to_the_rate),
