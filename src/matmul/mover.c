@@ -242,6 +242,7 @@ static pl_status connect_to(pl_mover *m, int32_t worker)
             .keys = m->opts.secret != NULL ? &m->keys : NULL,
             .self = { PL_PRINCIPAL_WORKER, m->opts.worker },
             .server = worker,
+            .beside = m->server,
         });
 }
 

@@ -59,6 +59,9 @@ typedef struct pl_endpoint_opts {
     int32_t server;          /* with keys, client: which ps is there... */
     bool to_worker;          /* ... or which worker */
     bool encrypt;            /* with keys: on loopback, too; both ends alike */
+    pl_endpoint *beside;     /* of the same thread: what connects and writes in
+                                the background for that one does so for this
+                                one, too; NULL: a thread of its own */
 } pl_endpoint_opts;
 
 typedef struct pl_endpoint_counts {

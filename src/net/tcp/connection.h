@@ -14,6 +14,8 @@
 #include <stdatomic.h>
 
 typedef struct pl_connection pl_connection;
+typedef struct pl_pump_user pl_pump_user;
+
 struct pl_connection {
     int fd;       /* -1: none */
     int32_t peer; /* server: its number; -1: it has not sent a message yet */
@@ -32,6 +34,7 @@ struct pl_connection {
     atomic_bool busy;
     bool writing, broken;
     pl_connection *next_active;
+    pl_pump_user *user; /* whose it is, while it is busy */
 };
 
 /* Set what every socket of ours has. */

@@ -33,10 +33,10 @@ enum {
     REST
 };
 
-pl_status pl_dialer_init(pl_dialer *d, pl_pump *pump, pl_connection *link,
+pl_status pl_dialer_init(pl_dialer *d, pl_pump_user *user, pl_connection *link,
                          pl_spares *spares)
 {
-    d->pump = pump;
+    d->user = user;
     d->link = link;
     d->spares = spares;
     d->phase = WAIT;
@@ -86,10 +86,10 @@ static void fail(pl_dialer *d)
 
 static void complain(pl_dialer *d, const char *why)
 {
-    pl_mutex_lock(&d->pump->lock);
+    pl_mutex_lock(&d->user->pump->lock);
     snprintf(d->complaint, sizeof d->complaint, "%s", why);
     d->complained = true;
-    pl_mutex_unlock(&d->pump->lock);
+    pl_mutex_unlock(&d->user->pump->lock);
     ring(d);
 }
 
@@ -174,27 +174,27 @@ static void knock(pl_dialer *d)
 
 static void arrive(pl_dialer *d)
 {
-    pl_mutex_lock(&d->pump->lock);
+    pl_mutex_lock(&d->user->pump->lock);
     d->arrived_ns = pl_clock_now_ns(pl_clock_real());
     d->phase = REST;
     d->link->broken = false;
     if (!pl_outbox_empty(&d->link->outbox))
-        pl_pump_activate(d->pump, d->link);
+        pl_pump_activate(d->user, d->link);
     atomic_store(&d->state, PL_DIAL_READY);
-    pl_cond_broadcast(&d->pump->changed);
-    pl_mutex_unlock(&d->pump->lock);
+    pl_cond_broadcast(&d->user->pump->changed);
+    pl_mutex_unlock(&d->user->pump->lock);
     ring(d);
 }
 
 static void give_up(pl_dialer *d)
 {
     hang_up(d);
-    pl_mutex_lock(&d->pump->lock);
+    pl_mutex_lock(&d->user->pump->lock);
     snprintf(d->refused, sizeof d->refused, "%s", d->link->handshake.why);
     d->phase = REST;
     atomic_store(&d->state, PL_DIAL_REFUSED);
-    pl_cond_broadcast(&d->pump->changed);
-    pl_mutex_unlock(&d->pump->lock);
+    pl_cond_broadcast(&d->user->pump->changed);
+    pl_mutex_unlock(&d->user->pump->lock);
     ring(d);
 }
 
@@ -289,25 +289,25 @@ bool pl_dialer_step(void *context, struct pollfd *poll_out, int64_t *until_ns)
 
 pl_status pl_dialer_again(pl_dialer *d)
 {
-    pl_pump_withdraw(d->pump, d->link);
+    pl_pump_withdraw(d->user->pump, d->link);
     hang_up(d);
     pl_decoder_close(&d->link->decoder);
-    pl_mutex_lock(&d->pump->lock);
+    pl_mutex_lock(&d->user->pump->lock);
     d->lost += pl_outbox_restart(&d->link->outbox);
     atomic_store(&d->state, PL_DIAL_TRYING);
-    pl_mutex_unlock(&d->pump->lock);
-    return pl_pump_kick(d->pump);
+    pl_mutex_unlock(&d->user->pump->lock);
+    return pl_pump_call(d->user);
 }
 
 bool pl_dialer_collect(pl_dialer *d, char why[128], int32_t *lost)
 {
-    pl_mutex_lock(&d->pump->lock);
+    pl_mutex_lock(&d->user->pump->lock);
     bool complained = d->complained;
     if (complained)
         snprintf(why, 128, "%s", d->complaint);
     *lost = d->lost;
     d->complained = false;
     d->lost = 0;
-    pl_mutex_unlock(&d->pump->lock);
+    pl_mutex_unlock(&d->user->pump->lock);
     return complained;
 }

@@ -20,7 +20,7 @@ typedef enum pl_dial_state {
 } pl_dial_state;
 
 typedef struct pl_dialer {
-    pl_pump *pump;
+    pl_pump_user *user;
     pl_connection *link;
     pl_spares *spares;
     pl_handshake_config config;
@@ -40,8 +40,8 @@ typedef struct pl_dialer {
     uint64_t random;
 } pl_dialer;
 
-pl_status pl_dialer_init(pl_dialer *dialer, pl_pump *pump, pl_connection *link,
-                         pl_spares *spares) PL_MUST_CHECK;
+pl_status pl_dialer_init(pl_dialer *dialer, pl_pump_user *user,
+                         pl_connection *link, pl_spares *spares) PL_MUST_CHECK;
 void pl_dialer_close(pl_dialer *dialer);
 pl_pump_chore pl_dialer_step;
 

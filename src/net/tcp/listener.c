@@ -137,7 +137,7 @@ static void unlink_pending(pl_tcp *tcp, pl_connection *c)
 void pl_listener_drop(pl_endpoint *e, pl_connection *c)
 {
     pl_tcp *tcp = e->tcp;
-    pl_pump_withdraw(&tcp->pump, c);
+    pl_pump_withdraw(tcp->user.pump, c);
     if (c->peer < 0)
         unlink_pending(tcp, c);
     else if (tcp->links[c->peer] == c)

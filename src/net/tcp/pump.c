@@ -1,8 +1,11 @@
-/* Which connection is written to next, and when the thread sleeps and ends.
+/* Which connection is written to next, whose chore is done, and when the
+ * thread sleeps and ends.
  *
  * P1  A connection is in `active` exactly while it is busy.
  * P2  `running` becomes false only under the lock, with nothing active and no
- *     chore left: whoever then adds something sees it and starts a thread. */
+ *     chore left: whoever then adds something sees it and starts a thread.
+ * P3  A chore that was called for while it ran is called again.
+ * P4  After finish the chore of that user does not run any more. */
 #include "net/tcp/pump.h"
 
 #include "base/assert.h"
@@ -17,38 +20,38 @@
 #define IDLE_NS  1000000000ll /* then the thread ends */
 #define RETRY_MS 10           /* when there is no memory to poll with */
 
-void pl_pump_init(pl_pump *pump, pl_pump_chore *chore, void *context)
-{
-    *pump = (pl_pump) { .wake = -1, .chore = chore, .chore_context = context };
-    pl_mutex_init(&pump->lock);
-    pl_cond_init(&pump->changed);
-}
+/* --- what there is to write; with the lock held ----------------------------
+ */
 
-/* --- the thread ----------------------------------------------------------- */
-
-/* With the lock held, as the next three. */
 static void unlink_active(pl_pump *pump, pl_connection *connection)
 {
-    pl_connection **at = &pump->active;
-    while (*at != NULL && *at != connection)
-        at = &(*at)->next_active;
-    if (*at != NULL)
-        *at = connection->next_active;
+    pl_connection **at = &pump->active, *before = NULL;
+    while (*at != NULL && *at != connection) {
+        before = *at;
+        at = &before->next_active;
+    }
+    if (*at == NULL)
+        return;
+    *at = connection->next_active;
+    if (pump->last_active == connection)
+        pump->last_active = before;
     connection->next_active = NULL;
 }
 
 static void append_active(pl_pump *pump, pl_connection *connection)
 {
-    pl_connection **at = &pump->active;
-    while (*at != NULL)
-        at = &(*at)->next_active;
-    *at = connection;
+    *(pump->active != NULL ? &pump->last_active->next_active : &pump->active) =
+        connection;
+    pump->last_active = connection;
     connection->next_active = NULL;
 }
 
 static void deactivate(pl_pump *pump, pl_connection *connection)
 {
+    if (!atomic_load(&connection->busy))
+        return;
     unlink_active(pump, connection);
+    connection->user->active--;
     atomic_store(&connection->busy, false);
 }
 
@@ -67,8 +70,8 @@ static void settle(pl_pump *pump, pl_connection *c, pl_write_result result)
     }
 }
 
-/* One turn for each that has something to write; with the lock held, which is
- * released while bytes move.  Returns whether somebody can go on at once. */
+/* One turn for each that has something to write; the lock is released while
+ * bytes move.  Returns whether one of them can go on at once. */
 static bool write_round(pl_pump *pump)
 {
     bool more = false;
@@ -95,10 +98,78 @@ static bool write_round(pl_pump *pump)
     return more;
 }
 
-/* With the lock held: fill in what to wait for.  Returns how many. */
+/* --- chores; with the lock held --------------------------------------------
+ */
+
+static void list_chore(pl_pump_user *user)
+{
+    user->called = true;
+    if (user->listed)
+        return;
+    user->listed = true;
+    user->slot = 0;
+    user->next = user->pump->chores;
+    user->pump->chores = user;
+}
+
+static void unlist_chore(pl_pump_user *user)
+{
+    pl_pump_user **at = &user->pump->chores;
+    while (*at != NULL && *at != user)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = user->next;
+    user->listed = false;
+}
+
+static bool is_due(const pl_pump_user *user, int64_t now_ns)
+{
+    return user->called ||
+           (user->slot > 0 && user->pump->polls[user->slot].revents != 0) ||
+           (user->until_ns >= 0 && now_ns >= user->until_ns);
+}
+
+/* The lock is released while a chore is done. */
+static void do_chore(pl_pump_user *user)
+{
+    pl_pump *pump = user->pump;
+    user->called = false;
+    user->working = true;
+    user->poll = (struct pollfd) { -1, 0, 0 };
+    user->until_ns = -1;
+    pl_mutex_unlock(&pump->lock);
+    bool more = user->chore(user->context, &user->poll, &user->until_ns);
+    pl_mutex_lock(&pump->lock);
+    user->working = false;
+    user->slot = 0;
+    if (!more && !user->called)
+        unlist_chore(user);
+    pl_cond_broadcast(&pump->changed);
+}
+
+/* Those whose time has come.  *until_ns: when the next one's does. */
+static void do_chores(pl_pump *pump, int64_t *until_ns)
+{
+    int64_t now = pl_clock_now_ns(pl_clock_real());
+    for (pl_pump_user *user = pump->chores, *next; user != NULL; user = next) {
+        if (is_due(user, now))
+            do_chore(user);
+        next = user->next; /* the lock is held since the chore ended */
+        if (user->listed && user->until_ns >= 0 &&
+            (*until_ns < 0 || user->until_ns < *until_ns))
+            *until_ns = user->until_ns;
+    }
+}
+
+/* --- the thread ------------------------------------------------------------
+ */
+
+/* With the lock held: make a list of what to wait for.  Returns how many. */
 static size_t collect_polls(pl_pump *pump)
 {
-    size_t count = 2;
+    size_t count = 1;
+    for (pl_pump_user *user = pump->chores; user != NULL; user = user->next)
+        count++;
     for (pl_connection *c = pump->active; c != NULL; c = c->next_active)
         count++;
     if (count > pump->polls_size) {
@@ -110,7 +181,10 @@ static size_t collect_polls(pl_pump *pump)
     }
     struct pollfd *at = pump->polls;
     *at++ = (struct pollfd) { pump->wake, POLLIN, 0 };
-    *at++ = (struct pollfd) { -1, 0, 0 };
+    for (pl_pump_user *user = pump->chores; user != NULL; user = user->next) {
+        user->slot = (size_t)(at - pump->polls);
+        *at++ = user->poll;
+    }
     for (pl_connection *c = pump->active; c != NULL; c = c->next_active)
         *at++ = (struct pollfd) { c->fd, POLLOUT, 0 };
     return count;
@@ -123,15 +197,14 @@ static int milliseconds_until(int64_t until_ns)
 }
 
 /* With the lock held, which is released meanwhile. */
-static void sleep_until(pl_pump *pump, const struct pollfd *chore,
-                        int64_t until_ns, size_t count)
+static void sleep_until(pl_pump *pump, int64_t until_ns)
 {
+    size_t count = collect_polls(pump);
     int wake = pump->wake;
     pl_mutex_unlock(&pump->lock);
     if (count == 0) {
         poll(NULL, 0, RETRY_MS);
     } else {
-        pump->polls[1] = *chore;
         poll(pump->polls, count, milliseconds_until(until_ns));
         if (pump->polls[0].revents != 0) {
             uint64_t value;
@@ -148,28 +221,19 @@ static pl_status pump_main(void *arg)
     int64_t idle_since = -1;
     pl_mutex_lock(&pump->lock);
     while (!pump->closing) {
-        struct pollfd chore = { -1, 0, 0 };
         int64_t until = -1;
-        bool busy = false;
         pump->kicked = false;
-        if (pump->chore != NULL) {
-            pl_mutex_unlock(&pump->lock);
-            busy = pump->chore(pump->chore_context, &chore, &until);
-            pl_mutex_lock(&pump->lock);
-        }
+        do_chores(pump, &until);
         if (write_round(pump) || pump->closing)
             continue;
         int64_t now = pl_clock_now_ns(pl_clock_real());
-        busy = busy || pump->active != NULL;
-        if (busy)
+        if (pump->chores != NULL || pump->active != NULL)
             idle_since = -1;
         else if (idle_since < 0)
             idle_since = now;
         else if (now - idle_since >= IDLE_NS && !pump->kicked)
             break;
-        if (until < 0)
-            until = now + IDLE_NS;
-        sleep_until(pump, &chore, until, collect_polls(pump));
+        sleep_until(pump, until >= 0 ? until : now + IDLE_NS);
     }
     pump->running = false;
     pl_cond_broadcast(&pump->changed);
@@ -177,7 +241,8 @@ static pl_status pump_main(void *arg)
     return PL_OK;
 }
 
-/* --- the owner ------------------------------------------------------------ */
+/* --- the owner -------------------------------------------------------------
+ */
 
 static void reap(pl_pump *pump)
 {
@@ -199,6 +264,73 @@ static pl_status start(pl_pump *pump)
     if (status != PL_OK)
         pump->running = false;
     return status;
+}
+
+static pl_status pump_new(pl_pump **out)
+{
+    pl_pump *pump;
+    PL_TRY(PL_NEW(pump, 1));
+    pump->wake = -1;
+    pl_mutex_init(&pump->lock);
+    pl_cond_init(&pump->changed);
+    *out = pump;
+    return PL_OK;
+}
+
+static void pump_free(pl_pump *pump)
+{
+    pl_mutex_lock(&pump->lock);
+    pump->closing = true;
+    bool running = pump->running;
+    pl_mutex_unlock(&pump->lock);
+    if (running) {
+        pl_status status = pl_pump_kick(pump);
+        (void)status;
+    }
+    reap(pump);
+    pl_mem_free(pump->polls);
+    pl_cond_close(&pump->changed);
+    pl_mutex_close(&pump->lock);
+    pl_mem_free(pump);
+}
+
+pl_status pl_pump_join(pl_pump_user *user, const pl_pump_user *beside,
+                       pl_pump_chore *chore, void *context)
+{
+    *user = (pl_pump_user) { .chore = chore, .context = context };
+    if (beside != NULL)
+        user->pump = beside->pump;
+    else
+        PL_TRY(pump_new(&user->pump));
+    user->pump->users++;
+    return PL_OK;
+}
+
+void pl_pump_finish(pl_pump_user *user, pl_deadline deadline)
+{
+    pl_pump *pump = user->pump;
+    pl_mutex_lock(&pump->lock);
+    while (pump->running && user->active > 0 &&
+           pl_cond_wait_until(&pump->changed, &pump->lock, deadline) == PL_OK)
+        ;
+    while (user->working) {
+        pl_status status =
+            pl_cond_wait_until(&pump->changed, &pump->lock,
+                               pl_deadline_in_ms(pl_clock_real(), 1000));
+        (void)status; /* it ends: only a name is ever waited for */
+    }
+    unlist_chore(user);
+    user->chore = NULL;
+    pl_mutex_unlock(&pump->lock);
+}
+
+void pl_pump_leave(pl_pump_user *user)
+{
+    pl_pump *pump = user->pump;
+    PL_ASSERT(user->active == 0 && !user->listed);
+    user->pump = NULL;
+    if (--pump->users == 0)
+        pump_free(pump);
 }
 
 void pl_pump_tidy(pl_pump *pump)
@@ -226,9 +358,19 @@ pl_status pl_pump_kick(pl_pump *pump)
     return PL_OK;
 }
 
-void pl_pump_activate(pl_pump *pump, pl_connection *connection)
+pl_status pl_pump_call(pl_pump_user *user)
 {
-    append_active(pump, connection);
+    pl_mutex_lock(&user->pump->lock);
+    list_chore(user);
+    pl_mutex_unlock(&user->pump->lock);
+    return pl_pump_kick(user->pump);
+}
+
+void pl_pump_activate(pl_pump_user *user, pl_connection *connection)
+{
+    append_active(user->pump, connection);
+    connection->user = user;
+    user->active++;
     atomic_store(&connection->busy, true);
 }
 
@@ -243,27 +385,4 @@ void pl_pump_withdraw(pl_pump *pump, pl_connection *connection)
     }
     deactivate(pump, connection);
     pl_mutex_unlock(&pump->lock);
-}
-
-void pl_pump_stop(pl_pump *pump, pl_deadline deadline)
-{
-    pl_mutex_lock(&pump->lock);
-    while (pump->running && pump->active != NULL &&
-           pl_cond_wait_until(&pump->changed, &pump->lock, deadline) == PL_OK)
-        ;
-    pump->closing = true;
-    bool running = pump->running;
-    pl_mutex_unlock(&pump->lock);
-    if (running) {
-        pl_status status = pl_pump_kick(pump);
-        (void)status;
-    }
-    reap(pump);
-}
-
-void pl_pump_close(pl_pump *pump)
-{
-    pl_mem_free(pump->polls);
-    pl_cond_close(&pump->changed);
-    pl_mutex_close(&pump->lock);
 }

@@ -32,11 +32,16 @@ static pl_status tcp_new(pl_endpoint *e, const pl_endpoint_opts *opts)
     return PL_OK;
 }
 
+/* Whose pump is shared, if any. */
+static const pl_pump_user *beside(const pl_endpoint_opts *opts)
+{
+    return opts->beside != NULL ? &opts->beside->tcp->user : NULL;
+}
+
 pl_status pl_tcp_listen(pl_endpoint *e, const pl_endpoint_opts *opts)
 {
     PL_TRY(tcp_new(e, opts));
-    pl_pump_init(&e->tcp->pump, NULL, NULL);
-    e->tcp->has_pump = true;
+    PL_TRY(pl_pump_join(&e->tcp->user, beside(opts), NULL, NULL));
     return pl_listener_open(e, opts);
 }
 
@@ -67,22 +72,21 @@ pl_status pl_tcp_connect(pl_endpoint *e, const pl_endpoint_opts *opts,
     dialer->config = tcp->config;
     dialer->encrypt = opts->encrypt;
     dialer->address = parts;
-    pl_pump_init(&tcp->pump, pl_dialer_step, dialer);
-    tcp->has_pump = true;
-    PL_TRY(pl_dialer_init(dialer, &tcp->pump, &tcp->link, &tcp->spares));
-    return pl_pump_kick(&tcp->pump);
+    PL_TRY(pl_pump_join(&tcp->user, beside(opts), pl_dialer_step, dialer));
+    PL_TRY(pl_dialer_init(dialer, &tcp->user, &tcp->link, &tcp->spares));
+    return pl_pump_call(&tcp->user);
 }
 
 /* A client that has not reached its server yet is given the time to. */
 static void await_connection(pl_tcp *tcp, pl_deadline deadline)
 {
-    pl_mutex_lock(&tcp->pump.lock);
+    pl_pump *pump = tcp->user.pump;
+    pl_mutex_lock(&pump->lock);
     while (atomic_load(&tcp->dialer.state) == PL_DIAL_TRYING &&
            tcp->link.outbox.first != NULL &&
-           pl_cond_wait_until(&tcp->pump.changed, &tcp->pump.lock, deadline) ==
-               PL_OK)
+           pl_cond_wait_until(&pump->changed, &pump->lock, deadline) == PL_OK)
         ;
-    pl_mutex_unlock(&tcp->pump.lock);
+    pl_mutex_unlock(&pump->lock);
 }
 
 /* Wait until the peer's kernel has what ours was given. */
@@ -103,7 +107,7 @@ static void finish_sending(pl_endpoint *e, int linger_ms)
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), linger_ms);
     if (!e->server)
         await_connection(tcp, deadline);
-    pl_pump_stop(&tcp->pump, deadline);
+    pl_pump_finish(&tcp->user, deadline);
     for (int32_t i = 0; i < tcp->links_most && linger_ms > 0; i++)
         if (tcp->links != NULL && tcp->links[i] != NULL)
             await_kernel(tcp->links[i]->fd, deadline);
@@ -117,15 +121,17 @@ void pl_tcp_close(pl_endpoint *e, int linger_ms)
     pl_tcp *tcp = e->tcp;
     if (tcp == NULL)
         return;
-    if (tcp->has_pump)
+    if (tcp->user.pump != NULL) {
         finish_sending(e, linger_ms);
+        pl_pump_withdraw(tcp->user.pump, &tcp->link);
+    }
     pl_listener_close(e);
     pl_connection_hang_up(&tcp->link);
     pl_decoder_close(&tcp->link.decoder);
     pl_outbox_close(&tcp->link.outbox);
     pl_dialer_close(&tcp->dialer);
-    if (tcp->has_pump)
-        pl_pump_close(&tcp->pump);
+    if (tcp->user.pump != NULL)
+        pl_pump_leave(&tcp->user);
     pl_mem_free(tcp->held.memory);
     pl_spares_close(&tcp->spares);
     pl_keys_wipe(&tcp->keys, sizeof tcp->keys);
@@ -149,19 +155,20 @@ static pl_status queue(pl_endpoint *e, pl_connection *c,
                        const pl_outgoing *message, bool lasting, size_t sent)
 {
     pl_tcp *tcp = e->tcp;
+    pl_pump *pump = tcp->user.pump;
     bool kick = false;
-    pl_mutex_lock(&tcp->pump.lock);
+    pl_mutex_lock(&pump->lock);
     pl_status status = PL_OK;
     if (sent < pl_outgoing_bytes(message))
         status = pl_outbox_put(&c->outbox, message, lasting, sent);
     bool connected =
         e->server || atomic_load(&tcp->dialer.state) == PL_DIAL_READY;
     if (status == PL_OK && connected && !atomic_load(&c->busy)) {
-        pl_pump_activate(&tcp->pump, c);
+        pl_pump_activate(&tcp->user, c);
         kick = true;
     }
-    pl_mutex_unlock(&tcp->pump.lock);
-    return kick ? pl_pump_kick(&tcp->pump) : status;
+    pl_mutex_unlock(&pump->lock);
+    return kick ? pl_pump_kick(pump) : status;
 }
 
 static pl_connection *link_to(pl_endpoint *e, pl_peer to)
@@ -287,7 +294,7 @@ const char *pl_tcp_refused(pl_endpoint *e)
 bool pl_tcp_sleep(pl_endpoint *e, struct pollfd *poll_out, int64_t *until_ns)
 {
     *until_ns = INT64_MAX;
-    pl_pump_tidy(&e->tcp->pump);
+    pl_pump_tidy(e->tcp->user.pump);
     if (e->server)
         return pl_listener_sleep(e, poll_out, until_ns);
     pl_tcp *tcp = e->tcp;

@@ -27,8 +27,7 @@ typedef struct pl_tcp {
     pl_job_keys keys;
     bool has_keys;
     pl_handshake_config config; /* server's; a client's is its dialer's */
-    pl_pump pump;
-    bool has_pump;
+    pl_pump_user user;          /* of the pump; without one: not open yet */
     pl_spares spares;
     pl_body held; /* holds the payload of the message last received */
     /* Server. */

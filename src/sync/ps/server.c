@@ -532,6 +532,7 @@ pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
                 .no_shm = true,
                 .keys = server->opts.keys,
                 .self = { PL_PRINCIPAL_PS, server->opts.core.index },
+                .beside = server->endpoint,
             }));
     return serve(server);
 }

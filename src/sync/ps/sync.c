@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define LINGER_MS 1000 /* for the last message to leave */
+#define WRITERS   4    /* threads that connect and write to all servers */
 #define SAY_NS    INT64_C(5000000000)
 /* Of messages about sparse parameters, to all servers together. */
 #define MESSAGE_BYTES ((size_t)16 << 20)
@@ -606,15 +607,17 @@ static pl_status open_ends(pl_ps_sync *self)
     PL_TRY(PL_NEW(self->ends, (size_t)self->ps));
     for (int32_t j = 0; j < self->ps; j++)
         PL_TRY(pl_endpoint_connect(
-            &self->ends[j], &(pl_endpoint_opts) {
-                                .address = opts->cluster->ps_address[j],
-                                .name = self->name,
-                                .area = self->area,
-                                .no_shm = opts->transport == PL_TRANSPORT_TCP,
-                                .keys = opts->keys,
-                                .self = principal(self),
-                                .server = j,
-                            }));
+            &self->ends[j],
+            &(pl_endpoint_opts) {
+                .address = opts->cluster->ps_address[j],
+                .name = self->name,
+                .area = self->area,
+                .no_shm = opts->transport == PL_TRANSPORT_TCP,
+                .keys = opts->keys,
+                .self = principal(self),
+                .server = j,
+                .beside = j < WRITERS ? NULL : self->ends[j % WRITERS],
+            }));
     return PL_OK;
 }
 

@@ -1,6 +1,8 @@
 #include "net/endpoint_priv.h"
 #include "support/net.h"
 
+#include <dirent.h>
+
 static void endpoint_carries_messages_both_ways(void **state)
 {
     (void)state;
@@ -359,7 +361,58 @@ static void endpoint_new_survives_failed_allocations(void **state)
     pl_endpoint_free(NULL, 0);
 }
 
+static int count_threads(void)
+{
+    int count = -2; /* "." and ".." */
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    while (readdir(tasks) != NULL)
+        count++;
+    closedir(tasks);
+    return count;
+}
+
+#define BESIDE 64
+
+/* A task has as many connections as it has peers, but not as many threads:
+ * while all connect, while all write what the kernel does not take at once,
+ * and when those that came first are gone. */
+static void endpoints_beside_each_other_share_a_thread(void **state)
+{
+    (void)state;
+    const size_t large = (size_t)512 << 10;
+    uint8_t *bytes = net_bytes(large, 4);
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *clients[BESIDE] = { NULL };
+    int before = count_threads(), most = 0;
+    for (int i = 0; i < BESIDE; i++)
+        assert_ok(pl_endpoint_connect(
+            &clients[i], &(pl_endpoint_opts) {
+                             .address = pl_endpoint_address(server),
+                             .name = "worker 0",
+                             .beside = clients[0],
+                         }));
+    for (int i = 0; i < BESIDE; i++)
+        net_send(clients[i], 0, PL_FRAME_PUSH, (uint64_t)i, bytes, large, true);
+    for (int i = 0; i < BESIDE / 2; i++) /* they have not written it all */
+        pl_endpoint_free(clients[i], i % 2 == 0 ? 0 : 1);
+    for (int got = 0; got < BESIDE / 2;) {
+        pl_message message = net_receive(server);
+        assert_int_equal(large, message.frame.payload_bytes);
+        got += message.frame.sequence >= BESIDE / 2;
+        int threads = count_threads();
+        most = threads > most ? threads : most;
+    }
+    assert_in_range(most, before, before + 1);
+    for (int i = BESIDE / 2; i < BESIDE; i++)
+        pl_endpoint_free(clients[i], 0);
+    assert_int_equal(before, count_threads());
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(endpoints_beside_each_other_share_a_thread),
     cmocka_unit_test(endpoint_carries_messages_both_ways),
     cmocka_unit_test(endpoint_keeps_the_order_of_1000_messages),
     cmocka_unit_test(endpoint_carries_the_largest_payload),
