@@ -456,6 +456,10 @@ static void note_joined(sim_worker *w)
     if (view.gone) {
         at.own = view.left_own;
         w->was_lost = true; /* what is made again is made without it */
+    } else if (!w->sim->by_hand) {
+        /* From here on it holds the others up again.  By hand it may come back
+         * to a job in which only the chief is left, and that pauses. */
+        w->was_lost = w->was_stuck = w->paused = false;
     }
     pl_course_joined(&w->course, &at);
     if (view.client.generation != w->generation)
