@@ -458,7 +458,8 @@ static void note_joined(sim_worker *w)
         w->was_lost = true; /* what is made again is made without it */
     } else if (!w->sim->by_hand) {
         /* From here on it holds the others up again.  By hand it may come back
-         * to a job in which only the chief is left, and that pauses. */
+         * while the chief pauses: it keeps pace with the chief, and others that
+         * are ahead of that make the gradient they were granted. */
         w->was_lost = w->was_stuck = w->paused = false;
     }
     pl_course_joined(&w->course, &at);

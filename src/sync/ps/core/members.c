@@ -313,6 +313,7 @@ static void begin_anew(pl_ps_core *core, pl_member *member, uint64_t last)
 {
     if (is_late(core, member, last))
         return;
+    pl_core_catch_up(core, member);
     pl_core_void_pushes(core, member, last);
     if (member->fresh)
         pl_core_keep(core, member);

@@ -380,14 +380,15 @@ static bool is_idle(const pl_ps_core *core, const pl_member *member)
             (request->pull.flags & PL_PULL_FINAL) != 0);
 }
 
-/* ssp: the clock of the slowest worker that still makes gradients. */
-static int64_t slowest(const pl_ps_core *core)
+/* ssp: the clock of the slowest worker, or of the slowest that still makes
+ * gradients. */
+static int64_t slowest(const pl_ps_core *core, bool idle_too)
 {
     int64_t least = INT64_MAX;
     for (int32_t w = 0; w < core->opts.workers; w++) {
         const pl_member *member = &core->members[w];
-        if (pl_core_counts(core, member) && !is_idle(core, member) &&
-            member->pace < least)
+        if (pl_core_counts(core, member) &&
+            (idle_too || !is_idle(core, member)) && member->pace < least)
             least = member->pace;
     }
     return least;
@@ -397,7 +398,9 @@ void pl_core_catch_up(pl_ps_core *core, pl_member *member)
 {
     if (!pl_core_is_worker(core, member) || pl_core_counts(core, member))
         return;
-    int64_t least = slowest(core);
+    int64_t least = slowest(core, false);
+    if (least == INT64_MAX) /* the chief alone, say, that evaluates */
+        least = slowest(core, true);
     if (least != INT64_MAX && least > member->pace)
         member->pace = least;
 }
@@ -413,7 +416,7 @@ static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
     if (core->frozen && member != core->members)
         return false;
     if (core->opts.mode == PL_PS_SSP) {
-        int64_t least = slowest(core);
+        int64_t least = slowest(core, false);
         if (least != INT64_MAX && member->pace > least + core->opts.staleness)
             return false;
     }

@@ -357,6 +357,39 @@ static void ps_members_supervised_ssp_waits_for_who_is_lost(void **state)
     }
 }
 
+/* ssp: a process that was declared lost joins again.  It does not make the
+ * gradients that the others made without it first, also when the chief, which
+ * is the only other one, evaluates just then. */
+static void ps_members_lost_ssp_worker_keeps_pace_when_it_is_back(void **state)
+{
+    (void)state;
+    for (int paused = 0; paused <= 1; paused++) {
+        ps_rig *rig =
+            ps_start((pl_ps_core_opts) { .mode = PL_PS_SSP,
+                                         .on_loss = PL_ON_LOSS_CONTINUE },
+                     0);
+        ps_push(rig, 0, 0, -1.0f);
+        ps_pass(rig, 5500, 1);
+        ps_answer_of(rig, 0, 0, 1, 1.0f);
+        for (int step = 1; step < 3; step++) {
+            ps_push(rig, 0, step, -1.0f);
+            ps_answer_of(rig, 0, 0, step + 1, (float)(step + 1));
+        }
+        if (paused != 0) {
+            ps_say(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_PAUSE), NULL);
+            ps_expect(rig, rig->peer[0], PL_FRAME_ACK);
+        }
+        ps_join(rig, 1, 0);
+        assert_int_equal(3, ps_look(rig, 1).pace_of_worker);
+        ps_push(rig, 0, 3, -1.0f);
+        ps_quiet(rig); /* one ahead of worker 1 */
+        ps_push(rig, 1, 4, -1.0f);
+        for (int w = 0; w < 2; w++)
+            ps_answer_of(rig, w, 0, 5, 5.0f);
+        ps_close(rig);
+    }
+}
+
 /* ssp: whoever supervises the job knows that it does not come back. */
 static void ps_members_worker_that_is_gone_is_not_waited_for(void **state)
 {
@@ -664,6 +697,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_continue_goes_on_without_a_worker),
     cmocka_unit_test(ps_members_chief_is_waited_for_also_in_continue),
     cmocka_unit_test(ps_members_supervised_ssp_waits_for_who_is_lost),
+    cmocka_unit_test(ps_members_lost_ssp_worker_keeps_pace_when_it_is_back),
     cmocka_unit_test(ps_members_worker_that_is_gone_is_not_waited_for),
     cmocka_unit_test(ps_members_final_pull_is_answered_when_the_chief_is_back),
     cmocka_unit_test(ps_members_lost_evaluator_may_come_back),
