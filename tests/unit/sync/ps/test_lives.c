@@ -22,9 +22,9 @@ static void ps_lives_chief_tells_which_job_it_is(void **state)
     (void)state;
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
     join_job(rig, 31, 1, 0, "");
-    ps_expect_text(rig, 31, PL_FRAME_WELCOME, "\"job\": \"\"");
+    ps_expect_text(rig, 31, PL_FRAME_WELCOME, "\"job\":\"\"");
     join_job(rig, 30, 0, 0, JOB_A);
-    ps_expect_text(rig, 30, PL_FRAME_WELCOME, "\"job\": \"" JOB_A "\"");
+    ps_expect_text(rig, 30, PL_FRAME_WELCOME, "\"job\":\"" JOB_A "\"");
     join_job(rig, 32, 1, 0, JOB_B);
     ps_expect_text(rig, 32, PL_FRAME_REFUSE,
                    "belongs to job " JOB_B ", but ps 0 serves job " JOB_A);

@@ -537,7 +537,7 @@ static void ps_client_refuses_parameters_that_do_not_fit(void **state)
                          .sequence = 1,
                          .first = wrong[i].first,
                          .count = wrong[i].count,
-                         .payload_bytes = 16 },
+                         .payload_bytes = wrong[i].count * 4 },
             r->grad);
         assert_fails(PL_CLOSED, "ps 0 sent parameters that are not its own",
                      pl_ps_client_outcome(r->client));
