@@ -1,5 +1,6 @@
 /* The parameter server as an object: its life, how it sends, how a job ends. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 #include "sync/ps/store/table.h"
 
 #include "base/assert.h"
@@ -48,6 +49,7 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
     pl_ps_core *core;
     PL_TRY(PL_NEW(core, 1));
     core->opts = resolve(opts);
+    core->mode = pl_ps_mode_of(opts->mode);
     core->now_ns = core->begin_ns = core->said_ns = now_ns;
     core->coordinator_ns = now_ns;
     core->generation = core->opts.index == 0 ? 1 : 0;

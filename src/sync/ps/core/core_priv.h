@@ -1,17 +1,17 @@
-/* ps_core_priv.h - what the files of the core share.
+/* core_priv.h - what the files of the core share.
  *
- * ps_core.c    the object: its life, its end, how it sends
- * ps_request.c requests: arrival of pieces, answers, dispatch
- * ps_update.c  gradients become updates; who may go on
- * ps_settle.c  async, ssp: which gradients count, on all servers or on none
- * ps_members.c joining, heartbeats, leaving
- * ps_watch.c   server 0: loss and the end
- * ps_follow.c  the other servers and server 0
- * ps_save.c    checkpoints: begun, written, complete, read
- * ps_table.c   sparse parameters, by keys
- * ps_share.c   whose examples a worker reads
- * deal.c       the same in sync, epoch by epoch
- * ps_report.c  what only the chief hears */
+ * core.c     the object: its life, its end, how it sends
+ * request.c  requests: arrival of pieces, answers, dispatch
+ * update.c   the update of combined gradients; which requests may be answered
+ * members.c  joining, heartbeats, leaving
+ * watch.c    server 0: loss and the end
+ * follow.c   the other servers and server 0
+ * save.c     checkpoints: begun, written, complete, read
+ * share.c    whose examples a worker reads
+ * deal.c     the same in sync, epoch by epoch
+ * report.c   what only the chief hears
+ *
+ * How gradients become updates is in modes/, sparse parameters in store/. */
 #ifndef PL_SYNC_PS_CORE_CORE_PRIV_H
 #define PL_SYNC_PS_CORE_CORE_PRIV_H
 
@@ -119,9 +119,11 @@ typedef struct pl_core_save {
 } pl_core_save;
 
 typedef struct pl_ps_table pl_ps_table;
+typedef struct pl_ps_mode_ops pl_ps_mode_ops;
 
 struct pl_ps_core {
     pl_ps_core_opts opts;
+    const pl_ps_mode_ops *mode;
     pl_ps_table *table; /* NULL: the parameters are dense */
     /* Workers, then the evaluator, then servers (at server 0). */
     pl_member *members;
@@ -240,48 +242,29 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
 /* Also when the job was about to end: nobody will come back. */
 void pl_core_note_interrupt(pl_ps_core *core);
 
-/* ps_update.c */
+/* update.c */
 /* PL_ANSWER_STOP and why when no further gradient is wanted, else 0. */
 unsigned pl_core_stop_flag(const pl_ps_core *core);
 pl_status pl_core_update_init(pl_ps_core *core) PL_MUST_CHECK;
 void pl_core_update_close(pl_ps_core *core);
 void pl_core_gradient(pl_ps_core *core, pl_member *member);
 /* Tell server 0 that this worker's gradient is complete here. */
-void pl_core_say_have(pl_ps_core *core, int32_t worker);
+void pl_core_send_have(pl_ps_core *core, int32_t worker);
 void pl_core_on_have(pl_ps_core *core, const pl_member *from,
                      const pl_message *message);
-void pl_core_on_apply(pl_ps_core *core, const pl_message *message);
 int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps);
-/* Make an update of this member's gradient alone. */
-void pl_core_update_alone(pl_ps_core *core, const pl_member *member);
-/* With --steps: all gradients that are still wanted are being made. */
-bool pl_core_all_granted(const pl_ps_core *core);
-/* ssp: a worker that the job went on without keeps pace from here on. */
-void pl_core_catch_up(pl_ps_core *core, pl_member *member);
+/* Combine the gradients of these workers in this order and apply them. */
+void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count);
+/* The gradient at hand is not used: count it, and answer so. */
+void pl_core_drop(pl_ps_core *core, pl_member *member);
 void pl_core_try_step(pl_ps_core *core);
 /* Answer what waits and may be answered now. */
 void pl_core_release(pl_ps_core *core);
 
-/* Retry what waited until the parameters may change. */
-void pl_core_apply_held(pl_ps_core *core);
-
-/* ps_settle.c */
-/* Server 0: apply or drop a complete gradient, if that can be said. */
-void pl_core_settle(pl_ps_core *core, pl_member *member);
-/* Server 0 has decided: the gradient at hand is applied. */
-void pl_core_apply_settled(pl_ps_core *core, pl_member *member);
-void pl_core_on_pushed(pl_ps_core *core, const pl_member *from,
-                       const pl_ps_have *have);
-void pl_core_on_verdict(pl_ps_core *core, const pl_message *message);
-/* A worker joins: its requests up to this one will never be completed. */
-void pl_core_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
-/* Another server: server 0 has not said yet what becomes of the gradient. */
-bool pl_core_is_unsettled(const pl_ps_core *core, const pl_member *member);
-
 /* All workers but the chief have left, or will not come back. */
 bool pl_core_others_done(const pl_ps_core *core);
 
-/* ps_share.c */
+/* share.c */
 void pl_core_begin_share(pl_ps_core *core, pl_member *member);
 /* Answer a request to share, if that can be. */
 void pl_core_try_share(pl_ps_core *core, pl_member *member);
@@ -296,7 +279,7 @@ void pl_core_share_own(pl_ps_core *core, pl_member *member);
  * it. */
 pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member);
 
-/* ps_save.c */
+/* save.c */
 pl_status pl_core_save_init(pl_ps_core *core) PL_MUST_CHECK;
 void pl_core_save_close(pl_ps_core *core);
 void pl_core_begin_save(pl_ps_core *core, pl_member *member,
@@ -323,16 +306,18 @@ void pl_core_save_reset(pl_ps_core *core);
 bool pl_core_may_change(pl_ps_core *core, const pl_member *member);
 void pl_core_watch_save(pl_ps_core *core);
 
-/* ps_request.c */
+/* request.c */
 void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why);
+void pl_core_ack(pl_ps_core *core, const pl_member *member,
+                 pl_ps_ack_kind kind);
 /* The chief, if it is this one, does not evaluate any more. */
 void pl_core_end_pause(pl_ps_core *core, pl_member *member);
 
-/* ps_report.c */
+/* report.c */
 void pl_core_send_reports(pl_ps_core *core, const pl_member *chief);
 void pl_core_send_counts(pl_ps_core *core, const pl_member *chief);
 
-/* ps_members.c */
+/* members.c */
 void pl_core_on_join(pl_ps_core *core, const pl_message *message);
 void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message);
 void pl_core_on_bye(pl_ps_core *core, pl_member *member,
@@ -351,10 +336,10 @@ int32_t pl_core_active(const pl_ps_core *core);
 bool pl_core_servers_here(const pl_ps_core *core);
 bool pl_core_counts(const pl_ps_core *core, const pl_member *member);
 
-/* ps_watch.c */
+/* watch.c */
 void pl_core_watch(pl_ps_core *core);
 
-/* ps_follow.c */
+/* follow.c */
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
 /* Join server 0, show that we live, repeat what it may have missed. */
 void pl_core_follow(pl_ps_core *core);

@@ -11,6 +11,7 @@
  *   D2  A deal among the same workers as before is no new deal.
  *   D3  After a rollback the data is dealt to all workers, as at the start. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 
 #include "base/log.h"
 
@@ -44,7 +45,7 @@ void pl_core_begin_deal(pl_ps_core *core, pl_member *member)
 {
     const pl_ps_deal *asked = &member->request.deal;
     if (!pl_core_is_worker(core, member) || !pl_core_leads(core) ||
-        core->opts.mode != PL_PS_SYNC) {
+        !core->mode->lock_step) {
         pl_core_refuse(core, member, "not an epoch of this job");
         member->stage = PL_STAGE_NONE;
         return;

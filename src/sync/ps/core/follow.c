@@ -1,5 +1,6 @@
 /* A server other than 0: what it hears from server 0 and tells it. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 
 #include "base/mem.h"
 
@@ -26,7 +27,7 @@ static void on_heartbeat_ack(pl_ps_core *core, const pl_message *message)
         pl_skew_hear(&core->counts.skew, core->heartbeat_ns, core->now_ns,
                      ack.clock_ns);
     /* Not before the last step was made here, too. */
-    if (ack.stopping && (ack.failed || core->opts.mode != PL_PS_SYNC ||
+    if (ack.stopping && (ack.failed || !core->mode->lock_step ||
                          !core->initialized || ack.step == core->step))
         pl_core_end(core, ack.failed, "%.*s", (int)message->frame.payload_bytes,
                     (const char *)message->payload);
@@ -58,7 +59,7 @@ void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message)
         on_heartbeat_ack(core, message);
         break;
     case PL_FRAME_APPLY:
-        pl_core_on_apply(core, message);
+        core->mode->on_apply(core, message);
         break;
     case PL_FRAME_SAVED:
         pl_core_saved_heard(core, message);
@@ -165,5 +166,5 @@ void pl_core_follow(pl_ps_core *core)
         pl_core_say_saved(core);
     for (int32_t w = 0; w < core->opts.workers; w++)
         if (core->members[w].fresh)
-            pl_core_say_have(core, w);
+            pl_core_send_have(core, w);
 }

@@ -2,6 +2,7 @@
  * the same process as before, when all must join again, and when who said
  * goodbye may go.  Until a task is let in, nothing of it has an effect. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,7 +25,7 @@ bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
         return false;
     return member->state == PL_MEMBER_ABSENT ||
            core->opts.on_loss == PL_ON_LOSS_WAIT || chief ||
-           (core->opts.supervised && core->opts.mode != PL_PS_SYNC);
+           (core->opts.supervised && !core->mode->lock_step);
 }
 
 int32_t pl_core_active(const pl_ps_core *core)
@@ -306,6 +307,25 @@ static bool is_late(const pl_ps_core *core, const pl_member *member,
            last < member->sequence;
 }
 
+static void void_pushes(pl_ps_core *core, pl_member *member, uint64_t last)
+{
+    if (core->mode->void_pushes != NULL)
+        core->mode->void_pushes(core, member, last);
+}
+
+static void catch_up(pl_ps_core *core, pl_member *member)
+{
+    if (core->mode->catch_up != NULL)
+        core->mode->catch_up(core, member);
+}
+
+/* Another server: server 0 has not said yet what becomes of the gradient. */
+static bool is_unsettled(const pl_ps_core *core, const pl_member *member)
+{
+    return !core->mode->lock_step && !pl_core_leads(core) &&
+           (member->fresh || member->held);
+}
+
 /* The same process joins again, and not late: what it had asked for before,
  * also what is still on its way, is void.  So what it is told now of its
  * gradients stays true.  One that is complete still counts. */
@@ -313,8 +333,8 @@ static void begin_anew(pl_ps_core *core, pl_member *member, uint64_t last)
 {
     if (is_late(core, member, last))
         return;
-    pl_core_catch_up(core, member);
-    pl_core_void_pushes(core, member, last);
+    catch_up(core, member);
+    void_pushes(core, member, last);
     if (member->fresh)
         pl_core_keep(core, member);
     pl_core_forget(core, member);
@@ -339,8 +359,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
                               pl_core_stamp(pl_ps_refuse_encode(false, 0),
                                             member->incarnation),
                               "a newer process has taken this task's place");
-        pl_core_void_pushes(core, member, 0);
-        pl_core_catch_up(core, member);
+        void_pushes(core, member, 0);
+        catch_up(core, member);
         if (member->fresh)
             pl_core_keep(core, member);
         pl_core_forget(core, member);
@@ -409,8 +429,8 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
         message->frame.generation == core->generation)
         status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
                                    "place");
-    if (status == PL_OK && pl_core_is_unsettled(core, member)) {
-        pl_core_say_have(core, pl_core_id(core, member)); /* it asks again */
+    if (status == PL_OK && is_unsettled(core, member)) {
+        pl_core_send_have(core, pl_core_id(core, member)); /* it asks again */
     } else if (status == PL_OK) {
         claim(core, member, &join);
         note_run(core, member, &join);
@@ -447,7 +467,7 @@ void pl_core_is_back(pl_ps_core *core, pl_member *member)
         return;
     }
     pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
-    pl_core_catch_up(core, member);
+    catch_up(core, member);
     member->state = PL_MEMBER_HERE;
     pl_core_release(core);
 }

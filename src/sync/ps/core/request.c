@@ -1,6 +1,7 @@
 /* Requests of tasks: how they arrive, in pieces and twice, and their answers.
  */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 #include "sync/ps/store/table.h"
 
 #include "base/log.h"
@@ -9,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static void ack(pl_ps_core *core, const pl_member *member, pl_ps_ack_kind kind)
+void pl_core_ack(pl_ps_core *core, const pl_member *member, pl_ps_ack_kind kind)
 {
     pl_core_reply(core, member, pl_ps_ack_encode(&(pl_ps_ack) { .kind = kind }),
                   NULL, false);
@@ -30,8 +31,7 @@ static void deliver(pl_ps_core *core, pl_member *member);
 static void pump(pl_ps_core *core, pl_member *member)
 {
     pl_stream *out = &member->out;
-    bool changed = core->opts.mode == PL_PS_SYNC &&
-                   member->answer_step != core->step &&
+    bool changed = core->mode->lock_step && member->answer_step != core->step &&
                    !pl_pieces_complete(&out->acked);
     if (changed) {
         pl_stream_start(out, 1, false);
@@ -42,8 +42,8 @@ static void pump(pl_ps_core *core, pl_member *member)
             return;
         }
     }
-    bool still = core->opts.mode == PL_PS_SYNC &&
-                 core->opts.replicas == core->opts.workers;
+    bool still =
+        core->mode->lock_step && core->opts.replicas == core->opts.workers;
     for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
         pl_piece_range piece = pl_pieces_range(&out->acked, i);
         pl_ps_params params = {
@@ -107,10 +107,10 @@ static void deliver(pl_ps_core *core, pl_member *member)
             pl_core_send_reports(core, member);
             break;
         }
-        ack(core, member, PL_ACKED_DONE);
+        pl_core_ack(core, member, PL_ACKED_DONE);
         break;
     default:
-        ack(core, member, PL_ACKED_DONE);
+        pl_core_ack(core, member, PL_ACKED_DONE);
         break;
     }
 }
@@ -159,7 +159,7 @@ static void store_gradient(pl_ps_core *core, pl_member *member,
     const float *from = message->payload;
     size_t bytes = push->count * sizeof(float);
     bool whole = push->count == core->opts.count;
-    bool at_once = whole && core->opts.mode != PL_PS_SYNC && core->opts.ps == 1;
+    bool at_once = whole && !core->mode->lock_step && core->opts.ps == 1;
     const float *base = from - offset;
     if ((at_once || stays(core, message, base)) &&
         (member->gradient == NULL || member->gradient == base)) {
@@ -250,36 +250,8 @@ void pl_core_end_pause(pl_ps_core *core, pl_member *member)
 /* A push that needs no data: too late, or already here.  True: handled. */
 static bool settle_early(pl_ps_core *core, pl_member *member)
 {
-    int32_t worker = pl_core_id(core, member);
-    int64_t step = member->request.push.step;
     pl_core_end_pause(core, member);
-    if (core->stopping ||
-        (core->opts.mode == PL_PS_SYNC && step == core->step &&
-         pl_core_stop_flag(core) != 0)) {
-        member->settled = member->sequence;
-        member->dropped++;
-        core->counts.dropped++;
-        pl_core_answer(core, member,
-                       pl_core_stop_flag(core) | PL_ANSWER_DROPPED);
-        return true;
-    }
-    if (core->opts.mode != PL_PS_SYNC)
-        return false;
-    if (member->fresh && step == core->step) { /* sent by one that was lost */
-        member->stage = PL_STAGE_WAITING;
-        ack(core, member, PL_ACKED_COMPLETE);
-        return true;
-    }
-    if (step == core->step)
-        return false;
-    bool counted = step == core->step - 1 && core->chosen[worker] != 0;
-    if (!counted) {
-        member->dropped++;
-        core->counts.dropped++;
-    }
-    pl_core_answer(core, member,
-                   pl_core_stop_flag(core) | (counted ? 0 : PL_ANSWER_DROPPED));
-    return true;
+    return core->mode->begin_push(core, member);
 }
 
 /* A request that is wrong; its sender ends. */
@@ -295,7 +267,7 @@ static void take_keyed(pl_ps_core *core, pl_member *member,
 {
     pl_status status = pl_ps_table_push(core, member, push, message);
     if (status == PL_AGAIN) {
-        ack(core, member, PL_ACKED_NEED);
+        pl_core_ack(core, member, PL_ACKED_NEED);
         return;
     }
     if (status != PL_OK) {
@@ -322,7 +294,7 @@ static void begin_push(pl_ps_core *core, pl_member *member,
         member->stage = PL_STAGE_NONE;
         return;
     }
-    if (core->opts.mode != PL_PS_SYNC && (member->fresh || member->held)) {
+    if (!core->mode->lock_step && (member->fresh || member->held)) {
         turn_down(core, member, "pushed before the last gradient was settled");
         return;
     }
@@ -330,7 +302,7 @@ static void begin_push(pl_ps_core *core, pl_member *member,
         if (member->request.push.has_data)
             take_keyed(core, member, &member->request.push, message);
         else
-            ack(core, member, PL_ACKED_NEED);
+            pl_core_ack(core, member, PL_ACKED_NEED);
         return;
     }
     if (settle_early(core, member))
@@ -341,7 +313,7 @@ static void begin_push(pl_ps_core *core, pl_member *member,
     if (pl_ps_request_has_data(&member->request))
         take_piece(core, member, &member->request, message);
     else
-        ack(core, member, PL_ACKED_NEED);
+        pl_core_ack(core, member, PL_ACKED_NEED);
 }
 
 /* Sparse parameters are made here, not sent. */
@@ -379,7 +351,7 @@ static void begin_init(pl_ps_core *core, pl_member *member,
     if (pl_ps_request_has_data(&member->request))
         take_piece(core, member, &member->request, message);
     else
-        ack(core, member, PL_ACKED_NEED);
+        pl_core_ack(core, member, PL_ACKED_NEED);
 }
 
 static void begin_stop(pl_ps_core *core, pl_member *member,
@@ -534,10 +506,10 @@ static void again(pl_ps_core *core, pl_member *member,
         else if (has_data)
             take_piece(core, member, request, message);
         else
-            ack(core, member, PL_ACKED_NEED);
+            pl_core_ack(core, member, PL_ACKED_NEED);
         break;
     case PL_STAGE_WAITING:
-        ack(core, member, PL_ACKED_COMPLETE);
+        pl_core_ack(core, member, PL_ACKED_COMPLETE);
         break;
     case PL_STAGE_ANSWERED:
         if (has_params(member))
@@ -563,7 +535,7 @@ static void on_ack(pl_ps_core *core, pl_member *member,
         pl_core_reports_heard(core);
     if (core->table != NULL || member->stage != PL_STAGE_ANSWERED ||
         !has_params(member) ||
-        (core->opts.mode == PL_PS_SYNC && got.step != member->answer_step))
+        (core->mode->lock_step && got.step != member->answer_step))
         return;
     int32_t index = pl_pieces_find(&member->out.acked, 0, got.first, got.count);
     if (index < 0)

@@ -2,16 +2,17 @@
  *
  * The chief stops all workers between two gradients (PAUSE), then asks every
  * server to save (SAVE), with what each worker's count is: a server begins
- * when it has applied these gradients, all of which it has (ps_settle.c).  From
- * then on its part is written as it was at this moment, while updates go on
- * (ops.touch); when all have begun the chief lets the workers go.  Each server
- * tells server 0 that its part is written (SAVED, until it is heard); when all
- * are, server 0 writes the manifest, by which the checkpoint counts.  When one
- * failed, or the chief was lost before all had begun, the checkpoint is given
- * up: those before it still count.
+ * when it has applied these gradients, all of which it has (modes/async.c).
+ * From then on its part is written as it was at this moment, while updates go
+ * on (ops.touch); when all have begun the chief lets the workers go.  Each
+ * server tells server 0 that its part is written (SAVED, until it is heard);
+ * when all are, server 0 writes the manifest, by which the checkpoint counts.
+ * When one failed, or the chief was lost before all had begun, the checkpoint
+ * is given up: those before it still count.
  *
  * A rolled-back job reads its parameters by LOAD, the same plan for all. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 #include "sync/ps/store/table.h"
 
 #include "base/log.h"
@@ -403,6 +404,6 @@ void pl_ps_core_retry(pl_ps_core *core, int64_t now_ns)
     if (!core->save.held || !pl_core_may_change(core, NULL))
         return;
     core->save.held = false;
-    pl_core_apply_held(core);
+    core->mode->retry(core);
     pl_core_release(core); /* also where the gradient's worker is gone */
 }

@@ -16,6 +16,7 @@
  * it takes it back; the gradients of who read it before are dropped, upon
  * which that one asks, too. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 
 #include "base/log.h"
 
@@ -97,7 +98,7 @@ void pl_core_send_share(pl_ps_core *core, const pl_member *member)
 
 void pl_core_begin_share(pl_ps_core *core, pl_member *member)
 {
-    if (!pl_core_is_worker(core, member) || core->opts.mode == PL_PS_SYNC ||
+    if (!pl_core_is_worker(core, member) || core->mode->lock_step ||
         !pl_core_leads(core) ||
         member->request.share.worker >= core->opts.workers) {
         pl_core_refuse(core, member, "not a share of this job's workers");

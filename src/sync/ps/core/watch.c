@@ -1,5 +1,6 @@
 /* Server 0: who is lost, who is still to come, and when all have left. */
 #include "sync/ps/core/core_priv.h"
+#include "sync/ps/modes/mode.h"
 
 #include "base/log.h"
 
@@ -19,7 +20,7 @@ static bool is_server(const pl_ps_core *core, const pl_member *member)
 static const char *next_of(const pl_ps_core *core, const pl_member *member)
 {
     bool waits = member == core->members ||
-                 (core->opts.supervised && core->opts.mode != PL_PS_SYNC);
+                 (core->opts.supervised && !core->mode->lock_step);
     if (is_server(core, member))
         return "waiting for it to come back, then going on from the last "
                "checkpoint";

@@ -1,7 +1,5 @@
-/* Design.
- *
- * async and ssp: each gradient becomes an update of its own, on all servers or
- * on none, whatever dies in the middle of a push.
+/* async: each gradient becomes an update of its own, on all servers or on none,
+ * whatever dies in the middle of a push.
  *
  * A gradient is named by its worker's incarnation and the sequence of its
  * push.  A server other than 0 that has received all of one keeps it, reports
@@ -18,8 +16,31 @@
  * I4  a checkpoint, whose counts are server 0's, waits on each server for
  *     verdicts only, never for data.
  *
- * An unsettled gradient of a worker that never returns changes nothing. */
-#include "sync/ps/core/core_priv.h"
+ * An unsettled gradient of a worker that never returns changes nothing.
+ *
+ * With --steps workers go on only with a grant of server 0:
+ *
+ * I5  no more grants are out than steps are left, so the count comes out
+ *     exact. */
+#include "sync/ps/modes/mode.h"
+
+bool pl_async_begin_push(pl_ps_core *core, pl_member *member)
+{
+    if (!core->stopping)
+        return false;
+    member->settled = member->sequence;
+    pl_core_drop(core, member);
+    return true;
+}
+
+/* With --steps: all gradients that are still wanted are being made. */
+static bool all_granted(const pl_ps_core *core)
+{
+    int64_t out = 0;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        out += core->members[w].granted;
+    return core->opts.end_step > 0 && core->step + out >= core->opts.end_step;
+}
 
 static bool is_everywhere(pl_ps_core *core, const pl_member *member)
 {
@@ -32,7 +53,11 @@ static bool is_everywhere(pl_ps_core *core, const pl_member *member)
 
 static void make_update(pl_ps_core *core, pl_member *member, int32_t share)
 {
-    pl_core_update_alone(core, member);
+    int32_t worker = pl_core_id(core, member);
+    int64_t behind = core->step - member->request.push.step;
+    core->counts.accepted++;
+    core->counts.behind += behind > 0 ? behind : 0;
+    pl_core_update(core, &worker, 1);
     core->members[share].own++;
     member->made++;
     member->pace++;
@@ -54,13 +79,14 @@ static void send_verdict(pl_ps_core *core, const pl_member *server,
         false);
 }
 
-void pl_core_settle(pl_ps_core *core, pl_member *member)
+/* Server 0: apply or drop a complete gradient, if that can be said. */
+static void settle(pl_ps_core *core, pl_member *member)
 {
     const pl_member *share = pl_core_share_of(core, member);
     /* A worker that was lost may return when another one has made its
      * gradient. */
     bool unwanted = core->stopping || share == NULL ||
-                    (!member->granted && pl_core_all_granted(core));
+                    (!member->granted && all_granted(core));
     if (!unwanted && !is_everywhere(core, member))
         return;
     /* It may also return while the chief begins a save. */
@@ -95,8 +121,8 @@ void pl_core_settle(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-void pl_core_on_pushed(pl_ps_core *core, const pl_member *from,
-                       const pl_ps_have *have)
+void pl_async_on_have(pl_ps_core *core, const pl_member *from,
+                      const pl_ps_have *have)
 {
     int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
     pl_member *member = &core->members[have->worker];
@@ -116,11 +142,12 @@ void pl_core_on_pushed(pl_ps_core *core, const pl_member *from,
     } else {
         *pl_core_have(core, have->worker, server) = (int64_t)have->push;
         if (member->fresh)
-            pl_core_settle(core, member);
+            settle(core, member);
     }
 }
 
-void pl_core_apply_settled(pl_ps_core *core, pl_member *member)
+/* Server 0 has decided: the gradient at hand is applied. */
+static void apply_settled(pl_ps_core *core, pl_member *member)
 {
     member->held = !pl_core_may_change(core, member);
     if (member->held) {
@@ -132,7 +159,7 @@ void pl_core_apply_settled(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-void pl_core_on_verdict(pl_ps_core *core, const pl_message *message)
+void pl_async_on_apply(pl_ps_core *core, const pl_message *message)
 {
     pl_ps_verdict verdict;
     if (!pl_ps_verdict_decode(&verdict, message) ||
@@ -147,7 +174,7 @@ void pl_core_on_verdict(pl_ps_core *core, const pl_message *message)
     member->unwanted = verdict.dropped;
     if (!member->unwanted) {
         member->counts_for = verdict.share;
-        pl_core_apply_settled(core, member);
+        apply_settled(core, member);
         return;
     }
     drop_gradient(core, member);
@@ -155,10 +182,9 @@ void pl_core_on_verdict(pl_ps_core *core, const pl_message *message)
     pl_core_release(core);
 }
 
-void pl_core_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last)
+void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last)
 {
-    if (core->opts.mode == PL_PS_SYNC || !pl_core_leads(core) ||
-        !pl_core_is_worker(core, member))
+    if (!pl_core_leads(core) || !pl_core_is_worker(core, member))
         return;
     member->fresh = member->held = false;
     member->settled = last;
@@ -166,8 +192,99 @@ void pl_core_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last)
         *pl_core_have(core, pl_core_id(core, member), j) = -1;
 }
 
-bool pl_core_is_unsettled(const pl_ps_core *core, const pl_member *member)
+void pl_async_gradient_arrived(pl_ps_core *core, pl_member *member)
 {
-    return core->opts.mode != PL_PS_SYNC && !pl_core_leads(core) &&
-           (member->fresh || member->held);
+    member->fresh = true;
+    member->pushed = member->sequence;
+    if (pl_core_leads(core))
+        settle(core, member);
+    else
+        pl_core_send_have(core, pl_core_id(core, member));
 }
+
+void pl_async_release_push(pl_ps_core *core, pl_member *member)
+{
+    unsigned flags = member->unwanted ? PL_ANSWER_DROPPED : 0;
+    if (member->fresh) {
+        if (pl_core_leads(core) && core->stopping)
+            settle(core, member);
+    } else if (core->mode->may_go_on(core, member, &flags)) {
+        pl_core_answer(core, member, flags);
+    }
+}
+
+bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
+                         unsigned *flags, bool *may)
+{
+    *flags |= pl_core_stop_flag(core);
+    *may = true;
+    if (!pl_core_leads(core) || (*flags & PL_ANSWER_STOP) != 0 ||
+        member->granted)
+        return true;
+    *may = false;
+    return core->frozen && member != core->members;
+}
+
+bool pl_async_grant(const pl_ps_core *core, pl_member *member)
+{
+    member->granted = !all_granted(core); /* I5 */
+    return member->granted;
+}
+
+static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
+{
+    bool may;
+    return pl_async_is_decided(core, member, flags, &may)
+               ? may
+               : pl_async_grant(core, member);
+}
+
+bool pl_async_all_wait(const pl_ps_core *core)
+{
+    for (int32_t w = 1; w < core->opts.workers; w++) {
+        const pl_member *member = &core->members[w];
+        if (member->state == PL_MEMBER_HERE && member->stage != PL_STAGE_NONE &&
+            member->stage != PL_STAGE_VOID &&
+            (member->stage != PL_STAGE_WAITING || member->held ||
+             member->fresh))
+            return false;
+    }
+    return true;
+}
+
+void pl_async_retry(pl_ps_core *core)
+{
+    bool leads = pl_core_leads(core);
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        if (core->members[w].held && leads)
+            settle(core, &core->members[w]);
+        else if (core->members[w].held)
+            apply_settled(core, &core->members[w]);
+    for (int32_t w = 0; !leads && w < core->opts.workers; w++)
+        if (core->members[w].fresh)
+            pl_core_send_have(core, w);
+}
+
+pl_ps_have pl_async_have(const pl_ps_core *core, int32_t worker)
+{
+    return (pl_ps_have) {
+        .worker = worker,
+        .step = core->step,
+        .incarnation = core->members[worker].incarnation,
+        .push = core->members[worker].pushed,
+    };
+}
+
+const pl_ps_mode_ops pl_ps_mode_async = {
+    .name = "async",
+    .begin_push = pl_async_begin_push,
+    .gradient_arrived = pl_async_gradient_arrived,
+    .release_push = pl_async_release_push,
+    .may_go_on = may_go_on,
+    .all_wait = pl_async_all_wait,
+    .retry = pl_async_retry,
+    .have = pl_async_have,
+    .on_have = pl_async_on_have,
+    .on_apply = pl_async_on_apply,
+    .void_pushes = pl_async_void_pushes,
+};

@@ -8,6 +8,7 @@
 #include "kernels/sparse.h"
 #include "state/frozen.h"
 #include "sync/ps/messages/key_list.h"
+#include "sync/ps/modes/mode.h"
 #include "sync/ps/worker/key_batch.h"
 #include "train/compute/sparse_sum.h"
 #include "train/loop/first.h"
@@ -272,7 +273,7 @@ pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
     PL_ASSERT(of != NULL);
     a->keys = of->keys;
     a->gradient = message->payload;
-    bool at_once = core->opts.mode != PL_PS_SYNC && core->opts.ps == 1;
+    bool at_once = !core->mode->lock_step && core->opts.ps == 1;
     return at_once ? PL_OK : pl_ps_table_keep(core, member);
 }
 

@@ -1,0 +1,75 @@
+/* mode.h - how gradients become updates: one table for each --mode.
+ *
+ * sync   all workers' gradients of a step are one update (modes/sync.c)
+ * async  each gradient is an update of its own, at once (modes/async.c)
+ * ssp    likewise, and a worker may lead the slowest by --staleness steps
+ *        (modes/ssp.c)
+ *
+ * The core calls the table and knows no mode.
+ *
+ * Threads: as the core. */
+#ifndef PL_SYNC_PS_MODES_MODE_H
+#define PL_SYNC_PS_MODES_MODE_H
+
+#include "sync/ps/core/core_priv.h"
+
+struct pl_ps_mode_ops {
+    const char *name;
+    /* All servers make the same steps: what a worker computes on is of one
+     * step, and a lost worker holds the others up. */
+    bool lock_step;
+
+    /* A push begins, and no data of it was looked at.  True: it needs none,
+     * and is answered or waits. */
+    bool (*begin_push)(pl_ps_core *core, pl_member *member);
+    /* All of a push is here, and is finite. */
+    void (*gradient_arrived)(pl_ps_core *core, pl_member *member);
+    /* A complete push waits: answer it, if that can be. */
+    void (*release_push)(pl_ps_core *core, pl_member *member);
+    /* May this worker make one more gradient?  *flags gets PL_ANSWER_STOP
+     * when there is none left to make. */
+    bool (*may_go_on)(pl_ps_core *core, pl_member *member, unsigned *flags);
+    /* No worker changes the parameters any more until it is answered. */
+    bool (*all_wait)(const pl_ps_core *core);
+    /* Make the update that waited until the parameters may change. */
+    void (*retry)(pl_ps_core *core);
+    /* Server 0: enough may be here for a step.  Optional; default: nothing. */
+    void (*try_step)(pl_ps_core *core);
+
+    /* Server 0 and the others: a gradient is complete here; that is so; what
+     * is to be done. */
+    pl_ps_have (*have)(const pl_ps_core *core, int32_t worker);
+    void (*on_have)(pl_ps_core *core, const pl_member *from,
+                    const pl_ps_have *have);
+    void (*on_apply)(pl_ps_core *core, const pl_message *message);
+
+    /* Optional, default: nothing.  A worker joins: its requests up to this
+     * one will never be completed. */
+    void (*void_pushes)(pl_ps_core *core, pl_member *member, uint64_t last);
+    /* Optional, default: nothing.  A worker that the job went on without is
+     * back. */
+    void (*catch_up)(pl_ps_core *core, pl_member *member);
+};
+
+extern const pl_ps_mode_ops pl_ps_mode_sync, pl_ps_mode_async, pl_ps_mode_ssp;
+const pl_ps_mode_ops *pl_ps_mode_of(pl_ps_mode mode);
+
+/* async.c, for ssp: all but when a worker may go on. */
+bool pl_async_begin_push(pl_ps_core *core, pl_member *member);
+void pl_async_gradient_arrived(pl_ps_core *core, pl_member *member);
+void pl_async_release_push(pl_ps_core *core, pl_member *member);
+bool pl_async_all_wait(const pl_ps_core *core);
+void pl_async_retry(pl_ps_core *core);
+pl_ps_have pl_async_have(const pl_ps_core *core, int32_t worker);
+void pl_async_on_have(pl_ps_core *core, const pl_member *from,
+                      const pl_ps_have *have);
+void pl_async_on_apply(pl_ps_core *core, const pl_message *message);
+void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
+/* The part of may_go_on that ssp has, too: true when it is decided, as *may
+ * says. */
+bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
+                         unsigned *flags, bool *may);
+/* Take one of the gradients that --steps leaves; false: all are taken. */
+bool pl_async_grant(const pl_ps_core *core, pl_member *member);
+
+#endif

@@ -1,0 +1,73 @@
+/* ssp: as async, but a worker's answer, without which it does not go on, waits
+ * while the worker is more than --staleness steps ahead of the slowest.
+ *
+ *   C1  A worker's clock (`pace`) counts the gradients it makes, of whichever
+ *       data share.
+ *   C2  A worker that the job went on without returns with the clock of the
+ *       slowest one: it does not hold the others up.
+ *   C3  A worker that makes no gradients now holds no worker up. */
+#include "sync/ps/modes/mode.h"
+
+/* The worker makes no gradient now: it evaluates, or waits until all others
+ * are done.  A chief that has frozen the job is not idle: no worker moves, and
+ * one that comes back meanwhile must not get ahead of it. */
+static bool is_idle(const pl_ps_core *core, const pl_member *member)
+{
+    const pl_ps_request *request = &member->request;
+    if (member->paused || member->stage != PL_STAGE_WAITING)
+        return member->paused && !core->frozen;
+    return (request->kind == PL_REQUEST_SHARE && request->share.wait) ||
+           (request->kind == PL_REQUEST_PULL &&
+            (request->pull.flags & PL_PULL_FINAL) != 0);
+}
+
+/* The clock of the slowest worker, or of the slowest that makes gradients;
+ * INT64_MAX: there is none. */
+static int64_t slowest(const pl_ps_core *core, bool idle_too)
+{
+    int64_t least = INT64_MAX;
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        const pl_member *member = &core->members[w];
+        if (pl_core_counts(core, member) &&
+            (idle_too || !is_idle(core, member)) && member->pace < least)
+            least = member->pace;
+    }
+    return least;
+}
+
+static void catch_up(pl_ps_core *core, pl_member *member)
+{
+    if (!pl_core_is_worker(core, member) || pl_core_counts(core, member))
+        return;
+    int64_t least = slowest(core, false);
+    if (least == INT64_MAX) /* the chief alone, say, that evaluates */
+        least = slowest(core, true);
+    if (least != INT64_MAX && least > member->pace)
+        member->pace = least; /* C2 */
+}
+
+static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
+{
+    bool may;
+    if (pl_async_is_decided(core, member, flags, &may))
+        return may;
+    int64_t least = slowest(core, false); /* C3 */
+    if (least != INT64_MAX && member->pace > least + core->opts.staleness)
+        return false;
+    return pl_async_grant(core, member);
+}
+
+const pl_ps_mode_ops pl_ps_mode_ssp = {
+    .name = "ssp",
+    .begin_push = pl_async_begin_push,
+    .gradient_arrived = pl_async_gradient_arrived,
+    .release_push = pl_async_release_push,
+    .may_go_on = may_go_on,
+    .all_wait = pl_async_all_wait,
+    .retry = pl_async_retry,
+    .have = pl_async_have,
+    .on_have = pl_async_on_have,
+    .on_apply = pl_async_on_apply,
+    .void_pushes = pl_async_void_pushes,
+    .catch_up = catch_up,
+};

@@ -1,0 +1,216 @@
+/* sync: the gradients of one step become one update, on all servers alike.
+ *
+ * A gradient is fresh when it was computed at the present step and all of it
+ * is here.  The other servers report theirs to server 0 (HAVE); when enough
+ * workers' gradients are complete on all servers, server 0 chooses them, once
+ * for all (APPLY), and every server combines them in the order of workers.
+ *
+ *   S1  All servers make a step from the same workers' gradients.
+ *   S2  No server is a step ahead of what a worker that dies in mid-push left
+ *       behind: a gradient is chosen when it is complete on all servers.
+ *   S3  A gradient of an earlier step is dropped, and its worker told so. */
+#include "sync/ps/modes/mode.h"
+
+#include <string.h>
+
+/* core->chosen: what became of a worker's gradient in the last step. */
+#define NOT_CHOSEN 0
+#define CHOSEN     2
+
+static bool begin_push(pl_ps_core *core, pl_member *member)
+{
+    int32_t worker = pl_core_id(core, member);
+    int64_t step = member->request.push.step;
+    if (core->stopping ||
+        (step == core->step && pl_core_stop_flag(core) != 0)) {
+        pl_core_drop(core, member);
+        return true;
+    }
+    if (step == core->step) {
+        if (member->fresh) { /* sent by a process that was lost */
+            member->stage = PL_STAGE_WAITING;
+            pl_core_ack(core, member, PL_ACKED_COMPLETE);
+        }
+        return member->fresh;
+    }
+    if (step == core->step - 1 && core->chosen[worker] == CHOSEN)
+        pl_core_answer(core, member, pl_core_stop_flag(core));
+    else
+        pl_core_drop(core, member); /* S3 */
+    return true;
+}
+
+static void end_gradient(pl_ps_core *core, pl_member *member, bool chosen)
+{
+    if (!member->fresh)
+        return;
+    member->fresh = false;
+    member->own += chosen;
+    member->made = member->own;
+    if (member->stage != PL_STAGE_WAITING ||
+        member->request.kind != PL_REQUEST_PUSH)
+        return; /* of a process that was lost */
+    if (chosen)
+        pl_core_answer(core, member, pl_core_stop_flag(core));
+    else
+        pl_core_drop(core, member);
+}
+
+/* Make the step from the gradients of the chosen workers. */
+static void make_step(pl_ps_core *core)
+{
+    int32_t workers = core->opts.workers, count = 0;
+    int32_t chosen[PL_CLUSTER_WORKERS_MAX] = { 0 };
+    for (int32_t w = 0; w < workers; w++)
+        if (core->chosen[w] == CHOSEN)
+            chosen[count++] = w;
+    pl_core_update(core, chosen, count);
+    core->counts.accepted += count;
+    if (count != workers)
+        core->counts.mixed = true;
+    for (int32_t w = 0; w < workers; w++)
+        end_gradient(core, &core->members[w], core->chosen[w] == CHOSEN);
+    pl_core_release(core);
+}
+
+/* The gradient of this worker is complete on all servers. */
+static bool in_everywhere(pl_ps_core *core, int32_t worker)
+{
+    if (!core->members[worker].fresh)
+        return false;
+    for (int32_t j = 1; j < core->opts.ps; j++)
+        if (*pl_core_have(core, worker, j) != core->step)
+            return false;
+    return true;
+}
+
+static void send_choice(pl_ps_core *core, const pl_member *server, int64_t step)
+{
+    pl_core_send(core, server->peer,
+                 pl_core_stamp(pl_ps_choice_encode(step, core->opts.workers),
+                               server->incarnation),
+                 core->chosen, false);
+}
+
+static void try_step(pl_ps_core *core)
+{
+    if (!pl_core_leads(core) || pl_core_stop_flag(core) != 0 ||
+        !core->initialized || core->members[0].paused)
+        return;
+    int32_t workers = core->opts.workers, ready = 0;
+    for (int32_t w = 0; w < workers; w++)
+        ready += in_everywhere(core, w);
+    int32_t needed = pl_core_active(core);
+    if (needed > core->opts.replicas)
+        needed = core->opts.replicas;
+    if (ready == 0 || ready < needed || !pl_core_may_change(core, NULL))
+        return;
+    for (int32_t w = 0; w < workers; w++)
+        core->chosen[w] = in_everywhere(core, w) ? CHOSEN : NOT_CHOSEN; /* S2 */
+    for (int32_t j = 1; j < core->opts.ps; j++)                         /* S1 */
+        send_choice(core, &core->members[workers + 1 + j], core->step);
+    make_step(core);
+}
+
+static void gradient_arrived(pl_ps_core *core, pl_member *member)
+{
+    int32_t worker = pl_core_id(core, member);
+    /* While its pieces came the step may have been made without it. */
+    if (member->request.push.step != core->step || core->stopping) {
+        member->gradient = NULL;
+        pl_core_drop(core, member);
+        return;
+    }
+    member->fresh = true;
+    if (!pl_core_leads(core)) {
+        pl_core_send_have(core, worker);
+        return;
+    }
+    *pl_core_have(core, worker, 0) = core->step;
+    try_step(core);
+}
+
+static void release_push(pl_ps_core *core, pl_member *member)
+{
+    if (!core->stopping)
+        return;
+    member->fresh = false; /* it will not be used any more */
+    pl_core_drop(core, member);
+}
+
+static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
+{
+    (void)member;
+    *flags |= pl_core_stop_flag(core);
+    return true;
+}
+
+static bool all_wait(const pl_ps_core *core)
+{
+    (void)core;
+    return true; /* no step is made while the chief pauses */
+}
+
+static void retry(pl_ps_core *core)
+{
+    for (int32_t w = 0; !pl_core_leads(core) && w < core->opts.workers; w++)
+        if (core->members[w].fresh)
+            pl_core_send_have(core, w);
+    try_step(core);
+}
+
+static pl_ps_have have(const pl_ps_core *core, int32_t worker)
+{
+    return (pl_ps_have) { .worker = worker, .step = core->step };
+}
+
+static void on_have(pl_ps_core *core, const pl_member *from,
+                    const pl_ps_have *said)
+{
+    int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
+    if (said->step == core->step) {
+        *pl_core_have(core, said->worker, server) = said->step;
+        try_step(core);
+    } else if (said->step == core->step - 1) { /* our APPLY was lost */
+        send_choice(core, from, said->step);
+    }
+}
+
+static void on_apply(pl_ps_core *core, const pl_message *message)
+{
+    const uint8_t *chosen = message->payload;
+    int32_t workers = core->opts.workers;
+    int64_t step;
+    if (!pl_ps_choice_decode(&step, message, workers) || step != core->step)
+        return;
+    /* What cannot be made now is asked for again (HAVE). */
+    if (!core->initialized || memchr(chosen, CHOSEN, (size_t)workers) == NULL ||
+        !pl_core_may_change(core, NULL))
+        return;
+    for (int32_t w = 0; w < workers; w++) {
+        if (chosen[w] == CHOSEN && !core->members[w].fresh) {
+            pl_core_end(core, true,
+                        "ps %d has no gradient of worker %d at step %lld, "
+                        "which ps 0 chose",
+                        core->opts.index, w, (long long)core->step);
+            return;
+        }
+        core->chosen[w] = chosen[w] == CHOSEN ? CHOSEN : NOT_CHOSEN;
+    }
+    make_step(core);
+}
+
+const pl_ps_mode_ops pl_ps_mode_sync = {
+    .name = "sync",
+    .lock_step = true,
+    .begin_push = begin_push,
+    .gradient_arrived = gradient_arrived,
+    .release_push = release_push,
+    .may_go_on = may_go_on,
+    .all_wait = all_wait,
+    .retry = retry,
+    .try_step = try_step,
+    .have = have,
+    .on_have = on_have,
+    .on_apply = on_apply,
+};
