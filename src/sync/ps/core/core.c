@@ -1,7 +1,7 @@
 /* The parameter server as an object: its life, how it sends, how a job ends. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
-#include "sync/ps/store/table.h"
+#include "sync/ps/store/store.h"
 
 #include "base/assert.h"
 #include "base/log.h"
@@ -50,6 +50,8 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
     PL_TRY(PL_NEW(core, 1));
     core->opts = resolve(opts);
     core->mode = pl_ps_mode_of(opts->mode);
+    core->store =
+        opts->table_count > 0 ? &pl_ps_store_keyed : &pl_ps_store_dense;
     core->now_ns = core->begin_ns = core->said_ns = now_ns;
     core->coordinator_ns = now_ns;
     core->generation = core->opts.index == 0 ? 1 : 0;
@@ -62,8 +64,8 @@ pl_status pl_ps_core_new(pl_ps_core **out, const pl_ps_core_opts *opts,
         status = pl_core_update_init(core);
     if (status == PL_OK)
         status = pl_core_save_init(core);
-    if (status == PL_OK && opts->table_count > 0)
-        status = pl_ps_table_new(&core->table, &core->opts);
+    if (status == PL_OK && core->store->open != NULL)
+        status = core->store->open(core);
     if (status != PL_OK) {
         pl_ps_core_free(core);
         return status;
@@ -85,7 +87,8 @@ void pl_ps_core_free(pl_ps_core *core)
     }
     pl_core_update_close(core);
     pl_core_save_close(core);
-    pl_ps_table_free(core->table);
+    if (core->store->close != NULL)
+        core->store->close(core);
     pl_mem_free(core->members);
     pl_mem_free(core->run);
     pl_mem_free(core);
@@ -146,8 +149,8 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
     }
     if (!member->fresh)
         member->gradient = NULL;
-    if (core->table != NULL)
-        pl_ps_table_forget(core->table, pl_core_id(core, member));
+    if (core->store->forget != NULL)
+        core->store->forget(core, member);
 }
 
 void pl_core_reset(pl_ps_core *core, uint32_t generation)
@@ -202,18 +205,8 @@ void pl_core_end_leases(pl_ps_core *core)
 /* A gradient that is kept beyond the connection it came by must be ours. */
 void pl_core_keep(pl_ps_core *core, pl_member *member)
 {
-    if (core->table != NULL && pl_ps_table_keep(core, member) != PL_OK)
+    if (core->store->keep(core, member) != PL_OK)
         pl_core_end(core, true, "%s", pl_error_message());
-    if (member->gradient == NULL || member->gradient == member->staging)
-        return;
-    if (member->staging == NULL &&
-        PL_NEW_ALIGNED(member->staging, (size_t)core->opts.count) != PL_OK) {
-        pl_core_end(core, true, "%s", pl_error_message());
-        return;
-    }
-    memcpy(member->staging, member->gradient,
-           (size_t)core->opts.count * sizeof(float));
-    member->gradient = member->staging;
 }
 
 void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)

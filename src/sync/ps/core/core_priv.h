@@ -24,6 +24,8 @@
 #include "train/loop/deal.h"
 
 #define PL_MEMBER_TEXT 160
+/* Floats combined and updated in one go: they stay in the first cache. */
+#define PL_UPDATE_FLOATS 2048
 
 typedef enum pl_member_state {
     PL_MEMBER_ABSENT, /* did not join yet */
@@ -120,19 +122,21 @@ typedef struct pl_core_save {
 
 typedef struct pl_ps_table pl_ps_table;
 typedef struct pl_ps_mode_ops pl_ps_mode_ops;
+typedef struct pl_ps_store_ops pl_ps_store_ops;
 
 struct pl_ps_core {
     pl_ps_core_opts opts;
     const pl_ps_mode_ops *mode;
-    pl_ps_table *table; /* NULL: the parameters are dense */
+    const pl_ps_store_ops *store;
+    pl_ps_table *table; /* the keyed store's own */
     /* Workers, then the evaluator, then servers (at server 0). */
     pl_member *members;
     int32_t member_count;
     /* Server 0: [workers][ps], the step (async: the request) whose gradient is
      * complete there. */
     int64_t *have;
-    float *sum; /* one range of combined gradients */
-    const float **terms;
+    float *sum; /* [PL_UPDATE_FLOATS] of combined gradients */
+    const float **gradients;
     uint8_t *chosen;  /* [workers]: who made the last step */
     uint64_t job;     /* 0: not yet known */
     char *run;        /* the chief's run folder as it said; NULL: unknown */
@@ -308,6 +312,14 @@ void pl_core_watch_save(pl_ps_core *core);
 
 /* request.c */
 void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why);
+/* The same, of a request that is wrong: it may be sent again. */
+void pl_core_turn_down(pl_ps_core *core, pl_member *member, const char *why);
+/* Are parameters the answer to the request at hand? */
+bool pl_core_has_params(const pl_member *member);
+/* All of a push or of the first parameters is here. */
+void pl_core_complete(pl_ps_core *core, pl_member *member);
+/* A push that needs no data: too late, or already here.  True: handled. */
+bool pl_core_settle_early(pl_ps_core *core, pl_member *member);
 void pl_core_ack(pl_ps_core *core, const pl_member *member,
                  pl_ps_ack_kind kind);
 /* The chief, if it is this one, does not evaluate any more. */

@@ -2,10 +2,9 @@
  */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
-#include "sync/ps/store/table.h"
+#include "sync/ps/store/store.h"
 
 #include "base/log.h"
-#include "base/mem.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,69 +16,11 @@ void pl_core_ack(pl_ps_core *core, const pl_member *member, pl_ps_ack_kind kind)
 }
 
 /* Does this answer carry parameters? */
-static bool has_params(const pl_member *member)
+bool pl_core_has_params(const pl_member *member)
 {
     return member->request.kind == PL_REQUEST_PULL ||
            (member->request.kind == PL_REQUEST_PUSH &&
             (member->answer & PL_ANSWER_STOP) == 0);
-}
-
-static void deliver(pl_ps_core *core, pl_member *member);
-
-/* Send as many pieces of the answer as the window allows.  Parameters that
- * changed under way are sent anew: in sync a worker computes on one step's. */
-static void pump(pl_ps_core *core, pl_member *member)
-{
-    pl_stream *out = &member->out;
-    bool changed = core->mode->lock_step && member->answer_step != core->step &&
-                   !pl_pieces_complete(&out->acked);
-    if (changed) {
-        pl_stream_start(out, 1, false);
-        member->answer_step = core->step;
-        member->answer |= (uint8_t)pl_core_stop_flag(core);
-        if (!has_params(member)) {
-            deliver(core, member);
-            return;
-        }
-    }
-    bool still =
-        core->mode->lock_step && core->opts.replicas == core->opts.workers;
-    for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
-        pl_piece_range piece = pl_pieces_range(&out->acked, i);
-        pl_ps_params params = {
-            .answer = member->answer,
-            .step = core->step,
-            .first = piece.first,
-            .count = piece.count,
-            .made = member->made,
-            .own = member->own,
-        };
-        pl_core_reply(core, member, pl_ps_params_encode(&params),
-                      core->opts.params + piece.first - core->opts.first,
-                      still);
-    }
-}
-
-/* The end of a push after which no gradient is wanted. */
-static void send_end(pl_ps_core *core, const pl_member *member)
-{
-    pl_ps_params params = {
-        .answer = member->answer,
-        .step = core->step,
-        .made = member->made,
-        .own = member->own,
-    };
-    pl_core_reply(core, member, pl_ps_params_encode(&params), NULL, false);
-}
-
-static void deliver_params(pl_ps_core *core, pl_member *member)
-{
-    if (core->table != NULL)
-        pl_ps_table_deliver(core, member);
-    else if (has_params(member))
-        pump(core, member);
-    else
-        send_end(core, member);
 }
 
 /* Send the answer, or send it again. */
@@ -88,7 +29,7 @@ static void deliver(pl_ps_core *core, pl_member *member)
     switch (member->request.kind) {
     case PL_REQUEST_PULL:
     case PL_REQUEST_PUSH:
-        deliver_params(core, member);
+        core->store->answer_again(core, member);
         break;
     case PL_REQUEST_FREEZE:
         pl_core_send_counts(core, member);
@@ -120,9 +61,11 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     member->stage = PL_STAGE_ANSWERED;
     member->answer = (uint8_t)flags;
     member->answer_step = core->step;
-    if (has_params(member))
-        pl_stream_start(&member->out, 1, false);
-    deliver(core, member);
+    if (member->request.kind == PL_REQUEST_PULL ||
+        member->request.kind == PL_REQUEST_PUSH)
+        core->store->answer(core, member);
+    else
+        deliver(core, member);
 }
 
 void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why)
@@ -134,58 +77,7 @@ void pl_core_refuse(pl_ps_core *core, const pl_member *member, const char *why)
     pl_core_reply_text(core, member, pl_ps_refuse_encode(false, 0), why);
 }
 
-/* All of the gradient lies in memory that stays.  Others choose where their
- * pieces lie: none is believed of those that did not come yet. */
-static bool stays(const pl_ps_core *core, const pl_message *message,
-                  const float *base)
-{
-    return pl_lease_covers(message->lease, base,
-                           (size_t)core->opts.count * sizeof *base);
-}
-
-static void point_at(pl_member *member, const float *base, pl_lease *lease)
-{
-    pl_lease *before = member->lease;
-    member->lease = pl_lease_hold(lease);
-    member->gradient = base;
-    pl_lease_release(before);
-}
-
-/* Gradients are read where they arrived if that stays, else copied. */
-static void store_gradient(pl_ps_core *core, pl_member *member,
-                           const pl_ps_push *push, const pl_message *message)
-{
-    int64_t offset = push->first - core->opts.first;
-    const float *from = message->payload;
-    size_t bytes = push->count * sizeof(float);
-    bool whole = push->count == core->opts.count;
-    bool at_once = whole && !core->mode->lock_step && core->opts.ps == 1;
-    const float *base = from - offset;
-    if ((at_once || stays(core, message, base)) &&
-        (member->gradient == NULL || member->gradient == base)) {
-        point_at(member, base, message->lease);
-        return;
-    }
-    if (member->gradient == NULL && member->staging == NULL &&
-        PL_NEW_ALIGNED(member->staging, (size_t)core->opts.count) != PL_OK) {
-        pl_core_end(core, true, "%s", pl_error_message());
-        return;
-    }
-    if (member->gradient == NULL)
-        member->gradient = member->staging;
-    pl_core_keep(core, member);
-    if (member->staging != NULL)
-        memcpy(member->staging + offset, from, bytes);
-}
-
-static void store_init(pl_ps_core *core, const pl_ps_init *init,
-                       const void *floats)
-{
-    memcpy(core->opts.params + init->first - core->opts.first, floats,
-           init->count * sizeof(float));
-}
-
-static void complete(pl_ps_core *core, pl_member *member)
+void pl_core_complete(pl_ps_core *core, pl_member *member)
 {
     if (member->request.kind == PL_REQUEST_PUSH) {
         pl_core_gradient(core, member);
@@ -201,43 +93,6 @@ static void complete(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-/* One piece of a push or of the first parameters. */
-static void take_piece(pl_ps_core *core, pl_member *member,
-                       const pl_ps_request *request, const pl_message *message)
-{
-    bool init = request->kind == PL_REQUEST_INIT;
-    int64_t first = init ? request->init.first : request->push.first;
-    uint32_t count = init ? request->init.count : request->push.count;
-    int32_t index = pl_pieces_find(&member->in, 0, first, count);
-    if (index < 0 || (!init && request->push.key_count != 0)) {
-        char why[160];
-        int64_t end = core->opts.first + core->opts.count;
-        snprintf(why, sizeof why,
-                 "%s of %u floats at %lld: not a piece of the parameters "
-                 "%lld to %lld here",
-                 pl_ps_request_text(request->kind), count, (long long)first,
-                 (long long)core->opts.first, (long long)end);
-        pl_core_refuse(core, member, why);
-        return;
-    }
-    /* A save that was given up may still be reading: it is asked for again. */
-    if (init && !pl_core_may_change(core, NULL))
-        return;
-    if (!pl_pieces_mark(&member->in, index)) {
-        core->counts.duplicates++;
-    } else if (init) {
-        store_init(core, &request->init, message->payload);
-    } else {
-        store_gradient(core, member, &request->push, message);
-    }
-    if (pl_pieces_windowed(&member->in)) {
-        pl_ps_ack got = { .first = first, .count = count };
-        pl_core_reply(core, member, pl_ps_ack_encode(&got), NULL, false);
-    }
-    if (pl_pieces_complete(&member->in) && !core->failed)
-        complete(core, member);
-}
-
 void pl_core_end_pause(pl_ps_core *core, pl_member *member)
 {
     member->paused = false;
@@ -248,39 +103,17 @@ void pl_core_end_pause(pl_ps_core *core, pl_member *member)
 }
 
 /* A push that needs no data: too late, or already here.  True: handled. */
-static bool settle_early(pl_ps_core *core, pl_member *member)
+bool pl_core_settle_early(pl_ps_core *core, pl_member *member)
 {
     pl_core_end_pause(core, member);
     return core->mode->begin_push(core, member);
 }
 
 /* A request that is wrong; its sender ends. */
-static void turn_down(pl_ps_core *core, pl_member *member, const char *why)
+void pl_core_turn_down(pl_ps_core *core, pl_member *member, const char *why)
 {
     pl_core_refuse(core, member, why);
     member->stage = PL_STAGE_NONE;
-}
-
-/* A push of sparse parameters: all of it is here. */
-static void take_keyed(pl_ps_core *core, pl_member *member,
-                       const pl_ps_push *push, const pl_message *message)
-{
-    pl_status status = pl_ps_table_push(core, member, push, message);
-    if (status == PL_AGAIN) {
-        pl_core_ack(core, member, PL_ACKED_NEED);
-        return;
-    }
-    if (status != PL_OK) {
-        turn_down(core, member, pl_error_message());
-        return;
-    }
-    if (settle_early(core, member))
-        return;
-    status = pl_ps_table_gradient(core, member, push, message);
-    if (status != PL_OK)
-        pl_core_end(core, true, "%s", pl_error_message());
-    else
-        pl_core_gradient(core, member);
 }
 
 static void begin_push(pl_ps_core *core, pl_member *member,
@@ -295,39 +128,11 @@ static void begin_push(pl_ps_core *core, pl_member *member,
         return;
     }
     if (!core->mode->lock_step && (member->fresh || member->held)) {
-        turn_down(core, member, "pushed before the last gradient was settled");
+        pl_core_turn_down(core, member,
+                          "pushed before the last gradient was settled");
         return;
     }
-    if (core->table != NULL) {
-        if (member->request.push.has_data)
-            take_keyed(core, member, &member->request.push, message);
-        else
-            pl_core_ack(core, member, PL_ACKED_NEED);
-        return;
-    }
-    if (settle_early(core, member))
-        return;
-    if (!member->fresh)
-        member->gradient = NULL;
-    pl_pieces_reset(&member->in, 1);
-    if (pl_ps_request_has_data(&member->request))
-        take_piece(core, member, &member->request, message);
-    else
-        pl_core_ack(core, member, PL_ACKED_NEED);
-}
-
-/* Sparse parameters are made here, not sent. */
-static void fill_table(pl_ps_core *core, pl_member *member,
-                       const pl_message *message)
-{
-    const pl_ps_core_ops *ops = core->opts.ops;
-    if (ops->touch != NULL &&
-        !ops->touch(core->opts.context, 0, core->opts.count))
-        member->stage = PL_STAGE_NONE; /* a save ends first; it comes again */
-    else if (pl_ps_table_fill(core, message) != PL_OK)
-        turn_down(core, member, pl_error_message());
-    else
-        complete(core, member);
+    core->store->begin_push(core, member, message);
 }
 
 static void begin_init(pl_ps_core *core, pl_member *member,
@@ -343,15 +148,7 @@ static void begin_init(pl_ps_core *core, pl_member *member,
         return;
     }
     core->initialized = false;
-    if (core->table != NULL) {
-        fill_table(core, member, message);
-        return;
-    }
-    pl_pieces_reset(&member->in, 1);
-    if (pl_ps_request_has_data(&member->request))
-        take_piece(core, member, &member->request, message);
-    else
-        pl_core_ack(core, member, PL_ACKED_NEED);
+    core->store->begin_init(core, member, message);
 }
 
 static void begin_stop(pl_ps_core *core, pl_member *member,
@@ -375,10 +172,9 @@ static void begin_stop(pl_ps_core *core, pl_member *member,
 static void begin_pull(pl_ps_core *core, pl_member *member,
                        const pl_message *message)
 {
-    if (core->table != NULL &&
-        pl_ps_table_pull(core, member, &member->request.pull, message) !=
-            PL_OK) {
-        turn_down(core, member, pl_error_message());
+    if (core->store->begin_pull != NULL &&
+        core->store->begin_pull(core, member, message) != PL_OK) {
+        pl_core_turn_down(core, member, pl_error_message());
         return;
     }
     member->stage = PL_STAGE_WAITING;
@@ -485,7 +281,7 @@ static void on_malformed(pl_ps_core *core, pl_member *member,
              pl_frame_kind_text(message->frame.kind));
     member->sequence = message->frame.sequence;
     member->request = (pl_ps_request) { .kind = PL_REQUEST_NONE };
-    turn_down(core, member, why);
+    pl_core_turn_down(core, member, why);
 }
 
 /* The request at hand once more: a piece of it, or a question about it. */
@@ -501,10 +297,8 @@ static void again(pl_ps_core *core, pl_member *member,
     case PL_STAGE_ARRIVING:
         if (request->kind != member->request.kind)
             break;
-        if (has_data && core->table != NULL)
-            take_keyed(core, member, &request->push, message);
-        else if (has_data)
-            take_piece(core, member, request, message);
+        if (has_data)
+            core->store->take(core, member, request, message);
         else
             pl_core_ack(core, member, PL_ACKED_NEED);
         break;
@@ -512,8 +306,6 @@ static void again(pl_ps_core *core, pl_member *member,
         pl_core_ack(core, member, PL_ACKED_COMPLETE);
         break;
     case PL_STAGE_ANSWERED:
-        if (has_params(member))
-            pl_stream_retry(&member->out);
         deliver(core, member);
         break;
     case PL_STAGE_NONE: /* it was refused: so it is again */
@@ -533,15 +325,9 @@ static void on_ack(pl_ps_core *core, pl_member *member,
         return;
     if (member == core->members && member->request.kind == PL_REQUEST_BYE)
         pl_core_reports_heard(core);
-    if (core->table != NULL || member->stage != PL_STAGE_ANSWERED ||
-        !has_params(member) ||
-        (core->mode->lock_step && got.step != member->answer_step))
-        return;
-    int32_t index = pl_pieces_find(&member->out.acked, 0, got.first, got.count);
-    if (index < 0)
-        return;
-    pl_stream_ack(&member->out, index);
-    pump(core, member);
+    if (core->store->acked != NULL && member->stage == PL_STAGE_ANSWERED &&
+        pl_core_has_params(member))
+        core->store->acked(core, member, &got);
 }
 
 static pl_member *find_member(pl_ps_core *core, pl_peer peer)

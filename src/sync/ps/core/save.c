@@ -13,7 +13,7 @@
  * A rolled-back job reads its parameters by LOAD, the same plan for all. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
-#include "sync/ps/store/table.h"
+#include "sync/ps/store/store.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -324,9 +324,7 @@ bool pl_core_may_change(pl_ps_core *core, const pl_member *member)
     const pl_ps_core_ops *ops = core->opts.ops;
     bool may = !counts_are_told(core);
     if (may && ops->touch != NULL)
-        may = core->table != NULL
-                  ? pl_ps_table_touch(core, member)
-                  : ops->touch(core->opts.context, 0, core->opts.count);
+        may = core->store->touch(core, member);
     core->save.held = core->save.held || !may;
     return may;
 }

@@ -3,18 +3,14 @@
  * gradients become updates is the mode's (modes/mode.h). */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
-#include "sync/ps/store/table.h"
+#include "sync/ps/store/store.h"
 
 #include "base/assert.h"
 #include "base/log.h"
 #include "base/mem.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* Floats combined and updated in one go: they stay in the first cache. */
-#define RANGE 2048
 
 pl_status pl_core_update_init(pl_ps_core *core)
 {
@@ -22,15 +18,15 @@ pl_status pl_core_update_init(pl_ps_core *core)
     PL_TRY(PL_NEW(core->have, workers * (size_t)core->opts.ps));
     for (size_t i = 0; i < workers * (size_t)core->opts.ps; i++)
         core->have[i] = -1;
-    PL_TRY(PL_NEW(core->terms, workers));
+    PL_TRY(PL_NEW(core->gradients, workers));
     PL_TRY(PL_NEW(core->chosen, workers));
-    return PL_NEW_ALIGNED(core->sum, RANGE);
+    return PL_NEW_ALIGNED(core->sum, PL_UPDATE_FLOATS);
 }
 
 void pl_core_update_close(pl_ps_core *core)
 {
     pl_mem_free(core->have);
-    pl_mem_free(core->terms);
+    pl_mem_free(core->gradients);
     pl_mem_free(core->chosen);
     pl_mem_free(core->sum);
 }
@@ -49,32 +45,6 @@ static void count_update(pl_ps_core *core)
     core->step++;
 }
 
-/* Combine gradients[0 .. count-1] in this order and apply the result. */
-static void combine(pl_ps_core *core, const float *const *gradients,
-                    int32_t count)
-{
-    const pl_ps_core_opts *opts = &core->opts;
-    int64_t number = core->step + 1;
-    pl_optim_begin(opts->optim, number, pl_schedule_lr(opts->schedule, number));
-    if (count == 1) {
-        pl_optim_update(opts->optim, 0, opts->count, gradients[0],
-                        opts->params);
-        count_update(core);
-        return;
-    }
-    const float *terms[PL_CLUSTER_WORKERS_MAX];
-    for (int64_t first = 0; first < opts->count; first += RANGE) {
-        int64_t n = opts->count - first < RANGE ? opts->count - first : RANGE;
-        for (int32_t i = 0; i < count; i++)
-            terms[i] = gradients[i] + first;
-        opts->kernels->sum_parts(n, count, terms, core->sum);
-        if (!opts->sum)
-            opts->kernels->scale(n, 1.0f / (float)count, core->sum, core->sum);
-        pl_optim_update(opts->optim, first, n, core->sum, opts->params);
-    }
-    count_update(core);
-}
-
 static void trace_update(pl_ps_core *core, uint64_t begin, int32_t count)
 {
     pl_trace_span(core->opts.trace, 0,
@@ -82,28 +52,15 @@ static void trace_update(pl_ps_core *core, uint64_t begin, int32_t count)
                   pl_ticks_now());
 }
 
-/* The same for sparse parameters. */
-static void update_table(pl_ps_core *core, const int32_t *workers,
-                         int32_t count)
+void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count)
 {
     const pl_ps_core_opts *opts = &core->opts;
     int64_t number = core->step + 1;
+    uint64_t begin = pl_ticks_now();
     pl_optim_begin(opts->optim, number, pl_schedule_lr(opts->schedule, number));
-    if (pl_ps_table_update(core, workers, count) != PL_OK)
+    if (core->store->update(core, workers, count) != PL_OK)
         pl_core_end(core, true, "%s", pl_error_message());
     count_update(core);
-}
-
-void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count)
-{
-    uint64_t begin = pl_ticks_now();
-    if (core->table != NULL) {
-        update_table(core, workers, count);
-    } else {
-        for (int32_t i = 0; i < count; i++)
-            core->terms[i] = core->members[workers[i]].gradient;
-        combine(core, core->terms, count);
-    }
     trace_update(core, begin, count);
 }
 
@@ -165,13 +122,7 @@ static void refuse_gradient(pl_ps_core *core, pl_member *member)
 
 void pl_core_gradient(pl_ps_core *core, pl_member *member)
 {
-    const pl_ps_core_opts *opts = &core->opts;
-    int32_t worker = pl_core_id(core, member);
-    bool finite =
-        core->table != NULL
-            ? pl_ps_table_finite(core, worker)
-            : isfinite(opts->kernels->sum(opts->count, member->gradient));
-    if (!finite) {
+    if (!core->store->is_finite(core, member)) {
         refuse_gradient(core, member);
         return;
     }

@@ -1,7 +1,17 @@
-/* Sparse parameters on one server: lists of keys arrive, their values leave,
- * and gradients are combined and applied to the keys they name, in worker
- * order. */
-#include "sync/ps/store/table.h"
+/* Sparse parameters on one server: those who ask and push name the keys.
+ *
+ * A worker's request brings the keys of a batch that it will compute soon; the
+ * answer is their values.  The gradient of that batch comes later, in a
+ * message that has its floats only: the server kept the keys, under the number
+ * that the worker gave the list.  Where it has no such list it asks for the
+ * message once more (NEED), which then has these keys, too.  So a request is
+ * one message.
+ *
+ *   K1  A gradient is applied to the keys of the list it names, or asked for
+ *       again; never to others.
+ *   K2  All parameters are keys, a bias as well as a table; but L1, L2 and the
+ *       rest of what optimizers do to sparse weights are the table's alone. */
+#include "sync/ps/store/store.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
@@ -52,26 +62,23 @@ struct pl_ps_table {
     pl_sparse_sum sum;
 };
 
-pl_status pl_ps_table_new(pl_ps_table **out, const pl_ps_core_opts *opts)
+static pl_status open_table(pl_ps_core *core)
 {
+    const pl_ps_core_opts *opts = &core->opts;
     pl_ps_table *table;
     PL_TRY(PL_NEW(table, 1));
+    core->table = table;
     table->opts = opts;
     int64_t end = opts->table_first + opts->table_count - opts->first;
     table->first = opts->table_first - opts->first;
     table->first = table->first > 0 ? table->first : 0;
     table->end = end < opts->count ? end : opts->count;
-    pl_status status = PL_NEW(table->askers, (size_t)opts->workers + 1);
-    if (status != PL_OK) {
-        pl_ps_table_free(table);
-        return status;
-    }
-    *out = table;
-    return PL_OK;
+    return PL_NEW(table->askers, (size_t)opts->workers + 1);
 }
 
-void pl_ps_table_free(pl_ps_table *table)
+static void close_table(pl_ps_core *core)
 {
+    pl_ps_table *table = core->table;
     if (table == NULL)
         return;
     for (int32_t i = 0; table->askers != NULL && i <= table->opts->workers;
@@ -96,18 +103,18 @@ static asker *asker_of(const pl_ps_core *core, const pl_member *member)
     return &core->table->askers[id];
 }
 
-void pl_ps_table_forget(pl_ps_table *table, int32_t member)
+static void forget(pl_ps_core *core, const pl_member *member)
 {
-    if (member > table->opts->workers)
+    if (core->table == NULL || pl_core_id(core, member) > core->opts.workers)
         return;
-    asker *a = &table->askers[member];
+    asker *a = asker_of(core, member);
     for (int l = 0; l < LISTS; l++)
         a->lists[l].number = 0;
     a->wanted = NULL;
     a->count = 0;
 }
 
-pl_status pl_ps_table_fill(pl_ps_core *core, const pl_message *message)
+static pl_status fill(pl_ps_core *core, const pl_message *message)
 {
     const pl_ps_core_opts *opts = &core->opts;
     pl_first_range part = { opts->first, opts->count };
@@ -190,9 +197,10 @@ static pl_status take_wanted(pl_ps_core *core, asker *a, int64_t number,
     return PL_OK;
 }
 
-pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
-                           const pl_ps_pull *pull, const pl_message *message)
+static pl_status begin_pull(pl_ps_core *core, const pl_member *member,
+                            const pl_message *message)
 {
+    const pl_ps_pull *pull = &member->request.pull;
     const uint8_t *at = message->payload; /* NULL where there is none */
     size_t bytes = message->frame.payload_bytes;
     if (pl_core_id(core, member) > core->opts.workers)
@@ -215,7 +223,9 @@ pl_status pl_ps_table_pull(pl_ps_core *core, const pl_member *member,
     return PL_OK;
 }
 
-pl_status pl_ps_table_push(pl_ps_core *core, const pl_member *member,
+/* Take the keys that a push asks for, and look for those of its gradient.
+ * PL_AGAIN, without a text: they are not here; PL_FORMAT: it cannot be. */
+static pl_status take_keys(pl_ps_core *core, const pl_member *member,
                            const pl_ps_push *push, const pl_message *message)
 {
     size_t floats = push->count * sizeof(float);
@@ -241,7 +251,7 @@ pl_status pl_ps_table_push(pl_ps_core *core, const pl_member *member,
     return PL_OK;
 }
 
-pl_status pl_ps_table_keep(pl_ps_core *core, const pl_member *member)
+static pl_status keep(pl_ps_core *core, pl_member *member)
 {
     asker *a = asker_of(core, member);
     int64_t count = a->keys.count;
@@ -264,7 +274,8 @@ pl_status pl_ps_table_keep(pl_ps_core *core, const pl_member *member)
     return PL_OK;
 }
 
-pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
+/* Then take the gradient itself: kept, unless it is applied at once. */
+static pl_status take_gradient(pl_ps_core *core, pl_member *member,
                                const pl_ps_push *push,
                                const pl_message *message)
 {
@@ -274,7 +285,7 @@ pl_status pl_ps_table_gradient(pl_ps_core *core, const pl_member *member,
     a->keys = of->keys;
     a->gradient = message->payload;
     bool at_once = !core->mode->lock_step && core->opts.ps == 1;
-    return at_once ? PL_OK : pl_ps_table_keep(core, member);
+    return at_once ? PL_OK : keep(core, member);
 }
 
 /* Copies are made of whole pieces: each is touched once. */
@@ -293,7 +304,7 @@ static bool touch_keys(const pl_ps_core *core, const pl_keys *keys)
     return true;
 }
 
-bool pl_ps_table_touch(const pl_ps_core *core, const pl_member *member)
+static bool touch(const pl_ps_core *core, const pl_member *member)
 {
     bool may = true;
     if (member != NULL)
@@ -304,9 +315,9 @@ bool pl_ps_table_touch(const pl_ps_core *core, const pl_member *member)
     return may;
 }
 
-bool pl_ps_table_finite(const pl_ps_core *core, int32_t worker)
+static bool is_finite(const pl_ps_core *core, const pl_member *member)
 {
-    const asker *a = &core->table->askers[worker];
+    const asker *a = asker_of(core, member);
     return a->keys.count == 0 ||
            isfinite(core->opts.kernels->sum(a->keys.count, a->gradient));
 }
@@ -344,8 +355,7 @@ static void apply(const pl_ps_core *core, const pl_keys *keys,
                              grad + from, opts->params);
 }
 
-pl_status pl_ps_table_update(pl_ps_core *core, const int32_t *workers,
-                             int32_t count)
+static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
 {
     pl_sparse_sum *sum = &core->table->sum;
     const asker *first = &core->table->askers[workers[0]];
@@ -387,7 +397,7 @@ static pl_status answer_room(const pl_ps_core *core, const pl_member *member,
     return PL_OK;
 }
 
-void pl_ps_table_deliver(pl_ps_core *core, const pl_member *member)
+static void deliver(pl_ps_core *core, pl_member *member)
 {
     const asker *a = asker_of(core, member);
     bool over = member->request.kind == PL_REQUEST_PUSH &&
@@ -417,3 +427,72 @@ void pl_ps_table_deliver(pl_ps_core *core, const pl_member *member)
     };
     pl_core_reply(core, member, pl_ps_params_encode(&params), values, false);
 }
+
+/* All of a push is here. */
+static void take_push(pl_ps_core *core, pl_member *member,
+                      const pl_ps_push *push, const pl_message *message)
+{
+    pl_status status = take_keys(core, member, push, message);
+    if (status == PL_AGAIN) {
+        pl_core_ack(core, member, PL_ACKED_NEED);
+        return;
+    }
+    if (status != PL_OK) {
+        pl_core_turn_down(core, member, pl_error_message());
+        return;
+    }
+    if (pl_core_settle_early(core, member))
+        return;
+    status = take_gradient(core, member, push, message);
+    if (status != PL_OK)
+        pl_core_end(core, true, "%s", pl_error_message());
+    else
+        pl_core_gradient(core, member);
+}
+
+static void begin_push(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    if (member->request.push.has_data)
+        take_push(core, member, &member->request.push, message);
+    else
+        pl_core_ack(core, member, PL_ACKED_NEED);
+}
+
+static void take(pl_ps_core *core, pl_member *member,
+                 const pl_ps_request *request, const pl_message *message)
+{
+    if (request->kind == PL_REQUEST_PUSH)
+        take_push(core, member, &request->push, message);
+}
+
+/* The first parameters are made here, not sent. */
+static void begin_init(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    const pl_ps_core_ops *ops = core->opts.ops;
+    if (ops->touch != NULL &&
+        !ops->touch(core->opts.context, 0, core->opts.count))
+        member->stage = PL_STAGE_NONE; /* a save ends first; it comes again */
+    else if (fill(core, message) != PL_OK)
+        pl_core_turn_down(core, member, pl_error_message());
+    else
+        pl_core_complete(core, member);
+}
+
+const pl_ps_store_ops pl_ps_store_keyed = {
+    .name = "keyed",
+    .open = open_table,
+    .close = close_table,
+    .begin_init = begin_init,
+    .begin_pull = begin_pull,
+    .begin_push = begin_push,
+    .take = take,
+    .answer = deliver,
+    .answer_again = deliver,
+    .keep = keep,
+    .forget = forget,
+    .is_finite = is_finite,
+    .touch = touch,
+    .update = update,
+};

@@ -1,0 +1,266 @@
+/* Dense parameters: gradients and parameters travel whole, in pieces.  Decides
+ * where a gradient lies (in its sender's memory where that stays, else in a
+ * copy), when all of it is here, and which pieces of an answer leave.
+ *
+ *   D1  A gradient is read only in memory that stays as it is while it is
+ *       fresh or held.
+ *   D2  In lock step the pieces of one answer are of one step. */
+#include "sync/ps/store/store.h"
+
+#include "base/mem.h"
+#include "sync/ps/modes/mode.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The end of a push after which no gradient is wanted. */
+static void send_end(pl_ps_core *core, const pl_member *member)
+{
+    pl_ps_params params = {
+        .answer = member->answer,
+        .step = core->step,
+        .made = member->made,
+        .own = member->own,
+    };
+    pl_core_reply(core, member, pl_ps_params_encode(&params), NULL, false);
+}
+
+/* Send as many pieces of the answer as the window allows.  Parameters that
+ * changed under way are sent anew: in sync a worker computes on one step's. */
+static void pump(pl_ps_core *core, pl_member *member)
+{
+    pl_stream *out = &member->out;
+    bool changed = core->mode->lock_step && member->answer_step != core->step &&
+                   !pl_pieces_complete(&out->acked);
+    if (changed) {
+        pl_stream_start(out, 1, false);
+        member->answer_step = core->step;
+        member->answer |= (uint8_t)pl_core_stop_flag(core);
+        if (!pl_core_has_params(member)) {
+            send_end(core, member);
+            return;
+        }
+    }
+    bool still =
+        core->mode->lock_step && core->opts.replicas == core->opts.workers;
+    for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
+        pl_piece_range piece = pl_pieces_range(&out->acked, i);
+        pl_ps_params params = {
+            .answer = member->answer,
+            .step = core->step,
+            .first = piece.first,
+            .count = piece.count,
+            .made = member->made,
+            .own = member->own,
+        };
+        pl_core_reply(core, member, pl_ps_params_encode(&params),
+                      core->opts.params + piece.first - core->opts.first,
+                      still);
+    }
+}
+
+static void deliver(pl_ps_core *core, pl_member *member)
+{
+    if (pl_core_has_params(member))
+        pump(core, member);
+    else
+        send_end(core, member);
+}
+
+static void answer(pl_ps_core *core, pl_member *member)
+{
+    pl_stream_start(&member->out, 1, false);
+    deliver(core, member);
+}
+
+static void answer_again(pl_ps_core *core, pl_member *member)
+{
+    pl_stream_retry(&member->out);
+    deliver(core, member);
+}
+
+static void acked(pl_ps_core *core, pl_member *member, const pl_ps_ack *ack)
+{
+    if (core->mode->lock_step && ack->step != member->answer_step)
+        return; /* of parameters that changed since */
+    int32_t index =
+        pl_pieces_find(&member->out.acked, 0, ack->first, ack->count);
+    if (index < 0)
+        return;
+    pl_stream_ack(&member->out, index);
+    pump(core, member);
+}
+
+static pl_status keep(pl_ps_core *core, pl_member *member)
+{
+    size_t count = (size_t)core->opts.count;
+    if (member->gradient == NULL || member->gradient == member->staging)
+        return PL_OK;
+    if (member->staging == NULL)
+        PL_TRY(PL_NEW_ALIGNED(member->staging, count));
+    memcpy(member->staging, member->gradient, count * sizeof(float));
+    member->gradient = member->staging;
+    return PL_OK;
+}
+
+/* All of the gradient lies in memory that stays.  Others choose where their
+ * pieces lie: none is believed of those that did not come yet. */
+static bool stays(const pl_ps_core *core, const pl_message *message,
+                  const float *base)
+{
+    return pl_lease_covers(message->lease, base,
+                           (size_t)core->opts.count * sizeof *base);
+}
+
+static void point_at(pl_member *member, const float *base, pl_lease *lease)
+{
+    pl_lease *before = member->lease;
+    member->lease = pl_lease_hold(lease);
+    member->gradient = base;
+    pl_lease_release(before);
+}
+
+/* Gradients are read where they arrived if that stays, else copied. */
+static void store_gradient(pl_ps_core *core, pl_member *member,
+                           const pl_ps_push *push, const pl_message *message)
+{
+    int64_t offset = push->first - core->opts.first;
+    const float *from = message->payload;
+    size_t bytes = push->count * sizeof(float);
+    bool whole = push->count == core->opts.count;
+    bool at_once = whole && !core->mode->lock_step && core->opts.ps == 1;
+    const float *base = from - offset;
+    if ((at_once || stays(core, message, base)) &&
+        (member->gradient == NULL || member->gradient == base)) {
+        point_at(member, base, message->lease);
+        return;
+    }
+    if (member->gradient == NULL && member->staging == NULL &&
+        PL_NEW_ALIGNED(member->staging, (size_t)core->opts.count) != PL_OK) {
+        pl_core_end(core, true, "%s", pl_error_message());
+        return;
+    }
+    if (member->gradient == NULL)
+        member->gradient = member->staging;
+    if (keep(core, member) != PL_OK)
+        pl_core_end(core, true, "%s", pl_error_message());
+    if (member->staging != NULL)
+        memcpy(member->staging + offset, from, bytes);
+}
+
+static void store_init(pl_ps_core *core, const pl_ps_init *init,
+                       const void *floats)
+{
+    memcpy(core->opts.params + init->first - core->opts.first, floats,
+           init->count * sizeof(float));
+}
+
+/* One piece of a push or of the first parameters. */
+static void take_piece(pl_ps_core *core, pl_member *member,
+                       const pl_ps_request *request, const pl_message *message)
+{
+    bool init = request->kind == PL_REQUEST_INIT;
+    int64_t first = init ? request->init.first : request->push.first;
+    uint32_t count = init ? request->init.count : request->push.count;
+    int32_t index = pl_pieces_find(&member->in, 0, first, count);
+    if (index < 0 || (!init && request->push.key_count != 0)) {
+        char why[160];
+        int64_t end = core->opts.first + core->opts.count;
+        snprintf(why, sizeof why,
+                 "%s of %u floats at %lld: not a piece of the parameters "
+                 "%lld to %lld here",
+                 pl_ps_request_text(request->kind), count, (long long)first,
+                 (long long)core->opts.first, (long long)end);
+        pl_core_refuse(core, member, why);
+        return;
+    }
+    /* A save that was given up may still be reading: it is asked for again. */
+    if (init && !pl_core_may_change(core, NULL))
+        return;
+    if (!pl_pieces_mark(&member->in, index)) {
+        core->counts.duplicates++;
+    } else if (init) {
+        store_init(core, &request->init, message->payload);
+    } else {
+        store_gradient(core, member, &request->push, message);
+    }
+    if (pl_pieces_windowed(&member->in)) {
+        pl_ps_ack got = { .first = first, .count = count };
+        pl_core_reply(core, member, pl_ps_ack_encode(&got), NULL, false);
+    }
+    if (pl_pieces_complete(&member->in) && !core->failed)
+        pl_core_complete(core, member);
+}
+
+/* The pieces of the request at hand begin to arrive. */
+static void begin(pl_ps_core *core, pl_member *member,
+                  const pl_message *message)
+{
+    pl_pieces_reset(&member->in, 1);
+    if (pl_ps_request_has_data(&member->request))
+        take_piece(core, member, &member->request, message);
+    else
+        pl_core_ack(core, member, PL_ACKED_NEED);
+}
+
+static void begin_push(pl_ps_core *core, pl_member *member,
+                       const pl_message *message)
+{
+    if (pl_core_settle_early(core, member))
+        return;
+    if (!member->fresh)
+        member->gradient = NULL;
+    begin(core, member, message);
+}
+
+static bool is_finite(const pl_ps_core *core, const pl_member *member)
+{
+    return isfinite(
+        core->opts.kernels->sum(core->opts.count, member->gradient));
+}
+
+static bool touch(const pl_ps_core *core, const pl_member *member)
+{
+    (void)member;
+    return core->opts.ops->touch(core->opts.context, 0, core->opts.count);
+}
+
+static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    const float **gradients = core->gradients;
+    for (int32_t i = 0; i < count; i++)
+        gradients[i] = core->members[workers[i]].gradient;
+    if (count == 1) {
+        pl_optim_update(opts->optim, 0, opts->count, gradients[0],
+                        opts->params);
+        return PL_OK;
+    }
+    const float *terms[PL_CLUSTER_WORKERS_MAX];
+    for (int64_t first = 0; first < opts->count; first += PL_UPDATE_FLOATS) {
+        int64_t n = opts->count - first;
+        n = n < PL_UPDATE_FLOATS ? n : PL_UPDATE_FLOATS;
+        for (int32_t i = 0; i < count; i++)
+            terms[i] = gradients[i] + first;
+        opts->kernels->sum_parts(n, count, terms, core->sum);
+        if (!opts->sum)
+            opts->kernels->scale(n, 1.0f / (float)count, core->sum, core->sum);
+        pl_optim_update(opts->optim, first, n, core->sum, opts->params);
+    }
+    return PL_OK;
+}
+
+const pl_ps_store_ops pl_ps_store_dense = {
+    .name = "dense",
+    .begin_init = begin,
+    .begin_push = begin_push,
+    .take = take_piece,
+    .answer = answer,
+    .answer_again = answer_again,
+    .acked = acked,
+    .keep = keep,
+    .is_finite = is_finite,
+    .touch = touch,
+    .update = update,
+};
