@@ -42,7 +42,10 @@ typedef struct pl_standing {
     bool over;         /* no more gradients are wanted */
     int64_t restored;  /* the step that the job was taken back to, if it was;
                           before join: INT64_MAX */
-    pl_progress start; /* before join: what a first checkpoint is to say */
+    pl_progress start; /* before join: what a first checkpoint is to say, where
+                          the strategy writes one when a job begins */
+    int ahead;         /* of keyed parameters: batches to ask for beyond the
+                          next one, 0 or 1 */
     /* Where the strategy knows who makes steps: the deal of the job (told by
      * the chief, whatever this worker's was) and who is there. */
     bool dealt;
@@ -57,7 +60,7 @@ typedef struct pl_share {
 } pl_share;
 
 typedef struct pl_keys {
-    const uint64_t *ids; /* distinct; sorted, but see any_key_order */
+    const uint64_t *ids; /* distinct; sorted where they are sent */
     int64_t count;
 } pl_keys;
 
@@ -93,8 +96,10 @@ typedef struct pl_sync_ops {
 
     /* Memory the gradients want to be in, laid out like the parameters. */
     float *(*gradient)(pl_sync *sync);
-    /* Parameters are about to be evaluated or saved; *step: whose they are. */
-    pl_status (*pause)(pl_sync *sync, int64_t *step);
+    /* Parameters are about to be evaluated or saved; *step: whose they are.
+     * `over`: after the last step, so wait until no worker changes them any
+     * more. */
+    pl_status (*pause)(pl_sync *sync, bool over, int64_t *step);
     /* A worker other than the chief tests its parameters while the job goes
      * on; or has done so. */
     void (*testing)(pl_sync *sync, int64_t step, bool begins);
@@ -112,15 +117,9 @@ typedef struct pl_sync_ops {
      * a deal changes only when all join. */
     pl_status (*deal)(pl_sync *sync, int64_t step, int64_t epoch,
                       pl_standing *at);
-    /* Wait until no worker changes the parameters any more; *step: the last. */
-    pl_status (*settle)(pl_sync *sync, int64_t *step);
-    /* The loop is to save what a job that begins needs to begin again. */
-    bool saves_first;
     /* What went over its connections so far; cheap. */
     void (*traffic)(const pl_sync *sync, int64_t *sent_bytes,
                     int64_t *received_bytes);
-    /* A commit makes the update here: its time is computing, not waiting. */
-    bool local;
     /* This worker failed. */
     void (*abort)(pl_sync *sync, const char *why);
 
@@ -129,8 +128,6 @@ typedef struct pl_sync_ops {
      * was asked for, ask() for one that comes later, ready, commit.  What
      * commit tells of may then be the gradient before. */
 
-    /* Batches to ask for beyond the next one: 0 or 1. */
-    int (*ahead)(const pl_sync *sync);
     /* Ask for the values at these keys: `later`, with the commit; or now. */
     pl_status (*ask)(pl_sync *sync, const pl_keys *keys, bool later);
     /* Wait for those of the first ask that was not taken; they stay until two
@@ -139,13 +136,10 @@ typedef struct pl_sync_ops {
     /* Ask and wait, for a test; they stay until the next one. */
     pl_status (*look)(pl_sync *sync, const pl_keys *keys, pl_values *out);
 
-    /* Key lists need not be sorted. */
-    bool any_key_order;
-
-    /* Optional, where the parameters are local: update a range of the block
-     * at once, instead of ready and before commit.  Called from all threads of
-     * the pool, on ranges that do not overlap, after begin_apply.  Same bits.
-     */
+    /* Optional, where a commit makes the update here: its time is computing,
+     * not waiting.  Update a range of the block at once, instead of ready and
+     * before commit.  Called from all threads of the pool, on ranges that do
+     * not overlap, after begin_apply.  Same bits. */
     void (*begin_apply)(pl_sync *sync);
     void (*apply_range)(pl_sync *sync, int64_t first, int64_t count,
                         const float *grad);

@@ -274,7 +274,8 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
     return PL_OK;
 }
 
-static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
+pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
+                            bool last)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
     pl_snapshot *snapshot = self->opts.snapshot;
@@ -398,12 +399,11 @@ static const pl_sync_ops ops = {
     .need = need,
     .ready = ready,
     .commit = commit,
-    .save = save,
+    .save = pl_allreduce_save,
     .finish = finish,
     .free = sync_free,
     .gradient = gradient,
     .stop = stop,
-    .saves_first = true,
     .traffic = traffic,
     .abort = abort_job,
 };

@@ -53,7 +53,9 @@ pl_status pl_allreduce_start(pl_allreduce_sync *self,
                              int64_t ready) PL_MUST_CHECK;
 uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self);
 
-/* The op of pl_sync. */
+/* Ops of pl_sync. */
 pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at) PL_MUST_CHECK;
+pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
+                            bool last) PL_MUST_CHECK;
 
 #endif

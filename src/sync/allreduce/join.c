@@ -285,6 +285,9 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
     PL_TRY(take_state(self, fresh));
+    /* A chief that is lost before the first checkpoint begins with this one. */
+    if (!self->joined && self->step == 0)
+        PL_TRY(pl_allreduce_save(sync, &at->start, true));
     self->joined = true;
     at->step = at->own = self->step;
     at->over = false;

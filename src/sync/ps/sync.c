@@ -256,6 +256,7 @@ static pl_status join(pl_sync *sync, pl_standing *at)
         .over = view.over,
         .restored = view.restored >= 0 ? view.restored : view.client.step,
         .dealt = self->opts.deals && !view.gone,
+        .ahead = pl_ps_worker_ahead(self->worker),
     };
     if (at->dealt)
         at->deal = *pl_ps_worker_dealt(self->worker, &at->present);
@@ -300,11 +301,6 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
         .unsent = view.unsent,
     };
     return PL_OK;
-}
-
-static int keys_ahead(const pl_sync *sync)
-{
-    return pl_ps_worker_ahead(((const pl_ps_sync *)sync)->worker);
 }
 
 /* The places of a batch in the block: the table's, then the bias. */
@@ -377,9 +373,21 @@ static float *gradient(pl_sync *sync)
     return pl_area_data(((pl_ps_sync *)sync)->area);
 }
 
-static pl_status pause_job(pl_sync *sync, int64_t *step)
+static pl_status settle(pl_ps_sync *self, int64_t *step)
+{
+    pl_ps_worker_settle(self->worker);
+    PL_TRY(run(self));
+    pl_ps_worker_view view = pl_ps_worker_look(self->worker);
+    if (!view.gone)
+        *step = view.client.step;
+    return PL_OK;
+}
+
+static pl_status pause_job(pl_sync *sync, bool over, int64_t *step)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
+    if (over)
+        return settle(self, step);
     pl_ps_worker_pause(self->worker);
     PL_TRY(run(self));
     pl_ps_worker_view view = pl_ps_worker_look(self->worker);
@@ -435,17 +443,6 @@ static pl_status deal(pl_sync *sync, int64_t step, int64_t epoch,
     pl_ps_worker_deal(self->worker, step, epoch);
     PL_TRY(run(self));
     at->deal = *pl_ps_worker_dealt(self->worker, &at->present);
-    return PL_OK;
-}
-
-static pl_status settle(pl_sync *sync, int64_t *step)
-{
-    pl_ps_sync *self = (pl_ps_sync *)sync;
-    pl_ps_worker_settle(self->worker);
-    PL_TRY(run(self));
-    pl_ps_worker_view view = pl_ps_worker_look(self->worker);
-    if (!view.gone)
-        *step = view.client.step;
     return PL_OK;
 }
 
@@ -517,7 +514,6 @@ static const pl_sync_ops ops = {
     .stop = stop,
     .share = share,
     .deal = deal,
-    .settle = settle,
     .traffic = traffic,
     .abort = abort_job,
 };
@@ -536,9 +532,7 @@ static const pl_sync_ops keys_ops = {
     .loose = is_loose,
     .stop = stop,
     .share = share,
-    .settle = settle,
     .abort = abort_job,
-    .ahead = keys_ahead,
     .ask = keys_ask,
     .take = keys_take,
     .look = keys_look,

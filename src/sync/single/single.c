@@ -165,10 +165,8 @@ static const pl_sync_ops ops = {
     .save = save,
     .finish = finish,
     .free = single_free,
-    .local = true,
     .begin_apply = begin_apply,
     .apply_range = apply_range,
-    .any_key_order = true,
 };
 
 pl_status pl_single_new(pl_sync **out, const pl_single_opts *opts)

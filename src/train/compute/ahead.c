@@ -77,9 +77,6 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
     ahead->table = compute->network->table;
     ahead->count = pl_ahead_batches(ahead->asks, compute->batch,
                                     pl_pool_threads(compute->pool));
-    if (ahead->asks)
-        ahead->distance = sync->ops->ahead(sync);
-    PL_ASSERT(!ahead->asks || ahead->distance + 2 <= ahead->count);
     pl_compute_opts own = *compute;
     own.early = !ahead->asks;
     for (int i = 0; i < ahead->count && status == PL_OK; i++) {
@@ -193,17 +190,24 @@ static pl_status await_one(pl_ahead *ahead, slot *s)
     return s->good ? PL_OK : prepare(s, &s->read);
 }
 
-void pl_ahead_reset(pl_ahead *ahead)
+static void forget(pl_ahead *ahead)
 {
     pl_pool_finish(ahead->pool);
     ahead->read = ahead->begun = ahead->prepared = 0;
+}
+
+void pl_ahead_reset(pl_ahead *ahead, int distance)
+{
+    PL_ASSERT(!ahead->asks || distance + 2 <= ahead->count);
+    forget(ahead);
+    ahead->distance = distance;
 }
 
 pl_status pl_ahead_skip(pl_ahead *ahead)
 {
     pl_values values;
     if (!ahead->asks)
-        pl_ahead_reset(ahead);
+        forget(ahead);
     for (; ahead->begun < ahead->read; ahead->begun++)
         PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
     return PL_OK;

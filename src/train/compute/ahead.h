@@ -2,7 +2,7 @@
  * their turn.
  *
  * Where the weights are elsewhere (pl_sync_ops.ask), their values can be asked
- * for in time: how many batches ahead, the sync says (pl_sync_ops.ahead).
+ * for in time: how many batches ahead, the sync says (pl_standing.ahead).
  * Where they are here, finding keys takes most of a step and needs no weights:
  * other threads prepare some batches while the ones before are computed.  What
  * a reader gives lives until its next call; what is needed of it longer is
@@ -27,8 +27,8 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
 void pl_ahead_free(pl_ahead *ahead); /* NULL is fine */
 
 /* The sync has joined: nothing is asked for, and the reader gives the batch
- * that is next. */
-void pl_ahead_reset(pl_ahead *ahead);
+ * that is next.  Ask for `distance` (0 or 1) batches beyond the next one. */
+void pl_ahead_reset(pl_ahead *ahead, int distance);
 /* The batches that were read are not wanted: the reader was moved. */
 pl_status pl_ahead_skip(pl_ahead *ahead) PL_MUST_CHECK;
 

@@ -1,5 +1,5 @@
 /* The course of a training.  Stages, in order, each an act or none:
- *   JOIN, FIRST (checkpoint); then, for each step: SHARE, STEP, DUE (what is?),
+ *   JOIN; then, for each step: SHARE, STEP, DUE (what is?),
  *   RECORD, PAUSE and TEST, PAUSE and SAVE; at the end: SUM_UP, STOP, SETTLE,
  *   PAUSE and TEST, SAVE, LEAVE, END.
  *
@@ -15,7 +15,6 @@
 
 enum {
     STAGE_JOIN,
-    STAGE_FIRST,
     STAGE_SHARE,
     STAGE_STEP,
     STAGE_DUE,
@@ -141,12 +140,8 @@ pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
     bool chief = !c->opts.follower;
     switch (c->stage) {
     case STAGE_JOIN:
-        c->stage = c->joined ? STAGE_SHARE : STAGE_FIRST;
+        c->stage = STAGE_SHARE;
         return PL_ACT_JOIN;
-    case STAGE_FIRST:
-        if (take(c, STAGE_SHARE, c->opts.saves_first && chief && c->step == 0))
-            return PL_ACT_SAVE_FIRST;
-        /* fall through */
     case STAGE_SHARE:
         if (take(c, STAGE_STEP, share_is_due(c)))
             return PL_ACT_SHARE;

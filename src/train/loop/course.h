@@ -22,13 +22,12 @@ typedef enum pl_stopped_by {
 const char *pl_stopped_text(pl_stopped_by stopped); /* "stop_loss" */
 
 typedef enum pl_act {
-    PL_ACT_JOIN,       /* then pl_course_joined */
-    PL_ACT_SAVE_FIRST, /* a checkpoint of the beginning */
-    PL_ACT_SHARE,      /* ask whose share to read on: pl_course_shared */
-    PL_ACT_STEP,       /* pl_course_stepped */
-    PL_ACT_RECORD,     /* histograms */
-    PL_ACT_PAUSE,      /* before `pauses_for`: pl_course_arrived */
-    PL_ACT_TEST,       /* pl_course_tested */
+    PL_ACT_JOIN,   /* then pl_course_joined */
+    PL_ACT_SHARE,  /* ask whose share to read on: pl_course_shared */
+    PL_ACT_STEP,   /* pl_course_stepped */
+    PL_ACT_RECORD, /* histograms */
+    PL_ACT_PAUSE,  /* before `pauses_for`: pl_course_arrived */
+    PL_ACT_TEST,   /* pl_course_tested */
     PL_ACT_SAVE,
     PL_ACT_SUM_UP,    /* no more steps are made */
     PL_ACT_STOP,      /* end the job for all workers */
@@ -46,7 +45,6 @@ typedef struct pl_course_opts {
     bool shares;       /* shares of others may be left to it */
     bool tests;        /* it has a test set */
     bool loose;        /* a test in mid-run is none of the last parameters */
-    bool saves_first;  /* the job needs a checkpoint to begin with */
     bool by_steps;     /* ends by --steps; else by --epochs */
     int64_t end_step;  /* of the job; or INT64_MAX */
     int64_t end_own;   /* of this worker's share; or INT64_MAX */

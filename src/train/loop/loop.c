@@ -70,7 +70,6 @@ static void open_course(pl_loop *l)
                   !opts->train->local,
         .tests = opts->test != NULL,
         .loose = sync->loose != NULL && sync->loose(opts->sync),
-        .saves_first = sync->saves_first,
         .by_steps = opts->steps > 0,
         .end_step = INT64_MAX,
         .end_own = INT64_MAX,
@@ -113,7 +112,7 @@ static pl_status open_compute(pl_loop *l)
         .seed = opts->order.seed,
         .hogwild = opts->hogwild,
         .elsewhere = pl_loop_elsewhere(opts),
-        .any_key_order = sync->ops->any_key_order && micro == 1,
+        .any_key_order = !pl_loop_elsewhere(opts) && micro == 1,
     };
     if (pl_loop_reads_ahead(opts))
         PL_TRY(pl_ahead_new(&l->ahead, &compute, l->reader, sync));
@@ -232,7 +231,7 @@ static pl_status join(pl_loop *l)
         pl_loop_go(l, l->next_read);
     PL_TRY(pl_loop_deal_join(l, &at));
     if (l->ahead != NULL)
-        pl_ahead_reset(l->ahead);
+        pl_ahead_reset(l->ahead, at.ahead);
     pl_loop_share_end(l);
     pl_course_joined(&l->course, &at);
     l->restored = at.restored < at.step ? at.restored : at.step;
@@ -505,7 +504,7 @@ static pl_status pause_job(pl_loop *l)
     l->paused = pl_ticks_now();
     if (sync->ops->pause == NULL)
         return PL_OK;
-    PL_TRY(sync->ops->pause(sync, &step));
+    PL_TRY(sync->ops->pause(sync, false, &step));
     pl_loop_arrive(l, step);
     return PL_OK;
 }
@@ -585,9 +584,10 @@ static pl_status train_step(pl_loop *l)
         PL_TRY(compute_step(l, step, &loss));
     }
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
-    if (opts->sync->ops->local)
+    bool local = opts->sync->ops->apply_range != NULL;
+    if (local)
         pl_trace_span(opts->trace, 0, "apply", step, l->mark, pl_ticks_now());
-    pl_loop_spent(l, opts->sync->ops->local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
+    pl_loop_spent(l, local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
     l->next_read++;
     bool used = !committed.dropped && !committed.unsent;
     pl_course_stepped(&l->course, &committed);
@@ -636,9 +636,9 @@ static pl_status settle(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
     int64_t step = l->result->progress.step;
-    if (sync->ops->settle == NULL)
+    if (sync->ops->pause == NULL)
         return PL_OK;
-    PL_TRY(sync->ops->settle(sync, &step));
+    PL_TRY(sync->ops->pause(sync, true, &step));
     pl_loop_arrive(l, step);
     return PL_OK;
 }
@@ -686,8 +686,6 @@ static pl_status act(pl_loop *l, pl_act what)
         return evaluate(l);
     case PL_ACT_SAVE:
         return save(l, false);
-    case PL_ACT_SAVE_FIRST:
-        return save(l, true);
     case PL_ACT_SUM_UP:
         pl_recorder_flush(&l->recorder, true);
         sum_up(l);

@@ -89,7 +89,7 @@ static pl_status train(task *t)
     }
     if (t->index == 0) {
         int64_t step = 0;
-        PL_TRY(base->ops->settle(base, &step));
+        PL_TRY(base->ops->pause(base, true, &step));
         if (step != t->job->end_step)
             return PL_FAIL(PL_FORMAT, "ended at %lld", (long long)step);
     }

@@ -19,7 +19,7 @@ typedef struct witness {
     bool no_memory;     /* from the second step on nothing may allocate */
     bool allocated;     /* ... but something did */
     pl_status save_mid; /* what a save in mid-run answers */
-    pl_params *params;  /* of the network, for loose_settle */
+    pl_params *params;  /* of the network, for loose_pause */
     int64_t tests[8];   /* steps at which one began, then ended */
     int told;
 } witness;
@@ -100,12 +100,13 @@ static const pl_sync_ops witness_ops = {
 
 /* A job whose others go on while this worker tests: what they still did makes
  * all parameters zero, although its step was counted before. */
-static pl_status loose_settle(pl_sync *sync, int64_t *step)
+static pl_status loose_pause(pl_sync *sync, bool over, int64_t *step)
 {
     pl_params *params = ((witness *)sync)->params;
     (void)step;
-    memset(pl_params_block(params), 0,
-           (size_t)pl_params_block_count(params) * sizeof(float));
+    if (over)
+        memset(pl_params_block(params), 0,
+               (size_t)pl_params_block_count(params) * sizeof(float));
     return PL_OK;
 }
 
@@ -378,7 +379,7 @@ static void loop_tests_the_last_parameters_of_a_loose_job(void **state)
     rig_init(&r, &(rig_opts) { .threads = 1 });
     witness w = watch(&r, &opts);
     pl_sync_ops loose = witness_ops;
-    loose.settle = loose_settle;
+    loose.pause = loose_pause;
     loose.loose = is_loose;
     w.base.ops = &loose;
     w.params = r.network->params;
