@@ -1,7 +1,7 @@
 /* compute_priv.h - the ways to compute, one file each.
  *
  * dense_compute.c runs a graph in shards; sparse_compute.c works on the keys
- * of a batch; hogwild.c updates a table while it computes. */
+ * of a batch; hogwild_compute.c updates a table while it computes. */
 #ifndef PL_TRAIN_COMPUTE_COMPUTE_PRIV_H
 #define PL_TRAIN_COMPUTE_COMPUTE_PRIV_H
 

@@ -1,5 +1,7 @@
-/* evaluate.c - the part of loop.h that tests. */
-#include "train/loop/loop.h"
+/* What a run measures beside its steps: tests over a whole data set, when the
+ * parameters of all keys are at hand or batch by batch where they are
+ * elsewhere, and histograms. */
+#include "train/loop/loop_priv.h"
 
 #include <math.h>
 
@@ -99,4 +101,57 @@ out:
     pl_reader_free(t.reader);
     pl_tally_free(t.tally);
     return status;
+}
+
+/* Nobody shall take a test for a worker that is stuck. */
+static void tell_testing(const pl_loop *l, bool begins)
+{
+    pl_sync *sync = l->opts->sync;
+    if (sync->ops->testing != NULL && l->opts->follower)
+        sync->ops->testing(sync, l->result->progress.step, begins);
+}
+
+pl_status pl_loop_test(pl_loop *l)
+{
+    uint64_t begin = l->opts->follower ? pl_ticks_now() : l->paused;
+    int64_t step = l->result->progress.step;
+    if (l->opts->follower) /* the test overwrites what the last batch left */
+        pl_recorder_flush(&l->recorder, true);
+    if (!pl_loop_elsewhere(l->opts))
+        PL_TRY(pl_loop_need_all(l));
+    tell_testing(l, true);
+    PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
+                            l->opts->sync, &l->result->test));
+    tell_testing(l, false);
+    pl_course_tested(&l->course, l->result->test.loss);
+    pl_recorder_test(&l->recorder, step, &l->result->test);
+    uint64_t end = pl_ticks_now();
+    pl_trace_span(l->opts->trace, 0, "evaluate", step, begin, end);
+    l->result->eval_seconds += pl_loop_seconds(end - begin);
+    return PL_OK;
+}
+
+/* The answers to the last batch of training. */
+static void record_predictions(pl_loop *l)
+{
+    int64_t step = l->result->progress.step, rows;
+    if (l->opts->network->sparse) {
+        const float *probs = pl_compute_probs(l->computed);
+        if (probs != NULL) /* --hogwild keeps none */
+            pl_recorder_probabilities(&l->recorder, step, probs, l->batch.rows);
+        return;
+    }
+    const float *logits = pl_compute_logits(l->computed, &rows);
+    pl_recorder_predictions(&l->recorder, step, logits, rows,
+                            pl_node_shape(l->opts->network->logits).dim[1]);
+}
+
+pl_status pl_loop_histograms(pl_loop *l)
+{
+    record_predictions(l);
+    if (pl_loop_elsewhere(l->opts))
+        return PL_OK; /* nobody has all parameters */
+    PL_TRY(pl_loop_need_all(l));
+    pl_recorder_histograms(&l->recorder, l->result->progress.step);
+    return PL_OK;
 }

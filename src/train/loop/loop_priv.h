@@ -1,11 +1,14 @@
 /* loop_priv.h - what the files of the training loop share.
  *
  * course.c       what a training does next
- * loop.c         doing it: steps, tests, checkpoints
- * loop_sparse.c  the steps of sparse models
+ * loop.c         doing it, from joining to leaving
+ * loop_setup.c   what a loop is made of
+ * loop_step.c    steps
+ * loop_sparse.c  what those of sparse models need beside
  * loop_share.c   the shares of workers that are gone, in own pace
  * loop_deal.c    the same in lock step
- * evaluate.c     tests */
+ * loop_save.c    checkpoints
+ * evaluate.c     tests and histograms */
 #ifndef PL_TRAIN_LOOP_LOOP_PRIV_H
 #define PL_TRAIN_LOOP_LOOP_PRIV_H
 
@@ -28,12 +31,12 @@ typedef struct pl_loop {
     pl_loop_result *result;
     pl_reader *reader;
     pl_compute *compute;
-    const pl_compute *computed; /* who made the gradient of the last step */
-    pl_compute *scorer;         /* NULL without a test set */
-    pl_aggregator *aggregator;  /* NULL: gradients are applied as they come */
-    pl_sparse_sum sum;          /* the same for a table with micro-batches... */
-    float bias_sum;             /* ... and for its bias */
-    pl_ahead *ahead;            /* NULL: one batch is read after the other */
+    pl_compute *computed;      /* what made the gradient of the last step */
+    pl_compute *scorer;        /* NULL without a test set */
+    pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
+    pl_sparse_sum sum;         /* the same for a table with micro-batches... */
+    float bias_sum;            /* ... and for its bias */
+    pl_ahead *ahead;           /* NULL: one batch is read after the other */
     bool stream;           /* parameters and gradients come and go on the way */
     bool *done;            /* one per parameter: this step's gradient is */
     int needed;            /* parameters that this step has */
@@ -48,7 +51,8 @@ typedef struct pl_loop {
     int64_t asked_step;    /* ... and was, at this step */
     int32_t rank, ranks;   /* of the open reader */
     int64_t next_read;     /* the step whose batch the reader gives next */
-    int64_t grad_examples; /* of one gradient */
+    int32_t micro_batches; /* of one gradient */
+    int64_t grad_examples; /* likewise */
     int64_t update_examples; /* of one update */
     int64_t epoch_updates;   /* in one pass of all workers; 0: not known */
     pl_recorder recorder;
@@ -62,24 +66,48 @@ typedef struct pl_loop {
     int64_t before;   /* the step at which a server was lost; -1: none was */
 } pl_loop;
 
-/* Steps of this worker in an epoch, as the run counts them. */
-int64_t pl_loop_steps_per_epoch(const pl_loop *l);
+/* loop.c */
+double pl_loop_seconds(uint64_t ticks);
 /* The time since the last mark was spent in `phase`. */
 void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
 /* The job is at `step` now. */
 void pl_loop_arrive(pl_loop *l, int64_t step);
+/* The reader of the last batch goes: record what needs it. */
+void pl_loop_forget_batch(pl_loop *l);
+/* What was made so far becomes the result. */
+void pl_loop_sum_up(pl_loop *l);
+
+/* loop_setup.c */
+pl_status pl_loop_open(pl_loop *l) PL_MUST_CHECK;
+void pl_loop_close(pl_loop *l);
+/* Steps of this worker in an epoch, as the run counts them. */
+int64_t pl_loop_steps_per_epoch(const pl_loop *l);
+
+/* loop_step.c */
+pl_status pl_loop_step(pl_loop *l) PL_MUST_CHECK;
+/* All parameters are about to be read. */
+pl_status pl_loop_need_all(pl_loop *l) PL_MUST_CHECK;
 /* Read the next batch to l->batch. */
 pl_status pl_loop_next_batch(pl_loop *l) PL_MUST_CHECK;
-pl_status pl_loop_check_loss(pl_loop *l, double loss,
-                             int64_t step) PL_MUST_CHECK;
+/* In lock step the batch belongs to the step, whatever was dropped. */
+void pl_loop_align_reader(pl_loop *l);
+/* The gradient of the last step as it is handed over. */
+const float *pl_loop_gradient(const pl_loop *l, int param,
+                              const pl_keys **keys);
+
+/* loop_save.c */
+pl_status pl_loop_save(pl_loop *l, bool last) PL_MUST_CHECK;
+pl_status pl_loop_save_last(pl_loop *l) PL_MUST_CHECK;
+
+/* evaluate.c */
+pl_status pl_loop_test(pl_loop *l) PL_MUST_CHECK;
+pl_status pl_loop_histograms(pl_loop *l) PL_MUST_CHECK;
 
 /* loop_share.c */
 /* Ask whose share to read on, and read it. */
 pl_status pl_loop_share(pl_loop *l) PL_MUST_CHECK;
 /* Nothing is asked for: from here on the own share is read. */
 void pl_loop_share_end(pl_loop *l);
-/* The reader of the last batch goes: record what needs it. */
-void pl_loop_forget_batch(pl_loop *l);
 
 /* loop_deal.c */
 /* The reader gives the batch of this step next. */
@@ -96,15 +124,17 @@ bool pl_loop_elsewhere(const pl_loop_opts *opts);
 bool pl_loop_reads_ahead(const pl_loop_opts *opts);
 /* PL_UNSUPPORTED: what is not there for a sparse model. */
 pl_status pl_loop_check_sparse(const pl_loop_opts *opts) PL_MUST_CHECK;
-/* The weights of a sparse batch: those of its keys. */
-pl_status pl_loop_need_keys(pl_loop *l, const pl_batch *batch) PL_MUST_CHECK;
+/* The weights of l->batch: those of its keys. */
+pl_status pl_loop_need_keys(pl_loop *l) PL_MUST_CHECK;
 /* In lock step the batch belongs to the step, also one that was read ahead. */
 pl_status pl_loop_align_ahead(pl_loop *l) PL_MUST_CHECK;
-/* Gradient of one step whose batch was read ahead. */
-pl_status pl_loop_ahead_step(pl_loop *l, int64_t step,
-                             double *loss) PL_MUST_CHECK;
-/* Gradients of the micro-batches of a sparse model, combined. */
-pl_status pl_loop_micro_step(pl_loop *l, int64_t step,
-                             double *loss) PL_MUST_CHECK;
+/* The batch of this step that was read ahead becomes l->batch. */
+pl_status pl_loop_take_ahead(pl_loop *l) PL_MUST_CHECK;
+/* Gradients of micro-batches are summed by their keys... */
+bool pl_loop_sums(const pl_loop *l);
+/* ... the one that was computed last with those before it... */
+pl_status pl_loop_sum_put(pl_loop *l, int32_t micro_batch) PL_MUST_CHECK;
+/* ... and this is what they add up to. */
+const float *pl_loop_sum(const pl_loop *l, int param, const pl_keys **keys);
 
 #endif

@@ -1,5 +1,5 @@
-/* The steps of the training loop for models with keyed parameters: batches
- * read ahead, and micro-batches whose sparse gradients are summed. */
+/* What steps of models with keyed parameters need beside: the weights at a
+ * batch's keys, batches read ahead, and sums of sparse gradients. */
 #include "train/loop/loop_priv.h"
 
 bool pl_loop_elsewhere(const pl_loop_opts *opts)
@@ -34,11 +34,11 @@ pl_status pl_loop_check_sparse(const pl_loop_opts *opts)
     return PL_OK;
 }
 
-pl_status pl_loop_need_keys(pl_loop *l, const pl_batch *batch)
+pl_status pl_loop_need_keys(pl_loop *l)
 {
     pl_sync *sync = l->opts->sync;
     int count = pl_params_count(l->opts->network->params);
-    PL_TRY(pl_compute_prepare(l->compute, batch));
+    PL_TRY(pl_compute_prepare(l->compute, &l->batch));
     pl_loop_spent(l, PL_LOOP_COMPUTE);
     for (int p = 0; p < count; p++) {
         const pl_keys *keys;
@@ -75,65 +75,44 @@ static pl_status begin_current(pl_loop *l, pl_ahead_batch *at)
     }
 }
 
-pl_status pl_loop_ahead_step(pl_loop *l, int64_t step, double *loss)
+pl_status pl_loop_take_ahead(pl_loop *l)
 {
-    pl_sync *sync = l->opts->sync;
-    const pl_network *network = l->opts->network;
     pl_ahead_batch at;
-    const pl_keys *keys;
     PL_TRY(begin_current(l, &at));
     pl_loop_spent(l,
                   pl_loop_elsewhere(l->opts) ? PL_LOOP_WAIT : PL_LOOP_COMPUTE);
-    *loss = pl_compute_gradient(at.compute, at.batch, step,
-                                l->opts->order.worker, NULL);
     l->computed = at.compute;
     l->batch = *at.batch;
-    pl_loop_spent(l, PL_LOOP_COMPUTE);
-    PL_TRY(pl_loop_check_loss(l, *loss, step));
-    PL_TRY(pl_ahead_next(l->ahead));
-    pl_loop_spent(l, PL_LOOP_INPUT);
-    for (int p = pl_params_count(network->params) - 1; p >= 0; p--) {
-        const float *grad = pl_compute_grad(at.compute, p, &keys);
-        PL_TRY(sync->ops->ready(sync, p, grad, keys));
-    }
-    pl_loop_spent(l, PL_LOOP_SEND);
     return PL_OK;
 }
 
-/* Hand over what the micro-batches of a sparse model add up to. */
-static pl_status ready_sums(pl_loop *l)
+bool pl_loop_sums(const pl_loop *l)
 {
-    const pl_network *network = l->opts->network;
-    pl_sync *sync = l->opts->sync;
-    PL_TRY(sync->ops->ready(sync, network->bias, &l->bias_sum, NULL));
-    return sync->ops->ready(sync, network->table, l->sum.values, &l->sum.keys);
+    return l->opts->network->sparse && l->micro_batches > 1;
 }
 
-pl_status pl_loop_micro_step(pl_loop *l, int64_t step, double *loss)
+pl_status pl_loop_sum_put(pl_loop *l, int32_t micro_batch)
 {
     const pl_network *network = l->opts->network;
-    int32_t micro = l->opts->order.micro_batches;
     const pl_keys *keys;
-    *loss = 0;
-    pl_sparse_sum_clear(&l->sum);
-    for (int32_t m = 0; m < micro; m++) {
-        PL_TRY(pl_loop_next_batch(l));
-        PL_TRY(pl_loop_need_keys(l, &l->batch));
-        *loss += pl_compute_gradient(l->compute, &l->batch, step,
-                                     l->opts->order.worker * micro + m, NULL);
-        float bias = *pl_compute_grad(l->compute, network->bias, &keys);
-        l->bias_sum = m == 0 ? bias : l->bias_sum + bias;
-        const float *grad = pl_compute_grad(l->compute, network->table, &keys);
-        PL_TRY(pl_sparse_sum_put(&l->sum, keys, grad));
-        pl_loop_spent(l, PL_LOOP_COMPUTE);
-    }
-    *loss /= micro;
-    if (l->opts->aggregate == PL_AGGREGATE_MEAN) {
-        pl_sparse_sum_scale(&l->sum, 1.0f / (float)micro);
-        l->bias_sum *= 1.0f / (float)micro;
-    }
-    PL_TRY(pl_loop_check_loss(l, *loss, step));
-    PL_TRY(ready_sums(l));
-    pl_loop_spent(l, PL_LOOP_SEND);
+    float bias = *pl_compute_grad(l->computed, network->bias, &keys);
+    const float *grad = pl_compute_grad(l->computed, network->table, &keys);
+    if (micro_batch == 0)
+        pl_sparse_sum_clear(&l->sum);
+    l->bias_sum = micro_batch == 0 ? bias : l->bias_sum + bias;
+    PL_TRY(pl_sparse_sum_put(&l->sum, keys, grad));
+    if (micro_batch < l->micro_batches - 1 ||
+        l->opts->aggregate != PL_AGGREGATE_MEAN)
+        return PL_OK;
+    float factor = 1.0f / (float)l->micro_batches;
+    pl_sparse_sum_scale(&l->sum, factor);
+    l->bias_sum *= factor;
     return PL_OK;
+}
+
+const float *pl_loop_sum(const pl_loop *l, int param, const pl_keys **keys)
+{
+    bool table = param == l->opts->network->table;
+    *keys = table ? &l->sum.keys : NULL;
+    return table ? l->sum.values : &l->bias_sum;
 }

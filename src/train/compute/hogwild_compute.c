@@ -1,4 +1,5 @@
-/* Design.
+/* Threads that update one sparse table while they compute.  Decides how long a
+ * thread's updates may stay unseen by the others.
  *
  * A batch is a stretch of work for all threads, not one update: items of a
  * thousand examples, each example an update of the shared table
@@ -6,9 +7,9 @@
  * It fetches them before each item and merges them with the table after it,
  * under a lock, so that none of its updates stays unseen for longer.  One
  * thread alone has no copies: that is plain sequential descent. */
-#include "kernels/hogwild.h"
 #include "base/assert.h"
 #include "base/mem.h"
+#include "kernels/hogwild.h"
 #include "train/compute/compute_priv.h"
 
 #include <math.h>

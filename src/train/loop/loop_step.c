@@ -1,0 +1,243 @@
+/* One step: decides which batch is read, how its gradient is computed and
+ * handed over (as a whole, or parameter by parameter while the rest is
+ * computed), and what is counted of it. */
+#include "train/loop/loop_priv.h"
+
+#include "base/assert.h"
+
+#include <math.h>
+#include <string.h>
+
+pl_status pl_loop_need_all(pl_loop *l)
+{
+    pl_sync *sync = l->opts->sync;
+    int count = pl_params_count(l->opts->network->params);
+    for (int p = 0; p < count; p++)
+        PL_TRY(sync->ops->need(sync, p, NULL));
+    return PL_OK;
+}
+
+const float *pl_loop_gradient(const pl_loop *l, int param, const pl_keys **keys)
+{
+    *keys = NULL;
+    if (l->aggregator != NULL)
+        return pl_params_data(pl_aggregator_diff(l->aggregator), param);
+    if (pl_loop_sums(l))
+        return pl_loop_sum(l, param, keys);
+    return pl_compute_grad(l->computed, param, keys);
+}
+
+/* Hand the gradients over, those of the last layers first: they were done
+ * first. */
+static pl_status ready_all(pl_loop *l)
+{
+    pl_sync *sync = l->opts->sync;
+    for (int p = pl_params_count(l->opts->network->params) - 1; p >= 0; p--) {
+        const pl_keys *keys;
+        const float *grad = pl_loop_gradient(l, p, &keys);
+        PL_TRY(sync->ops->ready(sync, p, grad, keys));
+    }
+    return PL_OK;
+}
+
+static pl_status need_one(void *context, int param)
+{
+    pl_loop *l = context;
+    pl_sync *sync = l->opts->sync;
+    pl_loop_spent(l, PL_LOOP_COMPUTE);
+    PL_TRY(sync->ops->need(sync, param, NULL));
+    l->needed++;
+    pl_loop_spent(l, PL_LOOP_WAIT);
+    return PL_OK;
+}
+
+/* Hand over what is done, in the order of the block, down to `first`. */
+static pl_status ready_down_to(pl_loop *l, int first)
+{
+    pl_sync *sync = l->opts->sync;
+    pl_params *diff = pl_compute_diff(l->compute);
+    for (; l->left > first && l->done[l->left - 1]; l->left--)
+        PL_TRY(sync->ops->ready(sync, l->left - 1,
+                                pl_params_data(diff, l->left - 1), NULL));
+    return PL_OK;
+}
+
+/* The first parameter's is held back until the loss was looked at: no push is
+ * complete without it. */
+static pl_status ready_one(void *context, int param)
+{
+    pl_loop *l = context;
+    l->done[param] = true;
+    if (l->needed < pl_params_count(l->opts->network->params))
+        return PL_OK;
+    pl_loop_spent(l, PL_LOOP_COMPUTE);
+    PL_TRY(ready_down_to(l, 1));
+    pl_loop_spent(l, PL_LOOP_SEND);
+    return PL_OK;
+}
+
+/* In lock step the batch belongs to the step, whatever was dropped. */
+void pl_loop_align_reader(pl_loop *l)
+{
+    if (l->opts->own_pace || l->next_read == l->result->progress.step)
+        return;
+    l->next_read = l->result->progress.step;
+    pl_loop_go(l, l->next_read);
+}
+
+pl_status pl_loop_next_batch(pl_loop *l)
+{
+    PL_TRY(pl_loop_deal_step(l));
+    pl_loop_align_reader(l);
+    PL_TRY(pl_reader_next(l->other != NULL ? l->other : l->reader, &l->batch));
+    pl_loop_spent(l, PL_LOOP_INPUT);
+    return PL_OK;
+}
+
+static pl_status check_loss(pl_loop *l, double loss, int64_t step)
+{
+    PL_TRY(pl_dataset_check(l->opts->train, false));
+    if (isfinite(loss))
+        return PL_OK;
+    PL_TRY(pl_compute_check(l->computed));
+    l->course.stopped_by = PL_STOPPED_NAN;
+    return PL_FAIL(PL_NUMERIC,
+                   "the loss is %s at step %lld: try a smaller --lr or "
+                   "--clip; what checkpoints there are, are from before",
+                   isnan(loss) ? "not a number" : "infinite", (long long)step);
+}
+
+/* Gradient of one step, with parameters that are waited for when they are
+ * needed, and gradients that leave when they are done. */
+static pl_status stream_step(pl_loop *l, int64_t step, double *loss)
+{
+    pl_exec_hooks hooks = { need_one, ready_one, l, PL_OK };
+    int count = pl_params_count(l->opts->network->params);
+    memset(l->done, 0, (size_t)count * sizeof *l->done);
+    l->needed = 0;
+    l->left = count;
+    PL_TRY(pl_loop_next_batch(l));
+    PL_TRY(pl_compute_stream(l->compute, &l->batch, step, l->opts->order.worker,
+                             &hooks, loss));
+    pl_loop_spent(l, PL_LOOP_COMPUTE);
+    PL_TRY(check_loss(l, *loss, step));
+    PL_TRY(ready_down_to(l, 0));
+    PL_ASSERT(l->left == 0);
+    pl_loop_spent(l, PL_LOOP_SEND);
+    return PL_OK;
+}
+
+/* The next batch, and what it needs to be computed. */
+static pl_status get_batch(pl_loop *l)
+{
+    if (l->ahead != NULL)
+        return pl_loop_take_ahead(l);
+    PL_TRY(pl_loop_next_batch(l));
+    return l->opts->network->sparse ? pl_loop_need_keys(l) : PL_OK;
+}
+
+/* Add the gradient of a micro-batch to those before it. */
+static pl_status combine(pl_loop *l, int32_t micro_batch)
+{
+    if (l->aggregator != NULL)
+        pl_aggregator_put(l->aggregator, micro_batch,
+                          pl_compute_diff(l->computed));
+    return pl_loop_sums(l) ? pl_loop_sum_put(l, micro_batch) : PL_OK;
+}
+
+/* The update is made on the way, instead of handing gradients over. */
+static bool applies(const pl_loop *l)
+{
+    if (l->opts->network->sparse)
+        return l->opts->hogwild != NULL;
+    return l->aggregator == NULL && l->opts->sync->ops->apply_range != NULL;
+}
+
+/* Gradient of one step, computed as a whole, of all its micro-batches; their
+ * mean loss. */
+static pl_status whole_step(pl_loop *l, int64_t step, double *loss)
+{
+    pl_sync *apply = applies(l) ? l->opts->sync : NULL;
+    int32_t micro = l->micro_batches;
+    if (!l->opts->network->sparse) {
+        PL_TRY(pl_loop_need_all(l));
+        pl_loop_spent(l, PL_LOOP_WAIT);
+    }
+    *loss = 0;
+    for (int32_t m = 0; m < micro; m++) {
+        PL_TRY(get_batch(l));
+        *loss += pl_compute_gradient(l->computed, &l->batch, step,
+                                     l->opts->order.worker * micro + m, apply);
+        PL_TRY(combine(l, m));
+        pl_loop_spent(l, PL_LOOP_COMPUTE);
+    }
+    *loss /= micro;
+    PL_TRY(check_loss(l, *loss, step));
+    if (apply != NULL)
+        return PL_OK;
+    if (l->ahead != NULL) {
+        PL_TRY(pl_ahead_next(l->ahead));
+        pl_loop_spent(l, PL_LOOP_INPUT);
+    }
+    PL_TRY(ready_all(l));
+    pl_loop_spent(l, PL_LOOP_SEND);
+    return PL_OK;
+}
+
+/* Examples of the last gradient: fewer where an epoch ends in a part of a
+ * batch. */
+static int64_t step_examples(const pl_loop *l)
+{
+    return l->opts->order.keep_rest ? l->batch.rows : l->grad_examples;
+}
+
+static void record_step(pl_loop *l, double loss, int64_t behind)
+{
+    const pl_progress *progress = &l->result->progress;
+    int64_t per_epoch = pl_loop_steps_per_epoch(l);
+    double weight = (double)step_examples(l) / (double)l->grad_examples;
+    if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0)
+        l->loss_sum = l->loss_weight = 0;
+    l->loss_sum += weight * loss;
+    l->loss_weight += weight;
+    pl_recorder_put(&l->recorder, &(pl_recorder_step) {
+                                      .step = progress->step,
+                                      .examples = progress->examples,
+                                      .own = l->course.own,
+                                      .own_examples = l->result->own_examples,
+                                      .dropped = l->result->dropped,
+                                      .behind = behind,
+                                      .loss = loss,
+                                      .now = l->mark,
+                                      .waited = l->phase_ticks[PL_LOOP_WAIT],
+                                  });
+}
+
+pl_status pl_loop_step(pl_loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    pl_progress *progress = &l->result->progress;
+    int64_t step = progress->step + 1;
+    if (opts->trace != NULL)
+        pl_trace_switch(opts->trace,
+                        step >= opts->trace_first && step <= opts->trace_last);
+    double loss;
+    pl_commit committed;
+    PL_TRY(l->stream ? stream_step(l, step, &loss)
+                     : whole_step(l, step, &loss));
+    PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
+    bool local = opts->sync->ops->apply_range != NULL;
+    if (local)
+        pl_trace_span(opts->trace, 0, "apply", step, l->mark, pl_ticks_now());
+    pl_loop_spent(l, local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
+    l->next_read++;
+    bool used = !committed.dropped && !committed.unsent;
+    pl_course_stepped(&l->course, &committed);
+    l->result->own_steps += used;
+    l->result->own_examples += used ? step_examples(l) : 0;
+    l->result->dropped += committed.dropped;
+    pl_loop_arrive(l, committed.step);
+    progress->examples -= l->grad_examples - step_examples(l);
+    record_step(l, loss, committed.step > step ? committed.step - step : 0);
+    return PL_OK;
+}
