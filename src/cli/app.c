@@ -1,5 +1,6 @@
 /* app.c - what the program does with its arguments: finds the command, runs it,
  * prints the one sentence of a failure and chooses the exit status. */
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/file/map.h"
 #include "base/log.h"
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #define COMMAND(name) &pl_cmd_##name,
+#define ONE(name)     +1
+#define COMMANDS      (PL_COMMAND_LIST(ONE))
 
 const pl_command *const *pl_command_list(void)
 {
@@ -28,12 +31,29 @@ const pl_command *const *pl_command_list(void)
     return list;
 }
 
+/* Refuse flags that have no effect with these words and the other flags. */
+static pl_status check_flags(const pl_command *command,
+                             const pl_param_group *group, const pl_words *words)
+{
+    pl_param_fact list[PL_COMMAND_FACTS];
+    return pl_param_check(&(pl_param_facts) {
+        .list = list,
+        .count = command->facts != NULL ? command->facts(words, list) : 0,
+        .terms = command->terms,
+        .term_count = command->term_count,
+        .groups = group,
+        .group_count = 1,
+    });
+}
+
 pl_status pl_command_parse(const pl_command *command, const pl_app *app,
                            const char *about, void *target, int argc,
                            char **argv, pl_words *words)
 {
+    bool is_given[PL_COMMAND_FLAGS] = { false };
     pl_param_group group = { "Flags", command->params, command->param_count,
-                             target, NULL };
+                             target, is_given };
+    PL_ASSERT(command->param_count <= PL_COMMAND_FLAGS);
     *words = (pl_words) { NULL, 0 };
     PL_TRY(pl_param_defaults(&group, 1));
     if (pl_app_wants_help(argc, argv)) {
@@ -52,10 +72,14 @@ pl_status pl_command_parse(const pl_command *command, const pl_app *app,
     if (status == PL_OK)
         status = pl_param_parse(&group, 1, argc, given, list, &words->count);
     pl_mem_free(given);
-    if (status == PL_OK)
+    if (status == PL_OK) {
         words->list = list;
-    else
+        status = check_flags(command, &group, words);
+    }
+    if (status != PL_OK) {
         pl_mem_free(list);
+        *words = (pl_words) { NULL, 0 };
+    }
     return status;
 }
 
@@ -81,7 +105,7 @@ static void print_usage(const pl_app *app, FILE *file)
 
 static pl_status unknown_command(const char *name)
 {
-    const char *names[32];
+    const char *names[COMMANDS + 1];
     int count = 0;
     for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
         names[count++] = (*c)->name;

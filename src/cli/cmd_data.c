@@ -33,18 +33,21 @@ typedef struct data_options {
 } data_options;
 
 #define FIELD(name) offsetof(data_options, name)
+#define PASS        "verb=convert|stats"
 
 static const pl_param params[] = {
     { .name = "out",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(out),
       .value = "DIR",
+      .needs = "verb=digits|get",
       .help =
           "digits, get: folder for the files; made when missing (get: mnist)" },
     { .name = "from",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(from),
       .value = "URL",
+      .needs = "verb=get",
       .help = "get: where the files lie (default: public mirrors)" },
     { .name = "timeout",
       .kind = PL_PARAM_INT,
@@ -53,30 +56,35 @@ static const pl_param params[] = {
       .least = 1,
       .most = 86400,
       .value = "S",
+      .needs = "verb=get",
       .help = "get: seconds until all must be there" },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = FIELD(threads),
       .least = 1,
       .most = 1024,
+      .needs = "verb!=get",
       .help = "threads to draw or decode with (default: the cores)" },
     { .name = "examples",
       .kind = PL_PARAM_INT,
       .offset = FIELD(examples),
       .least = 1,
       .most = 1e9,
+      .needs = PASS ", data=synthetic-sparse",
       .help = "synthetic-sparse: how many (default: 200,000)" },
     { .name = "features",
       .kind = PL_PARAM_INT,
       .offset = FIELD(features),
       .least = 1,
       .most = 9e15,
+      .needs = PASS,
       .help = "ids are 0 to N-1 (default: any)" },
     { .name = "skip-bad",
       .kind = PL_PARAM_INT,
       .offset = FIELD(skip_bad),
       .fallback = "0",
       .most = 1e15,
+      .needs = PASS ", source=files",
       .help = "pass over up to N bad examples" },
     { .name = "unpack-ratio",
       .kind = PL_PARAM_INT,
@@ -84,6 +92,7 @@ static const pl_param params[] = {
       .fallback = "200",
       .least = 1,
       .most = 1e6,
+      .needs = PASS ", source=files",
       .help = "refuse gzip or zstd that becomes more than N times as long, and "
               "more "
               "than 64 MB" },
@@ -91,6 +100,7 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(renumber),
       .value = "MAP",
+      .needs = "verb=convert",
       .help = "convert to cache: number ids by frequency, or as the file MAP "
               "says" },
     { .name = "label-feature",
@@ -98,40 +108,88 @@ static const pl_param params[] = {
       .offset = FIELD(label_feature),
       .fallback = "label",
       .value = "NAME",
+      .needs = PASS ", data=tfrecord",
       .help = "tfrecord: the feature with the label" },
     { .name = "index-feature",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(index_feature),
       .fallback = "index",
       .value = "NAME",
+      .needs = PASS ", data=tfrecord",
       .help = "tfrecord: the feature with the ids" },
     { .name = "value-feature",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(value_feature),
       .fallback = "value",
       .value = "NAME",
+      .needs = PASS ", data=tfrecord",
       .help = "tfrecord: the feature with the values" },
     { .name = "integers",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(integers),
       .fallback = "log",
       .choices = "log|bucket",
+      .needs = PASS ", data=criteo",
       .help =
           "criteo: the logarithm of an integer is its value, or its feature" },
     { .name = "cache",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cache),
       .value = "DIR",
+      .needs = PASS ", source=files",
       .help = "folder for unpacked data (default: ~/.cache/paceline)" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
+      .needs = "verb=stats",
       .help = "stats: print one line of JSON" },
     { .name = "quiet",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quiet),
       .help = "no progress" },
 };
+
+static const pl_param_term terms[] = {
+    { "verb=digits|get", "`digits` or `get`",
+      "is a flag of `data digits` and `data get`: leave it out" },
+    { "verb=get", "`get`", "is a flag of `data get`: leave it out" },
+    { "verb!=get", "not `get`", "has no effect with `data get`: leave it out" },
+    { "verb=convert", "`convert`",
+      "is a flag of `data convert`: leave it out" },
+    { PASS, "`convert` or `stats`",
+      "is a flag of `data convert` and `data stats`: leave it out" },
+    { "verb=stats", "`stats`", "is a flag of `data stats`: leave it out" },
+    { "data=synthetic-sparse", "the source synthetic-sparse", NULL },
+    { "data=tfrecord", "the source tfrecord:FILE", NULL },
+    { "data=criteo", "the source criteo:FILE", NULL },
+    { "source=files", "a source in files", NULL },
+};
+
+static bool is_verb(const char *word)
+{
+    static const char *const verbs[] = { "get", "digits", "convert", "stats" };
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
+        if (strcmp(verbs[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* The verb, and what `convert` and `stats` read.  What is wrong with these
+ * themselves, they say. */
+static size_t find_facts(const pl_words *words, pl_param_fact *facts)
+{
+    size_t count = 0;
+    const char *source = words->count > 1 ? pl_source_name(words->list[1]) : "";
+    if (words->count > 0 && is_verb(words->list[0]))
+        facts[count++] = (pl_param_fact) { "verb", words->list[0] };
+    if (source[0] != '\0') {
+        facts[count++] = (pl_param_fact) { "data", source };
+        facts[count++] =
+            (pl_param_fact) { "source",
+                              pl_source_is_format(source) ? "files" : source };
+    }
+    return count;
+}
 
 static pl_status write_split(const char *source, pl_split split,
                              const data_options *options)
@@ -262,4 +320,7 @@ const pl_command pl_cmd_data = {
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,
+    .facts = find_facts,
+    .terms = terms,
+    .term_count = sizeof terms / sizeof *terms,
 };

@@ -53,7 +53,13 @@ static void print_options(const pl_options *options)
         group.title = "Flags";
         if (has_flags(*c)) {
             printf("\n## `paceline %s`\n\n", (*c)->name);
-            pl_param_print_markdown(&group, 1, NULL, stdout);
+            pl_param_print_markdown(
+                &group, 1,
+                &(pl_param_facts) { .terms = (*c)->terms,
+                                    .term_count = (*c)->term_count,
+                                    .groups = &group,
+                                    .group_count = 1 },
+                stdout);
         }
     }
 }

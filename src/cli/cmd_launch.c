@@ -44,6 +44,7 @@ static const pl_param params[] = {
     { .name = "agent",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(agent),
+      .traits = PL_PARAM_INTERNAL,
       .help = "set by launch itself, on the hosts" },
 };
 

@@ -65,6 +65,7 @@ static const pl_param params[] = {
     { .name = "compare",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(compare),
+      .needs = "op=product",
       .help = "afterwards also compute the product in one process with all "
               "cores, and "
               "compare the speed" },
@@ -120,6 +121,7 @@ static const pl_param params[] = {
       .least = 3,
       .most = 1e6,
       .value = "FD",
+      .traits = PL_PARAM_INTERNAL,
       .help = "set by who starts the workers: the descriptor to talk to it" },
 };
 
@@ -170,8 +172,6 @@ static pl_status check(const pl_matmul_command *c, const bool *given)
                        "--blocks %lld: a matrix of --n %lld has only that many "
                        "rows",
                        (long long)flags->blocks, (long long)flags->n);
-    if (flags->compare && flags->op != PL_MATMUL_PRODUCT)
-        return PL_FAIL(PL_USAGE, "--compare needs --op product");
     if (flags->compare && flags->cluster != NULL)
         return PL_FAIL(PL_USAGE, "--compare is for workers on this machine, "
                                  "without --cluster");
@@ -248,6 +248,9 @@ static pl_status parse(const pl_app *app, int argc, char **argv)
     if (status == PL_OK && count > 0)
         status =
             PL_FAIL(PL_USAGE, "matmul takes no words, found \"%s\"", words[0]);
+    if (status == PL_OK)
+        status = pl_param_check(
+            &(pl_param_facts) { .groups = &group, .group_count = 1 });
     if (status == PL_OK)
         status = work(&c, given);
     pl_mem_free(words);

@@ -16,8 +16,16 @@ typedef struct pl_command {
     const char *help;  /* one line */
     pl_status (*run)(const pl_app *app, int argc, char **argv);
     const pl_param *params; /* its flags, for the documents; NULL: train's */
-    size_t param_count;
+    size_t param_count;     /* at most PL_COMMAND_FLAGS */
+    /* Optional: what the flags' conditions are about beside other flags (at
+     * most PL_COMMAND_FACTS, and how many), and how they read. */
+    size_t (*facts)(const pl_words *words, pl_param_fact *facts);
+    const pl_param_term *terms;
+    size_t term_count;
 } pl_command;
+
+#define PL_COMMAND_FLAGS 32
+#define PL_COMMAND_FACTS 8
 
 /* Every command, in the order of --help: pl_cmd_<name> in cmd_<name>.c. */
 #define PL_COMMAND_LIST(X)                                                     \
@@ -49,7 +57,8 @@ const pl_command *const *pl_command_list(void);
 bool pl_app_wants_help(int argc, char **argv);
 
 /* For a command with one table of flags: fill `target` with the defaults and
- * with what the user gave; -o is --out.  The words are what is no flag (the
+ * with what the user gave; -o is --out.  Flags without an effect are refused.
+ * The words are what is no flag (the
  * caller frees the list by pl_mem_free); no list when help was asked for and
  * printed, with `about` as its text. */
 pl_status pl_command_parse(const pl_command *command, const pl_app *app,

@@ -145,6 +145,12 @@ static pl_status open_found(const opener *found, pl_dataset **out,
     return found->source->open(out, place, split, opts);
 }
 
+const char *pl_source_name(const char *source)
+{
+    opener found;
+    return find(source, strcspn(source, ":"), &found) ? found.name : "";
+}
+
 /* The last examples are for testing, all others for training. */
 static pl_status keep_part(pl_dataset *set, pl_split split, double holdout)
 {

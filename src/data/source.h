@@ -69,6 +69,8 @@ typedef struct pl_source_opts {
     bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 
+/* "criteo" for "criteo:FILE", a static string; "" for an unknown source. */
+const char *pl_source_name(const char *source);
 /* True for the name of a format of sparse examples in files. */
 bool pl_source_is_format(const char *name);
 

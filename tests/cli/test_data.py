@@ -291,3 +291,17 @@ def test_renumber_refuses_what_it_cannot_keep(cli, tmp_path):
            str(tmp_path / "map"))
     cli.refused(1, "data", "stats", f"cache:{both}",
                 says="number their ids differently")
+
+
+@pytest.mark.parametrize("words, says", [
+    ("digits --out d --json", "--json is a flag of `data stats`"),
+    ("get mnist --threads 2", "--threads has no effect with `data get`"),
+    ("stats synthetic-sparse --skip-bad 2", "--skip-bad needs a source in"),
+    ("stats libsvm:a --integers log", "--integers needs the source criteo:"),
+    ("stats libsvm:a --renumber m", "--renumber is a flag of `data convert`"),
+    ("convert libsvm:a cache:b --examples 5", "the source synthetic-sparse"),
+    ("stat libsvm:a --json", "expected: data get mnist"),
+])
+def test_flags_of_another_verb_are_refused(cli, words, says):
+    cli.refused(2, "data", *words.split(), says=says)
+    assert list(cli.folder.iterdir()) == []

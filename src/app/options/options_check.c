@@ -4,10 +4,7 @@
 
 #include "data/source.h"
 
-#include <string.h>
-
-#define SOURCE_BYTES 32 /* of the name before the colon */
-#define FACTS_MOST   8
+#define FACTS_MOST 8
 
 static const pl_param_term terms[] = {
     { "model=sparse", "a sparse model",
@@ -24,6 +21,7 @@ static const pl_param_term terms[] = {
     { "hogwild=false", NULL,
       "has no effect with --hogwild, which updates after each example: leave "
       "out one of them" },
+    { "eval-every!=never", "tests", "needs tests, but --eval-every is never" },
     { "strategy=single", "one process",
       "is for one process: leave it out, or leave out --workers and --ps" },
     { "strategy!=single", "several processes",
@@ -51,14 +49,6 @@ static const pl_param_term terms[] = {
       "needs --run DIR, the folder of the run to go on with" },
 };
 
-/* "criteo" of "criteo:FILE" */
-static void cut_name(const char *source, char name[SOURCE_BYTES])
-{
-    size_t length = strcspn(source, ":");
-    snprintf(name, SOURCE_BYTES, "%.*s", length < 256 ? (int)length : 256,
-             source);
-}
-
 static const char *kind_of(const char *name)
 {
     return pl_source_is_format(name) ? "files" : name;
@@ -78,12 +68,12 @@ pl_status pl_options_check(const pl_options *options, const char *start)
 {
     const pl_train_options *train = &options->train;
     const pl_model *model = options->model;
-    char data[SOURCE_BYTES], test[SOURCE_BYTES];
     const char *source = train->data != NULL   ? train->data
                          : model->data != NULL ? model->data
                                                : PL_OPTIONS_DATA;
-    cut_name(source, data);
-    cut_name(train->test_data != NULL ? train->test_data : source, test);
+    const char *data = pl_source_name(source);
+    const char *test =
+        train->test_data != NULL ? pl_source_name(train->test_data) : data;
     pl_param_fact list[FACTS_MOST] = {
         { "model", model->sparse ? "sparse" : "dense" },
         { "data", data },

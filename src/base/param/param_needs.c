@@ -156,7 +156,7 @@ pl_status pl_param_check(const pl_param_facts *facts)
     for (size_t g = 0; g < facts->group_count; g++) {
         const pl_param_group *group = &facts->groups[g];
         for (size_t i = 0; i < group->count; i++)
-            if (group->given[i] &&
+            if (group->given != NULL && group->given[i] &&
                 find_broken(&group->params[i], facts, &broken))
                 return refuse(&group->params[i], &broken, facts);
     }
