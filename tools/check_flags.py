@@ -17,14 +17,18 @@ import sys
 ALLOWED = {  # a file: the names that are no flags there
     "src/observe/report/report_results.c": {"steps", "epochs"},  # results
     "src/sync/ps/core/members.c": {"ps", "evaluator"},           # roles
+    # What a supervisor adds to the command line of a task, and how a process
+    # sees that it is one; both are below the flags, or before they are read.
+    "src/job/supervise/host_local.c": {"role", "index", "control"},
+    "src/cli/app.c": {"control"},
 }
 
 ROW = re.compile(r'^[A-Z]+\(\w+, "([a-z0-9-]+)"', re.M)
 TEXT_ARRAY = re.compile(
     r"\bchar \*(?:const )?\w+\[\w*\](?:\[\w*\])? = \{(.*?)\}", re.S)
 PAIR_ARRAY = re.compile(r"\} \w+\[\] = \{(.*?)\n\s*\};", re.S)
-COMPARED = re.compile(r'\bstrn?(?:case)?cmp\([^;"]*?"([a-z0-9-]+)"')
-QUOTED = re.compile(r'"([^"\\]*)"')
+COMPARED = re.compile(r'\bstrn?(?:case)?cmp\([^;"]*?"(?:--)?([a-z0-9-]+)"')
+QUOTED = re.compile(r'"(?:--)?([^"\\]*)"')
 
 
 def flags(root):

@@ -2,6 +2,7 @@
  * out and runs the job to its end. */
 #include "app/launch/launch.h"
 #include "app/launch/train_mpirun.h"
+#include "app/options/command_line.h"
 #include "app/options/options.h"
 #include "app/options/resume.h"
 #include "app/run/run_folder.h"
@@ -130,32 +131,6 @@ void pl_launch_hosts_close(pl_launch_hosts *hosts)
 
 /* --- the command of a task -------------------------------------------- */
 
-/* Flags that the launcher itself turns into the cluster of the tasks. */
-static const struct {
-    const char *name;
-    bool value; /* a word follows */
-} own[] = {
-    { "--workers", true },
-    { "--ps", true },
-    { "--run", true },
-    { "--evaluator", false },
-};
-
-/* Words that `argv` starts with and that are not passed on. */
-static int own_words(int argc, char **argv)
-{
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        size_t length = strlen(own[i].name);
-        if (strncmp(argv[0], own[i].name, length) != 0)
-            continue;
-        if (argv[0][length] == '=')
-            return 1;
-        if (argv[0][length] == '\0')
-            return own[i].value && argc > 1 ? 2 : 1;
-    }
-    return 0;
-}
-
 static pl_status add(job *j, const char *word)
 {
     PL_TRY(pl_mem_copy_text(&j->argv[j->words], word));
@@ -168,7 +143,7 @@ static pl_status make_command(job *j, int argc, char **argv)
     PL_TRY(PL_NEW(j->argv, (size_t)argc + EXTRA));
     PL_TRY(add(j, j->app->program));
     for (int i = 0; i < argc;) {
-        int skip = own_words(argc - i, argv + i);
+        int skip = pl_command_line_kept(&j->options, argc - i, argv + i);
         if (skip == 0)
             PL_TRY(add(j, argv[i++]));
         i += skip;

@@ -94,6 +94,21 @@ pl_status pl_command_line_init(pl_command_line *line, const pl_options *options,
     return status;
 }
 
+int pl_command_line_kept(const pl_options *options, int argc, char **argv)
+{
+    char name[VALUE_BYTES];
+    size_t length = strncmp(argv[0], "--", 2) == 0 ? strcspn(argv[0], "=") : 0;
+    if (length < 3 || length - 2 >= sizeof name)
+        return 0;
+    snprintf(name, sizeof name, "%.*s", (int)length - 2, argv[0] + 2);
+    const pl_param *param =
+        pl_param_find(options->groups, options->group_count, name);
+    if (param == NULL || (param->traits & PL_OPTION_LAUNCH) == 0)
+        return 0;
+    bool apart = argv[0][length] == '\0' && param->kind != PL_PARAM_FLAG;
+    return apart && argc > 1 ? 2 : 1;
+}
+
 void pl_command_line_close(pl_command_line *line)
 {
     for (size_t i = 0; i < line->count; i++)

@@ -17,6 +17,9 @@ typedef struct pl_command_line {
 pl_status pl_command_line_init(pl_command_line *line, const pl_options *options,
                                const char *program,
                                const char *run) PL_MUST_CHECK;
+/* How many words `argv` starts with that `launch` does not pass on: a flag that
+ * it turns into the cluster of the tasks itself, and its value. */
+int pl_command_line_kept(const pl_options *options, int argc, char **argv);
 /* More behind it: a word, "--name number". */
 pl_status pl_command_line_add(pl_command_line *line,
                               const char *word) PL_MUST_CHECK;

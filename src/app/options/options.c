@@ -215,6 +215,7 @@ pl_status pl_options_resolve(pl_options *options)
                        "--steps and --epochs: give one of them, not both");
     PL_TRY(pl_options_check(options, NULL));
     PL_TRY(check_schedule(train));
+    /* A recalled one, too. */
     if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_FAIL(PL_USAGE,
                        "--stop-loss needs tests, but --eval-every is never");

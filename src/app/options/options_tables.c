@@ -13,6 +13,7 @@
 #define FILES      "source=files"
 #define TFRECORD   "data=tfrecord"
 #define NO_HOGWILD "hogwild=false"
+#define TESTS      "eval-every!=never"
 #define JOB        "strategy!=single"
 #define PS         "strategy=ps"
 #define ALLREDUCE  "strategy=allreduce"
@@ -34,6 +35,7 @@ enum {
     NOT_RECALLED = PL_OPTION_NOT_RECALLED,
     FILLED = PL_OPTION_FILLED,
     NOT_FORWARDED = PL_OPTION_NOT_FORWARDED,
+    LAUNCH = PL_OPTION_LAUNCH,
     NOT_SWEPT = PL_OPTION_NOT_SWEPT,
     /* How a host works, not what is trained. */
     OF_HOST = MAY_CHANGE | LOCAL | NOT_HPARAM,

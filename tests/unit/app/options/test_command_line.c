@@ -157,5 +157,29 @@ static void command_line_leaves_out_what_is_a_tasks_own(void **state)
     pl_options_close(&options);
 }
 
-UNIT_TESTS(cmocka_unit_test(command_line_gives_a_task_the_same_settings),
+static void launch_keeps_what_it_turns_into_the_cluster(void **state)
+{
+    static const struct {
+        char *words[2];
+        int kept;
+    } cases[] = {
+        { { "--workers", "3" }, 2 },   { { "--ps=1", "a" }, 1 },
+        { { "--evaluator", "a" }, 1 }, { { "--run", "a" }, 2 },
+        { { "--runs", "a" }, 0 },      { { "--batch", "3" }, 0 },
+        { { "train", "--ps" }, 0 },    { { "--", "--ps" }, 0 },
+    };
+    (void)state;
+    pl_options options;
+    assert_ok(pl_options_init(&options, &mine));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(
+            cases[i].kept,
+            pl_command_line_kept(&options, 2, (char **)cases[i].words));
+    char *alone[] = { "--ps" };
+    assert_int_equal(1, pl_command_line_kept(&options, 1, alone));
+    pl_options_close(&options);
+}
+
+UNIT_TESTS(cmocka_unit_test(launch_keeps_what_it_turns_into_the_cluster),
+           cmocka_unit_test(command_line_gives_a_task_the_same_settings),
            cmocka_unit_test(command_line_leaves_out_what_is_a_tasks_own))

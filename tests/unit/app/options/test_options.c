@@ -90,6 +90,9 @@ static void options_refuse_flags_without_effect(void **state)
         { "softmax --schedule cosine --decay 0.5",
           "--decay needs --schedule step or exponential" },
         { "softmax --resume", "--resume needs --run DIR" },
+        { "softmax --stop-loss 1 --eval-every never",
+          "--stop-loss needs tests, but --eval-every is never" },
+        { "softmax --ps 1 --evaluator --eval-every never", "needs tests" },
         { "mine --pace 2", "--pace needs --optimizer adam" },
     };
     (void)state;
