@@ -65,6 +65,38 @@ def test_the_json_object_is_complete(cli, mode):
             assert f"log/{kind}-{index}.log" in listing(cli.folder / "a")
 
 
+def test_every_task_counts_what_it_used(cli):
+    """However short the job: the counters are each task's own."""
+    summary = cli.train(*DATA, *JOB, "--steps", "20", "--evaluator",
+                        "--monitor-every", "0", "--run", "a")
+    workers, servers = summary["per_worker"], summary["per_server"]
+    rows = workers + servers + [summary["evaluator"]]
+    for row in rows:
+        assert row["host"] == workers[0]["host"], row
+        assert 0 < row["user_seconds"] + row["system_seconds"], row
+        assert row["alive_seconds"] > 0, row
+        assert row["disk_read_bytes"] >= 0, row
+        assert row["peak_rss_mb"] > 0, row
+    for key in "user_seconds", "system_seconds":
+        total = sum(row[key] for row in rows)
+        assert summary[key] == pytest.approx(total), key
+    assert summary["total_rss_mb"] == sum(row["peak_rss_mb"] for row in rows)
+    # Checkpoints are written to the disk, by the servers.
+    assert summary["disk_written_bytes"] == \
+        sum(row["disk_written_bytes"] for row in rows)
+    # Both ends of each connection count the same messages.
+    for index, server in enumerate(servers):
+        links = [worker["peers"][index] for worker in workers]
+        assert {link["peer"] for link in links} == {f"ps {index}"}
+        sent = sum(link["messages_sent"] for link in links)
+        assert server["messages_received"] >= 0.5 * sent > 0
+        assert server["bytes_sent"] > 0
+    for worker in workers:
+        for key in ("bytes_sent", "bytes_received", "messages_sent",
+                    "messages_received"):
+            assert worker[key] == sum(p[key] for p in worker["peers"]) > 0
+
+
 @pytest.mark.parametrize("mode", MODES, ids=NAMES)
 def test_epochs(cli, mode):
     """sync: passes of all together; else each worker its own."""
@@ -138,7 +170,8 @@ def test_what_people_see(cli):
         lines = result.out.splitlines()
         assert lines[0].startswith("softmax: 50 steps")
         most, *kinds = map(int, re.search(
-            r"^peak memory +(\d+) MB \(worker (\d+) MB, ps (\d+) MB\)$",
+            r"^peak memory +(\d+) MB \(worker (\d+) MB, ps (\d+) MB\), "
+            r"all tasks \d+ MB$",
             result.out, re.M).groups())
         assert most >= max(kinds) and min(kinds) > 0
         table = [line.split() for line in lines[-4:]]

@@ -697,7 +697,7 @@ static void send_heartbeat(sim_worker *w)
     sim *s = w->sim;
     pl_vital vital = { w->told_step, w->phase, w->progress };
     pl_frame frame;
-    if (!w->member || !pl_pulse_tick(&w->pulse, now(w), &vital, NULL, &frame))
+    if (!w->member || !pl_pulse_tick(&w->pulse, now(w), &vital, &frame))
         return;
     sim_send(s,
              (sim_event) { .node = 0,

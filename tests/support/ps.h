@@ -48,7 +48,7 @@ typedef struct ps_rig {
     uint64_t sequence[PS_MEMBERS];
     int32_t peer[PS_MEMBERS];
     int lost[PS_MEMBERS]; /* times the core called it lost */
-    int64_t peak_bytes;   /* of memory, as this server tells it */
+    int64_t peak_mb;      /* of memory, as this server tells it */
 } ps_rig;
 
 static inline void ps_no_log(void *context, pl_log_level level,
@@ -75,14 +75,14 @@ static inline void ps_on_lost(void *context, bool server, int32_t index)
         ((ps_rig *)context)->lost[index]++;
 }
 
-static inline int64_t ps_on_peak(void *context)
+static inline void ps_on_usage(void *context, pl_task_report *out)
 {
-    return ((const ps_rig *)context)->peak_bytes;
+    out->usage.peak_rss_mb = ((const ps_rig *)context)->peak_mb;
 }
 
 static const pl_ps_core_ops ps_ops = { .send = ps_on_send,
                                        .lost = ps_on_lost,
-                                       .peak = ps_on_peak };
+                                       .usage = ps_on_usage };
 
 /* What is 0 in `opts`: 2 workers, 1 server, 4 floats. */
 static inline ps_rig *ps_open(pl_ps_core_opts opts, const char *optim)

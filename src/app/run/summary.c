@@ -55,12 +55,12 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts)
         .sending_share = phases->send_s / whole,
         .waiting_share = phases->wait_s / whole,
         .dropped = result->dropped,
-        .bytes_sent = opts->bytes_sent,
-        .bytes_received = opts->bytes_received,
-        .peak_rss_mb = pl_report_mb(pl_ram_peak()),
+        .usage = pl_task_usage_read(),
         .events_dropped = opts->events_dropped,
         .test = pl_summary_test(&result->test, result->tested),
     };
+    row.usage.bytes_sent = row.usage.bytes_received = 0;
+    row.usage.messages_sent = row.usage.messages_received = 0;
     gethostname(row.host, sizeof row.host - 1);
     return row;
 }
@@ -103,7 +103,7 @@ static int64_t largest_worker(const pl_summary *s)
 {
     int64_t most = 0;
     for (size_t i = 0; i < s->worker_count; i++)
-        most = larger(most, s->per_worker[i].peak_rss_mb);
+        most = larger(most, s->per_worker[i].usage.peak_rss_mb);
     return most;
 }
 
@@ -111,23 +111,48 @@ static int64_t largest_server(const pl_summary *s)
 {
     int64_t most = 0;
     for (size_t i = 0; i < s->server_count; i++)
-        most = larger(most, s->per_server[i].peak_rss_mb);
+        most = larger(most, s->per_server[i].usage.peak_rss_mb);
     return most;
+}
+
+/* A task that told nothing adds nothing; a share of a core that cannot be
+ * measured leaves that of the job unknown. */
+static void add_usage(pl_summary *s, const pl_task_usage *usage)
+{
+    if (isnan(usage->user_seconds))
+        return;
+    s->total_rss_mb += known(usage->peak_rss_mb);
+    s->user_seconds += usage->user_seconds;
+    s->system_seconds += usage->system_seconds;
+    s->cpu_percent += pl_task_usage_cpu(usage);
+    s->disk_read_bytes += known(usage->disk_read_bytes);
+    s->disk_written_bytes += known(usage->disk_written_bytes);
+}
+
+static void add_usages(pl_summary *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++)
+        add_usage(s, &s->per_worker[i].usage);
+    for (size_t i = 0; i < s->server_count; i++)
+        add_usage(s, &s->per_server[i].usage);
+    if (s->has_evaluator)
+        add_usage(s, &s->evaluator.usage);
 }
 
 /* What the rows add up to. */
 static void add_up(pl_summary *s)
 {
+    add_usages(s);
     for (size_t i = 0; i < s->worker_count; i++) {
         const pl_worker_report *row = &s->per_worker[i];
-        s->bytes_sent += known(row->bytes_sent);
-        s->bytes_received += known(row->bytes_received);
+        s->bytes_sent += known(row->usage.bytes_sent);
+        s->bytes_received += known(row->usage.bytes_received);
         s->events_dropped += known(row->events_dropped);
     }
     s->peak_rss_mb = larger(pl_report_mb(pl_ram_peak()), largest_worker(s));
     s->peak_rss_mb = larger(s->peak_rss_mb, largest_server(s));
     if (s->has_evaluator)
-        s->peak_rss_mb = larger(s->peak_rss_mb, s->evaluator.peak_rss_mb);
+        s->peak_rss_mb = larger(s->peak_rss_mb, s->evaluator.usage.peak_rss_mb);
 }
 
 /* In lock step the chief has seen all of it, unless it was started again. */
@@ -289,12 +314,28 @@ static void print_memory(const pl_summary *s, FILE *file)
     if (s->server_count > 0) {
         fprintf(file, " (worker %lld MB, ps %lld MB",
                 (long long)largest_worker(s), (long long)largest_server(s));
-        if (s->has_evaluator && s->evaluator.peak_rss_mb > 0)
+        if (s->has_evaluator && s->evaluator.usage.peak_rss_mb > 0)
             fprintf(file, ", evaluator %lld MB",
-                    (long long)s->evaluator.peak_rss_mb);
+                    (long long)s->evaluator.usage.peak_rss_mb);
         fputc(')', file);
     }
+    if (s->total_rss_mb > s->peak_rss_mb)
+        fprintf(file, ", all tasks %lld MB", (long long)s->total_rss_mb);
     fputc('\n', file);
+}
+
+/* From the tasks' own counters, which hold however short the job was. */
+static void print_processor(const pl_summary *s, FILE *file)
+{
+    double seconds = s->user_seconds + s->system_seconds;
+    if (isnan(seconds))
+        return;
+    fprintf(file, "processor      %.2f s (user %.2f s, system %.2f s), ",
+            seconds, s->user_seconds, s->system_seconds);
+    if (isfinite(s->cpu_percent))
+        fprintf(file, "%.0f %% of a core\n", s->cpu_percent);
+    else
+        fputs("too short to tell the share of a core\n", file);
 }
 
 /* What went by: only where there was something. */
@@ -335,6 +376,7 @@ void pl_summary_print(const pl_summary *s, FILE *file)
     if (s->has_bottleneck)
         fprintf(file, "bottleneck     %s\n", plain(text, s->bottleneck.text));
     print_memory(s, file);
+    print_processor(s, file);
     fprintf(file, "run folder     %s\n", plain(text, s->run));
     print_workers(s, file);
 }

@@ -18,10 +18,10 @@ pl_test_result pl_summary_test(const pl_score *score, bool tested);
 /* One row of per_worker. */
 typedef struct pl_summary_row_opts {
     const pl_loop_result *result;
-    int32_t index; /* of the worker */
-    int64_t bytes_sent, bytes_received;
+    int32_t index;          /* of the worker */
     int64_t events_dropped; /* records that are not in the event file */
 } pl_summary_row_opts;
+/* What went over connections is left to the caller: none. */
 pl_worker_report pl_summary_row(const pl_summary_row_opts *opts);
 
 typedef struct pl_summary_opts {

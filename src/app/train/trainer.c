@@ -9,6 +9,7 @@
 #include "app/task/status.h"
 #include "app/train/interrupt.h"
 #include "app/train/job.h"
+#include "app/train/links.h"
 #include "app/view/progress.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -249,6 +250,8 @@ static pl_ps_sync_view look(const trainer *t)
         .reports = all.reports,
         .sent_bytes = moved.sent_bytes,
         .received_bytes = moved.received_bytes,
+        .sent_messages = moved.sent_messages,
+        .received_messages = moved.received_messages,
         .shared = moved.shared,
         .skew = moved.skew,
         .broken = all.broken,
@@ -275,10 +278,10 @@ static pl_status report_row(void *context, char **text)
     pl_worker_report row = pl_summary_row(&(pl_summary_row_opts) {
         .result = &result,
         .index = t->worker,
-        .bytes_sent = view.sent_bytes,
-        .bytes_received = view.received_bytes,
         .events_dropped = pl_observers_dropped(t->observers),
     });
+    pl_peer_usage peers[PL_REPORT_PEERS_MAX];
+    pl_links_report(&row, &view, t->ps, t->opts.cluster->ps, peers);
     pl_status status = pl_fields_text(&pl_worker_report_fields, &row, 0, text);
     if (t->chief && t->opts.control != NULL)
         pl_control_closing(t->opts.control);

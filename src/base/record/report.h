@@ -20,6 +20,35 @@ typedef struct pl_test_result {
 } pl_test_result;
 extern const pl_fields pl_test_result_fields;
 
+/* What a task used from its start on: its own counters, the kernel's and those
+ * of its connections. */
+typedef struct pl_task_usage {
+    int64_t bytes_sent, bytes_received;
+    int64_t messages_sent, messages_received;
+    int64_t peak_rss_mb;
+    double alive_seconds;
+    double user_seconds, system_seconds; /* of processors */
+    int64_t disk_read_bytes, disk_written_bytes;
+} pl_task_usage;
+extern const pl_fields pl_task_usage_fields;
+
+/* The mean of a task while it lived, in percent of one core; NAN: not known,
+ * or too short a life for a clock of 10 ms. */
+#define PL_USAGE_LEAST_S 0.05
+double pl_task_usage_cpu(const pl_task_usage *usage);
+
+/* What this process used so far; bytes and messages are left to the caller. */
+pl_task_usage pl_task_usage_read(void);
+
+/* What went to and came from one other task. */
+typedef struct pl_peer_usage {
+    char peer[32]; /* "ps 1" */
+    int64_t bytes_sent, bytes_received;
+    int64_t messages_sent, messages_received;
+} pl_peer_usage;
+
+#define PL_REPORT_PEERS_MAX 64 /* further ones are left out */
+
 /* A row of per_worker. */
 typedef struct pl_worker_report {
     int32_t index;
@@ -30,27 +59,34 @@ typedef struct pl_worker_report {
     double seconds;
     double input_share, computing_share, sending_share, waiting_share;
     int64_t dropped; /* gradients */
-    int64_t bytes_sent, bytes_received;
-    int64_t peak_rss_mb;
+    pl_task_usage usage;
     int64_t events_dropped; /* records that are not in the event file */
     pl_test_result test;
+    pl_peer_usage *peers; /* where the transport tells them apart */
+    size_t peer_count;
 } pl_worker_report;
 extern const pl_fields pl_worker_report_fields;
 
 /* The row of a worker that made no report. */
 pl_worker_report pl_worker_report_lost(int32_t index, int64_t steps,
                                        int64_t dropped);
-/* PL_FORMAT: not a report. */
+/* PL_FORMAT: not a report.  Closed by pl_fields_close. */
 pl_status pl_worker_report_parse(pl_worker_report *out, const char *text,
                                  size_t bytes) PL_MUST_CHECK;
 
 /* A row of per_server, and the evaluator, which has no index. */
-typedef struct pl_memory_report {
+typedef struct pl_task_report {
     int32_t index;
-    int64_t peak_rss_mb;
-} pl_memory_report;
+    char host[256];
+    pl_task_usage usage;
+} pl_task_report;
 extern const pl_fields pl_server_report_fields;
 extern const pl_fields pl_evaluator_report_fields;
+
+/* That of this process, but for bytes and messages. */
+void pl_task_report_read(pl_task_report *out);
+/* Of a task that has told nothing. */
+void pl_task_report_clear(pl_task_report *out);
 
 /* Megabytes, rounded up; -1 for 0 bytes: not known. */
 int64_t pl_report_mb(int64_t bytes);
@@ -62,10 +98,10 @@ typedef struct pl_job_reports {
     int64_t dropped; /* gradients */
     pl_worker_report *workers;
     size_t worker_count;
-    pl_memory_report *servers;
+    pl_task_report *servers;
     size_t server_count;
     bool has_evaluator;
-    pl_memory_report evaluator;
+    pl_task_report evaluator;
 } pl_job_reports;
 extern const pl_fields pl_job_reports_fields;
 

@@ -34,11 +34,16 @@ typedef struct pl_summary {
     int64_t bad_examples; /* -1: the data has no examples that can be bad */
     int64_t dropped_gradients, rolled_back;
     int64_t bytes_sent, bytes_received;
-    int64_t peak_rss_mb;
-    pl_memory_report *per_server;
+    int64_t peak_rss_mb;                 /* of the largest task... */
+    int64_t total_rss_mb;                /* ... and of all tasks together */
+    double user_seconds, system_seconds; /* of processors, all tasks */
+    double cpu_percent; /* of one core: the mean of each task while it lived,
+                           added up; NAN: too short to be measured */
+    int64_t disk_read_bytes, disk_written_bytes;
+    pl_task_report *per_server;
     size_t server_count;
     bool has_evaluator;
-    pl_memory_report evaluator;
+    pl_task_report evaluator;
     int64_t events_dropped;
     const char *kernels;
     char parameters_sha256[65]; /* "": not those of `steps` */

@@ -51,6 +51,7 @@ typedef struct pl_ranks {
 
 typedef struct pl_collective_view {
     int64_t sent_bytes, received_bytes;
+    int64_t sent_messages, received_messages; /* -1: not known */
     int32_t restarts; /* the chief's: ranks that came back as new processes */
     bool shared;      /* memory is shared with the neighbour */
     pl_skew skew;     /* of the chief's clock, where it is compared */

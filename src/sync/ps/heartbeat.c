@@ -3,8 +3,8 @@
 #include "sync/ps/heartbeat.h"
 
 #include "base/clock.h"
-#include "base/host/ram.h"
 #include "base/mem.h"
+#include "base/record/report.h"
 #include "base/thread.h"
 #include "net/endpoint.h"
 #include "sync/ps/worker/pulse.h"
@@ -50,9 +50,17 @@ static pl_status send_if_due(pl_heartbeat *heartbeat, int64_t now)
         .progress = atomic_load(&heartbeat->progress),
     };
     pl_frame frame;
-    if (!pl_pulse_tick(&heartbeat->pulse, now, &vital, pl_ram_peak, &frame))
+    if (!pl_pulse_tick(&heartbeat->pulse, now, &vital, &frame))
         return PL_OK;
-    return pl_endpoint_send(heartbeat->endpoint, 0, &frame, NULL, false);
+    char *text;
+    pl_task_report usage;
+    pl_task_report_read(&usage);
+    PL_TRY(pl_fields_text(&pl_evaluator_report_fields, &usage, 0, &text));
+    frame.payload_bytes = (uint32_t)strlen(text);
+    pl_status status =
+        pl_endpoint_send(heartbeat->endpoint, 0, &frame, text, false);
+    pl_mem_free(text);
+    return status;
 }
 
 /* The answer to the last heartbeat tells server 0's clock. */

@@ -6,7 +6,6 @@
 #include "base/burst.h"
 #include "base/clock.h"
 #include "base/host/awake.h"
-#include "base/host/ram.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "sync/ps/messages/messages.h"
@@ -123,10 +122,15 @@ static void lost_task(void *context, bool is_server, int32_t index)
         server->opts.lost(server->opts.context, is_server, index);
 }
 
-static int64_t peak_memory(void *context)
+static void tell_usage(void *context, pl_task_report *out)
 {
-    (void)context;
-    return pl_ram_peak();
+    const pl_ps_server *server = context;
+    pl_endpoint_counts counts = pl_endpoint_count(server->endpoint);
+    pl_task_report_read(out);
+    out->usage.bytes_sent = counts.sent_bytes;
+    out->usage.bytes_received = counts.received_bytes;
+    out->usage.messages_sent = counts.sent_messages;
+    out->usage.messages_received = counts.received_messages;
 }
 
 static void accept_offer(void *context, pl_peer from, const char *offer,
@@ -181,7 +185,7 @@ static bool touch(void *context, int64_t first, int64_t count)
 static const pl_ps_core_ops core_ops = {
     .send = send_out,
     .lost = lost_task,
-    .peak = peak_memory,
+    .usage = tell_usage,
     .accept = accept_offer,
     .save = save_part,
     .commit = commit_parts,

@@ -663,8 +663,19 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .over = worker.over,
         .broken = worker.broken,
     };
-    traffic(&sync->base, &view.sent_bytes, &view.received_bytes);
+    for (int32_t j = 0; j < sync->ps; j++) {
+        pl_endpoint_counts counts = pl_endpoint_count(sync->ends[j]);
+        view.sent_bytes += counts.sent_bytes;
+        view.received_bytes += counts.received_bytes;
+        view.sent_messages += counts.sent_messages;
+        view.received_messages += counts.received_messages;
+    }
     return view;
+}
+
+pl_endpoint_counts pl_ps_sync_link(const pl_ps_sync *sync, int32_t ps)
+{
+    return pl_endpoint_count(sync->ends[ps]);
 }
 
 pl_status pl_ps_sync_read(pl_ps_sync *sync, int64_t first, int64_t count,

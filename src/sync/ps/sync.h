@@ -61,12 +61,15 @@ typedef struct pl_ps_sync_view {
     double update_seconds; /* at the end, the chief's: first to last update */
     const char *reports;   /* likewise: JSON array, one a worker */
     int64_t sent_bytes, received_bytes;
-    pl_skew skew; /* of server 0's clock */
-    bool shared;  /* memory is shared with server 0 */
-    bool over;    /* the last answer said so */
-    bool broken;  /* ... since someone was interrupted */
+    int64_t sent_messages, received_messages; /* -1: not known */
+    pl_skew skew;                             /* of server 0's clock */
+    bool shared; /* memory is shared with server 0 */
+    bool over;   /* the last answer said so */
+    bool broken; /* ... since someone was interrupted */
 } pl_ps_sync_view;
 pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync);
+/* What went over the connection to one server. */
+pl_endpoint_counts pl_ps_sync_link(const pl_ps_sync *sync, int32_t ps);
 
 /* Sparse: read floats of the block from the servers that have them. */
 pl_status pl_ps_sync_read(pl_ps_sync *sync, int64_t first, int64_t count,

@@ -483,7 +483,9 @@ static void mpi_abort(pl_collective *c, const char *why)
 
 static pl_collective_view mpi_look(pl_collective *c)
 {
-    return ((const engine *)c)->view;
+    pl_collective_view view = ((const engine *)c)->view;
+    view.sent_messages = view.received_messages = -1; /* MPI does not tell */
+    return view;
 }
 
 static void mpi_free(pl_collective *c)

@@ -108,6 +108,8 @@ static void count(pl_endpoint_counts *sum, const pl_endpoint *endpoint)
     pl_endpoint_counts more = pl_endpoint_count(endpoint);
     sum->sent_bytes += more.sent_bytes;
     sum->received_bytes += more.received_bytes;
+    sum->sent_messages += more.sent_messages;
+    sum->received_messages += more.received_messages;
 }
 
 static void follow(void *context, int32_t worker)
@@ -464,6 +466,8 @@ static pl_collective_view look(pl_collective *c)
     pl_collective_view view = {
         .sent_bytes = all.sent_bytes,
         .received_bytes = all.received_bytes,
+        .sent_messages = all.sent_messages,
+        .received_messages = all.received_messages,
         .restarts = pl_ring_core_restarts(self->core),
         .shared = self->next != NULL && pl_endpoint_shared(self->next, 0),
         .skew = pl_ring_core_skew(self->core),

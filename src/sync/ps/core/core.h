@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/host/skew.h"
 #include "base/json/json.h"
+#include "base/record/report.h"
 #include "base/record/trace.h"
 #include "job/cluster/cluster.h"
 #include "net/endpoint.h"
@@ -43,9 +44,8 @@ typedef struct pl_ps_core_ops {
     /* Optional: a worker (or another server) is lost; whoever supervises may
      * start it anew. */
     void (*lost)(void *context, bool server, int32_t index);
-    /* Optional: the most bytes this process had in memory; default: 0, not
-     * known. */
-    int64_t (*peak)(void *context);
+    /* Optional: what this process has used so far; default: not known. */
+    void (*usage)(void *context, pl_task_report *out);
     /* Optional: answer an offer of shared memory; default: none. */
     void (*accept)(void *context, pl_peer from, const char *offer,
                    char answer[PL_OFFER_BYTES]);

@@ -54,7 +54,8 @@ typedef struct pl_member {
     char where[PL_MEMBER_TEXT]; /* "host, process 123" */
     int64_t started_ms;         /* that process, since boot there */
     char boot[PL_BOOT_ID];
-    int64_t peak_bytes; /* the most memory, of all its processes */
+    bool told_usage;
+    pl_task_report usage; /* told last; the most memory of all its processes */
 
     /* The request at hand. */
     uint64_t sequence; /* 0: none since it joined */
@@ -200,11 +201,14 @@ static inline bool pl_core_gave(const pl_ps_core *core, uint32_t incarnation)
            incarnation <= core->last_incarnation;
 }
 
-/* The most memory this process had, in bytes. */
-static inline int64_t pl_core_peak(const pl_ps_core *core)
+/* What this process has used so far. */
+static inline pl_task_report pl_core_usage(const pl_ps_core *core)
 {
-    const pl_ps_core_ops *ops = core->opts.ops;
-    return ops->peak != NULL ? ops->peak(core->opts.context) : 0;
+    pl_task_report report;
+    pl_task_report_clear(&report);
+    if (core->opts.ops->usage != NULL)
+        core->opts.ops->usage(core->opts.context, &report);
+    return report;
 }
 
 int32_t pl_core_id(const pl_ps_core *core, const pl_member *member);

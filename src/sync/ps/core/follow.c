@@ -103,6 +103,17 @@ static void ask_to_join(pl_ps_core *core)
     pl_mem_free(text);
 }
 
+/* NULL when memory is short: life matters more. */
+static char *usage_text(const pl_ps_core *core)
+{
+    pl_task_report report = pl_core_usage(core);
+    char *text = NULL;
+    return pl_fields_text(&pl_evaluator_report_fields, &report, 0, &text) ==
+                   PL_OK
+               ? text
+               : NULL;
+}
+
 void pl_core_show_life(pl_ps_core *core)
 {
     if (core->own_incarnation == 0)
@@ -111,12 +122,13 @@ void pl_core_show_life(pl_ps_core *core)
     pl_ps_heartbeat heartbeat = {
         .number = ++core->heartbeats,
         .vital = { .step = core->step, .phase = PL_PHASE_WAITING },
-        .peak_bytes = pl_core_peak(core),
     };
-    pl_core_send(core, PL_PEER_COORDINATOR,
-                 pl_core_stamp(pl_ps_heartbeat_encode(&heartbeat),
-                               core->own_incarnation),
-                 NULL, false);
+    char *text = usage_text(core);
+    pl_core_send_text(core, PL_PEER_COORDINATOR,
+                      pl_core_stamp(pl_ps_heartbeat_encode(&heartbeat),
+                                    core->own_incarnation),
+                      text != NULL ? text : "");
+    pl_mem_free(text);
 }
 
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why)

@@ -480,6 +480,21 @@ static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
     return NULL;
 }
 
+/* What a heartbeat says of its process; what cannot be read is left out. */
+static void take_usage(pl_member *member, const pl_message *message)
+{
+    pl_task_report told;
+    if (message->frame.payload_bytes == 0 ||
+        pl_fields_parse(&pl_evaluator_report_fields, message->payload,
+                        message->frame.payload_bytes, "usage", &told) != PL_OK)
+        return;
+    int64_t peak = member->told_usage ? member->usage.usage.peak_rss_mb : -1;
+    if (peak > told.usage.peak_rss_mb)
+        told.usage.peak_rss_mb = peak;
+    member->usage = told;
+    member->told_usage = true;
+}
+
 void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
 {
     const pl_frame *frame = &message->frame;
@@ -496,8 +511,7 @@ void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
             "a newer process has taken this task's place");
         return;
     }
-    if (heartbeat.peak_bytes > member->peak_bytes)
-        member->peak_bytes = heartbeat.peak_bytes;
+    take_usage(member, message);
     bool moved =
         pl_liveness_hear(&member->life, &heartbeat.vital, core->now_ns);
     /* Not one that lives, but is stuck. */

@@ -4,7 +4,6 @@
 #include "sync/ps/core/core_priv.h"
 
 #include "base/mem.h"
-#include "base/record/report.h"
 
 static pl_worker_report row_of(const pl_member *member, int32_t worker)
 {
@@ -15,10 +14,21 @@ static pl_worker_report row_of(const pl_member *member, int32_t worker)
         row.index = worker; /* not what it says of itself */
         return row;
     }
-    return pl_worker_report_lost(worker, member->made, member->dropped);
+    row = pl_worker_report_lost(worker, member->made, member->dropped);
+    if (member->told_usage)
+        row.usage = member->usage.usage;
+    return row;
 }
 
-/* The reports of the workers, and the memory of the other tasks. */
+static pl_task_report usage_of(const pl_member *member)
+{
+    pl_task_report row = member->usage;
+    if (!member->told_usage)
+        pl_task_report_clear(&row);
+    return row;
+}
+
+/* The reports of the workers, and what the other tasks used. */
 static pl_status gather(const pl_ps_core *core, pl_job_reports *out)
 {
     const pl_member *evaluator = &core->members[core->opts.workers];
@@ -26,14 +36,13 @@ static pl_status gather(const pl_ps_core *core, pl_job_reports *out)
     PL_TRY(PL_NEW(out->servers, (size_t)core->opts.ps));
     for (int32_t w = 0; w < core->opts.workers; w++)
         out->workers[out->worker_count++] = row_of(&core->members[w], w);
-    for (int32_t j = 0; j < core->opts.ps; j++)
-        out->servers[out->server_count++] = (pl_memory_report) {
-            .index = j,
-            .peak_rss_mb = pl_report_mb(j == 0 ? pl_core_peak(core)
-                                               : evaluator[1 + j].peak_bytes),
-        };
+    for (int32_t j = 0; j < core->opts.ps; j++) {
+        pl_task_report *row = &out->servers[out->server_count++];
+        *row = j == 0 ? pl_core_usage(core) : usage_of(&evaluator[1 + j]);
+        row->index = j;
+    }
     out->has_evaluator = core->opts.evaluator;
-    out->evaluator.peak_rss_mb = pl_report_mb(evaluator->peak_bytes);
+    out->evaluator = usage_of(evaluator);
     return PL_OK;
 }
 

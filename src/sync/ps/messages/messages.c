@@ -450,7 +450,6 @@ pl_frame pl_ps_heartbeat_encode(const pl_ps_heartbeat *heartbeat)
         .kind = PL_FRAME_HEARTBEAT,
         .sequence = heartbeat->number,
         .step = heartbeat->vital.step,
-        .first = heartbeat->peak_bytes,
         .value = { heartbeat->vital.phase, heartbeat->vital.progress },
     };
 }
@@ -466,7 +465,6 @@ bool pl_ps_heartbeat_decode(pl_ps_heartbeat *out, const pl_message *message)
         .vital = { .step = frame->step,
                    .phase = (pl_phase)frame->value[0],
                    .progress = frame->value[1] },
-        .peak_bytes = frame->first,
     };
     return true;
 }

@@ -206,10 +206,10 @@ typedef struct pl_ps_report {
 pl_frame pl_ps_report_encode(const pl_ps_report *report);
 bool pl_ps_report_decode(pl_ps_report *out, const pl_message *message);
 
+/* Text: JSON of what the process has used so far (base/record/report.h). */
 typedef struct pl_ps_heartbeat {
     uint64_t number;
     pl_vital vital;
-    int64_t peak_bytes; /* the most memory of the process so far */
 } pl_ps_heartbeat;
 
 pl_frame pl_ps_heartbeat_encode(const pl_ps_heartbeat *heartbeat);

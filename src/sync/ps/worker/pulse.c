@@ -20,7 +20,7 @@ void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns)
 }
 
 bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
-                   int64_t (*peak)(void), pl_frame *out)
+                   pl_frame *out)
 {
     int64_t every_ns = timeout_ns(pulse) / 5;
     if (now_ns < pulse->next_ns)
@@ -32,7 +32,6 @@ bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
     pl_ps_heartbeat heartbeat = {
         .number = ++pulse->number,
         .vital = *vital,
-        .peak_bytes = peak != NULL ? peak() : 0,
     };
     *out = pl_ps_heartbeat_encode(&heartbeat);
     out->incarnation = pulse->opts.incarnation;

@@ -25,10 +25,10 @@ typedef struct pl_pulse {
 
 void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns);
 
-/* True: send *out now, which says what the task does and, unless `peak` is
- * NULL, the most memory it had.  pulse->next_ns is when the next one is due. */
+/* True: send *out now, which says what the task does.  pulse->next_ns is when
+ * the next one is due. */
 bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
-                   int64_t (*peak)(void), pl_frame *out);
+                   pl_frame *out);
 /* An answer of server 0 has come. */
 void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
                       int64_t now_ns);

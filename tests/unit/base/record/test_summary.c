@@ -1,3 +1,4 @@
+#include "base/clock.h"
 #include "base/record/run_record.h"
 #include "base/record/summary.h"
 
@@ -50,6 +51,54 @@ static void report_whose_sums_would_overflow_is_refused(void **state)
     pl_worker_report row;
     assert_fails(PL_FORMAT, "report: bytes_sent: 9223372036854775807 is not in",
                  pl_worker_report_parse(&row, text, strlen(text)));
+}
+
+static void usage_of_this_process_is_counted(void **state)
+{
+    (void)state;
+    pl_task_report report;
+    pl_task_report_read(&report);
+    assert_true(report.host[0] != '\0');
+    assert_true(report.usage.peak_rss_mb > 0);
+    assert_true(report.usage.alive_seconds >= 0);
+    double before = report.usage.user_seconds + report.usage.system_seconds;
+    int64_t until = pl_clock_processor_ns() + 20000000;
+    while (pl_clock_processor_ns() < until)
+        ;
+    pl_task_report_read(&report);
+    double after = report.usage.user_seconds + report.usage.system_seconds;
+    assert_true(after >= before + 0.01 && after < before + 10);
+    assert_int_equal(-1, report.usage.bytes_sent); /* not its to know */
+}
+
+static void usage_of_a_short_life_has_no_share_of_a_core(void **state)
+{
+    (void)state;
+    pl_task_usage usage = { .alive_seconds = 0.09,
+                            .user_seconds = 0.03,
+                            .system_seconds = 0.015 };
+    assert_true(fabs(pl_task_usage_cpu(&usage) - 50) < 1e-9);
+    usage.alive_seconds = 0.02;
+    assert_true(isnan(pl_task_usage_cpu(&usage)));
+    usage.alive_seconds = NAN;
+    assert_true(isnan(pl_task_usage_cpu(&usage)));
+}
+
+static void peers_of_a_report_are_read_and_freed(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"index\":0,\"host\":\"a\",\"test_loss\":null,"
+        "\"test_accuracy\":null,\"peers\":[{\"peer\":\"ps 0\","
+        "\"bytes_sent\":5,\"messages_sent\":1}]}";
+    pl_worker_report row;
+    assert_ok(pl_worker_report_parse(&row, text, strlen(text)));
+    assert_int_equal(1, row.peer_count);
+    assert_int_equal(5, row.peers[0].bytes_sent);
+    assert_int_equal(-1, row.peers[0].bytes_received);
+    assert_row(&row, text);
+    pl_fields_close(&pl_worker_report_fields, &row);
+    assert_int_equal(0, pl_mem_live());
 }
 
 static void report_rounds_memory_up(void **state)
@@ -128,6 +177,9 @@ static void run_record_is_checked(void **state)
 UNIT_TESTS(cmocka_unit_test(report_of_a_lost_worker_says_what_is_known),
            cmocka_unit_test(report_without_a_test_has_null),
            cmocka_unit_test(report_whose_sums_would_overflow_is_refused),
+           cmocka_unit_test(usage_of_this_process_is_counted),
+           cmocka_unit_test(usage_of_a_short_life_has_no_share_of_a_core),
+           cmocka_unit_test(peers_of_a_report_are_read_and_freed),
            cmocka_unit_test(report_rounds_memory_up),
            TEST_IN_FOLDER(summary_of_an_older_version_is_read),
            TEST_IN_FOLDER(summary_that_does_not_fit_names_the_place),

@@ -171,28 +171,26 @@ static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
     ps_close(rig);
 }
 
-static void expect_heart(ps_rig *rig, int64_t peak_bytes)
+static void expect_heart(ps_rig *rig, const char *usage)
 {
-    const ps_sent *heart =
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
-    assert_int_equal(peak_bytes, heart->frame.first);
+    ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT, usage);
 }
 
 /* With every heart, and when it has parameters: a job may end before the next
  * one. */
-static void ps_servers_follower_tells_its_memory(void **state)
+static void ps_servers_follower_tells_what_it_used(void **state)
 {
     (void)state;
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
-    rig->peak_bytes = 1000;
+    rig->peak_mb = 1000;
     pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
     ps_piece(rig, 0, init, 0, (uint32_t)rig->count, (float[PS_FLOATS]) { 0 });
-    expect_heart(rig, 1000);
+    expect_heart(rig, "{\"peak_rss_mb\":1000}");
     ps_done(rig, 0);
     ps_quiet(rig);
-    rig->peak_bytes = 3000;
+    rig->peak_mb = 3000;
     ps_tick(rig, 500);
-    expect_heart(rig, 3000);
+    expect_heart(rig, "{\"peak_rss_mb\":3000}");
     ps_close(rig);
 }
 
@@ -216,38 +214,43 @@ static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
     ps_close(rig);
 }
 
-/* The most that each task had, of all its hearts. */
-static void ps_servers_memory_of_all_is_reported(void **state)
+/* What each task told last, and the most memory of all its hearts. */
+static void ps_servers_usage_of_all_is_reported(void **state)
 {
     (void)state;
-    static const int64_t told[] = { 1, 70 << 20, 5 << 20, -1 };
+    static const char *const told[] = {
+        "{\"peak_rss_mb\":1}",
+        "{\"peak_rss_mb\":70,\"user_seconds\":1.5}",
+        "{\"host\":\"b\",\"peak_rss_mb\":5,\"user_seconds\":0.5}",
+        "{\"peak_rss_mb\":-1}",
+        "no JSON",
+    };
     uint32_t other;
     ps_rig *rig = start_leader(
         (pl_ps_core_opts) { .workers = 1, .evaluator = true }, &other);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
-        ps_say(rig, SERVER_1,
-               (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
-                            .incarnation = other,
-                            .first = told[i] },
-               NULL);
+        ps_say_text(
+            rig, SERVER_1,
+            (pl_frame) { .kind = PL_FRAME_HEARTBEAT, .incarnation = other },
+            told[i]);
         ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
     }
     ps_say_text(rig, PS_EVALUATOR, (pl_frame) { .kind = PL_FRAME_JOIN },
                 "{\"role\": \"evaluator\", \"index\": 0, \"job\": \"\"}");
     uint32_t evaluator =
         ps_expect(rig, PS_EVALUATOR, PL_FRAME_WELCOME)->frame.incarnation;
-    ps_say(rig, PS_EVALUATOR,
-           (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
-                        .incarnation = evaluator,
-                        .first = INT64_MAX }, /* nothing is trusted */
-           NULL);
+    ps_say_text(
+        rig, PS_EVALUATOR,
+        (pl_frame) { .kind = PL_FRAME_HEARTBEAT, .incarnation = evaluator },
+        "{\"disk_read_bytes\":7}");
     ps_expect(rig, PS_EVALUATOR, PL_FRAME_HEARTBEAT_ACK);
-    rig->peak_bytes = (2 << 20) + 1;
+    rig->peak_mb = 3;
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
     ps_expect_text(rig, rig->peer[0], PL_FRAME_REPORT,
                    "\"servers\":[{\"index\":0,\"peak_rss_mb\":3},"
-                   "{\"index\":1,\"peak_rss_mb\":70}],"
-                   "\"evaluator\":{\"peak_rss_mb\":8796093022208}}");
+                   "{\"index\":1,\"host\":\"b\",\"peak_rss_mb\":70,"
+                   "\"user_seconds\":0.5}],"
+                   "\"evaluator\":{\"disk_read_bytes\":7}}");
     ps_close(rig);
 }
 
@@ -729,9 +732,9 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
     cmocka_unit_test(ps_servers_follower_without_parameters_sends_away),
     cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
-    cmocka_unit_test(ps_servers_follower_tells_its_memory),
+    cmocka_unit_test(ps_servers_follower_tells_what_it_used),
     cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heart),
-    cmocka_unit_test(ps_servers_memory_of_all_is_reported),
+    cmocka_unit_test(ps_servers_usage_of_all_is_reported),
     cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
     cmocka_unit_test(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),

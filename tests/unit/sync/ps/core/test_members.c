@@ -610,7 +610,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
                         "\"workers\":[{\"index\":0,\"steps\":0},"
                         "{\"index\":1,\"steps\":0,\"dropped\":0,"
                         "\"lost\":true},{\"index\":2,\"steps\":2}],"
-                        "\"servers\":[{\"index\":0,\"peak_rss_mb\":null}]}",
+                        "\"servers\":[{\"index\":0,\"peak_rss_mb\":0}]}",
                         report->bytes);
     assert_int_equal(2, report->frame.step);
     assert_int_equal(5 * PS_MS, report->frame.value[1]);
