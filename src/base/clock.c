@@ -85,6 +85,11 @@ int64_t pl_clock_processor_ns(void)
     return read_ns(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+int64_t pl_clock_thread_ns(void)
+{
+    return read_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
 int64_t pl_clock_wall_ns(void)
 {
     return read_ns(CLOCK_REALTIME);

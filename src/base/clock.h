@@ -47,8 +47,9 @@ int64_t pl_clock_boot_ns(void);
 #define PL_BOOT_ID 40
 void pl_clock_boot_id(char out[PL_BOOT_ID]); /* "": not known */
 
-/* Processor time of this process, all threads. */
+/* Processor time of this process, all threads, and of the calling thread. */
 int64_t pl_clock_processor_ns(void);
+int64_t pl_clock_thread_ns(void);
 
 static inline uint64_t pl_ticks_now(void)
 {

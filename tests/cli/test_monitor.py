@@ -76,6 +76,34 @@ def test_tasks_of_one_host_share_a_file(cli, flags, tasks):
     assert [n for n in names if n.endswith(".csv")] == [path.name]
 
 
+def test_a_short_job_is_sampled_by_role_and_without_its_tail(cli):
+    """At one sample a second: the first ones come sooner."""
+    cli.train(*SMALL, "--steps", "4000", "--workers", "2", "--ps", "1",
+              "--threads", "1", "--run", "a")
+    found = rows(cli.folder / f"a/resources/{HOST}.csv")
+    assert any(row["worker_tasks"] == "2" and row["ps_tasks"] == "1"
+               for row in found), found
+    full = [row for row in found if row["job_tasks"] == "3"]
+    for row in full:
+        parts = float(row["worker_rss_mb"]) + float(row["ps_rss_mb"])
+        assert abs(parts - float(row["job_rss_mb"])) < 0.2, row
+    assert found[-1]["worker_tasks"] != "0", found[-1]
+
+
+def test_samples_may_be_ten_milliseconds_apart(cli):
+    process = cli.start("train", "softmax", "--steps", "1000000000", "--quiet",
+                        "--monitor-every", "0.01", "--run", "a",
+                        "--threads", "1")
+    path = cli.folder / f"a/resources/{HOST}.csv"
+    assert wait_for(lambda: path.exists() and
+                    len(path.read_text().splitlines()) > 50, "rows", process)
+    process.send_signal(signal.SIGINT)
+    assert cli.end(process).code == 130
+    times = [float(row["time"]) for row in rows(path)]
+    pauses = sorted(b - a for a, b in zip(times, times[1:]))
+    assert pauses[0] < 0.015, pauses
+
+
 def test_none_is_taken_when_none_is_wanted(cli):
     cli.train(*SMALL, "--monitor-every", "0", "--run", "a")
     assert not (cli.folder / "a/resources").exists()

@@ -92,6 +92,20 @@ static int place_of(pl_task task)
     return 3 + 2 * task.index;
 }
 
+static pl_tasks_role role_of(pl_task task)
+{
+    switch (task.role) {
+    case PL_ROLE_PS:
+        return PL_TASKS_PS;
+    case PL_ROLE_EVALUATOR:
+        return PL_TASKS_EVALUATOR;
+    case PL_ROLE_CHIEF:
+    case PL_ROLE_WORKER:
+        break;
+    }
+    return PL_TASKS_WORKER;
+}
+
 static pl_status start_monitor(pl_observers *observers)
 {
     const pl_observers_opts *opts = &observers->opts;
@@ -101,6 +115,7 @@ static pl_status start_monitor(pl_observers *observers)
         &observers->monitor, &(pl_monitor_opts) {
                                  .folder = folder,
                                  .place = place_of(opts->task),
+                                 .role = role_of(opts->task),
                                  .every_s = opts->options->train.monitor_every,
                                  .metrics = opts->metrics,
                              });

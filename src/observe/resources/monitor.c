@@ -1,9 +1,18 @@
-/* monitor.c - the thread that samples host and job at a fixed interval and
- * appends a row to resources/<host>.csv, on the one task per host that holds
- * the lock. */
+/* monitor.c - the thread that samples host and job and appends a row to
+ * resources/<host>.csv, on the one task per host that holds the lock.
+ *
+ * The first samples are FIRST_NS, twice that, four times that ... apart, until
+ * the interval is that of the options, so that a short job has some, too; but
+ * they come no sooner than keeps their cost below 1 %.
+ *
+ * A row in whose time no task of the host got anything done, or at whose end
+ * its workers had left, is held back: when the job goes on, it belongs to a
+ * pause and is written; when nothing follows, it is the idle tail and is
+ * dropped, unless there is nothing else. */
 #include "observe/resources/monitor.h"
 
 #include "base/assert.h"
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/log.h"
@@ -21,12 +30,17 @@
 #define TABLE_MOST  ((size_t)1 << 28) /* bytes of one file */
 #define HEADER_MOST ((size_t)1 << 20)
 #define FILES       100               /* of one host in a run */
-#define LAST_NS     INT64_C(50000000) /* too soon for another sample */
-#define LASTS       5 /* samples after which a silent task counts as gone */
+#define FIRST_NS    INT64_C(10000000) /* to the first sample */
+#define LAST_NS     INT64_C(5000000)  /* too soon for another sample */
+#define SHARE       100               /* time to the cost of a sample */
+#define HELD_MOST   ((size_t)1 << 16) /* bytes of rows that are held back */
+/* A silent task counts as gone after so many samples, and so many seconds. */
+#define LASTS   5
+#define LASTS_S 5
 
 struct pl_monitor {
     pl_monitor_opts opts;
-    int sent, received; /* tags */
+    int sent, received, step, tests; /* tags */
     char host[256];
     char *folder;
     pl_tasks *tasks;
@@ -34,6 +48,10 @@ struct pl_monitor {
     int file;        /* -1: not open */
     bool broken;     /* was said */
     int64_t sampled_ns;
+    uint64_t progress; /* as of the sample before */
+    bool began;        /* there was some */
+    bool workers;      /* this host has, or had, some */
+    pl_buffer held;    /* rows since then */
     pl_thread *thread;
     pl_mutex lock;
     pl_cond wake;
@@ -109,11 +127,44 @@ static pl_status open_file(pl_monitor *monitor)
                    FILES);
 }
 
+static pl_status write_held(pl_monitor *monitor)
+{
+    pl_status status = monitor->held.bytes > 0
+                           ? write_text(monitor, monitor->held.data)
+                           : PL_OK;
+    pl_buffer_close(&monitor->held);
+    return status;
+}
+
+/* Hold the row back, or write it behind those that were held back. */
+static pl_status put_row(pl_monitor *monitor, const char *row, bool moved)
+{
+    monitor->began = monitor->began || moved;
+    pl_buffer_text(&monitor->held, row);
+    PL_TRY(pl_buffer_status(&monitor->held));
+    return moved || monitor->held.bytes > HELD_MOST ? write_held(monitor)
+                                                    : PL_OK;
+}
+
+/* Since the sample before, something got done on this host, and it was not the
+ * last that its workers did. */
+static bool has_moved(pl_monitor *monitor, const pl_tasks_view *view)
+{
+    bool moved = view->progress != monitor->progress;
+    bool workers = false;
+    for (int i = 0; i < view->count; i++)
+        workers = workers || view->roles[i] == PL_TASKS_WORKER;
+    monitor->progress = view->progress;
+    monitor->workers = monitor->workers || workers;
+    return moved && (workers || !monitor->workers);
+}
+
 static pl_status sample_host(pl_monitor *monitor, double time)
 {
     pl_tasks_view view;
     if (monitor->usage == NULL) { /* the first time: nothing to compare with */
-        PL_TRY(pl_usage_new(&monitor->usage, NULL));
+        PL_TRY(
+            pl_usage_new(&monitor->usage, &(pl_usage_opts) { .roles = true }));
         PL_TRY(open_file(monitor));
     }
     PL_TRY(pl_tasks_look(monitor->tasks, time, &view));
@@ -122,11 +173,18 @@ static pl_status sample_host(pl_monitor *monitor, double time)
         .count = view.count,
         .sent_bytes = (double)view.sent_bytes,
         .received_bytes = (double)view.received_bytes,
+        .roles = view.roles,
     };
+    for (int r = 0; r < PL_TASKS_ROLES; r++) {
+        job.role_sent_bytes[r] = (double)view.role_sent_bytes[r];
+        job.role_received_bytes[r] = (double)view.role_received_bytes[r];
+    }
     bool first = monitor->sampled_ns == 0;
+    bool moved = has_moved(monitor, &view);
     (void)pl_usage_sample(monitor->usage, time, &job);
     monitor->sampled_ns = pl_clock_now_ns(pl_clock_real());
-    return first ? PL_OK : write_text(monitor, pl_usage_line(monitor->usage));
+    return first ? PL_OK
+                 : put_row(monitor, pl_usage_line(monitor->usage), moved);
 }
 
 static void sample(pl_monitor *monitor)
@@ -135,6 +193,9 @@ static void sample(pl_monitor *monitor)
     double time = now_s();
     if (monitor->broken)
         return;
+    pl_tasks_progress(monitor->tasks,
+                      (uint64_t)(pl_metrics_get(metrics, monitor->step) +
+                                 pl_metrics_get(metrics, monitor->tests)));
     pl_status status = pl_tasks_tell(
         monitor->tasks, time, (uint64_t)pl_metrics_get(metrics, monitor->sent),
         (uint64_t)pl_metrics_get(metrics, monitor->received));
@@ -147,12 +208,21 @@ static void sample(pl_monitor *monitor)
 static pl_status monitor_main(void *arg)
 {
     pl_monitor *monitor = arg;
-    int64_t every_ms = (int64_t)(monitor->opts.every_s * 1000);
+    int64_t every_ns = (int64_t)(monitor->opts.every_s * 1e9);
+    int64_t pause_ns = FIRST_NS;
     pl_mutex_lock(&monitor->lock);
     while (!monitor->stopping) {
-        pl_deadline next = pl_deadline_in_ms(pl_clock_real(), every_ms);
         pl_mutex_unlock(&monitor->lock);
+        int64_t begin_ns = pl_clock_now_ns(pl_clock_real());
+        int64_t used_ns = pl_clock_thread_ns();
         sample(monitor);
+        int64_t cost_ns = pl_clock_thread_ns() - used_ns;
+        if (pause_ns < SHARE * cost_ns)
+            pause_ns = SHARE * cost_ns;
+        if (pause_ns > every_ns)
+            pause_ns = every_ns;
+        pl_deadline next = { pl_clock_real(), begin_ns + pause_ns };
+        pause_ns *= 2;
         pl_mutex_lock(&monitor->lock);
         while (!monitor->stopping && !pl_deadline_passed(next))
             if (pl_cond_wait_until(&monitor->wake, &monitor->lock, next) !=
@@ -169,14 +239,19 @@ static pl_status open_monitor(pl_monitor *monitor)
     char *path;
     PL_TRY(pl_metrics_tag(opts->metrics, "bytes_sent", &monitor->sent));
     PL_TRY(pl_metrics_tag(opts->metrics, "bytes_received", &monitor->received));
+    PL_TRY(pl_metrics_tag(opts->metrics, "step", &monitor->step));
+    PL_TRY(pl_metrics_tag(opts->metrics, "tests", &monitor->tests));
     PL_TRY(pl_mem_copy_text(&monitor->folder, opts->folder));
     PL_TRY(pl_file_make_folder(monitor->folder));
     PL_TRY(
         pl_mem_format(&path, "%s/.%s.tasks", monitor->folder, monitor->host));
+    double lasts_s = LASTS * opts->every_s;
     pl_status status = pl_tasks_new(
-        &monitor->tasks, &(pl_tasks_opts) { .path = path,
-                                            .place = opts->place,
-                                            .lasts_s = LASTS * opts->every_s });
+        &monitor->tasks,
+        &(pl_tasks_opts) { .path = path,
+                           .place = opts->place,
+                           .role = opts->role,
+                           .lasts_s = lasts_s > LASTS_S ? lasts_s : LASTS_S });
     pl_mem_free(path);
     PL_TRY(status);
     return pl_thread_start(&monitor->thread, "monitor", monitor_main, monitor);
@@ -213,6 +288,9 @@ void pl_monitor_stop(pl_monitor *monitor)
         if (pl_clock_now_ns(pl_clock_real()) - monitor->sampled_ns > LAST_NS)
             sample(monitor);
     }
+    if (!monitor->began && !monitor->broken && write_held(monitor) != PL_OK)
+        give_up(monitor);
+    pl_buffer_close(&monitor->held);
     pl_tasks_free(monitor->tasks);
     pl_usage_free(monitor->usage);
     if (monitor->file >= 0)

@@ -213,14 +213,15 @@ static bool parse_stat(pl_process *process, const char *text)
 {
     const char *at = strrchr(text, ')');
     int parent;
-    uint64_t user, system;
+    uint64_t user, system, began = 0;
     if (at == NULL ||
         sscanf(at + 1,
                " %*c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %" SCNu64
-               " %" SCNu64,
-               &parent, &user, &system) != 3)
+               " %" SCNu64 " %*d %*d %*d %*d %*d %*d %" SCNu64,
+               &parent, &user, &system, &began) < 3)
         return false;
     process->parent = parent;
+    process->began = began;
     process->ticks = user + system;
     return true;
 }

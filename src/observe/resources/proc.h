@@ -48,6 +48,7 @@ void pl_host_read(pl_host *host, const char *root);
 typedef struct pl_process {
     pid_t pid, parent;
     uint64_t ticks; /* of the kernel: user and system time, all threads */
+    uint64_t began; /* ticks after boot; 0: not known */
     int64_t rss_kb, peak_kb;
     uint64_t switches; /* of context, all threads that still live */
     uint64_t read_bytes, written_bytes;

@@ -14,16 +14,18 @@
 #include <unistd.h>
 
 /* A place: magic u32, process u32, time in milliseconds u64, bytes sent and
- * received by it u64 each, and by those that had the place before u64 each;
- * little-endian.  A process of 0 has left. */
-#define MAGIC       0x4b534154u /* "TASK" */
-#define PLACE_BYTES 48
+ * received by it u64 each, and by those that had the place before u64 each,
+ * progress u64, role u32, 0 u32; little-endian.  A process of 0 has left. */
+#define MAGIC       0x324b5354u /* "TSK2" */
+#define PLACE_BYTES 64
 
 typedef struct place {
     pid_t pid;
     double time; /* s */
     uint64_t sent, received;
     uint64_t earlier_sent, earlier_received;
+    uint64_t progress;
+    pl_tasks_role role;
 } place;
 
 struct pl_tasks {
@@ -34,6 +36,7 @@ struct pl_tasks {
     place own;
     uint8_t *bytes; /* of all places */
     pid_t *pids;
+    pl_tasks_role *roles;
 };
 
 static void pack(const place *from, uint8_t *to)
@@ -45,12 +48,16 @@ static void pack(const place *from, uint8_t *to)
     pl_put_u64(to + 24, from->received);
     pl_put_u64(to + 32, from->earlier_sent);
     pl_put_u64(to + 40, from->earlier_received);
+    pl_put_u64(to + 48, from->progress);
+    pl_put_u32(to + 56, (uint32_t)from->role);
+    pl_put_u32(to + 60, 0);
 }
 
 /* False where no task ever was. */
 static bool unpack(const uint8_t *from, place *to)
 {
-    if (pl_get_u32(from) != MAGIC)
+    uint32_t role = pl_get_u32(from + 56);
+    if (pl_get_u32(from) != MAGIC || role >= PL_TASKS_ROLES)
         return false;
     *to = (place) {
         .pid = (pid_t)pl_get_u32(from + 4),
@@ -59,6 +66,8 @@ static bool unpack(const uint8_t *from, place *to)
         .received = pl_get_u64(from + 24),
         .earlier_sent = pl_get_u64(from + 32),
         .earlier_received = pl_get_u64(from + 40),
+        .progress = pl_get_u64(from + 48),
+        .role = (pl_tasks_role)role,
     };
     return true;
 }
@@ -89,11 +98,13 @@ pl_status pl_tasks_new(pl_tasks **out, const pl_tasks_opts *opts)
     tasks->opts = *opts;
     tasks->file = -1;
     tasks->own.pid = getpid();
+    tasks->own.role = opts->role;
     pl_status status;
     PL_TRY_OUT(status, pl_mem_copy_text(&tasks->path, opts->path));
     PL_TRY_OUT(status,
                PL_NEW(tasks->bytes, (size_t)PL_TASKS_MOST * PLACE_BYTES));
     PL_TRY_OUT(status, PL_NEW(tasks->pids, PL_TASKS_MOST));
+    PL_TRY_OUT(status, PL_NEW(tasks->roles, PL_TASKS_MOST));
     tasks->file = open(tasks->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (tasks->file < 0) {
         status = PL_FAIL(PL_IO, "open %s: %s", tasks->path, strerror(errno));
@@ -131,6 +142,7 @@ void pl_tasks_free(pl_tasks *tasks)
     pl_mem_free(tasks->path);
     pl_mem_free(tasks->bytes);
     pl_mem_free(tasks->pids);
+    pl_mem_free(tasks->roles);
     pl_mem_free(tasks);
 }
 
@@ -150,6 +162,11 @@ pl_status pl_tasks_tell(pl_tasks *tasks, double time, uint64_t sent_bytes,
     return PL_OK;
 }
 
+void pl_tasks_progress(pl_tasks *tasks, uint64_t progress)
+{
+    tasks->own.progress = progress;
+}
+
 bool pl_tasks_speaks(pl_tasks *tasks)
 {
     /* Some network file systems have no locks: better two than none. */
@@ -159,21 +176,33 @@ bool pl_tasks_speaks(pl_tasks *tasks)
     return tasks->speaks;
 }
 
+static void add_place(pl_tasks_view *view, const place *found)
+{
+    uint64_t sent = found->sent + found->earlier_sent;
+    uint64_t received = found->received + found->earlier_received;
+    view->sent_bytes += sent;
+    view->received_bytes += received;
+    view->role_sent_bytes[found->role] += sent;
+    view->role_received_bytes[found->role] += received;
+    view->progress += found->progress;
+}
+
 pl_status pl_tasks_look(pl_tasks *tasks, double time, pl_tasks_view *out)
 {
     size_t room = (size_t)PL_TASKS_MOST * PLACE_BYTES;
     ssize_t got = pread(tasks->file, tasks->bytes, room, 0);
     if (got < 0)
         return PL_FAIL(PL_IO, "read %s: %s", tasks->path, strerror(errno));
-    *out = (pl_tasks_view) { .pids = tasks->pids };
+    *out = (pl_tasks_view) { .pids = tasks->pids, .roles = tasks->roles };
     for (ssize_t at = 0; at + PLACE_BYTES <= got; at += PLACE_BYTES) {
         place found;
         if (!unpack(tasks->bytes + at, &found))
             continue;
-        out->sent_bytes += found.sent + found.earlier_sent;
-        out->received_bytes += found.received + found.earlier_received;
-        if (found.pid > 0 && time - found.time <= tasks->opts.lasts_s)
-            tasks->pids[out->count++] = found.pid;
+        add_place(out, &found);
+        if (found.pid <= 0 || time - found.time > tasks->opts.lasts_s)
+            continue;
+        tasks->roles[out->count] = found.role;
+        tasks->pids[out->count++] = found.pid;
     }
     return PL_OK;
 }

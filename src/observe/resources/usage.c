@@ -3,6 +3,7 @@
 #include "observe/resources/usage.h"
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -13,6 +14,8 @@
 #define PROCESSES   1024
 /* Columns beside those of cores and interfaces. */
 #define COLUMNS 20
+/* ... and those of one role. */
+#define ROLE_COLUMNS 5
 
 /* A process as it was at the sample before. */
 typedef struct known {
@@ -22,8 +25,10 @@ typedef struct known {
 
 struct pl_usage {
     const char *root;
+    bool roles;
     pl_host now, before;
-    double time; /* of `before` */
+    double time;    /* of `before` */
+    uint64_t ticks; /* likewise, after boot */
     int net_count;
     char names[PL_HOST_NETS][16]; /* of the interfaces in the file */
     pl_net_rates nets[PL_HOST_NETS];
@@ -31,6 +36,8 @@ struct pl_usage {
     known *processes; /* [PROCESSES], known_count in use */
     int known_count;
     double sent_bytes, received_bytes; /* as of the sample before */
+    double role_sent_bytes[PL_TASKS_ROLES];
+    double role_received_bytes[PL_TASKS_ROLES];
     double peak_mb;
     pl_usage_view view;
     char *line;
@@ -47,6 +54,8 @@ static void keep(pl_usage *usage, double time)
     usage->before.cores = cores;
     usage->before.text = text;
     usage->time = time;
+    usage->ticks =
+        (uint64_t)((double)pl_clock_boot_ns() * 1e-9 * pl_proc_ticks_per_s());
 }
 
 static pl_status open_usage(pl_usage *usage)
@@ -63,8 +72,9 @@ static pl_status open_usage(pl_usage *usage)
         usage->nets[i].name = usage->names[i];
     }
     size_t cores = (size_t)usage->now.core_count;
-    usage->room =
-        (COLUMNS + cores + 4 * (size_t)usage->net_count) * FIELD_BYTES;
+    usage->room = (COLUMNS + (size_t)ROLE_COLUMNS * PL_TASKS_ROLES + cores +
+                   4 * (size_t)usage->net_count) *
+                  FIELD_BYTES;
     PL_TRY(PL_NEW(usage->cores, cores));
     PL_TRY(PL_NEW(usage->processes, PROCESSES));
     return PL_NEW(usage->line, usage->room);
@@ -75,6 +85,7 @@ pl_status pl_usage_new(pl_usage **out, const pl_usage_opts *opts)
     pl_usage *usage;
     PL_TRY(PL_NEW(usage, 1));
     usage->root = opts != NULL && opts->root != NULL ? opts->root : PL_PROC;
+    usage->roles = opts != NULL && opts->roles;
     pl_status status = open_usage(usage);
     if (status != PL_OK) {
         pl_usage_free(usage);
@@ -82,6 +93,8 @@ pl_status pl_usage_new(pl_usage **out, const pl_usage_opts *opts)
     }
     keep(usage, 0);
     usage->sent_bytes = usage->received_bytes = NAN;
+    for (int r = 0; r < PL_TASKS_ROLES; r++)
+        usage->role_sent_bytes[r] = usage->role_received_bytes[r] = NAN;
     *out = usage;
     return PL_OK;
 }
@@ -163,17 +176,21 @@ static void view_host(pl_usage *usage, double seconds)
     view->net_count = usage->net_count;
 }
 
-/* Where the process is kept; a new one as if it had done nothing before, since
- * that was in this time. */
-static known *find_process(pl_usage *usage, pid_t pid)
+/* Where the process is kept.  One that began since the sample before has done
+ * all that it did in this time; one that was only not known until now, an
+ * unknown part of it, which is left out. */
+static known *find_process(pl_usage *usage, const pl_process *now)
 {
     for (int i = 0; i < usage->known_count; i++)
-        if (usage->processes[i].last.pid == pid)
+        if (usage->processes[i].last.pid == now->pid)
             return &usage->processes[i];
     if (usage->known_count == PROCESSES)
         return NULL;
     known *process = &usage->processes[usage->known_count++];
-    *process = (known) { .last.pid = pid };
+    bool older = now->began > 0 && now->began < usage->ticks;
+    *process = (known) { .last.pid = now->pid };
+    if (older)
+        process->last = *now;
     return process;
 }
 
@@ -194,17 +211,22 @@ static double grown(uint64_t now, uint64_t before)
     return now > before ? (double)(now - before) : 0;
 }
 
-static void add_process(pl_usage *usage, pid_t pid)
+static void add_process(pl_usage *usage, pid_t pid, pl_usage_role *role)
 {
     pl_process now;
     pl_usage_view *view = &usage->view;
-    known *process = find_process(usage, pid);
-    if (process == NULL || !pl_process_read(&now, usage->root, pid))
+    if (!pl_process_read(&now, usage->root, pid))
+        return;
+    known *process = find_process(usage, &now);
+    if (process == NULL)
         return;
     const pl_process *last = &process->last;
     view->job_tasks++;
     view->job_rss_mb += (double)now.rss_kb / 1024;
     view->job_cpu += grown(now.ticks, last->ticks);
+    role->tasks++;
+    role->rss_mb += (double)now.rss_kb / 1024;
+    role->cpu += grown(now.ticks, last->ticks);
     view->job_switches += grown(now.switches, last->switches);
     view->job_read_bytes += grown(now.read_bytes, last->read_bytes);
     view->job_written_bytes += grown(now.written_bytes, last->written_bytes);
@@ -219,12 +241,27 @@ static double traffic_rate(double now, double *before, double seconds)
     return rate;
 }
 
+static void view_roles(pl_usage *usage, const pl_usage_job *job, double seconds)
+{
+    for (int r = 0; r < PL_TASKS_ROLES; r++) {
+        pl_usage_role *role = &usage->view.roles[r];
+        role->cpu *= 100 / (pl_proc_ticks_per_s() * seconds);
+        role->sent_bytes = traffic_rate(job->role_sent_bytes[r],
+                                        &usage->role_sent_bytes[r], seconds);
+        role->received_bytes =
+            traffic_rate(job->role_received_bytes[r],
+                         &usage->role_received_bytes[r], seconds);
+    }
+}
+
 static void view_job(pl_usage *usage, const pl_usage_job *job, double seconds)
 {
     pl_usage_view *view = &usage->view;
     for (int i = 0; i < job->count; i++)
-        add_process(usage, job->pids[i]);
+        add_process(usage, job->pids[i],
+                    &view->roles[job->roles != NULL ? job->roles[i] : 0]);
     forget_gone(usage);
+    view_roles(usage, job, seconds);
     view->job_cpu *= 100 / (pl_proc_ticks_per_s() * seconds);
     view->job_switches /= seconds;
     view->job_read_bytes /= seconds;
@@ -281,6 +318,31 @@ static const char *end_line(const pl_usage *usage, text *t)
     return usage->line;
 }
 
+static void put_role_names(text *t)
+{
+    static const char *const roles[PL_TASKS_ROLES] = { "worker", "ps",
+                                                       "evaluator" };
+    static const char *const columns[ROLE_COLUMNS] = {
+        "_tasks", "_cpu", "_rss_mb", "_sent_bytes_per_s",
+        "_received_bytes_per_s"
+    };
+    for (int r = 0; r < PL_TASKS_ROLES; r++)
+        for (int c = 0; c < ROLE_COLUMNS; c++)
+            put_name(t, roles[r], columns[c]);
+}
+
+static void put_roles(text *t, const pl_usage_view *view)
+{
+    for (int r = 0; r < PL_TASKS_ROLES; r++) {
+        const pl_usage_role *role = &view->roles[r];
+        put_number(t, role->tasks, 0);
+        put_number(t, role->cpu, 1);
+        put_number(t, role->rss_mb, 1);
+        put_number(t, role->sent_bytes, 0);
+        put_number(t, role->received_bytes, 0);
+    }
+}
+
 const char *pl_usage_header(pl_usage *usage)
 {
     static const char *const host[] = {
@@ -316,6 +378,8 @@ const char *pl_usage_header(pl_usage *usage)
     }
     for (size_t i = 0; i < sizeof host / sizeof *host; i++)
         put_name(&t, host[i], "");
+    if (usage->roles)
+        put_role_names(&t);
     for (int n = 0; n < usage->net_count; n++)
         for (size_t i = 0; i < sizeof net / sizeof *net; i++)
             put_name(&t, usage->names[n], net[i]);
@@ -345,6 +409,8 @@ const char *pl_usage_line(pl_usage *usage)
     put_number(&t, view->job_written_bytes, 0);
     put_number(&t, view->job_sent_bytes, 0);
     put_number(&t, view->job_received_bytes, 0);
+    if (usage->roles)
+        put_roles(&t, view);
     for (int n = 0; n < view->net_count; n++) {
         put_number(&t, view->nets[n].received_bytes, 0);
         put_number(&t, view->nets[n].sent_bytes, 0);

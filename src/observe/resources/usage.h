@@ -10,11 +10,13 @@
 #define PL_OBSERVE_RESOURCES_USAGE_H
 
 #include "observe/resources/proc.h"
+#include "observe/resources/tasks.h"
 
 typedef struct pl_usage pl_usage;
 
 typedef struct pl_usage_opts {
     const char *root; /* default: PL_PROC */
+    bool roles;       /* the lines have columns for each role */
 } pl_usage_opts;
 
 /* Takes the first sample, with which the next is compared. */
@@ -27,12 +29,23 @@ typedef struct pl_usage_job {
     const pid_t *pids;
     int count;
     double sent_bytes, received_bytes; /* NAN: not known */
+    const pl_tasks_role *roles;        /* of each; NULL: they have none */
+    double role_sent_bytes[PL_TASKS_ROLES];
+    double role_received_bytes[PL_TASKS_ROLES];
 } pl_usage_job;
 
 typedef struct pl_net_rates {
     const char *name;
     double received_bytes, sent_bytes, received_packets, sent_packets;
 } pl_net_rates;
+
+/* The tasks of one role. */
+typedef struct pl_usage_role {
+    int tasks;
+    double cpu; /* of one core */
+    double rss_mb;
+    double sent_bytes, received_bytes;
+} pl_usage_role;
 
 /* Shares in percent, rates a second. */
 typedef struct pl_usage_view {
@@ -50,6 +63,7 @@ typedef struct pl_usage_view {
     double job_switches;
     double job_read_bytes, job_written_bytes;
     double job_sent_bytes, job_received_bytes;
+    pl_usage_role roles[PL_TASKS_ROLES];
     const pl_net_rates *nets; /* those there were at the start */
     int net_count;
 } pl_usage_view;

@@ -12,6 +12,8 @@ static pl_metrics *make_metrics(void)
     assert_ok(pl_metrics_new(&metrics, NULL));
     assert_ok(pl_metrics_tag(metrics, "bytes_sent", &tag));
     assert_ok(pl_metrics_tag(metrics, "bytes_received", &tag));
+    assert_ok(pl_metrics_tag(metrics, "step", &tag));
+    assert_ok(pl_metrics_tag(metrics, "tests", &tag));
     return metrics;
 }
 

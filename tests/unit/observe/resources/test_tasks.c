@@ -44,6 +44,35 @@ static void tasks_see_each_other(void **state)
     pl_tasks_free(b);
 }
 
+static void tasks_tell_their_role_and_progress(void **state)
+{
+    pl_tasks *a = make(*state, 0), *b;
+    pl_tasks_view view;
+    assert_ok(pl_tasks_new(&b, &(pl_tasks_opts) {
+                                   .path = test_path(*state, "tasks"),
+                                   .place = 2,
+                                   .role = PL_TASKS_PS,
+                                   .lasts_s = 5,
+                               }));
+    assert_ok(pl_tasks_tell(a, 1, 1, 10));
+    assert_ok(pl_tasks_tell(b, 1, 2, 20));
+    assert_ok(pl_tasks_look(a, 1, &view));
+    assert_int_equal(PL_TASKS_WORKER, view.roles[0]);
+    assert_int_equal(PL_TASKS_PS, view.roles[1]);
+    assert_int_equal(2, view.role_sent_bytes[PL_TASKS_PS]);
+    assert_int_equal(10, view.role_received_bytes[PL_TASKS_WORKER]);
+    uint64_t before = view.progress;
+    pl_tasks_progress(b, 7);
+    assert_ok(pl_tasks_tell(b, 2, 2, 20));
+    assert_ok(pl_tasks_look(a, 2, &view));
+    assert_true(view.progress != before);
+    pl_tasks_free(b); /* who leaves has done what it did */
+    before = view.progress;
+    assert_ok(pl_tasks_look(a, 2, &view));
+    assert_true(view.progress == before);
+    pl_tasks_free(a);
+}
+
 static void tasks_have_one_that_speaks(void **state)
 {
     pl_tasks *a = make(*state, 0), *b = make(*state, 1);
@@ -101,6 +130,7 @@ static void tasks_file_in_no_folder_is_refused(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(tasks_new_survives_each_failed_allocation),
            TEST_IN_FOLDER(tasks_see_each_other),
+           TEST_IN_FOLDER(tasks_tell_their_role_and_progress),
            TEST_IN_FOLDER(tasks_have_one_that_speaks),
            TEST_IN_FOLDER(tasks_started_again_count_on),
            TEST_IN_FOLDER(tasks_pass_over_what_is_no_task),

@@ -44,6 +44,53 @@ static void usage_gives_rates_between_samples(void **state)
     pl_usage_free(usage);
 }
 
+/* A process that was there before, but not in the list, spikes in nothing. */
+static void usage_counts_a_new_process_from_its_start(void **state)
+{
+    pl_usage *usage;
+    pid_t pids[] = { 77, 78 };
+    pl_usage_job job = { .pids = pids, .count = 2 };
+    proc_host(*state, 1);
+    assert_ok(pl_usage_new(&usage, &(pl_usage_opts) { .root = *state }));
+    (void)pl_usage_sample(usage, 1000, &nobody);
+    proc_process(*state, 77, 1, 2); /* does not tell when it began */
+    proc_process(*state, 78, 1, 2);
+    proc_put(*state, "78/stat",
+             "78 (a) S 1 1 1 0 -1 0 1 0 0 0 200 100 0 0 20 0 1 0 1 0\n");
+    const pl_usage_view *view = pl_usage_sample(usage, 1001, &job);
+    assert_int_equal(2, view->job_tasks);
+    assert_true(fabs(view->job_cpu - 100 * 300 / pl_proc_ticks_per_s()) < 1e-9);
+    pl_usage_free(usage);
+}
+
+static void usage_tells_roles_apart(void **state)
+{
+    pl_usage *usage;
+    pid_t pids[] = { 77, 78 };
+    pl_tasks_role roles[] = { PL_TASKS_PS, PL_TASKS_WORKER };
+    pl_usage_job job = { .pids = pids, .count = 2, .roles = roles };
+    proc_host(*state, 1);
+    proc_process(*state, 77, 1, 0);
+    proc_process(*state, 78, 1, 0);
+    assert_ok(pl_usage_new(&usage,
+                           &(pl_usage_opts) { .root = *state, .roles = true }));
+    assert_non_null(strstr(pl_usage_header(usage),
+                           ",worker_tasks,worker_cpu,worker_rss_mb,"
+                           "worker_sent_bytes_per_s,"
+                           "worker_received_bytes_per_s,ps_tasks,"));
+    (void)pl_usage_sample(usage, 1000, &job);
+    proc_process(*state, 77, 1, 2);
+    job.role_sent_bytes[PL_TASKS_WORKER] = 500;
+    const pl_usage_role *role = pl_usage_sample(usage, 1001, &job)->roles;
+    assert_true(role[PL_TASKS_WORKER].cpu == 0);
+    assert_true(role[PL_TASKS_PS].cpu > 0);
+    assert_int_equal(1, role[PL_TASKS_PS].tasks);
+    assert_true(role[PL_TASKS_PS].rss_mb == 3);
+    assert_int_equal(0, role[PL_TASKS_EVALUATOR].tasks);
+    assert_true(role[PL_TASKS_WORKER].sent_bytes == 500);
+    pl_usage_free(usage);
+}
+
 static void usage_lines_have_the_columns_of_the_header(void **state)
 {
     pl_usage *usage;
@@ -106,6 +153,8 @@ static void usage_keeps_the_most_memory_of_the_job(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(usage_new_survives_each_failed_allocation),
            TEST_IN_FOLDER(usage_gives_rates_between_samples),
+           TEST_IN_FOLDER(usage_counts_a_new_process_from_its_start),
+           TEST_IN_FOLDER(usage_tells_roles_apart),
            TEST_IN_FOLDER(usage_lines_have_the_columns_of_the_header),
            TEST_IN_FOLDER(usage_leaves_empty_what_it_cannot_know),
            TEST_IN_FOLDER(usage_keeps_the_most_memory_of_the_job))
