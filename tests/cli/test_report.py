@@ -60,6 +60,32 @@ def runs(cli, trained):
     return pathlib.Path(shutil.copytree(trained, cli.folder / "all"))
 
 
+def test_what_tasks_used_is_split_by_role(cli, runs):
+    """From their own counters, so that short runs have it, too; and the means
+    of the host are theirs."""
+    cli.ok("report", runs / "sync-10", "-o", "r.html", "--files", "files")
+    summary = json.loads((runs / "sync-10" / "summary.json").read_text())
+    tasks = summary["per_worker"] + summary["per_server"]
+
+    def table(name):
+        with open(cli.folder / f"files/{name}.csv", newline="") as file:
+            return list(csv.DictReader(file))
+    roles = {row["role"]: row for row in table("usage")}
+    assert {name: row["tasks"] for name, row in roles.items()} == {
+        "worker": "2", "ps": "1", "all": "3"}
+    for key in "user_seconds", "system_seconds", "peak_rss_mb":
+        assert float(roles["all"][key]) == pytest.approx(
+            sum(task[key] for task in tasks)), key
+    assert float(roles["ps"]["sent_mb"]) == pytest.approx(
+        summary["per_server"][0]["bytes_sent"] / 1e6)
+    assert float(roles["all"]["cpu_percent"]) == pytest.approx(
+        summary["cpu_percent"])
+    names = [row["task"] for row in table("usage-tasks")]
+    assert names == ["worker 0", "worker 1", "ps 0"]
+    host, = table("resources")
+    assert float(host["job_cpu_mean"]) == pytest.approx(summary["cpu_percent"])
+
+
 def test_a_page_with_everything(cli, runs):
     result = cli.ok("report", "all", "-o", "r.html", "--files", "files")
     assert result.out.startswith("r.html: 4 runs")

@@ -127,6 +127,7 @@ static pl_status fill(pl_report *report)
     PL_TRY(pl_report_results(report));
     PL_TRY(pl_report_workers(report));
     PL_TRY(pl_report_curves(report));
+    PL_TRY(pl_report_usage(report));
     PL_TRY(pl_report_resources(report));
     PL_TRY(put_configuration(report));
     PL_TRY(put_machines(report));

@@ -18,6 +18,8 @@ pl_status pl_report_results(pl_report *report) PL_MUST_CHECK;
 pl_status pl_report_workers(pl_report *report) PL_MUST_CHECK;
 /* Loss and accuracy over steps, of each worker: report_curves.c */
 pl_status pl_report_curves(pl_report *report) PL_MUST_CHECK;
+/* What the tasks used, by their own counters: report_usage.c */
+pl_status pl_report_usage(pl_report *report) PL_MUST_CHECK;
 /* What each host used over time: report_resources.c */
 pl_status pl_report_resources(pl_report *report) PL_MUST_CHECK;
 /* The flags: report.c */

@@ -19,7 +19,14 @@ static const struct usage {
     } lines[5]; /* NULL at the end */
     double scale;
 } usages[] = {
-    { "cpu", "Processor", "percent of one core", { { "job_cpu", "job" } }, 1 },
+    { "cpu",
+      "Processor",
+      "percent of one core",
+      { { "job_cpu", "job" },
+        { "worker_cpu", "workers" },
+        { "ps_cpu", "servers" },
+        { "evaluator_cpu", "evaluator" } },
+      1 },
     { "host-cpu",
       "Processor of the host",
       "percent of all cores",
@@ -28,7 +35,10 @@ static const struct usage {
     { "memory",
       "Memory",
       "megabytes",
-      { { "job_rss_mb", "job" }, { "memory_mb", "host" } },
+      { { "job_rss_mb", "job" },
+        { "worker_rss_mb", "workers" },
+        { "ps_rss_mb", "servers" },
+        { "memory_mb", "host" } },
       1 },
     { "network",
       "Network of the job",
@@ -53,7 +63,8 @@ static const struct usage {
 
 #define USAGES (sizeof usages / sizeof *usages)
 
-/* Mean and most of these stand in the table. */
+/* Mean and most of these stand in the table; the mean is that of the tasks'
+ * own counters where they have one. */
 static const struct column {
     const char *column, *key, *label, *unit;
     double scale;
@@ -96,18 +107,93 @@ static pl_status begin_table(pl_table **out)
     return PL_OK;
 }
 
+/* What the tasks of a host used, each while it lived, added up. */
+typedef struct counted {
+    size_t tasks;
+    double cpu, sent, received, read, written; /* percent, bytes a second */
+} counted;
+
+static void count_task(counted *c, const char *host, const char *at,
+                       const pl_task_usage *usage)
+{
+    if (strcmp(host, at) != 0)
+        return;
+    double alive = usage->alive_seconds;
+    c->tasks++;
+    c->cpu += pl_task_usage_cpu(usage);
+    c->sent += usage->bytes_sent >= 0 ? (double)usage->bytes_sent / alive : 0;
+    c->received +=
+        usage->bytes_received >= 0 ? (double)usage->bytes_received / alive : 0;
+    c->read += (double)usage->disk_read_bytes / alive;
+    c->written += (double)usage->disk_written_bytes / alive;
+}
+
+static counted count_host(const pl_summary *summary, const char *host)
+{
+    counted c = { 0 };
+    for (size_t i = 0; i < summary->worker_count; i++)
+        count_task(&c, host, summary->per_worker[i].host,
+                   &summary->per_worker[i].usage);
+    for (size_t i = 0; i < summary->server_count; i++)
+        count_task(&c, host, summary->per_server[i].host,
+                   &summary->per_server[i].usage);
+    if (summary->has_evaluator)
+        count_task(&c, host, summary->evaluator.host,
+                   &summary->evaluator.usage);
+    return c;
+}
+
+/* NAN: the samples must do. */
+static double counted_mean(const counted *c, const char *column)
+{
+    const struct {
+        const char *column;
+        double value;
+    } known[] = {
+        { "job_cpu", c->cpu },
+        { "job_sent_bytes_per_s", c->sent },
+        { "job_received_bytes_per_s", c->received },
+        { "job_read_bytes_per_s", c->read },
+        { "job_written_bytes_per_s", c->written },
+    };
+    for (size_t i = 0; c->tasks > 0 && i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].column, column) == 0)
+            return known[i].value;
+    return NAN;
+}
+
 static void add_row(pl_table *table, const pl_record *record, const char *host,
                     const pl_curves *curves)
 {
+    counted own = count_host(&record->summary, host);
     pl_table_add_row(table);
     pl_table_put_text(table, record->name);
     pl_table_put_text(table, host);
     for (size_t i = 0; i < COLUMNS; i++) {
         pl_curve_stats stats =
             pl_curve_measure(pl_curves_find(curves, columns[i].column));
-        pl_table_put_number(table, columns[i].scale * stats.mean);
+        double mean = counted_mean(&own, columns[i].column);
+        pl_table_put_number(table, columns[i].scale *
+                                       (isfinite(mean) ? mean : stats.mean));
         pl_table_put_number(table, columns[i].scale * stats.most);
     }
+}
+
+/* A role that the host has no task of, or that is alone and so the job. */
+static bool is_absent(const pl_curves *curves, const char *column)
+{
+    static const char *const roles[] = { "worker", "ps", "evaluator" };
+    double job = pl_curve_measure(pl_curves_find(curves, "job_tasks")).most;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        char tasks[32];
+        size_t length = strlen(roles[i]);
+        if (strncmp(column, roles[i], length) != 0 || column[length] != '_')
+            continue;
+        snprintf(tasks, sizeof tasks, "%s_tasks", roles[i]);
+        double most = pl_curve_measure(pl_curves_find(curves, tasks)).most;
+        return !(most > 0) || most == job;
+    }
+    return false;
 }
 
 static pl_status put_usage(pl_report *report, const pl_record *record,
@@ -129,7 +215,7 @@ static pl_status put_usage(pl_report *report, const pl_record *record,
     PL_TRY(status);
     for (size_t i = 0; usage->lines[i].column != NULL; i++) {
         const pl_curve *curve = pl_curves_find(curves, usage->lines[i].column);
-        if (curve == NULL)
+        if (curve == NULL || is_absent(curves, usage->lines[i].column))
             continue;
         pl_figure_add_series(figure, usage->lines[i].label);
         for (size_t p = 0; p < curve->count; p++)

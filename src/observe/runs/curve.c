@@ -138,17 +138,29 @@ void pl_curve_thin(pl_curve *curve, size_t most)
     curve->room = smaller != NULL ? kept : curve->room;
 }
 
+/* The first point, before which none is known, weighs as the second. */
+static double weight_of(const pl_curve *curve, size_t i)
+{
+    size_t last = i > 0 ? i : 1;
+    if (curve->count < 2)
+        return 1;
+    double way = curve->points[last].x - curve->points[last - 1].x;
+    return way > 0 ? way : 0;
+}
+
 pl_curve_stats pl_curve_measure(const pl_curve *curve)
 {
     pl_curve_stats stats = { NAN, NAN };
-    double sum = 0;
+    double sum = 0, weights = 0;
     if (curve == NULL || curve->count == 0)
         return stats;
     for (size_t i = 0; i < curve->count; i++) {
-        sum += curve->points[i].y;
+        double weight = weight_of(curve, i);
+        sum += weight * curve->points[i].y;
+        weights += weight;
         if (!(curve->points[i].y <= stats.most))
             stats.most = curve->points[i].y;
     }
-    stats.mean = sum / (double)curve->count;
+    stats.mean = sum / weights;
     return stats;
 }

@@ -41,6 +41,8 @@ void pl_curves_cut(pl_curves *curves, double x);
  * for Visual Representation, 2013, section 4.2). */
 void pl_curve_thin(pl_curve *curve, size_t most);
 
+/* The mean is that over x: a point counts as much as the way to it from the
+ * one before. */
 typedef struct pl_curve_stats {
     double mean, most;
 } pl_curve_stats;

@@ -78,6 +78,9 @@ static void mean_and_peak_are_measured(void **state)
         assert_ok(pl_curves_add(&c, "y", 1, (pl_point) { i, -i }));
     pl_curve_stats stats = pl_curve_measure(&c.list[0]);
     assert_true(stats.mean == -2 && stats.most == -1);
+    assert_ok(pl_curves_add(&c, "y", 1, (pl_point) { 8, 4 }));
+    stats = pl_curve_measure(&c.list[0]); /* five times as long as the others */
+    assert_true(stats.mean == (-6.0 + 5 * 4) / 8 && stats.most == 4);
     assert_true(isnan(pl_curve_measure(NULL).mean));
     pl_curves_close(&c);
 }
