@@ -276,6 +276,12 @@ static void trace_step(const pl_exec *exec, int s, const pl_exec_args *args,
                   begin, pl_ticks_now());
 }
 
+static void note_finished(const pl_exec_args *args)
+{
+    if (args->finished != NULL)
+        args->finished(args->finished_context);
+}
+
 /* With a trace, with hooks, or both. */
 static void run_watched(const pl_exec *exec, const pl_exec_args *args)
 {
@@ -289,6 +295,7 @@ static void run_watched(const pl_exec *exec, const pl_exec_args *args)
             return;
         uint64_t begin = traced ? pl_ticks_now() : 0;
         run_step(exec, s);
+        note_finished(args);
         if (traced)
             trace_step(exec, s, args, begin);
         if (hooks != NULL && !call_hooks(hooks, hooks->ready, plan->readies,
@@ -316,8 +323,10 @@ void pl_exec_run(pl_exec *exec, const pl_exec_args *args)
         run_watched(exec, args);
         return;
     }
-    for (int s = 0; s < plan->step_count; s++)
+    for (int s = 0; s < plan->step_count; s++) {
         run_step(exec, s);
+        note_finished(args);
+    }
 }
 
 const float *pl_exec_output(const pl_exec *exec, int index)

@@ -93,10 +93,12 @@ typedef struct pl_exec_args {
     float seed;        /* the gradient of the loss itself: this part's share */
     uint64_t key;      /* of what is random: one for each batch */
     int64_t first_row; /* of this part in the batch, so that parts differ */
-    pl_exec_hooks *hooks; /* of a plan with gradients; or NULL */
-    pl_trace *trace;      /* may be NULL */
-    int lane;             /* of the trace */
-    int64_t step;         /* for the trace */
+    pl_exec_hooks *hooks;            /* of a plan with gradients; or NULL */
+    void (*finished)(void *context); /* an operator has; or NULL */
+    void *finished_context;
+    pl_trace *trace; /* may be NULL */
+    int lane;        /* of the trace */
+    int64_t step;    /* for the trace */
 } pl_exec_args;
 
 void pl_exec_run(pl_exec *exec, const pl_exec_args *args);

@@ -103,6 +103,9 @@ typedef struct pl_sync_ops {
     /* A worker other than the chief tests its parameters while the job goes
      * on; or has done so. */
     void (*testing)(pl_sync *sync, int64_t step, bool begins);
+    /* An operator of this worker's step has finished: shows that a long step
+     * is under way.  `sync` is the pl_sync.  Cheap; from any thread. */
+    void (*progress)(void *sync);
     /* True when others go on meanwhile: what pause gave may be of several
      * moments, and a test of it is none of the last parameters. */
     bool (*loose)(const pl_sync *sync);

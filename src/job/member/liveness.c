@@ -2,10 +2,11 @@
  * a loss is put into words.
  *
  * I1  A task that is not computing is never stuck.
- * I2  A task that has made no progress yet is never stuck: nothing is known
- *     about how long its work takes.  What it counted before the work began
- *     is no progress.
- * I3  Time that the observer did not run makes no task silent or stuck. */
+ * I2  A task that has not ended a step or phase yet is never stuck: nothing is
+ *     known about how long its work takes.  What it counted before the work
+ *     began is neither.
+ * I3  Time that the observer did not run makes no task silent or stuck.
+ * I4  Progress inside a step only ever makes the observer more patient. */
 #include "job/member/liveness.h"
 
 #include "base/assert.h"
@@ -26,26 +27,32 @@ void pl_liveness_reset(pl_liveness *life, int64_t now_ns)
 {
     *life = (pl_liveness) { .known = true,
                             .heard_ns = now_ns,
-                            .progress_ns = now_ns };
+                            .progress_ns = now_ns,
+                            .step_ns = now_ns };
 }
 
 void pl_liveness_restart(pl_liveness *life, int64_t now_ns)
 {
     life->known = life->worked = false;
     life->last.phase = PL_PHASE_JOINING;
-    life->progress_ns = now_ns;
+    life->progress_ns = life->step_ns = now_ns;
 }
 
 bool pl_liveness_hear(pl_liveness *life, const pl_vital *vital, int64_t now_ns)
 {
-    bool moved = life->known && vital->progress != life->last.progress;
-    int64_t gap = now_ns - life->progress_ns;
-    if (moved && gap > life->longest_ns)
-        life->longest_ns = gap;
-    life->worked = life->worked || moved;
+    const pl_vital *last = &life->last;
+    bool stepped = life->known && vital->step != last->step;
+    bool moved = stepped || (life->known && vital->progress != last->progress);
+    bool ended = stepped || (moved && vital->phase != last->phase);
+    bool outside = vital->phase != PL_PHASE_COMPUTING;
+    if (ended && now_ns - life->step_ns > life->longest_ns)
+        life->longest_ns = now_ns - life->step_ns;
+    life->worked = life->worked || ended;
     life->known = true;
-    if (moved || vital->phase != PL_PHASE_COMPUTING)
+    if (moved || outside)
         life->progress_ns = now_ns;
+    if (ended || outside)
+        life->step_ns = now_ns;
     life->last = *vital;
     life->heard_ns = now_ns;
     return moved;
@@ -69,6 +76,7 @@ void pl_liveness_forgive(pl_liveness *life, int64_t gap_ns)
 {
     life->heard_ns += gap_ns;
     life->progress_ns += gap_ns;
+    life->step_ns += gap_ns;
 }
 
 int64_t pl_liveness_gap(int64_t *tick_ns, int64_t timeout_ms, int64_t now_ns)

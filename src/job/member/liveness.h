@@ -1,11 +1,14 @@
 /* liveness.h - what is known about the life of another task.
  *
  * A task sends heartbeats.  They carry its step, its phase and a counter that
- * the working thread raises whenever it gets something done, so that a task
- * whose heartbeat thread lives but whose working thread hangs is noticed too.
- * A task without a heartbeat for the timeout is silent.  A computing task that
- * has made no progress for PL_STUCK_BY times its longest interval so far, and
- * at least for the timeout, is stuck.  Both count as lost.
+ * the working thread raises whenever it gets something done, such as an
+ * operator in the middle of a step, so that a task whose heartbeat thread lives
+ * but whose working thread hangs is noticed too, and a step that takes long is
+ * not taken for one that hangs.  A task without a heartbeat for the timeout is
+ * silent.  A computing task that has made no progress for PL_STUCK_BY times the
+ * longest that it has computed in a step so far, and at least for the timeout,
+ * is stuck.  Both count as
+ * lost.
  *
  * Threads: none of its own; the owner serializes. */
 #ifndef PL_JOB_MEMBER_LIVENESS_H
@@ -17,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_STUCK_BY               10 /* times the longest interval without progress */
+#define PL_STUCK_BY               10 /* times the longest step, without progress */
 #define PL_HEARTBEATS_PER_TIMEOUT 5
 
 /* What happens when a worker is lost. */
@@ -44,16 +47,18 @@ const char *pl_phase_text(pl_phase phase); /* "computing" */
 typedef struct pl_vital {
     int64_t step;
     pl_phase phase;
-    int64_t progress; /* counts what the working thread got done */
+    int64_t progress; /* counts what the working thread got done, also in the
+                         middle of a step */
 } pl_vital;
 
 typedef struct pl_liveness {
     pl_vital last;
     bool known;          /* last.progress is of the work under way */
-    bool worked;         /* progress was seen since the work began */
+    bool worked;         /* a step or phase has ended since the work began */
     int64_t heard_ns;    /* the last message of any kind */
     int64_t progress_ns; /* the last progress, or moment outside computing */
-    int64_t longest_ns;  /* between two moments of progress while computing */
+    int64_t step_ns;     /* the last new step or phase */
+    int64_t longest_ns;  /* between two such moments */
 } pl_liveness;
 
 typedef enum pl_life_state {

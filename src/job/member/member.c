@@ -18,7 +18,7 @@
  * M6  Losses are looked for in every state, so any number of members may be
  *     lost at once or during a rendezvous; no wait is without a deadline.
  * M7  A member is lost by silence, by being stuck, or by joining too late, and
- *     in no other way (liveness.h: I1-I3).
+ *     in no other way (liveness.h: I1-I4).
  * M8  The job ends well only when the coordinator has the report of every
  *     member of the generation. */
 #include "job/member/member.h"
@@ -197,6 +197,11 @@ void pl_membership_transfers(pl_membership *m, int64_t transfers)
 void pl_membership_progress(pl_membership *m)
 {
     atomic_fetch_add_explicit(&m->progress, 1, memory_order_relaxed);
+}
+
+void pl_membership_step(pl_membership *m)
+{
+    atomic_fetch_add_explicit(&m->step, 1, memory_order_relaxed);
 }
 
 void pl_membership_roll(pl_membership *m, const char *format, ...)

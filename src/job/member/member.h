@@ -14,7 +14,7 @@
  * again.  At the end finish() hands in a report, and done() says that the
  * coordinator has them all.
  *
- * Threads: one at a time; pl_membership_progress from any. */
+ * Threads: one at a time; pl_membership_progress and _step from any. */
 #ifndef PL_JOB_MEMBER_MEMBER_H
 #define PL_JOB_MEMBER_MEMBER_H
 
@@ -100,6 +100,7 @@ void pl_membership_tick(pl_membership *m, int64_t now_ns);
 void pl_membership_phase(pl_membership *m, pl_phase phase);
 void pl_membership_transfers(pl_membership *m, int64_t transfers);
 void pl_membership_progress(pl_membership *m); /* something got done */
+void pl_membership_step(pl_membership *m);     /* ... a whole step */
 
 /* End this generation (coordinator), or the job. */
 void pl_membership_roll(pl_membership *m, const char *format, ...)

@@ -49,7 +49,7 @@ struct pl_membership {
     int64_t tick_ns, since_ns;
     pl_phase phase;
     int64_t transfers;
-    _Atomic int64_t progress;
+    _Atomic int64_t step, progress;
     char *report; /* of this task; NULL: not handed in */
 
     /* The coordinator. */

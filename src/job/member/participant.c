@@ -10,12 +10,6 @@
 
 #define JOIN_NS INT64_C(200000000)
 
-static int64_t progress_of(const pl_membership *m)
-{
-    return atomic_load_explicit(&((pl_membership *)m)->progress,
-                                memory_order_relaxed);
-}
-
 static void send_join(pl_membership *m, int64_t now_ns)
 {
     const char *facts = m->opts.facts;
@@ -33,12 +27,17 @@ static void send_join(pl_membership *m, int64_t now_ns)
 
 static void send_heartbeat(pl_membership *m, int64_t now_ns)
 {
+    pl_vital vital = {
+        .step = atomic_load_explicit(&m->step, memory_order_relaxed),
+        .phase = m->phase,
+        .progress = atomic_load_explicit(&m->progress, memory_order_relaxed),
+    };
     pl_frame frame = pl_heartbeat_encode(&(pl_heartbeat_message) {
         .member = m->opts.self,
         .incarnation = m->opts.incarnation,
         .generation = m->generation,
         .number = ++m->number,
-        .vital = { .phase = m->phase, .progress = progress_of(m) },
+        .vital = vital,
         .transfers = m->transfers,
     });
     m->sent_ns = now_ns;

@@ -222,6 +222,11 @@ static void wait_for_disk(void *context)
     note_progress(context);
 }
 
+static void progress(void *sync)
+{
+    note_progress(sync);
+}
+
 static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
 {
     (void)param, (void)keys;
@@ -264,6 +269,8 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
     if (!stop)
         make_update(self);
     PL_TRY(pl_allreduce_quiet(self));
+    if (self->collective->ops->stepped != NULL)
+        self->collective->ops->stepped(self->collective);
     self->dropped += stop;
     self->over = self->over || self->step >= self->end_step;
     *out = (pl_commit) {
@@ -405,6 +412,7 @@ static const pl_sync_ops ops = {
     .gradient = gradient,
     .stop = stop,
     .traffic = traffic,
+    .progress = progress,
     .abort = abort_job,
 };
 

@@ -95,9 +95,11 @@ typedef struct pl_collective_ops {
      * and every other rank the chief's. */
     pl_status (*exchange)(pl_collective *c, void *out, pl_deadline deadline);
 
-    /* Optional: the caller made progress.  A rank that calls it no more, and
-     * waits for nothing, is stuck.  Cheap; from any thread. */
+    /* Optional: the caller made progress, in a step or by ending one.  A rank
+     * that calls it no more for many times its longest step, and waits for
+     * nothing, is stuck.  Cheap; from any thread. */
     void (*progress)(pl_collective *c);
+    void (*stepped)(pl_collective *c);
 
     /* This rank fails: the others are to end, with this sentence. */
     void (*abort)(pl_collective *c, const char *why);

@@ -402,6 +402,11 @@ static void testing(pl_sync *sync, int64_t step, bool begins)
                        begins ? PL_PHASE_EVALUATING : PL_PHASE_COMPUTING);
 }
 
+static void progress(void *sync)
+{
+    pl_heart_beat(((pl_ps_sync *)sync)->heart);
+}
+
 static bool is_loose(const pl_sync *sync)
 {
     return ((const pl_ps_sync *)sync)->opts.mode != PL_PS_SYNC;
@@ -510,6 +515,7 @@ static const pl_sync_ops ops = {
     .gradient = gradient,
     .pause = pause_job,
     .testing = testing,
+    .progress = progress,
     .loose = is_loose,
     .stop = stop,
     .share = share,
@@ -529,6 +535,7 @@ static const pl_sync_ops keys_ops = {
     .free = sync_free,
     .pause = pause_job,
     .testing = testing,
+    .progress = progress,
     .loose = is_loose,
     .stop = stop,
     .share = share,

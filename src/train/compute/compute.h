@@ -53,6 +53,7 @@ typedef struct pl_compute_opts {
     bool elsewhere;     /* a sparse network's parameters are not in memory
                            here: pl_compute_place brings those of a batch */
     bool any_key_order; /* of a sparse gradient; default: sorted */
+    pl_sync *sync;      /* told of each operator that has finished; or NULL */
     bool early;         /* a sparse batch is prepared long before it is
                            computed, by any thread */
 } pl_compute_opts;

@@ -266,6 +266,10 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                     .key = compute->key,
                     .first_row = first,
                     .hooks = compute->hooks,
+                    .finished = compute->opts.sync != NULL
+                                    ? compute->opts.sync->ops->progress
+                                    : NULL,
+                    .finished_context = compute->opts.sync,
                     .trace = compute->opts.trace,
                     .lane = thread,
                     .step = compute->step,

@@ -105,6 +105,7 @@ static pl_status open_compute(pl_loop *l)
         .hogwild = opts->hogwild,
         .elsewhere = pl_loop_elsewhere(opts),
         .any_key_order = !pl_loop_elsewhere(opts) && micro == 1,
+        .sync = sync,
     };
     if (pl_loop_reads_ahead(opts))
         PL_TRY(pl_ahead_new(&l->ahead, &compute, l->reader, sync));

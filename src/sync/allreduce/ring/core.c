@@ -124,6 +124,11 @@ void pl_ring_core_progress(pl_ring_core *core)
     pl_membership_progress(core->membership);
 }
 
+void pl_ring_core_step(pl_ring_core *core)
+{
+    pl_membership_step(core->membership);
+}
+
 pl_skew pl_ring_core_skew(const pl_ring_core *core)
 {
     return pl_membership_skew(core->membership);

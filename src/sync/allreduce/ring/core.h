@@ -92,8 +92,9 @@ void pl_ring_core_abort(pl_ring_core *core, const char *why);
 
 /* The working thread waits for others, or does not; heartbeats carry it. */
 void pl_ring_core_waiting(pl_ring_core *core, bool waiting);
-/* It made progress, as in pl_collective_ops.  From any thread. */
+/* It made progress, or a step, as in pl_collective_ops.  From any thread. */
 void pl_ring_core_progress(pl_ring_core *core);
+void pl_ring_core_step(pl_ring_core *core);
 
 /* A message that came; what is not right is dropped. */
 void pl_ring_core_receive(pl_ring_core *core, int32_t from,

@@ -444,6 +444,11 @@ static void progress(pl_collective *c)
     pl_ring_core_progress(((engine *)c)->core);
 }
 
+static void stepped(pl_collective *c)
+{
+    pl_ring_core_step(((engine *)c)->core);
+}
+
 static void abort_job(pl_collective *c, const char *why)
 {
     engine *self = (engine *)c;
@@ -508,6 +513,7 @@ static const pl_collective_ops ops = {
     .offer = offer,
     .exchange = exchange,
     .progress = progress,
+    .stepped = stepped,
     .abort = abort_job,
     .look = look,
     .free = engine_free,

@@ -4,11 +4,11 @@
 
 #define SECOND INT64_C(1000000000)
 
-static pl_vital computing(int64_t progress)
+static pl_vital computing(int64_t step)
 {
-    return (pl_vital) { .step = 7,
+    return (pl_vital) { .step = step,
                         .phase = PL_PHASE_COMPUTING,
-                        .progress = progress };
+                        .progress = 100 * step };
 }
 
 static void liveness_is_lost_by_silence_alone(void **state)
@@ -67,6 +67,41 @@ static void liveness_learns_how_long_work_takes(void **state)
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, 2700 * SECOND));
 }
 
+/* I4: of a step that takes far longer than those before, operators finish; and
+ * when no more do, the time that a step takes is allowed, not that of one. */
+static void liveness_is_patient_while_operators_finish(void **state)
+{
+    (void)state;
+    pl_liveness life;
+    pl_vital vital = computing(0);
+    pl_liveness_reset(&life, 0);
+    pl_liveness_hear(&life, &vital, 0);
+    vital.progress++; /* in the first step: nothing is known yet */
+    pl_liveness_hear(&life, &vital, SECOND);
+    pl_liveness_hear(&life, &vital, 100 * SECOND);
+    assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, 100 * SECOND));
+    pl_liveness_reset(&life, 0);
+    vital = computing(1);
+    pl_liveness_hear(&life, &vital, 0);
+    int64_t now = 2 * SECOND; /* a step of two seconds */
+    vital = computing(2);
+    pl_liveness_hear(&life, &vital, now);
+    for (int i = 0; i < 20; i++) { /* one of 300, in 20 operators */
+        now += 15 * SECOND;
+        vital.progress++;
+        assert_true(pl_liveness_hear(&life, &vital, now));
+        assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, now));
+    }
+    for (int i = 0; i < 21; i++)
+        pl_liveness_hear(&life, &vital, now += SECOND);
+    assert_int_equal(PL_STUCK, pl_liveness_judge(&life, 5000, now));
+    vital = computing(3); /* now that is known to be a step */
+    pl_liveness_hear(&life, &vital, now);
+    for (int i = 0; i < 1000; i++)
+        pl_liveness_hear(&life, &vital, now += SECOND);
+    assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, now));
+}
+
 /* I3: an observer that was stopped accuses nobody. */
 static void liveness_forgives_time_the_observer_did_not_run(void **state)
 {
@@ -106,7 +141,7 @@ static void liveness_puts_losses_into_words(void **state)
     loss.with_step = true;
     loss.next = NULL;
     pl_loss_text(text, &loss);
-    assert_string_equal("worker 1 (b:1) is lost at step 7 while computing: it "
+    assert_string_equal("worker 1 (b:1) is lost at step 4 while computing: it "
                         "lives, but has made no progress for 6.0 s",
                         text);
     pl_absence_text(text, "worker 1", false, 2500);
@@ -120,5 +155,6 @@ static void liveness_puts_losses_into_words(void **state)
 UNIT_TESTS(cmocka_unit_test(liveness_is_lost_by_silence_alone),
            cmocka_unit_test(liveness_judges_progress_of_computing_tasks_only),
            cmocka_unit_test(liveness_learns_how_long_work_takes),
+           cmocka_unit_test(liveness_is_patient_while_operators_finish),
            cmocka_unit_test(liveness_forgives_time_the_observer_did_not_run),
            cmocka_unit_test(liveness_puts_losses_into_words))

@@ -207,22 +207,30 @@ static void ps_members_stuck_worker_is_lost(void **state)
     ps_rig *rig = ps_start((pl_ps_core_opts) { .heartbeat_ms = 1000 }, 0);
     int64_t progress = 1;
     for (int i = 0; i < 3; i++) { /* a step in 1 s is its usual pace */
-        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, progress++);
+        ps_heart(rig, 1, i, PL_PHASE_COMPUTING, progress++);
         ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
         ps_tick(rig, 500);
-        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, progress - 1);
+        ps_heart(rig, 1, i, PL_PHASE_COMPUTING, progress - 1);
         ps_tick(rig, 500);
     }
+    for (int i = 0; i < 60; i++) { /* one of 30 s, in operators of 5 s */
+        ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
+        ps_heart(rig, 1, 3, PL_PHASE_COMPUTING, progress + i / 10);
+        ps_tick(rig, 500);
+        ps_forget(rig);
+    }
+    progress += 10;
+    assert_int_equal(0, rig->lost[1]);
     for (int i = 0; i < 18; i++) {
         ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
-        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, progress);
+        ps_heart(rig, 1, 3, PL_PHASE_COMPUTING, progress);
         ps_tick(rig, 500);
         ps_forget(rig);
     }
     assert_int_equal(0, rig->lost[1]); /* 9 s */
     for (int i = 0; i < 3; i++) {
         ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
-        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, progress);
+        ps_heart(rig, 1, 3, PL_PHASE_COMPUTING, progress);
         ps_tick(rig, 500);
     }
     assert_int_equal(1, rig->lost[1]);
@@ -231,7 +239,7 @@ static void ps_members_stuck_worker_is_lost(void **state)
     ps_close(rig);
 }
 
-/* Progress is that of steps; the message claims no more. */
+/* Progress is that of operators and steps: the message claims no more. */
 static void ps_members_stuck_worker_is_named(void **state)
 {
     (void)state;
@@ -240,7 +248,7 @@ static void ps_members_stuck_worker_is_named(void **state)
         0);
     for (int i = 0; i < 4; i++) {
         ps_heart(rig, 0, 0, PL_PHASE_WAITING, 1);
-        ps_heart(rig, 1, 0, PL_PHASE_COMPUTING, 1);
+        ps_heart(rig, 1, 1, PL_PHASE_COMPUTING, 1);
         ps_tick(rig, 500);
         ps_forget(rig);
     }
