@@ -202,11 +202,29 @@ void pl_recorder_flush(pl_recorder *recorder, bool computed)
         record_norm(recorder, &recorder->at);
 }
 
-void pl_recorder_restart(pl_recorder *recorder, int64_t step)
+static void put_event(const pl_recorder *recorder, const pl_run_event *event)
 {
+    pl_timeline_put(pl_metrics_timeline(recorder->opts.metrics), event);
+}
+
+void pl_recorder_restart(pl_recorder *recorder, int64_t step, int64_t from,
+                         int64_t restored)
+{
+    pl_run_event event = pl_run_event_of(PL_EVENT_ROLLBACK);
     recorder->pending = recorder->norm_pending = false;
     pl_metrics_scalar(recorder->opts.metrics, recorder->tags.restart, step,
                       (double)step);
+    event.step = restored;
+    event.from = from;
+    if (restored < from)
+        put_event(recorder, &event);
+}
+
+void pl_recorder_checkpoint(pl_recorder *recorder, int64_t step)
+{
+    pl_run_event event = pl_run_event_of(PL_EVENT_CHECKPOINT);
+    event.step = step;
+    put_event(recorder, &event);
 }
 
 void pl_recorder_test(pl_recorder *recorder, int64_t step,
@@ -228,6 +246,11 @@ void pl_recorder_test(pl_recorder *recorder, int64_t step,
     for (size_t i = 0; i < count; i++)
         pl_metrics_scalar(metrics, all[i].tag, step, all[i].value);
     pl_metrics_add(metrics, recorder->tags.tests, 1);
+    pl_run_event event = pl_run_event_of(PL_EVENT_TEST);
+    event.step = step;
+    event.test_loss = score->loss;
+    event.test_accuracy = score->accuracy;
+    put_event(recorder, &event);
 }
 
 static void put_histogram(pl_recorder *recorder, const char *group,

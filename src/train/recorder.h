@@ -79,8 +79,13 @@ pl_status pl_recorder_init(pl_recorder *recorder,
 
 void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step);
 
-/* The job went back to `step`: what was recorded beyond it is void. */
-void pl_recorder_restart(pl_recorder *recorder, int64_t step);
+/* The job goes on at `step`: what was recorded beyond it is void.  It came
+ * from step `from` and went back to `restored`; where that is not less, nothing
+ * was undone. */
+void pl_recorder_restart(pl_recorder *recorder, int64_t step, int64_t from,
+                         int64_t restored);
+/* A checkpoint of `step` was begun. */
+void pl_recorder_checkpoint(pl_recorder *recorder, int64_t step);
 
 void pl_recorder_test(pl_recorder *recorder, int64_t step,
                       const pl_score *score);

@@ -1,5 +1,6 @@
 """Jobs that lose a task: what becomes of the others, and of the result."""
 
+import json
 import re
 import signal
 
@@ -198,6 +199,59 @@ def test_async_and_ssp_recover_a_server(cli, mode, index):
     summary = result.json
     assert summary["steps"] == 40000
     assert sum(row["steps"] for row in summary["per_worker"]) == 40000
+
+
+def timeline(cli, kind=None):
+    """The events of a run, or those of a kind."""
+    path = cli.folder / "a" / "timeline.jsonl"
+    lines = path.read_text().splitlines() if path.exists() else []
+    events = [json.loads(line) for line in lines if line.endswith("}")]
+    return [e for e in events if kind is None or e["event"] == kind]
+
+
+def test_what_happened_is_recorded(cli):
+    """A killed worker, then a killed server before any checkpoint but the
+    first: the timeline, the terminal and the summary tell."""
+    flags = ["--data", "synthetic", "--examples", "2000", "--batch", "20",
+             "--threads", "1", "--eval-every", "500", "--workers", "2",
+             "--ps", "1", "--checkpoint-every", "never", "--steps", "12000"]
+    job = cli.start("train", "softmax", "--run", "a", *flags)
+    assert wait_for(lambda: timeline(cli, "test"), "a test", job)
+    task(job, "worker", 1).kill()
+    assert wait_for(lambda: timeline(cli, "restart"), "a restart", job)
+    first = timeline(cli, "test")[-1]["step"]
+    assert wait_for(lambda: timeline(cli, "test")[-1]["step"] > first,
+                    "another test", job)
+    task(job, "ps", 0).kill()
+    result = cli.end(job)
+    assert result.code == 0, result
+
+    events = timeline(cli)
+    times = [event["time"] for event in events]
+    assert events[0]["event"] == "start" and min(times) == times[0]
+    happened = [(e["event"], e["task"]) for e in events
+                if e["event"] in ("lost", "restart", "rollback")]
+    assert happened == [
+        ("lost", "worker 1"), ("restart", "worker 1"), ("lost", "ps 0"),
+        ("restart", "ps 0"), ("rollback", "worker 0")], happened
+    assert "signal 9" in timeline(cli, "lost")[0]["text"]
+    back, = timeline(cli, "rollback")
+    assert back["step"] == 0 < back["from"] <= 12000
+    saved = [e["step"] for e in timeline(cli, "checkpoint")]
+    assert saved == [12000]
+    assert timeline(cli, "test")[-1]["test_loss"] > 0
+
+    told = f"the job was rolled back from step {back['from']} to step 0"
+    assert told in result.err
+    summary = json.loads((cli.folder / "a" / "summary.json").read_text())
+    assert summary["restarts"] == 2 and summary["rollbacks"] == 1
+    assert summary["rolled_back"] == back["from"]
+    assert [e["event"] for e in summary["incidents"]] == \
+        [kind for kind, _ in happened]
+    assert re.search(r"^restarts       2 \(worker 1 at [\d.]+ s, ps 0 at "
+                     r"[\d.]+ s\)$", result.out, re.M), result
+    assert re.search(r"^rolled back    at [\d.]+ s from step "
+                     rf"{back['from']} to step 0$", result.out, re.M), result
 
 
 @pytest.mark.parametrize("index", [0, 1])

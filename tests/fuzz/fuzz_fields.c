@@ -54,6 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     pl_summary summary;
     pl_run_record run;
     pl_job_reports reports;
+    pl_run_event event;
     pl_sweep_file sweep;
     pl_matmul_result product;
     if (pl_json_parse(&json, (const char *)data, bytes, "input") != PL_OK)
@@ -62,6 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     read_fields(&pl_summary_fields, &summary, json);
     read_fields(&pl_run_record_fields, &run, json);
     read_fields(&pl_job_reports_fields, &reports, json);
+    read_fields(&pl_run_event_fields, &event, json);
     read_fields(&pl_sweep_file_fields, &sweep, json);
     read_fields(&pl_matmul_result_fields, &product, json);
     read_trace(json);

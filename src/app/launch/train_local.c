@@ -25,6 +25,7 @@ typedef struct supervisor {
     int64_t per_epoch; /* updates */
     pl_run_folder folder;
     char *logs;
+    pl_timeline *timeline; /* NULL: it cannot be written */
     pl_command_line command;
     pl_job_progress *progress;
     pl_secret secret; /* of this job alone */
@@ -67,6 +68,10 @@ static pl_status open_run(supervisor *s)
     PL_TRY(pl_run_folder_init(&s->folder, s->options));
     PL_TRY(pl_file_join(&s->logs, s->folder.path, "log"));
     PL_TRY(pl_file_make_folder(s->logs));
+    if (pl_timeline_new(&s->timeline,
+                        &(pl_timeline_opts) { .folder = s->folder.path,
+                                              .task = "supervisor" }) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s; losses are not recorded", pl_error_message());
     return pl_command_line_init(&s->command, s->options, s->app->program,
                                 s->folder.path);
 }
@@ -143,6 +148,7 @@ static pl_status supervise(supervisor *s)
         .argv = s->command.argv,
         .secret = &s->secret,
         .logs = s->logs,
+        .timeline = s->timeline,
         .restarts = train->on_worker_loss == PL_TRAIN_LOSS_ABORT
                         ? 0
                         : (int32_t)train->restarts,
@@ -171,6 +177,7 @@ pl_status pl_train_local(const pl_app *app, pl_options *options,
     pl_job_progress_stop(s.progress);
     pl_command_line_close(&s.command);
     pl_keys_wipe(&s.secret, sizeof s.secret);
+    pl_timeline_free(s.timeline);
     pl_mem_free(s.logs);
     pl_run_folder_close(&s.folder);
     return pl_error_raise(&failed);

@@ -10,11 +10,13 @@
 #include "observe/record/events.h"
 #include "observe/resources/monitor.h"
 
+#include <stdio.h>
 #include <string.h>
 
 struct pl_observers {
     pl_observers_opts opts;
     pl_events *events;
+    pl_timeline *timeline;
     pl_monitor *monitor;
 };
 
@@ -76,6 +78,34 @@ static pl_status start_events(pl_observers *observers)
     return put_hparams(observers);
 }
 
+static void name_task(pl_task task, char *name, size_t room)
+{
+    snprintf(name, room, "%s %d", pl_role_text(task.role), task.index);
+}
+
+/* A job that nobody supervises starts with its chief. */
+static pl_status start_timeline(pl_observers *observers)
+{
+    const pl_observers_opts *opts = &observers->opts;
+    const pl_train_options *train = &opts->options->train;
+    char task[64];
+    name_task(opts->task, task, sizeof task);
+    PL_TRY(
+        pl_timeline_new(&observers->timeline, &(pl_timeline_opts) {
+                                                  .folder = opts->run,
+                                                  .task = task,
+                                                  .own_only = opts->job == NULL,
+                                                  .told = opts->told,
+                                                  .context = opts->context,
+                                              }));
+    pl_metrics_set_timeline(opts->metrics, observers->timeline);
+    pl_run_event start = pl_run_event_of(PL_EVENT_START);
+    start.step = opts->start_step;
+    if (opts->job != NULL && train->control == 0 && train->restarted == 0)
+        pl_timeline_put(observers->timeline, &start);
+    return PL_OK;
+}
+
 /* Each task of a job has a place of its own in the file of its host. */
 static int place_of(pl_task task)
 {
@@ -131,6 +161,9 @@ pl_status pl_observers_start(pl_observers **out, const pl_observers_opts *opts)
     if (opts->run != NULL && start_events(observers) != PL_OK)
         pl_log(PL_LOG_WARN, "%s; training goes on without them",
                pl_error_message());
+    if (opts->run != NULL && start_timeline(observers) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s; training goes on without a timeline",
+               pl_error_message());
     if (opts->run != NULL && opts->options->train.monitor_every > 0 &&
         start_monitor(observers) != PL_OK)
         pl_log(PL_LOG_WARN, "%s; training goes on without them",
@@ -149,7 +182,17 @@ void pl_observers_stop(pl_observers *observers, bool success)
     }
     pl_events_stop(observers->events);
     pl_monitor_stop(observers->monitor);
+    pl_metrics_set_timeline(observers->opts.metrics, NULL);
+    pl_timeline_free(observers->timeline);
     pl_mem_free(observers);
+}
+
+void pl_observers_lost(const pl_metrics *metrics, pl_task task)
+{
+    pl_run_event event = pl_run_event_of(PL_EVENT_LOST);
+    name_task(task, event.task, sizeof event.task);
+    snprintf(event.text, sizeof event.text, "was declared lost");
+    pl_timeline_put(pl_metrics_timeline(metrics), &event);
 }
 
 int64_t pl_observers_dropped(const pl_observers *observers)

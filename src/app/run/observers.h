@@ -1,5 +1,6 @@
 /* observers.h - what watches a task while it works, as files of its run
- * folder: events for TensorBoard, and what the host and the job use.
+ * folder: events for TensorBoard, the timeline, and what the host and the job
+ * use.
  *
  * None of them may end a training: what cannot be written is said once.
  *
@@ -21,12 +22,18 @@ typedef struct pl_observers_opts {
     const pl_cluster *cluster; /* NULL: one process */
     const pl_job *job;         /* the chief's, whose model is shown; or NULL */
     int64_t start_step;        /* of a resumed run */
+    /* Optional: what is put on the timeline. */
+    void (*told)(void *context, const pl_run_event *event);
+    void *context;
 } pl_observers_opts;
 
 pl_status pl_observers_start(pl_observers **out,
                              const pl_observers_opts *opts) PL_MUST_CHECK;
 /* NULL is fine, also below.  `success`: the run reached its end. */
 void pl_observers_stop(pl_observers *observers, bool success);
+
+/* For the timeline: a task of a job that nobody supervises fell silent. */
+void pl_observers_lost(const pl_metrics *metrics, pl_task task);
 
 /* Records that are not in the files. */
 int64_t pl_observers_dropped(const pl_observers *observers);

@@ -76,7 +76,9 @@ static pl_status take_rows(pl_summary *s, const pl_summary_opts *opts)
         s->server_count = reports->server_count;
         s->has_evaluator = reports->has_evaluator;
         s->evaluator = reports->evaluator;
-        *reports = (pl_job_reports) { 0 };
+        reports->workers = NULL;
+        reports->servers = NULL;
+        reports->worker_count = reports->server_count = 0;
         return PL_OK;
     }
     PL_TRY(PL_NEW(s->per_worker, 1));
@@ -209,13 +211,53 @@ static void put_hash(pl_summary *s, const pl_summary_opts *opts)
         pl_job_hash(opts->job, s->parameters_sha256);
 }
 
-/* Server 0 forgets what it counted when it is lost itself. */
-static int64_t count_restarts(const pl_summary_opts *opts)
+static bool is_incident(const pl_run_event *event)
 {
+    return event->kind == PL_EVENT_LOST || event->kind == PL_EVENT_RESTART ||
+           event->kind == PL_EVENT_ROLLBACK;
+}
+
+/* What the timeline tells of this job; a chief that was restarted has not seen
+ * all of it. */
+static pl_status take_incidents(pl_summary *s, const char *run)
+{
+    pl_run_events events;
+    int64_t undone = 0;
+    PL_TRY(pl_run_events_read(&events, run));
+    s->started = NAN;
+    for (size_t i = 0; i < events.count; i++) {
+        const pl_run_event *event = &events.list[i];
+        if (event->kind == PL_EVENT_START)
+            s->started = event->time;
+        if (event->kind == PL_EVENT_ROLLBACK) {
+            s->rollbacks++;
+            undone += event->from - event->step;
+        }
+        if (is_incident(event) && s->incident_count < PL_INCIDENTS_MAX)
+            events.list[s->incident_count++] = *event;
+    }
+    s->rolled_back = larger(s->rolled_back, undone);
+    s->incidents = events.list;
+    if (s->incident_count > 0)
+        return PL_OK;
+    pl_run_events_close(&events);
+    s->incidents = NULL;
+    return PL_OK;
+}
+
+/* The supervisor knows.  Without one, server 0 counts the workers that came
+ * back, until it is lost itself; a job goes back when a server was. */
+static int64_t count_restarts(const pl_summary *s, const pl_summary_opts *opts)
+{
+    int64_t seen = 0;
+    for (size_t i = 0; i < s->incident_count; i++)
+        seen += s->incidents[i].kind == PL_EVENT_RESTART;
+    if (opts->counts != NULL)
+        return larger(seen, opts->counts->restarts);
     if (opts->reports == NULL)
-        return 0;
-    return opts->counts != NULL ? opts->counts->restarts
-                                : opts->reports->restarts;
+        return seen;
+    return larger(seen, opts->reports->restarts +
+                            (s->server_count > 0 ? s->rollbacks : 0));
 }
 
 pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
@@ -235,7 +277,6 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         .test = pl_summary_test(&result->test, result->tested),
         .stopped_by = pl_stopped_text(result->stopped_by),
         .resumed_step = opts->resumed_step,
-        .restarts = train->restarted + count_restarts(opts),
         .faults = opts->counts != NULL ? opts->counts->faults : 0,
         .deterministic =
             !mixed && !own_pace && !(train->hogwild && train->threads > 1),
@@ -248,6 +289,12 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
     put_job(&s, opts);
     put_hash(&s, opts);
     PL_TRY(take_rows(&s, opts));
+    pl_status status = take_incidents(&s, opts->run);
+    if (status != PL_OK) {
+        pl_summary_close(&s);
+        return status;
+    }
+    s.restarts = train->restarted + count_restarts(&s, opts);
     add_up(&s);
     pl_bottleneck_find(&s);
     *out = s;
@@ -338,6 +385,45 @@ static void print_processor(const pl_summary *s, FILE *file)
         fputs("too short to tell the share of a core\n", file);
 }
 
+/* "worker 1 at 3.1 s, ps 0 at 4.6 s", as far as there is room. */
+static void list_incidents(const pl_summary *s, pl_event_kind kind, char *text,
+                           size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < s->incident_count && used < room; i++) {
+        const pl_run_event *event = &s->incidents[i];
+        char task[80];
+        if (event->kind != kind)
+            continue;
+        int wrote = snprintf(text + used, room - used, "%s%s at %.1f s",
+                             used > 0 ? ", " : " (",
+                             pl_quote_line(task, sizeof task, event->task),
+                             event->time - s->started);
+        used += wrote > 0 ? (size_t)wrote : room;
+    }
+    if (used > 0 && used < room - 1)
+        snprintf(text + used, room - used, ")");
+}
+
+/* What happened to the job on its way. */
+static void print_incidents(const pl_summary *s, FILE *file)
+{
+    char text[512];
+    if (s->restarts > 0) {
+        list_incidents(s, PL_EVENT_RESTART, text, sizeof text);
+        fprintf(file, "restarts       %lld%s\n", (long long)s->restarts, text);
+    }
+    for (size_t i = 0; i < s->incident_count; i++) {
+        const pl_run_event *event = &s->incidents[i];
+        if (event->kind == PL_EVENT_ROLLBACK)
+            fprintf(file,
+                    "rolled back    at %.1f s from step %lld to step %lld\n",
+                    event->time - s->started, (long long)event->from,
+                    (long long)event->step);
+    }
+}
+
 /* What went by: only where there was something. */
 static void print_losses(const pl_summary *s, FILE *file)
 {
@@ -373,6 +459,7 @@ void pl_summary_print(const pl_summary *s, FILE *file)
         fprintf(file, "train loss     %.4f\n", s->train_loss);
     print_test(&s->test, file);
     print_losses(s, file);
+    print_incidents(s, file);
     if (s->has_bottleneck)
         fprintf(file, "bottleneck     %s\n", plain(text, s->bottleneck.text));
     print_memory(s, file);

@@ -56,11 +56,12 @@ typedef struct server_task {
 static void tell_lost(void *context, bool is_server, int32_t index)
 {
     const server_task *task = context;
-    if (task->opts->control == NULL)
-        return;
-    pl_control_lost(task->opts->control,
-                    is_server ? (pl_task) { PL_ROLE_PS, index }
-                              : pl_cluster_task(task->opts->cluster, index));
+    pl_task lost = is_server ? (pl_task) { PL_ROLE_PS, index }
+                             : pl_cluster_task(task->opts->cluster, index);
+    if (task->opts->control != NULL)
+        pl_control_lost(task->opts->control, lost);
+    else
+        pl_observers_lost(task->metrics, lost);
 }
 
 static void start_observers(server_task *task)

@@ -1,8 +1,31 @@
-/* links.c - copies the counts of a worker's connections into its report, by
- * server where there are some. */
+/* links.c - looks at a worker's strategy, whichever it is, and copies the
+ * counts of its connections into its report, by server where there are some. */
 #include "app/train/links.h"
 
 #include <stdio.h>
+
+pl_ps_sync_view pl_links_look(const pl_ps_sync *ps,
+                              const pl_allreduce_sync *together,
+                              pl_collective *collective)
+{
+    if (ps != NULL)
+        return pl_ps_sync_look(ps);
+    pl_allreduce_sync_view all = pl_allreduce_sync_look(together);
+    pl_collective_view moved = collective->ops->look(collective);
+    return (pl_ps_sync_view) {
+        .step = all.step,
+        .made = all.step,
+        .update_seconds = all.update_seconds,
+        .reports = all.reports,
+        .sent_bytes = moved.sent_bytes,
+        .received_bytes = moved.received_bytes,
+        .sent_messages = moved.sent_messages,
+        .received_messages = moved.received_messages,
+        .shared = moved.shared,
+        .skew = moved.skew,
+        .broken = all.broken,
+    };
+}
 
 static pl_peer_usage usage_of(const pl_ps_sync *ps, int32_t server)
 {

@@ -1,11 +1,18 @@
-/* links.h - what went over a worker's connections, for its report.
+/* links.h - a worker's view of its job, and what went over its connections.
  *
  * Threads: the worker's. */
 #ifndef PL_APP_TRAIN_LINKS_H
 #define PL_APP_TRAIN_LINKS_H
 
 #include "base/record/report.h"
+#include "sync/allreduce/allreduce.h"
 #include "sync/ps/sync.h"
+
+/* What is known of the job, however its workers work together: by servers
+ * (`ps`), or without (the other two). */
+pl_ps_sync_view pl_links_look(const pl_ps_sync *ps,
+                              const pl_allreduce_sync *together,
+                              pl_collective *collective);
 
 /* Fill in bytes and messages, those of `view` in all and those of each of
  * `count` servers in `peers`, which the row points to afterwards.  Without

@@ -236,26 +236,9 @@ static pl_status open_run(trainer *t)
     return pl_mem_copy_text(&t->records, t->folder.path);
 }
 
-/* What is known of the job, however its workers work together. */
 static pl_ps_sync_view look(const trainer *t)
 {
-    if (t->ps != NULL)
-        return pl_ps_sync_look(t->ps);
-    pl_allreduce_sync_view all = pl_allreduce_sync_look(t->together);
-    pl_collective_view moved = t->collective->ops->look(t->collective);
-    return (pl_ps_sync_view) {
-        .step = all.step,
-        .made = all.step,
-        .update_seconds = all.update_seconds,
-        .reports = all.reports,
-        .sent_bytes = moved.sent_bytes,
-        .received_bytes = moved.received_bytes,
-        .sent_messages = moved.sent_messages,
-        .received_messages = moved.received_messages,
-        .shared = moved.shared,
-        .skew = moved.skew,
-        .broken = all.broken,
-    };
+    return pl_links_look(t->ps, t->together, t->collective);
 }
 
 static pl_status read_params(void *context, int64_t first, int64_t count,
@@ -305,6 +288,14 @@ static pl_status name_folder(trainer *t)
     return pl_mem_copy_text(&t->told_run, real);
 }
 
+/* The supervisor has the terminal. */
+static void tell_event(void *context, const pl_run_event *event)
+{
+    const trainer *t = context;
+    if (t->opts.control != NULL && event->kind == PL_EVENT_ROLLBACK)
+        pl_control_rolled(t->opts.control, event->from, event->step);
+}
+
 static pl_status start_observers(trainer *t)
 {
     return pl_observers_start(&t->observers,
@@ -316,6 +307,8 @@ static pl_status start_observers(trainer *t)
                                   .cluster = t->opts.cluster,
                                   .job = t->chief ? &t->job : NULL,
                                   .start_step = t->start.step,
+                                  .told = tell_event,
+                                  .context = t,
                               });
 }
 
@@ -374,9 +367,11 @@ static pl_status open_ps_sync(trainer *t)
 static void tell_lost(void *context, int32_t worker)
 {
     const trainer *t = context;
+    pl_task task = pl_cluster_task(t->opts.cluster, worker);
     if (t->opts.control != NULL)
-        pl_control_lost(t->opts.control,
-                        pl_cluster_task(t->opts.cluster, worker));
+        pl_control_lost(t->opts.control, task);
+    else
+        pl_observers_lost(t->metrics, task);
 }
 
 static pl_status open_ring(trainer *t)

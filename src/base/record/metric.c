@@ -41,6 +41,7 @@ struct pl_metrics {
     struct slot *slots;
     atomic_int tag_count; /* others read while a tag is added */
     char *names[PL_METRICS_TAGS];
+    pl_timeline *timeline;
     pl_mutex lock;
     pl_metrics_histogram *waiting[HISTOGRAMS]; /* guarded by lock, as those: */
     uint32_t first, waits;
@@ -235,6 +236,16 @@ pl_metrics_histogram *pl_metrics_histogram_take(pl_metrics *metrics)
     }
     pl_mutex_unlock(&metrics->lock);
     return taken;
+}
+
+void pl_metrics_set_timeline(pl_metrics *metrics, pl_timeline *timeline)
+{
+    metrics->timeline = timeline;
+}
+
+pl_timeline *pl_metrics_timeline(const pl_metrics *metrics)
+{
+    return metrics->timeline;
 }
 
 uint64_t pl_metrics_dropped(const pl_metrics *metrics)

@@ -18,6 +18,7 @@
 #define PL_BASE_RECORD_METRIC_H
 
 #include "base/record/histogram.h"
+#include "base/record/timeline.h"
 #include "paceline/base.h"
 
 #include <stdbool.h>
@@ -72,6 +73,11 @@ void pl_metrics_histogram_put(pl_metrics *metrics,
                               const pl_metrics_histogram *histogram);
 /* The caller frees it by pl_mem_free; NULL: there is none. */
 pl_metrics_histogram *pl_metrics_histogram_take(pl_metrics *metrics);
+
+/* Where events of the run go; NULL: nowhere.  Set before, or by the thread that
+ * records them; borrowed. */
+void pl_metrics_set_timeline(pl_metrics *metrics, pl_timeline *timeline);
+pl_timeline *pl_metrics_timeline(const pl_metrics *metrics);
 
 /* Scalars and histograms that were. */
 uint64_t pl_metrics_dropped(const pl_metrics *metrics);

@@ -8,6 +8,7 @@
 #define PL_BASE_RECORD_SUMMARY_H
 
 #include "base/record/report.h"
+#include "base/record/timeline.h"
 
 /* What held the run up. */
 typedef struct pl_bottleneck {
@@ -16,6 +17,8 @@ typedef struct pl_bottleneck {
     int32_t worker; /* that the others wait for; -1: none */
     char text[256]; /* for people */
 } pl_bottleneck;
+
+#define PL_INCIDENTS_MAX 1000 /* further ones stand in the timeline alone */
 
 typedef struct pl_summary {
     const char *model, *strategy, *mode; /* mode: of parameter servers */
@@ -30,6 +33,10 @@ typedef struct pl_summary {
     pl_test_result test;
     const char *stopped_by;
     int64_t resumed_step, restarts, faults;
+    int64_t rollbacks;       /* times that the job went back to a checkpoint */
+    pl_run_event *incidents; /* losses, restarts and rollbacks */
+    size_t incident_count;
+    double started; /* seconds since 1970; NAN: not known */
     bool deterministic;
     int64_t bad_examples; /* -1: the data has no examples that can be bad */
     int64_t dropped_gradients, rolled_back;

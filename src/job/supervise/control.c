@@ -228,6 +228,14 @@ void pl_control_lost(pl_control *control, pl_task task)
         return; /* it does not read, or has gone */
 }
 
+void pl_control_rolled(pl_control *control, int64_t from, int64_t step)
+{
+    if (send_surely(control, &(pl_control_message) { .kind = PL_CONTROL_ROLLED,
+                                                     .from = from,
+                                                     .step = step }) != PL_OK)
+        return; /* likewise */
+}
+
 void pl_control_final(pl_control *control)
 {
     /* What is final is told with it, however short the time since the last. */

@@ -6,8 +6,8 @@
  * it lost (messages.h).  When the supervisor is gone, so is the socket, and the
  * task ends.
  *
- * Threads: status, lost, final, closing, counts, gone and ended from any
- * thread; the rest from one. */
+ * Threads: status, lost, rolled, final, closing, counts, gone and ended from
+ * any thread; the rest from one. */
 #ifndef PL_JOB_SUPERVISE_CONTROL_H
 #define PL_JOB_SUPERVISE_CONTROL_H
 
@@ -38,6 +38,8 @@ pl_status pl_control_cluster(pl_control *control, pl_cluster *out,
 void pl_control_status(pl_control *control, const pl_task_status *status);
 /* ps 0: this task was declared lost; kill it and start it anew. */
 void pl_control_lost(pl_control *control, pl_task task);
+/* The chief: the job went back from one step to an earlier one. */
+void pl_control_rolled(pl_control *control, int64_t from, int64_t step);
 /* The job is over, well or not: whatever my exit status, do not start me
  * again.  The chief says so before it prints, and the supervisor leaves the
  * terminal to it. */

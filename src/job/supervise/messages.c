@@ -58,6 +58,10 @@ static const pl_field told_status_rows[] = {
     { NULL, PL_FIELD_INLINE(message, status, &status_fields) },
 };
 static const pl_field lost_rows[] = { TASK };
+static const pl_field rolled_rows[] = {
+    { "from", PL_FIELD_INT(message, from) },
+    { "step", PL_FIELD_INT(message, step) },
+};
 static const pl_field secret_rows[] = { { "secret",
                                           PL_FIELD_TEXT(message, secret) } };
 static const pl_field cluster_rows[] = { { "cluster", PL_FIELD_ANY_OBJECT(
@@ -97,6 +101,7 @@ static const struct {
     [PL_CONTROL_ADDRESS] = { "address", MEMBERS(address_rows) },
     [PL_CONTROL_STATUS] = { "status", MEMBERS(told_status_rows) },
     [PL_CONTROL_LOST] = { "lost", MEMBERS(lost_rows) },
+    [PL_CONTROL_ROLLED] = { "rolled", MEMBERS(rolled_rows) },
     [PL_CONTROL_CLOSING] = { .name = "closing" },
     [PL_CONTROL_FINAL] = { .name = "final" },
     [PL_CONTROL_SECRET] = { "secret", MEMBERS(secret_rows) },

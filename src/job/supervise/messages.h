@@ -6,7 +6,7 @@
  * which members each kind has is a row of a table in messages.c, and
  * docs/formats/launch.md lists them.
  *
- *   from a task      hello address status lost closing final
+ *   from a task      hello address status lost rolled closing final
  *   to a task        secret cluster counts gone closing end
  *   to an agent      start signal end heartbeat, and questions
  *   from an agent    hello output ended answer heartbeat
@@ -22,6 +22,7 @@ typedef enum pl_control_kind {
     PL_CONTROL_ADDRESS, /* a task listens there: text */
     PL_CONTROL_STATUS,  /* how far a task is: status */
     PL_CONTROL_LOST,    /* a task was declared lost: task */
+    PL_CONTROL_ROLLED,  /* the job went back: from, step */
     PL_CONTROL_CLOSING, /* the chief takes leave of the others; confirmed alike
                          */
     PL_CONTROL_FINAL,   /* the outcome of the job is known */
@@ -69,7 +70,8 @@ typedef struct pl_control_message {
     pl_job_counts counts;
     int32_t number; /* a signal; of ended: exit status, or minus the signal */
     bool error;     /* the line came from standard error */
-    int64_t id;     /* of a question */
+    int64_t from, step;  /* of rolled */
+    int64_t id;          /* of a question */
     const pl_json *body; /* of cluster, answer and question */
     pl_json *json;       /* decoded from this, which holds the texts */
 } pl_control_message;

@@ -131,6 +131,16 @@ const char *pl_supervisor_name(const pl_job_task *task,
     return name;
 }
 
+void pl_supervisor_note(const pl_supervisor *s, const pl_job_task *task,
+                        pl_event_kind kind, const char *how)
+{
+    pl_run_event event = pl_run_event_of(kind);
+    snprintf(event.task, sizeof event.task, "%s %d",
+             pl_role_text(task->task.role), task->task.index);
+    snprintf(event.text, sizeof event.text, "%s", how);
+    pl_timeline_put(s->opts->timeline, &event);
+}
+
 pl_job_task *pl_supervisor_find(pl_supervisor *s, pl_task id)
 {
     int32_t worker = pl_cluster_worker(&s->cluster, id);
@@ -391,6 +401,8 @@ static void run_loop(pl_supervisor *s)
 
 static pl_status run(pl_supervisor *s)
 {
+    pl_run_event start = pl_run_event_of(PL_EVENT_START);
+    pl_timeline_put(s->opts->timeline, &start);
     for (int i = 0; i < s->count && s->failed.status == PL_OK; i++) {
         pl_status status = pl_supervisor_start(s, &s->tasks[i]);
         if (status != PL_OK)

@@ -13,6 +13,7 @@
 #ifndef PL_JOB_SUPERVISE_SUPERVISOR_H
 #define PL_JOB_SUPERVISE_SUPERVISOR_H
 
+#include "base/record/timeline.h"
 #include "job/supervise/host_local.h"
 
 #include <stdatomic.h>
@@ -33,6 +34,7 @@ typedef struct pl_supervisor_opts {
     const char *program;       /* on this machine; default: this one */
     const pl_secret *secret;   /* told to tasks on this machine; NULL: none */
     const char *logs;          /* required: a folder for <role>-<index>.log */
+    pl_timeline *timeline;     /* gets starts, losses and restarts; or NULL */
     int32_t restarts;          /* of each task; default 0 */
     bool workers_listen;       /* they report an address, as servers do */
     double chaos;              /* faults a second made on purpose; default 0 */

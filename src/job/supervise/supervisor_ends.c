@@ -125,6 +125,8 @@ static void restart(pl_supervisor *s, pl_job_task *task, const char *how,
     pl_status status = pl_supervisor_start(s, task);
     if (status != PL_OK)
         pl_supervisor_fail(s, status);
+    else
+        pl_supervisor_note(s, task, PL_EVENT_RESTART, "");
 }
 
 /* When the job is over or was asked to end, a death is only told, and not even
@@ -150,6 +152,8 @@ static void ended_badly(pl_supervisor *s, pl_job_task *task, int ended,
     s->watched[task->slot].excused += excused;
     if (!s->watched[task->slot].lost)
         pl_child_how(ended, how, sizeof how);
+    if (s->phase <= PL_JOB_OVER && !task->final)
+        pl_supervisor_note(s, task, PL_EVENT_LOST, how);
     if (s->phase == PL_JOB_OVER && task->worker == 0) {
         fail_by(s, task, ended, how, said);
     } else if (s->phase == PL_JOB_OVER || s->phase == PL_JOB_ASKED) {
@@ -236,6 +240,7 @@ void pl_supervisor_lose_host(pl_supervisor *s, pl_host *host, pl_status status)
         if (task->host != host || !task->running)
             continue;
         task->running = false;
+        pl_supervisor_note(s, task, PL_EVENT_LOST, "its host was lost");
         needed = needed || !can_do_without(s, task);
     }
     if (s->phase != PL_JOB_RUNS || !needed) {

@@ -63,6 +63,9 @@ void pl_supervisor_ask_all(pl_supervisor *s, bool evaluator);
 /* "worker 1", "worker 1 on HOST" */
 const char *pl_supervisor_name(const pl_job_task *task,
                                char name[PL_SUPERVISOR_NAME]);
+/* Put on the timeline what happened to a task, and how. */
+void pl_supervisor_note(const pl_supervisor *s, const pl_job_task *task,
+                        pl_event_kind kind, const char *how);
 /* NULL: the job has no such task. */
 pl_job_task *pl_supervisor_find(pl_supervisor *s, pl_task id);
 

@@ -133,6 +133,12 @@ void pl_supervisor_take_message(void *context, pl_task id,
     case PL_CONTROL_LOST:
         take_lost(s, task, message->task);
         break;
+    case PL_CONTROL_ROLLED:
+        pl_log(PL_LOG_WARN,
+               "the job was rolled back from step %lld to step %lld, its last "
+               "checkpoint",
+               (long long)message->from, (long long)message->step);
+        break;
     case PL_CONTROL_CLOSING:
         watched->closing = true;
         pl_supervisor_tell(

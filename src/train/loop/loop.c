@@ -52,10 +52,13 @@ static pl_status join_or_rejoin(pl_loop *l)
     int64_t step = l->course.step;
     if (l->before < 0)
         return PL_OK;
-    if (l->restored < l->before)
+    pl_recorder_restart(&l->recorder, step, l->before, l->restored);
+    if (l->restored < l->before) {
         l->result->rolled_back += l->before - l->restored;
+        pl_log(PL_LOG_WARN, "rolled back from step %lld to step %lld",
+               (long long)l->before, (long long)l->restored);
+    }
     l->before = -1;
-    pl_recorder_restart(&l->recorder, step);
     pl_log(PL_LOG_INFO, "going on at step %lld", (long long)step);
     return PL_OK;
 }

@@ -23,6 +23,8 @@ pl_status pl_loop_save(pl_loop *l, bool last)
     pl_trace_span(l->opts->trace, 0, "checkpoint", l->result->progress.step,
                   begin, end);
     l->result->save_seconds += pl_loop_seconds(end - begin);
+    if (status == PL_OK)
+        pl_recorder_checkpoint(&l->recorder, l->result->progress.step);
     if (status == PL_OK || last)
         return status;
     if (status != PL_AGAIN)

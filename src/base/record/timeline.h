@@ -1,0 +1,65 @@
+/* timeline.h - what happened in a run and when: timeline.jsonl, a line an
+ * event.
+ *
+ * Losses, restarts, rollbacks, checkpoints and tests, written by the tasks and
+ * the supervisor that know of them, each by one write to the end of the file,
+ * under its lock.  docs/formats/run.md describes it.  A file that cannot be
+ * written is said once and ends nothing.
+ *
+ * Threads: put from any. */
+#ifndef PL_BASE_RECORD_TIMELINE_H
+#define PL_BASE_RECORD_TIMELINE_H
+
+#include "base/json/fields.h"
+
+typedef enum pl_event_kind {
+    PL_EVENT_START,      /* the job starts, or is resumed, here */
+    PL_EVENT_LOST,       /* a task died or fell silent: how */
+    PL_EVENT_RESTART,    /* a task was started again */
+    PL_EVENT_ROLLBACK,   /* the job went back: step, from */
+    PL_EVENT_CHECKPOINT, /* of a step was begun */
+    PL_EVENT_TEST,       /* of a step: test_loss, test_accuracy */
+} pl_event_kind;
+
+typedef struct pl_run_event {
+    double time; /* seconds since 1970; put fills it in */
+    pl_event_kind kind;
+    char task[64];      /* that it happened to; "": as put fills it in */
+    int64_t step, from; /* -1: not of this kind */
+    double test_loss, test_accuracy; /* NAN: likewise */
+    char text[200];                  /* how, in words; "": nothing to add */
+} pl_run_event;
+extern const pl_fields pl_run_event_fields;
+
+/* An event of which nothing is known but its kind. */
+pl_run_event pl_run_event_of(pl_event_kind kind);
+
+typedef struct pl_timeline pl_timeline;
+
+typedef struct pl_timeline_opts {
+    const char *folder; /* the run's; required */
+    const char *task;   /* who writes: "worker 0"; required */
+    bool own_only;      /* leave what concerns the whole job (rollbacks,
+                           checkpoints) to its chief */
+    /* Optional: called with what is put, also where it cannot be written. */
+    void (*told)(void *context, const pl_run_event *event);
+    void *context;
+} pl_timeline_opts;
+
+pl_status pl_timeline_new(pl_timeline **out,
+                          const pl_timeline_opts *opts) PL_MUST_CHECK;
+void pl_timeline_free(pl_timeline *timeline); /* NULL is fine, also below */
+void pl_timeline_put(pl_timeline *timeline, const pl_run_event *event);
+
+/* The events since the job last started, in the order of time. */
+typedef struct pl_run_events {
+    pl_run_event *list;
+    size_t count;
+} pl_run_events;
+
+/* Lines that are no events are skipped; a run without the file has none. */
+pl_status pl_run_events_read(pl_run_events *out,
+                             const char *folder) PL_MUST_CHECK;
+void pl_run_events_close(pl_run_events *events);
+
+#endif
