@@ -404,7 +404,7 @@ static void testing(pl_sync *sync, int64_t step, bool begins)
 
 static void progress(void *sync)
 {
-    pl_heart_beat(((pl_ps_sync *)sync)->heart);
+    pl_heartbeat_progress(((pl_ps_sync *)sync)->heartbeat);
 }
 
 static bool is_loose(const pl_sync *sync)
