@@ -54,6 +54,7 @@ void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
         .mixed = core->counts.mixed,
         .dropped = core->counts.dropped,
     };
+    int64_t span = core->counts.last_update_ns - core->counts.first_update_ns;
     char *text;
     pl_status status = gather(core, &reports);
     if (status == PL_OK)
@@ -66,7 +67,7 @@ void pl_core_send_reports(pl_ps_core *core, const pl_member *chief)
     pl_ps_report report = {
         .step = core->step,
         .dropped = core->counts.dropped,
-        .update_ns = core->counts.last_update_ns - core->counts.first_update_ns,
+        .update_ns = span > 0 ? span : 0, /* the clock may step back */
     };
     pl_core_reply_text(core, chief, pl_ps_report_encode(&report), text);
     pl_mem_free(text);

@@ -460,8 +460,12 @@ static void on_ack(pl_ps_client *client, int32_t ps, const pl_message *message)
 {
     const pl_link *l = &client->links[ps];
     pl_ps_ack ack;
-    if (l->stage == PL_LINK_DONE || !pl_ps_ack_decode(&ack, message))
+    if (l->stage == PL_LINK_DONE)
         return;
+    if (!pl_ps_ack_decode(&ack, message)) {
+        pl_client_fail(client, "ps %d sent a malformed ack", ps);
+        return;
+    }
     if (ack.kind == PL_ACKED_DONE)
         on_done(client, ps, message);
     else if (l->request.kind == PL_REQUEST_PUSH ||
@@ -474,9 +478,12 @@ static void on_report(pl_ps_client *client, const pl_message *message)
     uint32_t bytes = message->frame.payload_bytes;
     pl_ps_report report;
     if (client->report != NULL || client->links[0].stage == PL_LINK_DONE ||
-        client->links[0].request.kind != PL_REQUEST_BYE ||
-        bytes > REPORT_MOST || !pl_ps_report_decode(&report, message))
+        client->links[0].request.kind != PL_REQUEST_BYE || bytes > REPORT_MOST)
         return;
+    if (!pl_ps_report_decode(&report, message)) {
+        pl_client_fail(client, "ps 0 sent a malformed report");
+        return;
+    }
     if (PL_NEW(client->report, bytes + 1) == PL_OK && bytes > 0)
         memcpy(client->report, message->payload, bytes);
     client->view.report = client->report;

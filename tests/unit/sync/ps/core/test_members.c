@@ -1,5 +1,6 @@
 /* Joining, hearts, loss, leaving, the end. */
 #include "support/ps.h"
+#include "sync/ps/messages/messages.h"
 
 static void join_as(ps_rig *rig, pl_peer peer, const char *text)
 {
@@ -686,6 +687,29 @@ static void ps_members_failure_of_one_ends_the_job(void **state)
     assert_false(pl_ps_core_finished(rig->core));
     ps_tick(rig, 1500);
     assert_true(pl_ps_core_finished(rig->core));
+    ps_close(rig);
+}
+
+/* The clock of server 0 may step back between two updates. */
+static void ps_members_report_survives_a_clock_that_steps_back(void **state)
+{
+    (void)state;
+    ps_rig *rig =
+        ps_start((pl_ps_core_opts) { .workers = 1, .mode = PL_PS_ASYNC }, 0);
+    rig->now_ns += 2000 * PS_MS;
+    ps_push(rig, 0, 0, -1.0f);
+    ps_answer_of(rig, 0, 0, 1, 1.0f);
+    rig->now_ns -= 1000 * PS_MS;
+    ps_push(rig, 0, 1, -1.0f);
+    ps_answer_of(rig, 0, 0, 2, 2.0f);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    pl_message message = {
+        .frame = ps_expect(rig, rig->peer[0], PL_FRAME_REPORT)->frame
+    };
+    pl_ps_report report;
+    assert_true(pl_ps_report_decode(&report, &message));
+    assert_int_equal(2, report.step);
+    assert_int_equal(0, report.update_ns);
     ps_close(rig);
 }
 
