@@ -103,11 +103,12 @@ def tensorboard(browser, program, folder):
 
 
 def report(browser, program, folder):
-    """The first screen of the report of the classic sweep."""
-    subprocess.run([program, "sweep", ROOT / "examples/sweeps/classic.sweep",
-                    "--quiet", "--out", "classic"], cwd=folder, check=True,
+    """The first screen of the report on batch sizes by mode."""
+    subprocess.run([program, "sweep",
+                    ROOT / "examples/sweeps/a7-batch-by-mode.sweep", "--quiet",
+                    "--out", "a7"], cwd=folder, check=True,
                    stdout=subprocess.DEVNULL)
-    subprocess.run([program, "report", "classic"], cwd=folder, check=True)
+    subprocess.run([program, "report", "a7"], cwd=folder, check=True)
     show(browser, (folder / "report.html").as_uri(), "report.png", 1240, 1560)
 
 

@@ -20,6 +20,7 @@
 typedef struct sweep_options {
     const char *grid;
     const char *out;
+    const char *data;
     int64_t repeat;
     bool list;
     bool quiet;
@@ -40,6 +41,12 @@ static const pl_param params[] = {
       .value = "DIR",
       .help = "folder for the run folders (default: sweeps/ and the name of "
               "FILE)" },
+    { .name = "data",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(data),
+      .value = "SRC",
+      .help = "mnist:DIR: the data of files that ask for this kind (default: "
+              "the model's own, mostly digits)" },
     { .name = "repeat",
       .kind = PL_PARAM_INT,
       .offset = FIELD(repeat),
@@ -203,13 +210,20 @@ static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
     PL_TRY_OUT(status, choose_out(options, words->list[0], &out));
     PL_TRY_OUT(status, pl_json_get_text(spec, "model", &name));
     PL_TRY_OUT(status, pl_app_model(app, name, &model));
-    PL_TRY_OUT(status, pl_sweep_plan(&cells, &(pl_sweep_plan_opts) {
-                                                 .spec = spec,
-                                                 .model = model,
-                                                 .flags = words->list + 1,
-                                                 .flag_count = words->count - 1,
-                                                 .repeat = options->repeat,
-                                             }));
+    pl_sweep_plan_opts opts = {
+        .spec = spec,
+        .model = model,
+        .flags = words->list + 1,
+        .flag_count = words->count - 1,
+        .repeat = options->repeat,
+        .data = options->data,
+    };
+    PL_TRY_OUT(status, pl_sweep_plan(&cells, &opts));
+    if (!options->quiet && !pl_sweep_plan_has_data(&opts))
+        pl_log(PL_LOG_INFO,
+               "%s is about other data than the cells are trained on; name "
+               "them by --data",
+               words->list[0]);
     status = sweep(app, options, name, out, cells);
 out:
     pl_json_free(cells);

@@ -188,10 +188,36 @@ def test_a_missing_file_is_said(cli):
 @pytest.mark.parametrize("file", EXAMPLES, ids=lambda f: f.stem)
 def test_the_examples_are_right(cli, file):
     lines = cli.ok("sweep", file, "--list").out.splitlines()
-    assert len(lines) > 1
+    assert lines
     assert all(" train " in line and f"--run sweeps/{file.stem}/" in line
                for line in lines)
+    assert f"experiment {file.stem.split('-')[0].upper()} " in file.read_text()
+
+
+@pytest.mark.parametrize("name, count", [
+    ("a1-batch", 5), ("a2-epochs", 5), ("a5-workers", 6),
+    ("a7-batch-by-mode", 10), ("a8-alexnet-batch", 5),
+    ("a9-alexnet-workers", 8), ("c1-stop-loss-single", 8),
+    ("c2-stop-loss-async", 24), ("c3-stop-loss-sync", 24), ("c5-lenet", 4),
+    ("c6-lenet-workers", 12), ("e5-alexnet-nodes", 12)])
+def test_the_matrices_are_whole(cli, name, count):
+    file = ROOT / "examples" / "sweeps" / f"{name}.sweep"
+    assert len(cli.ok("sweep", file, "--list").out.splitlines()) == count
+
+
+def test_data_of_the_kind_a_file_asks_for_bring_their_flags(cli):
+    (cli.folder / "m.sweep").write_text(
+        "model softmax\ndata mnist --train-examples 55000\ngrid batch=1\n")
+    text = cli.ok("sweep", "m.sweep", "--list", "--data", "mnist:here").out
+    assert "--data mnist:here --train-examples 55000" in text
+    text = cli.ok("sweep", "m.sweep", "--list", "--", "--data",
+                  "mnist:here").out
+    assert "--train-examples 55000" in text
+    other = cli.ok("sweep", "m.sweep", "--list", "--", "--data", "idx:here")
+    assert "--train-examples" not in other.out
+    assert "other data" in other.err
+    assert "--train-examples" not in cli.ok("sweep", "m.sweep", "--list").out
 
 
 def test_there_are_examples():
-    assert len(EXAMPLES) >= 6 and program()
+    assert len(EXAMPLES) >= 20 and program()

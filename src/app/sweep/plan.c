@@ -389,17 +389,67 @@ static pl_status add_grid(planner *p, const pl_json *grid)
     return PL_OK;
 }
 
+static bool is_of_kind(const char *source, const char *kind)
+{
+    size_t length = strlen(kind);
+    return strncmp(source, kind, length) == 0 && source[length] == ':';
+}
+
+/* The value of --data behind the flags of the spec; NULL: there is none. */
+static const char *data_flag(const pl_sweep_plan_opts *opts)
+{
+    const char *found = NULL;
+    for (int i = 0; i < opts->flag_count; i++) {
+        if (strncmp(opts->flags[i], "--data=", 7) == 0)
+            found = opts->flags[i] + 7;
+        if (strcmp(opts->flags[i], "--data") == 0 && i + 1 < opts->flag_count)
+            found = opts->flags[i + 1];
+    }
+    return found;
+}
+
+/* The data of the kind that the spec asks for, and its flags. */
+static const char *wanted_data(const pl_sweep_plan_opts *opts,
+                               const pl_json **flags)
+{
+    const pl_json *data;
+    const char *kind, *given = data_flag(opts);
+    if (!pl_json_has(opts->spec, "data") ||
+        pl_json_get_object(opts->spec, "data", &data) != PL_OK ||
+        pl_json_get_text(data, "kind", &kind) != PL_OK ||
+        pl_json_get_array(data, "flags", flags) != PL_OK)
+        return NULL;
+    if (given == NULL)
+        given = opts->data;
+    return given != NULL && is_of_kind(given, kind) ? given : NULL;
+}
+
+static pl_status put_words(planner *p, const pl_json *flags)
+{
+    for (size_t i = 0; i < pl_json_length(flags); i++)
+        PL_TRY(pl_json_as_text(pl_json_at(flags, i), "flags",
+                               &p->words[p->word_count++]));
+    return PL_OK;
+}
+
+/* Of two flags of one name the last one counts: those of the spec come first,
+ * what the user adds comes last. */
 static pl_status gather_words(planner *p)
 {
-    const pl_json *flags;
-    PL_TRY(pl_json_get_array(p->opts->spec, "flags", &flags));
-    size_t given = pl_json_length(flags), more = (size_t)p->opts->flag_count;
-    PL_TRY(PL_NEW(p->words, given + more + 1));
-    for (size_t i = 0; i < given; i++)
-        PL_TRY(pl_json_as_text(pl_json_at(flags, i), "flags", &p->words[i]));
-    for (size_t i = 0; i < more; i++)
-        p->words[given + i] = p->opts->flags[i];
-    p->word_count = given + more;
+    const pl_sweep_plan_opts *opts = p->opts;
+    const pl_json *flags, *with = NULL;
+    const char *data = wanted_data(opts, &with);
+    PL_TRY(pl_json_get_array(opts->spec, "flags", &flags));
+    size_t room = pl_json_length(flags) + (size_t)opts->flag_count + 3;
+    PL_TRY(PL_NEW(p->words, room + (data != NULL ? pl_json_length(with) : 0)));
+    PL_TRY(put_words(p, flags));
+    if (data != NULL) {
+        p->words[p->word_count++] = "--data";
+        p->words[p->word_count++] = data;
+        PL_TRY(put_words(p, with));
+    }
+    for (int i = 0; i < opts->flag_count; i++)
+        p->words[p->word_count++] = opts->flags[i];
     for (size_t i = 0; i < p->word_count; i++) {
         const char *word = p->words[i];
         const pl_param *param =
@@ -448,4 +498,11 @@ pl_status pl_sweep_plan(pl_json **out, const pl_sweep_plan_opts *opts)
     pl_mem_free(p->options);
     pl_mem_free(p);
     return status;
+}
+
+bool pl_sweep_plan_has_data(const pl_sweep_plan_opts *opts)
+{
+    const pl_json *flags;
+    return !pl_json_has(opts->spec, "data") ||
+           wanted_data(opts, &flags) != NULL;
 }

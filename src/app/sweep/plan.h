@@ -14,7 +14,9 @@ typedef struct pl_sweep_plan_opts {
     const pl_model *model; /* required: that of the spec */
     char *const *flags;    /* more, behind those of the spec */
     int flag_count;
-    int64_t repeat; /* 0: that of the spec */
+    int64_t repeat;   /* 0: that of the spec */
+    const char *data; /* "mnist:DIR", for a spec that asks for this kind; or
+                         NULL */
 } pl_sweep_plan_opts;
 
 /* All cells in order, checked against the flags of `train`: [{"name",
@@ -22,5 +24,9 @@ typedef struct pl_sweep_plan_opts {
  * cell and the flag. */
 pl_status pl_sweep_plan(pl_json **out,
                         const pl_sweep_plan_opts *opts) PL_MUST_CHECK;
+
+/* True unless the spec asks for data of a kind that neither `data` nor the
+ * flags name: its cells then train on the model's own data. */
+bool pl_sweep_plan_has_data(const pl_sweep_plan_opts *opts);
 
 #endif

@@ -13,6 +13,7 @@ typedef struct spec {
     char *model;
     int64_t repeat; /* 0: not given */
     pl_json *flags, *grids;
+    pl_json *experiment, *data; /* NULL: not given */
 } spec;
 
 static void close_spec(spec *s)
@@ -20,6 +21,8 @@ static void close_spec(spec *s)
     pl_mem_free(s->model);
     pl_json_free(s->flags);
     pl_json_free(s->grids);
+    pl_json_free(s->experiment);
+    pl_json_free(s->data);
 }
 
 static pl_status open_spec(spec *s)
@@ -106,15 +109,21 @@ static pl_status add_grid(spec *s, const char *text, char *word)
     return pl_json_append_take(s->grids, grid);
 }
 
-static pl_status add_flags(spec *s, const char *text, char *word)
+/* All words that are left. */
+static pl_status add_words(pl_json *list, const char *text, char *word)
 {
     for (;;) {
         bool found;
         PL_TRY(next_word(&text, word, &found));
         if (!found)
             return PL_OK;
-        PL_TRY(pl_json_append_text(s->flags, word));
+        PL_TRY(pl_json_append_text(list, word));
     }
+}
+
+static pl_status add_flags(spec *s, const char *text, char *word)
+{
+    return add_words(s->flags, text, word);
 }
 
 static pl_status set_model(spec *s, const char *text, char *word)
@@ -148,6 +157,47 @@ static pl_status set_repeat(spec *s, const char *text, char *word)
     return PL_OK;
 }
 
+/* experiment ID "QUESTION" */
+static pl_status set_experiment(spec *s, const char *text, char *word)
+{
+    bool found, more;
+    if (s->experiment != NULL)
+        return PL_FAIL(PL_USAGE, "a second experiment");
+    PL_TRY(pl_json_new_object(&s->experiment));
+    PL_TRY(next_word(&text, word, &found));
+    if (found)
+        PL_TRY(pl_json_set_text(s->experiment, "id", word));
+    PL_TRY(next_word(&text, word, &more));
+    if (more)
+        PL_TRY(pl_json_set_text(s->experiment, "question", word));
+    if (!more || text[strspn(text, " \t\r")] != '\0')
+        return PL_FAIL(PL_USAGE, "experiment: expected ID \"QUESTION\"");
+    return PL_OK;
+}
+
+/* data KIND FLAGS... */
+static pl_status set_data(spec *s, const char *text, char *word)
+{
+    bool found;
+    pl_json *flags;
+    if (s->data != NULL)
+        return PL_FAIL(PL_USAGE, "a second line data");
+    PL_TRY(next_word(&text, word, &found));
+    if (!found || strchr(word, ':') != NULL || word[0] == '-')
+        return PL_FAIL(PL_USAGE,
+                       "data: expected what stands before the colon in --data, "
+                       "such as mnist");
+    PL_TRY(pl_json_new_object(&s->data));
+    PL_TRY(pl_json_set_text(s->data, "kind", word));
+    PL_TRY(pl_json_new_array(&flags));
+    pl_status status = add_words(flags, text, word);
+    if (status != PL_OK) {
+        pl_json_free(flags);
+        return status;
+    }
+    return pl_json_set_take(s->data, "flags", flags);
+}
+
 static const struct entry {
     const char *name;
     pl_status (*read)(spec *s, const char *text, char *word);
@@ -156,6 +206,8 @@ static const struct entry {
     { "flags", add_flags },
     { "grid", add_grid },
     { "repeat", set_repeat },
+    { "experiment", set_experiment },
+    { "data", set_data },
 };
 
 #define ENTRIES (sizeof entries / sizeof *entries)
@@ -178,7 +230,9 @@ static pl_status read_line(spec *s, const char *line, char *word)
     word[length] = '\0';
     const char *near = pl_param_nearest(word, names);
     return PL_FAIL(PL_USAGE, "\"%.80s\": expected %s", word,
-                   near != NULL ? near : "model, flags, grid or repeat");
+                   near != NULL ? near
+                                : "model, flags, grid, repeat, experiment or "
+                                  "data");
 }
 
 static pl_status read_lines(spec *s, const char *text, const char *what)
@@ -200,20 +254,27 @@ static pl_status read_lines(spec *s, const char *text, const char *what)
     return status;
 }
 
+/* Move a part into the object, also when that fails; NULL is no part. */
+static pl_status move(pl_json *json, const char *key, pl_json **part)
+{
+    pl_json *moved = *part;
+    *part = NULL;
+    return moved != NULL ? pl_json_set_take(json, key, moved) : PL_OK;
+}
+
 /* The parts are the object's afterwards. */
 static pl_status assemble(spec *s, pl_json **out)
 {
     pl_json *json;
     PL_TRY(pl_json_new_object(&json));
     pl_status status;
-    pl_json *flags = s->flags, *grids = s->grids;
     PL_TRY_OUT(status, pl_json_set_text(json, "model", s->model));
-    s->flags = NULL;
-    PL_TRY_OUT(status, pl_json_set_take(json, "flags", flags));
+    PL_TRY_OUT(status, move(json, "flags", &s->flags));
     PL_TRY_OUT(status,
                pl_json_set_int(json, "repeat", s->repeat > 0 ? s->repeat : 1));
-    s->grids = NULL;
-    PL_TRY_OUT(status, pl_json_set_take(json, "grids", grids));
+    PL_TRY_OUT(status, move(json, "grids", &s->grids));
+    PL_TRY_OUT(status, move(json, "experiment", &s->experiment));
+    PL_TRY_OUT(status, move(json, "data", &s->data));
     *out = json;
     return PL_OK;
 out:

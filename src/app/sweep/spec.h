@@ -3,8 +3,11 @@
  * docs/formats/sweep.md has the format.  The result is
  *
  *   {"model": "softmax", "flags": ["--lr", "0.1"], "repeat": 1,
- *    "grids": [{"mode": ["sync", "async"], "batch": ["10", "50"]}]}
+ *    "grids": [{"mode": ["sync", "async"], "batch": ["10", "50"]}],
+ *    "experiment": {"id": "A1", "question": "..."},
+ *    "data": {"kind": "mnist", "flags": ["--train-examples", "55000"]}}
  *
+ * without the last two where the text does not have them.
  * Names and values are checked where the cells are made (sweep_plan.h).
  *
  * Threads: any. */

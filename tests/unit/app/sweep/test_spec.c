@@ -24,6 +24,12 @@ static void files_are_read(void **state)
                 "\"mode\":[\"sync\"]},{\"lr\":[\"0.5\"]}]}");
     assert_read("grid\nmodel m\n", "{\"model\":\"m\",\"flags\":[],\"repeat\":1,"
                                    "\"grids\":[{}]}");
+    assert_read("model m\ngrid\nexperiment A1 'What is it?'\n"
+                "data mnist --train-examples 9\n",
+                "{\"model\":\"m\",\"flags\":[],\"repeat\":1,\"grids\":[{}],"
+                "\"experiment\":{\"id\":\"A1\",\"question\":\"What is it?\"},"
+                "\"data\":{\"kind\":\"mnist\",\"flags\":"
+                "[\"--train-examples\",\"9\"]}}");
 }
 
 static void wrong_lines_are_named(void **state)
@@ -50,6 +56,12 @@ static void wrong_lines_are_named(void **state)
         { "repeat x\n", "expected a number" },
         { "repeat 2 3\n", "expected a number" },
         { "repeat\n", "expected a number" },
+        { "experiment A1\n", "file:1: experiment: expected ID" },
+        { "experiment A1 b c\n", "experiment: expected ID" },
+        { "experiment A1 b\nexperiment A1 b\n", "file:2: a second" },
+        { "data\n", "file:1: data: expected what stands before" },
+        { "data mnist:here\n", "data: expected what stands before" },
+        { "data a\ndata a\n", "file:2: a second line data" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_json *spec;
