@@ -50,26 +50,24 @@ static pl_status print_json(const pl_table *table)
     return status;
 }
 
-static pl_status print(const pl_table *table, const compare_options *options)
+static pl_status print_table(const pl_records *records,
+                             const compare_options *options, pl_buffer *text)
 {
-    pl_buffer text = { 0 };
+    pl_table *table;
+    PL_TRY(pl_compare(&table, records, options->mean));
+    pl_status status = PL_OK;
     if (options->json)
-        return print_json(table);
-    if (options->csv)
-        pl_table_csv(table, &text);
+        status = print_json(table);
     else
-        pl_table_print(table, &text);
-    pl_status status = pl_buffer_status(&text);
-    if (status == PL_OK)
-        fwrite(text.data, 1, text.bytes, stdout);
-    pl_buffer_close(&text);
+        pl_table_csv(table, text);
+    pl_table_free(table);
     return status;
 }
 
 static pl_status compare(const compare_options *options, const pl_words *words)
 {
     pl_records records;
-    pl_table *table;
+    pl_buffer text = { 0 };
     if (words->count == 0)
         return PL_FAIL(PL_USAGE, "compare needs run folders, or a folder of "
                                  "them: compare RUN...");
@@ -77,11 +75,14 @@ static pl_status compare(const compare_options *options, const pl_words *words)
         return PL_FAIL(PL_USAGE, "--json and --csv: give one of them, not "
                                  "both");
     PL_TRY(pl_runs_read(&records, words));
-    pl_status status = pl_compare(&table, &records, options->mean);
-    if (status == PL_OK) {
-        status = print(table, options);
-        pl_table_free(table);
-    }
+    pl_status status = options->json || options->csv
+                           ? print_table(&records, options, &text)
+                           : pl_compare_print(&records, options->mean, &text);
+    if (status == PL_OK)
+        status = pl_buffer_status(&text);
+    if (status == PL_OK && text.bytes > 0)
+        fwrite(text.data, 1, text.bytes, stdout);
+    pl_buffer_close(&text);
     pl_records_close(&records);
     return status;
 }
@@ -93,8 +94,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     PL_TRY(pl_command_parse(
         &pl_cmd_compare, app,
         "Show runs side by side: the flags that set them apart, and the "
-        "results.\nRUN is a run folder, or a folder of run folders, as `sweep` "
-        "makes it.",
+        "results.\nRUN is a run folder, a folder of run folders, as `sweep` "
+        "makes it, or\na folder of those.",
         &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;

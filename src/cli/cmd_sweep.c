@@ -1,6 +1,7 @@
 /* cmd_sweep.c - `sweep`: reads what to run from a file and from flags, lists or
  * runs the cells, and shows the results. */
 #include "app/run/runs.h"
+#include "app/sweep/about.h"
 #include "app/sweep/plan.h"
 #include "app/sweep/spec.h"
 #include "app/sweep/sweep.h"
@@ -149,20 +150,15 @@ static pl_status print_cells(const pl_app *app, const char *model,
 static pl_status print_results(const pl_app *app, const char *out, bool mean)
 {
     pl_records records;
-    pl_table *table;
     pl_buffer text = { 0 };
     char *paths[] = { (char *)out };
     PL_TRY(pl_runs_open(&records, paths, 1));
-    pl_status status = pl_compare(&table, &records, mean);
+    pl_status status = pl_compare_print(&records, mean, &text);
     pl_records_close(&records);
-    PL_TRY(status);
-    pl_table_print(table, &text);
-    status = pl_buffer_status(&text);
     if (status == PL_OK)
         printf("%s\nfigures: %s report %s -o report.html\n", text.data,
                app->program, out);
     pl_buffer_close(&text);
-    pl_table_free(table);
     return status;
 }
 
@@ -176,7 +172,8 @@ static bool is_repeated(const pl_json *cells)
 }
 
 static pl_status sweep(const pl_app *app, const sweep_options *options,
-                       const char *model, const char *out, const pl_json *cells)
+                       const char *model, const char *out, const pl_json *about,
+                       const pl_json *cells)
 {
     if (options->list)
         return print_cells(app, model, out, cells);
@@ -187,6 +184,7 @@ static pl_status sweep(const pl_app *app, const sweep_options *options,
                                .program = app->program,
                                .model = model,
                                .cells = cells,
+                               .about = about,
                                .out = out,
                                .quiet = options->quiet,
                            }));
@@ -201,7 +199,7 @@ static pl_status sweep(const pl_app *app, const sweep_options *options,
 static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
                                 const pl_words *words)
 {
-    pl_json *spec = NULL, *cells = NULL;
+    pl_json *spec = NULL, *cells = NULL, *about = NULL;
     char *out = NULL;
     const pl_model *model = NULL;
     const char *name;
@@ -224,8 +222,10 @@ static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
                "%s is about other data than the cells are trained on; name "
                "them by --data",
                words->list[0]);
-    status = sweep(app, options, name, out, cells);
+    PL_TRY_OUT(status, pl_sweep_about(&about, &opts));
+    status = sweep(app, options, name, out, about, cells);
 out:
+    pl_json_free(about);
     pl_json_free(cells);
     pl_json_free(spec);
     pl_mem_free(out);

@@ -219,5 +219,47 @@ def test_data_of_the_kind_a_file_asks_for_bring_their_flags(cli):
     assert "--train-examples" not in cli.ok("sweep", "m.sweep", "--list").out
 
 
+PUBLISHED = """experiment X1 "Does it work?"
+model softmax
+data idx
+flags --steps 20
+grid batch=10,20
+published test_accuracy 50% ?
+published seconds machine 100 200
+"""
+
+
+def test_published_values_are_shown(cli):
+    (cli.folder / "x.sweep").write_text(PUBLISHED)
+    cli.ok("data", "digits", "--out", "digits")
+    text = cli.ok("sweep", "x.sweep", "--data", "idx:digits").out
+    assert text.startswith("X1: Does it work?\n")
+    assert "published elsewhere [s]" in text and "[points]" in text
+    assert "machine-bound: seconds" in text
+    first, second = json.loads(
+        cli.ok("compare", "sweeps/x", "--json").out)["runs"]
+    assert first["published"]["test_accuracy"] == 0.5
+    assert first["difference"]["test_accuracy"] == pytest.approx(
+        first["results"]["test_accuracy"] - 0.5)
+    assert second["published"] == {"test_accuracy": None, "seconds": 200}
+    cli.ok("report", "sweeps", "-o", "r.html")
+    page = (cli.folder / "r.html").read_text()
+    assert "X1: Does it work?" in page and "difference [points]" in page
+    assert "published: all runs" in page
+
+
+def test_other_data_are_not_compared_with_published_values(cli):
+    (cli.folder / "x.sweep").write_text(PUBLISHED)
+    text = cli.ok("sweep", "x.sweep").out
+    assert "published [%]" in text and "difference" not in text.split("\n")[1]
+    assert "the experiment is about idx" in text
+
+
+def test_wrong_published_values_are_said(cli):
+    (cli.folder / "x.sweep").write_text(PUBLISHED.replace("50% ?", "50%"))
+    cli.refused(2, "sweep", "x.sweep",
+                says="x.sweep:6: 1 values of test_accuracy; expected 2")
+
+
 def test_there_are_examples():
     assert len(EXAMPLES) >= 20 and program()

@@ -40,6 +40,7 @@ static const struct file {
     { 'S', "runs/b/summary.json" },
     { 'q', "runs/c/run.json" },
     { 't', "runs/c/summary.json" },
+    { 'w', "runs/sweep.json" },
 };
 
 #define FILES (sizeof files / sizeof *files)
@@ -245,8 +246,7 @@ static void compare(const pl_records *records, bool mean)
     if (pl_compare(&table, records, mean) != PL_OK)
         return;
     check_csv(table);
-    pl_table_print(table, &text);
-    PL_ASSERT(pl_buffer_status(&text) == PL_OK);
+    PL_ASSERT(pl_compare_print(records, mean, &text) == PL_OK);
     PL_ASSERT(!holds(&text, "\x1b"));
     pl_buffer_close(&text);
     if (pl_table_json(table, &json) == PL_OK)

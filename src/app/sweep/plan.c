@@ -9,6 +9,7 @@
 #include "app/sweep/plan.h"
 
 #include "app/options/options_priv.h"
+#include "app/sweep/published.h"
 #include "app/task/part.h"
 #include "base/buffer.h"
 #include "base/mem.h"
@@ -35,6 +36,7 @@ typedef struct planner {
     const char **words; /* flags of all cells */
     size_t word_count;
     int64_t repeat;
+    pl_publisher publisher;
 } planner;
 
 static bool names_flag(const char *word, const char *name)
@@ -290,7 +292,11 @@ static pl_status append_cell(planner *p, const char *name, int64_t repeat,
     if (status == PL_OK)
         status = make_values(p, &values);
     if (status == PL_OK)
+        status = pl_publisher_deal(&p->publisher, values, repeat > 1, cell);
+    if (status == PL_OK)
         status = pl_json_set_take(cell, "values", values);
+    else
+        pl_json_free(values);
     if (status == PL_OK)
         status = pl_json_set_int(cell, "repeat", repeat);
     if (status != PL_OK) {
@@ -474,10 +480,11 @@ static pl_status plan(planner *p)
     PL_TRY(pl_options_init(p->options, p->opts->model));
     pl_options_close(p->options);
     PL_TRY(gather_words(p));
+    PL_TRY(pl_publisher_init(&p->publisher, p->opts->spec));
     PL_TRY(pl_json_get_array(p->opts->spec, "grids", &grids));
     for (size_t i = 0; i < pl_json_length(grids); i++)
         PL_TRY(add_grid(p, pl_json_at(grids, i)));
-    return PL_OK;
+    return pl_publisher_finish(&p->publisher);
 }
 
 pl_status pl_sweep_plan(pl_json **out, const pl_sweep_plan_opts *opts)
@@ -494,6 +501,7 @@ pl_status pl_sweep_plan(pl_json **out, const pl_sweep_plan_opts *opts)
         *out = p->cells;
     else
         pl_json_free(p->cells);
+    pl_publisher_close(&p->publisher);
     pl_mem_free(p->words);
     pl_mem_free(p->options);
     pl_mem_free(p);

@@ -20,8 +20,8 @@ typedef struct pl_sweep_plan_opts {
 } pl_sweep_plan_opts;
 
 /* All cells in order, checked against the flags of `train`: [{"name",
- * "args": [...], "values": {flag: value}, "repeat": 1}].  PL_USAGE names the
- * cell and the flag. */
+ * "args": [...], "values": {flag: value}, "repeat": 1, "published": {result:
+ * number}}].  PL_USAGE names the cell and the flag, or the line. */
 pl_status pl_sweep_plan(pl_json **out,
                         const pl_sweep_plan_opts *opts) PL_MUST_CHECK;
 

@@ -2,6 +2,7 @@
  * its grids. Names and values are checked later, where cells are made. */
 #include "app/sweep/spec.h"
 
+#include "app/sweep/published.h"
 #include "base/mem.h"
 #include "base/param/param.h"
 
@@ -13,7 +14,9 @@ typedef struct spec {
     char *model;
     int64_t repeat; /* 0: not given */
     pl_json *flags, *grids;
-    pl_json *experiment, *data; /* NULL: not given */
+    pl_json *experiment, *data, *published; /* NULL: not given */
+    const char *what;                       /* the file, and its line */
+    int line;
 } spec;
 
 static void close_spec(spec *s)
@@ -23,6 +26,7 @@ static void close_spec(spec *s)
     pl_json_free(s->grids);
     pl_json_free(s->experiment);
     pl_json_free(s->data);
+    pl_json_free(s->published);
 }
 
 static pl_status open_spec(spec *s)
@@ -198,6 +202,27 @@ static pl_status set_data(spec *s, const char *text, char *word)
     return pl_json_set_take(s->data, "flags", flags);
 }
 
+static pl_status add_published(spec *s, const char *text, char *word)
+{
+    pl_json *words, *entry = NULL;
+    char *at = NULL;
+    PL_TRY(pl_json_new_array(&words));
+    pl_status status;
+    PL_TRY_OUT(status, add_words(words, text, word));
+    PL_TRY_OUT(status, pl_mem_format(&at, "%s:%d", s->what, s->line));
+    PL_TRY_OUT(status, pl_published_read(&entry, words, at));
+    if (s->published == NULL)
+        status = pl_json_new_array(&s->published);
+    if (status == PL_OK)
+        status = pl_json_append_take(s->published, entry);
+    else
+        pl_json_free(entry);
+out:
+    pl_json_free(words);
+    pl_mem_free(at);
+    return status;
+}
+
 static const struct entry {
     const char *name;
     pl_status (*read)(spec *s, const char *text, char *word);
@@ -208,6 +233,7 @@ static const struct entry {
     { "repeat", set_repeat },
     { "experiment", set_experiment },
     { "data", set_data },
+    { "published", add_published },
 };
 
 #define ENTRIES (sizeof entries / sizeof *entries)
@@ -231,8 +257,8 @@ static pl_status read_line(spec *s, const char *line, char *word)
     const char *near = pl_param_nearest(word, names);
     return PL_FAIL(PL_USAGE, "\"%.80s\": expected %s", word,
                    near != NULL ? near
-                                : "model, flags, grid, repeat, experiment or "
-                                  "data");
+                                : "model, flags, grid, repeat, experiment, "
+                                  "data or published");
 }
 
 static pl_status read_lines(spec *s, const char *text, const char *what)
@@ -240,13 +266,14 @@ static pl_status read_lines(spec *s, const char *text, const char *what)
     char *line, *word = NULL;
     PL_TRY(PL_NEW(line, strlen(text) + 1));
     pl_status status = PL_NEW(word, strlen(text) + 1);
-    for (int number = 1; *text != '\0' && status == PL_OK; number++) {
+    s->what = what;
+    for (s->line = 1; *text != '\0' && status == PL_OK; s->line++) {
         size_t length = strcspn(text, "\n");
         memcpy(line, text, length);
         line[length] = '\0';
         status = read_line(s, line, word);
         if (status != PL_OK)
-            status = pl_context(status, "%s:%d", what, number);
+            status = pl_context(status, "%s:%d", what, s->line);
         text += length + (text[length] == '\n');
     }
     pl_mem_free(line);
@@ -275,6 +302,7 @@ static pl_status assemble(spec *s, pl_json **out)
     PL_TRY_OUT(status, move(json, "grids", &s->grids));
     PL_TRY_OUT(status, move(json, "experiment", &s->experiment));
     PL_TRY_OUT(status, move(json, "data", &s->data));
+    PL_TRY_OUT(status, move(json, "published", &s->published));
     *out = json;
     return PL_OK;
 out:

@@ -5,9 +5,10 @@
  *   {"model": "softmax", "flags": ["--lr", "0.1"], "repeat": 1,
  *    "grids": [{"mode": ["sync", "async"], "batch": ["10", "50"]}],
  *    "experiment": {"id": "A1", "question": "..."},
- *    "data": {"kind": "mnist", "flags": ["--train-examples", "55000"]}}
+ *    "data": {"kind": "mnist", "flags": ["--train-examples", "55000"]},
+ *    "published": [...]}
  *
- * without the last two where the text does not have them.
+ * without the last three where the text does not have them (published.h).
  * Names and values are checked where the cells are made (sweep_plan.h).
  *
  * Threads: any. */

@@ -23,6 +23,8 @@ static const pl_field cell_rows[] = {
     { "values", PL_FIELD_ANY_OBJECT(pl_sweep_cell, values),
       .when = PL_WHEN_SET },
     { "repeat", PL_FIELD_INT(pl_sweep_cell, repeat), .when = PL_WHEN_KNOWN },
+    { "published", PL_FIELD_ANY_OBJECT(pl_sweep_cell, published),
+      .when = PL_WHEN_SET },
     { "state", PL_FIELD_CHOICE(pl_sweep_cell, state, states),
       .when = PL_WHEN_KNOWN },
     { "seconds", PL_FIELD_REAL(pl_sweep_cell, seconds), .when = PL_WHEN_KNOWN },
@@ -34,6 +36,7 @@ static const pl_field file_rows[] = {
     { "format", PL_FIELD_INT(pl_sweep_file, format), .least = 1,
       .most = INT64_MAX },
     { "model", PL_FIELD_TEXT(pl_sweep_file, model) },
+    { "about", PL_FIELD_ANY_OBJECT(pl_sweep_file, about), .when = PL_WHEN_SET },
     { "cells",
       PL_FIELD_LIST(pl_sweep_file, cells, count, &pl_sweep_cell_fields),
       .most = PL_SWEEP_FILE_CELLS_MAX },
@@ -153,9 +156,10 @@ static pl_status check_folders(const pl_sweep_state *state, const char *out)
 }
 
 pl_status pl_sweep_state_init(pl_sweep_state *state, const char *out,
-                              const char *model, const pl_json *plan)
+                              const char *model, const pl_json *about,
+                              const pl_json *plan)
 {
-    *state = (pl_sweep_state) { .model = model };
+    *state = (pl_sweep_state) { .model = model, .about = about };
     pl_status status;
     PL_TRY_OUT(status, pl_file_join(&state->path, out, "sweep.json"));
     PL_TRY_OUT(status, take_plan(state, plan));
@@ -181,7 +185,9 @@ void pl_sweep_state_close(pl_sweep_state *state)
 pl_status pl_sweep_state_save(const pl_sweep_state *state)
 {
     const pl_sweep_file *others = &state->others;
-    pl_sweep_file file = { .format = FORMAT, .model = state->model };
+    pl_sweep_file file = { .format = FORMAT,
+                           .model = state->model,
+                           .about = state->about };
     char *text;
     PL_TRY(PL_NEW(file.cells, others->count + state->count));
     for (size_t i = 0; i < others->count; i++)

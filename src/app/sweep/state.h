@@ -16,10 +16,11 @@ typedef enum pl_cell_state {
 
 typedef struct pl_sweep_cell {
     const pl_json *args; /* the flags: an array of texts; borrowed from the
-                            plan, as all up to `repeat` */
+                            plan, as all up to `published` */
     const char *name;
     const pl_json *values; /* {flag: value} of the grid; NULL: not known */
     int64_t repeat;
+    const pl_json *published; /* {result: number}; NULL: none */
     pl_cell_state state;
     double seconds; /* that it took, in all */
     char *error;    /* of one that failed */
@@ -32,6 +33,7 @@ extern const pl_fields pl_sweep_cell_fields;
 typedef struct pl_sweep_file {
     int64_t format;
     const char *model;
+    const pl_json *about; /* observe/runs/experiment.h; NULL: nothing */
     pl_sweep_cell *cells;
     size_t count;
 } pl_sweep_file;
@@ -40,17 +42,18 @@ extern const pl_fields pl_sweep_file_fields;
 typedef struct pl_sweep_state {
     char *path; /* of the file */
     const char *model;
+    const pl_json *about;
     pl_sweep_cell *cells;
     size_t count;
     pl_sweep_file others; /* cells in the file that are not of this plan */
     pl_json *own_json;    /* what they point into */
 } pl_sweep_state;
 
-/* Take the plan's cells, and their states from the file where it is there.
- * PL_USAGE when a cell was run with other flags, or its folder is not the
- * sweep's. */
+/* Take the plan's cells, and their states from the file where it is there;
+ * `about` (or NULL) goes into the file.  Both must outlive the state.  PL_USAGE
+ * when a cell was run with other flags, or its folder is not the sweep's. */
 pl_status pl_sweep_state_init(pl_sweep_state *state, const char *out,
-                              const char *model,
+                              const char *model, const pl_json *about,
                               const pl_json *plan) PL_MUST_CHECK;
 void pl_sweep_state_close(pl_sweep_state *state); /* a zeroed one is fine */
 

@@ -339,8 +339,8 @@ pl_status pl_sweep_run(const pl_sweep_opts *opts)
     };
     pl_status status = lock_folder(&s);
     if (status == PL_OK)
-        status =
-            pl_sweep_state_init(&s.state, opts->out, opts->model, opts->cells);
+        status = pl_sweep_state_init(&s.state, opts->out, opts->model,
+                                     opts->about, opts->cells);
     if (status == PL_OK)
         status = make_logs(&s);
     if (status == PL_OK)

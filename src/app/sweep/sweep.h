@@ -14,6 +14,7 @@ typedef struct pl_sweep_opts {
     const char *program;  /* required: for messages and process lists */
     const char *model;    /* required */
     const pl_json *cells; /* required: of pl_sweep_plan */
+    const pl_json *about; /* what the sweep is about; or NULL */
     const char *out;      /* required: made when missing */
     bool quiet;           /* no progress */
 } pl_sweep_opts;

@@ -1,9 +1,11 @@
 /* Results, and how they go with what was varied: for each flag with numbers a
  * figure of accuracy, time and speed, one line for each combination of the
- * other flags. */
+ * other flags, and one for what was published. Runs of several sweeps have a
+ * section for each. */
 #include "base/mem.h"
 #include "observe/report/report_priv.h"
 #include "observe/runs/compare.h"
+#include "observe/runs/experiment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -13,6 +15,8 @@
 #define ARGS_MOST   32
 #define LINES_MOST  40 /* of one figure: more cannot be told apart */
 #define LABEL_BYTES 256
+#define NAME_BYTES  256
+#define TITLE_BYTES 512
 #define LOG_FROM    20 /* times the smallest: the axis is logarithmic */
 
 static const struct metric {
@@ -34,6 +38,7 @@ typedef struct axes {
     const pl_records *records;
     const char *names[ARGS_MOST];
     size_t count;
+    const char *prefix; /* of the figures' names: tells sweeps apart */
 } axes;
 
 static bool number_of(const char *text, double *out)
@@ -109,11 +114,24 @@ static int by_x(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* What was measured, or published, of run `run`. */
+static void find_spot(const axes *a, size_t run, const struct metric *metric,
+                      bool published, spot *s)
+{
+    if (!published) {
+        s->y = pl_compare_mean(a->records, run, metric->key, &s->spread);
+        return;
+    }
+    s->y = pl_experiment_published(&a->records->list[run], metric->key);
+    s->spread = 0;
+}
+
 /* All runs whose other flags are those of run `first`. */
 static void add_line(pl_figure *figure, const axes *a, size_t first,
-                     const char *axis, const struct metric *metric, spot *spots)
+                     const char *axis, const struct metric *metric,
+                     bool published, spot *spots)
 {
-    char label[LABEL_BYTES], other[LABEL_BYTES];
+    char label[LABEL_BYTES], other[LABEL_BYTES], shown[LABEL_BYTES + 16];
     size_t count = 0;
     describe(a, first, axis, label);
     for (size_t i = first; i < a->records->count; i++) {
@@ -123,11 +141,15 @@ static void add_line(pl_figure *figure, const axes *a, size_t first,
             pl_records_first_like(a->records, i) != i ||
             !number_of(pl_record_arg(&a->records->list[i], axis), &s->x))
             continue;
-        s->y = pl_compare_mean(a->records, i, metric->key, &s->spread);
-        count++;
+        find_spot(a, i, metric, published, s);
+        count += !published || !isnan(s->y);
     }
+    if (count == 0)
+        return;
     qsort(spots, count, sizeof *spots, by_x);
-    pl_figure_add_series(figure, label);
+    snprintf(shown, sizeof shown, "%s%s", published ? "published: " : "",
+             label);
+    pl_figure_add_series(figure, shown);
     for (size_t i = 0; i < count; i++)
         pl_figure_add_point(figure, spots[i].x, metric->scale * spots[i].y,
                             metric->scale * spots[i].spread);
@@ -149,11 +171,11 @@ static bool begins_line(const axes *a, size_t run, const char *axis)
 static pl_status add_lines(pl_report *report, const axes *a, const char *axis,
                            const struct metric *metric, bool log_x)
 {
-    char name[128], title[128];
+    char name[NAME_BYTES], title[128];
     pl_figure *figure;
     spot *spots;
     size_t lines = 0;
-    snprintf(name, sizeof name, "%s-by-%s", metric->name, axis);
+    snprintf(name, sizeof name, "%s%s-by-%s", a->prefix, metric->name, axis);
     snprintf(title, sizeof title, "%s by %s", metric->title, axis);
     PL_TRY(PL_NEW(spots, a->records->count));
     pl_status status = pl_figure_new(&figure, &(pl_figure_opts) {
@@ -166,7 +188,10 @@ static pl_status add_lines(pl_report *report, const axes *a, const char *axis,
                                               });
     for (size_t i = 0; status == PL_OK && i < a->records->count; i++)
         if (lines < LINES_MOST && begins_line(a, i, axis)) {
-            add_line(figure, a, i, axis, metric, spots);
+            add_line(figure, a, i, axis, metric, false, spots);
+            /* Of other data or lengths it would only mislead. */
+            if (pl_experiment_comparable(&a->records->list[i]))
+                add_line(figure, a, i, axis, metric, true, spots);
             lines++;
         }
     pl_mem_free(spots);
@@ -180,10 +205,10 @@ static pl_status add_bars(pl_report *report, const axes *a,
                           const struct metric *metric)
 {
     const pl_records *records = a->records;
-    char name[128], title[128];
+    char name[NAME_BYTES], title[128];
     pl_figure *figure;
     size_t place = 0;
-    snprintf(name, sizeof name, "%s-by-run", metric->name);
+    snprintf(name, sizeof name, "%s%s-by-run", a->prefix, metric->name);
     snprintf(title, sizeof title, "%s of each run", metric->title);
     PL_TRY(pl_figure_new(&figure, &(pl_figure_opts) {
                                       .name = name,
@@ -225,9 +250,10 @@ static bool is_wanted(const axes *a, const struct metric *metric)
     return there && !(by_loss && strcmp(metric->key, "test_loss") == 0);
 }
 
-static pl_status put_figures(pl_report *report)
+static pl_status put_figures(pl_report *report, const pl_records *records,
+                             const char *prefix)
 {
-    axes a = { .records = report->records };
+    axes a = { .records = records, .prefix = prefix };
     bool any = false;
     a.count = pl_compare_args(a.records, a.names, ARGS_MOST);
     for (size_t i = 0; i < a.count; i++) {
@@ -247,12 +273,54 @@ static pl_status put_figures(pl_report *report)
     return PL_OK;
 }
 
+/* Sentences, a line each, as paragraphs. */
+static pl_status put_notes(pl_report *report, const pl_records *part)
+{
+    pl_buffer notes = { 0 };
+    pl_compare_notes(part, &notes);
+    pl_status status = pl_buffer_status(&notes);
+    char *text = notes.data;
+    for (char *end;
+         status == PL_OK && text != NULL && (end = strchr(text, '\n')) != NULL;
+         text = end + 1) {
+        *end = '\0';
+        pl_page_text(report->page, text);
+    }
+    pl_buffer_close(&notes);
+    return status;
+}
+
+/* The runs of one sweep; all that there are, when `alone`. */
+static pl_status put_part(pl_report *report, const pl_records *part, bool alone)
+{
+    char title[TITLE_BYTES], name[NAME_BYTES], prefix[NAME_BYTES / 2] = "";
+    pl_table *table;
+    const pl_experiment *e = part->list[0].experiment;
+    bool plain = e == NULL || (alone && e->about.question == NULL);
+    pl_experiment_title(&part->list[0], title, sizeof title);
+    PL_TRY(pl_compare(&table, part, pl_compare_repeats(part)));
+    pl_page_heading(report->page, plain ? "Results" : title);
+    if (!alone) {
+        const char *sweep = pl_experiment_name(&part->list[0]);
+        snprintf(prefix, sizeof prefix, "%s-", sweep[0] ? sweep : "others");
+        snprintf(name, sizeof name, "%sruns", prefix);
+        pl_status status = pl_table_rename(table, name, "Runs");
+        if (status != PL_OK) {
+            pl_table_free(table);
+            return status;
+        }
+    }
+    pl_page_take_table(report->page, table);
+    PL_TRY(put_notes(report, part));
+    return put_figures(report, part, prefix);
+}
+
 pl_status pl_report_results(pl_report *report)
 {
-    pl_table *table;
-    PL_TRY(pl_compare(&table, report->records,
-                      pl_compare_repeats(report->records)));
-    pl_page_heading(report->page, "Results");
-    pl_page_take_table(report->page, table);
-    return put_figures(report);
+    pl_records part;
+    for (size_t first = 0, end; first < report->records->count; first = end) {
+        end = pl_experiment_part(report->records, first, &part);
+        PL_TRY(put_part(report, &part, part.count == report->records->count));
+    }
+    return PL_OK;
 }

@@ -1,6 +1,8 @@
 /* compare.c - the table of runs side by side: which flags set them apart, which
- * runs are repetitions of each other, and their means. */
+ * runs are repetitions of each other, their means, and what was published. */
 #include "observe/runs/compare.h"
+
+#include "observe/runs/experiment.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,10 +17,16 @@ static const pl_table_column results[] = {
     { "test_loss", "test loss", NULL, 4, false },
     { "test_accuracy", "test accuracy", "%", 2, false },
     { "test_auc", "test AUC", NULL, 4, false },
+    { "test_precision", "test precision", "%", 2, false },
     { "peak_rss_mb", "peak memory", "MB", 0, false },
 };
 
 #define RESULTS (sizeof results / sizeof *results)
+
+static const pl_table_group flags = { "flags", "flag.", true },
+                            outcome = { "results", "", false },
+                            published = { "published", "published.", false },
+                            difference = { "difference", "difference.", false };
 
 /* The flags are walked in the order of the first run that has them. */
 typedef struct walk {
@@ -92,6 +100,41 @@ static bool any_has(const pl_records *records, const char *key)
     return false;
 }
 
+/* They belong to several sweeps, or to one and to none. */
+static bool sweeps_differ(const pl_records *records)
+{
+    for (size_t i = 1; i < records->count; i++)
+        if (records->list[i].experiment != records->list[0].experiment)
+            return true;
+    return false;
+}
+
+static bool any_published(const pl_records *records, const char *key)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (!isnan(pl_experiment_published(&records->list[i], key)))
+            return true;
+    return false;
+}
+
+/* Something was published with which a run can be compared. */
+static bool any_comparable(const pl_records *records, const char *key)
+{
+    for (size_t i = 0; i < records->count; i++)
+        if (pl_experiment_comparable(&records->list[i]) &&
+            !isnan(pl_experiment_published(&records->list[i], key)))
+            return true;
+    return false;
+}
+
+const char *const *pl_compare_results(void)
+{
+    static const char *names[RESULTS + 1];
+    for (size_t i = 0; i < RESULTS; i++)
+        names[i] = results[i].key;
+    return names;
+}
+
 size_t pl_compare_args(const pl_records *records, const char **names,
                        size_t room)
 {
@@ -155,29 +198,94 @@ static void add_flag(pl_table *table, const char *name)
                                });
 }
 
+/* What was published stands beside what was measured. */
+static void add_published(pl_table *table, const pl_records *records,
+                          const pl_table_column *result)
+{
+    bool machine = pl_experiment_machine_bound(records, result->key);
+    bool percent = result->unit != NULL && strcmp(result->unit, "%") == 0;
+    pl_table_column column = *result;
+    column.spread = false;
+    column.label = machine ? "published elsewhere" : "published";
+    pl_table_set_group(table, &published);
+    pl_table_add_column(table, &column);
+    if (!any_comparable(records, result->key))
+        return;
+    column.label = "difference";
+    column.unit = percent ? "points" : result->unit;
+    pl_table_set_group(table, &difference);
+    pl_table_add_column(table, &column);
+    pl_table_show_sign(table);
+}
+
+static void add_results(pl_table *table, const pl_records *records, bool mean)
+{
+    for (size_t i = 0; i < RESULTS; i++) {
+        pl_table_column column = results[i];
+        column.spread = mean;
+        if (!any_has(records, column.key))
+            continue;
+        pl_table_set_group(table, &outcome);
+        pl_table_add_column(table, &column);
+        if (any_published(records, column.key))
+            add_published(table, records, &column);
+    }
+    pl_table_set_group(table, &outcome);
+    pl_table_add_column(
+        table, &(pl_table_column) { .key = "stopped_by", .label = "ended by" });
+}
+
 static void add_columns(pl_table *table, const pl_records *records, bool mean)
 {
-    static const pl_table_group flags = { "flags", "flag.", true },
-                                outcome = { "results", "", false };
     walk w = { .records = records };
     pl_table_add_column(table, &(pl_table_column) { .key = "run" });
     if (mean)
         pl_table_add_column(table, &(pl_table_column) { .key = "repetitions",
                                                         .label = "runs" });
+    if (sweeps_differ(records))
+        pl_table_add_column(table, &(pl_table_column) { .key = "sweep" });
     if (models_differ(records))
         pl_table_add_column(table, &(pl_table_column) { .key = "model" });
     pl_table_set_group(table, &flags);
     for (const char *name; (name = next_arg(&w, mean)) != NULL;)
         add_flag(table, name);
-    pl_table_set_group(table, &outcome);
+    add_results(table, records, mean);
+}
+
+static void put_published(pl_table *table, const pl_records *records,
+                          const pl_record *record, const char *key,
+                          double measured)
+{
+    double value = pl_experiment_published(record, key);
+    if (!any_published(records, key))
+        return;
+    pl_table_put_number(table, value);
+    if (!any_comparable(records, key))
+        return;
+    pl_table_put_number(table, pl_experiment_comparable(record)
+                                   ? measured - value
+                                   : (double)NAN);
+}
+
+static void put_results(pl_table *table, const pl_records *records,
+                        size_t index, bool mean)
+{
+    const pl_record *record = &records->list[index];
     for (size_t i = 0; i < RESULTS; i++) {
-        pl_table_column column = results[i];
-        column.spread = mean;
-        if (any_has(records, column.key))
-            pl_table_add_column(table, &column);
+        const char *key = results[i].key;
+        double spread = 0, value = pl_record_number(record, key);
+        if (!any_has(records, key))
+            continue;
+        if (mean) {
+            value = pl_compare_mean(records, index, key, &spread);
+            pl_table_put_mean(table, value, spread);
+        } else {
+            pl_table_put_number(table, value);
+        }
+        put_published(table, records, record, key, value);
     }
-    pl_table_add_column(
-        table, &(pl_table_column) { .key = "stopped_by", .label = "ended by" });
+    pl_table_put_text(table, record->ended ? pl_record_stopped_by(record)
+                                           : "not ended");
 }
 
 static void add_row(pl_table *table, const pl_records *records, size_t index,
@@ -189,24 +297,13 @@ static void add_row(pl_table *table, const pl_records *records, size_t index,
     pl_table_put_text(table, record->name);
     if (mean)
         pl_table_put_number(table, (double)count_like(records, index));
+    if (sweeps_differ(records))
+        pl_table_put_text(table, pl_experiment_name(record));
     if (models_differ(records))
         pl_table_put_text(table, record->run.model);
     for (const char *name; (name = next_arg(&w, mean)) != NULL;)
         pl_table_put_text(table, pl_record_arg(record, name));
-    for (size_t i = 0; i < RESULTS; i++) {
-        const char *key = results[i].key;
-        double spread;
-        if (!any_has(records, key))
-            continue;
-        if (!mean)
-            pl_table_put_number(table, pl_record_number(record, key));
-        else {
-            double value = pl_compare_mean(records, index, key, &spread);
-            pl_table_put_mean(table, value, spread);
-        }
-    }
-    pl_table_put_text(table, record->ended ? pl_record_stopped_by(record)
-                                           : "not ended");
+    put_results(table, records, index, mean);
 }
 
 pl_status pl_compare(pl_table **out, const pl_records *records, bool mean)

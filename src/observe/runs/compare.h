@@ -8,10 +8,23 @@
 #include "observe/runs/table.h"
 
 /* A row a run: its name, the flags that are not the same in all runs, the
- * results.  With `mean`, runs that differ in nothing but the seed share a row:
- * means with their standard deviations. */
+ * results, beside them what was published (experiment.h).  With `mean`, runs
+ * that differ in nothing but the seed share a row: means with their standard
+ * deviations. */
 pl_status pl_compare(pl_table **out, const pl_records *records,
                      bool mean) PL_MUST_CHECK;
+
+/* The same for people: a table for each sweep, below its title, with what is
+ * to be known of its published values. */
+pl_status pl_compare_print(const pl_records *records, bool mean,
+                           pl_buffer *out) PL_MUST_CHECK;
+
+/* Append what is to be known of the published values of one sweep's runs, a
+ * sentence a line. */
+void pl_compare_notes(const pl_records *part, pl_buffer *out);
+
+/* The names of all results, as in the summary; NULL-terminated. */
+const char *const *pl_compare_results(void);
 
 /* The flags that set the runs apart, but for the seed; at most `room`.  The
  * names live as long as the records. */

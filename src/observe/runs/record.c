@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "observe/runs/experiment.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -102,10 +103,10 @@ static pl_status add_record(pl_records *records, const char *path)
     return PL_OK;
 }
 
-static pl_status holds_run(const char *path, bool *out)
+static pl_status holds(const char *path, const char *name, bool *out)
 {
     char *file;
-    PL_TRY(pl_file_join(&file, path, "run.json"));
+    PL_TRY(pl_file_join(&file, path, name));
     *out = pl_file_exists(file);
     pl_mem_free(file);
     return PL_OK;
@@ -117,28 +118,46 @@ static int by_version(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-static pl_status add_folder(pl_records *records, const char *folder)
+/* Levels of folders above the runs: a sweep's, and one of sweeps. */
+#define LEVELS 2
+
+static pl_status add_runs(pl_records *records, const char *folder, int levels);
+
+/* A run; or the runs of a sweep, where there is still a level above it. */
+static pl_status add_entry(pl_records *records, const char *path, int levels)
+{
+    bool run = false, sweep = false;
+    PL_TRY(holds(path, "run.json", &run));
+    if (run)
+        return add_record(records, path);
+    PL_TRY(holds(path, "sweep.json", &sweep));
+    return sweep && levels > 1 ? add_runs(records, path, levels - 1) : PL_OK;
+}
+
+static pl_status add_runs(pl_records *records, const char *folder, int levels)
 {
     char **names, *path = NULL;
     size_t count;
     PL_TRY(pl_file_list(&names, &count, folder));
     qsort(names, count, sizeof *names, by_version);
-    size_t before = records->count + pl_json_length(records->left_out);
     pl_status status = PL_OK;
     for (size_t i = 0; i < count && status == PL_OK; i++) {
-        bool run = false;
         if (names[i][0] == '.')
             continue;
         status = pl_file_join(&path, folder, names[i]);
         if (status == PL_OK)
-            status = holds_run(path, &run);
-        if (status == PL_OK && run)
-            status = add_record(records, path);
+            status = add_entry(records, path, levels);
         pl_mem_free(path);
         path = NULL;
     }
     pl_mem_free(names);
-    PL_TRY(status);
+    return status;
+}
+
+static pl_status add_folder(pl_records *records, const char *folder)
+{
+    size_t before = records->count + pl_json_length(records->left_out);
+    PL_TRY(add_runs(records, folder, LEVELS));
     if (records->count + pl_json_length(records->left_out) == before)
         return PL_FAIL(PL_NOTFOUND,
                        "%s: neither a run folder (no run.json) nor a folder "
@@ -183,13 +202,15 @@ pl_status pl_records_init(pl_records *records, char *const *paths, size_t count)
         PL_TRY_OUT(status, pl_mem_copy_text(&path, paths[i]));
         for (size_t n = strlen(path); n > 1 && path[n - 1] == '/'; n--)
             path[n - 1] = '\0';
-        status = holds_run(path, &run);
+        status = holds(path, "run.json", &run);
         if (status == PL_OK)
             status =
                 run ? add_record(records, path) : add_folder(records, path);
         pl_mem_free(path);
     }
     name_records(records);
+    if (status == PL_OK)
+        status = pl_experiments_read(records);
 out:
     if (status != PL_OK)
         pl_records_close(records);
@@ -202,6 +223,7 @@ void pl_records_close(pl_records *records)
         close_record(&records->list[i]);
     pl_mem_free(records->list);
     pl_json_free(records->left_out);
+    pl_experiments_close(records);
     *records = (pl_records) { 0 };
 }
 

@@ -8,12 +8,16 @@
 #include "base/record/run_record.h"
 #include "base/record/summary.h"
 
+typedef struct pl_experiment pl_experiment; /* experiment.h */
+
 typedef struct pl_record {
     char *path;        /* the folder */
     const char *name;  /* of the run: the end of the path; unique in a list */
     pl_run_record run; /* run.json */
     bool ended;        /* there is a summary */
     pl_summary summary;
+    const pl_experiment *experiment; /* that its sweep is about; NULL: none */
+    const pl_json *published;        /* {result: number}; NULL: nothing */
 } pl_record;
 
 /* A flag of the run as text; "" when it was not set or is not known. */
@@ -27,15 +31,16 @@ typedef struct pl_records {
     pl_record *list;
     size_t count, room;
     pl_json *left_out; /* [{path, why}] */
+    pl_experiment *experiments;
     /* The flags of the program that trained, as far as the caller knows them
      * and sets them; flags without a row have no traits. */
     const pl_param_group *flags;
     size_t flag_groups;
 } pl_records;
 
-/* Read runs: each path is a run folder, or a folder of run folders (those
- * come in order of their names, numbers by value).  What cannot be read is
- * left out and listed; a path that holds no run is PL_NOTFOUND. */
+/* Read runs: each path is a run folder, a folder of run folders, or one of
+ * sweeps (they come in order of their names, numbers by value).  What cannot be
+ * read is left out and listed; a path that holds no run is PL_NOTFOUND. */
 pl_status pl_records_init(pl_records *records, char *const *paths,
                           size_t count) PL_MUST_CHECK;
 void pl_records_close(pl_records *records); /* a zeroed one is fine */

@@ -19,7 +19,7 @@ typedef struct column {
     char *key, *label, *unit;
     const pl_table_group *group; /* NULL: none */
     int digits;
-    bool spread;
+    bool spread, sign;
     bool text; /* a cell of it is one */
 } column;
 
@@ -45,11 +45,7 @@ pl_status pl_table_new(pl_table **out, const char *name, const char *title)
 {
     pl_table *table;
     PL_TRY(PL_NEW(table, 1));
-    pl_status status = pl_mem_copy_text(&table->name, name);
-    if (status == PL_OK)
-        pl_quote_file_name(table->name);
-    if (status == PL_OK)
-        status = pl_mem_copy_text(&table->title, title);
+    pl_status status = pl_table_rename(table, name, title);
     if (status != PL_OK) {
         pl_table_free(table);
         return status;
@@ -94,6 +90,9 @@ void pl_table_set_group(pl_table *table, const pl_table_group *group)
     table->group = group;
     if (group == NULL)
         return;
+    for (size_t i = 0; i < table->group_count; i++)
+        if (table->groups[i] == group)
+            return;
     PL_ASSERT(table->group_count < GROUPS_MOST);
     table->groups[table->group_count++] = group;
 }
@@ -121,6 +120,12 @@ void pl_table_add_column(pl_table *table, const pl_table_column *given)
     copy(table, &c->label, given->label != NULL ? given->label : given->key);
     if (given->unit != NULL)
         copy(table, &c->unit, given->unit);
+}
+
+void pl_table_show_sign(pl_table *table)
+{
+    if (!table->failed)
+        table->columns[table->column_count - 1].sign = true;
 }
 
 void pl_table_add_row(pl_table *table)
@@ -180,6 +185,19 @@ void pl_table_put_mean(pl_table *table, double mean, double spread)
     }
 }
 
+pl_status pl_table_rename(pl_table *table, const char *name, const char *title)
+{
+    char *copy;
+    PL_TRY(pl_mem_copy_text(&copy, name));
+    pl_quote_file_name(copy);
+    pl_mem_free(table->name);
+    table->name = copy;
+    PL_TRY(pl_mem_copy_text(&copy, title));
+    pl_mem_free(table->title);
+    table->title = copy;
+    return PL_OK;
+}
+
 const char *pl_table_name(const pl_table *table)
 {
     return table->name;
@@ -202,14 +220,15 @@ static const cell *cell_at(const pl_table *table, size_t row, size_t col)
 
 static void number_text(const column *c, double value, char *text, size_t room)
 {
-    bool percent = c->unit != NULL && strcmp(c->unit, "%") == 0;
+    bool percent = c->unit != NULL && (strcmp(c->unit, "%") == 0 ||
+                                       strcmp(c->unit, "points") == 0);
     value = percent ? 100 * value : value;
     if (!isfinite(value))
         text[0] = '\0';
     else if (c->digits < 0)
         snprintf(text, room, "%.6g", value);
     else
-        snprintf(text, room, "%.*f", c->digits, value);
+        snprintf(text, room, c->sign ? "%+.*f" : "%.*f", c->digits, value);
 }
 
 /* What a person reads; points to the cell's text or into `room`. */

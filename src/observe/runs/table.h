@@ -1,10 +1,10 @@
 /* table.h - a table of results: for the terminal, as CSV, as JSON, as HTML.
  *
  * A column has a key for programs and a label with a unit for people; a unit
- * "%" shows fractions as percent.  A cell is a text, a number, a mean with
- * its spread, or nothing.  CSV and JSON have every digit and give a spread a
- * name of its own, <key>_spread.  Columns of a group may have the keys of
- * others: JSON has an object for each group, CSV a prefix.
+ * "%" or "points" shows fractions as percent.  A cell is a text, a number, a
+ * mean with its spread, or nothing.  CSV and JSON have every digit and give a
+ * spread a name of its own, <key>_spread.  Columns of a group may have the keys
+ * of others: JSON has an object for each group, CSV a prefix.
  *
  * What fails for want of memory is remembered, and pl_table_status tells.
  *
@@ -39,12 +39,14 @@ typedef struct pl_table_group {
                    empty one null */
 } pl_table_group;
 
-/* The columns that are added from here on belong to the group; NULL: to
- * none. */
+/* The columns that are added from here on belong to the group, which may have
+ * some already; NULL: to none. */
 void pl_table_set_group(pl_table *table, const pl_table_group *group);
 
 /* Columns come before rows; texts are copied. */
 void pl_table_add_column(pl_table *table, const pl_table_column *given);
+/* People see the sign also of positive numbers in the last column. */
+void pl_table_show_sign(pl_table *table);
 void pl_table_add_row(pl_table *table);
 
 /* The next cell of the last row.  A number that is not finite is nothing. */
@@ -52,6 +54,9 @@ void pl_table_put_text(pl_table *table, const char *text);
 void pl_table_put_number(pl_table *table, double value);
 void pl_table_put_mean(pl_table *table, double mean, double spread);
 
+/* Other ones than at its making. */
+pl_status pl_table_rename(pl_table *table, const char *name,
+                          const char *title) PL_MUST_CHECK;
 const char *pl_table_name(const pl_table *table);
 const char *pl_table_title(const pl_table *table);
 size_t pl_table_rows(const pl_table *table);

@@ -104,6 +104,44 @@ static void names_suit_folders(void **state)
                  "data-idx-a-b-c: --epochs 2 --data idx:a/b c\n");
 }
 
+/* "name: published", a line each. */
+static void published_values_are_dealt_to_the_cells(void **state)
+{
+    (void)state;
+    pl_json *cells;
+    pl_buffer lines = { 0 };
+    assert_ok(plan(&cells,
+                   "model softmax\ngrid mode=sync workers=0,2,3\n"
+                   "grid mode=async workers=0,2\n"
+                   "published steps 5 7 ? 8\n"
+                   "published test_accuracy mode=async 90%\n"
+                   "published seconds machine workers=2 1 2\n",
+                   2));
+    for (size_t i = 0; i < pl_json_length(cells); i += 2)
+        for (size_t k = i; k < i + 2; k++) {
+            const pl_json *published = NULL;
+            char *text;
+            assert_int_equal(pl_json_has(pl_json_at(cells, i), "published"),
+                             pl_json_has(pl_json_at(cells, k), "published"));
+            if (!pl_json_has(pl_json_at(cells, k), "published"))
+                continue;
+            assert_ok(pl_json_get_object(pl_json_at(cells, k), "published",
+                                         &published));
+            assert_ok(pl_json_text(published, 0, &text));
+            pl_buffer_format(&lines, "%zu %s\n", k, text);
+            pl_mem_free(text);
+        }
+    assert_string_equal(
+        "0 {\"steps\":5.0}\n1 {\"steps\":5.0}\n"
+        "2 {\"steps\":7.0,\"seconds\":1.0}\n"
+        "3 {\"steps\":7.0,\"seconds\":1.0}\n"
+        "6 {\"steps\":8.0,\"test_accuracy\":0.9,\"seconds\":2.0}\n"
+        "7 {\"steps\":8.0,\"test_accuracy\":0.9,\"seconds\":2.0}\n",
+        lines.data);
+    pl_buffer_close(&lines);
+    pl_json_free(cells);
+}
+
 static void wrong_flags_are_found_before_anything_runs(void **state)
 {
     (void)state;
@@ -123,6 +161,9 @@ static void wrong_flags_are_found_before_anything_runs(void **state)
         { "grid nesterov=2\nflags --optimizer momentum",
           "nesterov=2: expected true or false" },
         { "grid data=idx:a/b,idx:a-b", "another cell of this name" },
+        { "grid lr=1,2\npublished steps 1",
+          "file:3: 1 values of steps; expected 2" },
+        { "grid lr=1,2\npublished steps lr=3 1", "expected 0" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[256];
@@ -137,7 +178,10 @@ static void planning_survives_failed_allocations(void **state)
     (void)state;
     pl_json *cells;
     assert_survives_failed_allocations(
-        plan(&cells, "model softmax\ngrid mode=sync workers=0,2\n", 2),
+        plan(&cells,
+             "model softmax\ngrid mode=sync workers=0,2\n"
+             "published steps 1 2\n",
+             2),
         pl_json_free(cells));
 }
 
@@ -146,5 +190,6 @@ UNIT_TESTS(cmocka_unit_test(a_grid_gives_every_combination),
            cmocka_unit_test(repetitions_have_seeds_one_apart),
            cmocka_unit_test(true_and_false_are_a_flag_or_none),
            cmocka_unit_test(names_suit_folders),
+           cmocka_unit_test(published_values_are_dealt_to_the_cells),
            cmocka_unit_test(wrong_flags_are_found_before_anything_runs),
            cmocka_unit_test(planning_survives_failed_allocations))

@@ -32,6 +32,17 @@ static void files_are_read(void **state)
                 "[\"--train-examples\",\"9\"]}}");
 }
 
+static void published_values_are_read(void **state)
+{
+    (void)state;
+    assert_read("model m\ngrid\n"
+                "published seconds machine mode=sync workers=2 1.5 ?\n",
+                "{\"model\":\"m\",\"flags\":[],\"repeat\":1,\"grids\":[{}],"
+                "\"published\":[{\"at\":\"file:3\",\"result\":\"seconds\","
+                "\"machine\":true,\"where\":{\"mode\":\"sync\",\"workers\":"
+                "\"2\"},\"values\":[\"1.5\",\"?\"]}]}");
+}
+
 static void wrong_lines_are_named(void **state)
 {
     (void)state;
@@ -62,6 +73,13 @@ static void wrong_lines_are_named(void **state)
         { "data\n", "file:1: data: expected what stands before" },
         { "data mnist:here\n", "data: expected what stands before" },
         { "data a\ndata a\n", "file:2: a second line data" },
+        { "published\n", "file:1: published: expected RESULT VALUE" },
+        { "published steps\n", "published: expected RESULT VALUE" },
+        { "published second 1\n", "\"second\" is no result (did you mean "
+                                  "seconds?)" },
+        { "\npublished steps 1 x\n", "file:2: \"x\": expected a number" },
+        { "published steps 1%%\n", "\"1%%\": expected a number" },
+        { "published steps inf\n", "\"inf\": expected a number" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_json *spec;
@@ -85,5 +103,6 @@ static void reading_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(files_are_read),
+           cmocka_unit_test(published_values_are_read),
            cmocka_unit_test(wrong_lines_are_named),
            cmocka_unit_test(reading_survives_failed_allocations))

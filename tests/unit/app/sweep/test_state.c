@@ -27,7 +27,7 @@ static void state_is_saved_and_taken_up_again(void **folder)
 {
     pl_json *plan = parse(PLAN);
     pl_sweep_state s;
-    assert_ok(pl_sweep_state_init(&s, *folder, "softmax", plan));
+    assert_ok(pl_sweep_state_init(&s, *folder, "softmax", NULL, plan));
     assert_int_equal(2, s.count);
     assert_string_equal("batch-20", s.cells[1].name);
     s.cells[0].state = PL_CELL_DONE;
@@ -37,7 +37,7 @@ static void state_is_saved_and_taken_up_again(void **folder)
     assert_ok(pl_sweep_state_save(&s));
     pl_sweep_state_close(&s);
 
-    assert_ok(pl_sweep_state_init(&s, *folder, "softmax", plan));
+    assert_ok(pl_sweep_state_init(&s, *folder, "softmax", NULL, plan));
     assert_int_equal(PL_CELL_DONE, s.cells[0].state);
     assert_true(s.cells[0].seconds == 2.5);
     assert_int_equal(PL_CELL_FAILED, s.cells[1].state);
@@ -53,7 +53,7 @@ static void state_keeps_cells_of_other_plans(void **folder)
     char *text;
     write_file(*folder, CELL("5") ",\"state\":\"failed\",\"seconds\":1.0,"
                                   "\"error\":\"e\"}," CELL("10") "}");
-    assert_ok(pl_sweep_state_init(&s, *folder, "softmax", plan));
+    assert_ok(pl_sweep_state_init(&s, *folder, "softmax", NULL, plan));
     assert_int_equal(1, s.others.count);
     assert_ok(pl_sweep_state_save(&s));
     pl_sweep_state_close(&s);
@@ -78,13 +78,13 @@ static void state_that_does_not_fit_is_refused(void **folder)
     assert_fails(PL_FORMAT,
                  "sweep.json: cells: index 0: state: expected waiting, "
                  "running, done or failed, found over",
-                 pl_sweep_state_init(&s, *folder, "softmax", plan));
+                 pl_sweep_state_init(&s, *folder, "softmax", NULL, plan));
     write_file(*folder, "{\"args\":[],\"name\":\"batch-10\","
                         "\"state\":\"done\"}");
     assert_fails(PL_USAGE, "the cell batch-10 was run with other flags",
-                 pl_sweep_state_init(&s, *folder, "softmax", plan));
+                 pl_sweep_state_init(&s, *folder, "softmax", NULL, plan));
     assert_fails(PL_USAGE, "is of a sweep of softmax, not of lenet",
-                 pl_sweep_state_init(&s, *folder, "lenet", plan));
+                 pl_sweep_state_init(&s, *folder, "lenet", NULL, plan));
     pl_json_free(plan);
     assert_int_equal(0, pl_mem_live());
 }
@@ -97,7 +97,7 @@ static void state_survives_each_failed_allocation(void **folder)
                CELL("10") ",\"state\":\"failed\",\"error\":\"a\"}," CELL(
                    "10") ",\"state\":\"failed\",\"error\":\"b\"}");
     assert_survives_failed_allocations(
-        pl_sweep_state_init(&s, *folder, "softmax", plan),
+        pl_sweep_state_init(&s, *folder, "softmax", NULL, plan),
         pl_sweep_state_close(&s));
     pl_json_free(plan);
 }
