@@ -1,10 +1,8 @@
-/* cmd_sweep.c - `sweep`: reads what to run from a file and from flags, lists or
+/* cmd_sweep.c - `sweep`: reads what to run from files and from flags, lists or
  * runs the cells, and shows the results. */
 #include "app/run/runs.h"
-#include "app/sweep/about.h"
-#include "app/sweep/plan.h"
+#include "app/sweep/series.h"
 #include "app/sweep/spec.h"
-#include "app/sweep/sweep.h"
 #include "base/error.h"
 #include "base/file/file.h"
 #include "base/log.h"
@@ -16,13 +14,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_FILE ((size_t)1 << 20)
-
 typedef struct sweep_options {
     const char *grid;
     const char *out;
     const char *data;
     int64_t repeat;
+    bool quick;
     bool list;
     bool quiet;
 } sweep_options;
@@ -40,8 +37,9 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(out),
       .value = "DIR",
-      .help = "folder for the run folders (default: sweeps/ and the name of "
-              "FILE)" },
+      .help = "folder for the run folders; of several files each gets a folder "
+              "of its name in it (default: sweeps/ and the name of FILE; "
+              "sweeps/quick/ with --quick)" },
     { .name = "data",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(data),
@@ -54,6 +52,11 @@ static const pl_param params[] = {
       .least = 1,
       .most = PL_SWEEP_REPEAT_MOST,
       .help = "run each cell N times, with seeds one apart" },
+    { .name = "quick",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(quick),
+      .help = "a short sweep, as the line quick of FILE says; published values "
+              "are not compared with it" },
     { .name = "list",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(list),
@@ -63,39 +66,6 @@ static const pl_param params[] = {
       .offset = FIELD(quiet),
       .help = "no progress, only what fails" },
 };
-
-static pl_status read_spec(const sweep_options *options, const pl_words *words,
-                           pl_json **out)
-{
-    if (words->count == 0)
-        return PL_FAIL(PL_USAGE,
-                       "sweep needs a file, or --grid and a model: sweep FILE "
-                       "| sweep --grid GRID --out DIR -- MODEL [flags]");
-    if (options->grid != NULL)
-        return pl_sweep_spec_grid(out, words->list[0], options->grid);
-    char *text;
-    PL_TRY(pl_file_read_text(&text, words->list[0], MOST_FILE));
-    pl_status status = pl_sweep_spec_parse(out, text, words->list[0]);
-    pl_mem_free(text);
-    return status;
-}
-
-/* sweeps/<name of the file without its ending> */
-static pl_status choose_out(const sweep_options *options, const char *file,
-                            char **out)
-{
-    if (options->out != NULL)
-        return pl_mem_copy_text(out, options->out);
-    if (options->grid != NULL)
-        return PL_FAIL(PL_USAGE, "--grid needs --out DIR, the folder for the "
-                                 "runs");
-    const char *slash = strrchr(file, '/');
-    const char *name = slash != NULL ? slash + 1 : file;
-    const char *dot = strrchr(name, '.');
-    int length =
-        dot != NULL && dot > name ? (int)(dot - name) : (int)strlen(name);
-    return pl_mem_format(out, "sweeps/%.*s", length, name);
-}
 
 /* A word as a shell reads it back; one with control characters, which the
  * terminal would obey, in the $'' of bash. */
@@ -123,43 +93,27 @@ static void print_word(const char *word)
     putchar('\'');
 }
 
-static pl_status print_cells(const pl_app *app, const char *model,
-                             const char *out, const pl_json *cells)
+static pl_status print_cells(const pl_app *app, const pl_series_sweep *sweep)
 {
+    const pl_json *cells = sweep->cells;
     for (size_t i = 0; i < pl_json_length(cells); i++) {
         const pl_json *cell = pl_json_at(cells, i), *args;
         const char *name, *word;
         PL_TRY(pl_json_get_text(cell, "name", &name));
         PL_TRY(pl_json_get_array(cell, "args", &args));
-        printf("%s train %s", app->program, model);
+        printf("%s train %s", app->program, sweep->model);
         for (size_t a = 0; a < pl_json_length(args); a++) {
             PL_TRY(pl_json_as_text(pl_json_at(args, a), "args", &word));
             print_word(word);
         }
         char *run;
-        PL_TRY(pl_file_join(&run, out, name));
+        PL_TRY(pl_file_join(&run, sweep->out, name));
         fputs(" --run", stdout);
         print_word(run);
         putchar('\n');
         pl_mem_free(run);
     }
     return PL_OK;
-}
-
-/* What came of it, in one table. */
-static pl_status print_results(const pl_app *app, const char *out, bool mean)
-{
-    pl_records records;
-    pl_buffer text = { 0 };
-    char *paths[] = { (char *)out };
-    PL_TRY(pl_runs_open(&records, paths, 1));
-    pl_status status = pl_compare_print(&records, mean, &text);
-    pl_records_close(&records);
-    if (status == PL_OK)
-        printf("%s\nfigures: %s report %s -o report.html\n", text.data,
-               app->program, out);
-    pl_buffer_close(&text);
-    return status;
 }
 
 static bool is_repeated(const pl_json *cells)
@@ -171,65 +125,91 @@ static bool is_repeated(const pl_json *cells)
            repeat > 1;
 }
 
-static pl_status sweep(const pl_app *app, const sweep_options *options,
-                       const char *model, const char *out, const pl_json *about,
-                       const pl_json *cells)
+/* What came of a sweep, in one table; nothing when no run was begun. */
+static pl_status print_results(const pl_series_sweep *sweep)
 {
-    if (options->list)
-        return print_cells(app, model, out, cells);
+    pl_records records;
+    pl_buffer text = { 0 };
+    pl_status status = pl_runs_open(&records, &sweep->out, 1);
+    if (status == PL_NOTFOUND)
+        return PL_OK;
+    PL_TRY(status);
+    status = pl_compare_print(&records, is_repeated(sweep->cells), &text);
+    if (status == PL_OK && text.bytes > 0)
+        printf("%s\n", text.data);
+    pl_buffer_close(&text);
+    pl_records_close(&records);
+    return status;
+}
+
+static pl_status sweep(const pl_app *app, const pl_series *series, bool list)
+{
+    pl_status status = PL_OK;
+    for (size_t i = 0; list && i < series->count; i++)
+        PL_TRY(print_cells(app, &series->list[i]));
+    if (list)
+        return PL_OK;
     /* The trainings are all on this machine. */
     unsetenv("TF_CONFIG");
     pl_error failed;
-    pl_error_save(&failed, pl_sweep_run(&(pl_sweep_opts) {
-                               .program = app->program,
-                               .model = model,
-                               .cells = cells,
-                               .about = about,
-                               .out = out,
-                               .quiet = options->quiet,
-                           }));
+    pl_error_save(&failed, pl_series_run(series));
     if (failed.status == PL_OK || failed.status == PL_IO) {
-        pl_status status = print_results(app, out, is_repeated(cells));
+        for (size_t i = 0; i < series->count && status == PL_OK; i++)
+            status = print_results(&series->list[i]);
+        printf("figures: %s report %s -o report.html\n", app->program,
+               series->many ? series->out : series->list[0].out);
         if (failed.status == PL_OK)
             return status;
     }
     return pl_error_raise(&failed);
 }
 
+/* Words before "--" are files, those behind it flags; with --grid the first
+ * one is the model. */
 static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
-                                const pl_words *words)
+                                const pl_words *words, int flag_count)
 {
-    pl_json *spec = NULL, *cells = NULL, *about = NULL;
-    char *out = NULL;
-    const pl_model *model = NULL;
-    const char *name;
-    pl_status status;
-    PL_TRY_OUT(status, read_spec(options, words, &spec));
-    PL_TRY_OUT(status, choose_out(options, words->list[0], &out));
-    PL_TRY_OUT(status, pl_json_get_text(spec, "model", &name));
-    PL_TRY_OUT(status, pl_app_model(app, name, &model));
-    pl_sweep_plan_opts opts = {
-        .spec = spec,
-        .model = model,
-        .flags = words->list + 1,
-        .flag_count = words->count - 1,
-        .repeat = options->repeat,
+    pl_series series;
+    int named = words->count - flag_count;
+    bool grid = options->grid != NULL;
+    if (grid && named == 0 && flag_count > 0) {
+        named++; /* the model stands behind "--" */
+        flag_count--;
+    }
+    if (named == 0)
+        return PL_FAIL(PL_USAGE,
+                       "sweep needs a file, or --grid and a model: sweep FILE "
+                       "| sweep --grid GRID --out DIR -- MODEL [flags]");
+    if (grid && options->out == NULL)
+        return PL_FAIL(PL_USAGE, "--grid needs --out DIR, the folder for the "
+                                 "runs");
+    pl_series_opts opts = {
+        .app = app,
+        .files = words->list,
+        .file_count = grid ? 0 : (size_t)named,
+        .grid = options->grid,
+        .model = grid ? words->list[0] : NULL,
+        .out = options->out,
         .data = options->data,
+        .flags = words->list + named,
+        .flag_count = flag_count,
+        .repeat = options->repeat,
+        .quick = options->quick,
+        .quiet = options->quiet,
     };
-    PL_TRY_OUT(status, pl_sweep_plan(&cells, &opts));
-    if (!options->quiet && !pl_sweep_plan_has_data(&opts))
-        pl_log(PL_LOG_INFO,
-               "%s is about other data than the cells are trained on; name "
-               "them by --data",
-               words->list[0]);
-    PL_TRY_OUT(status, pl_sweep_about(&about, &opts));
-    status = sweep(app, options, name, out, about, cells);
-out:
-    pl_json_free(about);
-    pl_json_free(cells);
-    pl_json_free(spec);
-    pl_mem_free(out);
+    PL_TRY(pl_series_init(&series, &opts));
+    pl_status status = sweep(app, &series, options->list);
+    pl_series_close(&series);
     return status;
+}
+
+/* Words behind the first "--". */
+static int words_behind(int argc, char **argv)
+{
+    for (int i = 0; i < argc; i++)
+        if (strcmp(argv[i], "--") == 0)
+            return argc - i - 1;
+    return 0;
 }
 
 static pl_status run(const pl_app *app, int argc, char **argv)
@@ -240,7 +220,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         &pl_cmd_sweep, app,
         "Train once for each cell of a grid, one after another, each in a run "
         "folder\nof its own. The same command goes on where it was ended.\n\n"
-        "  sweep FILE [-- more flags of train]\n"
+        "  sweep FILE... [-- more flags of train]    a folder: its files "
+        "*.sweep\n"
         "  sweep --grid \"mode=sync,async batch=10,50 workers=1,2\" --out DIR "
         "-- softmax\n\n"
         "A grid with mode, but without ps, has one parameter server; workers=0 "
@@ -248,14 +229,15 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
-    pl_status status = plan_and_sweep(app, &options, &words);
+    pl_status status =
+        plan_and_sweep(app, &options, &words, words_behind(argc, argv));
     pl_mem_free(words.list);
     return status;
 }
 
 const pl_command pl_cmd_sweep = {
     .name = "sweep",
-    .usage = "sweep FILE | --grid GRID -- MODEL",
+    .usage = "sweep FILE... | --grid GRID -- MODEL",
     .help = "train once for each cell of a grid",
     .run = run,
     .params = params,

@@ -215,7 +215,6 @@ def test_data_of_the_kind_a_file_asks_for_bring_their_flags(cli):
     assert "--train-examples 55000" in text
     other = cli.ok("sweep", "m.sweep", "--list", "--", "--data", "idx:here")
     assert "--train-examples" not in other.out
-    assert "other data" in other.err
     assert "--train-examples" not in cli.ok("sweep", "m.sweep", "--list").out
 
 
@@ -250,7 +249,9 @@ def test_published_values_are_shown(cli):
 
 def test_other_data_are_not_compared_with_published_values(cli):
     (cli.folder / "x.sweep").write_text(PUBLISHED)
-    text = cli.ok("sweep", "x.sweep").out
+    result = cli.ok("sweep", "x.sweep")
+    assert "x: other data: the experiment is about idx" in result.err
+    text = result.out
     assert "published [%]" in text and "difference" not in text.split("\n")[1]
     assert "the experiment is about idx" in text
 
@@ -259,6 +260,75 @@ def test_wrong_published_values_are_said(cli):
     (cli.folder / "x.sweep").write_text(PUBLISHED.replace("50% ?", "50%"))
     cli.refused(2, "sweep", "x.sweep",
                 says="x.sweep:6: 1 values of test_accuracy; expected 2")
+
+
+SMALL = "model softmax\nflags --data {data} --steps {steps}\ngrid batch=10,20\n"
+
+
+def write_series(cli, broken="synthetic"):
+    folder = cli.folder / "all"
+    folder.mkdir()
+    (folder / "a10.sweep").write_text(
+        SMALL.format(data="synthetic", steps=10) + "quick --steps 5 batch=20\n")
+    (folder / "a2.sweep").write_text(
+        SMALL.format(data=broken, steps=10) + "quick --steps 5\n"
+        "published steps 10 10\n")
+    (folder / "readme.txt").write_text("not a sweep")
+
+
+def test_a_folder_is_run_in_order_and_goes_on(cli):
+    write_series(cli)
+    command = ["sweep", "all", "--out", "s"]
+    result = cli.ok(*command)
+    said = [line.split(":")[0] for line in result.err.splitlines()
+            if line.startswith("[")]
+    assert said == ["[1/4] a2/batch-10", "[2/4] a2/batch-20",
+                    "[3/4] a10/batch-10", "[4/4] a10/batch-20"]
+    assert "report s -o" in result.out
+    for name in "a2", "a10":
+        assert set(states(cli.folder / "s" / name).values()) == {"done"}
+    again = cli.ok(*command)
+    assert "a10: 2 of 2 cells are done already" in again.err
+    assert "[" not in again.err
+    rows = json.loads(cli.ok("compare", "s", "--json").out)["runs"]
+    assert [row["sweep"] for row in rows] == ["a2", "a2", "a10", "a10"]
+    cli.ok("report", "s", "-o", "r.html", "--files", "files")
+    assert (cli.folder / "files" / "a2-runs.csv").exists()
+    assert (cli.folder / "files" / "a10-runs.csv").exists()
+
+
+def test_a_failed_cell_leaves_the_other_sweeps_standing(cli):
+    write_series(cli, broken="idx:nowhere")
+    result = cli.run("sweep", "all/a2.sweep", "all/a10.sweep", "--out", "s")
+    assert result.code == 1, result
+    assert "2 of 4 cells failed" in result.err.splitlines()[-1]
+    assert set(states(cli.folder / "s" / "a2").values()) == {"failed"}
+    assert set(states(cli.folder / "s" / "a10").values()) == {"done"}
+    assert "batch-20" in result.out
+
+
+def test_a_mistake_in_the_last_file_runs_nothing(cli):
+    write_series(cli)
+    (cli.folder / "all" / "z.sweep").write_text("model softmax\ngrid x=1\n")
+    cli.refused(2, "sweep", "all", says=["all/z.sweep", "x is no flag"])
+    (cli.folder / "a2.sweep").write_text("model softmax\ngrid lr=1\n")
+    cli.refused(2, "sweep", "all/a2.sweep", "a2.sweep", says="one name")
+    (cli.folder / "none").mkdir()
+    cli.refused(1, "sweep", "none", says="no file *.sweep")
+
+
+def test_a_quick_sweep_says_how_it_was_scaled(cli):
+    write_series(cli)
+    result = cli.ok("sweep", "all", "--quick")
+    assert "a10: quick: --steps 5 (not 10); only batch 20" in result.err
+    assert "a2: quick: --steps 5 (not 10)" in result.err
+    out = cli.folder / "sweeps" / "quick"
+    assert list(states(out / "a10")) == ["batch-20"]
+    text = cli.ok("compare", out / "a2").out
+    assert "quick: --steps 5 (not 10)" in text
+    assert "published" in text and "difference" not in text.split("\n")[0]
+    cli.refused(2, "sweep", "--grid", "batch=1", "--out", "g", "--quick",
+                "--", "softmax", says="no line quick")
 
 
 def test_there_are_examples():

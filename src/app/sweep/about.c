@@ -1,7 +1,7 @@
 /* about.c - says what a sweep is about, and in which ways its runs differ from
- * the experiment. Other data make results that cannot be compared with the
- * published ones; flags that the user has added are only named, because most
- * (threads, a transport) do not change what is learned. */
+ * the experiment. Other data and a shorter training make results that cannot be
+ * compared with the published ones; flags that the user has added are only
+ * named, because most (threads, a transport) do not change what is learned. */
 #include "app/sweep/about.h"
 
 #include "app/sweep/published.h"
@@ -21,6 +21,8 @@ static pl_status add_note(pl_json *notes, const pl_buffer *text)
 static pl_status note_flags(const pl_sweep_plan_opts *opts, pl_json *notes)
 {
     pl_buffer text = { 0 };
+    if (!pl_json_has(opts->spec, "experiment"))
+        return PL_OK; /* there is nothing to differ from */
     for (int i = 0; i < opts->flag_count; i++) {
         if (strncmp(opts->flags[i], "--data=", 7) == 0)
             continue;
@@ -54,6 +56,77 @@ static pl_status note_data(const pl_sweep_plan_opts *opts, pl_json *notes,
     return status;
 }
 
+/* The value that the spec has for a flag; "" when it has none. */
+static const char *value_before(const pl_json *spec, const char *flag)
+{
+    const pl_json *flags;
+    const char *word, *value = "";
+    if (pl_json_get_array(spec, "flags", &flags) != PL_OK)
+        return "";
+    for (size_t i = 0; i + 1 < pl_json_length(flags); i++)
+        if (pl_json_as_text(pl_json_at(flags, i), "", &word) == PL_OK &&
+            strcmp(word, flag) == 0 &&
+            pl_json_as_text(pl_json_at(flags, i + 1), "", &word) == PL_OK)
+            value = word;
+    return value;
+}
+
+/* "--epochs 2 (not 10)" */
+static pl_status put_flags(const pl_json *spec, const pl_json *flags,
+                           pl_buffer *text)
+{
+    const char *flag = "", *word;
+    for (size_t i = 0; i < pl_json_length(flags); i++) {
+        PL_TRY(pl_json_as_text(pl_json_at(flags, i), "", &word));
+        bool names = strncmp(word, "--", 2) == 0;
+        const char *before = names ? "" : value_before(spec, flag);
+        pl_buffer_format(text, names && i > 0 ? ", %s" : " %s", word);
+        if (before[0] != '\0')
+            pl_buffer_format(text, " (not %s)", before);
+        flag = names ? word : "";
+    }
+    return PL_OK;
+}
+
+/* "; only batch 32, 64"; without the semicolon when nothing stands before. */
+static pl_status put_kept(const pl_json *grid, bool any, pl_buffer *text)
+{
+    const char *name, *value;
+    const pl_json *values;
+    void *walk = NULL;
+    while (pl_json_next(grid, &walk, &name, &values)) {
+        pl_buffer_format(text, "%s only %s", any ? ";" : "", name);
+        any = true;
+        for (size_t i = 0; i < pl_json_length(values); i++) {
+            PL_TRY(pl_json_as_text(pl_json_at(values, i), "", &value));
+            pl_buffer_format(text, i > 0 ? ", %s" : " %s", value);
+        }
+    }
+    return PL_OK;
+}
+
+/* "quick: --epochs 2 (not 10); only batch 32, 64" */
+static pl_status note_quick(const pl_sweep_plan_opts *opts, pl_json *notes,
+                            bool *other)
+{
+    const pl_json *quick, *flags, *grid;
+    pl_buffer text = { 0 };
+    if (!opts->quick)
+        return PL_OK;
+    *other = true;
+    PL_TRY(pl_json_get_object(opts->spec, "quick", &quick));
+    PL_TRY(pl_json_get_array(quick, "flags", &flags));
+    PL_TRY(pl_json_get_object(quick, "grid", &grid));
+    pl_buffer_text(&text, "quick:");
+    pl_status status = put_flags(opts->spec, flags, &text);
+    if (status == PL_OK)
+        status = put_kept(grid, pl_json_length(flags) > 0, &text);
+    if (status == PL_OK)
+        status = add_note(notes, &text);
+    pl_buffer_close(&text);
+    return status;
+}
+
 static pl_status get_experiment(const pl_json *spec, pl_experiment_about *about)
 {
     const pl_json *experiment;
@@ -73,6 +146,7 @@ pl_status pl_sweep_about(pl_json **out, const pl_sweep_plan_opts *opts)
     PL_TRY_OUT(status, pl_published_machine(&machine, opts->spec));
     PL_TRY_OUT(status, pl_json_new_array(&notes));
     PL_TRY_OUT(status, note_data(opts, notes, &about.other));
+    PL_TRY_OUT(status, note_quick(opts, notes, &about.other));
     PL_TRY_OUT(status, note_flags(opts, notes));
     about.machine_bound = pl_json_length(machine) > 0 ? machine : NULL;
     about.notes = pl_json_length(notes) > 0 ? notes : NULL;

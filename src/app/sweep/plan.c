@@ -31,6 +31,8 @@ typedef struct planner {
     const pl_sweep_plan_opts *opts;
     pl_options *options; /* of the cell that is looked at */
     pl_json *cells;
+    pl_json *kept;       /* copies of those that a quick sweep has */
+    const pl_json *only; /* {flag: values} of a quick sweep; NULL: all */
     axis axes[AXES_MOST];
     size_t axis_count;
     const char **words; /* flags of all cells */
@@ -274,6 +276,36 @@ static pl_status look_for(const planner *p, const char *name,
     return PL_OK;
 }
 
+/* A value that the line quick names, of each flag that it names. */
+static pl_status is_kept(const planner *p, bool *out)
+{
+    *out = true;
+    for (size_t i = 0; i < p->axis_count; i++) {
+        const axis *a = &p->axes[i];
+        const pl_json *values;
+        bool found = false;
+        if (p->only == NULL || !pl_json_has(p->only, a->name))
+            continue;
+        PL_TRY(pl_json_get_array(p->only, a->name, &values));
+        for (size_t k = 0; k < pl_json_length(values); k++)
+            found = found || pl_json_equal(pl_json_at(values, k),
+                                           pl_json_at(a->values, a->at));
+        *out = *out && found;
+    }
+    return PL_OK;
+}
+
+static pl_status keep_cell(const planner *p, const pl_json *cell)
+{
+    pl_json *copy;
+    bool kept;
+    PL_TRY(is_kept(p, &kept));
+    if (!kept)
+        return PL_OK;
+    PL_TRY(pl_json_copy(&copy, cell));
+    return pl_json_append_take(p->kept, copy);
+}
+
 static pl_status append_cell(planner *p, const char *name, int64_t repeat,
                              pl_json *args)
 {
@@ -299,6 +331,8 @@ static pl_status append_cell(planner *p, const char *name, int64_t repeat,
         pl_json_free(values);
     if (status == PL_OK)
         status = pl_json_set_int(cell, "repeat", repeat);
+    if (status == PL_OK)
+        status = keep_cell(p, cell);
     if (status != PL_OK) {
         pl_json_free(cell);
         return status;
@@ -430,6 +464,50 @@ static const char *wanted_data(const pl_sweep_plan_opts *opts,
     return given != NULL && is_of_kind(given, kind) ? given : NULL;
 }
 
+/* The line quick: its flags, and what it keeps of the grids. */
+static pl_status get_quick(const planner *p, const pl_json **flags,
+                           const pl_json **only)
+{
+    const pl_json *quick;
+    if (!pl_json_has(p->opts->spec, "quick"))
+        return PL_FAIL(PL_USAGE, "no line quick; expected one that says how "
+                                 "the sweep is made short");
+    PL_TRY(pl_json_get_object(p->opts->spec, "quick", &quick));
+    PL_TRY(pl_json_get_array(quick, "flags", flags));
+    return pl_json_get_object(quick, "grid", only);
+}
+
+static bool in_grids(const pl_json *grids, const char *name,
+                     const pl_json *value)
+{
+    const pl_json *values;
+    for (size_t i = 0; i < pl_json_length(grids); i++) {
+        const pl_json *grid = pl_json_at(grids, i);
+        if (!pl_json_has(grid, name) ||
+            pl_json_get_array(grid, name, &values) != PL_OK)
+            continue;
+        for (size_t k = 0; k < pl_json_length(values); k++)
+            if (pl_json_equal(value, pl_json_at(values, k)))
+                return true;
+    }
+    return false;
+}
+
+static pl_status check_only(const planner *p, const pl_json *grids)
+{
+    const char *name, *value;
+    const pl_json *values;
+    void *walk = NULL;
+    while (pl_json_next(p->only, &walk, &name, &values))
+        for (size_t i = 0; i < pl_json_length(values); i++) {
+            PL_TRY(pl_json_as_text(pl_json_at(values, i), name, &value));
+            if (!in_grids(grids, name, pl_json_at(values, i)))
+                return PL_FAIL(PL_USAGE, "quick: %s=%s is in no grid", name,
+                               value);
+        }
+    return PL_OK;
+}
+
 static pl_status put_words(planner *p, const pl_json *flags)
 {
     for (size_t i = 0; i < pl_json_length(flags); i++)
@@ -443,17 +521,21 @@ static pl_status put_words(planner *p, const pl_json *flags)
 static pl_status gather_words(planner *p)
 {
     const pl_sweep_plan_opts *opts = p->opts;
-    const pl_json *flags, *with = NULL;
+    const pl_json *flags, *with = NULL, *quick = NULL;
     const char *data = wanted_data(opts, &with);
     PL_TRY(pl_json_get_array(opts->spec, "flags", &flags));
-    size_t room = pl_json_length(flags) + (size_t)opts->flag_count + 3;
-    PL_TRY(PL_NEW(p->words, room + (data != NULL ? pl_json_length(with) : 0)));
+    if (opts->quick)
+        PL_TRY(get_quick(p, &quick, &p->only));
+    size_t room = pl_json_length(flags) + pl_json_length(with) +
+                  pl_json_length(quick) + (size_t)opts->flag_count + 3;
+    PL_TRY(PL_NEW(p->words, room));
     PL_TRY(put_words(p, flags));
     if (data != NULL) {
         p->words[p->word_count++] = "--data";
         p->words[p->word_count++] = data;
         PL_TRY(put_words(p, with));
     }
+    PL_TRY(put_words(p, quick));
     for (int i = 0; i < opts->flag_count; i++)
         p->words[p->word_count++] = opts->flags[i];
     for (size_t i = 0; i < p->word_count; i++) {
@@ -482,8 +564,13 @@ static pl_status plan(planner *p)
     PL_TRY(gather_words(p));
     PL_TRY(pl_publisher_init(&p->publisher, p->opts->spec));
     PL_TRY(pl_json_get_array(p->opts->spec, "grids", &grids));
+    if (p->only != NULL)
+        PL_TRY(check_only(p, grids));
     for (size_t i = 0; i < pl_json_length(grids); i++)
         PL_TRY(add_grid(p, pl_json_at(grids, i)));
+    if (pl_json_length(p->kept) == 0)
+        return PL_FAIL(PL_USAGE, "quick: no cell of the grids has the values "
+                                 "that it names");
     return pl_publisher_finish(&p->publisher);
 }
 
@@ -496,11 +583,14 @@ pl_status pl_sweep_plan(pl_json **out, const pl_sweep_plan_opts *opts)
     if (status == PL_OK)
         status = pl_json_new_array(&p->cells);
     if (status == PL_OK)
+        status = pl_json_new_array(&p->kept);
+    if (status == PL_OK)
         status = plan(p);
     if (status == PL_OK)
-        *out = p->cells;
+        *out = p->kept;
     else
-        pl_json_free(p->cells);
+        pl_json_free(p->kept);
+    pl_json_free(p->cells);
     pl_publisher_close(&p->publisher);
     pl_mem_free(p->words);
     pl_mem_free(p->options);

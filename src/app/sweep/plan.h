@@ -17,6 +17,7 @@ typedef struct pl_sweep_plan_opts {
     int64_t repeat;   /* 0: that of the spec */
     const char *data; /* "mnist:DIR", for a spec that asks for this kind; or
                          NULL */
+    bool quick;       /* as the spec's line quick says */
 } pl_sweep_plan_opts;
 
 /* All cells in order, checked against the flags of `train`: [{"name",

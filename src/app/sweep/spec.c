@@ -14,8 +14,8 @@ typedef struct spec {
     char *model;
     int64_t repeat; /* 0: not given */
     pl_json *flags, *grids;
-    pl_json *experiment, *data, *published; /* NULL: not given */
-    const char *what;                       /* the file, and its line */
+    pl_json *experiment, *data, *published, *quick; /* NULL: not given */
+    const char *what;                               /* the file, and its line */
     int line;
 } spec;
 
@@ -27,6 +27,7 @@ static void close_spec(spec *s)
     pl_json_free(s->experiment);
     pl_json_free(s->data);
     pl_json_free(s->published);
+    pl_json_free(s->quick);
 }
 
 static pl_status open_spec(spec *s)
@@ -38,6 +39,14 @@ static pl_status open_spec(spec *s)
     if (status != PL_OK)
         close_spec(s);
     return status;
+}
+
+/* Move a part into the object, also when that fails; NULL is no part. */
+static pl_status move(pl_json *json, const char *key, pl_json **part)
+{
+    pl_json *moved = *part;
+    *part = NULL;
+    return moved != NULL ? pl_json_set_take(json, key, moved) : PL_OK;
 }
 
 /* Copy the next word of *at to `word`, which has room for all of it; quotes
@@ -223,6 +232,38 @@ out:
     return status;
 }
 
+/* quick FLAG... FLAG=VALUE,...: flags, and values of the grids that stay. */
+static pl_status set_quick(spec *s, const char *text, char *word)
+{
+    pl_json *flags, *grid = NULL;
+    bool found = true;
+    if (s->quick != NULL)
+        return PL_FAIL(PL_USAGE, "a second line quick");
+    PL_TRY(pl_json_new_array(&flags));
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_new_object(&grid));
+    while (found) {
+        PL_TRY_OUT(status, next_word(&text, word, &found));
+        if (!found)
+            break;
+        bool axis = word[0] != '-' && strchr(word, '=') != NULL;
+        PL_TRY_OUT(status, axis ? add_axis(grid, word)
+                                : pl_json_append_text(flags, word));
+    }
+    if (pl_json_length(flags) + pl_json_length(grid) == 0) {
+        status = PL_FAIL(PL_USAGE, "quick: expected flags, or FLAG=VALUE,... "
+                                   "of the grid");
+        goto out;
+    }
+    PL_TRY_OUT(status, pl_json_new_object(&s->quick));
+    PL_TRY_OUT(status, move(s->quick, "flags", &flags));
+    PL_TRY_OUT(status, move(s->quick, "grid", &grid));
+out:
+    pl_json_free(flags);
+    pl_json_free(grid);
+    return status;
+}
+
 static const struct entry {
     const char *name;
     pl_status (*read)(spec *s, const char *text, char *word);
@@ -234,6 +275,7 @@ static const struct entry {
     { "experiment", set_experiment },
     { "data", set_data },
     { "published", add_published },
+    { "quick", set_quick },
 };
 
 #define ENTRIES (sizeof entries / sizeof *entries)
@@ -258,7 +300,7 @@ static pl_status read_line(spec *s, const char *line, char *word)
     return PL_FAIL(PL_USAGE, "\"%.80s\": expected %s", word,
                    near != NULL ? near
                                 : "model, flags, grid, repeat, experiment, "
-                                  "data or published");
+                                  "data, published or quick");
 }
 
 static pl_status read_lines(spec *s, const char *text, const char *what)
@@ -281,14 +323,6 @@ static pl_status read_lines(spec *s, const char *text, const char *what)
     return status;
 }
 
-/* Move a part into the object, also when that fails; NULL is no part. */
-static pl_status move(pl_json *json, const char *key, pl_json **part)
-{
-    pl_json *moved = *part;
-    *part = NULL;
-    return moved != NULL ? pl_json_set_take(json, key, moved) : PL_OK;
-}
-
 /* The parts are the object's afterwards. */
 static pl_status assemble(spec *s, pl_json **out)
 {
@@ -303,6 +337,7 @@ static pl_status assemble(spec *s, pl_json **out)
     PL_TRY_OUT(status, move(json, "experiment", &s->experiment));
     PL_TRY_OUT(status, move(json, "data", &s->data));
     PL_TRY_OUT(status, move(json, "published", &s->published));
+    PL_TRY_OUT(status, move(json, "quick", &s->quick));
     *out = json;
     return PL_OK;
 out:

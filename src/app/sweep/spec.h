@@ -6,9 +6,11 @@
  *    "grids": [{"mode": ["sync", "async"], "batch": ["10", "50"]}],
  *    "experiment": {"id": "A1", "question": "..."},
  *    "data": {"kind": "mnist", "flags": ["--train-examples", "55000"]},
- *    "published": [...]}
+ *    "published": [...],
+ *    "quick": {"flags": ["--epochs", "1"], "grid": {"batch": ["10"]}}}
  *
- * without the last three where the text does not have them (published.h).
+ * without the last four where the text does not have them (published.h has the
+ * entries of the list).
  * Names and values are checked where the cells are made (sweep_plan.h).
  *
  * Threads: any. */

@@ -39,11 +39,10 @@ typedef struct sweep {
     int lock;
     const atomic_bool *interrupt;
     bool terminal;
-    size_t done, failed; /* cells */
+    pl_sweep_total own;  /* of this sweep */
+    pl_sweep_total *all; /* of all sweeps; `own` when it is the only one */
     size_t now;          /* the cell that runs */
     int64_t cell_ns;     /* when it began */
-    double took_s;       /* what cells took, run by this process */
-    size_t took_count;
 } sweep;
 
 /* --- what is shown ---------------------------------------------------- */
@@ -63,13 +62,27 @@ static const char *clock_text(double seconds, char text[32])
     return text;
 }
 
-/* As long as cells took so far, each of the rest will take. */
+static size_t rest_of(const pl_sweep_total *total)
+{
+    size_t over = total->done + total->failed;
+    return total->cells > over ? total->cells - over : 0;
+}
+
+static double mean_of(const pl_sweep_total *total)
+{
+    return total->took_s / (double)total->took_count;
+}
+
+/* As long as cells took so far, each of the rest will take: those of this
+ * sweep as its own, those of the sweeps to come as all. */
 static double left_seconds(const sweep *s, double elapsed)
 {
-    size_t rest = s->state.count - s->done - s->failed;
-    double each = s->took_s / (double)s->took_count;
-    double left = each * (double)rest - elapsed;
-    return left > 0 ? left : 0;
+    size_t here = rest_of(&s->own), rest = rest_of(s->all);
+    double all = mean_of(s->all);
+    double own = s->own.took_count > 0 ? mean_of(&s->own) : all;
+    double now = own * (double)here - elapsed;
+    return (now > 0 ? now : 0) +
+           (rest > here ? all * (double)(rest - here) : 0);
 }
 
 /* What is left for the name: a line that is wider than the terminal could not
@@ -89,7 +102,7 @@ static void draw(const sweep *s)
 {
     if (!s->terminal)
         return;
-    size_t over = s->done + s->failed, count = s->state.count;
+    size_t over = s->all->done + s->all->failed, count = s->all->cells;
     size_t full = BAR_CELLS * over / count;
     double elapsed = seconds_since(s->cell_ns);
     char now[32], left[32], name[ERROR_BYTES];
@@ -97,7 +110,7 @@ static void draw(const sweep *s)
     for (size_t i = 0; i < BAR_CELLS; i++)
         bar[i] = i < full ? '=' : i == full ? '>' : ' ';
     bar[BAR_CELLS] = '\0';
-    if (s->took_count > 0)
+    if (s->all->took_count > 0)
         snprintf(eta, sizeof eta, "  ETA %s",
                  clock_text(left_seconds(s, elapsed), left));
     int used =
@@ -115,8 +128,10 @@ static void say(const sweep *s, const pl_sweep_cell *cell, const char *what)
     char name[ERROR_BYTES], text[2 * ERROR_BYTES];
     if (s->opts->quiet && cell->state != PL_CELL_FAILED)
         return;
-    pl_console_print("%s[%zu/%zu] %s: %s\n", s->terminal ? "\r\033[K" : "",
-                     s->done + s->failed, s->state.count,
+    pl_console_print("%s[%zu/%zu] %s%s%s: %s\n", s->terminal ? "\r\033[K" : "",
+                     s->all->done + s->all->failed, s->all->cells,
+                     s->opts->name != NULL ? s->opts->name : "",
+                     s->opts->name != NULL ? "/" : "",
                      pl_quote_line(name, sizeof name, cell->name),
                      pl_quote_line(text, sizeof text, what));
 }
@@ -219,6 +234,26 @@ static int wait_for(const sweep *s, const process *p)
     }
 }
 
+static void count(sweep *s, size_t done, size_t failed)
+{
+    s->own.done += done;
+    s->own.failed += failed;
+    if (s->all == &s->own)
+        return;
+    s->all->done += done;
+    s->all->failed += failed;
+}
+
+static void add_time(sweep *s, double seconds)
+{
+    s->own.took_s += seconds;
+    s->own.took_count++;
+    if (s->all == &s->own)
+        return;
+    s->all->took_s += seconds;
+    s->all->took_count++;
+}
+
 /* The last line it wrote, as plain text: it goes into a JSON file. */
 static pl_status note_failure(sweep *s, pl_sweep_cell *cell, const process *p,
                               int ended)
@@ -228,7 +263,7 @@ static pl_status note_failure(sweep *s, pl_sweep_cell *cell, const process *p,
     pl_child_last_lines(p->log, p->log_from, 1, said, sizeof said);
     pl_quote_line(last, sizeof last, said);
     cell->state = PL_CELL_FAILED;
-    s->failed++;
+    count(s, 0, 1);
     pl_mem_free(cell->error);
     cell->error = NULL;
     PL_TRY(pl_mem_format(&cell->error, "%s%s%s", how,
@@ -242,11 +277,10 @@ static pl_status judge(sweep *s, pl_sweep_cell *cell, const process *p,
 {
     double seconds = seconds_since(s->cell_ns);
     cell->seconds += seconds;
-    s->took_s += seconds;
-    s->took_count++;
+    add_time(s, seconds);
     if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) {
         cell->state = PL_CELL_DONE;
-        s->done++;
+        count(s, 1, 0);
         return say_done(s, cell);
     }
     if (atomic_load(s->interrupt))
@@ -301,13 +335,24 @@ static pl_status lock_folder(sweep *s)
     return PL_OK;
 }
 
-static pl_status run_cells(sweep *s)
+/* What earlier starts have done also tells how long cells take. */
+static void count_done(sweep *s)
 {
     for (size_t i = 0; i < s->state.count; i++)
-        s->done += s->state.cells[i].state == PL_CELL_DONE;
-    if (s->done > 0 && !s->opts->quiet)
-        pl_log(PL_LOG_INFO, "%zu of %zu cells are done already", s->done,
-               s->state.count);
+        if (s->state.cells[i].state == PL_CELL_DONE) {
+            count(s, 1, 0);
+            add_time(s, s->state.cells[i].seconds);
+        }
+    if (s->own.done > 0 && !s->opts->quiet)
+        pl_log(PL_LOG_INFO, "%s%s%zu of %zu cells are done already",
+               s->opts->name != NULL ? s->opts->name : "",
+               s->opts->name != NULL ? ": " : "", s->own.done, s->own.cells);
+}
+
+static pl_status run_cells(sweep *s)
+{
+    s->own.cells = s->state.count;
+    count_done(s);
     for (s->now = 0; s->now < s->state.count; s->now++) {
         if (s->state.cells[s->now].state == PL_CELL_DONE)
             continue;
@@ -319,13 +364,13 @@ static pl_status run_cells(sweep *s)
             return PL_FAIL(PL_INTERRUPTED,
                            "interrupted; %zu of %zu cells are done; the same "
                            "command goes on",
-                           s->done, s->state.count);
+                           s->all->done, s->all->cells);
     }
-    if (s->failed > 0)
+    if (s->own.failed > 0)
         return PL_FAIL(PL_IO,
                        "%zu of %zu cells failed; their logs are in %s/log, "
                        "and the same command tries them again",
-                       s->failed, s->state.count, s->opts->out);
+                       s->own.failed, s->own.cells, s->opts->out);
     return PL_OK;
 }
 
@@ -337,6 +382,7 @@ pl_status pl_sweep_run(const pl_sweep_opts *opts)
         .interrupt = pl_interrupt_catch(),
         .terminal = !opts->quiet && isatty(STDERR_FILENO) == 1,
     };
+    s.all = opts->total != NULL ? opts->total : &s.own;
     pl_status status = lock_folder(&s);
     if (status == PL_OK)
         status = pl_sweep_state_init(&s.state, opts->out, opts->model,

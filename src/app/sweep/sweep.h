@@ -10,13 +10,23 @@
 
 #include "base/json/json.h"
 
+/* Cells of all sweeps that run one after another. */
+typedef struct pl_sweep_total {
+    size_t cells;
+    size_t done, failed;
+    double took_s; /* what `took_count` cells took */
+    size_t took_count;
+} pl_sweep_total;
+
 typedef struct pl_sweep_opts {
-    const char *program;  /* required: for messages and process lists */
-    const char *model;    /* required */
-    const pl_json *cells; /* required: of pl_sweep_plan */
-    const pl_json *about; /* what the sweep is about; or NULL */
-    const char *out;      /* required: made when missing */
-    bool quiet;           /* no progress */
+    const char *program;   /* required: for messages and process lists */
+    const char *model;     /* required */
+    const pl_json *cells;  /* required: of pl_sweep_plan */
+    const pl_json *about;  /* what the sweep is about; or NULL */
+    const char *out;       /* required: made when missing */
+    bool quiet;            /* no progress */
+    const char *name;      /* of one among several sweeps; or NULL */
+    pl_sweep_total *total; /* of the several, counted up; or NULL */
 } pl_sweep_opts;
 
 /* Run what is not done.  A cell that fails is reported, and the others are

@@ -14,7 +14,8 @@ static const pl_model *softmax(void)
     return NULL;
 }
 
-static pl_status plan(pl_json **out, const char *text, int64_t repeat)
+static pl_status plan_as(pl_json **out, const char *text, int64_t repeat,
+                         bool quick)
 {
     pl_json *spec;
     char *more[] = { "--epochs", "2" };
@@ -25,17 +26,24 @@ static pl_status plan(pl_json **out, const char *text, int64_t repeat)
                                               .flags = more,
                                               .flag_count = 2,
                                               .repeat = repeat,
+                                              .quick = quick,
                                           });
     pl_json_free(spec);
     return status;
 }
 
+static pl_status plan(pl_json **out, const char *text, int64_t repeat)
+{
+    return plan_as(out, text, repeat, false);
+}
+
 /* Each cell as a line "name: args". */
-static void assert_cells(const char *text, int64_t repeat, const char *expected)
+static void assert_cells_as(const char *text, int64_t repeat, bool quick,
+                            const char *expected)
 {
     pl_json *cells;
     pl_buffer lines = { 0 };
-    assert_ok(plan(&cells, text, repeat));
+    assert_ok(plan_as(&cells, text, repeat, quick));
     for (size_t i = 0; i < pl_json_length(cells); i++) {
         const pl_json *cell = pl_json_at(cells, i), *args;
         const char *name, *word;
@@ -51,6 +59,11 @@ static void assert_cells(const char *text, int64_t repeat, const char *expected)
     assert_string_equal(expected, lines.data);
     pl_buffer_close(&lines);
     pl_json_free(cells);
+}
+
+static void assert_cells(const char *text, int64_t repeat, const char *expected)
+{
+    assert_cells_as(text, repeat, false, expected);
 }
 
 static void a_grid_gives_every_combination(void **state)
@@ -142,6 +155,43 @@ static void published_values_are_dealt_to_the_cells(void **state)
     pl_json_free(cells);
 }
 
+#define QUICK                                                                  \
+    "model softmax\nflags --lr 1\ngrid batch=1,2,3\n"                          \
+    "quick --lr 0.5 batch=1,3\npublished steps 10 20 30\n"
+
+/* Published values are those of the whole sweep, by cell. */
+static void a_quick_sweep_has_fewer_cells_and_other_flags(void **state)
+{
+    (void)state;
+    pl_json *cells;
+    const pl_json *published;
+    double steps;
+    assert_cells_as(QUICK, 0, true,
+                    "batch-1: --lr 1 --lr 0.5 --epochs 2 --batch 1\n"
+                    "batch-3: --lr 1 --lr 0.5 --epochs 2 --batch 3\n");
+    assert_ok(plan_as(&cells, QUICK, 0, true));
+    assert_ok(
+        pl_json_get_object(pl_json_at(cells, 1), "published", &published));
+    assert_ok(pl_json_get_real(published, "steps", &steps));
+    assert_true(steps == 30);
+    pl_json_free(cells);
+    assert_cells(QUICK, 0,
+                 "batch-1: --lr 1 --epochs 2 --batch 1\n"
+                 "batch-2: --lr 1 --epochs 2 --batch 2\n"
+                 "batch-3: --lr 1 --epochs 2 --batch 3\n");
+    assert_fails(PL_USAGE, "no line quick",
+                 plan_as(&cells, "model softmax\ngrid lr=1\n", 0, true));
+    assert_fails(
+        PL_USAGE, "quick: lr=2 is in no grid",
+        plan_as(&cells, "model softmax\ngrid lr=1\nquick lr=2\n", 0, true));
+    assert_fails(
+        PL_USAGE, "quick: batch=1 is in no grid",
+        plan_as(&cells, "model softmax\ngrid lr=1\nquick batch=1\n", 0, true));
+    assert_fails(
+        PL_USAGE, "--lr stands in the grid and among",
+        plan_as(&cells, "model softmax\ngrid lr=1\nquick --lr 2\n", 0, true));
+}
+
 static void wrong_flags_are_found_before_anything_runs(void **state)
 {
     (void)state;
@@ -191,5 +241,6 @@ UNIT_TESTS(cmocka_unit_test(a_grid_gives_every_combination),
            cmocka_unit_test(true_and_false_are_a_flag_or_none),
            cmocka_unit_test(names_suit_folders),
            cmocka_unit_test(published_values_are_dealt_to_the_cells),
+           cmocka_unit_test(a_quick_sweep_has_fewer_cells_and_other_flags),
            cmocka_unit_test(wrong_flags_are_found_before_anything_runs),
            cmocka_unit_test(planning_survives_failed_allocations))

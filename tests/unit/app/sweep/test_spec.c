@@ -43,6 +43,15 @@ static void published_values_are_read(void **state)
                 "\"2\"},\"values\":[\"1.5\",\"?\"]}]}");
 }
 
+static void a_quick_line_is_read(void **state)
+{
+    (void)state;
+    assert_read("model m\ngrid a=1,2\nquick --epochs 2 a=1 --b=3\n",
+                "{\"model\":\"m\",\"flags\":[],\"repeat\":1,\"grids\":[{\"a\":"
+                "[\"1\",\"2\"]}],\"quick\":{\"flags\":[\"--epochs\",\"2\","
+                "\"--b=3\"],\"grid\":{\"a\":[\"1\"]}}}");
+}
+
 static void wrong_lines_are_named(void **state)
 {
     (void)state;
@@ -73,6 +82,9 @@ static void wrong_lines_are_named(void **state)
         { "data\n", "file:1: data: expected what stands before" },
         { "data mnist:here\n", "data: expected what stands before" },
         { "data a\ndata a\n", "file:2: a second line data" },
+        { "quick\n", "file:1: quick: expected flags" },
+        { "quick a=1,,2\n", "a: an empty value" },
+        { "quick --a\nquick --a\n", "file:2: a second line quick" },
         { "published\n", "file:1: published: expected RESULT VALUE" },
         { "published steps\n", "published: expected RESULT VALUE" },
         { "published second 1\n", "\"second\" is no result (did you mean "
@@ -104,5 +116,6 @@ static void reading_survives_failed_allocations(void **state)
 
 UNIT_TESTS(cmocka_unit_test(files_are_read),
            cmocka_unit_test(published_values_are_read),
+           cmocka_unit_test(a_quick_line_is_read),
            cmocka_unit_test(wrong_lines_are_named),
            cmocka_unit_test(reading_survives_failed_allocations))
