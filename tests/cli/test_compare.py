@@ -19,7 +19,9 @@ def runs(cli):
 
 
 def test_runs_stand_side_by_side(cli, runs):
-    text = cli.ok("compare", "all").out.splitlines()
+    table, findings = cli.ok("compare", "all").out.split("\n\n")
+    assert "test accuracy" in findings and findings.endswith(" runs.\n")
+    text = table.splitlines()
     assert len(text) == 5
     assert text[0].split()[:3] == ["run", "batch", "seed"]
     assert "test accuracy [%]" in text[0]
@@ -105,7 +107,7 @@ def test_one_run_has_no_flags_that_set_it_apart(cli, runs):
 def test_a_corrupt_run_is_left_out_and_said(cli, runs):
     (runs / "b10-1" / "run.json").write_text("{")
     result = cli.ok("compare", "all")
-    assert len(result.out.splitlines()) == 4
+    assert len(result.out.split("\n\n")[0].splitlines()) == 4
     assert "b10-1" in result.err and "left out" in result.err
 
 

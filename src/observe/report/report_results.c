@@ -3,6 +3,7 @@
  * other flags, and one for what was published. Runs of several sweeps have a
  * section for each. */
 #include "base/mem.h"
+#include "observe/findings/findings.h"
 #include "observe/report/report_priv.h"
 #include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
@@ -64,44 +65,12 @@ static bool is_numeric(const axes *a, const char *name, double *least,
     return true;
 }
 
-static bool has_arg(const axes *a, const char *name)
-{
-    for (size_t i = 0; i < a->count; i++)
-        if (strcmp(a->names[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* True for a flag that says no more than another one that differs: how many
- * servers there are, mostly, follows from the strategy. */
-static bool follows(const axes *a, const char *name)
-{
-    const pl_param *param = pl_records_flag(a->records, name);
-    return param != NULL && param->follows != NULL &&
-           has_arg(a, param->follows) &&
-           pl_records_flag_follows(a->records, name);
-}
-
-/* "mode sync, workers 2": the run without what is on the x axis. */
+/* The run without what is on the x axis. */
 static void describe(const axes *a, size_t run, const char *without,
                      char text[LABEL_BYTES])
 {
-    const pl_record *record = &a->records->list[run];
-    int used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < a->count; i++) {
-        const char *name = a->names[i], *value = pl_record_arg(record, name);
-        /* One process, say, has no mode. */
-        if (strcmp(name, without) == 0 || value[0] == '\0' ||
-            follows(a, name) || !pl_records_flag_applies(a->records, run, name))
-            continue;
-        used += snprintf(text + used, (size_t)(LABEL_BYTES - used), "%s%s %s",
-                         used > 0 ? ", " : "", name, value);
-        if (used >= LABEL_BYTES)
-            return;
-    }
-    if (used == 0)
-        snprintf(text, LABEL_BYTES, "all runs");
+    pl_compare_label(a->records, run, a->names, a->count, without, text,
+                     LABEL_BYTES);
 }
 
 typedef struct spot {
@@ -259,7 +228,7 @@ static pl_status put_figures(pl_report *report, const pl_records *records,
     for (size_t i = 0; i < a.count; i++) {
         double least, most;
         if (!is_numeric(&a, a.names[i], &least, &most) ||
-            follows(&a, a.names[i]))
+            pl_compare_follows(a.records, a.names, a.count, a.names[i]))
             continue;
         any = true;
         for (size_t m = 0; m < METRICS; m++)
@@ -274,19 +243,34 @@ static pl_status put_figures(pl_report *report, const pl_records *records,
 }
 
 /* Sentences, a line each, as paragraphs. */
-static pl_status put_notes(pl_report *report, const pl_records *part)
+static void put_sentences(pl_report *report, pl_buffer *lines)
 {
-    pl_buffer notes = { 0 };
-    pl_compare_notes(part, &notes);
-    pl_status status = pl_buffer_status(&notes);
-    char *text = notes.data;
-    for (char *end;
-         status == PL_OK && text != NULL && (end = strchr(text, '\n')) != NULL;
+    char *text = lines->data;
+    for (char *end; text != NULL && (end = strchr(text, '\n')) != NULL;
          text = end + 1) {
         *end = '\0';
         pl_page_text(report->page, text);
     }
-    pl_buffer_close(&notes);
+}
+
+static pl_status put_findings(pl_report *report, const pl_records *part)
+{
+    pl_buffer lines = { 0 };
+    pl_status status = pl_findings(part, &lines);
+    if (status == PL_OK)
+        put_sentences(report, &lines);
+    pl_buffer_close(&lines);
+    return status;
+}
+
+static pl_status put_notes(pl_report *report, const pl_records *part)
+{
+    pl_buffer lines = { 0 };
+    pl_compare_notes(part, &lines);
+    pl_status status = pl_buffer_status(&lines);
+    if (status == PL_OK)
+        put_sentences(report, &lines);
+    pl_buffer_close(&lines);
     return status;
 }
 
@@ -298,8 +282,9 @@ static pl_status put_part(pl_report *report, const pl_records *part, bool alone)
     const pl_experiment *e = part->list[0].experiment;
     bool plain = e == NULL || (alone && e->about.question == NULL);
     pl_experiment_title(&part->list[0], title, sizeof title);
-    PL_TRY(pl_compare(&table, part, pl_compare_repeats(part)));
     pl_page_heading(report->page, plain ? "Results" : title);
+    PL_TRY(put_findings(report, part));
+    PL_TRY(pl_compare(&table, part, pl_compare_repeats(part)));
     if (!alone) {
         const char *sweep = pl_experiment_name(&part->list[0]);
         snprintf(prefix, sizeof prefix, "%s-", sweep[0] ? sweep : "others");

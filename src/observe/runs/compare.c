@@ -145,6 +145,39 @@ size_t pl_compare_args(const pl_records *records, const char **names,
     return count;
 }
 
+bool pl_compare_follows(const pl_records *records, const char *const *names,
+                        size_t count, const char *name)
+{
+    const pl_param *param = pl_records_flag(records, name);
+    bool there = false;
+    if (param == NULL || param->follows == NULL)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        there = there || strcmp(names[i], param->follows) == 0;
+    return there && pl_records_flag_follows(records, name);
+}
+
+void pl_compare_label(const pl_records *records, size_t run,
+                      const char *const *names, size_t count,
+                      const char *without, char *text, size_t room)
+{
+    const pl_record *record = &records->list[run];
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < count && used < room; i++) {
+        const char *name = names[i], *value = pl_record_arg(record, name);
+        /* One process, say, has no mode. */
+        if (strcmp(name, without) == 0 || value[0] == '\0' ||
+            pl_compare_follows(records, names, count, name) ||
+            !pl_records_flag_applies(records, run, name))
+            continue;
+        used += (size_t)snprintf(text + used, room - used, "%s%s %s",
+                                 used > 0 ? ", " : "", name, value);
+    }
+    if (used == 0)
+        snprintf(text, room, "all runs");
+}
+
 bool pl_compare_repeats(const pl_records *records)
 {
     for (size_t i = 0; i < records->count; i++)

@@ -14,8 +14,9 @@
 pl_status pl_compare(pl_table **out, const pl_records *records,
                      bool mean) PL_MUST_CHECK;
 
-/* The same for people: a table for each sweep, below its title, with what is
- * to be known of its published values. */
+/* The same for people: a table for each sweep, below its title, with what it
+ * shows in words (findings.h) and what is to be known of its published
+ * values. */
 pl_status pl_compare_print(const pl_records *records, bool mean,
                            pl_buffer *out) PL_MUST_CHECK;
 
@@ -30,6 +31,17 @@ const char *const *pl_compare_results(void);
  * names live as long as the records. */
 size_t pl_compare_args(const pl_records *records, const char **names,
                        size_t room);
+
+/* True for a flag that says no more than another one of `names`: how many
+ * servers there are, mostly, follows from the strategy. */
+bool pl_compare_follows(const pl_records *records, const char *const *names,
+                        size_t count, const char *name);
+
+/* "mode sync, workers 2": run `run` by the flags of `names`, but for `without`;
+ * "all runs" when none is left. */
+void pl_compare_label(const pl_records *records, size_t run,
+                      const char *const *names, size_t count,
+                      const char *without, char *text, size_t room);
 
 /* True when some runs differ in nothing but the seed. */
 bool pl_compare_repeats(const pl_records *records);

@@ -1,6 +1,7 @@
-/* compare_text.c - runs side by side for people: a table for each sweep, and
- * the sentences that published values need. */
+/* compare_text.c - runs side by side for people: a table for each sweep, what
+ * it shows in words, and the sentences that published values need. */
 #include "base/text/quote.h"
+#include "observe/findings/findings.h"
 #include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
 
@@ -75,10 +76,14 @@ static pl_status print_part(const pl_records *part, bool mean, bool titled,
     }
     pl_table_print(table, out);
     pl_table_free(table);
+    pl_status status = pl_findings(part, &notes);
     pl_compare_notes(part, &notes);
-    if (notes.bytes > 0)
+    if (notes.bytes > 0) {
+        pl_buffer_text(out, "\n");
         put_quoted(out, notes.data);
-    pl_status status = pl_buffer_status(&notes);
+    }
+    if (status == PL_OK)
+        status = pl_buffer_status(&notes);
     pl_buffer_close(&notes);
     return status;
 }

@@ -1,0 +1,26 @@
+/* findings.h - what runs show, in words: sentences computed from their flags
+ * and results.
+ *
+ * Six rules, each silent when the runs do not carry it (docs/sweeps.md has
+ * them for the reader):
+ *
+ *   target   the fastest run to --stop-loss, and how many did not meet it
+ *   speed    what more workers bring: speed-up and efficiency
+ *   accuracy how test accuracy goes with each flag that has numbers
+ *   mode     what sync changes against async, all other flags equal
+ *   spread   differences that repetitions have by themselves are called so
+ *   limit    what limited the runs
+ *
+ * Pure: no input, no output, no clock.
+ *
+ * Threads: any. */
+#ifndef PL_OBSERVE_FINDINGS_FINDINGS_H
+#define PL_OBSERVE_FINDINGS_FINDINGS_H
+
+#include "base/buffer.h"
+#include "observe/runs/record.h"
+
+/* Append sentences about the runs of one experiment, a line each. */
+pl_status pl_findings(const pl_records *part, pl_buffer *out) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,158 @@
+#include "support/runs.h"
+
+#include "observe/findings/findings.h"
+
+/* Made-up runs of which the right sentences are known. */
+typedef struct made {
+    const char *mode;
+    int workers, batch, seed;
+    double accuracy, seconds, speed;
+    const char *stopped_by;
+} made;
+
+static void write_made(const char *folder, const made *runs, size_t count)
+{
+    char text[512], name[16];
+    for (size_t i = 0; i < count; i++) {
+        snprintf(name, sizeof name, "r%zu", i);
+        snprintf(text, sizeof text,
+                 "{\"format\": 1, \"model\": \"softmax\", \"args\": {"
+                 "\"mode\": \"%s\", \"workers\": \"%d\", \"batch\": "
+                 "\"%d\", \"seed\": \"%d\"}}",
+                 runs[i].mode, runs[i].workers, runs[i].batch, runs[i].seed);
+        write_run_file(folder, name, "run.json", text);
+        snprintf(text, sizeof text,
+                 "{\"steps\": 100, \"seconds\": %g, \"test_accuracy\": %g, "
+                 "\"examples_per_s\": %g, \"stopped_by\": \"%s\", "
+                 "\"bottleneck\": {\"what\": \"computing\", \"share\": 0.9, "
+                 "\"text\": \"\"}}",
+                 runs[i].seconds, runs[i].accuracy, runs[i].speed,
+                 runs[i].stopped_by);
+        write_run_file(folder, name, "summary.json", text);
+    }
+}
+
+static void assert_found(const char *folder, const made *runs, size_t count,
+                         const char *expected)
+{
+    pl_records r;
+    pl_buffer text = { 0 };
+    char *paths[] = { (char *)folder };
+    write_made(folder, runs, count);
+    assert_ok(pl_records_init(&r, paths, 1));
+    assert_ok(pl_findings(&r, &text));
+    assert_string_equal(expected, text.bytes > 0 ? text.data : "");
+    pl_buffer_close(&text);
+    pl_records_close(&r);
+}
+
+#define FOUND(folder, runs, expected)                                          \
+    assert_found(folder, runs, sizeof(runs) / sizeof *(runs), expected)
+
+static void workers_and_modes_are_told(void **folder)
+{
+    static const made runs[] = {
+        { "async", 1, 100, 1, 0.903, 10, 1000, "epochs" },
+        { "async", 2, 100, 1, 0.904, 6, 1800, "epochs" },
+        { "async", 4, 100, 1, 0.902, 4, 3000, "epochs" },
+        { "sync", 1, 100, 1, 0.903, 10, 1000, "epochs" },
+        { "sync", 2, 100, 1, 0.891, 7, 1500, "epochs" },
+        { "sync", 4, 100, 1, 0.883, 5, 2000, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "mode async: 4 workers process 3.00 times the examples/s of 1 "
+          "(efficiency 75 %).\n"
+          "mode sync: 4 workers process 2.00 times the examples/s of 1 "
+          "(efficiency 50 %).\n"
+          "mode async: test accuracy keeps 90.20 to 90.40 % for workers 1 to "
+          "4.\n"
+          "mode sync: test accuracy falls from 90.30 % (workers 1) to 88.30 % "
+          "(workers 4), by 2.00 points.\n"
+          "Test accuracy of sync against async, all else equal: -1.90 to +0.00 "
+          "points over 3 pairs.\n"
+          "What limits: computing, in 6 of 6 runs.\n");
+}
+
+static void the_best_of_a_flag_is_told(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.90, 10, 1000, "epochs" },
+        { "", 1, 50, 1, 0.92, 6, 1000, "epochs" },
+        { "", 1, 100, 1, 0.85, 4, 1000, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "test accuracy is best at batch 50, 92.00 %, and worst at batch 100, "
+          "85.00 %.\n"
+          "What limits: computing, in 3 of 3 runs.\n");
+}
+
+static void the_fastest_to_a_loss_is_told(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.9, 3, 1000, "stop_loss" },
+        { "", 1, 50, 1, 0.9, 2, 1000, "stop_loss" },
+        { "", 1, 100, 1, 0.8, 1, 1000, "steps" },
+    };
+    FOUND(*folder, runs,
+          "Fastest to the loss: batch 50, 2.00 s and 100 steps; 1 of 3 runs "
+          "did not meet it.\n"
+          "What limits: computing, in 3 of 3 runs.\n");
+}
+
+static void differences_within_the_spread_are_called_so(void **folder)
+{
+    static const made runs[] = {
+        { "async", 2, 10, 1, 0.90, 1, 1000, "epochs" },
+        { "async", 2, 10, 2, 0.92, 1, 1200, "epochs" },
+        { "sync", 2, 10, 1, 0.91, 1, 1000, "epochs" },
+        { "sync", 2, 10, 2, 0.92, 1, 1100, "epochs" },
+        { "async", 4, 10, 1, 0.90, 1, 1100, "epochs" },
+        { "async", 4, 10, 2, 0.91, 1, 1150, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "mode async: 4 workers are as fast as 2, within the spread of the "
+          "repetitions.\n"
+          "mode async: test accuracy keeps 90.50 to 91.00 % for workers 2 to "
+          "4, within the spread of the repetitions.\n"
+          "Test accuracy of sync against async, all else equal: +0.50 points, "
+          "within the spread of the repetitions.\n"
+          "What limits: computing, in 6 of 6 runs.\n");
+}
+
+static void one_run_says_nothing(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.90, 10, 1000, "stop_loss" },
+    };
+    FOUND(*folder, runs, "");
+}
+
+static pl_status find(const pl_records *records)
+{
+    pl_buffer text = { 0 };
+    pl_status status = pl_findings(records, &text);
+    pl_buffer_close(&text);
+    return status;
+}
+
+static void finding_survives_failed_allocations(void **folder)
+{
+    static const made runs[] = {
+        { "async", 1, 10, 1, 0.90, 10, 1000, "epochs" },
+        { "sync", 2, 10, 1, 0.92, 6, 1000, "epochs" },
+        { "sync", 4, 10, 1, 0.92, 6, 1000, "epochs" },
+    };
+    pl_records r;
+    char *paths[] = { *folder };
+    write_made(*folder, runs, 3);
+    assert_ok(pl_records_init(&r, paths, 1));
+    assert_survives_failed_allocations(find(&r), (void)0);
+    pl_records_close(&r);
+}
+
+UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
+           TEST_IN_FOLDER(the_best_of_a_flag_is_told),
+           TEST_IN_FOLDER(the_fastest_to_a_loss_is_told),
+           TEST_IN_FOLDER(differences_within_the_spread_are_called_so),
+           TEST_IN_FOLDER(one_run_says_nothing),
+           TEST_IN_FOLDER(finding_survives_failed_allocations))
