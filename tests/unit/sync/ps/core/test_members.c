@@ -714,6 +714,7 @@ static void ps_members_report_survives_a_clock_that_steps_back(void **state)
 }
 
 UNIT_TESTS(
+    cmocka_unit_test(ps_members_report_survives_a_clock_that_steps_back),
     cmocka_unit_test(ps_members_join_is_welcomed_with_an_incarnation),
     cmocka_unit_test(ps_members_joins_that_make_no_sense_are_refused),
     cmocka_unit_test(ps_members_join_names_the_first_setting_that_differs),
