@@ -151,8 +151,9 @@ size_t pl_experiment_part(const pl_records *records, size_t first,
     while (end < records->count &&
            records->list[end].experiment == records->list[first].experiment)
         end++;
-    *part =
-        (pl_records) { .list = records->list + first, .count = end - first };
+    *part = *records;
+    part->list = records->list + first;
+    part->count = end - first;
     return end;
 }
 
