@@ -213,8 +213,9 @@ static size_t find_async(const findings *f, size_t sync)
     for (size_t i = 0; i < r->count; i++) {
         pl_compare_label(r, i, f->flags.names, f->flags.count, "mode", other,
                          sizeof other);
-        if (strcmp(pl_record_arg(&r->list[i], "mode"), "async") == 0 &&
-            pl_records_first_like(r, i) == i && strcmp(label, other) == 0)
+        const char *mode = pl_record_arg(&r->list[i], "mode");
+        if (strcmp(mode, "async") == 0 && pl_records_first_like(r, i) == i &&
+            strcmp(label, other) == 0)
             return i;
     }
     return r->count;
@@ -227,8 +228,8 @@ static void find_mode(const findings *f)
     size_t pairs = 0, within = 0;
     for (size_t i = 0; i < r->count; i++) {
         pl_line_point sync, async;
-        if (strcmp(pl_record_arg(&r->list[i], "mode"), "sync") != 0 ||
-            pl_records_first_like(r, i) != i)
+        const char *mode = pl_record_arg(&r->list[i], "mode");
+        if (strcmp(mode, "sync") != 0 || pl_records_first_like(r, i) != i)
             continue;
         size_t other = find_async(f, i);
         if (other == r->count)

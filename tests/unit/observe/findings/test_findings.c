@@ -40,6 +40,7 @@ static void assert_found(const char *folder, const made *runs, size_t count,
     char *paths[] = { (char *)folder };
     write_made(folder, runs, count);
     assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
     assert_ok(pl_findings(&r, &text));
     assert_string_equal(expected, text.bytes > 0 ? text.data : "");
     pl_buffer_close(&text);
@@ -146,6 +147,7 @@ static void finding_survives_failed_allocations(void **folder)
     char *paths[] = { *folder };
     write_made(*folder, runs, 3);
     assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
     assert_survives_failed_allocations(find(&r), (void)0);
     pl_records_close(&r);
 }
