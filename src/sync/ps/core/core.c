@@ -30,6 +30,10 @@ static pl_status init_members(pl_ps_core *core)
     const pl_ps_core_opts *opts = &core->opts;
     core->member_count = opts->workers + 1 + opts->ps;
     PL_TRY(PL_NEW(core->members, (size_t)core->member_count));
+    core->peer_mask = 63;
+    while (core->peer_mask < 2 * (uint32_t)core->member_count)
+        core->peer_mask = 2 * core->peer_mask + 1;
+    PL_TRY(PL_NEW(core->by_peer, (size_t)core->peer_mask + 1));
     for (int32_t i = 0; i < core->member_count; i++) {
         pl_member *member = &core->members[i];
         member->peer = -1;
@@ -90,6 +94,7 @@ void pl_ps_core_free(pl_ps_core *core)
     if (core->store->close != NULL)
         core->store->close(core);
     pl_mem_free(core->members);
+    pl_mem_free(core->by_peer);
     pl_mem_free(core->run);
     pl_mem_free(core);
 }
@@ -140,7 +145,8 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
     member->sequence = 0;
     member->stage = PL_STAGE_NONE;
     member->paused = false;
-    member->granted = false;
+    pl_core_grant(core, member, false);
+    core->slowest_known = false;
     member->held = false;
     pl_core_share_own(core, member);
     if (member == core->members) {
@@ -165,8 +171,10 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
     pl_core_save_reset(core);
     core->begin_ns = core->said_ns = core->now_ns;
     memset(core->chosen, 0, workers);
-    for (size_t i = 0; i < workers * (size_t)core->opts.ps; i++)
-        core->have[i] = -1;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        pl_core_forget_have(core, w);
+    core->ready_count = 0;
+    core->slowest_known = false;
     for (size_t i = 0; i <= workers; i++) {
         pl_member *member = &core->members[i];
         member->fresh = false;

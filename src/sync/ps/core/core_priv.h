@@ -73,7 +73,7 @@ typedef struct pl_member {
                               yet settled */
     uint64_t pushed;       /* async: the request that brought it */
     bool paused;           /* the chief evaluates */
-    bool granted;          /* may make one more gradient */
+    bool granted;          /* may make one more gradient (pl_core_grant) */
     bool unwanted;         /* async: the gradient at hand was one too many */
     int64_t own;           /* gradients of its share that were applied */
     int64_t made;          /* ... and those that it made itself, of any */
@@ -85,6 +85,10 @@ typedef struct pl_member {
     /* Server 0, async: its requests up to this one are settled, and this is
      * the last gradient that was applied. */
     uint64_t settled;
+    /* Server 0: so many other servers have the gradient of this step (async:
+     * request) complete. */
+    int64_t have_of;
+    int32_t have_count;
     uint32_t applied_incarnation;
     uint64_t applied;
     int32_t applied_share;
@@ -136,6 +140,17 @@ struct pl_ps_core {
     /* Server 0: [workers][ps], the step (async: the request) whose gradient is
      * complete there. */
     int64_t *have;
+    /* Server 0, kept up to date message by message, so that one takes O(1):
+     * gradients that are complete everywhere and those a step needs; grants
+     * that are out. */
+    int32_t ready_count, needed;
+    int32_t grants;
+    /* ssp: the clock of the slowest worker, and how many are that slow. */
+    bool slowest_known;
+    int64_t slowest;
+    int32_t slowest_count;
+    int32_t *by_peer; /* a guess at the member of a peer */
+    uint32_t peer_mask;
     float *sum; /* [PL_UPDATE_FLOATS] of combined gradients */
     const float **gradients;
     uint8_t *chosen;  /* [workers]: who made the last step */
@@ -260,7 +275,15 @@ void pl_core_gradient(pl_ps_core *core, pl_member *member);
 void pl_core_send_have(pl_ps_core *core, int32_t worker);
 void pl_core_on_have(pl_ps_core *core, const pl_member *from,
                      const pl_message *message);
-int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps);
+/* Server 0: that server has the gradient of this step (async: request). */
+void pl_core_note_have(pl_ps_core *core, int32_t worker, int32_t ps,
+                       int64_t number);
+/* All other servers have it. */
+bool pl_core_is_elsewhere(const pl_ps_core *core, int32_t worker,
+                          int64_t number);
+void pl_core_forget_have(pl_ps_core *core, int32_t worker);
+/* The worker may make one more gradient, or that is over. */
+void pl_core_grant(pl_ps_core *core, pl_member *member, bool granted);
 /* Combine the gradients of these workers in this order and apply them. */
 void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count);
 /* The gradient at hand is not used: count it, and answer so. */
@@ -268,6 +291,8 @@ void pl_core_drop(pl_ps_core *core, pl_member *member);
 void pl_core_try_step(pl_ps_core *core);
 /* Answer what waits and may be answered now. */
 void pl_core_release(pl_ps_core *core);
+/* The same of one member's request. */
+void pl_core_release_member(pl_ps_core *core, pl_member *member);
 
 /* All workers but the chief have left, or will not come back. */
 bool pl_core_others_done(const pl_ps_core *core);

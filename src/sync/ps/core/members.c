@@ -574,7 +574,7 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
         member->report_bytes = bytes;
     }
     member->state = PL_MEMBER_LEFT;
-    member->granted = false;
+    pl_core_grant(core, member, false);
     member->stage = PL_STAGE_WAITING;
     if (member == core->members)
         core->reported = false;

@@ -61,6 +61,8 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     member->stage = PL_STAGE_ANSWERED;
     member->answer = (uint8_t)flags;
     member->answer_step = core->step;
+    if (member->request.kind != PL_REQUEST_PUSH)
+        core->slowest_known = false; /* it may make gradients again */
     if (member->request.kind == PL_REQUEST_PULL ||
         member->request.kind == PL_REQUEST_PUSH)
         core->store->answer(core, member);
@@ -95,6 +97,8 @@ void pl_core_complete(pl_ps_core *core, pl_member *member)
 
 void pl_core_end_pause(pl_ps_core *core, pl_member *member)
 {
+    if (member->paused)
+        core->slowest_known = false;
     member->paused = false;
     if (member == core->members && core->frozen) {
         core->frozen = false;
@@ -330,12 +334,22 @@ static void on_ack(pl_ps_core *core, pl_member *member,
         core->store->acked(core, member, &got);
 }
 
+static bool is_peer(const pl_member *member, pl_peer peer)
+{
+    return member->peer == peer && member->state != PL_MEMBER_ABSENT;
+}
+
+/* Where it was found the last time, else by looking at all. */
 static pl_member *find_member(pl_ps_core *core, pl_peer peer)
 {
+    int32_t *guess = &core->by_peer[(uint32_t)peer & core->peer_mask];
+    if (is_peer(&core->members[*guess], peer))
+        return &core->members[*guess];
     for (int32_t i = 0; i < core->member_count; i++)
-        if (core->members[i].peer == peer &&
-            core->members[i].state != PL_MEMBER_ABSENT)
+        if (is_peer(&core->members[i], peer)) {
+            *guess = i;
             return &core->members[i];
+        }
     return NULL;
 }
 

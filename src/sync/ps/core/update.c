@@ -16,8 +16,8 @@ pl_status pl_core_update_init(pl_ps_core *core)
 {
     size_t workers = (size_t)core->opts.workers;
     PL_TRY(PL_NEW(core->have, workers * (size_t)core->opts.ps));
-    for (size_t i = 0; i < workers * (size_t)core->opts.ps; i++)
-        core->have[i] = -1;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        pl_core_forget_have(core, w);
     PL_TRY(PL_NEW(core->gradients, workers));
     PL_TRY(PL_NEW(core->chosen, workers));
     return PL_NEW_ALIGNED(core->sum, PL_UPDATE_FLOATS);
@@ -31,9 +31,41 @@ void pl_core_update_close(pl_ps_core *core)
     pl_mem_free(core->sum);
 }
 
-int64_t *pl_core_have(pl_ps_core *core, int32_t worker, int32_t ps)
+void pl_core_note_have(pl_ps_core *core, int32_t worker, int32_t ps,
+                       int64_t number)
 {
-    return &core->have[worker * core->opts.ps + ps];
+    pl_member *member = &core->members[worker];
+    int64_t *have = &core->have[worker * core->opts.ps + ps];
+    if (number <= *have)
+        return; /* said before */
+    *have = number;
+    if (number > member->have_of) {
+        member->have_of = number;
+        member->have_count = 0;
+    }
+    member->have_count += number == member->have_of;
+}
+
+bool pl_core_is_elsewhere(const pl_ps_core *core, int32_t worker,
+                          int64_t number)
+{
+    const pl_member *member = &core->members[worker];
+    return core->opts.ps == 1 || (member->have_of == number &&
+                                  member->have_count == core->opts.ps - 1);
+}
+
+void pl_core_forget_have(pl_ps_core *core, int32_t worker)
+{
+    for (int32_t j = 0; j < core->opts.ps; j++)
+        core->have[worker * core->opts.ps + j] = -1;
+    core->members[worker].have_of = -1;
+    core->members[worker].have_count = 0;
+}
+
+void pl_core_grant(pl_ps_core *core, pl_member *member, bool granted)
+{
+    core->grants += granted - member->granted;
+    member->granted = granted;
 }
 
 static void count_update(pl_ps_core *core)
@@ -217,13 +249,17 @@ static void release_one(pl_ps_core *core, pl_member *member)
     }
 }
 
+void pl_core_release_member(pl_ps_core *core, pl_member *member)
+{
+    if (member->stage == PL_STAGE_WAITING && !member->held &&
+        member->state == PL_MEMBER_HERE)
+        release_one(core, member);
+}
+
 void pl_core_release(pl_ps_core *core)
 {
-    for (int32_t i = 0; i <= core->opts.workers; i++) {
-        pl_member *member = &core->members[i];
-        if (member->stage == PL_STAGE_WAITING && !member->held &&
-            member->state == PL_MEMBER_HERE)
-            release_one(core, member);
-    }
+    core->slowest_known = false;
+    for (int32_t i = 0; i <= core->opts.workers; i++)
+        pl_core_release_member(core, &core->members[i]);
     pl_core_try_step(core);
 }

@@ -57,7 +57,7 @@ static void lose(pl_ps_core *core, pl_member *member, pl_life_state state)
     member->state =
         worker || (server && !core->told) ? PL_MEMBER_LOST : PL_MEMBER_LEFT;
     member->lost_ns = core->now_ns;
-    member->granted = false;
+    pl_core_grant(core, member, false);
     core->counts.lost += worker;
     if (server && core->told) /* its goodbye was lost */
         return;

@@ -36,19 +36,8 @@ bool pl_async_begin_push(pl_ps_core *core, pl_member *member)
 /* With --steps: all gradients that are still wanted are being made. */
 static bool all_granted(const pl_ps_core *core)
 {
-    int64_t out = 0;
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        out += core->members[w].granted;
-    return core->opts.end_step > 0 && core->step + out >= core->opts.end_step;
-}
-
-static bool is_everywhere(pl_ps_core *core, const pl_member *member)
-{
-    int32_t worker = pl_core_id(core, member);
-    for (int32_t j = 1; j < core->opts.ps; j++)
-        if (*pl_core_have(core, worker, j) != (int64_t)member->pushed)
-            return false;
-    return true;
+    return core->opts.end_step > 0 &&
+           core->step + core->grants >= core->opts.end_step;
 }
 
 static void make_update(pl_ps_core *core, pl_member *member, int32_t share)
@@ -61,7 +50,25 @@ static void make_update(pl_ps_core *core, pl_member *member, int32_t share)
     core->members[share].own++;
     member->made++;
     member->pace++;
-    member->granted = false;
+    pl_core_grant(core, member, false);
+}
+
+/* What became of a gradient is known: its worker may go on, and the chief or
+ * the evaluator may have waited for it.  Other workers wait for the end of the
+ * job or of a freeze, or in ssp for the slowest worker. */
+static void release_after(pl_ps_core *core, pl_member *member)
+{
+    member->gradient = NULL;
+    if (core->frozen || pl_core_stop_flag(core) != 0 ||
+        (core->mode->slowest_moved != NULL &&
+         core->mode->slowest_moved(core, member))) {
+        pl_core_release(core);
+        return;
+    }
+    pl_core_release_member(core, core->members);
+    if (member != core->members)
+        pl_core_release_member(core, member);
+    pl_core_release_member(core, &core->members[core->opts.workers]);
 }
 
 static void drop_gradient(pl_ps_core *core, pl_member *member)
@@ -87,7 +94,8 @@ static void settle(pl_ps_core *core, pl_member *member)
      * gradient. */
     bool unwanted = core->stopping || share == NULL ||
                     (!member->granted && all_granted(core));
-    if (!unwanted && !is_everywhere(core, member))
+    if (!unwanted && !pl_core_is_elsewhere(core, pl_core_id(core, member),
+                                           (int64_t)member->pushed))
         return;
     /* It may also return while the chief begins a save. */
     member->held = !unwanted && !pl_core_may_change(core, member);
@@ -117,8 +125,7 @@ static void settle(pl_ps_core *core, pl_member *member)
                      &verdict);
     if (!unwanted)
         make_update(core, member, member->applied_share);
-    member->gradient = NULL;
-    pl_core_release(core);
+    release_after(core, member);
 }
 
 void pl_async_on_have(pl_ps_core *core, const pl_member *from,
@@ -140,7 +147,7 @@ void pl_async_on_have(pl_ps_core *core, const pl_member *from,
         verdict.dropped = true;
         send_verdict(core, from, &verdict);
     } else {
-        *pl_core_have(core, have->worker, server) = (int64_t)have->push;
+        pl_core_note_have(core, have->worker, server, (int64_t)have->push);
         if (member->fresh)
             settle(core, member);
     }
@@ -155,8 +162,7 @@ static void apply_settled(pl_ps_core *core, pl_member *member)
         return;
     }
     make_update(core, member, member->counts_for);
-    member->gradient = NULL;
-    pl_core_release(core);
+    release_after(core, member);
 }
 
 void pl_async_on_apply(pl_ps_core *core, const pl_message *message)
@@ -178,8 +184,7 @@ void pl_async_on_apply(pl_ps_core *core, const pl_message *message)
         return;
     }
     drop_gradient(core, member);
-    member->gradient = NULL;
-    pl_core_release(core);
+    release_after(core, member);
 }
 
 void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last)
@@ -188,8 +193,7 @@ void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last)
         return;
     member->fresh = member->held = false;
     member->settled = last;
-    for (int32_t j = 1; j < core->opts.ps; j++)
-        *pl_core_have(core, pl_core_id(core, member), j) = -1;
+    pl_core_forget_have(core, pl_core_id(core, member));
 }
 
 void pl_async_gradient_arrived(pl_ps_core *core, pl_member *member)
@@ -225,9 +229,9 @@ bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
     return core->frozen && member != core->members;
 }
 
-bool pl_async_grant(const pl_ps_core *core, pl_member *member)
+bool pl_async_grant(pl_ps_core *core, pl_member *member)
 {
-    member->granted = !all_granted(core); /* I5 */
+    pl_core_grant(core, member, !all_granted(core)); /* I5 */
     return member->granted;
 }
 

@@ -46,6 +46,9 @@ struct pl_ps_mode_ops {
     /* Optional, default: nothing.  A worker joins: its requests up to this
      * one will never be completed. */
     void (*void_pushes)(pl_ps_core *core, pl_member *member, uint64_t last);
+    /* Optional, default: no.  The gradient of this worker was settled: may
+     * others go on that waited for the slowest worker? */
+    bool (*slowest_moved)(pl_ps_core *core, const pl_member *member);
     /* Optional, default: nothing.  A worker that the job went on without is
      * back. */
     void (*catch_up)(pl_ps_core *core, pl_member *member);
@@ -70,6 +73,6 @@ void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
 bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
                          unsigned *flags, bool *may);
 /* Take one of the gradients that --steps leaves; false: all are taken. */
-bool pl_async_grant(const pl_ps_core *core, pl_member *member);
+bool pl_async_grant(pl_ps_core *core, pl_member *member);
 
 #endif

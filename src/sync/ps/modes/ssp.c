@@ -35,6 +35,34 @@ static int64_t slowest(const pl_ps_core *core, bool idle_too)
     return least;
 }
 
+/* The clock of the slowest worker that makes gradients, kept from gradient to
+ * gradient: it is looked for again when the last of the slowest has moved, or
+ * after a change in who makes gradients. */
+static int64_t find_slowest(pl_ps_core *core)
+{
+    if (core->slowest_known)
+        return core->slowest;
+    core->slowest = slowest(core, false); /* C3 */
+    core->slowest_count = 0;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        core->slowest_count += core->members[w].pace == core->slowest &&
+                               pl_core_counts(core, &core->members[w]) &&
+                               !is_idle(core, &core->members[w]);
+    core->slowest_known = true;
+    return core->slowest;
+}
+
+/* A gradient that was dropped moves no clock; it may be taken for one that did,
+ * and the slowest worker is then looked for too early, never too late. */
+static bool slowest_moved(pl_ps_core *core, const pl_member *member)
+{
+    if (!core->slowest_known)
+        return true;
+    if (member->pace - 1 == core->slowest)
+        core->slowest_count--;
+    return core->slowest_count <= 0;
+}
+
 static void catch_up(pl_ps_core *core, pl_member *member)
 {
     if (!pl_core_is_worker(core, member) || pl_core_counts(core, member))
@@ -51,7 +79,7 @@ static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
     bool may;
     if (pl_async_is_decided(core, member, flags, &may))
         return may;
-    int64_t least = slowest(core, false); /* C3 */
+    int64_t least = find_slowest(core);
     if (least != INT64_MAX && member->pace > least + core->opts.staleness)
         return false;
     return pl_async_grant(core, member);
@@ -69,5 +97,6 @@ const pl_ps_mode_ops pl_ps_mode_ssp = {
     .on_have = pl_async_on_have,
     .on_apply = pl_async_on_apply,
     .void_pushes = pl_async_void_pushes,
+    .slowest_moved = slowest_moved,
     .catch_up = catch_up,
 };

@@ -65,6 +65,7 @@ static void make_step(pl_ps_core *core)
         if (core->chosen[w] == CHOSEN)
             chosen[count++] = w;
     pl_core_update(core, chosen, count);
+    core->ready_count = 0;
     core->counts.accepted += count;
     if (count != workers)
         core->counts.mixed = true;
@@ -74,14 +75,10 @@ static void make_step(pl_ps_core *core)
 }
 
 /* The gradient of this worker is complete on all servers. */
-static bool in_everywhere(pl_ps_core *core, int32_t worker)
+static bool in_everywhere(const pl_ps_core *core, int32_t worker)
 {
-    if (!core->members[worker].fresh)
-        return false;
-    for (int32_t j = 1; j < core->opts.ps; j++)
-        if (*pl_core_have(core, worker, j) != core->step)
-            return false;
-    return true;
+    return core->members[worker].fresh &&
+           pl_core_is_elsewhere(core, worker, core->step);
 }
 
 static void send_choice(pl_ps_core *core, const pl_member *server, int64_t step)
@@ -92,24 +89,39 @@ static void send_choice(pl_ps_core *core, const pl_member *server, int64_t step)
                  core->chosen, false);
 }
 
+/* How many gradients are ready, and how many a step needs, from scratch. */
+static void count_ready(pl_ps_core *core)
+{
+    int32_t active = pl_core_active(core);
+    core->needed = active < core->opts.replicas ? active : core->opts.replicas;
+    core->ready_count = 0;
+    for (int32_t w = 0; w < core->opts.workers; w++)
+        core->ready_count += in_everywhere(core, w);
+}
+
 static void try_step(pl_ps_core *core)
 {
-    if (!pl_core_leads(core) || pl_core_stop_flag(core) != 0 ||
-        !core->initialized || core->members[0].paused)
+    int32_t workers = core->opts.workers;
+    if (!pl_core_leads(core))
         return;
-    int32_t workers = core->opts.workers, ready = 0;
-    for (int32_t w = 0; w < workers; w++)
-        ready += in_everywhere(core, w);
-    int32_t needed = pl_core_active(core);
-    if (needed > core->opts.replicas)
-        needed = core->opts.replicas;
-    if (ready == 0 || ready < needed || !pl_core_may_change(core, NULL))
+    count_ready(core);
+    if (pl_core_stop_flag(core) != 0 || !core->initialized ||
+        core->members[0].paused || core->ready_count == 0 ||
+        core->ready_count < core->needed || !pl_core_may_change(core, NULL))
         return;
     for (int32_t w = 0; w < workers; w++)
         core->chosen[w] = in_everywhere(core, w) ? CHOSEN : NOT_CHOSEN; /* S2 */
     for (int32_t j = 1; j < core->opts.ps; j++)                         /* S1 */
         send_choice(core, &core->members[workers + 1 + j], core->step);
     make_step(core);
+}
+
+/* Server 0: one more gradient is ready.  All are counted again only when they
+ * may be enough: a step of N gradients takes O(N) in all. */
+static void note_ready(pl_ps_core *core)
+{
+    if (++core->ready_count >= core->needed)
+        try_step(core);
 }
 
 static void gradient_arrived(pl_ps_core *core, pl_member *member)
@@ -126,8 +138,8 @@ static void gradient_arrived(pl_ps_core *core, pl_member *member)
         pl_core_send_have(core, worker);
         return;
     }
-    *pl_core_have(core, worker, 0) = core->step;
-    try_step(core);
+    if (in_everywhere(core, worker))
+        note_ready(core);
 }
 
 static void release_push(pl_ps_core *core, pl_member *member)
@@ -169,8 +181,10 @@ static void on_have(pl_ps_core *core, const pl_member *from,
 {
     int32_t server = pl_core_id(core, from) - core->opts.workers - 1;
     if (said->step == core->step) {
-        *pl_core_have(core, said->worker, server) = said->step;
-        try_step(core);
+        bool before = in_everywhere(core, said->worker);
+        pl_core_note_have(core, said->worker, server, said->step);
+        if (!before && in_everywhere(core, said->worker))
+            note_ready(core);
     } else if (said->step == core->step - 1) { /* our APPLY was lost */
         send_choice(core, from, said->step);
     }
