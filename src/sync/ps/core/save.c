@@ -2,7 +2,7 @@
  *
  * The chief stops all workers between two gradients (PAUSE), then asks every
  * server to save (SAVE), with what each worker's count is: a server begins
- * when it has applied these gradients, all of which it has (modes/async.c).
+ * when it has applied these gradients, all of which it has (async.c).
  * From then on its part is written as it was at this moment, while updates go
  * on (ops.touch); when all have begun the chief lets the workers go.  Each
  * server tells server 0 that its part is written (SAVED, until it is heard);

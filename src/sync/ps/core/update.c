@@ -1,6 +1,6 @@
 /* What all modes share: how gradients are combined and applied, when a job has
  * had its last step, and which waiting requests may be answered.  How
- * gradients become updates is the mode's (modes/mode.h). */
+ * gradients become updates is the mode's (mode.h). */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"

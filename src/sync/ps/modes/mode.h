@@ -1,9 +1,9 @@
 /* mode.h - how gradients become updates: one table for each --mode.
  *
- * sync   all workers' gradients of a step are one update (modes/sync.c)
- * async  each gradient is an update of its own, at once (modes/async.c)
+ * sync   all workers' gradients of a step are one update (sync.c)
+ * async  each gradient is an update of its own, at once (async.c)
  * ssp    likewise, and a worker may lead the slowest by --staleness steps
- *        (modes/ssp.c)
+ *        (ssp.c)
  *
  * The core calls the table and knows no mode.
  *
