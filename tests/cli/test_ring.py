@@ -202,8 +202,7 @@ def test_an_epoch_may_have_any_number_of_steps(cli):
     """The data have 5 steps; they begin anew as often as needed."""
     summary = cli.train("--data", "synthetic", "--examples", "200", "--batch",
                         "20", *RING, "--workers", "2", "--epochs", "50",
-                        "--steps-per-epoch", "8", "--shuffle-buffer", "10000",
-                        "--eval-every", "10ep")
+                        "--steps-per-epoch", "8", "--eval-every", "10ep")
     assert summary["steps"] == 400 and summary["epochs"] == 50
     assert summary["stopped_by"] == "epochs"
 
