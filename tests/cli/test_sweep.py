@@ -210,10 +210,7 @@ def test_data_of_the_kind_a_file_asks_for_bring_their_flags(cli):
         "model softmax\ndata mnist --train-examples 55000\ngrid batch=1\n")
     text = cli.ok("sweep", "m.sweep", "--list", "--data", "mnist:here").out
     assert "--data mnist:here --train-examples 55000" in text
-    text = cli.ok("sweep", "m.sweep", "--list", "--", "--data",
-                  "mnist:here").out
-    assert "--train-examples 55000" in text
-    other = cli.ok("sweep", "m.sweep", "--list", "--", "--data", "idx:here")
+    other = cli.ok("sweep", "m.sweep", "--list", "--data", "idx:here")
     assert "--train-examples" not in other.out
     assert "--train-examples" not in cli.ok("sweep", "m.sweep", "--list").out
 

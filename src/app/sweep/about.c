@@ -17,19 +17,13 @@ static pl_status add_note(pl_json *notes, const pl_buffer *text)
     return pl_json_append_text(notes, text->data);
 }
 
-/* "also with: --threads 1"; --data is spoken of elsewhere. */
+/* "also with: --threads 1" */
 static pl_status note_flags(const pl_sweep_plan_opts *opts, pl_json *notes)
 {
     pl_buffer text = { 0 };
     if (!pl_json_has(opts->spec, "experiment"))
         return PL_OK; /* there is nothing to differ from */
     for (int i = 0; i < opts->flag_count; i++) {
-        if (strncmp(opts->flags[i], "--data=", 7) == 0)
-            continue;
-        if (strcmp(opts->flags[i], "--data") == 0) {
-            i++;
-            continue;
-        }
         pl_buffer_text(&text, text.bytes > 0 ? " " : "also with: ");
         pl_buffer_text(&text, opts->flags[i]);
     }

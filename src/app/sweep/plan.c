@@ -435,32 +435,17 @@ static bool is_of_kind(const char *source, const char *kind)
     return strncmp(source, kind, length) == 0 && source[length] == ':';
 }
 
-/* The value of --data behind the flags of the spec; NULL: there is none. */
-static const char *data_flag(const pl_sweep_plan_opts *opts)
-{
-    const char *found = NULL;
-    for (int i = 0; i < opts->flag_count; i++) {
-        if (strncmp(opts->flags[i], "--data=", 7) == 0)
-            found = opts->flags[i] + 7;
-        if (strcmp(opts->flags[i], "--data") == 0 && i + 1 < opts->flag_count)
-            found = opts->flags[i + 1];
-    }
-    return found;
-}
-
 /* The data of the kind that the spec asks for, and its flags. */
 static const char *wanted_data(const pl_sweep_plan_opts *opts,
                                const pl_json **flags)
 {
     const pl_json *data;
-    const char *kind, *given = data_flag(opts);
+    const char *kind, *given = opts->data;
     if (!pl_json_has(opts->spec, "data") ||
         pl_json_get_object(opts->spec, "data", &data) != PL_OK ||
         pl_json_get_text(data, "kind", &kind) != PL_OK ||
         pl_json_get_array(data, "flags", flags) != PL_OK)
         return NULL;
-    if (given == NULL)
-        given = opts->data;
     return given != NULL && is_of_kind(given, kind) ? given : NULL;
 }
 

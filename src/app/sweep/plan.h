@@ -26,8 +26,8 @@ typedef struct pl_sweep_plan_opts {
 pl_status pl_sweep_plan(pl_json **out,
                         const pl_sweep_plan_opts *opts) PL_MUST_CHECK;
 
-/* True unless the spec asks for data of a kind that neither `data` nor the
- * flags name: its cells then train on the model's own data. */
+/* True unless the spec asks for data of a kind that `data` is not: its cells
+ * then train on the model's own data. */
 bool pl_sweep_plan_has_data(const pl_sweep_plan_opts *opts);
 
 #endif
