@@ -100,7 +100,7 @@ def test_models_prints_the_memory(cli):
         return float(number) * (1000 if unit == "G" else 1)
     small, large = total("--batch", "1"), total("--batch", "512")
     assert 500 < small < large
-    assert total("--batch", "512", "--optimizer", "adam") > large + 800
+    assert total("--batch", "512", "--optimizer", "adam") > large + 550
 
 
 def test_planned_memory_is_the_peak(cli):
