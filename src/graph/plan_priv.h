@@ -13,13 +13,13 @@ typedef enum pl_layout {
     PL_LAYOUTS,
 } pl_layout;
 
-typedef enum pl_place {
+typedef enum pl_value_place {
     PL_PLACE_NONE,  /* not needed */
     PL_PLACE_VIEW,  /* an input, bound at run time */
     PL_PLACE_PARAM, /* offset counts in the parameter block */
     PL_PLACE_DIFF,  /* offset counts in the gradient block */
     PL_PLACE_ARENA, /* offset counts in the execution's memory */
-} pl_place;
+} pl_value_place;
 
 /* A piece of the execution's memory, in floats. */
 typedef struct pl_piece {
@@ -30,7 +30,7 @@ typedef struct pl_piece {
 
 /* Where a node's result lies. */
 typedef struct pl_value {
-    pl_place place;
+    pl_value_place place;
     pl_layout layout;          /* of the result; plain where no batch */
     int root;                  /* the node whose memory this is */
     int input;                 /* a view: which of the graph's inputs */

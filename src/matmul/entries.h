@@ -9,7 +9,7 @@
 #ifndef PL_MATMUL_ENTRIES_H
 #define PL_MATMUL_ENTRIES_H
 
-#include "matmul/placement.h"
+#include "matmul/plan/placement.h"
 
 #define PL_MATRIX_A 0
 #define PL_MATRIX_B 1

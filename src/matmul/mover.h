@@ -13,7 +13,7 @@
 #ifndef PL_MATMUL_MOVER_H
 #define PL_MATMUL_MOVER_H
 
-#include "matmul/plan.h"
+#include "matmul/plan/plan.h"
 #include "matmul/store.h"
 #include "net/keys.h"
 

@@ -8,7 +8,7 @@
 #ifndef PL_NET_ENDPOINT_PRIV_H
 #define PL_NET_ENDPOINT_PRIV_H
 
-#include "base/burst.h"
+#include "base/text/burst.h"
 #include "net/endpoint.h"
 #include "net/peers.h"
 #include "net/tcp/tcp.h"

@@ -1,7 +1,7 @@
 #include "fuzz/fuzz.h"
 
 #include "base/mem.h"
-#include "matmul/placement.h"
+#include "matmul/plan/placement.h"
 
 #include <string.h>
 

@@ -49,7 +49,7 @@ static const host *open_host(void)
 
 static void read_text(const uint8_t *data, size_t bytes)
 {
-    pl_share share, again;
+    pl_share_offer share, again;
     char *text = malloc(bytes + 1), out[PL_SHARE_BYTES];
     if (text == NULL)
         abort();
@@ -70,7 +70,7 @@ static void read_text(const uint8_t *data, size_t bytes)
 /* --- offers that lie -------------------------------------------------- */
 
 /* Returns whether the offer can still be used. */
-static bool lie(const host *h, pl_share *share, uint8_t how)
+static bool lie(const host *h, pl_share_offer *share, uint8_t how)
 {
     pl_share_file *files[] = { &share->channel, &share->area, &share->bell };
     pl_share_file *file = files[how % 3];
@@ -111,7 +111,7 @@ static bool lie(const host *h, pl_share *share, uint8_t how)
 static bool open_ends(const host *h, bool client, uint8_t how,
                       pl_channel **attacked, pl_channel **peer)
 {
-    pl_share own, answer;
+    pl_share_offer own, answer;
     pl_channel *made = NULL, *opened = NULL;
     if (pl_share_init(&own, h->area, h->bell[0]) != PL_OK ||
         pl_channel_new(&made, &own) != PL_OK)

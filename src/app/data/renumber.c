@@ -56,16 +56,16 @@ pl_status pl_renumber_init(pl_renumber *renumber, const char *path,
 void pl_renumber_close(pl_renumber *renumber)
 {
     pl_numbering_free(renumber->numbering);
-    pl_rows_close(&renumber->rows);
+    pl_sparse_rows_close(&renumber->rows);
     *renumber = (pl_renumber) { .left_out = 0 };
 }
 
 /* Append the non-zeros of a row that have a number. */
 static void put_row(pl_renumber *renumber, const pl_batch *batch, int64_t row)
 {
-    pl_rows *rows = &renumber->rows;
+    pl_sparse_rows *rows = &renumber->rows;
     int64_t source = batch->row_index != NULL ? batch->row_index[row] : row;
-    int64_t used = pl_rows_ids(rows);
+    int64_t used = pl_sparse_rows_ids(rows);
     for (int64_t j = batch->row_start[source]; j < batch->row_start[source + 1];
          j++) {
         int64_t number = pl_numbering_find(renumber->numbering, batch->ids[j]);
@@ -83,14 +83,14 @@ static void put_row(pl_renumber *renumber, const pl_batch *batch, int64_t row)
 pl_status pl_renumber_batch(pl_renumber *renumber, const pl_batch *batch,
                             pl_batch *out)
 {
-    pl_rows *rows = &renumber->rows;
+    pl_sparse_rows *rows = &renumber->rows;
     int64_t ids = 0;
     for (int64_t r = 0; r < batch->rows; r++) {
         int64_t s = batch->row_index != NULL ? batch->row_index[r] : r;
         ids += batch->row_start[s + 1] - batch->row_start[s];
     }
-    pl_rows_clear(rows);
-    PL_TRY(pl_rows_reserve(rows, batch->rows, ids));
+    pl_sparse_rows_clear(rows);
+    PL_TRY(pl_sparse_rows_reserve(rows, batch->rows, ids));
     for (int64_t r = 0; r < batch->rows; r++)
         put_row(renumber, batch, r);
     *out = (pl_batch) {

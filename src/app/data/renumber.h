@@ -10,8 +10,8 @@
 
 typedef struct pl_renumber {
     pl_numbering *numbering;
-    pl_rows rows;     /* of the last batch */
-    int64_t left_out; /* non-zeros whose id has no number */
+    pl_sparse_rows rows; /* of the last batch */
+    int64_t left_out;    /* non-zeros whose id has no number */
 } pl_renumber;
 
 /* Read the numbering from `path`, or, where there is no such file, make it

@@ -12,17 +12,17 @@
 #include "app/launch/launch.h"
 #include "base/json/fields.h"
 
-typedef enum pl_verdict {
-    PL_VERDICT_OK,
-    PL_VERDICT_WARN, /* it works, but not as well as it could */
-    PL_VERDICT_BAD,  /* a job would fail */
-} pl_verdict;
+typedef enum pl_severity {
+    PL_SEVERITY_OK,
+    PL_SEVERITY_WARN, /* it works, but not as well as it could */
+    PL_SEVERITY_BAD,  /* a job would fail */
+} pl_severity;
 
 /* A line of the table. */
 typedef struct pl_finding {
     char *host, *found;
     const char *check; /* static */
-    pl_verdict verdict;
+    pl_severity verdict;
     char *advice; /* what to do; NULL where it is well */
 } pl_finding;
 
@@ -46,7 +46,7 @@ extern const char *const pl_verdict_names[]; /* "ok", "warn", "bad", NULL */
 
 /* A line; `advice` is what to do, NULL where it is well. */
 pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
-                           pl_verdict verdict, const char *found,
+                           pl_severity verdict, const char *found,
                            const char *advice) PL_MUST_CHECK;
 
 /* What a host is like.  Texts are NULL and numbers -1 where not known. */

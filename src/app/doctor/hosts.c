@@ -116,8 +116,9 @@ static pl_status open_ports(patients *p)
         int64_t port;
         PL_TRY(ask_listen(p, h));
         if (pl_hosts_wait(&p->hosts->hosts, ASK_MS) != PL_OK) {
-            PL_TRY(pl_diagnosis_add(p->d, name_of(p, h), "port", PL_VERDICT_BAD,
-                                    "cannot listen", pl_error_message()));
+            PL_TRY(pl_diagnosis_add(p->d, name_of(p, h), "port",
+                                    PL_SEVERITY_BAD, "cannot listen",
+                                    pl_error_message()));
             continue;
         }
         PL_TRY(pl_hosts_answer(&p->hosts->hosts, h, &answer));
@@ -125,7 +126,7 @@ static pl_status open_ports(patients *p)
         p->port[h] = (int32_t)port;
         snprintf(found, sizeof found, "%lld can be listened on",
                  (long long)port);
-        PL_TRY(pl_diagnosis_add(p->d, name_of(p, h), "port", PL_VERDICT_OK,
+        PL_TRY(pl_diagnosis_add(p->d, name_of(p, h), "port", PL_SEVERITY_OK,
                                 found, NULL));
     }
     return PL_OK;
@@ -176,7 +177,7 @@ static pl_status measure(patients *p, int32_t from, int32_t to)
         return status;
     snprintf(way, sizeof way, "%.60s > %.60s", name_of(p, from),
              name_of(p, to));
-    return pl_diagnosis_add(p->d, way, "network", PL_VERDICT_BAD,
+    return pl_diagnosis_add(p->d, way, "network", PL_SEVERITY_BAD,
                             "no connection", pl_error_message());
 }
 

@@ -18,9 +18,9 @@
 #define FOUND_BYTES  160
 #define ADVICE_BYTES 400
 
-const char *const pl_verdict_names[] = { [PL_VERDICT_OK] = "ok",
-                                         [PL_VERDICT_WARN] = "warn",
-                                         [PL_VERDICT_BAD] = "bad",
+const char *const pl_verdict_names[] = { [PL_SEVERITY_OK] = "ok",
+                                         [PL_SEVERITY_WARN] = "warn",
+                                         [PL_SEVERITY_BAD] = "bad",
                                          NULL };
 
 static const pl_field finding_rows[] = {
@@ -52,7 +52,7 @@ static const pl_field diagnosis_rows[] = {
 const pl_fields pl_diagnosis_fields = PL_FIELDS(pl_diagnosis, diagnosis_rows);
 
 pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
-                           pl_verdict verdict, const char *found,
+                           pl_severity verdict, const char *found,
                            const char *advice)
 {
     pl_finding *lines =
@@ -63,9 +63,9 @@ pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
     *line = (pl_finding) { .check = check, .verdict = verdict };
     PL_TRY(pl_mem_copy_text(&line->host, host));
     PL_TRY(pl_mem_copy_text(&line->found, found));
-    if (verdict != PL_VERDICT_OK)
+    if (verdict != PL_SEVERITY_OK)
         PL_TRY(pl_mem_copy_text(&line->advice, advice));
-    d->ok = d->ok && verdict != PL_VERDICT_BAD;
+    d->ok = d->ok && verdict != PL_SEVERITY_BAD;
     return PL_OK;
 }
 
@@ -94,7 +94,7 @@ static pl_status judge_version(pl_diagnosis *d, const char *host,
     snprintf(found, sizeof found, "paceline %s, kernels %s",
              known(facts->version), known(facts->kernels));
     return pl_diagnosis_add(d, host, "version",
-                            same ? PL_VERDICT_OK : PL_VERDICT_BAD, found,
+                            same ? PL_SEVERITY_OK : PL_SEVERITY_BAD, found,
                             "install the same version everywhere, or launch "
                             "with --copy");
 }
@@ -107,7 +107,7 @@ static pl_status judge_cores(pl_diagnosis *d, const char *host,
              facts->load);
     return pl_diagnosis_add(
         d, host, "cores",
-        facts->load > facts->cores * 0.5 ? PL_VERDICT_WARN : PL_VERDICT_OK,
+        facts->load > facts->cores * 0.5 ? PL_SEVERITY_WARN : PL_SEVERITY_OK,
         found,
         "others compute here: see `top`; a training waits for its slowest "
         "worker");
@@ -116,7 +116,7 @@ static pl_status judge_cores(pl_diagnosis *d, const char *host,
 typedef struct space {
     const char *check;
     int64_t bytes, least;
-    pl_verdict verdict;
+    pl_severity verdict;
     const char *advice;
 } space;
 
@@ -129,7 +129,7 @@ static pl_status judge_space(pl_diagnosis *d, const char *host, const space *s)
              told ? " free" : "");
     return pl_diagnosis_add(d, host, s->check,
                             told && s->bytes < s->least ? s->verdict
-                                                        : PL_VERDICT_OK,
+                                                        : PL_SEVERITY_OK,
                             found, s->advice);
 }
 
@@ -137,12 +137,12 @@ static pl_status judge_spaces(pl_diagnosis *d, const char *host,
                               const pl_facts *facts)
 {
     const space spaces[] = {
-        { "memory", facts->memory_free, FREE_LEAST, PL_VERDICT_WARN,
+        { "memory", facts->memory_free, FREE_LEAST, PL_SEVERITY_WARN,
           "end what takes it; `models MODEL` tells what a training needs" },
-        { "disk", facts->disk_free, DISK_LEAST, PL_VERDICT_WARN,
+        { "disk", facts->disk_free, DISK_LEAST, PL_SEVERITY_WARN,
           "free some, or work in another folder: checkpoints are written "
           "here" },
-        { "shared memory", facts->shm_free, SHM_LEAST, PL_VERDICT_WARN,
+        { "shared memory", facts->shm_free, SHM_LEAST, PL_SEVERITY_WARN,
           "tasks on one host then move all by TCP: mount a larger /dev/shm" },
     };
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
@@ -157,13 +157,13 @@ static pl_status judge_limits(pl_diagnosis *d, const char *host,
     const char *huge = known(facts->huge_pages);
     PL_TRY(pl_diagnosis_add(
         d, host, "huge pages",
-        strcmp(huge, "never") == 0 ? PL_VERDICT_WARN : PL_VERDICT_OK, huge,
+        strcmp(huge, "never") == 0 ? PL_SEVERITY_WARN : PL_SEVERITY_OK, huge,
         "large models are slower: echo madvise > "
         "/sys/kernel/mm/transparent_hugepage/enabled"));
     snprintf(found, sizeof found, "%d", facts->files_most);
     return pl_diagnosis_add(d, host, "open files",
-                            facts->files_most < FILES_LEAST ? PL_VERDICT_WARN
-                                                            : PL_VERDICT_OK,
+                            facts->files_most < FILES_LEAST ? PL_SEVERITY_WARN
+                                                            : PL_SEVERITY_OK,
                             found,
                             "a server of many workers needs more: "
                             "ulimit -n 4096");
@@ -174,11 +174,11 @@ static pl_status judge_keys(pl_diagnosis *d, const char *host,
 {
     bool wrong = facts->keys_problem != NULL;
     if (facts->keys == NULL)
-        return pl_diagnosis_add(d, host, "keys", PL_VERDICT_OK,
+        return pl_diagnosis_add(d, host, "keys", PL_SEVERITY_OK,
                                 "no PACELINE_KEYS; launch makes its own", NULL);
     return pl_diagnosis_add(d, host, "keys",
-                            wrong ? PL_VERDICT_BAD : PL_VERDICT_OK, facts->keys,
-                            known(facts->keys_problem));
+                            wrong ? PL_SEVERITY_BAD : PL_SEVERITY_OK,
+                            facts->keys, known(facts->keys_problem));
 }
 
 static pl_status judge_tasks(pl_diagnosis *d, const char *host,
@@ -191,8 +191,8 @@ static pl_status judge_tasks(pl_diagnosis *d, const char *host,
     snprintf(advice, sizeof advice, "not of a job you know? end it: kill %s",
              first);
     return pl_diagnosis_add(d, host, "tasks",
-                            count > 0 ? PL_VERDICT_WARN : PL_VERDICT_OK, found,
-                            advice);
+                            count > 0 ? PL_SEVERITY_WARN : PL_SEVERITY_OK,
+                            found, advice);
 }
 
 static pl_status judge(pl_diagnosis *d, const char *host, const pl_facts *facts)
@@ -225,8 +225,8 @@ pl_status pl_doctor_judge_clock(pl_diagnosis *d, const char *host,
              within_ms);
     return pl_diagnosis_add(d, host, "clock",
                             fabs(offset_ms) - within_ms > CLOCK_MS
-                                ? PL_VERDICT_WARN
-                                : PL_VERDICT_OK,
+                                ? PL_SEVERITY_WARN
+                                : PL_SEVERITY_OK,
                             found,
                             "logs and records of the hosts do not agree: set "
                             "the clock, by chrony or systemd-timesyncd");
@@ -235,10 +235,10 @@ pl_status pl_doctor_judge_clock(pl_diagnosis *d, const char *host,
 pl_status pl_doctor_judge_way(pl_diagnosis *d, const pl_way *way)
 {
     char name[2 * 64], found[FOUND_BYTES];
-    pl_verdict verdict =
+    pl_severity verdict =
         way->bytes_per_s < SLOW_BYTES || way->round_trip_us > FAR_US
-            ? PL_VERDICT_WARN
-            : PL_VERDICT_OK;
+            ? PL_SEVERITY_WARN
+            : PL_SEVERITY_OK;
     snprintf(name, sizeof name, "%.60s > %.60s", way->from, way->to);
     snprintf(found, sizeof found, "%.0f Mbit/s, round trip %.3f ms",
              way->bytes_per_s * 8e-6, way->round_trip_us * 1e-3);

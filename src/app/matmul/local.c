@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/supervise/supervisor.h"
-#include "matmul/plan.h"
+#include "matmul/plan/plan.h"
 
 #include <errno.h>
 #include <stdio.h>

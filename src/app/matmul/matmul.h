@@ -11,7 +11,7 @@
 
 #include "app/app.h"
 #include "job/cluster/cluster.h"
-#include "matmul/placement.h"
+#include "matmul/plan/placement.h"
 #include "matmul/report.h"
 
 typedef struct pl_matmul_flags {

@@ -22,7 +22,7 @@ typedef enum slot_state {
 typedef struct slot {
     slot_state state; /* guarded by the loader's lock */
     pl_loader_key key;
-    pl_rows rows; /* the thread's while wanted, else the reader's */
+    pl_sparse_rows rows; /* the thread's while wanted, else the reader's */
     pl_error error;
 } slot;
 
@@ -40,7 +40,7 @@ struct pl_loader {
     /* The thread's, for the window it makes. */
     const pl_stream_window *window;
     slot *target;
-    pl_rows *blocks; /* [block_room] */
+    pl_sparse_rows *blocks; /* [block_room] */
     int64_t block_room;
     uint64_t *origin; /* [row_room]: block << 32 | row, in block order */
     uint32_t *index;  /* [row_room]: into origin, in the window's order */
@@ -75,8 +75,8 @@ static pl_status make_room(pl_loader *loader, int64_t blocks, int64_t rows)
                        "--shuffle-buffer smaller",
                        (long long)rows, (long long)blocks);
     if (blocks > loader->block_room) {
-        pl_rows *grown = pl_mem_resize(loader->blocks, (size_t)blocks,
-                                       sizeof *loader->blocks);
+        pl_sparse_rows *grown = pl_mem_resize(loader->blocks, (size_t)blocks,
+                                              sizeof *loader->blocks);
         PL_TRY(pl_mem_check(grown, (size_t)blocks, sizeof *loader->blocks));
         memset(grown + loader->block_room, 0,
                (size_t)(blocks - loader->block_room) * sizeof *grown);
@@ -115,8 +115,8 @@ static int64_t arrange(pl_loader *loader)
     return rows;
 }
 
-static const pl_rows *source_of(const pl_loader *loader, int64_t i,
-                                int64_t *row)
+static const pl_sparse_rows *source_of(const pl_loader *loader, int64_t i,
+                                       int64_t *row)
 {
     uint64_t origin = loader->origin[loader->index[i]];
     *row = (int64_t)(origin & UINT32_MAX);
@@ -127,11 +127,11 @@ static void copy_item(void *arg, int item, int thread)
 {
     (void)thread;
     pl_loader *loader = arg;
-    pl_rows *to = &loader->target->rows;
+    pl_sparse_rows *to = &loader->target->rows;
     int64_t first = (int64_t)item * COPIED, end = first + COPIED;
     for (int64_t i = first; i < end && i < to->count; i++) {
         int64_t row;
-        const pl_rows *from = source_of(loader, i, &row);
+        const pl_sparse_rows *from = source_of(loader, i, &row);
         int64_t begin = from->start[row];
         size_t length = (size_t)(to->start[i + 1] - to->start[i]);
         memcpy(to->ids + to->start[i], from->ids + begin,
@@ -140,7 +140,7 @@ static void copy_item(void *arg, int item, int thread)
             memcpy(to->values + to->start[i], from->values + begin,
                    length * sizeof *to->values);
         else if (to->weighted)
-            pl_rows_fill(to->values + to->start[i], (int64_t)length);
+            pl_sparse_rows_fill(to->values + to->start[i], (int64_t)length);
         to->labels[i] = from->labels[row];
     }
 }
@@ -148,17 +148,17 @@ static void copy_item(void *arg, int item, int thread)
 /* Put the rows of the blocks into the window's order. */
 static pl_status assemble(pl_loader *loader)
 {
-    pl_rows *to = &loader->target->rows;
+    pl_sparse_rows *to = &loader->target->rows;
     int64_t count = arrange(loader), ids = 0, row;
-    pl_rows_clear(to);
+    pl_sparse_rows_clear(to);
     for (int64_t b = 0; b < loader->window->count; b++) {
-        ids += pl_rows_ids(&loader->blocks[b]);
+        ids += pl_sparse_rows_ids(&loader->blocks[b]);
         to->weighted = to->weighted || loader->blocks[b].weighted;
     }
-    PL_TRY(pl_rows_reserve(to, count, ids));
+    PL_TRY(pl_sparse_rows_reserve(to, count, ids));
     ids = 0;
     for (int64_t i = 0; i < count; i++) {
-        const pl_rows *from = source_of(loader, i, &row);
+        const pl_sparse_rows *from = source_of(loader, i, &row);
         ids += from->start[row + 1] - from->start[row];
         to->start[i + 1] = ids;
     }
@@ -247,12 +247,12 @@ void pl_loader_free(pl_loader *loader)
     (void)!pl_thread_join(loader->thread);
     pl_pool_free(loader->pool);
     for (int64_t b = 0; b < loader->block_room; b++)
-        pl_rows_close(&loader->blocks[b]);
+        pl_sparse_rows_close(&loader->blocks[b]);
     pl_mem_free(loader->blocks);
     pl_mem_free(loader->origin);
     pl_mem_free(loader->index);
     for (int i = 0; i < 2; i++)
-        pl_rows_close(&loader->slots[i].rows);
+        pl_sparse_rows_close(&loader->slots[i].rows);
     pl_stream_plan_close(&loader->plan);
     pl_cond_close(&loader->changed);
     pl_mutex_close(&loader->error_lock);
@@ -292,7 +292,7 @@ static slot *find(pl_loader *loader, pl_loader_key key, const slot *keep)
 }
 
 pl_status pl_loader_take(pl_loader *loader, pl_loader_key key,
-                         pl_loader_key next, const pl_rows **rows)
+                         pl_loader_key next, const pl_sparse_rows **rows)
 {
     pl_mutex_lock(&loader->lock);
     slot *have = find(loader, key, NULL);

@@ -26,6 +26,6 @@ void pl_loader_free(pl_loader *loader); /* NULL is fine */
  * for `next` (epoch -1: for nothing). */
 pl_status pl_loader_take(pl_loader *loader, pl_loader_key key,
                          pl_loader_key next,
-                         const pl_rows **rows) PL_MUST_CHECK;
+                         const pl_sparse_rows **rows) PL_MUST_CHECK;
 
 #endif

@@ -5,13 +5,13 @@
 
 #include <string.h>
 
-void pl_rows_close(pl_rows *rows)
+void pl_sparse_rows_close(pl_sparse_rows *rows)
 {
     pl_mem_free(rows->start);
     pl_mem_free(rows->labels);
     pl_mem_free(rows->ids);
     pl_mem_free(rows->values);
-    *rows = (pl_rows) { .count = 0 };
+    *rows = (pl_sparse_rows) { .count = 0 };
 }
 
 /* Resize the array whose pointer lies at `where`. */
@@ -32,7 +32,8 @@ static int64_t room_for(int64_t needed, int64_t room)
     return needed > more ? needed : more;
 }
 
-pl_status pl_rows_reserve(pl_rows *rows, int64_t count, int64_t ids)
+pl_status pl_sparse_rows_reserve(pl_sparse_rows *rows, int64_t count,
+                                 int64_t ids)
 {
     if (count > rows->count_room || rows->start == NULL) {
         int64_t room = room_for(count, rows->count_room);
@@ -50,27 +51,28 @@ pl_status pl_rows_reserve(pl_rows *rows, int64_t count, int64_t ids)
     return PL_OK;
 }
 
-void pl_rows_fill(float *values, int64_t count)
+void pl_sparse_rows_fill(float *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         values[i] = 1;
 }
 
-void pl_rows_clear(pl_rows *rows)
+void pl_sparse_rows_clear(pl_sparse_rows *rows)
 {
     rows->count = 0;
     rows->weighted = false;
 }
 
-pl_status pl_rows_append(pl_rows *rows, const pl_rows *from, int64_t first,
-                         int64_t count)
+pl_status pl_sparse_rows_append(pl_sparse_rows *rows,
+                                const pl_sparse_rows *from, int64_t first,
+                                int64_t count)
 {
     if (count == 0)
         return PL_OK;
     int64_t begin = from->start[first];
     int64_t ids = from->start[first + count] - begin;
-    int64_t used = pl_rows_ids(rows);
-    PL_TRY(pl_rows_reserve(rows, rows->count + count, used + ids));
+    int64_t used = pl_sparse_rows_ids(rows);
+    PL_TRY(pl_sparse_rows_reserve(rows, rows->count + count, used + ids));
     for (int64_t r = 0; r < count; r++)
         rows->start[rows->count + r + 1] =
             used + from->start[first + r + 1] - begin;
@@ -79,18 +81,18 @@ pl_status pl_rows_append(pl_rows *rows, const pl_rows *from, int64_t first,
     memcpy(rows->ids + used, from->ids + begin,
            (size_t)ids * sizeof *rows->ids);
     if (from->weighted && !rows->weighted)
-        pl_rows_fill(rows->values, used);
+        pl_sparse_rows_fill(rows->values, used);
     rows->weighted = rows->weighted || from->weighted;
     if (from->weighted)
         memcpy(rows->values + used, from->values + begin,
                (size_t)ids * sizeof *rows->values);
     else if (rows->weighted)
-        pl_rows_fill(rows->values + used, ids);
+        pl_sparse_rows_fill(rows->values + used, ids);
     rows->count += count;
     return PL_OK;
 }
 
-int64_t pl_rows_bytes(const pl_rows *rows)
+int64_t pl_sparse_rows_bytes(const pl_sparse_rows *rows)
 {
     return rows->count_room *
                (int64_t)(sizeof *rows->start + sizeof *rows->labels) +

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct pl_rows {
+typedef struct pl_sparse_rows {
     int64_t count;
     int64_t *start;  /* [count + 1]; start[0] is 0 */
     int32_t *labels; /* 0 or 1 */
@@ -20,26 +20,28 @@ typedef struct pl_rows {
     float *values; /* not filled in where all are 1, */
     bool weighted; /* else true */
     int64_t count_room, id_room;
-} pl_rows;
+} pl_sparse_rows;
 
-void pl_rows_close(pl_rows *rows); /* a zeroed one is fine; zeroes it */
+void pl_sparse_rows_close(
+    pl_sparse_rows *rows); /* a zeroed one is fine; zeroes it */
 
 /* Room for so many rows and non-zeros in all; what is there stays. */
-pl_status pl_rows_reserve(pl_rows *rows, int64_t count,
-                          int64_t ids) PL_MUST_CHECK;
-void pl_rows_clear(pl_rows *rows);               /* keeps the memory */
-void pl_rows_fill(float *values, int64_t count); /* with 1 */
+pl_status pl_sparse_rows_reserve(pl_sparse_rows *rows, int64_t count,
+                                 int64_t ids) PL_MUST_CHECK;
+void pl_sparse_rows_clear(pl_sparse_rows *rows);        /* keeps the memory */
+void pl_sparse_rows_fill(float *values, int64_t count); /* with 1 */
 
-static inline int64_t pl_rows_ids(const pl_rows *rows)
+static inline int64_t pl_sparse_rows_ids(const pl_sparse_rows *rows)
 {
     return rows->count > 0 ? rows->start[rows->count] : 0;
 }
 
 /* Append rows [first, first + count) of another set. */
-pl_status pl_rows_append(pl_rows *rows, const pl_rows *from, int64_t first,
-                         int64_t count) PL_MUST_CHECK;
+pl_status pl_sparse_rows_append(pl_sparse_rows *rows,
+                                const pl_sparse_rows *from, int64_t first,
+                                int64_t count) PL_MUST_CHECK;
 
 /* Bytes of the memory taken. */
-int64_t pl_rows_bytes(const pl_rows *rows);
+int64_t pl_sparse_rows_bytes(const pl_sparse_rows *rows);
 
 #endif

@@ -64,7 +64,7 @@ static void release(pl_dataset *base)
     pl_sparse_set *set = (pl_sparse_set *)base;
     pl_sparse_files_free(set->files, set->file_count);
     pl_mem_free(set->blocks.list);
-    pl_rows_close(&set->rows);
+    pl_sparse_rows_close(&set->rows);
     pl_mutex_close(&set->lock);
     pl_mem_free(set->base.name);
     pl_mem_free(set);
@@ -181,7 +181,7 @@ static pl_status hold_block(pl_decode *decode, uint8_t **copy)
 }
 
 static pl_status decode_block(const pl_sparse_set *set, pl_decode *decode,
-                              pl_rows *rows)
+                              pl_sparse_rows *rows)
 {
     uint8_t *copy;
     pl_status status = hold_block(decode, &copy);
@@ -193,13 +193,14 @@ static pl_status decode_block(const pl_sparse_set *set, pl_decode *decode,
     return status;
 }
 
-pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index, pl_rows *rows)
+pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index,
+                               pl_sparse_rows *rows)
 {
     pl_error last;
     pl_sparse_block *block = &set->blocks.list[index];
     pl_decode decode = decode_of(set, &set->files[block->file], block);
     decode.last = &last;
-    pl_rows_clear(rows);
+    pl_sparse_rows_clear(rows);
     pl_status status = decode_block(set, &decode, rows);
     if (status != PL_OK && (status != PL_FORMAT || decode.bad == 0))
         return status;
@@ -220,9 +221,9 @@ int64_t pl_sparse_set_bad(pl_sparse_set *set)
 /* A job over all blocks; the error of the first block that failed is kept. */
 typedef struct sweep {
     pl_sparse_set *set;
-    int64_t first; /* block of item 0 */
-    pl_rows *rows; /* one a thread or an item; NULL: only count */
-    bool keep;     /* rows belong to items */
+    int64_t first;        /* block of item 0 */
+    pl_sparse_rows *rows; /* one a thread or an item; NULL: only count */
+    bool keep;            /* rows belong to items */
     pl_mutex lock;
     int64_t failed; /* the block; guarded by lock, as is `error` */
     pl_error error;
@@ -255,10 +256,11 @@ static void run_item(void *arg, int item, int thread)
 }
 
 /* Append what a group of blocks held. */
-static pl_status collect(pl_sparse_set *set, const pl_rows *rows, int count)
+static pl_status collect(pl_sparse_set *set, const pl_sparse_rows *rows,
+                         int count)
 {
     for (int i = 0; i < count; i++)
-        PL_TRY(pl_rows_append(&set->rows, &rows[i], 0, rows[i].count));
+        PL_TRY(pl_sparse_rows_append(&set->rows, &rows[i], 0, rows[i].count));
     return PL_OK;
 }
 
@@ -284,7 +286,7 @@ static pl_status sweep_all(pl_sparse_set *set, pl_pool *pool, bool decode,
     }
     pl_mutex_close(&s.lock);
     for (int i = 0; decode && i < group; i++)
-        pl_rows_close(&s.rows[i]);
+        pl_sparse_rows_close(&s.rows[i]);
     pl_mem_free(s.rows);
     return status;
 }
@@ -355,7 +357,7 @@ static pl_status describe_memory(pl_sparse_set *set)
     if (base->count == 0)
         return PL_FAIL(PL_FORMAT, "%s: no good examples", set->files[0].path);
     base->ops = &memory_ops;
-    base->held_bytes = pl_rows_bytes(&set->rows);
+    base->held_bytes = pl_sparse_rows_bytes(&set->rows);
     base->row_start = set->rows.start;
     base->ids = set->rows.ids;
     base->values = set->rows.weighted ? set->rows.values : NULL;

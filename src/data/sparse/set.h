@@ -20,7 +20,7 @@ typedef struct pl_sparse_set {
     int32_t file_count;
     pl_sparse_blocks blocks; /* fixed but for `bad` */
     uint64_t bound;          /* ids are below this */
-    pl_rows rows;            /* all examples; none: streamed */
+    pl_sparse_rows rows;     /* all examples; none: streamed */
     bool in_memory;
     pl_mutex lock;
     int64_t bad;      /* examples passed over so far; guarded by lock, */
@@ -43,7 +43,7 @@ pl_status pl_sparse_open_memory(pl_dataset **out,
 /* Replace `rows` by the examples of block number `index`.  Bad ones are
  * counted, once a block. */
 pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index,
-                               pl_rows *rows) PL_MUST_CHECK;
+                               pl_sparse_rows *rows) PL_MUST_CHECK;
 
 /* Bad examples that were passed over up to now. */
 int64_t pl_sparse_set_bad(pl_sparse_set *set);

@@ -25,11 +25,11 @@ typedef struct stream_reader {
     pl_reader_opts opts;
     pl_sparse_set *set;
     pl_stream_share share;
-    pl_stream_plan plan; /* of at.epoch */
-    pl_loader *loader;   /* NULL before the first batch */
-    int64_t used;        /* positions of an epoch that are read */
-    place at;            /* the batch next() gives next */
-    pl_rows batch;       /* the last one, where it was put together */
+    pl_stream_plan plan;  /* of at.epoch */
+    pl_loader *loader;    /* NULL before the first batch */
+    int64_t used;         /* positions of an epoch that are read */
+    place at;             /* the batch next() gives next */
+    pl_sparse_rows batch; /* the last one, where it was put together */
 } stream_reader;
 
 static pl_loader_key following(const stream_reader *reader, int64_t window)
@@ -41,7 +41,8 @@ static pl_loader_key following(const stream_reader *reader, int64_t window)
     return (pl_loader_key) { reader->opts.one_pass ? -1 : plan->epoch + 1, 0 };
 }
 
-static pl_batch batch_of(const pl_rows *rows, int64_t first, int64_t count)
+static pl_batch batch_of(const pl_sparse_rows *rows, int64_t first,
+                         int64_t count)
 {
     return (pl_batch) {
         .rows = count,
@@ -57,7 +58,7 @@ static pl_batch batch_of(const pl_rows *rows, int64_t first, int64_t count)
 
 /* A run of rows in a window. */
 typedef struct piece {
-    const pl_rows *rows;
+    const pl_sparse_rows *rows;
     int64_t first, count;
     int64_t positions; /* it stands for; more than count where some are bad */
 } piece;
@@ -68,7 +69,7 @@ static pl_status find_piece(stream_reader *reader, int64_t position,
 {
     int64_t number = pl_stream_plan_find(&reader->plan, position);
     const pl_stream_window *window = &reader->plan.windows[number];
-    const pl_rows *rows;
+    const pl_sparse_rows *rows;
     PL_TRY(pl_loader_take(reader->loader,
                           (pl_loader_key) { reader->plan.epoch, number },
                           following(reader, number), &rows));
@@ -96,15 +97,15 @@ static pl_status read_range(stream_reader *reader, int64_t position,
                             int64_t count, pl_batch *out)
 {
     piece part;
-    pl_rows *batch = &reader->batch;
+    pl_sparse_rows *batch = &reader->batch;
     PL_TRY(find_piece(reader, position, count, &part));
     if (part.count == count) {
         *out = batch_of(part.rows, part.first, count);
         return PL_OK;
     }
-    pl_rows_clear(batch);
+    pl_sparse_rows_clear(batch);
     for (;;) {
-        PL_TRY(pl_rows_append(batch, part.rows, part.first, part.count));
+        PL_TRY(pl_sparse_rows_append(batch, part.rows, part.first, part.count));
         position += part.positions;
         count -= part.positions;
         if (count == 0)
@@ -264,7 +265,7 @@ static void release(pl_reader *base)
     pl_loader_free(reader->loader);
     pl_stream_plan_close(&reader->plan);
     pl_stream_share_close(&reader->share);
-    pl_rows_close(&reader->batch);
+    pl_sparse_rows_close(&reader->batch);
     pl_mem_free(reader);
 }
 

@@ -45,7 +45,7 @@ static void use_memory(pl_channel *channel, void *memory)
     channel->in.memory = &rings[channel->client ? TO_CLIENT : TO_SERVER];
 }
 
-pl_status pl_channel_new(pl_channel **out, pl_share *own)
+pl_status pl_channel_new(pl_channel **out, pl_share_offer *own)
 {
     pl_channel *channel;
     pl_status status;
@@ -71,7 +71,7 @@ out:
 }
 
 /* Map the peer's area, open its bell, watch its process. */
-static pl_status attach(pl_channel *channel, const pl_share *peer)
+static pl_status attach(pl_channel *channel, const pl_share_offer *peer)
 {
     PL_TRY(pl_share_watch(&channel->watch, peer));
     PL_TRY(pl_share_open_bell(&channel->bell, peer));
@@ -82,7 +82,7 @@ static pl_status attach(pl_channel *channel, const pl_share *peer)
     return pl_lease_new_take(&channel->area, area, peer->area.bytes);
 }
 
-static pl_status open_memory(pl_channel *channel, const pl_share *client)
+static pl_status open_memory(pl_channel *channel, const pl_share_offer *client)
 {
     if (client->channel.bytes != sizeof(pl_channel_memory))
         return PL_FAIL(PL_PEER, "channel of %llu bytes, expected %zu",
@@ -98,7 +98,7 @@ static pl_status open_memory(pl_channel *channel, const pl_share *client)
     return PL_OK;
 }
 
-pl_status pl_channel_open(pl_channel **out, const pl_share *client)
+pl_status pl_channel_open(pl_channel **out, const pl_share_offer *client)
 {
     pl_channel *channel;
     pl_status status;
@@ -116,13 +116,13 @@ out:
     return status;
 }
 
-bool pl_channel_is(const pl_channel *channel, const pl_share *client)
+bool pl_channel_is(const pl_channel *channel, const pl_share_offer *client)
 {
     return !channel->dead &&
            memcmp(channel->memory->nonce, client->nonce, PL_NONCE_BYTES) == 0;
 }
 
-pl_status pl_channel_complete(pl_channel *channel, const pl_share *server)
+pl_status pl_channel_complete(pl_channel *channel, const pl_share_offer *server)
 {
     if (memcmp(channel->memory->nonce, server->nonce, PL_NONCE_BYTES) != 0)
         return PL_FAIL(PL_PEER, "the answer is to another offer");

@@ -28,15 +28,15 @@ typedef struct pl_channel {
 } pl_channel;
 
 /* Client: make the memory, and add it to what is told of this process. */
-pl_status pl_channel_new(pl_channel **out, pl_share *own) PL_MUST_CHECK;
+pl_status pl_channel_new(pl_channel **out, pl_share_offer *own) PL_MUST_CHECK;
 /* Server: map what a client told of. */
 pl_status pl_channel_open(pl_channel **out,
-                          const pl_share *client) PL_MUST_CHECK;
+                          const pl_share_offer *client) PL_MUST_CHECK;
 /* Server: is this the one of that client, and does it live? */
-bool pl_channel_is(const pl_channel *channel, const pl_share *client);
+bool pl_channel_is(const pl_channel *channel, const pl_share_offer *client);
 /* Client: map what the server told of; from here on both may write. */
 pl_status pl_channel_complete(pl_channel *channel,
-                              const pl_share *server) PL_MUST_CHECK;
+                              const pl_share_offer *server) PL_MUST_CHECK;
 void pl_channel_free(pl_channel *channel); /* tells the peer; NULL is fine */
 
 /* Whether frames may be sent this way. */

@@ -46,9 +46,9 @@ pl_status pl_share_file_of(pl_share_file *out, int fd)
     return PL_OK;
 }
 
-pl_status pl_share_init(pl_share *out, const pl_area *area, int bell_fd)
+pl_status pl_share_init(pl_share_offer *out, const pl_area *area, int bell_fd)
 {
-    *out = (pl_share) {
+    *out = (pl_share_offer) {
         .pid = getpid(), .channel.fd = -1, .area.fd = -1, .bell.fd = -1
     };
     PL_TRY(describe_host(out->host));
@@ -57,7 +57,7 @@ pl_status pl_share_init(pl_share *out, const pl_area *area, int bell_fd)
     return pl_share_file_of(&out->bell, bell_fd);
 }
 
-void pl_share_write(const pl_share *share, char out[PL_SHARE_BYTES])
+void pl_share_write(const pl_share_offer *share, char out[PL_SHARE_BYTES])
 {
     const pl_share_file *files[] = { &share->channel, &share->area,
                                      &share->bell };
@@ -117,10 +117,10 @@ static bool next_nonce(char **text, uint8_t out[PL_NONCE_BYTES])
     return word[2 * (size_t)PL_NONCE_BYTES] == 0;
 }
 
-pl_status pl_share_read(pl_share *out, const char *text)
+pl_status pl_share_read(pl_share_offer *out, const char *text)
 {
     char copy[PL_SHARE_BYTES];
-    pl_share share = { .pid = 0 };
+    pl_share_offer share = { .pid = 0 };
     uint64_t pid = 0;
     char *rest = copy;
     int length = snprintf(copy, sizeof copy, "%s", text);
@@ -144,7 +144,7 @@ pl_status pl_share_read(pl_share *out, const char *text)
 
 /* Open what another process has open, after a look at what it is: a path from
  * elsewhere must not make us open a device. */
-static pl_status open_theirs(int *out, const pl_share *from,
+static pl_status open_theirs(int *out, const pl_share_offer *from,
                              const pl_share_file *file, mode_t type, int flags)
 {
     char path[64];
@@ -173,7 +173,7 @@ static pl_status open_theirs(int *out, const pl_share *from,
     return PL_OK;
 }
 
-pl_status pl_share_map(void **out, const pl_share *from,
+pl_status pl_share_map(void **out, const pl_share_offer *from,
                        const pl_share_file *file, bool writable)
 {
     int fd = -1;
@@ -201,13 +201,13 @@ pl_status pl_share_map(void **out, const pl_share *from,
     return PL_OK;
 }
 
-pl_status pl_share_open_bell(int *out, const pl_share *from)
+pl_status pl_share_open_bell(int *out, const pl_share_offer *from)
 {
     /* Read and write: we count as a reader too, so the pipe never breaks. */
     return open_theirs(out, from, &from->bell, S_IFIFO, O_RDWR);
 }
 
-pl_status pl_share_watch(int *out, const pl_share *from)
+pl_status pl_share_watch(int *out, const pl_share_offer *from)
 {
     long fd = syscall(SYS_pidfd_open, (pid_t)from->pid, 0);
     if (fd < 0)

@@ -21,32 +21,33 @@ typedef struct pl_share_file {
     uint64_t inode, bytes;
 } pl_share_file;
 
-typedef struct pl_share {
+typedef struct pl_share_offer {
     char host[64]; /* boot and process namespace: who differs cannot share */
     int32_t pid;
     pl_share_file channel, area;
     pl_share_file bell; /* a pipe; bytes is 0 */
     uint8_t nonce[PL_NONCE_BYTES];
-} pl_share;
+} pl_share_offer;
 
 /* Describe this process.  `area` may be NULL; the channel is left out. */
-pl_status pl_share_init(pl_share *out, const pl_area *area,
+pl_status pl_share_init(pl_share_offer *out, const pl_area *area,
                         int bell_fd) PL_MUST_CHECK;
 /* Describe an open descriptor of ours. */
 pl_status pl_share_file_of(pl_share_file *out, int fd) PL_MUST_CHECK;
 
-void pl_share_write(const pl_share *share, char out[PL_SHARE_BYTES]);
-pl_status pl_share_read(pl_share *out, const char *text) PL_MUST_CHECK;
+void pl_share_write(const pl_share_offer *share, char out[PL_SHARE_BYTES]);
+pl_status pl_share_read(pl_share_offer *out, const char *text) PL_MUST_CHECK;
 
 /* Map a memory file of another process.  It must be the file told, of this
  * user, and sealed against shrinking: nobody can take the pages away. */
-pl_status pl_share_map(void **out, const pl_share *from,
+pl_status pl_share_map(void **out, const pl_share_offer *from,
                        const pl_share_file *file, bool writable) PL_MUST_CHECK;
 
 /* Open its doorbell for writing: never waits, never raises SIGPIPE. */
-pl_status pl_share_open_bell(int *out, const pl_share *from) PL_MUST_CHECK;
+pl_status pl_share_open_bell(int *out,
+                             const pl_share_offer *from) PL_MUST_CHECK;
 
 /* A descriptor that becomes readable when the process ends. */
-pl_status pl_share_watch(int *out, const pl_share *from) PL_MUST_CHECK;
+pl_status pl_share_watch(int *out, const pl_share_offer *from) PL_MUST_CHECK;
 
 #endif

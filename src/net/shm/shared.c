@@ -97,7 +97,7 @@ static pl_status stay_with_tcp(const pl_endpoint *e, pl_status status)
 
 static pl_status make_offer(pl_endpoint *client, char offer[PL_OFFER_BYTES])
 {
-    pl_share own;
+    pl_share_offer own;
     pl_channel *channel = NULL;
     PL_TRY(need_bell(client));
     PL_TRY(need_room(client));
@@ -144,7 +144,7 @@ static void notice_ends(pl_endpoint *e)
 static pl_status accept_offer(pl_endpoint *server, pl_peer peer,
                               const char *offer, char answer[PL_OFFER_BYTES])
 {
-    pl_share own, client;
+    pl_share_offer own, client;
     pl_channel *channel = NULL;
     PL_TRY(pl_share_read(&client, offer));
     PL_TRY(need_bell(server));
@@ -186,7 +186,7 @@ pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,
 
 static pl_status use_answer(pl_endpoint *client, const char *answer)
 {
-    pl_share server;
+    pl_share_offer server;
     PL_TRY(pl_share_read(&server, answer));
     return pl_channel_complete(channel_of(client, 0), &server);
 }

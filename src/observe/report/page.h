@@ -9,7 +9,7 @@
 #ifndef PL_OBSERVE_REPORT_PAGE_H
 #define PL_OBSERVE_REPORT_PAGE_H
 
-#include "observe/report/figure.h"
+#include "observe/report/figure/figure.h"
 #include "observe/runs/table.h"
 
 typedef struct pl_page pl_page;

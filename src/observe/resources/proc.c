@@ -90,7 +90,7 @@ static int core_number(const char *line)
                : (int)number;
 }
 
-static void read_stat(pl_host *host, const char *text)
+static void read_stat(pl_host_stats *host, const char *text)
 {
     for (const char *line = text; line != NULL; line = next_line(line)) {
         int number = core_number(line);
@@ -132,7 +132,7 @@ static bool parse_interface(const char *line, pl_interface *net)
     return true;
 }
 
-static void read_nets(pl_host *host, const char *text)
+static void read_nets(pl_host_stats *host, const char *text)
 {
     host->net_count = 0;
     for (const char *line = text;
@@ -153,7 +153,7 @@ static bool is_disk(const char *name)
            (name[length - 1] < '0' || name[length - 1] > '9');
 }
 
-static void read_disks(pl_host *host, const char *text)
+static void read_disks(pl_host_stats *host, const char *text)
 {
     uint64_t reads, writes;
     char name[32];
@@ -169,9 +169,9 @@ static void read_disks(pl_host *host, const char *text)
     }
 }
 
-pl_status pl_host_init(pl_host *host, const char *root)
+pl_status pl_host_stats_init(pl_host_stats *host, const char *root)
 {
-    *host = (pl_host) { 0 };
+    *host = (pl_host_stats) { 0 };
     PL_TRY(PL_NEW(host->text, FILE_BYTES));
     read_text(root, "stat", host->text, FILE_BYTES);
     for (const char *line = host->text; line != NULL; line = next_line(line))
@@ -179,18 +179,18 @@ pl_status pl_host_init(pl_host *host, const char *root)
             host->core_count = core_number(line) + 1;
     pl_status status = PL_NEW(host->cores, (size_t)host->core_count);
     if (status != PL_OK)
-        pl_host_close(host);
+        pl_host_stats_close(host);
     return status;
 }
 
-void pl_host_close(pl_host *host)
+void pl_host_stats_close(pl_host_stats *host)
 {
     pl_mem_free(host->cores);
     pl_mem_free(host->text);
-    *host = (pl_host) { 0 };
+    *host = (pl_host_stats) { 0 };
 }
 
-void pl_host_read(pl_host *host, const char *root)
+void pl_host_stats_read(pl_host_stats *host, const char *root)
 {
     char *text = host->text;
     read_text(root, "stat", text, FILE_BYTES);

@@ -4,7 +4,7 @@
  * process, so who wants rates takes two.  What is not there, or is not for
  * us to see, stays 0: nothing here fails for it.
  *
- * Threads: any, each with its own pl_host. */
+ * Threads: any, each with its own pl_host_stats. */
 #ifndef PL_OBSERVE_RESOURCES_PROC_H
 #define PL_OBSERVE_RESOURCES_PROC_H
 
@@ -27,7 +27,7 @@ typedef struct pl_interface {
     uint64_t received_bytes, sent_bytes, received_packets, sent_packets;
 } pl_interface;
 
-typedef struct pl_host {
+typedef struct pl_host_stats {
     int core_count;
     pl_core *cores; /* [core_count] */
     pl_core all;
@@ -38,12 +38,13 @@ typedef struct pl_host {
     int net_count;
     pl_interface nets[PL_HOST_NETS];
     char *text; /* room to read into */
-} pl_host;
+} pl_host_stats;
 
 /* Room for the cores there are, all zero. */
-pl_status pl_host_init(pl_host *host, const char *root) PL_MUST_CHECK;
-void pl_host_close(pl_host *host); /* a zeroed one is fine */
-void pl_host_read(pl_host *host, const char *root);
+pl_status pl_host_stats_init(pl_host_stats *host,
+                             const char *root) PL_MUST_CHECK;
+void pl_host_stats_close(pl_host_stats *host); /* a zeroed one is fine */
+void pl_host_stats_read(pl_host_stats *host, const char *root);
 
 typedef struct pl_process {
     pid_t pid, parent;

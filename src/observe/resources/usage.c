@@ -26,7 +26,7 @@ typedef struct known {
 struct pl_usage {
     const char *root;
     bool roles;
-    pl_host now, before;
+    pl_host_stats now, before;
     double time;    /* of `before` */
     uint64_t ticks; /* likewise, after boot */
     int net_count;
@@ -60,11 +60,11 @@ static void keep(pl_usage *usage, double time)
 
 static pl_status open_usage(pl_usage *usage)
 {
-    PL_TRY(pl_host_init(&usage->now, usage->root));
-    PL_TRY(pl_host_init(&usage->before, usage->root));
+    PL_TRY(pl_host_stats_init(&usage->now, usage->root));
+    PL_TRY(pl_host_stats_init(&usage->before, usage->root));
     if (usage->now.core_count > usage->before.core_count)
         usage->now.core_count = usage->before.core_count;
-    pl_host_read(&usage->now, usage->root);
+    pl_host_stats_read(&usage->now, usage->root);
     usage->net_count = usage->now.net_count;
     for (int i = 0; i < usage->net_count; i++) {
         memcpy(usage->names[i], usage->now.nets[i].name,
@@ -103,8 +103,8 @@ void pl_usage_free(pl_usage *usage)
 {
     if (usage == NULL)
         return;
-    pl_host_close(&usage->now);
-    pl_host_close(&usage->before);
+    pl_host_stats_close(&usage->now);
+    pl_host_stats_close(&usage->before);
     pl_mem_free(usage->cores);
     pl_mem_free(usage->processes);
     pl_mem_free(usage->line);
@@ -126,7 +126,7 @@ static double busy_percent(pl_core now, pl_core before)
            (double)(now.all - before.all);
 }
 
-static const pl_interface *find_net(const pl_host *host, const char *name)
+static const pl_interface *find_net(const pl_host_stats *host, const char *name)
 {
     for (int i = 0; i < host->net_count; i++)
         if (strcmp(host->nets[i].name, name) == 0)
@@ -156,7 +156,7 @@ static void view_nets(pl_usage *usage, double seconds)
 
 static void view_host(pl_usage *usage, double seconds)
 {
-    const pl_host *now = &usage->now, *before = &usage->before;
+    const pl_host_stats *now = &usage->now, *before = &usage->before;
     pl_usage_view *view = &usage->view;
     for (int i = 0; i < now->core_count; i++)
         usage->cores[i] = busy_percent(now->cores[i], before->cores[i]);
@@ -279,7 +279,7 @@ const pl_usage_view *pl_usage_sample(pl_usage *usage, double time,
                                      const pl_usage_job *job)
 {
     double seconds = usage->time > 0 ? time - usage->time : NAN;
-    pl_host_read(&usage->now, usage->root);
+    pl_host_stats_read(&usage->now, usage->root);
     usage->view = (pl_usage_view) { .time = time };
     view_host(usage, seconds);
     view_job(usage, job, seconds);

@@ -3,11 +3,11 @@
  * that may join, which tells how many parameters there are. */
 #include "sync/ps/server.h"
 
-#include "base/burst.h"
 #include "base/clock.h"
 #include "base/host/awake.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/burst.h"
 #include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/save/store.h"

@@ -96,7 +96,7 @@ static pl_status split(pl_sparse_blocks *blocks, const pl_decode *decode,
     return PL_OK;
 }
 
-static pl_status decode(pl_decode *decode, pl_rows *rows)
+static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
 {
     const pl_sparse_block *block = decode->block;
     int64_t before = rows->count;

@@ -33,11 +33,12 @@ typedef struct pl_cache_bytes {
 
 /* Append one block of all these rows. */
 pl_status pl_cache_encode(pl_cache_bytes *out,
-                          const pl_rows *rows) PL_MUST_CHECK;
+                          const pl_sparse_rows *rows) PL_MUST_CHECK;
 
 /* Append the rows of a block; ids at or above `bound` are refused, the
  * largest goes to *largest where that is smaller. */
-pl_status pl_cache_decode(pl_rows *rows, const uint8_t *data, size_t bytes,
-                          uint64_t bound, uint64_t *largest) PL_MUST_CHECK;
+pl_status pl_cache_decode(pl_sparse_rows *rows, const uint8_t *data,
+                          size_t bytes, uint64_t bound,
+                          uint64_t *largest) PL_MUST_CHECK;
 
 #endif

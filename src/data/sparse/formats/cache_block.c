@@ -33,7 +33,7 @@ static uint8_t *extend(pl_cache_bytes *out, size_t more)
     PL_TRY(pl_mem_check((at) = extend((out), (more)), (more), 1))
 
 /* The length all rows have; 0 when it varies or does not pay. */
-static int64_t common_length(const pl_rows *rows)
+static int64_t common_length(const pl_sparse_rows *rows)
 {
     int64_t length = rows->start[1] - rows->start[0];
     if (length < 1 || length > PL_CACHE_MOST_COLUMNS)
@@ -45,7 +45,7 @@ static int64_t common_length(const pl_rows *rows)
 }
 
 /* Least and width in bits of the ids in a column. */
-static unsigned measure_column(const pl_rows *rows, int64_t length,
+static unsigned measure_column(const pl_sparse_rows *rows, int64_t length,
                                int64_t column, uint64_t *base)
 {
     uint64_t least = UINT64_MAX, most = 0;
@@ -60,7 +60,7 @@ static unsigned measure_column(const pl_rows *rows, int64_t length,
     return width > MOST_PACKED ? 64 : width;
 }
 
-static void pack_column(uint8_t *to, const pl_rows *rows, int64_t length,
+static void pack_column(uint8_t *to, const pl_sparse_rows *rows, int64_t length,
                         int64_t column, uint64_t base, unsigned width)
 {
     uint64_t bit = 0;
@@ -76,7 +76,7 @@ static size_t column_bytes(int64_t rows, unsigned width)
     return ((size_t)rows * width + 7) / 8;
 }
 
-static pl_status encode_columns(pl_cache_bytes *out, const pl_rows *rows,
+static pl_status encode_columns(pl_cache_bytes *out, const pl_sparse_rows *rows,
                                 int64_t length)
 {
     uint8_t *at;
@@ -101,10 +101,12 @@ static uint64_t zigzag(uint64_t difference)
     return difference << 1 ^ (uint64_t)((int64_t)difference >> 63);
 }
 
-static pl_status encode_differences(pl_cache_bytes *out, const pl_rows *rows)
+static pl_status encode_differences(pl_cache_bytes *out,
+                                    const pl_sparse_rows *rows)
 {
     uint8_t *at;
-    size_t most = (size_t)(rows->count + pl_rows_ids(rows)) * PL_VARINT_MOST;
+    size_t most =
+        (size_t)(rows->count + pl_sparse_rows_ids(rows)) * PL_VARINT_MOST;
     EXTEND(at, out, most);
     uint8_t *begin = at;
     for (int64_t r = 0; r < rows->count; r++) {
@@ -120,11 +122,11 @@ static pl_status encode_differences(pl_cache_bytes *out, const pl_rows *rows)
     return PL_OK;
 }
 
-pl_status pl_cache_encode(pl_cache_bytes *out, const pl_rows *rows)
+pl_status pl_cache_encode(pl_cache_bytes *out, const pl_sparse_rows *rows)
 {
     uint8_t *at;
     size_t begin = out->used;
-    int64_t length = common_length(rows), ids = pl_rows_ids(rows);
+    int64_t length = common_length(rows), ids = pl_sparse_rows_ids(rows);
     uint32_t flags = (length > 0 ? PL_CACHE_FLAG_COLUMNS : 0) |
                      (rows->weighted ? PL_CACHE_FLAG_VALUES : 0);
     EXTEND(at, out, PL_CACHE_BLOCK_BYTES + ROUND_8((size_t)rows->count) / 8);
@@ -154,7 +156,7 @@ pl_status pl_cache_encode(pl_cache_bytes *out, const pl_rows *rows)
 
 /* A block being decoded. */
 typedef struct block {
-    pl_rows *rows;
+    pl_sparse_rows *rows;
     const uint8_t *at, *end;
     int64_t count, length, ids; /* rows, of each, in all */
     int64_t first_row, first_id;
@@ -280,7 +282,7 @@ static pl_status decode_values(block *b, bool weighted)
     if (!weighted)
         return PL_OK;
     if (!b->rows->weighted)
-        pl_rows_fill(b->rows->values, b->first_id);
+        pl_sparse_rows_fill(b->rows->values, b->first_id);
     for (size_t i = 0; i < ids; i++) {
         uint32_t bits = pl_get_u32(b->at + 4 * i);
         memcpy(&values[i], &bits, 4);
@@ -325,15 +327,16 @@ static pl_status read_head(block *b, uint32_t *flags, const uint8_t *data,
     return PL_OK;
 }
 
-pl_status pl_cache_decode(pl_rows *rows, const uint8_t *data, size_t bytes,
-                          uint64_t bound, uint64_t *largest)
+pl_status pl_cache_decode(pl_sparse_rows *rows, const uint8_t *data,
+                          size_t bytes, uint64_t bound, uint64_t *largest)
 {
     uint32_t flags;
     block b = { .rows = rows, .bound = bound };
     PL_TRY(read_head(&b, &flags, data, bytes));
     b.first_row = rows->count;
-    b.first_id = pl_rows_ids(rows);
-    PL_TRY(pl_rows_reserve(rows, b.first_row + b.count, b.first_id + b.ids));
+    b.first_id = pl_sparse_rows_ids(rows);
+    PL_TRY(pl_sparse_rows_reserve(rows, b.first_row + b.count,
+                                  b.first_id + b.ids));
     const uint8_t *labels = data + PL_CACHE_BLOCK_BYTES;
     for (int64_t r = 0; r < b.count; r++)
         rows->labels[b.first_row + r] = labels[r / 8] >> (r % 8) & 1;
@@ -345,7 +348,7 @@ pl_status pl_cache_decode(pl_rows *rows, const uint8_t *data, size_t bytes,
         return bad_id(&b);
     PL_TRY(decode_values(&b, (flags & PL_CACHE_FLAG_VALUES) != 0));
     if (rows->weighted && (flags & PL_CACHE_FLAG_VALUES) == 0)
-        pl_rows_fill(rows->values + b.first_id, b.ids);
+        pl_sparse_rows_fill(rows->values + b.first_id, b.ids);
     rows->count += b.count;
     *largest = b.largest > *largest ? b.largest : *largest;
     return PL_OK;

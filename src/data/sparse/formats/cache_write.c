@@ -10,7 +10,7 @@
 
 typedef struct cache_writer {
     pl_sparse_writer base;
-    pl_rows rows; /* of the next block */
+    pl_sparse_rows rows; /* of the next block */
     pl_cache_bytes block, index;
     uint64_t blocks, count, ids, features;
 } cache_writer;
@@ -18,7 +18,7 @@ typedef struct cache_writer {
 static void release(pl_sparse_writer *base)
 {
     cache_writer *writer = (cache_writer *)base;
-    pl_rows_close(&writer->rows);
+    pl_sparse_rows_close(&writer->rows);
     pl_mem_free(writer->block.data);
     pl_mem_free(writer->index.data);
 }
@@ -61,8 +61,8 @@ static pl_status flush(cache_writer *writer)
     PL_TRY(pl_sparse_writer_bytes(&writer->base, writer->block.data,
                                   writer->block.used));
     writer->count += (uint64_t)writer->rows.count;
-    writer->ids += (uint64_t)pl_rows_ids(&writer->rows);
-    pl_rows_clear(&writer->rows);
+    writer->ids += (uint64_t)pl_sparse_rows_ids(&writer->rows);
+    pl_sparse_rows_clear(&writer->rows);
     return PL_OK;
 }
 
@@ -70,11 +70,11 @@ static pl_status flush(cache_writer *writer)
 static pl_status put_row(cache_writer *writer, const pl_batch *batch,
                          int64_t row)
 {
-    pl_rows *rows = &writer->rows;
+    pl_sparse_rows *rows = &writer->rows;
     int64_t source = batch->row_index != NULL ? batch->row_index[row] : row;
-    int64_t begins = batch->row_start[source], used = pl_rows_ids(rows);
+    int64_t begins = batch->row_start[source], used = pl_sparse_rows_ids(rows);
     int64_t length = batch->row_start[source + 1] - begins;
-    PL_TRY(pl_rows_reserve(rows, rows->count + 1, used + length));
+    PL_TRY(pl_sparse_rows_reserve(rows, rows->count + 1, used + length));
     for (int64_t i = 0; i < length; i++) {
         uint64_t id = batch->ids[begins + i];
         float value = batch->values != NULL ? batch->values[begins + i] : 1;

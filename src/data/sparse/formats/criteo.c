@@ -25,7 +25,7 @@
 typedef struct click {
     pl_decode *decode;
     const pl_text *text;
-    pl_rows *rows;
+    pl_sparse_rows *rows;
     bool bucket;
     uint64_t first;    /* feature that categories are hashed to */
     uint64_t features; /* from there on */
@@ -173,7 +173,7 @@ static pl_status read_lines(click *c)
     return PL_OK;
 }
 
-static pl_status decode(pl_decode *decode, pl_rows *rows)
+static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
 {
     pl_text text;
     bool bucket = decode->opts->integers == PL_INTEGERS_BUCKET;
@@ -190,13 +190,13 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
         .bucket = bucket,
         .first = first,
         .features = decode->bound - first,
-        .used = pl_rows_ids(rows),
+        .used = pl_sparse_rows_ids(rows),
         .before = rows->count,
     };
     int64_t most = decode->block->rows * (COLUMNS - 1);
     /* A line that turns out bad, or tells of a change, may be beyond the
      * examples counted. */
-    pl_status status = pl_rows_reserve(
+    pl_status status = pl_sparse_rows_reserve(
         rows, rows->count + decode->block->rows + 1, c.used + most + COLUMNS);
     rows->weighted = rows->weighted || !bucket;
     if (status == PL_OK)

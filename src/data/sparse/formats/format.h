@@ -77,7 +77,7 @@ typedef struct pl_sparse_format {
     pl_status (*count)(const pl_decode *decode, int64_t *rows);
     /* Append the examples of a block to `rows`: no more than split or count
      * found (pl_decode_check_rows), for the file may have changed. */
-    pl_status (*decode)(pl_decode *decode, pl_rows *rows);
+    pl_status (*decode)(pl_decode *decode, pl_sparse_rows *rows);
     /* Optional: the largest id + 1 as the file states it; else it takes a
      * pass over the data. */
     pl_status (*width)(const pl_sparse_file *file, int64_t *features);

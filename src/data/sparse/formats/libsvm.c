@@ -12,7 +12,7 @@
 typedef struct libsvm_line {
     pl_decode *decode;
     const pl_text *text;
-    pl_rows *rows;
+    pl_sparse_rows *rows;
     int64_t ids;   /* used so far, of all rows */
     int64_t first; /* row of the block */
 } libsvm_line;
@@ -166,14 +166,15 @@ static pl_status parse_lines(libsvm_line *line)
     return PL_OK;
 }
 
-static pl_status decode(pl_decode *decode, pl_rows *rows)
+static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
 {
     pl_text text;
     PL_TRY(pl_text_init(&text, decode));
-    libsvm_line line = { decode, &text, rows, pl_rows_ids(rows), rows->count };
+    libsvm_line line = { decode, &text, rows, pl_sparse_rows_ids(rows),
+                         rows->count };
     int64_t most = (text.end - text.begin) / LEAST_BYTES + 1;
     /* One more row than were counted: the one that tells of a change. */
-    pl_status status = pl_rows_reserve(
+    pl_status status = pl_sparse_rows_reserve(
         rows, rows->count + decode->block->rows + 1, line.ids + most);
     if (status == PL_OK)
         status = parse_lines(&line);

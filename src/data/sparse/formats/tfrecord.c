@@ -106,7 +106,7 @@ static pl_status wrong_list(const pl_tf_list *list, const char *expected)
 }
 
 static pl_status read_label(pl_decode *decode, const pl_tf_list *list,
-                            pl_rows *rows)
+                            pl_sparse_rows *rows)
 {
     int64_t ints[16];
     float floats[16], label = -2;
@@ -163,14 +163,14 @@ static pl_status read_ids(pl_decode *decode, const pl_tf_list *list,
 
 /* `count` values from `used` on; without the feature all are 1, and values
  * are filled in only once there are others. */
-static pl_status read_values(const pl_tf_list *list, pl_rows *rows,
+static pl_status read_values(const pl_tf_list *list, pl_sparse_rows *rows,
                              int64_t used, size_t count)
 {
     size_t found = 0;
     float *values = rows->values + used;
     if (list->kind == PL_TF_NONE || list->kind == PL_TF_EMPTY) {
         if (rows->weighted)
-            pl_rows_fill(values, (int64_t)count);
+            pl_sparse_rows_fill(values, (int64_t)count);
         return PL_OK;
     }
     if (list->kind != PL_TF_FLOATS)
@@ -185,7 +185,7 @@ static pl_status read_values(const pl_tf_list *list, pl_rows *rows,
         weighted = weighted || values[i] != 1;
     }
     if (weighted && !rows->weighted) {
-        pl_rows_fill(rows->values, used);
+        pl_sparse_rows_fill(rows->values, used);
         rows->weighted = true;
     }
     return PL_OK;
@@ -193,11 +193,11 @@ static pl_status read_values(const pl_tf_list *list, pl_rows *rows,
 
 /* One record to one row behind those there are; room was made. */
 static pl_status read_record(pl_decode *decode, const record *r,
-                             pl_tf_list lists[LISTS], pl_rows *rows)
+                             pl_tf_list lists[LISTS], pl_sparse_rows *rows)
 {
     uint32_t crc = pl_tfrecord_sum(r->data, r->bytes);
     uint32_t stated = pl_get_u32(r->data + r->bytes);
-    int64_t used = pl_rows_ids(rows);
+    int64_t used = pl_sparse_rows_ids(rows);
     size_t count;
     if (crc != stated)
         return PL_FAIL(PL_FORMAT, "checksum 0x%08x, expected 0x%08x", stated,
@@ -211,7 +211,7 @@ static pl_status read_record(pl_decode *decode, const record *r,
     return PL_OK;
 }
 
-static pl_status decode(pl_decode *decode, pl_rows *rows)
+static pl_status decode(pl_decode *decode, pl_sparse_rows *rows)
 {
     const pl_sparse_block *block = decode->block;
     const pl_source_opts *opts = decode->opts;
@@ -222,8 +222,9 @@ static pl_status decode(pl_decode *decode, pl_rows *rows)
     };
     /* An id takes a byte at least, a value four. */
     int64_t before = rows->count;
-    PL_TRY(pl_rows_reserve(rows, before + block->rows + 1,
-                           pl_rows_ids(rows) + (int64_t)block->bytes));
+    PL_TRY(pl_sparse_rows_reserve(rows, before + block->rows + 1,
+                                  pl_sparse_rows_ids(rows) +
+                                      (int64_t)block->bytes));
     uint64_t end = block->offset + block->bytes;
     for (uint64_t at = block->offset; at < end;) {
         record r;

@@ -15,7 +15,7 @@
 #ifndef PL_SYNC_PS_CORE_CORE_PRIV_H
 #define PL_SYNC_PS_CORE_CORE_PRIV_H
 
-#include "base/burst.h"
+#include "base/text/burst.h"
 #include "job/member/liveness.h"
 #include "sync/ps/core/core.h"
 #include "sync/ps/messages/join.h"

@@ -6,11 +6,11 @@
 
 static void host_is_read_from_proc(void **state)
 {
-    pl_host host;
+    pl_host_stats host;
     proc_host(*state, 3);
-    assert_ok(pl_host_init(&host, *state));
+    assert_ok(pl_host_stats_init(&host, *state));
     assert_int_equal(2, host.core_count);
-    pl_host_read(&host, *state);
+    pl_host_stats_read(&host, *state);
     assert_int_equal(150, host.all.busy);
     assert_int_equal(600, host.all.all);
     assert_int_equal(150, host.cores[0].busy);
@@ -29,37 +29,37 @@ static void host_is_read_from_proc(void **state)
     assert_int_equal(12000, host.nets[1].sent_bytes);
     assert_int_equal(9, host.nets[1].received_packets);
     assert_int_equal(12, host.nets[1].sent_packets);
-    pl_host_close(&host);
+    pl_host_stats_close(&host);
 }
 
 static void host_without_proc_is_all_zero(void **state)
 {
-    pl_host host;
-    assert_ok(pl_host_init(&host, *state));
-    pl_host_read(&host, *state);
+    pl_host_stats host;
+    assert_ok(pl_host_stats_init(&host, *state));
+    pl_host_stats_read(&host, *state);
     assert_int_equal(0, host.core_count);
     assert_int_equal(0, host.net_count);
     assert_int_equal(0, host.memory_total_kb);
-    pl_host_close(&host);
+    pl_host_stats_close(&host);
 }
 
 /* Lines that are cut off or hold something else are passed over. */
 static void host_passes_over_what_it_cannot_read(void **state)
 {
-    pl_host host;
+    pl_host_stats host;
     proc_put(*state, "stat", "cpu 1 2\ncpux 1 2 3 4\ncpu0 1 2 3 4 5 6\ncpu");
     assert_ok(pl_file_make_folder(test_path(*state, "net")));
     proc_put(*state, "net/dev", "eth0: 1 2 3\n: 1\nno colon\nlo:");
     proc_put(*state, "diskstats", "8 0 sda 1\n8 0\n\n");
     proc_put(*state, "meminfo", "MemTotal:");
-    assert_ok(pl_host_init(&host, *state));
-    pl_host_read(&host, *state);
+    assert_ok(pl_host_stats_init(&host, *state));
+    pl_host_stats_read(&host, *state);
     assert_int_equal(1, host.core_count);
     assert_int_equal(12, host.cores[0].busy);
     assert_int_equal(0, host.all.all);
     assert_int_equal(0, host.net_count);
     assert_int_equal(0, host.disk_read_bytes);
-    pl_host_close(&host);
+    pl_host_stats_close(&host);
 }
 
 static void process_is_read_from_proc(void **state)

@@ -8,12 +8,12 @@
 #include <stdlib.h>
 
 /* Rows by a seed: of `length` ids, or of 0 .. -length-1 ones. */
-static void make_rows(pl_rows *rows, int64_t count, int64_t length,
+static void make_rows(pl_sparse_rows *rows, int64_t count, int64_t length,
                       uint64_t span, bool weighted)
 {
-    *rows = (pl_rows) { .count = 0 };
+    *rows = (pl_sparse_rows) { .count = 0 };
     int64_t used = 0, most = length < 0 ? -length : length;
-    assert_ok(pl_rows_reserve(rows, count, count * most + 1));
+    assert_ok(pl_sparse_rows_reserve(rows, count, count * most + 1));
     for (int64_t r = 0; r < count; r++) {
         int64_t ids =
             length >= 0 ? length
@@ -30,11 +30,11 @@ static void make_rows(pl_rows *rows, int64_t count, int64_t length,
     rows->weighted = weighted && used > 0;
 }
 
-static void assert_same(const pl_rows *a, const pl_rows *b)
+static void assert_same(const pl_sparse_rows *a, const pl_sparse_rows *b)
 {
-    int64_t ids = pl_rows_ids(a);
+    int64_t ids = pl_sparse_rows_ids(a);
     assert_int_equal(a->count, b->count);
-    assert_int_equal(ids, pl_rows_ids(b));
+    assert_int_equal(ids, pl_sparse_rows_ids(b));
     assert_int_equal(a->weighted, b->weighted);
     assert_memory_equal(a->start, b->start, (size_t)(a->count + 1) * 8);
     assert_memory_equal(a->labels, b->labels, (size_t)a->count * 4);
@@ -63,7 +63,7 @@ static void cache_blocks_give_back_what_was_put(void **state)
         { 3, 5000, 100, false },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        pl_rows rows, back = { .count = 0 };
+        pl_sparse_rows rows, back = { .count = 0 };
         pl_cache_bytes bytes = { NULL, 0, 0 };
         uint64_t largest = 0;
         make_rows(&rows, cases[i].count, cases[i].length, cases[i].span,
@@ -72,7 +72,7 @@ static void cache_blocks_give_back_what_was_put(void **state)
         assert_ok(pl_cache_decode(&back, bytes.data, bytes.used, UINT64_MAX,
                                   &largest));
         assert_same(&rows, &back);
-        if (pl_rows_ids(&rows) > 0) /* one too large */
+        if (pl_sparse_rows_ids(&rows) > 0) /* one too large */
             assert_fails(PL_FORMAT, "expected ids below",
                          pl_cache_decode(&back, bytes.data, bytes.used, largest,
                                          &largest));
@@ -80,8 +80,8 @@ static void cache_blocks_give_back_what_was_put(void **state)
         assert_fails(PL_FORMAT, "checksum",
                      pl_cache_decode(&back, bytes.data, bytes.used, UINT64_MAX,
                                      &largest));
-        pl_rows_close(&rows);
-        pl_rows_close(&back);
+        pl_sparse_rows_close(&rows);
+        pl_sparse_rows_close(&back);
         pl_mem_free(bytes.data);
     }
     assert_int_equal(0, pl_mem_live());

@@ -1,6 +1,6 @@
 /* formula.c - parses and evaluates a placement formula, a recursive descent
  * over + - * / % with bounded depth and checked arithmetic. */
-#include "matmul/formula.h"
+#include "matmul/plan/formula.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-#include "matmul/formula.h"
-#include "matmul/placement.h"
-#include "matmul/plan.h"
+#include "matmul/plan/formula.h"
+#include "matmul/plan/placement.h"
+#include "matmul/plan/plan.h"
 #include "support/unit.h"
 
 #include "base/mem.h"

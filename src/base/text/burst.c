@@ -1,6 +1,6 @@
 /* Decides whether one more line of a kind is shown: ten at once, then one a
  * second that counts the rest. */
-#include "base/burst.h"
+#include "base/text/burst.h"
 
 #define QUIET_NS INT64_C(10000000000)
 #define TELL_NS  INT64_C(1000000000)

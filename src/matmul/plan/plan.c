@@ -1,6 +1,6 @@
 /* plan.c - orders the block products of one worker so that steps that lack
  * nothing come first, and lists what each later step fetches. */
-#include "matmul/plan.h"
+#include "matmul/plan/plan.h"
 
 #include "base/mem.h"
 

@@ -2,7 +2,7 @@
  * Names of flags, runs and hosts go into them, so every text, the name of the
  * output file included, passes pl_quote_gnuplot; the rest are numbers. */
 #include "base/text/quote.h"
-#include "observe/report/figure_priv.h"
+#include "observe/report/figure/figure_priv.h"
 
 #include <math.h>
 
@@ -30,7 +30,7 @@ static void put_labels(const pl_figure *figure, pl_buffer *out)
                      figure->log_x ? "set logscale x\n" : "");
 }
 
-static bool has_spread(const pl_series *series)
+static bool has_spread(const pl_figure_series *series)
 {
     for (size_t i = 0; i < series->count; i++)
         if (series->points[i].spread > 0)
@@ -41,7 +41,7 @@ static bool has_spread(const pl_series *series)
 static void put_lines(const pl_figure *figure, pl_buffer *out)
 {
     for (size_t i = 0; i < figure->series_count; i++) {
-        const pl_series *series = &figure->series[i];
+        const pl_figure_series *series = &figure->series[i];
         pl_buffer_format(out, "$s%zu << EOD\n", i);
         for (size_t p = 0; p < series->count; p++)
             pl_buffer_format(out, "%.10g %.10g %.10g\n", series->points[p].x,
@@ -51,7 +51,7 @@ static void put_lines(const pl_figure *figure, pl_buffer *out)
     pl_buffer_text(out, "plot ");
     const char *comma = "";
     for (size_t i = 0; i < figure->series_count; i++) {
-        const pl_series *series = &figure->series[i];
+        const pl_figure_series *series = &figure->series[i];
         if (series->count == 0)
             continue;
         pl_buffer_format(out, "%s$s%zu using %s with %s lw 2 title ", comma, i,
@@ -66,7 +66,7 @@ static void put_lines(const pl_figure *figure, pl_buffer *out)
 }
 
 /* NAN: the series has no bar there. */
-static double bar_at(const pl_series *series, size_t category)
+static double bar_at(const pl_figure_series *series, size_t category)
 {
     for (size_t i = 0; i < series->count; i++)
         if (series->points[i].x == (double)category)

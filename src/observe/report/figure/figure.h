@@ -4,8 +4,8 @@
  * is remembered, and pl_figure_status tells.
  *
  * Threads: one at a time. */
-#ifndef PL_OBSERVE_REPORT_FIGURE_H
-#define PL_OBSERVE_REPORT_FIGURE_H
+#ifndef PL_OBSERVE_REPORT_FIGURE_FIGURE_H
+#define PL_OBSERVE_REPORT_FIGURE_FIGURE_H
 
 #include "base/buffer.h"
 #include "observe/runs/curve.h"

@@ -1,8 +1,8 @@
 /* formula.h - whole numbers from a formula of i, j, W and B.
  *
  * Threads: any. */
-#ifndef PL_MATMUL_FORMULA_H
-#define PL_MATMUL_FORMULA_H
+#ifndef PL_MATMUL_PLAN_FORMULA_H
+#define PL_MATMUL_PLAN_FORMULA_H
 
 #include "paceline/base.h"
 

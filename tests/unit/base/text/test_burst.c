@@ -1,4 +1,4 @@
-#include "base/burst.h"
+#include "base/text/burst.h"
 #include "support/unit.h"
 
 #define MS INT64_C(1000000)

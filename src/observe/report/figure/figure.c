@@ -1,11 +1,11 @@
 /* figure.c - collects the series of one chart and writes them as JSON for the
  * page's script. */
-#include "observe/report/figure.h"
+#include "observe/report/figure/figure.h"
 
 #include "base/assert.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
-#include "observe/report/figure_priv.h"
+#include "observe/report/figure/figure_priv.h"
 
 #include <math.h>
 
@@ -106,12 +106,12 @@ void pl_figure_add_category(pl_figure *figure, const char *name)
 
 void pl_figure_add_series(pl_figure *figure, const char *name)
 {
-    pl_series *list = grow(figure, figure->series, figure->series_count,
-                           &figure->series_room, sizeof *list);
+    pl_figure_series *list = grow(figure, figure->series, figure->series_count,
+                                  &figure->series_room, sizeof *list);
     if (list == NULL)
         return;
     figure->series = list;
-    list[figure->series_count] = (pl_series) { 0 };
+    list[figure->series_count] = (pl_figure_series) { 0 };
     figure->failed =
         pl_mem_copy_text(&list[figure->series_count].name, name) != PL_OK;
     figure->series_count += !figure->failed;
@@ -122,7 +122,7 @@ void pl_figure_add_point(pl_figure *figure, double x, double y, double spread)
     if (figure->failed || !isfinite(x) || !isfinite(y))
         return;
     PL_ASSERT(figure->series_count > 0);
-    pl_series *series = &figure->series[figure->series_count - 1];
+    pl_figure_series *series = &figure->series[figure->series_count - 1];
     pl_series_point *list = grow(figure, series->points, series->count,
                                  &series->room, sizeof *list);
     if (list == NULL)
@@ -139,7 +139,7 @@ void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve)
         pl_figure_add_point(figure, curve->points[i].x, curve->points[i].y, 0);
 }
 
-static void put_series(const pl_series *series, pl_buffer *out)
+static void put_series(const pl_figure_series *series, pl_buffer *out)
 {
     bool spread = false;
     pl_buffer_text(out, "{\"name\":");

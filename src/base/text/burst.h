@@ -5,8 +5,8 @@
  * ten quiet seconds the next ones are shown again.  Zero is a new one.
  *
  * Threads: one at a time. */
-#ifndef PL_BASE_BURST_H
-#define PL_BASE_BURST_H
+#ifndef PL_BASE_TEXT_BURST_H
+#define PL_BASE_TEXT_BURST_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,8 +8,8 @@
  * at another k, so that not all ask the same one at once.
  *
  * Threads: constant once made. */
-#ifndef PL_MATMUL_PLAN_H
-#define PL_MATMUL_PLAN_H
+#ifndef PL_MATMUL_PLAN_PLAN_H
+#define PL_MATMUL_PLAN_PLAN_H
 
 #include "matmul/entries.h"
 

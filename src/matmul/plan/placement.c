@@ -1,9 +1,9 @@
 /* placement.c - decides which worker holds which block, by a formula or by the
  * grid that moves the least, and counts what has to move. */
-#include "matmul/placement.h"
+#include "matmul/plan/placement.h"
 
 #include "base/mem.h"
-#include "matmul/formula.h"
+#include "matmul/plan/formula.h"
 
 #include <stdbool.h>
 

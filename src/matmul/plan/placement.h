@@ -5,8 +5,8 @@
  * holds of the result and fetches the blocks that it lacks.
  *
  * Threads: constant once made. */
-#ifndef PL_MATMUL_PLACEMENT_H
-#define PL_MATMUL_PLACEMENT_H
+#ifndef PL_MATMUL_PLAN_PLACEMENT_H
+#define PL_MATMUL_PLAN_PLACEMENT_H
 
 #include "paceline/base.h"
 
