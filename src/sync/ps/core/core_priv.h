@@ -279,8 +279,7 @@ void pl_core_on_have(pl_ps_core *core, const pl_member *from,
 void pl_core_note_have(pl_ps_core *core, int32_t worker, int32_t ps,
                        int64_t number);
 /* All other servers have it. */
-bool pl_core_is_elsewhere(const pl_ps_core *core, int32_t worker,
-                          int64_t number);
+bool pl_core_is_elsewhere(pl_ps_core *core, int32_t worker, int64_t number);
 void pl_core_forget_have(pl_ps_core *core, int32_t worker);
 /* The worker may make one more gradient, or that is over. */
 void pl_core_grant(pl_ps_core *core, pl_member *member, bool granted);

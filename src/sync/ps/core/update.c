@@ -36,29 +36,30 @@ void pl_core_note_have(pl_ps_core *core, int32_t worker, int32_t ps,
 {
     pl_member *member = &core->members[worker];
     int64_t *have = &core->have[worker * core->opts.ps + ps];
-    if (number <= *have)
-        return; /* said before */
+    member->have_count -= *have == member->have_of;
     *have = number;
-    if (number > member->have_of) {
-        member->have_of = number;
-        member->have_count = 0;
-    }
-    member->have_count += number == member->have_of;
+    member->have_count += *have == member->have_of;
 }
 
-bool pl_core_is_elsewhere(const pl_ps_core *core, int32_t worker,
-                          int64_t number)
+/* Counted once for each gradient, which is as much work as its messages. */
+bool pl_core_is_elsewhere(pl_ps_core *core, int32_t worker, int64_t number)
 {
-    const pl_member *member = &core->members[worker];
-    return core->opts.ps == 1 || (member->have_of == number &&
-                                  member->have_count == core->opts.ps - 1);
+    pl_member *member = &core->members[worker];
+    if (member->have_of != number) {
+        member->have_of = number;
+        member->have_count = 0;
+        for (int32_t j = 1; j < core->opts.ps; j++)
+            member->have_count +=
+                core->have[worker * core->opts.ps + j] == number;
+    }
+    return member->have_count == core->opts.ps - 1;
 }
 
 void pl_core_forget_have(pl_ps_core *core, int32_t worker)
 {
     for (int32_t j = 0; j < core->opts.ps; j++)
         core->have[worker * core->opts.ps + j] = -1;
-    core->members[worker].have_of = -1;
+    core->members[worker].have_of = INT64_MIN; /* of none yet */
     core->members[worker].have_count = 0;
 }
 

@@ -75,7 +75,7 @@ static void make_step(pl_ps_core *core)
 }
 
 /* The gradient of this worker is complete on all servers. */
-static bool in_everywhere(const pl_ps_core *core, int32_t worker)
+static bool in_everywhere(pl_ps_core *core, int32_t worker)
 {
     return core->members[worker].fresh &&
            pl_core_is_elsewhere(core, worker, core->step);
