@@ -298,10 +298,14 @@ static void refuse(pl_endpoint *e, pl_connection *c, const char *why)
 
 static void shake(pl_endpoint *e, pl_connection *c)
 {
+    static const char gone[] =
+        "it ended the connection before it had proved who it is";
     bool closed;
     pl_verdict verdict = PL_VERDICT_WELCOME;
-    if (e->tcp->own_user)
-        pl_connection_judge_user(c->fd, &verdict);
+    if (e->tcp->own_user && !pl_connection_judge_user(c->fd, &verdict)) {
+        refuse(e, c, gone);
+        return;
+    }
     switch (pl_connection_shake(c, &e->tcp->config, verdict, &e->tcp->spares,
                                 &closed)) {
     case PL_HANDSHAKE_MORE:
@@ -310,10 +314,7 @@ static void shake(pl_endpoint *e, pl_connection *c)
         c->ready = true;
         break;
     case PL_HANDSHAKE_REFUSED:
-        refuse(e, c,
-               closed ? "it ended the connection before it had proved "
-                        "who it is"
-                      : c->handshake.why);
+        refuse(e, c, closed ? gone : c->handshake.why);
         break;
     }
 }

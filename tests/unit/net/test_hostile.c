@@ -86,6 +86,24 @@ static void hostile_greetings_are_refused(void **state)
     pl_endpoint_free(server, 0);
 }
 
+/* A client that has gone again is not taken for one of another user. */
+static void hostile_client_that_leaves_is_named_so(void **state)
+{
+    logged *log = *state;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_handshake_config config = { .server = false };
+    pl_handshake handshake;
+    uint8_t hello[PL_HANDSHAKE_BYTES];
+    int fd = wire_connect(pl_endpoint_address(server));
+    assert_ok(pl_handshake_begin(&handshake, &config, hello));
+    wire_send(fd, hello, sizeof hello);
+    close(fd);
+    serve_until_refused(server, 1);
+    assert_non_null(strstr(log->last, "it ended the connection"));
+    check_service(server);
+    pl_endpoint_free(server, 0);
+}
+
 /* Bytes of other protocols. */
 static void hostile_bytes_do_not_stop_the_service(void **state)
 {
@@ -401,6 +419,7 @@ static void hostile_connections_leave_descriptors_free(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, log_keep, log_restore)
 UNIT_TESTS(TEST(hostile_greetings_are_refused),
+           TEST(hostile_client_that_leaves_is_named_so),
            TEST(hostile_bytes_do_not_stop_the_service),
            TEST(hostile_silence_does_not_stop_the_service),
            TEST(hostile_frames_are_refused_and_named_once),
