@@ -12,7 +12,7 @@ typedef struct made {
 
 static void write_made(const char *folder, const made *runs, size_t count)
 {
-    char text[512], name[16];
+    char text[512], name[32];
     for (size_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "r%zu", i);
         snprintf(text, sizeof text,
