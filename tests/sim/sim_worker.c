@@ -457,10 +457,11 @@ static void note_joined(sim_worker *w)
         at.own = view.left_own;
         w->was_lost = true; /* what is made again is made without it */
     } else if (!w->sim->by_hand) {
-        /* From here on it holds the others up again.  By hand it may come back
-         * while the chief pauses: it keeps pace with the chief, and others that
-         * are ahead of that make the gradient they were granted. */
-        w->was_lost = w->was_stuck = w->paused = false;
+        /* From here on it holds the others up again.  Not so a chief that had
+         * paused: others are ahead of it, and make the gradient they were
+         * granted.  By hand others may come back while it pauses, and keep pace
+         * with it. */
+        w->was_lost = w->was_stuck = false;
     }
     pl_course_joined(&w->course, &at);
     if (view.client.generation != w->generation)

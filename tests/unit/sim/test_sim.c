@@ -97,6 +97,10 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         778,
         /* The last step was made by gradients of a worker's life before. */
         27679,
+        /* A chief was lost in mid-save while the job was interrupted. */
+        1022617,
+        /* A chief that had paused was restarted: others are ahead of it. */
+        1067030,
     };
     static const uint64_t by_hand[] = {
         46693,

@@ -124,8 +124,9 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
                 send_away(core, member);
             return;
         }
-    } else if (core->stopping && !pl_core_counts(core, member)) {
-        return;
+    } else if (core->stopping && member != core->members &&
+               !pl_core_counts(core, member)) {
+        return; /* the chief alone has something left to do */
     }
     if (gone <= core->opts.rejoin_ms * MS && !member->gone)
         return;
