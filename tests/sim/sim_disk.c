@@ -40,12 +40,17 @@ int32_t sim_disk_begin(sim *s, int64_t step, const int64_t *counts)
     return made->serial;
 }
 
-/* Bit rot, or a disk that lied about a flush before its machine went down. */
+/* Bit rot, or a disk that lied about a flush before its machine went down.  An
+ * older one stays good: without any a job can only fail. */
 void sim_disk_damage(sim *s)
 {
     sim_checkpoint *newest = &s->disk.kept[0];
+    bool other = false;
+    for (int i = 1; i < SIM_KEPT; i++)
+        other =
+            other || (s->disk.kept[i].serial > 0 && !s->disk.kept[i].damaged);
     if (newest->serial == 0 || s->disk.kept[1].serial == 0 ||
-        sim_draw(s, 4) != 0)
+        sim_draw(s, 4) != 0 || !other)
         return;
     sim_trace(s, "the checkpoint of step %lld is damaged",
               (long long)newest->step);

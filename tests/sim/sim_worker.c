@@ -41,6 +41,8 @@ static pl_status on_joined(void *context)
     sim_worker *w = context;
     pl_ps_client_view view = sim_view(w);
     w->member = true;
+    w->told_step = w->progress = 0; /* as a new heartbeat begins */
+    w->phase = PL_PHASE_JOINING;
     /* What it ended with is undone, or will be pulled again. */
     if (w->index == 0)
         w->sim->has_final = false;

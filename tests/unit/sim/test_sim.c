@@ -101,6 +101,10 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         1022617,
         /* A chief that had paused was restarted: others are ahead of it. */
         1067030,
+        /* Slow disks, and a restarted chief whose heartbeats went on from those
+         * of its predecessor; all checkpoints damaged one after another. */
+        2014652,
+        2001169,
     };
     static const uint64_t by_hand[] = {
         46693,
