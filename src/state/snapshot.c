@@ -249,7 +249,7 @@ static pl_status make_request(const pl_snapshot *snapshot, const char *folder,
 static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
                              pl_written *before)
 {
-    char *request;
+    char *request = NULL;
     if (!pl_writer_poll(snapshot->writer, before) &&
         pl_writer_busy(snapshot->writer))
         return PL_FAIL(PL_AGAIN,
@@ -257,6 +257,7 @@ static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
                        "still being written",
                        (long long)progress->step);
     PL_TRY(pl_snapshot_request(snapshot, progress, &request));
+    PL_ASSERT(request != NULL);
     bool started =
         pl_writer_checkpoint(snapshot->writer, request, strlen(request));
     PL_ASSERT(started);
@@ -267,7 +268,7 @@ static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
 pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                            bool last)
 {
-    char *request;
+    char *request = NULL;
     pl_written before = { .error.status = PL_OK };
     if (!last) {
         PL_TRY(save_behind(snapshot, progress, &before));
@@ -275,6 +276,7 @@ pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
     }
     finish_before(snapshot);
     PL_TRY(pl_snapshot_request(snapshot, progress, &request));
+    PL_ASSERT(request != NULL);
     pl_status status =
         pl_writer_checkpoint_now(snapshot->writer, request, strlen(request));
     pl_mem_free(request);

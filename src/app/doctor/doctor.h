@@ -73,7 +73,7 @@ pl_status pl_doctor_facts(pl_json *out) PL_MUST_CHECK;
 
 /* Lines of a host's facts, as pl_doctor_facts wrote them there. */
 pl_status pl_doctor_judge(pl_diagnosis *d, const char *host,
-                          const pl_json *facts) PL_MUST_CHECK;
+                          const pl_json *json) PL_MUST_CHECK;
 /* Of the offset of its clock, known to within `within_ms`. */
 pl_status pl_doctor_judge_clock(pl_diagnosis *d, const char *host,
                                 double offset_ms,

@@ -405,7 +405,7 @@ static int32_t workers_here(const pl_part *part)
     if (part->beside > 0)
         return part->beside;
     if (cluster->worker_address == NULL)
-        return cluster->workers; /* all are started here */
+        return cluster->workers > 0 ? cluster->workers : 1; /* all of them */
     const char *own = own_address(part);
     if (own == NULL)
         return 1;

@@ -95,7 +95,7 @@ static pl_status make_list(const pl_field *field, const void *from,
         *(const char *const *)pl_field_member(from, field->offset);
     size_t count = *(const size_t *)pl_field_member(from, field->count);
     pl_json *list;
-    json_t *entry;
+    json_t *entry = NULL;
     PL_TRY(pl_json_new_array(&list));
     for (size_t i = 0; i < count; i++) {
         pl_status status = make_entry(

@@ -138,7 +138,7 @@ static void free_words(char *const *words)
 {
     for (size_t i = 0; words != NULL && words[i] != NULL; i++)
         pl_mem_free(words[i]);
-    pl_mem_free((void *)(uintptr_t)words);
+    pl_mem_free((void *)words);
 }
 
 static pl_status get_words(const pl_json *json, const char *key, size_t least,
@@ -244,7 +244,7 @@ pl_status pl_control_decode(pl_control_message *out, pl_json *take)
 void pl_control_message_close(pl_control_message *m)
 {
     if (m->secret != NULL) /* a text of `json`, which is ours */
-        pl_keys_wipe((char *)(uintptr_t)m->secret, strlen(m->secret));
+        pl_keys_wipe((char *)m->secret, strlen(m->secret));
     free_words(m->argv);
     free_words(m->environment);
     pl_json_free(m->json);

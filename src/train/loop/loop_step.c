@@ -157,7 +157,7 @@ static bool applies(const pl_loop *l)
  * mean loss. */
 static pl_status whole_step(pl_loop *l, int64_t step, double *loss)
 {
-    pl_sync *apply = applies(l) ? l->opts->sync : NULL;
+    bool here = applies(l);
     int32_t micro = l->micro_batches;
     if (!l->opts->network->sparse) {
         PL_TRY(pl_loop_need_all(l));
@@ -167,13 +167,14 @@ static pl_status whole_step(pl_loop *l, int64_t step, double *loss)
     for (int32_t m = 0; m < micro; m++) {
         PL_TRY(get_batch(l));
         *loss += pl_compute_gradient(l->computed, &l->batch, step,
-                                     l->opts->order.worker * micro + m, apply);
+                                     l->opts->order.worker * micro + m,
+                                     here ? l->opts->sync : NULL);
         PL_TRY(combine(l, m));
         pl_loop_spent(l, PL_LOOP_COMPUTE);
     }
     *loss /= micro;
     PL_TRY(check_loss(l, *loss, step));
-    if (apply != NULL)
+    if (here)
         return PL_OK;
     if (l->ahead != NULL) {
         PL_TRY(pl_ahead_next(l->ahead));

@@ -51,7 +51,7 @@ static pl_status find_format(const char *target,
         if ((*f)->writer != NULL && strlen((*f)->name) == length &&
             memcmp((*f)->name, target, length) == 0)
             format = *f;
-    if (format == NULL || colon[1] == '\0')
+    if (colon == NULL || format == NULL || colon[1] == '\0')
         return refuse(target, NULL, NULL);
     *path = colon + 1;
     if (format->writer->mapped && pl_packing_of_name(*path) != PL_PACKING_NONE)

@@ -15,6 +15,7 @@
  *     named, and the job ends. */
 #include "sync/allreduce/ring/core_priv.h"
 
+#include "base/assert.h"
 #include "base/log.h"
 
 #include <stdio.h>
@@ -198,6 +199,7 @@ static void make_roster(pl_ring_core *core)
 static pl_ring_place place_of(const pl_ring_core *core, int32_t worker)
 {
     int32_t rank = core->seats[worker].rank, count = core->place.count;
+    PL_ASSERT(count > 0);
     return (pl_ring_place) {
         .rank = rank,
         .count = count,

@@ -16,7 +16,7 @@ typedef struct pl_ps_store pl_ps_store;
 
 /* All is borrowed; the planes are of the same range. */
 pl_status pl_ps_store_new(pl_ps_store **out,
-                          const pl_partition_opts *part) PL_MUST_CHECK;
+                          const pl_partition_opts *opts) PL_MUST_CHECK;
 void pl_ps_store_free(pl_ps_store *store); /* waits for the disk */
 
 /* Checkpoints are kept in this run folder, which was found to be the job's.
