@@ -41,7 +41,7 @@ typedef struct pl_loop_opts {
     int64_t epoch_steps;    /* of an epoch; default: a pass over the data */
     pl_aggregate aggregate; /* of micro-batches */
     pl_aggregate batch_reduction;   /* of the examples of a batch */
-    double clip;                    /* most length of a gradient; 0: no limit */
+    double clip;                    /* gradient norm to clip to; 0: no limit */
     const pl_hogwild_opts *hogwild; /* NULL: by mini-batches */
     double stop_loss;   /* end when the test loss is at most this... */
     bool has_stop_loss; /* ... if this is set */
