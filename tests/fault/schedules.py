@@ -275,16 +275,9 @@ def judge(schedule, code, out, err, base):
     return judge_bits(schedule, summary, err, base)
 
 
-def slowness():
-    """How many times as long things take on this host, as others use it."""
-    return max(1, os.getloadavg()[0] / (2 * os.cpu_count()))
-
-
 def run_one(base, seed, kind=None):
     """(seed, what is wrong or None, the line to print)"""
     schedule = Schedule(seed, kind)
-    # Faults that come faster than they are repaired leave no progress.
-    schedule.rate = round(schedule.rate / slowness(), 2)
     folder = base / f"seed-{seed}"
     folder.mkdir()
     code, out, err, seconds = paceline(folder, schedule.model,
