@@ -11,7 +11,8 @@ MAKEFLAGS += --no-print-directory
 JOBS := $(shell nproc)
 FUZZ_SECONDS ?= 6
 PREFIX ?= /usr/local
-CTEST := ctest --output-on-failure -j $(JOBS)
+# Many tests wait for processes rather than compute.
+CTEST := ctest --output-on-failure -j $(shell expr $(JOBS) + 1)
 # gcc's race detector wants the memory layout of a kernel without much address
 # randomization; where it may not be switched off, run as it is.
 UNRANDOMIZED := $(shell setarch -R true 2>/dev/null && echo setarch -R)

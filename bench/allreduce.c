@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "bench.h"
+#include "net/transport.h"
 #include "raw_tcp.h"
 
 #include <signal.h>
@@ -58,15 +59,15 @@ static pl_deadline patience(void)
 
 static pl_status open_listen(rank *r, int32_t worker, int way)
 {
-    PL_TRY(pl_endpoint_listen(&r->listen,
-                              &(pl_endpoint_opts) {
-                                  .address = "127.0.0.1:0",
-                                  .name = "bench",
-                                  .no_shm = way != SHM,
-                                  .keys = way == ENCRYPTED ? &keys : NULL,
-                                  .self = { PL_PRINCIPAL_WORKER, worker },
-                                  .encrypt = way == ENCRYPTED,
-                              }));
+    PL_TRY(pl_endpoint_listen(
+        &r->listen, &(pl_endpoint_opts) {
+                        .address = "127.0.0.1:0",
+                        .name = "bench",
+                        .transport = way == SHM ? NULL : &pl_transport_tcp,
+                        .keys = way == ENCRYPTED ? &keys : NULL,
+                        .self = { PL_PRINCIPAL_WORKER, worker },
+                        .encrypt = way == ENCRYPTED,
+                    }));
     snprintf(r->text[worker], ADDRESS, "%s", pl_endpoint_address(r->listen));
     return PL_OK;
 }
@@ -84,7 +85,7 @@ static pl_status open_ring(rank *r, int32_t worker, int way, int64_t floats)
             .listen = r->listen,
             .keys = way == ENCRYPTED ? &keys : NULL,
             .floats = floats,
-            .transport = way == SHM ? PL_TRANSPORT_SHM : PL_TRANSPORT_TCP,
+            .transport = way == SHM ? &pl_transport_shm : &pl_transport_tcp,
             .encrypt = way == ENCRYPTED,
             .join_ms = 20000,
             .kernels = pl_kernels_best(),
@@ -106,10 +107,12 @@ static pl_status sum(const rank *r, int64_t floats)
     int64_t size =
         (BUCKET_FLOATS + r->ranks.grain - 1) / r->ranks.grain * r->ranks.grain;
     int32_t ticket = 0;
-    for (int64_t first = 0; first < floats; first += size)
-        PL_TRY(ops->start(r->ring, first,
-                          floats - first < size ? floats - first : size, false,
-                          &ticket));
+    for (int64_t first = 0; first < floats; first += size) {
+        int64_t left = floats - first;
+        pl_sum_range range = { .first = first,
+                               .count = left < size ? left : size };
+        PL_TRY(ops->start(r->ring, &range, &ticket));
+    }
     for (int32_t t = 0; t <= ticket; t++)
         PL_TRY(ops->wait(r->ring, t, patience()));
     return ops->quiet(r->ring, patience());

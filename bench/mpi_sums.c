@@ -37,8 +37,9 @@ static pl_status sum_by_engine(const sums *s)
     int32_t ticket = 0;
     for (int64_t first = 0; first < s->floats; first += BUCKET) {
         int64_t left = s->floats - first;
-        PL_TRY(ops->start(s->mpi, first, left < BUCKET ? left : BUCKET, false,
-                          &ticket));
+        pl_sum_range range = { .first = first,
+                               .count = left < BUCKET ? left : BUCKET };
+        PL_TRY(ops->start(s->mpi, &range, &ticket));
     }
     for (int32_t t = 0; t <= ticket; t++)
         PL_TRY(ops->wait(s->mpi, t, patience()));

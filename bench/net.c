@@ -7,6 +7,7 @@
 #include "net/endpoint.h"
 
 #include "bench.h"
+#include "net/transport.h"
 #include "raw_tcp.h"
 
 #include <signal.h>
@@ -116,15 +117,16 @@ static pl_status start_server(pid_t *child, char address[64], bool encrypt)
 static pl_status connect_to(pl_endpoint **out, const char *address,
                             pl_area *area, bool shm, bool encrypt)
 {
-    return pl_endpoint_connect(out, &(pl_endpoint_opts) {
-                                        .address = address,
-                                        .name = "bench",
-                                        .area = area,
-                                        .no_shm = !shm,
-                                        .keys = encrypt ? &keys : NULL,
-                                        .self = { PL_PRINCIPAL_WORKER, 0 },
-                                        .encrypt = encrypt,
-                                    });
+    return pl_endpoint_connect(out,
+                               &(pl_endpoint_opts) {
+                                   .address = address,
+                                   .name = "bench",
+                                   .area = area,
+                                   .transport = shm ? NULL : &pl_transport_tcp,
+                                   .keys = encrypt ? &keys : NULL,
+                                   .self = { PL_PRINCIPAL_WORKER, 0 },
+                                   .encrypt = encrypt,
+                               });
 }
 
 static pl_status connect_way(ways *w, int way)

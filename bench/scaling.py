@@ -45,6 +45,8 @@ def parse_arguments():
     add("--hosts", default="2,4", help="[2,4]")
     add("--work", default=",".join(WORKLOADS),
         help="MODEL:BATCH,... [%(default)s]")
+    add("--local-steps", type=int, default=1, metavar="H",
+        help="steps between two means of the parameters [1]")
     add("--rounds", type=int, default=3, help="in turns [3]")
     return parser.parse_args()
 
@@ -55,6 +57,7 @@ class Work:
     def __init__(self, options, name, folder):
         self.name = name
         self.model, batch = name.split(":")
+        self.local_steps = options.local_steps
         self.steps = WORKLOADS.get(name, 10)
         self.program = options.build / "scaling_worker"
         self.path = folder / f"{self.model}-{batch}.json"
@@ -69,8 +72,8 @@ class Work:
         addresses = [f"{network.address(h)}:{PORT}" for h in range(hosts)]
         workers = [subprocess.Popen(
             network.command(h, [str(self.program), "run", self.model,
-                                str(self.path), str(self.steps), str(h),
-                                *addresses]),
+                                str(self.path), str(self.steps),
+                                str(self.local_steps), str(h), *addresses]),
             stdout=subprocess.PIPE, text=True) for h in range(hosts)]
         try:
             texts = [w.communicate(timeout=LIMIT_S)[0] for w in workers]
@@ -82,7 +85,7 @@ class Work:
         return json.loads(texts[0])["step_ns"]
 
     def link_ns(self, hosts):
-        share = 2 * (hosts - 1) / hosts
+        share = 2 * (hosts - 1) / hosts / self.local_steps
         return 4 * sum(self.profile["floats"]) * share / BYTES_PER_NS
 
     def bound(self, hosts):
@@ -91,6 +94,8 @@ class Work:
     def best(self, hosts):
         """The efficiency when a link rests only while nothing can be sent."""
         p = self.profile
+        if self.local_steps > 1:  # parameters are sent when they are all made
+            return p["step_ns"] / (p["step_ns"] + self.link_ns(hosts) / PAYLOAD)
         per_float = self.link_ns(hosts) / sum(p["floats"]) / PAYLOAD
         at = 0
         for ready, floats in reversed(list(zip(p["ready_ns"], p["floats"]))):
@@ -124,8 +129,8 @@ def main():
         works = [Work(options, name, pathlib.Path(folder))
                  for name in options.work.split(",")]
         network.slow(RATE, BURST)
-        print(f"Links of {RATE}; {options.rounds} rounds in turns; median "
-              "(least-most)\n")
+        print(f"Links of {RATE}; local steps {options.local_steps}; "
+              f"{options.rounds} rounds in turns; median (least-most)\n")
         print("| model:batch | hosts | step alone ms | link ms | step ms "
               "| efficiency | bound | of bound | of best |\n"
               "|---|--:|--:|--:|--:|--:|--:|--:|--:|")

@@ -15,6 +15,7 @@
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "data/source.h"
+#include "net/transport.h"
 #include "nn/models.h"
 #include "sync/single/single.h"
 #include "train/compute/compute.h"
@@ -237,7 +238,18 @@ static pl_status run_step(const rig *r, const profile *p, pl_sync *sync)
     return sync->ops->commit(sync, &committed);
 }
 
-static pl_status join_ring(rig *r, int32_t index, int64_t steps)
+typedef struct pacing {
+    int64_t steps, local_steps;
+} pacing;
+
+/* What a mean of parameters leaves there is no gradient. */
+static void clear_gradient(const rig *r, pl_sync *sync)
+{
+    memset(sync->ops->gradient(sync), 0,
+           (size_t)pl_params_block_count(r->network->params) * sizeof(float));
+}
+
+static pl_status join_ring(rig *r, int32_t index, const pacing *pace)
 {
     PL_TRY(pl_endpoint_listen(
         &r->listen,
@@ -249,7 +261,7 @@ static pl_status join_ring(rig *r, int32_t index, int64_t steps)
                       .worker = index,
                       .listen = r->listen,
                       .floats = pl_params_block_count(r->network->params),
-                      .transport = PL_TRANSPORT_TCP,
+                      .transport = &pl_transport_tcp,
                       .heartbeat_ms = HEARTBEAT_MS,
                       .join_ms = JOIN_MS,
                       .kernels = pl_kernels_best(),
@@ -259,7 +271,9 @@ static pl_status join_ring(rig *r, int32_t index, int64_t steps)
         &(pl_allreduce_sync_opts) { .collective = r->ring,
                                     .worker = index,
                                     .workers = r->cluster.workers,
-                                    .end_step = WARM_STEPS + steps,
+                                    .local_steps = pace->local_steps,
+                                    .outer_lr = 1,
+                                    .end_step = WARM_STEPS + pace->steps,
                                     .params = r->network->params,
                                     .optim = r->optim,
                                     .schedule = &r->schedule,
@@ -267,22 +281,25 @@ static pl_status join_ring(rig *r, int32_t index, int64_t steps)
     pl_sync *sync = pl_allreduce_sync_base(r->together);
     pl_standing at = { 0 };
     PL_TRY(sync->ops->join(sync, &at));
-    memset(sync->ops->gradient(sync), 0,
-           (size_t)pl_params_block_count(r->network->params) * sizeof(float));
+    clear_gradient(r, sync);
     return PL_OK;
 }
 
-static pl_status run(rig *r, const char *path, int64_t steps, int32_t index)
+static pl_status run(rig *r, const char *path, const pacing *pace,
+                     int32_t index)
 {
     profile p;
+    int64_t steps = pace->steps;
     PL_TRY(read_profile(r, path, &p));
-    PL_TRY(join_ring(r, index, steps));
+    PL_TRY(join_ring(r, index, pace));
     pl_sync *sync = pl_allreduce_sync_base(r->together);
     int64_t begin = 0;
     for (int64_t step = -WARM_STEPS; step < steps; step++) {
         if (step == 0)
             begin = now_ns();
         PL_TRY(run_step(r, &p, sync));
+        if (pace->local_steps > 1)
+            clear_gradient(r, sync);
     }
     double ns = (double)(now_ns() - begin) / (double)steps;
     pl_allreduce_sync_view view = pl_allreduce_sync_look(r->together);
@@ -297,15 +314,16 @@ static pl_status obey(rig *r, int argc, char **argv)
         PL_TRY(open_rig(r, argv[2]));
         return measure(r, atoll(argv[3]));
     }
-    if (argc < 8 || strcmp(argv[1], "run") != 0)
+    if (argc < 9 || strcmp(argv[1], "run") != 0)
         return PL_FAIL(PL_USAGE, "see bench/scaling.py, which runs this");
-    int32_t index = atoi(argv[5]);
+    pacing pace = { .steps = atoll(argv[4]), .local_steps = atoll(argv[5]) };
+    int32_t index = atoi(argv[6]);
     r->cluster =
-        (pl_cluster) { .workers = argc - 6, .worker_address = argv + 6 };
+        (pl_cluster) { .workers = argc - 7, .worker_address = argv + 7 };
     if (index < 0 || index >= r->cluster.workers)
-        return PL_FAIL(PL_USAGE, "there is no worker %s", argv[5]);
+        return PL_FAIL(PL_USAGE, "there is no worker %s", argv[6]);
     PL_TRY(open_rig(r, argv[2]));
-    return run(r, argv[3], atoll(argv[4]), index);
+    return run(r, argv[3], &pace, index);
 }
 
 int main(int argc, char **argv)

@@ -24,7 +24,7 @@ for source in $(find src -name '*.c'); do
     case $source in
     src/kernels/simd/*) extra="-DPL_ISA=portable -DPL_LANES=4" ;;
     src/observe/report/assets.c) # any file will do
-        for asset in STYLE SCRIPT LIVE CHART; do
+        for asset in STYLE SCRIPT LIVE FIGURES DRAWINGS; do
             extra="$extra -DPL_ASSET_$asset=\"tools/check_arm64.sh\""
         done ;;
     esac

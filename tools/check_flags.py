@@ -15,7 +15,6 @@ import re
 import sys
 
 ALLOWED = {  # a file: the names that are no flags there
-    "src/observe/report/report_results.c": {"steps", "epochs"},  # results
     "src/sync/ps/core/members.c": {"ps", "evaluator"},           # roles
     # What a supervisor adds to the command line of a task, and how a process
     # sees that it is one; both are below the flags, or before they are read.

@@ -27,7 +27,6 @@ IMAGES = ROOT / "docs/images"
 DEADLINE_S = 120
 JOB = ["lenet", "--workers", "3", "--ps", "2", "--mode", "async", "--steps",
        "1500", "--eval-every", "100", "--eval-on", "workers", "--threads", "1"]
-FULL = "charts.size > 9 && figures.every(f => f.series[0].points.length > 9)"
 TAGS = "^(loss|accuracy|test_accuracy|examples_per_s|staleness|updates_per_s)$"
 
 
@@ -113,24 +112,41 @@ def report(browser, program, folder):
 
 
 def page(browser, program, folder):
-    """A job that goes on."""
-    job = subprocess.Popen([program, "train", "lenet", "--workers", "2", "--ps",
-                            "1", "--eval-every", "50", "--epochs", "1000",
-                            "--quiet", "--run", "runs/lenet"], cwd=folder,
+    """The list: a sweep, runs that ended, and one that goes on; and that one."""
+    def train(*args):
+        return [program, "train", *args, "--quiet", "--run"]
+
+    for command in (["sweep", "--grid", "batch=50,100 lr=0.1,0.01", "--out",
+                     "runs/rates", "--quiet", "--", "softmax"],
+                    train("softmax", "--epochs", "5")[1:] + ["runs/softmax"],
+                    train("lenet", "--epochs", "2", "--mode", "async",
+                          "--workers", "2", "--ps", "1")[1:] + ["runs/async"]):
+        subprocess.run([program, *command], cwd=folder, check=True,
+                       stdout=subprocess.DEVNULL)
+    job = subprocess.Popen(train("lenet", "--workers", "2", "--ps", "1",
+                                 "--eval-every", "50", "--epochs", "1000") +
+                           ["runs/lenet"], cwd=folder,
                            stdout=subprocess.DEVNULL)
-    wait_for(lambda: any(folder.rglob("*.csv")), "the job")
     server = subprocess.Popen([program, "page"], cwd=folder,
                               stdout=subprocess.PIPE, text=True)
     try:
         browser.open(server.stdout.readline().strip())
-        url = browser.evaluate("location.href") + "run/lenet"
-        browser.open(url)
-        wait_for(lambda: browser.evaluate(FULL), "the curves")
-        browser.picture(IMAGES / "page.png", 1240, 900)
+        wait_for(lambda: browser.evaluate(
+            "document.querySelector('.running polyline') !== null"),
+            "the curve of the job")
+        browser.picture(IMAGES / "page.png", 1240, 400)
+        browser.open(browser.evaluate("location.href") + "run/lenet")
+        wait_for(lambda: browser.evaluate(
+            "Figures.views.size > 2 && Figures.model.series.length > 9"),
+            "the curves")
+        browser.picture(IMAGES / "page-run.png", 1240, 760)
     finally:
         for process in (job, server):
             process.terminate()
             process.wait(DEADLINE_S)
+    for name in "page.png", "page-run.png":
+        subprocess.run(["pngquant", "--force", "--output", IMAGES / name, "64",
+                        IMAGES / name], check=True)
 
 
 def main():

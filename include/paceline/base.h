@@ -89,18 +89,20 @@ const char *pl_version(void);
 /* One field of an options struct: its flag, range, default and help.  Tables
  * of these make the command line, its help and the record of a run. */
 
-/* How often: "100" (steps), "20000ex", "1ep", "60s", "never". */
+/* How often: "100" (steps), "20000ex", "1ep", "60s", "never"; "auto" where that
+ * is the default. */
 typedef enum pl_every_unit {
     PL_EVERY_NEVER,
     PL_EVERY_STEPS,
     PL_EVERY_EXAMPLES,
     PL_EVERY_EPOCHS,
     PL_EVERY_SECONDS,
+    PL_EVERY_AUTO,
 } pl_every_unit;
 
 typedef struct pl_every {
     pl_every_unit unit;
-    int64_t count; /* >= 1 unless never */
+    int64_t count; /* >= 1 unless never or auto */
 } pl_every;
 
 typedef enum pl_param_kind {
@@ -125,6 +127,7 @@ typedef enum pl_param_trait {
     PL_PARAM_REPEATS = 1 << 5,      /* runs that differ in nothing else repeat
                                        each other */
     PL_PARAM_INTERNAL = 1 << 6,     /* set by the program: not in --help */
+    PL_PARAM_OF_MODEL = 1 << 7,     /* each model has its own default */
 } pl_param_trait;
 
 typedef struct pl_param {

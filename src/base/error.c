@@ -6,10 +6,12 @@
 #include "base/text/quote.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
 static _Thread_local char message[PL_ERROR_BYTES];
+static atomic_bool places = true; /* are shown */
 
 const char *pl_status_text(pl_status status)
 {
@@ -22,9 +24,20 @@ const char *pl_status_text(pl_status status)
     return index < sizeof texts / sizeof *texts ? texts[index] : "unknown";
 }
 
+void pl_error_places(bool shown)
+{
+    atomic_store(&places, shown);
+}
+
 const char *pl_error_message(void)
 {
-    return message;
+    static _Thread_local char shown[PL_ERROR_BYTES];
+    if (atomic_load(&places))
+        return message;
+    size_t words = pl_error_words(message);
+    memcpy(shown, message, words);
+    shown[words] = '\0';
+    return shown;
 }
 
 size_t pl_error_words(const char *text)

@@ -9,6 +9,7 @@
 
 #include "paceline/base.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define PL_ERROR_BYTES 2048 /* a longer message is cut, never lost whole */
@@ -24,6 +25,9 @@ void pl_error_save(pl_error *error, pl_status status);
 /* The length of a message without the place in our source, " [file:line]",
  * which tells a user nothing. */
 size_t pl_error_words(const char *text);
+
+/* Whether pl_error_message ends with the place; by default it does. */
+void pl_error_places(bool shown);
 
 /* Make *error this thread's error; returns its status. */
 pl_status pl_error_raise(const pl_error *error);

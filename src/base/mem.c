@@ -12,7 +12,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
+#define HUGE_PAGE  ((size_t)2 << 20)
+#define FIRST_ROOM 16 /* elements of a list that grows */
 
 static atomic_long live;
 static atomic_llong live_bytes;
@@ -95,6 +96,27 @@ pl_status pl_mem_check(const void *memory, size_t count, size_t size)
     if (memory != NULL)
         return PL_OK;
     return PL_FAIL(PL_NOMEM, "out of memory: %zu x %zu bytes", count, size);
+}
+
+/* `where` is the address of a pointer of any type: copied, not converted. */
+pl_status pl_mem_resize_at(void *where, size_t count, size_t size)
+{
+    void *memory;
+    memcpy(&memory, where, sizeof memory);
+    void *resized = pl_mem_resize(memory, count, size);
+    PL_TRY(pl_mem_check(resized, count, size));
+    memcpy(where, &resized, sizeof resized);
+    return PL_OK;
+}
+
+pl_status pl_mem_grow_at(void *where, size_t used, size_t *room, size_t size)
+{
+    if (used < *room)
+        return PL_OK;
+    size_t more = 2 * *room + FIRST_ROOM;
+    PL_TRY(pl_mem_resize_at(where, more, size));
+    *room = more;
+    return PL_OK;
 }
 
 pl_status pl_mem_copy_text(char **out, const char *text)

@@ -41,6 +41,18 @@ pl_status pl_mem_check(const void *memory, size_t count,
     pl_mem_check((pointer) = pl_mem_alloc_aligned((count), sizeof *(pointer)), \
                  (count), sizeof *(pointer))
 
+/* PL_TRY(PL_RESIZE(x, n)): x keeps its elements and has n; on failure it stays
+ * as it is.  PL_TRY(PL_GROW(x, used, room)): x, whose `room` elements (a
+ * size_t) are counted by `used`, has room for one more. */
+#define PL_RESIZE(pointer, count)                                              \
+    pl_mem_resize_at(&(pointer), (count), sizeof *(pointer))
+#define PL_GROW(pointer, used, room)                                           \
+    pl_mem_grow_at(&(pointer), (used), &(room), sizeof *(pointer))
+pl_status pl_mem_resize_at(void *where, size_t count,
+                           size_t size) PL_MUST_CHECK;
+pl_status pl_mem_grow_at(void *where, size_t used, size_t *room,
+                         size_t size) PL_MUST_CHECK;
+
 /* A copy of `text`, or a formatted string, in *out. */
 pl_status pl_mem_copy_text(char **out, const char *text) PL_MUST_CHECK;
 pl_status pl_mem_format(char **out, const char *format, ...) PL_MUST_CHECK

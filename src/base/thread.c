@@ -81,6 +81,14 @@ pl_status pl_cond_wait_until(pl_cond *cond, pl_mutex *mutex,
     return PL_OK;
 }
 
+void pl_cond_pause_until(pl_cond *cond, pl_mutex *mutex, const bool *stop,
+                         pl_deadline deadline)
+{
+    while (!*stop && !pl_deadline_passed(deadline))
+        if (pl_cond_wait_until(cond, mutex, deadline) != PL_OK)
+            return;
+}
+
 struct pl_thread {
     pthread_t handle;
     pl_thread_main *main;

@@ -32,6 +32,9 @@ void pl_cond_broadcast(pl_cond *cond);
  * on the condition. */
 pl_status pl_cond_wait_until(pl_cond *cond, pl_mutex *mutex,
                              pl_deadline deadline) PL_MUST_CHECK;
+/* Wait until the deadline or until *stop, which is guarded by the mutex. */
+void pl_cond_pause_until(pl_cond *cond, pl_mutex *mutex, const bool *stop,
+                         pl_deadline deadline);
 
 typedef struct pl_thread pl_thread;
 typedef pl_status pl_thread_main(void *arg);

@@ -148,7 +148,7 @@ static int exit_status(pl_status status)
     }
 }
 
-/* For usage errors the place in our source tells the user nothing. */
+/* For usage errors not even --verbose names the place in our source. */
 static void report(const pl_app *app, pl_status status)
 {
     const char *message = pl_error_message();
@@ -219,6 +219,7 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
         .exit_status = &done,
     };
     hold_standard_files();
+    pl_error_places(false); /* for a user they say nothing */
     pl_map_allow();
     pl_mem_keep_freed();
     /* A reader that closes our output must not end a training, nor must a

@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 typedef struct compare_options {
     bool mean;
@@ -26,35 +28,44 @@ static const pl_param params[] = {
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
-      .help = "print one line of JSON: {\"runs\": [{run, flags, results}]}" },
+      .help =
+          "print one line of JSON: a list with an object for each run, with "
+          "the names of --csv" },
     { .name = "csv",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(csv),
-      .help = "print CSV: flags as columns flag.NAME, then the results" },
+      .help =
+          "print CSV: flags as columns flag.NAME, then the results and what "
+          "the tasks did" },
 };
 
 static pl_status print_json(const pl_table *table)
 {
-    pl_json *document, *rows;
+    pl_json *rows;
     char *text = NULL;
-    PL_TRY(pl_json_new_object(&document));
-    pl_status status = pl_table_json(table, &rows);
-    if (status == PL_OK)
-        status = pl_json_set_take(document, "runs", rows);
-    if (status == PL_OK)
-        status = pl_json_text(document, 0, &text);
+    PL_TRY(pl_table_json(table, &rows));
+    pl_status status = pl_json_text(rows, 0, &text);
     if (status == PL_OK)
         puts(text);
     pl_mem_free(text);
-    pl_json_free(document);
+    pl_json_free(rows);
     return status;
+}
+
+/* Of the terminal; 0: it is none, and lines may be of any length. */
+static size_t terminal_width(void)
+{
+    struct winsize size;
+    bool known =
+        isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    return known ? size.ws_col : 0;
 }
 
 static pl_status print_table(const pl_records *records,
                              const compare_options *options, pl_buffer *text)
 {
     pl_table *table;
-    PL_TRY(pl_compare(&table, records, options->mean));
+    PL_TRY(pl_compare_all(&table, records, options->mean));
     pl_status status = PL_OK;
     if (options->json)
         status = print_json(table);
@@ -77,7 +88,8 @@ static pl_status compare(const compare_options *options, const pl_words *words)
     PL_TRY(pl_runs_read(&records, words));
     pl_status status = options->json || options->csv
                            ? print_table(&records, options, &text)
-                           : pl_compare_print(&records, options->mean, &text);
+                           : pl_compare_print(&records, options->mean,
+                                              terminal_width(), &text);
     if (status == PL_OK)
         status = pl_buffer_status(&text);
     if (status == PL_OK && text.bytes > 0)

@@ -1,16 +1,18 @@
-/* cmd_eval.c - `eval`: tests the newest checkpoint of a run on its test data or
- * on another source. */
+/* cmd_eval.c - `eval`: tests the newest or the best checkpoint of a run on its
+ * test data or on another source, and tells how each class fared. */
 #include "app/run/summary.h"
 #include "app/train/trained.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
 #include "cli/commands.h"
 
+#include <math.h>
 #include <stdio.h>
 
 typedef struct eval_options {
     const char *data;
     int64_t threads;
+    bool best;
     bool json;
 } eval_options;
 
@@ -26,6 +28,11 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1024,
       .help = "threads that compute (default: the cores)" },
+    { .name = "best",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(eval_options, best),
+      .help =
+          "the checkpoint with the lowest test loss, of train --keep-best" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(eval_options, json),
@@ -38,6 +45,10 @@ typedef struct result {
     int64_t step, examples;
     pl_test_result test;
     char parameters_sha256[65];
+    pl_class_result *per_class;
+    size_t class_count;
+    pl_confusion_cell *confusion; /* [label, predicted] */
+    size_t cell_count;
 } result;
 
 static const pl_field result_rows[] = {
@@ -47,43 +58,94 @@ static const pl_field result_rows[] = {
     { "examples", PL_FIELD_INT(result, examples) },
     { NULL, PL_FIELD_INLINE(result, test, &pl_test_result_fields) },
     { "parameters_sha256", PL_FIELD_CHARS(result, parameters_sha256) },
+    { "per_class",
+      PL_FIELD_LIST(result, per_class, class_count, &pl_class_result_fields),
+      .most = PL_CONFUSION_CLASSES },
+    { "confusion",
+      PL_FIELD_LIST(result, confusion, cell_count, &pl_confusion_cell_fields),
+      .most = PL_CONFUSION_CLASSES * PL_CONFUSION_CLASSES },
 };
 static const pl_fields result_fields = PL_FIELDS(result, result_rows);
 
-static pl_status print_score(const eval_options *eval, const char *run,
-                             int64_t step, const pl_job *job, pl_score score)
+/* What one test found. */
+typedef struct tested {
+    const char *run;
+    int64_t step;
+    const pl_job *job;
+    pl_score score;
+    pl_confusion confusion;
+} tested;
+
+/* "  97.31 %"; a class without answers has no precision. */
+static void print_share(double share)
 {
-    if (!eval->json) {
-        char data[1024]; /* as another's run.json may name it */
-        printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%", run,
-               (long long)step,
-               pl_quote_line(data, sizeof data, job->test->name), score.loss,
-               100 * score.accuracy);
-        if (score.binary)
-            printf(", AUC %.4f, precision %.2f %%, recall %.2f %%, "
-                   "calibration %.3f",
-                   score.auc, 100 * score.precision, 100 * score.recall,
-                   score.calibration);
+    if (isnan(share))
+        printf("  %9s", "-");
+    else
+        printf("  %7.2f %%", 100 * share);
+}
+
+static void print_classes(const pl_confusion *confusion)
+{
+    if (confusion->classes > 0)
+        printf("\nclass  examples  precision     recall         F1  most often "
+               "mistaken for\n");
+    for (int32_t c = 0; c < confusion->classes; c++) {
+        pl_class_result row = pl_confusion_class(confusion, c);
+        printf("%5d  %8lld", row.index, (long long)row.examples);
+        print_share(row.precision);
+        print_share(row.recall);
+        print_share(row.f1);
+        if (row.taken_for >= 0)
+            printf("  %d (%lld)", row.taken_for, (long long)row.taken);
         printf("\n");
-        return PL_OK;
     }
+}
+
+static void print_score(const tested *t)
+{
+    char data[1024]; /* as another's run.json may name it */
+    printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%", t->run,
+           (long long)t->step,
+           pl_quote_line(data, sizeof data, t->job->test->name), t->score.loss,
+           100 * t->score.accuracy);
+    if (t->score.binary)
+        printf(", AUC %.4f, precision %.2f %%, recall %.2f %%, "
+               "calibration %.3f",
+               t->score.auc, 100 * t->score.precision, 100 * t->score.recall,
+               t->score.calibration);
+    printf("\n");
+    print_classes(&t->confusion);
+}
+
+static pl_status print_json(const tested *t)
+{
+    const pl_confusion *confusion = &t->confusion;
+    pl_class_result classes[PL_CONFUSION_CLASSES];
     result r = {
-        .run = run,
-        .data = job->test->name,
-        .step = step,
-        .examples = job->test->count,
-        .test = pl_summary_test(&score, true),
+        .run = t->run,
+        .data = t->job->test->name,
+        .step = t->step,
+        .examples = t->job->test->count,
+        .test = pl_summary_test(&t->score, true),
+        .per_class = classes,
+        .class_count = (size_t)confusion->classes,
+        .confusion = confusion->counts,
+        .cell_count = confusion->count_count,
     };
     char *text;
-    pl_job_hash(job, r.parameters_sha256);
+    for (int32_t c = 0; c < confusion->classes; c++)
+        classes[c] = pl_confusion_class(confusion, c);
+    pl_job_hash(t->job, r.parameters_sha256);
     PL_TRY(pl_fields_text(&result_fields, &r, 0, &text));
     printf("%s\n", text);
     pl_mem_free(text);
     return PL_OK;
 }
 
-static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
+static pl_status score_test(tested *t, int64_t batch)
 {
+    const pl_job *job = t->job;
     batch = pl_loop_eval_batch(job->test, batch);
     pl_compute *compute;
     PL_TRY(pl_compute_new(&compute, &(pl_compute_opts) {
@@ -93,7 +155,8 @@ static pl_status score_test(const pl_job *job, int64_t batch, pl_score *out)
                                         .kernels = job->kernels,
                                         .forward = true,
                                     }));
-    pl_status status = pl_loop_evaluate(compute, job->test, batch, NULL, out);
+    pl_status status = pl_loop_evaluate(compute, job->test, batch, NULL,
+                                        &t->confusion, &t->score);
     pl_compute_free(compute);
     return status;
 }
@@ -102,19 +165,22 @@ static pl_status evaluate(const pl_app *app, const char *run,
                           const eval_options *eval)
 {
     pl_trained *trained;
-    pl_score score;
     PL_TRY(pl_trained_new(&trained, &(pl_trained_opts) {
                                         .app = app,
                                         .run = run,
                                         .threads = eval->threads,
                                         .test_data = eval->data,
+                                        .best = eval->best,
                                     }));
-    pl_status status;
-    PL_TRY_OUT(status, score_test(&trained->job,
-                                  trained->options.train.eval_batch, &score));
-    status =
-        print_score(eval, run, trained->progress.step, &trained->job, score);
-out:
+    tested t = { .run = run,
+                 .step = trained->progress.step,
+                 .job = &trained->job };
+    pl_status status = score_test(&t, trained->options.train.eval_batch);
+    if (status == PL_OK && eval->json)
+        status = print_json(&t);
+    else if (status == PL_OK)
+        print_score(&t);
+    pl_confusion_close(&t.confusion);
     pl_trained_free(trained);
     return status;
 }

@@ -26,6 +26,12 @@ static const pl_param params[] = {
       .help =
           "the tasks and their addresses, as JSON; their hosts are where to "
           "start" },
+    { .name = "deploy",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(deploy),
+      .value = "NAME",
+      .needs = "cluster",
+      .help = "which entry of --cluster, where it holds several" },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
@@ -40,7 +46,8 @@ static const pl_param params[] = {
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(copy),
-      .help = "send this program to the hosts first" },
+      .help = "send this program and the files of --data to the hosts first; "
+              "files that are there with the same checksum are not sent" },
     { .name = "agent",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(agent),
@@ -59,11 +66,42 @@ static int find_dashes(int argc, char **argv)
     return at;
 }
 
+/* The cells of a sweep are started by launch, so it gets the flags. */
+static pl_status sweep(const pl_app *app, const pl_launch_flags *flags,
+                       int argc, char **argv)
+{
+    const char *const given[] = { "--hosts",  flags->hosts, "--ssh",
+                                  flags->ssh, "--program",  flags->program };
+    char **words;
+    int count = 0;
+    if (flags->cluster != NULL)
+        return PL_FAIL(PL_USAGE, "--cluster: the cells of a sweep have tasks "
+                                 "of their own; give --hosts");
+    if (flags->hosts == NULL && getenv("SLURM_JOB_NODELIST") == NULL)
+        return PL_FAIL(PL_USAGE, "where? give --hosts a,b,c, or run it inside "
+                                 "a Slurm allocation (sbatch, salloc)");
+    PL_TRY(PL_NEW(words, (size_t)argc + 8));
+    for (int i = 0; flags->hosts != NULL && i < 6; i += 2)
+        if (given[i + 1] != NULL) {
+            words[count++] = (char *)given[i];
+            words[count++] = (char *)given[i + 1];
+        }
+    if (flags->copy)
+        words[count++] = (char *)"--copy";
+    memcpy(words + count, argv, (size_t)argc * sizeof *words);
+    pl_status status = pl_cmd_sweep.run(app, count + argc, words);
+    pl_mem_free(words);
+    return status;
+}
+
 static pl_status check(const pl_launch_flags *flags, int argc, char **argv)
 {
     if (flags->hosts != NULL && flags->cluster != NULL)
         return PL_FAIL(PL_USAGE, "--hosts and --cluster: give one of them, "
                                  "not both");
+    if (flags->deploy != NULL && flags->cluster == NULL)
+        return PL_FAIL(PL_USAGE, "--deploy needs --cluster FILE, whose entry "
+                                 "it names");
     if (flags->copy && flags->program != NULL)
         return PL_FAIL(PL_USAGE, "--copy and --program: give one of them, "
                                  "not both");
@@ -71,8 +109,12 @@ static pl_status check(const pl_launch_flags *flags, int argc, char **argv)
         return PL_FAIL(PL_USAGE,
                        "launch needs the command to start: launch --hosts a,b "
                        "-- train MODEL ...");
+    if (strcmp(argv[0], "sweep") == 0 || strcmp(argv[0], "matmul") == 0)
+        return PL_OK;
     if (strcmp(argv[0], "train") != 0)
-        return PL_FAIL(PL_USAGE, "launch starts `train`, found \"%s\"",
+        return PL_FAIL(PL_USAGE,
+                       "launch starts `train`, `sweep` or `matmul`, found "
+                       "\"%s\"",
                        argv[0]);
     if (argc < 2 || argv[1][0] == '-')
         return PL_FAIL(PL_USAGE, "train needs a model: launch --hosts a,b -- "
@@ -100,6 +142,10 @@ static pl_status parse(const pl_app *app, int argc, char **argv)
         return pl_launch_agent(app);
     int left = dashes < argc ? argc - dashes - 1 : 0;
     PL_TRY(check(&flags, left, argv + dashes + 1));
+    if (strcmp(argv[dashes + 1], "sweep") == 0)
+        return sweep(app, &flags, left - 1, argv + dashes + 2);
+    if (strcmp(argv[dashes + 1], "matmul") == 0)
+        return pl_cmd_matmul_launch(app, &flags, left - 1, argv + dashes + 2);
     return pl_launch_job(app, &flags, left, argv + dashes + 1);
 }
 
@@ -119,7 +165,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 
 const pl_command pl_cmd_launch = {
     .name = "launch",
-    .usage = "launch [flags] -- train MODEL ...",
+    .usage = "launch [flags] -- train MODEL ... | sweep ... | matmul ...",
     .help = "start a training on many hosts, by ssh or Slurm",
     .run = run,
     .params = params,

@@ -1,5 +1,6 @@
 /* Multiply matrices that are spread over workers, in blocks. */
 #include "app/matmul/matmul.h"
+#include "app/train/interrupt.h"
 #include "app/train/memory.h"
 #include "base/host/ram.h"
 #include "base/mem.h"
@@ -79,17 +80,20 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
+      .traits = PL_PARAM_LOCAL,
       .help = "the workers and their addresses, on any machines, as JSON" },
     { .name = "role",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(role),
       .fallback = "worker",
       .choices = "chief|worker",
+      .traits = PL_PARAM_LOCAL,
       .help = "which task of the cluster this is" },
     { .name = "index",
       .kind = PL_PARAM_INT,
       .offset = FIELD(index),
       .most = PL_MATMUL_WORKERS_MAX - 1,
+      .traits = PL_PARAM_LOCAL,
       .help = "the number of that task in its role" },
     { .name = "join-timeout",
       .kind = PL_PARAM_INT,
@@ -104,12 +108,14 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(keys),
       .value = "FILE",
+      .traits = PL_PARAM_LOCAL,
       .help = "the job's key file, of `keys -o FILE`; needed beyond loopback "
               "(default: "
               "what PACELINE_KEYS names)" },
     { .name = "insecure",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(insecure),
+      .traits = PL_PARAM_LOCAL,
       .help = "start without keys beyond loopback" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
@@ -135,11 +141,29 @@ static bool is_given(const bool *given, const char *name)
     return false;
 }
 
+/* This process is a task of the cluster in TF_CONFIG, if it has one. */
+static pl_status read_environment(pl_matmul_command *c)
+{
+    const char *text = getenv("TF_CONFIG");
+    bool cluster;
+    if (text == NULL || text[0] == '\0' || c->flags.control > 0 ||
+        c->flags.cluster != NULL)
+        return PL_OK;
+    PL_TRY(pl_cluster_tf_config_has(text, &cluster, &c->has_task));
+    c->has_task = c->has_task && cluster;
+    if (!c->has_task)
+        return PL_OK;
+    PL_TRY(pl_cluster_tf_config(&c->cluster, &c->task, text));
+    c->flags.workers = c->cluster.workers;
+    return PL_OK;
+}
+
 /* How many workers there are, and where that is said. */
 static pl_status find_workers(pl_matmul_command *c, const bool *given)
 {
     pl_matmul_flags *flags = &c->flags;
     pl_matmul_rank rank;
+    PL_TRY(read_environment(c));
     if (flags->control == 0 && pl_matmul_rank_find(&rank)) {
         if (is_given(given, "workers") && flags->workers != rank.size)
             return PL_FAIL(PL_USAGE,
@@ -172,7 +196,7 @@ static pl_status check(const pl_matmul_command *c, const bool *given)
                        "--blocks %lld: a matrix of --n %lld has only that many "
                        "rows",
                        (long long)flags->blocks, (long long)flags->n);
-    if (flags->compare && flags->cluster != NULL)
+    if (flags->compare && c->cluster.workers > 0)
         return PL_FAIL(PL_USAGE, "--compare is for workers on this machine, "
                                  "without --cluster");
     if (flags->keys != NULL && flags->insecure)
@@ -224,7 +248,7 @@ static pl_status work(pl_matmul_command *c, const bool *given)
     PL_TRY(check(c, given));
     PL_TRY(place(c));
     bool task = c->flags.control > 0 || c->flags.cluster != NULL ||
-                pl_matmul_rank_find(&rank);
+                c->has_task || pl_matmul_rank_find(&rank);
     if (task && c->flags.cluster != NULL && c->flags.role == PL_ROLE_WORKER &&
         c->cluster.workers - c->cluster.named_chief > 1 &&
         !is_given(given, "index") && !pl_matmul_rank_find(&rank))
@@ -235,7 +259,44 @@ static pl_status work(pl_matmul_command *c, const bool *given)
     return task ? pl_matmul_task(c) : pl_matmul_local(c);
 }
 
-static pl_status parse(const pl_app *app, int argc, char **argv)
+/* The same on the hosts of `launch`. */
+static pl_status work_on_hosts(pl_matmul_command *c, const bool *given,
+                               pl_launch_hosts *hosts, int argc, char **argv)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        if (given[i] && (params[i].traits & PL_PARAM_LOCAL) != 0)
+            return PL_FAIL(PL_USAGE,
+                           "--%s is not for workers that launch starts",
+                           params[i].name);
+    if (c->flags.compare)
+        return PL_FAIL(PL_USAGE, "--compare is not for workers that launch "
+                                 "starts");
+    int32_t there =
+        hosts->cluster.workers > 0 ? hosts->cluster.workers : hosts->list.count;
+    if (!is_given(given, "workers"))
+        c->flags.workers = there;
+    else if (hosts->cluster.workers > 0 && c->flags.workers != there)
+        return PL_FAIL(PL_USAGE,
+                       "--workers %lld, but the cluster file has %d workers",
+                       (long long)c->flags.workers, there);
+    PL_TRY(check(c, given));
+    PL_TRY(place(c));
+    return pl_matmul_hosts(c, hosts, argc, argv);
+}
+
+static pl_status launch(pl_matmul_command *c, const bool *given,
+                        const pl_launch_flags *flags, int argc, char **argv)
+{
+    pl_launch_hosts hosts;
+    PL_TRY(pl_launch_hosts_init(&hosts, flags, pl_interrupt_catch()));
+    pl_status status = work_on_hosts(c, given, &hosts, argc, argv);
+    pl_launch_hosts_close(&hosts);
+    return status;
+}
+
+/* `flags`: of launch, which starts the workers; NULL: it does not. */
+static pl_status parse(const pl_app *app, const pl_launch_flags *flags,
+                       int argc, char **argv)
 {
     bool given[COUNT] = { false };
     pl_matmul_command c = { .app = app };
@@ -252,7 +313,8 @@ static pl_status parse(const pl_app *app, int argc, char **argv)
         status = pl_param_check(
             &(pl_param_facts) { .groups = &group, .group_count = 1 });
     if (status == PL_OK)
-        status = work(&c, given);
+        status = flags != NULL ? launch(&c, given, flags, argc, argv)
+                               : work(&c, given);
     pl_mem_free(words);
     pl_placement_close(&c.placement);
     pl_cluster_close(&c.cluster);
@@ -262,7 +324,7 @@ static pl_status parse(const pl_app *app, int argc, char **argv)
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     if (!pl_app_wants_help(argc, argv))
-        return parse(app, argc, argv);
+        return parse(app, NULL, argc, argv);
     pl_matmul_flags flags;
     pl_words words;
     return pl_command_parse(
@@ -271,6 +333,12 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         "what moves\nbetween them.  The result is checked against entries that "
         "are computed exactly.",
         &flags, argc, argv, &words);
+}
+
+pl_status pl_cmd_matmul_launch(const pl_app *app, const pl_launch_flags *flags,
+                               int argc, char **argv)
+{
+    return parse(app, flags, argc, argv);
 }
 
 const pl_command pl_cmd_matmul = {

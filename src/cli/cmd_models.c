@@ -127,13 +127,13 @@ static pl_status show_model(pl_options *options, int argc, char **argv)
     return status;
 }
 
-static pl_status print_help(const pl_app *app, const pl_options *options)
+static pl_status print_help(const pl_app *app, pl_options *options)
 {
     printf("usage: %s models [NAME [flags]]\n\nWithout a name, the models "
            "there are; with one, its layers, parameters,\nwork and memory.  "
            "The flags are those of train.\n\n",
            app->program);
-    pl_param_print_help(options->groups, options->group_count, stdout);
+    pl_options_help(options, stdout);
     return PL_OK;
 }
 

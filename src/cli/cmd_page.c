@@ -5,13 +5,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
+#include "job/stop/stop.h"
 #include "net/http/http.h"
-#include "observe/report/live.h"
+#include "observe/live/live.h"
 
 #include <poll.h>
 #include <stdio.h>
 
-#define SLICE_MS 50 /* how often to look whether it is over */
+#define SLICE_MS 50   /* how often to look whether it is over */
+#define STOP_MS  2000 /* for a job to confirm that it stops */
+/* Tried first, so that open pages find a server that was restarted. */
+#define USUAL_PORT 7223
 
 typedef struct page_options {
     int64_t port;
@@ -23,10 +27,31 @@ static const pl_param params[] = {
       .offset = offsetof(page_options, port),
       .fallback = "0",
       .most = 65535,
-      .help = "of this host's loopback (default: any that is free)" },
+      .help = "of this host's loopback (default: 7223, or any that is free)" },
 };
 
 static char standard_folder[] = "runs";
+
+static pl_status stop_run(const char *run)
+{
+    return pl_stop_ask(run, pl_deadline_in_ms(pl_clock_real(), STOP_MS));
+}
+
+static pl_status start(pl_http **out, const page_options *options,
+                       pl_live *live)
+{
+    pl_http_opts opts = { .port = (int)options->port,
+                          .page = pl_live_page,
+                          .post = pl_live_post,
+                          .context = live };
+    if (options->port == 0) {
+        opts.port = USUAL_PORT;
+        if (pl_http_new(out, &opts) == PL_OK)
+            return PL_OK;
+        opts.port = 0; /* it is taken */
+    }
+    return pl_http_new(out, &opts);
+}
 
 static pl_status serve(const page_options *options, const pl_words *words)
 {
@@ -41,11 +66,10 @@ static pl_status serve(const page_options *options, const pl_words *words)
                        "or a folder of them: page [DIR]",
                        folder);
     const atomic_bool *interrupt = pl_interrupt_catch();
-    PL_TRY(pl_http_new(&http, &(pl_http_opts) {
-                                  .port = (int)options->port,
-                                  .page = pl_live_page,
-                                  .context = folder,
-                              }));
+    pl_live live = { .folder = folder,
+                     .can_stop = pl_stop_is_there,
+                     .stop = stop_run };
+    PL_TRY(start(&http, options, &live));
     printf("%s\n", pl_http_url(http));
     fflush(stdout);
     pl_log(PL_LOG_INFO, "open this once in a browser; Ctrl-C ends it");

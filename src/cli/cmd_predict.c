@@ -15,6 +15,7 @@ typedef struct predict_options {
     int64_t top;
     int64_t threads;
     bool json;
+    bool best;
 } predict_options;
 
 static const pl_param params[] = {
@@ -32,6 +33,11 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1024,
       .help = "threads that compute (default: the cores)" },
+    { .name = "best",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(predict_options, best),
+      .help = "by the checkpoint with the lowest test loss, of train "
+              "--keep-best" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(predict_options, json),
@@ -218,6 +224,7 @@ static pl_status open_session(session *s, const pl_app *app, const char *run)
                                            .run = run,
                                            .threads = s->options->threads,
                                            .no_data = true,
+                                           .best = s->options->best,
                                        }));
     const pl_job *job = &s->trained->job;
     if (job->network->sparse)

@@ -4,13 +4,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "observe/runs/profile.h"
+#include "observe/runs/traces.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define TRACE_MOST ((size_t)1 << 30) /* bytes of a file */
-#define FILES_MOST 256
 
 typedef struct profile_options {
     const char *merge;
@@ -33,73 +30,6 @@ static const pl_param params[] = {
       .offset = offsetof(profile_options, csv),
       .help = "print CSV: one table, with a column for the role" },
 };
-
-/* The traces of a run. */
-typedef struct traces {
-    pl_json *list[FILES_MOST];
-    size_t count;
-    pl_profile *workers, *servers;
-    size_t worker_count, server_count;
-} traces;
-
-static void close_traces(traces *t)
-{
-    for (size_t i = 0; i < t->count; i++)
-        pl_json_free(t->list[i]);
-    pl_profile_free(t->workers);
-    pl_profile_free(t->servers);
-}
-
-static bool is_trace(const char *name)
-{
-    size_t length = strlen(name);
-    return name[0] != '.' && length > 5 &&
-           strcmp(name + length - 5, ".json") == 0;
-}
-
-static pl_status read_trace(traces *t, const char *folder, const char *name)
-{
-    char *path;
-    pl_json *trace;
-    bool server = strncmp(name, "ps-", 3) == 0;
-    if (t->count == FILES_MOST)
-        return PL_FAIL(PL_UNSUPPORTED, "%s has more than %d traces", folder,
-                       FILES_MOST);
-    PL_TRY(pl_file_join(&path, folder, name));
-    pl_status status = pl_json_read_file(&trace, path, TRACE_MOST);
-    if (status == PL_OK) {
-        t->list[t->count++] = trace;
-        t->server_count += server;
-        t->worker_count += !server;
-        status = pl_profile_add(server ? t->servers : t->workers, trace, path);
-    }
-    pl_mem_free(path);
-    return status;
-}
-
-static pl_status read_traces(traces *t, const char *run)
-{
-    char *folder, **names = NULL;
-    size_t count = 0;
-    pl_status status;
-    PL_TRY(pl_file_join(&folder, run, "trace"));
-    PL_TRY_OUT(status, pl_profile_new(&t->workers));
-    PL_TRY_OUT(status, pl_profile_new(&t->servers));
-    status = pl_file_list(&names, &count, folder);
-    if (status == PL_NOTFOUND)
-        status = PL_OK;
-    for (size_t i = 0; status == PL_OK && i < count; i++)
-        if (is_trace(names[i]))
-            status = read_trace(t, folder, names[i]);
-    if (status == PL_OK && t->count == 0)
-        status =
-            PL_FAIL(PL_NOTFOUND,
-                    "%s has no traces; train with --profile to make them", run);
-out:
-    pl_mem_free(names);
-    pl_mem_free(folder);
-    return status;
-}
 
 static pl_status print_json(const pl_table *table)
 {
@@ -127,17 +57,10 @@ static pl_status print_text(const pl_table *table,
 }
 
 /* For programs: one document, with a column that tells workers from servers. */
-static pl_status print_all(const traces *t, const profile_options *options)
+static pl_status print_all(const pl_traces *t, const profile_options *options)
 {
-    pl_profile_part parts[2];
-    size_t count = 0;
     pl_table *table;
-    if (t->worker_count > 0)
-        parts[count++] = (pl_profile_part) { t->workers, "worker" };
-    if (t->server_count > 0)
-        parts[count++] = (pl_profile_part) { t->servers, "ps" };
-    PL_TRY(
-        pl_profile_table(parts, count, "profile", "Time by operator", &table));
+    PL_TRY(pl_traces_table(t, "profile", "Time by operator", &table));
     pl_status status =
         options->json ? print_json(table) : print_text(table, pl_table_csv);
     pl_table_free(table);
@@ -156,7 +79,7 @@ static pl_status print_part(const pl_profile *profile, const char *title)
     return status;
 }
 
-static pl_status print_parts(const traces *t)
+static pl_status print_parts(const pl_traces *t)
 {
     if (t->worker_count > 0)
         PL_TRY(print_part(t->workers, "Time of the workers, by operator"));
@@ -168,7 +91,7 @@ static pl_status print_parts(const traces *t)
     return PL_OK;
 }
 
-static pl_status write_merged(const traces *t, const char *path)
+static pl_status write_merged(const pl_traces *t, const char *path)
 {
     pl_json *merged;
     char *text = NULL;
@@ -185,9 +108,9 @@ static pl_status write_merged(const traces *t, const char *path)
 
 static pl_status show(const char *run, const profile_options *options)
 {
-    traces t = { 0 };
+    pl_traces t;
     pl_status status;
-    PL_TRY_OUT(status, read_traces(&t, run));
+    PL_TRY(pl_traces_read(&t, run));
     PL_TRY_OUT(status, options->json || options->csv ? print_all(&t, options)
                                                      : print_parts(&t));
     int64_t dropped =
@@ -200,7 +123,7 @@ static pl_status show(const char *run, const profile_options *options)
     if (options->merge != NULL)
         status = write_merged(&t, pl_output_path(options->merge));
 out:
-    close_traces(&t);
+    pl_traces_close(&t);
     return status;
 }
 

@@ -110,8 +110,10 @@ static pl_status report(const report_options *options, const pl_words *words)
     const char *out = pl_output_path(options->out);
     FILE *notices = pl_output_notices(out);
     PL_TRY_OUT(status, write_page(page, out));
-    fprintf(notices, "%s: %zu runs, %zu tables, %zu figures\n", options->out,
-            records.count, pl_page_tables(page), pl_page_figures(page));
+    size_t tables = pl_page_tables(page), figures = pl_page_figures(page);
+    fprintf(notices, "%s: %zu run%s, %zu table%s, %zu figure%s\n", options->out,
+            records.count, records.count == 1 ? "" : "s", tables,
+            tables == 1 ? "" : "s", figures, figures == 1 ? "" : "s");
     if (options->files != NULL)
         status = write_files(page, options->files, notices);
 out:

@@ -7,6 +7,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/text/quote.h"
 #include "cli/commands.h"
 #include "observe/runs/compare.h"
 
@@ -18,7 +19,9 @@ typedef struct sweep_options {
     const char *grid;
     const char *out;
     const char *data;
+    const char *hosts, *ssh, *program;
     int64_t repeat;
+    bool copy;
     bool quick;
     bool list;
     bool quiet;
@@ -46,6 +49,29 @@ static const pl_param params[] = {
       .value = "SRC",
       .help = "mnist:DIR: the data of files that ask for this kind (default: "
               "the model's own, mostly digits)" },
+    { .name = "hosts",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(hosts),
+      .value = "A,B,C",
+      .help = "train each cell over these hosts, by `launch` (default: this "
+              "machine; inside a Slurm allocation of several nodes: those)" },
+    { .name = "ssh",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(ssh),
+      .value = "COMMAND",
+      .needs = "hosts",
+      .help = "how to reach a host, like \"ssh -p 2222\" (default: ssh)" },
+    { .name = "program",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(program),
+      .value = "FILE",
+      .needs = "hosts",
+      .help = "paceline on the hosts (default: where this one is)" },
+    { .name = "copy",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(copy),
+      .needs = "hosts",
+      .help = "send this program to the hosts first" },
     { .name = "repeat",
       .kind = PL_PARAM_INT,
       .offset = FIELD(repeat),
@@ -67,53 +93,52 @@ static const pl_param params[] = {
       .help = "no progress, only what fails" },
 };
 
-/* A word as a shell reads it back; one with control characters, which the
- * terminal would obey, in the $'' of bash. */
-static void print_word(const char *word)
+static void put_word(pl_buffer *line, const char *word)
 {
-    bool odd = false;
-    for (const char *c = word; *c != '\0'; c++)
-        odd = odd || (unsigned char)*c < ' ' || (unsigned char)*c > '~';
-    if (!odd && word[0] != '\0' &&
-        word[strcspn(word, " '\"\\$&|;<>()*?[]#~`!")] == '\0') {
-        printf(" %s", word);
-        return;
-    }
-    fputs(odd ? " $'" : " '", stdout);
-    for (; *word != '\0'; word++) {
-        if (*word == '\'')
-            fputs(odd ? "\\'" : "'\\''", stdout);
-        else if (odd && *word == '\\')
-            fputs("\\\\", stdout);
-        else if ((unsigned char)*word < ' ' || (unsigned char)*word > '~')
-            printf("\\x%02x", (unsigned)(unsigned char)*word);
-        else
-            putchar(*word);
-    }
-    putchar('\'');
+    pl_buffer_text(line, " ");
+    pl_quote_shell(line, word);
 }
 
-static pl_status print_cells(const pl_app *app, const pl_series_sweep *sweep)
+/* The command of one cell. */
+static pl_status put_cell(pl_buffer *line, const pl_app *app,
+                          const pl_series *series, const pl_series_sweep *sweep,
+                          const pl_json *cell)
+{
+    const char *const *launch = series->opts->launch;
+    const pl_json *args;
+    const char *name, *word;
+    char *run;
+    PL_TRY(pl_json_get_text(cell, "name", &name));
+    PL_TRY(pl_json_get_array(cell, "args", &args));
+    pl_buffer_text(line, app->program);
+    for (size_t w = 0; launch != NULL && launch[w] != NULL; w++)
+        put_word(line, launch[w]);
+    pl_buffer_format(line, " train %s", sweep->model);
+    for (size_t a = 0; a < pl_json_length(args); a++) {
+        PL_TRY(pl_json_as_text(pl_json_at(args, a), "args", &word));
+        put_word(line, word);
+    }
+    PL_TRY(pl_file_join(&run, sweep->out, name));
+    put_word(line, "--run");
+    put_word(line, run);
+    pl_mem_free(run);
+    return pl_buffer_status(line);
+}
+
+static pl_status print_cells(const pl_app *app, const pl_series *series,
+                             const pl_series_sweep *sweep)
 {
     const pl_json *cells = sweep->cells;
-    for (size_t i = 0; i < pl_json_length(cells); i++) {
-        const pl_json *cell = pl_json_at(cells, i), *args;
-        const char *name, *word;
-        PL_TRY(pl_json_get_text(cell, "name", &name));
-        PL_TRY(pl_json_get_array(cell, "args", &args));
-        printf("%s train %s", app->program, sweep->model);
-        for (size_t a = 0; a < pl_json_length(args); a++) {
-            PL_TRY(pl_json_as_text(pl_json_at(args, a), "args", &word));
-            print_word(word);
-        }
-        char *run;
-        PL_TRY(pl_file_join(&run, sweep->out, name));
-        fputs(" --run", stdout);
-        print_word(run);
-        putchar('\n');
-        pl_mem_free(run);
+    pl_buffer line = { 0 };
+    pl_status status = PL_OK;
+    for (size_t i = 0; status == PL_OK && i < pl_json_length(cells); i++) {
+        pl_buffer_clear(&line);
+        status = put_cell(&line, app, series, sweep, pl_json_at(cells, i));
+        if (status == PL_OK)
+            puts(line.data);
     }
-    return PL_OK;
+    pl_buffer_close(&line);
+    return status;
 }
 
 static bool is_repeated(const pl_json *cells)
@@ -134,7 +159,7 @@ static pl_status print_results(const pl_series_sweep *sweep)
     if (status == PL_NOTFOUND)
         return PL_OK;
     PL_TRY(status);
-    status = pl_compare_print(&records, is_repeated(sweep->cells), &text);
+    status = pl_compare_print(&records, is_repeated(sweep->cells), 0, &text);
     if (status == PL_OK && text.bytes > 0)
         printf("%s\n", text.data);
     pl_buffer_close(&text);
@@ -146,10 +171,10 @@ static pl_status sweep(const pl_app *app, const pl_series *series, bool list)
 {
     pl_status status = PL_OK;
     for (size_t i = 0; list && i < series->count; i++)
-        PL_TRY(print_cells(app, &series->list[i]));
+        PL_TRY(print_cells(app, series, &series->list[i]));
     if (list)
         return PL_OK;
-    /* The trainings are all on this machine. */
+    /* It is not meant for the trainings, which are started here. */
     unsetenv("TF_CONFIG");
     pl_error failed;
     pl_error_save(&failed, pl_series_run(series));
@@ -164,12 +189,50 @@ static pl_status sweep(const pl_app *app, const pl_series *series, bool list)
     return pl_error_raise(&failed);
 }
 
+#define LAUNCH_WORDS 12
+
+/* An allocation of several nodes is for all of them. */
+static bool has_nodes(void)
+{
+    const char *nodes = getenv("SLURM_JOB_NUM_NODES");
+    return getenv("SLURM_JOB_NODELIST") != NULL && nodes != NULL &&
+           atoi(nodes) > 1;
+}
+
+/* "launch --hosts a,b --"; false: the cells train on this machine. */
+static bool make_launch(const sweep_options *options,
+                        const char *words[LAUNCH_WORDS])
+{
+    const struct {
+        const char *name, *value;
+    } flags[] = {
+        { "--hosts", options->hosts },
+        { "--ssh", options->ssh },
+        { "--program", options->program },
+    };
+    size_t count = 0;
+    if (options->hosts == NULL && !has_nodes())
+        return false;
+    words[count++] = "launch";
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        if (flags[i].value != NULL) {
+            words[count++] = flags[i].name;
+            words[count++] = flags[i].value;
+        }
+    if (options->copy)
+        words[count++] = "--copy";
+    words[count++] = "--";
+    words[count] = NULL;
+    return true;
+}
+
 /* Words before "--" are files, those behind it flags; with --grid the first
  * one is the model. */
 static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
                                 const pl_words *words, int flag_count)
 {
     pl_series series;
+    const char *launch[LAUNCH_WORDS];
     int named = words->count - flag_count;
     bool grid = options->grid != NULL;
     if (grid && named == 0 && flag_count > 0) {
@@ -196,6 +259,7 @@ static pl_status plan_and_sweep(const pl_app *app, const sweep_options *options,
         .repeat = options->repeat,
         .quick = options->quick,
         .quiet = options->quiet,
+        .launch = make_launch(options, launch) ? launch : NULL,
     };
     PL_TRY(pl_series_init(&series, &opts));
     pl_status status = sweep(app, &series, options->list);

@@ -8,6 +8,7 @@
 #include "app/task/train_task.h"
 #include "app/train/trainer.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
@@ -119,6 +120,7 @@ static pl_status train(session *s, int argc, char **argv)
     PL_TRY(pl_part_init(&s->part, &s->options, getenv("TF_CONFIG")));
     PL_TRY(pl_options_resolve(&s->options));
     PL_TRY(check_resume(s));
+    pl_error_places(s->options.train.verbose);
     if (s->options.train.quiet)
         pl_log_set(NULL, NULL, PL_LOG_WARN);
     PL_TRY(look_finished(s, &finished));
@@ -143,12 +145,19 @@ static pl_status train(session *s, int argc, char **argv)
     });
 }
 
-static pl_status print_help(const pl_app *app, const char *model,
-                            const pl_options *options)
+/* Without a model's name, the flags that some model has. */
+static pl_status print_help(const pl_app *app, pl_options *options, bool named)
 {
-    printf("usage: %s train %s [flags]\n\n%s\n\n", app->program, model,
-           options->model->help);
-    pl_param_print_help(options->groups, options->group_count, stdout);
+    if (named) {
+        printf("usage: %s train %s [flags]\n\n%s\n\n", app->program,
+               options->model->name, options->model->help);
+        pl_options_help(options, stdout);
+        return PL_OK;
+    }
+    printf("usage: %s train MODEL [flags]\n\nTrain a model. `%s models` lists "
+           "them; with a model's name the help\nhas its defaults.\n\n",
+           app->program, app->program);
+    pl_param_print_help(options->groups, PL_OPTION_GROUPS - 1, stdout);
     return PL_OK;
 }
 
@@ -167,7 +176,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     s->app = app;
     pl_status status = pl_options_init(&s->options, model);
     if (status == PL_OK) {
-        status = help ? print_help(app, named ? argv[0] : "MODEL", &s->options)
+        status = help ? print_help(app, &s->options, named)
                       : train(s, argc - 1, argv + 1);
         close_session(s);
     }

@@ -8,6 +8,7 @@
 #define PL_CLI_COMMANDS_H
 
 #include "app/app.h"
+#include "app/launch/launch.h"
 #include "base/param/param.h"
 
 typedef struct pl_command {
@@ -33,6 +34,7 @@ typedef struct pl_command {
     X(eval)                                                                    \
     X(predict)                                                                 \
     X(compare)                                                                 \
+    X(plan)                                                                    \
     X(sweep)                                                                   \
     X(report)                                                                  \
     X(page)                                                                    \
@@ -52,6 +54,10 @@ PL_COMMAND_LIST(PL_DECLARE_COMMAND)
 
 /* All commands, NULL-terminated. */
 const pl_command *const *pl_command_list(void);
+
+/* `matmul` on the hosts of `launch`; argv is what follows the word. */
+pl_status pl_cmd_matmul_launch(const pl_app *app, const pl_launch_flags *flags,
+                               int argc, char **argv) PL_MUST_CHECK;
 
 /* True when --help or -h is among the arguments. */
 bool pl_app_wants_help(int argc, char **argv);

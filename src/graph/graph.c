@@ -53,10 +53,7 @@ static pl_status make_room(pl_graph *graph)
     if (graph->count < graph->room)
         return PL_OK;
     int room = graph->room == 0 ? 16 : 2 * graph->room;
-    pl_node **nodes =
-        pl_mem_resize(graph->nodes, (size_t)room, sizeof(pl_node *));
-    PL_TRY(pl_mem_check(nodes, (size_t)room, sizeof(pl_node *)));
-    graph->nodes = nodes;
+    PL_TRY(PL_RESIZE(graph->nodes, (size_t)room));
     graph->room = room;
     return PL_OK;
 }

@@ -39,7 +39,7 @@ static pl_status listen_there(pl_mover *m)
                         .address = opts->address,
                         .name = name,
                         .area = pl_store_area(opts->store),
-                        .no_shm = opts->no_shm,
+                        .transport = opts->transport,
                         .keys = opts->secret != NULL ? &m->keys : NULL,
                         .self = { PL_PRINCIPAL_PS, opts->worker },
                     });
@@ -238,7 +238,7 @@ static pl_status connect_to(pl_mover *m, int32_t worker)
         &(pl_endpoint_opts) {
             .address = m->others[worker].address,
             .name = name,
-            .no_shm = m->opts.no_shm,
+            .transport = m->opts.transport,
             .keys = m->opts.secret != NULL ? &m->keys : NULL,
             .self = { PL_PRINCIPAL_WORKER, m->opts.worker },
             .server = worker,

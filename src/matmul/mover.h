@@ -15,7 +15,7 @@
 
 #include "matmul/plan/plan.h"
 #include "matmul/store.h"
-#include "net/keys.h"
+#include "net/endpoint.h"
 
 #include <stdbool.h>
 
@@ -29,7 +29,7 @@ typedef struct pl_mover_opts {
     const char *job;         /* required: a text that all workers have alike */
     const char *address;     /* required: to listen on, "127.0.0.1:0" */
     const pl_secret *secret; /* of the job; NULL: nobody proves anything */
-    bool no_shm;
+    const pl_transport *transport;
     int64_t join_ms;              /* for all to be there; default 60000 */
     int64_t silence_ms;           /* until a worker is lost; default 5000 */
     bool (*ended)(void *context); /* the user wants an end; or NULL */

@@ -33,8 +33,7 @@ static pl_status send_link(pl_mover *m, pl_endpoint *end, pl_peer to,
 static pl_status ask_link(pl_mover *m, pl_colleague *other)
 {
     pl_block_link link = { .worker = m->opts.worker };
-    if (!m->opts.no_shm)
-        PL_TRY(m->net->offer(other->end, link.offer));
+    PL_TRY(m->net->offer(other->end, link.offer));
     return send_link(m, other->end, 0, PL_FRAME_LINK, &link);
 }
 
@@ -47,9 +46,7 @@ static pl_status take_link(pl_mover *m, const pl_message *message)
          !pl_principal_equal(message->who, (pl_principal) { PL_PRINCIPAL_WORKER,
                                                             link.worker })))
         return PL_OK; /* not one of ours */
-    if (link.offer[0] != '\0' && !m->opts.no_shm)
-        PL_TRY(
-            m->net->accept(m->server, message->from, link.offer, answer.offer));
+    PL_TRY(m->net->accept(m->server, message->from, link.offer, answer.offer));
     return send_link(m, m->server, message->from, PL_FRAME_LINKED, &answer);
 }
 

@@ -83,7 +83,7 @@ static pl_status build(worker *w)
                                        .job = w->job,
                                        .address = w->opts->address,
                                        .secret = w->opts->secret,
-                                       .no_shm = w->opts->no_shm,
+                                       .transport = w->opts->transport,
                                        .join_ms = w->opts->join_ms,
                                        .ended = w->opts->ended,
                                        .context = w->opts->context,

@@ -15,12 +15,12 @@ typedef struct pl_matmul_opts {
     const pl_placement *placement; /* required; all are borrowed */
     const char *placed_by;         /* required: "best" or the formula */
     int32_t worker;
-    int threads;             /* of the products; default 1 */
-    const char *address;     /* required: to listen on */
-    char *const *addresses;  /* of all; NULL: `meet` tells them */
-    const pl_secret *secret; /* NULL: nobody proves anything */
-    bool no_shm;             /* move all by TCP */
-    int64_t join_ms;         /* for all to be there; default 60000 */
+    int threads;                   /* of the products; default 1 */
+    const char *address;           /* required: to listen on */
+    char *const *addresses;        /* of all; NULL: `meet` tells them */
+    const pl_secret *secret;       /* NULL: nobody proves anything */
+    const pl_transport *transport; /* as pl_endpoint_opts.transport */
+    int64_t join_ms;               /* for all to be there; default 60000 */
     /* Tell where this one listens, learn the addresses of all; they live
      * until the end. */
     pl_status (*meet)(void *context, const char *address,

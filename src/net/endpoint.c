@@ -1,5 +1,5 @@
-/* The calls of an endpoint over its two routes, TCP and shared memory: which
- * one a message takes, how both are waited for at once, what is counted. */
+/* The calls of an endpoint over its routes: which one a message takes, how all
+ * of them are waited for at once, what is counted. */
 #include "net/endpoint.h"
 
 #include "base/assert.h"
@@ -15,7 +15,8 @@
 #include <time.h>
 
 #define PEERS_DEFAULT 1024
-#define TCP_FIRST     16 /* of so many messages one is looked for there */
+#define TURN_AFTER    16 /* messages; then another route is looked at... */
+#define TURNS         64 /* ... and so many of what is there are taken */
 #define POLLS_FEW     64 /* that need no memory */
 
 static pl_status fill_random(void *out, size_t bytes)
@@ -23,6 +24,21 @@ static pl_status fill_random(void *out, size_t bytes)
     if (getrandom(out, bytes, 0) == (ssize_t)bytes)
         return PL_OK;
     return PL_FAIL(PL_IO, "getrandom: %s", strerror(errno));
+}
+
+/* The transports that the options allow; the connection comes first. */
+static void choose_rows(pl_endpoint *e, const pl_transport *wanted)
+{
+    e->wanted = wanted;
+    if (wanted != NULL && wanted->upgrade == NULL) {
+        e->rows[e->row_count++] = wanted;
+        return;
+    }
+    for (const pl_transport *const *row = pl_transports(); *row != NULL; row++)
+        if (wanted == NULL || (*row)->upgrade == NULL)
+            e->rows[e->row_count++] = *row;
+    if (wanted != NULL)
+        e->rows[e->row_count++] = wanted;
 }
 
 /* What servers and clients have in common. */
@@ -35,9 +51,8 @@ static pl_status endpoint_new(pl_endpoint **out, const pl_endpoint_opts *opts,
     pl_status status;
     PL_TRY(PL_NEW(e, 1));
     e->area = opts->area;
-    e->no_shm = opts->no_shm;
-    e->bell[0] = e->bell[1] = -1;
-    PL_TRY_OUT(status, PL_NEW(e->polls, POLL_PEERS));
+    choose_rows(e, opts->transport);
+    snprintf(e->address, sizeof e->address, "%s", opts->address);
     PL_TRY_OUT(status, fill_random(&seed, sizeof seed));
     PL_TRY_OUT(status, pl_mem_copy_text(&e->name, opts->name));
     PL_TRY_OUT(status, pl_peers_init(&e->peers, peers_max, seed));
@@ -48,19 +63,32 @@ out:
     return status;
 }
 
+static pl_status open_connection(pl_endpoint *e, const pl_endpoint_opts *opts)
+{
+    PL_TRY(e->rows[0]->open(&e->routes[0], e, opts));
+    return pl_endpoint_need_polls(e, 0);
+}
+
 pl_status pl_endpoint_listen(pl_endpoint **out, const pl_endpoint_opts *opts)
 {
     pl_endpoint *e;
     int32_t most = opts->peers_max == 0 ? PEERS_DEFAULT : opts->peers_max;
     PL_TRY(endpoint_new(&e, opts, most));
     e->server = true;
-    pl_status status = pl_tcp_listen(e, opts);
+    pl_status status = open_connection(e, opts);
     if (status != PL_OK) {
         pl_endpoint_free(e, 0);
         return pl_context(status, "%s", opts->name);
     }
     *out = e;
     return PL_OK;
+}
+
+pl_principal pl_endpoint_server(const pl_endpoint_opts *opts)
+{
+    return (pl_principal) { opts->to_worker ? PL_PRINCIPAL_WORKER
+                                            : PL_PRINCIPAL_PS,
+                            opts->server };
 }
 
 pl_status pl_endpoint_connect(pl_endpoint **out, const pl_endpoint_opts *opts)
@@ -70,10 +98,10 @@ pl_status pl_endpoint_connect(pl_endpoint **out, const pl_endpoint_opts *opts)
     pl_status status;
     PL_TRY(endpoint_new(&e, opts, 1));
     PL_TRY_OUT(status, fill_random(identity, sizeof identity));
-    PL_TRY_OUT(status, pl_tcp_connect(e, opts, identity));
     PL_ASSERT(pl_peers_add(&e->peers, identity) == 0);
     if (opts->keys != NULL)
-        e->peers.entries[0].who = pl_tcp_server(opts);
+        e->peers.entries[0].who = pl_endpoint_server(opts);
+    PL_TRY_OUT(status, open_connection(e, opts));
     *out = e;
     return PL_OK;
 out:
@@ -84,14 +112,14 @@ out:
 /* A flood of refusals does not fill the log. */
 static void tell_refusals(pl_endpoint *e, bool last)
 {
-    if (e->refusals.held == 0 || e->tcp == NULL)
+    if (e->refusals.held == 0)
         return;
     int64_t more =
         pl_burst_rest(&e->refusals, pl_clock_now_ns(pl_clock_real()), last);
     if (more > 0)
         pl_log(PL_LOG_WARN,
                "%s (%s): ... and %lld more whose messages were dropped",
-               e->name, e->tcp->address, (long long)more);
+               e->name, e->address, (long long)more);
 }
 
 void pl_endpoint_free(pl_endpoint *e, int linger_ms)
@@ -99,17 +127,18 @@ void pl_endpoint_free(pl_endpoint *e, int linger_ms)
     if (e == NULL)
         return;
     tell_refusals(e, true);
-    pl_tcp_release(e);
-    pl_shared_close(e);
-    pl_tcp_close(e, linger_ms);
+    for (int i = e->row_count - 1; i >= 0; i--)
+        if (e->routes[i] != NULL)
+            e->rows[i]->close(e->routes[i], linger_ms);
     pl_peers_close(&e->peers);
+    pl_mem_free(e->polls);
     pl_mem_free(e->name);
     pl_mem_free(e);
 }
 
 const char *pl_endpoint_address(const pl_endpoint *e)
 {
-    return e->tcp->address;
+    return e->address;
 }
 
 pl_endpoint_counts pl_endpoint_count(const pl_endpoint *e)
@@ -123,9 +152,12 @@ pl_status pl_endpoint_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
     PL_ASSERT(to >= 0 && to < e->peers.count);
     PL_ASSERT(frame->payload_bytes <= PL_FRAME_PAYLOAD_MAX);
     PL_ASSERT(frame->payload_bytes == 0 || payload != NULL);
-    pl_status status = pl_shared_send(e, to, frame, payload, lasting);
+    pl_route *route = e->peers.entries[to].upgrade;
+    pl_status status = PL_AGAIN;
+    if (route != NULL)
+        status = route->transport->send(route, to, frame, payload, lasting);
     if (status == PL_AGAIN)
-        status = pl_tcp_send(e, to, frame, payload, lasting);
+        status = e->rows[0]->send(e->routes[0], to, frame, payload, lasting);
     if (status == PL_AGAIN) {
         e->counts.dropped_messages++;
         return PL_OK;
@@ -135,12 +167,6 @@ pl_status pl_endpoint_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
     e->counts.sent_messages++;
     e->counts.sent_bytes += PL_FRAME_BYTES + (int64_t)frame->payload_bytes;
     return PL_OK;
-}
-
-void pl_endpoint_received(pl_endpoint *e, const pl_frame *frame)
-{
-    e->counts.received_messages++;
-    e->counts.received_bytes += PL_FRAME_BYTES + (int64_t)frame->payload_bytes;
 }
 
 void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
@@ -156,24 +182,50 @@ void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
     pl_log(PL_LOG_WARN,
            "%s (%s): dropped what came from %s: %s; more from there is only "
            "counted",
-           e->name, e->tcp->address, who, why);
+           e->name, e->address, who, why);
+}
+
+static int poll_count(const pl_endpoint *e)
+{
+    int count = 0;
+    for (int i = 0; i < e->row_count; i++)
+        count += e->routes[i] != NULL ? e->routes[i]->polls : 0;
+    return count;
+}
+
+pl_status pl_endpoint_need_polls(pl_endpoint *e, int more)
+{
+    size_t count = (size_t)poll_count(e) + (size_t)more;
+    PL_TRY(PL_RESIZE(e->polls, count));
+    return PL_OK;
 }
 
 /* Get ready to sleep, until *until_ns at most; false when something may be
  * there already. */
 static bool arm(pl_endpoint *e, int64_t *until_ns)
 {
-    int64_t until;
-    bool empty = pl_shared_sleep(e);
-    empty = pl_tcp_sleep(e, &e->polls[POLL_TCP], &until) && empty;
-    if (until < *until_ns)
-        *until_ns = until;
+    bool empty = true;
+    struct pollfd *polls = e->polls;
+    for (int i = 0; i < e->row_count; i++) {
+        pl_route *route = e->routes[i];
+        if (route == NULL)
+            continue;
+        empty = e->rows[i]->sleep(route, polls, until_ns) && empty;
+        polls += route->polls;
+    }
     return empty;
 }
 
-static int poll_count(const pl_endpoint *e)
+static void disarm(pl_endpoint *e)
 {
-    return POLL_PEERS + e->sharing_count;
+    const struct pollfd *polls = e->polls;
+    for (int i = 0; i < e->row_count; i++) {
+        pl_route *route = e->routes[i];
+        int count = route != NULL ? route->polls : 0; /* before it changes */
+        if (route != NULL && e->rows[i]->wake != NULL)
+            e->rows[i]->wake(route, polls);
+        polls += count;
+    }
 }
 
 static struct timespec left_of(pl_deadline deadline, int64_t until_ns)
@@ -234,7 +286,7 @@ void pl_endpoint_wait_or(pl_endpoint *const *endpoints, int count, int fd,
     else if (sleep)
         sleep_on(endpoints, count, total, fd, &left);
     for (int i = 0; i < count; i++) {
-        pl_shared_wake(endpoints[i]);
+        disarm(endpoints[i]);
         tell_refusals(endpoints[i], false);
     }
 }
@@ -250,30 +302,67 @@ void pl_endpoint_share(pl_endpoint *e, pl_area *area)
     e->area = area;
 }
 
-/* Whatever is there, without waiting.  Shared memory is the faster way and
- * goes first, but not always: neither way may starve the other. */
+static pl_status take_from(pl_endpoint *e, int row, pl_message *out)
+{
+    pl_route *route = e->routes[row];
+    return route != NULL ? e->rows[row]->take(route, out) : PL_AGAIN;
+}
+
+/* Whatever is there, without waiting.  An upgrade is the faster route and goes
+ * first, but not always: no route may starve another.  A look at a connection
+ * costs a system call, so it is rare; once it finds something, what else is
+ * there comes with it.  Heartbeats take the connection: they do not queue
+ * behind the gradients of many workers. */
 static pl_status take(pl_endpoint *e, pl_message *out)
 {
-    bool tcp_first = e->counts.received_messages % TCP_FIRST == 0;
-    pl_status status = tcp_first ? PL_AGAIN : pl_shared_take(e, out);
-    if (status == PL_AGAIN)
-        status = pl_tcp_take(e, out);
-    if (status == PL_AGAIN && tcp_first)
-        status = pl_shared_take(e, out);
+    int last = e->row_count - 1, first = last;
+    if (last > 0 && e->turns == 0 &&
+        e->counts.received_messages % TURN_AFTER == 0) {
+        e->turns = TURNS;
+        e->turn = (e->turn + 1) % last;
+    }
+    if (e->turns > 0)
+        first = e->turn;
+    pl_status status = take_from(e, first, out);
+    if (e->turns > 0)
+        e->turns = status == PL_OK ? e->turns - 1 : 0;
+    for (int i = last; i >= 0 && status == PL_AGAIN; i--)
+        if (i != first)
+            status = take_from(e, i, out);
     return status;
+}
+
+static void received(pl_endpoint *e, pl_message *out)
+{
+    pl_peer_entry *entry = &e->peers.entries[out->from];
+    out->who = entry->who;
+    out->first = !entry->met;
+    entry->met = true;
+    entry->heard_at = ++e->peers.messages;
+    e->counts.received_messages++;
+    e->counts.received_bytes +=
+        PL_FRAME_BYTES + (int64_t)out->frame.payload_bytes;
+}
+
+/* A client: why the server turned it away for good, or NULL. */
+static const char *refused(pl_endpoint *e)
+{
+    return e->rows[0]->refused != NULL ? e->rows[0]->refused(e->routes[0])
+                                       : NULL;
 }
 
 pl_status pl_endpoint_poll(pl_endpoint *e, pl_message *out)
 {
-    pl_tcp_release(e);
-    pl_shared_release(e);
     out->lease = NULL;
     pl_status status = take(e, out);
-    if (status == PL_OK)
-        out->who = e->peers.entries[out->from].who;
-    else if (status == PL_AGAIN && pl_tcp_refused(e) != NULL)
-        status = PL_FAIL(PL_CLOSED, "%s: the server at %s %s", e->name,
-                         e->tcp->address, pl_tcp_refused(e));
+    if (status == PL_OK) {
+        received(e, out);
+        return PL_OK;
+    }
+    const char *why = status == PL_AGAIN ? refused(e) : NULL;
+    if (why != NULL)
+        return PL_FAIL(PL_CLOSED, "%s: the server at %s %s", e->name,
+                       e->address, why);
     return status;
 }
 
@@ -285,15 +374,14 @@ pl_status pl_endpoint_receive(pl_endpoint *e, pl_message *out,
         if (status != PL_AGAIN)
             return status;
         if (pl_deadline_passed(deadline))
-            return PL_FAIL(PL_TIMEOUT, "no message at %s in time",
-                           e->tcp->address);
+            return PL_FAIL(PL_TIMEOUT, "no message at %s in time", e->address);
         pl_endpoint_wait(&e, 1, deadline);
     }
 }
 
 void pl_endpoint_drop(pl_endpoint *e, pl_peer peer)
 {
-    pl_shared_drop(e, peer);
+    pl_endpoint_downgrade(e, peer);
     pl_peers_drop(&e->peers, peer);
 }
 
@@ -305,5 +393,5 @@ void pl_endpoint_keep(pl_endpoint *e, pl_peer peer)
 const char *pl_endpoint_peer_text(pl_endpoint *e, pl_peer peer)
 {
     PL_ASSERT(peer >= 0 && peer < e->peers.count);
-    return e->server ? e->peers.entries[peer].address : e->tcp->address;
+    return e->server ? e->peers.entries[peer].address : e->address;
 }

@@ -5,14 +5,15 @@
  * holds; when it breaks it is made again by itself, and messages may be lost:
  * who sends a request resends it, who answers recognises it.
  *
- * The transport is TCP (src/net/tcp).  Two tasks of one host may also share
- * memory: the client offers (pl_endpoint_offer), the server accepts
- * (pl_endpoint_accept), the client completes (pl_endpoint_complete), with
- * texts that travel in their own first messages.  From then on frames go
- * through rings in memory and payloads that lie in an area (pl_area) are not
- * moved at all: the receiver reads them where they are.  What fits neither an
- * area nor the rings (64 KiB) still takes TCP, and may then arrive before or
- * after its neighbours.
+ * What carries the messages are transports (net/transport.h).  The connection
+ * is made over TCP (src/net/tcp).  Two tasks of one host can upgrade it to
+ * shared memory (src/net/shm): the client offers (pl_endpoint_offer), the
+ * server accepts (pl_endpoint_accept), the client completes
+ * (pl_endpoint_complete), with texts that travel in their own first messages.
+ * From then on frames go through rings in memory and payloads that lie in an
+ * area (pl_area) are not moved at all: the receiver reads them where they are.
+ * What fits neither an area nor the rings (64 KiB) still takes the connection,
+ * and may then arrive before or after its neighbours.
  *
  * With the keys of a job both ends prove that they know its secret before a
  * message is taken; beyond loopback everything is encrypted, too.  Each
@@ -32,6 +33,7 @@
 #include <stdbool.h>
 
 typedef struct pl_endpoint pl_endpoint;
+typedef struct pl_transport pl_transport;
 typedef int32_t pl_peer; /* a client of a server, from 0; a client's only peer
                             is 0 */
 
@@ -52,8 +54,9 @@ typedef struct pl_endpoint_opts {
     const char *address; /* "127.0.0.1:0"; listening on port 0 takes any free */
     const char *name;    /* of this task, for logs: "worker 2"; required */
     pl_area *area;       /* may be NULL: nothing of ours is shared */
-    bool no_shm;         /* never offer or accept shared memory */
-    int32_t peers_max;   /* server: connections kept at once; default 1024 */
+    const pl_transport *transport; /* NULL: for each peer the best; else no
+                                      upgrade but this one */
+    int32_t peers_max; /* server: connections kept at once; default 1024 */
     const pl_job_keys *keys; /* NULL: nobody proves anything; copied */
     pl_principal self;       /* with keys: who this is */
     int32_t server;          /* with keys, client: which ps is there... */
@@ -70,6 +73,10 @@ typedef struct pl_endpoint_counts {
     int64_t refused_messages; /* not ours, too large, wrong: dropped */
     int64_t dropped_messages; /* not sent: the peer is gone or far behind */
 } pl_endpoint_counts;
+
+/* The transport of a flag whose choices are PL_TRANSPORT_CHOICES
+ * (net/transport.h); of the first, auto, NULL. */
+const pl_transport *pl_transport_chosen(int choice);
 
 /* PL_IO names the address when it is taken or cannot be used. */
 pl_status pl_endpoint_listen(pl_endpoint **out,
@@ -123,11 +130,11 @@ void pl_endpoint_keep(pl_endpoint *endpoint, pl_peer peer);
 /* "10.0.0.7:40112" where known, for messages; until the next call. */
 const char *pl_endpoint_peer_text(pl_endpoint *endpoint, pl_peer peer);
 
-/* Shared memory, see above.  An empty answer means: stay with TCP, as happens
- * when the hosts differ or something is not permitted; that is no failure.
- * When the peer ends or closes, messages take TCP again, and what was shared
- * is given back as soon as all that it wrote was read, but for what is held
- * (net/shm/lease.h). */
+/* Upgrades, see above.  An empty answer means: stay with the connection, as
+ * happens when the hosts differ or something is not permitted; that is no
+ * failure.  When the peer ends or closes, messages take the connection again,
+ * and what was shared is given back as soon as all that it wrote was read, but
+ * for what is held (net/shm/lease.h). */
 pl_status pl_endpoint_offer(pl_endpoint *client,
                             char offer[PL_OFFER_BYTES]) PL_MUST_CHECK;
 pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,
@@ -135,6 +142,11 @@ pl_status pl_endpoint_accept(pl_endpoint *server, pl_peer peer,
                              char answer[PL_OFFER_BYTES]) PL_MUST_CHECK;
 pl_status pl_endpoint_complete(pl_endpoint *client,
                                const char *answer) PL_MUST_CHECK;
+/* Whether the peer is upgraded: it reads payloads in the area in place. */
 bool pl_endpoint_shared(const pl_endpoint *endpoint, pl_peer peer);
+/* PL_USAGE when the options want an upgrade that `what`, this peer, is not
+ * reached by; says what that needs. */
+pl_status pl_endpoint_check(const pl_endpoint *endpoint, pl_peer peer,
+                            const char *what) PL_MUST_CHECK;
 
 #endif

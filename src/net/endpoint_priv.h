@@ -1,19 +1,17 @@
 /* endpoint_priv.h - what the parts of an endpoint share.
  *
- *   endpoint.c  the calls, waiting, counting
- *   tcp/        messages over TCP
- *   shared.c    offering and accepting shared memory
+ *   endpoint.c   the calls, waiting, counting
+ *   upgrade.c    agreeing with a peer on more than the connection
+ *   transport.h  what carries the messages
  *
  * Threads: one. */
 #ifndef PL_NET_ENDPOINT_PRIV_H
 #define PL_NET_ENDPOINT_PRIV_H
 
 #include "base/text/burst.h"
-#include "net/endpoint.h"
+#include "net/address.h"
 #include "net/peers.h"
-#include "net/tcp/tcp.h"
-
-#include <poll.h>
+#include "net/transport.h"
 
 #define PL_OFFENDERS 32
 
@@ -23,52 +21,40 @@ typedef struct pl_offenders {
     unsigned next;
 } pl_offenders;
 
-/* What is polled: these, then a process for each peer that shares memory. */
+#define PL_COUNT_TRANSPORT(name) +1
 enum {
-    POLL_TCP,
-    POLL_BELL,
-    POLL_PEERS
+    PL_ROUTES_MOST = PL_TRANSPORT_LIST(PL_COUNT_TRANSPORT)
 };
 
 struct pl_endpoint {
-    pl_tcp *tcp;
     bool server;
-    bool no_shm;
     char *name;
-    pl_area *area;  /* the caller's; may be NULL */
-    pl_peers peers; /* a client has one */
+    char address[PL_ADDRESS_BYTES]; /* listening, or connected to */
+    pl_area *area;                  /* the caller's; may be NULL */
+    pl_peers peers;                 /* a client has one */
     pl_endpoint_counts counts;
     pl_offenders offenders;
     pl_burst refusals; /* in the log */
-    int bell[2];       /* a pipe that peers write to; -1: no peer shares */
-    pl_peer *sharing;  /* the peers that have a channel */
-    int32_t sharing_count;
-    uint32_t turn;        /* whose channel is looked at first */
-    pl_channel *held;     /* the message last received lies there */
-    struct pollfd *polls; /* POLL_PEERS + sharing_count */
+    /* The transports that may be used and, where open, their routes; the
+     * connection is the first. */
+    const pl_transport *rows[PL_ROUTES_MOST];
+    pl_route *routes[PL_ROUTES_MOST];
+    int row_count;
+    const pl_transport *wanted; /* by the options; NULL: any */
+    int turn;                   /* the route that is not to starve... */
+    int turns;                  /* ... may give so many messages first */
+    struct pollfd *polls;       /* of all routes, in their order */
 };
 
 /* Count something that is not ours, and name its sender once; of many in a
  * short time only the first. */
 void pl_endpoint_refuse(pl_endpoint *endpoint, const char *who,
                         const char *why);
-void pl_endpoint_received(pl_endpoint *endpoint, const pl_frame *frame);
-
-/* Try to send through shared memory; PL_AGAIN: it must go another way. */
-pl_status pl_shared_send(pl_endpoint *endpoint, pl_peer to,
-                         const pl_frame *frame, const void *payload,
-                         bool lasting) PL_MUST_CHECK;
-/* As pl_tcp_take and pl_tcp_release. */
-pl_status pl_shared_take(pl_endpoint *endpoint, pl_message *out) PL_MUST_CHECK;
-void pl_shared_release(pl_endpoint *endpoint);
-
-/* Before a sleep: ask peers to ring, fill `polls`.  False: something is there
- * already.  Call pl_shared_wake after either. */
-bool pl_shared_sleep(pl_endpoint *endpoint);
-void pl_shared_wake(pl_endpoint *endpoint);
-
-/* Close the channel of a peer, if it has one. */
-void pl_shared_drop(pl_endpoint *endpoint, pl_peer peer);
-void pl_shared_close(pl_endpoint *endpoint);
+/* Who a client with keys expects at the other end. */
+pl_principal pl_endpoint_server(const pl_endpoint_opts *opts);
+/* Make room for the descriptors of all routes, and so many more. */
+pl_status pl_endpoint_need_polls(pl_endpoint *endpoint, int more) PL_MUST_CHECK;
+/* End the upgrade of a peer, if it has one. */
+void pl_endpoint_downgrade(pl_endpoint *endpoint, pl_peer peer);
 
 #endif

@@ -98,8 +98,9 @@ static pl_status check_head(const uint8_t *in, size_t size)
     return PL_OK;
 }
 
-/* Do the lengths agree with each other and with what came? */
-static pl_status check_sizes(const pl_frame *frame, size_t payload_bytes)
+/* Does the length agree with what came?  What is in the payload is known to
+ * those who decode the kind. */
+static pl_status check_size(const pl_frame *frame, size_t payload_bytes)
 {
     const char *kind = pl_frame_kind_text(frame->kind);
     if (frame->payload_bytes != payload_bytes)
@@ -110,15 +111,6 @@ static pl_status check_sizes(const pl_frame *frame, size_t payload_bytes)
         return PL_FAIL(PL_FORMAT,
                        "%s message with %zu bytes of payload, at most %u", kind,
                        payload_bytes, (unsigned)PL_FRAME_PAYLOAD_MAX);
-    /* Keys are coded: 32 of them take a byte or more. */
-    uint64_t needed =
-        ((uint64_t)frame->key_count + 31) / 32 + (uint64_t)frame->count * 4;
-    if (needed > payload_bytes)
-        return PL_FAIL(PL_FORMAT,
-                       "%s message with %u keys and %u floats needs %llu "
-                       "bytes of payload, has %zu",
-                       kind, (unsigned)frame->key_count, (unsigned)frame->count,
-                       (unsigned long long)needed, payload_bytes);
     return PL_OK;
 }
 
@@ -146,7 +138,7 @@ pl_status pl_frame_read(pl_frame *out, const void *bytes, size_t size,
         .value = { get_signed(in + AT_VALUE), get_signed(in + AT_VALUE + 8) },
         .payload_bytes = get32(in + AT_PAYLOAD_BYTES),
     };
-    PL_TRY(check_sizes(&frame, payload_bytes));
+    PL_TRY(check_size(&frame, payload_bytes));
     *out = frame;
     return PL_OK;
 }

@@ -66,7 +66,8 @@ typedef struct pl_frame {
     uint64_t sequence;    /* of the request; an answer has the request's */
     int64_t step;         /* a gradient's, or the parameters' version */
     int64_t first;        /* of the floats: place in the parameter block */
-    uint32_t count;       /* floats at the beginning of the payload */
+    uint32_t count;       /* floats that the payload begins with, or that are
+                             encoded there */
     uint32_t key_count;   /* keys behind them, as a list; 0: dense */
     int64_t value[2];     /* of the kind */
     uint32_t payload_bytes;

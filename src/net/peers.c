@@ -109,7 +109,7 @@ void pl_peers_drop(pl_peers *peers, int32_t number)
 /* Who is dropped first, where there are too many. */
 static int rank(const pl_peer_entry *entry)
 {
-    return (entry->channel != NULL ? 2 : 0) + (entry->kept ? 1 : 0);
+    return (entry->upgrade != NULL ? 2 : 0) + (entry->kept ? 1 : 0);
 }
 
 int32_t pl_peers_idle(const pl_peers *peers)

@@ -4,7 +4,7 @@
  * small numbers.  A dropped client keeps its number, so that its messages are
  * recognised and ignored, until the number is needed for a new one.  When all
  * are taken, who was heard longest ago is dropped, first of those that nobody
- * said are to be kept, last of those that share memory: neither a flood nor
+ * said are to be kept, last of those with an upgrade: neither a flood nor
  * what dead tasks leave behind keeps new ones out.
  *
  * Threads: one. */
@@ -12,7 +12,6 @@
 #define PL_NET_PEERS_H
 
 #include "net/keys.h"
-#include "net/shm/channel.h"
 #include "paceline/base.h"
 
 #include <stdbool.h>
@@ -30,8 +29,9 @@ typedef struct pl_peer_entry {
     uint64_t heard_at;   /* count of messages */
     char address[PL_PEER_TEXT];
     pl_principal who;
-    int32_t offences;    /* messages that were none */
-    pl_channel *channel; /* NULL: TCP only; shared.c's */
+    int32_t offences;         /* malformed messages */
+    struct pl_route *upgrade; /* NULL: the connection alone */
+    void *link;               /* what the upgrade keeps of this peer */
 } pl_peer_entry;
 
 typedef struct pl_peers {

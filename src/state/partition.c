@@ -355,25 +355,35 @@ static pl_status note_own(pl_partition_own *own, int64_t step)
         if (own->steps[i] != step)
             own->steps[kept++] = own->steps[i];
     own->count = kept;
-    int64_t *steps = pl_mem_resize(own->steps, kept + 1, sizeof *steps);
-    PL_TRY(pl_mem_check(steps, kept + 1, sizeof *steps));
-    own->steps = steps;
+    PL_TRY(PL_RESIZE(own->steps, kept + 1));
     own->steps[own->count++] = step;
     return PL_OK;
+}
+
+static bool has_step(const pl_partition_own *own, int64_t step)
+{
+    for (size_t i = 0; i < own->count; i++)
+        if (own->steps[i] == step)
+            return true;
+    return false;
 }
 
 /* A folder of checkpoints that another task named: leave alone what was there
  * before. */
 static pl_status prune_own(const pl_partition *partition, int64_t step,
-                           int64_t keep)
+                           int64_t keep, int64_t spare)
 {
     pl_partition_own *own = partition->opts.own;
     PL_TRY(note_own(own, step));
     PL_TRY(pl_checkpoint_remove_old(partition->checkpoints, step));
-    while (own->count > (size_t)keep) {
-        PL_TRY(pl_checkpoint_remove(partition->checkpoints, own->steps[0]));
+    size_t stays = has_step(own, spare);
+    while (own->count - stays > (size_t)keep) {
+        size_t oldest = own->steps[0] == spare ? 1 : 0;
+        PL_TRY(
+            pl_checkpoint_remove(partition->checkpoints, own->steps[oldest]));
         own->count--;
-        memmove(own->steps, own->steps + 1, own->count * sizeof *own->steps);
+        memmove(own->steps + oldest, own->steps + oldest + 1,
+                (own->count - oldest) * sizeof *own->steps);
     }
     return PL_OK;
 }
@@ -381,7 +391,7 @@ static pl_status prune_own(const pl_partition *partition, int64_t step,
 pl_status pl_partition_commit(const pl_partition *partition,
                               const pl_manifest_shard *shards)
 {
-    int64_t keep;
+    int64_t keep, spare = -1;
     pl_manifest manifest = {
         .sliced = partition->opts.of > 1,
         .shards = shards,
@@ -391,6 +401,9 @@ pl_status pl_partition_commit(const pl_partition *partition,
     PL_TRY(pl_json_get_int(request, "step", 0, PL_MANIFEST_STEP_MAX,
                            &manifest.step));
     PL_TRY(pl_json_get_int(request, "keep", 1, INT32_MAX, &keep));
+    if (pl_json_has(request, "spare"))
+        PL_TRY(
+            pl_json_get_int(request, "spare", 0, PL_MANIFEST_STEP_MAX, &spare));
     PL_TRY(pl_json_get_text(request, "model", &manifest.model));
     PL_TRY(pl_json_get_object(request, "settings", &manifest.settings));
     PL_TRY(pl_json_get_object(request, "state", &manifest.state));
@@ -404,8 +417,8 @@ pl_status pl_partition_commit(const pl_partition *partition,
            (long long)manifest.step, partition->checkpoints);
     if (partition->opts.own == NULL)
         return pl_checkpoint_prune(partition->checkpoints, manifest.step,
-                                   (int32_t)keep);
-    return prune_own(partition, manifest.step, keep);
+                                   (int32_t)keep, spare);
+    return prune_own(partition, manifest.step, keep, spare);
 }
 
 pl_status pl_partition_load(const pl_partition *partition)

@@ -16,7 +16,7 @@
 #ifndef PL_STATE_PARTITION_H
 #define PL_STATE_PARTITION_H
 
-#include "state/checkpoint.h"
+#include "state/checkpoint/checkpoint.h"
 #include "state/frozen.h"
 #include "state/place.h"
 #include "state/planes.h"

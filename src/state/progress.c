@@ -15,6 +15,10 @@ static pl_status fill_state(pl_json *state, const pl_progress *progress,
     PL_TRY(pl_json_set_text(state, "position", position));
     PL_TRY(pl_json_set_text(state, "kernels", kernels));
     PL_TRY(pl_json_set_bool(state, "mixed", progress->mixed));
+    if (progress->best_loss > 0) {
+        PL_TRY(pl_json_set_real(state, "best_loss", progress->best_loss));
+        PL_TRY(pl_json_set_int(state, "worse", progress->worse));
+    }
     if (progress->bucket_bytes > 0)
         PL_TRY(pl_json_set_int(state, "bucket_bytes", progress->bucket_bytes));
     return PL_OK;
@@ -43,6 +47,10 @@ pl_status pl_progress_read(pl_progress *out, const pl_json *state,
     PL_TRY(pl_json_get_text(state, "position", &position));
     PL_TRY(pl_json_get_text(state, "kernels", &made_with));
     PL_TRY(pl_json_get_bool(state, "mixed", &out->mixed));
+    if (pl_json_has(state, "best_loss")) {
+        PL_TRY(pl_json_get_real(state, "best_loss", &out->best_loss));
+        PL_TRY(pl_json_get_int(state, "worse", 0, INT64_MAX, &out->worse));
+    }
     if (pl_json_has(state, "bucket_bytes"))
         PL_TRY(pl_json_get_int(state, "bucket_bytes", 1, INT64_MAX,
                                &out->bucket_bytes));

@@ -16,6 +16,8 @@ typedef struct pl_progress {
     double seconds;   /* of training, without evaluation */
     bool mixed;       /* made with several instruction sets: not reproducible */
     pl_position position; /* of this worker's reader */
+    double best_loss; /* the lowest of the chief's tests; 0: none was made */
+    int64_t worse;    /* tests since then, for --patience */
     int64_t bucket_bytes; /* gradients were summed in such; 0: they were not */
 } pl_progress;
 

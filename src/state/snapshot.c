@@ -9,6 +9,7 @@
 #include "state/writer.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct pl_snapshot {
     pl_snapshot_opts opts;
     pl_writer *writer; /* NULL: others hold the parameters */
     int64_t *counts;   /* [opts.workers] */
+    pl_best best;      /* step -1: none */
 };
 
 /* The partition that is the whole block. */
@@ -30,16 +32,28 @@ static pl_partition_opts whole(const pl_snapshot *snapshot)
     };
 }
 
+/* Without the file a resumed run may only lose what it names: go on. */
+static pl_status read_best(const char *folder, pl_best *out)
+{
+    pl_status status = pl_best_read(out, folder);
+    if (status == PL_OK || status == PL_NOMEM)
+        return status;
+    if (status != PL_NOTFOUND)
+        pl_log(PL_LOG_WARN, "passed over: %s", pl_error_message());
+    *out = (pl_best) { .step = -1 };
+    return PL_OK;
+}
+
 pl_status pl_snapshot_new(pl_snapshot **out, const pl_snapshot_opts *opts)
 {
     pl_snapshot *snapshot;
-    pl_status status = PL_OK;
     PL_TRY(PL_NEW(snapshot, 1));
     snapshot->opts = *opts;
     if (opts->keep == 0)
         snapshot->opts.keep = KEEP_DEFAULT;
     pl_partition_opts partition = whole(snapshot);
-    if (opts->planes.count > 0)
+    pl_status status = read_best(opts->folder, &snapshot->best);
+    if (status == PL_OK && opts->planes.count > 0)
         status = pl_writer_new(&snapshot->writer, &partition);
     if (status == PL_OK && opts->workers > 0)
         status = PL_NEW(snapshot->counts, (size_t)opts->workers);
@@ -73,6 +87,20 @@ void pl_snapshot_free(pl_snapshot *snapshot)
 pl_frozen *pl_snapshot_frozen(pl_snapshot *snapshot)
 {
     return snapshot->writer != NULL ? pl_writer_frozen(snapshot->writer) : NULL;
+}
+
+double pl_snapshot_best_loss(const pl_snapshot *snapshot)
+{
+    bool known = snapshot != NULL && snapshot->best.step >= 0 &&
+                 isfinite(snapshot->best.test_loss);
+    return known ? snapshot->best.test_loss : 0;
+}
+
+pl_status pl_snapshot_set_best(pl_snapshot *snapshot, const pl_best *best)
+{
+    PL_TRY(pl_best_write(best, snapshot->opts.folder));
+    snapshot->best = *best;
+    return PL_OK;
 }
 
 int64_t *pl_snapshot_counts(pl_snapshot *snapshot)
@@ -156,12 +184,26 @@ static pl_status check_model(const pl_checkpoint *checkpoint, const char *model)
                    pl_checkpoint_folder(checkpoint), found, model);
 }
 
-/* The newest complete checkpoint, if it is one of this run. */
+/* The newest complete checkpoint, or the best. */
+static pl_status open_wanted(const pl_snapshot *snapshot, pl_checkpoint **out)
+{
+    const char *folder = snapshot->opts.folder;
+    if (!snapshot->opts.best)
+        return pl_checkpoint_find(out, folder);
+    if (snapshot->best.step < 0)
+        return PL_FAIL(PL_NOTFOUND,
+                       "%s: no checkpoint is marked as the best; train with "
+                       "--keep-best",
+                       folder);
+    return pl_checkpoint_open_step(out, folder, snapshot->best.step);
+}
+
+/* ... if it is one of this run. */
 static pl_status find(pl_snapshot *snapshot, pl_progress *progress,
                       pl_checkpoint **out)
 {
     pl_checkpoint *checkpoint;
-    PL_TRY(pl_checkpoint_find(&checkpoint, snapshot->opts.folder));
+    PL_TRY(open_wanted(snapshot, &checkpoint));
     const pl_manifest *manifest = pl_checkpoint_manifest(checkpoint);
     pl_status status;
     PL_TRY_OUT(status, check_model(checkpoint, snapshot->opts.model));
@@ -222,6 +264,8 @@ static pl_status request_manifest(pl_json *request, const pl_snapshot *snapshot,
     pl_json *state, *settings;
     PL_TRY(pl_json_set_int(request, "step", progress->step));
     PL_TRY(pl_json_set_int(request, "keep", snapshot->opts.keep));
+    if (snapshot->best.step >= 0)
+        PL_TRY(pl_json_set_int(request, "spare", snapshot->best.step));
     PL_TRY(pl_json_set_text(request, "model", snapshot->opts.model));
     PL_TRY(pl_json_copy(&settings, snapshot->opts.settings));
     PL_TRY(pl_json_set_take(request, "settings", settings));

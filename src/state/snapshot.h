@@ -10,6 +10,7 @@
 #define PL_STATE_SNAPSHOT_H
 
 #include "base/json/json.h"
+#include "state/checkpoint/best.h"
 #include "state/frozen.h"
 #include "state/planes.h"
 #include "state/progress.h"
@@ -27,6 +28,7 @@ typedef struct pl_snapshot_opts {
                                 hold them, for request and find alone */
     const char *kernels;     /* their name; required */
     int32_t workers;         /* of a job in which each has a count */
+    bool best;               /* load the best checkpoint, not the newest */
 } pl_snapshot_opts;
 
 pl_status pl_snapshot_new(pl_snapshot **out,
@@ -51,6 +53,13 @@ pl_frozen *pl_snapshot_frozen(pl_snapshot *snapshot);
  * enough: the next save tries again. */
 pl_status pl_snapshot_save(pl_snapshot *snapshot, const pl_progress *progress,
                            bool last) PL_MUST_CHECK;
+
+/* The test loss of the best checkpoint, which is kept beside the newest ones;
+ * 0: none was named, or there is no snapshot.  To name another one, which is
+ * complete: */
+double pl_snapshot_best_loss(const pl_snapshot *snapshot);
+pl_status pl_snapshot_set_best(pl_snapshot *snapshot,
+                               const pl_best *best) PL_MUST_CHECK;
 
 /* Load the newest complete checkpoint.  PL_NOTFOUND when there is none.
  * PL_USAGE, with the setting's name, when `settings` differ. */

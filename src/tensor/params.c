@@ -49,9 +49,7 @@ static pl_status make_room(pl_params *params)
     if (params->count < params->room)
         return PL_OK;
     int room = params->room == 0 ? 8 : 2 * params->room;
-    item *items = pl_mem_resize(params->items, (size_t)room, sizeof *items);
-    PL_TRY(pl_mem_check(items, (size_t)room, sizeof *items));
-    params->items = items;
+    PL_TRY(PL_RESIZE(params->items, (size_t)room));
     params->room = room;
     return PL_OK;
 }

@@ -6,8 +6,8 @@
 #include "base/clock.h"
 
 #include <math.h>
+#include <stdio.h>
 
-#define SMOOTHING 0.02 /* weight of a new loss in the shown average */
 /* The norm of a gradient is taken again after so many times what it took. */
 #define NORM_PAUSE 200
 #define CLASSES    1024 /* of predictions: the most */
@@ -26,6 +26,8 @@ pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
         { "epoch", &recorder->tags.epoch },
         { "examples", &recorder->tags.examples },
         { "loss", &recorder->tags.loss },
+        { PL_METRICS_TRAIN_LOSS, &recorder->tags.train_loss },
+        { PL_METRICS_TRAIN_LOSS_EXAMPLES, &recorder->tags.train_loss_examples },
         { "accuracy", &recorder->tags.accuracy },
         { "learning_rate", &recorder->tags.lr },
         { "tests", &recorder->tags.tests },
@@ -45,9 +47,12 @@ pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
         { "bytes_sent", &recorder->tags.sent },
         { "bytes_received", &recorder->tags.received },
         { PL_METRICS_RESTART, &recorder->tags.restart },
+        { PL_METRICS_ACTIVITY, &recorder->tags.activity },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         PL_TRY(pl_metrics_tag(opts->metrics, all[i].name, all[i].tag));
+    pl_losses_init(&recorder->losses, opts->epoch_steps);
+    pl_due_init(&recorder->due, opts->every, opts->pace, opts->start_step);
     return PL_OK;
 }
 
@@ -149,12 +154,25 @@ static void set_own(const pl_recorder *recorder, int64_t own_examples,
                    (double)dropped);
 }
 
+static void record_loss(pl_recorder *recorder, const pl_recorder_step *step,
+                        bool point)
+{
+    pl_metrics *metrics = recorder->opts.metrics;
+    pl_mean_loss mean = pl_losses_mean(&recorder->losses);
+    pl_metrics_set(metrics, recorder->tags.train_loss, mean.loss);
+    pl_metrics_set(metrics, recorder->tags.train_loss_examples,
+                   (double)mean.examples);
+    if (point)
+        pl_metrics_scalar(metrics, recorder->tags.loss, step->step,
+                          pl_losses_point(&recorder->losses).loss);
+}
+
 /* What follows from the numbers of a step alone. */
 static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step,
                            bool point)
 {
     const pl_recorder_opts *opts = &recorder->opts;
-    put(recorder, recorder->tags.loss, step, recorder->loss, point);
+    record_loss(recorder, step, point);
     put(recorder, recorder->tags.lr, step,
         pl_schedule_lr(opts->schedule, step->step), point);
     if (opts->epoch_updates > 0)
@@ -166,13 +184,77 @@ static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step,
     recorder->pending = recorder->pending && !point;
 }
 
+void pl_recorder_end_epoch(pl_recorder *recorder)
+{
+    if (recorder->epoch.ended)
+        pl_metrics_epoch_put(recorder->opts.metrics, &recorder->epoch.last);
+    recorder->epoch.ended = false;
+}
+
+static void begin_epoch(pl_recorder *recorder, int64_t number,
+                        const pl_recorder_step *step)
+{
+    recorder->epoch.next = (number + 1) * recorder->opts.epoch_updates;
+    recorder->epoch.steps = 0;
+    recorder->epoch.loss = 0;
+    recorder->epoch.begin = step->now;
+    recorder->epoch.examples = step->examples;
+}
+
+/* An epoch that ends with this step waits for its test; the one before it does
+ * so no longer. */
+static void count_epoch(pl_recorder *recorder, const pl_recorder_step *step)
+{
+    int64_t updates = recorder->opts.epoch_updates;
+    if (updates <= 0)
+        return;
+    pl_recorder_end_epoch(recorder);
+    if (!recorder->started) /* the first step's own time is not known */
+        begin_epoch(recorder, (step->step - 1) / updates, step);
+    recorder->epoch.steps++;
+    recorder->epoch.loss += step->loss;
+    if (step->step < recorder->epoch.next)
+        return;
+    int64_t number = step->step / updates;
+    double seconds =
+        (double)(step->now - recorder->epoch.begin) * pl_ticks_ns() * 1e-9;
+    recorder->epoch.last = (pl_epoch) {
+        .epoch = number,
+        .step = step->step,
+        .steps = recorder->epoch.steps,
+        .seconds = seconds,
+        .examples_per_s =
+            seconds > 0
+                ? (double)(step->examples - recorder->epoch.examples) / seconds
+                : NAN,
+        .loss = recorder->epoch.loss / (double)recorder->epoch.steps,
+        .test_loss = NAN,
+        .test_accuracy = NAN,
+    };
+    recorder->epoch.ended = true;
+    begin_epoch(recorder, number, step);
+}
+
+void pl_recorder_activity(pl_recorder *recorder, pl_activity activity)
+{
+    pl_metrics_set(recorder->opts.metrics, recorder->tags.activity,
+                   (double)activity);
+}
+
+/* Is the step a point of the curves? */
+static bool is_point(pl_recorder *recorder, const pl_recorder_step *step,
+                     bool shows)
+{
+    if (recorder->opts.every.unit != PL_EVERY_AUTO)
+        return pl_due_now(&recorder->due, step->step, step->now);
+    return shows && pl_sampler_due(&recorder->points, step->now);
+}
+
 void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
 {
     pl_metrics *metrics = recorder->opts.metrics;
-    recorder->loss =
-        recorder->started
-            ? recorder->loss + SMOOTHING * (step->loss - recorder->loss)
-            : step->loss;
+    count_epoch(recorder, step);
+    pl_losses_add(&recorder->losses, step->loss, step->loss_examples);
     recorder->behind += step->behind;
     recorder->steps++;
     recorder->at = *step;
@@ -180,11 +262,12 @@ void pl_recorder_put(pl_recorder *recorder, const pl_recorder_step *step)
     pl_metrics_set(metrics, recorder->tags.step, (double)step->step);
     pl_metrics_set(metrics, recorder->tags.examples, (double)step->examples);
     pl_metrics_set(metrics, recorder->tags.own_steps, (double)step->own);
-    if (recorder->started && step->now < recorder->next)
+    bool shows = !recorder->started || step->now >= recorder->next;
+    bool point = is_point(recorder, step, shows);
+    if (!shows && !point)
         return;
     recorder->started = true;
     recorder->next = step->now + (uint64_t)(PL_SAMPLER_S * 1e9 / pl_ticks_ns());
-    bool point = pl_sampler_due(&recorder->points, step->now);
     record_numbers(recorder, step, point);
     record_accuracy(recorder, step, point);
     if (point && step->now >= recorder->next_norm)
@@ -212,6 +295,13 @@ void pl_recorder_restart(pl_recorder *recorder, int64_t step, int64_t from,
 {
     pl_run_event event = pl_run_event_of(PL_EVENT_ROLLBACK);
     recorder->pending = recorder->norm_pending = false;
+    pl_recorder_end_epoch(recorder);
+    if (recorder->opts.epoch_updates > 0)
+        begin_epoch(recorder, step / recorder->opts.epoch_updates,
+                    &recorder->at);
+    pl_losses_init(&recorder->losses, recorder->opts.epoch_steps);
+    pl_due_init(&recorder->due, recorder->opts.every, recorder->opts.pace,
+                step);
     pl_metrics_scalar(recorder->opts.metrics, recorder->tags.restart, step,
                       (double)step);
     event.step = restored;
@@ -224,6 +314,14 @@ void pl_recorder_checkpoint(pl_recorder *recorder, int64_t step)
 {
     pl_run_event event = pl_run_event_of(PL_EVENT_CHECKPOINT);
     event.step = step;
+    put_event(recorder, &event);
+}
+
+void pl_recorder_warn(pl_recorder *recorder, int64_t step, const char *text)
+{
+    pl_run_event event = pl_run_event_of(PL_EVENT_WARNING);
+    event.step = step;
+    snprintf(event.text, sizeof event.text, "%s", text);
     put_event(recorder, &event);
 }
 
@@ -246,6 +344,11 @@ void pl_recorder_test(pl_recorder *recorder, int64_t step,
     for (size_t i = 0; i < count; i++)
         pl_metrics_scalar(metrics, all[i].tag, step, all[i].value);
     pl_metrics_add(metrics, recorder->tags.tests, 1);
+    if (recorder->epoch.ended) {
+        recorder->epoch.last.test_loss = score->loss;
+        recorder->epoch.last.test_accuracy = score->accuracy;
+        pl_recorder_end_epoch(recorder);
+    }
     pl_run_event event = pl_run_event_of(PL_EVENT_TEST);
     event.step = step;
     event.test_loss = score->loss;

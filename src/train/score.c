@@ -45,9 +45,7 @@ static pl_status make_room(pile *p, int64_t more)
         return PL_OK;
     int64_t room =
         2 * p->room > p->count + more ? 2 * p->room : p->count + more;
-    float *probs = pl_mem_resize(p->probs, (size_t)room, sizeof *probs);
-    PL_TRY(pl_mem_check(probs, (size_t)room, sizeof *probs));
-    p->probs = probs;
+    PL_TRY(PL_RESIZE(p->probs, (size_t)room));
     p->room = room;
     return PL_OK;
 }

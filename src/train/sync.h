@@ -14,7 +14,8 @@
  * Key lists, for sparse parameters, name the rows that are read or that have
  * a gradient; NULL means all.
  *
- * Threads: called by the thread that drives the loop, except apply_range. */
+ * Threads: called by the thread that drives the loop, except where it says
+ * otherwise. */
 #ifndef PL_TRAIN_SYNC_H
 #define PL_TRAIN_SYNC_H
 
@@ -33,6 +34,8 @@ typedef struct pl_commit {
     bool dropped; /* this gradient was too old and not used */
     bool stop;    /* the job is over */
     bool unsent;  /* ... and was, before this gradient could be sent */
+    bool midway;  /* the parameters are this worker's alone: nothing is tested,
+                     saved or stopped before they are the job's again */
 } pl_commit;
 
 /* Where a worker stands: for those who join a job that runs already. */
@@ -71,6 +74,42 @@ typedef struct pl_values {
     int64_t step; /* in lock step: whose they are */
 } pl_values;
 
+/* Where a commit makes the update here: its time is computing, not waiting.
+ * Update the block range by range, instead of ready and before commit.  Same
+ * bits. */
+typedef struct pl_sync_local {
+    void (*begin)(pl_sync *sync);
+    /* From all threads of the pool, on ranges that do not overlap. */
+    void (*apply)(pl_sync *sync, int64_t first, int64_t count,
+                  const float *grad);
+} pl_sync_local;
+
+/* Where a sparse model's parameters are not in memory here: `need` is not
+ * called, and one step is take() the values of a batch that was asked for,
+ * ask() for one that comes later, ready, commit.  What commit tells of may
+ * then be the gradient before. */
+typedef struct pl_sync_keyed {
+    /* Ask for the values at these keys: `later`, with the commit; or now. */
+    pl_status (*ask)(pl_sync *sync, const pl_keys *keys, bool later);
+    /* Wait for those of the first ask that was not taken; they stay until two
+     * more were. */
+    pl_status (*take)(pl_sync *sync, pl_values *out);
+    /* Ask and wait, for a test; they stay until the next one. */
+    pl_status (*look)(pl_sync *sync, const pl_keys *keys, pl_values *out);
+} pl_sync_keyed;
+
+/* Where the data that a worker reads can change while the job runs. */
+typedef struct pl_sync_data {
+    /* In own pace: `own` gradients of this worker's share are made, or it does
+     * not know how many; whose shall it read on, up to as many?  Its own: no
+     * other share is left.  `wait`: until that is sure to stay so. */
+    pl_status (*share)(pl_sync *sync, int64_t own, bool wait, pl_share *out);
+    /* In lock step, where joining told of a deal: who shares the data from
+     * `step` on, the first of `epoch`?  at->deal and at->present tell. */
+    pl_status (*deal)(pl_sync *sync, int64_t step, int64_t epoch,
+                      pl_standing *at);
+} pl_sync_data;
+
 typedef struct pl_sync_ops {
     const char *name; /* "single" */
 
@@ -85,9 +124,10 @@ typedef struct pl_sync_ops {
                        const pl_keys *keys);
     /* All gradients of the step were handed over. */
     pl_status (*commit)(pl_sync *sync, pl_commit *out);
-    /* Keep what is needed to go on from here; `last` when the run ends.
-     * PL_AGAIN: busy with the one before, left out. */
-    pl_status (*save)(pl_sync *sync, const pl_progress *progress, bool last);
+    /* Keep what is needed to go on from here; `complete`: and return when all
+     * of it is kept.  Else PL_AGAIN: busy with the one before, left out. */
+    pl_status (*save)(pl_sync *sync, const pl_progress *progress,
+                      bool complete);
     /* The loop ends here. */
     pl_status (*finish)(pl_sync *sync);
     void (*free)(pl_sync *sync);
@@ -106,46 +146,18 @@ typedef struct pl_sync_ops {
     /* An operator of this worker's step has finished: shows that a long step
      * is under way.  `sync` is the pl_sync.  Cheap; from any thread. */
     void (*progress)(void *sync);
-    /* True when others go on meanwhile: what pause gave may be of several
-     * moments, and a test of it is none of the last parameters. */
-    bool (*loose)(const pl_sync *sync);
     /* End the job for all workers. */
     pl_status (*stop)(pl_sync *sync, const char *why);
-    /* In own pace: `own` gradients of this worker's share are made, or it does
-     * not know how many; whose shall it read on, up to as many?  Its own: that
-     * of nobody else is left.  `wait`: until that is sure to stay so. */
-    pl_status (*share)(pl_sync *sync, int64_t own, bool wait, pl_share *out);
-    /* In lock step, where joining told of a deal: who shares the data from
-     * `step` on, the first of `epoch`?  at->deal and at->present tell.  NULL:
-     * a deal changes only when all join. */
-    pl_status (*deal)(pl_sync *sync, int64_t step, int64_t epoch,
-                      pl_standing *at);
     /* What went over its connections so far; cheap. */
     void (*traffic)(const pl_sync *sync, int64_t *sent_bytes,
                     int64_t *received_bytes);
     /* This worker failed. */
     void (*abort)(pl_sync *sync, const char *why);
 
-    /* Optional, where a sparse model's parameters are not in memory here; then
-     * `need` is not called, and one step is: take() the values of a batch that
-     * was asked for, ask() for one that comes later, ready, commit.  What
-     * commit tells of may then be the gradient before. */
-
-    /* Ask for the values at these keys: `later`, with the commit; or now. */
-    pl_status (*ask)(pl_sync *sync, const pl_keys *keys, bool later);
-    /* Wait for those of the first ask that was not taken; they stay until two
-     * more were. */
-    pl_status (*take)(pl_sync *sync, pl_values *out);
-    /* Ask and wait, for a test; they stay until the next one. */
-    pl_status (*look)(pl_sync *sync, const pl_keys *keys, pl_values *out);
-
-    /* Optional, where a commit makes the update here: its time is computing,
-     * not waiting.  Update a range of the block at once, instead of ready and
-     * before commit.  Called from all threads of the pool, on ranges that do
-     * not overlap, after begin_apply.  Same bits. */
-    void (*begin_apply)(pl_sync *sync);
-    void (*apply_range)(pl_sync *sync, int64_t first, int64_t count,
-                        const float *grad);
+    /* Optional groups, see above. */
+    const pl_sync_local *local; /* NULL: a commit updates elsewhere */
+    const pl_sync_keyed *keyed; /* NULL: all parameters are here */
+    const pl_sync_data *data;   /* NULL: changes only when all join */
 } pl_sync_ops;
 
 struct pl_sync {

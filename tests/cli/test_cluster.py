@@ -18,7 +18,6 @@ def refused(cli, says, *args):
 @pytest.mark.parametrize("args, says", [
     ("--workers 2 --evaluator", "--evaluator needs a parameter server"),
     ("--workers 2 --strategy ps", "--strategy ps needs a parameter server"),
-    ("--strategy allreduce", "needs several workers: add --workers N"),
     ("--workers 2 --mode async", "--mode needs a parameter server"),
     ("--workers 2 --engine smoke", "--engine: expected"),
     ("--ps 1 --staleness 2", "--staleness needs --mode ssp"),

@@ -1,6 +1,7 @@
 """eval, models, data, docs, --help, --version."""
 
 import difflib
+import json
 import re
 import shutil
 import subprocess
@@ -21,6 +22,26 @@ def test_eval_agrees_with_the_summary(cli):
         text = cli.ok("eval", name).out
         assert f"{100 * summary['test_accuracy']:.2f} %" in text
         assert f"{summary['test_loss']:.4f}" in text
+
+
+def test_eval_tells_how_each_class_fared(cli):
+    cli.train("--steps", "50", "--run", "r")
+    score = cli.ok("eval", "r", "--json").json
+    kept = json.loads((cli.folder / "r/confusion.json").read_text())
+    counts, classes = score["confusion"], kept["classes"]
+    assert counts == kept["counts"] and len(counts) == classes ** 2
+    assert kept["step"] == 50 and sum(counts) == score["examples"]
+    right = [counts[c * classes + c] for c in range(classes)]
+    assert sum(right) / sum(counts) == score["test_accuracy"]
+    for c, row in enumerate(score["per_class"]):
+        assert row["class"] == c
+        assert row["recall"] == right[c] / row["examples"]
+    text = cli.ok("eval", "r").out.splitlines()
+    assert text[2].split()[:3] == ["class", "examples", "precision"]
+    assert len(text) == 3 + classes
+    wrong = kept["misclassified"]
+    assert 0 < len(wrong) <= 16 and len(wrong[0]["pixels"]) > 1000
+    assert all(w["label"] != w["predicted"] for w in wrong)
 
 
 def test_eval_does_not_depend_on_threads(cli):
@@ -126,10 +147,15 @@ def test_help_mentions_each_flag(cli):
     options = cli.ok("docs", "options").out
     train = flags_in(options.split("## `paceline eval`")[0])
     assert {"batch", "lr", "resume", "json", "kernels"} <= train
-    for args in (["train", "softmax", "--help"], ["train", "--help"],
-                 ["train", "softmax", "--batch", "5", "--help"],
+    assert train <= flags_in(cli.ok("train", "--help").out)
+    sparse = flags_in(cli.ok("train", "sparse", "--help").out)
+    dense = flags_in(cli.ok("train", "softmax", "--help").out)
+    assert train <= dense | sparse
+    assert {"l1", "features", "hogwild", "skip-bad"} <= sparse - dense
+    assert {"clip", "examples", "cache"} <= dense
+    for args in (["train", "softmax", "--batch", "5", "--help"],
                  ["models", "softmax", "--help"]):
-        assert train <= flags_in(cli.ok(*args).out), args
+        assert dense == flags_in(cli.ok(*args).out), args
     assert {"data", "threads", "json"} <= flags_in(
         cli.ok("eval", "r", "--help").out)
     assert {"top", "threads", "json"} <= flags_in(
@@ -138,6 +164,17 @@ def test_help_mentions_each_flag(cli):
         cli.ok("data", "digits", "--help").out)
     assert flags_in(options) <= flags_in(
         cli.ok("docs", "man").out.replace("\\-", "-").replace("\\fR", " "))
+
+
+def test_help_has_the_defaults_of_the_model(cli):
+    for model, batch in ("softmax", 100), ("lenet", None):
+        text = " ".join(cli.ok("train", model, "--help").out.split())
+        assert "the model's" not in text
+        found = re.search(r"--batch N examples of one gradient \[(\d+)\]", text)
+        assert found and (batch is None or int(found[1]) == batch), text
+        assert " glorot, he [" in text
+    assert "one gradient [the model's]" in " ".join(
+        cli.ok("train", "--help").out.split())
 
 
 def test_help_fits_80_columns(cli):

@@ -28,6 +28,31 @@ def test_a_training_records_its_curves(cli):
     assert summary["events_dropped"] == 0
 
 
+def weighted(rows):
+    return (sum(r["train_loss"] * r["train_loss_examples"] for r in rows)
+            / sum(r["train_loss_examples"] for r in rows))
+
+
+@pytest.mark.parametrize("how", [
+    [], ["--workers", "2", "--ps", "1", "--mode", "async"],
+    ["--workers", "2", "--engine", "ring"]])
+def test_the_training_loss_is_the_mean_of_its_curves(cli, how):
+    """Of the last epoch, here 25 or 50 steps of each worker."""
+    summary = cli.train("--data", "synthetic", "--examples", "2000", "--batch",
+                        "40", "--epochs", "3", *how, "--record-every", "1",
+                        "--threads", "1", "--run", "a")
+    epoch = 50 // len(summary["per_worker"])
+    for row in summary["per_worker"]:
+        curve = scalars(cli.folder / f"a/events/worker-{row['index']}")["loss"]
+        assert len(curve) == 3 * epoch
+        last = [loss for _, loss in curve[-epoch:]]
+        assert sum(last) / epoch == pytest.approx(row["train_loss"], rel=1e-5)
+        assert row["train_loss_examples"] == 40 * epoch
+    assert summary["train_loss"] == pytest.approx(
+        weighted(summary["per_worker"]))
+    assert summary["events_dropped"] == 0
+
+
 def test_the_graph_and_the_settings_are_there(cli):
     cli.train(*SMALL, "--lr", "0.25", "--optimizer", "adam", "--beta1", "0.8",
               "--run", "a")
@@ -92,6 +117,7 @@ def test_a_server_records_its_work(cli, mode):
         assert found.keys() == {
             "updates_per_s", "gradients_accepted", "gradients_dropped",
             "waiting_share", "sent_bytes_per_s", "received_bytes_per_s",
+            "rss_mb",
             *(["staleness"] if mode == "async" else [])}
         assert all(n > 0 for _, n in found["updates_per_s"])
         assert all(0 <= n <= 1 for _, n in found["waiting_share"])

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import SMALL, wait_for
-from hosts import HOSTS, descendants, fake_ssh
+from hosts import HOSTS, apart_ssh, descendants, fake_ssh, mapped_ssh
 from jobs import gone, wait_for_text, words_of
 
 LONG = ["--data", "synthetic", "--examples", 2000, "--steps", 100000000]
@@ -56,6 +56,21 @@ def test_mpi_job_is_started_by_mpirun(cli):
     assert result.json["strategy"] == "allreduce"
     assert result.json["workers"] == 2
     assert "by mpirun" in result.err
+
+
+def test_matmul_runs_on_the_hosts(cli):
+    flags = ["matmul", "--n", 120, "--blocks", 6, "--seed", 3, "--json"]
+    here = cli.ok(*flags, "--workers", 3).json
+    start = ["launch", "--ssh", fake_ssh(cli.folder), "--hosts",
+             ",".join(HOSTS), "--"]
+    there = cli.ok(*start, *flags)
+    assert there.json["workers"] == 3
+    for key in "n", "blocks", "bytes_moved", "checked", "verified":
+        assert there.json[key] == here[key], key
+    called = (cli.folder / "ssh.log").read_text()
+    assert all(host in called for host in HOSTS)
+    cli.refused(2, *start, *flags, "--compare",
+                says="--compare is not for workers that launch starts")
 
 
 def test_resume_of_a_run_that_is_not_there_is_refused(cli):
@@ -190,6 +205,28 @@ def test_copy_sends_the_program(cli):
     assert copy in (cli.folder / "ssh.log").read_text()
 
 
+def test_copy_sends_data_once(cli):
+    """Each host gets the files that it lacks, or has otherwise."""
+    (cli.folder / "data").mkdir()
+    for name, label in ("a.svm", 1), ("b.svm", -1):
+        (cli.folder / "data" / name).write_text(f"{label} 3:1 7:1\n" * 50)
+    start = ["launch", "--copy", "--ssh", mapped_ssh(cli.folder), "--hosts",
+             ",".join(HOSTS[:2]), "--", "train", "sparse", "--data",
+             "libsvm:data/*.svm", "--features", 10, "--workers", 2, "--ps", 1,
+             "--batch", 10, "--steps", 3, "--eval-every", "never"]
+    assert "data: 2 files, 4 copies sent to 2 hosts" in cli.ok(*start).err
+    copies = [cli.folder / host / "data" / name for host in HOSTS[:2]
+              for name in ("a.svm", "b.svm")]
+    for copy in copies:
+        assert copy.read_bytes() == \
+            (cli.folder / "data" / copy.name).read_bytes()
+        assert len(list(copy.parent.iterdir())) == 2  # and nothing else
+    copies[3].write_text("1 3:1 9:1\n" * 50)
+    assert "data: 2 files, 1 copies sent to 2 hosts" in cli.ok(*start).err
+    assert copies[3].read_bytes() == copies[1].read_bytes()
+    assert "data: 2 files, 0 copies sent to 2 hosts" in cli.ok(*start).err
+
+
 def test_cluster_file_says_who_is_where(cli):
     from jobs import free_ports
     ports = free_ports(3)
@@ -216,7 +253,10 @@ def test_evaluator_is_started_too(cli):
     (["--hosts", "a,a", "--", "train", "softmax"], "host a is there twice"),
     (["--hosts", "-oProxyCommand=x", "--", "train", "softmax"],
      "is not the name of a host"),
-    (["--hosts", "a", "--", "eval"], "launch starts `train`"),
+    (["--hosts", "a", "--", "eval"], "launch starts `train`, `sweep` or `matmul`"),
+    (["--", "sweep", "a.sweep"], "where? give --hosts a,b,c"),
+    (["--hosts", "a", "--deploy", "b", "--", "train", "softmax"],
+     "--deploy needs --cluster"),
     (["--hosts", "a", "--", "train"], "train needs a model"),
     (["--hosts", "a", "--", "train", "sofmax"], "did you mean softmax"),
     (["--hosts", "a", "--", "train", "softmax", "--btach", "1"],
@@ -254,3 +294,104 @@ def test_the_secret_does_not_go_through_srun(cli):
     assert '"secret":' not in heard
     assert not re.search(r"[0-9a-f]{64}", heard)
     assert not list((cli.folder / "a").glob(".key-*"))
+
+
+def test_entry_of_a_cluster_file_is_picked_by_its_name(cli):
+    (cli.folder / "c.json").write_text(json.dumps({
+        "one": {"worker": ["127.0.0.1:0"]},
+        "two": {"ps": ["127.0.0.1:4711"],
+                "worker": ["127.0.0.1:4712", "127.0.0.2:4713"]}}))
+    words = ["launch", "--ssh", fake_ssh(cli.folder), "--cluster", "c.json"]
+    rest = ["--", "train", "softmax", "--json", *SMALL]
+    cli.refused(2, *words, *rest, says="pick one by --deploy: one, two")
+    result = cli.ok(*words, "--deploy", "two", *rest)
+    assert result.json["workers"] == 2 and result.json["ps"] == 1
+
+
+# --- hosts that share nothing -------------------------------------------
+
+@pytest.fixture
+def apart(cli, tmp_path_factory):
+    """Launch over hosts that have neither this folder nor its runs."""
+    homes = tmp_path_factory.mktemp("homes")
+    ssh = apart_ssh(cli.folder, homes)
+    if ssh is None:
+        pytest.skip("no mount namespaces here")
+
+    def words(*flags, hosts=HOSTS[1:], train=SMALL):
+        return ["launch", "--ssh", ssh, "--hosts", ",".join(hosts), "--",
+                "train", "softmax", "--json", *train, *flags]
+    words.homes = homes
+    yield words
+
+
+def left(homes):
+    """Run folders that hosts still keep."""
+    return list(homes.glob("*/.cache/paceline/jobs/*"))
+
+
+def test_records_of_hosts_that_share_nothing_arrive(cli, apart):
+    here = cli.train("--workers", 2, "--ps", 1, *SMALL)
+    there = cli.ok(*apart("--workers", 2, "--ps", 1, "--profile", "--run",
+                          "a"))
+    assert there.json["parameters_sha256"] == here["parameters_sha256"]
+    assert there.json["run"] == "a"
+    assert "2 of 2 hosts do not share the run folder" in there.err
+    run = cli.folder / "a"
+    tasks = ["ps-0", "worker-0", "worker-1"]
+    for task in tasks:
+        assert any((run / "events" / task).iterdir())
+        assert (run / f"trace/{task}.json").exists()
+        assert (run / f"log/{task}.log").exists()
+    tables = {path.stem for path in (run / "resources").glob("*.csv")}
+    assert tables == {f"node-{host}" for host in HOSTS[1:]}
+    assert json.loads((run / "summary.json").read_text()) == there.json
+    events = [json.loads(line)["event"] for line in
+              (run / "timeline.jsonl").read_text().splitlines()]
+    assert events[0] == "start" and "test" in events
+    manifests = list((run / "checkpoints").glob("*/manifest.json"))
+    assert manifests
+    cli.ok("report", "a", "-o", "report.html")
+    page = (cli.folder / "report.html").read_text()
+    assert all(f"node-{host}" in page for host in HOSTS[1:])
+    assert not left(apart.homes)
+
+
+def test_run_of_hosts_that_share_nothing_is_resumed(cli, apart):
+    here = cli.train("--workers", 2, "--ps", 1, *SMALL)
+    half = [word if word != "50" else 25 for word in SMALL]
+    cli.ok(*apart("--workers", 2, "--ps", 1, "--run", "a", train=half))
+    there = cli.ok(*apart("--workers", 2, "--ps", 1, "--run", "a",
+                          "--resume"))
+    assert there.json["resumed_step"] == 25
+    assert there.json["parameters_sha256"] == here["parameters_sha256"]
+    # A host goes on with its own table.
+    assert len(list((cli.folder / "a/resources").glob("*.csv"))) == 2
+
+
+def test_servers_that_share_no_folder_are_refused(cli, apart):
+    result = cli.run(*apart("--workers", 2, "--ps", 2, "--run", "a"))
+    assert result.code == 1
+    assert "ps 1 on 127.0.0.3 and the chief on 127.0.0.2 do not share the " \
+        "run folder a" in result.err.splitlines()[-1], result
+    assert not left(apart.homes)
+
+
+def test_records_of_a_lost_host_stay_as_far_as_they_came(cli, apart):
+    process = cli.start(*apart("--workers", 2, "--ps", 1, "--run", "a",
+                               train=LONG))
+    events = cli.folder / "a/events/worker-1"
+    assert wait_for(lambda: events.exists() and
+                    any(path.stat().st_size > 0 for path in events.iterdir()),
+                    "events of worker 1", process)
+    agent, = [pid for pid in descendants(process.pid)
+              if "--agent" in words_of(pid) and "sh" not in words_of(pid)[:1]
+              and "127.0.0.3" in "".join(environment(pid))
+              and "unshare" not in words_of(pid)[0]]
+    os.kill(agent, signal.SIGKILL)
+    result = cli.end(process)
+    assert result.code == 1
+    assert "127.0.0.3 did not send all of its records; what is missing is " \
+        "in" in result.err, result
+    assert any(path.stat().st_size > 0 for path in events.iterdir())
+    assert (cli.folder / "a/run.json").exists()

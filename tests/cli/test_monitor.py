@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_be_is_said_once(cli):
 def test_the_summary_names_the_bottleneck(cli):
     long = [*SMALL, "--steps", "2000"]  # too short tells nothing
     summary = cli.train(*long, "--run", "a")
-    assert summary["bottleneck"]["what"] in ("computing", "reading")
+    assert summary["bottleneck"]["what"] in ("computing", "cores", "reading")
     shown = cli.ok("train", "softmax", *long, "--run", "b", "--quiet").out
     assert "\nbottleneck     " in shown
 

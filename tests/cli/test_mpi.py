@@ -57,6 +57,12 @@ def test_agrees_with_the_parameter_server(cli, undisturbed):
         by_servers["train_loss"], abs=1e-5)
 
 
+def test_local_steps_have_the_bits_of_the_ring(cli):
+    flags = [*DATA, "--workers", "2", "--local-steps", "8", "--steps", "501"]
+    assert cli.train(*flags, "--engine", "mpi")["parameters_sha256"] == \
+        cli.train(*flags, "--engine", "ring")["parameters_sha256"]
+
+
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
 def test_two_workers_give_the_bits_of_the_parameter_server(cli, optimizer):
     """A sum of two has one order only."""
@@ -180,12 +186,10 @@ def test_under_mpirun(cli, undisturbed):
 @pytest.mark.parametrize("flags,says", [
     (["--workers", "2", "--ps", "1", "--strategy", "allreduce"],
      "leave out --ps"),
-    (["--strategy", "allreduce"], "add --workers N"),
     (["--workers", "2", "--mode", "async"], "--mode needs a parameter server"),
     (["--workers", "2", "--engine", "mpi", "--keys", "k"],
      "--keys does nothing with --engine mpi"),
     (["--workers", "2", "--min-workers", "3"], "there are only 2"),
-    (["--engine", "mpi"], "--engine needs --strategy allreduce"),
 ])
 def test_flags_that_do_not_fit(cli, flags, says):
     cli.refused(2, "train", "softmax", *flags, says=says)

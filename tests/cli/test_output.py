@@ -1,15 +1,10 @@
 """Closed, full and limited outputs: a training goes on, and says so."""
 
 import contextlib
-import fcntl
 import json
 import os
-import pty
 import resource
-import struct
 import subprocess
-import termios
-import threading
 
 import pytest
 
@@ -182,43 +177,6 @@ def test_damaged_cache_is_drawn_anew(cli):
         path.write_bytes(data)
     assert cli.train(*flags)["parameters_sha256"] == \
         first["parameters_sha256"]
-
-
-def on_terminal(cli, columns, *args):
-    """Run with standard error on a terminal; what was drawn there."""
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ,
-                struct.pack("HHHH", 24, columns, 0, 0))
-    drawn = []
-
-    def read():
-        with contextlib.suppress(OSError):  # all ends are closed
-            while data := os.read(leader, 65536):
-                drawn.append(data)
-    reader = threading.Thread(target=read)
-    reader.start()
-    process = cli.start(*args, stderr=follower)
-    os.close(follower)
-    result = cli.end(process, *args)
-    reader.join(300)
-    os.close(leader)
-    assert result.code == 0, result
-    return b"".join(drawn).decode()
-
-
-@pytest.mark.parametrize("columns", [20, 80, 200])
-def test_progress_fits_the_terminal(cli, columns):
-    drawn = on_terminal(cli, columns, "train", "softmax", *SMALL, "--steps",
-                        "20000")
-    first, *redrawn = drawn.replace("\r\n", "").split("\r\x1b[K")
-    assert first.startswith("softmax on synthetic")
-    assert redrawn and redrawn[-1].startswith("step 20000/20000")
-    for line in redrawn:
-        assert len(line) < columns, line
-    if columns == 80:
-        assert "loss" in redrawn[-1] and "ETA 0:00" in redrawn[-1]
-    if columns == 200:
-        assert "epoch 1000.00" in redrawn[-1]
 
 
 def test_without_a_terminal_nothing_is_redrawn(cli):

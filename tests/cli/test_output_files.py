@@ -178,7 +178,7 @@ def name(request, cli):
 def test_standard_output_holds_the_page_alone(cli, run, name):
     result = cli.ok(*report(name))
     assert result.out.startswith("<!") and result.out.endswith("</html>\n")
-    assert "1 runs" in result.err
+    assert "1 run," in result.err
     assert not (cli.folder / "-").exists()
 
 

@@ -134,3 +134,39 @@ def test_what_is_no_trace_is_said(cli):
     (cli.folder / "a/trace").mkdir()
     (cli.folder / "a/trace/worker-0.json").write_text("{}")
     cli.refused(1, "profile", "a", says=["worker-0.json", "not a trace"])
+
+
+SPARSE = ["sparse", "--features", "20000", "--examples", "2000", "--batch",
+          "10", "--steps", "60", "--eval-every", "never", "--quiet"]
+
+
+def test_a_sparse_model_is_profiled_by_operator(cli):
+    cli.ok("train", *SPARSE, "--threads", "2", "--profile", "5:40",
+           "--run", "a")
+    found = spans(cli.folder / "a/trace/worker-0.json")
+    check_spans_nest(found)
+    steps = {}
+    for e in found:
+        steps.setdefault(e["name"], set()).add(e["args"]["step"])
+    for name in "gather", "dot", "sigmoid", "error", "gradient", "apply":
+        assert steps[name] == set(range(5, 41)), name
+    assert steps["find"]
+    rows = {row["name"]: row for row in
+            json.loads(cli.ok("profile", "a", "--json").out)}
+    assert rows["dot"]["shape"] == "[10]" and rows["dot"]["op"] == "X w + b"
+    assert rows["gradient"]["shape"] == "[keys]"
+    assert rows["gradient"]["gbytes"] > 0 and rows["gather"]["of_limit"] > 0
+    for row in rows.values():
+        assert (row["of_limit"] or 0) <= 1 or row["note"], row
+
+
+def test_the_servers_of_a_sparse_model_are_profiled_too(cli):
+    cli.ok("train", *SPARSE, "--threads", "1", "--workers", "2", "--ps", "2",
+           "--profile", "--run", "a")
+    rows = json.loads(cli.ok("profile", "a", "--json").out)
+    names = {(row["role"], row["name"]) for row in rows}
+    assert names >= {("worker", name) for name in (
+        "find", "dot", "sigmoid", "gradient", "send", "wait")}, names
+    assert names >= {("ps", name) for name in (
+        "push", "keys", "combine", "update", "find")}, names
+    assert ("ps", "aggregate, apply") not in names

@@ -248,10 +248,17 @@ def test_what_happened_is_recorded(cli):
     assert summary["rolled_back"] == back["from"]
     assert [e["event"] for e in summary["incidents"]] == \
         [kind for kind, _ in happened]
-    assert re.search(r"^restarts       2 \(worker 1 at [\d.]+ s, ps 0 at "
-                     r"[\d.]+ s\)$", result.out, re.M), result
-    assert re.search(r"^rolled back    at [\d.]+ s from step "
-                     rf"{back['from']} to step 0$", result.out, re.M), result
+    lost = {e["task"]: e["step"] for e in timeline(cli, "lost")}
+    assert 0 <= lost["worker 1"] <= lost["ps 0"] <= back["from"]
+    when = r" \(after [\d.]+ s\)"
+    how = r" and restarted: was killed by signal 9 \(Killed\)\n"
+    assert re.search(
+        r"^restarts       2\n"
+        rf"what happened  worker 1 was lost near step {lost['worker 1']}"
+        rf"{when}{how}"
+        rf"               ps 0 was lost near step {lost['ps 0']}{when}{how}"
+        rf"               the job went back from step {back['from']} to step 0"
+        rf"{when}$", result.out, re.M), result
 
 
 @pytest.mark.parametrize("index", [0, 1])

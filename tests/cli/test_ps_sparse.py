@@ -7,7 +7,8 @@ import re
 import pytest
 
 from conftest import Cli, skip_when_sanitized, wait_for
-from jobs import gone, task, tasks, wait_for_checkpoint
+from jobs import (gone, interrupted, task, tasks, wait_for_checkpoint,
+                  wait_for_text)
 
 DATA = ["--features", "100000", "--examples", "6000", "--batch", "50",
         "--threads", "1"]
@@ -119,6 +120,28 @@ def test_a_killed_task_changes_no_bit(cli, undisturbed, role, index):
     assert f"{role} {index} was killed by signal 9" in result.err
     assert result.json["parameters_sha256"] == undisturbed
     assert result.json["steps"] == 4000
+
+
+def test_the_share_of_a_lost_worker_is_dealt_to_the_others(cli):
+    """When the epoch ends: it has 100 steps."""
+    job = cli.start("train", "sparse", "--json", "--run", "a", *SHAPE, *QUIET,
+                    "--steps", "10000000", "--workers", "3", "--ps", "2",
+                    "--checkpoint-every", "100", "--heartbeat-timeout", "1",
+                    "--on-worker-loss", "continue", "--restarts", "0")
+    wait_for_checkpoint(cli, job)
+    task(job, "worker", 1).kill()
+    dealt = []
+    for worker in (0, 2):
+        log = cli.folder / "a" / "log" / f"worker-{worker}.log"
+        wait_for_text(log, "workers share the examples; this one reads share",
+                      job)
+        dealt += re.findall(r"from step (\d+) on (\d) workers share the "
+                            r"examples; this one reads share (\d)",
+                            log.read_text())
+    interrupted(cli, job)
+    step = dealt[0][0]
+    assert dealt == [(step, "2", "0"), (step, "2", "1")]
+    assert int(step) % 100 == 0
 
 
 def killed_before_a_checkpoint(cli, role, index, *flags, steps=4000):
@@ -236,3 +259,43 @@ def test_wrong_flags(cli):
             says="use parameter servers")
     refused("--workers", "2", says="--ps")
     refused("--workers", "2", "--ps", "1", "--clip", "1", says="--clip")
+
+
+def test_dense_traffic_changes_what_travels_and_no_bit(cli):
+    flags = ["--features", "5000", "--examples", "2000", "--batch", "50",
+             "--threads", "1", "--optimizer", "sgd", "--workers", "2",
+             "--ps", "2", "--transport", "tcp"]
+    runs = {traffic: train(cli, "--traffic", traffic, data=flags, run=traffic)
+            for traffic in ("sparse", "dense")}
+    sparse, dense = runs["sparse"], runs["dense"]
+    assert sparse["parameters_sha256"] == dense["parameters_sha256"]
+    assert sparse["test_loss"] == pytest.approx(dense["test_loss"], 1e-6)
+    gradients = 2 * dense["steps"]
+    whole = 4 * 5001
+    for way in "bytes_sent", "bytes_received":
+        assert dense[way] >= gradients * whole > 2 * sparse[way]
+    # What dense traffic would have cost is told where it did not travel.
+    told = sparse["dense_traffic"]
+    assert told["bytes_per_gradient"] == 2 * whole
+    assert told["moved_per_gradient"] == (
+        sparse["bytes_sent"] + sparse["bytes_received"]) // gradients
+    assert told["link"] == "loopback" and told["seconds_per_gradient"] > 0
+    assert "dense_traffic" not in dense
+    for row in sparse["per_server"]:
+        assert row["bytes_sent"] > 0 and row["bytes_received"] > 0
+
+
+def test_traffic_is_of_sparse_models_on_servers(cli):
+    cli.refused(2, "train", "sparse", "--traffic", "dense",
+                says=["--traffic", "--ps N"])
+    cli.refused(2, "train", "softmax", "--traffic", "dense", "--ps", "1",
+                says=["--traffic", "sparse models"])
+
+
+def test_the_terminal_tells_what_dense_traffic_would_cost(cli):
+    result = cli.ok("train", "sparse", *DATA, *QUIET, "--steps", "20",
+                    "--workers", "2", "--ps", "1", "--quiet", "--run", "a")
+    assert re.search(r"^traffic        dense traffic would have moved \S+ kB "
+                     r"for each gradient, this run moved \S+ kB; that takes "
+                     r"\S+ s by shared memory \(\S+ .B/s\)$",
+                     result.out, re.M), result

@@ -39,9 +39,12 @@ def stopped(cli, number, *flags):
     pytest.fail("the training always ended before the signal")
 
 
-@pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM,
-                                    signal.SIGKILL])
+# What an optimizer keeps does not depend on the signal: each is killed, and
+# the other two signals end one with slots and one without.
+@pytest.mark.parametrize("number,name", [
+    *((signal.SIGKILL, name) for name in OPTIMIZERS),
+    *((number, name) for number in (signal.SIGINT, signal.SIGTERM)
+      for name in ("sgd", "adam"))])
 def test_resumed_run_ends_in_the_same_bits(cli, name, number):
     flags = OPTIMIZERS[name]
     result, steps = stopped(cli, number, *flags)

@@ -221,3 +221,47 @@ def test_traces_have_one_clock(cli):
     known = ['"ahead_ns":' in (cli.folder / f"a/trace/worker-{w}.json")
              .read_text() for w in range(3)]
     assert known == [False, True, True]
+
+
+def test_the_last_test_records_the_answers(cli):
+    cli.train("--data", "synthetic", "--examples", "500", "--steps", "20",
+              *RING, "--workers", "2", "--run", "a")
+    matrix = json.loads((cli.folder / "a/confusion.json").read_text())
+    assert matrix["classes"] == 10
+
+
+LOCAL = [*DATA, "--workers", "2", "--local-steps", "8", "--steps", "501"]
+
+
+def test_local_steps_move_an_eighth_and_keep_their_bits(cli):
+    plain = cli.train(*DATA, *RING, "--workers", "2", "--steps", "501",
+                      "--transport", "tcp")
+    ring = cli.train(*LOCAL, *RING, "--transport", "tcp")
+    assert ring["steps"] == 501 and ring["deterministic"] is True
+    assert ring["parameters_sha256"] != plain["parameters_sha256"]
+    assert ring["bytes_sent"] < plain["bytes_sent"] / 7
+    again = cli.train(*LOCAL, *RING)
+    assert again["parameters_sha256"] == ring["parameters_sha256"]
+
+
+@pytest.mark.parametrize("index", [0, 2])
+def test_local_steps_survive_a_lost_worker(cli, index):
+    outer = ["--optimizer", "momentum", "--lr", "0.01", "--local-steps", "7",
+             "--outer-momentum", "0.5", "--outer-lr", "0.7"]
+    calm = cli.train(*DATA, *JOB, *outer, "--run", "calm")
+    result = disturbed(cli, index, signal.SIGKILL, *SOON, *outer)
+    assert result.code == 0, result
+    assert result.json["parameters_sha256"] == calm["parameters_sha256"]
+
+
+def test_local_steps_that_have_no_meaning_are_refused(cli):
+    for flags, words in [
+        (["--workers", "2", "--ps", "1", "--local-steps", "4"],
+         "--local-steps needs --strategy allreduce"),
+        (["--workers", "2", "--outer-lr", "0.5"],
+         "--outer-lr is for rounds of several steps"),
+        (["--workers", "2", "--local-steps", "4", "--aggregate", "sum"],
+         "parameters have a mean, not a sum"),
+    ]:
+        result = cli.run("train", "softmax", *flags)
+        assert result.code == 2 and words in result.err, result

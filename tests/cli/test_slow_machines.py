@@ -6,6 +6,7 @@ import os
 import pathlib
 import random
 import shutil
+import stat
 import subprocess
 import sys
 
@@ -218,3 +219,57 @@ def test_matmul_by_cluster_file(cli, network):
     results = [cli.end(process) for process in started]
     assert [r.code for r in results] == [0] * 3, results
     assert results[1].json["verified"]
+
+
+# HOST COMMAND...: in the network namespace of the host, which has a name of
+# its own and not the folder of the test.
+APART = """#!/bin/sh
+address=$1
+number=${{address##*.}}
+shift
+exec ip netns exec '{network}'-$((number - 1)) unshare -mu sh -c '
+    hostname node'$number' && mount -t tmpfs none "{folder}" && cd / &&
+    exec sh -c "$0"' "$*"
+"""
+
+
+@pytest.fixture
+def apart(cli, network, tmp_path_factory):
+    """The value of --ssh for hosts that share nothing with this one."""
+    path = tmp_path_factory.mktemp("apart") / "ssh"
+    path.write_text(APART.format(network=network.name, folder=cli.folder))
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def check_records(run):
+    """Those of all hosts are there."""
+    nodes = {f"node{host + 1}" for host in range(HOSTS)}
+    tasks = ["ps-0", *(f"worker-{host}" for host in range(HOSTS))]
+    assert {path.stem for path in (run / "resources").glob("*.csv")} == nodes
+    for task in tasks:
+        assert any((run / "events" / task).iterdir()), task
+        assert (run / f"log/{task}.log").stat().st_size > 0
+    assert {"start", "test"} <= {
+        json.loads(line)["event"]
+        for line in (run / "timeline.jsonl").read_text().splitlines()}
+    assert list((run / "checkpoints").glob("*/manifest.json"))
+    summary = json.loads((run / "summary.json").read_text())
+    assert {row["host"] for row in summary["per_worker"]} == nodes
+    return summary
+
+
+def test_hosts_that_share_nothing_have_one_run_folder(cli, network, apart):
+    here = cli.train("--workers", 3, "--ps", 1, *SMALL)
+    there = ok(cli, launch(cli, network, apart, "--run", "there"))
+    assert check_records(cli.folder / "there") == there.json
+    assert there.json["parameters_sha256"] == here["parameters_sha256"]
+    hosts = ",".join(network.address(host) for host in range(HOSTS))
+    ok(cli, start(cli, network, 0, "sweep", "--hosts", hosts, "--ssh", apart,
+                  "--grid", "mode=sync,async workers=3", "--out", "s", "--",
+                  "softmax", *SMALL))
+    for mode in ("sync", "async"):
+        check_records(cli.folder / f"s/mode-{mode}_workers-3")
+    cli.ok("report", "s", "-o", "report.html")
+    page = (cli.folder / "report.html").read_text()
+    assert all(f"node{host + 1}" in page for host in range(HOSTS))

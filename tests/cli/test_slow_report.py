@@ -1,33 +1,22 @@
-"""Reports in a real Chromium: every figure is drawn, nobody is asked, and
-nothing is complained of."""
+"""Reports in a real Chromium: figures are drawn, tables sort, runs go on and
+off, nobody is asked, and nothing is complained of."""
 
 import pytest
 
 
-@pytest.fixture
-def page(cli):
+@pytest.fixture(scope="module")
+def page(tmp_path_factory, home):
+    from conftest import Cli
+    cli = Cli(tmp_path_factory.mktemp("report"), home)
     cli.ok("sweep", "--quiet", "--repeat", "2", "--grid",
            "mode=sync,async batch=50,500 workers=0,2", "--out", "s", "--",
            "softmax", "--data", "synthetic", "--examples", "2000", "--epochs",
-           "2")
+           "2", "--lr", "0.001")
     cli.ok("report", "s")
     return cli.folder / "report.html"
 
 
-# How many pixels of each chart are not blank.
-INK = """[...document.querySelectorAll("figure[data-drawn] canvas")].map(c => {
-    const d = c.getContext("2d").getImageData(0, 0, c.width, c.height).data;
-    let ink = 0;
-    for (let i = 3; i < d.length; i += 4)
-        ink += d[i] > 0;
-    return ink;
-})"""
-
-
-UNFOLDED = """[...document.querySelectorAll("figure[data-figure]")].filter(
-    f => !f.closest("details:not([open])")).length"""
-
-# Until so many figures are drawn; those out of sight are when there is time.
+# Until so many figures are drawn; those out of sight are when they are near.
 DRAWN = """new Promise(done => {
     const look = () =>
         document.querySelectorAll("figure[data-drawn]").length >= %d ?
@@ -35,55 +24,257 @@ DRAWN = """new Promise(done => {
     look();
 })"""
 
+# How many shapes each figure has, and whether text leaves it or is cut.
+SHAPES = """[...document.querySelectorAll("figure[data-drawn] .plot svg")].map(
+    svg => svg.querySelectorAll(
+        "path.curve, .bar rect, rect.cell, image").length)"""
 
-# How many points have a spread; an error when one leaves its chart.
-SPREADS = """[...charts.values()].flatMap(c => c.data.datasets.flatMap(set =>
-    (set.spread ?? []).map((s, i) => {
-        const y = set.data[i].y;
-        if (y - s < c.scales.y.min || y + s > c.scales.y.max)
-            throw new Error("a spread leaves its chart");
-        return s;
-    }))).length"""
+OUTSIDE = """[...document.querySelectorAll("figure[data-drawn] .plot svg")]
+    .flatMap(svg => [...svg.querySelectorAll("text")].filter(text => {
+        const own = text.getBoundingClientRect();
+        const all = svg.getBoundingClientRect();
+        return own.left < all.left - 2 || own.right > all.right + 2 ||
+               own.bottom > all.bottom + 2;
+    }).map(text => text.textContent))"""
+
+# Texts whose contrast with what is behind them is below 4.5.
+PALE = """(() => {
+    const parse = c => c.match(/[\\d.]+/g).map(Number);
+    const light = c => {
+        const [r, g, b] = parse(c).map(v => v / 255).map(v =>
+            v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const c = getComputedStyle(e).backgroundColor;
+            if (parse(c)[3] !== 0)
+                return c;
+        }
+        return "rgb(255, 255, 255)";
+    };
+    return [...document.querySelectorAll(
+        "main :is(h1, h2, p, li, td, th, a, label, summary, button, text)" +
+        ":not(.on-cell)")]
+        .filter(e => e.textContent.trim() && e.getClientRects().length)
+        .filter(e => {
+            const own = getComputedStyle(e);
+            const [a, b] = [light(e.localName === "text" ? own.fill
+                : own.color), light(behind(e))].sort((x, y) => y - x);
+            return (a + .05) / (b + .05) < 4.5;
+        }).map(e => `${e.localName}: ${e.textContent.slice(0, 40)}`);
+})()"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_all_figures_are_drawn(browser, page, scheme):
-    browser.call("Emulation.setEmulatedMedia", features=[
+def show(browser, page, width=1280, scheme="light"):
+    browser.call("Emulation.setEmulatedMedia", media="", features=[
         {"name": "prefers-color-scheme", "value": scheme}])
+    browser.call("Emulation.setDeviceMetricsOverride", width=width,
+                 height=1000, deviceScaleFactor=1, mobile=False)
     browser.open(page.as_uri())
+
+
+@pytest.mark.parametrize("width, scheme", [
+    (1280, "light"), (1280, "dark"), (360, "light")])
+def test_all_figures_are_drawn(browser, page, width, scheme):
+    show(browser, page, width, scheme)
     assert browser.complaints() == []
     asked = [r["request"]["url"]
              for r in browser.seen("Network.requestWillBeSent")]
     assert asked == [page.as_uri()]
     figures = browser.evaluate(
         "document.querySelectorAll('figure[data-figure]').length")
-    unfolded = browser.evaluate(UNFOLDED)
-    assert 5 < unfolded < figures
-    browser.evaluate(DRAWN % unfolded)
-    assert min(browser.evaluate(INK)) > 500
-    browser.evaluate(
-        "document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert 8 < figures <= 17  # with the reader's own
+    browser.evaluate("Figures.drawAll()")
     browser.evaluate(DRAWN % figures)
-    drawn = browser.evaluate(INK)
-    assert len(drawn) == figures and min(drawn) > 500
-    assert browser.evaluate(SPREADS) > 0
+    shapes = browser.evaluate(SHAPES)
+    assert len(shapes) == figures and min(shapes) > 0, shapes
+    assert browser.evaluate(OUTSIDE) == []
+    assert browser.evaluate(
+        "document.querySelectorAll('.spread').length") > 0
     paper = browser.evaluate(
         "getComputedStyle(document.body).backgroundColor")
     assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+    assert browser.evaluate(PALE) == []
     assert browser.complaints() == []
     # Nothing is wider than the page, but for tables that scroll.
     assert browser.evaluate(
         "document.documentElement.scrollWidth <= innerWidth")
 
 
+COLUMN = """[...document.querySelector(".wide table").tBodies[0].rows]
+    .filter(row => !row.hidden).map(row => row.cells[%d].textContent.trim())"""
+
+
+def test_the_table_of_runs_sorts_and_filters(browser, page):
+    show(browser, page)
+    heads = browser.evaluate("""[...document.querySelector(".wide table")
+        .tHead.rows[0].cells].map(cell => cell.textContent)""")
+    at = heads.index("batch")
+    press = f"""document.querySelector(".wide table").tHead.rows[0]
+        .cells[{at}].querySelector("button").click()"""
+    browser.evaluate(press)
+    values = list(map(int, browser.evaluate(COLUMN % at)))
+    assert values == sorted(values) and len(set(values)) == 2
+    browser.evaluate(press)
+    assert list(map(int, browser.evaluate(COLUMN % at))) == values[::-1]
+    assert browser.evaluate(
+        "document.querySelector('[aria-sort=descending]').textContent"
+        ) == "batch"
+
+
+def test_runs_go_off_in_all_figures(browser, page):
+    show(browser, page)
+    lines = """[...document.querySelectorAll(
+        "#accuracy-by-batch path.curve, #curve-loss path.curve")].length"""
+    browser.evaluate("Figures.drawAll()")
+    before = browser.evaluate(lines)
+    browser.evaluate("""document.querySelector("#display details").open = true;
+        for (const chip of document.querySelectorAll(".chip"))
+            if (chip.textContent.includes("sync") &&
+                !chip.textContent.includes("async"))
+                chip.querySelector("input").click()""")
+    assert 0 < browser.evaluate(lines) < before
+    assert "of 12 runs" in browser.evaluate(
+        "document.querySelector('#display summary').textContent")
+    assert browser.complaints() == []
+
+
+RANGE = """(() => {
+    const { x } = Figures.views.get(document.getElementById("%s")).panels[0];
+    return [x.from, x.to];
+})()"""
+
+
+def test_a_brush_zooms_the_figures_of_a_section(browser, page):
+    show(browser, page)
+    browser.evaluate("Figures.drawAll()")
+    browser.evaluate("document.getElementById('curve-loss').scrollIntoView("
+                     "{block: 'center', behavior: 'instant'})")
+    full = browser.evaluate(RANGE % "curve-test-accuracy")
+    box = browser.evaluate("""(() => {
+        const b = document.querySelector("#curve-loss svg")
+            .getBoundingClientRect();
+        return [b.left, b.top, b.width, b.height];
+    })()""")
+    y = box[1] + box[3] / 2
+    for kind, part in (("mousePressed", .4), ("mouseMoved", .6),
+                       ("mouseReleased", .6)):
+        browser.call("Input.dispatchMouseEvent", type=kind,
+                     x=box[0] + part * box[2], y=y, button="left", buttons=1,
+                     clickCount=1)
+    for name in "curve-loss", "curve-test-accuracy":
+        now = browser.evaluate(RANGE % name)
+        assert now[1] - now[0] < .5 * (full[1] - full[0]), name
+    by_flag = browser.evaluate(RANGE % "accuracy-by-batch")
+    assert by_flag[1] > 400  # another x axis does not zoom along
+    browser.evaluate("document.querySelector('#curve-loss .reset').click()")
+    assert browser.evaluate(RANGE % "curve-test-accuracy") == full
+
+
+def test_keys_read_values_and_zoom(browser, page):
+    show(browser, page)
+    browser.evaluate("Figures.drawAll();"
+                     "document.querySelector('#curve-loss .plot').focus()")
+
+    def press(key):
+        for kind in "keyDown", "keyUp":
+            browser.call("Input.dispatchKeyEvent", type=kind, key=key,
+                         **{"text": key} if len(key) == 1 and
+                         kind == "keyDown" else {})
+    press("ArrowRight")
+    press("End")
+    said = browser.evaluate("document.getElementById('tip').textContent")
+    # Which lines go on to the last step is up to the async runs.
+    assert said.startswith("step ") and "batch 50" in said
+    press("+")
+    assert not browser.evaluate(
+        "document.querySelector('#curve-loss .reset').hidden")
+    press("0")
+    assert browser.evaluate(
+        "document.querySelector('#curve-loss .reset').hidden")
+    press("Escape")
+    assert browser.evaluate("document.getElementById('tip').hidden")
+
+
+def test_the_reader_makes_a_figure(browser, page):
+    show(browser, page)
+    browser.evaluate("""(() => {
+        const pick = (label, value) => {
+            const select = [...document.querySelectorAll("#explorer label")]
+                .find(l => l.firstChild.textContent.trim() === label)
+                .querySelector("select");
+            select.value = value;
+            select.dispatchEvent(new Event("change"));
+        };
+        pick("x", "time");
+        pick("y", "loss");
+        pick("facet by", "batch");
+        pick("second y", "examples_per_s");
+    })()""")
+    browser.evaluate("Figures.drawAll()")
+    said = browser.evaluate(
+        "document.querySelector('#explored figcaption span').textContent")
+    assert said == "Training loss and throughput by time"
+    assert browser.evaluate("Figures.views.get(document.getElementById("
+                            "'explored')).panels.length") == 2
+    link = browser.evaluate(
+        "document.querySelector('#explorer form a').href")
+    assert "#explored?x=time" in link
+    csv = browser.evaluate("Figures.csv(Figures.views.get("
+                           "document.getElementById('explored')).figure)")
+    assert csv.startswith("panel,line,time [s],training loss")
+    browser.open("about:blank")  # another fragment alone loads nothing
+    browser.open(link)
+    assert browser.evaluate(
+        "document.querySelector('#explored figcaption span').textContent"
+        ) == said
+    assert browser.complaints() == []
+
+
+# The contrast of the numbers on a heat map's cells.
+ON_CELLS = """Math.min(...[...document.querySelectorAll(".on-cell")].map(text => {
+    const light = c => {
+        const [r, g, b] = c.match(/\\d+/g).slice(0, 3).map(v => v / 255).map(
+            v => v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const [a, b] = [text, text.previousElementSibling].map(
+        e => light(getComputedStyle(e).fill)).sort((x, y) => y - x);
+    return (a + .05) / (b + .05);
+}))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_classifier_s_answers_are_shown(browser, page, scheme):
+    show(browser, page, scheme=scheme)
+    browser.evaluate("Figures.drawAll()")
+    count = "document.querySelectorAll('%s').length"
+    assert browser.evaluate(count % "#confusion rect.cell") == 100
+    assert 0 < browser.evaluate(count % "#misclassified image") <= 16
+    assert browser.evaluate(count % "#classes .bar rect") > 20
+    assert browser.evaluate(ON_CELLS) >= 4.5
+    table = "Figures.csv({kind: 'confusion'})"
+    before = browser.evaluate(table)
+    counts = [line.split(",")[1:] for line in before.splitlines()[1:]]
+    tests = browser.evaluate("Figures.model.tests.map(test => test.counts)")
+    assert [int(n) for row in counts for n in row] in tests
+    browser.evaluate("""(() => {
+        const select = document.querySelector("[data-chooser=tested] select");
+        select.selectedIndex = (select.selectedIndex + 4) % 8;
+        select.dispatchEvent(new Event("change"));
+    })()""")
+    assert browser.evaluate(table) != before
+    assert browser.complaints() == []
+
+
 def test_it_prints(browser, page):
-    # Nobody gave it time to draw what is not in sight.
-    browser.call("Page.addScriptToEvaluateOnNewDocument",
-                 source="window.requestIdleCallback = () => 0")
-    browser.open(page.as_uri())
-    unfolded = browser.evaluate(UNFOLDED)
-    assert len(browser.evaluate(INK)) < unfolded
+    show(browser, page, scheme="dark")
+    # Nobody scrolled to what is not in sight.
+    assert browser.evaluate(
+        "document.querySelectorAll('figure:not([data-drawn])').length") > 0
     pdf = browser.call("Page.printToPDF", printBackground=True)["data"]
     assert len(pdf) > 50000
-    assert len(browser.evaluate(INK)) == unfolded
+    assert browser.evaluate(
+        "document.querySelectorAll('figure:not([data-drawn])').length") == 0
     assert browser.complaints() == []

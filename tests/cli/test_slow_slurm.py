@@ -55,6 +55,20 @@ def test_batch_script_trains_by_allreduce(cluster, cli):
     assert found["parameters_sha256"] == here["parameters_sha256"]
 
 
+def test_sweep_inside_salloc_trains_on_its_nodes(cluster, cli):
+    done = cluster.run("salloc", "--nodes=2", "--quiet", f"--chdir={cli.folder}",
+                       program(), "sweep", "--grid", "workers=2 batch=20,40",
+                       "--out", "s", "--", "softmax", "--data", "synthetic",
+                       "--examples", "400", "--steps", "20")
+    assert done.returncode == 0, done
+    for batch in 20, 40:
+        run = cli.folder / f"s/workers-2_batch-{batch}"
+        found = json.loads((run / "summary.json").read_text())
+        assert found["workers"] == 2 and found["batch"] == batch
+        assert (run / "log/worker-1.log").exists()
+    assert cluster.run("squeue", "-h").stdout == ""
+
+
 def test_launch_inside_salloc_names_what_fails(cluster, cli):
     done = cluster.run("salloc", "--nodes=2", "--quiet", f"--chdir={cli.folder}",
                        program(), "launch", "--", "train", "softmax", "--ps",

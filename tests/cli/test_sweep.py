@@ -12,6 +12,7 @@ import termios
 import pytest
 
 from conftest import ROOT, program, wait_for
+from hosts import HOSTS, fake_ssh
 
 DATA = ["--data", "synthetic", "--examples", "2000"]
 EXAMPLES = sorted((ROOT / "examples" / "sweeps").glob("*.sweep"))
@@ -51,7 +52,7 @@ def test_a_file_is_run_with_repetitions(cli):
     assert list(states(out)) == ["batch-10_r1", "batch-10_r2", "batch-20_r1",
                                  "batch-20_r2"]
     assert "±" in result.out
-    rows = json.loads(cli.ok("compare", out, "--mean", "--json").out)["runs"]
+    rows = json.loads(cli.ok("compare", out, "--mean", "--json").out)
     assert [row["repetitions"] for row in rows] == [2, 2]
 
 
@@ -233,11 +234,12 @@ def test_published_values_are_shown(cli):
     assert "published elsewhere [s]" in text and "[points]" in text
     assert "machine-bound: seconds" in text
     first, second = json.loads(
-        cli.ok("compare", "sweeps/x", "--json").out)["runs"]
-    assert first["published"]["test_accuracy"] == 0.5
-    assert first["difference"]["test_accuracy"] == pytest.approx(
-        first["results"]["test_accuracy"] - 0.5)
-    assert second["published"] == {"test_accuracy": None, "seconds": 200}
+        cli.ok("compare", "sweeps/x", "--json").out)
+    assert first["published.test_accuracy"] == 0.5
+    assert first["difference.test_accuracy"] == pytest.approx(
+        first["test_accuracy"] - 0.5)
+    assert second["published.test_accuracy"] is None
+    assert second["published.seconds"] == 200
     cli.ok("report", "sweeps", "-o", "r.html")
     page = (cli.folder / "r.html").read_text()
     assert "X1: Does it work?" in page and "difference [points]" in page
@@ -287,7 +289,7 @@ def test_a_folder_is_run_in_order_and_goes_on(cli):
     again = cli.ok(*command)
     assert "a10: 2 of 2 cells are done already" in again.err
     assert "[" not in again.err
-    rows = json.loads(cli.ok("compare", "s", "--json").out)["runs"]
+    rows = json.loads(cli.ok("compare", "s", "--json").out)
     assert [row["sweep"] for row in rows] == ["a2", "a2", "a10", "a10"]
     cli.ok("report", "s", "-o", "r.html", "--files", "files")
     assert (cli.folder / "files" / "a2-runs.csv").exists()
@@ -330,3 +332,36 @@ def test_a_quick_sweep_says_how_it_was_scaled(cli):
 
 def test_there_are_examples():
     assert len(EXAMPLES) >= 20 and program()
+
+
+@pytest.mark.parametrize("by_launch", [False, True])
+def test_cells_are_trained_over_hosts(cli, by_launch):
+    hosts = ["--hosts", ",".join(HOSTS[:2]), "--ssh", fake_ssh(cli.folder)]
+    command = ["launch", *hosts, "--", "sweep"] if by_launch else \
+        ["sweep", *hosts]
+    command += ["--grid", "mode=sync workers=0,2 data=synthetic,idx:nowhere",
+                "--out", "s", "--", "softmax", "--steps", "20"]
+    result = cli.run(*command)
+    assert result.code == 1 and "2 of 4 cells failed" in result.err, result
+    found = states(cli.folder / "s")
+    assert all(("nowhere" in name) == (state == "failed")
+               for name, state in found.items()), found
+    summaries = {}
+    for name, state in found.items():
+        if state == "done":
+            run = cli.folder / "s" / name
+            summary = json.loads((run / "summary.json").read_text())
+            summaries[summary["workers"]] = summary["strategy"]
+            log = (cli.folder / f"s/log/{name}.log").read_text()
+            assert "worker 0 on 127.0.0.1: " in log
+    assert summaries == {1: "single", 2: "ps"}
+    # What is done is passed over.
+    again = cli.run(*command)
+    assert "2 of 4 cells are done already" in again.err
+
+
+def test_commands_over_hosts_are_listed(cli):
+    result = cli.ok("sweep", "--hosts", "a,b", "--copy", "--list", "--grid",
+                    "batch=10", "--out", "s", "--", "softmax")
+    assert result.out == ("paceline launch --hosts a,b --copy -- train softmax "
+                          "--batch 10 --run s/batch-10\n")

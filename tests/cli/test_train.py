@@ -190,6 +190,121 @@ def test_stop_loss_ends_the_training(cli):
     assert before["test_loss"] > 1.5
 
 
+def test_a_target_may_be_an_accuracy(cli):
+    flags = ["--data", "synthetic", "--examples", "2000", "--steps", "500",
+             "--eval-every", "10"]
+    summary = cli.train(*flags, "--stop-accuracy", "0.5")
+    assert summary["stopped_by"] == "stop_accuracy"
+    assert summary["test_accuracy"] >= 0.5
+    assert summary["target_step"] == summary["steps"] < 500
+    assert 0 < summary["target_seconds"] == summary["seconds"]
+    missed = cli.train(*flags[:4], "--steps", "2", "--eval-every", "1",
+                       "--stop-accuracy", "1")
+    assert missed["stopped_by"] == "steps"
+    assert missed["target_step"] is None
+    assert missed["target_seconds"] is None
+    cli.refused(2, "train", "softmax", *flags, "--stop-accuracy", "90",
+                says=["--stop-accuracy", "from"])
+
+
+BEST = ["--data", "synthetic", "--examples", "2000", "--lr", "8", "--batch",
+        "20", "--threads", "1", "--eval-every", "5", "--keep", "1"]
+
+
+def losses(folder):
+    """Test loss by step, as recorded."""
+    lines = (folder / "timeline.jsonl").read_text().splitlines()
+    found = [json.loads(line) for line in lines]
+    return {e["step"]: e["test_loss"] for e in found if e["event"] == "test"}
+
+
+@pytest.mark.parametrize("how", [
+    [], ["--workers", "2", "--ps", "2", "--mode", "async"],
+    ["--workers", "2", "--ps", "1", "--mode", "sync"],
+    ["--workers", "2", "--engine", "ring"]])
+def test_the_best_checkpoint_is_kept(cli, how):
+    """A learning rate with which the loss goes up and down."""
+    cli.train(*BEST, *how, "--steps", "60", "--keep-best", "--run", "a")
+    for steps in "60", "90":  # resumed, another one or the same is the best
+        cli.train("--steps", steps, "--run", "a", "--resume")
+        tests = losses(cli.folder / "a")
+        best = json.loads((cli.folder / "a/checkpoints/best.json").read_text())
+        assert best["test_loss"] == min(tests.values())
+        assert tests[best["step"]] == best["test_loss"]
+        score = cli.ok("eval", "a", "--best", "--json").json
+        assert score["step"] == best["step"]
+        assert score["test_loss"] == pytest.approx(best["test_loss"], rel=1e-4)
+        assert cli.ok("eval", "a", "--json").json["step"] == max(tests)
+        assert len(list((cli.folder / "a/checkpoints").glob("step-*"))) <= 2
+
+
+def test_without_keep_best_there_is_no_best(cli):
+    cli.train(*SMALL, "--run", "a")
+    cli.refused(1, "eval", "a", "--best", says="--keep-best")
+
+
+def test_patience_counts_across_runs(cli):
+    """Tests before and after the end of a process: as of one that went on."""
+    whole = cli.train(*BEST, "--steps", "5000", "--patience", "3", "--run",
+                      "a")
+    every = sorted(losses(cli.folder / "a"))
+    part = every[-3]  # one test after the best
+    cli.train(*BEST, "--steps", str(part), "--patience", "3", "--run", "b")
+    rest = cli.train("--steps", "5000", "--patience", "3", "--run", "b",
+                     "--resume")
+    assert rest["stopped_by"] == "patience"
+    assert rest["steps"] == whole["steps"]
+
+
+def test_patience_ends_a_training(cli):
+    summary = cli.train(*BEST, "--steps", "5000", "--patience", "3", "--run",
+                        "a")
+    assert summary["stopped_by"] == "patience" and summary["steps"] < 5000
+    found = list(losses(cli.folder / "a").values())
+    assert min(found[:-3]) <= min(found[-3:])
+    assert all(min(found[:i + 1]) > min(found[i + 1:i + 4])
+               for i in range(len(found) - 4))
+
+
+@pytest.mark.parametrize("how", [[], ["--batch", "1"]])
+def test_a_loss_that_explodes_is_said_once(cli, how):
+    flags = ["train", "softmax", "--data", "synthetic", "--examples", "2000",
+             "--steps", "100", "--quiet", *how]
+    made = cli.ok(*flags, "--lr", "50")
+    said = [line for line in made.err.splitlines() if "diverges" in line]
+    assert len(said) == 1, made.err
+    assert "step 20:" in said[0] and "--lr or --clip" in said[0]
+    assert "diverges" not in cli.ok(*flags, "--lr", "0.01").err
+
+
+def test_a_job_logs_a_loss_that_explodes(cli):
+    made = cli.ok("train", "softmax", "--data", "synthetic", "--examples",
+                  "2000", "--steps", "100", "--lr", "50", "--workers", "2",
+                  "--ps", "1", "--quiet", "--run", "a")
+    assert made.err.count("diverges") == 1, made.err
+    timeline = (cli.folder / "a/timeline.jsonl").read_text()
+    assert timeline.count('"event":"warning"') == 1, timeline
+    logs = [(cli.folder / f"a/log/worker-{i}.log").read_text() for i in (0, 1)]
+    assert [log.count("diverges") for log in logs] == [1, 0]
+
+
+@pytest.mark.parametrize("how", [
+    ["--strategy", "allreduce"], ["--engine", "ring"]])
+def test_one_worker_has_nothing_to_sum(cli, how):
+    alone = cli.train(*SMALL)
+    summary = cli.train(*SMALL, *how, "--run", "a")
+    assert summary["strategy"] == "allreduce" and summary["workers"] == 1
+    assert summary["parameters_sha256"] == alone["parameters_sha256"]
+    more = cli.train("--run", "a", "--resume", "--steps", "60")
+    assert more["steps"] == 60 and more["strategy"] == "allreduce"
+
+
+def test_mpi_with_one_worker_is_refused(cli):
+    cli.refused(2, "train", "softmax", *SMALL, "--workers", "1", "--strategy",
+                "allreduce", "--engine", "mpi",
+                says=["--engine mpi", "--workers N"])
+
+
 def test_more_steps_than_checkpoints_can_count_are_refused(cli):
     cli.refused(2, "train", "softmax", "--data", "synthetic", "--examples",
                 "100", "--epochs", "1000000000", "--steps-per-epoch",

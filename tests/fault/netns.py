@@ -82,13 +82,16 @@ class Network:
     def slow(self, rate, burst=None):
         """All cables carry no more than this, each way; of RATES."""
         for host in range(len(self.made) - 1):
-            for name, device in ((self.name, f"port{host}"),
-                                 (self.host(host), "eth0")):
-                subprocess.run(
-                    ["tc", "-n", name, "qdisc", "replace", "dev", device,
-                     "root", "tbf", "rate", rate, "burst",
-                     burst or RATES[rate], "latency", "50ms"], check=True,
-                    capture_output=True, text=True)
+            self.slow_host(host, rate, burst or RATES[rate])
+
+    def slow_host(self, host, rate, burst):
+        """The cable of one host, each way."""
+        for name, device in ((self.name, f"port{host}"),
+                             (self.host(host), "eth0")):
+            subprocess.run(
+                ["tc", "-n", name, "qdisc", "replace", "dev", device, "root",
+                 "tbf", "rate", rate, "burst", burst, "latency", "50ms"],
+                check=True, capture_output=True, text=True)
 
     def cut(self, host):
         ip("-n", self.name, "link", "set", f"port{host}", "down")

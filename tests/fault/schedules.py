@@ -16,9 +16,9 @@ what is hit:
     two     two tasks are killed at the same moment
 
 A job ends right when it exits with status 0 after exactly its steps, in sync
-with the bits of a run that nobody disturbed (unless it went on without a
-worker: then it must say that it is not deterministic), and leaves no process
-behind.  One line a schedule; the exit status is 1 when one was wrong, and its
+with the bits of an undisturbed run (unless it went on without a worker and says
+that it is not deterministic), and leaves no process behind.  One whose chief is
+struck between its last word and its summary says so, and is resumed.  One line a schedule; the exit status is 1 when one was wrong, and its
 folder is kept.
 """
 
@@ -44,6 +44,7 @@ SPARSE = ["--features", "100000", "--examples", "6000", "--batch", "20",
           "--threads", "1", "--optimizer", "ftrl"]
 STEPS = {"sync": 6000, "async": 20000, "ssp": 20000}
 KINDS = ["chaos", "pieces", "sparse", "ring", "gone", "early", "two"]
+COMPLETE = "the training is complete and saved"
 SIDE = 512  # of a large image: 10 MB of parameters
 LARGE = 60  # such images
 
@@ -245,13 +246,9 @@ def undisturbed(schedule, base):
 
 def judge_bits(schedule, summary, err, base):
     """Of a sync job."""
-    without = "the job goes on without it" in err
-    if without and summary["deterministic"]:
-        return "went on without a worker, and says it is deterministic"
-    if without:
-        return None
     if not summary["deterministic"]:
-        return "not deterministic"
+        return None if "the job goes on without it" in err else \
+            "not deterministic"
     if summary["parameters_sha256"] != undisturbed(schedule, base):
         return "other bits than the undisturbed run"
     return None
@@ -261,6 +258,10 @@ def judge(schedule, code, out, err, base):
     """What is wrong with how the job ended; None: nothing."""
     if code is None:
         return f"hangs: not done in {DEADLINE_S} s"
+    if code == 1 and COMPLETE in err:  # struck while it ended: as it advises
+        code, out, more, _ = paceline(base / f"seed-{schedule.seed}",
+                                      schedule.model, ["--resume"], DEADLINE_S)
+        err += more
     if code != 0:
         return f"exit status {code}: {(err.splitlines() or [''])[-1]}"
     summary = json.loads(out.splitlines()[-1])

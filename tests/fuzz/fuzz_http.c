@@ -13,8 +13,9 @@
 #include "fuzz/fuzz.h"
 #include "fuzz/loopback.h"
 #include "net/http/http.h"
-#include "observe/report/live.h"
+#include "observe/live/live.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +32,7 @@ typedef struct server {
 } server;
 
 static server own;
+static atomic_bool stopped; /* a run was asked to end */
 static char folder[] = "/tmp/paceline-fuzz-page-XXXXXX";
 
 /* The URL with the next token is logged when one was used. */
@@ -121,15 +123,33 @@ static void take_cookie(void)
     pl_buffer_close(&answer);
 }
 
+static bool can_stop(const char *run)
+{
+    (void)run;
+    return true;
+}
+
+/* Only a request with the cookie and this server's Origin gets here. */
+static pl_status stop(const char *run)
+{
+    (void)run;
+    stopped = true;
+    return PL_OK;
+}
+
 /* False where the library is not installed. */
 static bool begin(void)
 {
+    static pl_live live = { .folder = folder,
+                            .can_stop = can_stop,
+                            .stop = stop };
     unsigned port;
     write_run();
     atexit(end);
     pl_log_set(on_log, NULL, PL_LOG_INFO);
     if (pl_http_new(&own.http, &(pl_http_opts) { .page = pl_live_page,
-                                                 .context = folder }) != PL_OK)
+                                                 .post = pl_live_post,
+                                                 .context = &live }) != PL_OK)
         return false;
     const char *url = pl_http_url(own.http);
     PL_ASSERT(sscanf(url, "http://127.0.0.1:%u/", &port) == 1);
@@ -177,6 +197,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     exchange(&request, &answer);
     if (holds(&answer, PAGE) || holds(&answer, "HTTP/1.1 200 "))
         PL_ASSERT(holds(&request, own.cookie));
+    char origin[TEXT_MOST + 16];
+    snprintf(origin, sizeof origin, "http://%s", own.host);
+    if (atomic_exchange(&stopped, false))
+        PL_ASSERT(holds(&request, own.cookie) && holds(&request, origin));
     if (holds(&answer, own.cookie)) /* given out, or a path that is not there */
         PL_ASSERT(holds(&request, token) || holds(&request, own.cookie));
     pl_buffer_close(&request);

@@ -12,7 +12,7 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
-#include "observe/report/live.h"
+#include "observe/live/live.h"
 #include "observe/report/report.h"
 #include "observe/runs/compare.h"
 
@@ -35,6 +35,9 @@ static const struct file {
     { 'e', "runs/a/events/worker-0/events.out.tfevents.1.a" },
     { 'p', "runs/a/events/ps-0/events.out.tfevents.1.a" },
     { 'c', "runs/a/resources/host.csv" },
+    { 'i', "runs/a/timeline.jsonl" },
+    { 'o', "runs/a/trace/worker-0.json" },
+    { 'f', "runs/a/confusion.json" },
     { 'l', "runs/a/log/worker-0.log" },
     { 'R', "runs/b/run.json" },
     { 'S', "runs/b/summary.json" },
@@ -91,6 +94,7 @@ static void remove_all(void)
         "runs/a/events/ps-0",
         "runs/a/events",
         "runs/a/resources",
+        "runs/a/trace",
         "runs/a/log",
         "runs/a",
         "runs/b",
@@ -168,10 +172,10 @@ static bool holds(const pl_buffer *text, const char *what)
     return text->bytes > 0 && strstr(text->data, what) != NULL;
 }
 
-/* The list of figures behind the page; texts were cut by bytes, perhaps. */
-static void check_figures(const pl_buffer *html)
+/* What the figures are drawn from; texts were cut by bytes, perhaps. */
+static void check_model(const pl_buffer *html)
 {
-    static const char begin[] = "id=figures>";
+    static const char begin[] = "id=model>";
     char *at = strstr(html->data, begin);
     PL_ASSERT(at != NULL);
     at += strlen(begin);
@@ -180,10 +184,9 @@ static void check_figures(const pl_buffer *html)
     for (char *c = at; c < end; c++)
         if ((unsigned char)*c >= 0x80)
             *c = '?';
-    pl_json *figures;
-    PL_ASSERT(pl_json_parse(&figures, at, (size_t)(end - at), "figures") ==
-              PL_OK);
-    pl_json_free(figures);
+    pl_json *model;
+    PL_ASSERT(pl_json_parse(&model, at, (size_t)(end - at), "model") == PL_OK);
+    pl_json_free(model);
 }
 
 static void check_page(const pl_page *page)
@@ -192,7 +195,7 @@ static void check_page(const pl_page *page)
     pl_page_served(page, false, &html);
     PL_ASSERT(pl_buffer_status(&html) == PL_OK);
     PL_ASSERT(!holds(&html, CANARY));
-    check_figures(&html);
+    check_model(&html);
     pl_buffer_close(&html);
 }
 
@@ -243,10 +246,10 @@ static void compare(const pl_records *records, bool mean)
     pl_table *table;
     pl_json *json;
     pl_buffer text = { 0 };
-    if (pl_compare(&table, records, mean) != PL_OK)
+    if (pl_compare_all(&table, records, mean) != PL_OK)
         return;
     check_csv(table);
-    PL_ASSERT(pl_compare_print(records, mean, &text) == PL_OK);
+    PL_ASSERT(pl_compare_print(records, mean, 80, &text) == PL_OK);
     PL_ASSERT(!holds(&text, "\x1b"));
     pl_buffer_close(&text);
     if (pl_table_json(table, &json) == PL_OK)
@@ -273,7 +276,8 @@ static void show(const char *path)
 {
     pl_buffer body = { 0 };
     const char *type;
-    pl_status status = pl_live_page(runs, path, &body, &type);
+    pl_status status =
+        pl_live_page(&(pl_live) { .folder = runs }, path, &body, &type);
     PL_ASSERT(status != PL_OK || !holds(&body, CANARY));
     pl_buffer_close(&body);
 }

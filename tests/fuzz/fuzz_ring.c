@@ -163,7 +163,7 @@ static void act(world *w, uint8_t what)
         break;
     case 1:
         if (formed && w->sums < 8) {
-            pl_ring_core_start(w->core, 0, FLOATS);
+            pl_ring_core_start(w->core, &(pl_sum_range) { .count = FLOATS });
             w->sums++;
         }
         break;

@@ -16,7 +16,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#ifndef POSITIONS
 #define POSITIONS 1024
+#endif
 
 static void feed(const uint8_t *data, size_t bytes)
 {

@@ -29,3 +29,7 @@ foreach(source ${sources})
         add_dependencies(fuzz fuzz_${name})
     endif()
 endforeach()
+
+# An input is up to three runs, of which a report, a comparison and a page are
+# made: 100 times the work of a parser.
+target_compile_definitions(replay_report PRIVATE POSITIONS=192)

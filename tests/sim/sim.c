@@ -68,7 +68,8 @@ static void send_from_ps(void *context, pl_peer to, const pl_frame *frame,
     sim_server *server = context;
     if (to == SIM_INTRUDER) {
         if (frame->kind != PL_FRAME_REFUSE)
-            sim_broken(server->sim, "an intruder was answered by %s",
+            sim_broken(server->sim,
+                       "members J3: an intruder was answered by %s",
                        pl_frame_kind_text(frame->kind));
         return;
     }
@@ -117,14 +118,10 @@ static const pl_ps_core_ops core_ops = {
     .touch = sim_disk_touch,
 };
 
-static pl_status start_server(sim *s, int32_t index)
+/* Only a worker knows how many parameters there are. */
+static pl_status open_core(sim *s, int32_t index)
 {
     sim_server *server = &s->server[index];
-    server->sim = s;
-    server->index = index;
-    server->life++;
-    server->frozen = server->based = server->loaded = false;
-    memset(server->params, 0, sizeof server->params);
     PL_TRY(pl_params_new(&server->shape));
     PL_TRY(pl_params_add(server->shape, "shard", PL_SHAPE(server->count)));
     PL_TRY(pl_params_seal(server->shape));
@@ -142,7 +139,7 @@ static pl_status start_server(sim *s, int32_t index)
                               .evaluator = s->evaluator,
                               .on_loss = s->on_loss,
                               .supervised = !s->by_hand,
-                              .join_ms = 60000,
+                              .join_ms = SIM_JOIN_MS,
                               .first = server->first,
                               .count = server->count,
                               .piece = s->piece,
@@ -172,16 +169,23 @@ static void stop_server(sim_server *server)
     server->core = NULL;
     server->optim = NULL;
     server->shape = NULL;
+    server->up = false;
     server->life++;
 }
 
-/* A server dies with its memory; a supervisor starts it anew. */
+bool sim_server_runs(const sim_server *server)
+{
+    return server->up &&
+           (server->core == NULL || !pl_ps_core_finished(server->core));
+}
+
+/* A server dies with its memory; a supervisor starts it again. */
 static void kill_server(sim *s, int32_t index)
 {
     sim_server *server = &s->server[index];
-    if (s->worker[0].ended || /* nobody is started again */
-        server->core == NULL || pl_ps_core_finished(server->core) ||
-        pl_ps_core_outcome(server->core) != PL_OK)
+    if (s->worker[0].ended || /* the job is over, nothing is started again */
+        !sim_server_runs(server) ||
+        (server->core != NULL && pl_ps_core_outcome(server->core) != PL_OK))
         return;
     s->result->server_kills++;
     sim_trace(s, "ps %d is killed", index);
@@ -219,6 +223,32 @@ static pl_principal who_is(const sim_event *event)
     return (pl_principal) { PL_PRINCIPAL_WORKER, event->from };
 }
 
+/* As server.c does: before there is a core, a worker's JOIN makes it, another
+ * task asks again, and whoever knew an earlier process is told of the new. */
+static void hand_over(sim *s, sim_server *server, const sim_event *event)
+{
+    pl_message message = {
+        .from = peer_of(event),
+        .who = who_is(event),
+        .frame = event->frame,
+        .payload = event->payload,
+    };
+    bool joins = event->frame.kind == PL_FRAME_JOIN;
+    if (server->core == NULL && joins && !event->from_ps &&
+        event->from < s->workers)
+        s->status = open_core(s, server->index);
+    if (server->core != NULL && s->status == PL_OK) {
+        pl_ps_core_receive(server->core, &message,
+                           sim_time(s, true, server->index));
+        sim_note(s, server);
+    } else if (!joins && message.from != PL_PEER_COORDINATOR) {
+        pl_frame frame = pl_ps_refuse_encode(true, message.frame.sequence);
+        frame.generation = message.frame.generation;
+        frame.incarnation = message.frame.incarnation;
+        send_from_ps(server, message.from, &frame, NULL, false);
+    }
+}
+
 /* True: the message waits further, with its payload. */
 static bool deliver(sim *s, const sim_event *event)
 {
@@ -237,18 +267,8 @@ static bool deliver(sim *s, const sim_event *event)
             sim_at(s, 100 * MS_NS, *event); /* it waits in the socket */
             return true;
         }
-        pl_message message = {
-            .from = peer_of(event),
-            .who = who_is(event),
-            .frame = event->frame,
-            .payload = event->payload,
-        };
-        if (server->core != NULL && event->to_life == server->life &&
-            !pl_ps_core_finished(server->core)) {
-            pl_ps_core_receive(server->core, &message,
-                               sim_time(s, true, event->node));
-            sim_note(s, server);
-        }
+        if (event->to_life == server->life && sim_server_runs(server))
+            hand_over(s, server, event);
         return false;
     }
     sim_worker *w = &s->worker[event->node];
@@ -262,41 +282,71 @@ static bool deliver(sim *s, const sim_event *event)
     return false;
 }
 
+/* No worker came, though one that can work is there. */
+static bool is_forgotten(const sim *s, const sim_server *server)
+{
+    const pl_ps_core *first = s->server[0].core;
+    if (s->interrupted || s->worker[0].ended)
+        return false;
+    if (server->index > 0)
+        return first != NULL && !pl_ps_core_finished(first) &&
+               pl_ps_core_outcome(first) == PL_OK;
+    for (int32_t w = 0; w < s->workers; w++)
+        if (!s->worker[w].stuck && !s->worker[w].gone)
+            return true;
+    return false;
+}
+
+/* A server waits for the first JOIN as long as --join-timeout. */
+static void watch_first(sim *s, sim_server *server)
+{
+    if (s->now_ns - server->began_ns <= SIM_JOIN_MS * MS_NS &&
+        !server->interrupted && !s->worker[0].ended)
+        return;
+    if (is_forgotten(s, server))
+        sim_broken(s, "no worker came to ps %d", server->index);
+    sim_trace(s, "ps %d ends: no worker came", server->index);
+    server->gave_up = true;
+    stop_server(server);
+}
+
 static void tick_ps(sim *s, int32_t index, int32_t life)
 {
-    if (s->server[index].life != life)
+    sim_server *server = &s->server[index];
+    if (server->life != life || !sim_server_runs(server))
         return; /* of an earlier process */
-    pl_ps_core *core = s->server[index].core;
-    if (core == NULL || pl_ps_core_finished(core))
-        return;
-    if (s->server[index].frozen) {
-        sim_at(
-            s, 100 * MS_NS,
-            (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
+    sim_event next = { .kind = SIM_TICK_PS, .node = index, .life = life };
+    if (server->frozen) {
+        sim_at(s, 100 * MS_NS, next);
         return;
     }
-    if (s->server[index].interrupted)
-        pl_ps_core_stop(core, false, PL_STOP_INTERRUPT);
-    pl_ps_core_tick(core, sim_time(s, true, index));
-    sim_note(s, &s->server[index]);
-    sim_at(s, PL_TICK_MS * MS_NS,
-           (sim_event) { .kind = SIM_TICK_PS, .node = index, .life = life });
+    if (server->core == NULL) {
+        watch_first(s, server);
+    } else {
+        if (server->interrupted)
+            pl_ps_core_stop(server->core, false, PL_STOP_INTERRUPT);
+        pl_ps_core_tick(server->core, sim_time(s, true, index));
+        sim_note(s, server);
+    }
+    sim_at(s, PL_TICK_MS * MS_NS, next);
 }
 
 static void begin_server(sim *s, int32_t index)
 {
+    sim_server *server = &s->server[index];
     if (s->worker[0].ended)
         return; /* the job is over */
-    pl_status status = start_server(s, index);
-    if (status != PL_OK) {
-        s->status = status;
-        return;
-    }
+    server->sim = s;
+    server->index = index;
+    server->life++;
+    server->up = true;
+    server->began_ns = s->now_ns;
+    server->frozen = server->based = server->loaded = false;
+    memset(server->params, 0, sizeof server->params);
     sim_trace(s, "ps %d starts", index);
     sim_at(s, 0,
-           (sim_event) { .kind = SIM_TICK_PS,
-                         .node = index,
-                         .life = s->server[index].life });
+           (sim_event) {
+               .kind = SIM_TICK_PS, .node = index, .life = server->life });
 }
 
 static void handle_worker(sim *s, const sim_event *event)
@@ -337,8 +387,9 @@ static void handle_worker(sim *s, const sim_event *event)
 static bool all_over(const sim *s)
 {
     for (int32_t j = 0; j < s->servers; j++)
-        if (s->server[j].core == NULL ? !s->worker[0].ended
-                                      : !pl_ps_core_finished(s->server[j].core))
+        if (s->server[j].core == NULL
+                ? !s->worker[0].ended && !s->server[j].gave_up
+                : !pl_ps_core_finished(s->server[j].core))
             return false;
     for (int32_t w = 0; w < SIM_TASKS; w++)
         if (s->worker[w].alive)
@@ -363,7 +414,7 @@ static void watch_progress(sim *s)
         s->state = state;
         s->moved_ns = s->now_ns;
     } else if (s->now_ns - s->moved_ns > most_ns) {
-        sim_broken(s, "nobody did anything for %lld s",
+        sim_broken(s, "watch L3: no task did anything for %lld s",
                    (long long)(most_ns / 1000000000));
     }
 }
@@ -377,8 +428,9 @@ static void run_events(sim *s)
         s->result->events++;
         watch_progress(s);
         if (s->now_ns > LIMIT_NS)
-            sim_broken(s, "the job neither ended nor failed in %lld s",
-                       (long long)(LIMIT_NS / 1000000000));
+            sim_broken(
+                s, "watch L3, L5: the job neither ended nor failed in %lld s",
+                (long long)(LIMIT_NS / 1000000000));
         else if (event.kind == SIM_DELIVER)
             kept = deliver(s, &event);
         else if (event.kind == SIM_TICK_PS)

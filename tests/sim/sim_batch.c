@@ -90,15 +90,17 @@ void sim_make_gradient(sim_worker *w)
         /* A backup worker may find that the job is further when it has its
          * parameters. */
         if (w->batch.position != view.step && sim_exact(s))
-            sim_broken(s, "worker %d reads batch %lld for step %lld", w->index,
-                       (long long)w->batch.position, (long long)view.step);
+            sim_broken(s, "course C2: worker %d reads batch %lld for step %lld",
+                       w->index, (long long)w->batch.position,
+                       (long long)view.step);
         note_position(w, view.step);
         sim_gradient(s, w->index, view.step, w->batch.position, w->params,
                      w->grad);
         return;
     }
     if (w->pushed + 1 == SIM_PUSHES) {
-        sim_broken(s, "worker %d makes gradients without end", w->index);
+        sim_broken(s, "course C1: worker %d makes gradients without end",
+                   w->index);
         return;
     }
     w->pushes[++w->pushed] = (sim_push) {

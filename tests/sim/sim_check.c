@@ -1,4 +1,6 @@
-/* What must hold, on the way and at the end of a simulated job. */
+/* What must hold, on the way and at the end of a simulated job.  A message
+ * begins with the invariant that was broken: request R2 is the one of that
+ * number in the head of src/sync/ps/core/request.c. */
 #include "base/rng.h"
 #include "sim/sim_priv.h"
 
@@ -87,10 +89,11 @@ static void check_one_step(sim_worker *w, pl_ps_client_view view)
             continue;
         if (view.step < server->noted_from || view.step >= server->noted ||
             !same(w, server->first, server->count, server->history[view.step]))
-            sim_broken(s,
-                       "worker %d has parameters of ps %d that are not of "
-                       "step %lld",
-                       w->index, j, (long long)view.step);
+            sim_broken(
+                s,
+                "client Q4: worker %d has parameters of ps %d that are not of "
+                "step %lld",
+                w->index, j, (long long)view.step);
     }
 }
 
@@ -103,14 +106,16 @@ void sim_check_compute(sim_worker *w)
     bool over = s->server[0].core != NULL && is_over(s);
     if (s->server[0].core != NULL && !over)
         check_one_step(w, view);
-    /* A server that made the last step sends no values for a batch, so these
-     * may be older; dense parameters it sends. */
-    if (sim_exact(s) && !(s->keyed && over) &&
+    /* A server that has been told of the end answers a gradient without
+     * parameters, and a batch without values: what is here may be older.  The
+     * chief pulls them all before it tests. */
+    if (sim_exact(s) && !(over && (s->keyed || w->index > 0)) &&
         !same(w, 0, s->floats, s->truth[view.step]))
-        sim_broken(s,
-                   "worker %d has other parameters at step %lld than one "
-                   "process would",
-                   w->index, (long long)view.step);
+        sim_broken(
+            s,
+            "sync S1: worker %d has other parameters at step %lld than one "
+            "process would",
+            w->index, (long long)view.step);
 }
 
 void sim_check_staleness(sim_worker *w)
@@ -134,11 +139,12 @@ void sim_check_staleness(sim_worker *w)
             other->paused || other->was_lost || other->was_stuck)
             continue; /* it does not, or did not, hold others up */
         if (pace > theirs + most)
-            sim_broken(s,
-                       "worker %d makes gradient %lld while worker %d made "
-                       "%lld (staleness %d)",
-                       w->index, (long long)pace + 1, i, (long long)theirs,
-                       s->staleness);
+            sim_broken(
+                s,
+                "ssp C1: worker %d makes gradient %lld while worker %d made "
+                "%lld (staleness %d)",
+                w->index, (long long)pace + 1, i, (long long)theirs,
+                s->staleness);
     }
 }
 
@@ -152,15 +158,16 @@ static void check_counts(sim *s)
         total += own;
         /* Who was lost for good is stood in for. */
         if (!s->by_steps && whole && own != s->own_steps)
-            sim_broken(s, "share %d has %lld gradients, expected %lld", w,
-                       (long long)own, (long long)s->own_steps);
+            sim_broken(s,
+                       "share H1: share %d has %lld gradients, expected %lld",
+                       w, (long long)own, (long long)s->own_steps);
     }
     if (s->mode != PL_PS_SYNC && step != total)
-        sim_broken(s, "%lld updates of %lld gradients", (long long)step,
-                   (long long)total);
+        sim_broken(s, "request R2: %lld updates of %lld gradients",
+                   (long long)step, (long long)total);
     if (s->by_steps && whole && step != s->end_step)
-        sim_broken(s, "ended at step %lld, expected %lld", (long long)step,
-                   (long long)s->end_step);
+        sim_broken(s, "async I5: ended at step %lld, expected %lld",
+                   (long long)step, (long long)s->end_step);
 }
 
 /* What workers were told must be what was done.  A life that ended in between
@@ -175,8 +182,9 @@ static void check_told(sim *s)
     for (int32_t w = 0; w < s->workers && sim_exact(s); w++) {
         int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
         if (own != view.step)
-            sim_broken(s, "%lld of %lld steps have a gradient of worker %d",
-                       (long long)own, (long long)view.step, w);
+            sim_broken(
+                s, "sync S1: %lld of %lld steps have a gradient of worker %d",
+                (long long)own, (long long)view.step, w);
     }
     if (s->result->server_kills > 0)
         return; /* what a lost server told is undone */
@@ -187,20 +195,20 @@ static void check_told(sim *s)
         one_life = one_life && whole;
         dropped += worker->dropped;
         if (worker->applied > own || (whole && worker->applied != own))
-            sim_broken(s,
-                       "worker %d was told that %lld gradients were applied, "
-                       "which were %lld",
-                       w, (long long)worker->applied, (long long)own);
+            sim_broken(
+                s,
+                "sync S3: worker %d was told that %lld gradients were applied, "
+                "which were %lld",
+                w, (long long)worker->applied, (long long)own);
     }
     if (dropped > view.dropped || (one_life && dropped != view.dropped))
-        sim_broken(s, "%lld gradients were dropped, %lld counted",
+        sim_broken(s, "sync S3: %lld gradients were dropped, %lld counted",
                    (long long)dropped, (long long)view.dropped);
-    /* A process that is started again may find the last step made by what the
-     * one before had pushed, when it has its values. */
-    if (sim_exact(s) && !s->stops_early && !s->interrupted &&
-        view.dropped > (s->keyed ? s->result->kills : 0))
-        sim_broken(s, "%lld gradients were dropped, though all are waited for",
-                   (long long)view.dropped);
+    if (sim_exact(s) && !s->stops_early && !s->interrupted && view.dropped > 0)
+        sim_broken(
+            s,
+            "sync S3: %lld gradients were dropped, though all are waited for",
+            (long long)view.dropped);
 }
 
 /* The chief has what the servers have. */
@@ -212,7 +220,9 @@ static void check_servers(sim *s)
             pl_ps_core_look(server->core, 0).initialized &&
             memcmp(server->params, s->final + server->first,
                    (size_t)server->count * sizeof(float)) != 0)
-            sim_broken(s, "the chief ends with other parameters than ps %d", j);
+            sim_broken(
+                s, "client Q4: the chief ends with other parameters than ps %d",
+                j);
     }
 }
 
@@ -226,6 +236,8 @@ static bool somebody_left(const sim *s)
         return true;
     for (int32_t j = 1; j < s->servers; j++) {
         const pl_ps_core *core = s->server[j].core;
+        if (s->server[j].gave_up)
+            return true;
         if (core == NULL)
             continue;
         if (pl_ps_core_outcome(core) == PL_OK
@@ -266,14 +278,16 @@ static void check_saved(sim *s)
     if (s->disk.failing > 0 || s->interrupted)
         return;
     if (last->serial == 0 || last->step != s->result->steps)
-        sim_broken(s,
-                   "the last checkpoint is of step %lld, the job ended at "
-                   "%lld",
-                   last->serial > 0 ? (long long)last->step : -1,
-                   (long long)s->result->steps);
+        sim_broken(
+            s,
+            "save K1: the last checkpoint is of step %lld, the job ended at "
+            "%lld",
+            last->serial > 0 ? (long long)last->step : -1,
+            (long long)s->result->steps);
     else if (memcmp(last->params, s->final,
                     (size_t)s->floats * sizeof(float)) != 0)
-        sim_broken(s, "the last checkpoint is not what the job ended with");
+        sim_broken(
+            s, "save K2: the last checkpoint is not what the job ended with");
 }
 
 /* The job is done by what the chief says, but server 0 knows nothing of it: it
@@ -287,10 +301,11 @@ static bool is_left_over(const sim *s)
 static void check_final(sim *s, int64_t step)
 {
     if (!s->has_final)
-        sim_broken(s, "the chief never got the final parameters");
+        sim_broken(s, "watch L4: the chief never got the final parameters");
     else if (sim_exact(s) && memcmp(s->final, s->truth[step],
                                     (size_t)s->floats * sizeof(float)) != 0)
-        sim_broken(s, "the job ends with other parameters than one process");
+        sim_broken(
+            s, "sync S1: the job ends with other parameters than one process");
 }
 
 void sim_check_end(sim *s)
@@ -316,7 +331,7 @@ void sim_check_end(sim *s)
         char why[sizeof result->why];
         memcpy(why, result->why, sizeof why);
         if (s->on_loss != PL_ON_LOSS_ABORT && !excused(s, why))
-            sim_broken(s, "the job failed: %.400s", why);
+            sim_broken(s, "watch L2: the job failed: %.400s", why);
         return;
     }
     check_counts(s);

@@ -68,8 +68,9 @@ static void check_cut(sim *s, const sim_checkpoint *made)
         sim_check_sets(s, sets, made->counts, "a checkpoint");
     for (int32_t j = 0; j < s->servers; j++)
         if (made->part_step[j] != made->step)
-            sim_broken(s, "ps %d saves step %lld, the checkpoint is of %lld", j,
-                       (long long)made->part_step[j], (long long)made->step);
+            sim_broken(
+                s, "save K1: ps %d saves step %lld, the checkpoint is of %lld",
+                j, (long long)made->part_step[j], (long long)made->step);
 }
 
 static void begin(sim_server *server, sim_task task, int32_t serial)
@@ -128,7 +129,7 @@ bool sim_disk_commit(void *context, const pl_ps_part *parts)
     for (int32_t j = 0; j < server->sim->servers; j++)
         if (parts[j].crc32c != (uint32_t)server->serial)
             sim_broken(server->sim,
-                       "checkpoint %d is completed with a part of %u",
+                       "save K3: checkpoint %d is completed with a part of %u",
                        server->serial, parts[j].crc32c);
     begin(server, SIM_TASK_COMMIT, server->serial);
     return true;
@@ -186,7 +187,7 @@ static bool write_manifest(sim_server *server)
     if (made->serial != server->serial)
         return false;
     if (made->parts != s->servers)
-        sim_broken(s, "a checkpoint of %d parts has %d", s->servers,
+        sim_broken(s, "save K3: a checkpoint of %d parts has %d", s->servers,
                    made->parts);
     check_cut(s, made);
     memmove(&s->disk.kept[1], &s->disk.kept[0],

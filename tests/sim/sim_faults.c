@@ -214,8 +214,7 @@ void sim_freeze(sim *s, int32_t worker)
 void sim_freeze_server(sim *s, int32_t index)
 {
     sim_server *server = &s->server[index];
-    if (server->core == NULL || server->frozen ||
-        pl_ps_core_finished(server->core) || s->worker[0].ended)
+    if (!sim_server_runs(server) || server->frozen || s->worker[0].ended)
         return;
     s->result->freezes++;
     server->frozen = true;
@@ -251,8 +250,7 @@ void sim_stick(sim *s, int32_t worker)
 
 void sim_interrupt(sim *s, int32_t server)
 {
-    if (s->server[server].core == NULL ||
-        pl_ps_core_finished(s->server[server].core))
+    if (!sim_server_runs(&s->server[server]))
         return;
     sim_trace(s, "ps %d is interrupted", server);
     s->server[server].interrupted = s->interrupted = true;

@@ -3,16 +3,17 @@
  * After every event the change of a server's parameters is explained.  In
  * async and ssp the first elements of each part have one place a worker, and
  * push n of a worker adds n there and other whole numbers everywhere else: so
- * the change names the gradients, and is compared with their sum, exactly (I1:
- * whole gradients, each at most once, of this generation, none that its worker
- * was told was dropped).  When a worker is told that its gradient was applied,
- * all servers have it (I2).  All parts of a checkpoint, and all servers at the
- * end, have the same set, with as many gradients of each share as is counted,
- * each position of it once (I3).
+ * the change names the gradients, and is compared with their sum, exactly:
+ * whole gradients (dense D1), each at most once (request R2), of this
+ * generation (core P2), none that its worker was told was dropped (async I2).
+ * When a worker is told that its gradient was applied, all servers have it
+ * (async I3).  All parts of a checkpoint, and all servers at the end, have the
+ * same set, with as many gradients of each share as is counted, each position
+ * of it once (async I1, I4, share H2).
  *
  * In sync the same places tell whose gradients made a step; what these are
- * follows from the parameters before, and the step is made again (I4), from the
- * same workers on all servers (I5). */
+ * follows from the parameters before, and the step is made again, from the same
+ * workers on all servers (sync S1). */
 #include "base/rng.h"
 #include "sim/sim_priv.h"
 
@@ -71,18 +72,21 @@ static void take_in(sim *s, sim_server *server, int32_t worker, int32_t n)
     const sim_push *push = &s->worker[worker].pushes[n];
     uint64_t key = stamp_key(s, worker, n);
     if (has(&server->set, worker, n))
-        sim_broken(s, "ps %d applies gradient %d of worker %d twice",
+        sim_broken(s,
+                   "request R2: ps %d applies gradient %d of worker %d twice",
                    server->index, n, worker);
     if (push->generation != server->generation)
-        sim_broken(s,
-                   "ps %d applies gradient %d of worker %d, of before a "
-                   "rollback",
-                   server->index, n, worker);
+        sim_broken(
+            s,
+            "core P2: ps %d applies gradient %d of worker %d, of before a "
+            "rollback",
+            server->index, n, worker);
     if (push->dropped)
-        sim_broken(s,
-                   "ps %d applies gradient %d of worker %d, which was "
-                   "dropped",
-                   server->index, n, worker);
+        sim_broken(
+            s,
+            "async I2: ps %d applies gradient %d of worker %d, which was "
+            "dropped",
+            server->index, n, worker);
     put(&server->set, worker, n);
     for (int64_t i = 0; i < server->count; i++)
         server->last[i] += part_of(s, worker, n, key, server->first + i);
@@ -97,22 +101,23 @@ static void note_async(sim *s, sim_server *server, int64_t step)
         if (change == 0.0f)
             continue;
         if ((float)n != change || n < 1 || n > s->worker[w].pushed) {
-            sim_broken(s,
-                       "ps %d applies a gradient that worker %d did not "
-                       "push",
-                       server->index, w);
+            sim_broken(
+                s,
+                "request R4: ps %d applies a gradient that worker %d did not "
+                "push",
+                server->index, w);
             return;
         }
         take_in(s, server, w, n);
         made--;
     }
     if (made != 0)
-        sim_broken(s, "ps %d counts %lld updates more than it made",
+        sim_broken(s, "request R2: ps %d counts %lld updates more than it made",
                    server->index, (long long)made);
     if (memcmp(server->last, server->params,
                (size_t)server->count * sizeof(float)) != 0)
         sim_broken(s,
-                   "the parameters of ps %d are not a sum of whole "
+                   "dense D1: the parameters of ps %d are not a sum of whole "
                    "gradients",
                    server->index);
 }
@@ -142,8 +147,10 @@ static void note_step(sim *s, sim_server *server)
     sim_combine(s, server->count, count, terms, sum);
     for (int64_t i = 0; i < server->count && !unclear; i++)
         if (server->last[i] - sum[i] != server->params[i]) {
-            sim_broken(s, "step %lld of ps %d is not made of whole gradients",
-                       (long long)server->step, server->index);
+            sim_broken(
+                s,
+                "dense D1: step %lld of ps %d is not made of whole gradients",
+                (long long)server->step, server->index);
             return;
         }
     for (int32_t j = 0; j < s->servers; j++) {
@@ -152,10 +159,11 @@ static void note_step(sim *s, sim_server *server)
             server->step >= other->noted_from &&
             server->step + 1 < other->noted &&
             other->chosen[server->step] != chosen)
-            sim_broken(s,
-                       "step %lld is made of other gradients on ps %d than "
-                       "on ps %d",
-                       (long long)server->step, server->index, j);
+            sim_broken(
+                s,
+                "sync S1: step %lld is made of other gradients on ps %d than "
+                "on ps %d",
+                (long long)server->step, server->index, j);
     }
 }
 
@@ -190,10 +198,8 @@ void sim_note(sim *s, sim_server *server)
         note_async(s, server, view.step);
     else if (view.step == server->step + 1 && strcmp(s->optim, "sgd") == 0)
         note_step(s, server);
-    bool changed = view.step != server->step;
-    for (int i = 0; i < SIM_FLOATS && !changed; i++)
-        changed = server->last[i] != server->params[i];
-    if (changed)
+    if (view.step != server->step ||
+        memcmp(server->last, server->params, sizeof server->last) != 0)
         remember(s, server, view.step);
 }
 
@@ -210,11 +216,12 @@ void sim_check_told(sim_worker *w)
             s->server[0].life != push->life ||
             has(&server->set, w->index, n) == push->applied)
             continue;
-        sim_broken(s,
-                   "worker %d was told that gradient %d was %s, but ps %d "
-                   "%s it",
-                   w->index, n, push->dropped ? "dropped" : "applied", j,
-                   push->dropped ? "has" : "lacks");
+        sim_broken(
+            s,
+            "async I3: worker %d was told that gradient %d was %s, but ps %d "
+            "%s it",
+            w->index, n, push->dropped ? "dropped" : "applied", j,
+            push->dropped ? "has" : "lacks");
     }
 }
 
@@ -244,8 +251,10 @@ void sim_note_commit(sim_worker *w)
 {
     const sim *s = w->sim;
     pl_ps_worker_view view = pl_ps_worker_look(w->machine);
-    pl_commit commit = { view.client.step, view.dropped, view.stop,
-                         view.unsent };
+    pl_commit commit = { .step = view.client.step,
+                         .dropped = view.dropped,
+                         .stop = view.stop,
+                         .unsent = view.unsent };
     w->dropped += commit.dropped;
     w->applied += !commit.dropped;
     if (s->mode != PL_PS_SYNC && s->keyed)
@@ -269,15 +278,16 @@ static void check_set(sim *s, const sim_set *set, const int64_t *counts,
             found[batch.share]++;
             if (batch.position >= SIM_PUSHES ||
                 seen[batch.share][batch.position]++ > 0)
-                sim_broken(s, "batch %lld of share %d is twice in %s",
+                sim_broken(s, "share H2: batch %lld of share %d is twice in %s",
                            (long long)batch.position, batch.share, what);
         }
     for (int32_t w = 0; w < s->workers; w++)
         if (found[w] != counts[w])
-            sim_broken(s,
-                       "%lld gradients of share %d are counted, %lld are in "
-                       "%s",
-                       (long long)counts[w], w, (long long)found[w], what);
+            sim_broken(
+                s,
+                "async I4: %lld gradients of share %d are counted, %lld are in "
+                "%s",
+                (long long)counts[w], w, (long long)found[w], what);
 }
 
 void sim_check_sets(sim *s, const sim_set *const *sets, const int64_t *counts,
@@ -285,7 +295,8 @@ void sim_check_sets(sim *s, const sim_set *const *sets, const int64_t *counts,
 {
     for (int32_t j = 0; j < s->servers; j++)
         if (sets[j] != NULL && memcmp(sets[j], sets[0], sizeof **sets) != 0)
-            sim_broken(s, "%s: ps %d has other gradients than ps 0", what, j);
+            sim_broken(s, "async I1: %s: ps %d has other gradients than ps 0",
+                       what, j);
     check_set(s, sets[0], counts, what);
 }
 
@@ -299,7 +310,8 @@ static void check_no_others(sim *s, const sim_set *const *sets)
             for (int32_t n = 1; n <= s->worker[w].pushed; n++)
                 if (has(sets[j], w, n) && !has(sets[0], w, n))
                     sim_broken(s,
-                               "the end: ps %d has gradient %d of worker %d, "
+                               "async I2: the end: ps %d has gradient %d of "
+                               "worker %d, "
                                "which ps 0 has not",
                                j, n, w);
 }
@@ -333,8 +345,9 @@ void sim_check_ledger(sim *s)
                 s->worker[w].pushes[n].generation == first->generation &&
                 s->worker[w].pushes[n].life == first->life &&
                 !has(&first->set, w, n))
-                sim_broken(s,
-                           "gradient %d of worker %d was applied and is "
-                           "lost",
-                           n, w);
+                sim_broken(
+                    s,
+                    "async I3: gradient %d of worker %d was applied and is "
+                    "lost",
+                    n, w);
 }

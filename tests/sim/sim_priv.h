@@ -30,6 +30,7 @@
 #define SIM_PUSHES    1024    /* of a worker, in all its lives */
 #define SIM_BATCHES   4       /* asked for and not used up */
 #define SIM_INTRUDER  2000000 /* a peer that is none */
+#define SIM_JOIN_MS   60000   /* --join-timeout, --rejoin-timeout */
 #define MS_NS         INT64_C(1000000)
 
 typedef enum sim_event_kind {
@@ -70,6 +71,7 @@ typedef struct sim_event {
 typedef enum sim_doing {
     SIM_NOTHING, /* or its machine does */
     SIM_DEALING,
+    SIM_DEALING_NEXT, /* before the keys of the next batch go out */
     SIM_SKIPPING,
     SIM_TAKING,
     SIM_COMPUTING,
@@ -163,8 +165,11 @@ typedef struct sim_server {
     struct sim *sim;
     int32_t index;
     int64_t first, count;
-    pl_ps_core *core; /* NULL: it is down */
+    bool up;          /* its process runs, or ... */
+    bool gave_up;     /* ... ended, as no worker came */
+    pl_ps_core *core; /* from the first JOIN of a worker; else NULL */
     int32_t life;
+    int64_t began_ns;
     pl_optim *optim;
     pl_params *shape;
     float params[SIM_FLOATS];
@@ -255,6 +260,9 @@ typedef struct sim {
 uint64_t sim_draw(sim *s, uint32_t bound);
 void sim_broken(sim *s, const char *format, ...) PL_PRINTF(2, 3);
 void sim_trace(const sim *s, const char *format, ...) PL_PRINTF(2, 3);
+
+/* sim.c */
+bool sim_server_runs(const sim_server *server);
 
 /* sim_net.c */
 void sim_at(sim *s, int64_t after_ns, sim_event event);

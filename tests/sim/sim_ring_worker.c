@@ -196,13 +196,12 @@ static float *memory(pl_collective *c)
     return ((ring_node *)c)->memory;
 }
 
-static pl_status start(pl_collective *c, int64_t first, int64_t count,
-                       bool more, int32_t *ticket)
+static pl_status start(pl_collective *c, const pl_sum_range *range,
+                       int32_t *ticket)
 {
-    (void)more;
     ring_node *n = (ring_node *)c;
     PL_TRY(outcome(n));
-    *ticket = pl_ring_core_start(n->core, first, count);
+    *ticket = pl_ring_core_start(n->core, range);
     return PL_OK;
 }
 

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define JOIN_MS 60000
-
 static int64_t now(const sim_worker *w)
 {
     return sim_time(w->sim, false, w->index);
@@ -121,7 +119,7 @@ static const pl_ps_worker_ops worker_ops = {
 static bool deals(const sim *s)
 {
     return s->mode == PL_PS_SYNC && s->on_loss == PL_ON_LOSS_CONTINUE &&
-           s->replicas == s->workers && !s->keyed;
+           s->replicas == s->workers;
 }
 
 static pl_status open_machine(sim_worker *w)
@@ -146,6 +144,7 @@ static pl_status open_machine(sim_worker *w)
             .table_count = s->keyed ? s->floats - 1 : 0,
             .run = chief ? "run" : NULL,
             .job = chief ? 7 : 0,
+            .tests = { chief && s->stops_early ? 10 : 0, 1 },
             .ops = &client_ops,
             .context = w,
         },
@@ -155,9 +154,10 @@ static pl_status open_machine(sim_worker *w)
         .saves = chief,
         .locates = true,
         .backup = s->replicas < s->workers,
+        .still = s->stops_early,
         .deals = deals(s),
-        .join_ms = JOIN_MS,
-        .rejoin_ms = JOIN_MS,
+        .join_ms = SIM_JOIN_MS,
+        .rejoin_ms = SIM_JOIN_MS,
     };
     snprintf(opts.client.boot, sizeof opts.client.boot, "boot %d", w->boots);
     return pl_ps_worker_new(&w->machine, &opts, now(w));
@@ -175,16 +175,14 @@ static void open_course(sim_worker *w)
             .own_pace = own_pace,
             .shares = own_pace && s->workers > 1,
             .tests = chief,
-            .loose = own_pace,
             .by_steps = s->by_steps,
             .end_step = own_pace ? INT64_MAX : s->end_step,
             .end_own = s->by_steps ? INT64_MAX : s->own_steps,
             .per_epoch = s->per_epoch,
             .eval_every = { chief ? PL_EVERY_STEPS : PL_EVERY_NEVER, 10 },
             .save_every = { PL_EVERY_STEPS, 7 },
-            .record_every = { PL_EVERY_NEVER, 0 },
-            .has_stop_loss = s->stops_early,
-            .stop_loss = 0.5,
+            .histograms_every = { PL_EVERY_NEVER, 0 },
+            .targets.stop_loss = s->stops_early ? 0.5 : 0,
         },
         0);
 }
@@ -232,7 +230,7 @@ void sim_worker_end(sim_worker *w, const char *why)
     w->life++;
     /* When the chief has ended well nobody is started again. */
     const pl_ps_core *core = s->server[0].core;
-    bool over = s->worker[0].ended ||
+    bool over = s->worker[0].ended || s->server[0].gave_up ||
                 (core != NULL && (pl_ps_core_finished(core) ||
                                   pl_ps_core_outcome(core) != PL_OK));
     /* By hand nobody may start it again; its machine may have been booted. */
@@ -338,7 +336,7 @@ static void place_values(sim_worker *w)
     w->batch = w->batches[(w->taken - 1) % SIM_BATCHES];
 }
 
-/* Workers that ask at one step are told of the same deal (D1). */
+/* Workers that ask for one step are told of the same deal. */
 static void check_deal(sim_worker *w, int64_t step)
 {
     sim *s = w->sim;
@@ -346,35 +344,58 @@ static void check_deal(sim_worker *w, int64_t step)
     const pl_deal *deal = pl_ps_worker_dealt(w->machine, &present);
     uint32_t generation = sim_view(w).generation;
     const pl_ps_core *core = s->server[0].core;
-    if (core == NULL || pl_ps_core_look(core, 0).step != step ||
-        pl_ps_core_look(core, 0).generation != generation)
+    int64_t early = w->sim->keyed ? 1 : 0;
+    if (core == NULL || pl_ps_core_look(core, 0).generation != generation ||
+        pl_ps_core_look(core, 0).step > step ||
+        pl_ps_core_look(core, 0).step < step - early)
         return; /* the job went on without it */
+    if (deal->step > step)
+        sim_broken(
+            s, "deal D4: worker %d is told of a deal of step %lld at step %lld",
+            w->index, (long long)deal->step, (long long)step);
     if (s->deals[step].generation == generation &&
         s->deals[step].life == s->server[0].life &&
         (s->deals[step].deal.step != deal->step ||
          !pl_workers_equal(&s->deals[step].deal.workers, &deal->workers)))
-        sim_broken(s, "worker %d is told of another deal at step %lld",
+        sim_broken(s, "deal D1: worker %d is told of another deal at step %lld",
                    w->index, (long long)step);
     s->deals[step].generation = generation;
     s->deals[step].life = s->server[0].life;
     s->deals[step].deal = *deal;
 }
 
-/* Before an epoch: who shares the data?  True: it is known. */
-static bool hear_deal(sim_worker *w)
+/* Before the batch of `step` is read: who shares the data?  True: it is known;
+ * else it is asked, `doing` this. */
+static bool hear_deal(sim_worker *w, int64_t step, sim_doing doing)
 {
-    int64_t step = w->course.step, epoch = step / w->sim->per_epoch;
-    if (w->doing == SIM_DEALING) {
+    if (w->doing == doing) {
         w->doing = SIM_NOTHING;
         check_deal(w, step);
     }
+    if (w->doing == SIM_SKIPPING || w->doing == SIM_TAKING)
+        return true; /* it was, before these were asked for */
     if (!deals(w->sim) || step == 0 || step % w->sim->per_epoch != 0 ||
         w->dealt_step == step)
         return true;
     w->dealt_step = step;
-    w->doing = SIM_DEALING;
-    pl_ps_worker_deal(w->machine, step, epoch);
+    w->doing = doing;
+    pl_ps_worker_deal(w->machine, step, step / w->sim->per_epoch);
     return false;
+}
+
+/* Keyed: the gradient, and with it the keys of the next batch. */
+static void push_keys(sim_worker *w)
+{
+    float *to = NULL;
+    const pl_key_batch *batch = pl_ps_worker_taken(w->machine);
+    if (!hear_deal(w, w->course.step + 1, SIM_DEALING_NEXT))
+        return;
+    w->sim->status = pl_ps_worker_gradient(w->machine, &to);
+    for (int64_t k = 0; w->sim->status == PL_OK && k < batch->count; k++)
+        to[k] = w->grad[batch->keys[k]];
+    ask(w, true);
+    w->doing = SIM_COMMITTING;
+    pl_ps_worker_commit(w->machine);
 }
 
 /* A step, from its first request to its commit; true: it is made. */
@@ -387,16 +408,22 @@ static bool go_on_with_step(sim_worker *w)
         sim_note_commit(w);
         return true;
     }
-    if (!hear_deal(w))
+    if (w->doing == SIM_DEALING_NEXT) {
+        push_keys(w);
+        return false;
+    }
+    if (!s->keyed && !hear_deal(w, w->course.step, SIM_DEALING))
         return false;
     for (bool current = false; s->keyed && !current;) {
-        if (!take_values(w))
+        if (!hear_deal(w, w->course.step, SIM_DEALING) || !take_values(w))
             return false;
         w->doing = SIM_NOTHING;
         place_values(w);
         /* The job may be further since the batch was chosen. */
         current = s->mode != PL_PS_SYNC || sim_view(w).step == w->course.step;
         pl_course_arrived(&w->course, sim_view(w).step);
+        if (pl_course_is_over(&w->course))
+            return true;
     }
     if (!s->keyed) {
         if (!pl_ps_worker_have(w->machine, 0, s->floats))
@@ -445,7 +472,7 @@ static bool go_on_with_test(sim_worker *w)
     }
     if (!s->keyed && w->act == PL_ACT_TEST)
         sim_check_compute(w);
-    pl_course_tested(&w->course, w->course.step >= s->end_step / 2 ? 0 : 1);
+    pl_course_tested(&w->course, w->course.step >= s->end_step / 2 ? 0 : 1, 0);
     return true;
 }
 
@@ -643,16 +670,6 @@ static void evaluator_computed(sim_worker *w)
     advance(w);
 }
 
-static void push_keys(sim_worker *w)
-{
-    float *to = NULL;
-    const pl_key_batch *batch = pl_ps_worker_taken(w->machine);
-    w->sim->status = pl_ps_worker_gradient(w->machine, &to);
-    for (int64_t k = 0; w->sim->status == PL_OK && k < batch->count; k++)
-        to[k] = w->grad[batch->keys[k]];
-    ask(w, true);
-}
-
 void sim_worker_computed(sim_worker *w)
 {
     sim *s = w->sim;
@@ -677,9 +694,9 @@ void sim_worker_computed(sim_worker *w)
         push_keys(w);
     } else {
         pl_ps_worker_ready(w->machine, w->grad, 0);
+        w->doing = SIM_COMMITTING;
+        pl_ps_worker_commit(w->machine);
     }
-    w->doing = SIM_COMMITTING;
-    pl_ps_worker_commit(w->machine);
     advance(w);
 }
 
@@ -688,10 +705,13 @@ void sim_worker_receive(sim_worker *w, const sim_event *event)
     pl_message message = { .frame = event->frame, .payload = event->payload };
     if (w->stuck)
         return;
-    if (event->heart && w->member)
+    if (event->heart && w->member) {
         pl_pulse_receive(&w->pulse, &message, now(w));
-    else if (!event->heart)
+    } else if (!event->heart) {
+        if (event->from == 0 && w->member)
+            pl_pulse_heard(&w->pulse, now(w));
         pl_ps_worker_receive(w->machine, event->from, &message, now(w));
+    }
     advance(w);
 }
 
@@ -716,8 +736,9 @@ void sim_worker_tick(sim_worker *w)
 {
     send_heartbeat(w);
     if (w->stuck) { /* until somebody puts an end to it */
-        const pl_ps_core *first = w->sim->server[0].core;
-        if (first != NULL && pl_ps_core_finished(first))
+        const sim_server *first = &w->sim->server[0];
+        if (first->gave_up ||
+            (first->core != NULL && pl_ps_core_finished(first->core)))
             sim_worker_end(w, "stuck, and the job is over");
         return;
     }

@@ -5,7 +5,7 @@
 #define PL_TESTS_CHECKPOINT_H
 
 #include "base/log.h"
-#include "state/checkpoint.h"
+#include "state/checkpoint/checkpoint.h"
 #include "support/folder.h"
 
 #define SAMPLE_TENSORS 2

@@ -45,4 +45,18 @@ static inline const char *test_path(const char *folder, const char *name)
     return strcpy(paths[next++ % 16], joined);
 }
 
+/* A file, with the folders it is in: for machines made of files. */
+static inline void test_put(const char *root, const char *name,
+                            const char *text)
+{
+    char *path;
+    assert_ok(pl_mem_format(&path, "%s/%s", root, name));
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    assert_ok(pl_file_make_folder(path));
+    *slash = '/';
+    assert_ok(pl_file_replace(path, text, strlen(text)));
+    pl_mem_free(path);
+}
+
 #endif

@@ -121,19 +121,18 @@ static inline void hall_sum(hall *h, int32_t ticket)
     h->total_sums++;
 }
 
-static inline pl_status hall_start(pl_collective *c, int64_t first,
-                                   int64_t count, bool more, int32_t *ticket)
+static inline pl_status hall_start(pl_collective *c, const pl_sum_range *range,
+                                   int32_t *ticket)
 {
-    (void)more;
     hall_rank *r = (hall_rank *)c;
     hall *h = r->hall;
-    assert_int_equal(0, first % h->grain);
+    assert_int_equal(0, range->first % h->grain);
     pl_mutex_lock(&h->lock);
     pl_status status = hall_state(r);
     if (status == PL_OK) {
         *ticket = r->sums;
-        r->first[r->sums] = first;
-        r->count[r->sums++] = count;
+        r->first[r->sums] = range->first;
+        r->count[r->sums++] = range->count;
         if (hall_all_started(h, *ticket)) {
             hall_sum(h, *ticket);
             h->done = *ticket + 1;

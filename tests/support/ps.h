@@ -49,6 +49,7 @@ typedef struct ps_rig {
     int32_t peer[PS_MEMBERS];
     int lost[PS_MEMBERS]; /* times the core called it lost */
     int64_t peak_mb;      /* of memory, as this server tells it */
+    int test_every;       /* steps; the chief's tests decide, as it joins */
 } ps_rig;
 
 static inline void ps_no_log(void *context, pl_log_level level,
@@ -191,11 +192,14 @@ static inline void ps_tick(ps_rig *rig, int64_t ms)
 /* A JOIN of a worker's process `life`, as a client writes it. */
 static inline void ps_join(ps_rig *rig, int32_t worker, int32_t life)
 {
-    char text[160];
+    char text[256], tests[64] = "";
+    if (worker == 0 && rig->test_every > 0)
+        snprintf(tests, sizeof tests, ", \"test_count\": %d, \"test_each\": 1",
+                 rig->test_every);
     snprintf(text, sizeof text,
              "{\"role\": \"worker\", \"index\": %d, \"job\": \"\", \"shm\": "
-             "\"\", \"host\": \"node%d\", \"process\": %d}",
-             worker, worker, 100 + life);
+             "\"\", \"host\": \"node%d\", \"process\": %d%s}",
+             worker, worker, 100 + life, tests);
     rig->peer[worker] = PS_WORKER + worker + PS_LIFE * life;
     rig->sequence[worker] = 0;
     ps_say_text(rig, rig->peer[worker], (pl_frame) { .kind = PL_FRAME_JOIN },
@@ -256,8 +260,6 @@ static inline void ps_init(ps_rig *rig, int64_t step, const float *params)
     pl_frame frame = ps_request(rig, 0, PL_FRAME_INIT);
     frame.step = step;
     ps_piece(rig, 0, frame, 0, (uint32_t)rig->count, params);
-    if (!rig->leads) /* it tells server 0 what memory they take */
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     ps_done(rig, 0);
     if (rig->leads)
         ps_go(rig);

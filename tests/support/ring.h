@@ -31,7 +31,7 @@ typedef struct ring_node {
     ring_net *net;
     int32_t worker;
     pl_ring_core *core; /* NULL: not running */
-    float *memory;
+    float *memory, *encoded;
     int32_t next;
     int32_t lost; /* whom it called lost; -1: nobody */
 } ring_node;
@@ -45,6 +45,9 @@ struct ring_net {
     int queued;
     pl_frame_kind swallow; /* the next letter of this kind is lost */
     bool shared;           /* links say that they share memory */
+    const pl_codec *codec; /* NULL: plain */
+    int64_t piece_bytes;   /* of pieces that were sent... */
+    int64_t piece_floats;  /* ... and what they stand for */
     int64_t hub_bytes;     /* sent to the chief and by it, but for the ring */
     uint32_t lives;
 };
@@ -68,6 +71,10 @@ static inline void ring_send(void *context, int32_t to, const pl_frame *frame,
     } else {
         letter.to = to % 1000;
         letter.from = to < RING_PREV_PEER ? PL_RING_HUB : PL_RING_NEXT;
+    }
+    if (frame->kind == PL_FRAME_PIECE) {
+        net->piece_bytes += frame->payload_bytes;
+        net->piece_floats += frame->count;
     }
     bool hub = letter.from == PL_RING_HUB || letter.from / 1000 == 1;
     letter.line = (n->worker * RING_MOST + letter.to) * 2 + hub;
@@ -141,6 +148,8 @@ static inline pl_ring_core_opts ring_opts(ring_node *n)
         .address = ring_addresses,
         .floats = n->net->floats,
         .memory = n->memory,
+        .codec = n->net->codec,
+        .encoded = n->encoded,
         .incarnation = ++n->net->lives,
         .heartbeat_ms = 1000,
         .join_ms = 8000,
@@ -179,6 +188,7 @@ static inline void ring_init(ring_net *net, int32_t workers, int64_t floats,
     for (int32_t w = 0; w < workers; w++) {
         net->node[w] = (ring_node) { .net = net, .worker = w, .lost = -1 };
         assert_ok(PL_NEW_ALIGNED(net->node[w].memory, (size_t)floats));
+        assert_ok(PL_NEW_ALIGNED(net->node[w].encoded, (size_t)floats));
     }
 }
 
@@ -187,6 +197,7 @@ static inline void ring_close(ring_net *net)
     for (int32_t w = 0; w < net->workers; w++) {
         ring_stop_node(net, w);
         pl_mem_free(net->node[w].memory);
+        pl_mem_free(net->node[w].encoded);
     }
     for (int i = 0; i < net->queued; i++)
         pl_mem_free(net->queue[i].text);

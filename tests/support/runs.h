@@ -11,7 +11,7 @@ static const pl_param run_flags[] = {
     { .name = "seed", .traits = PL_PARAM_REPEATS },
     { .name = "keep", .traits = PL_PARAM_NOT_COMPARED },
     { .name = "workers" },
-    { .name = "strategy", .kind = PL_PARAM_CHOICE },
+    { .name = "strategy", .kind = PL_PARAM_CHOICE, .follows = "workers" },
     { .name = "mode", .kind = PL_PARAM_CHOICE, .needs = "strategy=ps" },
     { .name = "ps", .follows = "strategy" },
     { .name = "replicas", .follows = "workers" },

@@ -128,6 +128,7 @@ static inline pl_loop_opts rig_loop(const rig *r)
         .pool = r->pool,
         .metrics = r->metrics,
         .schedule = &r->schedule,
+        .record_every = { .unit = PL_EVERY_AUTO },
     };
 }
 

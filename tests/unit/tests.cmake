@@ -35,6 +35,7 @@ set_tests_properties(unit.proto.event unit.train.golden PROPERTIES
                      LABELS "unit;golden")
 target_link_libraries(test_sim_sim PRIVATE paceline_sim)
 target_link_libraries(test_sim_ring PRIVATE paceline_sim)
+target_link_libraries(test_sim_scale PRIVATE paceline_sim)
 
 # The supervisor starts real processes.
 add_executable(fake_task support/fake_task.c)

@@ -2,7 +2,7 @@
  * and a summary of what was skipped. */
 #include "app/data/pass.h"
 
-#include "app/view/progress.h"
+#include "app/view/layout.h"
 #include "base/clock.h"
 #include "base/text/console.h"
 #include "data/sparse/set.h"
@@ -35,9 +35,9 @@ static void show(meter *m, bool last)
     double share = m->count > 0 ? 100 * examples / (double)m->count : 100;
     pl_console_print("%s%s %s of %s examples (%.0f %%), %s/s%s",
                      m->terminal ? "\r" : "", m->pass->verb,
-                     pl_progress_number(examples, done),
-                     pl_progress_number((double)m->count, all), share,
-                     pl_progress_number(examples / seconds, rate),
+                     pl_layout_number(examples, done),
+                     pl_layout_number((double)m->count, all), share,
+                     pl_layout_number(examples / seconds, rate),
                      m->terminal && !last ? "\033[K" : "\n");
     m->shown_ns = now;
 }

@@ -55,11 +55,8 @@ pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
                            pl_severity verdict, const char *found,
                            const char *advice)
 {
-    pl_finding *lines =
-        pl_mem_resize(d->lines, d->line_count + 1, sizeof *d->lines);
-    PL_TRY(pl_mem_check(lines, d->line_count + 1, sizeof *lines));
-    d->lines = lines;
-    pl_finding *line = &lines[d->line_count++];
+    PL_TRY(PL_RESIZE(d->lines, d->line_count + 1));
+    pl_finding *line = &d->lines[d->line_count++];
     *line = (pl_finding) { .check = check, .verdict = verdict };
     PL_TRY(pl_mem_copy_text(&line->host, host));
     PL_TRY(pl_mem_copy_text(&line->found, found));
@@ -71,10 +68,8 @@ pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
 
 static pl_status keep_way(pl_diagnosis *d, const pl_way *given)
 {
-    pl_way *ways = pl_mem_resize(d->ways, d->way_count + 1, sizeof *d->ways);
-    PL_TRY(pl_mem_check(ways, d->way_count + 1, sizeof *ways));
-    d->ways = ways;
-    pl_way *way = &ways[d->way_count++];
+    PL_TRY(PL_RESIZE(d->ways, d->way_count + 1));
+    pl_way *way = &d->ways[d->way_count++];
     *way = *given;
     way->from = way->to = NULL;
     PL_TRY(pl_mem_copy_text(&way->from, given->from));

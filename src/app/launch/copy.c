@@ -1,5 +1,5 @@
-/* copy.c - copies the program to all hosts at once and reports which copies
- * failed. */
+/* copy.c - sends a file to all hosts at once and reports on which of them that
+ * failed; the program is such a file. */
 #include "app/launch/launch.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define COPY_MS    120000
+#define PROGRAM_MS 120000
 #define LOOK_MS    20
 #define PATH_BYTES 1024
 
@@ -30,26 +30,26 @@ typedef struct copy {
     pid_t pid; /* 0: it has ended */
     int ended;
     int out, err; /* -1: closed */
-    char path[PATH_BYTES], words[PATH_BYTES];
+    char answer[PATH_BYTES], words[PATH_BYTES];
 } copy;
 
-static pl_status start_process(copy *c, char **command)
+static pl_status start_process(copy *c, const char *path, char **command)
 {
     int out[2] = { -1, -1 }, err[2] = { -1, -1 };
     int64_t unused;
-    int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int from = open(path, O_RDONLY | O_CLOEXEC);
     pl_status status = PL_OK;
-    if (self < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
-        status = PL_FAIL(PL_IO, "open this program: %s", strerror(errno));
+    if (from < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0)
+        status = PL_FAIL(PL_IO, "open %s: %s", path, strerror(errno));
     if (status == PL_OK)
         status = pl_child_start(&c->pid, &unused,
                                 &(pl_child_opts) { .program = command[0],
                                                    .argv = command,
-                                                   .in = self,
+                                                   .in = from,
                                                    .out = out[1],
                                                    .err = err[1],
                                                    .search = true });
-    int ours[] = { self, out[1], err[1] };
+    int ours[] = { from, out[1], err[1] };
     for (int i = 0; i < 3; i++)
         if (ours[i] >= 0)
             close(ours[i]);
@@ -58,11 +58,12 @@ static pl_status start_process(copy *c, char **command)
     return status;
 }
 
-static pl_status start_copy(copy *c, const pl_reach *reach, const char *host)
+static pl_status start_copy(copy *c, const pl_launch_file *file,
+                            const pl_reach *reach, const char *host)
 {
     char **command;
-    PL_TRY(pl_reach_shell(&command, reach, host, SCRIPT));
-    pl_status status = start_process(c, command);
+    PL_TRY(pl_reach_shell(&command, reach, host, file->script));
+    pl_status status = start_process(c, file->path, command);
     pl_reach_free(command);
     return status;
 }
@@ -80,17 +81,18 @@ static void read_line(int fd, char *text)
         memmove(text, last + 1, strlen(last));
 }
 
-static pl_status finish_copy(copy *c, const char *host, char **out)
+static pl_status finish_copy(copy *c, const pl_launch_file *file,
+                             const char *host, char **out)
 {
-    read_line(c->out, c->path);
+    read_line(c->out, c->answer);
     read_line(c->err, c->words);
     if (c->pid > 0)
-        return PL_FAIL(PL_TIMEOUT, "%s: the copy was not done within %d s",
-                       host, COPY_MS / 1000);
+        return PL_FAIL(PL_TIMEOUT, "%s: %s was not copied there within %lld s",
+                       host, file->name, (long long)(file->ms / 1000));
     if (WIFEXITED(c->ended) && WEXITSTATUS(c->ended) == 0 &&
-        c->path[0] == '/' && strchr(c->path, '\'') == NULL)
-        return pl_mem_copy_text(out, c->path);
-    return PL_FAIL(PL_CLOSED, "%s: cannot copy the program there: %s", host,
+        c->answer[0] != '\0')
+        return pl_mem_copy_text(out, c->answer);
+    return PL_FAIL(PL_CLOSED, "%s: cannot copy %s there: %s", host, file->name,
                    c->words[0] != '\0' ? c->words : "no reason given");
 }
 
@@ -118,34 +120,51 @@ static int running(copy *copies, int32_t count)
     return left;
 }
 
-static pl_status copy_all(copy *copies, const pl_host_list *hosts,
-                          const pl_reach *reach, char **out,
-                          const atomic_bool *interrupt)
+static pl_status copy_all(copy *copies, const pl_launch_file *file,
+                          const pl_host_list *hosts, const pl_reach *reach,
+                          char **out, const atomic_bool *interrupt)
 {
-    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), COPY_MS);
+    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), file->ms);
     pl_status status = PL_OK;
     for (int32_t h = 0; h < hosts->count; h++)
-        PL_TRY(start_copy(&copies[h], reach, hosts->name[h]));
+        PL_TRY(start_copy(&copies[h], file, reach, hosts->name[h]));
     while (running(copies, hosts->count) > 0 && !pl_deadline_passed(deadline)) {
         if (interrupt != NULL && atomic_load(interrupt))
             return PL_FAIL(PL_INTERRUPTED, "interrupted");
         poll(NULL, 0, LOOK_MS);
     }
     for (int32_t h = 0; h < hosts->count && status == PL_OK; h++)
-        status = finish_copy(&copies[h], hosts->name[h], &out[h]);
+        status = finish_copy(&copies[h], file, hosts->name[h], &out[h]);
+    return status;
+}
+
+pl_status pl_launch_send(const pl_launch_file *file, const pl_host_list *hosts,
+                         const pl_reach *reach, char **answers,
+                         const atomic_bool *interrupt)
+{
+    copy *list;
+    PL_TRY(PL_NEW(list, (size_t)hosts->count));
+    for (int32_t h = 0; h < hosts->count; h++)
+        list[h] = (copy) { .out = -1, .err = -1 };
+    pl_status status = copy_all(list, file, hosts, reach, answers, interrupt);
+    for (int32_t h = 0; h < hosts->count; h++)
+        close_copy(&list[h]);
+    pl_mem_free(list);
     return status;
 }
 
 pl_status pl_launch_copy(const pl_host_list *hosts, const pl_reach *reach,
                          char **copies, const atomic_bool *interrupt)
 {
-    copy *list;
-    PL_TRY(PL_NEW(list, (size_t)hosts->count));
+    PL_TRY(pl_launch_send(&(pl_launch_file) { .path = "/proc/self/exe",
+                                              .name = "the program",
+                                              .script = SCRIPT,
+                                              .ms = PROGRAM_MS },
+                          hosts, reach, copies, interrupt));
     for (int32_t h = 0; h < hosts->count; h++)
-        list[h] = (copy) { .out = -1, .err = -1 };
-    pl_status status = copy_all(list, hosts, reach, copies, interrupt);
-    for (int32_t h = 0; h < hosts->count; h++)
-        close_copy(&list[h]);
-    pl_mem_free(list);
-    return status;
+        if (copies[h][0] != '/' || strchr(copies[h], '\'') != NULL)
+            return PL_FAIL(PL_CLOSED,
+                           "%s: cannot start the program from %s there",
+                           hosts->name[h], copies[h]);
+    return PL_OK;
 }

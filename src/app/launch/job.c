@@ -57,7 +57,7 @@ static pl_status find_hosts(pl_launch_hosts *hosts,
     const char *nodes = getenv("SLURM_JOB_NODELIST");
     pl_status status;
     if (flags->cluster != NULL) {
-        PL_TRY(pl_cluster_read(&hosts->cluster, flags->cluster, NULL));
+        PL_TRY(pl_cluster_read(&hosts->cluster, flags->cluster, flags->deploy));
         return pl_host_list_of_cluster(&hosts->list, &hosts->cluster);
     }
     if (flags->hosts != NULL) {
@@ -217,11 +217,9 @@ static pl_status join_hosts(const pl_host_list *hosts, char **out)
 
 /* --- running ---------------------------------------------------------- */
 
-/* The chief's standard output is ours; all else is shown with its task. */
-static void print(void *context, const pl_job_task *task, bool error,
-                  const char *line)
+void pl_launch_print(const pl_job_task *task, bool error, const char *line,
+                     bool quiet)
 {
-    const job *j = context;
     pl_buffer quoted = { 0 };
     bool ours = !error && task->worker == 0;
     /* A file or pipe gets the chief's bytes as they are. */
@@ -233,11 +231,18 @@ static void print(void *context, const pl_job_task *task, bool error,
     if (ours) {
         printf("%s\n", text);
         fflush(stdout);
-    } else if (!j->options.train.quiet) {
+    } else if (!quiet) {
         pl_console_print("%s %d on %s: %s\n", pl_role_text(task->task.role),
                          task->task.index, task->host->name, text);
     }
     pl_buffer_close(&quoted);
+}
+
+static void print(void *context, const pl_job_task *task, bool error,
+                  const char *line)
+{
+    pl_launch_print(task, error, line,
+                    ((const job *)context)->options.train.quiet);
 }
 
 static pl_cluster_launch_opts launch_opts(job *j)
@@ -260,17 +265,15 @@ static pl_cluster_launch_opts launch_opts(job *j)
     };
 }
 
-/* srun passes standard input on over connections of its own, in clear: there
- * the secret goes by a file in the run folder, which all nodes share. */
-static pl_status write_secret(const job *j, const pl_secret *secret, char **out)
+pl_status pl_launch_secret_file(const pl_launch_hosts *hosts,
+                                const pl_secret *secret, const char *folder,
+                                char **out)
 {
-    const char *before = j->run[0] == '/' ? "" : j->folder;
-    *out = NULL;
-    if (!j->hosts.reach.srun)
-        return PL_OK;
     char *path;
-    PL_TRY(pl_mem_format(&path, "%s%s%s/.key-%ld", before,
-                         before[0] != '\0' ? "/" : "", j->run, (long)getpid()));
+    *out = NULL;
+    if (!hosts->reach.srun)
+        return PL_OK;
+    PL_TRY(pl_mem_format(&path, "%s/.key-%ld", folder, (long)getpid()));
     pl_status status = pl_secret_write(secret, path);
     if (status == PL_OK)
         *out = path;
@@ -279,13 +282,24 @@ static pl_status write_secret(const job *j, const pl_secret *secret, char **out)
     return status;
 }
 
+/* Beside the records of the run. */
+static pl_status write_secret(const job *j, const pl_secret *secret, char **out)
+{
+    char *folder;
+    *out = NULL;
+    if (j->run[0] == '/')
+        return pl_launch_secret_file(&j->hosts, secret, j->run, out);
+    PL_TRY(pl_file_join(&folder, j->folder, j->run));
+    pl_status status = pl_launch_secret_file(&j->hosts, secret, folder, out);
+    pl_mem_free(folder);
+    return status;
+}
+
 /* By agents, which start each task. */
 static pl_status run_by_agents(job *j)
 {
     pl_secret secret;
     PL_TRY(open_run(j));
-    PL_TRY(add(j, "--run"));
-    PL_TRY(add(j, j->run));
     pl_log(PL_LOG_INFO,
            "%s: %d workers and %d parameter servers on %d hosts; logs in %s",
            j->options.model->name, j->part.cluster.workers, j->part.cluster.ps,
@@ -296,8 +310,11 @@ static pl_status run_by_agents(job *j)
     pl_status status = write_secret(j, &secret, &file);
     opts.secret = &secret;
     opts.secret_file = file;
+    opts.run = j->run;
+    pl_stop *stop = pl_interrupt_listen(j->run, false);
     if (status == PL_OK)
         status = pl_cluster_launch_run(&opts);
+    pl_stop_free(stop);
     if (file != NULL)
         unlink(file);
     pl_mem_free(file);
@@ -327,6 +344,13 @@ static pl_status run_by_mpirun(job *j)
     return status;
 }
 
+static pl_status copy_data(const job *j)
+{
+    const char *const sources[] = { j->options.train.data,
+                                    j->options.train.test_data };
+    return pl_launch_data(&j->hosts, sources, 2, j->interrupt);
+}
+
 static pl_status start(job *j, int argc, char **argv)
 {
     const pl_train_options *train = &j->options.train;
@@ -338,6 +362,8 @@ static pl_status start(job *j, int argc, char **argv)
     PL_TRY(pl_launch_hosts_init(&j->hosts, j->flags, j->interrupt));
     PL_TRY(count_tasks(j));
     PL_TRY(make_command(j, argc, argv));
+    if (j->flags->copy)
+        PL_TRY(copy_data(j));
     return train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
                    train->engine == PL_TRAIN_ENGINE_MPI
                ? run_by_mpirun(j)

@@ -2,6 +2,7 @@
  *
  *   job.c     a training on several hosts
  *   copy.c    sending the program there
+ *   data.c    sending the data
  *   agent.c   the agent on a host, and what it answers
  *
  * Threads: one. */
@@ -10,9 +11,10 @@
 
 #include "app/app.h"
 #include "job/hosts/hosts.h"
+#include "job/supervise/supervisor.h"
 
 typedef struct pl_launch_flags {
-    const char *hosts, *cluster, *ssh, *program;
+    const char *hosts, *cluster, *deploy, *ssh, *program;
     bool copy, agent;
 } pl_launch_flags;
 
@@ -36,6 +38,38 @@ void pl_launch_hosts_close(pl_launch_hosts *hosts); /* a zeroed one is fine */
 pl_status pl_launch_job(const pl_app *app, const pl_launch_flags *flags,
                         int argc, char **argv) PL_MUST_CHECK;
 pl_status pl_launch_agent(const pl_app *app) PL_MUST_CHECK;
+
+/* A line that a task on a host has printed: the chief's standard output is
+ * ours, all else is shown with its task, unless `quiet`. */
+void pl_launch_print(const pl_job_task *task, bool error, const char *line,
+                     bool quiet);
+
+/* srun passes standard input on over connections of its own, in clear: there
+ * the secret goes by a file in `folder`, which all nodes share and the caller
+ * removes.  *out is NULL where none is needed. */
+pl_status pl_launch_secret_file(const pl_launch_hosts *hosts,
+                                const pl_secret *secret, const char *folder,
+                                char **out) PL_MUST_CHECK;
+
+/* A file to be sent. */
+typedef struct pl_launch_file {
+    const char *path;
+    const char *name;   /* for messages */
+    const char *script; /* reads it from standard input, and prints a line */
+    int64_t ms;         /* to be done in */
+} pl_launch_file;
+
+/* Run the script on every host at once; its last line goes to answers[], which
+ * are the caller's to free, also on failure. */
+pl_status pl_launch_send(const pl_launch_file *file, const pl_host_list *hosts,
+                         const pl_reach *reach, char **answers,
+                         const atomic_bool *interrupt) PL_MUST_CHECK;
+
+/* Send the files of these sources (--data) to where they are here, on every
+ * host that has none there with the same SHA-256.  NULL is no source. */
+pl_status pl_launch_data(const pl_launch_hosts *hosts,
+                         const char *const *sources, size_t count,
+                         const atomic_bool *interrupt) PL_MUST_CHECK;
 
 /* Send this program to every host; where it is there goes to copies[]. */
 pl_status pl_launch_copy(const pl_host_list *hosts, const pl_reach *reach,

@@ -86,8 +86,7 @@ static pl_status start_progress(supervisor *s)
     return pl_job_progress_start(&s->progress,
                                  &(pl_job_progress_opts) {
                                      .workers = s->cluster->workers,
-                                     .terminal = isatty(STDERR_FILENO) != 0,
-                                     .quiet = train->quiet,
+                                     .kind = pl_progress_chosen(train),
                                      .end_step = train->resume ? 0 : end,
                                      .per_epoch = s->per_epoch,
                                  });
@@ -121,7 +120,7 @@ static pl_status say_interrupted(const supervisor *s)
     if (!pl_resume_begun(s->folder.path))
         return PL_FAIL(PL_INTERRUPTED, "interrupted before the training began: "
                                        "there is nothing to resume");
-    PL_TRY(pl_run_folder_word(&s->folder, &folder));
+    PL_TRY(pl_run_folder_word(s->folder.path, &folder));
     pl_status status = PL_FAIL(
         PL_INTERRUPTED,
         "interrupted at step %lld; to go on: %s train %s --run %s --resume",
@@ -160,6 +159,7 @@ static pl_status supervise(supervisor *s)
         .join_ms = train->join_timeout * 1000,
         .interrupt = interrupt,
         .show = pl_job_progress_show,
+        .epoch = pl_job_progress_epoch,
         .context = s->progress,
     });
     return status == PL_INTERRUPTED ? say_interrupted(s) : status;

@@ -126,7 +126,9 @@ pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts)
            "encrypts what it moves",
            opts->options->model->name, (long long)opts->options->train.workers,
            opts->hosts != NULL ? opts->hosts : "this machine");
+    pl_stop *stop = pl_interrupt_listen(run, false);
     pl_status status = supervise(opts, run);
+    pl_stop_free(stop);
     pl_mem_free(run);
     return status;
 }

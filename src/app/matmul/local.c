@@ -83,7 +83,7 @@ static pl_status check_memory(const pl_matmul_command *command)
                             "the product in one process, for --compare,");
 }
 
-static pl_status make_logs(char **out)
+pl_status pl_matmul_logs(char **out)
 {
     const char *base = getenv("TMPDIR");
     PL_TRY(pl_mem_format(out, "%s/paceline-matmul-XXXXXX",
@@ -123,21 +123,25 @@ out:
     return status;
 }
 
-/* The logs stay only where a message names them. */
+pl_status pl_matmul_drop_logs(char *logs, pl_status status)
+{
+    pl_error error;
+    pl_error_save(&error, status);
+    if ((status == PL_OK || status == PL_INTERRUPTED) &&
+        pl_file_remove_all(logs) != PL_OK)
+        pl_log(PL_LOG_WARN, "%s", pl_error_message());
+    pl_mem_free(logs);
+    return pl_error_raise(&error);
+}
+
 pl_status pl_matmul_local(const pl_matmul_command *command)
 {
     char *logs;
-    pl_error error;
     if (command->flags.keys != NULL || command->flags.insecure)
         return PL_FAIL(PL_USAGE, "--keys and --insecure are for workers "
                                  "started by hand, with --cluster; those that "
                                  "are started here have keys of their own");
     PL_TRY(check_memory(command));
-    PL_TRY(make_logs(&logs));
-    pl_error_save(&error, supervise(command, logs));
-    if ((error.status == PL_OK || error.status == PL_INTERRUPTED) &&
-        pl_file_remove_all(logs) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s", pl_error_message());
-    pl_mem_free(logs);
-    return pl_error_raise(&error);
+    PL_TRY(pl_matmul_logs(&logs));
+    return pl_matmul_drop_logs(logs, supervise(command, logs));
 }

@@ -1,15 +1,15 @@
 /* matmul.h - what the files of `matmul` share.
  *
- *   cmd_matmul.c     flags
- *   matmul_local.c   all workers on this machine: starts and watches them
- *   matmul_task.c    one worker, started there, by hand or by a launcher
- *   matmul_print.c   the result, and what it is compared with
+ *   local.c    all workers on this machine: starts and watches them
+ *   hosts.c    the same on several hosts, for `launch`
+ *   task.c     one worker, started there, by hand or by a launcher
  *
  * Threads: one. */
 #ifndef PL_APP_MATMUL_MATMUL_H
 #define PL_APP_MATMUL_MATMUL_H
 
 #include "app/app.h"
+#include "app/launch/launch.h"
 #include "job/cluster/cluster.h"
 #include "matmul/plan/placement.h"
 #include "matmul/report.h"
@@ -25,7 +25,9 @@ typedef struct pl_matmul_flags {
 typedef struct pl_matmul_command {
     const pl_app *app;
     pl_matmul_flags flags;
-    pl_cluster cluster; /* of --cluster; else empty */
+    pl_cluster cluster; /* of --cluster or TF_CONFIG; else empty */
+    bool has_task;      /* TF_CONFIG says which of its tasks this is: */
+    pl_task task;
     pl_matmul_job job;
     pl_placement placement;
 } pl_matmul_command;
@@ -42,7 +44,18 @@ typedef struct pl_matmul_rank {
 bool pl_matmul_rank_find(pl_matmul_rank *out);
 
 pl_status pl_matmul_local(const pl_matmul_command *command) PL_MUST_CHECK;
+/* A worker for each task of the cluster file, else as many as the command has,
+ * dealt to the hosts in turns; argv is the command behind "matmul". */
+pl_status pl_matmul_hosts(const pl_matmul_command *command,
+                          pl_launch_hosts *hosts, int argc,
+                          char **argv) PL_MUST_CHECK;
 pl_status pl_matmul_task(const pl_matmul_command *command) PL_MUST_CHECK;
+
+/* A folder for the workers' logs; the caller removes it, unless a message names
+ * them. */
+pl_status pl_matmul_logs(char **out) PL_MUST_CHECK;
+/* Remove the logs of a job that ended well or was interrupted; its status. */
+pl_status pl_matmul_drop_logs(char *logs, pl_status status) PL_MUST_CHECK;
 
 /* PL_USAGE when `bytes` are more than there is. */
 pl_status pl_matmul_memory(const pl_matmul_command *command, int64_t bytes,

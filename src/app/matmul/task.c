@@ -89,14 +89,17 @@ static pl_status place_in_cluster(task *t, bool launched,
     const pl_cluster *cluster = &t->command->cluster;
     pl_task id = { (pl_role)t->command->flags.role,
                    (int32_t)t->command->flags.index };
-    if (launched && t->command->flags.index == 0)
+    if (t->command->has_task)
+        id = t->command->task;
+    else if (launched && t->command->flags.index == 0)
         id = pl_cluster_task(cluster, rank->rank);
     pl_status status = pl_cluster_check(cluster, id);
     if (status != PL_OK)
         return pl_context(status, "--role, --index");
     if (cluster->worker_address == NULL)
         return PL_FAIL(PL_USAGE, "%s gives the workers no addresses",
-                       t->command->flags.cluster);
+                       t->command->has_task ? "TF_CONFIG"
+                                            : t->command->flags.cluster);
     t->worker = pl_cluster_worker(cluster, id);
     t->addresses = cluster->worker_address;
     return PL_OK;
@@ -113,7 +116,7 @@ static pl_status find_place(task *t)
     t->worker = (int32_t)flags->index;
     if (flags->control > 0)
         return pl_control_new(&t->control, (int)flags->control);
-    if (flags->cluster != NULL)
+    if (flags->cluster != NULL || t->command->has_task)
         return place_in_cluster(t, launched, &rank);
     t->worker = rank.rank;
     if (!rank.one_host)
@@ -301,21 +304,22 @@ static pl_status run(task *t)
     PL_TRY(check_memory(t));
     t->interrupt = pl_interrupt_catch();
     PL_TRY(pl_matmul_work(
-        &result, &(pl_matmul_opts) {
-                     .placement = &t->command->placement,
-                     .placed_by = t->command->flags.placement,
-                     .worker = t->worker,
-                     .threads = threads_of(t),
-                     .address = t->addresses != NULL ? t->addresses[t->worker]
-                                                     : ANY_PORT,
-                     .addresses = t->addresses,
-                     .secret = t->has_secret ? &t->secret : NULL,
-                     .no_shm = t->command->flags.transport == 1,
-                     .join_ms = t->join_ms,
-                     .meet = learn_addresses,
-                     .ended = is_ended,
-                     .context = t,
-                 }));
+        &result,
+        &(pl_matmul_opts) {
+            .placement = &t->command->placement,
+            .placed_by = t->command->flags.placement,
+            .worker = t->worker,
+            .threads = threads_of(t),
+            .address =
+                t->addresses != NULL ? t->addresses[t->worker] : ANY_PORT,
+            .addresses = t->addresses,
+            .secret = t->has_secret ? &t->secret : NULL,
+            .transport = pl_transport_chosen(t->command->flags.transport),
+            .join_ms = t->join_ms,
+            .meet = learn_addresses,
+            .ended = is_ended,
+            .context = t,
+        }));
     pl_status status = PL_OK;
     if (result.worker_count > 0)
         status = pl_matmul_print(t->command, &result);

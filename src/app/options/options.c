@@ -168,6 +168,21 @@ static void use_defaults(pl_train_options *train, const pl_model *model)
         train->threads = pl_thread_cores();
 }
 
+void pl_options_help(pl_options *options, FILE *file)
+{
+    bool sparse = options->model->sparse;
+    const pl_param_fact list[] = {
+        { "model", sparse ? "sparse" : "dense" },
+        /* Dense data are not read from files of a sparse format. */
+        { "source", sparse ? NULL : PL_OPTIONS_DATA },
+        { "data", sparse ? NULL : "synthetic" },
+    };
+    use_defaults(&options->train, options->model);
+    pl_param_print_help_where(options->groups, options->group_count,
+                              &(pl_param_facts) { .list = list, .count = 3 },
+                              file);
+}
+
 /* Everything that is written down must be UTF-8, or the summary could not be
  * written after hours of training. */
 static pl_status check_texts(const pl_options *options)
@@ -207,6 +222,30 @@ static pl_status check_schedule(const pl_train_options *train)
     return PL_OK;
 }
 
+static bool is_set(const pl_param *param, const void *target)
+{
+    char text[64];
+    pl_param_value_text(param, target, text, sizeof text);
+    return text[0] != '\0' && strcmp(text, "false") != 0;
+}
+
+/* What tests decide needs tests; also what was recalled. */
+static pl_status check_tests(const pl_options *options)
+{
+    if (options->train.eval_every.unit != PL_EVERY_NEVER)
+        return PL_OK;
+    for (size_t g = 0; g < options->group_count; g++) {
+        const pl_param_group *group = &options->groups[g];
+        for (size_t i = 0; i < group->count; i++)
+            if ((group->params[i].traits & PL_OPTION_BY_TESTS) != 0 &&
+                is_set(&group->params[i], group->target))
+                return PL_FAIL(PL_USAGE,
+                               "--%s needs tests, but --eval-every is never",
+                               group->params[i].name);
+    }
+    return PL_OK;
+}
+
 pl_status pl_options_resolve(pl_options *options)
 {
     pl_train_options *train = &options->train;
@@ -215,14 +254,16 @@ pl_status pl_options_resolve(pl_options *options)
                        "--steps and --epochs: give one of them, not both");
     PL_TRY(pl_options_check(options, NULL));
     PL_TRY(check_schedule(train));
-    /* A recalled one, too. */
-    if (train->stop_loss > 0 && train->eval_every.unit == PL_EVERY_NEVER)
-        return PL_FAIL(PL_USAGE,
-                       "--stop-loss needs tests, but --eval-every is never");
+    PL_TRY(check_tests(options));
     use_defaults(train, options->model);
     if (train->holdout > 0 && train->test_data != NULL)
         return PL_FAIL(PL_USAGE,
                        "--holdout and --test-data: give one of them, not both");
+    if (train->local_steps > 1 && train->aggregate == PL_AGGREGATE_SUM)
+        return PL_FAIL(PL_USAGE,
+                       "--local-steps %lld and --aggregate sum: parameters "
+                       "have a mean, not a sum; leave one of them out",
+                       (long long)train->local_steps);
     PL_TRY(check_texts(options));
     pl_range steps;
     PL_TRY(pl_options_profile(options, &steps));
@@ -331,6 +372,13 @@ pl_status pl_options_recall(pl_options *options, const pl_json *record)
     return PL_OK;
 }
 
+bool pl_options_keyed(const pl_options *options)
+{
+    return options->model->sparse &&
+           options->train.strategy == PL_TRAIN_STRATEGY_PS &&
+           options->train.traffic == PL_TRAIN_TRAFFIC_SPARSE;
+}
+
 int64_t pl_options_silence_ms(const pl_train_options *train)
 {
     return (int64_t)(train->heartbeat_timeout * 950);
@@ -392,6 +440,7 @@ pl_optim_opts pl_options_optim(const pl_options *options)
         .beta = own_zero(train->ftrl_beta),
         .l1 = train->l1,
         .l2 = train->l2,
+        .outer = train->local_steps > 1 && train->outer_momentum > 0,
     };
 }
 

@@ -35,11 +35,10 @@ typedef enum pl_train_loss { /* what to do when a worker is lost */
     PL_TRAIN_LOSS_ABORT,
 } pl_train_loss;
 
-typedef enum pl_train_transport {
-    PL_TRAIN_TRANSPORT_AUTO,
-    PL_TRAIN_TRANSPORT_TCP,
-    PL_TRAIN_TRANSPORT_SHM,
-} pl_train_transport;
+typedef enum pl_train_traffic {
+    PL_TRAIN_TRAFFIC_SPARSE,
+    PL_TRAIN_TRAFFIC_DENSE,
+} pl_train_traffic;
 
 typedef enum pl_train_shard {
     PL_TRAIN_SHARD_AUTO,
@@ -110,6 +109,9 @@ pl_param_facts pl_options_facts(const pl_options *options);
  * check.  PL_USAGE names the flags. */
 pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
 
+/* The help of the flags that a model has, with its defaults. */
+void pl_options_help(pl_options *options, FILE *file);
+
 /* True when the user gave the flag of this field of pl_train_options. */
 #define PL_GIVEN(options, field)                                               \
     pl_options_given(options, offsetof(pl_train_options, field))
@@ -136,6 +138,10 @@ pl_status pl_options_record(const pl_options *options, pl_options_part part,
  * `record`.  PL_USAGE when something was given that must not change. */
 pl_status pl_options_recall(pl_options *options,
                             const pl_json *record) PL_MUST_CHECK;
+
+/* True where servers hold a sparse model's parameters by keys, and workers ask
+ * for those of a batch. */
+bool pl_options_keyed(const pl_options *options);
 
 /* Silence that means lost: a little less than --heartbeat-timeout, so that it
  * is noticed within that time though nobody looks all the time. */

@@ -34,6 +34,8 @@ static const pl_param_term terms[] = {
     { "engine!=mpi", NULL,
       "does nothing with --engine mpi, which moves data and trusts its network "
       "by itself; see --engine ring" },
+    { "local-steps!=1", "--local-steps",
+      "is for rounds of several steps: add --local-steps H" },
     { "start=hand", "tasks started by hand",
       "is for tasks started by hand, with --role; those that are started here "
       "have keys of their own" },

@@ -19,7 +19,8 @@ enum {
     PL_OPTION_FILLED = 1 << 20, /* passed on also where it was left out: tasks
                                    could not work it out, or not equally */
     PL_OPTION_NOT_FORWARDED = 1 << 21,
-    PL_OPTION_LAUNCH = 1 << 23, /* `launch` turns it into the cluster */
+    PL_OPTION_LAUNCH = 1 << 23,   /* `launch` turns it into the cluster */
+    PL_OPTION_BY_TESTS = 1 << 24, /* tests decide it, so there must be some */
     /* A sweep chooses it, or it has no meaning in one. */
     PL_OPTION_NOT_SWEPT = 1 << 22,
 };

@@ -4,6 +4,7 @@
 
 #include "data/source.h"
 #include "job/cluster/cluster.h"
+#include "net/transport.h"
 
 #define DAY_S 86400
 
@@ -29,6 +30,7 @@ enum {
     NOT_COMPARED = PL_PARAM_NOT_COMPARED,
     REPEATS = PL_PARAM_REPEATS,
     INTERNAL = PL_PARAM_INTERNAL,
+    OF_MODEL = PL_PARAM_OF_MODEL,
     TASKS = PL_OPTION_TASKS,
     OF_TASKS = PL_OPTION_OF_TASKS,
     LENGTH = PL_OPTION_LENGTH,
@@ -37,6 +39,7 @@ enum {
     NOT_FORWARDED = PL_OPTION_NOT_FORWARDED,
     LAUNCH = PL_OPTION_LAUNCH,
     NOT_SWEPT = PL_OPTION_NOT_SWEPT,
+    BY_TESTS = PL_OPTION_BY_TESTS,
     /* How a host works, not what is trained. */
     OF_HOST = MAY_CHANGE | LOCAL | NOT_HPARAM,
     /* What this process is or writes, and no other. */

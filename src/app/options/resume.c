@@ -124,7 +124,8 @@ static bool is_over(const pl_options *options, const pl_summary *summary)
 {
     const char *stopped = summary->stopped_by;
     if (strcmp(stopped, "interrupt") == 0 || strcmp(stopped, "nan") == 0 ||
-        PL_GIVEN(options, stop_loss))
+        PL_GIVEN(options, stop_loss) || PL_GIVEN(options, stop_accuracy) ||
+        PL_GIVEN(options, patience))
         return false;
     if (PL_GIVEN(options, steps))
         return options->train.steps == summary->steps;

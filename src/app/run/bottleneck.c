@@ -1,115 +1,551 @@
-/* bottleneck.c - names what held a run up, from the shares of computing,
- * sending, reading and waiting in its workers' time. */
+/* bottleneck.c - names what held a run up, and which task.
+ *
+ * Shares of the workers' time say where it went.  In lock step that shows only
+ * that all wait, so that the task they wait for is looked for first:
+ *
+ *   ps sync    server 0 adds up the time in which one gradient alone is missing
+ *   allreduce  the worker that waits less than all others
+ *   ps ssp     likewise
+ *   ps async   no worker waits for another: the one whose steps take longest
+ *
+ * Why that worker is slow follows from its own time of a step beside the
+ * others': the same time, but late gradients, is its link; a longer time in
+ * which it was ready to run and had no processor is taken by others; a longer
+ * mean at the usual median is a task that stops; else its processor is slower.
+ * docs/observe.md has the table of causes. */
 #include "app/run/bottleneck.h"
 
+#include "app/run/bottleneck_priv.h"
+
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* One worker is waited for when it waits so much less than who waits most. */
-#define LAGS 0.2
-/* Less than this tells nothing, in seconds. */
-#define LEAST_S 0.001
+#define LEAST_S    0.001 /* of training: less tells nothing */
+#define HOLDS      0.1  /* a worker that holds up the others so much is named */
+#define LONGER     1.15 /* own time beside the others': not by chance */
+#define LONGER_OWN 1.3  /* the same where nobody waits for it */
+#define STARVED    0.15 /* share of time ready to run without a processor */
+#define THROTTLED  0.1  /* share of time with a used up quota */
+#define BUSY       0.7  /* of a core: a server that does nothing else */
+#define SMALL      ((double)(128 << 10)) /* bytes of a step that latency beats */
+#define DROPPED    0.1
+#define FEW        0.2 /* of the steps: a worker held them up in spells */
 
-enum {
-    READING,
-    COMPUTING,
-    SENDING,
-    WAITING,
-    WHATS
+static const char *const names[PL_CAUSES] = {
+    [PL_CAUSE_COMPUTING] = "computing",
+    [PL_CAUSE_CORES] = "cores",
+    [PL_CAUSE_READING] = "reading",
+    [PL_CAUSE_SLOW_WORKER] = "slow worker",
+    [PL_CAUSE_SERVER] = "server processor",
+    [PL_CAUSE_SERVER_LINK] = "server link",
+    [PL_CAUSE_LINK] = "link",
+    [PL_CAUSE_LATENCY] = "latency",
+    [PL_CAUSE_EVALUATION] = "evaluation",
+    [PL_CAUSE_CHECKPOINTS] = "checkpoints",
+    [PL_CAUSE_STALENESS] = "staleness",
 };
-static const char *const words[WHATS] = { "reading", "computing", "sending",
-                                          "waiting" };
 
-/* Where the time went, of all workers together. */
-typedef struct times {
-    double seconds[WHATS];
-    double all;
-    int workers;
-    int32_t busiest; /* the worker that waited least */
-    double least_waiting, most_waiting;
-} times;
-
-static void add_row(times *t, const pl_worker_report *row, int32_t index)
-{
-    const double shares[WHATS] = { row->input_share, row->computing_share,
-                                   row->sending_share, row->waiting_share };
-    double waiting = isnan(row->waiting_share) ? 0 : row->waiting_share;
-    if (!(row->seconds > LEAST_S))
-        return; /* lost, or there was nothing to do */
-    for (int what = 0; what < WHATS; what++)
-        if (!isnan(shares[what]))
-            t->seconds[what] += row->seconds * shares[what];
-    t->all += row->seconds;
-    if (t->workers == 0 || waiting < t->least_waiting) {
-        t->least_waiting = waiting;
-        t->busiest = index;
-    }
-    if (t->workers == 0 || waiting > t->most_waiting)
-        t->most_waiting = waiting;
-    t->workers++;
-}
+/* --- what the rows tell ------------------------------------------------- */
 
 static bool is(const char *text, const char *expected)
 {
     return text != NULL && strcmp(text, expected) == 0;
 }
 
-/* In lock step all wait for the slowest. */
-static bool one_lags(const times *t, const pl_summary *summary)
+static pl_step_strategy strategy_of(const pl_summary *s)
 {
-    bool lock_step =
-        is(summary->mode, "sync") || is(summary->strategy, "allreduce");
-    return lock_step && t->workers > 1 &&
-           t->most_waiting - t->least_waiting > LAGS;
+    if (is(s->strategy, "allreduce"))
+        return PL_STEP_ALLREDUCE;
+    if (!is(s->strategy, "ps"))
+        return PL_STEP_SINGLE;
+    return is(s->mode, "async") ? PL_STEP_ASYNC
+           : is(s->mode, "ssp") ? PL_STEP_SSP
+                                : PL_STEP_SYNC;
 }
 
-static void describe(const times *t, const pl_summary *summary, int what,
-                     char *text, size_t room)
+static bool counts(const pl_worker_report *row)
 {
-    static const char *const plain[WHATS] = {
-        "reading data", "computing", "sending gradients",
-        "waiting for the parameter servers"
-    };
-    char whom[64];
-    const char *name = plain[what];
-    if (what == WAITING && is(summary->strategy, "allreduce"))
-        name = "waiting for the other workers' gradients";
-    if (what == WAITING && one_lags(t, summary)) {
-        snprintf(whom, sizeof whom, "waiting for worker %d, the slowest",
-                 t->busiest);
-        name = whom;
+    return row->seconds > LEAST_S && row->steps > 0;
+}
+
+/* Seconds of a step that a share of a worker's time is. */
+static double of_step(const pl_worker_report *row, double share)
+{
+    return share > 0 ? row->seconds * share / (double)row->steps : 0;
+}
+
+/* Seconds of a step in which the worker did not wait. */
+static double own_of(const pl_worker_report *row)
+{
+    return of_step(row, row->input_share) + of_step(row, row->computing_share) +
+           of_step(row, row->sending_share);
+}
+
+static double known(double value)
+{
+    return isfinite(value) ? value : 0;
+}
+
+static double queued_of(const pl_worker_report *row)
+{
+    const pl_task_usage *usage = &row->usage;
+    return usage->alive_seconds > 0
+               ? known(usage->queued_seconds / usage->alive_seconds)
+               : 0;
+}
+
+static void add_row(pl_job_times *t, const pl_worker_report *row)
+{
+    t->workers++;
+    t->speed += (double)row->steps / row->seconds;
+    t->step += row->seconds / (double)row->steps;
+    t->input += of_step(row, row->input_share);
+    t->compute += of_step(row, row->computing_share);
+    t->send += of_step(row, row->sending_share);
+    t->wait += of_step(row, row->waiting_share);
+    t->queued += queued_of(row);
+    if (row->usage.bytes_sent > 0)
+        t->push += (double)row->usage.bytes_sent / (double)row->steps;
+    if (row->usage.bytes_received > 0)
+        t->pull += (double)row->usage.bytes_received / (double)row->steps;
+}
+
+static void divide(pl_job_times *t)
+{
+    double *const means[] = { &t->step, &t->input,  &t->compute, &t->send,
+                              &t->wait, &t->queued, &t->push,    &t->pull };
+    for (size_t i = 0; i < sizeof means / sizeof *means; i++)
+        *means[i] /= t->workers;
+}
+
+/* Hosts of the workers, and whether a server is on one of them. */
+static void count_hosts(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    t->apart = s->server_count > 0;
+    for (size_t i = 0; i < s->worker_count; i++) {
+        const char *host = s->per_worker[i].host;
+        bool known_host = false;
+        for (size_t j = 0; j < i && !known_host; j++)
+            known_host = is(host, s->per_worker[j].host);
+        t->hosts += !known_host;
+        for (size_t j = 0; j < s->server_count; j++)
+            t->apart = t->apart && !is(host, s->per_server[j].host);
     }
-    int used = snprintf(text, room, "%s: %.0f %% of the time", name,
-                        100 * t->seconds[what] / t->all);
+}
+
+static void find_busy_server(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    t->busy_server = -1;
+    for (size_t i = 0; i < s->server_count; i++) {
+        double busy = pl_task_usage_cpu(&s->per_server[i].usage) / 100;
+        if (busy > t->server_busy) {
+            t->server_busy = busy;
+            t->busy_server = (int32_t)i;
+        }
+    }
+}
+
+static void add_shares(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    double tests = known(s->eval_seconds), saves = known(s->checkpoint_seconds);
+    double whole = known(s->seconds) + tests + saves;
+    double gradients = (double)(s->steps + s->dropped_gradients);
+    if (whole > 0) {
+        t->evaluation = tests / whole;
+        t->checkpoints = saves / whole;
+    }
+    if (s->dropped_gradients > 0 && t->strategy != PL_STEP_SYNC)
+        t->stale = (double)s->dropped_gradients / gradients;
+}
+
+/* --- the slow worker ---------------------------------------------------- */
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+#define OTHERS_MOST 1024
+
+/* The median over all workers but one. */
+static double median_others(const pl_summary *s, int32_t but,
+                            double (*of)(const pl_worker_report *))
+{
+    double values[OTHERS_MOST];
+    size_t count = 0;
+    for (size_t i = 0; i < s->worker_count && count < OTHERS_MOST; i++)
+        if ((int32_t)i != but && counts(&s->per_worker[i]))
+            values[count++] = of(&s->per_worker[i]);
+    if (count == 0)
+        return 0;
+    qsort(values, count, sizeof *values, by_size);
+    return count % 2 == 1 ? values[count / 2]
+                          : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
+static double waiting_of(const pl_worker_report *row)
+{
+    return known(row->waiting_share);
+}
+
+static double wait_seconds_of(const pl_worker_report *row)
+{
+    return of_step(row, row->waiting_share);
+}
+
+static double usual_of(const pl_worker_report *row)
+{
+    return known(row->usual_step_seconds);
+}
+
+static double input_of(const pl_worker_report *row)
+{
+    return of_step(row, row->input_share);
+}
+
+/* The row for which `of` is largest; -1: none counts. */
+static int32_t largest(const pl_summary *s,
+                       double (*of)(const pl_worker_report *))
+{
+    int32_t found = -1;
+    for (size_t i = 0; i < s->worker_count; i++)
+        if (counts(&s->per_worker[i]) &&
+            (found < 0 || of(&s->per_worker[i]) > of(&s->per_worker[found])))
+            found = (int32_t)i;
+    return found;
+}
+
+static double throttled_of(const pl_worker_report *row)
+{
+    return known(row->throttled_seconds) / row->seconds;
+}
+
+static double held_of(const pl_worker_report *row)
+{
+    return known(row->held_seconds) / row->seconds;
+}
+
+static double less_waiting(const pl_worker_report *row)
+{
+    return -waiting_of(row);
+}
+
+/* Who holds up the others, and for which share of the time. */
+static void find_held(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    int32_t slow = largest(s, held_of);
+    double held = slow >= 0 ? held_of(&s->per_worker[slow]) : 0;
+    if (t->strategy != PL_STEP_SYNC || !(held > 0)) {
+        slow = largest(s, less_waiting);
+        held = slow < 0 ? 0
+                        : median_others(s, slow, waiting_of) -
+                              waiting_of(&s->per_worker[slow]);
+    }
+    t->slow = held > HOLDS ? slow : -1;
+    t->held = held;
+}
+
+/* Without lock step: whose step takes longest, by itself or on the way. */
+static void find_behind(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    int32_t slow = largest(s, own_of), far = largest(s, wait_seconds_of);
+    double own = own_of(&s->per_worker[slow]);
+    double wait = wait_seconds_of(&s->per_worker[far]);
+    double others = median_others(s, slow, own_of);
+    double near = median_others(s, far, wait_seconds_of);
+    t->slow = -1;
+    if (own > LONGER_OWN * others)
+        t->slow = slow;
+    else if (wait > LONGER_OWN * near && wait - near > HOLDS * t->step)
+        t->slow = far;
+    if (t->slow >= 0) {
+        double step = s->per_worker[t->slow].seconds /
+                      (double)s->per_worker[t->slow].steps;
+        t->held = 1 - (others + near) / step; /* of its own time */
+    }
+}
+
+static pl_slowness reason_of(const pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    const pl_worker_report *row = &s->per_worker[t->slow];
+    double queued = queued_of(row);
+    double input = input_of(row) - median_others(s, t->slow, input_of);
+    if (throttled_of(row) > THROTTLED &&
+        throttled_of(row) > 2 * median_others(s, t->slow, throttled_of))
+        return PL_SLOW_QUOTA;
+    if (t->slowdown < LONGER)
+        return t->spells ? PL_SLOW_STOPS : PL_SLOW_LINK;
+    if (input > (own_of(row) - t->others_own) / 2)
+        return PL_SLOW_INPUT;
+    if (queued > STARVED && queued > 1.5 * median_others(s, t->slow, queued_of))
+        return PL_SLOW_STARVED;
+    return t->spells ? PL_SLOW_STOPS : PL_SLOW_HARDWARE;
+}
+
+static void find_slow(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    t->slow = -1;
+    if (t->workers < 2)
+        return;
+    if (t->strategy == PL_STEP_ASYNC)
+        find_behind(t);
+    else
+        find_held(t);
+    if (t->slow < 0)
+        return;
+    const pl_worker_report *row = &s->per_worker[t->slow];
+    double usual = usual_of(row), others = median_others(s, t->slow, usual_of);
+    t->others_own = median_others(s, t->slow, own_of);
+    t->slowdown = t->others_own > 0 ? own_of(row) / t->others_own : 1;
+    /* Its usual step is not much longer, so that few steps are. */
+    t->spells = usual > 0 && others > 0 && t->slowdown >= LONGER &&
+                usual / others < 1 + (t->slowdown - 1) / 2;
+    if (t->strategy == PL_STEP_SYNC && row->held_steps > 0)
+        t->spells = row->held_steps < FEW * (double)row->steps;
+    t->slowness = reason_of(t);
+    t->spells = t->spells && (t->slowness == PL_SLOW_STOPS ||
+                              t->slowness == PL_SLOW_STARVED);
+}
+
+static void measure(pl_job_times *t, const pl_summary *s)
+{
+    *t = (pl_job_times) { .summary = s, .strategy = strategy_of(s) };
+    for (size_t i = 0; i < s->worker_count; i++)
+        if (counts(&s->per_worker[i]))
+            add_row(t, &s->per_worker[i]);
+    if (t->workers == 0)
+        return;
+    divide(t);
+    count_hosts(t);
+    find_busy_server(t);
+    add_shares(t);
+    find_slow(t);
+}
+
+/* --- the rules ---------------------------------------------------------- */
+
+/* The share of time that a cause takes, where it takes any. */
+typedef struct rule {
+    pl_cause cause;
+    double share;
+} rule;
+
+/* What sending and waiting is for, where no worker is to blame. */
+static pl_cause exchange_cause(const pl_job_times *t)
+{
+    bool servers = t->busy_server >= 0;
+    if (servers && t->server_busy > BUSY)
+        return PL_CAUSE_SERVER;
+    if (t->queued > STARVED)
+        return PL_CAUSE_CORES;
+    if (t->push + t->pull <= SMALL)
+        return PL_CAUSE_LATENCY;
+    return servers && t->workers > t->summary->ps ? PL_CAUSE_SERVER_LINK
+                                                  : PL_CAUSE_LINK;
+}
+
+static rule choose(const pl_job_times *t)
+{
+    double training = 1 - t->evaluation - t->checkpoints;
+    double scale = training / t->step;
+    double exchange = (t->send + t->wait) * scale;
+    double held = t->slow >= 0 ? t->held * training : 0;
+    const rule rules[] = {
+        { t->queued > STARVED ? PL_CAUSE_CORES : PL_CAUSE_COMPUTING,
+          t->compute * scale },
+        { PL_CAUSE_READING, t->input * scale },
+        { exchange_cause(t), exchange - (held < exchange ? held : exchange) },
+        { PL_CAUSE_EVALUATION, t->evaluation },
+        { PL_CAUSE_CHECKPOINTS, t->checkpoints },
+        { PL_CAUSE_STALENESS, t->stale > DROPPED ? t->stale : 0 },
+    };
+    rule found = rules[0];
+    for (size_t i = 1; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].share > found.share)
+            found = rules[i];
+    /* A worker that all others wait for is more than where their time went:
+     * without it they would compute. */
+    if (t->slow >= 0)
+        found = (rule) { PL_CAUSE_SLOW_WORKER, held };
+    return found;
+}
+
+/* --- in words ----------------------------------------------------------- */
+
+/* Text that is put together, cut where the room ends. */
+#define PUT(b, ...) put((b)->text, sizeof(b)->text, __VA_ARGS__)
+
+static void put(char *text, size_t room, const char *format, ...)
+    PL_PRINTF(3, 4);
+
+static void put(char *text, size_t room, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, room - used, format, args);
+    va_end(args);
+}
+
+static const char *phrase(const pl_job_times *t, pl_cause cause)
+{
+    bool ring = t->strategy == PL_STEP_ALLREDUCE;
+    switch (cause) {
+    case PL_CAUSE_READING:
+        return "reading data";
+    case PL_CAUSE_CORES:
+        return "tasks without a free core";
+    case PL_CAUSE_SERVER_LINK:
+        return "waiting for the links of the parameter servers";
+    case PL_CAUSE_LINK:
+        return ring ? "waiting for the links of the ring"
+                    : "waiting for the links to the parameter servers";
+    case PL_CAUSE_LATENCY:
+        return "waiting for small messages";
+    case PL_CAUSE_EVALUATION:
+        return "testing at the chief";
+    case PL_CAUSE_CHECKPOINTS:
+        return "writing checkpoints";
+    default:
+        return "computing";
+    }
+}
+
+static void put_slow(pl_bottleneck *b, const pl_job_times *t)
+{
+    const pl_worker_report *row = &t->summary->per_worker[t->slow];
+    bool waits = t->strategy != PL_STEP_ASYNC;
+    if (waits)
+        PUT(b, "waiting for %s on %s: %.0f %% of the time; ", b->task, b->host,
+            100 * b->share);
+    else
+        PUT(b, "%s on %s is slower than the others: ", b->task, b->host);
+    switch (t->slowness) {
+    case PL_SLOW_QUOTA:
+        PUT(b, "its quota of processor time was used up %.0f %% of the time",
+            100 * throttled_of(row));
+        break;
+    case PL_SLOW_STARVED:
+        PUT(b,
+            "it computes %.1f x as long as they do, and had no processor "
+            "%.0f %% of the time",
+            t->slowdown, 100 * queued_of(row));
+        break;
+    case PL_SLOW_INPUT:
+        PUT(b, "it reads data longer, a step takes it %.1f x as long",
+            t->slowdown);
+        break;
+    case PL_SLOW_STOPS:
+        PUT(b, "it stops now and then, its mean step is %.1f x as long",
+            t->slowdown);
+        break;
+    case PL_SLOW_LINK:
+        PUT(b, "it computes as fast as they do, its link is slow");
+        break;
+    default:
+        PUT(b, "it computes %.1f x as long as they do on a slower processor",
+            t->slowdown);
+        break;
+    }
+    if (t->spells && t->slowness == PL_SLOW_STARVED)
+        PUT(b, ", in spells");
+}
+
+/* Where else the workers' time went. */
+static void put_shares(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
+{
+    const struct {
+        const char *name;
+        double share;
+        bool named; /* by the cause */
+    } all[] = {
+        { "reading", t->input / t->step, cause == PL_CAUSE_READING },
+        { "computing", t->compute / t->step, cause == PL_CAUSE_COMPUTING },
+        { "sending", t->send / t->step, false },
+        { "waiting", t->wait / t->step, false },
+    };
     const char *between = " (";
-    for (int other = 0; other < WHATS; other++) {
-        double share = 100 * t->seconds[other] / t->all;
-        if (other == what || share < 0.5 || used >= (int)room)
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (all[i].named || all[i].share < 0.005)
             continue;
-        used += snprintf(text + used, room - (size_t)used, "%s%s %.0f %%",
-                         between, words[other], share);
+        PUT(b, "%s%s %.0f %%", between, all[i].name, 100 * all[i].share);
         between = ", ";
     }
-    if (between[0] == ',' && used < (int)room)
-        snprintf(text + used, room - (size_t)used, ")");
+    PUT(b, "%s", between[0] == ',' ? ")" : "");
 }
 
-void pl_bottleneck_find(pl_summary *summary)
+static void describe(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
 {
-    pl_bottleneck *found = &summary->bottleneck;
-    times t = { 0 };
-    int what = COMPUTING;
-    for (size_t i = 0; i < summary->worker_count; i++)
-        add_row(&t, &summary->per_worker[i], (int32_t)i);
+    switch (cause) {
+    case PL_CAUSE_SLOW_WORKER:
+        put_slow(b, t);
+        return;
+    case PL_CAUSE_SERVER:
+        PUT(b,
+            "waiting for %s on %s, which uses %.0f %% of a core: %.0f %% "
+            "of the time",
+            b->task, b->host, 100 * t->server_busy, 100 * b->share);
+        break;
+    case PL_CAUSE_STALENESS:
+        PUT(b, "gradients too old to be used: %.0f %% were dropped",
+            100 * t->stale);
+        return;
+    default:
+        PUT(b, "%s: %.0f %% of the time", phrase(t, cause), 100 * b->share);
+        break;
+    }
+    put_shares(b, t, cause);
+}
+
+static void put_cures(pl_bottleneck *b)
+{
+    for (size_t i = 0; i < b->cure_count; i++)
+        PUT(b, "%s%s: %.1f x as fast", i == 0 ? ". Cures: " : "; ",
+            b->cures[i].text, b->cures[i].gain);
+}
+
+/* The task to blame, where there is one. */
+static void name_task(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
+{
+    const pl_summary *s = t->summary;
+    const char *host = "";
+    if (cause == PL_CAUSE_SLOW_WORKER) {
+        b->worker = t->slow;
+        snprintf(b->task, sizeof b->task, "worker %d", t->slow);
+        host = s->per_worker[t->slow].host;
+    } else if (cause == PL_CAUSE_SERVER) {
+        snprintf(b->task, sizeof b->task, "ps %d", t->busy_server);
+        host = s->per_server[t->busy_server].host;
+    }
+    snprintf(b->host, sizeof b->host, "%s", host);
+}
+
+pl_status pl_bottleneck_find(pl_summary *summary)
+{
+    pl_bottleneck *b = &summary->bottleneck;
+    pl_job_times t;
+    measure(&t, summary);
     summary->has_bottleneck = t.workers > 0;
     if (t.workers == 0)
-        return;
-    for (int other = 0; other < WHATS; other++)
-        if (t.seconds[other] > t.seconds[what])
-            what = other;
-    snprintf(found->what, sizeof found->what, "%s", words[what]);
-    found->share = t.seconds[what] / t.all;
-    found->worker = what == WAITING && one_lags(&t, summary) ? t.busiest : -1;
-    describe(&t, summary, what, found->text, sizeof found->text);
+        return PL_OK;
+    rule found = choose(&t);
+    *b = (pl_bottleneck) { .share = found.share, .worker = -1 };
+    snprintf(b->what, sizeof b->what, "%s", names[found.cause]);
+    b->spells = found.cause == PL_CAUSE_SLOW_WORKER && t.spells;
+    name_task(b, &t, found.cause);
+    describe(b, &t, found.cause);
+    PL_TRY(pl_cures_find(b, &t, found.cause));
+    put_cures(b);
+    return PL_OK;
 }

@@ -11,6 +11,6 @@
 
 /* Fill `bottleneck` of a summary that has its strategy, mode and rows; it has
  * none when there was no time to speak of. */
-void pl_bottleneck_find(pl_summary *summary);
+pl_status pl_bottleneck_find(pl_summary *summary) PL_MUST_CHECK;
 
 #endif

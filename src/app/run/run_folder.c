@@ -99,7 +99,12 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
         PL_TRY_OUT(status, check_unused(folder->path));
     PL_TRY_OUT(status,
                pl_file_join(&folder->checkpoints, folder->path, "checkpoints"));
-    status = pl_file_make_folder(folder->checkpoints);
+    PL_TRY_OUT(status, pl_file_make_folder(folder->checkpoints));
+    /* A task that launch or mpirun started leaves the socket to it. */
+    if (!supervised)
+        folder->stop =
+            pl_interrupt_listen(folder->path, options->train.role >= 0 ||
+                                                  PL_GIVEN(options, restarted));
 out:
     if (status != PL_OK)
         pl_run_folder_close(folder);
@@ -110,6 +115,7 @@ out:
 
 void pl_run_folder_close(pl_run_folder *folder)
 {
+    pl_stop_free(folder->stop);
     if (folder->lock >= 0)
         close(folder->lock);
     pl_mem_free(folder->path);
@@ -158,7 +164,8 @@ pl_status pl_run_folder_of_task(char **out, const pl_task_folder_opts *opts)
     const char *given = opts->options->train.run, *chief = opts->chief;
     const char *role = pl_role_text(opts->task.role);
     char host[256] = "this host";
-    if (opts->options->train.control > 0)
+    if (opts->options->train.control > 0 ||
+        opts->options->train.launched_run != NULL)
         return pl_mem_copy_text(out, given);
     gethostname(host, sizeof host - 1);
     folder_kind kind =
@@ -216,12 +223,17 @@ pl_status pl_run_folder_examples(const pl_run_record *run, pl_shape *example,
     return PL_OK;
 }
 
-static pl_status remove_summary(const pl_run_folder *folder)
+/* Of an earlier training that goes on. */
+static pl_status remove_results(const pl_run_folder *folder)
 {
-    char *path;
-    PL_TRY(pl_file_join(&path, folder->path, "summary.json"));
-    pl_status status = pl_file_remove_all(path);
-    pl_mem_free(path);
+    static const char *const names[] = { "summary.json", "confusion.json" };
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < 2 && status == PL_OK; i++) {
+        char *path;
+        PL_TRY(pl_file_join(&path, folder->path, names[i]));
+        status = pl_file_remove_all(path);
+        pl_mem_free(path);
+    }
     return status;
 }
 
@@ -267,12 +279,13 @@ pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
         .example_rank = (size_t)job->example.rank,
         .numbering = job->numbering,
         .classes = job->classes,
+        .end_step = job->schedule.run_steps,
         .has_machine = true,
         .machine = { .host = host,
                      .kernels = job->kernels->name,
                      .cores = pl_thread_cores() },
     };
-    pl_status status = remove_summary(folder);
+    pl_status status = remove_results(folder);
     if (status == PL_OK)
         status = pl_run_folder_write(folder, "run.json", &pl_run_record_fields,
                                      &run);
@@ -280,11 +293,10 @@ pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
     return status;
 }
 
-pl_status pl_run_folder_word(const pl_run_folder *folder, char **out)
+pl_status pl_run_folder_word(const char *path, char **out)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
                                 "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./+";
-    const char *path = folder->path;
     if (path[strspn(path, plain)] == '\0')
         return pl_mem_copy_text(out, path);
     char *word;
@@ -312,4 +324,16 @@ out:
     pl_mem_free(path);
     pl_mem_free(text);
     return status;
+}
+
+pl_status pl_run_folder_end(const pl_run_folder *folder,
+                            const pl_summary *summary,
+                            const pl_confusion *confusion)
+{
+    if (confusion != NULL && confusion->classes > 0 &&
+        confusion->step == summary->steps)
+        PL_TRY(pl_run_folder_write(folder, "confusion.json",
+                                   &pl_confusion_fields, confusion));
+    return pl_run_folder_write(folder, "summary.json", &pl_summary_fields,
+                               summary);
 }

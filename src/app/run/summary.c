@@ -3,7 +3,8 @@
 #include "app/run/summary.h"
 
 #include "app/run/bottleneck.h"
-#include "app/view/progress.h"
+#include "app/run/traffic.h"
+#include "app/view/layout.h"
 #include "base/host/ram.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -54,6 +55,12 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts)
         .computing_share = phases->compute_s / whole,
         .sending_share = phases->send_s / whole,
         .waiting_share = phases->wait_s / whole,
+        .usual_step_seconds = result->usual_step_s,
+        .throttled_seconds = result->throttled_s,
+        .held_seconds = NAN,
+        .held_steps = NAN,
+        .train_loss = result->train_loss.loss,
+        .train_loss_examples = result->train_loss.examples,
         .dropped = result->dropped,
         .usage = pl_task_usage_read(),
         .events_dropped = opts->events_dropped,
@@ -141,10 +148,25 @@ static void add_usages(pl_summary *s)
         add_usage(s, &s->evaluator.usage);
 }
 
+/* Of all workers; one that left no report has no part in it. */
+static double mean_train_loss(const pl_summary *s)
+{
+    double sum = 0, examples = 0;
+    for (size_t i = 0; i < s->worker_count; i++) {
+        const pl_worker_report *row = &s->per_worker[i];
+        if (row->train_loss_examples <= 0)
+            continue;
+        sum += row->train_loss * (double)row->train_loss_examples;
+        examples += (double)row->train_loss_examples;
+    }
+    return examples > 0 ? sum / examples : (double)NAN;
+}
+
 /* What the rows add up to. */
 static void add_up(pl_summary *s)
 {
     add_usages(s);
+    s->train_loss = mean_train_loss(s);
     for (size_t i = 0; i < s->worker_count; i++) {
         const pl_worker_report *row = &s->per_worker[i];
         s->bytes_sent += known(row->usage.bytes_sent);
@@ -157,6 +179,14 @@ static void add_up(pl_summary *s)
         s->peak_rss_mb = larger(s->peak_rss_mb, s->evaluator.usage.peak_rss_mb);
 }
 
+/* Where tests decide, no worker makes updates while the chief tests; that is
+ * no time of training, as it is none in lock step. */
+static double held_seconds(const pl_summary_opts *opts)
+{
+    pl_targets targets = pl_job_targets(opts->job);
+    return pl_targets_any(&targets) ? opts->result->held_seconds : 0;
+}
+
 /* In lock step the chief has seen all of it, unless it was started again. */
 static double trained_seconds(const pl_summary_opts *opts, bool own_pace)
 {
@@ -165,8 +195,20 @@ static double trained_seconds(const pl_summary_opts *opts, bool own_pace)
     bool late =
         opts->reports != NULL && result->own_steps + result->dropped < steps;
     if (own_pace || late)
-        return opts->resumed_seconds + opts->update_seconds;
+        return opts->resumed_seconds + opts->update_seconds -
+               (own_pace ? held_seconds(opts) : 0);
     return result->progress.seconds;
+}
+
+/* When the target was met: as the chief counts, and at the end of a run that
+ * it ended.  (In async and ssp the chief does not see the others' updates.) */
+static double target_seconds(const pl_summary *s, const pl_summary_opts *opts)
+{
+    const pl_loop_result *result = opts->result;
+    if (result->target_step < 0)
+        return NAN;
+    return result->target_step == s->steps ? s->seconds
+                                           : result->target_seconds;
 }
 
 /* How long it trained, and how fast. */
@@ -179,6 +221,7 @@ static void put_pace(pl_summary *s, const pl_summary_opts *opts, bool own_pace)
     s->examples = progress->examples;
     s->examples_per_s = (double)progress->examples / seconds;
     s->steps_per_s = (double)progress->step / seconds;
+    s->target_seconds = target_seconds(s, opts);
 }
 
 /* What the job was. */
@@ -197,7 +240,7 @@ static void put_job(pl_summary *s, const pl_summary_opts *opts)
     s->batch = train->batch;
     s->micro_batches = train->micro_batches;
     s->kernels = opts->job->kernels->name;
-    s->run = opts->run;
+    s->run = train->launched_run != NULL ? train->launched_run : opts->run;
 }
 
 /* After a blow-up the parameters are not those of `steps`. */
@@ -273,9 +316,9 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         .startup_seconds = opts->startup_s,
         .eval_seconds = result->eval_seconds,
         .checkpoint_seconds = result->save_seconds,
-        .train_loss = result->train_loss,
         .test = pl_summary_test(&result->test, result->tested),
         .stopped_by = pl_stopped_text(result->stopped_by),
+        .target_step = result->target_step,
         .resumed_step = opts->resumed_step,
         .faults = opts->counts != NULL ? opts->counts->faults : 0,
         .deterministic =
@@ -296,48 +339,85 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
     }
     s.restarts = train->restarted + count_restarts(&s, opts);
     add_up(&s);
-    pl_bottleneck_find(&s);
+    status = pl_bottleneck_find(&s);
+    if (status != PL_OK) {
+        pl_summary_close(&s);
+        return status;
+    }
+    if (opts->job->elsewhere && opts->cluster != NULL)
+        pl_traffic_estimate(
+            &s, &(pl_traffic_opts) {
+                    .floats = pl_params_elements(opts->job->network->params),
+                    .shared = opts->shared,
+                    .address = opts->cluster->ps_address[0],
+                });
     *out = s;
     return PL_OK;
 }
 
-static void print_row(const pl_worker_report *row, int64_t all, FILE *file)
+/* Which columns the table of workers has: only those that say something. */
+typedef struct worker_columns {
+    bool dropped, accuracy, host;
+} worker_columns;
+
+static worker_columns columns_of(const pl_summary *s)
 {
-    char accuracy[16] = "-", seconds[16], name[64];
+    worker_columns c = { false, false, false };
+    const char *first = NULL;
+    for (size_t i = 0; i < s->worker_count; i++) {
+        const pl_worker_report *row = &s->per_worker[i];
+        if (row->lost)
+            continue;
+        c.dropped = c.dropped || row->dropped > 0;
+        c.accuracy = c.accuracy || isfinite(row->test.accuracy);
+        c.host = c.host || (first != NULL && strcmp(first, row->host) != 0);
+        first = first != NULL ? first : row->host;
+    }
+    return c;
+}
+
+/* At most 79 columns wide: the host's name, where there are several, comes last
+ * and is cut. */
+static void print_row(const pl_worker_report *row, const worker_columns *c,
+                      FILE *file)
+{
+    char accuracy[16] = "-", name[64];
     if (isfinite(row->test.accuracy))
         snprintf(accuracy, sizeof accuracy, "%.2f %%",
                  100 * row->test.accuracy);
-    snprintf(seconds, sizeof seconds, "%.2f", row->seconds);
-    double share = all > 0 ? (double)known(row->examples) / (double)all : 0;
-    fprintf(file,
-            "%6d  %-16.16s %9lld %10lld %5.1f%% %8s %6.1f%% %6.1f%% %6.1f%% "
-            "%7lld  %8s\n",
-            row->index, pl_quote_line(name, sizeof name, row->host),
-            (long long)known(row->steps), (long long)known(row->examples),
-            100 * share, seconds,
+    fprintf(file, "%6d %9lld %11lld %8.2f %7.0f %% %5.0f %% %5.0f %%",
+            row->index, (long long)known(row->steps),
+            (long long)known(row->examples), row->seconds,
             100 * (row->computing_share + row->input_share),
-            100 * row->sending_share, 100 * row->waiting_share,
-            (long long)known(row->dropped), accuracy);
+            100 * row->sending_share, 100 * row->waiting_share);
+    if (c->dropped)
+        fprintf(file, " %7lld", (long long)known(row->dropped));
+    if (c->accuracy)
+        fprintf(file, " %8s", accuracy);
+    if (c->host)
+        fprintf(file, "  %.*s",
+                14 - (c->dropped ? 8 : 0) + (c->accuracy ? 0 : 9),
+                pl_quote_line(name, sizeof name, row->host));
+    fputc('\n', file);
 }
 
 /* What each worker did, where there were several. */
 static void print_workers(const pl_summary *s, FILE *file)
 {
-    int64_t all = 0;
     if (s->worker_count < 2)
         return;
-    for (size_t i = 0; i < s->worker_count; i++)
-        all += known(s->per_worker[i].examples);
-    fprintf(file, "\n%6s  %-16s %9s %10s %6s %8s %7s %7s %7s %7s  %8s\n",
-            "worker", "host", "steps", "examples", "share", "seconds",
-            "comput.", "sending", "waiting", "dropped", "accuracy");
+    worker_columns c = columns_of(s);
+    fprintf(file, "\n%6s %9s %11s %8s %9s %7s %7s%s%s%s\n", "worker", "steps",
+            "examples", "seconds", "computing", "sending", "waiting",
+            c.dropped ? " dropped" : "", c.accuracy ? " accuracy" : "",
+            c.host ? "  host" : "");
     for (size_t i = 0; i < s->worker_count; i++) {
         const pl_worker_report *row = &s->per_worker[i];
         if (!row->lost)
-            print_row(row, all, file);
+            print_row(row, &c, file);
         else
-            fprintf(file, "%6zu  %-16s %9lld  lost before it could report\n", i,
-                    "-", (long long)known(row->steps));
+            fprintf(file, "%6zu %9lld  lost before it could report\n", i,
+                    (long long)known(row->steps));
     }
 }
 
@@ -385,42 +465,69 @@ static void print_processor(const pl_summary *s, FILE *file)
         fputs("too short to tell the share of a core\n", file);
 }
 
-/* "worker 1 at 3.1 s, ps 0 at 4.6 s", as far as there is room. */
-static void list_incidents(const pl_summary *s, pl_event_kind kind, char *text,
-                           size_t room)
+/* " near step 812 (after 3.1 s)", as far as it is known: tasks tell their steps
+ * a few times a second. */
+static void say_when(const pl_summary *s, const pl_run_event *event, FILE *file)
 {
-    size_t used = 0;
-    text[0] = '\0';
-    for (size_t i = 0; i < s->incident_count && used < room; i++) {
-        const pl_run_event *event = &s->incidents[i];
-        char task[80];
-        if (event->kind != kind)
-            continue;
-        int wrote = snprintf(text + used, room - used, "%s%s at %.1f s",
-                             used > 0 ? ", " : " (",
-                             pl_quote_line(task, sizeof task, event->task),
-                             event->time - s->started);
-        used += wrote > 0 ? (size_t)wrote : room;
-    }
-    if (used > 0 && used < room - 1)
-        snprintf(text + used, room - used, ")");
+    if (event->step >= 0)
+        fprintf(file, " near step %lld", (long long)event->step);
+    if (isfinite(event->time - s->started))
+        fprintf(file, " (after %.1f s)", event->time - s->started);
 }
 
-/* What happened to the job on its way. */
+/* Whether the task that was lost by incident number `lost` came back. */
+static bool came_back(const pl_summary *s, size_t lost)
+{
+    const char *task = s->incidents[lost].task;
+    for (size_t i = lost + 1; i < s->incident_count; i++) {
+        const pl_run_event *event = &s->incidents[i];
+        if (event->kind != PL_EVENT_ROLLBACK && strcmp(event->task, task) == 0)
+            return event->kind == PL_EVENT_RESTART;
+    }
+    return false;
+}
+
+/* "worker 1 was lost near step 812 (after 3.1 s) and restarted: was killed by
+ * signal 9 (Killed)" */
+static void print_lost(const pl_summary *s, size_t index, FILE *file)
+{
+    const pl_run_event *event = &s->incidents[index];
+    char task[80], how[256];
+    fprintf(file, "%s was lost", pl_quote_line(task, sizeof task, event->task));
+    say_when(s, event, file);
+    if (came_back(s, index))
+        fputs(" and restarted", file);
+    if (event->text[0] != '\0')
+        fprintf(file, ": %s", pl_quote_line(how, sizeof how, event->text));
+    fputc('\n', file);
+}
+
+static void print_rollback(const pl_summary *s, const pl_run_event *event,
+                           FILE *file)
+{
+    fprintf(file, "the job went back from step %lld to step %lld",
+            (long long)event->from, (long long)event->step);
+    if (isfinite(event->time - s->started))
+        fprintf(file, " (after %.1f s)", event->time - s->started);
+    fputc('\n', file);
+}
+
+/* What happened to the job on its way: a line for each loss and rollback. */
 static void print_incidents(const pl_summary *s, FILE *file)
 {
-    char text[512];
-    if (s->restarts > 0) {
-        list_incidents(s, PL_EVENT_RESTART, text, sizeof text);
-        fprintf(file, "restarts       %lld%s\n", (long long)s->restarts, text);
-    }
+    bool first = true;
+    if (s->restarts > 0)
+        fprintf(file, "restarts       %lld\n", (long long)s->restarts);
     for (size_t i = 0; i < s->incident_count; i++) {
         const pl_run_event *event = &s->incidents[i];
-        if (event->kind == PL_EVENT_ROLLBACK)
-            fprintf(file,
-                    "rolled back    at %.1f s from step %lld to step %lld\n",
-                    event->time - s->started, (long long)event->from,
-                    (long long)event->step);
+        if (event->kind == PL_EVENT_RESTART)
+            continue;
+        fputs(first ? "what happened  " : "               ", file);
+        first = false;
+        if (event->kind == PL_EVENT_LOST)
+            print_lost(s, i, file);
+        else
+            print_rollback(s, event, file);
     }
 }
 
@@ -451,9 +558,10 @@ void pl_summary_print(const pl_summary *s, FILE *file)
 {
     char number[16], text[1024], stopped[1024];
     fprintf(file,
-            "%s: %lld steps, %.2f epochs in %.2f s (%s ex/s), ended by %s\n",
-            plain(text, s->model), (long long)known(s->steps), s->epochs,
-            s->seconds, pl_progress_number(s->examples_per_s, number),
+            "%s: %lld step%s, %.2f epochs in %.2f s (%s ex/s), ended by %s\n",
+            plain(text, s->model), (long long)known(s->steps),
+            known(s->steps) == 1 ? "" : "s", s->epochs, s->seconds,
+            pl_layout_number(s->examples_per_s, number),
             plain(stopped, s->stopped_by));
     if (isfinite(s->train_loss))
         fprintf(file, "train loss     %.4f\n", s->train_loss);
@@ -462,6 +570,10 @@ void pl_summary_print(const pl_summary *s, FILE *file)
     print_incidents(s, file);
     if (s->has_bottleneck)
         fprintf(file, "bottleneck     %s\n", plain(text, s->bottleneck.text));
+    if (s->has_dense_traffic) {
+        pl_traffic_text(&s->dense_traffic, stopped, sizeof stopped);
+        fprintf(file, "traffic        %s\n", plain(text, stopped));
+    }
     print_memory(s, file);
     print_processor(s, file);
     fprintf(file, "run folder     %s\n", plain(text, s->run));

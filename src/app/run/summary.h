@@ -40,6 +40,7 @@ typedef struct pl_summary_opts {
     double update_seconds;   /* from the first update to the last */
     double resumed_seconds;  /* of training before */
     const pl_job_counts *counts; /* the supervisor's; NULL: without one */
+    bool shared;                 /* memory, with the first server */
 } pl_summary_opts;
 
 /* What --json prints and summary.json holds; the texts are borrowed from the

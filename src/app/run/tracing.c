@@ -12,6 +12,7 @@
 #include "train/compute/compute.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* The operators of a network, as the trace tells of them. */
 typedef struct operators {
@@ -51,8 +52,42 @@ static void describe(operators *ops, const pl_node *node, int64_t batch)
         op->bytes += bytes_of(node->in[i], batch);
 }
 
+/* What a sparse model does has no nodes; each span tells its own bytes. */
+static pl_status list_sparse(operators *ops, const pl_job *job)
+{
+    static const struct {
+        const char *name, *op;
+        bool keys; /* a number for each key, not for each row */
+    } known[] = {
+        { "find", "distinct keys", true }, { "gather", "table[keys]", true },
+        { "dot", "X w + b", false },       { "sigmoid", "sigmoid", false },
+        { "error", "p - y", false },       { "gradient", "X^T error", true },
+        { "combine", "sum", true },        { "loss", "log loss", false },
+        { "apply", "optimizer", true },    { "hogwild", "all of these", false },
+    };
+    size_t count = sizeof known / sizeof *known;
+    PL_TRY(PL_NEW(ops->list, count));
+    PL_TRY(PL_NEW(ops->shapes, count));
+    for (size_t i = 0; i < count; i++) {
+        char *shape = ops->shapes[i];
+        if (known[i].keys)
+            snprintf(shape, PL_SHAPE_TEXT, "[keys]");
+        else
+            snprintf(shape, PL_SHAPE_TEXT, "[%lld]",
+                     (long long)job->options->train.batch);
+        ops->list[ops->count++] = (pl_trace_operator) {
+            .name = known[i].name,
+            .op = known[i].op,
+            .shape = shape,
+        };
+    }
+    return PL_OK;
+}
+
 static pl_status list_operators(operators *ops, const pl_job *job)
 {
+    if (job->network->sparse)
+        return list_sparse(ops, job);
     const pl_graph *graph = job->network->graph;
     size_t count = (size_t)pl_graph_count(graph);
     PL_TRY(PL_NEW(ops->list, count));
@@ -87,10 +122,9 @@ static pl_status write_file(const pl_tracing_opts *opts, const char *path)
     operators ops = { 0 };
     pl_limits limits = { 0 };
     pl_status status;
-    bool dense = opts->job != NULL && !opts->job->network->sparse;
     snprintf(process, sizeof process, "%s %d", pl_role_text(opts->task.role),
              opts->task.index);
-    if (dense) {
+    if (opts->job != NULL) {
         PL_TRY_OUT(status, list_operators(&ops, opts->job));
         PL_TRY_OUT(status, measure_limits(opts->job, &limits));
     }
@@ -120,10 +154,11 @@ pl_status pl_tracing_write(const pl_tracing_opts *opts)
                pl_mem_format(&path, "%s/%s-%d.json", folder,
                              pl_role_text(opts->task.role), opts->task.index));
     PL_TRY_OUT(status, write_file(opts, path));
+    const char *run = opts->sent_to != NULL ? opts->sent_to : opts->run;
     pl_log(PL_LOG_INFO,
-           "trace written to %s (open it in a trace viewer, or see "
+           "trace written to %s%s (open it in a trace viewer, or see "
            "`paceline profile %s`)",
-           path, opts->run);
+           run, path + strlen(opts->run), run);
 out:
     pl_mem_free(folder);
     pl_mem_free(path);

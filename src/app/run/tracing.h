@@ -13,6 +13,7 @@
 typedef struct pl_tracing_opts {
     const pl_trace *trace; /* NULL: there is none, and nothing to do */
     const char *run;       /* the run folder; NULL: likewise */
+    const char *sent_to;   /* ... and where launch collects it; or NULL */
     pl_task task;
     const pl_job *job; /* whose operators these are; NULL: a server's */
     pl_skew skew;      /* of the clock of the job */

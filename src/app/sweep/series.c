@@ -24,11 +24,8 @@
 static pl_status add_sweep(pl_series *series, const char *folder,
                            const char *file)
 {
-    pl_series_sweep *grown =
-        pl_mem_resize(series->list, series->count + 1, sizeof *grown);
-    PL_TRY(pl_mem_check(grown, series->count + 1, sizeof *grown));
-    series->list = grown;
-    pl_series_sweep *sweep = &grown[series->count++];
+    PL_TRY(PL_RESIZE(series->list, series->count + 1));
+    pl_series_sweep *sweep = &series->list[series->count++];
     *sweep = (pl_series_sweep) { 0 };
     return folder != NULL ? pl_file_join(&sweep->file, folder, file)
                           : pl_mem_copy_text(&sweep->file, file);
@@ -206,6 +203,7 @@ static pl_status run_sweep(const pl_series *series,
         .about = pl_json_length(sweep->about) > 0 ? sweep->about : NULL,
         .out = sweep->out,
         .quiet = opts->quiet,
+        .launch = opts->launch,
         .name = series->many ? sweep->name : NULL,
         .total = total,
     });

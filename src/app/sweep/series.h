@@ -19,7 +19,8 @@ typedef struct pl_series_opts {
     int flag_count;
     int64_t repeat;
     bool quick;
-    bool quiet; /* no progress */
+    bool quiet;                /* no progress */
+    const char *const *launch; /* as in pl_sweep_opts */
 } pl_series_opts;
 
 typedef struct pl_series_sweep {

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/record/summary.h"
 #include "base/text/console.h"
+#include "base/text/duration.h"
 #include "base/text/quote.h"
 #include "job/supervise/child.h"
 
@@ -50,16 +51,6 @@ typedef struct sweep {
 static double seconds_since(int64_t ns)
 {
     return (double)(pl_clock_now_ns(pl_clock_real()) - ns) * 1e-9;
-}
-
-static const char *clock_text(double seconds, char text[32])
-{
-    long long s = (long long)(seconds + 0.5);
-    if (s >= 3600)
-        snprintf(text, 32, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
-    else
-        snprintf(text, 32, "%lld:%02lld", s / 60, s % 60);
-    return text;
 }
 
 static size_t rest_of(const pl_sweep_total *total)
@@ -105,19 +96,19 @@ static void draw(const sweep *s)
     size_t over = s->all->done + s->all->failed, count = s->all->cells;
     size_t full = BAR_CELLS * over / count;
     double elapsed = seconds_since(s->cell_ns);
-    char now[32], left[32], name[ERROR_BYTES];
+    char now[PL_DURATION], left[PL_DURATION], name[ERROR_BYTES];
     char bar[BAR_CELLS + 1], eta[48] = "", line[PL_CONSOLE_BYTES];
     for (size_t i = 0; i < BAR_CELLS; i++)
         bar[i] = i < full ? '=' : i == full ? '>' : ' ';
     bar[BAR_CELLS] = '\0';
     if (s->all->took_count > 0)
         snprintf(eta, sizeof eta, "  ETA %s",
-                 clock_text(left_seconds(s, elapsed), left));
+                 pl_duration_text(left_seconds(s, elapsed), left));
     int used =
         snprintf(line, sizeof line, "\r\033[K[%s] %zu/%zu  %.*s  %s%s", bar,
                  over, count, name_room(),
                  pl_quote_line(name, sizeof name, s->state.cells[s->now].name),
-                 clock_text(elapsed, now), eta);
+                 pl_duration_text(elapsed, now), eta);
     pl_console_redraw(line,
                       used < (int)sizeof line ? (size_t)used : sizeof line - 1);
 }
@@ -175,17 +166,43 @@ static void close_process(process *p)
     pl_mem_free(p->argv);
 }
 
+static size_t count_words(const char *const *words)
+{
+    size_t count = 0;
+    while (words != NULL && words[count] != NULL)
+        count++;
+    return count;
+}
+
+static bool names_workers(const char *word)
+{
+    static const char flag[] = "--workers";
+    return strncmp(word, flag, sizeof flag - 1) == 0 &&
+           (word[sizeof flag - 1] == '\0' || word[sizeof flag - 1] == '=');
+}
+
+/* Without --workers, `train` has one and `launch` one on each host. */
 static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
                               process *p)
 {
     const pl_json *args = cell->args;
+    const char *const *launch = s->opts->launch;
     size_t count = pl_json_length(args), used = 0;
-    PL_TRY(PL_NEW(p->argv, count + 7));
+    bool counted = launch == NULL;
+    PL_TRY(PL_NEW(p->argv, count + count_words(launch) + 9));
     p->argv[used++] = s->opts->program;
+    for (; launch != NULL && *launch != NULL; launch++)
+        p->argv[used++] = *launch;
     p->argv[used++] = "train";
     p->argv[used++] = s->opts->model;
-    for (size_t i = 0; i < count; i++)
-        PL_TRY(pl_json_as_text(pl_json_at(args, i), "args", &p->argv[used++]));
+    for (size_t i = 0; i < count; i++, used++) {
+        PL_TRY(pl_json_as_text(pl_json_at(args, i), "args", &p->argv[used]));
+        counted = counted || names_workers(p->argv[used]);
+    }
+    if (!counted) {
+        p->argv[used++] = "--workers";
+        p->argv[used++] = "1";
+    }
     p->argv[used++] = "--run";
     p->argv[used++] = p->run;
     if (cell->state == PL_CELL_RUNNING)

@@ -278,16 +278,20 @@ static pl_status choose_allreduce(const pl_part *part, pl_options *options)
                        "--strategy allreduce has no parameter server, but "
                        "there are %d; leave out --ps",
                        cluster->ps);
-    if (cluster->workers < 2)
-        return PL_FAIL(PL_USAGE, "--strategy allreduce needs several workers: "
-                                 "add --workers N, or start it by mpirun");
     if (train->min_workers > cluster->workers)
         return PL_FAIL(PL_USAGE, "--min-workers %lld: there are only %d",
                        (long long)train->min_workers, cluster->workers);
     if (part->kind == PL_PART_TASK && part->task.role == PL_ROLE_EVALUATOR)
         return PL_FAIL(PL_USAGE, "an evaluator needs a parameter server, and "
                                  "the cluster has none");
-    return choose_engine(part, options);
+    if (part->kind != PL_PART_ALONE)
+        return choose_engine(part, options);
+    if (train->engine == PL_TRAIN_ENGINE_MPI && part->beside == 0)
+        return PL_FAIL(PL_USAGE, "--engine mpi: one worker exchanges no "
+                                 "gradients; leave it out, or add --workers N");
+    if (train->engine < 0) /* one worker: there is nothing to sum */
+        train->engine = PL_TRAIN_ENGINE_RING;
+    return PL_OK;
 }
 
 /* What a sparse model does not do together with other processes. */
@@ -314,10 +318,11 @@ static pl_status choose_strategy(const pl_part *part, pl_options *options)
 {
     pl_train_options *train = &options->train;
     const pl_cluster *cluster = &part->cluster;
+    bool sums = cluster->workers > 1 || PL_GIVEN(options, engine);
     if (train->strategy < 0)
-        train->strategy = cluster->ps > 0        ? PL_TRAIN_STRATEGY_PS
-                          : cluster->workers > 1 ? PL_TRAIN_STRATEGY_ALLREDUCE
-                                                 : PL_TRAIN_STRATEGY_SINGLE;
+        train->strategy = cluster->ps > 0 ? PL_TRAIN_STRATEGY_PS
+                          : sums          ? PL_TRAIN_STRATEGY_ALLREDUCE
+                                          : PL_TRAIN_STRATEGY_SINGLE;
     if (options->model->sparse)
         PL_TRY(check_sparse(options));
     switch ((pl_train_strategy)train->strategy) {

@@ -12,8 +12,8 @@
 
 struct pl_status_line {
     pl_status_opts opts;
-    int step, own_steps, own_examples, dropped, loss, tests, test_loss,
-        test_accuracy; /* tags */
+    int step, own_steps, own_examples, dropped, loss, loss_examples, tests,
+        test_loss, test_accuracy, waiting, activity; /* tags */
     pl_task_status status;
     pl_thread *thread;
     pl_mutex lock;
@@ -30,12 +30,20 @@ static void tell(pl_status_line *line)
         status->test_loss = pl_metrics_get(metrics, line->test_loss);
         status->test_accuracy = pl_metrics_get(metrics, line->test_accuracy);
     }
-    if (pl_metrics_get(metrics, line->own_examples) > 0)
+    status->loss_examples =
+        (int64_t)pl_metrics_get(metrics, line->loss_examples);
+    if (status->loss_examples > 0)
         status->loss = pl_metrics_get(metrics, line->loss);
     status->step = (int64_t)pl_metrics_get(metrics, line->step);
     status->own_steps = (int64_t)pl_metrics_get(metrics, line->own_steps);
     status->examples = (int64_t)pl_metrics_get(metrics, line->own_examples);
     status->dropped = (int64_t)pl_metrics_get(metrics, line->dropped);
+    status->activity = (int)pl_metrics_get(metrics, line->activity);
+    if (status->own_steps > 0)
+        status->waiting = pl_metrics_get(metrics, line->waiting);
+    pl_epoch epoch;
+    while (line->opts.chief && pl_metrics_epoch_take(metrics, &epoch))
+        pl_control_epoch(line->opts.control, &epoch);
     if (line->joined)
         pl_control_status(line->opts.control, status);
     if (pl_control_ended(line->opts.control))
@@ -48,9 +56,7 @@ static pl_status status_main(void *arg)
     pl_mutex_lock(&line->lock);
     while (!line->stopping) {
         pl_deadline next = pl_deadline_in_ms(pl_clock_real(), TELL_MS);
-        while (!line->stopping && !pl_deadline_passed(next))
-            if (pl_cond_wait_until(&line->wake, &line->lock, next) != PL_OK)
-                break;
+        pl_cond_pause_until(&line->wake, &line->lock, &line->stopping, next);
         tell(line);
     }
     pl_mutex_unlock(&line->lock);
@@ -64,10 +70,14 @@ static pl_status find_tags(pl_status_line *line)
     PL_TRY(pl_metrics_tag(metrics, "own_steps", &line->own_steps));
     PL_TRY(pl_metrics_tag(metrics, "own_examples", &line->own_examples));
     PL_TRY(pl_metrics_tag(metrics, "dropped", &line->dropped));
-    PL_TRY(pl_metrics_tag(metrics, "loss", &line->loss));
+    PL_TRY(pl_metrics_tag(metrics, PL_METRICS_TRAIN_LOSS, &line->loss));
+    PL_TRY(pl_metrics_tag(metrics, PL_METRICS_TRAIN_LOSS_EXAMPLES,
+                          &line->loss_examples));
     PL_TRY(pl_metrics_tag(metrics, "tests", &line->tests));
     PL_TRY(pl_metrics_tag(metrics, "test_loss", &line->test_loss));
-    return pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy);
+    PL_TRY(pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy));
+    PL_TRY(pl_metrics_tag(metrics, "waiting_share", &line->waiting));
+    return pl_metrics_tag(metrics, PL_METRICS_ACTIVITY, &line->activity);
 }
 
 pl_status pl_status_start(pl_status_line **out, const pl_status_opts *opts)
@@ -79,6 +89,7 @@ pl_status pl_status_start(pl_status_line **out, const pl_status_opts *opts)
         .loss = NAN,
         .test_loss = NAN,
         .test_accuracy = NAN,
+        .waiting = NAN,
     };
     pl_mutex_init(&line->lock);
     pl_cond_init(&line->wake);

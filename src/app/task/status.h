@@ -12,8 +12,9 @@
 typedef struct pl_status_line pl_status_line;
 
 typedef struct pl_status_opts {
-    pl_metrics *metrics; /* all required; borrowed */
+    pl_metrics *metrics; /* required, as what follows; borrowed */
     pl_control *control;
+    bool chief;             /* tells of epochs, too; default false */
     atomic_bool *interrupt; /* set when the supervisor wants an end */
 } pl_status_opts;
 

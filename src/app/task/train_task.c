@@ -9,6 +9,7 @@
 #include "app/task/status.h"
 #include "app/train/interrupt.h"
 #include "app/train/job.h"
+#include "app/train/links.h"
 #include "app/view/progress.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -101,6 +102,7 @@ static void tell_step(void *context, int64_t step)
         .loss = NAN,
         .test_loss = NAN,
         .test_accuracy = NAN,
+        .waiting = NAN,
     };
     pl_task gone;
     if (step >= 0)
@@ -133,6 +135,7 @@ static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
         .join_ms = train->join_timeout * 1000,
         .supervised = opts->control != NULL,
         .held = opts->control != NULL,
+        .codec = pl_codecs[0],
         .kernels = kernels,
         .settings = settings,
     };
@@ -189,6 +192,7 @@ static pl_status write_trace(const server_task *task)
     return pl_tracing_write(&(pl_tracing_opts) {
         .trace = task->trace,
         .run = task->records,
+        .sent_to = task->opts->options->train.launched_run,
         .task = task->opts->task,
         .skew = pl_ps_server_look(task->server).skew,
     });
@@ -233,24 +237,24 @@ static pl_status be_server(const pl_trainer_opts *opts)
         status = open_trace(&task);
     if (status == PL_OK)
         status = pl_ps_server_new(
-            &task.server,
-            &(pl_ps_server_opts) {
-                .core = core_opts(opts, kernels, settings),
-                .optim = pl_options_optim(opts->options),
-                .schedule = pl_options_schedule(opts->options),
-                .address = address,
-                .place = server_place(opts->options),
-                .transport = (pl_transport)opts->options->train.transport,
-                .keys = opts->keys,
-                .interrupt = task.interrupt,
-                .trace = task.trace,
-                .trace_first = traced.first,
-                .trace_last = traced.last,
-                .shares = shares_folder,
-                .lost = tell_lost,
-                .step = tell_step,
-                .context = &task,
-            });
+            &task.server, &(pl_ps_server_opts) {
+                              .core = core_opts(opts, kernels, settings),
+                              .optim = pl_options_optim(opts->options),
+                              .schedule = pl_options_schedule(opts->options),
+                              .address = address,
+                              .place = server_place(opts->options),
+                              .transport = pl_transport_chosen(
+                                  opts->options->train.transport),
+                              .keys = opts->keys,
+                              .interrupt = task.interrupt,
+                              .trace = task.trace,
+                              .trace_first = traced.first,
+                              .trace_last = traced.last,
+                              .shares = shares_folder,
+                              .lost = tell_lost,
+                              .step = tell_step,
+                              .context = &task,
+                          });
     if (status == PL_OK)
         status = watch_server(&task);
     if (status == PL_OK)
@@ -295,7 +299,7 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
         pl_ps_sync_view view = pl_ps_sync_look(sync);
         over = view.over;
         PL_TRY(pl_loop_evaluate(compute, job->test, train->eval_batch,
-                                pl_ps_sync_base(sync), &score));
+                                pl_ps_sync_base(sync), NULL, &score));
         pl_recorder_test(recorder, view.step, &score);
         pl_log(PL_LOG_INFO, "step %lld: test loss %.4f, accuracy %.2f %%",
                (long long)view.step, score.loss, 100 * score.accuracy);
@@ -306,6 +310,7 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
                                   .loss = NAN,
                                   .test_loss = score.loss,
                                   .test_accuracy = score.accuracy,
+                                  .waiting = NAN,
                               });
         (void)pl_due_now(&due, view.step, pl_ticks_now());
     }
@@ -317,8 +322,20 @@ typedef struct eval_records {
     const pl_trainer_opts *opts;
     pl_metrics *metrics;
     pl_observers *observers;
-    char *folder; /* NULL: not known */
+    char *folder;           /* NULL: not known */
+    const pl_ps_sync *sync; /* the evaluator's own */
 } eval_records;
+
+/* What the evaluator used until it leaves. */
+static pl_status report_usage(void *context, char **text)
+{
+    const eval_records *records = context;
+    pl_ps_sync_view view = pl_ps_sync_look(records->sync);
+    pl_task_report report;
+    pl_task_report_read(&report);
+    pl_links_count(&report.usage, &view);
+    return pl_fields_text(&pl_evaluator_report_fields, &report, 0, text);
+}
 
 static pl_status start_records(eval_records *records)
 {
@@ -376,7 +393,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                            .task = opts->task,
                            .keys = opts->keys,
                            .mode = (pl_ps_mode)train->mode,
-                           .transport = (pl_transport)train->transport,
+                           .transport = pl_transport_chosen(train->transport),
                            .heartbeat_ms = pl_options_silence_ms(train),
                            .join_ms = train->join_timeout * 1000,
                            .rejoin_ms = train->rejoin_timeout * 1000,
@@ -385,8 +402,10 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                            .sparse = job->elsewhere ? job->network : NULL,
                            .interrupt = interrupt,
                            .located = opts->control != NULL ? NULL : use_folder,
+                           .report = report_usage,
                            .context = &records,
                        }));
+    records.sync = sync;
     PL_TRY_OUT(status,
                pl_metrics_new(&records.metrics, &(pl_metrics_opts) { 0 }));
     if (opts->control != NULL) /* hears of an end before it has joined */
@@ -421,7 +440,7 @@ static pl_status be_evaluator(const pl_trainer_opts *opts)
     pl_job job;
     PL_TRY(pl_job_init(&job, &(pl_job_opts) {
                                  .options = opts->options,
-                                 .elsewhere = opts->options->model->sparse,
+                                 .elsewhere = pl_options_keyed(opts->options),
                              }));
     pl_status status = run_evaluator(opts, &job);
     pl_job_close(&job);
@@ -451,8 +470,8 @@ static pl_status be_ring_worker(const pl_trainer_opts *opts)
                                       ? with.cluster->worker_address[worker]
                                       : ANY_PORT,
                        .name = name,
-                       .no_shm = opts->options->train.transport ==
-                                 PL_TRAIN_TRANSPORT_TCP,
+                       .transport =
+                           pl_transport_chosen(opts->options->train.transport),
                        .keys = opts->keys,
                        .self = { PL_PRINCIPAL_WORKER, worker },
                    }));

@@ -1,6 +1,9 @@
-/* interrupt.c - turns SIGINT, SIGTERM and SIGHUP into a flag; the second signal
- * ends the process. */
+/* interrupt.c - turns SIGINT, SIGTERM and SIGHUP into a flag, and a request at
+ * the run folder's socket; the second signal ends the process. */
 #include "app/train/interrupt.h"
+
+#include "base/error.h"
+#include "base/log.h"
 
 #include <signal.h>
 #include <stddef.h>
@@ -41,4 +44,16 @@ atomic_bool *pl_interrupt_hurry(void)
 {
     atomic_store(&hurries, true);
     return &hurry;
+}
+
+pl_stop *pl_interrupt_listen(const char *run, bool keep)
+{
+    pl_stop *stop;
+    if (pl_stop_listen(&stop, &(pl_stop_opts) { .run = run,
+                                                .interrupt = &interrupt,
+                                                .keep = keep }) == PL_OK)
+        return stop;
+    pl_log(PL_LOG_DEBUG, "%s; the live page cannot stop this run",
+           pl_error_message());
+    return NULL;
 }

@@ -5,9 +5,14 @@
  * so: nohup does that with SIGHUP, a supervisor with its tasks' SIGINT, as
  * the terminal sends that to all and only the supervisor shall act on it.
  *
- * Threads: catch from one; the flag is read from any. */
+ * While a job goes on, the live page can set the flag, too: by the socket of
+ * the run folder (job/stop/stop.h).
+ *
+ * Threads: catch and listen from one; the flag is read from any. */
 #ifndef PL_APP_TRAIN_INTERRUPT_H
 #define PL_APP_TRAIN_INTERRUPT_H
+
+#include "job/stop/stop.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -18,5 +23,10 @@ atomic_bool *pl_interrupt_catch(void);
 /* For a process that must end others before itself: from now on the second
  * signal sets this flag, and only the third ends the process. */
 atomic_bool *pl_interrupt_hurry(void);
+
+/* Let the flag be set by the socket of the run folder, which exists until
+ * pl_stop_free.  `keep`: this may be a task of a job whose starter listens
+ * there.  NULL where there is no such socket: the job goes on without. */
+pl_stop *pl_interrupt_listen(const char *run, bool keep);
 
 #endif

@@ -30,6 +30,27 @@ pl_status pl_job_cache_folder(const char *given, char **out)
     return PL_OK;
 }
 
+pl_targets pl_job_targets(const pl_job *job)
+{
+    const pl_train_options *train = &job->options->train;
+    return (pl_targets) {
+        .stop_loss = train->stop_loss,
+        .stop_accuracy = train->stop_accuracy,
+        .patience = train->patience,
+        .keep_best = train->keep_best,
+    };
+}
+
+pl_due_steps pl_job_deciding_tests(const pl_job *job, int64_t epoch_updates)
+{
+    const pl_train_options *train = &job->options->train;
+    pl_targets targets = pl_job_targets(job);
+    if (!pl_targets_any(&targets) || job->test == NULL)
+        return (pl_due_steps) { 0, 0 };
+    pl_due_pace pace = { train->batch * train->micro_batches, epoch_updates };
+    return pl_due_by_steps(train->eval_every, pace);
+}
+
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
                           pl_dataset **out)
 {

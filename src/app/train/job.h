@@ -8,6 +8,7 @@
 #include "app/options/options.h"
 #include "base/thread.h"
 #include "data/source.h"
+#include "train/loop/course.h"
 #include "train/optim/schedule.h"
 
 typedef struct pl_job {
@@ -50,6 +51,13 @@ void pl_job_close(pl_job *job); /* a zeroed one is fine */
 
 /* What a checkpoint is made of; nothing when the parameters are elsewhere. */
 pl_planes pl_job_planes(const pl_job *job);
+
+/* What its tests decide. */
+pl_targets pl_job_targets(const pl_job *job);
+
+/* When a test that decides is due, of a job in which each gradient is an update
+ * (async, ssp); never where none decides. */
+pl_due_steps pl_job_deciding_tests(const pl_job *job, int64_t epoch_updates);
 
 /* Open a data set as the options say it; the caller frees it before the job. */
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,

@@ -40,14 +40,19 @@ static pl_peer_usage usage_of(const pl_ps_sync *ps, int32_t server)
     return usage;
 }
 
+void pl_links_count(pl_task_usage *usage, const pl_ps_sync_view *view)
+{
+    usage->bytes_sent = view->sent_bytes;
+    usage->bytes_received = view->received_bytes;
+    usage->messages_sent = view->sent_messages;
+    usage->messages_received = view->received_messages;
+}
+
 void pl_links_report(pl_worker_report *row, const pl_ps_sync_view *view,
                      const pl_ps_sync *ps, int32_t count,
                      pl_peer_usage peers[PL_REPORT_PEERS_MAX])
 {
-    row->usage.bytes_sent = view->sent_bytes;
-    row->usage.bytes_received = view->received_bytes;
-    row->usage.messages_sent = view->sent_messages;
-    row->usage.messages_received = view->received_messages;
+    pl_links_count(&row->usage, view);
     if (ps == NULL)
         return;
     row->peers = peers;

@@ -14,6 +14,9 @@ pl_ps_sync_view pl_links_look(const pl_ps_sync *ps,
                               const pl_allreduce_sync *together,
                               pl_collective *collective);
 
+/* Fill in the bytes and messages of a task's connections. */
+void pl_links_count(pl_task_usage *usage, const pl_ps_sync_view *view);
+
 /* Fill in bytes and messages, those of `view` in all and those of each of
  * `count` servers in `peers`, which the row points to afterwards.  Without
  * servers (`ps` is NULL) nothing tells the peers apart. */

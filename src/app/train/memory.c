@@ -2,7 +2,7 @@
  * where it does not: the advice is tried before it is given. */
 #include "app/train/memory.h"
 
-#include "app/view/progress.h"
+#include "app/view/layout.h"
 
 #include <stdio.h>
 
@@ -14,9 +14,18 @@ const char *pl_memory_text(int64_t bytes, char text[PL_BYTES_TEXT])
 {
     char number[16];
     snprintf(text, PL_BYTES_TEXT, "%s%s",
-             pl_progress_number((double)bytes, number),
+             pl_layout_number((double)bytes, number),
              bytes < 1000 && bytes > -1000 ? " B" : "B");
     return text;
+}
+
+/* Blocks beside the parameters: slots, with --local-steps the outer momentum,
+ * and what a round of these began with. */
+static int slots_of(const pl_train_options *train)
+{
+    int slots = pl_optim_list()[train->optimizer]->slot_count;
+    bool outer = train->outer_momentum > 0;
+    return train->local_steps > 1 ? 2 * slots + 1 + outer : slots;
 }
 
 pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
@@ -32,7 +41,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
         .kernels = opts->kernels,
         .threads = (int)opts->options->train.threads,
         .batch = train->batch,
-        .slots = pl_optim_list()[train->optimizer]->slot_count,
+        .slots = slots_of(train),
         .aggregates = train->micro_batches > 1 || train->clip > 0,
         .eval_batch = opts->test != NULL
                           ? pl_loop_eval_batch(opts->test, train->eval_batch)

@@ -1,5 +1,5 @@
 /* trained.c - rebuilds the network of a finished run from its run.json and
- * loads the newest complete checkpoint. */
+ * loads the newest complete checkpoint, or the best. */
 #include "app/train/trained.h"
 
 #include "app/run/run_folder.h"
@@ -39,11 +39,11 @@ static pl_status build(pl_trained *trained, const pl_trained_opts *opts)
     return pl_job_init(&trained->job, &job);
 }
 
-static pl_status load(pl_trained *trained, const char *run,
+static pl_status load(pl_trained *trained, const pl_trained_opts *opts,
                       const pl_json *settings)
 {
     char *checkpoints;
-    PL_TRY(pl_file_join(&checkpoints, run, "checkpoints"));
+    PL_TRY(pl_file_join(&checkpoints, opts->run, "checkpoints"));
     pl_snapshot *snapshot = NULL;
     pl_status status =
         pl_snapshot_new(&snapshot, &(pl_snapshot_opts) {
@@ -53,6 +53,7 @@ static pl_status load(pl_trained *trained, const char *run,
                                        .params = trained->job.network->params,
                                        .planes = pl_job_planes(&trained->job),
                                        .kernels = trained->job.kernels->name,
+                                       .best = opts->best,
                                    });
     if (status == PL_OK)
         status = pl_snapshot_load(snapshot, &trained->progress);
@@ -73,7 +74,7 @@ pl_status pl_trained_new(pl_trained **out, const pl_trained_opts *opts)
     PL_TRY_OUT(status, pl_options_record(&trained->options, PL_OPTIONS_KEPT,
                                          &settings));
     PL_TRY_OUT(status, build(trained, opts));
-    PL_TRY_OUT(status, load(trained, opts->run, settings));
+    PL_TRY_OUT(status, load(trained, opts, settings));
     *out = trained;
     trained = NULL;
 out:

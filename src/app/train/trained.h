@@ -1,4 +1,5 @@
-/* trained.h - a run's network with the parameters of its newest checkpoint.
+/* trained.h - a run's network with the parameters of its newest checkpoint, or
+ * of its best.
  *
  * Threads: one. */
 #ifndef PL_APP_TRAIN_TRAINED_H
@@ -22,6 +23,7 @@ typedef struct pl_trained_opts {
     int64_t threads;       /* default: the cores */
     const char *test_data; /* default: that of the run */
     bool no_data;          /* open none, if the record says what it was */
+    bool best;             /* its best checkpoint (--keep-best) */
 } pl_trained_opts;
 
 /* PL_NOTFOUND when the run has no complete checkpoint.  The options are

@@ -30,6 +30,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define POINTS_QUEUE (1U << 18) /* see queue_size */
+
 typedef struct trainer {
     pl_trainer_opts opts;
     const pl_options *options;
@@ -59,6 +61,7 @@ typedef struct trainer {
     int64_t left_out;  /* examples, in each epoch */
     char reads[PL_READS_TEXT];
     pl_loop_result result;
+    pl_confusion confusion; /* the chief's, of its last test */
     int64_t events_dropped;
     atomic_bool *interrupt;
     double startup_s;
@@ -79,6 +82,7 @@ static void close_trainer(trainer *t)
     pl_run_folder_close(&t->folder);
     pl_mem_free(t->records);
     pl_mem_free(t->told_run);
+    pl_confusion_close(&t->confusion);
     pl_job_close(&t->job);
 }
 
@@ -93,30 +97,6 @@ pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
     printf("%s\n", text);
     pl_mem_free(text);
     return PL_OK;
-}
-
-pl_status pl_trainer_settings(const pl_options *options, pl_json **out)
-{
-    pl_json *flags = NULL, *settings = NULL;
-    const pl_json *value;
-    const char *key, *text;
-    void *walk = NULL;
-    pl_status status;
-    PL_TRY_OUT(status, pl_options_record(options, PL_OPTIONS_AGREED, &flags));
-    PL_TRY_OUT(status, pl_json_new_object(&settings));
-    /* Another model explains all other differences, so it comes first. */
-    PL_TRY_OUT(status,
-               pl_json_set_text(settings, "model", options->model->name));
-    while (pl_json_next(flags, &walk, &key, &value)) {
-        PL_TRY_OUT(status, pl_json_as_text(value, key, &text));
-        PL_TRY_OUT(status, pl_json_set_text(settings, key, text));
-    }
-    *out = settings;
-    settings = NULL;
-out:
-    pl_json_free(flags);
-    pl_json_free(settings);
-    return status;
 }
 
 static pl_reader_opts data_order(const trainer *t)
@@ -294,6 +274,8 @@ static void tell_event(void *context, const pl_run_event *event)
     const trainer *t = context;
     if (t->opts.control != NULL && event->kind == PL_EVENT_ROLLBACK)
         pl_control_rolled(t->opts.control, event->from, event->step);
+    else if (t->opts.control != NULL && event->kind == PL_EVENT_WARNING)
+        pl_control_warn(t->opts.control, event->step, event->text);
 }
 
 static pl_status start_observers(trainer *t)
@@ -330,36 +312,40 @@ static pl_status open_ps_sync(trainer *t)
     int64_t replicas = train->replicas_to_aggregate;
     bool backup = replicas > 0 && replicas < t->workers;
     bool counted = train->steps > 0 || !t->own_pace;
+    pl_targets targets = pl_job_targets(&t->job);
     PL_TRY(pl_trainer_settings(t->options, &t->common));
     PL_TRY(pl_ps_sync_new(
-        &t->ps, &(pl_ps_sync_opts) {
-                    .cluster = t->opts.cluster,
-                    .task = t->opts.task,
-                    .keys = t->opts.keys,
-                    .job = t->folder.job,
-                    .run = t->told_run,
-                    .mode = (pl_ps_mode)train->mode,
-                    .backup = backup,
-                    .deals = train->mode == PL_TRAIN_MODE_SYNC && !backup &&
-                             !t->job.elsewhere &&
-                             train->on_worker_loss == PL_TRAIN_LOSS_CONTINUE,
-                    .transport = (pl_transport)train->transport,
-                    .heartbeat_ms = pl_options_silence_ms(train),
-                    .join_ms = train->join_timeout * 1000,
-                    .rejoin_ms = train->rejoin_timeout * 1000,
-                    .end_step = counted ? end_step(t) : 0,
-                    .run_steps = end_step(t),
-                    .settings = t->common,
-                    .params = t->job.network->params,
-                    .sparse = t->job.elsewhere ? t->job.network : NULL,
-                    .seed = (uint64_t)train->seed,
-                    .snapshot = t->snapshot,
-                    .interrupt = t->interrupt,
-                    .joined = tell_joined,
-                    .located = t->records != NULL ? NULL : use_folder,
-                    .report = report_row,
-                    .context = t,
-                }));
+        &t->ps,
+        &(pl_ps_sync_opts) {
+            .cluster = t->opts.cluster,
+            .task = t->opts.task,
+            .keys = t->opts.keys,
+            .job = t->folder.job,
+            .run = t->told_run,
+            .mode = (pl_ps_mode)train->mode,
+            .backup = backup,
+            .still = pl_targets_any(&targets),
+            .tests = pl_job_deciding_tests(&t->job, t->per_epoch * t->workers),
+            .deals = train->mode == PL_TRAIN_MODE_SYNC && !backup &&
+                     train->on_worker_loss == PL_TRAIN_LOSS_CONTINUE,
+            .transport = pl_transport_chosen(train->transport),
+            .heartbeat_ms = pl_options_silence_ms(train),
+            .join_ms = train->join_timeout * 1000,
+            .rejoin_ms = train->rejoin_timeout * 1000,
+            .end_step = counted ? end_step(t) : 0,
+            .run_steps = end_step(t),
+            .settings = t->common,
+            .codec = pl_codecs[0],
+            .params = t->job.network->params,
+            .sparse = t->job.elsewhere ? t->job.network : NULL,
+            .seed = (uint64_t)train->seed,
+            .snapshot = t->snapshot,
+            .interrupt = t->interrupt,
+            .joined = tell_joined,
+            .located = t->records != NULL ? NULL : use_folder,
+            .report = report_row,
+            .context = t,
+        }));
     t->sync = pl_ps_sync_base(t->ps);
     return PL_OK;
 }
@@ -385,11 +371,12 @@ static pl_status open_ring(trainer *t)
             .listen = t->opts.listen,
             .keys = t->opts.keys,
             .floats = pl_params_block_count(t->job.network->params),
-            .transport = (pl_transport)train->transport,
+            .transport = pl_transport_chosen(train->transport),
             .on_loss = (pl_on_loss)train->on_worker_loss,
             .heartbeat_ms = pl_options_silence_ms(train),
             .join_ms = train->join_timeout * 1000,
             .rejoin_ms = train->rejoin_timeout * 1000,
+            .codec = pl_codecs[0],
             .kernels = t->job.kernels,
             .interrupt = t->interrupt,
             .lost = tell_lost,
@@ -430,6 +417,9 @@ static pl_status open_allreduce(trainer *t)
                           .worker = t->worker,
                           .workers = t->workers,
                           .sum = train->aggregate == PL_AGGREGATE_SUM,
+                          .local_steps = train->local_steps,
+                          .outer_lr = train->outer_lr,
+                          .outer_momentum = train->outer_momentum,
                           .bucket_bytes = bucket_bytes(t),
                           .end_step = end_step(t),
                           .settings = t->common,
@@ -449,13 +439,22 @@ static pl_status open_allreduce(trainer *t)
     return PL_OK;
 }
 
+/* Room for the points of every step of 50 ms, where so many were asked for. */
+static uint32_t queue_size(const trainer *t)
+{
+    pl_every_unit unit = t->train->record_every.unit;
+    return unit == PL_EVERY_STEPS || unit == PL_EVERY_EXAMPLES
+               ? POINTS_QUEUE
+               : 0; /* the default */
+}
+
 static pl_status open_sync(trainer *t)
 {
     pl_job *job = &t->job;
-    if (t->train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
-        PL_TRY(open_allreduce(t));
-    else if (t->opts.cluster != NULL)
-        PL_TRY(open_ps_sync(t));
+    if (t->opts.cluster != NULL)
+        PL_TRY(t->train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE
+                   ? open_allreduce(t)
+                   : open_ps_sync(t));
     else
         PL_TRY(pl_single_new(&t->sync, &(pl_single_opts) {
                                            .params = job->network->params,
@@ -464,7 +463,8 @@ static pl_status open_sync(trainer *t)
                                            .pool = job->pool,
                                            .snapshot = t->snapshot,
                                        }));
-    PL_TRY(pl_metrics_new(&t->metrics, &(pl_metrics_opts) { 0 }));
+    PL_TRY(pl_metrics_new(&t->metrics,
+                          &(pl_metrics_opts) { .queue = queue_size(t) }));
     if (t->train->profile != NULL)
         PL_TRY(pl_trace_new(
             &t->trace,
@@ -486,10 +486,22 @@ static pl_status write_trace(const trainer *t)
     return pl_tracing_write(&(pl_tracing_opts) {
         .trace = t->trace,
         .run = t->records,
+        .sent_to = t->train->launched_run,
         .task = t->opts.task,
         .job = &t->job,
         .skew = t->opts.cluster != NULL ? look(t).skew : (pl_skew) { 0 },
     });
+}
+
+static pl_status keep_best(void *context, int64_t step, const pl_score *test)
+{
+    const trainer *t = context;
+    pl_log(PL_LOG_DEBUG, "step %lld has the lowest test loss so far: %g",
+           (long long)step, test->loss);
+    return pl_snapshot_set_best(t->snapshot,
+                                &(pl_best) { .step = step,
+                                             .test_loss = test->loss,
+                                             .test_accuracy = test->accuracy });
 }
 
 static pl_loop_opts loop_opts(trainer *t)
@@ -521,12 +533,16 @@ static pl_loop_opts loop_opts(trainer *t)
         .batch_reduction = (pl_aggregate)train->batch_reduction,
         .clip = train->clip,
         .hogwild = train->hogwild ? &t->hogwild : NULL,
-        .stop_loss = train->stop_loss,
-        .has_stop_loss = train->stop_loss > 0,
+        .targets = pl_job_targets(&t->job),
+        .kept_loss = pl_snapshot_best_loss(t->snapshot),
+        .keep_best = keep_best,
+        .context = t,
         .eval_every = train->eval_every,
         .save_every = train->checkpoint_every,
         .histograms_every = train->histograms_every,
+        .record_every = train->record_every,
         .eval_batch = train->eval_batch,
+        .confusion = t->chief ? &t->confusion : NULL,
         .trace_first = trace_steps(t).first,
         .trace_last = trace_steps(t).last,
         .start = t->start,
@@ -538,12 +554,13 @@ static pl_loop_opts loop_opts(trainer *t)
 
 static pl_status start_progress(const trainer *t, pl_progress_line **line)
 {
-    if (t->train->quiet)
+    pl_progress_kind kind = pl_progress_chosen(t->train);
+    if (kind == PL_PROGRESS_NONE)
         return PL_OK;
     return pl_progress_start(
         line, &(pl_progress_opts) {
                   .metrics = t->metrics,
-                  .terminal = isatty(STDERR_FILENO) != 0,
+                  .kind = kind,
                   .start_step = t->start.step,
                   .start_examples = t->start.examples,
                   .end_step = end_step(t),
@@ -559,6 +576,7 @@ static pl_status run_loop(trainer *t)
         PL_TRY(pl_status_start(&t->told, &(pl_status_opts) {
                                              .metrics = t->metrics,
                                              .control = t->opts.control,
+                                             .chief = t->chief,
                                              .interrupt = t->interrupt,
                                          }));
     else
@@ -597,12 +615,14 @@ static void describe_job(const trainer *t)
                  t->workers);
     pl_log(PL_LOG_INFO,
            "%s on %s: %lld examples, %lld steps of %s%lld an epoch%s, %lld "
-           "parameters, %d threads, %s%s",
+           "parameters, %d thread%s, %s%s",
            t->options->model->name, data->name, (long long)data->count,
            (long long)t->per_epoch, t->train->hogwild ? "up to " : "",
            (long long)examples, left_out,
            (long long)pl_params_elements(t->job.network->params),
-           pl_pool_threads(t->job.pool), t->job.kernels->name, share);
+           pl_pool_threads(t->job.pool),
+           pl_pool_threads(t->job.pool) == 1 ? "" : "s", t->job.kernels->name,
+           share);
     if (t->workers > 1 || data->ops->reader_new != NULL)
         pl_log(PL_LOG_INFO, "worker %d of %d reads %s%s", t->worker, t->workers,
                t->reads, data->local ? " (--shard none)" : "");
@@ -611,7 +631,9 @@ static void describe_job(const trainer *t)
 static pl_status say_interrupted(const trainer *t)
 {
     char *folder;
-    PL_TRY(pl_run_folder_word(&t->folder, &folder));
+    const char *launched = t->train->launched_run;
+    PL_TRY(pl_run_folder_word(launched != NULL ? launched : t->folder.path,
+                              &folder));
     pl_status status = PL_FAIL(
         PL_INTERRUPTED,
         "interrupted at step %lld; to go on: %s train %s --run %s --resume",
@@ -644,6 +666,7 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
     opts.cluster = t->opts.cluster;
     opts.reports = view.reports != NULL ? &reports : NULL;
     opts.update_seconds = view.update_seconds;
+    opts.shared = view.shared;
     opts.resumed_seconds = t->start.seconds;
     pl_job_counts counts;
     if (t->opts.control != NULL) {
@@ -671,8 +694,8 @@ static pl_status train_and_report(trainer *t)
     PL_TRY(make_summary(t, &summary));
     pl_status status = pl_trainer_print(t->options, &summary);
     if (status == PL_OK && saved)
-        status = pl_run_folder_write(&t->folder, "summary.json",
-                                     &pl_summary_fields, &summary);
+        status = pl_run_folder_end(&t->folder, &summary,
+                                   t->result.tested ? &t->confusion : NULL);
     pl_summary_close(&summary);
     PL_TRY(pl_error_raise(&failed));
     PL_TRY(status);
@@ -686,8 +709,7 @@ static pl_status run(trainer *t)
 {
     PL_TRY(pl_job_init(&t->job, &(pl_job_opts) {
                                     .options = t->options,
-                                    .elsewhere = t->opts.cluster != NULL &&
-                                                 t->options->model->sparse,
+                                    .elsewhere = pl_options_keyed(t->options),
                                 }));
     PL_TRY(count_steps(t));
     PL_TRY(check_length(t));

@@ -1,17 +1,15 @@
-/* job_progress.c - sums the status messages of a job's workers up into metrics,
- * which the usual progress line shows. */
+/* job_progress.c - sums the status messages of a job's workers up into metrics
+ * for the usual display, and decides what the job as a whole is said to do:
+ * what the chief does, unless a task is missing, which all wait for. */
 #include "app/view/job_progress.h"
 
-#include "app/view/progress.h"
 #include "base/mem.h"
 #include "base/thread.h"
 
 #include <math.h>
 #include <string.h>
 
-#define RATE_NS      ((int64_t)500 * 1000 * 1000) /* between two measurements */
-#define SHOWN        8                            /* workers in the line */
-#define DETAIL_BYTES PL_PROGRESS_BYTES
+#define RATE_NS ((int64_t)500 * 1000 * 1000) /* between two measurements */
 
 typedef struct worker_rate {
     int64_t examples, at_ns; /* when last measured */
@@ -27,14 +25,17 @@ struct pl_job_progress {
     double shown_loss, shown_accuracy; /* of the last test */
     worker_rate *rates;                /* [workers] */
     pl_mutex lock;
-    char detail[DETAIL_BYTES]; /* guarded by lock */
+    pl_progress_view view; /* what only the tasks tell; guarded by lock */
 };
 
-static void give_detail(void *context, char *text, size_t room)
+static void fill(void *context, pl_progress_view *view)
 {
     pl_job_progress *p = context;
     pl_mutex_lock(&p->lock);
-    snprintf(text, room, "%s", p->detail);
+    memcpy(view->doing, p->view.doing, sizeof view->doing);
+    memcpy(view->worker, p->view.worker, sizeof view->worker);
+    view->workers = p->view.workers;
+    view->dropped = p->view.dropped;
     pl_mutex_unlock(&p->lock);
 }
 
@@ -42,7 +43,7 @@ static pl_status find_tags(pl_job_progress *p)
 {
     PL_TRY(pl_metrics_tag(p->metrics, "step", &p->step));
     PL_TRY(pl_metrics_tag(p->metrics, "examples", &p->examples));
-    PL_TRY(pl_metrics_tag(p->metrics, "loss", &p->loss));
+    PL_TRY(pl_metrics_tag(p->metrics, PL_METRICS_TRAIN_LOSS, &p->loss));
     PL_TRY(pl_metrics_tag(p->metrics, "tests", &p->tests));
     PL_TRY(pl_metrics_tag(p->metrics, "test_loss", &p->test_loss));
     return pl_metrics_tag(p->metrics, "test_accuracy", &p->test_accuracy);
@@ -54,15 +55,15 @@ static pl_status start(pl_job_progress *p)
     PL_TRY(pl_metrics_new(&p->metrics, &(pl_metrics_opts) { 0 }));
     PL_TRY(find_tags(p));
     pl_metrics_set(p->metrics, p->loss, NAN);
-    if (p->opts.quiet)
+    if (p->opts.kind == PL_PROGRESS_NONE)
         return PL_OK;
     return pl_progress_start(&p->line, &(pl_progress_opts) {
                                            .metrics = p->metrics,
                                            .file = p->opts.file,
-                                           .terminal = p->opts.terminal,
+                                           .kind = p->opts.kind,
                                            .end_step = p->opts.end_step,
                                            .per_epoch = p->opts.per_epoch,
-                                           .detail = give_detail,
+                                           .fill = fill,
                                            .context = p,
                                        });
 }
@@ -111,7 +112,7 @@ static void measure(worker_rate *rate, int64_t examples, int64_t now_ns)
     rate->at_ns = now_ns;
 }
 
-/* A new test result, of the chief or of who tests for it. */
+/* A new test result, of the chief or of the evaluator. */
 static void put_test(pl_job_progress *p, const pl_task_status *status)
 {
     if (isnan(status->test_accuracy) ||
@@ -125,51 +126,98 @@ static void put_test(pl_job_progress *p, const pl_task_status *status)
     pl_metrics_add(p->metrics, p->tests, 1);
 }
 
-/* "dropped 3  w0 120 1.2 k/s, w1 119 1.1 k/s" */
-static void write_detail(pl_job_progress *p, const pl_job_task *tasks,
-                         int count, int64_t dropped)
+/* The workers' mean, as the summary will have it. */
+static double loss_of(const pl_job_task *tasks, int count)
 {
-    char text[DETAIL_BYTES] = "", number[16];
-    int used = 0, shown = 0;
-    if (dropped > 0)
-        used =
-            snprintf(text, sizeof text, "dropped %lld  ", (long long)dropped);
-    for (int i = 0; i < count && shown < SHOWN; i++) {
+    double sum = 0, examples = 0;
+    for (int i = 0; i < count; i++) {
+        const pl_task_status *status = &tasks[i].status;
+        if (tasks[i].worker < 0 || tasks[i].starts == 0 ||
+            status->loss_examples <= 0 || isnan(status->loss))
+            continue;
+        sum += status->loss * (double)status->loss_examples;
+        examples += (double)status->loss_examples;
+    }
+    return examples > 0 ? sum / examples : (double)NAN;
+}
+
+/* What a task is about when it does not train; NULL: nothing. */
+static const char *state_of(const pl_job_task *task)
+{
+    if (task->final)
+        return NULL;
+    if (!task->running)
+        return "not running";
+    if (!task->reported)
+        return task->starts > 1 ? "restarting" : "starting";
+    return pl_activity_text((pl_activity)task->status.activity);
+}
+
+static void view_worker(pl_progress_worker *out, const pl_job_task *task,
+                        double rate)
+{
+    const char *state = state_of(task);
+    *out = (pl_progress_worker) {
+        .index = task->worker,
+        .steps = task->status.own_steps,
+        .rate = rate,
+        .waiting = task->status.waiting,
+        .restarts = task->starts > 1 ? task->starts - 1 : 0,
+    };
+    snprintf(out->state, sizeof out->state, "%s", state != NULL ? state : "");
+}
+
+/* What the job does: it waits for the first task that is missing, or does what
+ * its chief does. */
+static void say_doing(pl_progress_view *view, const pl_job_task *tasks,
+                      int count)
+{
+    view->doing[0] = '\0';
+    int missing = 0;
+    const pl_job_task *first = NULL;
+    for (int i = 0; i < count; i++) {
+        const pl_job_task *task = &tasks[i];
+        bool absent = !task->final && (!task->running || !task->reported) &&
+                      task->task.role != PL_ROLE_EVALUATOR;
+        missing += absent;
+        first = absent && first == NULL ? task : first;
+        const char *doing = state_of(task);
+        if (task->worker == 0 && doing != NULL)
+            snprintf(view->doing, sizeof view->doing, "%s", doing);
+    }
+    if (missing == 0)
+        return;
+    if (missing == 1)
+        snprintf(view->doing, sizeof view->doing, "waiting for %s %d",
+                 pl_role_text(first->task.role), first->task.index);
+    else
+        snprintf(view->doing, sizeof view->doing, "waiting for %d tasks",
+                 missing);
+}
+
+static void update_view(pl_job_progress *p, const pl_job_task *tasks, int count)
+{
+    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
+    p->view.workers = 0;
+    p->view.dropped = 0;
+    for (int i = 0; i < count; i++) {
         const pl_job_task *task = &tasks[i];
         if (task->worker < 0)
             continue;
-        const char *rate =
-            pl_progress_number(p->rates[task->worker].rate, number);
-        used +=
-            snprintf(text + used, sizeof text - (size_t)used, "%sw%d %lld %s%s",
-                     shown++ > 0 ? ", " : "", task->worker,
-                     (long long)task->status.own_steps,
-                     task->pid > 0 ? rate : "gone", task->pid > 0 ? "/s" : "");
+        worker_rate *rate = &p->rates[task->worker];
+        measure(rate, examples_of(task), now_ns);
+        p->view.workers++;
+        p->view.dropped += task->earlier_dropped + task->status.dropped;
+        if (task->worker < PL_VIEW_WORKERS)
+            view_worker(&p->view.worker[task->worker], task, rate->rate);
     }
-    if (p->opts.workers > SHOWN)
-        snprintf(text + used, sizeof text - (size_t)used, " and %d more",
-                 p->opts.workers - SHOWN);
-    pl_mutex_lock(&p->lock);
-    memcpy(p->detail, text, sizeof text);
-    pl_mutex_unlock(&p->lock);
-}
-
-/* The chief's loss, or the first there is. */
-static double loss_of(const pl_job_task *tasks, int count)
-{
-    double loss = NAN;
-    for (int i = 0; i < count; i++)
-        if (tasks[i].worker >= 0 && tasks[i].starts > 0 && isnan(loss) &&
-            tasks[i].status.own_steps > 0)
-            loss = tasks[i].status.loss;
-    return loss;
+    say_doing(&p->view, tasks, count);
 }
 
 void pl_job_progress_show(void *progress, const pl_job_task *tasks, int count)
 {
     pl_job_progress *p = progress;
-    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
-    int64_t examples = 0, dropped = 0;
+    int64_t examples = 0;
     bool over = false;
     for (int i = 0; i < count; i++) {
         const pl_job_task *task = &tasks[i];
@@ -180,20 +228,25 @@ void pl_job_progress_show(void *progress, const pl_job_task *tasks, int count)
             (task->worker == 0 || task->task.role == PL_ROLE_EVALUATOR))
             put_test(p, &task->status);
         over = over || (task->worker == 0 && task->final);
-        if (task->worker < 0)
-            continue;
-        examples += examples_of(task);
-        dropped += task->earlier_dropped + task->status.dropped;
-        measure(&p->rates[task->worker], examples_of(task), now_ns);
+        if (task->worker >= 0)
+            examples += examples_of(task);
     }
     pl_metrics_set(p->metrics, p->step, (double)p->job_step);
     pl_metrics_set(p->metrics, p->examples, (double)examples);
     pl_metrics_set(p->metrics, p->loss, loss_of(tasks, count));
-    write_detail(p, tasks, count, dropped);
+    pl_mutex_lock(&p->lock);
+    update_view(p, tasks, count);
+    pl_mutex_unlock(&p->lock);
     if (over) {
         pl_progress_stop(p->line);
         p->line = NULL;
     }
+}
+
+void pl_job_progress_epoch(void *progress, const pl_epoch *epoch)
+{
+    pl_job_progress *p = progress;
+    pl_metrics_epoch_put(p->metrics, epoch);
 }
 
 int64_t pl_job_progress_step(const pl_job_progress *progress)

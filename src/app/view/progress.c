@@ -1,6 +1,11 @@
-/* progress.c - the progress line: a thread that reads the metrics a few times a
- * second and redraws one line, or prints a line every few seconds where there
- * is no terminal. */
+/* progress.c - decides when progress is shown and what of the terminal is
+ * redrawn.
+ *
+ * A block that was drawn stays until it is erased: by the next one, by a log
+ * line, which goes above it, or at the end.  How many rows it takes follows
+ * from its widths and the present width of the terminal, which may have been
+ * made narrower since.  What is erased and what is written go out in one
+ * write; one that has no room is left out, and the block counts as it was. */
 #include "app/view/progress.h"
 
 #include "base/assert.h"
@@ -10,56 +15,74 @@
 #include "base/thread.h"
 
 #include <math.h>
-#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define LINE_BYTES    PL_PROGRESS_BYTES
-#define REDRAW_MS     200
-#define PLAIN_MS      5000 /* between lines without a terminal */
-#define PLAIN_TEST_MS 1000 /* ... when there is a new test result */
+#define REDRAW_MS   200
+#define LINE_NS     ((int64_t)10 * 1000 * 1000 * 1000) /* between two lines */
+#define LINE_SHARE  0.1 /* ... or so much of the run */
+#define EPOCHS_MOST 100 /* in all, to get a line each whatever they take */
+#define SECOND_NS   ((int64_t)1000 * 1000 * 1000) /* else no more than one */
+#define ERASE_ROOM  32
 
 struct pl_progress_line {
     pl_progress_opts opts;
-    int step, examples, loss, tests, test_loss, test_accuracy; /* tags */
+    int step, examples, loss, tests, test_loss, test_accuracy,
+        activity; /* tags */
     pl_thread *thread;
-    pl_mutex lock;
+    pl_mutex lock; /* of all that follows */
     pl_cond wake;
-    bool stopping; /* guarded by lock */
-    /* The display thread's. */
-    int64_t begin_ns, shown_ns;
+    bool stopping;
+    int64_t begin_ns;
     double last_examples, rate;
     int64_t last_ns;
-    double tested; /* how often, when last looked at */
-    bool new_test;
-    bool drawn; /* the terminal's line is not empty */
+    int64_t line_ns, line_step; /* of the last line that stays */
+    int drawn;                  /* rows of the block that is there */
+    int widths[PL_VIEW_ROWS];
 };
 
-const char *pl_progress_number(double value, char text[16])
+/* What the terminal shows of the block: rows and columns. */
+typedef struct terminal_size {
+    int columns, rows;
+} terminal_size;
+
+pl_progress_kind pl_progress_chosen(const pl_train_options *train)
 {
-    static const char *const units[] = { "", " k", " M", " G", " T" };
-    int unit = 0;
-    while (fabs(value) >= 999.5 && unit < 4) {
-        value /= 1000;
-        unit++;
-    }
-    double size = fabs(value);
-    int digits = unit == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2;
-    snprintf(text, 16, "%.*f%s", digits, value, units[unit]);
-    return text;
+    const char *term = getenv("TERM");
+    if (train->quiet)
+        return PL_PROGRESS_NONE;
+    if (train->progress >= 0)
+        return (pl_progress_kind)train->progress;
+    bool able = isatty(STDERR_FILENO) == 1 && term != NULL && term[0] != '\0' &&
+                strcmp(term, "dumb") != 0;
+    return able ? PL_PROGRESS_BAR : PL_PROGRESS_LINES;
 }
 
-static void look_at_tests(pl_progress_line *line)
+static bool bars(const pl_progress_line *line)
 {
-    double tests = pl_metrics_get(line->opts.metrics, line->tests);
-    line->new_test = line->new_test || tests > line->tested;
-    line->tested = tests;
+    return line->opts.kind == PL_PROGRESS_BAR;
 }
 
-static void measure_rate(pl_progress_line *line, int64_t now_ns,
-                         double examples)
+static terminal_size size_of(const pl_progress_line *line)
 {
+    struct winsize size;
+    int file =
+        line->opts.file != NULL ? fileno(line->opts.file) : STDERR_FILENO;
+    if (!bars(line))
+        return (terminal_size) { PL_VIEW_BYTES - 1, 0 };
+    if (ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        return (terminal_size) { 80, 24 };
+    return (terminal_size) {
+        size.ws_col < PL_VIEW_BYTES ? size.ws_col : PL_VIEW_BYTES - 1,
+        size.ws_row > 0 ? size.ws_row : 24,
+    };
+}
+
+static void measure_rate(pl_progress_line *line, int64_t now_ns)
+{
+    double examples = pl_metrics_get(line->opts.metrics, line->examples);
     double seconds = (double)(now_ns - line->last_ns) * 1e-9;
     if (seconds < 0.1 || examples < line->last_examples)
         return; /* too soon to tell, or before the first step */
@@ -69,119 +92,156 @@ static void measure_rate(pl_progress_line *line, int64_t now_ns,
     line->last_ns = now_ns;
 }
 
-static int append(char *text, int used, int room, const char *format, ...)
-    PL_PRINTF(4, 5);
-
-static int append(char *text, int used, int room, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int wrote = vsnprintf(text + used, (size_t)(room - used), format, args);
-    va_end(args);
-    return wrote < 0 || used + wrote >= room ? room - 1 : used + wrote;
-}
-
 /* How long it will still take, as far as one can tell. */
-static int describe_rest(const pl_progress_line *line, char *text, int used,
-                         int room)
+static double seconds_left(const pl_progress_line *line, double step,
+                           int64_t now_ns)
 {
-    const pl_metrics *metrics = line->opts.metrics;
-    double step = pl_metrics_get(metrics, line->step);
     double done = step - (double)line->opts.start_step;
-    double seconds =
-        (double)(pl_clock_now_ns(pl_clock_real()) - line->begin_ns) * 1e-9;
+    double seconds = (double)(now_ns - line->begin_ns) * 1e-9;
     if (line->opts.end_step == 0 || done <= 0 ||
-        pl_metrics_get(metrics, line->examples) <=
+        pl_metrics_get(line->opts.metrics, line->examples) <=
             (double)line->opts.start_examples)
-        return used;
-    double left = ((double)line->opts.end_step - step) * seconds / done;
-    return append(text, used, room, "  ETA %lld:%02d", (long long)left / 60,
-                  (int)((long long)left % 60));
+        return NAN;
+    double left = (double)line->opts.end_step - step;
+    return left > 0 ? left * seconds / done : 0;
 }
 
-/* The state in at most room - 1 characters; what matters least is left out
- * when there is no room for it. */
-static void describe(pl_progress_line *line, bool epoch, char *text, int room)
+static pl_progress_view look(pl_progress_line *line, int64_t now_ns)
 {
     const pl_metrics *metrics = line->opts.metrics;
+    measure_rate(line, now_ns);
     double step = pl_metrics_get(metrics, line->step);
-    char number[16];
-    int used = append(text, 0, room, "step %.0f", step);
-    if (line->opts.end_step > 0)
-        used =
-            append(text, used, room, "/%lld", (long long)line->opts.end_step);
-    if (epoch && line->opts.per_epoch > 0)
-        used = append(text, used, room, "  epoch %.2f",
-                      step / (double)line->opts.per_epoch);
-    double loss = pl_metrics_get(metrics, line->loss);
-    if (!isnan(loss)) /* none yet */
-        used = append(text, used, room, "  loss %.4f", loss);
-    if (line->tested > 0)
-        used = append(text, used, room, "  test %.4f, %.2f %%",
-                      pl_metrics_get(metrics, line->test_loss),
-                      100 * pl_metrics_get(metrics, line->test_accuracy));
-    used = append(text, used, room, "  %s ex/s",
-                  pl_progress_number(line->rate, number));
-    used = describe_rest(line, text, used, room);
-    if (line->opts.detail != NULL) {
-        char detail[LINE_BYTES];
-        line->opts.detail(line->opts.context, detail, sizeof detail);
-        append(text, used, room, "%s%s", detail[0] == '\0' ? "" : "  ", detail);
-    }
+    bool tested = pl_metrics_get(metrics, line->tests) > 0;
+    const char *doing =
+        pl_activity_text((pl_activity)pl_metrics_get(metrics, line->activity));
+    pl_progress_view view = {
+        .step = (int64_t)step,
+        .end_step = line->opts.end_step,
+        .per_epoch = line->opts.per_epoch,
+        .loss = step > (double)line->opts.start_step
+                    ? pl_metrics_get(metrics, line->loss)
+                    : NAN,
+        .test_loss = tested ? pl_metrics_get(metrics, line->test_loss) : NAN,
+        .test_accuracy =
+            tested ? pl_metrics_get(metrics, line->test_accuracy) : NAN,
+        .rate = line->rate,
+        .left_s = seconds_left(line, step, now_ns),
+    };
+    snprintf(view.doing, sizeof view.doing, "%s", doing != NULL ? doing : "");
+    if (line->opts.fill != NULL)
+        line->opts.fill(line->opts.context, &view);
+    return view;
 }
 
-/* A line that is wider than the terminal could not be drawn over. */
-static int columns(const pl_progress_line *line)
+/* Go to the first row of the block and erase from there on.  A terminal that
+ * was made narrower has wrapped its rows. */
+static int write_erase(const pl_progress_line *line, int columns, char *text)
 {
-    struct winsize size;
-    if (!line->opts.terminal)
-        return LINE_BYTES;
-    int file =
-        line->opts.file != NULL ? fileno(line->opts.file) : STDERR_FILENO;
-    if (ioctl(file, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
-        return 80;
-    return size.ws_col < LINE_BYTES ? size.ws_col : LINE_BYTES;
+    int up = -1;
+    if (line->drawn == 0)
+        return 0;
+    for (int i = 0; i < line->drawn; i++)
+        up += line->widths[i] > columns
+                  ? (line->widths[i] + columns - 1) / columns
+                  : 1;
+    return up > 0 ? snprintf(text, ERASE_ROOM, "\r\033[%dA\033[J", up)
+                  : snprintf(text, ERASE_ROOM, "\r\033[J");
 }
 
-/* Write a line over what is drawn; `whole`: it stays. */
-static void put(const pl_progress_line *line, const char *text, bool whole)
+static bool write_out(const pl_progress_line *line, const char *text,
+                      size_t bytes, bool stays)
 {
-    char out[PL_CONSOLE_BYTES + 8];
-    int used = snprintf(out, sizeof out, "%s%s%s",
-                        line->opts.terminal ? "\r\033[K" : "", text,
-                        whole ? "\n" : "");
-    size_t bytes = used < (int)sizeof out ? (size_t)used : sizeof out - 1;
     if (line->opts.file != NULL) {
-        fwrite(out, 1, bytes, line->opts.file);
-        fflush(line->opts.file);
-    } else if (whole) {
-        pl_console_write(out, bytes);
-    } else {
-        pl_console_redraw(out, bytes);
+        fwrite(text, 1, bytes, line->opts.file);
+        return fflush(line->opts.file) == 0;
+    }
+    return stays ? pl_console_write(text, bytes)
+                 : pl_console_redraw(text, bytes);
+}
+
+/* Erase the block, write `above` (NULL: nothing) as a line that stays, then
+ * the block of `view` (NULL: none). */
+static void put(pl_progress_line *line, const char *above,
+                const pl_progress_view *view)
+{
+    char out[ERASE_ROOM + PL_CONSOLE_BYTES + PL_VIEW_BLOCK_BYTES];
+    char block[PL_VIEW_BLOCK_BYTES] = "";
+    int widths[PL_VIEW_ROWS], rows = 0;
+    terminal_size size = size_of(line);
+    int used = write_erase(line, size.columns, out);
+    if (bars(line) && view != NULL)
+        rows = pl_layout_block(view, size.columns, size.rows, block, widths);
+    used +=
+        snprintf(out + used, sizeof out - (size_t)used, "%s%s%s",
+                 above != NULL ? above : "", above != NULL ? "\n" : "", block);
+    if (used == 0 || !write_out(line, out, (size_t)used, above != NULL))
+        return;
+    line->drawn = rows;
+    memcpy(line->widths, widths, (size_t)rows * sizeof *widths);
+}
+
+static void put_line(pl_progress_line *line, const char *text,
+                     const pl_progress_view *view, int64_t step, int64_t now_ns)
+{
+    put(line, text, view);
+    line->line_ns = now_ns;
+    line->line_step = step;
+}
+
+/* Without a bar a line is due after a while, or a part of the run. */
+static bool line_due(const pl_progress_line *line, const pl_progress_view *view,
+                     int64_t now_ns)
+{
+    int64_t all = line->opts.end_step - line->opts.start_step;
+    return now_ns - line->line_ns >= LINE_NS ||
+           (all > 0 && now_ns - line->line_ns >= SECOND_NS &&
+            (double)(view->step - line->line_step) >= LINE_SHARE * (double)all);
+}
+
+static bool few_epochs(const pl_progress_line *line)
+{
+    return line->opts.end_step > 0 && line->opts.per_epoch > 0 &&
+           line->opts.end_step / line->opts.per_epoch <= EPOCHS_MOST;
+}
+
+/* The lines of epochs that have ended since. */
+static void put_epochs(pl_progress_line *line, const pl_progress_view *view,
+                       int64_t now_ns)
+{
+    pl_epoch epoch;
+    while (pl_metrics_epoch_take(line->opts.metrics, &epoch)) {
+        char text[PL_VIEW_BYTES];
+        bool due = bars(line) ? now_ns - line->line_ns >= SECOND_NS
+                              : line_due(line, view, now_ns);
+        if (!few_epochs(line) && !due)
+            continue;
+        pl_layout_epoch(view, &epoch, size_of(line).columns, text);
+        put_line(line, text, view, epoch.step, now_ns);
     }
 }
 
-/* Look at the metrics; write when it is time. */
+/* Called with the lock held. */
 static void show(pl_progress_line *line, bool last)
 {
     int64_t now_ns = pl_clock_now_ns(pl_clock_real());
-    look_at_tests(line);
-    measure_rate(line, now_ns,
-                 pl_metrics_get(line->opts.metrics, line->examples));
-    int64_t since_ms = (now_ns - line->shown_ns) / 1000000;
-    if (!line->opts.terminal && !last && since_ms < PLAIN_MS &&
-        !(line->new_test && since_ms >= PLAIN_TEST_MS))
-        return;
-    char text[LINE_BYTES];
-    describe(line, true, text, LINE_BYTES);
-    int room = columns(line);
-    if ((int)strlen(text) >= room)
-        describe(line, false, text, room);
-    if (line->opts.terminal || !last || line->shown_ns != line->begin_ns)
-        put(line, text, !line->opts.terminal || last);
-    line->drawn = line->opts.terminal && !last;
-    line->shown_ns = now_ns;
-    line->new_test = false;
+    char text[PL_VIEW_BYTES];
+    pl_progress_view view = look(line, now_ns);
+    put_epochs(line, &view, now_ns);
+    bool stays = last ? view.step != line->line_step &&
+                            (bars(line) || line->line_ns > line->begin_ns)
+                      : !bars(line) && line_due(line, &view, now_ns);
+    if (stays && last && bars(line)) {
+        int widths[PL_VIEW_ROWS];
+        char block[PL_VIEW_BLOCK_BYTES];
+        view.workers = 0;
+        pl_layout_block(&view, size_of(line).columns, 0, block, widths);
+        put_line(line, block, NULL, view.step, now_ns);
+    } else if (stays) {
+        pl_layout_line(&view, text);
+        put_line(line, text, NULL, view.step, now_ns);
+    } else if (bars(line)) {
+        put(line, NULL, last ? NULL : &view);
+    }
 }
 
 static pl_status progress_main(void *arg)
@@ -190,9 +250,7 @@ static pl_status progress_main(void *arg)
     pl_mutex_lock(&line->lock);
     while (!line->stopping) {
         pl_deadline next = pl_deadline_in_ms(pl_clock_real(), REDRAW_MS);
-        while (!line->stopping && !pl_deadline_passed(next))
-            if (pl_cond_wait_until(&line->wake, &line->lock, next) != PL_OK)
-                break;
+        pl_cond_pause_until(&line->wake, &line->lock, &line->stopping, next);
         if (!line->stopping)
             show(line, false);
     }
@@ -200,12 +258,19 @@ static pl_status progress_main(void *arg)
     return PL_OK;
 }
 
-/* Log lines go above the redrawn one. */
+/* Log lines go above the block, which is drawn again. */
 static void log_above(void *context, pl_log_level level, const char *text)
 {
     pl_progress_line *line = context;
     (void)level;
-    put(line, text, true);
+    pl_mutex_lock(&line->lock);
+    if (line->drawn > 0) {
+        pl_progress_view view = look(line, pl_clock_now_ns(pl_clock_real()));
+        put(line, text, &view);
+    } else {
+        put(line, text, NULL);
+    }
+    pl_mutex_unlock(&line->lock);
 }
 
 static pl_status find_tags(pl_progress_line *line)
@@ -213,10 +278,11 @@ static pl_status find_tags(pl_progress_line *line)
     pl_metrics *metrics = line->opts.metrics;
     PL_TRY(pl_metrics_tag(metrics, "step", &line->step));
     PL_TRY(pl_metrics_tag(metrics, "examples", &line->examples));
-    PL_TRY(pl_metrics_tag(metrics, "loss", &line->loss));
+    PL_TRY(pl_metrics_tag(metrics, PL_METRICS_TRAIN_LOSS, &line->loss));
     PL_TRY(pl_metrics_tag(metrics, "tests", &line->tests));
     PL_TRY(pl_metrics_tag(metrics, "test_loss", &line->test_loss));
-    return pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy);
+    PL_TRY(pl_metrics_tag(metrics, "test_accuracy", &line->test_accuracy));
+    return pl_metrics_tag(metrics, PL_METRICS_ACTIVITY, &line->activity);
 }
 
 pl_status pl_progress_start(pl_progress_line **out,
@@ -228,7 +294,8 @@ pl_status pl_progress_start(pl_progress_line **out,
     pl_mutex_init(&line->lock);
     pl_cond_init(&line->wake);
     line->begin_ns = pl_clock_now_ns(pl_clock_real());
-    line->shown_ns = line->last_ns = line->begin_ns;
+    line->line_ns = line->last_ns = line->begin_ns;
+    line->line_step = opts->start_step;
     line->last_examples = (double)opts->start_examples;
     pl_status status = find_tags(line);
     if (status == PL_OK)
@@ -253,7 +320,9 @@ void pl_progress_stop(pl_progress_line *line)
     pl_mutex_unlock(&line->lock);
     if (line->thread != NULL) {
         PL_ASSERT(pl_thread_join(line->thread) == PL_OK);
+        pl_mutex_lock(&line->lock);
         show(line, true);
+        pl_mutex_unlock(&line->lock);
         pl_log_set(NULL, NULL, PL_LOG_INFO);
     }
     pl_cond_close(&line->wake);

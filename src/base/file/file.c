@@ -94,9 +94,7 @@ static pl_status read_all(int file, char **text, size_t *used, size_t most,
     for (;;) {
         if (*used == room) {
             room = room == 0 ? BUFFER_BYTES : room * 2;
-            char *grown = pl_mem_resize(*text, room + 1, 1);
-            PL_TRY(pl_mem_check(grown, room + 1, 1));
-            *text = grown;
+            PL_TRY(PL_RESIZE(*text, room + 1));
         }
         ssize_t got;
         PL_SYSTEM_CALL(got, read(file, *text + *used, room - *used));

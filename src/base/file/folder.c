@@ -135,9 +135,7 @@ static pl_status add_name(struct name_list *list, const char *name)
     size_t bytes = strlen(name) + 1;
     if (list->room - list->used < bytes) {
         size_t room = list->room * 2 + NAME_MAX + 1;
-        char *grown = pl_mem_resize(list->bytes, room, 1);
-        PL_TRY(pl_mem_check(grown, room, 1));
-        list->bytes = grown;
+        PL_TRY(PL_RESIZE(list->bytes, room));
         list->room = room;
     }
     memcpy(list->bytes + list->used, name, bytes);

@@ -43,6 +43,19 @@ static double seconds_of(struct timeval time)
     return (double)time.tv_sec + (double)time.tv_usec * 1e-6;
 }
 
+/* The second number of schedstat, in nanoseconds; NAN: the kernel keeps none.
+ */
+static double read_queued(void)
+{
+    uint64_t queued_ns = 0;
+    FILE *file = fopen("/proc/self/schedstat", "r");
+    if (file == NULL)
+        return NAN;
+    int found = fscanf(file, "%*u %" SCNu64, &queued_ns);
+    fclose(file);
+    return found == 1 ? (double)queued_ns * 1e-9 : (double)NAN;
+}
+
 static void read_disk(pl_counters *counters)
 {
     char line[LINE_BYTES];
@@ -61,7 +74,7 @@ static void read_disk(pl_counters *counters)
 
 pl_counters pl_counters_read(void)
 {
-    pl_counters counters = { NAN, NAN, NAN, -1, -1, -1 };
+    pl_counters counters = { NAN, NAN, NAN, NAN, -1, -1, -1 };
     struct rusage used;
     int64_t peak = pl_ram_peak();
     counters.alive_s = (double)pl_clock_boot_ns() * 1e-9 - began_s();
@@ -71,6 +84,7 @@ pl_counters pl_counters_read(void)
     }
     if (peak > 0)
         counters.peak_bytes = peak;
+    counters.queued_s = read_queued();
     read_disk(&counters);
     return counters;
 }

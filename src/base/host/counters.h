@@ -14,6 +14,8 @@ typedef struct pl_counters {
     double alive_s;        /* since the process began, to 10 ms */
     double user_s;         /* processor time of all threads... */
     double system_s;       /* ... and in the kernel */
+    double queued_s;       /* the first thread was ready to run, and had no
+                              processor: others had it, or a quota was used up */
     int64_t peak_bytes;    /* the most that was in memory at a time */
     int64_t read_bytes;    /* from disks; what was cached does not count */
     int64_t written_bytes; /* to disks, as far as the kernel began to */

@@ -3,31 +3,13 @@
  * read a made-up /proc. */
 #include "base/host/ram.h"
 
+#include "base/host/group.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
-#define LINE_BYTES 512
-
-/* The number behind `word` in a file of "word number" lines; with an empty
- * word, the number it begins with.  -1: no such file, line or number. */
-static int64_t number_in(const char *path, const char *word)
-{
-    char line[LINE_BYTES];
-    long long number = -1;
-    size_t length = strlen(word);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return -1;
-    while (number < 0 && fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, word, length) != 0 ||
-            sscanf(line + length, " %lld", &number) != 1)
-            number = -1;
-    fclose(file);
-    return number;
-}
 
 static void at_most(pl_ram *ram, int64_t bytes, const char *limit)
 {
@@ -43,7 +25,7 @@ static void ask_machine(pl_ram *ram, const char *root)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/proc/meminfo", root);
-    int64_t kib = number_in(path, "MemAvailable:");
+    int64_t kib = pl_group_number(path, "MemAvailable:");
     if (kib >= 0)
         at_most(ram, kib * 1024, "the machine");
 }
@@ -54,14 +36,14 @@ static void ask_group(pl_ram *ram, const char *folder)
 {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/memory.max", folder);
-    int64_t most = number_in(path, ""); /* "max" is no number */
+    int64_t most = pl_group_number(path, ""); /* "max" is no number */
     snprintf(path, sizeof path, "%s/memory.current", folder);
-    int64_t used = number_in(path, "");
+    int64_t used = pl_group_number(path, "");
     if (most < 0 || used < 0)
         return;
     snprintf(path, sizeof path, "%s/memory.stat", folder);
-    int64_t active = number_in(path, "active_file");
-    int64_t inactive = number_in(path, "inactive_file");
+    int64_t active = pl_group_number(path, "active_file");
+    int64_t inactive = pl_group_number(path, "inactive_file");
     used -= (active > 0 ? active : 0) + (inactive > 0 ? inactive : 0);
     at_most(ram, most - (used > 0 ? used : 0), "the cgroup");
 }
@@ -69,16 +51,8 @@ static void ask_group(pl_ram *ram, const char *folder)
 /* The group that the line "0::/a/b" names, then those above it. */
 static void ask_groups(pl_ram *ram, const char *root)
 {
-    char path[PATH_MAX], line[LINE_BYTES], group[LINE_BYTES] = "";
-    snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return;
-    while (fgets(line, sizeof line, file) != NULL)
-        if (strncmp(line, "0::", 3) == 0)
-            snprintf(group, sizeof group, "%.*s", (int)strcspn(line + 3, "\n"),
-                     line + 3);
-    fclose(file);
+    char path[PATH_MAX], group[PL_GROUP_BYTES];
+    pl_group_name(root, "", group);
     for (char *end = group + strlen(group); end != NULL;
          end = strrchr(group, '/')) {
         *end = '\0';
@@ -91,7 +65,7 @@ static void ask_address_space(pl_ram *ram, const char *root, int64_t most)
 {
     char path[PATH_MAX];
     snprintf(path, sizeof path, "%s/proc/self/statm", root);
-    int64_t pages = number_in(path, "");
+    int64_t pages = pl_group_number(path, "");
     if (most < 0 || pages < 0)
         return;
     int64_t before = ram->bytes;
@@ -120,6 +94,6 @@ pl_ram pl_ram_available(void)
 
 int64_t pl_ram_peak(void)
 {
-    int64_t kib = number_in("/proc/self/status", "VmHWM:");
+    int64_t kib = pl_group_number("/proc/self/status", "VmHWM:");
     return kib > 0 ? kib * 1024 : 0;
 }

@@ -23,9 +23,7 @@ static pl_status add(struct text *text, const char *bytes, size_t count)
 {
     if (text->bytes == NULL || text->room - text->used < count) {
         size_t room = (text->room + count) * 2;
-        char *grown = pl_mem_resize(text->bytes, room, 1);
-        PL_TRY(pl_mem_check(grown, room, 1));
-        text->bytes = grown;
+        PL_TRY(PL_RESIZE(text->bytes, room));
         text->room = room;
     }
     memcpy(text->bytes + text->used, bytes, count);

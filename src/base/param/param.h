@@ -88,6 +88,10 @@ pl_status pl_param_check(const pl_param_facts *facts) PL_MUST_CHECK;
  * NULL), or troff.  Internal flags are left out. */
 void pl_param_print_help(const pl_param_group *groups, size_t group_count,
                          FILE *file);
+/* The same without flags that have no effect where these facts hold, and with
+ * the values that the targets of the groups have as the model's defaults. */
+void pl_param_print_help_where(const pl_param_group *groups, size_t group_count,
+                               const pl_param_facts *facts, FILE *file);
 void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
                              const pl_param_facts *facts, FILE *file);
 void pl_param_print_troff(const pl_param_group *groups, size_t group_count,

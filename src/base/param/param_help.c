@@ -34,6 +34,26 @@ static bool is_shown(const pl_param *param)
     return (param->traits & PL_PARAM_INTERNAL) == 0;
 }
 
+static bool is_shown_where(const pl_param *param, const pl_param_facts *facts)
+{
+    return is_shown(param) && (facts == NULL || pl_param_applies(param, facts));
+}
+
+/* The default as one would type it, "the model's" where that is not known, or
+ * "": there is none, or the help says it.  `target` may be NULL. */
+static const char *default_text(const pl_param *param, const void *target,
+                                char *text, size_t room)
+{
+    if (param->fallback != NULL)
+        return param->fallback;
+    if ((param->traits & PL_PARAM_OF_MODEL) == 0)
+        return "";
+    text[0] = '\0';
+    if (target != NULL)
+        pl_param_value_text(param, target, text, room);
+    return text[0] != '\0' ? text : "the model's";
+}
+
 /* "--batch N" */
 static int flag_text(const pl_param *param, char *text, size_t room)
 {
@@ -58,15 +78,16 @@ static void help_text(const pl_param *param, char *text, size_t room)
 }
 
 /* The column at which help begins: two blanks behind the widest flag. */
-static int help_column(const pl_param_group *groups, size_t group_count)
+static int help_column(const pl_param_group *groups, size_t group_count,
+                       const pl_param_facts *facts)
 {
     int widest = 0;
     char flag[LINE_BYTES];
     for (size_t g = 0; g < group_count; g++) {
         for (size_t i = 0; i < groups[g].count; i++) {
             int wide = flag_text(&groups[g].params[i], flag, sizeof flag);
-            if (is_shown(&groups[g].params[i]) && wide <= LEFT_MOST &&
-                wide > widest)
+            if (is_shown_where(&groups[g].params[i], facts) &&
+                wide <= LEFT_MOST && wide > widest)
                 widest = wide;
         }
     }
@@ -93,13 +114,16 @@ static void print_wrapped(FILE *file, const char *text, int at, int column)
     fputc('\n', file);
 }
 
-static void print_param(FILE *file, const pl_param *param, int column)
+static void print_param(FILE *file, const pl_param *param, const void *target,
+                        int column)
 {
-    char flag[LINE_BYTES], help[LINE_BYTES], line[2 * LINE_BYTES];
+    char flag[LINE_BYTES], help[LINE_BYTES], value[LINE_BYTES];
+    char line[3 * LINE_BYTES];
     flag_text(param, flag, sizeof flag);
     help_text(param, help, sizeof help);
-    if (param->fallback != NULL)
-        snprintf(line, sizeof line, "%s [%s]", help, param->fallback);
+    const char *otherwise = default_text(param, target, value, sizeof value);
+    if (otherwise[0] != '\0')
+        snprintf(line, sizeof line, "%s [%s]", help, otherwise);
     else
         snprintf(line, sizeof line, "%s", help);
 
@@ -115,12 +139,19 @@ static void print_param(FILE *file, const pl_param *param, int column)
 void pl_param_print_help(const pl_param_group *groups, size_t group_count,
                          FILE *file)
 {
-    int column = help_column(groups, group_count);
+    pl_param_print_help_where(groups, group_count, NULL, file);
+}
+
+void pl_param_print_help_where(const pl_param_group *groups, size_t group_count,
+                               const pl_param_facts *facts, FILE *file)
+{
+    int column = help_column(groups, group_count, facts);
     for (size_t g = 0; g < group_count; g++) {
         fprintf(file, "%s%s:\n", g == 0 ? "" : "\n", groups[g].title);
         for (size_t i = 0; i < groups[g].count; i++)
-            if (is_shown(&groups[g].params[i]))
-                print_param(file, &groups[g].params[i], column);
+            if (is_shown_where(&groups[g].params[i], facts))
+                print_param(file, &groups[g].params[i], groups[g].target,
+                            column);
     }
 }
 
@@ -143,6 +174,8 @@ static void print_row(FILE *file, const pl_param *param,
         fputc('`', file);
         print_cell(file, param->fallback);
         fputc('`', file);
+    } else {
+        fputs(default_text(param, NULL, text, sizeof text), file);
     }
     fputs(" | ", file);
     help_text(param, text, sizeof text);
@@ -209,9 +242,10 @@ static void print_troff_param(FILE *file, const pl_param *param)
     fputc('\n', file);
     help_text(param, help, sizeof help);
     print_troff_text(file, help);
-    if (param->fallback != NULL) {
+    const char *otherwise = default_text(param, NULL, help, sizeof help);
+    if (otherwise[0] != '\0') {
         fputs(" [", file);
-        print_troff_text(file, param->fallback);
+        print_troff_text(file, otherwise);
         fputc(']', file);
     }
     fputc('\n', file);

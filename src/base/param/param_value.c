@@ -153,6 +153,17 @@ static pl_status store_flag(bool *field, const char *text)
     return PL_OK;
 }
 
+static pl_status store_every(const pl_param *param, pl_every *field,
+                             const char *text)
+{
+    bool chosen =
+        param->fallback != NULL && strcmp(param->fallback, "auto") == 0;
+    if (!chosen || strcmp(text, "auto") != 0)
+        return pl_every_parse(field, text);
+    *field = (pl_every) { .unit = PL_EVERY_AUTO };
+    return PL_OK;
+}
+
 pl_status pl_param_store(const pl_param *param, void *target, const char *text)
 {
     void *field = (char *)target + param->offset;
@@ -167,7 +178,7 @@ pl_status pl_param_store(const pl_param *param, void *target, const char *text)
     case PL_PARAM_CHOICE:
         return store_choice(param, field, text);
     case PL_PARAM_EVERY:
-        return pl_every_parse(field, text);
+        return store_every(param, field, text);
     case PL_PARAM_FLAG:
         return store_flag(field, text);
     }
@@ -204,10 +215,11 @@ static void every_text(pl_every every, char *text, size_t room)
     static const char *const units[] = {
         [PL_EVERY_NEVER] = "",      [PL_EVERY_STEPS] = "",
         [PL_EVERY_EXAMPLES] = "ex", [PL_EVERY_EPOCHS] = "ep",
-        [PL_EVERY_SECONDS] = "s",
+        [PL_EVERY_SECONDS] = "s",   [PL_EVERY_AUTO] = "",
     };
-    if (every.unit == PL_EVERY_NEVER)
-        snprintf(text, room, "never");
+    if (every.unit == PL_EVERY_NEVER || every.unit == PL_EVERY_AUTO)
+        snprintf(text, room, "%s",
+                 every.unit == PL_EVERY_NEVER ? "never" : "auto");
     else
         snprintf(text, room, "%lld%s", (long long)every.count,
                  units[every.unit]);

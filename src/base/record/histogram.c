@@ -59,3 +59,17 @@ double pl_histogram_limit(int bucket)
         return -edge(PL_HISTOGRAM_SIDE - 1 - bucket);
     return edge(bucket - PL_HISTOGRAM_SIDE);
 }
+
+double pl_histogram_quantile(const pl_histogram *histogram, double share)
+{
+    double left = share * (double)histogram->count;
+    for (int i = 0; i < PL_HISTOGRAM_BUCKETS; i++) {
+        left -= (double)histogram->buckets[i];
+        if (histogram->buckets[i] > 0 && left <= 0)
+            return i == 0
+                       ? histogram->least
+                       : (pl_histogram_limit(i - 1) + pl_histogram_limit(i)) /
+                             2;
+    }
+    return NAN;
+}

@@ -27,4 +27,8 @@ void pl_histogram_add(pl_histogram *histogram, const float *values,
 /* The upper end of a bucket, which is the lower one of the next. */
 double pl_histogram_limit(int bucket);
 
+/* The middle of the bucket that the `share` of all numbers from the least up
+ * ends in: 0.5 is the median.  NAN where there is none. */
+double pl_histogram_quantile(const pl_histogram *histogram, double share);
+
 #endif

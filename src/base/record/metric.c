@@ -45,6 +45,8 @@ struct pl_metrics {
     pl_mutex lock;
     pl_metrics_histogram *waiting[HISTOGRAMS]; /* guarded by lock, as those: */
     uint32_t first, waits;
+    pl_epoch epochs[PL_METRICS_EPOCHS]; /* guarded by lock, as those: */
+    uint64_t epochs_put, epochs_taken;
 };
 
 static uint64_t to_bits(double value)
@@ -236,6 +238,35 @@ pl_metrics_histogram *pl_metrics_histogram_take(pl_metrics *metrics)
     }
     pl_mutex_unlock(&metrics->lock);
     return taken;
+}
+
+void pl_metrics_epoch_put(pl_metrics *metrics, const pl_epoch *epoch)
+{
+    pl_mutex_lock(&metrics->lock);
+    metrics->epochs[metrics->epochs_put++ % PL_METRICS_EPOCHS] = *epoch;
+    if (metrics->epochs_put - metrics->epochs_taken > PL_METRICS_EPOCHS)
+        metrics->epochs_taken = metrics->epochs_put - PL_METRICS_EPOCHS;
+    pl_mutex_unlock(&metrics->lock);
+}
+
+bool pl_metrics_epoch_take(pl_metrics *metrics, pl_epoch *out)
+{
+    pl_mutex_lock(&metrics->lock);
+    bool some = metrics->epochs_taken < metrics->epochs_put;
+    if (some)
+        *out = metrics->epochs[metrics->epochs_taken++ % PL_METRICS_EPOCHS];
+    pl_mutex_unlock(&metrics->lock);
+    return some;
+}
+
+const char *pl_activity_text(pl_activity activity)
+{
+    static const char *const texts[PL_ACTIVITIES] = {
+        [PL_ACTIVITY_TEST] = "testing",
+        [PL_ACTIVITY_SAVE] = "saving",
+        [PL_ACTIVITY_JOIN] = "waiting for the other tasks",
+    };
+    return activity < PL_ACTIVITIES ? texts[activity] : NULL;
 }
 
 void pl_metrics_set_timeline(pl_metrics *metrics, pl_timeline *timeline)

@@ -1,11 +1,12 @@
 /* metric.h - what a run counts and measures while it runs.
  *
  * Code that does something records it here; whoever shows it (the progress
- * line, TensorBoard files, the summary) reads it.  Three kinds:
+ * line, TensorBoard files, the summary) reads it.  Four kinds:
  *
  *   gauges and counters: the latest value, one word each, always current;
  *   scalars: a bounded queue of (tag, step, value, time);
- *   histograms: likewise, few and seldom, each with its own memory.
+ *   histograms: likewise, few and seldom, each with its own memory;
+ *   epochs: a few results, for whoever shows a line for each.
  *
  * When the reader is late, further scalars and histograms are dropped and
  * counted, never waited for.  Recording gauges and scalars takes no lock and
@@ -51,6 +52,10 @@ const char *pl_metrics_tag_name(const pl_metrics *metrics, int tag);
 /* A scalar of this name says that the run goes on from its step, and that what
  * was recorded beyond it is void. */
 #define PL_METRICS_RESTART "restart"
+/* Gauges: a worker's training loss so far (train/losses.h), and the examples
+ * that it is the mean of. */
+#define PL_METRICS_TRAIN_LOSS          "train_loss"
+#define PL_METRICS_TRAIN_LOSS_EXAMPLES "train_loss_examples"
 
 void pl_metrics_set(pl_metrics *metrics, int tag, double value);
 void pl_metrics_add(pl_metrics *metrics, int tag, double value);
@@ -73,6 +78,33 @@ void pl_metrics_histogram_put(pl_metrics *metrics,
                               const pl_metrics_histogram *histogram);
 /* The caller frees it by pl_mem_free; NULL: there is none. */
 pl_metrics_histogram *pl_metrics_histogram_take(pl_metrics *metrics);
+
+/* One epoch that has ended. */
+typedef struct pl_epoch {
+    int64_t epoch; /* 1 is the first */
+    int64_t step;  /* of the job, at its end */
+    int64_t steps; /* of this worker in it */
+    double seconds;
+    double examples_per_s;           /* of the job */
+    double loss;                     /* mean over its steps */
+    double test_loss, test_accuracy; /* NAN: not tested at its end */
+} pl_epoch;
+#define PL_METRICS_EPOCHS 64 /* that wait; of more, the oldest are dropped */
+void pl_metrics_epoch_put(pl_metrics *metrics, const pl_epoch *epoch);
+bool pl_metrics_epoch_take(pl_metrics *metrics,
+                           pl_epoch *out); /* false: none */
+
+/* What a task does; the value of the gauge PL_METRICS_ACTIVITY. */
+typedef enum pl_activity {
+    PL_ACTIVITY_TRAIN,
+    PL_ACTIVITY_TEST,
+    PL_ACTIVITY_SAVE,
+    PL_ACTIVITY_JOIN, /* waits for the other tasks */
+    PL_ACTIVITIES,
+} pl_activity;
+#define PL_METRICS_ACTIVITY "activity"
+/* "testing", "saving", "waiting for the other tasks"; NULL: it trains. */
+const char *pl_activity_text(pl_activity activity);
 
 /* Where events of the run go; NULL: nowhere.  Set before, or by the thread that
  * records them; borrowed. */

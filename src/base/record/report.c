@@ -46,6 +46,7 @@ static const pl_field usage_rows[] = {
     { "alive_seconds", REAL_OF(pl_task_usage, alive_seconds) },
     { "user_seconds", REAL_OF(pl_task_usage, user_seconds) },
     { "system_seconds", REAL_OF(pl_task_usage, system_seconds) },
+    { "queued_seconds", REAL_OF(pl_task_usage, queued_seconds) },
     { "disk_read_bytes", USED(disk_read_bytes) },
     { "disk_written_bytes", USED(disk_written_bytes) },
 };
@@ -74,6 +75,12 @@ static const pl_field worker_rows[] = {
     { "computing_share", REAL(computing_share) },
     { "sending_share", REAL(sending_share) },
     { "waiting_share", REAL(waiting_share) },
+    { "usual_step_seconds", REAL(usual_step_seconds) },
+    { "throttled_seconds", REAL(throttled_seconds) },
+    { "held_seconds", REAL(held_seconds) },
+    { "held_steps", REAL(held_steps) },
+    { "train_loss", REAL(train_loss) },
+    { "train_loss_examples", COUNT(train_loss_examples) },
     { "dropped", COUNT(dropped) },
     { NULL, PL_FIELD_INLINE(pl_worker_report, usage, &pl_task_usage_fields) },
     { "events_dropped", COUNT(events_dropped) },
@@ -141,6 +148,7 @@ pl_task_usage pl_task_usage_read(void)
         .alive_seconds = counters.alive_s,
         .user_seconds = counters.user_s,
         .system_seconds = counters.system_s,
+        .queued_seconds = counters.queued_s,
         .disk_read_bytes = counters.read_bytes,
         .disk_written_bytes = counters.written_bytes,
     };

@@ -28,6 +28,7 @@ typedef struct pl_task_usage {
     int64_t peak_rss_mb;
     double alive_seconds;
     double user_seconds, system_seconds; /* of processors */
+    double queued_seconds; /* ready to run without a processor (counters.h) */
     int64_t disk_read_bytes, disk_written_bytes;
 } pl_task_usage;
 extern const pl_fields pl_task_usage_fields;
@@ -58,7 +59,15 @@ typedef struct pl_worker_report {
     int64_t steps, examples;
     double seconds;
     double input_share, computing_share, sending_share, waiting_share;
-    int64_t dropped; /* gradients */
+    double usual_step_seconds; /* the median of its steps, without waiting */
+    double throttled_seconds;  /* of training, without its processor: a quota
+                                  was used up */
+    /* In lock step with servers: seconds in which its gradient alone was
+     * missing, and in how many equally long steps that would have been. */
+    double held_seconds, held_steps;
+    double train_loss;           /* train/losses.h; NAN: no step was made */
+    int64_t train_loss_examples; /* that it is the mean of */
+    int64_t dropped;             /* gradients */
     pl_task_usage usage;
     int64_t events_dropped; /* records that are not in the event file */
     pl_test_result test;

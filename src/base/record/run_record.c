@@ -37,6 +37,7 @@ static const pl_field rows[] = {
     { "numbering", PL_FIELD_INT(pl_run_record, numbering), .when = PL_WHEN_SET,
       .most = UINT32_MAX },
     { "classes", PL_FIELD_INT(pl_run_record, classes), .when = PL_WHEN_KNOWN },
+    { "end_step", PL_FIELD_INT(pl_run_record, end_step), .when = PL_WHEN_SET },
     { "machine", PL_FIELD_OBJECT(pl_run_record, machine, &machine_fields),
       PL_FIELD_GIVEN(pl_run_record, has_machine) },
 };

@@ -32,6 +32,7 @@ typedef struct pl_run_record {
     size_t example_rank;  /* 0: not known */
     int64_t numbering;    /* of sparse ids; 0: as they came */
     int32_t classes;      /* 0: not known */
+    int64_t end_step;     /* where it is to end; 0: not known */
     bool has_machine;
     pl_run_machine machine;
 

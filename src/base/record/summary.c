@@ -6,15 +6,41 @@
 
 #define SUMMARY_BYTES_MAX ((size_t)16 << 20)
 
+static const pl_field cure_rows[] = {
+    { "text", PL_FIELD_CHARS(pl_cure, text) },
+    { "gain", PL_FIELD_REAL(pl_cure, gain) },
+};
+static const pl_fields cure_fields = PL_FIELDS(pl_cure, cure_rows);
+
 static const pl_field bottleneck_rows[] = {
     { "what", PL_FIELD_CHARS(pl_bottleneck, what) },
     { "share", PL_FIELD_REAL(pl_bottleneck, share) },
     { "worker", PL_FIELD_INT(pl_bottleneck, worker), .when = PL_WHEN_SET,
       .or_null = true },
+    { "task", PL_FIELD_CHARS(pl_bottleneck, task), .when = PL_WHEN_SET },
+    { "host", PL_FIELD_CHARS(pl_bottleneck, host), .when = PL_WHEN_SET },
+    { "spells", PL_FIELD_BOOL(pl_bottleneck, spells), .when = PL_WHEN_SET },
+    { "cures", PL_FIELD_LIST(pl_bottleneck, cures, cure_count, &cure_fields),
+      .when = PL_WHEN_SET, .most = PL_CURES_MAX },
     { "text", PL_FIELD_CHARS(pl_bottleneck, text) },
 };
 static const pl_fields bottleneck_fields =
     PL_FIELDS(pl_bottleneck, bottleneck_rows);
+
+static const pl_field traffic_rows[] = {
+    { "bytes_per_gradient",
+      PL_FIELD_INT(pl_dense_traffic, bytes_per_gradient) },
+    { "moved_per_gradient",
+      PL_FIELD_INT(pl_dense_traffic, moved_per_gradient) },
+    { "seconds_per_gradient",
+      PL_FIELD_REAL(pl_dense_traffic, seconds_per_gradient),
+      .when = PL_WHEN_KNOWN, .or_null = true },
+    { "link_bytes_per_s", PL_FIELD_REAL(pl_dense_traffic, link_bytes_per_s),
+      .when = PL_WHEN_KNOWN, .or_null = true },
+    { "link", PL_FIELD_CHARS(pl_dense_traffic, link) },
+};
+static const pl_fields traffic_fields =
+    PL_FIELDS(pl_dense_traffic, traffic_rows);
 
 #define TEXT(member)                                                           \
     PL_FIELD_TEXT(pl_summary, member), .when = PL_WHEN_KNOWN, .or_null = true
@@ -44,6 +70,9 @@ static const pl_field rows[] = {
     { "train_loss", REAL(train_loss) },
     { NULL, PL_FIELD_INLINE(pl_summary, test, &pl_test_result_fields) },
     { "stopped_by", PL_FIELD_TEXT(pl_summary, stopped_by) },
+    { "target_step", PL_FIELD_INT(pl_summary, target_step),
+      .when = PL_WHEN_KNOWN, .or_null = true },
+    { "target_seconds", REAL(target_seconds) },
     { "resumed_step", INT(resumed_step) },
     { "restarts", INT(restarts) },
     { "faults", INT(faults) },
@@ -86,6 +115,9 @@ static const pl_field rows[] = {
       .when = PL_WHEN_SET, .most = PL_INCIDENTS_MAX },
     { "bottleneck", PL_FIELD_OBJECT(pl_summary, bottleneck, &bottleneck_fields),
       PL_FIELD_GIVEN(pl_summary, has_bottleneck), .or_null = true },
+    { "dense_traffic",
+      PL_FIELD_OBJECT(pl_summary, dense_traffic, &traffic_fields),
+      PL_FIELD_GIVEN(pl_summary, has_dense_traffic) },
 };
 const pl_fields pl_summary_fields = PL_FIELDS(pl_summary, rows);
 

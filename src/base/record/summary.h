@@ -10,13 +10,35 @@
 #include "base/record/report.h"
 #include "base/record/timeline.h"
 
+/* A change, and how many times as fast the job is expected to be with it. */
+typedef struct pl_cure {
+    char text[64]; /* "--ps 2" */
+    double gain;
+} pl_cure;
+
+#define PL_CURES_MAX 16
+
 /* What held the run up. */
 typedef struct pl_bottleneck {
-    char what[16];  /* "computing" */
+    char what[24];  /* "computing"; docs/observe.md lists them */
     double share;   /* of the time of all workers */
     int32_t worker; /* that the others wait for; -1: none */
-    char text[256]; /* for people */
+    char task[32];  /* to blame: "worker 2"; "": none alone */
+    char host[256]; /* of that task */
+    bool spells;    /* now and then, not all the time */
+    pl_cure *cures; /* the best first */
+    size_t cure_count;
+    char text[768]; /* for people */
 } pl_bottleneck;
+
+/* What dense traffic would have cost a run whose sparse parameters are on
+ * servers: all parameters there and all gradients back. */
+typedef struct pl_dense_traffic {
+    int64_t bytes_per_gradient; /* it would have moved so many... */
+    int64_t moved_per_gradient; /* ... and the run did move these */
+    double seconds_per_gradient, link_bytes_per_s; /* NAN: not known */
+    char link[16]; /* "shared memory", "loopback", "network" */
+} pl_dense_traffic;
 
 #define PL_INCIDENTS_MAX 1000 /* further ones stand in the timeline alone */
 
@@ -32,6 +54,9 @@ typedef struct pl_summary {
     double train_loss;
     pl_test_result test;
     const char *stopped_by;
+    int64_t target_step;   /* of the first test that met --stop-loss or
+                              --stop-accuracy; -1: none did */
+    double target_seconds; /* of training until then; NAN: none did */
     int64_t resumed_step, restarts, faults;
     int64_t rollbacks;       /* times that the job went back to a checkpoint */
     pl_run_event *incidents; /* losses, restarts and rollbacks */
@@ -59,6 +84,8 @@ typedef struct pl_summary {
     size_t worker_count;
     bool has_bottleneck;
     pl_bottleneck bottleneck;
+    bool has_dense_traffic;
+    pl_dense_traffic dense_traffic;
 
     pl_json *own_json; /* of one that was read: what the texts point into */
 } pl_summary;

@@ -27,7 +27,8 @@
 #define LOCK_MS   20 /* tries, a millisecond each */
 
 static const char *const kinds[] = {
-    "start", "lost", "restart", "rollback", "checkpoint", "test", NULL,
+    "start",      "lost", "restart", "rollback",
+    "checkpoint", "test", "warning", NULL,
 };
 
 #define MAYBE .when = PL_WHEN_SET, .or_null = true
@@ -63,6 +64,14 @@ struct pl_timeline {
     atomic_bool broken; /* was said */
 };
 
+static pl_status open_file(const char *path, int *out)
+{
+    *out = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
+                0666);
+    return *out >= 0 ? PL_OK
+                     : PL_FAIL(PL_IO, "open %s: %s", path, strerror(errno));
+}
+
 pl_status pl_timeline_new(pl_timeline **out, const pl_timeline_opts *opts)
 {
     pl_timeline *timeline;
@@ -72,13 +81,7 @@ pl_status pl_timeline_new(pl_timeline **out, const pl_timeline_opts *opts)
     snprintf(timeline->task, sizeof timeline->task, "%s", opts->task);
     pl_status status;
     PL_TRY_OUT(status, pl_file_join(&timeline->path, opts->folder, NAME));
-    timeline->file =
-        open(timeline->path,
-             O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (timeline->file < 0) {
-        status = PL_FAIL(PL_IO, "open %s: %s", timeline->path, strerror(errno));
-        goto out;
-    }
+    PL_TRY_OUT(status, open_file(timeline->path, &timeline->file));
     *out = timeline;
     return PL_OK;
 out:
@@ -108,6 +111,20 @@ static bool lock_file(int file)
     return false;
 }
 
+static pl_status write_lines(int file, const char *path, const char *lines,
+                             size_t bytes)
+{
+    bool locked = lock_file(file);
+    ssize_t wrote = write(file, lines, bytes);
+    int why = errno;
+    if (locked)
+        flock(file, LOCK_UN);
+    if (wrote != (ssize_t)bytes)
+        return PL_FAIL(PL_IO, "write %s: %s", path,
+                       wrote < 0 ? strerror(why) : "cut short");
+    return PL_OK;
+}
+
 static pl_status append(const pl_timeline *timeline, const pl_run_event *event)
 {
     char *line, *text;
@@ -115,17 +132,9 @@ static pl_status append(const pl_timeline *timeline, const pl_run_event *event)
     pl_status status = pl_mem_format(&line, "%s\n", text);
     pl_mem_free(text);
     PL_TRY(status);
-    size_t bytes = strlen(line);
-    bool locked = lock_file(timeline->file);
-    ssize_t wrote = write(timeline->file, line, bytes);
-    int why = errno;
-    if (locked)
-        flock(timeline->file, LOCK_UN);
+    status = write_lines(timeline->file, timeline->path, line, strlen(line));
     pl_mem_free(line);
-    if (wrote != (ssize_t)bytes)
-        return PL_FAIL(PL_IO, "write %s: %s", timeline->path,
-                       wrote < 0 ? strerror(why) : "cut short");
-    return PL_OK;
+    return status;
 }
 
 void pl_timeline_put(pl_timeline *timeline, const pl_run_event *event)
@@ -146,6 +155,21 @@ void pl_timeline_put(pl_timeline *timeline, const pl_run_event *event)
                pl_error_message());
 }
 
+pl_status pl_timeline_append(const char *folder, const char *lines,
+                             size_t bytes)
+{
+    char *path;
+    int file = -1;
+    PL_TRY(pl_file_join(&path, folder, NAME));
+    pl_status status = open_file(path, &file);
+    if (status == PL_OK)
+        status = write_lines(file, path, lines, bytes);
+    if (file >= 0)
+        close(file);
+    pl_mem_free(path);
+    return status;
+}
+
 /* --- reading ---------------------------------------------------------- */
 
 static int by_time(const void *a, const void *b)
@@ -164,7 +188,7 @@ static size_t count_lines(const pl_map *map)
 }
 
 /* A line without its end was cut short. */
-static void read_lines(pl_run_events *events, const pl_map *map)
+static pl_status read_lines(pl_run_events *events, const pl_map *map)
 {
     const char *line = (const char *)map->data, *end = line + map->bytes;
     for (const char *stop; line < end; line = stop + 1) {
@@ -172,10 +196,13 @@ static void read_lines(pl_run_events *events, const pl_map *map)
         if (stop == NULL)
             break;
         pl_run_event *event = &events->list[events->count];
-        if (pl_fields_parse(&pl_run_event_fields, line, (size_t)(stop - line),
-                            NAME, event) == PL_OK)
-            events->count++;
+        pl_status status = pl_fields_parse(&pl_run_event_fields, line,
+                                           (size_t)(stop - line), NAME, event);
+        if (status == PL_NOMEM)
+            return status;
+        events->count += status == PL_OK;
     }
+    return PL_OK;
 }
 
 /* What was before the last start is another job's. */
@@ -203,9 +230,12 @@ pl_status pl_run_events_read(pl_run_events *out, const char *folder)
     if (there) {
         status = PL_NEW(events.list, count_lines(&map) + 1);
         if (status == PL_OK)
-            read_lines(&events, &map);
+            status = read_lines(&events, &map);
         pl_map_close(&map);
-        PL_TRY(status);
+        if (status != PL_OK) {
+            pl_run_events_close(&events);
+            return status;
+        }
         if (events.count > 0) {
             qsort(events.list, events.count, sizeof *events.list, by_time);
             drop_earlier(&events);

@@ -19,6 +19,7 @@ typedef enum pl_event_kind {
     PL_EVENT_ROLLBACK,   /* the job went back: step, from */
     PL_EVENT_CHECKPOINT, /* of a step was begun */
     PL_EVENT_TEST,       /* of a step: test_loss, test_accuracy */
+    PL_EVENT_WARNING,    /* of a step: what is wrong */
 } pl_event_kind;
 
 typedef struct pl_run_event {
@@ -50,6 +51,10 @@ pl_status pl_timeline_new(pl_timeline **out,
                           const pl_timeline_opts *opts) PL_MUST_CHECK;
 void pl_timeline_free(pl_timeline *timeline); /* NULL is fine, also below */
 void pl_timeline_put(pl_timeline *timeline, const pl_run_event *event);
+
+/* Append lines that were put on another host, to a file of its own. */
+pl_status pl_timeline_append(const char *folder, const char *lines,
+                             size_t bytes) PL_MUST_CHECK;
 
 /* The events since the job last started, in the order of time. */
 typedef struct pl_run_events {

@@ -85,6 +85,12 @@ static const struct lane *lane_at(const pl_trace *trace, int lane)
 void pl_trace_span(pl_trace *trace, int lane, const char *name, int64_t step,
                    uint64_t begin, uint64_t end)
 {
+    pl_trace_moved(trace, lane, name, step, begin, end, 0);
+}
+
+void pl_trace_moved(pl_trace *trace, int lane, const char *name, int64_t step,
+                    uint64_t begin, uint64_t end, int64_t bytes)
+{
     if (!pl_trace_on(trace))
         return;
     PL_ASSERT(lane >= 0 && lane < trace->lane_count);
@@ -93,7 +99,7 @@ void pl_trace_span(pl_trace *trace, int lane, const char *name, int64_t step,
         mine->dropped++;
         return;
     }
-    mine->spans[mine->count++] = (pl_span) { name, begin, end, step };
+    mine->spans[mine->count++] = (pl_span) { name, begin, end, step, bytes };
 }
 
 int pl_trace_lanes(const pl_trace *trace)

@@ -27,6 +27,7 @@ typedef struct pl_span {
     uint64_t begin;   /* ticks */
     uint64_t end;
     int64_t step;
+    int64_t bytes; /* that it read and wrote; 0: not counted */
 } pl_span;
 
 pl_status pl_trace_new(pl_trace **out, const pl_trace_opts *opts) PL_MUST_CHECK;
@@ -38,6 +39,15 @@ bool pl_trace_on(const pl_trace *trace); /* NULL: off */
 
 void pl_trace_span(pl_trace *trace, int lane, const char *name, int64_t step,
                    uint64_t begin, uint64_t end);
+/* The same of an operator whose work differs from call to call. */
+void pl_trace_moved(pl_trace *trace, int lane, const char *name, int64_t step,
+                    uint64_t begin, uint64_t end, int64_t bytes);
+/* When a span begins: ticks, or 0 where the recorder is off, so that a span
+ * that is not recorded does not look at the clock. */
+static inline uint64_t pl_trace_mark(const pl_trace *trace)
+{
+    return pl_trace_on(trace) ? pl_ticks_now() : 0;
+}
 
 int pl_trace_lanes(const pl_trace *trace);
 uint32_t pl_trace_count(const pl_trace *trace, int lane);

@@ -176,6 +176,35 @@ void pl_quote_gnuplot(pl_buffer *out, const char *text)
     pl_buffer_text(out, "'");
 }
 
+static bool is_odd(char c)
+{
+    return (unsigned char)c < ' ' || (unsigned char)c > '~';
+}
+
+void pl_quote_shell(pl_buffer *out, const char *word)
+{
+    bool odd = false;
+    for (const char *c = word; *c != '\0'; c++)
+        odd = odd || is_odd(*c);
+    if (!odd && word[0] != '\0' &&
+        word[strcspn(word, " '\"\\$&|;<>()*?[]#~`!")] == '\0') {
+        pl_buffer_text(out, word);
+        return;
+    }
+    pl_buffer_text(out, odd ? "$'" : "'");
+    for (; *word != '\0'; word++) {
+        if (*word == '\'')
+            pl_buffer_text(out, odd ? "\\'" : "'\\''");
+        else if (odd && *word == '\\')
+            pl_buffer_text(out, "\\\\");
+        else if (is_odd(*word))
+            pl_buffer_format(out, "\\x%02x", (unsigned)(unsigned char)*word);
+        else
+            pl_buffer_put(out, word, 1);
+    }
+    pl_buffer_text(out, "'");
+}
+
 void pl_quote_file_name(char *text)
 {
     if (text[0] == '.')

@@ -37,6 +37,10 @@ bool pl_quote_is_number(const char *text);
  * quotes; what could end them or the line becomes '_'. */
 void pl_quote_gnuplot(pl_buffer *out, const char *text);
 
+/* A word as a shell reads it back; one with control characters, which the
+ * terminal would obey, in the $'' of bash. */
+void pl_quote_shell(pl_buffer *out, const char *word);
+
 /* Make `text` the name of a file in one's own folder: letters, digits, '.',
  * '-' and '_' stay, all else becomes '-', as does a leading dot. */
 void pl_quote_file_name(char *text);

@@ -2,7 +2,7 @@
  * terminal, a line per sample elsewhere, means and peaks at the end. */
 #include "cli/view/monitor_view.h"
 
-#include "app/view/progress.h"
+#include "app/view/layout.h"
 #include "base/text/console.h"
 
 #include <math.h>
@@ -82,7 +82,7 @@ static const char *rate_text(double bytes, char text[24])
     char number[16];
     if (!isfinite(bytes))
         return "-";
-    pl_progress_number(bytes, number);
+    pl_layout_number(bytes, number);
     bool unit = strchr(number, ' ') != NULL;
     snprintf(text, 24, "%s%sB/s", number, unit ? "" : " ");
     return text;

@@ -14,17 +14,6 @@ void pl_sparse_rows_close(pl_sparse_rows *rows)
     *rows = (pl_sparse_rows) { .count = 0 };
 }
 
-/* Resize the array whose pointer lies at `where`. */
-static pl_status grow(void *where, int64_t room, size_t size)
-{
-    void *array;
-    memcpy(&array, where, sizeof array);
-    void *grown = pl_mem_resize(array, (size_t)room, size);
-    PL_TRY(pl_mem_check(grown, (size_t)room, size));
-    memcpy(where, &grown, sizeof grown);
-    return PL_OK;
-}
-
 /* At least `needed`, and enough more that growing stays rare. */
 static int64_t room_for(int64_t needed, int64_t room)
 {
@@ -37,15 +26,15 @@ pl_status pl_sparse_rows_reserve(pl_sparse_rows *rows, int64_t count,
 {
     if (count > rows->count_room || rows->start == NULL) {
         int64_t room = room_for(count, rows->count_room);
-        PL_TRY(grow(&rows->start, room + 1, sizeof *rows->start));
-        PL_TRY(grow(&rows->labels, room, sizeof *rows->labels));
+        PL_TRY(PL_RESIZE(rows->start, (size_t)room + 1));
+        PL_TRY(PL_RESIZE(rows->labels, (size_t)room));
         rows->start[0] = 0;
         rows->count_room = room;
     }
     if (ids > rows->id_room || rows->ids == NULL) {
         int64_t room = room_for(ids, rows->id_room);
-        PL_TRY(grow(&rows->ids, room, sizeof *rows->ids));
-        PL_TRY(grow(&rows->values, room, sizeof *rows->values));
+        PL_TRY(PL_RESIZE(rows->ids, (size_t)room));
+        PL_TRY(PL_RESIZE(rows->values, (size_t)room));
         rows->id_room = room;
     }
     return PL_OK;

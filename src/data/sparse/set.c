@@ -21,10 +21,7 @@ pl_status pl_sparse_blocks_add(pl_sparse_blocks *blocks, pl_sparse_block block)
 {
     if (blocks->count == blocks->room) {
         int64_t room = blocks->room == 0 ? 64 : 2 * blocks->room;
-        pl_sparse_block *grown =
-            pl_mem_resize(blocks->list, (size_t)room, sizeof *blocks->list);
-        PL_TRY(pl_mem_check(grown, (size_t)room, sizeof *blocks->list));
-        blocks->list = grown;
+        PL_TRY(PL_RESIZE(blocks->list, (size_t)room));
         blocks->room = room;
     }
     if (blocks->count >= UINT32_MAX - 1)

@@ -61,19 +61,28 @@ static pl_window sizes_of(const pl_node *node, pl_shape src, pl_shape dst)
     };
 }
 
+/* Forward: all windows of `groups` planes. */
+typedef void pool_kernel(const pl_window *w, int64_t groups, const float *src,
+                         float *dst);
+
 static int64_t vectors(const pl_run *run, int64_t plane)
 {
     return plane * run->state->kernels->lanes;
 }
 
-static void max_range(const pl_run *run, int64_t first, int64_t count)
+static void pool_range(const pl_run *run, int64_t first, int64_t count,
+                       pool_kernel *pool)
 {
     const pl_node *node = run->node;
     pl_window w = sizes_of(node, node->in[0]->shape, node->shape);
     int64_t src = vectors(run, first * w.height * w.width);
     int64_t dst = vectors(run, first * w.out_height * w.out_width);
-    run->state->kernels->max_pool(&w, count, pl_run_in(run, 0) + src,
-                                  run->out + dst);
+    pool(&w, count, pl_run_in(run, 0) + src, run->out + dst);
+}
+
+static void max_range(const pl_run *run, int64_t first, int64_t count)
+{
+    pool_range(run, first, count, run->state->kernels->max_pool);
 }
 
 static void max_run(const pl_run *run)
@@ -83,12 +92,7 @@ static void max_run(const pl_run *run)
 
 static void avg_range(const pl_run *run, int64_t first, int64_t count)
 {
-    const pl_node *node = run->node;
-    pl_window w = sizes_of(node, node->in[0]->shape, node->shape);
-    int64_t src = vectors(run, first * w.height * w.width);
-    int64_t dst = vectors(run, first * w.out_height * w.out_width);
-    run->state->kernels->avg_pool(&w, count, pl_run_in(run, 0) + src,
-                                  run->out + dst);
+    pool_range(run, first, count, run->state->kernels->avg_pool);
 }
 
 static void avg_run(const pl_run *run)

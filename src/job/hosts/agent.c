@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "job/hosts/agent_task.h"
+#include "job/hosts/records/place.h"
 #include "net/keys.h"
 #include "net/port.h"
 
@@ -27,6 +28,7 @@
 #define TERM_MS   10000 /* from SIGTERM to SIGKILL */
 #define GONE_MS   10000 /* from SIGKILL to the end of a process */
 #define PORTS_MAX 64
+#define RECORDS   16 /* messages at once */
 
 typedef enum phase {
     WORK,
@@ -39,13 +41,17 @@ typedef struct agent {
     pl_agent_channel channel;
     pl_agent_task *tasks;
     int count, room;
-    struct pollfd *polls; /* the launcher, then two for each task */
+    struct pollfd *polls; /* two for the launcher, then for each task */
     int secret;           /* a file in memory; -1: none yet */
     int64_t heard_ns, said_ns;
     phase phase;
     pl_deadline deadline; /* of the phase */
     bool asked;           /* the launcher wanted the end */
     bool gone;            /* ... or is not there any more */
+    pl_run_place place;   /* the run folder */
+    bool sending;         /* there are records to send */
+    int64_t all_id;       /* the question that is answered when all were sent;
+                             0: none */
 } agent;
 
 static int64_t now_ns(void)
@@ -69,6 +75,46 @@ static void say(agent *a, const pl_control_message *message)
         return;
     say_json(a, json);
     pl_json_free(json);
+}
+
+/* --- records ---------------------------------------------------------- */
+
+static pl_status send_record(void *context, const pl_control_message *message)
+{
+    agent *a = context;
+    say(a, message);
+    return a->gone ? PL_FAIL(PL_CLOSED, "the launcher is gone") : PL_OK;
+}
+
+/* Whether a message can be sent now; another might have to wait. */
+static bool is_writable(const agent *a)
+{
+    struct pollfd ready = { .fd = a->channel.out, .events = POLLOUT };
+    return !a->gone && poll(&ready, 1, 0) == 1 &&
+           (ready.revents & POLLOUT) != 0;
+}
+
+static void say_all_sent(agent *a)
+{
+    a->place.sent = true;
+    say(a,
+        &(pl_control_message) { .kind = PL_CONTROL_ANSWER, .id = a->all_id });
+    a->all_id = 0;
+}
+
+/* A few records; what tasks print and how they end is not to wait for long. */
+static void send_records(agent *a)
+{
+    pl_status status = PL_OK;
+    a->sending = a->place.source != NULL;
+    for (int i = 0; i < RECORDS && a->sending && is_writable(a); i++) {
+        status =
+            pl_record_source_step(a->place.source, a->all_id != 0, &a->sending);
+        if (status != PL_OK)
+            a->sending = false; /* no memory, or no launcher */
+    }
+    if (a->all_id != 0 && !a->sending && !a->gone)
+        say_all_sent(a);
 }
 
 static void send_heartbeat(agent *a)
@@ -142,12 +188,8 @@ static pl_status make_room(agent *a)
     if (a->count < a->room)
         return PL_OK;
     size_t room = (size_t)a->room * 2 + 8;
-    pl_agent_task *more = pl_mem_resize(a->tasks, room, sizeof *more);
-    PL_TRY(pl_mem_check(more, room, sizeof *more));
-    a->tasks = more;
-    struct pollfd *polls = pl_mem_resize(a->polls, 1 + 2 * room, sizeof *polls);
-    PL_TRY(pl_mem_check(polls, 1 + 2 * room, sizeof *polls));
-    a->polls = polls;
+    PL_TRY(PL_RESIZE(a->tasks, room));
+    PL_TRY(PL_RESIZE(a->polls, 2 + 2 * room));
     a->room = (int)room;
     return PL_OK;
 }
@@ -160,6 +202,7 @@ static pl_status start_task(agent *a, const pl_control_message *message)
     PL_TRY(keep_secret(a, message));
     PL_TRY(pl_agent_task_start(&a->tasks[a->count], message, a->secret));
     a->count++;
+    a->place.sent = false;
     return PL_OK;
 }
 
@@ -235,14 +278,35 @@ static pl_status answer_ports(const pl_json *question, pl_json *answer)
     return pl_json_set_take(answer, "ports", list);
 }
 
+static pl_status answer_place(agent *a, const pl_json *question,
+                              pl_json *answer)
+{
+    return pl_run_place_answer(
+        &a->place,
+        &(pl_run_place_opts) {
+            .cache = a->opts->cache,
+            .source = { .send = send_record, .context = a },
+        },
+        question, answer);
+}
+
+static pl_status find_answer(agent *a, const char *kind,
+                             const pl_json *question, pl_json *answer)
+{
+    if (strcmp(kind, "ports") == 0)
+        return answer_ports(question, answer);
+    if (strcmp(kind, "place") == 0)
+        return answer_place(a, question, answer);
+    if (strcmp(kind, "stored") == 0)
+        return pl_run_place_stored(&a->place);
+    return a->opts->answer(a->opts->context, question, answer);
+}
+
 static pl_status make_answer(agent *a, const pl_control_message *question,
                              pl_json *answer)
 {
     const char *kind = pl_agent_channel_kind(question->body);
-    pl_status status =
-        strcmp(kind, "ports") == 0
-            ? answer_ports(question->body, answer)
-            : a->opts->answer(a->opts->context, question->body, answer);
+    pl_status status = find_answer(a, kind, question->body, answer);
     if (status == PL_OK)
         return PL_OK;
     char why[PL_ERROR_BYTES];
@@ -254,6 +318,10 @@ static pl_status make_answer(agent *a, const pl_control_message *question,
 static void take_question(agent *a, const pl_control_message *question)
 {
     pl_json *answer;
+    if (strcmp(pl_agent_channel_kind(question->body), "records") == 0) {
+        a->all_id = question->id; /* answered later */
+        return;
+    }
     if (pl_control_encode(&(pl_control_message) { .kind = PL_CONTROL_ANSWER,
                                                   .id = question->id },
                           &answer) != PL_OK)
@@ -277,6 +345,9 @@ static void take_message(agent *a, const pl_control_message *message)
     case PL_CONTROL_END:
         a->asked = true;
         enter(a, TERM);
+        break;
+    case PL_CONTROL_RECORD:
+        pl_run_place_take(&a->place, message);
         break;
     case PL_CONTROL_QUESTION:
         take_question(a, message);
@@ -321,6 +392,9 @@ static void wait_a_moment(agent *a)
     nfds_t count = 0;
     a->polls[count++] = (struct pollfd) { .fd = a->gone ? -1 : a->channel.in,
                                           .events = POLLIN };
+    a->polls[count++] =
+        (struct pollfd) { .fd = a->sending && !a->gone ? a->channel.out : -1,
+                          .events = POLLOUT };
     for (int i = 0; i < a->count; i++) {
         a->polls[count++] =
             (struct pollfd) { .fd = a->tasks[i].out.fd, .events = POLLIN };
@@ -344,6 +418,7 @@ static pl_status run(agent *a)
         }
         if (!a->gone)
             send_heartbeat(a);
+        send_records(a);
         if (a->phase == TERM && pl_deadline_passed(a->deadline))
             enter(a, KILL);
         if (a->phase == KILL && pl_deadline_passed(a->deadline))
@@ -364,6 +439,7 @@ pl_status pl_agent_run(const pl_agent_opts *opts)
     for (int i = 0; i < a.count; i++)
         pl_agent_task_close(&a.tasks[i]);
     pl_agent_channel_close(&a.channel);
+    pl_run_place_close(&a.place);
     if (a.secret >= 0)
         close(a.secret);
     pl_mem_free(a.tasks);

@@ -6,8 +6,9 @@
  * When its input ends, or the launcher is silent for a while, it ends its tasks
  * and itself: nothing stays behind on a host that was cut off.
  *
- * It understands start, signal, end, heartbeat and the question "ports", and
- * passes other questions to pl_agent_opts.answer (job/supervise/messages.h).
+ * It understands start, signal, end, heartbeat, record and the questions
+ * "ports", "place", "stored" and "records" (records/place.h), and passes other
+ * questions to pl_agent_opts.answer (job/supervise/messages.h).
  *
  * Threads: one, which stays: the tasks die with it. */
 #ifndef PL_JOB_HOSTS_AGENT_H
@@ -24,6 +25,8 @@ typedef struct pl_agent_opts {
     pl_status (*answer)(void *context, const pl_json *question,
                         pl_json *answer);
     void *context;
+    const char *cache; /* for run folders that the launcher's hosts do not
+                          share; NULL: none can be kept here */
     int64_t silent_ms; /* default PL_AGENT_SILENT_MS */
 } pl_agent_opts;
 

@@ -100,9 +100,7 @@ static pl_status make_room(pl_agent_channel *channel)
     if (channel->used - channel->begin >= PL_AGENT_CHANNEL_LINE_MAX)
         return PL_FAIL(PL_PEER, "a line of more than %zu bytes",
                        PL_AGENT_CHANNEL_LINE_MAX);
-    char *more = pl_mem_resize(channel->buffer, 2 * channel->room, 1);
-    PL_TRY(pl_mem_check(more, 2 * channel->room, 1));
-    channel->buffer = more;
+    PL_TRY(PL_RESIZE(channel->buffer, 2 * channel->room));
     channel->room *= 2;
     return PL_OK;
 }

@@ -2,7 +2,9 @@
  *
  * Asks each host whether it can do its part, finds ports, then supervises the
  * job over the hosts (job/supervise/supervisor.h), whose tasks get the cluster
- * as TF_CONFIG.
+ * as TF_CONFIG.  Hosts that do not see the run folder keep one of their own,
+ * and what their tasks record is sent to the launcher's while the job runs
+ * (records/).
  *
  * Threads: one, which stays. */
 #ifndef PL_JOB_HOSTS_CLUSTER_LAUNCH_H
@@ -18,6 +20,8 @@ typedef struct pl_cluster_launch_opts {
     char *const *argv;         /* required: "paceline train ..." of each task,
                                   without --role, --index and --cluster */
     const char *folder;        /* required: to work in, where it is there */
+    const char *run;           /* the run folder, where what hosts record comes
+                                  together; NULL: none, for a check alone */
     const pl_secret *secret;   /* required */
     const char *secret_file;   /* the secret is in this key file, which all
                                   hosts see, and is not sent; NULL: it is sent

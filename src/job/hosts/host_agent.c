@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/text/quote.h"
+#include "job/hosts/cluster_launch_priv.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -149,6 +150,11 @@ static started *find(host_agent *h, pl_task id)
 static void hear(void *context, const pl_control_message *message)
 {
     host_agent *h = context;
+    if (message->kind == PL_CONTROL_RECORD) {
+        if (h->opts.run != NULL)
+            pl_run_of_host_take(h->opts.run, h->base.name, message);
+        return;
+    }
     started *s = find(h, message->task);
     if (s == NULL)
         return;

@@ -14,14 +14,15 @@
 #define PL_AGENT_LOGS "PACELINE_LAUNCHED"
 
 typedef struct pl_host_agent_opts {
-    pl_remote *remote;         /* required; all are borrowed */
-    const pl_cluster *cluster; /* required, with all addresses */
-    char *const *argv;         /* required: the command of a task */
-    const pl_secret *secret;   /* required */
-    const char *secret_file;   /* holds it, and is sent instead; NULL: none */
-    const char *logs;          /* required: a folder for <role>-<index>.log */
-    int64_t silent_ms;         /* until it is lost; default 4000 */
-    int tasks;                 /* required: of the job */
+    pl_remote *remote;          /* required; all are borrowed */
+    const pl_cluster *cluster;  /* required, with all addresses */
+    char *const *argv;          /* required: the command of a task */
+    struct pl_run_of_host *run; /* takes the records of its tasks; or NULL */
+    const pl_secret *secret;    /* required */
+    const char *secret_file;    /* holds it, and is sent instead; NULL: none */
+    const char *logs;           /* required: a folder for <role>-<index>.log */
+    int64_t silent_ms;          /* until it is lost; default 4000 */
+    int tasks;                  /* required: of the job */
 } pl_host_agent_opts;
 
 pl_status pl_host_agent_new(pl_host **out,

@@ -66,9 +66,9 @@ static pl_status fill_try(const pl_cluster_launch *l, int32_t host,
     PL_TRY(pl_json_set_bool(question, "data", needs_data(l, host)));
     PL_TRY(pl_json_set_int(question, "workers", l->cluster.workers));
     PL_TRY(pl_json_set_int(question, "ps", l->cluster.ps));
-    PL_TRY(pl_json_set_text(question, "folder", l->opts->folder));
     PL_TRY(pl_json_new_array(&words));
-    for (char *const *word = l->opts->argv; *word != NULL; word++) {
+    char *const *word = l->runs != NULL ? l->runs[host].argv : l->opts->argv;
+    for (; *word != NULL; word++) {
         pl_status status = pl_json_append_text(words, *word);
         if (status != PL_OK) {
             pl_json_free(words);

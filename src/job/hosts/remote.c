@@ -178,7 +178,8 @@ static pl_status take_message(pl_remote *remote,
         remote->answer == NULL)
         return pl_json_copy(&remote->answer, message->body);
     if ((message->kind == PL_CONTROL_OUTPUT ||
-         message->kind == PL_CONTROL_ENDED) &&
+         message->kind == PL_CONTROL_ENDED ||
+         message->kind == PL_CONTROL_RECORD) &&
         hear != NULL)
         hear(context, message);
     return PL_OK;

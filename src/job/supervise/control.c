@@ -17,6 +17,7 @@
 #define STATUS_NS ((int64_t)100 * 1000 * 1000) /* between two that are sent */
 #define LOST_MS   1000  /* for a supervisor that does not read */
 #define CLOSE_MS  60000 /* ... to confirm that the chief closes */
+#define FINAL_MS  5000  /* ... to leave the terminal */
 #define LOOK_MS   200   /* a wait looks at its deadline this often */
 
 struct pl_control {
@@ -27,7 +28,8 @@ struct pl_control {
     bool pending;          /* `latest` is waiting */
     pl_mutex receiving;    /* of what follows */
     atomic_bool ended;
-    atomic_bool closing; /* confirmed */
+    atomic_bool closed; /* the supervisor is gone: nothing more will come */
+    atomic_bool closing, final; /* confirmed */
     pl_job_counts counts;
     pl_task gone[PL_CLUSTER_WORKERS_MAX]; /* told and not yet asked for */
     int32_t gone_count;
@@ -129,6 +131,9 @@ static void take(pl_control *control, pl_control_message *message)
     case PL_CONTROL_CLOSING:
         atomic_store(&control->closing, true);
         break;
+    case PL_CONTROL_FINAL:
+        atomic_store(&control->final, true);
+        break;
     case PL_CONTROL_END:
         atomic_store(&control->ended, true);
         break;
@@ -139,13 +144,13 @@ static void take(pl_control *control, pl_control_message *message)
 
 static void take_all(pl_control *control)
 {
-    while (!control->ended) {
+    while (!control->closed) {
         pl_control_message message;
         pl_status status = pl_packet_receive(control->fd, &message);
         if (status == PL_AGAIN)
             return;
         if (status == PL_CLOSED)
-            control->ended = true;
+            control->closed = control->ended = true;
         if (status != PL_OK)
             continue;
         take(control, &message);
@@ -221,6 +226,15 @@ void pl_control_status(pl_control *control, const pl_task_status *status)
     pl_mutex_unlock(&control->lock);
 }
 
+void pl_control_epoch(pl_control *control, const pl_epoch *epoch)
+{
+    if (pl_packet_send(control->fd, &(pl_control_message) {
+                                        .kind = PL_CONTROL_EPOCH,
+                                        .epoch = *epoch,
+                                    }) != PL_OK)
+        return; /* one line less on the terminal */
+}
+
 void pl_control_lost(pl_control *control, pl_task task)
 {
     if (send_surely(control, &(pl_control_message) { .kind = PL_CONTROL_LOST,
@@ -236,6 +250,28 @@ void pl_control_rolled(pl_control *control, int64_t from, int64_t step)
         return; /* likewise */
 }
 
+void pl_control_warn(pl_control *control, int64_t step, const char *text)
+{
+    if (send_surely(control, &(pl_control_message) { .kind = PL_CONTROL_WARNING,
+                                                     .step = step,
+                                                     .text = text }) != PL_OK)
+        return; /* likewise; it is in the log */
+}
+
+/* Wait until the supervisor has answered, or `over`. */
+static void await_confirmed(pl_control *control, const atomic_bool *answered,
+                            const atomic_bool *over, int64_t ms)
+{
+    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), ms);
+    for (;;) {
+        take_messages(control);
+        if (atomic_load(answered) || atomic_load(over) ||
+            pl_deadline_passed(deadline))
+            return;
+        poll(NULL, 0, 1); /* another thread may take the answer */
+    }
+}
+
 void pl_control_final(pl_control *control)
 {
     /* What is final is told with it, however short the time since the last. */
@@ -243,22 +279,14 @@ void pl_control_final(pl_control *control)
     if (control->pending)
         send_status(control);
     pl_mutex_unlock(&control->lock);
-    if (say(control, PL_CONTROL_FINAL) != PL_OK)
-        return; /* the exit status must do */
+    if (say(control, PL_CONTROL_FINAL) == PL_OK) /* else the exit status does */
+        await_confirmed(control, &control->final, &control->closed, FINAL_MS);
 }
 
 void pl_control_closing(pl_control *control)
 {
-    pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), CLOSE_MS);
-    if (say(control, PL_CONTROL_CLOSING) != PL_OK)
-        return;
-    for (;;) {
-        take_messages(control);
-        if (atomic_load(&control->closing) || atomic_load(&control->ended) ||
-            pl_deadline_passed(deadline))
-            return;
-        poll(NULL, 0, 1); /* another thread may take the answer */
-    }
+    if (say(control, PL_CONTROL_CLOSING) == PL_OK)
+        await_confirmed(control, &control->closing, &control->ended, CLOSE_MS);
 }
 
 pl_job_counts pl_control_counts(pl_control *control)

@@ -6,8 +6,8 @@
  * it lost (messages.h).  When the supervisor is gone, so is the socket, and the
  * task ends.
  *
- * Threads: status, lost, rolled, final, closing, counts, gone and ended from
- * any thread; the rest from one. */
+ * Threads: status, lost, rolled, warn, final, closing, counts, gone and ended
+ * from any thread; the rest from one. */
 #ifndef PL_JOB_SUPERVISE_CONTROL_H
 #define PL_JOB_SUPERVISE_CONTROL_H
 
@@ -36,13 +36,17 @@ pl_status pl_control_cluster(pl_control *control, pl_cluster *out,
 /* Never waits: what comes too often or does not fit is left out, but the last
  * one is sent when the control is freed. */
 void pl_control_status(pl_control *control, const pl_task_status *status);
+/* The chief: an epoch has ended.  Never waits either. */
+void pl_control_epoch(pl_control *control, const pl_epoch *epoch);
 /* ps 0: this task was declared lost; kill it and start it anew. */
 void pl_control_lost(pl_control *control, pl_task task);
 /* The chief: the job went back from one step to an earlier one. */
 void pl_control_rolled(pl_control *control, int64_t from, int64_t step);
+/* The chief: the training goes wrong, which its user is to read at once. */
+void pl_control_warn(pl_control *control, int64_t step, const char *text);
 /* The job is over, well or not: whatever my exit status, do not start me
- * again.  The chief says so before it prints, and the supervisor leaves the
- * terminal to it. */
+ * again.  The chief says so before it prints, and returns from here when the
+ * supervisor has left the terminal to it, or after a while. */
 void pl_control_final(pl_control *control);
 /* The chief is about to take leave of the other tasks: from here on it cannot
  * be started again in their place.  Returns when the supervisor has confirmed

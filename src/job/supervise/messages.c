@@ -24,16 +24,33 @@ static const pl_fields task_fields = PL_FIELDS(pl_task, task_rows);
 
 /* What is not known yet is left out. */
 #define MAYBE .when = PL_WHEN_SET, .or_null = true
+static const char *const activity_names[] = { "train", "test", "save", "join",
+                                              NULL };
 static const pl_field status_rows[] = {
     { "step", PL_FIELD_INT(pl_task_status, step) },
     { "own_steps", PL_FIELD_INT(pl_task_status, own_steps) },
     { "examples", PL_FIELD_INT(pl_task_status, examples) },
     { "dropped", PL_FIELD_INT(pl_task_status, dropped) },
     { "loss", PL_FIELD_REAL(pl_task_status, loss), MAYBE },
+    { "loss_examples", PL_FIELD_INT(pl_task_status, loss_examples), MAYBE },
     { "test_loss", PL_FIELD_REAL(pl_task_status, test_loss), MAYBE },
     { "test_accuracy", PL_FIELD_REAL(pl_task_status, test_accuracy), MAYBE },
+    { "waiting", PL_FIELD_REAL(pl_task_status, waiting), MAYBE },
+    { "activity", PL_FIELD_CHOICE(pl_task_status, activity, activity_names) },
 };
 static const pl_fields status_fields = PL_FIELDS(pl_task_status, status_rows);
+
+static const pl_field epoch_rows[] = {
+    { "epoch", PL_FIELD_INT(pl_epoch, epoch) },
+    { "step", PL_FIELD_INT(pl_epoch, step) },
+    { "steps", PL_FIELD_INT(pl_epoch, steps) },
+    { "seconds", PL_FIELD_REAL(pl_epoch, seconds) },
+    { "examples_per_s", PL_FIELD_REAL(pl_epoch, examples_per_s), MAYBE },
+    { "loss", PL_FIELD_REAL(pl_epoch, loss), MAYBE },
+    { "test_loss", PL_FIELD_REAL(pl_epoch, test_loss), MAYBE },
+    { "test_accuracy", PL_FIELD_REAL(pl_epoch, test_accuracy), MAYBE },
+};
+static const pl_fields epoch_fields = PL_FIELDS(pl_epoch, epoch_rows);
 
 static const pl_field counts_rows[] = {
     { "faults", PL_FIELD_INT(pl_job_counts, faults) },
@@ -57,10 +74,17 @@ static const pl_field address_rows[] = { { "address",
 static const pl_field told_status_rows[] = {
     { NULL, PL_FIELD_INLINE(message, status, &status_fields) },
 };
+static const pl_field told_epoch_rows[] = {
+    { NULL, PL_FIELD_INLINE(message, epoch, &epoch_fields) },
+};
 static const pl_field lost_rows[] = { TASK };
 static const pl_field rolled_rows[] = {
     { "from", PL_FIELD_INT(message, from) },
     { "step", PL_FIELD_INT(message, step) },
+};
+static const pl_field warning_rows[] = {
+    { "step", PL_FIELD_INT(message, step) },
+    { "text", PL_FIELD_TEXT(message, text) },
 };
 static const pl_field secret_rows[] = { { "secret",
                                           PL_FIELD_TEXT(message, secret) } };
@@ -89,6 +113,13 @@ static const pl_field ended_rows[] = {
       .most = 255 },
     { "said", PL_FIELD_TEXT(message, text) },
 };
+static const pl_field record_rows[] = {
+    { "path", PL_FIELD_TEXT(message, text) },
+    { "offset", PL_FIELD_INT(message, offset), .most = INT64_MAX },
+    { "data", PL_FIELD_TEXT(message, data) },
+    { "last", PL_FIELD_BOOL(message, last) },
+    { "gone", PL_FIELD_BOOL(message, gone) },
+};
 static const pl_field answer_rows[] = { { "id", PL_FIELD_INT(message, id) } };
 
 #define MEMBERS(rows) PL_FIELDS(message, rows)
@@ -100,8 +131,10 @@ static const struct {
     [PL_CONTROL_HELLO] = { "hello", MEMBERS(hello_rows) },
     [PL_CONTROL_ADDRESS] = { "address", MEMBERS(address_rows) },
     [PL_CONTROL_STATUS] = { "status", MEMBERS(told_status_rows) },
+    [PL_CONTROL_EPOCH] = { "epoch", MEMBERS(told_epoch_rows) },
     [PL_CONTROL_LOST] = { "lost", MEMBERS(lost_rows) },
     [PL_CONTROL_ROLLED] = { "rolled", MEMBERS(rolled_rows) },
+    [PL_CONTROL_WARNING] = { "warning", MEMBERS(warning_rows) },
     [PL_CONTROL_CLOSING] = { .name = "closing" },
     [PL_CONTROL_FINAL] = { .name = "final" },
     [PL_CONTROL_SECRET] = { "secret", MEMBERS(secret_rows) },
@@ -114,6 +147,7 @@ static const struct {
     [PL_CONTROL_OUTPUT] = { "output", MEMBERS(output_rows) },
     [PL_CONTROL_ENDED] = { "ended", MEMBERS(ended_rows) },
     [PL_CONTROL_HEARTBEAT] = { .name = "heartbeat" },
+    [PL_CONTROL_RECORD] = { "record", MEMBERS(record_rows) },
     [PL_CONTROL_ANSWER] = { "answer", MEMBERS(answer_rows) },
     [PL_CONTROL_QUESTION] = { "", MEMBERS(answer_rows) },
 };

@@ -6,27 +6,31 @@
  * which members each kind has is a row of a table in messages.c, and
  * docs/formats/launch.md lists them.
  *
- *   from a task      hello address status lost rolled closing final
- *   to a task        secret cluster counts gone closing end
- *   to an agent      start signal end heartbeat, and questions
- *   from an agent    hello output ended answer heartbeat
+ *   from a task      hello address status epoch lost rolled warning closing
+ * final to a task        secret cluster counts gone closing final end to an
+ * agent      start signal end heartbeat record, and questions from an agent
+ * hello output ended answer heartbeat record
  *
  * Threads: one a message. */
 #ifndef PL_JOB_SUPERVISE_MESSAGES_H
 #define PL_JOB_SUPERVISE_MESSAGES_H
 
+#include "base/record/metric.h"
 #include "job/cluster/cluster.h"
 
 typedef enum pl_control_kind {
     PL_CONTROL_HELLO,   /* version */
     PL_CONTROL_ADDRESS, /* a task listens there: text */
     PL_CONTROL_STATUS,  /* how far a task is: status */
+    PL_CONTROL_EPOCH,   /* the chief ended one: epoch */
     PL_CONTROL_LOST,    /* a task was declared lost: task */
     PL_CONTROL_ROLLED,  /* the job went back: from, step */
+    PL_CONTROL_WARNING, /* of the chief, for the terminal: step, text */
     PL_CONTROL_CLOSING, /* the chief takes leave of the others; confirmed alike
                          */
-    PL_CONTROL_FINAL,   /* the outcome of the job is known */
-    PL_CONTROL_SECRET,  /* of the job: secret */
+    PL_CONTROL_FINAL,  /* the outcome of the job is known; confirmed alike, once
+                          the terminal is the task's */
+    PL_CONTROL_SECRET, /* of the job: secret */
     PL_CONTROL_CLUSTER, /* all addresses: body */
     PL_CONTROL_COUNTS,  /* for the summary: counts */
     PL_CONTROL_GONE,    /* to ps 0: a worker is not restarted: task */
@@ -36,6 +40,8 @@ typedef enum pl_control_kind {
     PL_CONTROL_OUTPUT,  /* a task printed a line: text, error */
     PL_CONTROL_ENDED,   /* a task: number, and its last line: text */
     PL_CONTROL_HEARTBEAT,
+    PL_CONTROL_RECORD,   /* a piece of a file of the run: text is its path,
+                            offset, data, last, gone */
     PL_CONTROL_ANSWER,   /* id; body has "error", or what was asked for */
     PL_CONTROL_QUESTION, /* id; any other kind, whose members are the asker's */
     PL_CONTROL_KINDS,
@@ -47,8 +53,11 @@ typedef struct pl_task_status {
     int64_t own_steps;               /* gradients this worker made */
     int64_t examples;                /* this worker's */
     int64_t dropped;                 /* of its gradients */
-    double loss;                     /* NAN: none yet */
+    double loss;                     /* of training; NAN: none yet */
+    int64_t loss_examples;           /* that it is the mean of */
     double test_loss, test_accuracy; /* NAN: not tested */
+    double waiting;                  /* share of the time; NAN: not known */
+    int activity;                    /* pl_activity */
 } pl_task_status;
 
 /* What only the supervisor knows, for the summary. */
@@ -67,10 +76,15 @@ typedef struct pl_control_message {
     char *const *argv;        /* NULL at the end */
     char *const *environment; /* "NAME=value", NULL at the end */
     pl_task_status status;
+    pl_epoch epoch;
     pl_job_counts counts;
     int32_t number; /* a signal; of ended: exit status, or minus the signal */
     bool error;     /* the line came from standard error */
-    int64_t from, step;  /* of rolled */
+    int64_t from, step;  /* of rolled; step of warning, too */
+    int64_t offset;      /* of record: where in the file the data belong */
+    const char *data;    /* ... in base64 */
+    bool last;           /* ... and the file ends there */
+    bool gone;           /* ... or: it was removed */
     int64_t id;          /* of a question */
     const pl_json *body; /* of cluster, answer and question */
     pl_json *json;       /* decoded from this, which holds the texts */

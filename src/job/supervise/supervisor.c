@@ -131,6 +131,16 @@ const char *pl_supervisor_name(const pl_job_task *task,
     return name;
 }
 
+/* How far the job is, as its tasks last told; -1: none has. */
+static int64_t job_step(const pl_supervisor *s)
+{
+    int64_t step = -1;
+    for (int i = 0; i < s->count; i++)
+        if (s->tasks[i].reported && s->tasks[i].status.step > step)
+            step = s->tasks[i].status.step;
+    return step;
+}
+
 void pl_supervisor_note(const pl_supervisor *s, const pl_job_task *task,
                         pl_event_kind kind, const char *how)
 {
@@ -138,6 +148,7 @@ void pl_supervisor_note(const pl_supervisor *s, const pl_job_task *task,
     snprintf(event.task, sizeof event.task, "%s %d",
              pl_role_text(task->task.role), task->task.index);
     snprintf(event.text, sizeof event.text, "%s", how);
+    event.step = job_step(s);
     pl_timeline_put(s->opts->timeline, &event);
 }
 
@@ -381,6 +392,18 @@ static bool interrupted(const pl_supervisor *s)
     return s->opts->interrupt != NULL && atomic_load(s->opts->interrupt);
 }
 
+/* What was final when it was shown was shown for the last time. */
+static void leave_terminal(pl_supervisor *s)
+{
+    for (int i = 0; i < s->count; i++)
+        if (s->tasks[i].final && !s->watched[i].left) {
+            s->watched[i].left = true;
+            pl_supervisor_tell(
+                s, &s->tasks[i],
+                &(pl_control_message) { .kind = PL_CONTROL_FINAL });
+        }
+}
+
 static void run_loop(pl_supervisor *s)
 {
     bool more = true;
@@ -396,6 +419,7 @@ static void run_loop(pl_supervisor *s)
             more = pass_deadline(s);
         if (s->opts->show != NULL)
             s->opts->show(s->opts->context, s->tasks, s->count);
+        leave_terminal(s);
     }
 }
 

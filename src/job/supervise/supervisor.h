@@ -9,7 +9,8 @@
  * is left behind, however the supervisor itself ends, and nothing is waited for
  * without a limit.
  *
- * Threads: run from one that stays; `show` and `print` are called on it. */
+ * Threads: run from one that stays; `show`, `epoch` and `print` are
+ * called on it. */
 #ifndef PL_JOB_SUPERVISE_SUPERVISOR_H
 #define PL_JOB_SUPERVISE_SUPERVISOR_H
 
@@ -48,10 +49,12 @@ typedef struct pl_supervisor_opts {
     const atomic_bool *interrupt; /* ask all to end; or NULL */
     void (*show)(void *context, const pl_job_task *tasks,
                  int count); /* a few times a second; or NULL */
+    /* The chief has ended an epoch; or NULL. */
+    void (*epoch)(void *context, const pl_epoch *epoch);
     /* A line that a task has printed, where the host passes them on; or NULL */
     void (*print)(void *context, const pl_job_task *task, bool error,
                   const char *line);
-    void *context; /* of show and print */
+    void *context; /* of show, epoch and print */
 } pl_supervisor_opts;
 
 /* Start the tasks and stay until all have ended.  PL_OK: the chief ended with

@@ -86,14 +86,20 @@ static void fail_by(pl_supervisor *s, const pl_job_task *task, int ended,
     if (task->starts > 1)
         snprintf(often, sizeof often, " (start %d)", task->starts);
     bool quote = (said_why(ended) || usage) && words[0] != '\0';
-    pl_supervisor_fail(s, PL_FAIL(usage ? PL_USAGE : PL_PEER,
-                                  "%s%s%s %s%s%s%s; its log: %s/%s-%d.log",
-                                  pl_supervisor_name(task, name),
-                                  address != NULL ? " at " : "",
-                                  address != NULL ? address : "", how, often,
-                                  quote ? ": " : "", quote ? words : "",
-                                  s->opts->logs, pl_role_text(task->task.role),
-                                  task->task.index));
+    /* The chief is final once it has saved all and the others may leave. */
+    bool saved = task->worker == 0 && task->final && WIFSIGNALED(ended);
+    if (saved)
+        snprintf(words, sizeof words,
+                 "the training is complete and saved, only the summary is "
+                 "missing: give --resume to get it");
+    pl_supervisor_fail(
+        s, PL_FAIL(
+               usage ? PL_USAGE : PL_PEER,
+               "%s%s%s %s%s%s%s; its log: %s/%s-%d.log",
+               pl_supervisor_name(task, name), address != NULL ? " at " : "",
+               address != NULL ? address : "", how, often,
+               quote || saved ? ": " : "", quote || saved ? words : "",
+               s->opts->logs, pl_role_text(task->task.role), task->task.index));
 }
 
 /* A death that chaos made takes nothing from --restarts, and neither does the

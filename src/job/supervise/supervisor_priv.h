@@ -25,6 +25,7 @@ typedef struct pl_watched {
     bool there;       /* this process has said that it is a task */
     bool joined;      /* a process of this task was in the job */
     bool closing;     /* the chief takes leave of the others */
+    bool left;        /* told that the terminal is left to it */
     bool gone;        /* it is not restarted, and the job goes on */
 } pl_watched;
 

@@ -65,7 +65,7 @@ pl_status pl_supervisor_start(pl_supervisor *s, pl_job_task *task)
     if (task->pid == 0 && status != PL_OK)
         return pl_context(status, "%s", pl_supervisor_name(task, name));
     task->running = true;
-    watched->lost = watched->closing = false;
+    watched->lost = watched->closing = watched->left = false;
     watched->there = !told; /* it cannot say so */
     watched->joined = watched->joined || !told;
     task->starts++;
@@ -130,6 +130,10 @@ void pl_supervisor_take_message(void *context, pl_task id,
         task->status = message->status;
         task->reported = watched->joined = true;
         break;
+    case PL_CONTROL_EPOCH:
+        if (task->worker == 0 && s->opts->epoch != NULL)
+            s->opts->epoch(s->opts->context, &message->epoch);
+        break;
     case PL_CONTROL_LOST:
         take_lost(s, task, message->task);
         break;
@@ -138,6 +142,11 @@ void pl_supervisor_take_message(void *context, pl_task id,
                "the job was rolled back from step %lld to step %lld, its last "
                "checkpoint",
                (long long)message->from, (long long)message->step);
+        break;
+    case PL_CONTROL_WARNING:
+        if (task->worker == 0)
+            pl_log(PL_LOG_WARN, "step %lld: %s", (long long)message->step,
+                   message->text);
         break;
     case PL_CONTROL_CLOSING:
         watched->closing = true;

@@ -50,6 +50,7 @@ typedef struct pl_optim_opts {
     double epsilon;      /* adam, adagrad, rmsprop; default 1e-8 */
     double beta;         /* ftrl; default 1; below 0 counts as 0 */
     double l1, l2;       /* of sparse tables; default 0 */
+    bool outer;          /* keep the outer momentum of --local-steps, too */
 } pl_optim_opts;
 
 /* What an update reads beside the vectors. */

@@ -171,12 +171,12 @@ static enum MHD_Result let_in(pl_http *http, struct MHD_Connection *connection)
 
 static enum MHD_Result show_page(const pl_http *http,
                                  struct MHD_Connection *connection,
-                                 const char *path)
+                                 pl_http_page *page, const char *path)
 {
     pl_buffer body = { 0 };
     const char *type = "text/plain";
     pl_error why;
-    pl_status status = http->opts.page(http->opts.context, path, &body, &type);
+    pl_status status = page(http->opts.context, path, &body, &type);
     if (status == PL_OK)
         status = pl_buffer_status(&body);
     pl_error_save(&why, status);
@@ -187,6 +187,7 @@ static enum MHD_Result show_page(const pl_http *http,
     else
         done = say(http, connection,
                    status == PL_NOTFOUND ? MHD_HTTP_NOT_FOUND
+                   : status == PL_CLOSED ? MHD_HTTP_CONFLICT
                                          : MHD_HTTP_INTERNAL_SERVER_ERROR,
                    why.message);
     pl_buffer_close(&body);
@@ -257,6 +258,16 @@ static void know(pl_http *http, struct MHD_Connection *connection)
         v->known = true;
 }
 
+/* Cookies do not tell ports apart, so a page of another server of this host can
+ * make the browser send ours; the browser says where a POST comes from. */
+static bool is_from_our_page(const pl_http *http, const char *origin)
+{
+    const char scheme[] = "http://";
+    size_t length = strlen(scheme);
+    return origin != NULL && strncmp(origin, scheme, length) == 0 &&
+           is_ours(http, origin + length);
+}
+
 /* libmicrohttpd's callback: first when the head is there, then when all is. */
 static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                              const char *path, const char *method,
@@ -265,15 +276,20 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
 {
     pl_http *http = context;
     const http_calls *calls = &http->calls;
+    bool post =
+        http->opts.post != NULL && strcmp(method, MHD_HTTP_METHOD_POST) == 0;
     (void)version;
     (void)data;
-    (void)data_bytes;
-    if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
+    if (!post && strcmp(method, MHD_HTTP_METHOD_GET) != 0 &&
         strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return say(http, connection, MHD_HTTP_METHOD_NOT_ALLOWED,
                    "only GET and HEAD are answered here");
     if (*state == NULL) {
         *state = http;
+        return MHD_YES;
+    }
+    if (*data_bytes > 0) { /* taken, and not looked at */
+        *data_bytes = 0;
         return MHD_YES;
     }
     if (!is_ours(http, calls->value(connection, MHD_HEADER_KIND,
@@ -286,9 +302,19 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
     if (!is_secret(calls->value(connection, MHD_COOKIE_KIND, http->cookie_name),
                    http->cookie))
         return say(http, connection, MHD_HTTP_FORBIDDEN,
-                   "open the URL that the server printed last");
+                   "This page is for the person who started its server "
+                   "(paceline page).\nOpen the URL that the server printed "
+                   "last, in this browser: each is good once.\nAfter a restart "
+                   "of the server that is a new one; pages that are open then "
+                   "go on.");
     know(http, connection);
-    return show_page(http, connection, path);
+    if (post &&
+        !is_from_our_page(http, calls->value(connection, MHD_HEADER_KIND,
+                                             MHD_HTTP_HEADER_ORIGIN)))
+        return say(http, connection, MHD_HTTP_FORBIDDEN,
+                   "only a page of this server may do that");
+    return show_page(http, connection, post ? http->opts.post : http->opts.page,
+                     path);
 }
 
 static pl_status listen_at(pl_http *http)

@@ -3,7 +3,8 @@
  * It listens on loopback, and answers nobody who did not come by the URL it
  * gave out: the token in it is good once and becomes a cookie that no script
  * reads and no other site makes the browser send.  A request whose Host is
- * another name (a site that lets its own name mean 127.0.0.1) is refused.
+ * another name (a site that lets its own name mean 127.0.0.1) is refused, and a
+ * POST that does not come from a page of this server (its Origin).
  *
  * It keeps 64 connections; beyond that the oldest that showed no cookie makes
  * room for a new one, so nobody is shut out by idle ones.
@@ -28,6 +29,8 @@ typedef pl_status pl_http_page(void *context, const char *path, pl_buffer *body,
 typedef struct pl_http_opts {
     int port;           /* 0: any that is free */
     pl_http_page *page; /* required */
+    pl_http_page *post; /* for a POST, whose own body must be empty: likewise,
+                           and PL_CLOSED is 409; NULL: none is answered */
     void *context;
 } pl_http_opts;
 

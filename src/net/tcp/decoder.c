@@ -124,9 +124,7 @@ static pl_status need_input(pl_decoder *s, size_t bytes)
     s->filled = false;
     if (size == s->size)
         return PL_OK;
-    uint8_t *input = pl_mem_resize(s->input, size, 1);
-    PL_TRY(pl_mem_check(input, size, 1));
-    s->input = input;
+    PL_TRY(PL_RESIZE(s->input, size));
     s->size = size;
     return PL_OK;
 }

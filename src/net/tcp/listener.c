@@ -79,8 +79,8 @@ static pl_status bind_socket(pl_tcp *tcp, const pl_endpoint_opts *opts,
                          ? ((struct sockaddr_in6 *)&at)->sin6_port
                          : ((struct sockaddr_in *)&at)->sin_port;
     tcp->config.port = ntohs(port);
-    snprintf(tcp->address, sizeof tcp->address, "%s:%u", parts->numeric,
-             (unsigned)tcp->config.port);
+    snprintf(tcp->route.endpoint->address, PL_ADDRESS_BYTES, "%s:%u",
+             parts->numeric, (unsigned)tcp->config.port);
     return PL_OK;
 }
 
@@ -93,9 +93,8 @@ static pl_status watch(pl_tcp *tcp, int fd, pl_connection *connection)
     return PL_FAIL(PL_IO, "epoll: %s", strerror(errno));
 }
 
-pl_status pl_listener_open(pl_endpoint *e, const pl_endpoint_opts *opts)
+pl_status pl_listener_open(pl_tcp *tcp, const pl_endpoint_opts *opts)
 {
-    pl_tcp *tcp = e->tcp;
     pl_address parts;
     PL_TRY(pl_address_split(&parts, opts->address));
     pl_status status = pl_address_resolve(&parts);
@@ -106,7 +105,7 @@ pl_status pl_listener_open(pl_endpoint *e, const pl_endpoint_opts *opts)
     if (tcp->has_keys)
         tcp->config.mechanism =
             proof ? PL_MECHANISM_PROOF : PL_MECHANISM_ENCRYPTED;
-    tcp->links_most = e->peers.most;
+    tcp->links_most = tcp->route.endpoint->peers.most;
     PL_TRY(PL_NEW(tcp->links, (size_t)tcp->links_most));
     tcp->epoll = epoll_create1(EPOLL_CLOEXEC);
     if (tcp->epoll < 0)
@@ -134,9 +133,9 @@ static void unlink_pending(pl_tcp *tcp, pl_connection *c)
 }
 
 /* Nothing points to it any more after this. */
-void pl_listener_drop(pl_endpoint *e, pl_connection *c)
+void pl_listener_drop(pl_tcp *tcp, pl_connection *c)
 {
-    pl_tcp *tcp = e->tcp;
+    pl_endpoint *e = tcp->route.endpoint;
     pl_pump_withdraw(tcp->user.pump, c);
     if (c->peer < 0)
         unlink_pending(tcp, c);
@@ -154,14 +153,13 @@ void pl_listener_drop(pl_endpoint *e, pl_connection *c)
     pl_mem_free(c);
 }
 
-void pl_listener_close(pl_endpoint *e)
+void pl_listener_close(pl_tcp *tcp)
 {
-    pl_tcp *tcp = e->tcp;
     while (tcp->oldest != NULL)
-        pl_listener_drop(e, tcp->oldest);
+        pl_listener_drop(tcp, tcp->oldest);
     for (int32_t i = 0; tcp->links != NULL && i < tcp->links_most; i++)
         if (tcp->links[i] != NULL)
-            pl_listener_drop(e, tcp->links[i]);
+            pl_listener_drop(tcp, tcp->links[i]);
     pl_mem_free(tcp->links);
     if (tcp->listener >= 0)
         close(tcp->listener);
@@ -181,16 +179,16 @@ static void host_of(char out[PL_PEER_TEXT], const char *address)
 }
 
 /* Accept nothing for a while: the descriptors that are left are needed. */
-static void pause_accepting(pl_endpoint *e)
+static void pause_accepting(pl_tcp *tcp)
 {
-    pl_tcp *tcp = e->tcp;
+    pl_endpoint *e = tcp->route.endpoint;
     tcp->paused_ns = pl_clock_now_ns(pl_clock_real()) + PAUSE_NS;
     epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, tcp->listener, NULL);
     if (!tcp->told_full)
         pl_log(PL_LOG_WARN,
                "%s (%s): no descriptor is left for another connection; raise "
                "the limit (ulimit -n)",
-               e->name, tcp->address);
+               e->name, e->address);
     tcp->told_full = true;
 }
 
@@ -203,32 +201,32 @@ static bool is_reserved(int fd)
 }
 
 /* Close the oldest connection that has not sent a valid message. */
-static void evict_oldest(pl_endpoint *e)
+static void evict_oldest(pl_tcp *tcp)
 {
+    pl_endpoint *e = tcp->route.endpoint;
     char host[PL_PEER_TEXT];
-    host_of(host, e->tcp->oldest->address);
+    host_of(host, tcp->oldest->address);
     pl_endpoint_refuse(e, host,
                        "too many connections that have sent nothing valid; "
                        "the oldest was closed");
-    pl_listener_drop(e, e->tcp->oldest);
+    pl_listener_drop(tcp, tcp->oldest);
 }
 
 /* Few descriptors are left: one that proves nothing makes room, else nothing
  * is accepted for a while.  False: it is so. */
-static bool make_room(pl_endpoint *e)
+static bool make_room(pl_tcp *tcp)
 {
-    if (e->tcp->oldest == NULL) {
-        pause_accepting(e);
+    if (tcp->oldest == NULL) {
+        pause_accepting(tcp);
         return false;
     }
-    evict_oldest(e);
+    evict_oldest(tcp);
     return true;
 }
 
 /* A new connection; false when there is no memory for it. */
-static bool adopt(pl_endpoint *e, int fd)
+static bool adopt(pl_tcp *tcp, int fd)
 {
-    pl_tcp *tcp = e->tcp;
     pl_connection *c = pl_mem_alloc(1, sizeof *c);
     if (c == NULL)
         return false;
@@ -242,16 +240,16 @@ static bool adopt(pl_endpoint *e, int fd)
         return false;
     }
     if (tcp->pending >= PENDING_MOST)
-        evict_oldest(e);
+        evict_oldest(tcp);
     append_pending(tcp, c);
     return true;
 }
 
 /* Numbers near the limit are to stay free: let the connection have that of
  * one which makes room. */
-static bool move_down(pl_endpoint *e, int *fd)
+static bool move_down(pl_tcp *tcp, int *fd)
 {
-    if (!make_room(e))
+    if (!make_room(tcp))
         return false;
     int lower = fcntl(*fd, F_DUPFD_CLOEXEC, 0);
     if (lower < 0 || is_reserved(lower)) {
@@ -264,24 +262,24 @@ static bool move_down(pl_endpoint *e, int *fd)
     return true;
 }
 
-static void accept_some(pl_endpoint *e)
+static void accept_some(pl_tcp *tcp)
 {
     for (int i = 0; i < ACCEPTED_MOST; i++) {
         int fd =
-            accept4(e->tcp->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            accept4(tcp->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
                        errno == ENOMEM)) {
-            if (!make_room(e))
+            if (!make_room(tcp))
                 return;
             continue;
         }
         if (fd < 0) /* none is left, or one that has gone again */
             return;
-        if (is_reserved(fd) && !move_down(e, &fd)) {
+        if (is_reserved(fd) && !move_down(tcp, &fd)) {
             close(fd);
             return;
         }
-        if (!adopt(e, fd)) {
+        if (!adopt(tcp, fd)) {
             close(fd);
             return;
         }
@@ -290,39 +288,39 @@ static void accept_some(pl_endpoint *e)
 
 /* --- handshakes ----------------------------------------------------------- */
 
-static void refuse(pl_endpoint *e, pl_connection *c, const char *why)
+static void refuse(pl_tcp *tcp, pl_connection *c, const char *why)
 {
+    pl_endpoint *e = tcp->route.endpoint;
     pl_endpoint_refuse(e, c->address, why);
-    pl_listener_drop(e, c);
+    pl_listener_drop(tcp, c);
 }
 
-static void shake(pl_endpoint *e, pl_connection *c)
+static void shake(pl_tcp *tcp, pl_connection *c)
 {
     static const char gone[] =
         "it ended the connection before it had proved who it is";
     bool closed;
     pl_verdict verdict = PL_VERDICT_WELCOME;
-    if (e->tcp->own_user && !pl_connection_judge_user(c->fd, &verdict)) {
-        refuse(e, c, gone);
+    if (tcp->own_user && !pl_connection_judge_user(c->fd, &verdict)) {
+        refuse(tcp, c, gone);
         return;
     }
-    switch (pl_connection_shake(c, &e->tcp->config, verdict, &e->tcp->spares,
-                                &closed)) {
+    switch (
+        pl_connection_shake(c, &tcp->config, verdict, &tcp->spares, &closed)) {
     case PL_HANDSHAKE_MORE:
         break;
     case PL_HANDSHAKE_DONE:
         c->ready = true;
         break;
     case PL_HANDSHAKE_REFUSED:
-        refuse(e, c, closed ? gone : c->handshake.why);
+        refuse(tcp, c, closed ? gone : c->handshake.why);
         break;
     }
 }
 
 /* Those that have taken too long, and the end of a pause. */
-static void look_at_time(pl_endpoint *e)
+static void look_at_time(pl_tcp *tcp)
 {
-    pl_tcp *tcp = e->tcp;
     if (tcp->oldest == NULL && tcp->paused_ns == 0)
         return;
     int64_t now = pl_clock_now_ns(pl_clock_real());
@@ -337,23 +335,30 @@ static void look_at_time(pl_endpoint *e)
             break; /* they are in the order of their deadlines */
         if (c->ready)
             continue;
-        shake(e, c); /* its bytes may have come while we were away */
+        shake(tcp, c); /* its bytes may have come while we were away */
     }
     for (pl_connection *c = tcp->oldest, *after; c != NULL; c = after) {
         after = c->after;
         if (now < c->deadline_ns)
             break;
         if (!c->ready)
-            refuse(e, c, "it did not prove who it is in time");
+            refuse(tcp, c, "it did not prove who it is in time");
     }
 }
 
 /* --- messages ------------------------------------------------------------- */
 
+static void cut(pl_tcp *tcp, pl_peer peer)
+{
+    if (tcp->links[peer] != NULL)
+        pl_listener_drop(tcp, tcp->links[peer]);
+}
+
 /* A number for a new identity, at the cost of another where all are taken;
  * -1: there is none. */
-static pl_peer number_for(pl_endpoint *e, const uint8_t *identity)
+static pl_peer number_for(pl_tcp *tcp, const uint8_t *identity)
 {
+    pl_endpoint *e = tcp->route.endpoint;
     pl_peer number = pl_peers_add(&e->peers, identity);
     if (number < 0) {
         pl_peer idle = pl_peers_idle(&e->peers);
@@ -369,26 +374,26 @@ static pl_peer number_for(pl_endpoint *e, const uint8_t *identity)
         number = pl_peers_add(&e->peers, identity);
     }
     if (number >= 0)
-        pl_tcp_cut(e, number); /* of who had it before */
+        cut(tcp, number); /* of who had it before */
     return number;
 }
 
 /* Give the connection its number; NULL, or why it has none. */
-static const char *admit(pl_endpoint *e, pl_connection *c)
+static const char *admit(pl_tcp *tcp, pl_connection *c)
 {
-    pl_tcp *tcp = e->tcp;
+    pl_endpoint *e = tcp->route.endpoint;
     const pl_handshake *shaken = &c->handshake;
     pl_peer peer = pl_peers_find(&e->peers, shaken->identity);
     if (peer >= 0 &&
         !pl_principal_equal(e->peers.entries[peer].who, shaken->who))
         return "it uses the identity of another task";
     if (peer < 0) {
-        peer = number_for(e, shaken->identity);
+        peer = number_for(tcp, shaken->identity);
         if (peer < 0)
             return "too many connections";
         e->peers.entries[peer].who = shaken->who;
     } else {
-        pl_tcp_cut(e, peer); /* the same client, connected anew */
+        cut(tcp, peer); /* the same client, on a new connection */
     }
     snprintf(e->peers.entries[peer].address, PL_PEER_TEXT, "%s", c->address);
     unlink_pending(tcp, c);
@@ -399,8 +404,9 @@ static const char *admit(pl_endpoint *e, pl_connection *c)
 
 /* Count and name a malformed message.  A peer that goes on sending such is
  * dropped; false: the connection is gone. */
-static bool offend(pl_endpoint *e, pl_connection *c, const char *why)
+static bool offend(pl_tcp *tcp, pl_connection *c, const char *why)
 {
+    pl_endpoint *e = tcp->route.endpoint;
     char task[PL_PRINCIPAL_TEXT];
     pl_endpoint_refuse(e, c->address, why);
     int32_t *offences =
@@ -411,44 +417,44 @@ static bool offend(pl_endpoint *e, pl_connection *c, const char *why)
     if (c->peer >= 0 && !e->peers.entries[c->peer].dropped) {
         pl_log(PL_LOG_WARN,
                "%s (%s): %s at %s is dropped after %d malformed messages",
-               e->name, e->tcp->address, task, c->address, OFFENCES_MOST);
+               e->name, e->address, task, c->address, OFFENCES_MOST);
         pl_endpoint_drop(e, c->peer);
     }
-    pl_listener_drop(e, c);
+    pl_listener_drop(tcp, c);
     return false;
 }
 
 /* One message of a connection, if it holds one that counts: PL_OK.  PL_AGAIN:
  * it needs more bytes.  PL_CLOSED: it is gone. */
-static pl_status take_from(pl_endpoint *e, pl_connection *c, pl_message *out)
+static pl_status take_from(pl_tcp *tcp, pl_connection *c, pl_message *out)
 {
+    pl_endpoint *e = tcp->route.endpoint;
     for (;;) {
         pl_decoder_message raw;
         pl_status status = pl_decoder_next(&c->decoder, &raw);
         if (status == PL_FORMAT) {
-            if (offend(e, c, pl_error_message()))
-                pl_listener_drop(e, c);
+            if (offend(tcp, c, pl_error_message()))
+                pl_listener_drop(tcp, c);
             return PL_CLOSED;
         }
         if (status != PL_OK)
             return status;
-        if (pl_tcp_judge(e, &raw, out) != PL_OK) {
-            if (!offend(e, c, pl_error_message()))
+        if (pl_tcp_judge(tcp, &raw, out) != PL_OK) {
+            if (!offend(tcp, c, pl_error_message()))
                 return PL_CLOSED;
             continue;
         }
-        const char *why = c->peer < 0 ? admit(e, c) : NULL;
+        const char *why = c->peer < 0 ? admit(tcp, c) : NULL;
         if (why != NULL) {
-            pl_tcp_release(e);
-            refuse(e, c, why);
+            pl_tcp_release(tcp);
+            refuse(tcp, c, why);
             return PL_CLOSED;
         }
         if (e->peers.entries[c->peer].dropped) {
-            pl_tcp_release(e);
+            pl_tcp_release(tcp);
             e->counts.refused_messages++;
             continue;
         }
-        e->peers.entries[c->peer].heard_at = ++e->peers.messages;
         out->from = c->peer;
         return PL_OK;
     }
@@ -457,9 +463,9 @@ static pl_status take_from(pl_endpoint *e, pl_connection *c, pl_message *out)
 /* Without keys anybody may be there: those that were not said to be tasks of
  * the job (pl_endpoint_keep) share a bounded amount of memory.  False: this
  * connection takes more. */
-static bool charge(pl_endpoint *e, pl_connection *c)
+static bool charge(pl_tcp *tcp, pl_connection *c)
 {
-    pl_tcp *tcp = e->tcp;
+    pl_endpoint *e = tcp->route.endpoint;
     if (tcp->has_keys)
         return true;
     bool task = c->peer >= 0 && e->peers.entries[c->peer].kept;
@@ -471,29 +477,28 @@ static bool charge(pl_endpoint *e, pl_connection *c)
 
 /* What an event of a connection brings: a message (PL_OK), nothing more for
  * now (PL_AGAIN), or a failure of our own. */
-static pl_status serve(pl_endpoint *e, pl_connection *c, pl_message *out)
+static pl_status serve(pl_tcp *tcp, pl_connection *c, pl_message *out)
 {
-    pl_tcp *tcp = e->tcp;
     if (!c->ready) {
-        shake(e, c);
+        shake(tcp, c);
         return PL_AGAIN;
     }
     for (;;) {
-        pl_status status = take_from(e, c, out);
+        pl_status status = take_from(tcp, c, out);
         if (status == PL_CLOSED)
             return PL_AGAIN;
-        charge(e, c); /* less than before: a message has left */
+        charge(tcp, c); /* less than before: a message has left */
         if (status != PL_AGAIN || tcp->has_read)
             return status;
         /* One read for each event: then others have their turn. */
         tcp->has_read = true;
         status = pl_connection_read(c);
         if (status == PL_CLOSED)
-            pl_listener_drop(e, c);
+            pl_listener_drop(tcp, c);
         if (status != PL_OK)
             return status == PL_CLOSED ? PL_AGAIN : status;
-        if (!charge(e, c)) {
-            refuse(e, c,
+        if (!charge(tcp, c)) {
+            refuse(tcp, c,
                    "peers that are not tasks of the job have sent too much");
             return PL_AGAIN;
         }
@@ -510,19 +515,18 @@ static bool look(pl_tcp *tcp)
     return count > 0;
 }
 
-pl_status pl_listener_take(pl_endpoint *e, pl_message *out)
+pl_status pl_listener_take(pl_tcp *tcp, pl_message *out)
 {
-    pl_tcp *tcp = e->tcp;
-    look_at_time(e);
+    look_at_time(tcp);
     int looks = 0;
     /* Bounded: who sends nothing but nonsense does not keep us here. */
     while (tcp->event_at < tcp->event_count ||
            (looks++ < LOOKS_MOST && look(tcp))) {
         const struct epoll_event *event = &tcp->events[tcp->event_at];
         if (event->events != 0 && event->data.ptr == NULL) {
-            accept_some(e);
+            accept_some(tcp);
         } else if (event->events != 0) {
-            pl_status status = serve(e, event->data.ptr, out);
+            pl_status status = serve(tcp, event->data.ptr, out);
             if (status != PL_AGAIN)
                 return status;
         }
@@ -532,14 +536,13 @@ pl_status pl_listener_take(pl_endpoint *e, pl_message *out)
     return PL_AGAIN;
 }
 
-bool pl_listener_sleep(pl_endpoint *e, struct pollfd *poll_out,
-                       int64_t *until_ns)
+bool pl_listener_sleep(pl_tcp *tcp, struct pollfd *poll_out, int64_t *until_ns)
 {
-    pl_tcp *tcp = e->tcp;
     *poll_out = (struct pollfd) { tcp->epoll, POLLIN, 0 };
     for (const pl_connection *c = tcp->oldest; c != NULL; c = c->after)
         if (!c->ready) {
-            *until_ns = c->deadline_ns;
+            if (c->deadline_ns < *until_ns)
+                *until_ns = c->deadline_ns;
             break;
         }
     if (tcp->paused_ns != 0 && tcp->paused_ns < *until_ns)

@@ -14,14 +14,14 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static pl_status tcp_new(pl_endpoint *e, const pl_endpoint_opts *opts)
+static pl_status tcp_new(pl_tcp **out, pl_endpoint *e,
+                         const pl_endpoint_opts *opts)
 {
     PL_ASSERT(opts->keys == NULL || opts->self.role != PL_PRINCIPAL_NONE);
     pl_tcp *tcp;
     PL_TRY(PL_NEW(tcp, 1));
-    e->tcp = tcp;
+    tcp->route = (pl_route) { &pl_transport_tcp, e, 1 };
     tcp->listener = tcp->epoll = tcp->link.fd = tcp->dialer.notify = -1;
-    snprintf(tcp->address, sizeof tcp->address, "%s", opts->address);
     tcp->has_keys = opts->keys != NULL;
     if (tcp->has_keys) {
         tcp->keys = *opts->keys;
@@ -29,31 +29,24 @@ static pl_status tcp_new(pl_endpoint *e, const pl_endpoint_opts *opts)
         tcp->config.self = opts->self;
     }
     tcp->config.server = e->server;
+    *out = tcp;
     return PL_OK;
 }
 
 /* Whose pump is shared, if any. */
 static const pl_pump_user *beside(const pl_endpoint_opts *opts)
 {
-    return opts->beside != NULL ? &opts->beside->tcp->user : NULL;
+    const pl_tcp *tcp = opts->beside != NULL ? pl_tcp_of(opts->beside) : NULL;
+    return tcp != NULL ? &tcp->user : NULL;
 }
 
-pl_status pl_tcp_listen(pl_endpoint *e, const pl_endpoint_opts *opts)
+static pl_status start_listening(pl_tcp *tcp, const pl_endpoint_opts *opts)
 {
-    PL_TRY(tcp_new(e, opts));
-    PL_TRY(pl_pump_join(&e->tcp->user, beside(opts), NULL, NULL));
-    return pl_listener_open(e, opts);
+    PL_TRY(pl_pump_join(&tcp->user, beside(opts), NULL, NULL));
+    return pl_listener_open(tcp, opts);
 }
 
-pl_principal pl_tcp_server(const pl_endpoint_opts *opts)
-{
-    return (pl_principal) { opts->to_worker ? PL_PRINCIPAL_WORKER
-                                            : PL_PRINCIPAL_PS,
-                            opts->server };
-}
-
-pl_status pl_tcp_connect(pl_endpoint *e, const pl_endpoint_opts *opts,
-                         const uint8_t identity[PL_IDENTITY_BYTES])
+static pl_status start_connecting(pl_tcp *tcp, const pl_endpoint_opts *opts)
 {
     pl_address parts;
     PL_TRY(pl_address_split(&parts, opts->address));
@@ -61,14 +54,13 @@ pl_status pl_tcp_connect(pl_endpoint *e, const pl_endpoint_opts *opts,
     if (port == 0)
         return PL_FAIL(PL_USAGE, "connect to %s: port 0 is no port",
                        opts->address);
-    PL_TRY(tcp_new(e, opts));
-    pl_tcp *tcp = e->tcp;
     pl_dialer *dialer = &tcp->dialer;
+    const pl_peer_entry *self = tcp->route.endpoint->peers.entries;
     tcp->link.peer = 0;
     if (tcp->has_keys)
-        tcp->config.wanted = pl_tcp_server(opts);
+        tcp->config.wanted = pl_endpoint_server(opts);
     tcp->config.port = (uint16_t)port;
-    memcpy(tcp->config.identity, identity, PL_IDENTITY_BYTES);
+    memcpy(tcp->config.identity, self->identity, PL_IDENTITY_BYTES);
     dialer->config = tcp->config;
     dialer->encrypt = opts->encrypt;
     dialer->address = parts;
@@ -99,13 +91,12 @@ static void await_kernel(int fd, pl_deadline deadline)
 }
 
 /* Waiting in vain is not the failure that the caller may be about to tell. */
-static void finish_sending(pl_endpoint *e, int linger_ms)
+static void finish_sending(pl_tcp *tcp, int linger_ms)
 {
-    pl_tcp *tcp = e->tcp;
     pl_error before;
     pl_error_save(&before, PL_TIMEOUT);
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), linger_ms);
-    if (!e->server)
+    if (!tcp->config.server)
         await_connection(tcp, deadline);
     pl_pump_finish(&tcp->user, deadline);
     for (int32_t i = 0; i < tcp->links_most && linger_ms > 0; i++)
@@ -116,16 +107,14 @@ static void finish_sending(pl_endpoint *e, int linger_ms)
     (void)!pl_error_raise(&before);
 }
 
-void pl_tcp_close(pl_endpoint *e, int linger_ms)
+static void tcp_close(pl_route *route, int linger_ms)
 {
-    pl_tcp *tcp = e->tcp;
-    if (tcp == NULL)
-        return;
+    pl_tcp *tcp = (pl_tcp *)route;
     if (tcp->user.pump != NULL) {
-        finish_sending(e, linger_ms);
+        finish_sending(tcp, linger_ms);
         pl_pump_withdraw(tcp->user.pump, &tcp->link);
     }
-    pl_listener_close(e);
+    pl_listener_close(tcp);
     pl_connection_hang_up(&tcp->link);
     pl_decoder_close(&tcp->link.decoder);
     pl_outbox_close(&tcp->link.outbox);
@@ -136,25 +125,37 @@ void pl_tcp_close(pl_endpoint *e, int linger_ms)
     pl_spares_close(&tcp->spares);
     pl_keys_wipe(&tcp->keys, sizeof tcp->keys);
     pl_mem_free(tcp);
-    e->tcp = NULL;
+}
+
+static pl_status tcp_open(pl_route **out, pl_endpoint *e,
+                          const pl_endpoint_opts *opts)
+{
+    pl_tcp *tcp;
+    PL_TRY(tcp_new(&tcp, e, opts));
+    pl_status status =
+        e->server ? start_listening(tcp, opts) : start_connecting(tcp, opts);
+    if (status != PL_OK)
+        tcp_close(&tcp->route, 0);
+    else
+        *out = &tcp->route;
+    return status;
 }
 
 /* --- sending -------------------------------------------------------------- */
 
 /* The owner finds the connection gone. */
-static pl_status lose(pl_endpoint *e, pl_connection *c)
+static pl_status lose(pl_tcp *tcp, pl_connection *c)
 {
-    if (!e->server)
-        return pl_dialer_again(&e->tcp->dialer);
-    pl_listener_drop(e, c);
+    if (!tcp->config.server)
+        return pl_dialer_again(&tcp->dialer);
+    pl_listener_drop(tcp, c);
     return PL_AGAIN;
 }
 
 /* Hand a message, or the rest of one, to the pump. */
-static pl_status queue(pl_endpoint *e, pl_connection *c,
+static pl_status queue(pl_tcp *tcp, pl_connection *c,
                        const pl_outgoing *message, bool lasting, size_t sent)
 {
-    pl_tcp *tcp = e->tcp;
     pl_pump *pump = tcp->user.pump;
     bool kick = false;
     pl_mutex_lock(&pump->lock);
@@ -162,7 +163,7 @@ static pl_status queue(pl_endpoint *e, pl_connection *c,
     if (sent < pl_outgoing_bytes(message))
         status = pl_outbox_put(&c->outbox, message, lasting, sent);
     bool connected =
-        e->server || atomic_load(&tcp->dialer.state) == PL_DIAL_READY;
+        tcp->config.server || atomic_load(&tcp->dialer.state) == PL_DIAL_READY;
     if (status == PL_OK && connected && !atomic_load(&c->busy)) {
         pl_pump_activate(&tcp->user, c);
         kick = true;
@@ -171,51 +172,52 @@ static pl_status queue(pl_endpoint *e, pl_connection *c,
     return kick ? pl_pump_kick(pump) : status;
 }
 
-static pl_connection *link_to(pl_endpoint *e, pl_peer to)
+static pl_connection *link_to(pl_tcp *tcp, pl_peer to)
 {
-    return e->server ? e->tcp->links[to] : &e->tcp->link;
+    return tcp->config.server ? tcp->links[to] : &tcp->link;
 }
 
-pl_status pl_tcp_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
-                      const void *payload, bool lasting)
+static pl_status tcp_send(pl_route *route, pl_peer to, const pl_frame *frame,
+                          const void *payload, bool lasting)
 {
+    pl_tcp *tcp = (pl_tcp *)route;
     pl_outgoing message;
-    pl_connection *c = link_to(e, to);
+    pl_connection *c = link_to(tcp, to);
     if (c == NULL)
         return PL_AGAIN;
     pl_outgoing_init(&message, frame, payload);
     bool connected =
-        e->server || atomic_load(&e->tcp->dialer.state) == PL_DIAL_READY;
+        tcp->config.server || atomic_load(&tcp->dialer.state) == PL_DIAL_READY;
     if (frame->payload_bytes > PL_SMALL_BYTES || !connected ||
         atomic_load(&c->busy))
-        return queue(e, c, &message, lasting, 0);
+        return queue(tcp, c, &message, lasting, 0);
     size_t sent;
     switch (pl_outbox_write_now(&c->outbox, c->fd, &message, &sent)) {
     case PL_WRITE_DRAINED:
         return PL_OK;
     case PL_WRITE_BROKEN:
-        PL_TRY(lose(e, c));
-        return queue(e, c, &message, lasting, 0);
+        PL_TRY(lose(tcp, c));
+        return queue(tcp, c, &message, lasting, 0);
     default:
-        return queue(e, c, &message, lasting, sent);
+        return queue(tcp, c, &message, lasting, sent);
     }
 }
 
 /* --- receiving ------------------------------------------------------------ */
 
-void pl_tcp_release(pl_endpoint *e)
+void pl_tcp_release(pl_tcp *tcp)
 {
-    if (e->tcp != NULL && e->tcp->held.memory != NULL)
-        pl_spares_give(&e->tcp->spares, &e->tcp->held);
+    if (tcp->held.memory != NULL)
+        pl_spares_give(&tcp->spares, &tcp->held);
 }
 
-pl_status pl_tcp_judge(pl_endpoint *e, pl_decoder_message *raw, pl_message *out)
+pl_status pl_tcp_judge(pl_tcp *tcp, pl_decoder_message *raw, pl_message *out)
 {
-    e->tcp->held = raw->body;
+    tcp->held = raw->body;
     pl_status status = pl_frame_read(&out->frame, raw->head, raw->head_bytes,
                                      raw->payload_bytes);
     if (status != PL_OK) {
-        pl_tcp_release(e);
+        pl_tcp_release(tcp);
         return status;
     }
     out->payload = out->frame.payload_bytes > 0 ? raw->payload : NULL;
@@ -223,26 +225,27 @@ pl_status pl_tcp_judge(pl_endpoint *e, pl_decoder_message *raw, pl_message *out)
 }
 
 /* What the dialer has to say. */
-static void listen_to_dialer(pl_endpoint *e)
+static void listen_to_dialer(pl_tcp *tcp)
 {
-    pl_dialer *dialer = &e->tcp->dialer;
+    pl_endpoint *e = tcp->route.endpoint;
+    pl_dialer *dialer = &tcp->dialer;
     uint64_t value;
     char why[sizeof dialer->complaint];
     int32_t lost;
     if (read(dialer->notify, &value, sizeof value) != (ssize_t)sizeof value)
         return;
     if (pl_dialer_collect(dialer, why, &lost))
-        pl_endpoint_refuse(e, e->tcp->address, why);
+        pl_endpoint_refuse(e, e->address, why);
     e->counts.dropped_messages += lost;
 }
 
-static pl_status client_take(pl_endpoint *e, pl_message *out)
+static pl_status client_take(pl_tcp *tcp, pl_message *out)
 {
-    pl_tcp *tcp = e->tcp;
+    pl_endpoint *e = tcp->route.endpoint;
     pl_connection *c = &tcp->link;
     bool ready = atomic_load(&tcp->dialer.state) == PL_DIAL_READY;
     if (!ready || !tcp->was_ready)
-        listen_to_dialer(e);
+        listen_to_dialer(tcp);
     tcp->was_ready = ready;
     if (!ready)
         return PL_AGAIN;
@@ -250,18 +253,18 @@ static pl_status client_take(pl_endpoint *e, pl_message *out)
         pl_decoder_message raw;
         pl_status status = pl_decoder_next(&c->decoder, &raw);
         if (status == PL_OK) {
-            status = pl_tcp_judge(e, &raw, out);
+            status = pl_tcp_judge(tcp, &raw, out);
             if (status == PL_OK) {
                 out->from = 0;
                 return PL_OK;
             }
-            pl_endpoint_refuse(e, tcp->address, pl_error_message());
+            pl_endpoint_refuse(e, e->address, pl_error_message());
             continue;
         }
         if (status == PL_AGAIN)
             status = pl_connection_read(c);
         else if (status == PL_FORMAT)
-            pl_endpoint_refuse(e, tcp->address, pl_error_message());
+            pl_endpoint_refuse(e, e->address, pl_error_message());
         if (status == PL_OK)
             continue;
         if (status != PL_CLOSED && status != PL_FORMAT)
@@ -271,33 +274,30 @@ static pl_status client_take(pl_endpoint *e, pl_message *out)
     }
 }
 
-pl_status pl_tcp_take(pl_endpoint *e, pl_message *out)
+static pl_status tcp_take(pl_route *route, pl_message *out)
 {
-    pl_status status =
-        e->server ? pl_listener_take(e, out) : client_take(e, out);
-    if (status != PL_OK)
-        return status;
-    pl_peer_entry *entry = &e->peers.entries[out->from];
-    out->first = !entry->met;
-    entry->met = true;
-    pl_endpoint_received(e, &out->frame);
-    return PL_OK;
+    pl_tcp *tcp = (pl_tcp *)route;
+    pl_tcp_release(tcp);
+    return tcp->config.server ? pl_listener_take(tcp, out)
+                              : client_take(tcp, out);
 }
 
-const char *pl_tcp_refused(pl_endpoint *e)
+static const char *tcp_refused(pl_route *route)
 {
-    return !e->server && atomic_load(&e->tcp->dialer.state) == PL_DIAL_REFUSED
-               ? e->tcp->dialer.refused
+    pl_tcp *tcp = (pl_tcp *)route;
+    return !tcp->config.server &&
+                   atomic_load(&tcp->dialer.state) == PL_DIAL_REFUSED
+               ? tcp->dialer.refused
                : NULL;
 }
 
-bool pl_tcp_sleep(pl_endpoint *e, struct pollfd *poll_out, int64_t *until_ns)
+static bool tcp_sleep(pl_route *route, struct pollfd *poll_out,
+                      int64_t *until_ns)
 {
-    *until_ns = INT64_MAX;
-    pl_pump_tidy(e->tcp->user.pump);
-    if (e->server)
-        return pl_listener_sleep(e, poll_out, until_ns);
-    pl_tcp *tcp = e->tcp;
+    pl_tcp *tcp = (pl_tcp *)route;
+    pl_pump_tidy(tcp->user.pump);
+    if (tcp->config.server)
+        return pl_listener_sleep(tcp, poll_out, until_ns);
     switch (atomic_load(&tcp->dialer.state)) {
     case PL_DIAL_READY:
         *poll_out = (struct pollfd) { tcp->link.fd, POLLIN, 0 };
@@ -311,8 +311,18 @@ bool pl_tcp_sleep(pl_endpoint *e, struct pollfd *poll_out, int64_t *until_ns)
     }
 }
 
-void pl_tcp_cut(pl_endpoint *e, pl_peer peer)
+const pl_transport pl_transport_tcp = {
+    .name = "tcp",
+    .open = tcp_open,
+    .close = tcp_close,
+    .send = tcp_send,
+    .take = tcp_take,
+    .sleep = tcp_sleep,
+    .refused = tcp_refused,
+};
+
+pl_tcp *pl_tcp_of(const pl_endpoint *e)
 {
-    if (e->server && e->tcp->links[peer] != NULL)
-        pl_listener_drop(e, e->tcp->links[peer]);
+    pl_route *route = e->routes[0];
+    return route->transport == &pl_transport_tcp ? (pl_tcp *)route : NULL;
 }

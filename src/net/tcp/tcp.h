@@ -1,6 +1,6 @@
-/* tcp.h - an endpoint's messages over TCP.
+/* tcp.h - the transport that connects: TCP.
  *
- *   tcp.c         the calls below, for both ends
+ *   tcp.c         the row of the table of transports, for both ends
  *   listener.c    a server: accepting, handshakes, numbers, limits
  *   dialer.c      a client: connecting, again and again
  *   pump.c        the thread that writes what cannot be written at once
@@ -15,15 +15,15 @@
 #ifndef PL_NET_TCP_TCP_H
 #define PL_NET_TCP_TCP_H
 
-#include "net/endpoint.h"
 #include "net/tcp/dialer.h"
+#include "net/transport.h"
 
 #include <sys/epoll.h>
 
 #define PL_TCP_EVENTS 64
 
 typedef struct pl_tcp {
-    char address[PL_ADDRESS_BYTES]; /* "127.0.0.1:4711" */
+    pl_route route;
     pl_job_keys keys;
     bool has_keys;
     pl_handshake_config config; /* server's; a client's is its dialer's */
@@ -49,50 +49,23 @@ typedef struct pl_tcp {
     bool was_ready; /* when the owner last looked */
 } pl_tcp;
 
-pl_status pl_tcp_listen(pl_endpoint *endpoint,
-                        const pl_endpoint_opts *opts) PL_MUST_CHECK;
-pl_status pl_tcp_connect(pl_endpoint *endpoint, const pl_endpoint_opts *opts,
-                         const uint8_t identity[PL_IDENTITY_BYTES])
-    PL_MUST_CHECK;
-/* Who a client with keys expects. */
-pl_principal pl_tcp_server(const pl_endpoint_opts *opts);
-void pl_tcp_close(pl_endpoint *endpoint, int linger_ms);
-
-/* Send, or queue; PL_AGAIN, without a text, when the queue is full or the peer
- * is gone. */
-pl_status pl_tcp_send(pl_endpoint *endpoint, pl_peer to, const pl_frame *frame,
-                      const void *payload, bool lasting) PL_MUST_CHECK;
-
-/* The next well-formed message, without waiting: PL_AGAIN when there is none
- * (without a text: nothing failed). */
-pl_status pl_tcp_take(pl_endpoint *endpoint, pl_message *out) PL_MUST_CHECK;
-/* Let go of the payload last received. */
-void pl_tcp_release(pl_endpoint *endpoint);
-/* Client: why the server turned it away for good, or NULL. */
-const char *pl_tcp_refused(pl_endpoint *endpoint);
-
-/* Before a sleep: what to poll, and until when at most (INT64_MAX: as long as
- * you like).  False: something may be there already. */
-bool pl_tcp_sleep(pl_endpoint *endpoint, struct pollfd *poll,
-                  int64_t *until_ns);
-
-/* End the connection of a peer. */
-void pl_tcp_cut(pl_endpoint *endpoint, pl_peer peer);
+/* Of an endpoint; NULL where another transport connects. */
+pl_tcp *pl_tcp_of(const pl_endpoint *endpoint);
 
 /* --- between the files above --------------------------------------------- */
 
-pl_status pl_listener_open(pl_endpoint *endpoint,
+pl_status pl_listener_open(pl_tcp *tcp,
                            const pl_endpoint_opts *opts) PL_MUST_CHECK;
-void pl_listener_close(pl_endpoint *endpoint);
-/* As pl_tcp_take, for a server. */
-pl_status pl_listener_take(pl_endpoint *endpoint,
-                           pl_message *out) PL_MUST_CHECK;
-bool pl_listener_sleep(pl_endpoint *endpoint, struct pollfd *poll,
-                       int64_t *until_ns);
-void pl_listener_drop(pl_endpoint *endpoint, pl_connection *connection);
+void pl_listener_close(pl_tcp *tcp);
+/* As pl_transport.take and sleep, for a server. */
+pl_status pl_listener_take(pl_tcp *tcp, pl_message *out) PL_MUST_CHECK;
+bool pl_listener_sleep(pl_tcp *tcp, struct pollfd *poll_out, int64_t *until_ns);
+void pl_listener_drop(pl_tcp *tcp, pl_connection *connection);
 
 /* Turn what a stream handed out into a message; else it is malformed. */
-pl_status pl_tcp_judge(pl_endpoint *endpoint, pl_decoder_message *raw,
+pl_status pl_tcp_judge(pl_tcp *tcp, pl_decoder_message *raw,
                        pl_message *out) PL_MUST_CHECK;
+/* Let go of the payload last received. */
+void pl_tcp_release(pl_tcp *tcp);
 
 #endif

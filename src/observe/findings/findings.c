@@ -2,38 +2,41 @@
  * line of runs; of more than LINES_MOST lines it says the range over all, or
  * nothing, because nobody reads ten sentences alike. Numbers are those of the
  * table, and what the spread of repetitions explains is called so. */
-#include "observe/findings/findings.h"
+#include "observe/findings/findings_priv.h"
 
-#include "observe/findings/line.h"
 #include "observe/runs/compare.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #define LINES_MOST 4
 #define KEPT       0.003 /* of accuracy: without repetitions, less is kept */
 
-typedef struct findings {
-    const pl_records *records;
-    pl_line_flags flags;
-    pl_buffer *out;
-} findings;
+/* Of the largest speed: what is left to gain beyond it is not worth a larger
+ * batch. */
+#define SATURATED 0.95
+
+static bool met(const pl_record *record, const char *target)
+{
+    return strcmp(pl_record_stopped_by(record), target) == 0;
+}
 
 static bool met_target(const pl_record *record)
 {
-    return strcmp(pl_record_stopped_by(record), "stop_loss") == 0;
+    return met(record, "stop_loss") || met(record, "stop_accuracy");
 }
 
 static size_t count_met(const pl_records *records)
 {
-    size_t met = 0;
+    size_t count = 0;
     for (size_t i = 0; i < records->count; i++)
-        met += met_target(&records->list[i]);
-    return met;
+        count += met_target(&records->list[i]);
+    return count;
 }
 
 /* "mode sync: "; nothing for the only line. */
-static void put_label(const findings *f, const pl_line *line)
+static void put_label(const pl_finding *f, const pl_line *line)
 {
     if (strcmp(line->label, "all runs") != 0)
         pl_buffer_format(f->out, "%s: ", line->label);
@@ -59,11 +62,22 @@ static size_t fastest(const pl_records *records, size_t without)
     return best;
 }
 
-static void find_target(const findings *f)
+/* What the runs were to reach. */
+static const char *name_target(const pl_records *records)
+{
+    size_t losses = 0;
+    for (size_t i = 0; i < records->count; i++)
+        losses += met(&records->list[i], "stop_loss");
+    return losses == 0                    ? "accuracy"
+           : losses == count_met(records) ? "loss"
+                                          : "target";
+}
+
+static void find_target(const pl_finding *f)
 {
     const pl_records *r = f->records;
     char label[PL_LINE_LABEL_BYTES];
-    size_t met = count_met(r), first = fastest(r, r->count);
+    size_t reached = count_met(r), first = fastest(r, r->count);
     if (first == r->count)
         return;
     size_t second = fastest(r, first);
@@ -72,8 +86,8 @@ static void find_target(const findings *f)
     best.y = pl_compare_mean(r, first, "seconds", &best.spread);
     pl_compare_label(r, first, f->flags.names, f->flags.count, "", label,
                      sizeof label);
-    pl_buffer_format(f->out, "Fastest to the loss: %s, %.2f s and %.0f steps",
-                     label, best.y, steps);
+    pl_buffer_format(f->out, "Fastest to the %s: %s, %.2f s and %.0f steps",
+                     name_target(r), label, best.y, steps);
     if (second < r->count) {
         next.y = pl_compare_mean(r, second, "seconds", &next.spread);
         pl_compare_label(r, second, f->flags.names, f->flags.count, "", label,
@@ -81,15 +95,15 @@ static void find_target(const findings *f)
         if (pl_line_within_spread(&best, &next))
             pl_buffer_format(f->out, " (%s is within the spread of it)", label);
     }
-    if (met < r->count)
+    if (reached < r->count)
         pl_buffer_format(f->out, "; %zu of %zu runs did not meet it",
-                         r->count - met, r->count);
+                         r->count - reached, r->count);
     pl_buffer_text(f->out, ".\n");
 }
 
 /* --- speed ------------------------------------------------------------ */
 
-static void put_speed(const findings *f, const pl_line *line)
+static void put_speed(const pl_finding *f, const pl_line *line)
 {
     const pl_line_point *one = &line->points[0];
     const pl_line_point *most = &line->points[line->count - 1];
@@ -107,7 +121,7 @@ static void put_speed(const findings *f, const pl_line *line)
                          most->x, gain, one->x, 100 * gain * one->x / most->x);
 }
 
-static void put_speeds(const findings *f, const pl_lines *lines)
+static void put_speeds(const pl_finding *f, const pl_lines *lines)
 {
     double least = INFINITY, largest = -INFINITY;
     const pl_line *first = &lines->list[0];
@@ -128,7 +142,7 @@ static void put_speeds(const findings *f, const pl_lines *lines)
                      100 * least * one / most, 100 * largest * one / most);
 }
 
-static pl_status find_speed(const findings *f)
+static pl_status find_speed(const pl_finding *f)
 {
     pl_lines lines;
     PL_TRY(pl_lines_init(&lines, f->records, &f->flags, "workers",
@@ -146,6 +160,50 @@ static pl_status find_speed(const findings *f)
     return PL_OK;
 }
 
+/* --- saturation ------------------------------------------------------- */
+
+/* The first point that is as fast as the fastest, but for little. */
+static const pl_line_point *knee_of(const pl_line *line)
+{
+    double most = 0;
+    size_t at = 0;
+    for (size_t i = 0; i < line->count; i++)
+        most = fmax(most, line->points[i].y);
+    while (line->points[at].y < SATURATED * most)
+        at++;
+    return &line->points[at];
+}
+
+static void put_saturation(const pl_finding *f, const pl_line *line)
+{
+    const pl_line_point *first = line->points, *knee = knee_of(line);
+    const pl_line_point *last = &line->points[line->count - 1];
+    put_label(f, line);
+    if (knee == first || pl_line_within_spread(first, knee))
+        pl_buffer_format(f->out,
+                         "examples/s do not grow with the batch (%.0f at batch "
+                         "%g, %.0f at batch %g).\n",
+                         first->y, first->x, last->y, last->x);
+    else
+        pl_buffer_format(f->out,
+                         "examples/s grow from %.0f (batch %g) to %.0f (batch "
+                         "%g)%s.\n",
+                         first->y, first->x, knee->y, knee->x,
+                         knee != last ? ", and hardly beyond" : "");
+}
+
+static pl_status find_saturation(const pl_finding *f)
+{
+    pl_lines lines;
+    PL_TRY(pl_lines_init(&lines, f->records, &f->flags, "batch",
+                         "examples_per_s"));
+    for (size_t i = 0; lines.count <= LINES_MOST && i < lines.count; i++)
+        if (lines.list[i].points[0].y > 0)
+            put_saturation(f, &lines.list[i]);
+    pl_lines_close(&lines);
+    return PL_OK;
+}
+
 /* --- accuracy --------------------------------------------------------- */
 
 static bool is_monotone(const pl_line *line, double sign)
@@ -156,7 +214,18 @@ static bool is_monotone(const pl_line *line, double sign)
     return true;
 }
 
-static void put_accuracy(const findings *f, const pl_line *line,
+/* "90.31 %", or of repetitions "90.31 \xc2\xb1 0.05 %". */
+static const char *percent(const pl_line_point *p, char text[48])
+{
+    if (p->spread > 0)
+        snprintf(text, 48, "%.2f \xc2\xb1 %.2f %%", 100 * p->y,
+                 100 * p->spread);
+    else
+        snprintf(text, 48, "%.2f %%", 100 * p->y);
+    return text;
+}
+
+static void put_accuracy(const pl_finding *f, const pl_line *line,
                          const char *flag)
 {
     const pl_line_point *low = line->points, *high = line->points;
@@ -168,6 +237,7 @@ static void put_accuracy(const findings *f, const pl_line *line,
     }
     bool repeated = hypot(low->spread, high->spread) > 0;
     bool within = pl_line_within_spread(low, high);
+    char one[48], other[48];
     put_label(f, line);
     if (within || (!repeated && high->y - low->y < KEPT))
         pl_buffer_format(f->out,
@@ -178,20 +248,21 @@ static void put_accuracy(const findings *f, const pl_line *line,
                                 : "");
     else if (is_monotone(line, 1) || is_monotone(line, -1))
         pl_buffer_format(f->out,
-                         "test accuracy %s from %.2f %% (%s %g) to %.2f %% "
-                         "(%s %g), by %.2f points.\n",
-                         last->y > first->y ? "rises" : "falls", 100 * first->y,
-                         flag, first->x, 100 * last->y, flag, last->x,
+                         "test accuracy %s from %s (%s %g) to %s (%s %g), by "
+                         "%.2f points.\n",
+                         last->y > first->y ? "rises" : "falls",
+                         percent(first, one), flag, first->x,
+                         percent(last, other), flag, last->x,
                          100 * fabs(last->y - first->y));
     else
         pl_buffer_format(f->out,
-                         "test accuracy is best at %s %g, %.2f %%, and worst "
-                         "at %s %g, %.2f %%.\n",
-                         flag, high->x, 100 * high->y, flag, low->x,
-                         100 * low->y);
+                         "test accuracy is best at %s %g, %s, and worst at %s "
+                         "%g, %s.\n",
+                         flag, high->x, percent(high, one), flag, low->x,
+                         percent(low, other));
 }
 
-static pl_status find_accuracy(const findings *f, const char *flag)
+static pl_status find_accuracy(const pl_finding *f, const char *flag)
 {
     pl_lines lines;
     PL_TRY(pl_lines_init(&lines, f->records, &f->flags, flag, "test_accuracy"));
@@ -199,64 +270,6 @@ static pl_status find_accuracy(const findings *f, const char *flag)
         put_accuracy(f, &lines.list[i], flag);
     pl_lines_close(&lines);
     return PL_OK;
-}
-
-/* --- mode ------------------------------------------------------------- */
-
-/* The run that is like run `sync` in all but the mode; none: count. */
-static size_t find_async(const findings *f, size_t sync)
-{
-    const pl_records *r = f->records;
-    char label[PL_LINE_LABEL_BYTES], other[PL_LINE_LABEL_BYTES];
-    pl_compare_label(r, sync, f->flags.names, f->flags.count, "mode", label,
-                     sizeof label);
-    for (size_t i = 0; i < r->count; i++) {
-        pl_compare_label(r, i, f->flags.names, f->flags.count, "mode", other,
-                         sizeof other);
-        const char *mode = pl_record_arg(&r->list[i], "mode");
-        if (strcmp(mode, "async") == 0 && pl_records_first_like(r, i) == i &&
-            strcmp(label, other) == 0)
-            return i;
-    }
-    return r->count;
-}
-
-static void find_mode(const findings *f)
-{
-    const pl_records *r = f->records;
-    double least = INFINITY, largest = -INFINITY;
-    size_t pairs = 0, within = 0;
-    for (size_t i = 0; i < r->count; i++) {
-        pl_line_point sync, async;
-        const char *mode = pl_record_arg(&r->list[i], "mode");
-        if (strcmp(mode, "sync") != 0 || pl_records_first_like(r, i) != i)
-            continue;
-        size_t other = find_async(f, i);
-        if (other == r->count)
-            continue;
-        sync.y = pl_compare_mean(r, i, "test_accuracy", &sync.spread);
-        async.y = pl_compare_mean(r, other, "test_accuracy", &async.spread);
-        if (isnan(sync.y) || isnan(async.y))
-            continue;
-        pairs++;
-        within += pl_line_within_spread(&sync, &async);
-        least = fmin(least, sync.y - async.y);
-        largest = fmax(largest, sync.y - async.y);
-    }
-    if (pairs == 0)
-        return;
-    pl_buffer_format(f->out, "Test accuracy of sync against async, all else "
-                             "equal: ");
-    if (pairs == 1)
-        pl_buffer_format(f->out, "%+.2f points", 100 * least);
-    else
-        pl_buffer_format(f->out, "%+.2f to %+.2f points over %zu pairs",
-                         100 * least, 100 * largest, pairs);
-    if (within > 0 && within == pairs)
-        pl_buffer_text(f->out, ", within the spread of the repetitions");
-    else if (within > 0)
-        pl_buffer_format(f->out, ", %zu of them within the spread", within);
-    pl_buffer_text(f->out, ".\n");
 }
 
 /* --- limit ------------------------------------------------------------ */
@@ -271,7 +284,7 @@ static size_t count_limited(const pl_records *r, const char *what)
 }
 
 /* What limited most runs. */
-static void find_limit(const findings *f)
+static void find_limit(const pl_finding *f)
 {
     const pl_records *r = f->records;
     const char *what = NULL;
@@ -293,19 +306,23 @@ static void find_limit(const findings *f)
 
 pl_status pl_findings(const pl_records *part, pl_buffer *out)
 {
-    findings f = { .records = part, .out = out };
+    pl_finding f = { .records = part, .out = out };
+    if (part->count == 1)
+        pl_finding_traffic(&f);
     if (part->count < 2)
-        return PL_OK;
+        return pl_buffer_status(out);
     f.flags.count = pl_compare_args(part, f.flags.names, PL_LINE_FLAGS_MOST);
     find_target(&f);
     PL_TRY(find_speed(&f));
+    PL_TRY(find_saturation(&f));
     /* At a loss that all reach, accuracy is about the same. */
     for (size_t i = 0; count_met(part) == 0 && i < f.flags.count; i++)
         if (!pl_compare_follows(part, f.flags.names, f.flags.count,
                                 f.flags.names[i]))
             PL_TRY(find_accuracy(&f, f.flags.names[i]));
     if (count_met(part) == 0)
-        find_mode(&f);
+        pl_finding_mode(&f);
+    pl_finding_traffic(&f);
     find_limit(&f);
     return pl_buffer_status(out);
 }

@@ -1,13 +1,15 @@
 /* findings.h - what runs show, in words: sentences computed from their flags
  * and results.
  *
- * Six rules, each silent when the runs do not carry it (docs/sweeps.md has
+ * Eight rules, each silent when the runs do not carry it (docs/sweeps.md has
  * them for the reader):
  *
  *   target   the fastest run to --stop-loss, and how many did not meet it
  *   speed    what more workers bring: speed-up and efficiency
+ *   batch    how examples/s grow with the batch, and where they cease to
  *   accuracy how test accuracy goes with each flag that has numbers
  *   mode     what sync changes against async, all other flags equal
+ *   traffic  what dense traffic costs a sparse model, or would have cost
  *   spread   differences that repetitions have by themselves are called so
  *   limit    what limited the runs
  *

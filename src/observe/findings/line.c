@@ -54,13 +54,37 @@ static pl_status add_point(pl_lines *lines, const char *label, size_t room,
     return PL_OK;
 }
 
-/* Lines of one point say nothing. */
-static void finish(pl_lines *lines)
+static bool is_same(const char *a, const char *b)
+{
+    return strcmp(a != NULL ? a : "", b != NULL ? b : "") == 0;
+}
+
+/* Several workers, once with servers and once without, say: what differs is
+ * not their number alone. */
+static bool is_mixed(const pl_records *records, const pl_line *line)
+{
+    const pl_summary *first = NULL;
+    for (size_t i = 0; i < line->count; i++) {
+        const pl_record *record = &records->list[line->points[i].run];
+        const pl_summary *s = &record->summary;
+        if (!record->ended || s->workers < 2)
+            continue;
+        first = first != NULL ? first : s;
+        if (!is_same(first->strategy, s->strategy) ||
+            !is_same(first->mode, s->mode))
+            return true;
+    }
+    return false;
+}
+
+/* Lines of one point say nothing, nor do those of runs that work together in
+ * several ways, which no flag of the label tells. */
+static void finish(pl_lines *lines, const pl_records *records)
 {
     size_t kept = 0;
     for (size_t i = 0; i < lines->count; i++) {
         pl_line *line = &lines->list[i];
-        if (line->count < 2) {
+        if (line->count < 2 || is_mixed(records, line)) {
             pl_mem_free(line->points);
             continue;
         }
@@ -95,7 +119,7 @@ pl_status pl_lines_init(pl_lines *lines, const pl_records *records,
             return status;
         }
     }
-    finish(lines);
+    finish(lines, records);
     return PL_OK;
 }
 

@@ -85,10 +85,12 @@ static pl_status put_lane(pl_file_writer *writer, const pl_trace *trace,
         escape(span->name, name);
         PL_TRY(put(writer,
                    ",\n{\"name\":\"%s\",\"ph\":\"X\",\"ts\":%.3f,\"dur\":%.3f,"
-                   "\"pid\":%" PRId32 ",\"tid\":%d,\"args\":{\"step\":%" PRId64
-                   "}}",
+                   "\"pid\":%" PRId32 ",\"tid\":%d,\"args\":{\"step\":%" PRId64,
                    name, (double)begin / 1000, (double)(end - begin) / 1000,
                    pid, lane, span->step));
+        if (span->bytes > 0)
+            PL_TRY(put(writer, ",\"bytes\":%" PRId64, span->bytes));
+        PL_TRY(put(writer, "}}"));
     }
     return PL_OK;
 }

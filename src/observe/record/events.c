@@ -157,9 +157,8 @@ static pl_status events_main(void *arg)
         if (last || pl_deadline_passed(events->write_at))
             write_buffer(events);
         pl_deadline next = pl_deadline_in_ms(pl_clock_real(), LOOK_MS);
-        while (!events->stopping && !pl_deadline_passed(next))
-            if (pl_cond_wait_until(&events->wake, &events->lock, next) != PL_OK)
-                break;
+        pl_cond_pause_until(&events->wake, &events->lock, &events->stopping,
+                            next);
     }
     pl_mutex_unlock(&events->lock);
     return PL_OK;

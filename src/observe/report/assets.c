@@ -10,7 +10,7 @@
 EMBED(asset_style, PL_ASSET_STYLE);
 EMBED(asset_script, PL_ASSET_SCRIPT);
 EMBED(asset_live, PL_ASSET_LIVE);
-EMBED(asset_chart, PL_ASSET_CHART);
+EMBED(asset_figures, PL_ASSET_FIGURES "\"\n.incbin \"" PL_ASSET_DRAWINGS);
 
 pl_asset pl_asset_style(void)
 {
@@ -30,8 +30,8 @@ pl_asset pl_asset_live(void)
                         (size_t)(asset_live_end - asset_live_begin) };
 }
 
-pl_asset pl_asset_chart(void)
+pl_asset pl_asset_figures(void)
 {
-    return (pl_asset) { asset_chart_begin,
-                        (size_t)(asset_chart_end - asset_chart_begin) };
+    return (pl_asset) { asset_figures_begin,
+                        (size_t)(asset_figures_end - asset_figures_begin) };
 }

@@ -11,9 +11,9 @@ typedef struct pl_asset {
     size_t bytes;
 } pl_asset;
 
-pl_asset pl_asset_style(void);  /* page.css */
-pl_asset pl_asset_script(void); /* page.js */
-pl_asset pl_asset_live(void);   /* live.js */
-pl_asset pl_asset_chart(void);  /* Chart.js, of Debian's libjs-chart.js */
+pl_asset pl_asset_style(void);   /* page.css */
+pl_asset pl_asset_figures(void); /* figures.js, drawings.js: draw all */
+pl_asset pl_asset_script(void);  /* page.js: what else a report's page does */
+pl_asset pl_asset_live(void);    /* live.js */
 
 #endif

@@ -9,11 +9,16 @@
 #include "observe/report/assets.h"
 
 #include <stdio.h>
+#include <string.h>
 
 struct pl_page {
     char *title;
     pl_buffer note, body;
+    pl_buffer contents;     /* entries of the list */
+    pl_buffer model;        /* members of an object */
     pl_buffer figures_json; /* a list without its brackets */
+    size_t headings, groups;
+    size_t mounted; /* entries of figures_json */
     pl_table **tables;
     size_t table_count, table_room;
     pl_figure **figures;
@@ -46,6 +51,8 @@ void pl_page_free(pl_page *page)
     pl_mem_free(page->figures);
     pl_buffer_close(&page->note);
     pl_buffer_close(&page->body);
+    pl_buffer_close(&page->contents);
+    pl_buffer_close(&page->model);
     pl_buffer_close(&page->figures_json);
     pl_mem_free(page->title);
     pl_mem_free(page);
@@ -57,6 +64,8 @@ pl_status pl_page_status(const pl_page *page)
         return pl_error_raise(&page->failed);
     PL_TRY(pl_buffer_status(&page->note));
     PL_TRY(pl_buffer_status(&page->body));
+    PL_TRY(pl_buffer_status(&page->contents));
+    PL_TRY(pl_buffer_status(&page->model));
     return pl_buffer_status(&page->figures_json);
 }
 
@@ -70,12 +79,70 @@ static void put_tag(pl_page *page, const char *before, const char *text,
 
 void pl_page_heading(pl_page *page, const char *text)
 {
-    put_tag(page, "<h2>", text, "</h2>\n");
+    size_t number = ++page->headings;
+    pl_buffer_format(&page->contents, "<li><a href=\"#section-%zu\">", number);
+    pl_quote_html(&page->contents, text);
+    pl_buffer_text(&page->contents, "</a></li>\n");
+    pl_buffer_format(&page->body, "<h2 id=section-%zu>", number);
+    put_tag(page, "", text, "</h2>\n");
 }
 
 void pl_page_text(pl_page *page, const char *text)
 {
     put_tag(page, "<p>", text, "</p>\n");
+}
+
+void pl_page_list(pl_page *page, const char *lines)
+{
+    pl_buffer *out = &page->body;
+    pl_buffer line = { 0 };
+    pl_buffer_text(out, "<ul class=findings>\n");
+    for (size_t bytes; lines[0] != '\0'; lines += bytes) {
+        bytes = strcspn(lines, "\n");
+        pl_buffer_clear(&line);
+        pl_buffer_put(&line, lines, bytes);
+        out->failed = out->failed || line.failed;
+        if (bytes > 0 && !line.failed)
+            put_tag(page, "<li>", line.data, "</li>\n");
+        bytes += lines[bytes] == '\n';
+    }
+    pl_buffer_text(out, "</ul>\n");
+    pl_buffer_close(&line);
+}
+
+void pl_page_begin_figures(pl_page *page)
+{
+    pl_buffer_format(&page->body, "<div class=figures data-zoom=%zu>\n",
+                     ++page->groups);
+}
+
+void pl_page_end_figures(pl_page *page)
+{
+    pl_buffer_text(&page->body, "</div>\n");
+}
+
+void pl_page_display(pl_page *page)
+{
+    pl_buffer_text(&page->body, "<div id=display></div>\n");
+}
+
+void pl_page_chooser(pl_page *page, const char *what, size_t run)
+{
+    pl_buffer_format(&page->body,
+                     "<div class=controls data-chooser=%s data-run=%zu></div>"
+                     "\n",
+                     what, run);
+}
+
+void pl_page_explorer(pl_page *page)
+{
+    pl_page_heading(page, "Explore");
+    pl_buffer_text(&page->body, "<div id=explorer></div>\n");
+}
+
+pl_buffer *pl_page_model(pl_page *page)
+{
+    return &page->model;
 }
 
 void pl_page_note(pl_page *page, const char *text)
@@ -85,9 +152,14 @@ void pl_page_note(pl_page *page, const char *text)
     pl_buffer_text(&page->note, "</p>\n");
 }
 
-void pl_page_lines(pl_page *page, const char *text)
+void pl_page_part(pl_page *page, const pl_buffer *html)
 {
-    put_tag(page, "<pre>", text, "</pre>\n");
+    pl_buffer_put(&page->body, html->data, html->bytes);
+}
+
+void pl_page_head_part(pl_page *page, const pl_buffer *html)
+{
+    pl_buffer_put(&page->note, html->data, html->bytes);
 }
 
 void pl_page_link(pl_page *page, const char *href, const char *text,
@@ -111,18 +183,10 @@ void pl_page_unfold(pl_page *page)
 /* Room for one more pointer. */
 static bool reserve(pl_page *page, void ***list, size_t count, size_t *room)
 {
-    if (count < *room)
-        return true;
-    size_t more = 2 * *room + 16;
-    void **grown = pl_mem_resize(*list, more, sizeof *grown);
-    pl_status status = pl_mem_check(grown, more, sizeof *grown);
-    if (status != PL_OK) {
+    pl_status status = PL_GROW(*list, count, *room);
+    if (status != PL_OK)
         pl_error_save(&page->failed, status);
-        return false;
-    }
-    *list = grown;
-    *room = more;
-    return true;
+    return status == PL_OK;
 }
 
 static bool is_fine(pl_page *page, pl_status status)
@@ -146,6 +210,30 @@ void pl_page_take_table(pl_page *page, pl_table *table)
     pl_buffer_text(&page->body, "</div>\n");
 }
 
+/* The place of the next figure, whose JSON is appended then. */
+static void begin_figure(pl_page *page, const char *name, const char *title)
+{
+    pl_buffer_format(&page->body,
+                     "<figure id=\"%s\" data-figure=%zu><figcaption>", name,
+                     page->mounted);
+    pl_quote_html(&page->body, title);
+    pl_buffer_text(&page->body, "</figcaption></figure>\n");
+    pl_buffer_text(&page->figures_json, page->mounted > 0 ? ",\n" : "");
+    page->mounted++;
+}
+
+void pl_page_drawing(pl_page *page, const char *name, const char *title,
+                     const pl_buffer *members)
+{
+    begin_figure(page, name, title);
+    pl_buffer_format(&page->figures_json,
+                     "{\"kind\":\"%s\",\"id\":\"%s\",\"title\":", name, name);
+    pl_quote_json(&page->figures_json, title);
+    pl_buffer_put(&page->figures_json, members->data, members->bytes);
+    pl_buffer_text(&page->figures_json, "}");
+    (void)is_fine(page, pl_buffer_status(members));
+}
+
 void pl_page_take_figure(pl_page *page, pl_figure *figure)
 {
     if (!is_fine(page, pl_figure_status(figure)) ||
@@ -155,12 +243,7 @@ void pl_page_take_figure(pl_page *page, pl_figure *figure)
         pl_figure_free(figure);
         return;
     }
-    pl_buffer_format(&page->body, "<figure data-figure=%zu><figcaption>",
-                     page->figure_count);
-    pl_quote_html(&page->body, pl_figure_title(figure));
-    pl_buffer_text(&page->body, "</figcaption><div class=chart><canvas>"
-                                "</canvas></div></figure>\n");
-    pl_buffer_text(&page->figures_json, page->figure_count > 0 ? ",\n" : "");
+    begin_figure(page, pl_figure_name(figure), pl_figure_title(figure));
     pl_figure_json(figure, &page->figures_json);
     page->figures[page->figure_count++] = figure;
 }
@@ -189,10 +272,18 @@ static void put_body(const pl_page *page, bool changing, pl_buffer *out)
     pl_quote_html(out, page->title);
     pl_buffer_text(out, "</h1>\n");
     pl_buffer_put(out, page->note.data, page->note.bytes);
+    if (page->headings > 2) {
+        pl_buffer_text(out, "<nav aria-label=Contents><ul>\n");
+        pl_buffer_put(out, page->contents.data, page->contents.bytes);
+        pl_buffer_text(out, "</ul></nav>\n");
+    }
     pl_buffer_put(out, page->body.data, page->body.bytes);
-    pl_buffer_text(out, "</main>\n<script type=application/json id=figures>[");
+    pl_buffer_text(out, "</main>\n<script type=application/json id=model>{");
+    pl_buffer_put(out, page->model.data, page->model.bytes);
+    pl_buffer_text(out, page->model.bytes > 0 ? ",\n\"figures\":["
+                                              : "\"figures\":[");
     pl_buffer_put(out, page->figures_json.data, page->figures_json.bytes);
-    pl_buffer_text(out, "]</script>\n");
+    pl_buffer_text(out, "]}</script>\n");
 }
 
 void pl_page_served(const pl_page *page, bool changing, pl_buffer *out)
@@ -201,7 +292,7 @@ void pl_page_served(const pl_page *page, bool changing, pl_buffer *out)
     pl_buffer_text(out, "<link rel=stylesheet href=/page.css>\n"
                         "<link rel=icon href=\"data:,\">\n");
     put_body(page, changing, out);
-    pl_buffer_text(out, "<script src=/chart.js></script>\n"
+    pl_buffer_text(out, "<script src=/figures.js></script>\n"
                         "<script src=/page.js></script>\n"
                         "<script src=/live.js></script>\n"
                         "</body>\n</html>\n");
@@ -219,7 +310,7 @@ void pl_page_html(const pl_page *page, pl_buffer *out)
     pl_buffer_text(out, "</style>\n");
     put_body(page, false, out);
     pl_buffer_text(out, "<script>\n");
-    put_asset(out, pl_asset_chart());
+    put_asset(out, pl_asset_figures());
     pl_buffer_text(out, "</script>\n<script>\n");
     put_asset(out, pl_asset_script());
     pl_buffer_text(out, "</script>\n</body>\n</html>\n");

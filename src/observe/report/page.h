@@ -1,7 +1,7 @@
 /* page.h - a report as one HTML page, and its tables and figures as files.
  *
- * The page holds everything: its script, its style and a chart library are in
- * it, and its content security policy lets no request leave.
+ * The page holds everything: its scripts and its style are in it, and its
+ * content security policy lets no request leave.
  *
  * What fails for want of memory is remembered, and pl_page_status tells.
  *
@@ -18,9 +18,22 @@ pl_status pl_page_new(pl_page **out, const char *title) PL_MUST_CHECK;
 void pl_page_free(pl_page *page); /* NULL is fine */
 pl_status pl_page_status(const pl_page *page) PL_MUST_CHECK;
 
-/* What comes next on the page; texts are escaped. */
+/* What comes next on the page; texts are escaped.  A heading is also an entry
+ * of the contents. */
 void pl_page_heading(pl_page *page, const char *text);
 void pl_page_text(pl_page *page, const char *text);
+/* Sentences, a line each, as a list. */
+void pl_page_list(pl_page *page, const char *lines);
+/* Figures that zoom together stand between these. */
+void pl_page_begin_figures(pl_page *page);
+void pl_page_end_figures(pl_page *page);
+/* Where page.js shows which runs are on, and where the reader makes figures of
+ * his own. */
+void pl_page_display(pl_page *page);
+void pl_page_explorer(pl_page *page);
+/* Where the reader picks the run that the figures behind it show; page.js knows
+ * what for.  `run`: the one at first. */
+void pl_page_chooser(pl_page *page, const char *what, size_t run);
 /* A part that is folded until somebody opens it. */
 void pl_page_fold(pl_page *page, const char *title);
 void pl_page_unfold(pl_page *page);
@@ -28,19 +41,26 @@ void pl_page_unfold(pl_page *page);
  * shown. */
 void pl_page_take_table(pl_page *page, pl_table *table);
 void pl_page_take_figure(pl_page *page, pl_figure *figure);
+/* A figure of another kind, which drawings.js knows by this name and draws from
+ * the model and from `members` of its own (",\"key\":value" each). */
+void pl_page_drawing(pl_page *page, const char *name, const char *title,
+                     const pl_buffer *members);
+/* What figures are drawn from: the members of a JSON object. */
+pl_buffer *pl_page_model(pl_page *page);
 
 /* A line below the title. */
 void pl_page_note(pl_page *page, const char *text);
-/* A text as it is, its lines and spaces kept. */
-void pl_page_lines(pl_page *page, const char *text);
+/* HTML that is made already: on the page, or below its title. */
+void pl_page_part(pl_page *page, const pl_buffer *html);
+void pl_page_head_part(pl_page *page, const pl_buffer *html);
 /* A paragraph that leads to another page, and what is said of it. */
 void pl_page_link(pl_page *page, const char *href, const char *text,
                   const char *note);
 
 /* Append the page. */
 void pl_page_html(const pl_page *page, pl_buffer *out);
-/* Append it for a server that also has /page.css, /page.js, /live.js and
- * /chart.js.  While something may still change, it asks for itself again. */
+/* Append it for a server that also has /page.css, /figures.js, /page.js and
+ * /live.js.  While something may still change, it asks for itself again. */
 void pl_page_served(const pl_page *page, bool changing, pl_buffer *out);
 
 /* Write each table as <folder>/<name>.csv. */

@@ -1,247 +1,385 @@
-// Draws the figures of a report: those in sight at once, others as soon as
-// there is time, those of a folded part when it is opened.  A figure that was
-// drawn has data-drawn.
+// page.js - what the page of a report does besides drawing figures: tables that
+// sort and filter, the choice of runs and of how curves are shown, and figures
+// that the reader makes.
 "use strict";
 
-const figures = JSON.parse(document.getElementById("figures").textContent);
-const charts = new Map(); // element of a figure: its chart
+const { html } = Figures;
 
-// Distinct for those who see colours otherwise, too, on white and on dark;
-// marks and dashes tell apart what has the same colour.
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
-                 "#56b4e9", "#8c6d31", "#7f7f7f"];
-const MARKS = ["circle", "rect", "triangle", "rectRot", "star", "crossRot"];
-const FEW = 20;
-const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
+/* --- tables ----------------------------------------------------------- */
 
-function styleOf(index) {
-    return {
-        colour: COLOURS[index % COLOURS.length],
-        mark: MARKS[index % MARKS.length],
-        dash: DASHES[Math.floor(index / COLOURS.length) % DASHES.length],
-    };
+const FILTERED = 6; // tables with more rows have a field to filter by
+
+function valueOf(cell) {
+    const text = (cell.dataset.sort ?? cell.textContent).trim();
+    const number = Number(text.replace(/ ±.*/, "").replace(/,/g, ""));
+    return text === "" ? null : Number.isNaN(number) ? text : number;
 }
 
-function cssColour(name) {
-    return getComputedStyle(document.documentElement)
-        .getPropertyValue(name).trim();
+// Numbers before texts, nothing last.
+function compare(a, b) {
+    if (a === null || b === null)
+        return (a === null) - (b === null);
+    if (typeof a !== typeof b)
+        return typeof a === "number" ? -1 : 1;
+    return typeof a === "number" ? a - b
+        : a.localeCompare(b, "en", { numeric: true });
 }
 
-function lineSet(figure, series, index) {
-    const style = styleOf(index);
-    return {
-        label: series.name,
-        data: series.points.map(([x, y]) => ({ x, y })),
-        spread: series.spread,
-        borderColor: style.colour,
-        backgroundColor: style.colour,
-        borderDash: style.dash,
-        borderWidth: 1.5,
-        pointStyle: style.mark,
-        pointRadius: figure.marks || series.points.length === 1 ? 4 : 0,
-        pointHitRadius: 6,
-    };
-}
-
-function barSet(figure, series, index) {
-    const data = figure.categories.map(() => null);
-    for (const [at, y] of series.points)
-        data[at] = y;
-    const style = styleOf(index);
-    return { label: series.name, data, backgroundColor: style.colour };
-}
-
-// Vertical strokes of one standard deviation up and down.
-const spreads = {
-    id: "spreads",
-    afterDatasetsDraw(chart) {
-        const { ctx, scales } = chart;
-        chart.data.datasets.forEach((set, index) => {
-            if (!set.spread || !chart.isDatasetVisible(index))
-                return;
-            const { left, top, width, height } = chart.chartArea;
-            ctx.save();
-            ctx.beginPath();
-            ctx.rect(left - 1, top, width + 2, height);
-            ctx.clip();
-            ctx.strokeStyle = set.borderColor;
-            ctx.beginPath();
-            set.data.forEach((point, i) => {
-                const x = scales.x.getPixelForValue(point.x);
-                ctx.moveTo(x, scales.y.getPixelForValue(
-                    point.y - set.spread[i]));
-                ctx.lineTo(x, scales.y.getPixelForValue(
-                    point.y + set.spread[i]));
-            });
-            ctx.stroke();
-            ctx.restore();
-        });
-    },
-};
-
-function axis(text, more) {
-    const ink = cssColour("--ink");
-    return {
-        title: { display: true, text, color: ink },
-        ticks: { color: ink },
-        grid: { color: cssColour("--line") },
-        ...more,
-    };
-}
-
-// Few places of points are labelled each; many as the library likes.
-function lineScales(figure) {
-    const places = [...new Set(figure.series.flatMap(
-        series => series.points.map(point => point[0])))];
-    const x = axis(figure.x, { type: figure.log ? "logarithmic" : "linear" });
-    if (figure.marks && places.length <= FEW) {
-        x.afterBuildTicks = scale => {
-            scale.ticks = places.map(value => ({ value }));
-        };
-        x.ticks.callback = value => String(value);
-    }
-    return { x, y: axis(figure.y, ends(figure)) };
-}
-
-// How far the strokes of spreads reach.
-function ends(figure) {
-    const reach = sign => figure.series.flatMap(series =>
-        series.spread ? series.points.map(
-            (point, i) => point[1] + sign * series.spread[i]) : []);
-    const low = reach(-1), high = reach(1);
-    return low.length === 0 ? {} : { suggestedMin: Math.min(...low),
-                                     suggestedMax: Math.max(...high) };
-}
-
-// Names that would not fit below the bars stand beside them.
-function isLong(figure) {
-    return figure.categories.length > 6;
-}
-
-function barScales(figure) {
-    const stacked = figure.kind === "stacked";
-    const names = axis(figure.x, { stacked });
-    const values = axis(figure.y, { stacked, beginAtZero: true });
-    names.ticks.autoSkip = false;
-    if (stacked)
-        values.max = 100;
-    return isLong(figure) ? { x: values, y: names } : { x: names, y: values };
-}
-
-function options(figure) {
-    const lines = figure.kind === "lines";
-    return {
-        animation: false,
-        responsive: true,
-        maintainAspectRatio: false,
-        indexAxis: isLong(figure) ? "y" : "x",
-        interaction: { mode: "nearest", intersect: false },
-        plugins: {
-            legend: {
-                position: "bottom",
-                display: figure.series.length > 1,
-                labels: { color: cssColour("--ink"), usePointStyle: lines,
-                          boxWidth: 8, boxHeight: 8, font: { size: 11 } },
-            },
-        },
-        scales: lines ? lineScales(figure) : barScales(figure),
-    };
-}
-
-function dataOf(figure) {
-    const make = figure.kind === "lines" ? lineSet : barSet;
-    return {
-        labels: figure.categories,
-        datasets: figure.series.map((series, index) =>
-            make(figure, series, index)),
-    };
-}
-
-// Before any is drawn, so that nothing moves when it is.
-function makeRoom(element) {
-    const figure = figures[Number(element.dataset.figure)];
-    if (!isLong(figure))
+// In the order that the heads tell.
+function sortRows(table) {
+    const head = table.querySelector("th[aria-sort]");
+    if (!head)
         return;
-    const bars = figure.kind === "stacked" ? 1 : figure.series.length;
-    element.classList.add("long");
-    element.querySelector(".chart").style.height =
-        `${90 + figure.categories.length * (10 + 8 * bars)}px`;
-}
-
-function draw(element) {
-    const figure = figures[Number(element.dataset.figure)];
-    const chart = new Chart(element.querySelector("canvas"), {
-        type: figure.kind === "lines" ? "line" : "bar",
-        data: dataOf(figure),
-        options: options(figure),
-        plugins: [spreads],
+    const up = head.getAttribute("aria-sort") === "ascending";
+    const rows = [...table.tBodies[0].rows];
+    const keys = new Map(rows.map(
+        row => [row, valueOf(row.cells[head.cellIndex])]));
+    rows.sort((a, b) => {
+        const [x, y] = [keys.get(a), keys.get(b)];
+        return x === null || y === null || up ? compare(x, y) : compare(y, x);
     });
-    charts.set(element, chart);
-    element.dataset.drawn = "yes";
+    table.tBodies[0].append(...rows);
 }
 
-// In colours that suit what the page is shown on now.
-function recolour() {
-    for (const [element, chart] of charts) {
-        chart.options = options(figures[Number(element.dataset.figure)]);
-        chart.resize();
-        chart.update();
+function sortBy(table, head) {
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    for (const other of head.parentElement.children)
+        other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    sortRows(table);
+}
+
+// Every word must be in the row; "batch<100" compares a column.
+function matches(row, names, words) {
+    const text = row.textContent.toLowerCase();
+    return words.every(word => {
+        const [, name, sign, limit] =
+            word.match(/^(.+?)(<=|>=|<|>|=)(.+)$/) ?? [];
+        const index = name === undefined ? -1 :
+            names.findIndex(n => n === name);
+        if (index < 0)
+            return text.includes(word);
+        const value = valueOf(row.cells[index]);
+        const test = { "<": (a, b) => a < b, ">": (a, b) => a > b,
+                       "<=": (a, b) => a <= b, ">=": (a, b) => a >= b,
+                       "=": (a, b) => String(a).toLowerCase() === String(b) };
+        return value !== null && test[sign](value,
+            typeof value === "number" && sign !== "=" ? Number(limit) : limit);
+    });
+}
+
+const filters = new WeakMap(); // table: its field, and what it tells
+
+function filterRows(table) {
+    if (!filters.has(table))
+        return;
+    const { field, count } = filters.get(table);
+    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const names = [...table.tHead.rows[0].cells].map(cell =>
+        cell.textContent.replace(/ \[.*/, "").trim().toLowerCase());
+    const rows = [...table.tBodies[0].rows];
+    for (const row of rows)
+        row.hidden = !matches(row, names, words);
+    const left = rows.filter(row => !row.hidden).length;
+    count.textContent = words.length > 0 ? `${left} of ${rows.length}` : "";
+}
+
+function enliven(table) {
+    for (const head of table.querySelectorAll("thead th:not(.plain)")) {
+        const button = html("button", { type: "button", title: "Sort" },
+                            ...head.childNodes);
+        head.replaceChildren(button);
+        button.addEventListener("click", () => sortBy(table, head));
+    }
+    if (!table.tBodies[0] ||
+        (table.tBodies[0].rows.length <= FILTERED && table.id !== "runs"))
+        return;
+    const count = html("span", { role: "status" });
+    const name = table.caption.textContent;
+    const field = html("input", { type: "search", placeholder:
+        `Filter: words, or ${table.id === "runs" ? "loss<0.5" : "batch<100"}`,
+        "aria-label": `Filter ${name}`,
+        on: { input: () => filterRows(table) } });
+    filters.set(table, { field, count });
+    table.parentElement.before(html("div", { class: "filter" }, field, count));
+}
+
+// A dot in the colour of the run's curves.
+function markRuns() {
+    const byName = new Map(Figures.model.runs.map(
+        (run, index) => [run.name, index]));
+    for (const row of document.querySelectorAll(".wide tbody tr")) {
+        const cell = row.cells[0], index = byName.get(cell.textContent);
+        if (index === undefined)
+            continue;
+        let dot = cell.querySelector("i");
+        if (!dot) {
+            dot = html("i", { class: "dot" });
+            cell.prepend(dot);
+        }
+        dot.style.background = Figures.colourOf(index);
     }
 }
 
-function isFolded(element) {
-    return element.closest("details:not([open])") !== null;
+/* --- which runs, and how ---------------------------------------------- */
+
+function choice(label, values, value, act) {
+    const select = html("select", { on: { change: () => act(select.value) } },
+        ...values.map(([key, name]) => html("option",
+            { value: key, selected: key === value }, name)));
+    return html("label", {}, `${label} `, select);
 }
 
-const waiting = []; // elements of figures that are to be drawn
-const whenIdle = window.requestIdleCallback ?? setTimeout;
-
-function drawOne() {
-    const element = waiting.shift();
-    if (element && element.isConnected && !charts.has(element) &&
-        !isFolded(element))
-        draw(element);
-}
-
-// One at a time: the page can be scrolled in between.
-function drawNext() {
-    drawOne();
-    if (waiting.length > 0)
-        whenIdle(drawNext);
-}
-
-function drawWithin(part) {
-    const begin = waiting.length === 0;
-    for (const element of part.querySelectorAll("figure[data-figure]"))
-        if (!charts.has(element) && !isFolded(element)) {
-            makeRoom(element);
-            waiting.push(element);
-        }
-    const inSight = element => {
-        const place = element.getBoundingClientRect();
-        return place.top < innerHeight && place.bottom > 0;
+function runChip(index, run, many) {
+    const box = html("input", { type: "checkbox", on: { change: () =>
+        Figures.toggle([run.name], box.checked) } });
+    const swatch = html("i", { class: "dot" });
+    const show = () => {
+        box.checked = Figures.isShown(index);
+        swatch.style.background = Figures.colourOf(index);
     };
-    waiting.filter(inSight).forEach(element => {
-        if (!charts.has(element))
-            draw(element);
-    });
-    if (begin)
-        whenIdle(drawNext);
+    Figures.listen(show);
+    show();
+    return html("label", { class: "chip", title: run.name }, box, swatch,
+                many ? run.name : run.label);
 }
 
-// What is printed is drawn first.
-function drawAll() {
-    while (waiting.length > 0)
-        drawOne();
+function fillDisplay(place) {
+    const { runs, axes, series } = Figures.model;
+    const names = runs.map(run => run.name);
+    const repeats = runs.some((run, index) => run.like !== index);
+    const count = html("span", { role: "status" });
+    const chips = runs.map((run, index) => runChip(index, run,
+        new Set(runs.map(r => r.label)).size < runs.length));
+    const all = on => html("button", { type: "button", on: { click: () =>
+        Figures.toggle(names.filter((_, i) => !chips[i].hidden), on) } },
+        on ? "All" : "None");
+    const search = html("input", { type: "search", placeholder: "Find runs",
+        "aria-label": "Find runs", on: { input: () => chips.forEach((chip, i) => {
+            chip.hidden = !search.value.toLowerCase().split(/\s+/).every(word =>
+                `${runs[i].name} ${runs[i].label}`.toLowerCase()
+                    .includes(word));
+        }) } });
+    const tell = () => {
+        const on = names.filter((_, index) => Figures.isShown(index)).length;
+        count.textContent = `${on} of ${names.length} runs shown`;
+    };
+    const smooth = html("input", { type: "range", min: 0, max: 0.98, step: 0.02,
+        value: 0, "aria-label": "Smoothing", on: { input: () =>
+            Figures.display({ smooth: Number(smooth.value) }) } });
+    const mean = html("input", { type: "checkbox", checked: true, on: {
+        change: () => Figures.display({ mean: mean.checked }) } });
+    const steps = runs.some(run => run.each);
+    Figures.listen(tell);
+    tell();
+    if (names.length < 2 && series.length === 0)
+        return;
+    place.append(html("details", {},
+        html("summary", {}, count),
+        ...names.length > 1 ? [html("div", { class: "chips" }, search,
+            all(true), all(false), ...chips)] : []),
+        ...series.length === 0 ? [] : [html("div", { class: "controls" },
+        choice("Curves by", [["step", "step"], ...steps
+            ? [["epoch", "epoch"], ["examples", "examples"]] : [],
+            ["time", "time"]], "step", x => Figures.display({ x })),
+        ...axes.length > 0 ? [choice("Colour by", [["run", "run"],
+            ...axes.map(axis => [axis, axis])], "run", colour => {
+            Figures.display({ colour });
+            markRuns();
+        })] : [],
+        html("label", {}, "Smoothing ", smooth),
+        ...repeats ? [html("label", {}, mean, " mean of repetitions")] : [])]);
 }
 
-// Toggles do not bubble, but are seen on the way down.
-document.addEventListener("toggle", event => drawWithin(event.target), true);
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolour);
-matchMedia("print").addEventListener("change", recolour);
-addEventListener("beforeprint", () => {
-    drawAll();
-    recolour();
+/* --- the run that some figures show ----------------------------------- */
+
+function fillChooser(place) {
+    const { model } = Figures, { chooser, run } = place.dataset;
+    const runs = Drawings.choices(chooser);
+    const first = runs.includes(Drawings.chosen(chooser))
+        ? Drawings.chosen(chooser) : Number(run);
+    Drawings.choose(chooser, first);
+    if (runs.length > 1)
+        place.replaceChildren(choice("Run", runs.map(index => [String(index),
+            model.runs[index].label === model.runs[index].name
+                ? model.runs[index].name
+                : `${model.runs[index].name}: ${model.runs[index].label}`]),
+            String(first), value => {
+            Drawings.choose(chooser, Number(value));
+            Figures.redraw();
+        }));
+}
+
+/* --- figures of the reader -------------------------------------------- */
+
+const CURVES = ["step", "epoch", "examples", "time"];
+
+function sortedMetrics(keys) {
+    const order = Object.keys(Figures.model.metrics);
+    const place = key => (order.indexOf(key) + order.length + 1) %
+                         (order.length + 1);
+    return [...keys].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1))
+        .map(key => [key, Figures.labelOf(key)]);
+}
+
+function yChoices(x) {
+    const { runs, series } = Figures.model;
+    return sortedMetrics(new Set(CURVES.includes(x)
+        ? series.filter(s => x === "time" || s.x).map(s => s.metric)
+        : runs.flatMap(run => Object.keys(run.results))));
+}
+
+// What the reader asked for, as a figure; null: the runs have nothing of it.
+function explored(want) {
+    const part = want.part === "" ? undefined : Number(want.part);
+    const name = key => Figures.metric(key).label;
+    const title = `${name(want.y)}${want.second
+        ? ` and ${name(want.second)}` : ""} by ${want.x}`;
+    const common = { id: "explored", logY: want.logY, log: want.logX,
+                     title: title[0].toUpperCase() + title.slice(1) };
+    if (!CURVES.includes(want.x))
+        return { ...common, ...Figures.byFlag({ ...want, part }), ...common };
+    return { ...common, kind: "curves", curve: want.y, part,
+             second: want.second || undefined, facet: want.facet || undefined,
+             tasks: want.tasks,
+             display: { x: want.x, colour: want.colour, smooth:
+                        Number(want.smooth), mean: !want.tasks } };
+}
+
+let explore = () => {}; // show what a figure of the report begins with
+addEventListener("explore", event => explore(event.detail));
+
+function readHash() {
+    const [place, query] = location.hash.slice(1).split("?");
+    return place === "explored" && query
+        ? Object.fromEntries(new URLSearchParams(query)) : {};
+}
+
+function fillExplorer(place) {
+    const { axes, runs, series } = Figures.model;
+    const xs = [...axes.map(axis => [axis, axis]),
+                ...series.length > 0 ? CURVES.map(key => [key, key]) : []];
+    if (xs.length === 0) {
+        place.append(html("p", {}, "Nothing was varied or recorded over time."));
+        return;
+    }
+    const parts = new Set(runs.map(run => run.part)).size;
+    const want = { x: xs[0][0], y: "", second: "", colour: "run", facet: "",
+                   smooth: "0", logX: false, logY: false, tasks: false,
+                   part: parts > 1 ? "0" : "" };
+    const given = readHash();
+    for (const key of Object.keys(want))
+        if (given[key] !== undefined)
+            want[key] = typeof want[key] === "boolean"
+                ? given[key] === "true" : given[key];
+    const form = html("form", { class: "controls", on: {
+        submit: event => event.preventDefault() } });
+    const figure = html("figure", { class: "large" });
+    const link = html("a", { href: "#explored" }, "Link to this figure");
+    let mounted = false;
+
+    const show = () => {
+        const choices = yChoices(want.x);
+        if (choices.length === 0)
+            return;
+        if (!choices.some(([key]) => key === want.y))
+            want.y = choices[0][0];
+        if (!choices.some(([key]) => key === want.second))
+            want.second = "";
+        const curves = CURVES.includes(want.x);
+        const none = [["", "none"]];
+        const tick = (label, key) => {
+            const box = html("input", { type: "checkbox", checked: want[key],
+                on: { change: () => change(key, box.checked) } });
+            return html("label", {}, box, ` ${label}`);
+        };
+        const flags = axes.map(axis => [axis, axis]);
+        const smooth = html("input", { type: "range", min: 0, max: 0.98,
+            step: 0.02, value: want.smooth, on: { change: () =>
+                change("smooth", smooth.value) } });
+        form.replaceChildren(
+            choice("x", xs, want.x, x => change("x", x)),
+            choice("y", choices, want.y, y => change("y", y)),
+            choice("second y", [...none, ...choices], want.second,
+                   second => change("second", second)),
+            ...parts > 1 ? [choice("runs of", [...new Set(runs.map(r => r.part))]
+                .map(part => [String(part), runs.find(r => r.part === part)
+                    .name.split("/")[0] || `part ${part}`]), want.part,
+                part => change("part", part))] : [],
+            ...curves ? [choice("colour by", [["run", "run"], ...flags],
+                want.colour, colour => change("colour", colour))] : [],
+            ...axes.length > 0 ? [choice("facet by", [...none, ...flags.filter(
+                ([key]) => key !== want.x)], want.facet,
+                facet => change("facet", facet))] : [],
+            tick("log x", "logX"), tick("log y", "logY"),
+            ...curves ? [html("label", {}, "smoothing ", smooth),
+                         tick("each task", "tasks")] : [], link);
+        const result = explored(want);
+        if (mounted)
+            Figures.update(figure, result);
+        else
+            Figures.mount(figure, result);
+        mounted = true;
+        link.href = `#explored?${new URLSearchParams(want)}`;
+    };
+    const change = (key, value) => {
+        const focus = [...form.elements].indexOf(document.activeElement);
+        want[key] = value;
+        show();
+        form.elements[Math.min(focus, form.elements.length - 1)]?.focus();
+    };
+    place.append(form, figure);
+    show();
+    explore = given => {
+        Object.assign(want, { second: "", facet: "" }, given,
+                      { part: parts > 1 ? String(given.part) : "" });
+        show();
+        place.scrollIntoView({ behavior: "smooth" });
+    };
+    if (location.hash.startsWith("#explored"))
+        place.scrollIntoView();
+}
+
+/* --- all -------------------------------------------------------------- */
+
+// What the page in the document asks for; also after it was replaced.
+function fill() {
+    const { figures } = Figures.model;
+    for (const element of document.querySelectorAll("figure[data-figure]"))
+        if (!Figures.views.has(element) && figures[element.dataset.figure])
+            Figures.mount(element, figures[element.dataset.figure]);
+    for (const table of document.querySelectorAll(".wide table"))
+        enliven(table);
+    if (!Figures.model.runs)
+        return; // a page without runs
+    markRuns();
+    for (const place of document.querySelectorAll("[data-chooser]"))
+        fillChooser(place);
+    for (const [id, act] of [["display", fillDisplay],
+                             ["explorer", fillExplorer]]) {
+        const place = document.getElementById(id);
+        if (place)
+            act(place);
+    }
+}
+
+// One open menu at a time.
+document.addEventListener("click", event => {
+    for (const menu of document.querySelectorAll("details.menu[open]"))
+        if (!menu.contains(event.target))
+            menu.open = false;
 });
-addEventListener("afterprint", recolour);
-drawWithin(document);
+document.addEventListener("keydown", event => {
+    if (event.key === "Escape")
+        for (const menu of document.querySelectorAll("details.menu[open]")) {
+            menu.open = false;
+            menu.querySelector("summary").focus();
+        }
+});
+
+Figures.load(JSON.parse(document.getElementById("model").textContent));
+fill();
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () =>
+    Figures.model.runs && markRuns());
+if (location.hash.length > 1 && !location.hash.includes("?"))
+    document.getElementById(location.hash.slice(1))?.scrollIntoView();

@@ -1,63 +1,105 @@
-/* report.c - chooses the sections of a report from what the runs recorded, and
- * limits how many runs are shown in detail. */
+/* report.c - decides the order of a report: for each sweep what it shows, its
+ * runs and its figures; then what the reader looks up. */
 #include "observe/report/report.h"
 
-#include "base/error.h"
+#include "observe/findings/findings.h"
 #include "observe/report/report_priv.h"
+#include "observe/runs/compare.h"
+#include "observe/runs/experiment.h"
 
 #include <math.h>
-#include <string.h>
+#include <stdio.h>
 
-void pl_report_fold_run(pl_report *report, const pl_record *record)
-{
-    if (report->records->count > 1)
-        pl_page_fold(report->page, record->name);
-}
+#define FIGURES_MOST 12 /* of a report, or half of that of each of several */
+#define TITLE_BYTES  512
+#define PREFIX_BYTES 128
 
-void pl_report_unfold_run(pl_report *report)
-{
-    if (report->records->count > 1)
-        pl_page_unfold(report->page);
-}
+/* --- parts ------------------------------------------------------------ */
 
-pl_status pl_report_leave_out(pl_report *report, const char *path,
-                              pl_status status)
+static pl_status put_findings(pl_report *report, const pl_records *part)
 {
-    pl_error why;
-    if (status == PL_NOMEM)
-        return status;
-    pl_error_save(&why, status);
-    why.message[pl_error_words(why.message)] = '\0';
-    pl_table_add_row(report->left_out);
-    pl_table_put_text(report->left_out, path);
-    pl_table_put_text(report->left_out, why.message);
-    return PL_OK;
-}
-
-static pl_status begin_left_out(pl_report *report)
-{
-    const pl_json *list = report->records->left_out;
-    PL_TRY(
-        pl_table_new(&report->left_out, "left-out", "What could not be read"));
-    pl_table_add_column(report->left_out, &(pl_table_column) { .key = "path" });
-    pl_table_add_column(report->left_out, &(pl_table_column) { .key = "why" });
-    for (size_t i = 0; i < pl_json_length(list); i++) {
-        const char *path, *why;
-        PL_TRY(pl_json_get_text(pl_json_at(list, i), "path", &path));
-        PL_TRY(pl_json_get_text(pl_json_at(list, i), "why", &why));
-        pl_table_add_row(report->left_out);
-        pl_table_put_text(report->left_out, path);
-        pl_table_put_text(report->left_out, why);
+    pl_buffer lines = { 0 };
+    pl_status status = pl_findings(part, &lines);
+    if (status == PL_OK) {
+        pl_compare_notes(part, &lines);
+        status = pl_buffer_status(&lines);
     }
+    if (status == PL_OK && lines.bytes > 0)
+        pl_page_list(report->page, lines.data);
+    pl_buffer_close(&lines);
+    return status;
+}
+
+static pl_status put_runs(pl_report *report, const pl_records *part,
+                          const char *prefix)
+{
+    pl_table *table;
+    char name[PREFIX_BYTES + 8];
+    PL_TRY(pl_compare(&table, part, pl_compare_repeats(part)));
+    snprintf(name, sizeof name, "%sruns", prefix);
+    pl_status status = pl_table_rename(table, name, "Runs");
+    if (status != PL_OK) {
+        pl_table_free(table);
+        return status;
+    }
+    pl_page_take_table(report->page, table);
     return PL_OK;
 }
 
-static void end_left_out(pl_report *report)
+/* The runs of one sweep, or those that belong to none. */
+static pl_status put_part(pl_report *report, size_t number)
 {
-    if (pl_table_rows(report->left_out) > 0)
-        pl_page_heading(report->page, "Left out");
-    pl_page_take_table(report->page, report->left_out);
-    report->left_out = NULL;
+    const pl_records *part = &report->model.parts[number].records;
+    const pl_record *first = &part->list[0];
+    bool alone = report->model.part_count == 1;
+    const pl_experiment *e = first->experiment;
+    char title[TITLE_BYTES], prefix[PREFIX_BYTES] = "";
+    bool plain = e == NULL || (alone && e->about.question == NULL);
+    pl_experiment_title(first, title, sizeof title);
+    if (!alone) {
+        const char *sweep = pl_experiment_name(first);
+        snprintf(prefix, sizeof prefix, "%.*s-", PREFIX_BYTES - 2,
+                 sweep[0] != '\0' ? sweep : "others");
+    }
+    pl_page_heading(report->page, plain ? "Results" : title);
+    PL_TRY(put_findings(report, part));
+    PL_TRY(put_runs(report, part, prefix));
+    if (number == 0)
+        pl_page_display(report->page);
+    return pl_report_figures(report, number, prefix,
+                             alone ? FIGURES_MOST : FIGURES_MOST / 2);
+}
+
+static pl_status put_parts(pl_report *report)
+{
+    for (size_t p = 0; p < report->model.part_count; p++)
+        PL_TRY(put_part(report, p));
+    return PL_OK;
+}
+
+/* --- what belongs to all ---------------------------------------------- */
+
+static pl_status put_left_out(pl_report *report)
+{
+    const pl_json *list = report->model.left_out;
+    pl_table *table;
+    if (pl_json_length(list) == 0)
+        return PL_OK;
+    PL_TRY(pl_table_new(&table, "left-out", "What could not be read"));
+    pl_table_add_column(table, &(pl_table_column) { .key = "path" });
+    pl_table_add_column(table, &(pl_table_column) { .key = "why" });
+    for (size_t i = 0; i < pl_json_length(list); i++) {
+        const char *path = "", *why = "";
+        if (pl_json_get_text(pl_json_at(list, i), "path", &path) != PL_OK ||
+            pl_json_get_text(pl_json_at(list, i), "why", &why) != PL_OK)
+            continue;
+        pl_table_add_row(table);
+        pl_table_put_text(table, path);
+        pl_table_put_text(table, why);
+    }
+    pl_page_heading(report->page, "Left out");
+    pl_page_take_table(report->page, table);
+    return PL_OK;
 }
 
 /* What all runs have in common; what sets them apart stands in the results. */
@@ -123,29 +165,49 @@ static pl_status put_machines(pl_report *report)
 
 static pl_status fill(pl_report *report)
 {
-    PL_TRY(begin_left_out(report));
-    PL_TRY(pl_report_results(report));
+    PL_TRY(put_parts(report));
+    pl_page_explorer(report->page);
+    PL_TRY(pl_report_classes(report));
+    PL_TRY(pl_report_operators(report));
     PL_TRY(pl_report_workers(report));
-    PL_TRY(pl_report_curves(report));
+    PL_TRY(pl_report_pairs(report));
     PL_TRY(pl_report_usage(report));
     PL_TRY(pl_report_resources(report));
     PL_TRY(put_configuration(report));
     PL_TRY(put_machines(report));
-    end_left_out(report);
+    PL_TRY(put_left_out(report));
+    pl_model_json(&report->model, pl_page_model(report->page));
     return pl_page_status(report->page);
 }
 
-pl_status pl_report_make(pl_page **out, const pl_records *records,
-                         const char *title)
+static pl_status make(pl_page **out, const pl_records *records,
+                      const char *title, bool overlay)
 {
     pl_report report = { .records = records };
     PL_TRY(pl_page_new(&report.page, title));
-    pl_status status = fill(&report);
-    pl_table_free(report.left_out);
+    pl_status status = pl_model_init(&report.model, records);
+    if (status == PL_OK) {
+        if (overlay)
+            pl_model_set_apart(&report.model);
+        status = fill(&report);
+        pl_model_close(&report.model);
+    }
     if (status != PL_OK) {
         pl_page_free(report.page);
         return status;
     }
     *out = report.page;
     return PL_OK;
+}
+
+pl_status pl_report_make(pl_page **out, const pl_records *records,
+                         const char *title)
+{
+    return make(out, records, title, false);
+}
+
+pl_status pl_report_overlay(pl_page **out, const pl_records *records,
+                            const char *title)
+{
+    return make(out, records, title, true);
 }

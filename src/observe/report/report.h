@@ -11,4 +11,9 @@
 pl_status pl_report_make(pl_page **out, const pl_records *records,
                          const char *title) PL_MUST_CHECK;
 
+/* The same for runs that a reader picked, not a sweep: their curves come first,
+ * and no figure goes by a flag, for they differ in many. */
+pl_status pl_report_overlay(pl_page **out, const pl_records *records,
+                            const char *title) PL_MUST_CHECK;
+
 #endif

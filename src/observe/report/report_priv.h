@@ -2,35 +2,43 @@
 #ifndef PL_OBSERVE_REPORT_REPORT_PRIV_H
 #define PL_OBSERVE_REPORT_REPORT_PRIV_H
 
+#include "observe/model/model.h"
 #include "observe/report/page.h"
-#include "observe/runs/record.h"
 
-/* What was left out, put together while the sections are made. */
 typedef struct pl_report {
     const pl_records *records;
+    pl_model model; /* of the records */
     pl_page *page;
-    pl_table *left_out;
 } pl_report;
 
-/* Results by batch size, workers, mode, ...: report_results.c */
-pl_status pl_report_results(pl_report *report) PL_MUST_CHECK;
-/* Steps, shares of time and bytes of each worker: report_workers.c */
+/* The figures of one part, chosen by what was varied: report_figures.c.
+ * `prefix` begins their names and tells sweeps apart. */
+pl_status pl_report_figures(pl_report *report, size_t part, const char *prefix,
+                            size_t most) PL_MUST_CHECK;
+
+/* A metric by a flag, one line for each combination of the other flags, what
+ * was published beside it; or what more of the flag's tasks bring.
+ * report_lines.c */
+typedef enum pl_report_derived {
+    PL_REPORT_PLAIN,
+    PL_REPORT_SPEEDUP,    /* times the value at the line's first x... */
+    PL_REPORT_EFFICIENCY, /* ... as a share of what x would promise, in % */
+} pl_report_derived;
+pl_status pl_report_lines(const pl_model_part *part, const char *flag,
+                          const char *metric, pl_report_derived derived,
+                          pl_figure *figure) PL_MUST_CHECK;
+
+/* How classifiers fared, class by class: detail/classes.c */
+pl_status pl_report_classes(pl_report *report) PL_MUST_CHECK;
+/* Who sent whom how much: detail/pairs.c */
+pl_status pl_report_pairs(pl_report *report) PL_MUST_CHECK;
+/* Where the time of traced runs went: detail/operators.c */
+pl_status pl_report_operators(pl_report *report) PL_MUST_CHECK;
+/* What each worker did: report_workers.c */
 pl_status pl_report_workers(pl_report *report) PL_MUST_CHECK;
-/* Loss and accuracy over steps, of each worker: report_curves.c */
-pl_status pl_report_curves(pl_report *report) PL_MUST_CHECK;
 /* What the tasks used, by their own counters: report_usage.c */
 pl_status pl_report_usage(pl_report *report) PL_MUST_CHECK;
 /* What each host used over time: report_resources.c */
 pl_status pl_report_resources(pl_report *report) PL_MUST_CHECK;
-/* The flags: report.c */
-
-/* Add the failure of this thread to what was left out; only a want of memory
- * is passed on. */
-pl_status pl_report_leave_out(pl_report *report, const char *path,
-                              pl_status status) PL_MUST_CHECK;
-
-/* A part about one run: folded, unless there is only one. */
-void pl_report_fold_run(pl_report *report, const pl_record *record);
-void pl_report_unfold_run(pl_report *report);
 
 #endif

@@ -1,67 +1,10 @@
-/* What each host used while a run lasted: processor, memory, network, disk. */
-#include "base/file/file.h"
-#include "base/mem.h"
+/* report_resources.c - the table of what each host used while a run lasted:
+ * processor, memory, network, disk. */
 #include "observe/report/report_priv.h"
-#include "observe/runs/curve_read.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-#define POINTS_MOST 300               /* of one line */
-#define TABLE_MOST  ((size_t)1 << 28) /* bytes of one file */
-
-/* A figure, and the columns of the table that it shows. */
-static const struct usage {
-    const char *name, *title, *label;
-    struct {
-        const char *column, *label;
-    } lines[5]; /* NULL at the end */
-    double scale;
-} usages[] = {
-    { "cpu",
-      "Processor",
-      "percent of one core",
-      { { "job_cpu", "job" },
-        { "worker_cpu", "workers" },
-        { "ps_cpu", "servers" },
-        { "evaluator_cpu", "evaluator" } },
-      1 },
-    { "host-cpu",
-      "Processor of the host",
-      "percent of all cores",
-      { { "cpu", "busy" } },
-      1 },
-    { "memory",
-      "Memory",
-      "megabytes",
-      { { "job_rss_mb", "job" },
-        { "worker_rss_mb", "workers" },
-        { "ps_rss_mb", "servers" },
-        { "memory_mb", "host" } },
-      1 },
-    { "network",
-      "Network of the job",
-      "megabytes/s",
-      { { "job_sent_bytes_per_s", "sent" },
-        { "job_received_bytes_per_s", "received" } },
-      1e-6 },
-    { "disk",
-      "Disk",
-      "megabytes/s",
-      { { "job_read_bytes_per_s", "job reads" },
-        { "job_written_bytes_per_s", "job writes" },
-        { "disk_read_bytes_per_s", "host reads" },
-        { "disk_written_bytes_per_s", "host writes" } },
-      1e-6 },
-    { "switches",
-      "Context switches",
-      "per second",
-      { { "job_switches_per_s", "job" }, { "switches_per_s", "host" } },
-      1 },
-};
-
-#define USAGES (sizeof usages / sizeof *usages)
 
 /* Mean and most of these stand in the table; the mean is that of the tasks'
  * own counters where they have one. */
@@ -179,146 +122,20 @@ static void add_row(pl_table *table, const pl_record *record, const char *host,
     }
 }
 
-/* A role that the host has no task of, or that is alone and so the job. */
-static bool is_absent(const pl_curves *curves, const char *column)
-{
-    static const char *const roles[] = { "worker", "ps", "evaluator" };
-    double job = pl_curve_measure(pl_curves_find(curves, "job_tasks")).most;
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
-        char tasks[32];
-        size_t length = strlen(roles[i]);
-        if (strncmp(column, roles[i], length) != 0 || column[length] != '_')
-            continue;
-        snprintf(tasks, sizeof tasks, "%s_tasks", roles[i]);
-        double most = pl_curve_measure(pl_curves_find(curves, tasks)).most;
-        return !(most > 0) || most == job;
-    }
-    return false;
-}
-
-static pl_status put_usage(pl_report *report, const pl_record *record,
-                           const char *host, const pl_curves *curves,
-                           const struct usage *usage)
-{
-    char *name, title[512];
-    pl_figure *figure;
-    PL_TRY(pl_mem_format(&name, "%s-%s-%s", usage->name, record->name, host));
-    snprintf(title, sizeof title, "%s: %s, %s", usage->title, record->name,
-             host);
-    pl_status status = pl_figure_new(&figure, &(pl_figure_opts) {
-                                                  .name = name,
-                                                  .title = title,
-                                                  .x = "time [s]",
-                                                  .y = usage->label,
-                                              });
-    pl_mem_free(name);
-    PL_TRY(status);
-    for (size_t i = 0; usage->lines[i].column != NULL; i++) {
-        const pl_curve *curve = pl_curves_find(curves, usage->lines[i].column);
-        if (curve == NULL || is_absent(curves, usage->lines[i].column))
-            continue;
-        pl_figure_add_series(figure, usage->lines[i].label);
-        for (size_t p = 0; p < curve->count; p++)
-            pl_figure_add_point(figure, curve->points[p].x,
-                                usage->scale * curve->points[p].y, 0);
-    }
-    pl_page_take_figure(report->page, figure);
-    return PL_OK;
-}
-
-/* A file that cannot be read is left out, but for what stood before the
- * damage. */
-static pl_status read_curves(pl_report *report, const char *path,
-                             pl_curves *curves)
-{
-    pl_map map;
-    *curves = (pl_curves) { 0 };
-    pl_status status = pl_map_read(&map, path, TABLE_MOST);
-    if (status == PL_OK) {
-        status =
-            pl_resources_read(curves, (const char *)map.data, map.bytes, path);
-        pl_map_close(&map);
-    }
-    if (status != PL_OK)
-        status = pl_report_leave_out(report, path, status);
-    if (status != PL_OK)
-        pl_curves_close(curves);
-    return status;
-}
-
-static pl_status put_host(pl_report *report, pl_table *table,
-                          const pl_record *record, const char *path,
-                          const char *file)
-{
-    pl_curves curves;
-    char host[256];
-    snprintf(host, sizeof host, "%.*s", (int)strlen(file) - 4, file);
-    PL_TRY(read_curves(report, path, &curves));
-    pl_status status = PL_OK;
-    if (curves.count > 0)
-        add_row(table, record, host, &curves);
-    for (size_t i = 0; i < curves.count; i++)
-        pl_curve_thin(&curves.list[i], POINTS_MOST);
-    for (size_t u = 0; u < USAGES && status == PL_OK; u++)
-        status = put_usage(report, record, host, &curves, &usages[u]);
-    pl_curves_close(&curves);
-    return status;
-}
-
-static bool is_csv(const char *name)
-{
-    size_t length = strlen(name);
-    return name[0] != '.' && length > 4 &&
-           strcmp(name + length - 4, ".csv") == 0;
-}
-
-static pl_status put_run(pl_report *report, pl_table *table,
-                         const pl_record *record, bool *any)
-{
-    char *folder, **names;
-    size_t count;
-    PL_TRY(pl_file_join(&folder, record->path, "resources"));
-    pl_status status = pl_file_list(&names, &count, folder);
-    if (status != PL_OK) {
-        status = status == PL_NOTFOUND
-                     ? PL_OK
-                     : pl_report_leave_out(report, folder, status);
-        pl_mem_free(folder);
-        return status;
-    }
-    if (!*any)
-        pl_page_heading(report->page, "Resources");
-    *any = true;
-    pl_report_fold_run(report, record);
-    for (size_t i = 0; i < count && status == PL_OK; i++) {
-        char *path;
-        if (!is_csv(names[i]))
-            continue;
-        status = pl_file_join(&path, folder, names[i]);
-        if (status == PL_OK) {
-            status = put_host(report, table, record, path, names[i]);
-            pl_mem_free(path);
-        }
-    }
-    pl_report_unfold_run(report);
-    pl_mem_free(names);
-    pl_mem_free(folder);
-    return status;
-}
-
 pl_status pl_report_resources(pl_report *report)
 {
     const pl_records *records = report->records;
     pl_table *table;
-    bool any = false;
     PL_TRY(begin_table(&table));
     for (size_t i = 0; i < records->count; i++) {
-        pl_status status = put_run(report, table, &records->list[i], &any);
-        if (status != PL_OK) {
-            pl_table_free(table);
-            return status;
-        }
+        const pl_model_run *run = &report->model.runs[i];
+        for (size_t t = 0; t < run->count; t++)
+            if (run->tasks[t].host && run->tasks[t].curves.count > 0)
+                add_row(table, &records->list[i], run->tasks[t].name,
+                        &run->tasks[t].curves);
     }
+    if (pl_table_rows(table) > 0)
+        pl_page_heading(report->page, "Hosts");
     pl_page_take_table(report->page, table);
     return PL_OK;
 }

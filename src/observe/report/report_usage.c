@@ -1,6 +1,7 @@
-/* What the tasks of each run used, by role and one by one, from their own
- * counters: these hold however short a run was, where samples miss most of it.
- * A share of a core that is too short to be measured is left empty, and said.
+/* report_usage.c - what the tasks of each run used, by role and one by one,
+ * from their own counters: these hold however short a run was, where samples
+ * miss most of it. A share of a core that is too short to be measured is left
+ * empty, and said.
  */
 #include "observe/report/report_priv.h"
 

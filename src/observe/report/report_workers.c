@@ -1,12 +1,8 @@
-/* What each worker did: steps, time, accuracy, bytes; and where its time
- * went. */
+/* report_workers.c - the table of what each worker did: steps, time, accuracy,
+ * bytes, and where its time went. */
 #include "observe/report/report_priv.h"
 
 #include <math.h>
-#include <stdio.h>
-
-#define NAME_BYTES 256
-#define BARS_MOST  120 /* of one figure: more cannot be read */
 
 static const pl_table_column columns[] = {
     { "steps", NULL, NULL, 0, false },
@@ -92,40 +88,6 @@ static pl_status put_table(pl_report *report)
     return PL_OK;
 }
 
-/* A bar for each worker of each run, one series for each of the keys. */
-typedef struct bars {
-    const char *name, *title, *label;
-    pl_figure_kind kind;
-    struct {
-        const char *key, *label;
-    } series[5]; /* NULL at the end */
-    double scale;
-} bars;
-
-static const bars figures[] = {
-    { "time-shares",
-      "Where the time of each worker went",
-      "share of time [%]",
-      PL_FIGURE_STACKED,
-      { { "computing_share", "computing" },
-        { "input_share", "reading" },
-        { "sending_share", "sending" },
-        { "waiting_share", "waiting" } },
-      100 },
-    { "worker-steps",
-      "Steps of each worker",
-      "steps",
-      PL_FIGURE_BARS,
-      { { "steps", "steps" } },
-      1 },
-    { "worker-bytes",
-      "Bytes of each worker",
-      "megabytes",
-      PL_FIGURE_BARS,
-      { { "bytes_sent", "sent" }, { "bytes_received", "received" } },
-      1e-6 },
-};
-
 static size_t count_workers(const pl_records *records)
 {
     size_t count = 0;
@@ -134,65 +96,10 @@ static size_t count_workers(const pl_records *records)
     return count;
 }
 
-/* All runs of one worker need no number behind their names. */
-static void name_bar(const pl_record *record, size_t worker,
-                     char name[NAME_BYTES])
-{
-    if (record->summary.worker_count > 1)
-        snprintf(name, NAME_BYTES, "%s #%zu", record->name, worker);
-    else
-        snprintf(name, NAME_BYTES, "%s", record->name);
-}
-
-static void add_categories(const pl_records *records, pl_figure *figure)
-{
-    char name[NAME_BYTES];
-    for (size_t i = 0; i < records->count; i++) {
-        const pl_record *record = &records->list[i];
-        for (size_t w = 0; w < record->summary.worker_count; w++) {
-            name_bar(record, w, name);
-            pl_figure_add_category(figure, name);
-        }
-    }
-}
-
-static pl_status put_bars(pl_report *report, const bars *b)
-{
-    const pl_records *records = report->records;
-    pl_figure *figure;
-    PL_TRY(pl_figure_new(&figure, &(pl_figure_opts) {
-                                      .name = b->name,
-                                      .title = b->title,
-                                      .x = "worker",
-                                      .y = b->label,
-                                      .kind = b->kind,
-                                  }));
-    add_categories(records, figure);
-    for (size_t s = 0; b->series[s].key != NULL; s++) {
-        size_t place = 0;
-        pl_figure_add_series(figure, b->series[s].label);
-        for (size_t i = 0; i < records->count; i++) {
-            const pl_summary *summary = &records->list[i].summary;
-            for (size_t w = 0; w < summary->worker_count; w++)
-                pl_figure_add_point(
-                    figure, (double)place++,
-                    b->scale *
-                        number_of(&summary->per_worker[w], b->series[s].key),
-                    0);
-        }
-    }
-    pl_page_take_figure(report->page, figure);
-    return PL_OK;
-}
-
 pl_status pl_report_workers(pl_report *report)
 {
-    size_t count = count_workers(report->records);
-    if (count == 0)
+    if (count_workers(report->records) == 0)
         return PL_OK;
     pl_page_heading(report->page, "Workers");
-    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++)
-        if (count <= BARS_MOST)
-            PL_TRY(put_bars(report, &figures[i]));
     return put_table(report);
 }

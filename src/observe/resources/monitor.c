@@ -18,29 +18,33 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "observe/resources/proc.h"
 #include "observe/resources/tasks.h"
 #include "observe/resources/usage.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#define TABLE_MOST  ((size_t)1 << 28) /* bytes of one file */
-#define HEADER_MOST ((size_t)1 << 20)
-#define FILES       100               /* of one host in a run */
-#define FIRST_NS    INT64_C(10000000) /* to the first sample */
-#define LAST_NS     INT64_C(5000000)  /* too soon for another sample */
-#define SHARE       100               /* time to the cost of a sample */
-#define HELD_MOST   ((size_t)1 << 16) /* bytes of rows that are held back */
+#define TABLE_MOST   ((size_t)1 << 28) /* bytes of one file */
+#define HEADER_MOST  ((size_t)1 << 20)
+#define FILES        100               /* of one host in a run */
+#define FIRST_NS     INT64_C(10000000) /* to the first sample */
+#define LAST_NS      INT64_C(5000000)  /* too soon for another sample */
+#define SHARE        100               /* time to the cost of a sample */
+#define MEMORY_SHARE 0.02              /* a change that is recorded */
+#define HELD_MOST    ((size_t)1 << 16) /* bytes of rows that are held back */
 /* A silent task counts as gone after so many samples, and so many seconds. */
 #define LASTS   5
 #define LASTS_S 5
 
 struct pl_monitor {
     pl_monitor_opts opts;
-    int sent, received, step, tests; /* tags */
+    int sent, received, step, tests, memory; /* tags */
+    double memory_mb;                        /* that was recorded last */
     char host[256];
     char *folder;
     pl_tasks *tasks;
@@ -187,10 +191,27 @@ static pl_status sample_host(pl_monitor *monitor, double time)
                  : put_row(monitor, pl_usage_line(monitor->usage), moved);
 }
 
+/* A point of this task's own curve when its memory has changed: rarely, once
+ * it trains. */
+static void record_memory(pl_monitor *monitor)
+{
+    pl_metrics *metrics = monitor->opts.metrics;
+    pl_process own;
+    if (!pl_process_read(&own, PL_PROC, getpid()))
+        return;
+    double mb = (double)own.rss_kb / 1024;
+    if (fabs(mb - monitor->memory_mb) <= MEMORY_SHARE * monitor->memory_mb)
+        return;
+    monitor->memory_mb = mb;
+    pl_metrics_scalar(metrics, monitor->memory,
+                      (int64_t)pl_metrics_get(metrics, monitor->step), mb);
+}
+
 static void sample(pl_monitor *monitor)
 {
     const pl_metrics *metrics = monitor->opts.metrics;
     double time = now_s();
+    record_memory(monitor);
     if (monitor->broken)
         return;
     pl_tasks_progress(monitor->tasks,
@@ -224,10 +245,8 @@ static pl_status monitor_main(void *arg)
         pl_deadline next = { pl_clock_real(), begin_ns + pause_ns };
         pause_ns *= 2;
         pl_mutex_lock(&monitor->lock);
-        while (!monitor->stopping && !pl_deadline_passed(next))
-            if (pl_cond_wait_until(&monitor->wake, &monitor->lock, next) !=
-                PL_OK)
-                break;
+        pl_cond_pause_until(&monitor->wake, &monitor->lock, &monitor->stopping,
+                            next);
     }
     pl_mutex_unlock(&monitor->lock);
     return PL_OK;
@@ -241,6 +260,7 @@ static pl_status open_monitor(pl_monitor *monitor)
     PL_TRY(pl_metrics_tag(opts->metrics, "bytes_received", &monitor->received));
     PL_TRY(pl_metrics_tag(opts->metrics, "step", &monitor->step));
     PL_TRY(pl_metrics_tag(opts->metrics, "tests", &monitor->tests));
+    PL_TRY(pl_metrics_tag(opts->metrics, "rss_mb", &monitor->memory));
     PL_TRY(pl_mem_copy_text(&monitor->folder, opts->folder));
     PL_TRY(pl_file_make_folder(monitor->folder));
     PL_TRY(

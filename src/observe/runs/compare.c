@@ -1,6 +1,6 @@
 /* compare.c - the table of runs side by side: which flags set them apart, which
  * runs are repetitions of each other, their means, and what was published. */
-#include "observe/runs/compare.h"
+#include "observe/runs/compare_priv.h"
 
 #include "observe/runs/experiment.h"
 
@@ -21,12 +21,12 @@ static const pl_table_column results[] = {
     { "peak_rss_mb", "peak memory", "MB", 0, false },
 };
 
-#define RESULTS (sizeof results / sizeof *results)
+#define LINE_MOST 79 /* of the flags that all runs have */
+#define RESULTS   (sizeof results / sizeof *results)
 
-static const pl_table_group flags = { "flags", "flag.", true },
-                            outcome = { "results", "", false },
-                            published = { "published", "published.", false },
-                            difference = { "difference", "difference.", false };
+static const pl_table_group flags = { "flag.", true }, outcome = { "", false },
+                            published = { "published.", false },
+                            difference = { "difference.", false };
 
 /* The flags are walked in the order of the first run that has them. */
 typedef struct walk {
@@ -268,7 +268,14 @@ static void add_results(pl_table *table, const pl_records *records, bool mean)
         table, &(pl_table_column) { .key = "stopped_by", .label = "ended by" });
 }
 
-static void add_columns(pl_table *table, const pl_records *records, bool mean)
+/* What a comparison shows of each run. */
+enum {
+    SHOW_RESULTS = 1,
+    SHOW_TASKS = 2,
+};
+
+static void add_columns(pl_table *table, const pl_records *records, bool mean,
+                        unsigned show)
 {
     walk w = { .records = records };
     pl_table_add_column(table, &(pl_table_column) { .key = "run" });
@@ -280,9 +287,13 @@ static void add_columns(pl_table *table, const pl_records *records, bool mean)
     if (models_differ(records))
         pl_table_add_column(table, &(pl_table_column) { .key = "model" });
     pl_table_set_group(table, &flags);
-    for (const char *name; (name = next_arg(&w, mean)) != NULL;)
+    for (const char *name;
+         (show & SHOW_RESULTS) != 0 && (name = next_arg(&w, mean)) != NULL;)
         add_flag(table, name);
-    add_results(table, records, mean);
+    if ((show & SHOW_RESULTS) != 0)
+        add_results(table, records, mean);
+    if ((show & SHOW_TASKS) != 0)
+        pl_compare_add_tasks(table, records);
 }
 
 static void put_published(pl_table *table, const pl_records *records,
@@ -322,7 +333,7 @@ static void put_results(pl_table *table, const pl_records *records,
 }
 
 static void add_row(pl_table *table, const pl_records *records, size_t index,
-                    bool mean)
+                    bool mean, unsigned show)
 {
     const pl_record *record = &records->list[index];
     walk w = { .records = records };
@@ -334,19 +345,24 @@ static void add_row(pl_table *table, const pl_records *records, size_t index,
         pl_table_put_text(table, pl_experiment_name(record));
     if (models_differ(records))
         pl_table_put_text(table, record->run.model);
-    for (const char *name; (name = next_arg(&w, mean)) != NULL;)
+    for (const char *name;
+         (show & SHOW_RESULTS) != 0 && (name = next_arg(&w, mean)) != NULL;)
         pl_table_put_text(table, pl_record_arg(record, name));
-    put_results(table, records, index, mean);
+    if ((show & SHOW_RESULTS) != 0)
+        put_results(table, records, index, mean);
+    if ((show & SHOW_TASKS) != 0)
+        pl_compare_put_tasks(table, records, index, mean);
 }
 
-pl_status pl_compare(pl_table **out, const pl_records *records, bool mean)
+static pl_status make_table(pl_table **out, const pl_records *records,
+                            bool mean, unsigned show)
 {
     pl_table *table;
     PL_TRY(pl_table_new(&table, "runs", "Runs"));
-    add_columns(table, records, mean);
+    add_columns(table, records, mean, show);
     for (size_t i = 0; i < records->count; i++)
         if (!mean || pl_records_first_like(records, i) == i)
-            add_row(table, records, i, mean);
+            add_row(table, records, i, mean, show);
     pl_status status = pl_table_status(table);
     if (status != PL_OK) {
         pl_table_free(table);
@@ -354,4 +370,55 @@ pl_status pl_compare(pl_table **out, const pl_records *records, bool mean)
     }
     *out = table;
     return PL_OK;
+}
+
+pl_status pl_compare(pl_table **out, const pl_records *records, bool mean)
+{
+    return make_table(out, records, mean, SHOW_RESULTS);
+}
+
+pl_status pl_compare_tasks(pl_table **out, const pl_records *records, bool mean)
+{
+    return make_table(out, records, mean, SHOW_TASKS);
+}
+
+pl_status pl_compare_all(pl_table **out, const pl_records *records, bool mean)
+{
+    return make_table(out, records, mean, SHOW_RESULTS | SHOW_TASKS);
+}
+
+/* A flag that all runs were given alike, and that differs from its default. */
+static bool is_common(const pl_records *records, const char *name)
+{
+    const pl_param *param = pl_records_flag(records, name);
+    const char *value = pl_record_arg(&records->list[0], name);
+    if (param == NULL || value[0] == '\0' || is_hidden(records, name, true) ||
+        pl_records_differ(records, name) ||
+        !pl_records_flag_applies(records, 0, name))
+        return false;
+    if (param->kind == PL_PARAM_FLAG)
+        return strcmp(value, "true") == 0;
+    return param->fallback == NULL || strcmp(param->fallback, value) != 0;
+}
+
+void pl_compare_common(const pl_records *records, pl_buffer *out)
+{
+    void *at = NULL;
+    const pl_json *value;
+    const char *name;
+    size_t line = out->bytes;
+    pl_buffer_text(out, "all runs:");
+    if (!models_differ(records))
+        pl_buffer_format(out, " %s", records->list[0].run.model);
+    while (pl_json_next(records->list[0].run.args, &at, &name, &value)) {
+        const char *text = pl_record_arg(&records->list[0], name);
+        if (!is_common(records, name))
+            continue;
+        if (out->bytes - line + strlen(name) + strlen(text) + 4 > LINE_MOST) {
+            pl_buffer_text(out, "\n   ");
+            line = out->bytes - 3;
+        }
+        pl_buffer_format(out, " --%s %s", name, text);
+    }
+    pl_buffer_text(out, "\n");
 }

@@ -14,11 +14,25 @@
 pl_status pl_compare(pl_table **out, const pl_records *records,
                      bool mean) PL_MUST_CHECK;
 
-/* The same for people: a table for each sweep, below its title, with what it
- * shows in words (findings.h) and what is to be known of its published
- * values. */
-pl_status pl_compare_print(const pl_records *records, bool mean,
+/* A row a run: its name, what limited it, memory by role, the steps of each
+ * worker, and what went in and out of each server. */
+pl_status pl_compare_tasks(pl_table **out, const pl_records *records,
+                           bool mean) PL_MUST_CHECK;
+
+/* Both in one table: for programs. */
+pl_status pl_compare_all(pl_table **out, const pl_records *records,
+                         bool mean) PL_MUST_CHECK;
+
+/* The same for people: for each sweep, below its title, the flags that all runs
+ * share, a table of results and one of tasks, what they show in words
+ * (findings.h), and what is to be known of published values.  A table wider
+ * than `width` is cut by columns; 0: it may be of any width. */
+pl_status pl_compare_print(const pl_records *records, bool mean, size_t width,
                            pl_buffer *out) PL_MUST_CHECK;
+
+/* "all runs: softmax --lr 0.01 --epochs 10": what is alike in all of them and
+ * not left at its default. */
+void pl_compare_common(const pl_records *records, pl_buffer *out);
 
 /* Append what is to be known of the published values of one sweep's runs, a
  * sentence a line. */

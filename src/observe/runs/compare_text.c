@@ -2,7 +2,7 @@
  * it shows in words, and the sentences that published values need. */
 #include "base/text/quote.h"
 #include "observe/findings/findings.h"
-#include "observe/runs/compare.h"
+#include "observe/runs/compare_priv.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>
@@ -62,8 +62,24 @@ static void put_quoted(pl_buffer *out, char *text)
     }
 }
 
+static void print_table(pl_table *table, size_t width, pl_buffer *out)
+{
+    pl_table_print_within(table, width, out);
+    pl_table_free(table);
+}
+
+static void print_common(const pl_records *part, pl_buffer *out)
+{
+    pl_buffer common = { 0 };
+    pl_compare_common(part, &common);
+    if (common.bytes > 0)
+        put_quoted(out, common.data);
+    pl_buffer_close(&common);
+    pl_buffer_text(out, "\n");
+}
+
 static pl_status print_part(const pl_records *part, bool mean, bool titled,
-                            pl_buffer *out)
+                            size_t width, pl_buffer *out)
 {
     char title[TITLE_BYTES];
     pl_table *table;
@@ -74,8 +90,13 @@ static pl_status print_part(const pl_records *part, bool mean, bool titled,
         pl_quote_terminal(out, title);
         pl_buffer_text(out, "\n");
     }
-    pl_table_print(table, out);
-    pl_table_free(table);
+    print_common(part, out);
+    print_table(table, width, out);
+    if (pl_compare_has_tasks(part)) {
+        PL_TRY(pl_compare_tasks(&table, part, mean));
+        pl_buffer_text(out, "\n");
+        print_table(table, width, out);
+    }
     pl_status status = pl_findings(part, &notes);
     pl_compare_notes(part, &notes);
     if (notes.bytes > 0) {
@@ -88,7 +109,8 @@ static pl_status print_part(const pl_records *part, bool mean, bool titled,
     return status;
 }
 
-pl_status pl_compare_print(const pl_records *records, bool mean, pl_buffer *out)
+pl_status pl_compare_print(const pl_records *records, bool mean, size_t width,
+                           pl_buffer *out)
 {
     pl_records part;
     for (size_t first = 0, end; first < records->count; first = end) {
@@ -98,7 +120,7 @@ pl_status pl_compare_print(const pl_records *records, bool mean, pl_buffer *out)
         pl_buffer_text(out, first > 0 ? "\n" : "");
         PL_TRY(print_part(&part, mean,
                           !alone || (e != NULL && e->about.question != NULL),
-                          out));
+                          width, out));
     }
     return pl_buffer_status(out);
 }

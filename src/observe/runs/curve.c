@@ -40,13 +40,7 @@ static pl_status make(pl_curves *curves, const char *name, size_t bytes,
         return PL_FAIL(PL_FORMAT, "the name of a curve holds a NUL");
     if (curves->count == CURVES_MOST)
         return PL_FAIL(PL_FORMAT, "more than %d curves", CURVES_MOST);
-    if (curves->count == curves->room) {
-        size_t room = 2 * curves->room + 8;
-        pl_curve *grown = pl_mem_resize(curves->list, room, sizeof *grown);
-        PL_TRY(pl_mem_check(grown, room, sizeof *grown));
-        curves->list = grown;
-        curves->room = room;
-    }
+    PL_TRY(PL_GROW(curves->list, curves->count, curves->room));
     pl_curve *curve = &curves->list[curves->count];
     *curve = (pl_curve) { 0 };
     PL_TRY(pl_mem_format(&curve->name, "%.*s", (int)bytes, name));
@@ -61,13 +55,7 @@ pl_status pl_curves_add(pl_curves *curves, const char *name, size_t name_bytes,
     pl_curve *curve = find(curves, name, name_bytes);
     if (curve == NULL)
         PL_TRY(make(curves, name, name_bytes, &curve));
-    if (curve->count == curve->room) {
-        size_t room = 2 * curve->room + 64;
-        pl_point *grown = pl_mem_resize(curve->points, room, sizeof *grown);
-        PL_TRY(pl_mem_check(grown, room, sizeof *grown));
-        curve->points = grown;
-        curve->room = room;
-    }
+    PL_TRY(PL_GROW(curve->points, curve->count, curve->room));
     curve->points[curve->count++] = point;
     return PL_OK;
 }
@@ -84,33 +72,27 @@ void pl_curves_cut(pl_curves *curves, double x)
     }
 }
 
-static pl_point mean_of(const pl_point *points, size_t from, size_t to)
+/* Of from .. to-1, the first that is lowest and the last that is highest. */
+static void find_ends(const pl_point *points, size_t from, size_t to,
+                      size_t *lowest, size_t *highest)
 {
-    pl_point sum = { 0, 0 };
+    *lowest = *highest = from;
     for (size_t i = from; i < to; i++) {
-        sum.x += points[i].x;
-        sum.y += points[i].y;
+        if (points[i].y < points[*lowest].y)
+            *lowest = i;
+        if (points[i].y >= points[*highest].y)
+            *highest = i;
     }
-    double count = (double)(to - from);
-    return (pl_point) { sum.x / count, sum.y / count };
 }
 
-/* The point of from .. to-1 that spans the largest triangle with `a`, the one
- * kept before, and `c`, the mean of the bucket behind. */
-static size_t largest(const pl_point *points, size_t from, size_t to,
-                      pl_point a, pl_point c)
+/* Room for one point only: the end that is farther from where the curve
+ * starts. */
+static size_t farther(const pl_point *points, size_t lowest, size_t highest)
 {
-    size_t best = from;
-    double most = -1;
-    for (size_t i = from; i < to; i++) {
-        double area = fabs((a.x - c.x) * (points[i].y - a.y) -
-                           (a.x - points[i].x) * (c.y - a.y));
-        if (area > most) {
-            most = area;
-            best = i;
-        }
-    }
-    return best;
+    return fabs(points[highest].y - points[0].y) >=
+                   fabs(points[lowest].y - points[0].y)
+               ? highest
+               : lowest;
 }
 
 void pl_curve_thin(pl_curve *curve, size_t most)
@@ -118,18 +100,20 @@ void pl_curve_thin(pl_curve *curve, size_t most)
     pl_point *points = curve->points;
     if (curve->count <= most || most < 3)
         return;
-    /* All but the first and the last point are dealt into most - 2 buckets. */
-    size_t inner = curve->count - 2, buckets = most - 2, kept = 1;
-    pl_point last = points[0];
+    size_t inner = curve->count - 2, kept = 1;
+    size_t buckets = most < 4 ? 1 : (most - 2) / 2;
     for (size_t b = 0; b < buckets; b++) {
-        size_t from = 1 + inner * b / buckets;
-        size_t to = 1 + inner * (b + 1) / buckets;
-        size_t end =
-            b + 1 < buckets ? 1 + inner * (b + 2) / buckets : curve->count;
-        pl_point next = mean_of(points, to, end);
-        /* What is kept lies before what is still to be read. */
-        last = points[largest(points, from, to, last, next)];
-        points[kept++] = last;
+        size_t from = 1 + inner * b / buckets, low, high;
+        find_ends(points, from, 1 + inner * (b + 1) / buckets, &low, &high);
+        if (most < 4)
+            low = high = farther(points, low, high);
+        /* What is kept lies before what is still to be read; of the two, the
+         * second may stand where the first is written. */
+        pl_point first = points[low < high ? low : high];
+        pl_point second = points[low < high ? high : low];
+        points[kept++] = first;
+        if (low != high)
+            points[kept++] = second;
     }
     points[kept++] = points[curve->count - 1];
     curve->count = kept;

@@ -10,6 +10,7 @@
 
 typedef struct pl_point {
     double x, y;
+    double time; /* seconds since 1970; 0: not known */
 } pl_point;
 
 typedef struct pl_curve {
@@ -36,9 +37,9 @@ pl_status pl_curves_add(pl_curves *curves, const char *name, size_t name_bytes,
 /* Drop all points beyond x. */
 void pl_curves_cut(pl_curves *curves, double x);
 
-/* Keep at most `most` (>= 3) of the points, such that the curve looks the same:
- * "Largest-Triangle-Three-Buckets" (S. Steinarsson, Downsampling Time Series
- * for Visual Representation, 2013, section 4.2). */
+/* Keep at most `most` (>= 3) of the points, such that no peak is lost: the
+ * first and the last, and of equal shares of the others the lowest and the
+ * highest each. */
 void pl_curve_thin(pl_curve *curve, size_t most);
 
 /* The mean is that over x: a point counts as much as the way to it from the

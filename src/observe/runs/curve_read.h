@@ -16,6 +16,10 @@
 pl_status pl_events_read(pl_curves *curves, const uint8_t *data, size_t bytes,
                          const char *what) PL_MUST_CHECK;
 
+/* Where the first whole record begins in a piece of an event file that was cut
+ * anywhere; `bytes`: nowhere. */
+size_t pl_events_first(const uint8_t *data, size_t bytes);
+
 /* Add the columns of a table of resources, one curve each, x is the time in
  * seconds since the first line.  The last line may be cut short. */
 pl_status pl_resources_read(pl_curves *curves, const char *text, size_t bytes,

@@ -12,6 +12,7 @@
 /* Fields of Event, SessionLog, Summary and Summary.Value
  * (tensorflow/core/util/event.proto, framework/summary.proto). */
 enum {
+    EVENT_WALL_TIME = 1,
     EVENT_STEP = 2,
     EVENT_SUMMARY = 5,
     EVENT_SESSION_LOG = 7,
@@ -24,6 +25,7 @@ enum {
 #define LOG_START 1
 
 typedef struct event {
+    double time; /* seconds since 1970; 0: not known */
     int64_t step;
     bool start;            /* the run went on from `step` */
     pl_proto_span summary; /* empty: none */
@@ -40,6 +42,14 @@ static pl_status read_log(pl_proto_span in, bool *start)
     return PL_OK;
 }
 
+static double read_time(const pl_proto_field *field)
+{
+    uint64_t bits = pl_get_u64(field->body.at);
+    double time;
+    memcpy(&time, &bits, sizeof time);
+    return isfinite(time) && time > 0 ? time : 0;
+}
+
 static pl_status read_event(pl_proto_span in, event *out)
 {
     *out = (event) { 0 };
@@ -48,6 +58,8 @@ static pl_status read_event(pl_proto_span in, event *out)
         PL_TRY(pl_proto_next(&in, &f));
         if (f.number == EVENT_STEP && f.wire == PL_PROTO_VARINT)
             out->step = (int64_t)f.value;
+        else if (f.number == EVENT_WALL_TIME && f.wire == PL_PROTO_FIXED64)
+            out->time = read_time(&f);
         else if (pl_proto_holds(&f, EVENT_SUMMARY))
             out->summary = f.body;
         else if (pl_proto_holds(&f, EVENT_SESSION_LOG))
@@ -56,7 +68,7 @@ static pl_status read_event(pl_proto_span in, event *out)
     return PL_OK;
 }
 
-static pl_status read_value(pl_curves *curves, pl_proto_span in, int64_t step)
+static pl_status read_value(pl_curves *curves, pl_proto_span in, const event *e)
 {
     pl_proto_span tag = { 0 };
     float value = NAN;
@@ -73,8 +85,9 @@ static pl_status read_value(pl_curves *curves, pl_proto_span in, int64_t step)
     size_t bytes = (size_t)(tag.end - tag.at);
     if (bytes == 0 || !isfinite(value))
         return PL_OK;
-    return pl_curves_add(curves, (const char *)tag.at, bytes,
-                         (pl_point) { (double)step, (double)value });
+    return pl_curves_add(
+        curves, (const char *)tag.at, bytes,
+        (pl_point) { (double)e->step, (double)value, e->time });
 }
 
 static pl_status read_summary(pl_curves *curves, const event *e)
@@ -84,7 +97,7 @@ static pl_status read_summary(pl_curves *curves, const event *e)
         pl_proto_field f;
         PL_TRY(pl_proto_next(&in, &f));
         if (pl_proto_holds(&f, SUMMARY_VALUE))
-            PL_TRY(read_value(curves, f.body, e->step));
+            PL_TRY(read_value(curves, f.body, e));
     }
     return PL_OK;
 }
@@ -124,4 +137,13 @@ pl_status pl_events_read(pl_curves *curves, const uint8_t *data, size_t bytes,
         at += frame + length;
     }
     return PL_OK;
+}
+
+/* By the checksum of a length, which other bytes have once in 4e9 places. */
+size_t pl_events_first(const uint8_t *data, size_t bytes)
+{
+    for (size_t at = 0; bytes - at >= PL_TFRECORD_HEAD; at++)
+        if (pl_tfrecord_sum(data + at, 8) == pl_get_u32(data + at + 8))
+            return at;
+    return bytes;
 }

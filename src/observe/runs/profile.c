@@ -14,7 +14,8 @@
 #define ROWS_MOST 4096 /* names of operators */
 /* Sums and differences of two of these do not overflow. */
 #define DROPPED_MOST (INT64_MAX / 2)
-#define TIME_MOST    (INT64_MAX / 4) /* ns */
+#define TIME_MOST    (INT64_MAX / 4)    /* ns */
+#define BYTES_MOST   (INT64_C(1) << 50) /* of one span */
 
 /* One name. */
 typedef struct row {
@@ -89,12 +90,14 @@ static const pl_field file_rows[] = {
 static const pl_fields file_fields = PL_FIELDS(trace_file, file_rows);
 
 typedef struct trace_args {
-    int64_t step;
+    int64_t step, bytes;
 } trace_args;
 
 static const pl_field args_rows[] = {
     { "step", PL_FIELD_INT(trace_args, step), .least = INT64_MIN,
       .most = INT64_MAX },
+    { "bytes", PL_FIELD_INT(trace_args, bytes), .when = PL_WHEN_SET,
+      .most = BYTES_MOST },
 };
 static const pl_fields args_fields = PL_FIELDS(trace_args, args_rows);
 
@@ -122,6 +125,7 @@ static const pl_fields span_fields = PL_FIELDS(trace_span, span_rows);
 typedef struct span {
     size_t row;
     int64_t lane, step;
+    int64_t bytes; /* that it moved; 0: as its operator does in each step */
     double begin, took, self; /* us */
 } span;
 
@@ -210,6 +214,7 @@ static pl_status read_span(pl_profile *profile, const pl_json *event, span *out)
     *out = (span) {
         .lane = given.tid,
         .step = given.args.step,
+        .bytes = given.args.bytes,
         .begin = given.ts,
         .took = given.dur,
         .self = given.dur,
@@ -267,7 +272,10 @@ static void add_up(pl_profile *profile, span *spans, size_t count)
         r->calls++;
         r->self_us += spans[i].self > 0 ? spans[i].self : 0;
         r->flop += again ? 0 : r->step_flop;
-        r->bytes += again ? 0 : r->step_bytes;
+        if (spans[i].bytes > 0)
+            r->bytes += (double)spans[i].bytes;
+        else
+            r->bytes += again ? 0 : r->step_bytes;
     }
 }
 
@@ -319,6 +327,14 @@ static int compare_rows(const void *a, const void *b)
     return x->self_us > y->self_us ? -1 : x->self_us < y->self_us;
 }
 
+/* Why an operator is faster than the limit it is set beside. */
+static const char *note_of(double share, bool computes)
+{
+    if (!(share > 1))
+        return "";
+    return computes ? "limit measured on a busier machine" : "data in cache";
+}
+
 static void put_row(pl_table *table, const char *role, const row *r,
                     double all_us)
 {
@@ -326,6 +342,7 @@ static void put_row(pl_table *table, const char *role, const row *r,
     bool computes = r->flop > 0, moves = !computes && r->bytes > 0;
     double speed = (computes ? r->flop : r->bytes) * 1e-9 / seconds;
     double limit = computes ? r->gflops : r->gbytes;
+    double share = (computes || moves) && limit > 0 ? speed / limit : NAN;
     pl_table_add_row(table);
     if (role != NULL)
         pl_table_put_text(table, role);
@@ -338,8 +355,8 @@ static void put_row(pl_table *table, const char *role, const row *r,
     pl_table_put_number(table, r->self_us / all_us);
     pl_table_put_number(table, computes ? speed : NAN);
     pl_table_put_number(table, moves ? speed : NAN);
-    pl_table_put_number(table,
-                        (computes || moves) && limit > 0 ? speed / limit : NAN);
+    pl_table_put_number(table, share);
+    pl_table_put_text(table, note_of(share, computes));
 }
 
 static void add_columns(pl_table *table, bool roles)
@@ -356,6 +373,7 @@ static void add_columns(pl_table *table, bool roles)
         { .key = "gflops", .label = "GFLOP/s", .digits = 1 },
         { .key = "gbytes", .label = "GB/s", .digits = 1 },
         { .key = "of_limit", .label = "of limit", .unit = "%", .digits = 0 },
+        { .key = "note" },
     };
     if (roles)
         pl_table_add_column(table, &role);

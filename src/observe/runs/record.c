@@ -35,22 +35,23 @@ const char *pl_record_stopped_by(const pl_record *record)
     return record->ended ? record->summary.stopped_by : "";
 }
 
-static pl_status leave_out(pl_records *records, const char *path,
-                           pl_status status)
+pl_status pl_record_leave_out(pl_json *list, const char *path, pl_status status)
 {
     pl_json *entry;
     pl_error why;
+    if (status == PL_NOMEM)
+        return status;
     pl_error_save(&why, status);
     why.message[pl_error_words(why.message)] = '\0';
     PL_TRY(pl_json_new_object(&entry));
     status = pl_json_set_text(entry, "path", path);
     if (status == PL_OK)
         status = pl_json_set_text(entry, "why", why.message);
-    if (status != PL_OK) {
+    if (status != PL_OK) { /* a path that is not UTF-8 */
         pl_json_free(entry);
-        return status;
+        return status == PL_NOMEM ? status : PL_OK;
     }
-    return pl_json_append_take(records->left_out, entry);
+    return pl_json_append_take(list, entry);
 }
 
 static void close_record(pl_record *record)
@@ -86,19 +87,10 @@ static pl_status read_record(pl_record *record, const char *path)
 /* Add the run of a folder, or say why not. */
 static pl_status add_record(pl_records *records, const char *path)
 {
-    if (records->count == records->room) {
-        size_t room = 2 * records->room + 16;
-        pl_record *grown =
-            pl_mem_resize(records->list, room, sizeof *records->list);
-        PL_TRY(pl_mem_check(grown, room, sizeof *grown));
-        records->list = grown;
-        records->room = room;
-    }
+    PL_TRY(PL_GROW(records->list, records->count, records->room));
     pl_status status = read_record(&records->list[records->count], path);
-    if (status == PL_NOMEM)
-        return status;
     if (status != PL_OK)
-        return leave_out(records, path, status);
+        return pl_record_leave_out(records->left_out, path, status);
     records->count++;
     return PL_OK;
 }

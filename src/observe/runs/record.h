@@ -27,6 +27,11 @@ double pl_record_number(const pl_record *record, const char *key);
 /* "epochs"; "" when there is no summary. */
 const char *pl_record_stopped_by(const pl_record *record);
 
+/* Add {path, why} to a list of what could not be read, the failure of this
+ * thread; only a want of memory is passed on. */
+pl_status pl_record_leave_out(pl_json *list, const char *path,
+                              pl_status status) PL_MUST_CHECK;
+
 typedef struct pl_records {
     pl_record *list;
     size_t count, room;

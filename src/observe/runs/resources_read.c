@@ -87,7 +87,7 @@ static pl_status read_line(reader *r, span line)
             continue;
         PL_TRY(pl_curves_add(r->curves, r->names[i].at,
                              (size_t)(r->names[i].end - r->names[i].at),
-                             (pl_point) { time - r->begin, value }));
+                             (pl_point) { time - r->begin, value, time }));
     }
     return PL_OK;
 }

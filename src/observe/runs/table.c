@@ -13,7 +13,6 @@
 
 #define NUMBER_BYTES 64
 #define LABEL_BYTES  96
-#define GROUPS_MOST  4
 
 typedef struct column {
     char *key, *label, *unit;
@@ -32,8 +31,6 @@ struct pl_table {
     char *name, *title;
     column *columns;
     size_t column_count, column_room;
-    const pl_table_group *groups[GROUPS_MOST];
-    size_t group_count;
     const pl_table_group *group; /* of the next column */
     cell *cells;                 /* [rows][columns] */
     size_t rows, cell_room;
@@ -88,13 +85,6 @@ static void copy(pl_table *table, char **out, const char *text)
 void pl_table_set_group(pl_table *table, const pl_table_group *group)
 {
     table->group = group;
-    if (group == NULL)
-        return;
-    for (size_t i = 0; i < table->group_count; i++)
-        if (table->groups[i] == group)
-            return;
-    PL_ASSERT(table->group_count < GROUPS_MOST);
-    table->groups[table->group_count++] = group;
 }
 
 void pl_table_add_column(pl_table *table, const pl_table_column *given)
@@ -102,16 +92,10 @@ void pl_table_add_column(pl_table *table, const pl_table_column *given)
     PL_ASSERT(table->rows == 0);
     if (table->failed)
         return;
-    if (table->column_count == table->column_room) {
-        size_t room = 2 * table->column_room + 8;
-        column *grown =
-            pl_mem_resize(table->columns, room, sizeof *table->columns);
-        table->failed = grown == NULL;
-        if (grown == NULL)
-            return;
-        table->columns = grown;
-        table->column_room = room;
-    }
+    table->failed = PL_GROW(table->columns, table->column_count,
+                            table->column_room) != PL_OK;
+    if (table->failed)
+        return;
     column *c = &table->columns[table->column_count++];
     *c = (column) { .group = table->group,
                     .digits = given->digits,
@@ -296,26 +280,51 @@ static void put_padded(pl_buffer *out, const char *text, size_t width,
     pl_buffer_text(out, last ? "\n" : "  ");
 }
 
-void pl_table_print(const pl_table *table, pl_buffer *out)
+/* The first column, and those from `first` to before `end`. */
+static void print_columns(const pl_table *table, const size_t *widths,
+                          size_t first, size_t end, pl_buffer *out)
 {
     char room[NUMBER_BYTES], label[LABEL_BYTES];
-    size_t *widths = pl_mem_alloc(table->column_count + 1, sizeof *widths);
-    if (widths == NULL) {
-        out->failed = true;
-        return;
-    }
-    for (size_t col = 0; col < table->column_count; col++)
-        widths[col] = column_width(table, col);
     for (size_t r = 0; r <= table->rows; r++)
-        for (size_t col = 0; col < table->column_count; col++) {
+        for (size_t col = 0; col < end;
+             col = col + 1 < first ? first : col + 1) {
             const column *c = &table->columns[col];
             put_padded(out,
                        r == 0 ? header(c, label)
                               : shown(c, cell_at(table, r - 1, col), room),
-                       widths[col], is_text(table, col),
-                       col + 1 == table->column_count);
+                       widths[col], is_text(table, col), col + 1 == end);
         }
+}
+
+void pl_table_print_within(const pl_table *table, size_t width, pl_buffer *out)
+{
+    size_t count = table->column_count;
+    size_t *widths = pl_mem_alloc(count + 1, sizeof *widths);
+    if (widths == NULL) {
+        out->failed = true;
+        return;
+    }
+    for (size_t col = 0; col < count; col++)
+        widths[col] = column_width(table, col);
+    size_t first = 1, end;
+    do { /* a table of one column has one turn, too */
+        size_t used = widths[0];
+        for (end = first; end < count; end++) {
+            used += 2 + widths[end];
+            if (width > 0 && used > width && end > first)
+                break;
+        }
+        end = end > first ? end : first;
+        pl_buffer_text(out, first > 1 ? "\n" : "");
+        print_columns(table, widths, first, end < count ? end : count, out);
+        first = end;
+    } while (first < count);
     pl_mem_free(widths);
+}
+
+void pl_table_print(const pl_table *table, pl_buffer *out)
+{
+    pl_table_print_within(table, 0, out);
 }
 
 static void put_csv_number(pl_buffer *out, double value)
@@ -412,43 +421,38 @@ static pl_status set_typed(pl_json *object, const char *key, const char *text)
                : pl_json_set_text(object, key, text);
 }
 
+static pl_status set_value(pl_json *object, const char *key, const column *c,
+                           const cell *at)
+{
+    if (at->text == NULL)
+        return c->digits == 0 && !c->spread
+                   ? set_number(object, key, at->value)
+                   : pl_json_set_real(object, key, at->value);
+    return c->group != NULL && c->group->typed
+               ? set_typed(object, key, at->text)
+               : pl_json_set_text(object, key, at->text);
+}
+
 static pl_status set_cell(pl_json *object, const column *c, const cell *at)
 {
+    const char *prefix = c->group != NULL ? c->group->prefix : "";
     char *key;
-    if (at->text != NULL)
-        return c->group != NULL && c->group->typed
-                   ? set_typed(object, c->key, at->text)
-                   : pl_json_set_text(object, c->key, at->text);
-    if (!c->spread)
-        return c->digits == 0 ? set_number(object, c->key, at->value)
-                              : pl_json_set_real(object, c->key, at->value);
-    PL_TRY(pl_json_set_real(object, c->key, at->value));
-    PL_TRY(pl_mem_format(&key, "%s_spread", c->key));
-    pl_status status = pl_json_set_real(object, key, at->spread);
+    PL_TRY(pl_mem_format(&key, "%s%s", prefix, c->key));
+    pl_status status = set_value(object, key, c, at);
+    pl_mem_free(key);
+    if (status != PL_OK || !c->spread)
+        return status;
+    PL_TRY(pl_mem_format(&key, "%s%s_spread", prefix, c->key));
+    status = pl_json_set_real(object, key, at->spread);
     pl_mem_free(key);
     return status;
 }
 
-/* The cells of one group, or of none. */
-static pl_status set_cells(pl_json *object, const pl_table *table, size_t row,
-                           const pl_table_group *group)
-{
-    for (size_t col = 0; col < table->column_count; col++)
-        if (table->columns[col].group == group)
-            PL_TRY(set_cell(object, &table->columns[col],
-                            cell_at(table, row, col)));
-    return PL_OK;
-}
-
 static pl_status row_json(const pl_table *table, size_t row, pl_json *object)
 {
-    PL_TRY(set_cells(object, table, row, NULL));
-    for (size_t i = 0; i < table->group_count; i++) {
-        pl_json *inner;
-        PL_TRY(pl_json_new_object(&inner));
-        PL_TRY(pl_json_set_take(object, table->groups[i]->name, inner));
-        PL_TRY(set_cells(inner, table, row, table->groups[i]));
-    }
+    for (size_t col = 0; col < table->column_count; col++)
+        PL_TRY(
+            set_cell(object, &table->columns[col], cell_at(table, row, col)));
     return PL_OK;
 }
 

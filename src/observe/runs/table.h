@@ -4,7 +4,7 @@
  * "%" or "points" shows fractions as percent.  A cell is a text, a number, a
  * mean with its spread, or nothing.  CSV and JSON have every digit and give a
  * spread a name of its own, <key>_spread.  Columns of a group may have the keys
- * of others: JSON has an object for each group, CSV a prefix.
+ * of others: a prefix tells them apart.
  *
  * What fails for want of memory is remembered, and pl_table_status tells.
  *
@@ -33,8 +33,7 @@ pl_status pl_table_status(const pl_table *table) PL_MUST_CHECK;
 
 /* Columns of one kind; static. */
 typedef struct pl_table_group {
-    const char *name;   /* of the object in JSON: "flags" */
-    const char *prefix; /* of the keys in CSV: "flag." */
+    const char *prefix; /* of the keys in CSV and JSON: "flag." */
     bool typed; /* JSON: a text that is a number, true or false becomes one, an
                    empty one null */
 } pl_table_group;
@@ -63,9 +62,12 @@ size_t pl_table_rows(const pl_table *table);
 
 /* Append the table to `out`. */
 void pl_table_print(const pl_table *table, pl_buffer *out);
+/* The same in lines of at most `width` characters, where a column fits: the
+ * columns that do not stand below, behind the first one.  0: any width. */
+void pl_table_print_within(const pl_table *table, size_t width, pl_buffer *out);
 void pl_table_csv(const pl_table *table, pl_buffer *out);
 void pl_table_html(const pl_table *table, pl_buffer *out);
-/* One object a row: {key: value, group: {key: value}}. */
+/* One object a row, with the names of CSV. */
 pl_status pl_table_json(const pl_table *table, pl_json **out) PL_MUST_CHECK;
 
 #endif

@@ -8,6 +8,9 @@
  * status counts: the others drop their gradients.  The end that is known
  * beforehand needs no status.
  *
+ * With --local-steps only the first step of a round has a status, and sums are
+ * of parameters (rounds.c).
+ *
  * The chief saves alone, as all have the same parameters.  That they have is
  * checked by its next status: each rank compares before it makes the update. */
 #include "sync/allreduce/allreduce_priv.h"
@@ -96,14 +99,18 @@ pl_status pl_allreduce_quiet(pl_allreduce_sync *self)
     return status;
 }
 
-pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready)
+pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready, bool exact)
 {
     pl_bucket bucket;
     while (pl_buckets_take(&self->buckets, ready, &bucket)) {
         int32_t ticket;
-        PL_TRY(self->collective->ops->start(self->collective, bucket.first,
-                                            bucket.count, !bucket.last,
-                                            &ticket));
+        pl_sum_range range = {
+            .first = bucket.first,
+            .count = bucket.count,
+            .exact = exact,
+            .more = !bucket.last,
+        };
+        PL_TRY(self->collective->ops->start(self->collective, &range, &ticket));
         PL_ASSERT(ticket == self->sums);
         self->started[self->sums++] = bucket;
     }
@@ -205,9 +212,6 @@ static void make_update(pl_allreduce_sync *self)
                     apply_part, self);
     }
     self->step = update;
-    self->last_ns = pl_clock_now_ns(pl_clock_real());
-    if (self->first_ns == 0)
-        self->first_ns = self->last_ns;
 }
 
 static void note_progress(pl_allreduce_sync *self)
@@ -234,6 +238,16 @@ static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
     return PL_OK;
 }
 
+static bool apart(const pl_allreduce_sync *self)
+{
+    return self->opts.local_steps > 1;
+}
+
+static bool begins_round(const pl_allreduce_sync *self)
+{
+    return self->step == self->begin_step;
+}
+
 static pl_status ready(pl_sync *sync, int param, const float *grad,
                        const pl_keys *keys)
 {
@@ -243,11 +257,14 @@ static pl_status ready(pl_sync *sync, int param, const float *grad,
               grad == self->collective->ops->memory(self->collective) +
                           item->offset);
     note_progress(self);
+    if (apart(self))
+        return begins_round(self) && !self->in_step ? begin_step(self, 0)
+                                                    : PL_OK;
     if (!self->in_step)
         PL_TRY(begin_step(self, 0));
     if (item->offset < self->ready)
         self->ready = item->offset;
-    return pl_allreduce_start(self, self->ready);
+    return pl_allreduce_start(self, self->ready, false);
 }
 
 /* The status of this step, and its sums. */
@@ -261,14 +278,46 @@ static pl_status end_step(pl_allreduce_sync *self, bool *stop)
     return PL_OK;
 }
 
+static void note_update(pl_allreduce_sync *self)
+{
+    self->last_ns = pl_clock_now_ns(pl_clock_real());
+    if (self->first_ns == 0)
+        self->first_ns = self->last_ns;
+}
+
+/* A step that all make from the same sums. */
+static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
+{
+    PL_TRY(end_step(self, stop));
+    if (!*stop) {
+        make_update(self);
+        note_update(self);
+    }
+    return pl_allreduce_quiet(self);
+}
+
+/* A step of this rank alone; the last one of a round brings all together. */
+static pl_status commit_apart(pl_allreduce_sync *self, bool *stop)
+{
+    *stop = false;
+    if (begins_round(self))
+        PL_TRY(end_exchange(self, stop));
+    self->in_step = false;
+    if (*stop)
+        return PL_OK;
+    pl_allreduce_update_alone(self);
+    if (pl_allreduce_round_ends(self))
+        PL_TRY(pl_allreduce_end_round(self));
+    note_update(self);
+    return PL_OK;
+}
+
 static pl_status commit(pl_sync *sync, pl_commit *out)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
     bool stop;
-    PL_TRY(end_step(self, &stop));
-    if (!stop)
-        make_update(self);
-    PL_TRY(pl_allreduce_quiet(self));
+    PL_TRY(apart(self) ? commit_apart(self, &stop)
+                       : commit_together(self, &stop));
     if (self->collective->ops->stepped != NULL)
         self->collective->ops->stepped(self->collective);
     self->dropped += stop;
@@ -277,6 +326,7 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
         .step = self->step,
         .dropped = stop,
         .stop = self->over,
+        .midway = apart(self) && !begins_round(self),
     };
     return PL_OK;
 }
@@ -307,7 +357,11 @@ static pl_status stop(pl_sync *sync, const char *why)
     if (self->over)
         return PL_OK;
     PL_TRY(begin_step(self, STATUS_STOP | (broken ? STATUS_BROKEN : 0)));
-    PL_TRY(pl_allreduce_start(self, 0));
+    if (apart(self)) {
+        self->in_step = false;
+        return end_exchange(self, &stopped);
+    }
+    PL_TRY(pl_allreduce_start(self, 0, false));
     PL_TRY(end_step(self, &stopped));
     return pl_allreduce_quiet(self);
 }
@@ -395,6 +449,7 @@ static void abort_job(pl_sync *sync, const char *why)
 static void sync_free(pl_sync *sync)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    pl_allreduce_rounds_close(self);
     pl_mem_free(self->reports);
     pl_mem_free(self->exchanged);
     pl_mem_free(self);
@@ -431,6 +486,8 @@ pl_status pl_allreduce_sync_new(pl_allreduce_sync **out,
     uint8_t *exchanged;
     pl_status status = PL_NEW(exchanged, kept * PL_COLLECTIVE_BYTES_MOST);
     self->exchanged = exchanged;
+    if (status == PL_OK)
+        status = pl_allreduce_rounds_init(self);
     if (status != PL_OK) {
         sync_free(&self->base);
         return status;

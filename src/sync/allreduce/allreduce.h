@@ -1,7 +1,9 @@
 /* allreduce_sync.h - the training loop's way to workers that all hold the
  * model (train/sync.h).
  *
- * Every worker sums its gradient with all others' and makes the same update.
+ * Every worker sums its gradient with all others' and makes the same update;
+ * or, with local_steps, makes some updates of its own, after which the
+ * parameters of all become their mean (rounds.c).
  * Nobody decides alone: a step ends by what all told each other, and a worker
  * that stops takes part in one more step so that nobody waits for it.
  *
@@ -23,6 +25,10 @@ typedef struct pl_allreduce_sync_opts {
                                   borrowed */
     int32_t worker, workers;
     bool sum;                /* of the gradients; default: their mean */
+    int64_t local_steps;     /* between two means of the parameters; default 1:
+                                each gradient is combined.  Not with `sum` */
+    double outer_lr;         /* with local_steps: of the step to the mean */
+    double outer_momentum;   /* ... which optim->outer keeps */
     int64_t bucket_bytes;    /* default: the chief measures */
     int64_t end_step;        /* updates of the job; required */
     const pl_json *settings; /* that all must have alike, as texts; or NULL */

@@ -2,6 +2,7 @@
  *
  *   allreduce.c  the steps, the end
  *   join.c       agreeing, getting the chief's parameters
+ *   rounds.c     --local-steps: training apart, then the mean
  *
  * Threads: one. */
 #ifndef PL_SYNC_ALLREDUCE_ALLREDUCE_PRIV_H
@@ -33,6 +34,9 @@ struct pl_allreduce_sync {
     int64_t first_ns, last_ns; /* of updates; 0: none */
     double earlier_s;          /* of training, in a loaded checkpoint */
     const pl_bucket *applying;
+    /* --local-steps: where the round began, and the planes as they were. */
+    int64_t begin_step;
+    float *begin[PL_PLANES_MOST];
     char *reports;
     void *exchanged; /* PL_COLLECTIVE_BYTES_MOST, the chief's for each worker */
 };
@@ -48,10 +52,22 @@ pl_status pl_allreduce_wait(pl_allreduce_sync *self,
                             int32_t ticket) PL_MUST_CHECK;
 pl_status pl_allreduce_quiet(pl_allreduce_sync *self) PL_MUST_CHECK;
 
-/* Begin the sums of the buckets that are complete with `ready`. */
-pl_status pl_allreduce_start(pl_allreduce_sync *self,
-                             int64_t ready) PL_MUST_CHECK;
+/* Begin the sums of the buckets that are complete with `ready`; `exact`: not
+ * of gradients. */
+pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready,
+                             bool exact) PL_MUST_CHECK;
 uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self);
+
+/* Rounds, where opts.local_steps > 1.  One begins with the parameters as they
+ * are; can be undone until it ends; and ends when all ranks have come. */
+pl_status pl_allreduce_rounds_init(pl_allreduce_sync *self) PL_MUST_CHECK;
+void pl_allreduce_rounds_close(pl_allreduce_sync *self);
+void pl_allreduce_begin_round(pl_allreduce_sync *self);
+void pl_allreduce_undo_round(pl_allreduce_sync *self);
+bool pl_allreduce_round_ends(const pl_allreduce_sync *self);
+pl_status pl_allreduce_end_round(pl_allreduce_sync *self) PL_MUST_CHECK;
+/* One update from the gradient of this rank. */
+void pl_allreduce_update_alone(pl_allreduce_sync *self);
 
 /* Ops of pl_sync. */
 pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at) PL_MUST_CHECK;

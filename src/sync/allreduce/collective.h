@@ -49,6 +49,14 @@ typedef struct pl_ranks {
     int64_t grain; /* ranges of sums begin at multiples of this many floats */
 } pl_ranks;
 
+/* What is summed: memory[first .. first + count - 1]. */
+typedef struct pl_sum_range {
+    int64_t first, count;
+    bool exact; /* not gradients: no codec may change a bit */
+    bool more;  /* the caller goes on computing, so the engine must get on by
+                   itself */
+} pl_sum_range;
+
 typedef struct pl_collective_view {
     int64_t sent_bytes, received_bytes;
     int64_t sent_messages, received_messages; /* -1: not known */
@@ -73,12 +81,10 @@ typedef struct pl_collective_ops {
     /* The floats that are summed, as many as the engine was made for. */
     float *(*memory)(pl_collective *c);
 
-    /* Begin to replace memory[first .. first + count - 1] by the sum over all
-     * ranks.  *ticket: 0, 1, 2 ... since the last quiet.  Until its wait the
-     * range is the engine's.  `more`: the caller goes on computing, so the
-     * engine must get on by itself. */
-    pl_status (*start)(pl_collective *c, int64_t first, int64_t count,
-                       bool more, int32_t *ticket);
+    /* Begin to replace a range by the sum over all ranks.  *ticket: 0, 1, 2
+     * ... since the last quiet.  Until its wait the range is the engine's. */
+    pl_status (*start)(pl_collective *c, const pl_sum_range *range,
+                       int32_t *ticket);
     /* The sum is there and may be read, but not yet written to. */
     pl_status (*wait)(pl_collective *c, int32_t ticket, pl_deadline deadline);
     /* All sums started are done, also at whoever reads from here: the memory

@@ -201,8 +201,9 @@ static pl_status probe(pl_allreduce_sync *self, int64_t count, double *seconds)
     for (int try = 0; try < PROBE_TRIES; try++) {
         int32_t ticket;
         int64_t begin = pl_clock_now_ns(clock);
-        PL_TRY(self->collective->ops->start(self->collective, 0, count, false,
-                                            &ticket));
+        PL_TRY(self->collective->ops->start(
+            self->collective, &(pl_sum_range) { .count = count, .exact = true },
+            &ticket));
         PL_TRY(pl_allreduce_wait(self, ticket));
         PL_TRY(pl_allreduce_quiet(self));
         double took = (double)(pl_clock_now_ns(clock) - begin) * 1e-9;
@@ -249,7 +250,7 @@ static pl_status take_block(pl_allreduce_sync *self, float *block)
         self->opts.optim->kernels->fill(self->floats, -0.0f, memory);
     self->sums = 0;
     pl_buckets_begin(&self->buckets);
-    PL_TRY(pl_allreduce_start(self, 0));
+    PL_TRY(pl_allreduce_start(self, 0, true));
     for (int32_t t = 0; t < self->sums; t++)
         PL_TRY(pl_allreduce_wait(self, t));
     if (self->ranks.rank != 0)
@@ -265,6 +266,8 @@ static pl_status take_state(pl_allreduce_sync *self, bool fresh)
     PL_TRY(take_block(self, pl_params_block(self->opts.params)));
     for (int i = 0; i < slots; i++)
         PL_TRY(take_block(self, pl_params_block(optim->slots[i])));
+    if (!fresh && optim->outer != NULL)
+        PL_TRY(take_block(self, pl_params_block(optim->outer)));
     return PL_OK;
 }
 
@@ -272,6 +275,8 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
     self->in_step = self->over = self->broken = false;
+    if (self->joined && self->opts.local_steps > 1)
+        pl_allreduce_undo_round(self);
     PL_TRY(self->collective->ops->join(self->collective, &self->ranks));
     if (self->opts.joined != NULL)
         self->opts.joined(self->opts.context);
@@ -285,6 +290,8 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
     PL_TRY(take_state(self, fresh));
+    if (self->opts.local_steps > 1)
+        pl_allreduce_begin_round(self);
     /* A chief that is lost before the first checkpoint begins with this one. */
     if (!self->joined && self->step == 0)
         PL_TRY(pl_allreduce_save(sync, &at->start, true));

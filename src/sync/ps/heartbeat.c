@@ -22,6 +22,7 @@ struct pl_heartbeat {
     atomic_bool stopping;
     _Atomic int64_t step, progress;
     _Atomic int phase;
+    atomic_bool heard; /* by the working thread, since the thread looked */
     pl_mutex lock;
     pl_skew skew; /* guarded by lock */
     atomic_bool lost;
@@ -101,6 +102,9 @@ static pl_status heartbeat_main(void *arg)
         int64_t now = pl_clock_now_ns(clock);
         PL_TRY(send_if_due(heartbeat, now));
         read_answers(heartbeat, now);
+        if (atomic_exchange_explicit(&heartbeat->heard, false,
+                                     memory_order_relaxed))
+            pl_pulse_heard(&heartbeat->pulse, now);
         pass_on(heartbeat, now);
         pl_deadline deadline = { clock, heartbeat->pulse.next_ns };
         int64_t slice_ns = 100000000; /* to see `stopping` */
@@ -124,7 +128,6 @@ pl_status pl_heartbeat_start(pl_heartbeat **out, const pl_heartbeat_opts *opts)
                                            &(pl_endpoint_opts) {
                                                .address = heartbeat->address,
                                                .name = heartbeat->name,
-                                               .no_shm = true,
                                                .keys = opts->keys,
                                                .self = opts->self,
                                            }));
@@ -165,6 +168,14 @@ void pl_heartbeat_progress(pl_heartbeat *heartbeat)
     if (heartbeat != NULL)
         atomic_fetch_add_explicit(&heartbeat->progress, 1,
                                   memory_order_relaxed);
+}
+
+/* Mostly a read: the other thread clears it a few times a second. */
+void pl_heartbeat_heard(pl_heartbeat *heartbeat)
+{
+    if (heartbeat != NULL &&
+        !atomic_load_explicit(&heartbeat->heard, memory_order_relaxed))
+        atomic_store_explicit(&heartbeat->heard, true, memory_order_relaxed);
 }
 
 pl_skew pl_heartbeat_skew(pl_heartbeat *heartbeat)

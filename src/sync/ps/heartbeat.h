@@ -1,7 +1,7 @@
 /* heartbeat.h - the thread behind a worker's heartbeat (worker/pulse.h): it
  * tells server 0 that this task lives, and listens for the answer.
  *
- * Threads: `step`, `phase` and `progress` are set by the working thread; the
+ * Threads: phase, progress and heard are called by the working thread; the
  * heartbeat has its own thread and connection. */
 #ifndef PL_SYNC_PS_HEARTBEAT_H
 #define PL_SYNC_PS_HEARTBEAT_H
@@ -31,6 +31,9 @@ void pl_heartbeat_stop(pl_heartbeat *heartbeat); /* NULL is fine */
 void pl_heartbeat_phase(pl_heartbeat *heartbeat, int64_t step, pl_phase phase);
 /* Something got done: a part of a step, a message. */
 void pl_heartbeat_progress(pl_heartbeat *heartbeat);
+
+/* A message of server 0 has come to the working thread: it lives. */
+void pl_heartbeat_heard(pl_heartbeat *heartbeat);
 
 /* How far server 0's clock is ahead of ours. */
 pl_skew pl_heartbeat_skew(pl_heartbeat *heartbeat);

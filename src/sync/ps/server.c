@@ -206,7 +206,7 @@ pl_status pl_ps_server_new(pl_ps_server **out, const pl_ps_server_opts *opts)
         &(pl_endpoint_opts) {
             .address = opts->address,
             .name = server->name,
-            .no_shm = opts->transport == PL_TRANSPORT_TCP,
+            .transport = opts->transport,
             .peers_max = 8 * (opts->core.workers + 8) + 2 * opts->core.ps,
             .keys = opts->keys,
             .self = { PL_PRINCIPAL_PS, opts->core.index },
@@ -533,7 +533,6 @@ pl_status pl_ps_server_run(pl_ps_server *server, const char *coordinator)
             &(pl_endpoint_opts) {
                 .address = coordinator,
                 .name = server->name,
-                .no_shm = true,
                 .keys = server->opts.keys,
                 .self = { PL_PRINCIPAL_PS, server->opts.core.index },
                 .beside = server->endpoint,

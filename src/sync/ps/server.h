@@ -7,16 +7,11 @@
 #ifndef PL_SYNC_PS_SERVER_H
 #define PL_SYNC_PS_SERVER_H
 
+#include "net/endpoint.h"
 #include "state/place.h"
 #include "sync/ps/core/core.h"
 
 #include <stdatomic.h>
-
-typedef enum pl_transport {
-    PL_TRANSPORT_AUTO, /* shared memory on one host, else TCP */
-    PL_TRANSPORT_TCP,
-    PL_TRANSPORT_SHM,
-} pl_transport;
 
 typedef struct pl_ps_server pl_ps_server;
 
@@ -27,7 +22,7 @@ typedef struct pl_ps_server_opts {
     pl_schedule schedule;
     const char *address; /* to listen on */
     pl_place place;      /* of checkpoints: nothing else is read or written */
-    pl_transport transport;
+    const pl_transport *transport;   /* as pl_endpoint_opts.transport */
     const pl_job_keys *keys;         /* NULL: anybody may come */
     const atomic_bool *interrupt;    /* end the job; or NULL */
     pl_trace *trace;                 /* one lane, or NULL */

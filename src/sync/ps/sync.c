@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/address.h"
 #include "sync/ps/heartbeat.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/worker/worker.h"
@@ -29,7 +30,8 @@ struct pl_ps_sync {
     char host[256];
     int32_t ps;
     pl_endpoint **ends; /* one a server */
-    pl_area *area;      /* the gradient; of keyed parameters, messages */
+    pl_area *area;      /* the gradient; of keyed parameters, messages;
+                           NULL: an evaluator, which sends neither */
     pl_ps_worker *worker;
     pl_heartbeat *heartbeat;
     const pl_progress *progress; /* of the save or join at hand */
@@ -71,13 +73,12 @@ static const pl_ps_client_ops client_ops = {
 
 static pl_status check_transport(const pl_ps_sync *self)
 {
-    for (int32_t j = 0; j < self->ps; j++)
-        if (self->opts.transport == PL_TRANSPORT_SHM &&
-            !pl_endpoint_shared(self->ends[j], 0))
-            return PL_FAIL(PL_USAGE,
-                           "--transport shm: no memory can be shared with ps "
-                           "%d at %s; is it on this host, of the same user?",
-                           j, self->opts.cluster->ps_address[j]);
+    for (int32_t j = 0; j < self->ps; j++) {
+        char what[PL_ADDRESS_BYTES + 32];
+        snprintf(what, sizeof what, "ps %d at %s", j,
+                 self->opts.cluster->ps_address[j]);
+        PL_TRY(pl_endpoint_check(self->ends[j], 0, what));
+    }
     return PL_OK;
 }
 
@@ -187,6 +188,8 @@ static pl_status take_messages(pl_ps_sync *self, bool *some)
                 break;
             PL_TRY(status);
             *some = true;
+            if (j == 0)
+                pl_heartbeat_heard(self->heartbeat);
             pl_ps_worker_receive(self->worker, j, &message, now_ns());
         }
     return PL_OK;
@@ -265,8 +268,8 @@ static pl_status join(pl_sync *sync, pl_standing *at)
 
 static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
 {
+    (void)keys; /* what comes is whole */
     pl_ps_sync *self = (pl_ps_sync *)sync;
-    PL_ASSERT(keys == NULL);
     const pl_params_item *item = pl_params_get(self->opts.params, param);
     while (!pl_ps_worker_have(self->worker, item->offset, item->count)) {
         PL_TRY(turn(self));
@@ -275,13 +278,29 @@ static pl_status need(pl_sync *sync, int param, const pl_keys *keys)
     return PL_OK;
 }
 
+/* Put a gradient where it is sent from: one that was not computed there is a
+ * sparse model's, whose other keys are 0. */
+static void place_gradient(float *to, const pl_params_item *item,
+                           const float *grad, const pl_keys *keys)
+{
+    if (grad == to)
+        return;
+    if (keys == NULL) {
+        memcpy(to, grad, (size_t)item->count * sizeof *to);
+        return;
+    }
+    memset(to, 0, (size_t)item->count * sizeof *to);
+    for (int64_t k = 0; k < keys->count; k++)
+        to[keys->ids[k]] = grad[k];
+}
+
 static pl_status ready(pl_sync *sync, int param, const float *grad,
                        const pl_keys *keys)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
     const pl_params_item *item = pl_params_get(self->opts.params, param);
-    PL_ASSERT(keys == NULL &&
-              grad == (float *)pl_area_data(self->area) + item->offset);
+    float *block = pl_area_data(self->area);
+    place_gradient(block + item->offset, item, grad, keys);
     pl_ps_worker_ready(self->worker, pl_area_data(self->area), item->offset);
     bool some;
     return pl_ps_worker_windowed(self->worker) ? take_messages(self, &some)
@@ -407,11 +426,6 @@ static void progress(void *sync)
     pl_heartbeat_progress(((pl_ps_sync *)sync)->heartbeat);
 }
 
-static bool is_loose(const pl_sync *sync)
-{
-    return ((const pl_ps_sync *)sync)->opts.mode != PL_PS_SYNC;
-}
-
 static pl_status save(pl_sync *sync, const pl_progress *progress, bool last)
 {
     pl_ps_sync *self = (pl_ps_sync *)sync;
@@ -503,6 +517,14 @@ static void sync_free(pl_sync *sync)
     pl_mem_free(self);
 }
 
+static const pl_sync_data data_ops = { .share = share, .deal = deal };
+
+static const pl_sync_keyed keyed_ops = {
+    .ask = keys_ask,
+    .take = keys_take,
+    .look = keys_look,
+};
+
 static const pl_sync_ops ops = {
     .name = "ps",
     .join = join,
@@ -516,12 +538,10 @@ static const pl_sync_ops ops = {
     .pause = pause_job,
     .testing = testing,
     .progress = progress,
-    .loose = is_loose,
     .stop = stop,
-    .share = share,
-    .deal = deal,
     .traffic = traffic,
     .abort = abort_job,
+    .data = &data_ops,
 };
 
 /* Sparse parameters: nothing is read that was not asked for. */
@@ -536,13 +556,11 @@ static const pl_sync_ops keys_ops = {
     .pause = pause_job,
     .testing = testing,
     .progress = progress,
-    .loose = is_loose,
     .stop = stop,
-    .share = share,
+    .traffic = traffic,
     .abort = abort_job,
-    .ask = keys_ask,
-    .take = keys_take,
-    .look = keys_look,
+    .keyed = &keyed_ops,
+    .data = &data_ops,
 };
 
 static pl_ps_client_opts client_opts(pl_ps_sync *self)
@@ -558,6 +576,7 @@ static pl_ps_client_opts client_opts(pl_ps_sync *self)
         .count = pl_params_block_count(opts->params),
         .end_step = opts->end_step,
         .run_steps = opts->run_steps,
+        .tests = opts->tests,
         .settings = opts->settings,
         .job = opts->job,
         .run = opts->run,
@@ -577,6 +596,9 @@ static pl_ps_client_opts client_opts(pl_ps_sync *self)
         client.message_bytes = MESSAGE_BYTES;
     } else {
         client.params = pl_params_block(opts->params);
+        client.codec = opts->codec;
+        if (!opts->codec->in_place && self->area != NULL)
+            client.encoded = (float *)pl_area_data(self->area) + client.count;
     }
     return client;
 }
@@ -595,11 +617,26 @@ static pl_status open_worker(pl_ps_sync *self)
             .saves = opts->snapshot != NULL,
             .locates = opts->located != NULL,
             .backup = opts->backup,
+            .still = opts->still,
             .deals = opts->deals,
             .join_ms = opts->join_ms,
             .rejoin_ms = opts->rejoin_ms,
         },
         now_ns());
+}
+
+/* What servers of this host read where it is: messages about sparse
+ * parameters; or the gradient, and behind it what the codec makes of it. */
+static pl_status open_area(pl_ps_sync *self)
+{
+    size_t floats = (size_t)pl_params_block_count(self->opts.params);
+    if (self->opts.sparse != NULL)
+        return pl_area_new(&self->area, MESSAGE_BYTES);
+    if (self->opts.task.role == PL_ROLE_EVALUATOR)
+        return PL_OK;
+    if (!self->opts.codec->in_place)
+        floats *= 2;
+    return pl_area_new(&self->area, floats * sizeof(float));
 }
 
 static pl_status open_ends(pl_ps_sync *self)
@@ -613,7 +650,7 @@ static pl_status open_ends(pl_ps_sync *self)
                 .address = opts->cluster->ps_address[j],
                 .name = self->name,
                 .area = self->area,
-                .no_shm = opts->transport == PL_TRANSPORT_TCP,
+                .transport = opts->transport,
                 .keys = opts->keys,
                 .self = principal(self),
                 .server = j,
@@ -629,18 +666,16 @@ pl_status pl_ps_sync_new(pl_ps_sync **out, const pl_ps_sync_opts *opts)
     PL_TRY(PL_NEW(self, 1));
     self->base.ops = &ops;
     self->opts = *opts;
+    if (opts->codec == NULL)
+        self->opts.codec = pl_codecs[0];
     self->ps = opts->cluster->ps;
     gethostname(self->host, sizeof self->host - 1);
     snprintf(self->name, sizeof self->name, "%s %d",
              pl_role_text(opts->task.role), opts->task.index);
-    size_t floats = (size_t)pl_params_block_count(opts->params);
-    pl_status status;
-    if (opts->sparse != NULL) {
+    if (opts->sparse != NULL)
         self->base.ops = &keys_ops;
-        PL_TRY_OUT(status, pl_area_new(&self->area, MESSAGE_BYTES));
-    } else if (opts->task.role != PL_ROLE_EVALUATOR) {
-        PL_TRY_OUT(status, pl_area_new(&self->area, floats * sizeof(float)));
-    }
+    pl_status status;
+    PL_TRY_OUT(status, open_area(self));
     PL_TRY_OUT(status, open_ends(self));
     PL_TRY_OUT(status, open_worker(self));
     *out = self;

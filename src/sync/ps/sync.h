@@ -10,7 +10,9 @@
 
 #include "job/cluster/cluster.h"
 #include "state/snapshot.h"
+#include "sync/codec.h"
 #include "sync/ps/server.h"
+#include "train/loop/due.h"
 #include "train/loop/first.h"
 #include "train/sync.h"
 
@@ -23,16 +25,20 @@ typedef struct pl_ps_sync_opts {
     const char *run; /* the chief's: its run folder, for the others; or NULL */
     pl_ps_mode mode;
     bool backup; /* sync: a step needs fewer gradients than workers */
-    bool deals;  /* sync: the job goes on without lost workers, and the others
-                    read their share of the data from the next epoch on */
-    pl_transport transport;
-    const pl_job_keys *keys; /* NULL: nobody proves anything */
-    int64_t heartbeat_ms;    /* default 5000 */
-    int64_t join_ms;         /* default 600000 */
-    int64_t rejoin_ms;       /* default 60000 */
-    int64_t end_step;        /* updates of the job; 0: the workers end it */
-    int64_t run_steps;       /* the same, as the schedule counts */
+    bool still;  /* async, ssp: no worker goes on while the chief tests */
+    pl_due_steps tests; /* ... nor passes the step of a test before it; by
+                           steps alone */
+    bool deals; /* sync: the job goes on without lost workers, and the others
+                   read their share of the data from the next epoch on */
+    const pl_transport *transport; /* as pl_endpoint_opts.transport */
+    const pl_job_keys *keys;       /* NULL: nobody proves anything */
+    int64_t heartbeat_ms;          /* default 5000 */
+    int64_t join_ms;               /* default 600000 */
+    int64_t rejoin_ms;             /* default 60000 */
+    int64_t end_step;  /* updates of the job; 0: the workers end it */
+    int64_t run_steps; /* the same, as the schedule counts */
     const pl_json *settings;
+    const pl_codec *codec; /* of dense gradients; default plain */
     pl_params *params;
     const pl_network *sparse;     /* whose parameters these are, without
                                      memory: the servers have it; NULL: dense */

@@ -156,6 +156,11 @@ static void single_free(pl_sync *sync)
     pl_mem_free(sync);
 }
 
+static const pl_sync_local local_ops = {
+    .begin = begin_apply,
+    .apply = apply_range,
+};
+
 static const pl_sync_ops ops = {
     .name = "single",
     .join = join,
@@ -165,8 +170,7 @@ static const pl_sync_ops ops = {
     .save = save,
     .finish = finish,
     .free = single_free,
-    .begin_apply = begin_apply,
-    .apply_range = apply_range,
+    .local = &local_ops,
 };
 
 pl_status pl_single_new(pl_sync **out, const pl_single_opts *opts)

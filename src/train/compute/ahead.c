@@ -24,6 +24,7 @@ typedef struct slot {
     uint8_t *labels;
     pl_position position; /* of the reader before it */
     int64_t step;         /* of the values that were asked for */
+    int64_t traced;       /* the step that it is expected to be */
     /* Where the weights are here. */
     pl_batch read; /* as the reader gave it, with... */
     uint32_t *index;
@@ -39,6 +40,8 @@ struct pl_ahead {
     pl_reader *reader;
     pl_sync *sync;
     pl_pool *pool;
+    pl_trace *trace;
+    int64_t next; /* the step that the batch which is begun next belongs to */
     bool asks;    /* the weights are elsewhere... */
     int table;    /* ... of the parameter with keys */
     int distance; /* batches asked for beyond the one that is next */
@@ -73,6 +76,7 @@ pl_status pl_ahead_new(pl_ahead **out, const pl_compute_opts *compute,
     ahead->reader = reader;
     ahead->sync = sync;
     ahead->pool = compute->pool;
+    ahead->trace = compute->trace;
     ahead->asks = compute->elsewhere;
     ahead->table = compute->network->table;
     ahead->count = pl_ahead_batches(ahead->asks, compute->batch,
@@ -106,9 +110,15 @@ void pl_ahead_free(pl_ahead *ahead)
 }
 
 /* Find the keys of a batch and keep its labels. */
-static pl_status prepare(slot *s, const pl_batch *batch)
+static pl_status prepare(const pl_ahead *ahead, slot *s, const pl_batch *batch,
+                         int thread)
 {
+    uint64_t begin = pl_trace_mark(ahead->trace);
     PL_TRY(pl_compute_prepare(s->compute, batch));
+    /* The recorder may be switched on meanwhile, by the thread that steps. */
+    if (begin > 0 && pl_trace_on(ahead->trace))
+        pl_trace_span(ahead->trace, thread, "find", s->traced, begin,
+                      pl_ticks_now());
     for (int64_t r = 0; r < batch->rows; r++)
         s->labels[r] = pl_view_label(&batch->labels, r) != 0;
     s->batch = (pl_batch) {
@@ -126,9 +136,10 @@ static pl_status ask_one(pl_ahead *ahead, bool later)
     const pl_keys *keys;
     pl_reader_position(ahead->reader, &s->position);
     PL_TRY(pl_reader_next(ahead->reader, &batch));
-    PL_TRY(prepare(s, &batch));
+    s->traced = ahead->next + ahead->read - ahead->begun;
+    PL_TRY(prepare(ahead, s, &batch, 0));
     pl_compute_grad(s->compute, ahead->table, &keys);
-    PL_TRY(ahead->sync->ops->ask(ahead->sync, keys, later));
+    PL_TRY(ahead->sync->ops->keyed->ask(ahead->sync, keys, later));
     ahead->read++;
     return PL_OK;
 }
@@ -139,7 +150,7 @@ static pl_status take_one(pl_ahead *ahead, slot *s)
     pl_values values;
     while (ahead->read - ahead->begun <= ahead->distance)
         PL_TRY(ask_one(ahead, false));
-    PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+    PL_TRY(ahead->sync->ops->keyed->take(ahead->sync, &values));
     pl_compute_place(s->compute, &values);
     s->step = values.step;
     return PL_OK;
@@ -155,16 +166,16 @@ static pl_status read_one(pl_ahead *ahead)
     memcpy(s->index, s->read.row_index,
            (size_t)s->read.rows * sizeof *s->index);
     s->read.row_index = s->read.labels.index = s->index;
+    s->traced = ahead->next + ahead->read - ahead->begun;
     ahead->read++;
     return PL_OK;
 }
 
 static void prepare_item(void *arg, int item, int thread)
 {
-    (void)thread;
     pl_ahead *ahead = arg;
     slot *s = &ahead->slots[(ahead->prepared + item) % ahead->count];
-    s->good = prepare(s, &s->read) == PL_OK;
+    s->good = prepare(ahead, s, &s->read, thread) == PL_OK;
 }
 
 static pl_status start_half(pl_ahead *ahead)
@@ -187,7 +198,7 @@ static pl_status await_one(pl_ahead *ahead, slot *s)
         ahead->prepared = ahead->read;
         PL_TRY(start_half(ahead));
     }
-    return s->good ? PL_OK : prepare(s, &s->read);
+    return s->good ? PL_OK : prepare(ahead, s, &s->read, 0);
 }
 
 static void forget(pl_ahead *ahead)
@@ -209,7 +220,7 @@ pl_status pl_ahead_skip(pl_ahead *ahead)
     if (!ahead->asks)
         forget(ahead);
     for (; ahead->begun < ahead->read; ahead->begun++)
-        PL_TRY(ahead->sync->ops->take(ahead->sync, &values));
+        PL_TRY(ahead->sync->ops->keyed->take(ahead->sync, &values));
     return PL_OK;
 }
 
@@ -219,11 +230,13 @@ void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader)
     ahead->reader = reader;
 }
 
-pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out)
+pl_status pl_ahead_begin(pl_ahead *ahead, int64_t step, pl_ahead_batch *out)
 {
     slot *s = &ahead->slots[ahead->begun % ahead->count];
+    ahead->next = step;
     PL_TRY(ahead->asks ? take_one(ahead, s) : await_one(ahead, s));
     ahead->begun++;
+    ahead->next++;
     *out = (pl_ahead_batch) { s->compute, &s->batch, s->step };
     return PL_OK;
 }

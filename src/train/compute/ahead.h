@@ -1,8 +1,8 @@
 /* ahead.h - sparse batches that are read, and whose keys are found, before
  * their turn.
  *
- * Where the weights are elsewhere (pl_sync_ops.ask), their values can be asked
- * for in time: how many batches ahead, the sync says (pl_standing.ahead).
+ * Where the weights are elsewhere (pl_sync_ops.keyed), their values can be
+ * asked for in time: how many batches ahead, the sync says (pl_standing.ahead).
  * Where they are here, finding keys takes most of a step and needs no weights:
  * other threads prepare some batches while the ones before are computed.  What
  * a reader gives lives until its next call; what is needed of it longer is
@@ -37,13 +37,15 @@ void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader);
 
 /* One step: begin() gives the batch and what computes it, with its weights in
  * place; next(), before the commit, asks for the one to come, where there is
- * somebody to ask. */
+ * somebody to ask.  `step`, from 1, is the one the batch is for: prepared
+ * batches are traced under their steps. */
 typedef struct pl_ahead_batch {
     pl_compute *compute;
     const pl_batch *batch;
     int64_t step; /* of weights that were asked for, in lock step */
 } pl_ahead_batch;
-pl_status pl_ahead_begin(pl_ahead *ahead, pl_ahead_batch *out) PL_MUST_CHECK;
+pl_status pl_ahead_begin(pl_ahead *ahead, int64_t step,
+                         pl_ahead_batch *out) PL_MUST_CHECK;
 pl_status pl_ahead_next(pl_ahead *ahead) PL_MUST_CHECK;
 
 /* Where a reader would give the batch that begin() gives next. */

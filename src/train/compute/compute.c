@@ -119,6 +119,19 @@ const float *pl_compute_logits(const pl_compute *compute, int64_t *rows)
     return compute->ops->logits(compute, rows);
 }
 
+int64_t pl_compute_keep_answers(pl_compute *compute, bool keep)
+{
+    return compute->ops->keep_answers != NULL
+               ? compute->ops->keep_answers(compute, keep)
+               : 0;
+}
+
+const pl_answer *pl_compute_answers(const pl_compute *compute)
+{
+    return compute->ops->answers != NULL ? compute->ops->answers(compute)
+                                         : NULL;
+}
+
 const float *pl_compute_probs(const pl_compute *compute)
 {
     return compute->ops->probs != NULL ? compute->ops->probs(compute) : NULL;

@@ -87,7 +87,7 @@ void pl_compute_place(pl_compute *compute, const pl_values *values);
 /* The mean loss and the gradient of a batch.  `part` says which batch of the
  * step it is, over all workers: worker * micro-batches + micro-batch; what is
  * random follows from seed, step and part.  With `apply`, the update is made
- * on the way, range by range (pl_sync_ops.apply_range). */
+ * on the way, range by range (pl_sync_ops.local). */
 double pl_compute_gradient(pl_compute *compute, const pl_batch *batch,
                            int64_t step, int64_t part, pl_sync *apply);
 
@@ -120,6 +120,20 @@ double pl_compute_accuracy(const pl_compute *compute, const pl_batch *batch);
 /* The logits of some rows of the last pl_compute_gradient, *rows of them;
  * until the next run of this one, or of one beside it.  Of dense networks. */
 const float *pl_compute_logits(const pl_compute *compute, int64_t *rows);
+
+/* What a classifier says of an example. */
+typedef struct pl_answer {
+    int32_t predicted;
+    float probability; /* of that class; 0 where the answer is right */
+} pl_answer;
+
+/* Keep the answers of each pl_compute_score from now on, or no longer.  Returns
+ * the number of classes; 0: of sparse models and those with more classes than
+ * PL_CONFUSION_CLASSES they are not kept. */
+int64_t pl_compute_keep_answers(pl_compute *compute, bool keep);
+/* To the rows of the last pl_compute_score, until the next; NULL where they are
+ * not kept. */
+const pl_answer *pl_compute_answers(const pl_compute *compute);
 
 /* Of a model that answers yes or no: the probabilities of yes that the last
  * score or gradient came from; until the next.  NULL where they are not

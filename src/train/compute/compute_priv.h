@@ -24,8 +24,10 @@ typedef struct pl_compute_ops {
     pl_params *(*diff)(const pl_compute *compute); /* default: none */
     pl_status (*stream)(pl_compute *compute, const pl_batch *batch,
                         int64_t step, int64_t part, pl_exec_hooks *hooks,
-                        double *loss);                /* default: none */
-    const float *(*probs)(const pl_compute *compute); /* default: none */
+                        double *loss);                       /* default: none */
+    const float *(*probs)(const pl_compute *compute);        /* default: none */
+    int64_t (*keep_answers)(pl_compute *compute, bool keep); /* default: 0 */
+    const pl_answer *(*answers)(const pl_compute *compute);  /* default: none */
     double (*accuracy)(const pl_compute *compute,
                        const pl_batch *batch); /* default: NAN */
     const float *(*logits)(const pl_compute *compute,

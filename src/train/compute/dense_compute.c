@@ -6,9 +6,11 @@
 
 #include "base/assert.h"
 #include "base/mem.h"
+#include "base/record/confusion.h"
 #include "base/rng.h"
 #include "kernels/cpu/team.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A shard is worth a thread's while from about 15 us of work on. */
@@ -29,6 +31,7 @@ enum {
     LOSS = 0,
     LOGITS = 1,
     ACCURACY = 1,
+    SCORE_LOGITS = 2, /* where answers are kept */
 };
 
 typedef struct dense {
@@ -46,6 +49,8 @@ typedef struct dense {
     int64_t exec_first[MAX_SHARDS]; /* the first of them in the batch */
     pl_params *diffs[MAX_SHARDS];
     const float *blocks[MAX_SHARDS]; /* of diffs */
+    pl_answer *answers; /* to the rows of a batch that is scored; or NULL... */
+    bool keeps;         /* ... and whether they are wanted */
     /* The batch at hand. */
     const pl_batch *batch;
     int64_t step;
@@ -72,12 +77,22 @@ static int threads_of(const pl_compute_opts *opts)
     return opts->pool != NULL ? pl_pool_threads(opts->pool) : opts->threads;
 }
 
+static int64_t class_count(const pl_compute_opts *opts)
+{
+    return pl_node_shape(opts->network->logits).dim[1];
+}
+
+static bool may_keep_answers(const pl_compute_opts *opts)
+{
+    return opts->forward && class_count(opts) <= PL_CONFUSION_CLASSES;
+}
+
 static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
                            int64_t batch)
 {
     const pl_network *network = opts->network;
     pl_node *train[] = { network->loss, network->logits };
-    pl_node *score[] = { network->loss, network->accuracy };
+    pl_node *score[] = { network->loss, network->accuracy, network->logits };
     return pl_plan_new(
         out,
         &(pl_plan_opts) {
@@ -85,7 +100,7 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
             .batch = batch,
             .kernels = opts->kernels,
             .outputs = opts->forward ? score : train,
-            .output_count = 2,
+            .output_count = may_keep_answers(opts) ? 3 : 2,
             .diff = network->diff,
             .diff_count = opts->forward ? 0 : pl_params_count(network->params),
             .threads = threads_of(opts),
@@ -178,6 +193,7 @@ static void dense_free(pl_compute *base)
         pl_params_free(compute->diffs[s]);
     }
     pl_plan_free(compute->plan);
+    pl_mem_free(compute->answers);
     pl_mem_free(compute);
 }
 
@@ -194,6 +210,8 @@ static pl_status dense_new(pl_compute **out, const pl_compute_opts *opts)
     compute->most = cut.rows;
     compute->group = pl_plan_measure(compute->plan).row_group;
     compute->large = pl_plan_measure(compute->plan).large;
+    if (may_keep_answers(opts))
+        PL_TRY_OUT(status, PL_NEW(compute->answers, (size_t)opts->batch));
     for (int s = 0; s < compute->shards; s++) {
         if (!opts->forward) {
             PL_TRY_OUT(status, pl_params_like_in(&compute->diffs[s], params,
@@ -240,6 +258,31 @@ static pl_status dense_memory(const pl_compute_opts *opts, pl_compute_size *out)
     return PL_OK;
 }
 
+/* The share of the largest of some logits in their softmax. */
+static float largest_share(const float *logits, int64_t classes, float largest)
+{
+    float sum = 0;
+    for (int64_t c = 0; c < classes; c++)
+        sum += expf(logits[c] - largest);
+    return 1 / sum;
+}
+
+/* The first of equals wins, as where accuracy is computed. */
+static void keep_answers(dense *compute, const float *logits, int64_t first,
+                         int64_t rows)
+{
+    int64_t classes = class_count(&compute->opts);
+    for (int64_t r = 0; r < rows; r++, logits += classes) {
+        int32_t best = 0;
+        for (int32_t c = 1; c < classes; c++)
+            best = logits[c] > logits[best] ? c : best;
+        bool right = pl_view_label(&compute->batch->labels, first + r) == best;
+        compute->answers[first + r] = (pl_answer) {
+            best, right ? 0 : largest_share(logits, classes, logits[best])
+        };
+    }
+}
+
 /* Rows of the batch on one execution; adds their share of the score. */
 static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                      int thread)
@@ -277,6 +320,8 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
     score->loss += share * (double)*pl_exec_output(exec, LOSS);
     if (compute->opts.forward)
         score->accuracy += share * (double)*pl_exec_output(exec, ACCURACY);
+    if (compute->keeps)
+        keep_answers(compute, pl_exec_output(exec, SCORE_LOGITS), first, rows);
 }
 
 static void run_shard(dense *compute, int s, int thread)
@@ -321,8 +366,8 @@ static void combine(dense *compute, int part, int parts)
         if (compute->shards > 1)
             kernels->sum_parts(count, compute->shards, terms, sum + first);
         if (compute->apply != NULL)
-            compute->apply->ops->apply_range(compute->apply, first, count,
-                                             sum + first);
+            compute->apply->ops->local->apply(compute->apply, first, count,
+                                              sum + first);
     }
 }
 
@@ -387,7 +432,7 @@ static double dense_gradient(pl_compute *base, const pl_batch *batch,
     compute->key = batch_key(compute->opts.seed, step, part);
     compute->apply = apply;
     if (apply != NULL)
-        apply->ops->begin_apply(apply);
+        apply->ops->local->begin(apply);
     return run_all(compute, batch).loss;
 }
 
@@ -435,13 +480,26 @@ static const float *dense_logits(const pl_compute *base, int64_t *rows)
     return pl_exec_output(compute->execs[index], LOGITS);
 }
 
+static int64_t dense_keep_answers(pl_compute *base, bool keep)
+{
+    dense *compute = (dense *)base;
+    compute->keeps = keep && compute->answers != NULL;
+    return compute->answers != NULL ? class_count(&compute->opts) : 0;
+}
+
+static const pl_answer *dense_answers(const pl_compute *base)
+{
+    const dense *compute = (const dense *)base;
+    return compute->keeps ? compute->answers : NULL;
+}
+
 /* Right answers among the rows of one execution. */
 static double right_answers(const dense *compute, int index,
                             const pl_batch *batch)
 {
     int64_t rows = compute->exec_rows[index];
     int64_t first = compute->exec_first[index];
-    int64_t classes = pl_node_shape(compute->opts.network->logits).dim[1];
+    int64_t classes = class_count(&compute->opts);
     const float *logits = pl_exec_output(compute->execs[index], LOGITS);
     double right = 0;
     for (int64_t r = 0; r < rows; r += ANSWER_ROWS) {
@@ -479,4 +537,6 @@ const pl_compute_ops pl_dense_compute = {
     .score = dense_score,
     .accuracy = dense_accuracy,
     .logits = dense_logits,
+    .keep_answers = dense_keep_answers,
+    .answers = dense_answers,
 };

@@ -38,6 +38,7 @@ typedef struct hogwild {
     pl_rows rows;
     pl_view labels;
     float lr;
+    int64_t step;    /* of the trace */
     double accuracy; /* of the last batch, each example before its update */
     _Atomic uint64_t wrong; /* an id beyond the table; 0: none was found */
 } hogwild;
@@ -136,6 +137,7 @@ static void train_item(void *arg, int item, int thread)
 {
     hogwild *c = arg;
     worker *w = &c->workers[thread];
+    uint64_t begin = pl_trace_mark(c->opts.trace);
     int64_t items = (c->rows.count + ITEM_ROWS - 1) / ITEM_ROWS;
     int64_t first = c->rows.count * item / items;
     int64_t last = c->rows.count * (item + 1) / items;
@@ -158,6 +160,9 @@ static void train_item(void *arg, int item, int thread)
     if (h.wrong != 0)
         atomic_store_explicit(&c->wrong, h.wrong, memory_order_relaxed);
     merge(c, w);
+    if (pl_trace_on(c->opts.trace))
+        pl_trace_span(c->opts.trace, thread, "hogwild", c->step, begin,
+                      pl_ticks_now());
 }
 
 static double hogwild_gradient(pl_compute *base, const pl_batch *batch,
@@ -166,7 +171,8 @@ static double hogwild_gradient(pl_compute *base, const pl_batch *batch,
     (void)part;
     hogwild *c = (hogwild *)base;
     PL_ASSERT(apply != NULL && batch->rows == c->rows.count);
-    apply->ops->begin_apply(apply);
+    apply->ops->local->begin(apply);
+    c->step = step;
     c->lr = (float)pl_schedule_lr(c->opts.hogwild->schedule, step);
     int threads = pl_pool_threads(c->opts.pool);
     for (int t = 0; t < threads; t++) {

@@ -15,6 +15,10 @@
  * the ids have become slots.  What only finding keys needs is shared by all
  * (pl_compute_opts.beside), and stays in the second cache.
  *
+ * A trace has a span for each operator of each part: gather, dot, sigmoid,
+ * error, gradient, combine and loss, with the bytes that it moved, which differ
+ * from batch to batch.  Who calls prepare traces it: it may run on any thread.
+ *
  * Memory grows with the largest batch seen. */
 #include "base/assert.h"
 #include "base/mem.h"
@@ -51,6 +55,9 @@ typedef struct sparse {
     pl_slots slots;
     pl_keys keys;
     int parts;
+    /* Of the trace. */
+    int64_t step;   /* that it is computed for */
+    uint64_t ended; /* the last span, where there is one part; 0: none yet */
     /* For each row. */
     int64_t row_room;
     float *logits;
@@ -303,65 +310,94 @@ static void sparse_place(pl_compute *base, const pl_values *values)
     c->values = *values;
 }
 
+/* When an operator begins.  Of one part they follow each other: the clock is
+ * looked at once for each. */
+static uint64_t mark(const sparse *c)
+{
+    return c->ended > 0 ? c->ended : pl_trace_mark(c->opts.trace);
+}
+
+/* An operator that began at `begin` is done; returns when the next begins. */
+static uint64_t spent(sparse *c, int thread, const char *name, uint64_t begin,
+                      int64_t floats)
+{
+    if (!pl_trace_on(c->opts.trace))
+        return 0;
+    uint64_t end = pl_ticks_now();
+    pl_trace_moved(c->opts.trace, thread, name, c->step, begin, end,
+                   floats * (int64_t)sizeof(float));
+    if (c->parts == 1)
+        c->ended = end;
+    return end;
+}
+
+/* Floats (and slots, which are as large) that are read for the non-zeros of
+ * some rows: a slot, what it is of, and a value that is not 1. */
+static int64_t entry_floats(const sparse *c, int64_t first, int64_t count)
+{
+    int64_t entries = c->slots.start[first + count] - c->slots.start[first];
+    return entries * (c->rows.values != NULL ? 3 : 2);
+}
+
 static void gather_part(void *arg, int part, int thread)
 {
-    (void)thread;
     sparse *c = arg;
+    uint64_t begin = mark(c);
     int64_t first = part_from(c, c->keys.count, part);
     int64_t last = part_from(c, c->keys.count, part + 1);
     pl_sparse_gather(last - first, c->ids + first, c->table,
                      c->weights + first);
+    spent(c, thread, "gather", begin, 4 * (last - first));
 }
 
 static void forward_part(void *arg, int part, int thread)
 {
-    (void)thread;
     sparse *c = arg;
+    uint64_t begin = mark(c);
     int64_t first = part_from(c, c->rows.count, part);
     int64_t count = part_from(c, c->rows.count, part + 1) - first;
     pl_sparse_forward(&c->rows, &c->slots, first, count, c->values.table,
                       *c->values.bias, c->logits);
+    begin =
+        spent(c, thread, "dot", begin, entry_floats(c, first, count) + count);
     c->opts.kernels->sigmoid(count, c->logits + first, c->probs + first);
+    spent(c, thread, "sigmoid", begin, 2 * count);
 }
 
 static void backward_part(void *arg, int part, int thread)
 {
-    (void)thread;
     sparse *c = arg;
+    uint64_t begin = mark(c);
     int64_t first = part_from(c, c->rows.count, part);
     int64_t count = part_from(c, c->rows.count, part + 1) - first;
     float *grad = c->grads + part * c->keys.count;
     c->opts.kernels->fill(c->keys.count, 0.0f, grad);
     pl_sparse_backward(&c->rows, &c->slots, first, count, c->diff, grad);
+    spent(c, thread, "gradient", begin,
+          c->keys.count + count + entry_floats(c, first, count));
 }
 
 /* Add up the gradients of all parts, for some of the keys. */
 static void sum_part(void *arg, int part, int thread)
 {
-    (void)thread;
     sparse *c = arg;
+    uint64_t begin = mark(c);
     const float *terms[MAX_PARTS];
     int64_t first = part_from(c, c->keys.count, part);
     int64_t last = part_from(c, c->keys.count, part + 1);
     for (int p = 0; p < c->parts; p++)
         terms[p] = c->grads + p * c->keys.count + first;
     c->opts.kernels->sum_parts(last - first, c->parts, terms, c->grads + first);
+    spent(c, thread, "combine", begin, (last - first) * (c->parts + 1));
 }
 
-static double sparse_gradient(pl_compute *base, const pl_batch *batch,
-                              int64_t step, int64_t part, pl_sync *apply)
+/* What each row's logit adds to the loss's gradient, and how many answers were
+ * right. */
+static void find_errors(sparse *c, const pl_batch *batch)
 {
-    (void)step, (void)part;
-    sparse *c = (sparse *)base;
-    int64_t rows = batch->rows;
-    PL_ASSERT(apply == NULL && !c->opts.forward && rows == c->rows.count);
-    if (!c->opts.elsewhere) {
-        pl_pool_run(c->opts.pool, c->parts, gather_part, c);
-        c->values = (pl_values) { .table = c->weights, .bias = c->bias };
-    }
-    pl_pool_run(c->opts.pool, c->parts, forward_part, c);
+    uint64_t begin = mark(c);
+    int64_t rows = batch->rows, right = 0;
     float scale = c->opts.sum ? 1.0f : 1.0f / (float)rows, sum = 0;
-    int64_t right = 0;
     for (int64_t r = 0; r < rows; r++) {
         float label = pl_view_label(&batch->labels, r) != 0 ? 1.0f : 0.0f;
         c->diff[r] = (c->probs[r] - label) * scale;
@@ -370,10 +406,31 @@ static double sparse_gradient(pl_compute *base, const pl_batch *batch,
     }
     c->accuracy = (double)right / (double)rows;
     c->bias_grad = sum;
+    spent(c, 0, "error", begin, 2 * rows);
+}
+
+static double sparse_gradient(pl_compute *base, const pl_batch *batch,
+                              int64_t step, int64_t part, pl_sync *apply)
+{
+    (void)part;
+    sparse *c = (sparse *)base;
+    int64_t rows = batch->rows;
+    PL_ASSERT(apply == NULL && !c->opts.forward && rows == c->rows.count);
+    c->step = step;
+    c->ended = 0;
+    if (!c->opts.elsewhere) {
+        pl_pool_run(c->opts.pool, c->parts, gather_part, c);
+        c->values = (pl_values) { .table = c->weights, .bias = c->bias };
+    }
+    pl_pool_run(c->opts.pool, c->parts, forward_part, c);
+    find_errors(c, batch);
     pl_pool_run(c->opts.pool, c->parts, backward_part, c);
     if (c->parts > 1)
         pl_pool_run(c->opts.pool, c->parts, sum_part, c);
-    return pl_sparse_loss(rows, c->probs, &batch->labels) / (double)rows;
+    uint64_t begin = mark(c);
+    double loss = pl_sparse_loss(rows, c->probs, &batch->labels);
+    spent(c, 0, "loss", begin, rows);
+    return loss / (double)rows;
 }
 
 static const float *sparse_grad(const pl_compute *base, int param,

@@ -28,12 +28,8 @@ static pl_status make_room(pl_sparse_sum *sum, int64_t count)
         return PL_OK;
     size_t room = (size_t)(count + count / 4);
     for (int i = 0; i < 2; i++) {
-        uint64_t *ids = pl_mem_resize(sum->ids[i], room, sizeof *ids);
-        PL_TRY(pl_mem_check(ids, room, sizeof *ids));
-        sum->ids[i] = ids;
-        float *sums = pl_mem_resize(sum->sums[i], room, sizeof *sums);
-        PL_TRY(pl_mem_check(sums, room, sizeof *sums));
-        sum->sums[i] = sums;
+        PL_TRY(PL_RESIZE(sum->ids[i], room));
+        PL_TRY(PL_RESIZE(sum->sums[i], room));
     }
     sum->room = (int64_t)room;
     return PL_OK;

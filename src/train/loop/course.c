@@ -1,7 +1,7 @@
 /* The course of a training.  Stages, in order, each an act or none:
  *   JOIN; then, for each step: SHARE, STEP, DUE (what is?),
- *   RECORD, PAUSE and TEST, PAUSE and SAVE; at the end: SUM_UP, STOP, SETTLE,
- *   PAUSE and TEST, SAVE, LEAVE, END.
+ *   RECORD, PAUSE and TEST, SAVE the best, PAUSE and SAVE; at the end: SUM_UP,
+ * STOP, SETTLE, PAUSE and TEST, SAVE, LEAVE, END.
  *
  * Invariants:
  *   C1  A step is made only by a worker that joined and to which no answer said
@@ -10,8 +10,15 @@
  *       from the step that the job then stands at.
  *   C3  Only the chief saves, settles and pauses the job.
  *   C4  A worker asks for a share only where its own epoch ends, where
- * another's share is read to its end, or where a gradient was dropped. */
+ * another's share is read to its end, or where a gradient was dropped.
+ *   C5  Nothing comes between a test and the save of its parameters as the
+ *       best: where others go on meanwhile, the pause before the test holds
+ *       them until then.
+ *   C6  While the parameters are this worker's alone (midway), nothing is due
+ *       and nothing stops. */
 #include "train/loop/course.h"
+
+#include <math.h>
 
 enum {
     STAGE_JOIN,
@@ -21,6 +28,7 @@ enum {
     STAGE_RECORD,
     STAGE_PAUSE_TEST,
     STAGE_TEST,
+    STAGE_SAVE_BEST,
     STAGE_PAUSE_SAVE,
     STAGE_SAVE,
     STAGE_STOP,
@@ -34,8 +42,15 @@ enum {
 
 const char *pl_stopped_text(pl_stopped_by stopped)
 {
-    static const char *const texts[] = { "steps", "epochs", "stop_loss",
-                                         "interrupt", "nan" };
+    static const char *const texts[] = {
+        [PL_STOPPED_STEPS] = "steps",
+        [PL_STOPPED_EPOCHS] = "epochs",
+        [PL_STOPPED_STOP_LOSS] = "stop_loss",
+        [PL_STOPPED_STOP_ACCURACY] = "stop_accuracy",
+        [PL_STOPPED_PATIENCE] = "patience",
+        [PL_STOPPED_INTERRUPT] = "interrupt",
+        [PL_STOPPED_NAN] = "nan",
+    };
     return texts[stopped];
 }
 
@@ -47,7 +62,7 @@ static void set_due(pl_course *c, int64_t step)
     pl_due_init(&c->eval, opts->eval_every, opts->pace, step);
     pl_due_init(&c->save, opts->follower ? never : opts->save_every, opts->pace,
                 step);
-    pl_due_init(&c->record, opts->record_every, opts->pace, step);
+    pl_due_init(&c->record, opts->histograms_every, opts->pace, step);
 }
 
 static pl_stopped_by by_itself(const pl_course *c)
@@ -58,13 +73,22 @@ static pl_stopped_by by_itself(const pl_course *c)
 void pl_course_init(pl_course *c, const pl_course_opts *opts, int64_t step)
 {
     *c = (pl_course) {
-        .opts = *opts, .step = step, .reads = opts->worker, .tested_step = -1
+        .opts = *opts,
+        .step = step,
+        .reads = opts->worker,
+        .tested_step = -1,
+        .target_step = -1,
+        .best_loss = opts->best_loss > 0
+                         ? fmin(opts->best_loss, opts->kept_loss)
+                         : opts->kept_loss,
+        .worse = opts->worse,
+        .kept_loss = opts->kept_loss,
     };
     c->stopped_by = by_itself(c);
     set_due(c, step);
 }
 
-static bool done(const pl_course *c)
+bool pl_course_is_over(const pl_course *c)
 {
     return c->stop || c->step >= c->opts.end_step ||
            (c->own >= c->opts.end_own && c->reads == c->opts.worker);
@@ -84,7 +108,10 @@ static bool share_is_due(const pl_course *c)
 
 static void look_what_is_due(pl_course *c, uint64_t ticks)
 {
-    bool over = done(c);
+    c->test_due = c->save_due = c->record_due = false;
+    if (c->midway)
+        return; /* C6: it stays due */
+    bool over = pl_course_is_over(c);
     bool test = pl_due_now(&c->eval, c->step, ticks);
     bool save = pl_due_now(&c->save, c->step, ticks);
     bool record = pl_due_now(&c->record, c->step, ticks);
@@ -96,7 +123,7 @@ static void look_what_is_due(pl_course *c, uint64_t ticks)
 /* No test of the last parameters was made, and nobody waits for it to end. */
 static bool last_test_is_due(pl_course *c)
 {
-    if (c->tested_step == c->step && !c->opts.loose)
+    if (c->tested_step == c->step && !c->opts.own_pace)
         return false;
     c->tested = false;
     return c->opts.tests && c->stopped_by != PL_STOPPED_INTERRUPT;
@@ -104,15 +131,14 @@ static bool last_test_is_due(pl_course *c)
 
 static bool was_decided(const pl_course *c)
 {
-    return c->stopped_by == PL_STOPPED_STOP_LOSS ||
-           c->stopped_by == PL_STOPPED_INTERRUPT;
+    return c->stopped_by != by_itself(c) && c->stopped_by != PL_STOPPED_NAN;
 }
 
 /* Another step, or the end? */
 static pl_act step_or_end(pl_course *c, bool interrupted)
 {
-    bool over = done(c);
-    if (!over && !interrupted) {
+    bool over = pl_course_is_over(c);
+    if (!over && (!interrupted || c->midway)) { /* C6 */
         c->stage = STAGE_DUE;
         return PL_ACT_STEP; /* C1 */
     }
@@ -160,8 +186,14 @@ pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
             return PL_ACT_PAUSE;
         /* fall through */
     case STAGE_TEST:
-        if (take(c, STAGE_PAUSE_SAVE, c->test_due))
+        if (take(c, STAGE_SAVE_BEST, c->test_due))
             return PL_ACT_TEST;
+        /* fall through */
+    case STAGE_SAVE_BEST: /* of a run that ends the last one is kept */
+        if (take(c, STAGE_PAUSE_SAVE, c->best_due && !c->stop)) {
+            c->save_due = false;
+            return PL_ACT_SAVE_BEST; /* C5 */
+        }
         /* fall through */
     case STAGE_PAUSE_SAVE:
         c->save_due = c->save_due && !c->stop;
@@ -214,6 +246,7 @@ void pl_course_joined(pl_course *c, const pl_standing *at)
     c->step = at->step;
     c->own = at->own;
     c->stop = at->over;
+    c->midway = false;
     go_home(c);
     if (c->joined)
         set_due(c, at->step); /* C2 */
@@ -246,19 +279,57 @@ void pl_course_stepped(pl_course *c, const pl_commit *commit)
     *(c->reads != c->opts.worker ? &c->other_own : &c->own) += used;
     c->astray = c->opts.shares && commit->dropped;
     c->stop = commit->stop;
+    c->midway = commit->midway;
     c->step = commit->step;
+    c->best_due = false;
 }
 
-void pl_course_tested(pl_course *c, double loss)
+static void decide_to_stop(pl_course *c, pl_stopped_by why)
 {
+    c->stopped_by = why;
+    c->stop = true;
+}
+
+/* Does the test meet a target?  It does so for the first time, as it ends the
+ * training; after the last step that changes nothing any more. */
+static void look_at_targets(pl_course *c, double accuracy)
+{
+    const pl_targets *targets = &c->opts.targets;
+    bool low = targets->stop_loss > 0 && c->test_loss <= targets->stop_loss;
+    bool right =
+        targets->stop_accuracy > 0 && accuracy >= targets->stop_accuracy;
+    if ((low || right) && c->target_step < 0)
+        c->target_step = c->step;
+    if (c->stage > STAGE_STOP)
+        return;
+    if (low || right)
+        decide_to_stop(c,
+                       low ? PL_STOPPED_STOP_LOSS : PL_STOPPED_STOP_ACCURACY);
+    else if (targets->patience > 0 && c->worse >= targets->patience)
+        decide_to_stop(c, PL_STOPPED_PATIENCE);
+}
+
+void pl_course_tested(pl_course *c, double loss, double accuracy)
+{
+    bool again = c->tested_step == c->step; /* at the end, to be sure */
     c->tested_step = c->step;
     c->tested = true;
-    /* After the last step a low loss changes nothing any more. */
-    if (c->stage > STAGE_STOP || c->opts.follower || !c->opts.has_stop_loss ||
-        !(loss <= c->opts.stop_loss))
+    c->test_loss = loss;
+    if (c->opts.follower)
         return;
-    c->stopped_by = PL_STOPPED_STOP_LOSS;
-    c->stop = true;
+    c->best_due = c->opts.targets.keep_best && loss < c->kept_loss;
+    if (loss < c->best_loss)
+        c->worse = 0;
+    else
+        c->worse += !again;
+    c->best_loss = fmin(c->best_loss, loss);
+    look_at_targets(c, accuracy);
+}
+
+void pl_course_kept(pl_course *c)
+{
+    c->kept_loss = c->test_loss;
+    c->best_due = false;
 }
 
 void pl_course_arrived(pl_course *c, int64_t step)
@@ -269,6 +340,6 @@ void pl_course_arrived(pl_course *c, int64_t step)
 void pl_course_rolled(pl_course *c)
 {
     c->stage = STAGE_JOIN;
-    c->stop = false;
+    c->stop = c->best_due = false;
     c->stopped_by = by_itself(c);
 }

@@ -14,30 +14,40 @@ static int64_t times_plus(int64_t a, int64_t b, int64_t c)
     return sum;
 }
 
-/* The first step after `step` at which it is due. */
-static int64_t step_after(const pl_due *due, int64_t step)
+pl_due_steps pl_due_by_steps(pl_every every, pl_due_pace pace)
 {
-    int64_t count = due->every.count;
-    int64_t per_epoch = due->pace.steps_per_epoch;
-    switch (due->every.unit) {
+    pl_due_steps never = { 0, 0 };
+    switch (every.unit) {
     case PL_EVERY_STEPS:
-        return times_plus(step / count + 1, count, 0);
-    case PL_EVERY_EXAMPLES: {
-        int64_t each = due->pace.step_examples;
-        int64_t seen = times_plus(step, each, 0);
-        int64_t goal = times_plus(seen / count + 1, count, 0);
-        return goal == INT64_MAX ? goal : goal / each + (goal % each != 0);
-    }
+        return (pl_due_steps) { every.count, 1 };
+    case PL_EVERY_EXAMPLES:
+        return (pl_due_steps) { every.count, pace.step_examples };
     case PL_EVERY_EPOCHS:
-        if (per_epoch <= 0)
-            return INT64_MAX;
-        count = times_plus(count, per_epoch, 0);
-        return times_plus(step / count + 1, count, 0);
+        if (pace.steps_per_epoch <= 0)
+            return never;
+        return (pl_due_steps) {
+            times_plus(every.count, pace.steps_per_epoch, 0), 1
+        };
     case PL_EVERY_SECONDS:
     case PL_EVERY_NEVER:
+    case PL_EVERY_AUTO:
         break;
     }
-    return INT64_MAX;
+    return never;
+}
+
+int64_t pl_due_step_after(pl_due_steps due, int64_t step)
+{
+    if (due.count <= 0)
+        return INT64_MAX;
+    int64_t seen = times_plus(step, due.each, 0);
+    int64_t goal = times_plus(seen / due.count + 1, due.count, 0);
+    return goal == INT64_MAX ? goal : goal / due.each + (goal % due.each != 0);
+}
+
+static int64_t step_after(const pl_due *due, int64_t step)
+{
+    return pl_due_step_after(pl_due_by_steps(due->every, due->pace), step);
 }
 
 static uint64_t ticks_after(const pl_due *due, uint64_t ticks)

@@ -12,6 +12,16 @@ typedef struct pl_due_pace {
     int64_t steps_per_epoch; /* -1: not known, epochs never come */
 } pl_due_pace;
 
+/* Due whenever `each` a step have come to another multiple of `count`; both
+ * are 0: never by steps. */
+typedef struct pl_due_steps {
+    int64_t count, each;
+} pl_due_steps;
+
+pl_due_steps pl_due_by_steps(pl_every every, pl_due_pace pace);
+/* The first step after `step` at which it is due; INT64_MAX: none. */
+int64_t pl_due_step_after(pl_due_steps due, int64_t step);
+
 typedef struct pl_due {
     pl_every every;
     pl_due_pace pace;

@@ -1,6 +1,7 @@
 /* What a run measures beside its steps: tests over a whole data set, when the
  * parameters of all keys are at hand or batch by batch where they are
  * elsewhere, and histograms. */
+#include "train/answers.h"
 #include "train/loop/loop_priv.h"
 
 #include <math.h>
@@ -28,9 +29,11 @@ typedef struct tester {
     pl_compute *compute;
     pl_sync *sync; /* where the parameters are elsewhere; or NULL */
     pl_reader *reader;
-    pl_tally *tally; /* of a model that answers yes or no */
-    double loss;     /* of all examples together */
-    int64_t right;   /* answers */
+    pl_tally *tally;         /* of a model that answers yes or no */
+    pl_confusion *confusion; /* or NULL */
+    pl_shape shape;          /* of an example */
+    double loss;             /* of all examples together */
+    int64_t right;           /* answers */
     int64_t rows;
 } tester;
 
@@ -40,8 +43,31 @@ static pl_status fetch_weights(const tester *t)
     pl_values values;
     const pl_keys *keys;
     pl_compute_grad(t->compute, 0, &keys);
-    PL_TRY(t->sync->ops->look(t->sync, keys, &values));
+    PL_TRY(t->sync->ops->keyed->look(t->sync, keys, &values));
     pl_compute_place(t->compute, &values);
+    return PL_OK;
+}
+
+/* A sparse model answers yes or no. */
+static pl_status begin_answers(const tester *t, const pl_dataset *set)
+{
+    int64_t classes = pl_compute_keep_answers(t->compute, t->confusion != NULL);
+    if (t->confusion == NULL)
+        return PL_OK;
+    return pl_answers_begin(t->confusion, set->sparse ? 2 : classes);
+}
+
+/* Before the batch is counted. */
+static pl_status count_answers(tester *t, const pl_batch *batch,
+                               const float *probs)
+{
+    const pl_answer *answers = pl_compute_answers(t->compute);
+    if (t->confusion == NULL || t->confusion->classes == 0)
+        return PL_OK;
+    if (probs != NULL)
+        pl_answers_binary(t->confusion, batch, probs);
+    else if (answers != NULL)
+        return pl_answers_add(t->confusion, batch, t->rows, t->shape, answers);
     return PL_OK;
 }
 
@@ -56,8 +82,9 @@ static pl_status test_batch(tester *t, const pl_batch *batch)
     /* The batch's share of right answers was computed in float32; the number
      * of them is the integer it stands for. */
     t->right += llround(score.accuracy * rows);
-    t->rows += batch->rows;
     const float *probs = pl_compute_probs(t->compute);
+    PL_TRY(count_answers(t, batch, probs));
+    t->rows += batch->rows;
     if (probs == NULL)
         return PL_OK;
     return pl_tally_add(t->tally, batch->rows, probs, &batch->labels);
@@ -79,10 +106,14 @@ static pl_status test_all(tester *t, pl_dataset *set)
 }
 
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
-                           pl_sync *sync, pl_score *out)
+                           pl_sync *sync, pl_confusion *confusion,
+                           pl_score *out)
 {
-    tester t = { .compute = compute };
-    if (sync != NULL && sync->ops->look != NULL)
+    tester t = { .compute = compute,
+                 .confusion = confusion,
+                 .shape = set->shape };
+    PL_TRY(begin_answers(&t, set));
+    if (sync != NULL && sync->ops->keyed != NULL)
         t.sync = sync;
     batch = pl_loop_eval_batch(set, batch);
     pl_status status;
@@ -111,8 +142,29 @@ static void tell_testing(const pl_loop *l, bool begins)
         sync->ops->testing(sync, l->result->progress.step, begins);
 }
 
-pl_status pl_loop_test(pl_loop *l)
+/* When was a target first met? */
+static void note_target(pl_loop *l)
 {
+    pl_loop_result *result = l->result;
+    if (result->target_step >= 0 || l->course.target_step < 0)
+        return;
+    result->target_step = l->course.target_step;
+    result->target_seconds = pl_loop_trained(l);
+}
+
+/* Only the last test is looked at that closely: one that nothing can follow, or
+ * that may turn out to be the last. */
+static pl_confusion *wanted_answers(const pl_loop *l, bool last)
+{
+    const pl_targets *targets = &l->opts->targets;
+    bool may_end = targets->stop_loss > 0 || targets->stop_accuracy > 0 ||
+                   targets->patience > 0;
+    return last || may_end ? l->opts->confusion : NULL;
+}
+
+pl_status pl_loop_test(pl_loop *l, bool last)
+{
+    pl_confusion *confusion = wanted_answers(l, last);
     uint64_t begin = l->opts->follower ? pl_ticks_now() : l->paused;
     int64_t step = l->result->progress.step;
     if (l->opts->follower) /* the test overwrites what the last batch left */
@@ -121,13 +173,19 @@ pl_status pl_loop_test(pl_loop *l)
         PL_TRY(pl_loop_need_all(l));
     tell_testing(l, true);
     PL_TRY(pl_loop_evaluate(l->scorer, l->opts->test, l->opts->eval_batch,
-                            l->opts->sync, &l->result->test));
+                            l->opts->sync, confusion, &l->result->test));
+    if (confusion != NULL)
+        confusion->step = step;
     tell_testing(l, false);
-    pl_course_tested(&l->course, l->result->test.loss);
+    pl_course_tested(&l->course, l->result->test.loss,
+                     l->result->test.accuracy);
+    note_target(l);
     pl_recorder_test(&l->recorder, step, &l->result->test);
     uint64_t end = pl_ticks_now();
     pl_trace_span(l->opts->trace, 0, "evaluate", step, begin, end);
-    l->result->eval_seconds += pl_loop_seconds(end - begin);
+    double seconds = pl_loop_seconds(end - begin);
+    l->held += seconds;
+    l->result->eval_seconds += seconds;
     return PL_OK;
 }
 

@@ -3,6 +3,7 @@
 #include "train/loop/loop_priv.h"
 
 #include "base/clock.h"
+#include "base/host/group.h"
 #include "base/log.h"
 
 #include <math.h>
@@ -34,9 +35,9 @@ static pl_status join(pl_loop *l)
     l->next_read = opts->own_pace ? at.own : at.step;
     if (at.step != step || at.own > 0 || joined)
         pl_loop_go(l, l->next_read);
-    PL_TRY(pl_loop_deal_join(l, &at));
     if (l->ahead != NULL)
         pl_ahead_reset(l->ahead, at.ahead);
+    PL_TRY(pl_loop_deal_join(l, &at));
     pl_loop_share_end(l);
     pl_course_joined(&l->course, &at);
     l->restored = at.restored < at.step ? at.restored : at.step;
@@ -77,25 +78,34 @@ void pl_loop_spent(pl_loop *l, pl_loop_phase p)
     l->mark = now;
 }
 
+double pl_loop_trained(const pl_loop *l)
+{
+    double seconds = l->opts->start.seconds;
+    for (int p = 0; p < PL_LOOP_PHASES; p++)
+        seconds += pl_loop_seconds(l->phase_ticks[p]);
+    return seconds;
+}
+
 void pl_loop_sum_up(pl_loop *l)
 {
     pl_loop_result *result = l->result;
-    double s[PL_LOOP_PHASES], total = 0;
+    double s[PL_LOOP_PHASES];
     for (int p = 0; p < PL_LOOP_PHASES; p++)
-        total += s[p] = pl_loop_seconds(l->phase_ticks[p]);
+        s[p] = pl_loop_seconds(l->phase_ticks[p]);
     result->phases = (pl_phases) {
         .input_s = s[PL_LOOP_INPUT],
         .compute_s = s[PL_LOOP_COMPUTE],
         .send_s = s[PL_LOOP_SEND],
         .wait_s = s[PL_LOOP_WAIT],
     };
-    result->progress.seconds = l->opts->start.seconds + total;
+    result->throttled_s = pl_group_throttled("") - l->throttled_s;
+    result->usual_step_s = pl_histogram_quantile(&l->own_steps, 0.5);
+    result->progress.seconds = pl_loop_trained(l);
     pl_recorder_end(&l->recorder, result->own_examples, result->dropped);
     if (l->epoch_updates > 0)
         result->epochs =
             (double)result->progress.step / (double)l->epoch_updates;
-    if (l->loss_weight > 0)
-        result->train_loss = l->loss_sum / l->loss_weight;
+    result->train_loss = pl_losses_mean(&l->recorder.losses);
     result->tested = l->course.tested;
 }
 
@@ -153,6 +163,7 @@ static pl_status stop(pl_loop *l)
 static pl_status leave(pl_loop *l)
 {
     pl_loop_sum_up(l);
+    pl_recorder_end_epoch(&l->recorder);
     l->result->ended = true;
     return l->opts->sync->ops->finish(l->opts->sync);
 }
@@ -172,9 +183,11 @@ static pl_status act(pl_loop *l, pl_act what)
         return pause_job(l);
     case PL_ACT_TEST:
     case PL_ACT_TEST_LAST:
-        return pl_loop_test(l);
+        return pl_loop_test(l, what == PL_ACT_TEST_LAST);
     case PL_ACT_SAVE:
-        return pl_loop_save(l, false);
+        return pl_loop_save(l);
+    case PL_ACT_SAVE_BEST:
+        return pl_loop_save_best(l);
     case PL_ACT_SUM_UP:
         pl_recorder_flush(&l->recorder, true);
         pl_loop_sum_up(l);
@@ -202,12 +215,34 @@ static void go_back(pl_loop *l)
     pl_course_rolled(&l->course);
 }
 
+/* What a watcher sees of an act. */
+static pl_activity activity_of(pl_act what)
+{
+    switch (what) {
+    case PL_ACT_JOIN:
+        return PL_ACTIVITY_JOIN;
+    case PL_ACT_TEST:
+    case PL_ACT_TEST_LAST:
+        return PL_ACTIVITY_TEST;
+    case PL_ACT_SAVE:
+    case PL_ACT_SAVE_LAST:
+        return PL_ACTIVITY_SAVE;
+    default:
+        return PL_ACTIVITY_TRAIN;
+    }
+}
+
 static pl_status follow_course(pl_loop *l)
 {
+    pl_activity shown = PL_ACTIVITY_TRAIN;
     for (;;) {
         pl_act what = pl_course_next(&l->course, interrupted(l), l->mark);
         if (what == PL_ACT_END)
             return PL_OK;
+        if (activity_of(what) != shown) {
+            shown = activity_of(what);
+            pl_recorder_activity(&l->recorder, shown);
+        }
         pl_status status = act(l, what);
         if (status == PL_ROLLED)
             go_back(l);
@@ -220,8 +255,13 @@ static pl_status follow_course(pl_loop *l)
 
 pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
 {
-    pl_loop l = { .opts = opts, .result = result, .before = -1 };
-    *result = (pl_loop_result) { .progress = opts->start, .train_loss = NAN };
+    pl_loop l = { .opts = opts,
+                  .result = result,
+                  .before = -1,
+                  .throttled_s = pl_group_throttled("") };
+    *result = (pl_loop_result) { .progress = opts->start,
+                                 .train_loss = { .loss = NAN },
+                                 .target_step = -1 };
     pl_status status = pl_loop_open(&l);
     bool opened = status == PL_OK;
     if (opened)

@@ -10,9 +10,11 @@
 #define PL_TRAIN_LOOP_LOOP_H
 
 #include "base/param/param.h"
+#include "base/record/confusion.h"
 #include "base/record/metric.h"
 #include "train/compute/compute.h"
 #include "train/loop/course.h"
+#include "train/losses.h"
 #include "train/optim/schedule.h"
 
 #include <stdatomic.h>
@@ -43,12 +45,19 @@ typedef struct pl_loop_opts {
     pl_aggregate batch_reduction;   /* of the examples of a batch */
     double clip;                    /* gradient norm to clip to; 0: no limit */
     const pl_hogwild_opts *hogwild; /* NULL: by mini-batches */
-    double stop_loss;   /* end when the test loss is at most this... */
-    bool has_stop_loss; /* ... if this is set */
+    pl_targets targets;             /* what tests decide */
+    double kept_loss; /* with targets.keep_best: of the best checkpoint that a
+                         resumed run has; 0: none */
+    /* The checkpoint of this test is complete, and the best so far. */
+    pl_status (*keep_best)(void *context, int64_t step, const pl_score *test);
+    void *context;
     pl_every eval_every;
     pl_every save_every;
     pl_every histograms_every;       /* of weights, gradients, predictions */
+    pl_every record_every;           /* points of the curves (recorder.h) */
     int64_t eval_batch;              /* default: pl_loop_eval_batch */
+    pl_confusion *confusion;         /* of the last test; NULL: not wanted.  The
+                                        caller closes it. */
     int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
     pl_progress start;               /* where a resumed run stands; else zero */
 
@@ -69,19 +78,24 @@ typedef struct pl_phases {
 
 typedef struct pl_loop_result {
     pl_progress progress;
-    double epochs;     /* passes made, with fraction */
-    double train_loss; /* mean over the last epoch, or since it began; not a
-                          number when no step was made */
-    pl_score test;     /* of the final parameters */
+    double epochs; /* passes made, with fraction */
+    pl_mean_loss train_loss;
+    pl_score test; /* of the final parameters */
     bool tested;
     bool ended; /* all steps were made; saving the end may have failed */
+    int64_t target_step;   /* of the first test that met a target; -1: none */
+    double target_seconds; /* of training until then */
     double eval_seconds;
+    double held_seconds; /* of tests between steps, which no worker makes
+                            meanwhile */
     double save_seconds;
     int64_t own_steps; /* gradients this worker made that were used */
     int64_t own_examples;
     int64_t dropped;
     int64_t rolled_back; /* updates made again after a server was lost */
     pl_phases phases;
+    double throttled_s;  /* a quota of processor time was used up */
+    double usual_step_s; /* the median of steps, without waiting; NAN: none */
     pl_stopped_by stopped_by;
 } pl_loop_result;
 
@@ -95,8 +109,10 @@ pl_status pl_loop_run(const pl_loop_opts *opts,
 int64_t pl_loop_eval_batch(const pl_dataset *set, int64_t given);
 
 /* Mean loss and accuracy over a whole data set, `batch` by that rule.  `sync`
- * gives the parameters where they are elsewhere (pl_sync_ops.look); or NULL. */
+ * gives the parameters where they are elsewhere (pl_sync_ops.keyed); or NULL.
+ * `confusion` forgets what it held (train/answers.h); NULL: not wanted. */
 pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
-                           pl_sync *sync, pl_score *out) PL_MUST_CHECK;
+                           pl_sync *sync, pl_confusion *confusion,
+                           pl_score *out) PL_MUST_CHECK;
 
 #endif

@@ -8,13 +8,25 @@ static bool deals(const pl_loop *l, const pl_standing *at)
 {
     const pl_loop_opts *opts = l->opts;
     return at->dealt && !opts->own_pace && !opts->train->local &&
-           opts->epoch_steps == 0 && l->ahead == NULL;
+           opts->epoch_steps == 0;
 }
 
 void pl_loop_go(pl_loop *l, int64_t step)
 {
     int64_t there = pl_deal_read(&l->deal, l->reader->steps_per_epoch, step);
     pl_reader_go(l->reader, there > 0 ? there : 0);
+}
+
+/* Read from here on what `reader` gives.  Batches that were read ahead do not
+ * need the reader they came from. */
+static void turn_to(pl_loop *l, pl_reader *reader)
+{
+    if (l->ahead != NULL)
+        pl_ahead_turn(l->ahead, reader);
+    else
+        pl_loop_forget_batch(l);
+    pl_reader_free(l->reader);
+    l->reader = reader;
 }
 
 /* Read the share that is this worker's by l->deal, from `step` on. */
@@ -25,11 +37,11 @@ static pl_status take_share(pl_loop *l, int64_t step)
     int32_t rank = pl_deal_rank(&l->deal, &l->present, order.worker);
     order.workers = pl_workers_count(&l->deal.workers);
     order.worker = rank;
+    if (l->ahead != NULL)
+        PL_TRY(pl_ahead_skip(l->ahead));
     if (l->ranks != order.workers || l->rank != rank) {
         PL_TRY(pl_reader_new(&reader, l->opts->train, &order));
-        pl_loop_forget_batch(l);
-        pl_reader_free(l->reader);
-        l->reader = reader;
+        turn_to(l, reader);
         l->ranks = order.workers;
         l->rank = rank;
         pl_log(
@@ -52,7 +64,7 @@ pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at)
     l->present = at->present;
     if (!begins) /* else the reader is where it should be, also of a resume */
         PL_TRY(take_share(l, at->step));
-    l->asks = l->opts->sync->ops->deal != NULL;
+    l->asks = l->opts->sync->ops->data != NULL;
     l->asked_step = at->deal.step;
     l->deals = !same && !l->asks;
     if (l->deals)
@@ -73,26 +85,23 @@ static pl_status ask_for_deal(pl_loop *l, int64_t step)
     pl_sync *sync = l->opts->sync;
     pl_standing at = { 0 };
     int64_t epochs = (step - l->deal.step) / l->reader->steps_per_epoch;
-    PL_TRY(sync->ops->deal(sync, step, l->deal.epoch + epochs, &at));
+    PL_TRY(sync->ops->data->deal(sync, step, l->deal.epoch + epochs, &at));
     l->asked_step = step;
     if (at.deal.step == l->deal.step &&
         pl_workers_equal(&at.deal.workers, &l->deal.workers))
         return PL_OK;
     l->deal = at.deal;
     l->present = at.present;
-    l->next_read = step;
     return take_share(l, step);
 }
 
-pl_status pl_loop_deal_step(pl_loop *l)
+pl_status pl_loop_deal_step(pl_loop *l, int64_t step)
 {
-    int64_t step = l->result->progress.step;
     if (l->asks && ends_epoch(l, step))
         return ask_for_deal(l, step);
     if (!l->deals || step < l->next_deal.step)
         return PL_OK;
     l->deals = false;
     l->deal = l->next_deal;
-    l->next_read = step;
     return take_share(l, step);
 }

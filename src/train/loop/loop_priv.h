@@ -4,6 +4,7 @@
  * loop.c         doing it, from joining to leaving
  * loop_setup.c   what a loop is made of
  * loop_step.c    steps
+ * loop_watch.c   a loss that explodes
  * loop_sparse.c  what those of sparse models need beside
  * loop_share.c   the shares of workers that are gone, in own pace
  * loop_deal.c    the same in lock step
@@ -12,6 +13,7 @@
 #ifndef PL_TRAIN_LOOP_LOOP_PRIV_H
 #define PL_TRAIN_LOOP_LOOP_PRIV_H
 
+#include "base/record/histogram.h"
 #include "train/compute/aggregate.h"
 #include "train/compute/ahead.h"
 #include "train/compute/sparse_sum.h"
@@ -58,12 +60,16 @@ typedef struct pl_loop {
     pl_recorder recorder;
     pl_batch batch; /* the last one of training */
     uint64_t phase_ticks[PL_LOOP_PHASES];
-    uint64_t mark;   /* end of the last phase */
-    double loss_sum; /* of this epoch, a whole batch weighs 1 */
-    double loss_weight;
-    uint64_t paused;  /* when the job was last */
-    int64_t restored; /* the step that joining found, or went back to */
-    int64_t before;   /* the step at which a server was lost; -1: none was */
+    double throttled_s;     /* before training (base/host/group.h) */
+    uint64_t own_ticks;     /* of these all but waiting, before this step */
+    pl_histogram own_steps; /* seconds of a step without waiting */
+    uint64_t mark;          /* end of the last phase */
+    uint64_t paused;        /* when the job was last */
+    double held;            /* seconds of tests since the last step */
+    double usual_loss; /* of a model that has learned nothing; 0: no step yet */
+    bool warned;       /* that the loss is far beyond it */
+    int64_t restored;  /* the step that joining found, or went back to */
+    int64_t before;    /* the step at which a server was lost; -1: none was */
 } pl_loop;
 
 /* loop.c */
@@ -74,6 +80,8 @@ void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
 void pl_loop_arrive(pl_loop *l, int64_t step);
 /* The reader of the last batch goes: record what needs it. */
 void pl_loop_forget_batch(pl_loop *l);
+/* Seconds of training so far, in all. */
+double pl_loop_trained(const pl_loop *l);
 /* What was made so far becomes the result. */
 void pl_loop_sum_up(pl_loop *l);
 
@@ -95,12 +103,17 @@ void pl_loop_align_reader(pl_loop *l);
 const float *pl_loop_gradient(const pl_loop *l, int param,
                               const pl_keys **keys);
 
+/* loop_watch.c */
+/* After a step was recorded: warn, once, when the loss explodes. */
+void pl_loop_watch(pl_loop *l, double loss);
+
 /* loop_save.c */
-pl_status pl_loop_save(pl_loop *l, bool last) PL_MUST_CHECK;
+pl_status pl_loop_save_best(pl_loop *l) PL_MUST_CHECK;
+pl_status pl_loop_save(pl_loop *l) PL_MUST_CHECK;
 pl_status pl_loop_save_last(pl_loop *l) PL_MUST_CHECK;
 
 /* evaluate.c */
-pl_status pl_loop_test(pl_loop *l) PL_MUST_CHECK;
+pl_status pl_loop_test(pl_loop *l, bool last) PL_MUST_CHECK;
 pl_status pl_loop_histograms(pl_loop *l) PL_MUST_CHECK;
 
 /* loop_share.c */
@@ -114,8 +127,8 @@ void pl_loop_share_end(pl_loop *l);
 void pl_loop_go(pl_loop *l, int64_t step);
 /* Who makes steps from here on, as the job told when it was joined. */
 pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at) PL_MUST_CHECK;
-/* Before a batch is read: is it time for another deal? */
-pl_status pl_loop_deal_step(pl_loop *l) PL_MUST_CHECK;
+/* Before the batch of `step` is read: is it time for another deal? */
+pl_status pl_loop_deal_step(pl_loop *l, int64_t step) PL_MUST_CHECK;
 
 /* loop_sparse.c */
 /* The parameters of a sparse model are elsewhere. */
@@ -130,6 +143,8 @@ pl_status pl_loop_need_keys(pl_loop *l) PL_MUST_CHECK;
 pl_status pl_loop_align_ahead(pl_loop *l) PL_MUST_CHECK;
 /* The batch of this step that was read ahead becomes l->batch. */
 pl_status pl_loop_take_ahead(pl_loop *l) PL_MUST_CHECK;
+/* Before the commit: the keys of the next batch go with it. */
+pl_status pl_loop_next_ahead(pl_loop *l) PL_MUST_CHECK;
 /* Gradients of micro-batches are summed by their keys... */
 bool pl_loop_sums(const pl_loop *l);
 /* ... the one that was computed last with those before it... */

@@ -4,40 +4,88 @@
 
 #include "base/log.h"
 
-/* A checkpoint that fails in mid-run is a warning: the one before still
- * counts, and the next may succeed.  The last one's failure is the run's. */
-pl_status pl_loop_save(pl_loop *l, bool last)
+#include <math.h>
+
+/* From where in the data a resumed run goes on, and how its tests stand. */
+static pl_status note_position(pl_loop *l)
+{
+    pl_progress *progress = &l->result->progress;
+    PL_TRY(pl_dataset_check(l->opts->train, true));
+    progress->best_loss =
+        isfinite(l->course.best_loss) ? l->course.best_loss : 0;
+    progress->worse = l->course.worse;
+    if (l->ahead != NULL && l->other == NULL) {
+        PL_TRY(pl_loop_align_ahead(l));
+        pl_ahead_position(l->ahead, &progress->position);
+    } else {
+        pl_loop_align_reader(l);
+        pl_reader_position(l->reader, &progress->position);
+    }
+    return PL_OK;
+}
+
+/* `complete`: wait until the checkpoint is. */
+static pl_status save(pl_loop *l, bool complete)
 {
     uint64_t begin = pl_ticks_now();
     pl_sync *sync = l->opts->sync;
-    PL_TRY(pl_dataset_check(l->opts->train, true));
-    if (l->ahead != NULL && l->other == NULL) {
-        PL_TRY(pl_loop_align_ahead(l));
-        pl_ahead_position(l->ahead, &l->result->progress.position);
-    } else {
-        pl_loop_align_reader(l);
-        pl_reader_position(l->reader, &l->result->progress.position);
-    }
-    pl_status status = sync->ops->save(sync, &l->result->progress, last);
+    int64_t step = l->result->progress.step;
+    pl_status status = sync->ops->save(sync, &l->result->progress, complete);
     uint64_t end = pl_ticks_now();
-    pl_trace_span(l->opts->trace, 0, "checkpoint", l->result->progress.step,
-                  begin, end);
+    pl_trace_span(l->opts->trace, 0, "checkpoint", step, begin, end);
     l->result->save_seconds += pl_loop_seconds(end - begin);
     if (status == PL_OK)
-        pl_recorder_checkpoint(&l->recorder, l->result->progress.step);
-    if (status == PL_OK || last)
-        return status;
-    if (status != PL_AGAIN)
+        pl_recorder_checkpoint(&l->recorder, step);
+    return status;
+}
+
+/* A checkpoint that fails in mid-run is a warning: the one before still
+ * counts, and the next may succeed. */
+static void warn_of(const pl_loop *l, pl_status status)
+{
+    if (status != PL_OK && status != PL_AGAIN)
         pl_log(PL_LOG_WARN, "checkpoint of step %lld: %s",
                (long long)l->result->progress.step, pl_error_message());
+}
+
+pl_status pl_loop_save(pl_loop *l)
+{
+    PL_TRY(note_position(l));
+    warn_of(l, save(l, false));
     return PL_OK;
+}
+
+/* The parameters tested last are in a checkpoint that is complete. */
+static pl_status keep_best(pl_loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    PL_TRY(opts->keep_best(opts->context, l->course.step, &l->result->test));
+    pl_course_kept(&l->course);
+    return PL_OK;
+}
+
+pl_status pl_loop_save_best(pl_loop *l)
+{
+    pl_loop_sum_up(l);
+    PL_TRY(note_position(l));
+    pl_status status = save(l, true);
+    warn_of(l, status == PL_OK ? keep_best(l) : status);
+    return PL_OK;
+}
+
+/* The last one's failure is the run's. */
+static pl_status save_end(pl_loop *l)
+{
+    PL_TRY(note_position(l));
+    PL_TRY(save(l, true));
+    return l->course.best_due ? keep_best(l) : PL_OK;
 }
 
 pl_status pl_loop_save_last(pl_loop *l)
 {
     pl_loop_sum_up(l);
     l->result->ended = true;
-    pl_status status = pl_loop_save(l, true);
+    pl_status status = save_end(l);
     if (status == PL_NUMERIC) /* the last update was one too many */
         l->course.stopped_by = PL_STOPPED_NAN;
     return status;

@@ -52,26 +52,28 @@ static void open_course(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     const pl_sync_ops *sync = opts->sync->ops;
+    const pl_progress *start = &opts->start;
     int64_t per_epoch = pl_loop_steps_per_epoch(l);
     pl_course_opts course = {
         .worker = opts->order.worker,
         .follower = opts->follower,
         .own_pace = opts->own_pace,
-        .shares = opts->own_pace && sync->share != NULL &&
+        .shares = opts->own_pace && sync->data != NULL &&
                   opts->order.workers > 1 && per_epoch > 0 &&
                   !opts->train->local,
         .tests = opts->test != NULL,
-        .loose = sync->loose != NULL && sync->loose(opts->sync),
         .by_steps = opts->steps > 0,
         .end_step = INT64_MAX,
         .end_own = INT64_MAX,
         .per_epoch = per_epoch,
         .eval_every = opts->eval_every,
         .save_every = opts->save_every,
-        .record_every = opts->histograms_every,
+        .histograms_every = opts->histograms_every,
         .pace = { l->update_examples, l->epoch_updates },
-        .has_stop_loss = opts->has_stop_loss,
-        .stop_loss = opts->stop_loss,
+        .targets = opts->targets,
+        .kept_loss = opts->kept_loss > 0 ? opts->kept_loss : INFINITY,
+        .best_loss = start->best_loss,
+        .worse = start->worse,
     };
     if (opts->steps > 0)
         course.end_step = opts->own_pace ? INT64_MAX : opts->steps;
@@ -119,7 +121,7 @@ static pl_status open_compute(pl_loop *l)
         compute.batch = pl_loop_eval_batch(opts->test, opts->eval_batch);
         PL_TRY(pl_compute_new(&l->scorer, &compute));
     }
-    l->stream = !combine && !sparse && sync->ops->apply_range == NULL &&
+    l->stream = !combine && !sparse && sync->ops->local == NULL &&
                 pl_compute_shards(l->compute) == 1;
     if (l->stream)
         PL_TRY(PL_NEW(l->done, (size_t)pl_params_count(opts->network->params)));
@@ -175,6 +177,10 @@ static pl_status open_recorder(pl_loop *l)
                           .sync = opts->sync,
                           .own_pace = opts->own_pace,
                           .epoch_updates = l->epoch_updates,
+                          .epoch_steps = pl_loop_steps_per_epoch(l),
+                          .every = opts->record_every,
+                          .pace = { l->update_examples, l->epoch_updates },
+                          .start_step = opts->start.step,
                           .gradient = has_gradient(opts) ? last_gradient : NULL,
                           .accuracy = last_accuracy,
                           .context = l,

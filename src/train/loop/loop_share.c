@@ -50,8 +50,8 @@ pl_status pl_loop_share(pl_loop *l)
     int64_t own = course->own;
     bool home = l->other != NULL || course->astray;
     pl_share share;
-    PL_TRY(
-        sync->ops->share(sync, course->own, pl_course_waits(course), &share));
+    PL_TRY(sync->ops->data->share(sync, course->own, pl_course_waits(course),
+                                  &share));
     pl_loop_spent(l, PL_LOOP_WAIT);
     pl_course_shared(course, &share);
     if (course->reads != course->opts.worker)

@@ -4,7 +4,7 @@
 
 bool pl_loop_elsewhere(const pl_loop_opts *opts)
 {
-    return opts->sync->ops->ask != NULL;
+    return opts->sync->ops->keyed != NULL;
 }
 
 bool pl_loop_reads_ahead(const pl_loop_opts *opts)
@@ -12,6 +12,8 @@ bool pl_loop_reads_ahead(const pl_loop_opts *opts)
     if (pl_loop_elsewhere(opts))
         return true;
     bool in_memory = opts->train->ops->reader_new == NULL;
+    if (opts->sync->ops->local == NULL)
+        return false; /* parameters come between two steps, as a whole */
     return opts->network->sparse && in_memory && opts->hogwild == NULL &&
            opts->order.micro_batches <= 1 && pl_pool_threads(opts->pool) > 1;
 }
@@ -39,6 +41,9 @@ pl_status pl_loop_need_keys(pl_loop *l)
     pl_sync *sync = l->opts->sync;
     int count = pl_params_count(l->opts->network->params);
     PL_TRY(pl_compute_prepare(l->compute, &l->batch));
+    if (pl_trace_on(l->opts->trace))
+        pl_trace_span(l->opts->trace, 0, "find", l->result->progress.step + 1,
+                      l->mark, pl_ticks_now());
     pl_loop_spent(l, PL_LOOP_COMPUTE);
     for (int p = 0; p < count; p++) {
         const pl_keys *keys;
@@ -56,7 +61,7 @@ pl_status pl_loop_align_ahead(pl_loop *l)
         return PL_OK;
     PL_TRY(pl_ahead_skip(l->ahead));
     l->next_read = step;
-    pl_reader_go(l->reader, step);
+    pl_loop_go(l, step);
     return PL_OK;
 }
 
@@ -66,8 +71,9 @@ pl_status pl_loop_align_ahead(pl_loop *l)
 static pl_status begin_current(pl_loop *l, pl_ahead_batch *at)
 {
     for (;;) {
+        PL_TRY(pl_loop_deal_step(l, l->result->progress.step));
         PL_TRY(pl_loop_align_ahead(l));
-        PL_TRY(pl_ahead_begin(l->ahead, at));
+        PL_TRY(pl_ahead_begin(l->ahead, l->result->progress.step + 1, at));
         if (l->opts->own_pace || !pl_loop_elsewhere(l->opts) ||
             at->step == l->result->progress.step)
             return PL_OK;
@@ -84,6 +90,13 @@ pl_status pl_loop_take_ahead(pl_loop *l)
     l->computed = at.compute;
     l->batch = *at.batch;
     return PL_OK;
+}
+
+pl_status pl_loop_next_ahead(pl_loop *l)
+{
+    if (pl_loop_elsewhere(l->opts))
+        PL_TRY(pl_loop_deal_step(l, l->result->progress.step + 1));
+    return pl_ahead_next(l->ahead);
 }
 
 bool pl_loop_sums(const pl_loop *l)

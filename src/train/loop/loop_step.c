@@ -87,7 +87,7 @@ void pl_loop_align_reader(pl_loop *l)
 
 pl_status pl_loop_next_batch(pl_loop *l)
 {
-    PL_TRY(pl_loop_deal_step(l));
+    PL_TRY(pl_loop_deal_step(l, l->result->progress.step));
     pl_loop_align_reader(l);
     PL_TRY(pl_reader_next(l->other != NULL ? l->other : l->reader, &l->batch));
     pl_loop_spent(l, PL_LOOP_INPUT);
@@ -127,11 +127,12 @@ static pl_status stream_step(pl_loop *l, int64_t step, double *loss)
     return PL_OK;
 }
 
-/* The next batch, and what it needs to be computed. */
+/* The next batch, if it was not read ahead, and what it needs to be computed.
+ */
 static pl_status get_batch(pl_loop *l)
 {
     if (l->ahead != NULL)
-        return pl_loop_take_ahead(l);
+        return PL_OK;
     PL_TRY(pl_loop_next_batch(l));
     return l->opts->network->sparse ? pl_loop_need_keys(l) : PL_OK;
 }
@@ -150,7 +151,7 @@ static bool applies(const pl_loop *l)
 {
     if (l->opts->network->sparse)
         return l->opts->hogwild != NULL;
-    return l->aggregator == NULL && l->opts->sync->ops->apply_range != NULL;
+    return l->aggregator == NULL && l->opts->sync->ops->local != NULL;
 }
 
 /* Gradient of one step, computed as a whole, of all its micro-batches; their
@@ -177,7 +178,7 @@ static pl_status whole_step(pl_loop *l, int64_t step, double *loss)
     if (here)
         return PL_OK;
     if (l->ahead != NULL) {
-        PL_TRY(pl_ahead_next(l->ahead));
+        PL_TRY(pl_loop_next_ahead(l));
         pl_loop_spent(l, PL_LOOP_INPUT);
     }
     PL_TRY(ready_all(l));
@@ -195,12 +196,6 @@ static int64_t step_examples(const pl_loop *l)
 static void record_step(pl_loop *l, double loss, int64_t behind)
 {
     const pl_progress *progress = &l->result->progress;
-    int64_t per_epoch = pl_loop_steps_per_epoch(l);
-    double weight = (double)step_examples(l) / (double)l->grad_examples;
-    if (per_epoch > 0 && (l->next_read - 1) % per_epoch == 0)
-        l->loss_sum = l->loss_weight = 0;
-    l->loss_sum += weight * loss;
-    l->loss_weight += weight;
     pl_recorder_put(&l->recorder, &(pl_recorder_step) {
                                       .step = progress->step,
                                       .examples = progress->examples,
@@ -209,28 +204,56 @@ static void record_step(pl_loop *l, double loss, int64_t behind)
                                       .dropped = l->result->dropped,
                                       .behind = behind,
                                       .loss = loss,
+                                      .loss_examples = step_examples(l),
                                       .now = l->mark,
                                       .waited = l->phase_ticks[PL_LOOP_WAIT],
                                   });
+    pl_loop_watch(l, loss);
+}
+
+/* How long this worker took by itself. */
+static void count_own(pl_loop *l)
+{
+    uint64_t own = l->phase_ticks[PL_LOOP_INPUT] +
+                   l->phase_ticks[PL_LOOP_COMPUTE] +
+                   l->phase_ticks[PL_LOOP_SEND];
+    float seconds = (float)pl_loop_seconds(own - l->own_ticks);
+    pl_histogram_add(&l->own_steps, &seconds, 1);
+    l->own_ticks = own;
+}
+
+/* Record the operators of this step, or not. */
+static void switch_trace(const pl_loop *l)
+{
+    const pl_loop_opts *opts = l->opts;
+    int64_t step = l->result->progress.step + 1;
+    if (opts->trace != NULL)
+        pl_trace_switch(opts->trace,
+                        step >= opts->trace_first && step <= opts->trace_last);
 }
 
 pl_status pl_loop_step(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
     pl_progress *progress = &l->result->progress;
+    switch_trace(l);
+    if (l->ahead != NULL)
+        PL_TRY(pl_loop_take_ahead(l));
+    if (pl_course_is_over(&l->course))
+        return PL_OK; /* what an earlier process had pushed was the last step */
     int64_t step = progress->step + 1;
-    if (opts->trace != NULL)
-        pl_trace_switch(opts->trace,
-                        step >= opts->trace_first && step <= opts->trace_last);
+    l->result->held_seconds += l->held;
+    l->held = 0;
     double loss;
     pl_commit committed;
     PL_TRY(l->stream ? stream_step(l, step, &loss)
                      : whole_step(l, step, &loss));
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
-    bool local = opts->sync->ops->apply_range != NULL;
+    bool local = opts->sync->ops->local != NULL;
     if (local)
         pl_trace_span(opts->trace, 0, "apply", step, l->mark, pl_ticks_now());
     pl_loop_spent(l, local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
+    count_own(l);
     l->next_read++;
     bool used = !committed.dropped && !committed.unsent;
     pl_course_stepped(&l->course, &committed);

@@ -91,6 +91,8 @@ pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
     optim->ops = pl_optim_list()[optim->kind];
     for (int i = 0; i < optim->ops->slot_count; i++)
         PL_TRY_OUT(status, new_slot(optim, params, &optim->slots[i]));
+    if (optim->opts.outer)
+        PL_TRY_OUT(status, pl_params_like(&optim->outer, params));
     *out = optim;
     return PL_OK;
 out:
@@ -104,6 +106,7 @@ void pl_optim_free(pl_optim *optim)
         return;
     for (int i = 0; i < PL_MAX_SLOTS; i++)
         pl_params_free(optim->slots[i]);
+    pl_params_free(optim->outer);
     pl_mem_free(optim);
 }
 
@@ -111,6 +114,8 @@ void pl_optim_reset(pl_optim *optim)
 {
     for (int i = 0; i < optim->ops->slot_count; i++)
         fill_slot(optim, optim->slots[i], initial(optim));
+    if (optim->outer != NULL)
+        fill_slot(optim, optim->outer, 0);
 }
 
 pl_planes pl_optim_planes(const pl_optim *optim, float *block)
@@ -120,6 +125,10 @@ pl_planes pl_optim_planes(const pl_optim *optim, float *block)
     for (int i = 0; i < optim->ops->slot_count; i++) {
         planes.data[1 + i] = pl_params_block(optim->slots[i]);
         planes.slots[1 + i] = optim->ops->slots[i];
+    }
+    if (optim->outer != NULL) {
+        planes.data[planes.count] = pl_params_block(optim->outer);
+        planes.slots[planes.count++] = "outer";
     }
     return planes;
 }

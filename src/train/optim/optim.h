@@ -28,6 +28,7 @@ struct pl_optim {
     pl_update args;
     pl_update table_args; /* the same for sparse tables */
     pl_params *slots[PL_MAX_SLOTS];
+    pl_params *outer; /* of opts.outer; else NULL */
     /* Updates are announced here before they are made, for a checkpoint that
      * is written meanwhile; borrowed.  NULL: to nobody. */
     pl_frozen *frozen;

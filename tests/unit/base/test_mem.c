@@ -76,6 +76,35 @@ static void mem_resize_keeps_what_was_there(void **state)
     assert_int_equal(live, pl_mem_live());
 }
 
+static void mem_grow_makes_room_for_one_more(void **state)
+{
+    (void)state;
+    long live = pl_mem_live();
+    int16_t *list = NULL;
+    size_t room = 0, grown = 0;
+    for (size_t used = 0; used < 100; used++) {
+        size_t before = room;
+        assert_ok(PL_GROW(list, used, room));
+        grown += room != before;
+        assert_true(used < room);
+        list[used] = (int16_t)used;
+    }
+    assert_in_range(grown, 1, 5);
+    for (size_t i = 0; i < 100; i++)
+        assert_int_equal(i, list[i]);
+    int16_t *same = list;
+    size_t full = room;
+    pl_mem_fail_at(0);
+    assert_fails(PL_NOMEM, "x 2 bytes", PL_GROW(list, room, room));
+    assert_true(pl_mem_fail_off());
+    assert_ptr_equal(same, list);
+    assert_int_equal(full, room);
+    assert_ok(PL_RESIZE(list, 100));
+    assert_int_equal(99, list[99]);
+    pl_mem_free(list);
+    assert_int_equal(live, pl_mem_live());
+}
+
 static void mem_new_reports_what_it_could_not_get(void **state)
 {
     (void)state;
@@ -176,6 +205,7 @@ UNIT_TESTS(cmocka_unit_test(mem_alloc_gives_zeroed_memory),
            cmocka_unit_test(mem_alloc_aligned_begins_a_cache_line),
            cmocka_unit_test(mem_alloc_refuses_a_product_that_overflows),
            cmocka_unit_test(mem_resize_keeps_what_was_there),
+           cmocka_unit_test(mem_grow_makes_room_for_one_more),
            cmocka_unit_test(mem_new_reports_what_it_could_not_get),
            cmocka_unit_test(mem_live_bytes_follow_each_allocation),
            cmocka_unit_test(mem_fail_at_hits_exactly_one_allocation),

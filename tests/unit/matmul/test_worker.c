@@ -1,6 +1,7 @@
 #include "matmul/entries.h"
 #include "matmul/report.h"
 #include "matmul/worker.h"
+#include "net/transport.h"
 #include "support/unit.h"
 
 #include "base/clock.h"
@@ -60,19 +61,19 @@ static pl_status work(void *arg)
 {
     member *m = arg;
     pl_matmul_result result;
-    pl_status status =
-        pl_matmul_work(&result, &(pl_matmul_opts) {
-                                    .placement = &m->job->placement,
-                                    .placed_by = m->job->placed_by[m->worker],
-                                    .worker = m->worker,
-                                    .address = "127.0.0.1:0",
-                                    .secret = &m->job->secret,
-                                    .no_shm = m->job->tcp,
-                                    .join_ms = LIMIT_MS,
-                                    .meet = meet,
-                                    .ended = is_ended,
-                                    .context = m,
-                                });
+    pl_status status = pl_matmul_work(
+        &result, &(pl_matmul_opts) {
+                     .placement = &m->job->placement,
+                     .placed_by = m->job->placed_by[m->worker],
+                     .worker = m->worker,
+                     .address = "127.0.0.1:0",
+                     .secret = &m->job->secret,
+                     .transport = m->job->tcp ? &pl_transport_tcp : NULL,
+                     .join_ms = LIMIT_MS,
+                     .meet = meet,
+                     .ended = is_ended,
+                     .context = m,
+                 });
     if (result.worker_count > 0)
         m->job->result = result;
     return status;

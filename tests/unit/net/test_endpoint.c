@@ -1,4 +1,5 @@
 #include "net/endpoint_priv.h"
+#include "net/tcp/tcp.h"
 #include "support/net.h"
 
 #include <dirent.h>
@@ -306,7 +307,7 @@ static void endpoint_keeps_what_waits_over_a_reconnect(void **state)
     net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
     pl_endpoint_free(server, 0);
     pl_message none;
-    while (atomic_load(&client->tcp->dialer.state) == PL_DIAL_READY)
+    while (atomic_load(&pl_tcp_of(client)->dialer.state) == PL_DIAL_READY)
         assert_int_equal(
             PL_TIMEOUT,
             pl_endpoint_receive(client, &none,
@@ -334,7 +335,7 @@ static void endpoint_has_no_thread_or_connection_too_many(void **state)
         net_send(server, got.from, PL_FRAME_PARAMS, i, bytes, 200000, false);
         net_expect(client, PL_FRAME_PARAMS, i, bytes, 200000);
         pl_endpoint_free(client, 0);
-        while (server->tcp->links[got.from] != NULL)
+        while (pl_tcp_of(server)->links[got.from] != NULL)
             assert_int_equal(
                 PL_TIMEOUT,
                 pl_endpoint_receive(server, &got,
@@ -417,8 +418,45 @@ static void endpoints_beside_each_other_share_a_thread(void **state)
     free(bytes);
 }
 
+/* A server, too: one thread writes to all peers what the kernel does not take
+ * at once. */
+static void endpoint_of_a_server_has_one_thread_for_all_peers(void **state)
+{
+    (void)state;
+    const size_t large = (size_t)512 << 10;
+    uint8_t *bytes = net_bytes(large, 4);
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *clients[BESIDE] = { NULL };
+    int before = count_threads(), most = 0;
+    for (int i = 0; i < BESIDE; i++) {
+        assert_ok(pl_endpoint_connect(
+            &clients[i], &(pl_endpoint_opts) {
+                             .address = pl_endpoint_address(server),
+                             .name = "worker 0",
+                             .beside = clients[0],
+                         }));
+        net_send(clients[i], 0, PL_FRAME_JOIN, (uint64_t)i, NULL, 0, false);
+        net_receive(server);
+    }
+    for (int round = 0; round < 4; round++)
+        for (pl_peer peer = 0; peer < BESIDE; peer++)
+            net_send(server, peer, PL_FRAME_PARAMS, 1, bytes, large, true);
+    for (int i = 0; i < 4 * BESIDE; i++) {
+        net_expect(clients[i % BESIDE], PL_FRAME_PARAMS, 1, bytes, large);
+        int threads = count_threads();
+        most = threads > most ? threads : most;
+    }
+    /* One more for the server, one that connected all clients. */
+    assert_in_range(most, before, before + 2);
+    for (int i = 0; i < BESIDE; i++)
+        pl_endpoint_free(clients[i], 0);
+    pl_endpoint_free(server, 0);
+    free(bytes);
+}
+
 UNIT_TESTS(
     cmocka_unit_test(endpoints_beside_each_other_share_a_thread),
+    cmocka_unit_test(endpoint_of_a_server_has_one_thread_for_all_peers),
     cmocka_unit_test(endpoint_carries_messages_both_ways),
     cmocka_unit_test(endpoint_keeps_the_order_of_1000_messages),
     cmocka_unit_test(endpoint_carries_the_largest_payload),

@@ -5,6 +5,7 @@
 #include "net/endpoint_priv.h"
 #include "net/port.h"
 #include "net/tcp/owner.h"
+#include "net/tcp/tcp.h"
 
 /* A free port, as an address.  It is none that the system gives to who asks
  * for any: nobody takes it while no server has it. */
@@ -280,7 +281,7 @@ static void processes_owners_are_the_same_in_proc(void **state)
         pl_endpoint *client = net_connect(pl_endpoint_address(server));
         net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
         net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
-        int fd = server->tcp->links[0]->fd;
+        int fd = pl_tcp_of(server)->links[0]->fd;
         uid_t asked = 1, read = 2;
         assert_ok(pl_owner_of_peer(fd, &asked));
         assert_ok(pl_owner_from_proc(fd, "/proc/net", &read));

@@ -120,6 +120,11 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         /* The last keyed gradient of an epoch was dropped and counted. */
         20109,
         24835,
+        /* A chief that joined again computed a step beyond the last one, which
+         * its own gradient of before had made. */
+        5025216,
+        /* Gradients of lost workers made a step without the chief's. */
+        30065710,
     };
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++)
         run_seed(seeds[i], false);

@@ -24,7 +24,7 @@ static void alexnet_learns(void **state)
     opts.steps = 50;
     pl_loop_result result;
     assert_ok(pl_loop_run(&opts, &result));
-    assert_true(result.train_loss < 0.9);
+    assert_true(result.train_loss.loss < 0.9);
     rig_close(&r);
     assert_int_equal(0, pl_mem_live());
 }

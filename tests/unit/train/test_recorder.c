@@ -71,8 +71,7 @@ static void curves_end_where_a_test_ends_the_training(void **state)
     rig_init(&r, &(rig_opts) { .threads = 1 });
     pl_loop_opts opts = loop_opts(&r);
     opts.eval_every = (pl_every) { PL_EVERY_STEPS, 7 };
-    opts.has_stop_loss = true;
-    opts.stop_loss = 1e9;
+    opts.targets.stop_loss = 1e9;
     assert_ok(pl_loop_run(&opts, &result));
     assert_int_equal(PL_STOPPED_STOP_LOSS, result.stopped_by);
     curves found = take_curves(&r);
@@ -146,6 +145,62 @@ static void an_accuracy_is_a_number_of_answers(void **state)
     }
 }
 
+static curves record_every(pl_every every)
+{
+    rig r;
+    pl_loop_result result;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    pl_loop_opts opts = loop_opts(&r);
+    opts.record_every = every;
+    assert_ok(pl_loop_run(&opts, &result));
+    curves found = take_curves(&r);
+    rig_close(&r);
+    return found;
+}
+
+/* 512 examples are 16 steps of 32; the last step is a point in any case. */
+static void curves_have_the_points_that_were_asked_for(void **state)
+{
+    (void)state;
+    const struct {
+        pl_every every;
+        int points;
+    } cases[] = {
+        { { PL_EVERY_STEPS, 1 }, 20 },     { { PL_EVERY_STEPS, 5 }, 4 },
+        { { PL_EVERY_STEPS, 7 }, 3 },      { { PL_EVERY_EXAMPLES, 64 }, 10 },
+        { { PL_EVERY_EPOCHS, 1 }, 2 },     { { PL_EVERY_SECONDS, 1000 }, 1 },
+        { { .unit = PL_EVERY_NEVER }, 1 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        curves found = record_every(cases[i].every);
+        assert_int_equal(cases[i].points, found.count[0]);
+        assert_int_equal(cases[i].points, found.count[1]);
+        assert_int_equal(20, found.step[0]);
+    }
+}
+
+/* The points of a run add up to its training loss. */
+static void points_are_means_of_the_steps_between(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_result result;
+    pl_scalar scalar;
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    pl_loop_opts opts = loop_opts(&r);
+    opts.record_every = (pl_every) { PL_EVERY_STEPS, 1 };
+    opts.test = NULL;
+    assert_ok(pl_loop_run(&opts, &result));
+    double sum = 0;
+    while (pl_metrics_take(r.metrics, &scalar))
+        if (strcmp(pl_metrics_tag_name(r.metrics, scalar.tag), "loss") == 0 &&
+            scalar.step > 4) /* the last epoch: 16 steps of 20 */
+            sum += scalar.value;
+    assert_true(fabs(sum / 16 - result.train_loss.loss) < 1e-12);
+    assert_int_equal(512, result.train_loss.examples);
+    rig_close(&r);
+}
+
 /* A job of an hour, ten steps a second: few points, each the mean since the
  * one before; what is shown stays current; the last step is a point. */
 static void curves_of_a_long_job_thin_out(void **state)
@@ -154,17 +209,21 @@ static void curves_of_a_long_job_thin_out(void **state)
     rig r;
     pl_recorder recorder;
     rig_init(&r, &(rig_opts) { .threads = 1 });
-    assert_ok(pl_recorder_init(&recorder, &(pl_recorder_opts) {
-                                              .metrics = r.metrics,
-                                              .schedule = &r.schedule,
-                                              .kernels = pl_kernels_best(),
-                                              .params = r.network->params,
-                                              .sync = r.sync,
-                                          }));
+    assert_ok(
+        pl_recorder_init(&recorder, &(pl_recorder_opts) {
+                                        .metrics = r.metrics,
+                                        .schedule = &r.schedule,
+                                        .kernels = pl_kernels_best(),
+                                        .params = r.network->params,
+                                        .sync = r.sync,
+                                        .every = { .unit = PL_EVERY_AUTO },
+                                    }));
     uint64_t tenth = (uint64_t)(1e8 / pl_ticks_ns());
-    pl_recorder_step step = { .now = tenth };
+    pl_recorder_step step = { .now = tenth, .loss_examples = 10 };
     int loss, rate;
-    assert_ok(pl_metrics_tag(r.metrics, "loss", &loss));
+    double sum = 0;
+    int since = 0;
+    assert_ok(pl_metrics_tag(r.metrics, PL_METRICS_TRAIN_LOSS, &loss));
     assert_ok(pl_metrics_tag(r.metrics, "examples_per_s", &rate));
     curves all = { 0 };
     for (int i = 1; i <= 36000; i++) {
@@ -173,8 +232,16 @@ static void curves_of_a_long_job_thin_out(void **state)
         step.own_examples += i % 2 == 0 ? 20 : 0; /* in the mean 100 a second */
         step.now += tenth;
         pl_recorder_put(&recorder, &step);
-        assert_true(pl_metrics_get(r.metrics, loss) == recorder.loss);
+        assert_true(pl_metrics_get(r.metrics, loss) ==
+                    pl_losses_mean(&recorder.losses).loss);
         curves found = take_curves(&r);
+        sum += step.loss;
+        since++;
+        if (found.count[0] > 0) {
+            assert_true(found.value[0] == 10 * sum / (10 * since));
+            sum = 0;
+            since = 0;
+        }
         all.count[0] += found.count[0];
         if (i > 35000 && found.count[4] > 0)
             assert_true(fabs(found.value[4] - 100) < 10);
@@ -187,6 +254,8 @@ static void curves_of_a_long_job_thin_out(void **state)
 }
 
 UNIT_TESTS(
+    cmocka_unit_test(curves_have_the_points_that_were_asked_for),
+    cmocka_unit_test(points_are_means_of_the_steps_between),
     cmocka_unit_test(curves_of_a_long_job_thin_out),
     cmocka_unit_test(every_curve_ends_at_the_last_step),
     cmocka_unit_test(curves_end_where_a_test_ends_the_training),

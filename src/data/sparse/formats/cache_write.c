@@ -37,9 +37,7 @@ static pl_status add_entry(cache_writer *writer)
     pl_cache_bytes *index = &writer->index;
     if (index->room - index->used < PL_CACHE_ENTRY_BYTES) {
         size_t room = 2 * index->room + 64 * PL_CACHE_ENTRY_BYTES;
-        uint8_t *grown = pl_mem_resize(index->data, room, 1);
-        PL_TRY(pl_mem_check(grown, room, 1));
-        index->data = grown;
+        PL_TRY(PL_RESIZE(index->data, room));
         index->room = room;
     }
     uint8_t *at = index->data + index->used;

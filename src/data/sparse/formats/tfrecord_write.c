@@ -28,9 +28,7 @@ static pl_status put_example(tfrecord_writer *writer,
     size_t room =
         pl_tf_example_room(example) + PL_TFRECORD_HEAD + PL_TFRECORD_TAIL;
     if (room > writer->room) {
-        uint8_t *grown = pl_mem_resize(writer->record, 2 * room, 1);
-        PL_TRY(pl_mem_check(grown, 2 * room, 1));
-        writer->record = grown;
+        PL_TRY(PL_RESIZE(writer->record, 2 * room));
         writer->room = 2 * room;
     }
     size_t bytes =

@@ -1,6 +1,8 @@
-/* figure.h - what a chart shows; drawn by the page, or by gnuplot.
+/* figure.h - what a chart shows; drawn by the page (figures.js), or by gnuplot.
  *
- * Lines have numbers on the x axis, bars names.  What fails for want of memory
+ * Lines have numbers on the x axis, bars names.  Curves are lines that the page
+ * takes from the model (observe/model/model.h); their points are for gnuplot
+ * alone.  What fails for want of memory
  * is remembered, and pl_figure_status tells.
  *
  * Threads: one at a time. */
@@ -14,6 +16,7 @@ typedef enum pl_figure_kind {
     PL_FIGURE_LINES,
     PL_FIGURE_BARS,
     PL_FIGURE_STACKED, /* bars, one on the other */
+    PL_FIGURE_CURVES,
 } pl_figure_kind;
 
 typedef struct pl_figure_opts {
@@ -25,6 +28,11 @@ typedef struct pl_figure_opts {
     pl_figure_kind kind;
     bool log_x;
     bool marks; /* lines: a mark at each point */
+    /* What the reader sees first when he explores the figure: a flag and a
+     * metric; NULL: it cannot be explored.  Curves: y_key is required. */
+    const char *x_key, *y_key;
+    size_t part; /* of the model */
+    bool tasks;  /* curves: one of each task, not of each run */
 } pl_figure_opts;
 
 typedef struct pl_figure pl_figure;
@@ -33,18 +41,30 @@ pl_status pl_figure_new(pl_figure **out,
                         const pl_figure_opts *opts) PL_MUST_CHECK;
 void pl_figure_free(pl_figure *figure); /* NULL is fine */
 pl_status pl_figure_status(const pl_figure *figure) PL_MUST_CHECK;
+/* What belongs into the figure could not be made. */
+void pl_figure_fail(pl_figure *figure);
 const char *pl_figure_name(const pl_figure *figure);
 const char *pl_figure_title(const pl_figure *figure);
 bool pl_figure_is_empty(const pl_figure *figure); /* nothing to draw */
 
-/* Bars: the next place on the x axis. */
-void pl_figure_add_category(pl_figure *figure, const char *name);
+/* Bars: the next place on the x axis, which belongs to a run of the model. */
+void pl_figure_add_category(pl_figure *figure, const char *name, size_t run);
 
-void pl_figure_add_series(pl_figure *figure, const char *name);
+typedef enum pl_figure_style {
+    PL_FIGURE_MEASURED,
+    PL_FIGURE_PUBLISHED,
+    PL_FIGURE_IDEAL,
+} pl_figure_style;
+
+void pl_figure_add_series(pl_figure *figure, const char *name,
+                          pl_figure_style style);
 /* A point of the last series; bars: x is the number of the category.  `spread`
  * is 0 where there is none.  Values that are not finite are passed over. */
 void pl_figure_add_point(pl_figure *figure, double x, double y, double spread);
-void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve);
+/* The last point is of this run of the model, too. */
+void pl_figure_add_run(pl_figure *figure, size_t run);
+void pl_figure_add_curve(pl_figure *figure, const pl_curve *curve,
+                         double scale);
 
 /* Append the figure as a JSON object for the page's script. */
 void pl_figure_json(const pl_figure *figure, pl_buffer *out);

@@ -94,7 +94,7 @@ static void put_bars(const pl_figure *figure, pl_buffer *out)
         figure->category_count > MANY ? "rotate by 90 right " : "");
     for (size_t c = 0; c < figure->category_count; c++) {
         pl_buffer_text(out, c > 0 ? "," : "");
-        pl_quote_gnuplot(out, figure->categories[c]);
+        pl_quote_gnuplot(out, figure->categories[c].name);
         pl_buffer_format(out, " %zu", c);
     }
     pl_buffer_text(out, ")\nplot ");
@@ -111,7 +111,7 @@ void pl_figure_gnuplot(const pl_figure *figure, pl_buffer *out)
     if (pl_figure_is_empty(figure))
         return;
     put_labels(figure, out);
-    if (figure->kind == PL_FIGURE_LINES)
+    if (figure->kind == PL_FIGURE_LINES || figure->kind == PL_FIGURE_CURVES)
         put_lines(figure, out);
     else
         put_bars(figure, out);

@@ -181,20 +181,26 @@ static void begin_patience(engine *e, int64_t now)
 /* Is every rank still there?  Called again and again while we wait. */
 static pl_status call_roll(engine *e, int64_t now)
 {
-    int64_t limit = e->heartbeat_ms * 1000000, patience = limit / 5 * 3;
-    if (now - e->looked_ns > limit / 5) /* this process was stopped */
-        begin_patience(e, now);
-    e->looked_ns = now;
+    int64_t patience = e->heartbeat_ms * 1000000 / 5 * 3;
+    if (pl_liveness_gap(&e->looked_ns, e->heartbeat_ms, now) > 0)
+        begin_patience(e, now); /* this process was stopped */
     if (e->called_ns == 0 && now - e->since_ns > patience) {
         send_all(e, NOTE_CALL, "");
         e->called_ns = now;
     }
-    if (e->called_ns == 0 || now - e->called_ns <= limit - patience)
+    if (e->called_ns == 0)
         return PL_OK;
-    for (int32_t rank = 0; rank < e->workers; rank++)
-        if (rank != e->rank && e->lives[rank].heard_ns < e->called_ns)
+    bool all = true;
+    for (int32_t rank = 0; rank < e->workers; rank++) {
+        const pl_liveness *life = &e->lives[rank];
+        if (rank == e->rank || life->heard_ns >= e->called_ns)
+            continue;
+        if (pl_liveness_judge(life, e->heartbeat_ms, now) != PL_ALIVE)
             return lose(e, rank, now);
-    begin_patience(e, now); /* all live: a rank computes for long */
+        all = false;
+    }
+    if (all) /* a rank computes for long */
+        begin_patience(e, now);
     return PL_OK;
 }
 
@@ -378,33 +384,34 @@ static float *mpi_memory(pl_collective *c)
     return engine_of(c)->memory;
 }
 
-static pl_status start_locked(engine *e, int64_t first, int64_t count,
-                              bool more, int32_t *ticket)
+static pl_status start_locked(engine *e, const pl_sum_range *range,
+                              int32_t *ticket)
 {
+    int64_t count = range->count;
     if (e->failed.status != PL_OK)
         return pl_error_raise(&e->failed);
     if (e->tickets == PL_COLLECTIVE_SUMS_MOST || count > INT_MAX)
         return PL_FAIL(PL_UNSUPPORTED, "a sum of %lld floats, the %dth",
                        (long long)count, e->tickets);
     *ticket = e->tickets;
-    PL_TRY(check(e,
-                 e->mpi->sum(e->world, *ticket, e->memory + first, (int)count),
-                 "sum"));
+    PL_TRY(check(
+        e, e->mpi->sum(e->world, *ticket, e->memory + range->first, (int)count),
+        "sum"));
     e->done[e->tickets++] = false;
     e->view.sent_bytes += count * (int64_t)sizeof *e->memory;
     e->view.received_bytes += count * (int64_t)sizeof *e->memory;
-    if (more && !e->tending)
+    if (range->more && !e->tending)
         pl_cond_signal(&e->changed);
-    e->tending = more;
+    e->tending = range->more;
     return PL_OK;
 }
 
-static pl_status mpi_start(pl_collective *c, int64_t first, int64_t count,
-                           bool more, int32_t *ticket)
+static pl_status mpi_start(pl_collective *c, const pl_sum_range *range,
+                           int32_t *ticket)
 {
     engine *e = engine_of(c);
     pl_mutex_lock(&e->lock);
-    pl_status status = start_locked(e, first, count, more, ticket);
+    pl_status status = start_locked(e, range, ticket);
     pl_mutex_unlock(&e->lock);
     return status;
 }

@@ -26,8 +26,14 @@ static pl_status allocate(pl_ring_core *core)
     }
     PL_TRY(PL_NEW(core->got, PIECES_ROOM));
     PL_TRY(PL_NEW(core->pending, PIECES_ROOM));
+    PL_TRY(PL_NEW(core->wire, PIECES_ROOM));
+    PL_TRY(pl_coder_init(&core->exact, &pl_codec_plain, core->opts.floats));
+    PL_TRY(
+        pl_coder_init(&core->gradients, core->opts.codec, core->opts.floats));
+    PL_ASSERT(core->gradients.codec->in_place || core->opts.encoded != NULL);
     if (core->opts.floats <= EARLY_FLOATS) {
         PL_TRY(PL_NEW_ALIGNED(core->early, (size_t)core->opts.floats));
+        PL_TRY(PL_NEW(core->early_size, PIECES_ROOM));
         PL_TRY(PL_NEW(core->early_hop, PIECES_ROOM));
         PL_TRY(PL_NEW(core->early_sum, PIECES_ROOM));
     }
@@ -74,7 +80,11 @@ void pl_ring_core_free(pl_ring_core *core)
     pl_membership_free(core->membership);
     pl_mem_free(core->got);
     pl_mem_free(core->pending);
+    pl_mem_free(core->wire);
+    pl_coder_close(&core->exact);
+    pl_coder_close(&core->gradients);
     pl_mem_free(core->early);
+    pl_mem_free(core->early_size);
     pl_mem_free(core->early_hop);
     pl_mem_free(core->early_sum);
     pl_mem_free(core->total);

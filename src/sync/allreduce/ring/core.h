@@ -18,6 +18,11 @@
  * are sent at once and kept by who has not started, and two ranks send each
  * other all instead of halves to add and sums to copy.  The bits are the same.
  *
+ * Sums of gradients go through a codec (sync/codec.h): each rank encodes a
+ * piece once, when it has added its own; a complete sum goes round as it was
+ * encoded, and the rank that completed it goes on with what the others decode,
+ * so that all have the same bits.
+ *
  * Threads: one at a time. */
 #ifndef PL_SYNC_ALLREDUCE_RING_CORE_H
 #define PL_SYNC_ALLREDUCE_RING_CORE_H
@@ -27,6 +32,7 @@
 #include "kernels/backend.h"
 #include "net/endpoint.h"
 #include "sync/allreduce/collective.h"
+#include "sync/codec.h"
 
 typedef struct pl_ring_core pl_ring_core;
 
@@ -57,11 +63,14 @@ typedef struct pl_ring_core_opts {
     char *const *address; /* [workers], for messages; borrowed like all */
     int64_t floats;
     float *memory;
-    uint32_t incarnation; /* of this process: random, not 0 */
-    pl_on_loss on_loss;   /* the chief's counts */
-    int64_t heartbeat_ms; /* silence that means lost; default 5000 */
-    int64_t join_ms;      /* for all to join; default 600000 */
-    int64_t rejoin_ms;    /* for a lost worker; default 60000 */
+    const pl_codec *codec; /* of gradients; default plain */
+    float *encoded;        /* [floats] for what is sent, where the codec does
+                              not send the memory itself; stays as the memory */
+    uint32_t incarnation;  /* of this process: random, not 0 */
+    pl_on_loss on_loss;    /* the chief's counts */
+    int64_t heartbeat_ms;  /* silence that means lost; default 5000 */
+    int64_t join_ms;       /* for all to join; default 600000 */
+    int64_t rejoin_ms;     /* for a lost worker; default 60000 */
     const pl_kernels *kernels;
     const pl_ring_core_ops *ops;
     void *context;
@@ -80,7 +89,7 @@ pl_ranks pl_ring_core_ranks(const pl_ring_core *core);
 int32_t pl_ring_core_absent(const pl_ring_core *core);
 
 /* As the ops of pl_collective; nothing waits. */
-int32_t pl_ring_core_start(pl_ring_core *core, int64_t first, int64_t count);
+int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range);
 bool pl_ring_core_summed(const pl_ring_core *core, int32_t ticket);
 bool pl_ring_core_is_quiet(const pl_ring_core *core);
 void pl_ring_core_quiet(pl_ring_core *core); /* when it is */

@@ -29,6 +29,7 @@ typedef struct pl_ring_seat {
 
 typedef struct pl_ring_sum {
     int64_t first, count;
+    bool exact;   /* not of gradients: no bit may change on the way */
     int32_t left; /* pieces that are still to come */
 } pl_ring_sum;
 
@@ -55,6 +56,8 @@ struct pl_ring_core {
     int64_t stripe;   /* floats */
     uint8_t *got;     /* pieces: how often each came in its sum */
     int16_t *pending; /* pieces: hop that waits to be sent; -1: none */
+    pl_encoded *wire; /* pieces: what is sent by that hop */
+    pl_coder gradients, exact;
     pl_ring_sum sums[PL_COLLECTIVE_SUMS_MOST];
     int32_t started;
     uint64_t base;       /* sums before the first of these */
@@ -66,7 +69,8 @@ struct pl_ring_core {
     bool early_next, early_prev; /* over these links */
     bool direct;                 /* two ranks send each other all they have */
     float *early;                /* [floats] that came; NULL: a large block */
-    int16_t *early_hop;          /* pieces: of what is kept; -1: nothing */
+    size_t *early_size;          /* pieces: bytes of what is kept... */
+    int16_t *early_hop;          /* ... and its hop; -1: nothing */
     uint64_t *early_sum;         /* ... and its sum */
 
     uint64_t exchanges; /* done */

@@ -92,7 +92,7 @@ static pl_status connect_to(engine *self, int32_t worker, pl_area *area,
                  .address = self->opts.cluster->worker_address[worker],
                  .name = self->name,
                  .area = area,
-                 .no_shm = self->opts.transport == PL_TRANSPORT_TCP,
+                 .transport = self->opts.transport,
                  .keys = self->opts.keys,
                  .self = { PL_PRINCIPAL_WORKER, self->opts.worker },
                  .server = worker,
@@ -350,15 +350,10 @@ static pl_status join(pl_collective *c, pl_ranks *out)
     pl_status status = rendezvous(self);
     *out = pl_ring_core_ranks(self->core);
     self->shared = self->next != NULL && pl_endpoint_shared(self->next, 0);
-    bool shared = self->next == NULL || self->shared;
+    if (status == PL_OK && self->next != NULL)
+        status = pl_endpoint_check(self->next, 0, "the next worker");
     let_go(self, false);
-    PL_TRY(status);
-    if (self->opts.transport == PL_TRANSPORT_SHM && !shared)
-        return PL_FAIL(PL_USAGE,
-                       "--transport shm: %s can share no memory with the next "
-                       "worker; is it on this host, of the same user?",
-                       self->name);
-    return PL_OK;
+    return status;
 }
 
 static float *memory(pl_collective *c)
@@ -366,15 +361,15 @@ static float *memory(pl_collective *c)
     return pl_area_data(((engine *)c)->area);
 }
 
-static pl_status start(pl_collective *c, int64_t first, int64_t floats,
-                       bool more, int32_t *ticket)
+static pl_status start(pl_collective *c, const pl_sum_range *range,
+                       int32_t *ticket)
 {
     engine *self = (engine *)c;
     take_over(self);
     pl_status status = outcome(self);
     if (status == PL_OK)
-        *ticket = pl_ring_core_start(self->core, first, floats);
-    let_go(self, more && status == PL_OK);
+        *ticket = pl_ring_core_start(self->core, range);
+    let_go(self, range->more && status == PL_OK);
     return status;
 }
 
@@ -519,6 +514,22 @@ static const pl_collective_ops ops = {
     .free = engine_free,
 };
 
+/* Behind the memory of the sums, so that it is shared as well. */
+static float *encoded(const engine *self)
+{
+    if (self->opts.codec->in_place)
+        return NULL;
+    return (float *)pl_area_data(self->area) + self->opts.floats;
+}
+
+static pl_status open_area(engine *self)
+{
+    size_t floats = (size_t)self->opts.floats;
+    if (!self->opts.codec->in_place)
+        floats *= 2;
+    return pl_area_new(&self->area, floats * sizeof(float));
+}
+
 static pl_status open_core(engine *self)
 {
     const pl_ring_engine_opts *opts = &self->opts;
@@ -529,6 +540,8 @@ static pl_status open_core(engine *self)
                                 .address = opts->cluster->worker_address,
                                 .floats = opts->floats,
                                 .memory = pl_area_data(self->area),
+                                .codec = opts->codec,
+                                .encoded = encoded(self),
                                 .incarnation = pl_incarnation_draw(),
                                 .on_loss = opts->on_loss,
                                 .heartbeat_ms = opts->heartbeat_ms,
@@ -548,13 +561,14 @@ pl_status pl_ring_engine_new(pl_collective **out,
     PL_TRY(PL_NEW(self, 1));
     self->base.ops = &ops;
     self->opts = *opts;
+    if (opts->codec == NULL)
+        self->opts.codec = pl_codecs[0];
     self->wake = -1;
     snprintf(self->name, sizeof self->name, "worker %d", opts->worker);
     pl_mutex_init(&self->lock);
     pl_cond_init(&self->changed);
     pl_status status;
-    PL_TRY_OUT(status,
-               pl_area_new(&self->area, (size_t)opts->floats * sizeof(float)));
+    PL_TRY_OUT(status, open_area(self));
     PL_TRY_OUT(status, open_core(self));
     if (opts->worker != 0)
         PL_TRY_OUT(status, connect_to(self, 0, NULL, &self->hub));

@@ -20,6 +20,7 @@
 #include "job/cluster/cluster.h"
 #include "net/endpoint.h"
 #include "sync/allreduce/collective.h"
+#include "sync/codec.h"
 #include "sync/ps/server.h"
 
 typedef struct pl_ring_engine_opts {
@@ -29,8 +30,9 @@ typedef struct pl_ring_engine_opts {
     pl_endpoint *listen;     /* where the others find this worker */
     const pl_job_keys *keys; /* NULL: nobody proves anything */
     int64_t floats;
-    pl_transport transport;
-    bool encrypt; /* on loopback, too */
+    const pl_codec *codec;         /* of gradients; default plain */
+    const pl_transport *transport; /* as pl_endpoint_opts.transport */
+    bool encrypt;                  /* on loopback, too */
     pl_on_loss on_loss;
     int64_t heartbeat_ms, join_ms, rejoin_ms; /* as in ring_core.h */
     const pl_kernels *kernels;

@@ -78,7 +78,7 @@ pl_frame pl_ring_piece_encode(const pl_ring_piece *piece)
         .first = piece->first,
         .count = piece->count,
         .value = { piece->hop },
-        .payload_bytes = piece->count * (uint32_t)sizeof(float),
+        .payload_bytes = (uint32_t)piece->data.size,
     };
 }
 
@@ -91,10 +91,9 @@ bool pl_ring_piece_decode(pl_ring_piece *out, const pl_message *message)
         .first = frame->first,
         .count = frame->count,
         .hop = (int32_t)frame->value[0],
-        .floats = message->payload,
+        .data = { message->payload, frame->payload_bytes },
     };
-    return frame->payload_bytes == (uint64_t)frame->count * sizeof(float) &&
-           frame->first >= 0 && frame->value[0] >= 0 &&
+    return frame->first >= 0 && frame->value[0] >= 0 &&
            frame->value[0] <= INT32_MAX;
 }
 

@@ -17,6 +17,7 @@
 #define PL_SYNC_ALLREDUCE_RING_MESSAGES_H
 
 #include "net/endpoint.h"
+#include "sync/codec.h"
 
 /* The facts of a WELCOME: a worker's place in the ring.  Addresses follow from
  * the cluster, so a rendezvous of N workers takes N small messages. */
@@ -40,7 +41,7 @@ typedef struct pl_ring_piece {
     int64_t first;
     uint32_t count;
     int32_t hop;
-    const float *floats; /* [count] */
+    pl_encoded data; /* of `count` floats */
 } pl_ring_piece;
 
 /* READY and DONE. */

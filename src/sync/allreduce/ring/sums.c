@@ -3,7 +3,9 @@
  *
  * R3  A piece is used once for each visit, in the order of its hops.
  * R4  After a sum all ranks hold the same bits: the order of addition follows
- *     from the stripe's place and the number of ranks alone. */
+ *     from the stripe's place and the number of ranks alone.
+ * R5  A rank encodes a piece once in a sum; what was sent stays as it is until
+ *     the next rank has used it. */
 #include "sync/allreduce/ring/core_priv.h"
 
 #include "base/assert.h"
@@ -90,10 +92,11 @@ static void send_piece(pl_ring_core *core, int32_t ticket, int64_t piece)
         .first = first,
         .count = piece_count(core, &core->sums[ticket], piece),
         .hop = core->pending[piece],
+        .data = core->wire[piece],
     });
     core->pending[piece] = -1;
     core->opts.ops->send(core->opts.context, PL_RING_NEXT, &frame,
-                         core->opts.memory + first, !core->early_next);
+                         core->wire[piece].bytes, !core->early_next);
 }
 
 /* The next rank can take pieces of this sum. */
@@ -145,30 +148,90 @@ void pl_ring_core_quiet(pl_ring_core *core)
     core->started = 0;
 }
 
-/* Add or copy what came, and send it on.  Where both ranks add, they add in
- * the same order: of two numbers that are none, the first is the sum. */
-static void use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
-                      int64_t hop, const float *payload)
+static pl_coder *coder_of(pl_ring_core *core, const pl_ring_sum *sum)
+{
+    return sum->exact ? &core->exact : &core->gradients;
+}
+
+/* Where the codec does not send the memory itself. */
+static float *room_of(const pl_ring_core *core, const pl_coder *coder,
+                      int64_t piece)
+{
+    return coder->codec->in_place ? NULL
+                                  : core->opts.encoded + piece * core->stripe;
+}
+
+/* A piece waits to leave by this hop with what was added up here. */
+static void encode_piece(pl_ring_core *core, const pl_ring_sum *sum,
+                         int64_t piece, int64_t hop)
+{
+    pl_coder *coder = coder_of(core, sum);
+    int64_t first = piece * core->stripe;
+    uint32_t count = piece_count(core, sum, piece);
+    float *own = core->opts.memory + first;
+    core->wire[piece] =
+        pl_coder_encode(coder, first, count, own, room_of(core, coder, piece));
+    core->pending[piece] = (int16_t)hop;
+    /* A complete sum, or a term that both ranks add: all must go on with the
+     * same bits. */
+    bool same = core->direct || hop == core->place.count - 1;
+    if (same && coder->codec->may_change_bits)
+        (void)pl_codec_decode(coder->codec, count, core->wire[piece], own);
+}
+
+/* A complete sum goes on as it came. */
+static void forward_piece(pl_ring_core *core, const pl_ring_sum *sum,
+                          int64_t piece, int64_t hop, pl_encoded from)
+{
+    float *room = room_of(core, coder_of(core, sum), piece);
+    core->wire[piece] = (pl_encoded) {
+        room != NULL ? room : core->opts.memory + piece * core->stripe,
+        from.size,
+    };
+    core->pending[piece] = (int16_t)hop;
+    if (room != NULL)
+        memcpy(room, from.bytes, from.size);
+}
+
+static bool copy_piece(const pl_codec *codec, uint32_t count, pl_encoded from,
+                       float *own)
+{
+    const float *floats = pl_codec_decode(codec, count, from, own);
+    if (floats != NULL && floats != own)
+        memcpy(own, floats, count * sizeof *own);
+    return floats != NULL;
+}
+
+/* Add or copy what came, and send it on; false: it is none.  Where both ranks
+ * add, they add in the same order: of two numbers that are none, the first is
+ * the sum. */
+static bool use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
+                      int64_t hop, pl_encoded from)
 {
     pl_ring_sum *sum = &core->sums[ticket];
+    const pl_codec *codec = coder_of(core, sum)->codec;
     uint32_t count = piece_count(core, sum, piece);
     float *own = core->opts.memory + piece * core->stripe;
-    if (core->direct && core->place.rank == 1)
-        core->opts.kernels->add(count, payload, own, own);
-    else if (hop < core->place.count - 1)
-        core->opts.kernels->add(count, own, payload, own);
-    else
-        memcpy(own, payload, count * sizeof *own);
+    bool adds = hop < core->place.count - 1;
+    bool before = core->direct && core->place.rank == 1;
+    if (adds ? !pl_codec_combine(codec, core->opts.kernels, count, from, before,
+                                 own)
+             : !copy_piece(codec, count, from, own))
+        return false;
     core->got[piece]++;
     sum->left--;
     core->progress++;
     if (hop + 1 < hop_count(core)) {
-        core->pending[piece] = (int16_t)(hop + 1);
+        if (adds)
+            encode_piece(core, sum, piece, hop + 1);
+        else
+            forward_piece(core, sum, piece, hop + 1, from);
         if (may_send(core, ticket))
             send_piece(core, ticket, piece);
     }
     if (sum->left == 0)
         tell_prev(core, PL_FRAME_DONE, ticket);
+    return true;
 }
 
 /* Keep a piece of a sum that was not started here.  Its sender has done all
@@ -179,11 +242,14 @@ static bool keep_early(pl_ring_core *core, const pl_ring_piece *piece)
     int64_t left = core->opts.floats - piece->first;
     uint32_t count = (uint32_t)(left < core->stripe ? left : core->stripe);
     if (left <= 0 || core->early_hop[p] >= 0 || piece->count != count ||
+        piece->data.size > count * sizeof(float) ||
         piece->hop >= core->place.count)
         return false;
     core->early_hop[p] = (int16_t)piece->hop;
     core->early_sum[p] = piece->sum;
-    memcpy(core->early + piece->first, piece->floats, count * sizeof(float));
+    core->early_size[p] = piece->data.size;
+    if (piece->data.size > 0)
+        memcpy(core->early + piece->first, piece->data.bytes, piece->data.size);
     core->progress++;
     return true;
 }
@@ -199,28 +265,32 @@ static void use_early(pl_ring_core *core, int32_t ticket)
             continue;
         bool due = core->early_sum[p] == core->base + (uint64_t)ticket &&
                    core->early_hop[p] == first_hop(core, p);
-        core->refused += !due;
-        if (due)
-            use_piece(core, ticket, p, core->early_hop[p],
-                      core->early + p * core->stripe);
+        pl_encoded kept = { core->early + p * core->stripe,
+                            core->early_size[p] };
+        if (!due || !use_piece(core, ticket, p, core->early_hop[p], kept))
+            core->refused++;
         core->early_hop[p] = -1;
     }
 }
 
-int32_t pl_ring_core_start(pl_ring_core *core, int64_t first, int64_t count)
+int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range)
 {
     int32_t ticket = core->started;
     pl_ring_sum *sum = &core->sums[ticket];
-    PL_ASSERT(ticket < PL_COLLECTIVE_SUMS_MOST && first % core->stripe == 0 &&
-              count > 0 && first + count <= core->opts.floats);
-    *sum = (pl_ring_sum) { .first = first, .count = count };
+    PL_ASSERT(ticket < PL_COLLECTIVE_SUMS_MOST &&
+              range->first % core->stripe == 0 && range->count > 0 &&
+              range->first + range->count <= core->opts.floats);
+    *sum = (pl_ring_sum) { .first = range->first,
+                           .count = range->count,
+                           .exact = range->exact };
     core->started++;
     if (core->phase != PL_RING_FORMED || core->place.count == 1)
         return ticket;
     for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
         core->got[p] = 0;
-        core->pending[p] =
-            core->direct || p % core->place.count == core->place.rank ? 0 : -1;
+        core->pending[p] = -1;
+        if (core->direct || p % core->place.count == core->place.rank)
+            encode_piece(core, sum, p, 0);
         sum->left += visits(core, p);
     }
     tell_prev(core, PL_FRAME_READY, ticket);
@@ -248,8 +318,7 @@ static bool take_piece(pl_ring_core *core, const pl_ring_piece *piece)
         piece->hop !=
             first_hop(core, p) + (core->got[p] > 0 ? core->place.count : 0))
         return false;
-    use_piece(core, (int32_t)ticket, p, piece->hop, piece->floats);
-    return true;
+    return use_piece(core, (int32_t)ticket, p, piece->hop, piece->data);
 }
 
 /* Sums are started in order: who has started one has started those before.

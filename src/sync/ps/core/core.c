@@ -1,4 +1,27 @@
-/* The parameter server as an object: its life, how it sends, how a job ends. */
+/* The parameter server as an object: its life, how it sends, how a job ends.
+ *
+ *   EMPTY --INIT or LOAD is complete--> INITIALIZED --> STOPPING --> FINISHED
+ *     ^                                      |             |
+ *     +------------- rolled back ------------+-------------+
+ *
+ * EMPTY: no parameters; pushes are refused.  INITIALIZED: parameters, which
+ * server 0 hands out once it is READY, that is once the chief has gone on.
+ * STOPPING: server 0 applies no further gradient, and the others only those
+ * that server 0 has applied; FAILED is STOPPING with a reason.  FINISHED: the
+ * server may end.
+ *
+ * Invariants, which the tests and the simulator name (the files of the core
+ * have their own: J members.c, R request.c, L watch.c, K save.c, D deal.c):
+ *   P1  A failure is final, and its first reason stays; a rollback does not
+ *       undo it.
+ *   P2  A new generation keeps no parameters, requests, gradients or counts of
+ *       the one before, and no save that was not being completed.
+ *   P3  Server 0 answers no pull before all servers have joined and have
+ *       parameters.
+ *   P4  A job that has no parameters everywhere cannot end well: server 0 turns
+ *       a stop into a failure.
+ *   P5  Memory that is lent by another task (a lease) is held at least as long
+ *       as a gradient in it is wanted. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"
@@ -22,6 +45,8 @@ static pl_ps_core_opts resolve(const pl_ps_core_opts *opts)
         r.rejoin_ms = 60000;
     if (r.join_ms <= 0)
         r.join_ms = 600000;
+    if (r.codec == NULL)
+        r.codec = pl_codecs[0];
     return r;
 }
 
@@ -30,14 +55,15 @@ static pl_status init_members(pl_ps_core *core)
     const pl_ps_core_opts *opts = &core->opts;
     core->member_count = opts->workers + 1 + opts->ps;
     PL_TRY(PL_NEW(core->members, (size_t)core->member_count));
-    core->peer_mask = 63;
-    while (core->peer_mask < 2 * (uint32_t)core->member_count)
-        core->peer_mask = 2 * core->peer_mask + 1;
-    PL_TRY(PL_NEW(core->by_peer, (size_t)core->peer_mask + 1));
+    core->guess_mask = 63;
+    while (core->guess_mask < 2 * (uint32_t)core->member_count)
+        core->guess_mask = 2 * core->guess_mask + 1;
+    PL_TRY(PL_NEW(core->by_peer, (size_t)core->guess_mask + 1));
+    PL_TRY(PL_NEW(core->by_incarnation, (size_t)core->guess_mask + 1));
     for (int32_t i = 0; i < core->member_count; i++) {
         pl_member *member = &core->members[i];
         member->peer = -1;
-        member->reads = i;
+        member->reads = member->reader = i;
         PL_TRY(pl_pieces_init(&member->in, opts->first, opts->count,
                               opts->piece, 1));
         PL_TRY(pl_stream_init(&member->out, opts->first, opts->count,
@@ -95,6 +121,7 @@ void pl_ps_core_free(pl_ps_core *core)
         core->store->close(core);
     pl_mem_free(core->members);
     pl_mem_free(core->by_peer);
+    pl_mem_free(core->by_incarnation);
     pl_mem_free(core->run);
     pl_mem_free(core);
 }
@@ -107,6 +134,15 @@ int32_t pl_core_id(const pl_ps_core *core, const pl_member *member)
 bool pl_core_is_worker(const pl_ps_core *core, const pl_member *member)
 {
     return pl_core_id(core, member) < core->opts.workers;
+}
+
+void pl_core_set_state(pl_ps_core *core, pl_member *member,
+                       pl_member_state state)
+{
+    if (pl_core_is_worker(core, member))
+        core->here +=
+            (state == PL_MEMBER_HERE) - (member->state == PL_MEMBER_HERE);
+    member->state = state;
 }
 
 const char *pl_core_name(const pl_ps_core *core, const pl_member *member,
@@ -166,7 +202,7 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
     core->initialized = core->ready = core->told = core->frozen = false;
     core->stopping = core->failed;
     core->hollow = NULL;
-    core->step = 0;
+    core->step = core->asked_usage_ns = core->test_step = 0;
     pl_core_reset_deal(core);
     pl_core_save_reset(core);
     core->begin_ns = core->said_ns = core->now_ns;
@@ -188,7 +224,7 @@ void pl_core_reset(pl_ps_core *core, uint32_t generation)
         member->life.heard_ns = core->now_ns;
         /* Who said goodbye still waits for the answer. */
         if (member->state == PL_MEMBER_LEFT && i < workers)
-            member->state = PL_MEMBER_HERE;
+            pl_core_set_state(core, member, PL_MEMBER_HERE);
     }
 }
 

@@ -21,6 +21,7 @@
 #include "base/record/trace.h"
 #include "job/cluster/cluster.h"
 #include "net/endpoint.h"
+#include "sync/codec.h"
 #include "sync/ps/messages/join.h"
 #include "sync/ps/messages/protocol.h"
 #include "train/optim/optim.h"
@@ -92,6 +93,7 @@ typedef struct pl_ps_core_opts {
     int64_t first, count;        /* this server's part of it */
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
     float *params;               /* [count]; the rest is borrowed, too */
+    const pl_codec *codec;       /* of dense gradients; default plain */
     pl_optim *optim;             /* over `count` elements */
     int64_t table_first;         /* of sparse weights: its place in the... */
     int64_t table_count;         /* ... whole block; 0: all is dense */

@@ -22,6 +22,7 @@
 #include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "train/loop/deal.h"
+#include "train/loop/due.h"
 
 #define PL_MEMBER_TEXT 160
 /* Floats combined and updated in one go: they stay in the first cache. */
@@ -55,6 +56,7 @@ typedef struct pl_member {
     int64_t started_ms;         /* that process, since boot there */
     char boot[PL_BOOT_ID];
     bool told_usage;
+    bool told_final;      /* ... after the job was done */
     pl_task_report usage; /* told last; the most memory of all its processes */
 
     /* The request at hand. */
@@ -79,6 +81,9 @@ typedef struct pl_member {
     int64_t made;          /* ... and those that it made itself, of any */
     int64_t pace;          /* ssp: its clock */
     int32_t reads;         /* whose share; -1: it was taken over */
+    int32_t reader;        /* of its share; -1: none */
+    double held_s;       /* sync, server 0: its gradient alone was missing... */
+    double held_squares; /* ... the squares of these times, added up */
     int64_t dropped;
     bool held;          /* async: its gradient waits until it may be applied */
     int32_t counts_for; /* ... as one of this share; not at server 0 */
@@ -137,20 +142,27 @@ struct pl_ps_core {
     /* Workers, then the evaluator, then servers (at server 0). */
     pl_member *members;
     int32_t member_count;
+    int32_t here; /* workers that are */
     /* Server 0: [workers][ps], the step (async: the request) whose gradient is
      * complete there. */
     int64_t *have;
     /* Server 0, kept up to date message by message, so that one takes O(1):
      * gradients that are complete everywhere and those a step needs; grants
      * that are out. */
+    int64_t arrived_ns; /* sync, server 0: the last gradient; 0: none */
     int32_t ready_count, needed;
     int32_t grants;
+    /* Server 0, async and ssp: the chief's tests that decide, and the step of
+     * the next one; 0: to be reckoned from the step. */
+    pl_due_steps tests;
+    int64_t test_step;
     /* ssp: the clock of the slowest worker, and how many are that slow. */
     bool slowest_known;
     int64_t slowest;
     int32_t slowest_count;
-    int32_t *by_peer; /* a guess at the member of a peer */
-    uint32_t peer_mask;
+    /* Guesses at the member of a peer, and of an incarnation. */
+    int32_t *by_peer, *by_incarnation;
+    uint32_t guess_mask;
     float *sum; /* [PL_UPDATE_FLOATS] of combined gradients */
     const float **gradients;
     uint8_t *chosen;  /* [workers]: who made the last step */
@@ -168,10 +180,11 @@ struct pl_ps_core {
     bool stopping;    /* no more gradients */
     bool interrupted; /* ... as someone was interrupted */
     bool failed;
-    bool frozen;    /* nobody goes on while the chief takes a copy */
-    bool reported;  /* server 0: the chief has heard all reports */
-    bool told;      /* server 0: the others know that the job is over */
-    bool dismissed; /* by who supervises: nobody will come back */
+    bool frozen;            /* nobody goes on while the chief takes a copy */
+    bool reported;          /* server 0: the chief has heard all reports */
+    int64_t asked_usage_ns; /* server 0: for all to tell what they used */
+    bool told;              /* server 0: the others know that the job is over */
+    bool dismissed;         /* by who supervises: nobody will come back */
     /* Server 0: one that is new since the chief left, and so has nothing. */
     const pl_member *hollow;
     bool finished;
@@ -179,8 +192,10 @@ struct pl_ps_core {
     pl_ps_core_view counts;
     pl_burst refusals; /* in the log */
     pl_core_save save;
-    pl_deal deal;       /* server 0, sync: of the data... */
-    int64_t dealt_step; /* ... as decided up to here */
+    /* Server 0, sync: the last deal of the data and the one before it, which
+     * holds until the last one's step. */
+    pl_deal deal, deal_before;
+    int64_t dealt_step; /* deals are decided up to here */
     /* A server other than 0: its membership there. */
     uint32_t own_incarnation; /* 0: not joined */
     bool ever_joined;
@@ -191,6 +206,15 @@ struct pl_ps_core {
     int64_t heartbeat_ns;
     int64_t coordinator_ns; /* when it last heard of server 0 */
 };
+
+/* Until this request is answered its worker makes no gradients: it waits until
+ * all others are done. */
+static inline bool pl_core_idles(const pl_ps_request *request)
+{
+    return (request->kind == PL_REQUEST_SHARE && request->share.wait) ||
+           (request->kind == PL_REQUEST_PULL &&
+            (request->pull.flags & PL_PULL_FINAL) != 0);
+}
 
 static inline bool pl_core_leads(const pl_ps_core *core)
 {
@@ -228,6 +252,8 @@ static inline pl_task_report pl_core_usage(const pl_ps_core *core)
 
 int32_t pl_core_id(const pl_ps_core *core, const pl_member *member);
 bool pl_core_is_worker(const pl_ps_core *core, const pl_member *member);
+void pl_core_set_state(pl_ps_core *core, pl_member *member,
+                       pl_member_state state);
 /* "worker 1", "evaluator", "ps 2" */
 const char *pl_core_name(const pl_ps_core *core, const pl_member *member,
                          char text[32]);
@@ -285,6 +311,10 @@ void pl_core_forget_have(pl_ps_core *core, int32_t worker);
 void pl_core_grant(pl_ps_core *core, pl_member *member, bool granted);
 /* Combine the gradients of these workers in this order and apply them. */
 void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count);
+/* What the update to come began with pl_trace_mark is done; `bytes`: that it
+ * moved, 0: not counted. */
+void pl_core_traced(const pl_ps_core *core, const char *name, uint64_t begin,
+                    int64_t bytes);
 /* The gradient at hand is not used: count it, and answer so. */
 void pl_core_drop(pl_ps_core *core, pl_member *member);
 void pl_core_try_step(pl_ps_core *core);
@@ -292,6 +322,9 @@ void pl_core_try_step(pl_ps_core *core);
 void pl_core_release(pl_ps_core *core);
 /* The same of one member's request. */
 void pl_core_release_member(pl_ps_core *core, pl_member *member);
+/* A worker has done what changes nothing for other workers: answer it, and
+ * the chief or the evaluator, which may have waited for it. */
+void pl_core_release_after(pl_ps_core *core, pl_member *member);
 
 /* All workers but the chief have left, or will not come back. */
 bool pl_core_others_done(const pl_ps_core *core);
@@ -354,6 +387,16 @@ void pl_core_ack(pl_ps_core *core, const pl_member *member,
 void pl_core_end_pause(pl_ps_core *core, pl_member *member);
 
 /* report.c */
+/* What a heartbeat or a goodbye says of its process; what cannot be read is
+ * left out. */
+void pl_core_take_usage(pl_member *member, const pl_message *message);
+/* Server 0: the chief has said goodbye, so the job is done: ask the other
+ * servers what they used. */
+void pl_core_ask_usage(pl_ps_core *core);
+/* All other tasks have told it since, or are waited for no longer. */
+bool pl_core_knows_usage(const pl_ps_core *core);
+/* That server is still to tell it. */
+bool pl_core_wants_usage(const pl_ps_core *core, const pl_member *server);
 void pl_core_send_reports(pl_ps_core *core, const pl_member *chief);
 void pl_core_send_counts(pl_ps_core *core, const pl_member *chief);
 
@@ -383,8 +426,6 @@ void pl_core_watch(pl_ps_core *core);
 void pl_core_on_coordinator(pl_ps_core *core, const pl_message *message);
 /* Join server 0, show that we live, repeat what it may have missed. */
 void pl_core_follow(pl_ps_core *core);
-/* A heartbeat at once: server 0 learns what memory we have taken by now. */
-void pl_core_show_life(pl_ps_core *core);
 /* Tell server 0 that the job should end. */
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why);
 

@@ -2,14 +2,19 @@
  *
  * Where the job goes on without a lost worker (--on-worker-loss continue), the
  * worker's share would stay unread for good.  So each worker asks server 0
- * before the first step of an epoch (SHARE with PL_SHARE_DEAL), and server 0
- * deals the data to the workers that are there.  A worker that comes back in
- * mid-epoch is told of the deal that holds, and takes part in the next one.
+ * before it reads the first batch of an epoch (SHARE with PL_SHARE_DEAL), and
+ * server 0 deals the data to the workers that are there.  Dense parameters: at
+ * the epoch's first step.  Keyed ones: a step earlier, since the keys of the
+ * next batch travel with the gradient of the last one.  A worker that comes
+ * back in mid-epoch is told of the deal that holds, and takes part in the next
+ * one.
  *
- *   D1  All workers that ask at one step get the same deal: the first one to
+ *   D1  All workers that ask for one step get the same deal: the first one to
  *       ask decides it.
  *   D2  A deal among the same workers as before is no new deal.
- *   D3  After a rollback the data is dealt to all workers, as at the start. */
+ *   D3  After a rollback the data is dealt to all workers, as at the start.
+ *   D4  Until its first step a deal is told only to workers that ask for that
+ *       step; all others are told of the one before. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -18,6 +23,7 @@
 void pl_core_reset_deal(pl_ps_core *core)
 {
     core->deal = pl_deal_first(core->opts.workers); /* D3 */
+    core->deal_before = core->deal;
     core->dealt_step = 0;
 }
 
@@ -36,9 +42,17 @@ static void deal_again(pl_ps_core *core, int64_t step, int64_t epoch)
     core->dealt_step = step; /* D1 */
     if (pl_workers_equal(&there, &core->deal.workers))
         return; /* D2 */
+    core->deal_before = core->deal;
     core->deal = (pl_deal) { .step = step, .epoch = epoch, .workers = there };
     pl_log(PL_LOG_INFO, "from step %lld on %d workers share the examples",
            (long long)step, pl_workers_count(&there));
+}
+
+/* The step begins now or next, and is one of the job. */
+static bool may_deal(const pl_ps_core *core, int64_t step)
+{
+    return (step == core->step || step == core->step + 1) &&
+           (core->opts.end_step <= 0 || step < core->opts.end_step);
 }
 
 void pl_core_begin_deal(pl_ps_core *core, pl_member *member)
@@ -50,7 +64,7 @@ void pl_core_begin_deal(pl_ps_core *core, pl_member *member)
         member->stage = PL_STAGE_NONE;
         return;
     }
-    if (asked->step == core->step && asked->step > core->dealt_step)
+    if (may_deal(core, asked->step) && asked->step > core->dealt_step)
         deal_again(core, asked->step, asked->epoch);
     pl_core_answer(core, member, 0);
 }
@@ -58,7 +72,13 @@ void pl_core_begin_deal(pl_ps_core *core, pl_member *member)
 void pl_core_send_deal(pl_ps_core *core, const pl_member *member)
 {
     uint8_t payload[PL_DEAL_ANSWER_MOST];
-    pl_ps_deal_answer answer = { .deal = core->deal, .present = present(core) };
+    int64_t asked = member->request.deal.step;
+    int64_t step = asked >= 0 ? asked : core->step;
+    pl_ps_deal_answer answer = {
+        .deal =
+            step < core->deal.step ? core->deal_before : core->deal, /* D4 */
+        .present = present(core),
+    };
     pl_frame frame =
         pl_ps_deal_answer_encode(&answer, core->opts.workers, payload);
     pl_core_reply(core, member, frame, payload, false);

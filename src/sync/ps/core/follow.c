@@ -4,8 +4,9 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
+
 #define ASK_NS  INT64_C(500000000) /* between messages to server 0 */
-#define BEATS   5                  /* heartbeats in the timeout */
 #define JOIN_NS INT64_C(100000000) /* between requests to join it */
 #define MS      INT64_C(1000000)
 
@@ -18,6 +19,36 @@ static void ask(pl_ps_core *core, const pl_ps_request *request,
                       pl_core_stamp(frame, core->own_incarnation), text);
 }
 
+/* NULL when memory is short: life matters more. */
+static char *usage_text(const pl_ps_core *core)
+{
+    pl_task_report report = pl_core_usage(core);
+    char *text = NULL;
+    return pl_fields_text(&pl_evaluator_report_fields, &report, 0, &text) ==
+                   PL_OK
+               ? text
+               : NULL;
+}
+
+/* A heartbeat; `final`: server 0 asked what this process has used. */
+static void show_life(pl_ps_core *core, bool final)
+{
+    if (core->own_incarnation == 0)
+        return; /* server 0 itself, or one that it does not know yet */
+    core->heartbeat_ns = core->now_ns;
+    pl_ps_heartbeat heartbeat = {
+        .number = ++core->heartbeats,
+        .final = final,
+        .vital = { .step = core->step, .phase = PL_PHASE_WAITING },
+    };
+    char *text = usage_text(core);
+    pl_core_send_text(core, PL_PEER_COORDINATOR,
+                      pl_core_stamp(pl_ps_heartbeat_encode(&heartbeat),
+                                    core->own_incarnation),
+                      text != NULL ? text : "");
+    pl_mem_free(text);
+}
+
 static void on_heartbeat_ack(pl_ps_core *core, const pl_message *message)
 {
     pl_ps_heartbeat_ack ack;
@@ -26,6 +57,8 @@ static void on_heartbeat_ack(pl_ps_core *core, const pl_message *message)
     if (ack.clock_ns != 0 && ack.number == core->heartbeats)
         pl_skew_hear(&core->counts.skew, core->heartbeat_ns, core->now_ns,
                      ack.clock_ns);
+    if (ack.final)
+        show_life(core, true);
     /* Not before the last step was made here, too. */
     if (ack.stopping && (ack.failed || !core->mode->lock_step ||
                          !core->initialized || ack.step == core->step))
@@ -103,52 +136,36 @@ static void ask_to_join(pl_ps_core *core)
     pl_mem_free(text);
 }
 
-/* NULL when memory is short: life matters more. */
-static char *usage_text(const pl_ps_core *core)
-{
-    pl_task_report report = pl_core_usage(core);
-    char *text = NULL;
-    return pl_fields_text(&pl_evaluator_report_fields, &report, 0, &text) ==
-                   PL_OK
-               ? text
-               : NULL;
-}
-
-void pl_core_show_life(pl_ps_core *core)
-{
-    if (core->own_incarnation == 0)
-        return; /* server 0 itself, or one that it does not know yet */
-    core->heartbeat_ns = core->now_ns;
-    pl_ps_heartbeat heartbeat = {
-        .number = ++core->heartbeats,
-        .vital = { .step = core->step, .phase = PL_PHASE_WAITING },
-    };
-    char *text = usage_text(core);
-    pl_core_send_text(core, PL_PEER_COORDINATOR,
-                      pl_core_stamp(pl_ps_heartbeat_encode(&heartbeat),
-                                    core->own_incarnation),
-                      text != NULL ? text : "");
-    pl_mem_free(text);
-}
-
 void pl_core_ask_stop(pl_ps_core *core, bool failed, const char *why)
 {
     ask(core, &(pl_ps_request) { .kind = PL_REQUEST_STOP, .stop = { failed } },
         why);
 }
 
-void pl_core_follow(pl_ps_core *core)
+static void lose_coordinator(pl_ps_core *core)
 {
     const char *where = core->opts.coordinator;
+    char task[128], text[PL_LOSS_TEXT];
+    snprintf(task, sizeof task, "ps 0%s%.100s%s", where != NULL ? " (" : "",
+             where != NULL ? where : "", where != NULL ? ")" : "");
+    pl_loss_text(
+        text, &(pl_loss) {
+                  .task = task,
+                  .life = &(pl_liveness) { .heard_ns = core->coordinator_ns },
+                  .state = PL_SILENT,
+                  .now_ns = core->now_ns,
+              });
+    pl_core_end(core, true, "%s", text);
+    core->finished = true;
+}
+
+void pl_core_follow(pl_ps_core *core)
+{
     int64_t silent = core->now_ns - core->coordinator_ns;
     int64_t limit =
         core->ever_joined ? core->opts.rejoin_ms : core->opts.join_ms;
     if (silent > limit * MS) {
-        pl_core_end(core, true,
-                    "ps 0%s%s%s is lost: nothing was heard of it for %lld s",
-                    where != NULL ? " (" : "", where != NULL ? where : "",
-                    where != NULL ? ")" : "", (long long)(silent / 1000000000));
-        core->finished = true;
+        lose_coordinator(core);
         return;
     }
     if (core->wants_stop && core->own_incarnation == 0) {
@@ -158,7 +175,7 @@ void pl_core_follow(pl_ps_core *core)
     }
     if (silent > core->opts.heartbeat_ms * MS)
         core->own_incarnation = 0; /* when it comes back it is another */
-    int64_t every = core->opts.heartbeat_ms * MS / BEATS;
+    int64_t every = core->opts.heartbeat_ms * MS / PL_HEARTBEATS_PER_TIMEOUT;
     every = every > ASK_NS ? ASK_NS : every;
     if (core->now_ns - core->asked_ns <
         (core->own_incarnation == 0 ? JOIN_NS : every))
@@ -173,7 +190,7 @@ void pl_core_follow(pl_ps_core *core)
         pl_core_ask_stop(core, true, core->why);
     else if (core->wants_stop)
         pl_core_ask_stop(core, false, PL_STOP_INTERRUPT);
-    pl_core_show_life(core);
+    show_life(core, false);
     if (core->save.tell)
         pl_core_say_saved(core);
     for (int32_t w = 0; w < core->opts.workers; w++)

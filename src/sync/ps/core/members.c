@@ -1,6 +1,27 @@
 /* Who is a member of the job: decides whether a task may join, whether it is
- * the same process as before, when all must join again, and when who said
- * goodbye may go.  Until a task is let in, nothing of it has an effect. */
+ * the same process as before, when all must join again, and when a task that
+ * said goodbye may go.
+ *
+ *   ABSENT -> HERE   it was let in
+ *   HERE -> LOST     silent or stuck (watch.c)
+ *   HERE -> LEFT     it said goodbye, was sent away, or is a lost evaluator
+ *   LOST -> HERE     its process was heard again, or a new one was let in
+ *   LOST -> LEFT     given up (watch.c); ABSENT -> LEFT after a rollback
+ *   LEFT -> HERE     let in again; a worker, also when the job is rolled back
+ *
+ * Invariants:
+ *   J1  Server 0 gives each process that it lets in an incarnation of its own,
+ *       and no other server gives any; two lives of server 0 give different
+ *       ones.
+ *   J2  A JOIN that is refused changes nothing.
+ *   J3  Requests and heartbeats of a process that was replaced change nothing.
+ *   J4  A gradient that was complete when its worker joined again counts as far
+ *       as the mode says (async.c, I1 to I3); one that was not never will be.
+ *   J5  A new process of a server that had joined has no parameters: the job is
+ *       rolled back, at once, or when the chief has left, as soon as a chief is
+ *       back.
+ *   J6  The goodbye of a worker other than the chief is answered only when the
+ *       chief is done: until then it may be needed again. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -248,6 +269,18 @@ static void note_run(pl_ps_core *core, const pl_member *member,
     core->run_job = pl_ps_job_number(join->job);
 }
 
+/* A chief that was started again tests from the present step on. */
+static void note_tests(pl_ps_core *core, const pl_member *member,
+                       const pl_ps_join_text *join)
+{
+    if (member != core->members)
+        return;
+    core->tests = (pl_due_steps) { 0 };
+    if (join->has_tests)
+        core->tests = (pl_due_steps) { join->test_count, join->test_each };
+    core->test_step = 0;
+}
+
 static pl_status welcome_text(const pl_ps_core *core, const char *answer,
                               char **out)
 {
@@ -382,7 +415,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
     member->peer = message->from;
     /* A request to join may come after the goodbye that followed it. */
     if (!known || !pl_core_said_goodbye(member))
-        member->state = PL_MEMBER_HERE;
+        pl_core_set_state(core, member, PL_MEMBER_HERE);
     pl_liveness_reset(&member->life, core->now_ns);
     /* Once the chief has left, all is saved; until it comes back. */
     if (again)
@@ -434,6 +467,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     } else if (status == PL_OK) {
         claim(core, member, &join);
         note_run(core, member, &join);
+        note_tests(core, member, &join);
         take_in(core, member, message, head.last_request, &join);
     }
 out:
@@ -468,31 +502,24 @@ void pl_core_is_back(pl_ps_core *core, pl_member *member)
     }
     pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
     catch_up(core, member);
-    member->state = PL_MEMBER_HERE;
+    pl_core_set_state(core, member, PL_MEMBER_HERE);
     pl_core_release(core);
 }
 
+/* Where it was found the last time, else by looking at all. */
 static pl_member *by_incarnation(pl_ps_core *core, uint32_t incarnation)
 {
+    int32_t *guess = &core->by_incarnation[incarnation & core->guess_mask];
+    if (incarnation == 0)
+        return NULL;
+    if (core->members[*guess].incarnation == incarnation)
+        return &core->members[*guess];
     for (int32_t i = 0; i < core->member_count; i++)
-        if (core->members[i].incarnation == incarnation && incarnation != 0)
+        if (core->members[i].incarnation == incarnation) {
+            *guess = i;
             return &core->members[i];
+        }
     return NULL;
-}
-
-/* What a heartbeat says of its process; what cannot be read is left out. */
-static void take_usage(pl_member *member, const pl_message *message)
-{
-    pl_task_report told;
-    if (message->frame.payload_bytes == 0 ||
-        pl_fields_parse(&pl_evaluator_report_fields, message->payload,
-                        message->frame.payload_bytes, "usage", &told) != PL_OK)
-        return;
-    int64_t peak = member->told_usage ? member->usage.usage.peak_rss_mb : -1;
-    if (peak > told.usage.peak_rss_mb)
-        told.usage.peak_rss_mb = peak;
-    member->usage = told;
-    member->told_usage = true;
 }
 
 void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
@@ -511,7 +538,11 @@ void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
             "a newer process has taken this task's place");
         return;
     }
-    take_usage(member, message);
+    pl_core_take_usage(member, message);
+    if (heartbeat.final && !member->told_final) {
+        member->told_final = true;
+        pl_core_answer_goodbyes(core);
+    }
     bool moved =
         pl_liveness_hear(&member->life, &heartbeat.vital, core->now_ns);
     /* Not one that lives, but is stuck. */
@@ -521,6 +552,7 @@ void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
         .number = heartbeat.number,
         .failed = core->failed,
         .stopping = core->stopping,
+        .final = pl_core_wants_usage(core, member),
         .step = core->step,
         .clock_ns = core->now_ns, /* so that clocks can be compared */
     };
@@ -545,7 +577,9 @@ void pl_core_answer_goodbyes(pl_ps_core *core)
     bool done = pl_core_chief_is_done(core);
     for (int32_t i = 0; i < core->member_count; i++) {
         pl_member *member = &core->members[i];
-        bool waits = i > 0 && i < core->opts.workers && !done;
+        bool waits = i == 0                   ? !pl_core_knows_usage(core)
+                     : i < core->opts.workers ? !done
+                                              : false;
         if (member->state == PL_MEMBER_LEFT &&
             member->stage == PL_STAGE_WAITING &&
             member->request.kind == PL_REQUEST_BYE && !waits)
@@ -573,11 +607,15 @@ void pl_core_on_bye(pl_ps_core *core, pl_member *member,
         memcpy(member->report, message->payload, bytes);
         member->report_bytes = bytes;
     }
-    member->state = PL_MEMBER_LEFT;
+    if (pl_core_id(core, member) == core->opts.workers)
+        pl_core_take_usage(member, message);
+    pl_core_set_state(core, member, PL_MEMBER_LEFT);
     pl_core_grant(core, member, false);
     member->stage = PL_STAGE_WAITING;
-    if (member == core->members)
+    if (member == core->members) {
         core->reported = false;
+        pl_core_ask_usage(core);
+    }
     pl_core_answer_goodbyes(core);
     pl_core_release(core);
 }

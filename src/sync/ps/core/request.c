@@ -1,5 +1,19 @@
 /* Requests of tasks: how they arrive, in pieces and twice, and their answers.
- */
+ *
+ *   NONE -> ARRIVING -> WAITING -> ANSWERED -> ARRIVING (the next one) ...
+ *
+ * NONE: none yet, or the last one was refused.  ARRIVING: pieces are missing.
+ * WAITING: complete, and the answer is not due.  VOID: the task has joined
+ * again since, and the request will never be answered.
+ *
+ * Invariants:
+ *   R1  A member has one request at hand, the one with the highest sequence
+ *       number; messages about earlier ones are ignored.
+ *   R2  A request takes effect once; repeated, it is only answered again.  One
+ *       that was refused begins again, and is refused again.
+ *   R3  An answer carries the sequence number of its request and the
+ *       incarnation of the process that asked.
+ *   R4  A request of another generation or incarnation changes nothing. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"
@@ -61,7 +75,7 @@ void pl_core_answer(pl_ps_core *core, pl_member *member, unsigned flags)
     member->stage = PL_STAGE_ANSWERED;
     member->answer = (uint8_t)flags;
     member->answer_step = core->step;
-    if (member->request.kind != PL_REQUEST_PUSH)
+    if (member == core->members || pl_core_idles(&member->request))
         core->slowest_known = false; /* it may make gradients again */
     if (member->request.kind == PL_REQUEST_PULL ||
         member->request.kind == PL_REQUEST_PUSH)
@@ -90,7 +104,6 @@ void pl_core_complete(pl_ps_core *core, pl_member *member)
         core->members[w].own = core->members[w].pace = 0;
     core->initialized = true;
     core->step = member->request.init.step;
-    pl_core_show_life(core); /* a job may be over before the next one */
     pl_core_answer(core, member, 0);
     pl_core_release(core);
 }
@@ -102,6 +115,8 @@ void pl_core_end_pause(pl_ps_core *core, pl_member *member)
     member->paused = false;
     if (member == core->members && core->frozen) {
         core->frozen = false;
+        core->test_step = 0;
+        pl_ps_core_retry(core, core->now_ns); /* what came meanwhile */
         pl_core_release(core);
     }
 }
@@ -188,7 +203,7 @@ static void begin_pull(pl_ps_core *core, pl_member *member,
         pl_core_end_pause(core, member);
         pl_ps_core_retry(core, core->now_ns);
     }
-    pl_core_release(core);
+    pl_core_release_after(core, member);
 }
 
 static void begin_pause(pl_ps_core *core, pl_member *member)
@@ -201,8 +216,10 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
     }
     member->paused = !thaw;
     core->frozen = member->request.kind == PL_REQUEST_FREEZE;
-    if (thaw)
+    if (thaw) {
+        core->test_step = 0;
         pl_core_save_begun(core);
+    }
     if (core->frozen)
         member->stage = PL_STAGE_WAITING;
     else
@@ -342,7 +359,7 @@ static bool is_peer(const pl_member *member, pl_peer peer)
 /* Where it was found the last time, else by looking at all. */
 static pl_member *find_member(pl_ps_core *core, pl_peer peer)
 {
-    int32_t *guess = &core->by_peer[(uint32_t)peer & core->peer_mask];
+    int32_t *guess = &core->by_peer[(uint32_t)peer & core->guess_mask];
     if (is_peer(&core->members[*guess], peer))
         return &core->members[*guess];
     for (int32_t i = 0; i < core->member_count; i++)

@@ -1,4 +1,5 @@
-/* Design.
+/* Checkpoints: when a server may begin its part, when a checkpoint counts, and
+ * when it is given up.
  *
  * The chief stops all workers between two gradients (PAUSE), then asks every
  * server to save (SAVE), with what each worker's count is: a server begins
@@ -10,7 +11,24 @@
  * When one failed, or the chief was lost before all had begun, the checkpoint
  * is given up: those before it still count.
  *
- * A rolled-back job reads its parameters by LOAD, the same plan for all. */
+ * A rolled-back job reads its parameters by LOAD, the same plan for all.
+ *
+ * What the disk of a server does:
+ *   NOTHING -> PART -> NOTHING       its part is written, or was cancelled
+ *   NOTHING -> MANIFEST -> NOTHING   server 0: the checkpoint is completed
+ *   NOTHING -> LOAD -> NOTHING       its part is read, or was cancelled
+ *
+ * Invariants:
+ *   K1  A server begins its part only when it has applied as many gradients of
+ *       each worker as the chief's request says.
+ *   K2  From when the chief was told these numbers until the workers go on, no
+ *       gradient is applied at server 0.
+ *   K3  The manifest is written only when every server has reported a good part
+ *       of this save.
+ *   K4  A save that was given up is never completed; a manifest that is being
+ *       written is not given up.
+ *   K5  A server repeats the outcome of its part until server 0 has heard it.
+ */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 #include "sync/ps/store/store.h"
@@ -352,7 +370,6 @@ static void finish_load(pl_ps_core *core)
     }
     core->initialized = true;
     core->step = save->loading;
-    pl_core_show_life(core);
     if (chief->stage == PL_STAGE_WAITING &&
         chief->request.kind == PL_REQUEST_LOAD &&
         chief->request.load.step == save->loading)
@@ -386,7 +403,6 @@ void pl_ps_core_stored(pl_ps_core *core, const pl_ps_stored *stored,
         }
         snprintf(save->why, sizeof save->why, "%s", why);
         save->tell = true;
-        pl_core_show_life(core); /* it may have taken copies */
         pl_core_say_saved(core);
     }
 }

@@ -1,4 +1,4 @@
-/* Design.
+/* Whose share of the data a worker reads in async and ssp.
  *
  * Data is dealt in shares, one a worker.  In async and ssp a worker reads its
  * own at its own pace, and `own` of a member is how many gradients of its
@@ -12,9 +12,12 @@
  * there.  The asker's gradients count for that share, at the same place in a
  * checkpoint; server 0 tells the other servers so with each one (APPLY).
  *
- * A share has one reader at a time.  When its worker joins, or asks for it,
- * it takes it back; the gradients of who read it before are dropped, upon
- * which that one asks, too. */
+ * When its worker joins, or asks for it, it takes its share back; the
+ * gradients of the worker that read it before are dropped, upon which that one
+ * asks, too.
+ *
+ *   H1  Every share is read to its end, unless the job stops early.
+ *   H2  A share has one reader at a time: none of its batches counts twice. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -25,10 +28,13 @@
 /* `member` reads that share from here on, and nobody else does. */
 static void take(pl_ps_core *core, pl_member *member, int32_t share)
 {
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        if (core->members[w].reads == share)
-            core->members[w].reads = NOBODYS;
+    pl_member *owner = &core->members[share];
+    if (owner->reader != NOBODYS)
+        core->members[owner->reader].reads = NOBODYS;
+    if (member->reads != NOBODYS)
+        core->members[member->reads].reader = NOBODYS;
     member->reads = share;
+    owner->reader = pl_core_id(core, member);
 }
 
 void pl_core_share_own(pl_ps_core *core, pl_member *member)
@@ -49,11 +55,8 @@ static bool is_left_alone(const pl_ps_core *core, int32_t share)
     if (member->state == PL_MEMBER_HERE || pl_core_counts(core, member) ||
         pl_core_said_goodbye(member))
         return false;
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        if (core->members[w].reads == share &&
-            core->members[w].state == PL_MEMBER_HERE)
-            return false;
-    return true;
+    return member->reader == NOBODYS ||
+           core->members[member->reader].state != PL_MEMBER_HERE;
 }
 
 /* What this worker shall read; NOBODYS: that must wait. */
@@ -63,7 +66,8 @@ static int32_t find_share(const pl_ps_core *core, const pl_member *member)
     int32_t own = pl_core_id(core, member);
     if (core->stopping || (member->reads == NOBODYS && !waits))
         return own;
-    for (int32_t w = 0; w < core->opts.workers; w++)
+    bool all_here = core->here == core->opts.workers;
+    for (int32_t w = 0; !all_here && w < core->opts.workers; w++)
         if (w != own && core->members[w].own < member->request.share.count &&
             is_left_alone(core, w))
             return w;
@@ -107,5 +111,5 @@ void pl_core_begin_share(pl_ps_core *core, pl_member *member)
     }
     member->stage = PL_STAGE_WAITING;
     pl_core_end_pause(core, member);
-    pl_core_release(core);
+    pl_core_release_after(core, member);
 }

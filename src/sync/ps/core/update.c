@@ -78,23 +78,22 @@ static void count_update(pl_ps_core *core)
     core->step++;
 }
 
-static void trace_update(pl_ps_core *core, uint64_t begin, int32_t count)
+void pl_core_traced(const pl_ps_core *core, const char *name, uint64_t begin,
+                    int64_t bytes)
 {
-    pl_trace_span(core->opts.trace, 0,
-                  count == 1 ? "apply" : "aggregate, apply", core->step, begin,
-                  pl_ticks_now());
+    if (pl_trace_on(core->opts.trace))
+        pl_trace_moved(core->opts.trace, 0, name, core->step + 1, begin,
+                       pl_ticks_now(), bytes);
 }
 
 void pl_core_update(pl_ps_core *core, const int32_t *workers, int32_t count)
 {
     const pl_ps_core_opts *opts = &core->opts;
     int64_t number = core->step + 1;
-    uint64_t begin = pl_ticks_now();
     pl_optim_begin(opts->optim, number, pl_schedule_lr(opts->schedule, number));
     if (core->store->update(core, workers, count) != PL_OK)
         pl_core_end(core, true, "%s", pl_error_message());
     count_update(core);
-    trace_update(core, begin, count);
 }
 
 unsigned pl_core_stop_flag(const pl_ps_core *core)
@@ -184,9 +183,9 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
         *flags |= pl_core_stop_flag(core);
         return pl_core_others_done(core);
     }
-    bool over =
-        core->stopping || (pl_core_leads(core) && pl_core_others_done(core) &&
-                           core->members[0].state == PL_MEMBER_LEFT);
+    bool over = core->stopping || (pl_core_leads(core) &&
+                                   core->members[0].state == PL_MEMBER_LEFT &&
+                                   pl_core_others_done(core));
     if (core->step < pull->step && !over)
         return false;
     if (!pl_core_is_worker(core, member)) {
@@ -255,6 +254,18 @@ void pl_core_release_member(pl_ps_core *core, pl_member *member)
     if (member->stage == PL_STAGE_WAITING && !member->held &&
         member->state == PL_MEMBER_HERE)
         release_one(core, member);
+}
+
+void pl_core_release_after(pl_ps_core *core, pl_member *member)
+{
+    if (core->frozen || pl_core_stop_flag(core) != 0 ||
+        member == core->members || pl_core_idles(&member->request)) {
+        pl_core_release(core);
+        return;
+    }
+    pl_core_release_member(core, core->members);
+    pl_core_release_member(core, member);
+    pl_core_release_member(core, &core->members[core->opts.workers]);
 }
 
 void pl_core_release(pl_ps_core *core)

@@ -1,4 +1,15 @@
-/* Server 0: who is lost, who is still to come, and when all have left. */
+/* Server 0 declares losses, waits for absent members and ends the job.
+ *
+ * Invariants:
+ *   L1  Only server 0 declares a task lost; the others follow (follow.c).
+ *   L2  A task is lost by silence or by being stuck, and in no other way
+ *       (job/member/liveness.h).
+ *   L3  Whoever must join is waited for no longer than --join-timeout, and
+ *       whoever is lost no longer than --rejoin-timeout.
+ *   L4  The other servers are told of the end only when the job has failed, or
+ *       when no worker is waited for and the chief is done.
+ *   L5  Server 0 ends only after all other servers have left, or, when the job
+ *       failed, after a grace period. */
 #include "sync/ps/core/core_priv.h"
 #include "sync/ps/modes/mode.h"
 
@@ -54,8 +65,9 @@ static void lose(pl_ps_core *core, pl_member *member, pl_life_state state)
     say_loss(core, member, state, text);
     if (member->fresh)
         pl_core_keep(core, member);
-    member->state =
-        worker || (server && !core->told) ? PL_MEMBER_LOST : PL_MEMBER_LEFT;
+    pl_core_set_state(core, member,
+                      worker || (server && !core->told) ? PL_MEMBER_LOST
+                                                        : PL_MEMBER_LEFT);
     member->lost_ns = core->now_ns;
     pl_core_grant(core, member, false);
     core->counts.lost += worker;
@@ -87,7 +99,7 @@ static bool server_is_needed(pl_ps_core *core, pl_member *server)
 {
     char name[32];
     if (core->told)
-        server->state = PL_MEMBER_LEFT;
+        pl_core_set_state(core, server, PL_MEMBER_LEFT);
     if (core->told || core->members[0].state == PL_MEMBER_LEFT)
         return false;
     if (core->interrupted)
@@ -110,7 +122,7 @@ static void send_away(pl_ps_core *core, const pl_member *server)
         if (member->state != PL_MEMBER_HERE)
             continue;
         pl_core_refuse(core, member, why);
-        member->state = PL_MEMBER_LEFT;
+        pl_core_set_state(core, member, PL_MEMBER_LEFT);
     }
 }
 
@@ -132,7 +144,7 @@ static void watch_lost(pl_ps_core *core, pl_member *member)
         return;
     if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && member != core->members &&
         pl_core_is_worker(core, member)) {
-        member->state = PL_MEMBER_LEFT;
+        pl_core_set_state(core, member, PL_MEMBER_LEFT);
         pl_core_release(core);
         return;
     }
@@ -163,7 +175,7 @@ static void go_on_without(pl_ps_core *core)
             continue;
         pl_log(PL_LOG_WARN, "%s did not join again; going on without it",
                pl_core_name(core, member, name));
-        member->state = PL_MEMBER_LEFT;
+        pl_core_set_state(core, member, PL_MEMBER_LEFT);
     }
     pl_core_release(core);
 }

@@ -13,6 +13,10 @@
     PL_FIELD_INT(pl_ps_join_text, member),                                     \
         PL_FIELD_GIVEN(pl_ps_join_text, has_size)
 
+#define TESTS(member)                                                          \
+    PL_FIELD_INT(pl_ps_join_text, member),                                     \
+        PL_FIELD_GIVEN(pl_ps_join_text, has_tests)
+
 static const pl_field join_rows[] = {
     { "role", PL_FIELD_TEXT(pl_ps_join_text, role) },
     { "index", PL_FIELD_INT(pl_ps_join_text, index) },
@@ -21,6 +25,8 @@ static const pl_field join_rows[] = {
     { "table_count", SIZE(table_count), .most = FLOATS_MOST },
     { "end_step", SIZE(end_step) },
     { "run_steps", SIZE(run_steps) },
+    { "test_count", TESTS(test_count), .least = 1, .most = INT64_MAX },
+    { "test_each", TESTS(test_each), .least = 1, .most = INT64_MAX },
     { "job", PL_FIELD_TEXT(pl_ps_join_text, job) },
     { "shm", PL_FIELD_TEXT(pl_ps_join_text, shm), .when = PL_WHEN_SET },
     { "host", PL_FIELD_TEXT(pl_ps_join_text, host), .when = PL_WHEN_SET },

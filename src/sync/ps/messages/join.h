@@ -18,8 +18,10 @@ typedef struct pl_ps_join_text {
     int64_t floats;   /* of the whole parameter block */
     int64_t table_first, table_count; /* sparse weights in it; 0: dense */
     int64_t end_step, run_steps;
-    const char *job;  /* 16 hexadecimal digits; "": not known */
-    const char *shm;  /* an offer of shared memory; NULL: none */
+    bool has_tests; /* the chief's tests decide: when they are due */
+    int64_t test_count, test_each; /* as in pl_due_steps */
+    const char *job;               /* 16 hexadecimal digits; "": not known */
+    const char *shm;               /* an offer of shared memory; NULL: none */
     const char *host; /* of a server: its address; NULL: not told */
     bool has_process;
     int64_t process;

@@ -135,8 +135,7 @@ static bool decode_push(pl_ps_push *out, const pl_frame *frame)
         .want = frame->value[1],
         .key_count = frame->key_count,
     };
-    return float_bytes(frame) <= frame->payload_bytes && out->of >= 0 &&
-           out->want >= 0;
+    return out->of >= 0 && out->want >= 0;
 }
 
 static bool decode_pull(pl_ps_pull *out, const pl_frame *frame)
@@ -448,6 +447,7 @@ pl_frame pl_ps_heartbeat_encode(const pl_ps_heartbeat *heartbeat)
 {
     return (pl_frame) {
         .kind = PL_FRAME_HEARTBEAT,
+        .flags = heartbeat->final ? PL_HEARTBEAT_FINAL : 0,
         .sequence = heartbeat->number,
         .step = heartbeat->vital.step,
         .value = { heartbeat->vital.phase, heartbeat->vital.progress },
@@ -462,6 +462,7 @@ bool pl_ps_heartbeat_decode(pl_ps_heartbeat *out, const pl_message *message)
         return false;
     *out = (pl_ps_heartbeat) {
         .number = frame->sequence,
+        .final = has_flag(frame, PL_HEARTBEAT_FINAL),
         .vital = { .step = frame->step,
                    .phase = (pl_phase)frame->value[0],
                    .progress = frame->value[1] },
@@ -474,7 +475,8 @@ pl_frame pl_ps_heartbeat_ack_encode(const pl_ps_heartbeat_ack *ack)
     return (pl_frame) {
         .kind = PL_FRAME_HEARTBEAT_ACK,
         .flags = (uint8_t)((ack->failed ? PL_STOP_FAILED : 0) |
-                           (ack->stopping ? PL_STOP_NOW : 0)),
+                           (ack->stopping ? PL_STOP_NOW : 0) |
+                           (ack->final ? PL_HEARTBEAT_FINAL : 0)),
         .sequence = ack->number,
         .step = ack->step,
         .value = { ack->clock_ns },
@@ -489,6 +491,7 @@ bool pl_ps_heartbeat_ack_decode(pl_ps_heartbeat_ack *out,
         .number = frame->sequence,
         .failed = has_flag(frame, PL_STOP_FAILED),
         .stopping = has_flag(frame, PL_STOP_NOW),
+        .final = has_flag(frame, PL_HEARTBEAT_FINAL),
         .step = frame->step,
         .clock_ns = frame->value[0],
     };

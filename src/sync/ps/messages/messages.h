@@ -61,9 +61,9 @@ typedef struct pl_ps_pull {
     int64_t first, count; /* with PL_PULL_RANGE */
 } pl_ps_pull;
 
-/* Floats; of sparse parameters, then the keys that are asked for, then those
- * of the gradient (with_list).  One without data asks how far the request
- * is. */
+/* Dense: `count` floats as the job's codec has encoded them.  Sparse: floats,
+ * then the keys that are asked for, then those of the gradient (with_list).
+ * One without data asks how far the request is. */
 typedef struct pl_ps_push {
     int64_t step;  /* that the gradient was computed at */
     int64_t first; /* dense: place of the floats in the block */
@@ -209,6 +209,7 @@ bool pl_ps_report_decode(pl_ps_report *out, const pl_message *message);
 /* Text: JSON of what the process has used so far (base/record/report.h). */
 typedef struct pl_ps_heartbeat {
     uint64_t number;
+    bool final; /* as asked for: the job is done */
     pl_vital vital;
 } pl_ps_heartbeat;
 
@@ -219,6 +220,7 @@ bool pl_ps_heartbeat_decode(pl_ps_heartbeat *out, const pl_message *message);
 typedef struct pl_ps_heartbeat_ack {
     uint64_t number; /* of the heartbeat; 0: of none */
     bool failed, stopping;
+    bool final; /* to a server: the job is done, tell what you used */
     int64_t step;
     int64_t clock_ns; /* server 0's; 0: not told */
 } pl_ps_heartbeat_ack;

@@ -76,6 +76,9 @@ typedef enum pl_saved {
 #define PL_STOP_FAILED 1u /* the job failed; else it ends as planned */
 #define PL_STOP_NOW    2u /* HEARTBEAT_ACK: no more gradients */
 
+/* HEARTBEAT_ACK: the job is done, tell what you used; HEARTBEAT: that is it. */
+#define PL_HEARTBEAT_FINAL 4u
+
 /* The reason in STOP of one that was interrupted. */
 #define PL_STOP_INTERRUPT "interrupt"
 /* What follows the reason when the job ends before all servers had parameters:

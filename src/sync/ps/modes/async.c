@@ -21,7 +21,15 @@
  * With --steps workers go on only with a grant of server 0:
  *
  * I5  no more grants are out than steps are left, so the count comes out
- *     exact. */
+ *     exact.
+ *
+ * Where the chief's tests decide, workers also need a grant to reach the step
+ * of the next one, and beyond it only the chief gets one:
+ *
+ * I6  while the chief makes gradients, no other worker's update follows the
+ *     one of a test's step before the job was frozen for that test and went
+ *     on.  (A worker that was lost with its grant may add one; in ssp those
+ *     that the chief waits for go on.) */
 #include "sync/ps/modes/mode.h"
 
 bool pl_async_begin_push(pl_ps_core *core, pl_member *member)
@@ -59,16 +67,11 @@ static void make_update(pl_ps_core *core, pl_member *member, int32_t share)
 static void release_after(pl_ps_core *core, pl_member *member)
 {
     member->gradient = NULL;
-    if (core->frozen || pl_core_stop_flag(core) != 0 ||
-        (core->mode->slowest_moved != NULL &&
-         core->mode->slowest_moved(core, member))) {
+    if (core->mode->slowest_moved != NULL &&
+        core->mode->slowest_moved(core, member))
         pl_core_release(core);
-        return;
-    }
-    pl_core_release_member(core, core->members);
-    if (member != core->members)
-        pl_core_release_member(core, member);
-    pl_core_release_member(core, &core->members[core->opts.workers]);
+    else
+        pl_core_release_after(core, member);
 }
 
 static void drop_gradient(pl_ps_core *core, pl_member *member)
@@ -229,9 +232,30 @@ bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
     return core->frozen && member != core->members;
 }
 
-bool pl_async_grant(pl_ps_core *core, pl_member *member)
+/* The chief makes no gradients, and so no tests on the way. */
+static bool chief_rests(const pl_ps_core *core)
 {
-    pl_core_grant(core, member, !all_granted(core)); /* I5 */
+    const pl_member *chief = core->members;
+    return chief->state != PL_MEMBER_HERE ||
+           (chief->stage == PL_STAGE_WAITING && pl_core_idles(&chief->request));
+}
+
+/* I6: all updates up to the next test are made or granted? */
+static bool test_is_near(pl_ps_core *core)
+{
+    if (core->tests.count == 0)
+        return false;
+    if (core->test_step == 0)
+        core->test_step = pl_due_step_after(core->tests, core->step);
+    return core->step + core->grants >= core->test_step && !chief_rests(core);
+}
+
+bool pl_async_grant(pl_ps_core *core, pl_member *member, bool past_test)
+{
+    bool may = !all_granted(core); /* I5 */
+    if (!past_test && test_is_near(core))
+        may = may && member == core->members && core->grants == 0;
+    pl_core_grant(core, member, may);
     return member->granted;
 }
 
@@ -240,7 +264,7 @@ static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
     bool may;
     return pl_async_is_decided(core, member, flags, &may)
                ? may
-               : pl_async_grant(core, member);
+               : pl_async_grant(core, member, false);
 }
 
 bool pl_async_all_wait(const pl_ps_core *core)

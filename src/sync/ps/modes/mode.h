@@ -72,7 +72,8 @@ void pl_async_void_pushes(pl_ps_core *core, pl_member *member, uint64_t last);
  * says. */
 bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
                          unsigned *flags, bool *may);
-/* Take one of the gradients that --steps leaves; false: all are taken. */
-bool pl_async_grant(pl_ps_core *core, pl_member *member);
+/* Take one of the gradients that --steps and the next test leave; false: all
+ * are taken.  `past_test`: the chief is not there to test. */
+bool pl_async_grant(pl_ps_core *core, pl_member *member, bool past_test);
 
 #endif

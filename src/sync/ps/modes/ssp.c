@@ -5,7 +5,9 @@
  *       data share.
  *   C2  A worker that the job went on without returns with the clock of the
  *       slowest one: it does not hold the others up.
- *   C3  A worker that makes no gradients now holds no worker up. */
+ *   C3  A worker that makes no gradients now holds no worker up.
+ *   C4  A chief that waits for the slowest worker does not hold it up before a
+ *       test in turn. */
 #include "sync/ps/modes/mode.h"
 
 /* The worker makes no gradient now: it evaluates, or waits until all others
@@ -13,12 +15,9 @@
  * one that comes back meanwhile must not get ahead of it. */
 static bool is_idle(const pl_ps_core *core, const pl_member *member)
 {
-    const pl_ps_request *request = &member->request;
     if (member->paused || member->stage != PL_STAGE_WAITING)
         return member->paused && !core->frozen;
-    return (request->kind == PL_REQUEST_SHARE && request->share.wait) ||
-           (request->kind == PL_REQUEST_PULL &&
-            (request->pull.flags & PL_PULL_FINAL) != 0);
+    return pl_core_idles(&member->request);
 }
 
 /* The clock of the slowest worker, or of the slowest that makes gradients;
@@ -52,10 +51,13 @@ static int64_t find_slowest(pl_ps_core *core)
     return core->slowest;
 }
 
-/* A gradient that was dropped moves no clock; it may be taken for one that did,
- * and the slowest worker is then looked for too early, never too late. */
+/* Only server 0 holds workers up.  A gradient that was dropped moves no clock;
+ * it may be taken for one that did, and the slowest worker is then looked for
+ * too early, never too late. */
 static bool slowest_moved(pl_ps_core *core, const pl_member *member)
 {
+    if (!pl_core_leads(core))
+        return false;
     if (!core->slowest_known)
         return true;
     if (member->pace - 1 == core->slowest)
@@ -74,15 +76,22 @@ static void catch_up(pl_ps_core *core, pl_member *member)
         member->pace = least; /* C2 */
 }
 
+static bool is_ahead(const pl_ps_core *core, const pl_member *member,
+                     int64_t least)
+{
+    return least != INT64_MAX && member->pace > least + core->opts.staleness;
+}
+
 static bool may_go_on(pl_ps_core *core, pl_member *member, unsigned *flags)
 {
     bool may;
     if (pl_async_is_decided(core, member, flags, &may))
         return may;
     int64_t least = find_slowest(core);
-    if (least != INT64_MAX && member->pace > least + core->opts.staleness)
+    if (is_ahead(core, member, least))
         return false;
-    return pl_async_grant(core, member);
+    return pl_async_grant(core, member,
+                          is_ahead(core, core->members, least)); /* C4 */
 }
 
 const pl_ps_mode_ops pl_ps_mode_ssp = {

@@ -8,7 +8,10 @@
  *   S1  All servers make a step from the same workers' gradients.
  *   S2  No server is a step ahead of what a worker that dies in mid-push left
  *       behind: a gradient is chosen when it is complete on all servers.
- *   S3  A gradient of an earlier step is dropped, and its worker told so. */
+ *   S3  A gradient of an earlier step is dropped, and its worker told so.
+ *   S4  A step waits for every worker that counts, unless as many gradients are
+ *       ready as a step needs: what a lost worker left behind is added, but
+ *       replaces none. */
 #include "sync/ps/modes/mode.h"
 
 #include <string.h>
@@ -66,6 +69,7 @@ static void make_step(pl_ps_core *core)
             chosen[count++] = w;
     pl_core_update(core, chosen, count);
     core->ready_count = 0;
+    core->arrived_ns = 0;
     core->counts.accepted += count;
     if (count != workers)
         core->counts.mixed = true;
@@ -89,14 +93,20 @@ static void send_choice(pl_ps_core *core, const pl_member *server, int64_t step)
                  core->chosen, false);
 }
 
-/* How many gradients are ready, and how many a step needs, from scratch. */
-static void count_ready(pl_ps_core *core)
+/* Count the gradients that are ready, from scratch; true: they are enough for a
+ * step (S4).  Fewer than `needed` never are. */
+static bool count_ready(pl_ps_core *core)
 {
-    int32_t active = pl_core_active(core);
+    int32_t active = pl_core_active(core), missing = 0;
     core->needed = active < core->opts.replicas ? active : core->opts.replicas;
     core->ready_count = 0;
-    for (int32_t w = 0; w < core->opts.workers; w++)
-        core->ready_count += in_everywhere(core, w);
+    for (int32_t w = 0; w < core->opts.workers; w++) {
+        bool ready = in_everywhere(core, w);
+        core->ready_count += ready;
+        missing += !ready && pl_core_counts(core, &core->members[w]);
+    }
+    return core->ready_count > 0 &&
+           (missing == 0 || core->ready_count >= core->opts.replicas);
 }
 
 static void try_step(pl_ps_core *core)
@@ -104,10 +114,9 @@ static void try_step(pl_ps_core *core)
     int32_t workers = core->opts.workers;
     if (!pl_core_leads(core))
         return;
-    count_ready(core);
-    if (pl_core_stop_flag(core) != 0 || !core->initialized ||
-        core->members[0].paused || core->ready_count == 0 ||
-        core->ready_count < core->needed || !pl_core_may_change(core, NULL))
+    if (!count_ready(core) || pl_core_stop_flag(core) != 0 ||
+        !core->initialized || core->members[0].paused ||
+        !pl_core_may_change(core, NULL))
         return;
     for (int32_t w = 0; w < workers; w++)
         core->chosen[w] = in_everywhere(core, w) ? CHOSEN : NOT_CHOSEN; /* S2 */
@@ -116,10 +125,25 @@ static void try_step(pl_ps_core *core)
     make_step(core);
 }
 
+/* Server 0: the last gradient of a step held up all others since the one
+ * before it came. */
+static void note_arrival(pl_ps_core *core, int32_t worker)
+{
+    pl_member *member = &core->members[worker];
+    bool last = core->ready_count + 1 >= core->needed;
+    if (last && core->arrived_ns > 0) {
+        double held_s = 1e-9 * (double)(core->now_ns - core->arrived_ns);
+        member->held_s += held_s;
+        member->held_squares += held_s * held_s;
+    }
+    core->arrived_ns = core->now_ns;
+}
+
 /* Server 0: one more gradient is ready.  All are counted again only when they
  * may be enough: a step of N gradients takes O(N) in all. */
-static void note_ready(pl_ps_core *core)
+static void note_ready(pl_ps_core *core, int32_t worker)
 {
+    note_arrival(core, worker);
     if (++core->ready_count >= core->needed)
         try_step(core);
 }
@@ -139,7 +163,7 @@ static void gradient_arrived(pl_ps_core *core, pl_member *member)
         return;
     }
     if (in_everywhere(core, worker))
-        note_ready(core);
+        note_ready(core, worker);
 }
 
 static void release_push(pl_ps_core *core, pl_member *member)
@@ -184,7 +208,7 @@ static void on_have(pl_ps_core *core, const pl_member *from,
         bool before = in_everywhere(core, said->worker);
         pl_core_note_have(core, said->worker, server, said->step);
         if (!before && in_everywhere(core, said->worker))
-            note_ready(core);
+            note_ready(core, said->worker);
     } else if (said->step == core->step - 1) { /* our APPLY was lost */
         send_choice(core, from, said->step);
     }

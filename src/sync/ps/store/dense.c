@@ -121,32 +121,56 @@ static void point_at(pl_member *member, const float *base, pl_lease *lease)
     pl_lease_release(before);
 }
 
-/* Gradients are read where they arrived if that stays, else copied. */
-static void store_gradient(pl_ps_core *core, pl_member *member,
-                           const pl_ps_push *push, const pl_message *message)
+/* The gradient is collected in memory of ours. */
+static pl_status collect(pl_ps_core *core, pl_member *member)
+{
+    if (member->gradient == NULL && member->staging == NULL)
+        PL_TRY(PL_NEW_ALIGNED(member->staging, (size_t)core->opts.count));
+    if (member->gradient == NULL)
+        member->gradient = member->staging;
+    return keep(core, member);
+}
+
+/* Floats that arrived as they are: read there if that stays, else copied. */
+static pl_status store_floats(pl_ps_core *core, pl_member *member,
+                              const pl_ps_push *push, const pl_message *message,
+                              const float *from)
 {
     int64_t offset = push->first - core->opts.first;
-    const float *from = message->payload;
-    size_t bytes = push->count * sizeof(float);
     bool whole = push->count == core->opts.count;
     bool at_once = whole && !core->mode->lock_step && core->opts.ps == 1;
     const float *base = from - offset;
     if ((at_once || stays(core, message, base)) &&
         (member->gradient == NULL || member->gradient == base)) {
         point_at(member, base, message->lease);
-        return;
+        return PL_OK;
     }
-    if (member->gradient == NULL && member->staging == NULL &&
-        PL_NEW_ALIGNED(member->staging, (size_t)core->opts.count) != PL_OK) {
-        pl_core_end(core, true, "%s", pl_error_message());
-        return;
+    PL_TRY(collect(core, member));
+    memcpy(member->staging + offset, from, push->count * sizeof(float));
+    return PL_OK;
+}
+
+/* Take a piece of a gradient; PL_FORMAT: it is none. */
+static pl_status store_gradient(pl_ps_core *core, pl_member *member,
+                                const pl_ps_push *push,
+                                const pl_message *message)
+{
+    const pl_codec *codec = core->opts.codec;
+    pl_encoded piece = { message->payload, message->frame.payload_bytes };
+    float *room = NULL;
+    if (!codec->in_place) {
+        PL_TRY(collect(core, member));
+        room = member->staging + (push->first - core->opts.first);
     }
-    if (member->gradient == NULL)
-        member->gradient = member->staging;
-    if (keep(core, member) != PL_OK)
-        pl_core_end(core, true, "%s", pl_error_message());
-    if (member->staging != NULL)
-        memcpy(member->staging + offset, from, bytes);
+    const float *floats = pl_codec_decode(codec, push->count, piece, room);
+    if (floats == NULL)
+        return PL_FAIL(PL_FORMAT,
+                       "push of %u floats at %lld: %zu bytes are not a %s "
+                       "piece of a gradient",
+                       push->count, (long long)push->first, piece.size,
+                       codec->name);
+    return floats != room ? store_floats(core, member, push, message, floats)
+                          : PL_OK;
 }
 
 static void store_init(pl_ps_core *core, const pl_ps_init *init,
@@ -183,7 +207,14 @@ static void take_piece(pl_ps_core *core, pl_member *member,
     } else if (init) {
         store_init(core, &request->init, message->payload);
     } else {
-        store_gradient(core, member, &request->push, message);
+        pl_status status =
+            store_gradient(core, member, &request->push, message);
+        if (status == PL_FORMAT) {
+            pl_core_turn_down(core, member, pl_error_message());
+            return;
+        }
+        if (status != PL_OK)
+            pl_core_end(core, true, "%s", pl_error_message());
     }
     if (pl_pieces_windowed(&member->in)) {
         pl_ps_ack got = { .first = first, .count = count };
@@ -226,17 +257,12 @@ static bool touch(const pl_ps_core *core, const pl_member *member)
     return core->opts.ops->touch(core->opts.context, 0, core->opts.count);
 }
 
-static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
+/* Combine gradients and apply the result range by range, so that a sum is
+ * still in the cache when it is applied. */
+static void update_several(pl_ps_core *core, int32_t count)
 {
     const pl_ps_core_opts *opts = &core->opts;
     const float **gradients = core->gradients;
-    for (int32_t i = 0; i < count; i++)
-        gradients[i] = core->members[workers[i]].gradient;
-    if (count == 1) {
-        pl_optim_update(opts->optim, 0, opts->count, gradients[0],
-                        opts->params);
-        return PL_OK;
-    }
     const float *terms[PL_CLUSTER_WORKERS_MAX];
     for (int64_t first = 0; first < opts->count; first += PL_UPDATE_FLOATS) {
         int64_t n = opts->count - first;
@@ -248,6 +274,20 @@ static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
             opts->kernels->scale(n, 1.0f / (float)count, core->sum, core->sum);
         pl_optim_update(opts->optim, first, n, core->sum, opts->params);
     }
+}
+
+static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    uint64_t begin = pl_trace_mark(opts->trace);
+    for (int32_t i = 0; i < count; i++)
+        core->gradients[i] = core->members[workers[i]].gradient;
+    if (count > 1)
+        update_several(core, count);
+    else
+        pl_optim_update(opts->optim, 0, opts->count, core->gradients[0],
+                        opts->params);
+    pl_core_traced(core, count == 1 ? "apply" : "aggregate, apply", begin, 0);
     return PL_OK;
 }
 

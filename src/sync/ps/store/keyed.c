@@ -7,6 +7,10 @@
  * message once more (NEED), which then has these keys, too.  So a request is
  * one message.
  *
+ * A trace tells what the work inside a message is: "keys" reads a list,
+ * "combine" adds up the gradients of a step, "update" changes weights and
+ * slots, "find" collects the values of an answer.
+ *
  *   K1  A gradient is applied to the keys of the list it names, or asked for
  *       again; never to others.
  *   K2  All parameters are keys, a bias as well as a table; but L1, L2 and the
@@ -27,7 +31,10 @@
 #include <string.h>
 
 /* A worker asks for at most two batches ahead of its gradient. */
-#define LISTS          4
+#define LISTS 4
+/* Moved for a key: its id, and so many floats. */
+#define KEY_BYTES(floats)                                                      \
+    ((int64_t)sizeof(uint64_t) + (floats) * (int64_t)sizeof(float))
 #define FILL_TEXT_MOST ((uint32_t)1 << 20)
 
 /* Keys count from the first of this server's part. */
@@ -150,9 +157,14 @@ static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
                            int64_t count, const uint8_t **at, size_t *bytes)
 {
     size_t used;
+    uint64_t begin = pl_trace_mark(core->opts.trace);
     if (count > PL_KEY_BATCH_MOST || count > core->opts.count)
         return PL_FAIL(PL_FORMAT, "a list of %lld keys; there are %lld here",
                        (long long)count, (long long)core->opts.count);
+    /* Before memory is taken for it: 32 keys have a byte or more. */
+    if ((count + 31) / 32 > (int64_t)*bytes)
+        return PL_FAIL(PL_FORMAT, "a list of %lld keys in %zu bytes",
+                       (long long)count, *bytes);
     PL_TRY(make_room(l, count));
     PL_TRY(pl_key_list_read(count, *at, *bytes, (uint64_t)core->opts.count,
                             l->ids, &used));
@@ -160,6 +172,8 @@ static pl_status take_list(const pl_ps_core *core, list *l, int64_t number,
         *at += used;
     *bytes -= used;
     l->number = number;
+    pl_core_traced(core, "keys", begin,
+                   (int64_t)used + count * (int64_t)sizeof *l->ids);
     return PL_OK;
 }
 
@@ -230,6 +244,9 @@ static pl_status take_keys(pl_ps_core *core, const pl_member *member,
 {
     size_t floats = push->count * sizeof(float);
     const uint8_t *at = message->payload; /* NULL where there is none */
+    if (floats > message->frame.payload_bytes)
+        return PL_FAIL(PL_FORMAT, "gradient of %u floats in %u bytes",
+                       push->count, message->frame.payload_bytes);
     size_t bytes = message->frame.payload_bytes - floats;
     asker *a = asker_of(core, member);
     if (floats > 0)
@@ -340,6 +357,7 @@ static void apply(const pl_ps_core *core, const pl_keys *keys,
                   const float *grad)
 {
     const pl_ps_core_opts *opts = &core->opts;
+    uint64_t begin = pl_trace_mark(opts->trace);
     int64_t from = find_key(keys, core->table->first);
     int64_t to = find_key(keys, core->table->end);
     to = to > from ? to : from;
@@ -353,6 +371,9 @@ static void apply(const pl_ps_core *core, const pl_keys *keys,
     if (to > from) /* a list may have no keys, nor memory for them */
         pl_optim_update_keys(opts->optim, 0, to - from, keys->ids + from,
                              grad + from, opts->params);
+    /* An id, its gradient, and the weight before and after; slots come on top
+     * with optimizers that have them. */
+    pl_core_traced(core, "update", begin, keys->count * KEY_BYTES(3));
 }
 
 static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
@@ -363,6 +384,7 @@ static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
         apply(core, &first->keys, first->gradient);
         return PL_OK;
     }
+    uint64_t begin = pl_trace_mark(core->opts.trace);
     pl_sparse_sum_clear(sum);
     for (int32_t i = 0; i < count; i++) {
         const asker *a = &core->table->askers[workers[i]];
@@ -370,6 +392,7 @@ static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
     }
     if (!core->opts.sum)
         pl_sparse_sum_scale(sum, 1.0f / (float)count);
+    pl_core_traced(core, "combine", begin, 0);
     apply(core, &sum->keys, sum->values);
     return PL_OK;
 }
@@ -412,11 +435,14 @@ static void deliver(pl_ps_core *core, pl_member *member)
         pl_core_end(core, true, "%s", pl_error_message());
         return;
     }
+    uint64_t begin = pl_trace_mark(core->opts.trace);
     if (count > 0 && a->wanted != NULL)
         pl_sparse_gather(count, a->wanted->ids, core->opts.params, values);
     else if (count > 0)
         memcpy(values, core->opts.params + a->first,
                (size_t)count * sizeof *values);
+    if (count > 0)
+        pl_core_traced(core, "find", begin, count * KEY_BYTES(2));
     pl_ps_params params = {
         .answer = member->answer,
         .step = core->step,

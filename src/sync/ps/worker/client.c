@@ -3,7 +3,20 @@
  *
  * A link is the client's view of one server.  A request goes to every link (or
  * to server 0 alone) under one sequence number, and is done when each link has
- * its answer; the clock repeats whatever may have been lost on the way. */
+ * its answer; the clock repeats whatever may have been lost on the way.
+ *
+ *   IDLE -> ASKING -> DONE            a request without parameters, or
+ *   IDLE -> ASKING -> ANSWERING -> DONE
+ *
+ * Invariants:
+ *   Q1  A request is begun only when the one before it is done on all links.
+ *   Q2  Sequence numbers rise, and a gradient has the same one on all servers,
+ *       by which they agree about it.
+ *   Q3  A message of another incarnation or generation, or with another
+ *       sequence number than the request at hand, is no answer to it.
+ *   Q4  In sync, parameters that a push or pull brings, but for a range that
+ * one server has, are of one step on all servers: those that were behind are
+ *       asked again. */
 #include "sync/ps/worker/client_priv.h"
 
 #include "base/assert.h"
@@ -24,6 +37,7 @@ pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
     pl_ps_client *client;
     PL_TRY(PL_NEW(client, 1));
     client->opts = *opts;
+    client->pace = pl_ps_pace_of(opts->mode, false);
     client->view.job = opts->job;
     client->now_ns = now_ns;
     pl_status status;
@@ -36,7 +50,10 @@ pl_status pl_ps_client_new(pl_ps_client **out, const pl_ps_client_opts *opts,
                                           opts->piece, 1));
         PL_TRY_OUT(status, pl_pieces_init(&client->links[j].in, first, count,
                                           opts->piece, 1));
+        int32_t pieces = pl_pieces_total(&client->links[j].in);
+        PL_TRY_OUT(status, PL_NEW(client->links[j].wire, (size_t)pieces));
     }
+    PL_TRY_OUT(status, pl_coder_init(&client->coder, opts->codec, opts->count));
     *out = client;
     return PL_OK;
 out:
@@ -51,7 +68,9 @@ void pl_ps_client_free(pl_ps_client *client)
     for (int32_t j = 0; client->links != NULL && j < client->opts.ps; j++) {
         pl_stream_close(&client->links[j].out);
         pl_pieces_close(&client->links[j].in);
+        pl_mem_free(client->links[j].wire);
     }
+    pl_coder_close(&client->coder);
     pl_client_close_keys(client);
     pl_mem_free(client->links);
     pl_mem_free(client->counts);
@@ -126,31 +145,6 @@ static void ask(pl_ps_client *client, int32_t ps)
     l->asked_ns = client->now_ns;
 }
 
-static void pump(pl_ps_client *client, int32_t ps)
-{
-    pl_link *l = &client->links[ps];
-    for (int32_t i = pl_stream_next(&l->out); i >= 0;
-         i = pl_stream_next(&l->out)) {
-        pl_piece_range piece = pl_pieces_range(&l->out.acked, i);
-        pl_ps_request request = l->request;
-        const float *from = client->opts.params;
-        if (request.kind == PL_REQUEST_PUSH) {
-            from = client->grad;
-            request.push.first = piece.first;
-            request.push.count = piece.count;
-        } else {
-            request.init.first = piece.first;
-            request.init.count = piece.count;
-        }
-        pl_client_send(
-            client, ps,
-            pl_ps_request_encode(&request, l->sequence,
-                                 piece.count * (uint32_t)sizeof(float)),
-            from + piece.first, true);
-        l->asked_ns = client->now_ns;
-    }
-}
-
 /* A request about sparse parameters is one message. */
 static void begin_keyed(pl_ps_client *client, int32_t ps)
 {
@@ -185,10 +179,12 @@ static void begin_on(pl_ps_client *client, int32_t ps,
     case PL_REQUEST_PUSH:
         pl_pieces_reset(&l->in, 1);
         pl_stream_start(&l->out, 1, true);
+        memset(l->wire, 0,
+               (size_t)pl_pieces_total(&l->out.acked) * sizeof *l->wire);
         break;
     case PL_REQUEST_INIT:
         pl_stream_start(&l->out, 1, false);
-        pump(client, ps);
+        pl_client_pump(client, ps);
         break;
     case PL_REQUEST_PULL:
         pl_pieces_reset(&l->in, 1);
@@ -255,13 +251,13 @@ static void finish_link(pl_ps_client *client, int32_t ps)
         client->rest = false;
         pl_ps_request request = l->request;
         /* At the end all servers have made the same updates. */
-        bool same = client->opts.mode == PL_PS_SYNC ||
+        bool same = client->pace->lock_step ||
                     (request.pull.flags & PL_PULL_FINAL) != 0;
         request.pull.step = same ? l->step : 0;
         for (int32_t j = 1; j < client->opts.ps; j++)
             begin_on(client, j, &request);
     }
-    if (params && client->opts.mode == PL_PS_SYNC && client->opts.ps > 1 &&
+    if (params && client->pace->lock_step && client->opts.ps > 1 &&
         !(pull && (l->request.pull.flags & PL_PULL_RANGE) != 0))
         level(client);
 }
@@ -319,7 +315,7 @@ static void on_params(pl_ps_client *client, int32_t ps,
         return;
     }
     /* In sync the parameters may have moved on while they were sent. */
-    if (client->opts.mode == PL_PS_SYNC && l->stage == PL_LINK_ANSWERING) {
+    if (client->pace->lock_step && l->stage == PL_LINK_ANSWERING) {
         if (params.step < l->step)
             return;
         if (params.step > l->step)
@@ -446,13 +442,13 @@ static void on_piece_ack(pl_ps_client *client, int32_t ps, const pl_ps_ack *ack)
             pl_client_send_push(client, ps, true);
     } else if (ack->kind == PL_ACKED_NEED) {
         pl_stream_retry(&l->out);
-        pump(client, ps);
+        pl_client_pump(client, ps);
     } else {
         int32_t index =
             pl_pieces_find(&l->out.acked, 0, ack->first, ack->count);
         if (index >= 0)
             pl_stream_ack(&l->out, index);
-        pump(client, ps);
+        pl_client_pump(client, ps);
     }
 }
 
@@ -551,12 +547,24 @@ void pl_ps_client_receive(pl_ps_client *client, int32_t ps,
         on_report(client, message);
 }
 
-static void send_heartbeat(pl_ps_client *client)
+static void send_heartbeat(pl_ps_client *client, int32_t ps)
 {
     pl_ps_heartbeat heartbeat = {
         .vital = { .step = client->view.step, .phase = PL_PHASE_JOINING },
     };
-    pl_client_send(client, 0, pl_ps_heartbeat_encode(&heartbeat), NULL, false);
+    pl_client_send(client, ps, pl_ps_heartbeat_encode(&heartbeat), NULL, false);
+}
+
+/* A request waits for other servers than `ps`.  If that one was restarted in
+ * the meantime, only a worker can tell it what it serves, and server 0 waits
+ * for it: a heartbeat makes it say that it is new. */
+static void probe_idle(pl_ps_client *client, int32_t ps)
+{
+    pl_link *l = &client->links[ps];
+    if (ps == 0 || client->joining || pl_ps_client_awaited(client) < 0)
+        return;
+    send_heartbeat(client, ps);
+    l->asked_ns = client->now_ns;
 }
 
 void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
@@ -564,7 +572,7 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
     client->now_ns = now_ns;
     /* While other servers are awaited, server 0 must know that we live. */
     if (client->joining && client->links[0].joined)
-        send_heartbeat(client);
+        send_heartbeat(client, 0);
     for (int32_t j = 0; j < client->opts.ps; j++) {
         pl_link *l = &client->links[j];
         bool late =
@@ -579,6 +587,8 @@ void pl_ps_client_tick(pl_ps_client *client, int64_t now_ns)
                   (l->request.kind != PL_REQUEST_PUSH || l->out.next > 0 ||
                    client->opts.params == NULL)))
             ask(client, j);
+        else if (l->stage == PL_LINK_IDLE || l->stage == PL_LINK_DONE)
+            probe_idle(client, j);
     }
 }
 
@@ -621,7 +631,7 @@ void pl_ps_client_ready(pl_ps_client *client, int64_t from)
 {
     for (int32_t j = client->opts.ps - 1; j >= 0; j--) {
         client->links[j].out.ready_from = from;
-        pump(client, j);
+        pl_client_pump(client, j);
     }
 }
 

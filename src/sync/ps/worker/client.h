@@ -13,9 +13,11 @@
 #include "base/clock.h"
 #include "base/json/json.h"
 #include "net/endpoint.h"
+#include "sync/codec.h"
 #include "sync/ps/messages/protocol.h"
 #include "sync/ps/worker/key_batch.h"
 #include "train/loop/deal.h"
+#include "train/loop/due.h"
 
 typedef struct pl_ps_client pl_ps_client;
 
@@ -39,9 +41,13 @@ typedef struct pl_ps_client_opts {
                                     they are sparse and asked for by keys */
     int64_t table_first;         /* sparse: the table's place in the block */
     int64_t table_count;         /* ... and its size; 0: dense */
+    const pl_codec *codec;       /* of dense gradients; default plain */
+    float *encoded;              /* [count] for what is sent, where the codec
+                                    does not send the gradient itself */
     uint8_t *messages;           /* sparse: shared memory for what is sent */
     size_t message_bytes;        /* of that */
     int64_t end_step, run_steps; /* what a server cannot know itself */
+    pl_due_steps tests;          /* the chief's, if they decide */
     const pl_json *settings;     /* or NULL */
     uint64_t job;    /* its number, where it is known from before; or 0 */
     const char *run; /* the chief's: its run folder, for the others; or NULL */

@@ -1,15 +1,17 @@
 /* ps_client_priv.h - what the files of the client share.
  *
- * client.c       requests and their answers
- * client_join.c  joining
- * client_keys.c  the messages of sparse parameters
- * client_view.c  what its user may look at */
+ * client.c         requests and their answers
+ * client_join.c    joining
+ * client_keys.c    the messages of sparse parameters
+ * client_pieces.c  the pieces of dense ones
+ * client_view.c    what its user may look at */
 #ifndef PL_SYNC_PS_WORKER_CLIENT_PRIV_H
 #define PL_SYNC_PS_WORKER_CLIENT_PRIV_H
 
 #include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/worker/client.h"
+#include "sync/ps/worker/pace.h"
 
 typedef enum pl_link_stage {
     PL_LINK_IDLE,
@@ -28,6 +30,7 @@ typedef struct pl_link {
     pl_ps_request request;
     int64_t asked_ns; /* last sign of life about the request, or question */
     pl_stream out;
+    pl_encoded *wire; /* pieces of the push at hand, as they were first sent */
     pl_pieces in;
     int64_t step; /* of the parameters that came */
     unsigned answer;
@@ -40,6 +43,7 @@ typedef struct pl_link {
 
 struct pl_ps_client {
     pl_ps_client_opts opts;
+    const pl_ps_pace *pace;
     pl_link *links;
     int64_t now_ns;
     bool joining;
@@ -51,6 +55,7 @@ struct pl_ps_client {
     pl_deal deal;        /* as last told... */
     pl_workers present;  /* ... with this */
     const float *grad;
+    pl_coder coder;
     const char *text; /* of a stop or bye, a plan, or first parameters */
     uint32_t saves;   /* begun in this life */
     char saved_why[512];
@@ -77,6 +82,10 @@ void pl_client_on_welcome(pl_ps_client *client, int32_t ps,
 
 void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
                     const void *payload, bool lasting);
+/* client_pieces.c: send the pieces that are ready, as far as the window goes.
+ */
+void pl_client_pump(pl_ps_client *client, int32_t ps);
+
 /* ps_client_keys.c */
 /* Make the message of a pull: the keys of server `ps`. */
 void pl_client_make_pull(pl_ps_client *client, int32_t ps);

@@ -22,7 +22,7 @@ void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns)
 bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
                    pl_frame *out)
 {
-    int64_t every_ns = timeout_ns(pulse) / 5;
+    int64_t every_ns = timeout_ns(pulse) / PL_HEARTBEATS_PER_TIMEOUT;
     if (now_ns < pulse->next_ns)
         return false;
     if (now_ns - pulse->next_ns > every_ns) /* P1 */
@@ -47,6 +47,11 @@ static void give_up(pl_pulse *pulse, pl_status status, const char *text,
     snprintf(pulse->why, sizeof pulse->why, "%.*s", (int)bytes, text);
 }
 
+void pl_pulse_heard(pl_pulse *pulse, int64_t now_ns)
+{
+    pulse->heard_ns = now_ns;
+}
+
 void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
                       int64_t now_ns)
 {
@@ -55,7 +60,7 @@ void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
     bool refused = frame->kind == PL_FRAME_REFUSE;
     pl_ps_heartbeat_ack ack;
     bool acked = pl_ps_heartbeat_ack_decode(&ack, message);
-    pulse->heard_ns = now_ns;
+    pl_pulse_heard(pulse, now_ns);
     if (pl_ps_refuse_is_unknown(message) ||
         (acked && frame->generation > pulse->opts.generation))
         give_up(pulse, PL_ROLLED, rolled, strlen(rolled));
@@ -65,12 +70,17 @@ void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
 
 pl_status pl_pulse_check(pl_pulse *pulse, int64_t now_ns)
 {
-    char text[256];
-    int64_t silent_ns = now_ns - pulse->heard_ns;
-    if (pulse->status == PL_OK && silent_ns > timeout_ns(pulse)) {
-        snprintf(text, sizeof text,
-                 "ps 0 (%s) is lost: no heartbeat ack for %.1f s",
-                 pulse->opts.address, (double)silent_ns * 1e-9);
+    char task[128], text[PL_LOSS_TEXT];
+    if (pulse->status == PL_OK &&
+        now_ns - pulse->heard_ns > timeout_ns(pulse)) {
+        snprintf(task, sizeof task, "ps 0 (%.100s)", pulse->opts.address);
+        pl_loss_text(text,
+                     &(pl_loss) {
+                         .task = task,
+                         .life = &(pl_liveness) { .heard_ns = pulse->heard_ns },
+                         .state = PL_SILENT,
+                         .now_ns = now_ns,
+                     });
         give_up(pulse, PL_ROLLED, text, strlen(text));
     }
     return pulse->status == PL_OK ? PL_OK

@@ -29,6 +29,8 @@ void pl_pulse_init(pl_pulse *pulse, const pl_pulse_opts *opts, int64_t now_ns);
  * the next one is due. */
 bool pl_pulse_tick(pl_pulse *pulse, int64_t now_ns, const pl_vital *vital,
                    pl_frame *out);
+/* Any message of server 0 has come, by whatever connection: it lives. */
+void pl_pulse_heard(pl_pulse *pulse, int64_t now_ns);
 /* An answer of server 0 has come. */
 void pl_pulse_receive(pl_pulse *pulse, const pl_message *message,
                       int64_t now_ns);

@@ -43,6 +43,7 @@ pl_status pl_ps_worker_new(pl_ps_worker **out, const pl_ps_worker_opts *opts,
     pl_status status;
     PL_TRY(PL_NEW(w, 1));
     w->opts = *opts;
+    w->pace = pl_ps_pace_of(opts->client.mode, opts->backup);
     w->now_ns = now_ns;
     PL_TRY_OUT(status, pl_ps_client_new(&w->client, &opts->client, now_ns));
     PL_TRY_OUT(status, PL_NEW(w->counts, (size_t)opts->client.workers + 1));
@@ -170,25 +171,25 @@ static void begin_leave(pl_ps_worker *w)
     pl_ps_client_bye(w->client, w->why);
 }
 
-/* In lock step with all workers nothing moves while the chief evaluates, and
- * in async nobody is held up; otherwise the others are told.  Keyed parameters
- * are read batch by batch, so all stop until the chief pushes again. */
+/* All stop until the chief pushes again, whatever the mode, where keyed
+ * parameters are read batch by batch; and where the test decides (opts.still),
+ * unless no update is made meanwhile anyway. */
 static void begin_pause(pl_ps_worker *w)
 {
-    pl_ps_mode mode = w->opts.client.mode;
     bool keyed = w->keys != NULL;
-    if (w->over || (!keyed && (mode == PL_PS_ASYNC ||
-                               (mode == PL_PS_SYNC && !w->opts.backup)))) {
+    bool freeze = keyed || (w->opts.still && !w->pace->lock_step);
+    if (w->over || (!freeze && !w->pace->pauses)) {
         pl_worker_done(w, PL_OK);
         return;
     }
     w->paused = true;
     w->state = PL_WORKER_PAUSING;
-    if (!keyed) {
+    if (!freeze) {
         pl_ps_client_pause(w->client);
         return;
     }
-    pl_worker_keys_note(w);
+    if (keyed)
+        pl_worker_keys_note(w);
     pl_ps_client_freeze(w->client);
 }
 
@@ -244,6 +245,8 @@ static void begin_wish(pl_ps_worker *w)
         begin_share(w);
         break;
     case PL_WISH_DEAL:
+        if (w->keys != NULL)
+            pl_worker_keys_note(w);
         w->state = PL_WORKER_SHARING;
         pl_ps_client_deal(w->client, w->number, w->count);
         break;
@@ -385,9 +388,7 @@ void pl_worker_wish_for(pl_ps_worker *w, pl_worker_wish wish)
 
 bool pl_ps_worker_have(pl_ps_worker *w, int64_t first, int64_t count)
 {
-    /* Where the job does not wait for this worker, the parameters can move on
-     * while they are sent: none is read before all are of one step. */
-    if (w->opts.client.mode == PL_PS_SYNC && w->opts.backup) {
+    if (w->pace->whole) {
         first = 0;
         count = w->opts.client.count;
     }

@@ -58,6 +58,7 @@ typedef struct pl_ps_worker_opts {
     bool locates;    /* ops.located wants to be called */
     bool deals;      /* sync: the data is dealt to the workers that are there */
     bool backup;     /* sync: a step needs fewer gradients than workers */
+    bool still;      /* the chief: no worker goes on while it tests */
     int64_t join_ms; /* default 600000 */
     int64_t rejoin_ms; /* default 60000 */
 } pl_ps_worker_opts;

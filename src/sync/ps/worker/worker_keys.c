@@ -49,7 +49,7 @@ void pl_worker_keys_reset(pl_worker_keys *keys)
 
 int pl_ps_worker_ahead(const pl_ps_worker *w)
 {
-    return w->opts.client.mode == PL_PS_SYNC ? 0 : 1;
+    return w->pace->ahead;
 }
 
 pl_key_batch *pl_ps_worker_next_batch(pl_ps_worker *w)

@@ -8,6 +8,7 @@
 #define PL_SYNC_PS_WORKER_WORKER_PRIV_H
 
 #include "base/error.h"
+#include "sync/ps/worker/pace.h"
 #include "sync/ps/worker/worker.h"
 
 typedef enum pl_worker_state {
@@ -86,6 +87,7 @@ typedef struct pl_worker_save {
 
 struct pl_ps_worker {
     pl_ps_worker_opts opts;
+    const pl_ps_pace *pace;
     pl_ps_client *client;
     pl_worker_state state;
     pl_worker_wish wish;

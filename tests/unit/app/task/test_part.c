@@ -86,6 +86,8 @@ static void part_follows_from_flags_and_environment(void **state)
           1,
           { PL_ROLE_WORKER, 1 },
           1 },
+        { "--strategy allreduce", false, PL_PART_ALONE, 1, 0, { 0 }, 2 },
+        { "--workers 1 --engine ring", false, PL_PART_ALONE, 1, 0, { 0 }, 2 },
         { "--workers 3 --ps 2 --role ps --index 1 --control 3",
           true,
           PL_PART_TASK,
@@ -121,7 +123,6 @@ static void part_refuses_flags_that_do_not_fit_together(void **state)
     static const struct {
         const char *flags, *part;
     } cases[] = {
-        { "--strategy allreduce", "needs several workers" },
         { "--strategy allreduce --ps 1", "leave out --ps" },
         { "--workers 2 --mode async", "--mode needs a parameter server" },
         { "--restarts 3", "needs a job of several processes: add --workers" },

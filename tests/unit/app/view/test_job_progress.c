@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <math.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <termios.h>
@@ -27,11 +28,31 @@ static int open_terminal(FILE **file)
     return leader;
 }
 
+/* The kernel passes on what was written when it finds the time. */
+static void read_until(int leader, const char *end, char *text, size_t room)
+{
+    size_t used = 0, length = strlen(end);
+    struct pollfd ready = { .fd = leader, .events = POLLIN };
+    while (used < length || strcmp(text + used - length, end) != 0) {
+        assert_int_equal(1, poll(&ready, 1, 60000));
+        ssize_t bytes = read(leader, text + used, room - 1 - used);
+        assert_true(bytes > 0);
+        used += (size_t)bytes;
+        text[used] = '\0';
+    }
+}
+
 /* ps 0 and two workers. */
 static const pl_job_task begin[] = {
-    { .task = { PL_ROLE_PS, 0 }, .worker = -1, .pid = 5, .starts = 1 },
-    { .task = { PL_ROLE_WORKER, 0 }, .worker = 0, .pid = 6, .starts = 1 },
-    { .task = { PL_ROLE_WORKER, 1 }, .worker = 1, .pid = 7, .starts = 1 },
+    { .task = { PL_ROLE_PS, 0 }, .worker = -1, .running = true, .starts = 1 },
+    { .task = { PL_ROLE_WORKER, 0 },
+      .worker = 0,
+      .running = true,
+      .starts = 1 },
+    { .task = { PL_ROLE_WORKER, 1 },
+      .worker = 1,
+      .running = true,
+      .starts = 1 },
 };
 
 static pl_status start(pl_job_progress **out, FILE *file)
@@ -39,7 +60,7 @@ static pl_status start(pl_job_progress **out, FILE *file)
     return pl_job_progress_start(out, &(pl_job_progress_opts) {
                                           .workers = 2,
                                           .file = file,
-                                          .terminal = true,
+                                          .kind = PL_PROGRESS_BAR,
                                           .end_step = 200,
                                           .per_epoch = 100,
                                       });
@@ -61,6 +82,7 @@ static void job_progress_sums_up_the_workers(void **state)
                                          .own_steps = 61,
                                          .examples = 6100,
                                          .loss = 0.25,
+                                         .loss_examples = 300,
                                          .test_loss = 0.5,
                                          .test_accuracy = 0.75 };
     tasks[2].status = (pl_task_status) { .step = 119,
@@ -68,23 +90,30 @@ static void job_progress_sums_up_the_workers(void **state)
                                          .examples = 6000,
                                          .dropped = 2,
                                          .loss = 0.125,
+                                         .loss_examples = 100,
                                          .test_loss = NAN,
                                          .test_accuracy = NAN };
     tasks[2].earlier_dropped = 1;
-    tasks[2].pid = 0;
+    tasks[0].reported = true;
+    tasks[2].running = false;
     pl_job_progress_show(progress, tasks, 3);
     assert_int_equal(120, pl_job_progress_step(progress));
-    /* Said to be over, the line is left as it is. */
+    pl_job_progress_epoch(progress, &(pl_epoch) { .epoch = 1,
+                                                  .step = 100,
+                                                  .loss = 0.375,
+                                                  .test_loss = 0.5,
+                                                  .test_accuracy = 0.75 });
+    /* Said to be over, the last line is left, and nothing more is drawn. */
     tasks[1].final = true;
     pl_job_progress_show(progress, tasks, 3);
     fflush(file);
-    ssize_t bytes = read(leader, text, sizeof text - 1);
-    assert_true(bytes > 0 && text[bytes - 1] == '\n');
-    char *last = strrchr(text, '\r');
-    assert_non_null(strstr(last, "step 120/200  epoch 1.20  loss 0.2500  test "
-                                 "0.5000, 75.00 %"));
-    assert_non_null(strstr(last, "dropped 3  w0 61 "));
-    assert_non_null(strstr(last, "w1 60 gone"));
+    read_until(leader, "waiting for worker 1\n", text, sizeof text);
+    assert_non_null(strstr(text, "epoch 1/2  loss 0.3750  test loss 0.5000  "
+                                 "accuracy 75.00 %"));
+    const char *last = strrchr(text, '\r');
+    assert_non_null(strstr(last, "epoch 2/2  120/200  ["));
+    assert_non_null(strstr(last, "loss 0.2188  test 75.00 %  waiting for "
+                                 "worker 1\n"));
     pl_job_progress_show(progress, tasks, 3);
     pl_job_progress_stop(progress);
     fflush(file);
@@ -107,13 +136,14 @@ static void job_progress_of_many_workers_fits(void **state)
         tasks[i] = (pl_job_task) {
             .task = { PL_ROLE_WORKER, i },
             .worker = i,
-            .pid = 1,
+            .running = true,
             .starts = 1,
             .status = { .step = INT64_MAX,
                         .own_steps = INT64_MAX,
                         .examples = INT64_MAX / MANY,
                         .dropped = INT64_MAX / MANY,
                         .loss = 1e300,
+                        .loss_examples = 1,
                         .test_loss = 1e300,
                         .test_accuracy = 1e300 },
         };

@@ -1,6 +1,5 @@
 #include "base/host/ram.h"
 
-#include "base/file/file.h"
 #include "support/folder.h"
 #include "support/unit.h"
 
@@ -9,25 +8,12 @@
 
 #define MB ((int64_t)1 << 20)
 
-/* A machine made of files. */
-static void put(const char *root, const char *name, const char *text)
-{
-    char *path;
-    assert_ok(pl_mem_format(&path, "%s/%s", root, name));
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    assert_ok(pl_file_make_folder(path));
-    *slash = '/';
-    assert_ok(pl_file_replace(path, text, strlen(text)));
-    pl_mem_free(path);
-}
-
 static void put_machine(const char *root)
 {
-    put(root, "proc/meminfo",
-        "MemTotal:       16000000 kB\n"
-        "MemFree:         1000000 kB\n"
-        "MemAvailable:    8192000 kB\n");
+    test_put(root, "proc/meminfo",
+             "MemTotal:       16000000 kB\n"
+             "MemFree:         1000000 kB\n"
+             "MemAvailable:    8192000 kB\n");
 }
 
 static void assert_ram(pl_ram ram, int64_t bytes, const char *limit)
@@ -40,7 +26,7 @@ static void ram_is_what_the_machine_has_available(void **state)
 {
     char *root = *state;
     put_machine(root);
-    put(root, "proc/self/cgroup", "0::/\n");
+    test_put(root, "proc/self/cgroup", "0::/\n");
     assert_ram(pl_ram_read(root, -1), (int64_t)8192000 * 1024, "the machine");
 }
 
@@ -54,19 +40,19 @@ static void ram_is_what_the_tightest_cgroup_has_left(void **state)
 {
     char *root = *state;
     put_machine(root);
-    put(root, "proc/self/cgroup", "4:memory:/old\n0::/jobs/mine\n");
-    put(root, "sys/fs/cgroup/jobs/mine/memory.max", "max\n");
-    put(root, "sys/fs/cgroup/jobs/mine/memory.current", "1048576\n");
-    put(root, "sys/fs/cgroup/jobs/memory.max", "104857600\n");
-    put(root, "sys/fs/cgroup/jobs/memory.current", "62914560\n");
+    test_put(root, "proc/self/cgroup", "4:memory:/old\n0::/jobs/mine\n");
+    test_put(root, "sys/fs/cgroup/jobs/mine/memory.max", "max\n");
+    test_put(root, "sys/fs/cgroup/jobs/mine/memory.current", "1048576\n");
+    test_put(root, "sys/fs/cgroup/jobs/memory.max", "104857600\n");
+    test_put(root, "sys/fs/cgroup/jobs/memory.current", "62914560\n");
     assert_ram(pl_ram_read(root, -1), 40 * MB, "the cgroup");
-    put(root, "sys/fs/cgroup/jobs/memory.stat",
-        "anon 31457280\nfile 31457280\nactive_file 10485760\n"
-        "inactive_file 20971520\n");
+    test_put(root, "sys/fs/cgroup/jobs/memory.stat",
+             "anon 31457280\nfile 31457280\nactive_file 10485760\n"
+             "inactive_file 20971520\n");
     assert_ram(pl_ram_read(root, -1), 70 * MB, "the cgroup");
-    put(root, "sys/fs/cgroup/jobs/mine/memory.max", "2097152\n");
+    test_put(root, "sys/fs/cgroup/jobs/mine/memory.max", "2097152\n");
     assert_ram(pl_ram_read(root, -1), MB, "the cgroup");
-    put(root, "sys/fs/cgroup/jobs/mine/memory.current", "3145728\n");
+    test_put(root, "sys/fs/cgroup/jobs/mine/memory.current", "3145728\n");
     assert_ram(pl_ram_read(root, -1), 0, "the cgroup");
 }
 
@@ -74,7 +60,7 @@ static void ram_is_what_the_address_space_has_left(void **state)
 {
     char *root = *state;
     put_machine(root);
-    put(root, "proc/self/statm", "1000 500 100 10 0 200 0\n");
+    test_put(root, "proc/self/statm", "1000 500 100 10 0 200 0\n");
     pl_ram ram = pl_ram_read(root, 100 * MB);
     assert_ram(ram, 100 * MB - 1000 * sysconf(_SC_PAGESIZE), "ulimit -v");
     assert_true(ram.address_space);

@@ -60,7 +60,21 @@ static void histogram_sums_up(void **state)
     assert_true(h.sum == 2 && h.sum_squares == 26);
 }
 
+static void histogram_knows_the_median_to_a_bucket(void **state)
+{
+    (void)state;
+    pl_histogram h = { 0 };
+    assert_true(isnan(pl_histogram_quantile(&h, 0.5)));
+    for (int i = 1; i <= 1001; i++)
+        pl_histogram_add(&h, &(float) { (float)i * 1e-3f }, 1);
+    double median = pl_histogram_quantile(&h, 0.5);
+    assert_true(median > 0.5 / 1.2 && median < 0.5 * 1.2);
+    double most = pl_histogram_quantile(&h, 1);
+    assert_true(most > 1 / 1.2 && most < 1.2);
+}
+
 UNIT_TESTS(cmocka_unit_test(histogram_limits_rise),
            cmocka_unit_test(histogram_puts_numbers_between_their_limits),
            cmocka_unit_test(histogram_keeps_the_extremes),
-           cmocka_unit_test(histogram_sums_up))
+           cmocka_unit_test(histogram_sums_up),
+           cmocka_unit_test(histogram_knows_the_median_to_a_bucket))

@@ -28,6 +28,7 @@ static void trace_records_only_while_on(void **state)
     assert_true(pl_trace_on(trace));
     pl_trace_span(trace, 1, "matmul", 7, 10, 20);
     pl_trace_switch(trace, false);
+    assert_int_equal(0, pl_trace_mark(trace));
     pl_trace_span(trace, 1, "after", 8, 30, 40);
 
     assert_int_equal(2, pl_trace_lanes(trace));

@@ -49,6 +49,16 @@ static void a_short_room_cuts_between_characters(void **state)
     assert_string_equal("", pl_quote_line(to, 1, "abc"));
 }
 
+static void a_shell_reads_a_word_back(void **state)
+{
+    (void)state;
+    assert_quoted(pl_quote_shell, "--lr=0.1", "--lr=0.1");
+    assert_quoted(pl_quote_shell, "", "''");
+    assert_quoted(pl_quote_shell, "a b", "'a b'");
+    assert_quoted(pl_quote_shell, "it's $HOME", "'it'\\''s $HOME'");
+    assert_quoted(pl_quote_shell, "a\n\\'\x1b", "$'a\\x0a\\\\\\'\\x1b'");
+}
+
 static void html_holds_no_markup(void **state)
 {
     (void)state;
@@ -100,6 +110,7 @@ static void a_file_name_stays_in_its_folder(void **state)
 
 UNIT_TESTS(cmocka_unit_test(a_line_stays_one_line),
            cmocka_unit_test(a_short_room_cuts_between_characters),
+           cmocka_unit_test(a_shell_reads_a_word_back),
            cmocka_unit_test(html_holds_no_markup),
            cmocka_unit_test(json_fits_a_script_element),
            cmocka_unit_test(csv_holds_no_formula),

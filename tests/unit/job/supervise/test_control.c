@@ -103,10 +103,20 @@ static void control_carries_what_a_task_says(void **state)
                                    .examples = 500,
                                    .dropped = 1,
                                    .loss = 0.25,
+                                   .loss_examples = 64,
                                    .test_loss = NAN,
                                    .test_accuracy = -1e300,
                                });
+    pl_control_epoch(control, &(pl_epoch) { .epoch = 2,
+                                            .step = 7,
+                                            .loss = 0.5,
+                                            .examples_per_s = NAN,
+                                            .test_loss = NAN,
+                                            .test_accuracy = 0.75 });
     pl_control_lost(control, (pl_task) { PL_ROLE_WORKER, 12 });
+    /* The answer, without which it would be waited for. */
+    assert_ok(pl_packet_send(
+        host, &(pl_control_message) { .kind = PL_CONTROL_FINAL }));
     pl_control_final(control);
 
     assert_ok(next(host, &got));
@@ -119,8 +129,14 @@ static void control_carries_what_a_task_says(void **state)
     assert_int_equal(500, got.status.examples);
     assert_int_equal(1, got.status.dropped);
     assert_true(got.status.loss == 0.25);
+    assert_int_equal(64, got.status.loss_examples);
     assert_true(isnan(got.status.test_loss));
     assert_true(got.status.test_accuracy == -1e300);
+    assert_ok(next(host, &got));
+    assert_int_equal(PL_CONTROL_EPOCH, got.kind);
+    assert_int_equal(2, got.epoch.epoch);
+    assert_true(got.epoch.loss == 0.5 && got.epoch.test_accuracy == 0.75);
+    assert_true(isnan(got.epoch.test_loss));
     assert_ok(next(host, &got));
     assert_int_equal(PL_CONTROL_LOST, got.kind);
     assert_int_equal(PL_ROLE_WORKER, got.task.role);
@@ -248,6 +264,27 @@ static void control_ends_when_the_supervisor_is_gone(void **state)
     pl_control_free(control);
 }
 
+/* A chief that was told to end prints its summary, too: the terminal must be
+ * its own by then. */
+static void control_awaits_the_terminal_after_an_end(void **state)
+{
+    (void)state;
+    int host;
+    pl_control *control;
+    open_pair(&host, &control);
+    tell_end(host);
+    assert_true(pl_control_ended(control));
+    assert_ok(pl_packet_send(
+        host, &(pl_control_message) { .kind = PL_CONTROL_FINAL }));
+    pl_control_final(control); /* takes the answer, though it came later */
+    assert_ok(pl_packet_send(
+        host, &(pl_control_message) { .kind = PL_CONTROL_COUNTS,
+                                      .counts = { .restarts = 3 } }));
+    assert_int_equal(3, pl_control_counts(control).restarts);
+    pl_control_free(control);
+    close(host);
+}
+
 /* What a task said last counts, also when it did not read what it was told. */
 static void control_keeps_what_was_said_before_the_end(void **state)
 {
@@ -290,6 +327,7 @@ UNIT_TESTS(
     cmocka_unit_test(control_new_survives_each_failed_allocation),
     cmocka_unit_test(control_is_no_other_descriptor),
     cmocka_unit_test(control_carries_what_a_task_says),
+    cmocka_unit_test(control_awaits_the_terminal_after_an_end),
     cmocka_unit_test(control_keeps_what_was_said_before_the_end),
     cmocka_unit_test(control_brings_the_secret_before_the_cluster),
     cmocka_unit_test(control_waits_for_no_secret_of_a_gone_supervisor),

@@ -548,6 +548,19 @@ static void supervisor_chief_that_fails_at_the_end_fails_the_job(void **state)
     close_job(&j);
 }
 
+static void supervisor_chief_killed_after_its_last_word_names_the_cure(
+    void **state)
+{
+    job j;
+    open_job(&j, state, "ac0", "csfK", "cs0");
+    assert_fails(PL_PEER,
+                 "worker 0 was killed by signal 9 (Killed): the training is "
+                 "complete and saved, only the summary is missing: give "
+                 "--resume",
+                 pl_supervisor_run(&j.opts));
+    close_job(&j);
+}
+
 static void supervisor_task_that_says_why_ends_the_job(void **state)
 {
     static const struct {
@@ -770,6 +783,7 @@ UNIT_TESTS(
     TEST_IN_FOLDER(supervisor_server_that_dies_after_the_chief_is_final_stays),
     TEST_IN_FOLDER(supervisor_chief_is_told_of_every_restart),
     TEST_IN_FOLDER(supervisor_chief_that_fails_at_the_end_fails_the_job),
+    TEST_IN_FOLDER(supervisor_chief_killed_after_its_last_word_names_the_cure),
     TEST_IN_FOLDER(supervisor_task_that_says_why_ends_the_job),
     TEST_IN_FOLDER(supervisor_program_that_is_not_there_is_said),
     TEST_IN_FOLDER(supervisor_server_that_does_not_report_ends_the_job),

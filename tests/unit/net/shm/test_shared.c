@@ -1,8 +1,11 @@
 #include "net/endpoint_priv.h"
 #include "net/shm/channel.h"
+#include "net/tcp/tcp.h"
 #include "support/net.h"
 
 #include <dirent.h>
+#include <sched.h>
+#include <sys/ioctl.h>
 
 #define AREA_BYTES ((size_t)1 << 20)
 
@@ -47,21 +50,22 @@ static pl_peer welcome(pl_endpoint *server)
     return message.from;
 }
 
-static void couple_open(couple *c, bool server_no_shm, bool client_no_shm)
+static void couple_open(couple *c, bool server_tcp, bool client_tcp)
 {
     c->server_area = net_area(1);
     c->client_area = net_area(2);
     assert_ok(pl_endpoint_listen(
-        &c->server, &(pl_endpoint_opts) { .address = "127.0.0.1:0",
-                                          .name = "ps 0",
-                                          .area = c->server_area,
-                                          .no_shm = server_no_shm }));
+        &c->server, &(pl_endpoint_opts) {
+                        .address = "127.0.0.1:0",
+                        .name = "ps 0",
+                        .area = c->server_area,
+                        .transport = server_tcp ? &pl_transport_tcp : NULL }));
     assert_ok(pl_endpoint_connect(
-        &c->client,
-        &(pl_endpoint_opts) { .address = pl_endpoint_address(c->server),
-                              .name = "worker 0",
-                              .area = c->client_area,
-                              .no_shm = client_no_shm }));
+        &c->client, &(pl_endpoint_opts) {
+                        .address = pl_endpoint_address(c->server),
+                        .name = "worker 0",
+                        .area = c->client_area,
+                        .transport = client_tcp ? &pl_transport_tcp : NULL }));
     char offer[PL_OFFER_BYTES], answer[PL_OFFER_BYTES];
     assert_ok(pl_endpoint_offer(c->client, offer));
     net_send(c->client, 0, PL_FRAME_JOIN, 0, NULL, 0, false);
@@ -165,6 +169,46 @@ static void shared_rings_overflow_into_tcp(void **state)
     free(bytes);
 }
 
+/* All that a connection is to bring has come to this host. */
+static void await_bytes(const pl_endpoint *server, pl_peer peer, int bytes)
+{
+    pl_deadline deadline = net_soon();
+    int there = 0;
+    while (there < bytes) {
+        assert_false(pl_deadline_passed(deadline));
+        assert_int_equal(
+            0, ioctl(pl_tcp_of(server)->links[peer]->fd, FIONREAD, &there));
+        sched_yield();
+    }
+}
+
+/* Heartbeats do not queue behind the gradients of others. */
+static void shared_messages_do_not_hold_up_those_of_tcp(void **state)
+{
+    couple *c = *state;
+    const int heartbeats = 32, pushes = 400;
+    pl_endpoint *other = net_connect(pl_endpoint_address(c->server));
+    net_send(other, 0, PL_FRAME_HEARTBEAT, 0, NULL, 0, false);
+    pl_peer peer = net_expect(c->server, PL_FRAME_HEARTBEAT, 0, NULL, 0).from;
+    for (int i = 0; i < heartbeats; i++)
+        net_send(other, 0, PL_FRAME_HEARTBEAT, 1, NULL, 0, false);
+    await_bytes(c->server, peer, heartbeats * PL_FRAME_BYTES);
+    for (int i = 0; i < pushes; i++)
+        net_send(c->client, 0, PL_FRAME_PUSH, 2, NULL, 0, false);
+    int pushed = 0;
+    for (int heard = 0; heard < heartbeats;) {
+        pl_message message = net_receive(c->server);
+        if (message.frame.kind == PL_FRAME_HEARTBEAT)
+            heard++;
+        else
+            pushed++;
+    }
+    assert_true(pushed <= 16);
+    for (; pushed < pushes; pushed++)
+        net_expect(c->server, PL_FRAME_PUSH, 2, NULL, 0);
+    pl_endpoint_free(other, 0);
+}
+
 /* What a wrong peer writes is refused; good frames behind it still come. */
 static void shared_offsets_out_of_range_are_refused(void **state)
 {
@@ -183,7 +227,8 @@ static void shared_offsets_out_of_range_are_refused(void **state)
         { 3, 64, 0 },
     };
     const size_t count = sizeof wrong / sizeof *wrong;
-    pl_ring_memory *ring = c->client->peers.entries[0].channel->out.memory;
+    pl_ring_memory *ring =
+        ((pl_channel *)c->client->peers.entries[0].link)->out.memory;
     const uint8_t *own = pl_area_data(c->client_area);
     for (size_t i = 0; i < count; i++) {
         net_send(c->client, 0, PL_FRAME_PUSH, i, own, 64, true);
@@ -202,7 +247,7 @@ static void shared_offsets_out_of_range_are_refused(void **state)
 static void shared_rings_that_make_no_sense_are_left(void **state)
 {
     couple *c = *state;
-    pl_channel *channel = c->client->peers.entries[0].channel;
+    pl_channel *channel = c->client->peers.entries[0].link;
     atomic_store(&channel->out.memory->written, 100000);
     pl_message none;
     assert_int_equal(PL_TIMEOUT,
@@ -213,7 +258,7 @@ static void shared_rings_that_make_no_sense_are_left(void **state)
     net_send(c->server, 0, PL_FRAME_ACK, 1, NULL, 0, false);
     net_expect(c->client, PL_FRAME_ACK, 1, NULL, 0);
     atomic_store(&channel->in.memory->read, 7);
-    channel = c->server->peers.entries[0].channel;
+    channel = c->server->peers.entries[0].link;
     channel->dead = false;
     net_send(c->server, 0, PL_FRAME_ACK, 2, NULL, 0, false);
     net_expect(c->client, PL_FRAME_ACK, 2, NULL, 0);
@@ -570,6 +615,7 @@ UNIT_TESTS(TEST(shared_payloads_in_an_area_are_not_moved),
            TEST(shared_small_payloads_are_copied),
            TEST(shared_large_payloads_outside_go_over_tcp),
            TEST(shared_rings_overflow_into_tcp),
+           TEST(shared_messages_do_not_hold_up_those_of_tcp),
            TEST(shared_offsets_out_of_range_are_refused),
            TEST(shared_rings_that_make_no_sense_are_left),
            TEST(shared_peers_notice_when_one_closes),

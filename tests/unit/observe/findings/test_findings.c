@@ -82,6 +82,8 @@ static void the_best_of_a_flag_is_told(void **folder)
         { "", 1, 100, 1, 0.85, 4, 1000, "epochs" },
     };
     FOUND(*folder, runs,
+          "examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "batch 100).\n"
           "test accuracy is best at batch 50, 92.00 %, and worst at batch 100, "
           "85.00 %.\n"
           "What limits: computing, in 3 of 3 runs.\n");
@@ -97,7 +99,54 @@ static void the_fastest_to_a_loss_is_told(void **folder)
     FOUND(*folder, runs,
           "Fastest to the loss: batch 50, 2.00 s and 100 steps; 1 of 3 runs "
           "did not meet it.\n"
+          "examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "batch 100).\n"
           "What limits: computing, in 3 of 3 runs.\n");
+}
+
+static void the_fastest_to_an_accuracy_is_told(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.9, 3, 1000, "stop_accuracy" },
+        { "", 1, 50, 1, 0.9, 2, 1000, "stop_accuracy" },
+    };
+    FOUND(*folder, runs,
+          "Fastest to the accuracy: batch 50, 2.00 s and 100 steps.\n"
+          "examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "batch 50).\n"
+          "What limits: computing, in 2 of 2 runs.\n");
+}
+
+/* The strategy changes with the workers, so neither alone explains the
+ * difference. */
+static void workers_of_several_strategies_are_not_compared(void **folder)
+{
+    static const char *const args[] = {
+        "\"strategy\": \"allreduce\", \"mode\": \"\", \"workers\": \"2\"",
+        "\"strategy\": \"ps\", \"mode\": \"sync\", \"workers\": \"3\"",
+    };
+    pl_records r;
+    pl_buffer text = { 0 };
+    char *paths[] = { *folder }, json[256], name[8];
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(name, sizeof name, "r%zu", i);
+        snprintf(json, sizeof json,
+                 "{\"format\": 1, \"model\": \"softmax\", \"args\": {%s}}",
+                 args[i]);
+        write_run_file(*folder, name, "run.json", json);
+        snprintf(json, sizeof json,
+                 "{\"strategy\": \"%s\", \"workers\": %zu, \"steps\": 100, "
+                 "\"seconds\": 1, \"test_accuracy\": 0.9, "
+                 "\"examples_per_s\": 1000, \"stopped_by\": \"epochs\"}",
+                 i == 0 ? "allreduce" : "ps", 2 + i);
+        write_run_file(*folder, name, "summary.json", json);
+    }
+    assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
+    assert_ok(pl_findings(&r, &text));
+    assert_int_equal(0, text.bytes);
+    pl_buffer_close(&text);
+    pl_records_close(&r);
 }
 
 static void differences_within_the_spread_are_called_so(void **folder)
@@ -118,6 +167,56 @@ static void differences_within_the_spread_are_called_so(void **folder)
           "Test accuracy of sync against async, all else equal: +0.50 points, "
           "within the spread of the repetitions.\n"
           "What limits: computing, in 6 of 6 runs.\n");
+}
+
+/* Two repetitions each: 100 is as fast as 200, but for 2 %. */
+static void the_batch_that_saturates_is_told(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.95, 10, 100, "epochs" },
+        { "", 1, 10, 2, 0.93, 10, 100, "epochs" },
+        { "", 1, 100, 1, 0.90, 5, 390, "epochs" },
+        { "", 1, 100, 2, 0.90, 5, 390, "epochs" },
+        { "", 1, 200, 1, 0.80, 5, 400, "epochs" },
+        { "", 1, 200, 2, 0.80, 5, 400, "epochs" },
+    };
+    FOUND(
+        *folder, runs,
+        "examples/s grow from 100 (batch 10) to 390 (batch 100), and hardly "
+        "beyond.\n"
+        "test accuracy falls from 94.00 \xc2\xb1 1.41 % (batch 10) to 80.00 % "
+        "(batch 200), by 14.00 points.\n"
+        "What limits: computing, in 6 of 6 runs.\n");
+}
+
+static void what_dense_traffic_would_cost_is_told(void **folder)
+{
+    static const char run[] =
+        "{\"format\": 1, \"model\": \"sparse\", \"args\": "
+        "{\"seed\": \"%d\"}}";
+    char text[128];
+    pl_records r;
+    pl_buffer found = { 0 };
+    char *paths[] = { *folder };
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, run, i);
+        write_run_file(*folder, i == 0 ? "a" : "b", "run.json", text);
+        write_run_file(*folder, i == 0 ? "a" : "b", "summary.json",
+                       "{\"stopped_by\": \"steps\", \"dense_traffic\": "
+                       "{\"bytes_per_gradient\": 8000, "
+                       "\"moved_per_gradient\": 100, "
+                       "\"seconds_per_gradient\": 0.5, "
+                       "\"link_bytes_per_s\": 16000, \"link\": \"network\"}}");
+    }
+    assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
+    assert_ok(pl_findings(&r, &found));
+    assert_string_equal("Dense traffic would have moved 80 times the "
+                        "bytes, 0.5 s for each gradient on the link of "
+                        "the run.\n",
+                        found.data);
+    pl_buffer_close(&found);
+    pl_records_close(&r);
 }
 
 static void one_run_says_nothing(void **folder)
@@ -155,6 +254,10 @@ static void finding_survives_failed_allocations(void **folder)
 UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
            TEST_IN_FOLDER(the_best_of_a_flag_is_told),
            TEST_IN_FOLDER(the_fastest_to_a_loss_is_told),
+           TEST_IN_FOLDER(the_fastest_to_an_accuracy_is_told),
+           TEST_IN_FOLDER(workers_of_several_strategies_are_not_compared),
            TEST_IN_FOLDER(differences_within_the_spread_are_called_so),
+           TEST_IN_FOLDER(the_batch_that_saturates_is_told),
+           TEST_IN_FOLDER(what_dense_traffic_would_cost_is_told),
            TEST_IN_FOLDER(one_run_says_nothing),
            TEST_IN_FOLDER(finding_survives_failed_allocations))

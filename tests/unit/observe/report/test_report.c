@@ -37,11 +37,12 @@ static void a_page_has_tables_and_figures_and_asks_nobody(void **state)
     assert_has(html.data, "<title>Report on &lt;x&gt;</title>");
     assert_has(html.data, "default-src 'none'");
     assert_has(html.data, "<td class=text>a</td>");
-    assert_has(html.data, "\"title\":\"Test accuracy by batch\",\"x\":\"batch\""
-                          ",\"y\":\"test accuracy [%]\",\"categories\":[],"
-                          "\"series\":[{\"name\":\"all runs\",\"points\":[[10,"
-                          "50],[20,25]]}]");
-    assert_has(html.data, "Chart.js v3");
+    assert_has(html.data, "\"id\":\"accuracy-by-batch\",\"title\":\"Test "
+                          "accuracy by batch\",\"x\":\"batch\",\"y\":\"test "
+                          "accuracy [%]\"");
+    assert_has(html.data, "\"series\":[{\"name\":\"all runs\",\"points\":[[10,"
+                          "50],[20,25]],\"runs\":[[0],[1]]}]");
+    assert_has(html.data, "const Figures = ");
     assert_lacks(html.data, "<script src");
     assert_lacks(html.data, "<link");
     assert_true(pl_page_tables(page) >= 3 && pl_page_figures(page) >= 2);
@@ -73,7 +74,7 @@ static void lengths_are_drawn_where_the_loss_decided_them(void **state)
     write_run(*state, "b", 20, 1, 1, 1);
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
-    assert_lacks(html.data, "Steps by batch");
+    assert_lacks(html.data, "Steps to target by batch");
     pl_buffer_close(&html);
     pl_page_free(page);
     write_run_file(*state, "b", "summary.json",
@@ -81,8 +82,8 @@ static void lengths_are_drawn_where_the_loss_decided_them(void **state)
                    "\"stopped_by\": \"stop_loss\"}");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
-    assert_has(html.data, "Steps by batch");
-    assert_has(html.data, "Passes over the data by batch");
+    assert_has(html.data, "Steps to target by batch");
+    assert_has(html.data, "Epochs to target by batch");
     assert_lacks(html.data, "Test loss by batch");
     pl_buffer_close(&html);
     pl_page_free(page);
@@ -120,7 +121,7 @@ static void what_was_left_out_is_said(void **state)
     write_run_file(*state, "a/resources", "host.csv", "no,table\n");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
-    assert_has(html.data, "<h2>Left out</h2>");
+    assert_has(html.data, ">Left out</h2>");
     assert_has(html.data, "newer paceline (format 99)");
     assert_has(html.data, "damaged at byte 0");
     assert_has(html.data, "not a table of resources");
@@ -151,13 +152,69 @@ static void resources_become_a_table_and_figures(void **state)
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
     assert_has(html.data, "<td>100.0</td><td>150.0</td>");
-    assert_has(html.data,
-               "\"title\":\"Processor: a, host\",\"x\":\"time [s]\"");
+    assert_has(html.data, "\"title\":\"CPU of the job\",\"x\":\"time [s]\"");
     pl_page_gnuplot(page, &commands);
-    assert_has(commands.data, "set output 'cpu-a-host'.'.svg'");
+    assert_has(commands.data, "set output 'curve-cpu'.'.svg'");
     assert_has(commands.data, "set xlabel 'time [s]'");
     pl_buffer_close(&html);
     pl_buffer_close(&commands);
+    pl_page_free(page);
+}
+
+/* A run of `workers` workers: one is a single process, without a mode. */
+static void write_job(const char *folder, const char *name, int workers,
+                      const char *mode, double rate)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"m\", \"args\": {\"workers\": "
+             "\"%d\", \"strategy\": \"%s\", \"mode\": \"%s\"}}",
+             workers, workers > 1 ? "ps" : "single", mode);
+    write_run_file(folder, name, "run.json", text);
+    snprintf(text, sizeof text,
+             "{\"steps\": 10, \"seconds\": 1, \"examples_per_s\": %g, "
+             "\"stopped_by\": \"steps\"}",
+             rate);
+    write_run_file(folder, name, "summary.json", text);
+}
+
+static void one_worker_is_the_first_point_of_every_mode(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_job(*state, "a", 1, "sync", 100);
+    write_job(*state, "b", 2, "sync", 150);
+    write_job(*state, "c", 2, "async", 180);
+    write_job(*state, "d", 4, "sync", 200);
+    write_job(*state, "e", 4, "async", 300);
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data,
+               "\"title\":\"Speed-up by workers\",\"x\":\"workers\"");
+    assert_has(html.data, "{\"name\":\"mode sync\",\"points\":[[1,1],[2,1.5],"
+                          "[4,2]],\"runs\":[[0],[1],[3]]}");
+    assert_has(html.data, "{\"name\":\"mode async\",\"points\":[[1,1],[2,1.8],"
+                          "[4,3]],\"runs\":[[0],[2],[4]]}");
+    assert_has(html.data, "{\"name\":\"ideal\",\"style\":\"ideal\",\"points\":"
+                          "[[1,1],[4,4]]");
+    assert_has(html.data, "{\"name\":\"mode sync\",\"points\":[[1,100],[2,75],"
+                          "[4,50]]");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
+static void a_report_of_many_runs_has_few_figures(void **state)
+{
+    pl_page *page;
+    char name[16];
+    for (int i = 0; i < 30; i++) {
+        snprintf(name, sizeof name, "r%d", i);
+        write_run(*state, name, 10 * (i + 1), 1, i + 1, 0.5);
+        write_run_file(*state, test_path(name, "resources"), "host.csv",
+                       "time,job_cpu,job_rss_mb\n1,50,100\n2,150,300\n");
+    }
+    assert_ok(make(&page, *state));
+    assert_in_range(pl_page_figures(page), 2, 12);
     pl_page_free(page);
 }
 
@@ -177,4 +234,6 @@ UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
            TEST_IN_FOLDER(what_was_left_out_is_said),
            TEST_IN_FOLDER(tables_become_files),
            TEST_IN_FOLDER(resources_become_a_table_and_figures),
+           TEST_IN_FOLDER(one_worker_is_the_first_point_of_every_mode),
+           TEST_IN_FOLDER(a_report_of_many_runs_has_few_figures),
            TEST_IN_FOLDER(a_report_survives_failed_allocations))

@@ -14,6 +14,7 @@ static pl_metrics *make_metrics(void)
     assert_ok(pl_metrics_tag(metrics, "bytes_received", &tag));
     assert_ok(pl_metrics_tag(metrics, "step", &tag));
     assert_ok(pl_metrics_tag(metrics, "tests", &tag));
+    assert_ok(pl_metrics_tag(metrics, "rss_mb", &tag));
     return metrics;
 }
 

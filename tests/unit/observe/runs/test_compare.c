@@ -93,15 +93,48 @@ static void flags_and_results_of_one_name_are_kept_apart(void **state)
     assert_ok(pl_compare(&table, &r, false));
     assert_ok(pl_table_json(table, &rows));
     assert_ok(pl_json_text(rows, 0, &text));
-    assert_string_equal("[{\"run\":\"a\",\"flags\":{\"epochs\":2},"
-                        "\"results\":{\"steps\":10,\"epochs\":1.0,"
-                        "\"stopped_by\":\"epochs\"}},"
-                        "{\"run\":\"b\",\"flags\":{\"epochs\":30},"
-                        "\"results\":{\"steps\":30,\"epochs\":3.0,"
-                        "\"stopped_by\":\"epochs\"}}]",
+    assert_string_equal("[{\"run\":\"a\",\"flag.epochs\":2,\"steps\":10,"
+                        "\"epochs\":1.0,\"stopped_by\":\"epochs\"},"
+                        "{\"run\":\"b\",\"flag.epochs\":30,\"steps\":30,"
+                        "\"epochs\":3.0,\"stopped_by\":\"epochs\"}]",
                         text);
     pl_mem_free(text);
     pl_json_free(rows);
+    pl_table_free(table);
+    pl_records_close(&r);
+}
+
+/* A run of two workers and a server, and one of a worker that was lost. */
+static void tasks_stand_side_by_side(void **state)
+{
+    static const char run[] = "{\"format\": 1, \"model\": \"m\", \"args\": {}}";
+    static const char two[] =
+        "{\"stopped_by\": \"steps\", \"steps\": 30, \"bottleneck\": {\"what\": "
+        "\"waiting\", \"share\": 0.5, \"text\": \"\"}, \"per_worker\": ["
+        "{\"worker\": 0, \"host\": \"h\", \"steps\": 10, \"peak_rss_mb\": 50},"
+        "{\"worker\": 1, \"host\": \"h\", \"steps\": 20, \"peak_rss_mb\": 70}],"
+        "\"per_server\": [{\"ps\": 0, \"host\": \"h\", \"peak_rss_mb\": 9, "
+        "\"bytes_sent\": 1500000, \"bytes_received\": 2000000}]}";
+    pl_records r;
+    pl_table *table;
+    pl_buffer text = { 0 };
+    char *paths[] = { *state };
+    write_run_file(*state, "a", "run.json", run);
+    write_run_file(*state, "a", "summary.json", two);
+    write_run_file(*state, "b", "run.json", run);
+    write_run_file(*state, "b", "summary.json",
+                   "{\"stopped_by\": \"steps\", \"steps\": 5}");
+    assert_ok(pl_records_init(&r, paths, 1));
+    assert_true(r.count == 2);
+    assert_ok(pl_compare_tasks(&table, &r, false));
+    pl_table_csv(table, &text);
+    assert_string_equal("run,bottleneck,bottleneck_share,worker_rss_mb,"
+                        "ps_rss_mb,worker_0_steps,worker_1_steps,"
+                        "ps_0_received_mb,ps_0_sent_mb\r\n"
+                        "a,waiting,0.5,70,9,10,20,2,1.5\r\n"
+                        "b,,,,,,,,\r\n",
+                        text.data);
+    pl_buffer_close(&text);
     pl_table_free(table);
     pl_records_close(&r);
 }
@@ -148,5 +181,6 @@ UNIT_TESTS(TEST_IN_FOLDER(flags_that_differ_and_results_are_shown),
            TEST_IN_FOLDER(flags_are_shown_as_their_rows_say),
            TEST_IN_FOLDER(repetitions_have_a_mean_and_a_spread),
            TEST_IN_FOLDER(a_run_that_has_not_ended_is_shown),
+           TEST_IN_FOLDER(tasks_stand_side_by_side),
            TEST_IN_FOLDER(flags_and_results_of_one_name_are_kept_apart),
            TEST_IN_FOLDER(comparing_survives_failed_allocations))

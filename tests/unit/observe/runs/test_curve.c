@@ -9,10 +9,11 @@ static pl_status fill(pl_curves *curves, size_t count)
     *curves = (pl_curves) { 0 };
     pl_status status = PL_OK;
     for (size_t i = 0; i < count && status == PL_OK; i++) {
-        status = pl_curves_add(curves, "loss", 4, (pl_point) { (double)i, 1 });
+        status =
+            pl_curves_add(curves, "loss", 4, (pl_point) { (double)i, 1, 0 });
         if (status == PL_OK)
             status = pl_curves_add(curves, "lossy", 5,
-                                   (pl_point) { (double)i, sin((double)i) });
+                                   (pl_point) { (double)i, sin((double)i), 0 });
     }
     if (status != PL_OK)
         pl_curves_close(curves);
@@ -40,7 +41,7 @@ static void what_a_restart_made_void_is_cut(void **state)
     assert_ok(fill(&c, 100));
     pl_curves_cut(&c, 40);
     assert_int_equal(41, pl_curves_find(&c, "loss")->count);
-    assert_ok(pl_curves_add(&c, "loss", 4, (pl_point) { 41, 7 }));
+    assert_ok(pl_curves_add(&c, "loss", 4, (pl_point) { 41, 7, 0 }));
     assert_true(pl_curves_find(&c, "loss")->points[41].y == 7);
     pl_curves_close(&c);
 }
@@ -51,7 +52,7 @@ static void a_thinned_curve_keeps_ends_and_peaks(void **state)
     pl_curves c = { 0 };
     for (int i = 0; i < 100000; i++)
         assert_ok(
-            pl_curves_add(&c, "y", 1, (pl_point) { i, i == 31415 ? 9 : 0 }));
+            pl_curves_add(&c, "y", 1, (pl_point) { i, i == 31415 ? 9 : 0, 0 }));
     pl_curve *y = &c.list[0];
     pl_curve_thin(y, 300);
     assert_int_equal(300, y->count);
@@ -75,10 +76,10 @@ static void mean_and_peak_are_measured(void **state)
     (void)state;
     pl_curves c = { 0 };
     for (int i = 1; i <= 3; i++)
-        assert_ok(pl_curves_add(&c, "y", 1, (pl_point) { i, -i }));
+        assert_ok(pl_curves_add(&c, "y", 1, (pl_point) { i, -i, 0 }));
     pl_curve_stats stats = pl_curve_measure(&c.list[0]);
     assert_true(stats.mean == -2 && stats.most == -1);
-    assert_ok(pl_curves_add(&c, "y", 1, (pl_point) { 8, 4 }));
+    assert_ok(pl_curves_add(&c, "y", 1, (pl_point) { 8, 4, 0 }));
     stats = pl_curve_measure(&c.list[0]); /* five times as long as the others */
     assert_true(stats.mean == (-6.0 + 5 * 4) / 8 && stats.most == 4);
     assert_true(isnan(pl_curve_measure(NULL).mean));
@@ -90,11 +91,12 @@ static void a_name_that_holds_a_nul_is_refused(void **state)
     (void)state;
     pl_curves c = { 0 };
     for (int i = 0; i < 2; i++)
-        assert_fails(PL_FORMAT, "NUL",
-                     pl_curves_add(&c, "a\0bcdefgh", 9, (pl_point) { 1, 1 }));
-    assert_ok(pl_curves_add(&c, "a", 1, (pl_point) { 1, 1 }));
+        assert_fails(
+            PL_FORMAT, "NUL",
+            pl_curves_add(&c, "a\0bcdefgh", 9, (pl_point) { 1, 1, 0 }));
+    assert_ok(pl_curves_add(&c, "a", 1, (pl_point) { 1, 1, 0 }));
     assert_fails(PL_FORMAT, "NUL",
-                 pl_curves_add(&c, "a\0bcdefgh", 9, (pl_point) { 1, 1 }));
+                 pl_curves_add(&c, "a\0bcdefgh", 9, (pl_point) { 1, 1, 0 }));
     assert_int_equal(1, c.count);
     pl_curves_close(&c);
 }

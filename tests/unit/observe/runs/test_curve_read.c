@@ -48,6 +48,29 @@ static void our_own_event_files_are_read(void **state)
     pl_buffer_close(&file);
 }
 
+/* Cut in its middle, it is read from the next record on. */
+static void a_piece_of_an_event_file_is_read(void **state)
+{
+    (void)state;
+    pl_buffer file;
+    size_t last = 0;
+    write_events(&file);
+    for (size_t cut = 0; cut < file.bytes; cut++) {
+        const char *data = file.data + cut;
+        pl_curves c = { 0 };
+        size_t first = pl_events_first((const uint8_t *)data, file.bytes - cut);
+        assert_true(cut + first >= last); /* records are not found twice */
+        last = cut + first;
+        assert_ok(read_bytes(&c, data + first, file.bytes - cut - first));
+        if (last < file.bytes)
+            assert_point(&c, "loss", pl_curves_find(&c, "loss")->count - 1, 2,
+                         0.75);
+        pl_curves_close(&c);
+    }
+    assert_int_equal(file.bytes, last);
+    pl_buffer_close(&file);
+}
+
 static void a_cut_event_file_is_that_of_a_run_that_goes_on(void **state)
 {
     (void)state;
@@ -123,6 +146,7 @@ static void reading_survives_failed_allocations(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(our_own_event_files_are_read),
+           cmocka_unit_test(a_piece_of_an_event_file_is_read),
            cmocka_unit_test(a_cut_event_file_is_that_of_a_run_that_goes_on),
            cmocka_unit_test(a_damaged_event_file_is_named),
            cmocka_unit_test(tables_of_resources_are_read),

@@ -32,7 +32,7 @@ static char *shown(const char *folder, bool csv)
         pl_table_csv(table, &text);
         pl_table_free(table);
     } else {
-        assert_ok(pl_compare_print(&r, false, &text));
+        assert_ok(pl_compare_print(&r, false, 0, &text));
     }
     assert_ok(pl_buffer_status(&text));
     pl_records_close(&r);

@@ -97,6 +97,40 @@ static void profile_adds_up_calls_time_and_speed(void **state)
     pl_json_free(trace);
 }
 
+/* Two parts of a step tell what each of them moved, which is more than memory
+ * could bring. */
+static void profile_adds_up_the_bytes_that_spans_tell(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{\"otherData\":{\"dropped\":0,\"gflops\":10.0,\"gbytes\":2.0,"
+        "\"operators\":[{\"name\":\"dot\",\"op\":\"X w + b\","
+        "\"shape\":\"[10]\",\"flop\":0.0,\"bytes\":0.0}]},"
+        "\"traceEvents\":["
+        "{\"name\":\"dot\",\"ph\":\"X\",\"ts\":10.0,\"dur\":1.0,\"tid\":0,"
+        "\"args\":{\"step\":1,\"bytes\":2000}},"
+        "{\"name\":\"dot\",\"ph\":\"X\",\"ts\":10.0,\"dur\":1.0,\"tid\":1,"
+        "\"args\":{\"step\":1,\"bytes\":4000}}]}";
+    pl_profile *profile;
+    pl_table *table;
+    pl_json *trace = parse(text), *rows;
+    const char *note;
+    assert_ok(pl_profile_new(&profile));
+    assert_ok(pl_profile_add(profile, trace, "worker-0.json"));
+    assert_ok(pl_profile_table(&(pl_profile_part) { profile, NULL }, 1,
+                               "operators", "Time", &table));
+    assert_ok(pl_table_json(table, &rows));
+    const pl_json *dot = pl_json_at(rows, 0);
+    assert_true(near(real_of(dot, "gbytes"), 3)); /* 6000 in 2 us */
+    assert_true(near(real_of(dot, "of_limit"), 1.5));
+    assert_ok(pl_json_get_text(dot, "note", &note));
+    assert_string_equal("data in cache", note);
+    pl_json_free(rows);
+    pl_table_free(table);
+    pl_profile_free(profile);
+    pl_json_free(trace);
+}
+
 static double time_of(const pl_json *events, size_t index)
 {
     return real_of(pl_json_at(events, index), "ts");
@@ -167,6 +201,7 @@ static void profile_new_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(profile_of_hostile_counts_does_not_overflow),
            cmocka_unit_test(profile_adds_up_calls_time_and_speed),
+           cmocka_unit_test(profile_adds_up_the_bytes_that_spans_tell),
            cmocka_unit_test(profile_merges_traces_on_one_clock),
            cmocka_unit_test(profile_merges_by_the_calendar_without_a_clock),
            cmocka_unit_test(profile_refuses_what_is_no_trace),

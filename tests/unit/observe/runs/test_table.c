@@ -93,6 +93,25 @@ static void json_has_an_object_a_row(void **state)
     pl_table_free(table);
 }
 
+static void a_wide_table_is_cut_by_columns(void **state)
+{
+    (void)state;
+    pl_table *table;
+    pl_buffer text = { 0 };
+    assert_ok(make(&table));
+    pl_table_print_within(table, 22, &text);
+    assert_string_equal("run       accuracy [%]\n"
+                        "a,\"b\"            90.62\n"
+                        "<i>x</i>              \n"
+                        "\n"
+                        "run       seconds [s]\n"
+                        "a,\"b\"      12.2 \xc2\xb1 0.5\n"
+                        "<i>x</i>             \n",
+                        text.data);
+    pl_buffer_close(&text);
+    pl_table_free(table);
+}
+
 static void a_terminal_gets_no_control_characters(void **state)
 {
     (void)state;
@@ -160,6 +179,7 @@ UNIT_TESTS(cmocka_unit_test(columns_are_aligned_in_a_terminal),
            cmocka_unit_test(csv_has_every_digit_and_quotes),
            cmocka_unit_test(html_is_escaped),
            cmocka_unit_test(json_has_an_object_a_row),
+           cmocka_unit_test(a_wide_table_is_cut_by_columns),
            cmocka_unit_test(a_terminal_gets_no_control_characters),
            cmocka_unit_test(a_spreadsheet_gets_no_formula),
            cmocka_unit_test(a_long_table_is_written_row_by_row),

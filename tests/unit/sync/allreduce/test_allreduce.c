@@ -39,6 +39,8 @@ typedef struct job {
     const char *folder; /* the chief's checkpoints */
     double stop_loss;
     int64_t save_every;
+    int64_t local_steps;
+    double outer_lr, outer_momentum; /* 0: a rate of 1, no momentum */
 } job;
 
 static pl_status (*real_commit)(pl_sync *sync, pl_commit *out);
@@ -85,8 +87,7 @@ static pl_status worker_main(void *arg)
                    .workers = j->workers,
                    .seed = 11 },
         .steps = STEPS,
-        .stop_loss = j->stop_loss,
-        .has_stop_loss = j->stop_loss > 0,
+        .targets.stop_loss = j->stop_loss,
         .eval_every = { j->stop_loss > 0 ? PL_EVERY_STEPS : PL_EVERY_NEVER, 2 },
         .save_every = { j->save_every > 0 ? PL_EVERY_STEPS : PL_EVERY_NEVER,
                         j->save_every },
@@ -116,6 +117,9 @@ static void sync_init(job *j, int32_t index)
                       .collective = &j->hall.rank[index].base,
                       .worker = index,
                       .workers = j->workers,
+                      .local_steps = j->local_steps,
+                      .outer_lr = j->outer_lr > 0 ? j->outer_lr : 1,
+                      .outer_momentum = j->outer_momentum,
                       .bucket_bytes = j->bucket_bytes,
                       .end_step = w->end_step > 0 ? w->end_step : STEPS,
                       .settings = w->rig.settings,
@@ -364,6 +368,127 @@ static void allreduce_goes_on_from_a_checkpoint(void **state)
     job_close(&calm);
 }
 
+/* One round of all steps: the mean of what each worker would have alone. */
+static void local_steps_end_in_the_mean(void **state)
+{
+    (void)state;
+    const char *const optims[] = { "sgd", "momentum", "adam" };
+    for (size_t o = 0; o < sizeof optims / sizeof *optims; o++) {
+        rig alone[2];
+        job j = { .workers = 2,
+                  .optim = { .name = optims[o] },
+                  .local_steps = STEPS };
+        for (int32_t i = 0; i < 2; i++) {
+            pl_loop_result result;
+            rig_init(&alone[i], &(rig_opts) { .optim = j.optim });
+            pl_loop_opts opts = rig_loop(&alone[i]);
+            opts.test = NULL;
+            opts.order = (pl_reader_opts) {
+                .batch = BATCH, .worker = i, .workers = 2, .seed = 11
+            };
+            opts.steps = STEPS;
+            assert_ok(pl_loop_run(&opts, &result));
+        }
+        job_run(&j);
+        assert_all_ok(&j, STEPS);
+        assert_alike(&j);
+        const float *made = pl_params_block(j.worker[0].rig.network->params);
+        const float *a = pl_params_block(alone[0].network->params);
+        const float *b = pl_params_block(alone[1].network->params);
+        for (int64_t i = 0; i < pl_params_block_count(alone[0].network->params);
+             i++) {
+            float mean = (a[i] + b[i]) * 0.5f;
+            assert_memory_equal(&mean, &made[i], sizeof mean);
+        }
+        job_close(&j);
+        for (int32_t i = 0; i < 2; i++)
+            rig_close(&alone[i]);
+    }
+}
+
+static void local_steps_exchange_once_a_round(void **state)
+{
+    (void)state;
+    job every = { .workers = 3, .bucket_bytes = 1 << 20 };
+    job fifth = { .workers = 3, .bucket_bytes = 1 << 20, .local_steps = 5 };
+    job_run(&every);
+    job_run(&fifth);
+    assert_all_ok(&fifth, STEPS);
+    assert_alike(&fifth);
+    /* Joining takes one sum; then every step, or steps 5, 10 and 12. */
+    assert_int_equal(1 + STEPS, every.hall.total_sums);
+    assert_int_equal(1 + 3, fifth.hall.total_sums);
+    for (int32_t i = 0; i < 3; i++)
+        assert_int_equal(STEPS * BATCH, fifth.worker[i].result.own_examples);
+    job_close(&every);
+    job_close(&fifth);
+}
+
+/* Momentum inside and outside, rounds that do not fit the steps. */
+static job outer_job(const char *folder)
+{
+    return (job) {
+        .workers = 2,
+        .optim = { .name = "momentum", .outer = true },
+        .local_steps = 5,
+        .outer_lr = 0.7,
+        .outer_momentum = 0.5,
+        .folder = folder,
+    };
+}
+
+static void local_steps_go_on_after_a_loss_with_the_same_bits(void **state)
+{
+    (void)state;
+    job calm = outer_job(NULL);
+    job_run(&calm);
+    assert_all_ok(&calm, STEPS);
+    for (int32_t who = 0; who < 2; who++)
+        for (int64_t step = 1; step <= STEPS; step++) {
+            job j = outer_job(NULL);
+            j.worker[who].lose_at = step;
+            job_run(&j);
+            assert_all_ok(&j, STEPS);
+            assert_alike(&j);
+            assert_same_params(calm.worker[0].rig.network->params,
+                               j.worker[0].rig.network->params);
+            job_close(&j);
+        }
+    job_close(&calm);
+}
+
+/* An interrupt counts at the end of the round, where a checkpoint is exact. */
+static void local_steps_go_on_from_a_checkpoint(void **state)
+{
+    const char *folder = *state;
+    job calm = outer_job(NULL), first = outer_job(folder);
+    job second = outer_job(folder);
+    job_run(&calm);
+    first.worker[1].interrupt_at = 3;
+    job_run(&first);
+    assert_all_ok(&first, 5);
+    job_close(&first);
+    job_run(&second);
+    assert_all_ok(&second, STEPS);
+    assert_same_params(calm.worker[0].rig.network->params,
+                       second.worker[0].rig.network->params);
+    job_close(&second);
+    job_close(&calm);
+}
+
+static void local_steps_are_tested_between_rounds(void **state)
+{
+    (void)state;
+    job j = { .workers = 3, .stop_loss = 1e9, .local_steps = 3 };
+    job_run(&j); /* a test is due at step 2 */
+    assert_all_ok(&j, 3);
+    assert_alike(&j);
+    assert_int_equal(PL_STOPPED_STOP_LOSS, j.worker[0].result.stopped_by);
+    assert_int_equal(1, j.worker[2].result.dropped);
+    assert_int_equal(3, j.worker[2].result.own_steps);
+    job_close(&j);
+}
+
 static void allreduce_sync_new_survives_each_failed_allocation(void **state)
 {
     (void)state;
@@ -376,6 +501,7 @@ static void allreduce_sync_new_survives_each_failed_allocation(void **state)
     pl_allreduce_sync_opts opts = {
         .collective = &h->rank[0].base,
         .workers = 1,
+        .local_steps = 2,
         .end_step = STEPS,
         .params = r.network->params,
         .optim = r.optim,
@@ -399,6 +525,11 @@ UNIT_TESTS(cmocka_unit_test(allreduce_of_n_is_one_with_n_micro_batches),
            cmocka_unit_test(allreduce_goes_on_after_a_loss_with_the_same_bits),
            TEST_IN_FOLDER(allreduce_names_the_worker_whose_parameters_differ),
            cmocka_unit_test(allreduce_compares_at_the_end),
+           cmocka_unit_test(local_steps_end_in_the_mean),
+           cmocka_unit_test(local_steps_exchange_once_a_round),
+           cmocka_unit_test(local_steps_go_on_after_a_loss_with_the_same_bits),
+           TEST_IN_FOLDER(local_steps_go_on_from_a_checkpoint),
+           cmocka_unit_test(local_steps_are_tested_between_rounds),
            cmocka_unit_test(allreduce_names_the_setting_that_differs),
            TEST_IN_FOLDER(allreduce_goes_on_from_a_checkpoint),
            cmocka_unit_test(allreduce_sync_new_survives_each_failed_allocation))

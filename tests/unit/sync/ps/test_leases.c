@@ -1,5 +1,8 @@
 /* Gradients that are read in another task's memory: it stays mapped as long as
- * they are needed, and nothing beside it is read. */
+ * they are needed, and nothing beside it is read.
+ *
+ * Invariants and the tests that check them:
+ *   core P5  ps_leases_keep_a_gradient_until_its_step */
 #include "support/ps.h"
 
 #include <sys/mman.h>
@@ -57,6 +60,7 @@ static void piece_at(ps_rig *rig, int32_t worker, pl_frame frame, int64_t first,
                        rig->now_ns);
 }
 
+/* P5 */
 static void ps_leases_keep_a_gradient_until_its_step(void **state)
 {
     (void)state;

@@ -146,7 +146,7 @@ static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
 
 /* A server that was stopped may read the words of a dead process after those
  * of the next.  Times of other hosts, or of other boots of one, do not compare:
- * there the last one counts. */
+ * there the last one counts. (J3) */
 static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
 {
     (void)state;
@@ -234,7 +234,7 @@ static void ps_lives_join_after_the_goodbye_changes_nothing(void **state)
 
 /* A worker that joins anew is told how many of its gradients were applied:
  * what is still on its way must not be applied after that.  A join that comes
- * late is of no account. */
+ * late is of no account. (J4) */
 static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
 {
     (void)state;

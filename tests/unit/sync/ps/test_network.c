@@ -2,6 +2,7 @@
  * through shared memory. */
 #include "base/log.h"
 #include "base/thread.h"
+#include "net/transport.h"
 #include "support/unit.h"
 #include "sync/ps/sync.h"
 
@@ -11,7 +12,7 @@
 
 typedef struct job {
     pl_ps_mode mode;
-    pl_transport transport;
+    const pl_transport *transport;
     int32_t servers;
     int64_t end_step;
     const pl_json *settings; /* or NULL */
@@ -232,7 +233,7 @@ static void close_tasks(task tasks[WORKERS])
     assert_int_equal(0, pl_mem_live());
 }
 
-static void check_sync(pl_transport transport, int32_t servers)
+static void check_sync(const pl_transport *transport, int32_t servers)
 {
     job j = { .mode = PL_PS_SYNC,
               .transport = transport,
@@ -246,7 +247,7 @@ static void check_sync(pl_transport transport, int32_t servers)
         assert_int_equal(0, j.seen[i].dropped);
     }
     for (int32_t w = 0; w < WORKERS; w++) {
-        assert_true(tasks[w].shared == (transport == PL_TRANSPORT_SHM));
+        assert_true(tasks[w].shared == (transport == &pl_transport_shm));
         assert_int_equal(STEPS, tasks[w].view.made);
         assert_true(tasks[w].view.over);
         assert_true(tasks[w].view.sent_bytes > 0);
@@ -256,7 +257,7 @@ static void check_sync(pl_transport transport, int32_t servers)
 }
 
 /* Each gradient adds 1 to every parameter: none is lost or made twice. */
-static void check_async(pl_ps_mode mode, pl_transport transport,
+static void check_async(pl_ps_mode mode, const pl_transport *transport,
                         int32_t servers)
 {
     job j = {
@@ -281,8 +282,8 @@ static void ps_network_sync_makes_the_steps_of_one_process(void **state)
 {
     (void)state;
     for (int32_t servers = 1; servers <= SERVERS; servers++) {
-        check_sync(PL_TRANSPORT_TCP, servers);
-        check_sync(PL_TRANSPORT_SHM, servers);
+        check_sync(&pl_transport_tcp, servers);
+        check_sync(&pl_transport_shm, servers);
     }
 }
 
@@ -290,16 +291,16 @@ static void ps_network_async_makes_each_update_once(void **state)
 {
     (void)state;
     for (int32_t servers = 1; servers <= SERVERS; servers++) {
-        check_async(PL_PS_ASYNC, PL_TRANSPORT_TCP, servers);
-        check_async(PL_PS_ASYNC, PL_TRANSPORT_SHM, servers);
+        check_async(PL_PS_ASYNC, &pl_transport_tcp, servers);
+        check_async(PL_PS_ASYNC, &pl_transport_shm, servers);
     }
 }
 
 static void ps_network_ssp_ends_at_the_steps_asked_for(void **state)
 {
     (void)state;
-    check_async(PL_PS_SSP, PL_TRANSPORT_TCP, 1);
-    check_async(PL_PS_SSP, PL_TRANSPORT_SHM, 1);
+    check_async(PL_PS_SSP, &pl_transport_tcp, 1);
+    check_async(PL_PS_SSP, &pl_transport_shm, 1);
 }
 
 static void ps_network_a_refused_task_changes_nothing(void **state)
@@ -309,7 +310,7 @@ static void ps_network_a_refused_task_changes_nothing(void **state)
     assert_ok(pl_json_new_object(&settings));
     assert_ok(pl_json_set_text(settings, "lr", "1"));
     job j = { .mode = PL_PS_SYNC,
-              .transport = PL_TRANSPORT_TCP,
+              .transport = &pl_transport_tcp,
               .servers = SERVERS,
               .end_step = STEPS,
               .settings = settings,

@@ -1,4 +1,16 @@
-/* Several servers: server 0 decides, the others hold their part and follow. */
+/* Several servers: server 0 decides, the others hold their part and follow.
+ *
+ * Invariants and the tests that check them:
+ *   core P2     ps_servers_new_server_rolls_the_job_back
+ *   core P3     ps_servers_pull_waits_until_all_servers_are_here
+ *   members J5  ps_servers_new_server_rolls_the_job_back,
+ *               ps_servers_new_server_rolls_back_a_chief_that_returns
+ *   watch L1    ps_servers_follower_declares_no_worker_lost
+ *   watch L4    ps_servers_leader_tells_all_and_waits_for_goodbyes
+ *   watch L5    ps_servers_leader_tells_all_and_waits_for_goodbyes
+ *   sync S1     ps_servers_step_needs_the_gradients_on_all,
+ *               ps_servers_leader_chooses_who_is_in_everywhere
+ *   sync S2     ps_servers_step_needs_the_gradients_on_all */
 #include "support/ps.h"
 
 #define SERVER_1 (PS_SERVER + 1)
@@ -15,6 +27,18 @@ static ps_rig *start_leader(pl_ps_core_opts opts, uint32_t *incarnation)
     *incarnation =
         ps_expect(rig, SERVER_1, PL_FRAME_WELCOME)->frame.incarnation;
     return rig;
+}
+
+/* The chief says goodbye, and server 1 what it used. */
+static void chief_leaves(ps_rig *rig, uint32_t other)
+{
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
+    ps_say_text(rig, SERVER_1,
+                (pl_frame) { .kind = PL_FRAME_HEARTBEAT,
+                             .flags = PL_HEARTBEAT_FINAL,
+                             .incarnation = other },
+                "{}");
 }
 
 static void say_have(ps_rig *rig, uint32_t incarnation, int64_t worker,
@@ -137,6 +161,7 @@ static void ps_servers_have_of_a_worker_is_ignored(void **state)
     ps_close(rig);
 }
 
+/* P3 */
 static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
 {
     (void)state;
@@ -176,21 +201,24 @@ static void expect_heart(ps_rig *rig, const char *usage)
     ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT, usage);
 }
 
-/* With every heart, and when it has parameters: a job may end before the next
- * one. */
+/* With every heart, and at once when server 0 asks at the end of the job. */
 static void ps_servers_follower_tells_what_it_used(void **state)
 {
     (void)state;
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
     rig->peak_mb = 1000;
-    pl_frame init = ps_request(rig, 0, PL_FRAME_INIT);
-    ps_piece(rig, 0, init, 0, (uint32_t)rig->count, (float[PS_FLOATS]) { 0 });
-    expect_heart(rig, "{\"peak_rss_mb\":1000}");
-    ps_done(rig, 0);
-    ps_quiet(rig);
-    rig->peak_mb = 3000;
     ps_tick(rig, 500);
-    expect_heart(rig, "{\"peak_rss_mb\":3000}");
+    expect_heart(rig, "{\"peak_rss_mb\":1000}");
+    rig->peak_mb = 3000;
+    from_server_0(rig,
+                  (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK,
+                               .flags = PL_HEARTBEAT_FINAL },
+                  NULL, 0);
+    const ps_sent *heart =
+        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
+    assert_int_equal(PL_HEARTBEAT_FINAL, heart->frame.flags);
+    assert_string_equal("{\"peak_rss_mb\":3000}", heart->bytes);
+    ps_quiet(rig);
     ps_close(rig);
 }
 
@@ -214,7 +242,8 @@ static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
     ps_close(rig);
 }
 
-/* What each task told last, and the most memory of all its hearts. */
+/* What each task told last, and the most memory of all its hearts: the chief
+ * hears it when the others have told it once more, after its goodbye. */
 static void ps_servers_usage_of_all_is_reported(void **state)
 {
     (void)state;
@@ -246,11 +275,49 @@ static void ps_servers_usage_of_all_is_reported(void **state)
     ps_expect(rig, PS_EVALUATOR, PL_FRAME_HEARTBEAT_ACK);
     rig->peak_mb = 3;
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    pl_frame asks = ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK)->frame;
+    assert_int_equal(PL_HEARTBEAT_FINAL, asks.flags);
+    /* One that left before the question came is asked again. */
+    pl_frame heart = { .kind = PL_FRAME_HEARTBEAT, .incarnation = other };
+    ps_say_text(rig, SERVER_1, heart, "{\"user_seconds\":0.6}");
+    asks = ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK)->frame;
+    assert_int_equal(PL_HEARTBEAT_FINAL, asks.flags);
+    heart.flags = PL_HEARTBEAT_FINAL;
+    ps_say_text(rig, SERVER_1, heart, "{\"user_seconds\":0.75}");
+    asks = ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK)->frame;
+    assert_int_equal(0, asks.flags);
+    ps_quiet(rig); /* the evaluator has not left */
+    ps_say_text(rig, PS_EVALUATOR,
+                (pl_frame) { .kind = PL_FRAME_BYE,
+                             .incarnation = evaluator,
+                             .sequence = 1 },
+                "{\"bytes_sent\":9,\"disk_read_bytes\":8}");
     ps_expect_text(rig, rig->peer[0], PL_FRAME_REPORT,
                    "\"servers\":[{\"index\":0,\"peak_rss_mb\":3},"
-                   "{\"index\":1,\"host\":\"b\",\"peak_rss_mb\":70,"
-                   "\"user_seconds\":0.5}],"
-                   "\"evaluator\":{\"disk_read_bytes\":7}}");
+                   "{\"index\":1,\"peak_rss_mb\":70,"
+                   "\"user_seconds\":0.75}],"
+                   "\"evaluator\":{\"bytes_sent\":9,\"disk_read_bytes\":8}}");
+    ps_close(rig);
+}
+
+/* A server that does not answer any more holds the chief up for a while. */
+static void ps_servers_silent_server_is_reported_as_of_its_last_heart(
+    void **state)
+{
+    (void)state;
+    uint32_t other;
+    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_say_text(rig, SERVER_1,
+                (pl_frame) { .kind = PL_FRAME_HEARTBEAT, .incarnation = other },
+                "{\"user_seconds\":0.5}");
+    ps_forget(rig);
+    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
+    ps_tick(rig, 1900);
+    ps_quiet(rig);
+    ps_tick(rig, 200);
+    ps_expect_text(rig, rig->peer[0], PL_FRAME_REPORT,
+                   "{\"index\":1,\"user_seconds\":0.5}");
     ps_close(rig);
 }
 
@@ -316,7 +383,7 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     ps_tick(rig, 6500);
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_tick(rig, 100);
-    assert_fails(PL_CLOSED, "ps 0 is lost: nothing was heard of it for 10 s",
+    assert_fails(PL_CLOSED, "ps 0 is lost: nothing was heard of it for 10.",
                  pl_ps_core_outcome(rig->core));
     assert_true(pl_ps_core_finished(rig->core));
     ps_close(rig);
@@ -380,6 +447,23 @@ static void ps_servers_follower_stops_and_goes_when_told(void **state)
     ps_close(rig);
 }
 
+/* It does not look for silence: server 0 does, and tells. */
+static void ps_servers_follower_declares_no_worker_lost(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { .heartbeat_ms = 2000 });
+    for (int i = 0; i < 40; i++) {
+        from_server_0(rig, (pl_frame) { .kind = PL_FRAME_HEARTBEAT_ACK }, NULL,
+                      0);
+        ps_pass(rig, 500, 0);
+    }
+    for (int32_t w = 0; w < rig->workers; w++)
+        assert_int_equal(0, rig->lost[w]);
+    assert_int_equal(0, ps_look(rig, 0).lost);
+    assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
 static void ps_servers_follower_fails_with_the_job(void **state)
 {
     (void)state;
@@ -399,13 +483,15 @@ static void ps_servers_follower_fails_with_the_job(void **state)
     ps_close(rig);
 }
 
+/* L4, L5 */
 static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
 {
     (void)state;
     uint32_t other;
     ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
-    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    chief_leaves(rig, other);
     ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
     ps_heard(rig);
     ps_tick(rig, 500);
     assert_int_equal(0, ps_expect(rig, SERVER_1, PL_FRAME_OVER)->frame.flags);
@@ -525,8 +611,9 @@ static void ps_servers_known_server_joins_to_hear_of_the_end(void **state)
     (void)state;
     uint32_t other;
     ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
-    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    chief_leaves(rig, other);
     ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
     ps_heard(rig);
     ps_tick(rig, 500);
     ps_expect(rig, SERVER_1, PL_FRAME_OVER);
@@ -549,6 +636,7 @@ static void ps_servers_known_server_joins_to_hear_of_the_end(void **state)
     ps_close(rig);
 }
 
+/* J5 */
 static void ps_servers_new_server_rolls_the_job_back(void **state)
 {
     (void)state;
@@ -581,14 +669,15 @@ static void ps_servers_new_server_rolls_the_job_back(void **state)
 /* The chief has still to take the last parameters; once it has, nobody asks
  * for the server any more. */
 /* A server that is new since the chief left needs nothing, unless the chief
- * was not done and is started again. */
+ * was not done and is started again. (J5) */
 static void ps_servers_new_server_rolls_back_a_chief_that_returns(void **state)
 {
     (void)state;
     uint32_t other;
     ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
-    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    chief_leaves(rig, other);
     ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
+    ps_expect(rig, SERVER_1, PL_FRAME_HEARTBEAT_ACK);
     ps_say_text(rig, SERVER_1 + PS_LIFE, (pl_frame) { .kind = PL_FRAME_JOIN },
                 join_text);
     ps_expect_text(rig, SERVER_1, PL_FRAME_REFUSE, "a newer process");
@@ -635,7 +724,7 @@ static void ps_servers_late_worker_does_not_wait_for_a_lost_one(void **state)
     uint32_t other;
     ps_rig *rig =
         start_leader((pl_ps_core_opts) { .rejoin_ms = 10000 }, &other);
-    ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
+    chief_leaves(rig, other);
     ps_heard(rig);
     ps_forget(rig);
     for (int ms = 0; ms < 17000; ms += 500) {
@@ -735,11 +824,13 @@ UNIT_TESTS(
     cmocka_unit_test(ps_servers_follower_tells_what_it_used),
     cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heart),
     cmocka_unit_test(ps_servers_usage_of_all_is_reported),
+    cmocka_unit_test(ps_servers_silent_server_is_reported_as_of_its_last_heart),
     cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
     cmocka_unit_test(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
     cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
     cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
+    cmocka_unit_test(ps_servers_follower_declares_no_worker_lost),
     cmocka_unit_test(ps_servers_follower_fails_with_the_job),
     cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
     cmocka_unit_test(ps_servers_lost_server_is_waited_for),

@@ -96,7 +96,7 @@ static void single_counts_on_from_where_it_joins(void **state)
     r.schedule.warmup = 10;
     pl_commit committed;
     assert_ok(r.sync->ops->join(r.sync, &(pl_standing) { .step = 4 }));
-    r.sync->ops->begin_apply(r.sync);
+    r.sync->ops->local->begin(r.sync);
     assert_true(r.optim->args.lr == 0.5f);
     assert_ok(r.sync->ops->commit(r.sync, &committed));
     assert_int_equal(5, committed.step);

@@ -141,12 +141,13 @@ static void compute_score_weighs_an_uneven_last_batch(void **state)
     make(&r, large, 3);
     pl_compute *whole = start(&r, 1300, true);
     pl_score expected, got;
-    assert_ok(pl_loop_evaluate(whole, r.train, 1300, NULL, &expected));
+    assert_ok(pl_loop_evaluate(whole, r.train, 1300, NULL, NULL, &expected));
     assert_true(expected.loss > 1 && expected.accuracy < 1);
     const int64_t batches[] = { 600, 1299, 433 };
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++) {
         pl_compute *compute = start(&r, batches[i], true);
-        assert_ok(pl_loop_evaluate(compute, r.train, batches[i], NULL, &got));
+        assert_ok(
+            pl_loop_evaluate(compute, r.train, batches[i], NULL, NULL, &got));
         assert_true(fabs(got.loss - expected.loss) < 1e-6);
         assert_true(fabs(got.accuracy - expected.accuracy) < 1e-6);
         pl_compute_free(compute);
@@ -239,8 +240,8 @@ static void compute_scores_a_large_model_in_pieces(void **state)
     score.kernels = pl_kernels_find("reference");
     assert_ok(pl_compute_new(&whole, &score));
     pl_score got, expected;
-    assert_ok(pl_loop_evaluate(pieces, r.train, 100, NULL, &got));
-    assert_ok(pl_loop_evaluate(whole, r.train, 100, NULL, &expected));
+    assert_ok(pl_loop_evaluate(pieces, r.train, 100, NULL, NULL, &got));
+    assert_ok(pl_loop_evaluate(whole, r.train, 100, NULL, NULL, &expected));
     assert_true(fabs(got.loss - expected.loss) < 1e-5);
     assert_true(fabs(got.accuracy - expected.accuracy) < 1e-6);
     pl_compute_free(pieces);

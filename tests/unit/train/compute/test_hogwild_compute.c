@@ -119,7 +119,7 @@ static void hogwild_leaves_out_no_example(void **state)
     const float *got = pl_params_data(r.network->params, 0);
     for (int i = 0; i < 50000; i++)
         assert_true(fabs((double)got[i] - table[i]) < 1e-4);
-    assert_true(fabs(loss / 20000 - result.train_loss) < 1e-4);
+    assert_true(fabs(loss / 20000 - result.train_loss.loss) < 1e-4);
     pl_mem_free(table);
     rig_close(&r);
 }

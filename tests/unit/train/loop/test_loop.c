@@ -73,18 +73,23 @@ static pl_status witness_finish(pl_sync *sync)
     return w->inner->ops->finish(w->inner);
 }
 
-static void witness_begin_apply(pl_sync *sync)
+static void witness_begin(pl_sync *sync)
 {
     witness *w = (witness *)sync;
-    w->inner->ops->begin_apply(w->inner);
+    w->inner->ops->local->begin(w->inner);
 }
 
-static void witness_apply_range(pl_sync *sync, int64_t first, int64_t count,
-                                const float *grad)
+static void witness_apply(pl_sync *sync, int64_t first, int64_t count,
+                          const float *grad)
 {
     witness *w = (witness *)sync;
-    w->inner->ops->apply_range(w->inner, first, count, grad);
+    w->inner->ops->local->apply(w->inner, first, count, grad);
 }
+
+static const pl_sync_local witness_local = {
+    .begin = witness_begin,
+    .apply = witness_apply,
+};
 
 static const pl_sync_ops witness_ops = {
     .name = "witness",
@@ -94,8 +99,7 @@ static const pl_sync_ops witness_ops = {
     .commit = witness_commit,
     .save = witness_save,
     .finish = witness_finish,
-    .begin_apply = witness_begin_apply,
-    .apply_range = witness_apply_range,
+    .local = &witness_local,
 };
 
 /* A job whose others go on while this worker tests: what they still did makes
@@ -108,12 +112,6 @@ static pl_status loose_pause(pl_sync *sync, bool over, int64_t *step)
         memset(pl_params_block(params), 0,
                (size_t)pl_params_block_count(params) * sizeof(float));
     return PL_OK;
-}
-
-static bool is_loose(const pl_sync *sync)
-{
-    (void)sync;
-    return true;
 }
 
 static void note_testing(pl_sync *sync, int64_t step, bool begins)
@@ -168,7 +166,7 @@ static void loop_lowers_the_loss(void **state)
     assert_true(result.epochs == 6);
     assert_string_equal("epochs", pl_stopped_text(result.stopped_by));
     assert_true(result.tested);
-    assert_true(result.train_loss < 0.5 * log(4));
+    assert_true(result.train_loss.loss < 0.5 * log(4));
     assert_true(result.test.loss < 0.5 * log(4));
     assert_true(result.test.accuracy > 0.9);
     rig_close(&r);
@@ -332,14 +330,13 @@ static void loop_stops_at_the_loss_asked_for(void **state)
     witness w = watch(&r, &opts);
     opts.sync = &w.base;
     opts.steps = 200;
-    opts.has_stop_loss = true;
-    opts.stop_loss = 0.8 * log(4);
+    opts.targets.stop_loss = 0.8 * log(4);
     opts.eval_every = (pl_every) { PL_EVERY_STEPS, 2 };
     assert_ok(pl_loop_run(&opts, &result));
     assert_int_equal(PL_STOPPED_STOP_LOSS, result.stopped_by);
     assert_true(result.progress.step < 200);
     assert_int_equal(0, result.progress.step % 2);
-    assert_true(result.tested && result.test.loss <= opts.stop_loss);
+    assert_true(result.tested && result.test.loss <= opts.targets.stop_loss);
     assert_int_equal(1, w.saves);
     assert_int_equal(-result.progress.step, w.saved[0]);
     rig_close(&r);
@@ -380,12 +377,11 @@ static void loop_tests_the_last_parameters_of_a_loose_job(void **state)
     witness w = watch(&r, &opts);
     pl_sync_ops loose = witness_ops;
     loose.pause = loose_pause;
-    loose.loose = is_loose;
     w.base.ops = &loose;
     w.params = r.network->params;
     opts.sync = &w.base;
-    opts.has_stop_loss = true;
-    opts.stop_loss = 0.8 * log(4);
+    opts.own_pace = true;
+    opts.targets.stop_loss = 0.8 * log(4);
     opts.steps = 200;
     opts.eval_every = (pl_every) { PL_EVERY_STEPS, 2 };
     assert_ok(pl_loop_run(&opts, &result));

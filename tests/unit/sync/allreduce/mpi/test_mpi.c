@@ -35,8 +35,12 @@ static void sum_in_parts(pl_collective *c, int32_t ranks, bool more)
     int32_t ticket[8];
     int parts = 0;
     for (int64_t first = 0; first < FLOATS; first += CUT) {
-        int64_t count = FLOATS - first < CUT ? FLOATS - first : CUT;
-        assert_ok(c->ops->start(c, first, count, more, &ticket[parts]));
+        pl_sum_range range = {
+            .first = first,
+            .count = FLOATS - first < CUT ? FLOATS - first : CUT,
+            .more = more,
+        };
+        assert_ok(c->ops->start(c, &range, &ticket[parts]));
         assert_int_equal(parts, ticket[parts]);
         parts++;
     }

@@ -35,8 +35,11 @@ static void sum_all(ring_net *net, int64_t size)
         for (int32_t k = 0; k < net->workers; k++) {
             int32_t w =
                 (int32_t)((turn + (uint32_t)k) % (uint32_t)net->workers);
-            assert_int_equal(count, pl_ring_core_start(net->node[w].core, first,
-                                                       end - first));
+            assert_int_equal(
+                count,
+                pl_ring_core_start(
+                    net->node[w].core,
+                    &(pl_sum_range) { .first = first, .count = end - first }));
             if (ring_draw(net) % 2 == 0 && net->queued > 0)
                 ring_deliver(net, 0);
         }
@@ -107,7 +110,7 @@ static void ring_keeps_pieces_of_sums_that_come(void **state)
             fill(net);
             for (int32_t k = 1; k <= n; k++) {
                 pl_ring_core *core = net->node[(last + k) % n].core;
-                pl_ring_core_start(core, 0, 5000);
+                pl_ring_core_start(core, &(pl_sum_range) { .count = 5000 });
                 ring_settle(net); /* to those who have not started, too */
                 assert_int_equal(k == n, pl_ring_core_summed(core, 0));
             }
@@ -268,7 +271,8 @@ static void ring_notices_a_silent_worker_and_joins_again(void **state)
         fill(net);
         for (int32_t w = 0; w < 3; w++)
             if (w != who)
-                pl_ring_core_start(net->node[w].core, 0, 4096);
+                pl_ring_core_start(net->node[w].core,
+                                   &(pl_sum_range) { .count = 4096 });
         ring_settle(net);
         ring_stop_node(net, who);
         ring_pass(net, 1500);
@@ -512,7 +516,8 @@ static void ring_recovers_from_a_lost_message(void **state)
         for (int32_t w = 0; w < 3; w++) {
             pl_ring_core_offer(net->node[w].core, &status, sizeof status,
                                add_numbers);
-            pl_ring_core_start(net->node[w].core, 0, 4096);
+            pl_ring_core_start(net->node[w].core,
+                               &(pl_sum_range) { .count = 4096 });
             pl_ring_core_waiting(net->node[w].core, true);
         }
         ring_settle(net);
@@ -537,8 +542,10 @@ static void ring_sums_when_one_ready_overtakes_another(void **state)
     fill(net);
     int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
     assert_int_equal(0, net->queued);
-    pl_ring_core_start(net->node[1].core, 0, grain);
-    pl_ring_core_start(net->node[1].core, grain, 4096 - grain);
+    pl_ring_core_start(net->node[1].core, &(pl_sum_range) { .count = grain });
+    pl_ring_core_start(
+        net->node[1].core,
+        &(pl_sum_range) { .first = grain, .count = 4096 - grain });
     assert_int_equal(2, net->queued);
     assert_int_equal(PL_FRAME_READY, net->queue[0].frame.kind);
     assert_int_equal(PL_FRAME_READY, net->queue[1].frame.kind);
@@ -546,8 +553,10 @@ static void ring_sums_when_one_ready_overtakes_another(void **state)
     net->queue[0] = net->queue[1];
     net->queue[1] = first;
     ring_settle(net);
-    pl_ring_core_start(net->node[0].core, 0, grain);
-    pl_ring_core_start(net->node[0].core, grain, 4096 - grain);
+    pl_ring_core_start(net->node[0].core, &(pl_sum_range) { .count = grain });
+    pl_ring_core_start(
+        net->node[0].core,
+        &(pl_sum_range) { .first = grain, .count = 4096 - grain });
     ring_settle(net);
     for (int32_t w = 0; w < 2; w++) {
         assert_true(pl_ring_core_is_quiet(net->node[w].core));
@@ -566,7 +575,7 @@ static void ring_waits_for_who_computes(void **state)
     ring_net *net = malloc(sizeof *net);
     ring_init(net, 3, 64, 1);
     ring_form(net);
-    pl_ring_core_start(net->node[0].core, 0, 64);
+    pl_ring_core_start(net->node[0].core, &(pl_sum_range) { .count = 64 });
     pl_ring_core_waiting(net->node[0].core, true);
     pl_ring_core_waiting(net->node[1].core, true);
     ring_pass(net, 20000);
@@ -583,7 +592,7 @@ static void ring_loses_a_worker_that_is_stuck(void **state)
     ring_net *net = malloc(sizeof *net);
     ring_init(net, 3, 64, 1);
     ring_form(net);
-    pl_ring_core_start(net->node[0].core, 0, 64);
+    pl_ring_core_start(net->node[0].core, &(pl_sum_range) { .count = 64 });
     pl_ring_core_waiting(net->node[0].core, true);
     pl_ring_core_waiting(net->node[1].core, true);
     for (int i = 0; i < 4; i++) { /* it takes a second and a half */
@@ -660,7 +669,7 @@ static void ring_drops_pieces_that_are_not_due(void **state)
     net->shared = true;
     ring_form(net);
     pl_ring_core *core = net->node[0].core;
-    pl_ring_core_start(core, 0, 64);
+    pl_ring_core_start(core, &(pl_sum_range) { .count = 64 });
     uint32_t generation = 1;
     const pl_frame good = { .kind = PL_FRAME_PIECE,
                             .generation = generation,
@@ -717,7 +726,7 @@ static void ring_drops_early_pieces_that_cannot_be(void **state)
     bad[2].count = 16;
     bad[3].value[0] = 2; /* no hop by which a piece first comes */
     bad[4].value[0] = -1;
-    bad[5].payload_bytes = 64;
+    bad[5].payload_bytes = 132; /* longer than its floats */
     for (int i = 0; i < 6; i++) {
         pl_message message = { .frame = bad[i], .payload = payload };
         pl_ring_core_receive(core, RING_PREV_PEER + 1, &message, net->now_ns);
@@ -730,7 +739,7 @@ static void ring_drops_early_pieces_that_cannot_be(void **state)
     pl_ring_core_receive(core, RING_PREV_PEER + 1, &message,
                          net->now_ns); /* twice */
     assert_int_equal(7, pl_ring_core_refused(core));
-    pl_ring_core_start(core, 0, 64);
+    pl_ring_core_start(core, &(pl_sum_range) { .count = 64 });
     assert_int_equal(8, pl_ring_core_refused(core));
     assert_false(pl_ring_core_summed(core, 0));
     ring_close(net);

@@ -1,6 +1,7 @@
 #include "sync/allreduce/ring/engine.h"
 
 #include "base/thread.h"
+#include "net/transport.h"
 #include "support/unit.h"
 
 #define WORKERS 3
@@ -20,7 +21,7 @@ typedef struct ring_worker {
 typedef struct ring_job {
     pl_cluster cluster;
     char *address[WORKERS];
-    pl_transport transport;
+    const pl_transport *transport;
     const pl_job_keys *keys;
     bool encrypt;
     ring_worker worker[WORKERS];
@@ -95,9 +96,12 @@ static pl_status make_round(ring_worker *self, const pl_ranks *ranks,
         memory[i] = (float)(i % 100 + self->index + round);
     PL_TRY(ops->offer(self->ring, &status, sizeof status, add_digits));
     for (int64_t first = 0; first < FLOATS; first += size) {
-        PL_TRY(ops->start(self->ring, first,
-                          FLOATS - first < size ? FLOATS - first : size,
-                          first + size < FLOATS, &ticket));
+        pl_sum_range range = {
+            .first = first,
+            .count = FLOATS - first < size ? FLOATS - first : size,
+            .more = first + size < FLOATS,
+        };
+        PL_TRY(ops->start(self->ring, &range, &ticket));
         last++;
     }
     assert_int_equal(last, ticket);
@@ -126,7 +130,7 @@ static pl_status worker_main(void *arg)
     }
     pl_collective_view view = self->ring->ops->look(self->ring);
     assert_true(view.sent_bytes > 0 && view.received_bytes > 0);
-    assert_int_equal(self->job->transport == PL_TRANSPORT_SHM, view.shared);
+    assert_int_equal(self->job->transport == &pl_transport_shm, view.shared);
     self->ring->ops->free(self->ring);
     return status;
 }
@@ -146,7 +150,7 @@ static void ring_engine_sums_through_shared_memory(void **state)
 {
     (void)state;
     static ring_job job;
-    job = (ring_job) { .transport = PL_TRANSPORT_SHM };
+    job = (ring_job) { .transport = &pl_transport_shm };
     run(&job);
 }
 
@@ -154,7 +158,7 @@ static void ring_engine_sums_over_tcp(void **state)
 {
     (void)state;
     static ring_job job;
-    job = (ring_job) { .transport = PL_TRANSPORT_TCP };
+    job = (ring_job) { .transport = &pl_transport_tcp };
     run(&job);
 }
 
@@ -164,7 +168,7 @@ static void ring_engine_sums_among_those_who_have_the_keys(void **state)
     static const pl_job_keys keys = { .workers = WORKERS };
     static ring_job job;
     for (int encrypt = 0; encrypt < 2; encrypt++) {
-        job = (ring_job) { .transport = PL_TRANSPORT_TCP,
+        job = (ring_job) { .transport = &pl_transport_tcp,
                            .keys = &keys,
                            .encrypt = encrypt != 0 };
         run(&job);

@@ -1,4 +1,11 @@
-/* Requests: how they arrive, in pieces and twice, and what is refused. */
+/* Requests: how they arrive, in pieces and twice, and what is refused.
+ *
+ * Invariants and the tests that check them:
+ *   request R1  ps_core_push_is_applied_once_and_answered_again
+ *   request R2  ps_core_push_is_applied_once_and_answered_again,
+ *               ps_core_refusal_is_repeated
+ *   request R3  ps_core_answer_keeps_to_the_window
+ *   request R4  ps_core_frames_of_another_life_are_ignored */
 #include "support/ps.h"
 
 #include <math.h>
@@ -193,7 +200,7 @@ static void ps_core_gradients_that_are_not_finite_are_refused(void **state)
     }
 }
 
-/* The refusal was lost: who asks again hears it again. */
+/* The refusal was lost: who asks again hears it again. (R2) */
 static void ps_core_refusal_is_repeated(void **state)
 {
     (void)state;
@@ -211,6 +218,7 @@ static void ps_core_refusal_is_repeated(void **state)
     ps_close(rig);
 }
 
+/* R2 */
 static void ps_core_push_is_applied_once_and_answered_again(void **state)
 {
     (void)state;
@@ -236,6 +244,7 @@ static void ps_core_push_is_applied_once_and_answered_again(void **state)
     ps_close(rig);
 }
 
+/* R4 */
 static void ps_core_frames_of_another_life_are_ignored(void **state)
 {
     (void)state;

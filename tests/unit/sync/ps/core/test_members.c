@@ -1,4 +1,17 @@
-/* Joining, hearts, loss, leaving, the end. */
+/* Joining, hearts, loss, leaving, the end.
+ *
+ * Invariants and the tests that check them:
+ *   core P1     ps_members_failure_of_one_ends_the_job
+ *   core P4     ps_members_early_interrupt_is_no_failure
+ *   members J1  ps_members_join_is_welcomed_with_an_incarnation
+ *   members J2  ps_members_joins_that_make_no_sense_are_refused
+ *   members J3  ps_members_newer_process_takes_the_place
+ *   members J6  ps_members_workers_stay_until_the_chief_knows_all
+ *   watch L2    ps_members_silence_means_lost,
+ *               ps_members_stuck_worker_is_lost
+ *   watch L3    ps_members_wait_ends_at_the_rejoin_timeout,
+ *               ps_members_who_never_joins_is_named
+ *   ssp C2      ps_members_lost_ssp_worker_keeps_pace_when_it_is_back */
 #include "support/ps.h"
 #include "sync/ps/messages/messages.h"
 
@@ -12,6 +25,7 @@ static void assert_failed(const ps_rig *rig, const char *part)
     assert_fails(PL_CLOSED, part, pl_ps_core_outcome(rig->core));
 }
 
+/* J1 */
 static void ps_members_join_is_welcomed_with_an_incarnation(void **state)
 {
     (void)state;
@@ -34,6 +48,7 @@ static void ps_members_join_is_welcomed_with_an_incarnation(void **state)
     ps_close(rig);
 }
 
+/* J2 */
 static void ps_members_joins_that_make_no_sense_are_refused(void **state)
 {
     (void)state;
@@ -109,6 +124,7 @@ static void ps_members_join_names_the_first_setting_that_differs(void **state)
     ps_close(rig);
 }
 
+/* J3 */
 static void ps_members_newer_process_takes_the_place(void **state)
 {
     (void)state;
@@ -185,6 +201,7 @@ static void ps_members_hearts_are_answered_with_the_state(void **state)
     ps_close(rig);
 }
 
+/* L2 */
 static void ps_members_silence_means_lost(void **state)
 {
     (void)state;
@@ -201,7 +218,7 @@ static void ps_members_silence_means_lost(void **state)
     ps_close(rig);
 }
 
-/* It lives, but computes for 10 times the longest it ever took. */
+/* It lives, but computes for 10 times the longest it ever took. (L2) */
 static void ps_members_stuck_worker_is_lost(void **state)
 {
     (void)state;
@@ -273,6 +290,7 @@ static void ps_members_lost_worker_may_come_back(void **state)
     ps_close(rig);
 }
 
+/* L3 */
 static void ps_members_wait_ends_at_the_rejoin_timeout(void **state)
 {
     (void)state;
@@ -507,6 +525,7 @@ static void ps_members_nothing_changes_after_the_final_pull(void **state)
     ps_close(rig);
 }
 
+/* L3 */
 static void ps_members_who_never_joins_is_named(void **state)
 {
     (void)state;
@@ -552,7 +571,7 @@ static void ps_members_final_pull_waits_for_all_others(void **state)
 }
 
 /* A server 0 that dies with reports the chief did not get is followed by one
- * that needs all workers again. */
+ * that needs all workers again. (J6) */
 static void ps_members_workers_stay_until_the_chief_knows_all(void **state)
 {
     (void)state;
@@ -640,7 +659,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_close(rig);
 }
 
-/* It has nothing to save, but nobody did anything wrong. */
+/* It has nothing to save, but nobody did anything wrong. (P4) */
 static void ps_members_early_interrupt_is_no_failure(void **state)
 {
     (void)state;
@@ -683,6 +702,11 @@ static void ps_members_failure_of_one_ends_the_job(void **state)
     ps_expect(rig, rig->peer[1], PL_FRAME_ACK);
     ps_expect_text(rig, rig->peer[0], PL_FRAME_OVER, "worker 1: the loss");
     assert_false(pl_ps_core_finished(rig->core));
+    stop = ps_request(rig, 0, PL_FRAME_STOP);
+    stop.flags = PL_STOP_FAILED;
+    ps_say_text(rig, rig->peer[0], stop, "another reason");
+    assert_failed(rig, "worker 1: the loss is not a number");
+    ps_forget(rig);
     ps_tick(rig, 1000); /* some time to say goodbye, not for ever */
     assert_false(pl_ps_core_finished(rig->core));
     ps_tick(rig, 1500);

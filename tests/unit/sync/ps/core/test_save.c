@@ -1,5 +1,15 @@
 /* Checkpoints, as the core decides about them: begun at one moment, written
- * while training goes on, complete when all parts are. */
+ * while training goes on, complete when all parts are.
+ *
+ * Invariants and the tests that check them:
+ *   save K1  ps_save_is_of_the_moment_the_chief_was_told
+ *   save K2  ps_save_holds_a_step,
+ *            ps_save_holds_gradients_one_by_one
+ *   save K3  ps_save_is_complete_when_all_parts_are,
+ *            ps_save_takes_only_parts_of_its_own
+ *   save K4  ps_save_is_given_up_with_a_chief_that_began_it,
+ *            ps_save_that_is_being_completed_keeps_the_chief_out
+ *   save K5  ps_save_part_is_told_until_it_is_heard */
 #include "support/ps.h"
 
 #define PLAN   "plan"
@@ -168,6 +178,7 @@ static void say_join(ps_rig *rig)
                 "{\"role\": \"worker\", \"index\": 0, \"job\": \"\"}");
 }
 
+/* K3 */
 static void ps_save_is_complete_when_all_parts_are(void **state)
 {
     (void)state;
@@ -203,6 +214,7 @@ static void ps_save_is_complete_when_all_parts_are(void **state)
     ps_close(rig);
 }
 
+/* K3 */
 static void ps_save_that_failed_anywhere_is_said_once(void **state)
 {
     (void)state;
@@ -252,7 +264,7 @@ static void ps_save_takes_only_parts_of_its_own(void **state)
     ps_close(rig);
 }
 
-/* The chief goes before all servers know: what was begun is given up. */
+/* The chief goes before all servers know: what was begun is given up. (K4) */
 static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
 {
     (void)state;
@@ -361,7 +373,7 @@ static void ps_save_holds_gradients_one_by_one(void **state)
     ps_close(rig);
 }
 
-/* One that was lost comes back when the chief was told the counts. */
+/* One that was lost comes back when the chief was told the counts. (K2) */
 static void ps_save_is_of_the_moment_the_chief_was_told(void **state)
 {
     (void)state;
@@ -377,6 +389,7 @@ static void ps_save_is_of_the_moment_the_chief_was_told(void **state)
     ps_close(rig);
 }
 
+/* P2 */
 static void ps_save_is_forgotten_when_all_is_rolled_back(void **state)
 {
     (void)state;
@@ -423,7 +436,7 @@ static void ps_save_load_sets_step_and_counts(void **state)
 }
 
 /* When it is done old ones are removed: the chief is not to choose one of
- * them, so it is let in when the last one is certain. */
+ * them, so it is let in when the last one is certain. (K4) */
 static void ps_save_that_is_being_completed_keeps_the_chief_out(void **state)
 {
     (void)state;
@@ -511,6 +524,7 @@ static void ps_save_applies_the_held_gradient_of_one_that_died(void **state)
     ps_close(rig);
 }
 
+/* K5 */
 static void ps_save_part_is_told_until_it_is_heard(void **state)
 {
     (void)state;
@@ -519,9 +533,10 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
     ps_done(rig, 0);
     stored(rig, PL_SAVED_FAILED, "full");
     for (int i = 0; i < 3; i++) {
-        if (i > 0)
+        if (i > 0) {
             ps_tick(rig, 500);
-        ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
+            ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
+        }
         const ps_sent *sent =
             ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_SAVED);
         assert_int_equal(NUMBER, sent->frame.value[0]);

@@ -1,4 +1,10 @@
-/* The share of a worker that is gone is read by the others. */
+/* The share of a worker that is gone is read by the others.
+ *
+ * Invariants and the tests that check them:
+ *   share H1  ps_share_goes_on_to_the_next,
+ *             ps_share_lets_the_chief_wait_until_all_are_done
+ *   share H2  ps_share_of_a_lost_worker_goes_to_one_other,
+ *             ps_share_is_taken_back_by_who_is_back */
 #include "support/ps.h"
 
 #define OTHERS 3u /* workers 0 and 1, as a mask: all but the last */

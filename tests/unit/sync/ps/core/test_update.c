@@ -1,5 +1,15 @@
 /* Gradients become updates: which, in which order, how many, and who may go
- * on. */
+ * on.
+ *
+ * Invariants and the tests that check them:
+ *   members J4  ps_update_new_process_need_not_send_what_is_here
+ *   sync S3     ps_update_stale_gradient_is_dropped_and_answered
+ *   async I5    ps_update_counts_async_steps_exactly,
+ *               ps_update_grant_of_a_lost_worker_comes_back
+ *   ssp C1      ps_update_ssp_holds_up_who_is_ahead
+ *   ssp C3      ps_update_ssp_does_not_wait_for_who_pauses_or_left
+ *   sync S4     ps_update_keeps_the_gradient_of_a_lost_worker,
+ *               ps_update_gradient_of_a_lost_worker_replaces_none */
 #include "support/ps.h"
 
 /* Three gradients whose sum depends on the order it is made in. */
@@ -141,6 +151,25 @@ static void ps_update_keeps_the_gradient_of_a_lost_worker(void **state)
     ps_answer_of(rig, 1, 0, 1, 3.0f);
     assert_int_equal(0, ps_look(rig, 1).dropped);
     assert_int_equal(1, ps_look(rig, 1).step);
+    ps_close(rig);
+}
+
+/* S4: what a lost worker left behind does not stand for one that is here. */
+static void ps_update_gradient_of_a_lost_worker_replaces_none(void **state)
+{
+    (void)state;
+    ps_rig *rig = ps_start(
+        (pl_ps_core_opts) { .workers = 3, .on_loss = PL_ON_LOSS_CONTINUE }, 0);
+    ps_push(rig, 1, 0, -2.0f);
+    ps_pass(rig, 5500, 5);
+    assert_int_equal(1, rig->lost[1]);
+    ps_forget(rig);
+    ps_push(rig, 2, 0, -3.0f);
+    ps_quiet(rig);
+    ps_push(rig, 0, 0, -4.0f);
+    for (int w = 0; w < 3; w++)
+        ps_answer_of(rig, w, 0, 1, 3.0f);
+    assert_false(ps_look(rig, 0).mixed);
     ps_close(rig);
 }
 
@@ -395,7 +424,6 @@ static void ps_update_pull_waits_for_its_step(void **state)
     ps_say(rig, PS_EVALUATOR, pull, NULL);
     ps_quiet(rig);
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
-    ps_expect(rig, rig->peer[0], PL_FRAME_REPORT);
     sent = ps_expect(rig, PS_EVALUATOR, PL_FRAME_PARAMS);
     assert_int_equal(1, sent->frame.step);
     assert_int_equal(PL_ANSWER_STOP, sent->frame.flags);
@@ -408,6 +436,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_update_stale_gradient_is_dropped_and_answered),
     cmocka_unit_test(ps_update_step_may_pass_a_push_that_arrives),
     cmocka_unit_test(ps_update_keeps_the_gradient_of_a_lost_worker),
+    cmocka_unit_test(ps_update_gradient_of_a_lost_worker_replaces_none),
     cmocka_unit_test(ps_update_new_process_need_not_send_what_is_here),
     cmocka_unit_test(ps_update_async_applies_on_arrival),
     cmocka_unit_test(ps_update_counts_async_steps_exactly),

@@ -234,11 +234,13 @@ static void ps_messages_of_servers_survive_the_wire(void **state)
     message.frame.value[1] = -1;
     assert_false(pl_ps_saved_decode(&saved_out, &message));
 
-    pl_ps_heartbeat heartbeat = { 6, { 5, PL_PHASE_SAVING, 8 } }, heartbeat_out;
+    pl_ps_heartbeat heartbeat = { 6, true, { 5, PL_PHASE_SAVING, 8 } },
+                    heartbeat_out;
     message = sent(pl_ps_heartbeat_encode(&heartbeat), NULL);
     assert_true(pl_ps_heartbeat_decode(&heartbeat_out, &message));
     assert_int_equal(PL_PHASE_SAVING, heartbeat_out.vital.phase);
     assert_int_equal(8, heartbeat_out.vital.progress);
+    assert_true(heartbeat_out.final);
     message.frame.value[0] = PL_PHASES;
     assert_false(pl_ps_heartbeat_decode(&heartbeat_out, &message));
 }

@@ -1,5 +1,13 @@
 /* async and ssp over two servers: a gradient counts on both or on neither,
- * and server 0 says which. */
+ * and server 0 says which.
+ *
+ * Invariants and the tests that check them:
+ *   async I1  ps_settle_leader_applies_what_is_on_all_servers
+ *   async I2  ps_settle_follower_waits_for_the_verdict
+ *   async I3  ps_settle_follower_settles_before_a_join
+ *   async I4  ps_settle_follower_saves_without_a_half_gradient
+ *   async I6  ps_tests_are_waited_for
+ *   ssp C4    ps_tests_hold_up_no_worker_that_the_chief_waits_for */
 #include "support/ps.h"
 
 #define SERVER_1 (PS_SERVER + 1)
@@ -90,7 +98,6 @@ static ps_rig *start_follower(pl_ps_core_opts opts)
     int64_t piece = opts.piece > 0 ? opts.piece : rig->count;
     for (int64_t at = 0; at < rig->count; at += piece)
         ps_piece(rig, 0, init, at, (uint32_t)piece, zero);
-    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     ps_done(rig, 0);
     ps_quiet(rig);
     return rig;
@@ -447,16 +454,132 @@ static void ps_settle_follower_does_not_end_the_job(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(cmocka_unit_test(ps_settle_leader_applies_what_is_on_all_servers),
-           cmocka_unit_test(ps_settle_follower_waits_for_the_verdict),
-           cmocka_unit_test(ps_settle_follower_ignores_other_verdicts),
-           cmocka_unit_test(ps_settle_leader_saves_without_a_half_gradient),
-           cmocka_unit_test(ps_settle_follower_saves_without_a_half_gradient),
-           cmocka_unit_test(ps_settle_follower_saves_what_server_0_counts),
-           cmocka_unit_test(ps_settle_leader_drops_what_a_dead_process_left),
-           cmocka_unit_test(ps_settle_leader_drops_what_a_process_gave_up),
-           cmocka_unit_test(ps_settle_follower_settles_before_a_join),
-           cmocka_unit_test(ps_settle_refuses_two_gradients_at_once),
-           cmocka_unit_test(ps_settle_stop_drops_what_waits),
-           cmocka_unit_test(ps_settle_verdict_holds_after_the_end),
-           cmocka_unit_test(ps_settle_follower_does_not_end_the_job))
+/* One server; the chief tests every 3 steps, and that decides. */
+static ps_rig *start_tested(pl_ps_mode mode, int32_t staleness)
+{
+    float zero[PS_FLOATS] = { 0 };
+    ps_rig *rig = ps_open((pl_ps_core_opts) { .workers = 3,
+                                              .mode = mode,
+                                              .staleness = staleness,
+                                              .on_loss = PL_ON_LOSS_CONTINUE },
+                          "sgd");
+    rig->test_every = 3;
+    for (int32_t w = 0; w < 3; w++)
+        ps_join(rig, w, 0);
+    ps_init(rig, 0, zero);
+    for (int32_t w = 0; w < 3; w++) {
+        ps_pull(rig, w, 0, 0);
+        ps_answer_of(rig, w, 0, 0, 0.0f);
+    }
+    return rig;
+}
+
+static void freeze(ps_rig *rig)
+{
+    pl_frame frame = ps_request(rig, 0, PL_FRAME_PAUSE);
+    frame.flags = PL_PAUSE_FREEZE;
+    ps_say(rig, rig->peer[0], frame, NULL);
+    ps_expect(rig, rig->peer[0], PL_FRAME_ACK);
+}
+
+/* I6: three gradients are granted, so the first worker that pushes waits; the
+ * chief gets the parameters of the test's step, and no other goes on before
+ * its next gradient, however long that takes. */
+static void ps_tests_are_waited_for(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_tested(PL_PS_ASYNC, 0);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_quiet(rig);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_quiet(rig); /* worker 2 still owes one */
+    ps_push(rig, 2, 0, -1.0f);
+    ps_answer_of(rig, 0, 0, 3, 3.0f);
+    ps_quiet(rig);
+    freeze(rig);
+    ps_tick(rig, 100);
+    ps_quiet(rig);
+    ps_push(rig, 0, 3, -1.0f); /* the test was made */
+    ps_answer_of(rig, 1, 0, 3, 3.0f);
+    ps_answer_of(rig, 2, 0, 3, 3.0f);
+    ps_quiet(rig); /* up to step 6 all are granted */
+    ps_push(rig, 1, 3, -1.0f);
+    ps_push(rig, 2, 3, -1.0f);
+    ps_answer_of(rig, 0, 0, 6, 6.0f);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+/* A worker that is lost with its grant leaves it to another. */
+static void ps_tests_do_not_wait_for_a_lost_worker(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_tested(PL_PS_ASYNC, 0);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_quiet(rig);
+    for (int i = 0; i < 20 && rig->lost[2] == 0; i++) {
+        ps_heart(rig, 0, 1, PL_PHASE_WAITING, i);
+        ps_heart(rig, 1, 1, PL_PHASE_WAITING, i);
+        ps_tick(rig, 500);
+    }
+    assert_int_equal(1, rig->lost[2]);
+    ps_answer_of(rig, 0, 0, 2, 2.0f);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+/* A chief that waits for the end tests no more: nobody waits for it. */
+static void ps_tests_of_a_chief_that_is_done_hold_up_no_worker(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_tested(PL_PS_ASYNC, 0);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_push(rig, 2, 0, -1.0f);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_answer_of(rig, 0, 0, 3, 3.0f);
+    ps_quiet(rig);
+    ps_pull(rig, 0, PL_PULL_FINAL, 0);
+    ps_answer_of(rig, 1, 0, 3, 3.0f);
+    ps_answer_of(rig, 2, 0, 3, 3.0f);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+/* ssp, C4: the chief is as far ahead as it may be and waits for worker 2,
+ * which goes on past the test's step. */
+static void ps_tests_hold_up_no_worker_that_the_chief_waits_for(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_tested(PL_PS_SSP, 0);
+    ps_push(rig, 0, 0, -1.0f);
+    ps_push(rig, 1, 0, -1.0f);
+    ps_quiet(rig);
+    ps_push(rig, 2, 0, -1.0f);
+    ps_answer_of(rig, 0, 0, 3, 3.0f);
+    ps_quiet(rig);
+    ps_push(rig, 0, 3, -1.0f); /* no test was due there */
+    ps_answer_of(rig, 1, 0, 4, 4.0f);
+    ps_answer_of(rig, 2, 0, 4, 4.0f);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+UNIT_TESTS(
+    cmocka_unit_test(ps_tests_are_waited_for),
+    cmocka_unit_test(ps_tests_do_not_wait_for_a_lost_worker),
+    cmocka_unit_test(ps_tests_of_a_chief_that_is_done_hold_up_no_worker),
+    cmocka_unit_test(ps_tests_hold_up_no_worker_that_the_chief_waits_for),
+    cmocka_unit_test(ps_settle_leader_applies_what_is_on_all_servers),
+    cmocka_unit_test(ps_settle_follower_waits_for_the_verdict),
+    cmocka_unit_test(ps_settle_follower_ignores_other_verdicts),
+    cmocka_unit_test(ps_settle_leader_saves_without_a_half_gradient),
+    cmocka_unit_test(ps_settle_follower_saves_without_a_half_gradient),
+    cmocka_unit_test(ps_settle_follower_saves_what_server_0_counts),
+    cmocka_unit_test(ps_settle_leader_drops_what_a_dead_process_left),
+    cmocka_unit_test(ps_settle_leader_drops_what_a_process_gave_up),
+    cmocka_unit_test(ps_settle_follower_settles_before_a_join),
+    cmocka_unit_test(ps_settle_refuses_two_gradients_at_once),
+    cmocka_unit_test(ps_settle_stop_drops_what_waits),
+    cmocka_unit_test(ps_settle_verdict_holds_after_the_end),
+    cmocka_unit_test(ps_settle_follower_does_not_end_the_job))

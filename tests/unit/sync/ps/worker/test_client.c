@@ -1,6 +1,15 @@
-/* A task's side of the conversation, by frames in and frames out. */
+/* A task's side of the conversation, by frames in and frames out.
+ *
+ * Invariants and the tests that check them:
+ *   client Q1  ps_client_plan_goes_to_all_servers
+ *   client Q2  ps_client_plan_goes_to_all_servers
+ *   client Q3  ps_client_ignores_what_is_not_for_it,
+ *              ps_client_ignores_the_welcome_to_an_earlier_join
+ *   client Q4  ps_client_levels_servers_that_are_behind,
+ *              ps_client_newer_step_replaces_an_older_half */
 #include "base/log.h"
 #include "support/unit.h"
+#include "sync/ps/messages/messages.h"
 #include "sync/ps/messages/pieces.h"
 #include "sync/ps/worker/client.h"
 
@@ -369,6 +378,7 @@ static void ps_client_plan_goes_to_all_servers(void **state)
     ack(r, 1, PL_ACK_DONE);
     tick(r, 2000);
     expect(r, 0, PL_FRAME_LOAD);
+    expect(r, 1, PL_FRAME_HEARTBEAT);
     quiet(r);
     ack(r, 0, PL_ACK_DONE);
     assert_false(pl_ps_client_busy(r->client));
@@ -498,6 +508,29 @@ static void ps_client_asks_after_a_second_of_silence(void **state)
     close_rig(r);
 }
 
+/* Server 0 cannot say that a checkpoint is complete: server 1 was restarted
+ * while no request of ours was waiting for it. */
+static void ps_client_finds_a_restarted_server_it_does_not_wait_for(
+    void **state)
+{
+    (void)state;
+    rig *r = start((pl_ps_client_opts) { .ps = 2, .count = 32 });
+    tick(r, 5000);
+    quiet(r); /* without a request nothing is probed */
+    pl_ps_client_look_saved(r->client, true);
+    expect(r, 0, PL_FRAME_SAVE);
+    tick(r, 1000);
+    expect(r, 0, PL_FRAME_SAVE);
+    const sent *probe = expect(r, 1, PL_FRAME_HEARTBEAT);
+    pl_frame unknown = pl_ps_refuse_encode(true, probe->frame.sequence);
+    unknown.incarnation = probe->frame.incarnation;
+    say(r, 1, unknown, NULL);
+    expect(r, 1, PL_FRAME_JOIN);
+    quiet(r);
+    close_rig(r);
+}
+
+/* Q3 */
 static void ps_client_ignores_what_is_not_for_it(void **state)
 {
     (void)state;
@@ -621,7 +654,7 @@ static void ps_client_newer_step_replaces_an_older_half(void **state)
     close_rig(r);
 }
 
-/* Server 1 answered with an older step: it is asked for the newer one. */
+/* Server 1 answered with an older step: it is asked for the newer one. (Q4) */
 static void ps_client_levels_servers_that_are_behind(void **state)
 {
     (void)state;
@@ -705,12 +738,14 @@ static void ps_client_small_requests_are_asked_until_done(void **state)
     quiet(r); /* server 0 alone */
     tick(r, 1000);
     assert_int_equal(1, expect(r, 0, PL_FRAME_PAUSE)->frame.sequence);
+    expect(r, 1, PL_FRAME_HEARTBEAT); /* is it still the same? */
     ack(r, 0, PL_ACK_DONE);
     assert_false(pl_ps_client_busy(r->client));
     pl_ps_client_stop(r->client, false, "stop_loss");
     assert_string_equal("stop_loss", expect(r, 0, PL_FRAME_STOP)->bytes);
     tick(r, 1000);
     assert_string_equal("stop_loss", expect(r, 0, PL_FRAME_STOP)->bytes);
+    expect(r, 1, PL_FRAME_HEARTBEAT);
     ack(r, 0, PL_ACK_DONE);
     pl_ps_client_bye(r->client, "{\"steps\": 3}");
     assert_string_equal("{\"steps\": 3}", expect(r, 0, PL_FRAME_BYE)->bytes);
@@ -749,26 +784,28 @@ static void ps_client_abort_tells_server_0_in_mid_request(void **state)
     close_rig(r);
 }
 
-UNIT_TESTS(cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
-           cmocka_unit_test(ps_client_joins_server_0_then_the_others),
-           cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
-           cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
-           cmocka_unit_test(ps_client_refusal_and_failure_end_it),
-           cmocka_unit_test(ps_client_init_sends_parameters),
-           cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
-           cmocka_unit_test(ps_client_plan_goes_to_all_servers),
-           cmocka_unit_test(ps_client_hears_what_became_of_a_save),
-           cmocka_unit_test(ps_client_push_sends_what_is_ready),
-           cmocka_unit_test(ps_client_keeps_to_the_window),
-           cmocka_unit_test(ps_client_asks_after_a_second_of_silence),
-           cmocka_unit_test(ps_client_ignores_what_is_not_for_it),
-           cmocka_unit_test(ps_client_refuses_parameters_that_do_not_fit),
-           cmocka_unit_test(ps_client_refuses_an_answer_without_parameters),
-           cmocka_unit_test(ps_client_takes_reports_from_server_0_alone),
-           cmocka_unit_test(ps_client_newer_step_replaces_an_older_half),
-           cmocka_unit_test(ps_client_levels_servers_that_are_behind),
-           cmocka_unit_test(ps_client_async_takes_what_each_server_has),
-           cmocka_unit_test(ps_client_pull_goes_to_server_0_first),
-           cmocka_unit_test(ps_client_answer_without_parameters_ends_a_push),
-           cmocka_unit_test(ps_client_small_requests_are_asked_until_done),
-           cmocka_unit_test(ps_client_abort_tells_server_0_in_mid_request))
+UNIT_TESTS(
+    cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
+    cmocka_unit_test(ps_client_joins_server_0_then_the_others),
+    cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
+    cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
+    cmocka_unit_test(ps_client_refusal_and_failure_end_it),
+    cmocka_unit_test(ps_client_init_sends_parameters),
+    cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
+    cmocka_unit_test(ps_client_plan_goes_to_all_servers),
+    cmocka_unit_test(ps_client_hears_what_became_of_a_save),
+    cmocka_unit_test(ps_client_push_sends_what_is_ready),
+    cmocka_unit_test(ps_client_keeps_to_the_window),
+    cmocka_unit_test(ps_client_asks_after_a_second_of_silence),
+    cmocka_unit_test(ps_client_finds_a_restarted_server_it_does_not_wait_for),
+    cmocka_unit_test(ps_client_ignores_what_is_not_for_it),
+    cmocka_unit_test(ps_client_refuses_parameters_that_do_not_fit),
+    cmocka_unit_test(ps_client_refuses_an_answer_without_parameters),
+    cmocka_unit_test(ps_client_takes_reports_from_server_0_alone),
+    cmocka_unit_test(ps_client_newer_step_replaces_an_older_half),
+    cmocka_unit_test(ps_client_levels_servers_that_are_behind),
+    cmocka_unit_test(ps_client_async_takes_what_each_server_has),
+    cmocka_unit_test(ps_client_pull_goes_to_server_0_first),
+    cmocka_unit_test(ps_client_answer_without_parameters_ends_a_push),
+    cmocka_unit_test(ps_client_small_requests_are_asked_until_done),
+    cmocka_unit_test(ps_client_abort_tells_server_0_in_mid_request))

@@ -1,0 +1,21 @@
+/* units.h - what people write for a link and a delay: "1Gbit", "0.2ms", "10x".
+ *
+ * Threads: pure functions. */
+#ifndef PL_APP_PLAN_UNITS_H
+#define PL_APP_PLAN_UNITS_H
+
+#include "paceline/base.h"
+
+/* PL_USAGE names the flag, what was found and what was expected. */
+
+/* "100Mbit", "1Gbit/s"; "unlimited" is 0. */
+pl_status pl_units_rate(double *bytes_per_s, const char *flag,
+                        const char *text) PL_MUST_CHECK;
+/* "200us", "0.2ms", "1s" */
+pl_status pl_units_time(double *seconds, const char *flag,
+                        const char *text) PL_MUST_CHECK;
+/* "10x", "2.5" */
+pl_status pl_units_factor(double *factor, const char *flag,
+                          const char *text) PL_MUST_CHECK;
+
+#endif

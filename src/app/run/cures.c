@@ -1,0 +1,296 @@
+/* cures.c - which changes apply to a cause, and how much faster the model of
+ * the step (observe/steps) expects the job to be with each.
+ *
+ * A run tells how long a step took and what its workers computed, not how fast
+ * its links were.  So the cost that the cause names (of a byte, of a message,
+ * or of an update) is chosen such that the model gives the step that was
+ * measured; then the job is changed and replayed. */
+#include "app/run/bottleneck_priv.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORTH     1.05 /* a cure brings so much, or is not named */
+#define ROUNDS    60   /* of halving */
+#define LARGER    4    /* a larger batch */
+#define MORE      2    /* workers, servers */
+#define RARER     10   /* tests, checkpoints */
+#define CURES_MAX 3
+
+/* A job as the model sees it; `examples` of a gradient, in batches. */
+typedef struct scene {
+    pl_step_layer layer;
+    pl_step_work work;
+    pl_step_net net;
+    pl_step_job job;
+    double examples;
+} scene;
+
+static double slow_step(const pl_job_times *t)
+{
+    const pl_worker_report *row = &t->summary->per_worker[t->slow];
+    return row->seconds / (double)row->steps;
+}
+
+static scene make_scene(const pl_job_times *t, pl_cause cause)
+{
+    bool slow = cause == PL_CAUSE_SLOW_WORKER;
+    /* Not by computing, or not by that alone. */
+    bool late =
+        slow && (t->slowness == PL_SLOW_LINK || t->slowness == PL_SLOW_QUOTA ||
+                 t->slowness == PL_SLOW_STOPS);
+    double compute = slow && t->others_own > 0 ? t->others_own : t->compute;
+    scene s = {
+        .layer = { .forward_s = compute,
+                   .push_bytes = t->push,
+                   .pull_bytes = t->pull },
+        .work = { .layer_count = 1,
+                  .whole = true,
+                  .input_s = slow ? 0 : t->input },
+        .job = { .strategy = t->strategy,
+                 .workers = t->workers,
+                 .servers = t->summary->ps,
+                 .hosts = t->hosts,
+                 .apart = t->apart },
+        .examples = 1,
+    };
+    if (slow && !late)
+        s.job.slowdown = t->slowdown;
+    if (late) /* its gradients come later by what it holds up the others */
+        s.job.stall_s = t->held * slow_step(t);
+    return s;
+}
+
+/* Examples a second, in batches. */
+static pl_status speed(scene *s, double *out)
+{
+    pl_step_time time;
+    s->work.layers = &s->layer;
+    PL_TRY(pl_step_replay(&time, &s->work, &s->net, &s->job));
+    *out = time.gradients_per_s * s->examples;
+    return PL_OK;
+}
+
+/* The cost that the cause names. */
+static void set_cost(scene *s, pl_cause cause, double cost)
+{
+    switch (cause) {
+    case PL_CAUSE_LATENCY:
+        s->net.message_s = cost;
+        break;
+    case PL_CAUSE_SERVER:
+        s->work.update_s = cost;
+        break;
+    default: /* all links, also of one host */
+        s->net.byte_s = cost;
+        break;
+    }
+}
+
+/* Choose the cost by which the model gives the step that was measured. */
+static pl_status fit(scene *s, const pl_job_times *t, pl_cause cause)
+{
+    double low = -40, high = 10;
+    for (int i = 0; i < ROUNDS; i++) {
+        double found, middle = (low + high) / 2;
+        set_cost(s, cause, exp2(middle));
+        PL_TRY(speed(s, &found));
+        if (found > t->speed)
+            low = middle;
+        else
+            high = middle;
+    }
+    return PL_OK;
+}
+
+static pl_status add_cure(pl_bottleneck *b, double gain, const char *text)
+{
+    if (!(gain > WORTH) || !isfinite(gain))
+        return PL_OK;
+    pl_cure *cures = pl_mem_resize(b->cures, b->cure_count + 1, sizeof *cures);
+    PL_TRY(pl_mem_check(cures, b->cure_count + 1, sizeof *cures));
+    b->cures = cures;
+    cures[b->cure_count] = (pl_cure) { .gain = gain };
+    snprintf(cures[b->cure_count].text, sizeof cures->text, "%s", text);
+    b->cure_count++;
+    return PL_OK;
+}
+
+/* A changed job, beside the one that was measured. */
+static pl_status try_scene(pl_bottleneck *b, const scene *before, scene after,
+                           const char *text)
+{
+    scene was = *before;
+    double old, now;
+    PL_TRY(speed(&was, &old));
+    PL_TRY(speed(&after, &now));
+    return add_cure(b, now / old, text);
+}
+
+static pl_status try_larger_batch(pl_bottleneck *b, const scene *s)
+{
+    scene after = *s;
+    after.layer.forward_s *= LARGER;
+    after.work.input_s *= LARGER;
+    after.examples = LARGER;
+    return try_scene(b, s, after, "a --batch 4 times as large");
+}
+
+static pl_status try_servers(pl_bottleneck *b, const scene *s)
+{
+    char text[64];
+    scene after = *s;
+    after.job.servers = MORE * s->job.servers;
+    if (s->job.servers < 1 || after.job.servers > s->job.workers)
+        return PL_OK;
+    snprintf(text, sizeof text, "--ps %d", after.job.servers);
+    return try_scene(b, s, after, text);
+}
+
+/* Not for a sparse model: its bytes are of keys, not of all parameters. */
+static pl_status try_ring(pl_bottleneck *b, const scene *s,
+                          const pl_summary *summary)
+{
+    scene after = *s;
+    if (s->job.servers < 1 || s->job.workers < 2 || summary->has_dense_traffic)
+        return PL_OK;
+    after.job.strategy = PL_STEP_ALLREDUCE;
+    after.work.add_s = 0;
+    return try_scene(b, s, after, "--strategy allreduce");
+}
+
+static pl_status try_async(pl_bottleneck *b, const scene *s)
+{
+    scene after = *s;
+    if (s->job.strategy != PL_STEP_SYNC)
+        return PL_OK;
+    after.job.strategy = PL_STEP_ASYNC;
+    return try_scene(b, s, after, "--mode async");
+}
+
+/* The others make steps without it. */
+static pl_status try_backup(pl_bottleneck *b, const pl_job_times *t)
+{
+    char text[64];
+    int32_t left = t->workers - 1;
+    if (t->strategy != PL_STEP_SYNC || left < 2)
+        return PL_OK;
+    snprintf(text, sizeof text, "--replicas-to-aggregate %d", left);
+    return add_cure(b, left / (t->workers * (1 - t->held)), text);
+}
+
+/* As fast as the others.  In lock step with servers the time that it holds them
+ * up was measured, and nothing need be predicted. */
+static pl_status try_freed(pl_bottleneck *b, const scene *s,
+                           const pl_job_times *t, const char *text)
+{
+    scene after = *s;
+    if (t->strategy == PL_STEP_SYNC)
+        return add_cure(b, 1 / (1 - t->held), text);
+    after.job.slowdown = after.job.stall_s = 0;
+    return try_scene(b, s, after, text);
+}
+
+static pl_status cure_slow(pl_bottleneck *b, const scene *s,
+                           const pl_job_times *t)
+{
+    static const char *const freed[] = {
+        [PL_SLOW_NONE] = "",
+        [PL_SLOW_QUOTA] = "a larger quota",
+        [PL_SLOW_STARVED] = "free its processor",
+        [PL_SLOW_HARDWARE] = "a host like the others'",
+        [PL_SLOW_STOPS] = "let it run without stops",
+        [PL_SLOW_INPUT] = "let it read as fast as the others",
+        [PL_SLOW_LINK] = "a link like the others'",
+    };
+    PL_TRY(try_freed(b, s, t, freed[t->slowness]));
+    PL_TRY(try_backup(b, t));
+    return try_async(b, s);
+}
+
+static pl_status cure_exchange(pl_bottleneck *b, const scene *s,
+                               const pl_job_times *t, pl_cause cause)
+{
+    if (cause != PL_CAUSE_LATENCY)
+        PL_TRY(try_servers(b, s));
+    PL_TRY(try_ring(b, s, t->summary));
+    PL_TRY(try_async(b, s));
+    return try_larger_batch(b, s);
+}
+
+static pl_status cure_computing(pl_bottleneck *b, const scene *s,
+                                const pl_job_times *t)
+{
+    char text[64];
+    scene after = *s;
+    if (t->strategy == PL_STEP_SINGLE)
+        return PL_OK; /* nothing is known of a network: see plan */
+    after.job.workers = MORE * s->job.workers;
+    after.job.hosts = MORE * s->job.hosts;
+    snprintf(text, sizeof text, "--workers %d on as many more hosts",
+             after.job.workers);
+    return try_scene(b, s, after, text);
+}
+
+/* Seconds that can be left out. */
+static pl_status cure_share(pl_bottleneck *b, double share, const char *text)
+{
+    return add_cure(b, 1 / (1 - share), text);
+}
+
+static int by_gain(const void *a, const void *b)
+{
+    double x = ((const pl_cure *)a)->gain, y = ((const pl_cure *)b)->gain;
+    return x > y ? -1 : x < y;
+}
+
+static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
+{
+    scene s = make_scene(t, cause);
+    double rarer = 1 - 1.0 / RARER;
+    switch (cause) {
+    case PL_CAUSE_SLOW_WORKER:
+        PL_TRY(fit(&s, t, PL_CAUSE_LINK)); /* what else a step takes */
+        return cure_slow(b, &s, t);
+    case PL_CAUSE_SERVER:
+    case PL_CAUSE_SERVER_LINK:
+    case PL_CAUSE_LINK:
+    case PL_CAUSE_LATENCY:
+        PL_TRY(fit(&s, t, cause));
+        return cure_exchange(b, &s, t, cause);
+    case PL_CAUSE_COMPUTING:
+        PL_TRY(fit(&s, t, cause));
+        return cure_computing(b, &s, t);
+    case PL_CAUSE_CORES:
+        return cure_share(b, t->queued, "fewer --workers or --threads a host");
+    case PL_CAUSE_READING:
+        return cure_share(b, t->input / t->step,
+                          "a cache (`data convert`), or a faster disk");
+    case PL_CAUSE_EVALUATION:
+        return cure_share(b, rarer * t->evaluation,
+                          "--eval-every 10 times as rarely");
+    case PL_CAUSE_CHECKPOINTS:
+        return cure_share(b, rarer * t->checkpoints,
+                          "--checkpoint-every 10 times as rarely");
+    case PL_CAUSE_STALENESS:
+        return cure_share(b, t->stale,
+                          "a larger --staleness, or fewer workers");
+    default:
+        return PL_OK;
+    }
+}
+
+pl_status pl_cures_find(pl_bottleneck *found, const pl_job_times *times,
+                        pl_cause cause)
+{
+    PL_TRY(find(found, times, cause));
+    if (found->cure_count > 1)
+        qsort(found->cures, found->cure_count, sizeof *found->cures, by_gain);
+    if (found->cure_count > CURES_MAX)
+        found->cure_count = CURES_MAX;
+    return PL_OK;
+}

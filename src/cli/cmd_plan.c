@@ -1,0 +1,505 @@
+/* cmd_plan.c - `plan`: tells its own flags from train's, measures the model or
+ * takes it from a run, and prints what strategies would bring on a cluster. */
+#include "app/doctor/doctor.h"
+#include "app/plan/forecast.h"
+#include "app/plan/units.h"
+#include "app/train/memory.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/text/quote.h"
+#include "cli/commands.h"
+#include "observe/runs/table.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct plan_flags {
+    const char *hosts, *link, *rtt, *speedup, *from, *ssh;
+    int64_t cores;
+    double seconds;
+    bool json;
+} plan_flags;
+
+#define MEASURE_S 4
+
+#define FIELD(f) offsetof(plan_flags, f)
+
+static const pl_param params[] = {
+    { .name = "hosts",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(hosts),
+      .fallback = "8",
+      .value = "N|A,B,C",
+      .help = "how many there are; or their names, as ssh takes them: then "
+              "the links between them are measured" },
+    { .name = "cores",
+      .kind = PL_PARAM_INT,
+      .offset = FIELD(cores),
+      .least = 1,
+      .most = 1024,
+      .help = "of a host (default: as many as here)" },
+    { .name = "link",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(link),
+      .value = "RATE",
+      .help = "of a host, each way: 100Mbit, 10Gbit, unlimited (default: "
+              "1Gbit, or as measured)" },
+    { .name = "rtt",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(rtt),
+      .value = "TIME",
+      .help = "round trip between two hosts: 50us, 1ms (default: 0.2ms, or as "
+              "measured)" },
+    { .name = "for",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(speedup),
+      .value = "10x",
+      .help = "find the fewest workers for this speed-up over one process" },
+    { .name = "from",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(from),
+      .value = "RUN",
+      .help = "take the times from this run instead of measuring here; the "
+              "model may be left out" },
+    { .name = "seconds",
+      .kind = PL_PARAM_REAL,
+      .offset = FIELD(seconds),
+      .least = 0.05,
+      .most = 3600,
+      .value = "S",
+      .help = "how long to measure (default: 4)" },
+    { .name = "ssh",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(ssh),
+      .value = "COMMAND",
+      .help = "how to reach named hosts, like \"ssh -p 2222\" (default: ssh)" },
+    { .name = "json",
+      .kind = PL_PARAM_FLAG,
+      .offset = FIELD(json),
+      .help = "print one JSON object" },
+};
+
+/* One `plan` command. */
+typedef struct session {
+    const pl_app *app;
+    plan_flags flags;
+    pl_options options;
+    pl_run_record record; /* of --from; zeroed: none */
+    pl_forecast_work work;
+    pl_forecast_opts plan_opts;
+    pl_buffer command, here;
+    char **own, **trains; /* the words of the command line, apart */
+    int own_count, train_count;
+} session;
+
+/* --- the command line --------------------------------------------------- */
+
+/* The row of the flag "--name" or "--name=value" in these tables. */
+static const pl_param *flag_of(const pl_param_group *groups, size_t count,
+                               const char *word)
+{
+    char name[64];
+    if (strncmp(word, "--", 2) != 0)
+        return NULL;
+    size_t length = strcspn(word + 2, "=");
+    if (length >= sizeof name)
+        return NULL;
+    memcpy(name, word + 2, length);
+    name[length] = '\0';
+    return pl_param_find(groups, count, name);
+}
+
+/* Words that a flag takes: itself, and its value behind a blank. */
+static int words_of(const pl_param *param, const char *word)
+{
+    return param->kind == PL_PARAM_FLAG || strchr(word, '=') != NULL ? 1 : 2;
+}
+
+static pl_status split(session *s, int argc, char **argv)
+{
+    const pl_param_group own = { "Flags", params,
+                                 sizeof params / sizeof *params, NULL, NULL };
+    PL_TRY(PL_NEW(s->own, (size_t)argc + 1));
+    PL_TRY(PL_NEW(s->trains, (size_t)argc + 1));
+    for (int i = 0; i < argc;) {
+        const pl_param *param = flag_of(&own, 1, argv[i]);
+        int words = param != NULL ? words_of(param, argv[i]) : 1;
+        for (; words > 0 && i < argc; words--, i++)
+            if (param != NULL)
+                s->own[s->own_count++] = argv[i];
+            else
+                s->trains[s->train_count++] = argv[i];
+    }
+    return PL_OK;
+}
+
+static bool is_named(const session *s)
+{
+    return s->train_count > 0 && s->trains[0][0] != '-';
+}
+
+/* The model by its name, or the model of the run. */
+static pl_status choose_model(session *s, const pl_model **out)
+{
+    const char *name = is_named(s) ? s->trains[0] : s->record.model;
+    if (name == NULL)
+        return PL_FAIL(PL_USAGE, "plan needs a model, or --from RUN: plan "
+                                 "MODEL [flags]; `models` lists them");
+    if (is_named(s) && s->record.model != NULL &&
+        strcmp(name, s->record.model) != 0)
+        return PL_FAIL(PL_USAGE, "--from %s: it trained the model %s, not %s",
+                       s->flags.from, s->record.model, name);
+    return pl_app_model(s->app, name, out);
+}
+
+static pl_status read_options(session *s)
+{
+    int first = is_named(s) ? 1 : 0;
+    PL_TRY(pl_options_parse(&s->options, s->train_count - first,
+                            s->trains + first));
+    if (s->options.train.global_batch > 0)
+        return PL_FAIL(PL_USAGE, "--global-batch: a plan compares numbers of "
+                                 "workers; give --batch, for each of them");
+    if (s->record.args != NULL)
+        PL_TRY(pl_options_recall(&s->options, s->record.args));
+    return pl_options_resolve(&s->options);
+}
+
+/* A flag that the rows of a plan choose themselves. */
+static bool is_chosen(const pl_param *param)
+{
+    return param->offset == offsetof(pl_train_options, strategy) ||
+           param->offset == offsetof(pl_train_options, mode) ||
+           param->offset == offsetof(pl_train_options, workers) ||
+           param->offset == offsetof(pl_train_options, ps);
+}
+
+/* "train MODEL" with the flags that were given, for the commands of rows. */
+static void put_train(const session *s, pl_buffer *out)
+{
+    size_t groups;
+    const pl_param_group *tables = pl_options_flags(&groups);
+    pl_buffer_format(out, "train %s", s->options.model->name);
+    for (int i = is_named(s) ? 1 : 0; i < s->train_count;) {
+        const pl_param *param = flag_of(tables, groups, s->trains[i]);
+        if (param != NULL && is_chosen(param)) {
+            i += words_of(param, s->trains[i]);
+            continue;
+        }
+        pl_buffer_text(out, " ");
+        pl_quote_shell(out, s->trains[i++]);
+    }
+}
+
+static pl_status put_commands(session *s)
+{
+    bool number = strtol(s->flags.hosts, NULL, 10) > 0;
+    pl_buffer_format(&s->here, "%s ", s->app->program);
+    put_train(s, &s->here);
+    pl_buffer_format(&s->command, "%s launch --hosts ", s->app->program);
+    if (number)
+        pl_buffer_text(&s->command, "A,B,...");
+    else
+        pl_quote_shell(&s->command, s->flags.hosts);
+    pl_buffer_text(&s->command, " -- ");
+    put_train(s, &s->command);
+    PL_TRY(pl_buffer_status(&s->here));
+    return pl_buffer_status(&s->command);
+}
+
+/* --- the cluster -------------------------------------------------------- */
+
+static int32_t count_names(const char *hosts)
+{
+    int32_t count = 1;
+    for (const char *c = hosts; *c != '\0'; c++)
+        count += *c == ',';
+    return count;
+}
+
+/* The slowest link between named hosts, and the longest round trip. */
+static pl_status measure_links(session *s)
+{
+    pl_diagnosis d = { .ok = true };
+    pl_forecast_opts *opts = &s->plan_opts;
+    pl_status status = pl_doctor_hosts(
+        &d,
+        &(pl_launch_flags) { .hosts = s->flags.hosts,
+                             .ssh =
+                                 s->flags.ssh != NULL ? s->flags.ssh : "ssh" },
+        1000);
+    for (size_t i = 0; status == PL_OK && i < d.way_count; i++) {
+        const pl_way *way = &d.ways[i];
+        if (i == 0 || way->bytes_per_s < opts->link_bytes_per_s)
+            opts->link_bytes_per_s = way->bytes_per_s;
+        if (i == 0 || way->round_trip_us * 1e-6 > opts->round_trip_s)
+            opts->round_trip_s = way->round_trip_us * 1e-6;
+    }
+    pl_fields_close(&pl_diagnosis_fields, &d);
+    return status;
+}
+
+static pl_status read_hosts(session *s)
+{
+    pl_forecast_opts *opts = &s->plan_opts;
+    char *end;
+    long number = strtol(s->flags.hosts, &end, 10);
+    bool named = *end != '\0' || end == s->flags.hosts;
+    opts->hosts = named ? count_names(s->flags.hosts) : (int32_t)number;
+    if (!named && (number < 1 || number > PL_FORECAST_HOSTS_MAX))
+        return PL_FAIL(PL_USAGE,
+                       "--hosts: expected 1 to %d, or names, found "
+                       "\"%s\"",
+                       PL_FORECAST_HOSTS_MAX, s->flags.hosts);
+    if (!named && s->flags.ssh != NULL)
+        return PL_FAIL(PL_USAGE, "--ssh needs names in --hosts, found \"%s\"",
+                       s->flags.hosts);
+    opts->link_bytes_per_s = 125e6;
+    opts->round_trip_s = 0.2e-3;
+    return named ? measure_links(s) : PL_OK;
+}
+
+static pl_status read_cluster(session *s)
+{
+    const plan_flags *flags = &s->flags;
+    pl_forecast_opts *opts = &s->plan_opts;
+    opts->cores = flags->cores > 0 ? (int32_t)flags->cores : pl_thread_cores();
+    /* Wrong flags are refused before anything is measured. */
+    double rate = 0, rtt = 0;
+    if (flags->link != NULL)
+        PL_TRY(pl_units_rate(&rate, "link", flags->link));
+    if (flags->rtt != NULL)
+        PL_TRY(pl_units_time(&rtt, "rtt", flags->rtt));
+    if (flags->speedup != NULL)
+        PL_TRY(pl_units_factor(&opts->speedup, "for", flags->speedup));
+    PL_TRY(read_hosts(s));
+    if (flags->link != NULL)
+        opts->link_bytes_per_s = rate;
+    if (flags->rtt != NULL)
+        opts->round_trip_s = rtt;
+    return PL_OK;
+}
+
+/* --- printing ----------------------------------------------------------- */
+
+static void put_head(pl_table *table)
+{
+    static const pl_table_column columns[] = {
+        { .key = "strategy" },
+        { .key = "mode" },
+        { .key = "workers" },
+        { .key = "ps" },
+        { .key = "step", .unit = "ms", .digits = 2 },
+        { .key = "examples_per_s", .label = "examples/s" },
+        { .key = "speedup", .label = "speed-up", .digits = 2 },
+        { .key = "efficiency", .unit = "%", .digits = 0 },
+        { .key = "link", .label = "link/step" },
+        { .key = "worker_memory", .label = "worker" },
+        { .key = "server_memory", .label = "server" },
+        { .key = "limit" },
+    };
+    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+        pl_table_add_column(table, &columns[i]);
+}
+
+static void put_row(pl_table *table, const pl_forecast_row *row)
+{
+    char bytes[PL_BYTES_TEXT];
+    pl_table_add_row(table);
+    pl_table_put_text(table, row->strategy);
+    pl_table_put_text(table, row->mode != NULL ? row->mode : "");
+    pl_table_put_number(table, row->workers);
+    pl_table_put_number(table, row->ps);
+    pl_table_put_number(table, 1e3 * row->step_seconds);
+    pl_table_put_number(table, row->examples_per_s);
+    pl_table_put_number(table, row->speedup);
+    pl_table_put_number(table, row->efficiency);
+    pl_table_put_text(table, pl_memory_text(row->link_bytes, bytes));
+    pl_table_put_text(table, pl_memory_text(row->worker_bytes, bytes));
+    pl_table_put_text(
+        table, row->ps > 0 ? pl_memory_text(row->server_bytes, bytes) : "");
+    pl_table_put_text(table, row->limit);
+}
+
+/* Is there a faster row with the same workers and another number of servers?
+ */
+static bool is_beaten(const pl_forecast *plan, size_t index)
+{
+    const pl_forecast_row *row = &plan->rows[index];
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const pl_forecast_row *other = &plan->rows[i];
+        if (i != index && other->strategy == row->strategy &&
+            other->mode == row->mode && other->workers == row->workers &&
+            (other->examples_per_s > row->examples_per_s ||
+             (other->examples_per_s == row->examples_per_s && i < index)))
+            return true;
+    }
+    return false;
+}
+
+#define ROWS_SHOWN                                                             \
+    40 /* beyond these, with the best number of servers alone                  \
+        */
+
+static pl_status print_table(const pl_forecast *plan)
+{
+    pl_table *table;
+    pl_buffer text = { 0 };
+    PL_TRY(pl_table_new(&table, "plan", "Predicted speed"));
+    put_head(table);
+    for (size_t i = 0; i < plan->row_count; i++)
+        if (plan->row_count <= ROWS_SHOWN || !is_beaten(plan, i))
+            put_row(table, &plan->rows[i]);
+    pl_table_print(table, &text);
+    pl_status status = pl_table_status(table);
+    if (status == PL_OK)
+        status = pl_buffer_status(&text);
+    if (status == PL_OK)
+        fputs(text.data, stdout);
+    pl_buffer_close(&text);
+    pl_table_free(table);
+    return status;
+}
+
+static void print_choice(const char *what, const pl_forecast_choice *choice)
+{
+    printf("%s: %.4g examples/s, %.2f x one process\n  %s\n", what,
+           choice->row.examples_per_s, choice->row.speedup, choice->command);
+}
+
+/* The fastest row of several workers; NULL: there is none. */
+static const pl_forecast_row *fastest_of_several(const pl_forecast *plan)
+{
+    const pl_forecast_row *fastest = NULL;
+    for (size_t i = 0; i < plan->row_count; i++) {
+        const pl_forecast_row *row = &plan->rows[i];
+        if (row->workers > 1 &&
+            (fastest == NULL || row->speedup > fastest->speedup))
+            fastest = row;
+    }
+    return fastest;
+}
+
+static void print_none(const pl_forecast *plan)
+{
+    const pl_forecast_row *row = fastest_of_several(plan);
+    printf("no cluster of up to %d host%s is %.4g x as fast as one process",
+           plan->hosts, plan->hosts == 1 ? "" : "s", plan->wanted);
+    if (row != NULL)
+        printf("; %s with %d workers reaches %.2f x, limit: %s", row->strategy,
+               row->workers, row->speedup, row->limit);
+    putchar('\n');
+}
+
+static pl_status print_text(const pl_forecast *plan)
+{
+    PL_TRY(print_table(plan));
+    putchar('\n');
+    print_choice("best", &plan->best);
+    if (plan->has_smallest)
+        print_choice("fewest workers for the speed-up wanted", &plan->smallest);
+    else if (plan->has_wanted)
+        print_none(plan);
+    return PL_OK;
+}
+
+static pl_status print_json(const pl_forecast *plan)
+{
+    char *text;
+    PL_TRY(pl_fields_text(&pl_forecast_fields, plan, 0, &text));
+    printf("%s\n", text);
+    pl_mem_free(text);
+    return PL_OK;
+}
+
+/* --- all of it ---------------------------------------------------------- */
+
+static pl_status get_work(session *s)
+{
+    if (s->flags.from != NULL)
+        return pl_forecast_recall(&s->work, &s->options, &s->record,
+                                  s->flags.from);
+    double seconds = s->flags.seconds > 0 ? s->flags.seconds : MEASURE_S;
+    pl_log(PL_LOG_INFO, "measuring %s here for about %g s",
+           s->options.model->name, seconds);
+    return pl_forecast_measure(&s->work, &s->options, seconds);
+}
+
+static pl_status make_plan(session *s)
+{
+    pl_forecast plan = { 0 };
+    PL_TRY(read_options(s));
+    PL_TRY(put_commands(s));
+    PL_TRY(read_cluster(s));
+    PL_TRY(get_work(s));
+    s->plan_opts.options = &s->options;
+    s->plan_opts.work = &s->work;
+    s->plan_opts.command = s->command.data;
+    s->plan_opts.here = s->here.data;
+    PL_TRY(pl_forecast_make(&plan, &s->plan_opts));
+    pl_status status = s->flags.json ? print_json(&plan) : print_text(&plan);
+    pl_forecast_close(&plan);
+    return status;
+}
+
+static void close_session(session *s)
+{
+    pl_forecast_work_close(&s->work);
+    pl_run_record_close(&s->record);
+    pl_buffer_close(&s->command);
+    pl_buffer_close(&s->here);
+    pl_mem_free(s->own);
+    pl_mem_free(s->trains);
+}
+
+static pl_status plan(session *s)
+{
+    const pl_model *model;
+    if (s->flags.from != NULL && s->flags.seconds > 0)
+        return PL_FAIL(PL_USAGE, "--from and --seconds: give one of them, not "
+                                 "both");
+    if (s->flags.from != NULL)
+        PL_TRY(pl_run_record_read(&s->record, s->flags.from));
+    PL_TRY(choose_model(s, &model));
+    PL_TRY(pl_options_init(&s->options, model));
+    pl_status status = make_plan(s);
+    pl_options_close(&s->options);
+    return status;
+}
+
+static pl_status run(const pl_app *app, int argc, char **argv)
+{
+    session *s;
+    pl_words words;
+    PL_TRY(PL_NEW(s, 1));
+    s->app = app;
+    pl_status status = split(s, argc, argv);
+    if (status == PL_OK)
+        status = pl_command_parse(
+            &pl_cmd_plan, app,
+            "Predict how fast a model trains on a cluster, for each strategy, "
+            "mode and number\nof tasks, before there is one.  A step is "
+            "measured here for a few seconds (or taken\nfrom a run) and "
+            "replayed with the links of the cluster.  Other flags are those "
+            "of\ntrain; --strategy, --mode, --workers, --ps and --threads "
+            "narrow the table.",
+            &s->flags, pl_app_wants_help(argc, argv) ? argc : s->own_count,
+            pl_app_wants_help(argc, argv) ? argv : s->own, &words);
+    if (status == PL_OK && words.list != NULL) {
+        pl_mem_free(words.list);
+        status = plan(s);
+    }
+    close_session(s);
+    pl_mem_free(s);
+    return status;
+}
+
+const pl_command pl_cmd_plan = {
+    .name = "plan",
+    .usage = "plan MODEL [flags]",
+    .help = "predict how fast a model trains on a cluster",
+    .run = run,
+    .params = params,
+    .param_count = sizeof params / sizeof *params,
+};

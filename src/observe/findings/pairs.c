@@ -1,0 +1,169 @@
+/* pairs.c - rules about pairs of runs that are alike but for one flag: sync
+ * beside async, sparse traffic beside dense.  Of several pairs the range is
+ * told; repetitions count as one run, by their mean. */
+#include "observe/findings/findings_priv.h"
+
+#include "observe/runs/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What a number of one run is, against the other of its pair. */
+typedef struct range {
+    double least, largest;
+    size_t pairs, within; /* of them within the spread */
+} range;
+
+static range empty_range(void)
+{
+    return (range) { .least = INFINITY, .largest = -INFINITY };
+}
+
+static void put_into(range *r, double value)
+{
+    r->least = fmin(r->least, value);
+    r->largest = fmax(r->largest, value);
+    r->pairs++;
+}
+
+static bool is_set(const pl_records *r, size_t run, const char *flag,
+                   const char *value)
+{
+    return strcmp(pl_record_arg(&r->list[run], flag), value) == 0 &&
+           pl_records_first_like(r, run) == run;
+}
+
+/* The run that is like run `run` but for `flag`, which is `value` here and
+ * `there` in the other; none: count. */
+static size_t find_partner(const pl_finding *f, size_t run, const char *flag,
+                           const char *value, const char *there)
+{
+    const pl_records *r = f->records;
+    char label[PL_LINE_LABEL_BYTES], other[PL_LINE_LABEL_BYTES];
+    if (!is_set(r, run, flag, value))
+        return r->count;
+    pl_compare_label(r, run, f->flags.names, f->flags.count, flag, label,
+                     sizeof label);
+    for (size_t i = 0; i < r->count; i++) {
+        pl_compare_label(r, i, f->flags.names, f->flags.count, flag, other,
+                         sizeof other);
+        if (is_set(r, i, flag, there) && strcmp(label, other) == 0)
+            return i;
+    }
+    return r->count;
+}
+
+static pl_line_point point_of(const pl_finding *f, size_t run, const char *key)
+{
+    pl_line_point point = { .run = run };
+    point.y = pl_compare_mean(f->records, run, key, &point.spread);
+    return point;
+}
+
+void pl_finding_mode(const pl_finding *f)
+{
+    const pl_records *r = f->records;
+    range points = empty_range();
+    for (size_t i = 0; i < r->count; i++) {
+        size_t other = find_partner(f, i, "mode", "sync", "async");
+        if (other == r->count)
+            continue;
+        pl_line_point sync = point_of(f, i, "test_accuracy");
+        pl_line_point async = point_of(f, other, "test_accuracy");
+        if (isnan(sync.y) || isnan(async.y))
+            continue;
+        put_into(&points, sync.y - async.y);
+        points.within += pl_line_within_spread(&sync, &async);
+    }
+    if (points.pairs == 0)
+        return;
+    pl_buffer_format(f->out, "Test accuracy of sync against async, all else "
+                             "equal: ");
+    if (points.pairs == 1)
+        pl_buffer_format(f->out, "%+.2f points", 100 * points.least);
+    else
+        pl_buffer_format(f->out, "%+.2f to %+.2f points over %zu pairs",
+                         100 * points.least, 100 * points.largest,
+                         points.pairs);
+    if (points.within > 0 && points.within == points.pairs)
+        pl_buffer_text(f->out, ", within the spread of the repetitions");
+    else if (points.within > 0)
+        pl_buffer_format(f->out, ", %zu of them within the spread",
+                         points.within);
+    pl_buffer_text(f->out, ".\n");
+}
+
+/* "3.1", or where they differ "3.1 to 4.0" */
+static void put_times(const pl_finding *f, const range *r)
+{
+    pl_buffer_format(f->out, "%.3g", r->least);
+    if (r->largest > 1.01 * r->least)
+        pl_buffer_format(f->out, " to %.3g", r->largest);
+}
+
+static double bytes_of(const pl_finding *f, size_t run)
+{
+    return point_of(f, run, "bytes_sent").y +
+           point_of(f, run, "bytes_received").y;
+}
+
+/* Where both were tried. */
+static bool compare_traffic(const pl_finding *f)
+{
+    const pl_records *r = f->records;
+    range speed = empty_range(), bytes = empty_range();
+    for (size_t i = 0; i < r->count; i++) {
+        size_t dense = find_partner(f, i, "traffic", "sparse", "dense");
+        if (dense == r->count)
+            continue;
+        pl_line_point fast = point_of(f, i, "examples_per_s");
+        pl_line_point slow = point_of(f, dense, "examples_per_s");
+        double moved = bytes_of(f, i), all = bytes_of(f, dense);
+        if (!(fast.y > 0 && slow.y > 0 && moved > 0 && all > 0))
+            continue;
+        put_into(&speed, fast.y / slow.y);
+        speed.within += pl_line_within_spread(&fast, &slow);
+        put_into(&bytes, all / moved);
+    }
+    if (speed.pairs == 0)
+        return false;
+    pl_buffer_text(f->out, "Dense traffic moves ");
+    put_times(f, &bytes);
+    pl_buffer_text(f->out, " times the bytes of sparse traffic, which makes ");
+    put_times(f, &speed);
+    pl_buffer_text(f->out, " times the examples/s, all else equal");
+    if (speed.within > 0)
+        pl_buffer_format(f->out, " (%zu of %zu within the spread)",
+                         speed.within, speed.pairs);
+    pl_buffer_text(f->out, ".\n");
+    return true;
+}
+
+void pl_finding_traffic(const pl_finding *f)
+{
+    const pl_records *r = f->records;
+    range dense = empty_range(), seconds = empty_range();
+    if (compare_traffic(f))
+        return;
+    for (size_t i = 0; i < r->count; i++) {
+        const pl_summary *s = &r->list[i].summary;
+        if (!r->list[i].ended || !s->has_dense_traffic ||
+            s->dense_traffic.moved_per_gradient <= 0)
+            continue;
+        put_into(&dense, (double)s->dense_traffic.bytes_per_gradient /
+                             (double)s->dense_traffic.moved_per_gradient);
+        if (isfinite(s->dense_traffic.seconds_per_gradient))
+            put_into(&seconds, s->dense_traffic.seconds_per_gradient);
+    }
+    if (dense.pairs == 0)
+        return;
+    pl_buffer_text(f->out, "Dense traffic would have moved ");
+    put_times(f, &dense);
+    pl_buffer_text(f->out, " times the bytes");
+    if (seconds.pairs == dense.pairs) {
+        pl_buffer_text(f->out, ", ");
+        put_times(f, &seconds);
+        pl_buffer_text(f->out, " s for each gradient on the link of the run");
+    }
+    pl_buffer_text(f->out, ".\n");
+}

@@ -1,0 +1,236 @@
+// Asks for the page again while something may still change, and shows what
+// did, in place: what is open stays open, what was scrolled to stays there.
+"use strict";
+
+const EVERY_MS = 2000;
+const LOST = "the server does not answer: is `paceline page` running?";
+
+const sign = document.createElement("p");
+sign.id = "live";
+sign.setAttribute("role", "status");
+document.body.prepend(sign);
+
+let notice = ""; // what came of the reader's last wish
+
+function isChanging() {
+    return document.querySelector("main").hasAttribute("data-changing");
+}
+
+function tell(text) {
+    sign.textContent = text;
+}
+
+// The parts of a page in order, without the reader's own: the same list means
+// the same page.
+function outline(page) {
+    return [...page.querySelectorAll(
+        "h1, h2, figure[data-figure]:not(#explorer *), .wide, pre")]
+        .map(part => part.matches("h1, h2") ? part.textContent
+            : part.querySelector("thead")?.textContent ??
+              (part.id || part.localName)).join("\n");
+}
+
+// The heads stay, and with them the order; so does what is filtered by, ticked,
+// and has the focus.
+function replaceRows(table, fresh) {
+    const key = part => part.value || part.getAttribute("href");
+    const held = table.tBodies[0].contains(document.activeElement)
+        ? key(document.activeElement) : null;
+    table.tBodies[0].replaceChildren(...fresh.tBodies[0].rows);
+    sortRows(table);
+    filterRows(table);
+    if (held !== null)
+        [...table.tBodies[0].querySelectorAll("a, input")]
+            .find(part => key(part) === held)?.focus();
+}
+
+function replacePart(part, fresh) {
+    if (part.dataset.was === fresh.innerHTML)
+        return;
+    part.dataset.was = fresh.innerHTML;
+    if (part.matches(".wide"))
+        replaceRows(part.firstElementChild, fresh.firstElementChild);
+    else
+        part.innerHTML = fresh.innerHTML;
+}
+
+function replaceTexts(fresh) {
+    const kinds = "main > p, .numbers, .findings, .wide";
+    const news = [...fresh.querySelectorAll(kinds)];
+    [...document.querySelectorAll(kinds)].forEach((part, index) => {
+        if (news[index])
+            replacePart(part, news[index]);
+    });
+    if (Figures.model.runs)
+        markRuns();
+    showTicked();
+    foldRuns();
+    document.querySelector("main").toggleAttribute(
+        "data-changing", fresh.querySelector("main[data-changing]") !== null);
+}
+
+function replaceAll(fresh) {
+    const open = new Set([...document.querySelectorAll("details[open]")]
+        .map(part => part.firstElementChild.textContent));
+    for (const element of Figures.views.keys())
+        Figures.unmount(element);
+    document.querySelector("main").replaceWith(fresh.querySelector("main"));
+    fill();
+    fillList();
+    fillLogs();
+    for (const part of document.querySelectorAll("main details"))
+        part.open = open.has(part.firstElementChild.textContent);
+}
+
+// What the reader has hidden or zoomed to stays so.
+function show(fresh) {
+    const same = outline(fresh) === outline(document);
+    Figures.load(JSON.parse(fresh.getElementById("model").textContent));
+    if (same)
+        replaceTexts(fresh);
+    else
+        replaceAll(fresh);
+}
+
+/* --- the list of runs: those that are ticked are laid over each other --- */
+
+const ticked = new Set(); // as they stand in a URL
+const overlay = html("button", { type: "button", on: { click: () => {
+    location.href = "/overlay/" + [...ticked].join(":");
+} } }, "Overlay");
+
+function showTicked() {
+    for (const tick of document.querySelectorAll("#runs input"))
+        tick.checked = ticked.has(tick.value);
+    overlay.disabled = ticked.size < 2;
+    overlay.title = overlay.disabled ? "Tick two runs or more" : "";
+}
+
+function fillList() {
+    const table = document.getElementById("runs");
+    if (!table)
+        return;
+    table.addEventListener("change", ({ target }) => {
+        ticked[target.checked ? "add" : "delete"](target.value);
+        showTicked();
+    });
+    const { field, count } = filters.get(table);
+    count.after(overlay);
+    field.addEventListener("input", foldRuns);
+    showTicked();
+    foldRuns();
+}
+
+/* --- sweeps: their runs are folded until the reader wants them ----------- */
+
+const unfolded = new Set();
+
+// A filter finds folded runs, too.
+function foldRuns() {
+    const table = document.getElementById("runs");
+    if (!document.getElementById("sweeps") || !table)
+        return;
+    const filtered = filters.get(table).field.value.trim() !== "";
+    for (const row of table.tBodies[0].rows)
+        row.classList.toggle("folded", row.dataset.sweep !== undefined &&
+            !filtered && !unfolded.has(row.dataset.sweep));
+    for (const button of document.querySelectorAll("#sweeps button[data-sweep]"))
+        button.textContent = unfolded.has(button.dataset.sweep)
+            ? "Hide runs" : "Show runs";
+}
+
+document.addEventListener("click", ({ target }) => {
+    if (!target.matches("#sweeps button[data-sweep]"))
+        return;
+    const { sweep } = target.dataset;
+    if (!unfolded.delete(sweep))
+        unfolded.add(sweep);
+    foldRuns();
+});
+
+/* --- logs: the end of each that is open ---------------------------------- */
+
+const logs = new WeakMap(); // place: the text that the server gave
+const words = html("input", { type: "search", placeholder: "Filter lines",
+    "aria-label": "Filter lines of the logs", on: { input: () => {
+        for (const part of document.querySelectorAll(".log[open]"))
+            showLog(part);
+    } } });
+const follow = html("input", { type: "checkbox", checked: true });
+
+// Lines with every word of the filter.
+function showLog(part) {
+    const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const lines = (logs.get(part) ?? "").split("\n").filter(line =>
+        wanted.every(word => line.toLowerCase().includes(word)));
+    const place = part.querySelector("pre");
+    place.textContent = lines.join("\n");
+    if (follow.checked)
+        place.scrollTop = place.scrollHeight;
+}
+
+async function readLog(part) {
+    const answer = await fetch(part.dataset.log);
+    const text = await answer.text();
+    if (text === logs.get(part))
+        return;
+    logs.set(part, text);
+    showLog(part);
+}
+
+async function readLogs() {
+    for (const part of document.querySelectorAll(".log[open]"))
+        await readLog(part);
+}
+
+function fillLogs() {
+    const parts = [...document.querySelectorAll(".log")];
+    parts[0]?.before(html("div", { class: "filter" }, words,
+                          html("label", {}, follow, " follow")));
+    for (const part of parts)
+        part.addEventListener("toggle", () => part.open &&
+            readLog(part).catch(() => tell(LOST)));
+}
+
+/* --- a run is asked to end ---------------------------------------------- */
+
+document.addEventListener("click", async ({ target }) => {
+    if (!target.matches("button[data-stop]") ||
+        !confirm("Stop this run? It saves a checkpoint and ends, as by Ctrl-C; " +
+                 "it can be resumed."))
+        return;
+    target.disabled = true;
+    try {
+        const answer = await fetch(target.dataset.stop, { method: "POST" });
+        notice = await answer.text();
+    } catch {
+        notice = LOST;
+    }
+    tell(notice);
+});
+
+async function refresh() {
+    if (!document.hidden) {
+        try {
+            const answer = await fetch(location.href);
+            const text = await answer.text();
+            if (answer.ok) {
+                show(new DOMParser().parseFromString(text, "text/html"));
+                await readLogs();
+                tell(isChanging() ? notice || "live" : "");
+            } else
+                tell(text);
+        } catch {
+            tell(LOST);
+        }
+    }
+    if (isChanging())
+        setTimeout(refresh, EVERY_MS);
+}
+
+if (isChanging()) {
+    tell("live");
+    setTimeout(refresh, EVERY_MS);
+}
+fillList();
+fillLogs();

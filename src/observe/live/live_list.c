@@ -1,0 +1,370 @@
+/* live_list.c - the table of runs of the live page: decides what each column
+ * says of a run that ended, that goes on or that fell silent, and which runs
+ * come first.  Of a run that goes on the numbers are the chief's newest. */
+#include "observe/live/live_priv.h"
+
+#include "base/file/file.h"
+#include "base/mem.h"
+#include "base/text/duration.h"
+#include "base/text/quote.h"
+#include "observe/runs/curve_read.h"
+#include "observe/runs/experiment.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#define CURVES_MOST  50         /* runs whose curve is drawn: the newest */
+#define EVENTS_MOST  (16 << 20) /* bytes of one file that are read */
+#define POINTS       60         /* of a small curve */
+#define CURVE_WIDTH  120
+#define CURVE_HEIGHT 24
+
+pl_status pl_live_written(const char *folder, int depth, time_t *out)
+{
+    char **names;
+    size_t count;
+    pl_status status = pl_file_list(&names, &count, folder);
+    if (status != PL_OK)
+        return status == PL_NOMEM ? status : PL_OK; /* not made yet */
+    for (size_t i = 0; i < count && status == PL_OK; i++) {
+        char *path;
+        struct stat info;
+        PL_TRY_OUT(status, pl_file_join(&path, folder, names[i]));
+        bool there = stat(path, &info) == 0;
+        if (there && S_ISREG(info.st_mode) && info.st_mtime > *out)
+            *out = info.st_mtime;
+        if (there && S_ISDIR(info.st_mode) && depth > 0)
+            status = pl_live_written(path, depth - 1, out);
+        pl_mem_free(path);
+    }
+out:
+    pl_mem_free(names);
+    return status;
+}
+
+/* --- the chief's curves ------------------------------------------------ */
+
+/* Of a file that --record-every made large, its end. */
+static pl_status read_file(pl_curves *curves, const char *path)
+{
+    struct stat info;
+    size_t room = 1, bytes;
+    int64_t first;
+    char *text;
+    if (stat(path, &info) == 0 && info.st_size > 0)
+        room += info.st_size < EVENTS_MOST ? (size_t)info.st_size : EVENTS_MOST;
+    PL_TRY(PL_NEW(text, room));
+    pl_status status = pl_file_read_end(path, text, room, &bytes, &first);
+    if (status == PL_OK) {
+        const uint8_t *data = (const uint8_t *)text;
+        size_t skip = first > 0 ? pl_events_first(data, bytes) : 0;
+        status = pl_events_read(curves, data + skip, bytes - skip, path);
+    }
+    pl_mem_free(text);
+    return status == PL_NOMEM ? status : PL_OK; /* without a curve, then */
+}
+
+pl_status pl_live_curves(pl_curves *curves, const char *run, const char *task)
+{
+    char *folder, **names;
+    size_t count;
+    PL_TRY(pl_mem_format(&folder, "%s/events/%s", run, task));
+    pl_status status = pl_file_list(&names, &count, folder);
+    if (status != PL_OK) {
+        pl_mem_free(folder);
+        return status == PL_NOMEM ? status : PL_OK;
+    }
+    for (size_t i = 0; i < count && status == PL_OK; i++) {
+        char *path;
+        if (strstr(names[i], ".tfevents.") == NULL)
+            continue;
+        PL_TRY_OUT(status, pl_file_join(&path, folder, names[i]));
+        status = read_file(curves, path);
+        pl_mem_free(path);
+    }
+out:
+    pl_mem_free(names);
+    pl_mem_free(folder);
+    return status;
+}
+
+double pl_live_last(const pl_curves *curves, const char *name, double *x)
+{
+    const pl_curve *curve = pl_curves_find(curves, name);
+    if (curve == NULL || curve->count == 0)
+        return NAN;
+    if (x != NULL)
+        *x = curve->points[curve->count - 1].x;
+    return curve->points[curve->count - 1].y;
+}
+
+/* --- one run ------------------------------------------------------------ */
+
+static void take_summary(pl_live_run *run)
+{
+    const pl_record *record = run->record;
+    run->step = pl_record_number(record, "steps");
+    run->loss = pl_record_number(record, "train_loss");
+    run->accuracy = pl_record_number(record, "test_accuracy");
+    run->rate = pl_record_number(record, "examples_per_s");
+    snprintf(run->state, sizeof run->state, "%s", pl_record_stopped_by(record));
+    if (record->summary.has_bottleneck)
+        run->limit = record->summary.bottleneck.text;
+}
+
+/* Seconds since the run was started; NAN: not known. */
+static double age_of(const pl_record *record)
+{
+    struct tm parts = { 0 };
+    if (record->run.started == NULL ||
+        strptime(record->run.started, "%Y-%m-%dT%H:%M:%SZ", &parts) == NULL)
+        return NAN;
+    return difftime(time(NULL), timegm(&parts));
+}
+
+static pl_status take_running(pl_live_run *run)
+{
+    const pl_record *record = run->record;
+    time_t last = 0;
+    PL_TRY(pl_live_written(record->path, 2, &last));
+    double silent = difftime(time(NULL), last);
+    run->running = silent <= PL_LIVE_SILENT_S;
+    if (run->running)
+        snprintf(run->state, sizeof run->state, "running");
+    else
+        snprintf(run->state, sizeof run->state, "silent for %.0f s", silent);
+    run->step = NAN;
+    run->loss = pl_live_last(&run->curves, "loss", &run->step);
+    run->accuracy = pl_live_last(&run->curves, "test_accuracy", NULL);
+    run->rate = pl_live_tasks_rate(&run->tasks);
+    double age = age_of(record);
+    if (run->running && run->step > 0 && record->run.end_step > 0 && age > 0)
+        run->left_s =
+            ((double)record->run.end_step - run->step) * age / run->step;
+    return PL_OK;
+}
+
+/* The chief's curves are the run's from here on. */
+static pl_status take_tasks(pl_live_run *run)
+{
+    PL_TRY(pl_live_tasks_init(&run->tasks, run->record));
+    for (size_t i = 0; i < run->tasks.count; i++) {
+        pl_live_task *task = &run->tasks.list[i];
+        if (strcmp(task->name, "worker-0") != 0 &&
+            strcmp(task->name, "chief-0") != 0)
+            continue;
+        run->curves = task->curves;
+        task->curves = (pl_curves) { 0 };
+        break;
+    }
+    return PL_OK;
+}
+
+static pl_status take_chief(pl_live_run *run)
+{
+    const char *path = run->record->path;
+    PL_TRY(pl_live_curves(&run->curves, path, "worker-0"));
+    return run->curves.count > 0
+               ? PL_OK
+               : pl_live_curves(&run->curves, path, "chief-0");
+}
+
+pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
+                           pl_live_detail detail)
+{
+    *run = (pl_live_run) { .record = record, .left_s = NAN };
+    pl_status status = PL_OK;
+    if (!record->ended || detail == PL_LIVE_TASKS)
+        status = take_tasks(run);
+    else if (detail == PL_LIVE_CURVES)
+        status = take_chief(run);
+    if (status == PL_OK && record->ended)
+        take_summary(run);
+    else if (status == PL_OK)
+        status = take_running(run);
+    if (status != PL_OK)
+        pl_live_run_close(run);
+    return status;
+}
+
+void pl_live_run_close(pl_live_run *run)
+{
+    pl_curves_close(&run->curves);
+    pl_live_tasks_close(&run->tasks);
+}
+
+/* --- the table ---------------------------------------------------------- */
+
+/* A cell with a number: what it is sorted by, and what is shown.  One that is
+ * not known is empty. */
+static void put_number(pl_buffer *out, double value, const char *shown)
+{
+    if (isfinite(value))
+        pl_buffer_format(out, "<td data-sort=\"%.9g\">%s", value, shown);
+    else
+        pl_buffer_text(out, "<td>");
+}
+
+static void put_text(pl_buffer *out, const char *class, const char *text)
+{
+    pl_buffer_format(out, "<td class=\"text %s\">", class);
+    pl_quote_html(out, text != NULL ? text : "");
+}
+
+static void put_steps(pl_buffer *out, const pl_live_run *run)
+{
+    int64_t all = run->record->run.end_step;
+    char shown[64];
+    if (all > 0)
+        snprintf(shown, sizeof shown, "%.0f/%lld", run->step, (long long)all);
+    else
+        snprintf(shown, sizeof shown, "%.0f", run->step);
+    put_number(out, run->step, shown);
+}
+
+static void put_left(pl_buffer *out, double seconds)
+{
+    char shown[PL_DURATION];
+    put_number(out, seconds, pl_duration_text(seconds, shown));
+}
+
+/* "sync, 3 workers" as two cells.  Only jobs with parameter servers have a
+ * mode. */
+static void put_job(pl_buffer *out, const pl_record *record)
+{
+    bool served = strtol(pl_record_arg(record, "ps"), NULL, 10) > 0;
+    const char *mode = pl_record_arg(record, served ? "mode" : "strategy");
+    long workers = strtol(pl_record_arg(record, "workers"), NULL, 10);
+    char shown[32];
+    put_text(out, "", mode[0] != '\0' ? mode : "single");
+    snprintf(shown, sizeof shown, "%ld", workers > 0 ? workers : 1);
+    put_number(out, workers > 0 ? (double)workers : 1, shown);
+}
+
+/* The loss as a line, between its least and its largest value. */
+static void put_curve(pl_buffer *out, pl_live_run *run)
+{
+    pl_curve *curve = (pl_curve *)pl_curves_find(&run->curves, "loss");
+    pl_buffer_text(out, "<td class=curve>");
+    if (curve == NULL || curve->count < 2)
+        return;
+    pl_curve_thin(curve, POINTS);
+    double low = INFINITY, high = -INFINITY;
+    for (size_t i = 0; i < curve->count; i++) {
+        low = fmin(low, curve->points[i].y);
+        high = fmax(high, curve->points[i].y);
+    }
+    double first = curve->points[0].x;
+    double wide = curve->points[curve->count - 1].x - first;
+    pl_buffer_format(out,
+                     "<svg width=%d height=%d role=img aria-label=\"loss from "
+                     "%.4g to %.4g\"><polyline points=\"",
+                     CURVE_WIDTH, CURVE_HEIGHT, curve->points[0].y,
+                     curve->points[curve->count - 1].y);
+    for (size_t i = 0; i < curve->count && wide > 0; i++)
+        pl_buffer_format(
+            out, "%s%.1f,%.1f", i > 0 ? " " : "",
+            (curve->points[i].x - first) / wide * (CURVE_WIDTH - 2) + 1,
+            CURVE_HEIGHT - 2 -
+                (high > low ? (curve->points[i].y - low) / (high - low) : 0) *
+                    (CURVE_HEIGHT - 4));
+    pl_buffer_text(out, "\"/></svg>");
+}
+
+/* Without the shares of the rest, which stand in brackets. */
+static void put_limit(pl_buffer *out, const char *text)
+{
+    char shown[128] = "";
+    if (text != NULL)
+        snprintf(shown, sizeof shown, "%.*s", (int)strcspn(text, "("), text);
+    put_text(out, "limit", shown);
+}
+
+static void put_cells(pl_buffer *out, pl_live_run *run)
+{
+    char shown[64];
+    put_text(out, "", run->record->run.model);
+    put_job(out, run->record);
+    put_steps(out, run);
+    put_left(out, run->left_s);
+    snprintf(shown, sizeof shown, "%.4f", run->loss);
+    put_number(out, run->loss, shown);
+    snprintf(shown, sizeof shown, "%.2f %%", 100 * run->accuracy);
+    put_number(out, run->accuracy, shown);
+    snprintf(shown, sizeof shown, "%.0f", run->rate);
+    put_number(out, run->rate, shown);
+    put_curve(out, run);
+    put_limit(out, run->limit);
+}
+
+static void put_row(pl_buffer *out, pl_live_run *run)
+{
+    const char *sweep = pl_experiment_name(run->record);
+    pl_buffer_format(out, "<tr%s", run->running ? " class=running" : "");
+    if (sweep[0] != '\0') {
+        pl_buffer_text(out, " data-sweep=\"");
+        pl_quote_html(out, sweep);
+        pl_buffer_text(out, "\"");
+    }
+    pl_buffer_text(out, "><td><input type=checkbox value=\"");
+    pl_live_encode(out, run->record->name);
+    pl_buffer_text(out, "\" aria-label=\"overlay ");
+    pl_quote_html(out, run->record->name);
+    pl_buffer_text(out, "\">");
+    put_text(out, run->running ? "state" : "", run->state);
+    pl_buffer_text(out, "<td class=text><a href=\"" PL_LIVE_RUN);
+    pl_live_encode(out, run->record->name);
+    pl_buffer_text(out, "\">");
+    pl_quote_html(out, run->record->name);
+    pl_buffer_text(out, "</a>");
+    put_cells(out, run);
+    pl_buffer_text(out, "</tr>\n");
+}
+
+static const char head[] =
+    "<div class=wide><table id=runs><caption>Runs</caption><thead><tr>"
+    "<th class=plain><th class=text>state<th class=text>run"
+    "<th class=text>model<th class=text>mode<th>workers<th>step<th>left"
+    "<th>loss<th>test<th>examples/s<th class=\"text plain\">loss curve"
+    "<th class=text>limited by</thead><tbody>\n";
+
+/* Runs that go on come first, then the newest: by the time they were
+ * started. */
+static int by_age(const void *a, const void *b)
+{
+    const pl_record *left = *(const pl_record *const *)a;
+    const pl_record *right = *(const pl_record *const *)b;
+    if (left->ended != right->ended)
+        return left->ended ? 1 : -1;
+    const char *x = left->run.started != NULL ? left->run.started : "";
+    const char *y = right->run.started != NULL ? right->run.started : "";
+    int order = strcmp(y, x);
+    return order != 0 ? order : strcmp(right->name, left->name);
+}
+
+pl_status pl_live_table(pl_buffer *out, const pl_records *records)
+{
+    const pl_record **order;
+    PL_TRY(PL_NEW(order, records->count + 1));
+    for (size_t i = 0; i < records->count; i++)
+        order[i] = &records->list[i];
+    qsort(order, records->count, sizeof *order, by_age);
+    pl_buffer_text(out, head);
+    pl_status status = PL_OK;
+    for (size_t i = 0; i < records->count && status == PL_OK; i++) {
+        pl_live_run run;
+        status = pl_live_run_init(
+            &run, order[i], i < CURVES_MOST ? PL_LIVE_CURVES : PL_LIVE_NUMBERS);
+        if (status != PL_OK)
+            break;
+        put_row(out, &run);
+        pl_live_run_close(&run);
+    }
+    pl_buffer_text(out, "</tbody></table></div>\n");
+    pl_mem_free(order);
+    return status == PL_OK ? pl_buffer_status(out) : status;
+}

@@ -1,0 +1,115 @@
+/* live_priv.h - what the files of the live page share. */
+#ifndef PL_OBSERVE_LIVE_LIVE_PRIV_H
+#define PL_OBSERVE_LIVE_LIVE_PRIV_H
+
+#include "base/buffer.h"
+#include "base/record/timeline.h"
+#include "observe/live/live.h"
+#include "observe/report/page.h"
+#include "observe/runs/curve.h"
+#include "observe/runs/record.h"
+
+#include <time.h>
+
+#define PL_LIVE_RUN        "/run/"
+#define PL_LIVE_OVERLAY    "/overlay/"
+#define PL_LIVE_STOP       "/stop/"
+#define PL_LIVE_SWEEP      "/sweep/"
+#define PL_LIVE_LOG        "/log/"
+#define PL_LIVE_STATE      64
+#define PL_LIVE_TASK_STATE 320
+#define PL_LIVE_SILENT_S   10 /* at first, tasks write every second */
+
+/* A task as it stands; numbers that are not known are NAN. */
+typedef struct pl_live_task {
+    char *name;     /* "worker-0" */
+    char host[256]; /* "": not known */
+    char state[PL_LIVE_TASK_STATE];
+    time_t written; /* when it last recorded something */
+    bool lost;      /* or silent, in a run that goes on */
+    double step, rate, waiting, memory_mb;
+    int restarts;
+    pl_curves curves;
+} pl_live_task;
+
+typedef struct pl_live_tasks {
+    pl_live_task *list;
+    size_t count;
+    pl_run_events events; /* of the run */
+} pl_live_tasks;
+
+/* The tasks that have recorded something. */
+pl_status pl_live_tasks_init(pl_live_tasks *tasks,
+                             const pl_record *record) PL_MUST_CHECK;
+void pl_live_tasks_close(pl_live_tasks *tasks); /* a zeroed one is fine */
+/* A worker, or the chief. */
+bool pl_live_task_trains(const pl_live_task *task);
+/* Examples a second of the whole job: the sum over the workers that are not
+ * lost.  In sync they take their steps together, so that it is the job's step
+ * rate times the global batch. */
+double pl_live_tasks_rate(const pl_live_tasks *tasks);
+/* A row for each. */
+void pl_live_tasks_table(pl_buffer *out, const pl_live_tasks *tasks);
+
+/* A run as it stands; numbers that are not known are NAN. */
+typedef struct pl_live_run {
+    const pl_record *record;
+    bool running; /* it has no summary, and something was written just now */
+    char state[PL_LIVE_STATE]; /* "running", "silent for 20 s", "epochs" */
+    double step, loss, accuracy, rate, left_s;
+    const char *limit;   /* NULL: not known */
+    pl_curves curves;    /* the chief's; of a run that ended where asked for */
+    pl_live_tasks tasks; /* likewise */
+} pl_live_run;
+
+typedef enum pl_live_detail {
+    PL_LIVE_NUMBERS, /* of a run that ended: what its summary has */
+    PL_LIVE_CURVES,  /* ... and the chief's curves */
+    PL_LIVE_TASKS,   /* ... and the tasks */
+} pl_live_detail;
+pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
+                           pl_live_detail detail) PL_MUST_CHECK;
+void pl_live_run_close(pl_live_run *run);
+
+/* When something in the folder, or in a folder of it, was last written; 0:
+ * nothing is there. */
+pl_status pl_live_written(const char *folder, int depth,
+                          time_t *out) PL_MUST_CHECK;
+/* What a task ("worker-0") of the run recorded over steps; nothing where that
+ * cannot be read. */
+pl_status pl_live_curves(pl_curves *curves, const char *run,
+                         const char *task) PL_MUST_CHECK;
+/* The last value of a curve; NAN: there is none.  *x is its place; or NULL. */
+double pl_live_last(const pl_curves *curves, const char *name, double *x);
+
+/* The table of sweeps, each with how far it is; nothing where there are none.
+ */
+void pl_live_sweeps(pl_buffer *out, const pl_records *records);
+/* It has runs to do. */
+bool pl_live_sweep_goes_on(const pl_experiment *sweep);
+/* The table of runs: those that go on first, then the newest. */
+pl_status pl_live_table(pl_buffer *out,
+                        const pl_records *records) PL_MUST_CHECK;
+/* The numbers of a run, large, and how to stop it. */
+void pl_live_header(pl_buffer *out, const pl_live *live,
+                    const pl_live_run *run);
+/* What is worth knowing about the run, as a list of sentences. */
+void pl_live_findings(pl_buffer *out, const pl_live_run *run);
+/* Places for the logs of a run. */
+pl_status pl_live_logs(pl_page *page, const pl_record *record) PL_MUST_CHECK;
+/* The end of the log "RUN/FILE"; PL_NOTFOUND: there is none. */
+pl_status pl_live_log(const pl_records *records, const char *path,
+                      pl_buffer *body, const char **type) PL_MUST_CHECK;
+/* The run that a text begins with, up to its end or the mark: the one with the
+ * longest name, which may hold marks itself.  NULL: none. */
+const pl_record *pl_live_first(const pl_records *records, const char *text,
+                               char mark);
+/* The run of this name; NULL: none. */
+const pl_record *pl_live_find(const pl_records *records, const char *name);
+/* The button that asks the run to end, or where else that can be done. */
+void pl_live_stop_button(pl_buffer *out, const pl_live *live,
+                         const pl_record *record);
+/* What a URL's path may hold as it is; the rest goes as %XX. */
+void pl_live_encode(pl_buffer *out, const char *text);
+
+#endif

@@ -1,0 +1,115 @@
+/* metric.c - the table of metrics: a number that is to be shown with a unit
+ * gets a row here, and every figure, table of choices and file follows. */
+#include "observe/model/metric.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const pl_metric rows[] = {
+    { "test_accuracy", "test accuracy", "%", 100, true },
+    { "test_auc", "test AUC", "", 1, true },
+    { "test_loss", "test loss", "", 1, true },
+    { "test_precision", "test precision", "%", 100, true },
+    { "test_recall", "test recall", "%", 100, true },
+    { "loss", "training loss", "", 1, false },
+    { "train_loss", "training loss", "", 1, true },
+    { "accuracy", "training accuracy", "%", 100, false },
+    { "seconds", "training time", "s", 1, true },
+    { "steps", "steps", "", 1, true },
+    { "epochs", "epochs", "", 1, true },
+    { "examples_per_s", "throughput", "examples/s", 1, true },
+    { "steps_per_s", "steps per second", "1/s", 1, true },
+    { "computing_share", "computing", "% of time", 100, true },
+    { "waiting_share", "waiting", "% of time", 100, true },
+    { "sending_share", "sending", "% of time", 100, true },
+    { "input_share", "reading data", "% of time", 100, true },
+    { "cpu_percent", "CPU of all tasks", "% of a core", 1, true },
+    { "peak_rss_mb", "peak memory, largest task", "MB", 1, true },
+    { "total_rss_mb", "peak memory, all tasks", "MB", 1, true },
+    { "bytes_sent", "sent", "MB", 1e-6, true },
+    { "bytes_received", "received", "MB", 1e-6, true },
+    { "disk_read_bytes", "read from disk", "MB", 1e-6, true },
+    { "disk_written_bytes", "written to disk", "MB", 1e-6, true },
+    { "startup_seconds", "start-up", "s", 1, true },
+    { "eval_seconds", "testing", "s", 1, true },
+    { "checkpoint_seconds", "checkpoints", "s", 1, true },
+    { "restarts", "restarts", "", 1, true },
+    { "rolled_back", "steps rolled back", "", 1, true },
+    { "dropped_gradients", "dropped gradients", "", 1, true },
+    { "learning_rate", "learning rate", "", 1, false },
+    { "gradient_norm", "gradient norm", "", 1, false },
+    { "staleness", "staleness", "updates", 1, false },
+    { "updates_per_s", "updates of the server", "1/s", 1, false },
+    { "sent_bytes_per_s", "sent", "MB/s", 1e-6, false },
+    { "received_bytes_per_s", "received", "MB/s", 1e-6, false },
+    { "job_cpu", "CPU of the job", "% of a core", 1, false },
+    { "worker_cpu", "CPU of the workers", "% of a core", 1, false },
+    { "ps_cpu", "CPU of the servers", "% of a core", 1, false },
+    { "cpu", "CPU of the host", "% of all cores", 1, false },
+    { "job_rss_mb", "memory of the job", "MB", 1, false },
+    { "memory_mb", "memory of the host", "MB", 1, false },
+    { "rss_mb", "memory of the task", "MB", 1, false },
+    { "job_sent_bytes_per_s", "sent by the job", "MB/s", 1e-6, false },
+    { "job_received_bytes_per_s", "received by the job", "MB/s", 1e-6, false },
+    { "job_read_bytes_per_s", "disk reads of the job", "MB/s", 1e-6, false },
+    { "job_written_bytes_per_s", "disk writes of the job", "MB/s", 1e-6,
+      false },
+    { "disk_read_bytes_per_s", "disk reads of the host", "MB/s", 1e-6, false },
+    { "disk_written_bytes_per_s", "disk writes of the host", "MB/s", 1e-6,
+      false },
+    { "job_switches_per_s", "context switches of the job", "1/s", 1, false },
+    { "switches_per_s", "context switches of the host", "1/s", 1, false },
+    { "load", "load average", "", 1, false },
+};
+
+#define ROWS (sizeof rows / sizeof *rows)
+
+const pl_metric *pl_metrics(size_t *count)
+{
+    *count = ROWS;
+    return rows;
+}
+
+const pl_metric *pl_metric_find(const char *key)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (strcmp(rows[i].key, key) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+void pl_metric_label(const char *key, char *text, size_t room)
+{
+    const pl_metric *metric = pl_metric_find(key);
+    if (metric == NULL || metric->unit[0] == '\0')
+        snprintf(text, room, "%s", metric != NULL ? metric->label : key);
+    else
+        snprintf(text, room, "%s [%s]", metric->label, metric->unit);
+}
+
+/* Workers that were lost before they reported have none. */
+static double mean_of_workers(const pl_summary *summary, const char *key)
+{
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < summary->worker_count; i++) {
+        double value = pl_fields_number(&pl_worker_report_fields,
+                                        &summary->per_worker[i], key);
+        if (isfinite(value)) {
+            sum += value;
+            count++;
+        }
+    }
+    return count > 0 ? sum / (double)count : NAN;
+}
+
+double pl_metric_result(const pl_record *record, const char *key)
+{
+    double value = pl_record_number(record, key);
+    size_t length = strlen(key), end = strlen("_share");
+    if (!record->ended || length <= end ||
+        strcmp(key + length - end, "_share") != 0)
+        return value;
+    return mean_of_workers(&record->summary, key);
+}

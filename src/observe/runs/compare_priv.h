@@ -1,0 +1,17 @@
+/* compare_priv.h - what the files of the comparison share: columns about the
+ * tasks of a run.
+ *
+ * Threads: one at a time. */
+#ifndef PL_OBSERVE_RUNS_COMPARE_PRIV_H
+#define PL_OBSERVE_RUNS_COMPARE_PRIV_H
+
+#include "observe/runs/compare.h"
+
+/* True when the table would have a column. */
+bool pl_compare_has_tasks(const pl_records *records);
+void pl_compare_add_tasks(pl_table *table, const pl_records *records);
+/* The cells of run `index`; with `mean`, means over the runs like it. */
+void pl_compare_put_tasks(pl_table *table, const pl_records *records,
+                          size_t index, bool mean);
+
+#endif

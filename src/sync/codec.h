@@ -1,0 +1,101 @@
+/* codec.h - the table between a gradient and the wire: how its floats lie in a
+ * message.
+ *
+ * Parameter servers (the push of dense gradients) and the ring (sums of
+ * gradients) know this table only.  Whoever sends encodes a piece once, keeps
+ * the bytes until the piece is no longer needed, and sends the same bytes
+ * again where a message was lost: a codec may have state.  Whoever receives
+ * decodes the piece or combines it with its own.  Parameters and sums that
+ * must be exact travel as floats, whatever the codec.
+ *
+ * A codec is one file with one `const pl_codec` and a line in the list of
+ * codec.c.  One that has a setting embeds the table as its first member: each
+ * function gets the table that it was called through.
+ *
+ * All tasks of a job use the same codec: its name is one of the settings that
+ * are compared at joining.
+ *
+ * Threads: the tables are constant; a coder belongs to one thread. */
+#ifndef PL_SYNC_CODEC_H
+#define PL_SYNC_CODEC_H
+
+#include "kernels/backend.h"
+
+#include <stddef.h>
+
+#define PL_CODEC_SLOTS_MOST 2
+
+typedef struct pl_codec pl_codec;
+
+/* What is encoded: `count` floats, and the sender's state for them. */
+typedef struct pl_codec_span {
+    int64_t count;
+    const float *floats;
+    float *slot[PL_CODEC_SLOTS_MOST]; /* [count] each, as many as the codec
+                                         has; zero before the first piece */
+} pl_codec_span;
+
+/* An encoded piece. */
+typedef struct pl_encoded {
+    const void *bytes;
+    size_t size;
+} pl_encoded;
+
+struct pl_codec {
+    const char *name; /* "plain" */
+    /* Encoded floats are the floats themselves: encode and decode return the
+     * memory they were given and need no room. */
+    bool in_place;
+    /* What is decoded may differ from what was encoded. */
+    bool may_change_bits;
+    /* Floats of state that a sender has for each float of the gradient. */
+    int32_t slots;
+
+    /* The most bytes that `count` floats are encoded to: never more than the
+     * floats themselves take. */
+    size_t (*encoded_most)(const pl_codec *codec, int64_t count);
+    /* Encode into `room`, which has so many bytes, or return the floats
+     * themselves. */
+    pl_encoded (*encode)(const pl_codec *codec, const pl_codec_span *from,
+                         void *room);
+    /* The `count` floats, in `room` or in the message itself; NULL: this is no
+     * piece of so many floats.  Nothing in it is trusted but that it has at
+     * most encoded_most bytes. */
+    const float *(*decode)(const pl_codec *codec, int64_t count,
+                           pl_encoded from, float *room);
+    /* Add a piece to `own`: own + piece, or piece + own where `before`.  The
+     * order matters for numbers that are none.  false, with `own` unchanged:
+     * as NULL above. */
+    bool (*combine)(const pl_codec *codec, const pl_kernels *kernels,
+                    int64_t count, pl_encoded piece, bool before, float *own);
+};
+
+extern const pl_codec pl_codec_plain;
+
+/* All of them, NULL behind the last; the first is the default. */
+extern const pl_codec *const pl_codecs[];
+
+/* decode and combine of a piece that came from elsewhere: one that is too long
+ * is refused like any that is wrong. */
+const float *pl_codec_decode(const pl_codec *codec, int64_t count,
+                             pl_encoded from, float *room);
+bool pl_codec_combine(const pl_codec *codec, const pl_kernels *kernels,
+                      int64_t count, pl_encoded piece, bool before, float *own);
+
+/* A codec at work on a block of floats: with its state. */
+typedef struct pl_coder {
+    const pl_codec *codec;
+    int64_t floats; /* of the block */
+    float *slots;   /* [codec->slots][floats]; NULL: none */
+} pl_coder;
+
+/* `codec` NULL: the default. */
+pl_status pl_coder_init(pl_coder *coder, const pl_codec *codec,
+                        int64_t floats) PL_MUST_CHECK;
+void pl_coder_close(pl_coder *coder);
+/* Encode the floats [first, first + count) of the block, which lie at
+ * `floats`; `room` has as many bytes as they. */
+pl_encoded pl_coder_encode(pl_coder *coder, int64_t first, int64_t count,
+                           const float *floats, void *room);
+
+#endif

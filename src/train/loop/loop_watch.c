@@ -1,0 +1,43 @@
+/* When a training is said to diverge: the mean loss of the last 20 batches is
+ * more than 4 times that of a model that has learned nothing.  That is the loss
+ * of the first batch, or of answers at random where that is more, so that one
+ * lucky batch, or a resumed run, which begins low, raises no alarm. */
+#include "train/loop/loop_priv.h"
+
+#include "base/log.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define BATCHES 20
+#define TIMES   4
+
+/* Of answers at random. */
+static double chance_loss(const pl_network *network)
+{
+    if (network->sparse) /* yes or no */
+        return log(2);
+    return log((double)pl_node_shape(network->logits).dim[1]);
+}
+
+void pl_loop_watch(pl_loop *l, double loss)
+{
+    const pl_losses *losses = &l->recorder.losses;
+    const pl_network *network = l->opts->network;
+    if (l->usual_loss <= 0)
+        l->usual_loss = fmax(loss, chance_loss(network));
+    if (l->warned || l->opts->follower || losses->steps % BATCHES != 0)
+        return;
+    double now = pl_losses_last(losses, BATCHES).loss;
+    if (!(now > TIMES * l->usual_loss))
+        return;
+    char text[160];
+    int64_t step = l->result->progress.step;
+    l->warned = true;
+    snprintf(text, sizeof text,
+             "the training loss is %.4g, up from %.4g: the training diverges; "
+             "use a smaller --lr%s",
+             now, l->usual_loss, network->sparse ? "" : " or --clip");
+    pl_log(PL_LOG_WARN, "step %lld: %s", (long long)step, text);
+    pl_recorder_warn(&l->recorder, step, text);
+}

@@ -1,0 +1,139 @@
+"""`plan`: what strategies would bring on a cluster that is not there."""
+
+import json
+
+import pytest
+
+BYTES = 4 * (784 * 10 + 10)  # softmax
+GBIT = 125e6
+
+
+def make_run(cli, compute_s, input_s=0.0, steps=100):
+    """A run of softmax whose steps took so long."""
+    (cli.folder / "run").mkdir()
+    seconds = steps * (compute_s + input_s)
+    (cli.folder / "run/run.json").write_text(json.dumps({
+        "format": 1, "paceline": "0.1.0", "model": "softmax",
+        "args": {"batch": "100", "threads": "1"},
+        "example": [28, 28], "classes": 10}))
+    (cli.folder / "run/summary.json").write_text(json.dumps({
+        "model": "softmax", "strategy": "single", "workers": 1, "ps": 0,
+        "steps": steps, "stopped_by": "steps", "per_worker": [
+            {"index": 0, "host": "a", "steps": steps, "seconds": seconds,
+             "input_share": steps * input_s / seconds,
+             "computing_share": steps * compute_s / seconds}]}))
+
+
+def plan(cli, *flags):
+    return cli.ok("plan", *flags, "--json").json
+
+
+def rows(found, strategy, mode=None):
+    return {(r["workers"], r["ps"]): r for r in found["rows"]
+            if r["strategy"] == strategy and r["mode"] == mode}
+
+
+def test_the_bytes_of_a_run_over_a_slow_link(cli):
+    make_run(cli, compute_s=0.5, input_s=0.25)
+    found = plan(cli, "--from", "run", "--hosts", 4, "--cores", 1, "--link",
+                 "8kbit", "--rtt", "0ms")
+    update = 0.5e-9 * BYTES
+    single = rows(found, "single")[1, 0]
+    assert single["step_seconds"] == pytest.approx(0.75 + update)
+    assert single["examples_per_s"] == pytest.approx(100 / (0.75 + update))
+    assert single["efficiency"] == 1 and single["limit"] == "computing"
+    for n in 2, 4:
+        row = rows(found, "allreduce")[n, 0]
+        sums = 2 * (n - 1) / n * BYTES / 1000 + 2 * (n - 1) * 10e-6
+        assert row["step_seconds"] == pytest.approx(0.75 + sums + update)
+        assert row["link_bytes"] == round(2 * (n - 1) / n * BYTES)
+        assert row["limit"] == "link" and row["codec"] == "plain"
+    # One server for 4 workers: it sends and takes 3 times the parameters.
+    row = rows(found, "ps", "sync")[4, 1]
+    assert row["step_seconds"] > 6 * BYTES / 1000
+    assert row["limit"] == "server link"
+
+
+def test_more_of_anything_is_never_slower(cli):
+    make_run(cli, compute_s=0.01)
+    base = ["--from", "run", "--cores", 2, "--hosts", 16]
+    slow, fast = (plan(cli, *base, "--link", rate)["rows"]
+                  for rate in ("10Mbit", "10Gbit"))
+    for a, b in zip(slow, fast):
+        assert a["examples_per_s"] <= b["examples_per_s"] * (1 + 1e-9)
+    near, far = (plan(cli, *base, "--rtt", rtt)["rows"]
+                 for rtt in ("10us", "10ms"))
+    for a, b in zip(far, near):
+        assert a["examples_per_s"] <= b["examples_per_s"] * (1 + 1e-9)
+    assert all(0 < r["efficiency"] <= 1 + 1e-9 for r in fast)
+
+
+def test_the_fewest_workers_for_a_speed_up(cli):
+    make_run(cli, compute_s=1.0)
+    base = ["--from", "run", "--cores", 1, "--link", "10Gbit"]
+    found = plan(cli, *base, "--hosts", 1000, "--for", "9.5x")
+    assert found["smallest"]["workers"] == 10
+    assert found["smallest"]["speedup"] >= 9.5
+    assert found["best"]["workers"] == 1000
+    found = plan(cli, *base, "--hosts", 8, "--for", "9.5x")
+    assert found["smallest"] is None and found["wanted_speedup"] == 9.5
+    shown = cli.ok("plan", *base, "--hosts", 8, "--for", "9.5x").out
+    assert "no cluster of up to 8 hosts is 9.5 x as fast" in shown
+
+
+def test_flags_of_train_narrow_the_table_and_reach_the_command(cli):
+    make_run(cli, compute_s=1.0)
+    base = ["softmax", "--from", "run", "--hosts", 4, "--cores", 1]
+    found = plan(cli, *base, "--ps", 2, "--mode", "async", "--lr", "0.2")
+    assert {(r["strategy"], r["mode"], r["ps"]) for r in found["rows"]} == \
+        {("ps", "async", 2)}
+    assert found["best"]["command"] == \
+        "paceline launch --hosts A,B,... -- train softmax --lr 0.2 " \
+        "--workers 4 --ps 2 --mode async"
+    # Stale gradients are not compared with others unless asked for.
+    found = plan(cli, *base)
+    assert found["best"]["mode"] != "async"
+    assert any(r["mode"] == "async" for r in found["rows"])
+
+
+def test_it_measures_and_the_command_trains(cli):
+    found = plan(cli, "softmax", "--hosts", 1, "--cores", 2, "--seconds",
+                 "0.1", "--steps", 3, "--strategy", "ps")
+    assert found["best"]["ps"] > 0 and found["best"]["examples_per_s"] > 0
+    words = found["best"]["command"].split()
+    assert cli.ok(*words[1:], "--json").json["steps"] == 3
+
+
+def test_a_sparse_model_has_no_allreduce(cli):
+    found = plan(cli, "sparse", "--seconds", "0.1", "--batch", 100,
+                 "--examples", 2000, "--features", 10000, "--hosts", 2)
+    assert not rows(found, "allreduce") and rows(found, "ps", "sync")
+    # A batch moves its keys, not the table.
+    assert rows(found, "ps", "sync")[2, 1]["link_bytes"] < 4 * 10000
+
+
+@pytest.mark.parametrize("flags, words", [
+    ([], "plan needs a model"),
+    (["softmax", "--hosts", "0"], "--hosts: expected 1 to 1000"),
+    (["softmax", "--link", "fast"], "--link: expected a rate"),
+    (["softmax", "--rtt", "1"], "--rtt: expected a time"),
+    (["softmax", "--for", "x"], "--for: expected a speed-up"),
+    (["softmax", "--ssh", "ssh"], "--ssh needs names"),
+    (["softmax", "--from", "run", "--seconds", "1"], "give one of them"),
+    (["lenet", "--from", "run"], "it trained the model softmax"),
+    (["softmax", "--global-batch", "8"], "give --batch"),
+    (["softmax", "--from", "run", "--workers", "1", "--ps", "1"],
+     "leave nothing to compare"),
+])
+def test_wrong_flags_are_refused(cli, flags, words):
+    make_run(cli, compute_s=1.0)
+    result = cli.run("plan", *flags)
+    assert result.code == 2 and words in result.err, result
+
+
+def test_a_run_without_steps_is_refused(cli):
+    make_run(cli, compute_s=0.5, steps=1)
+    path = cli.folder / "run/summary.json"
+    path.write_text(path.read_text().replace('"computing_share"', '"other"'))
+    result = cli.run("plan", "--from", "run")
+    assert result.code == 2 and "how long its workers computed" in result.err

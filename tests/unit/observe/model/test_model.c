@@ -1,0 +1,188 @@
+#include "support/runs.h"
+
+#include "observe/model/metric.h"
+#include "observe/model/model.h"
+
+#include <math.h>
+
+static pl_status read_model(pl_records *records, pl_model *model,
+                            const char *folder)
+{
+    char *paths[] = { (char *)folder };
+    PL_TRY(pl_records_init(records, paths, 1));
+    know_flags(records);
+    pl_status status = pl_model_init(model, records);
+    if (status != PL_OK)
+        pl_records_close(records);
+    return status;
+}
+
+static void close_model(pl_records *records, pl_model *model)
+{
+    pl_model_close(model);
+    pl_records_close(records);
+}
+
+static pl_json *parse(const pl_model *model)
+{
+    pl_buffer text = { 0 };
+    pl_json *json;
+    pl_buffer_text(&text, "{");
+    pl_model_json(model, &text);
+    pl_buffer_text(&text, "}");
+    assert_ok(pl_buffer_status(&text));
+    assert_ok(pl_json_parse(&json, text.data, text.bytes, "model"));
+    pl_buffer_close(&text);
+    return json;
+}
+
+static const pl_json *list_of(const pl_json *json, const char *key)
+{
+    const pl_json *list;
+    assert_ok(pl_json_get_array(json, key, &list));
+    return list;
+}
+
+static void runs_have_flags_and_results(void **state)
+{
+    pl_records records;
+    pl_model model;
+    write_run(*state, "a", 10, 1, 1.5, 0.5);
+    write_run(*state, "b", 20, 1, 2.5, 0.25);
+    write_run(*state, "c", 20, 2, 3.5, 0.25); /* repeats b */
+    assert_ok(read_model(&records, &model, *state));
+    pl_json *json = parse(&model);
+    const pl_json *runs = list_of(json, "runs"), *flags, *results;
+    const char *text;
+    double value;
+    int64_t like;
+    assert_int_equal(1, pl_json_length(list_of(json, "axes")));
+    assert_int_equal(3, pl_json_length(runs));
+    assert_ok(pl_json_get_text(pl_json_at(runs, 0), "label", &text));
+    assert_string_equal("batch 10", text);
+    assert_ok(pl_json_get_object(pl_json_at(runs, 1), "flags", &flags));
+    assert_ok(pl_json_get_text(flags, "batch", &text));
+    assert_string_equal("20", text);
+    assert_ok(pl_json_get_object(pl_json_at(runs, 1), "results", &results));
+    assert_ok(pl_json_get_real(results, "seconds", &value));
+    assert_true(value == 2.5);
+    assert_ok(pl_json_get_int(pl_json_at(runs, 2), "like", 0, 9, &like));
+    assert_int_equal(1, like);
+    pl_json_free(json);
+    close_model(&records, &model);
+}
+
+static void a_series_keeps_its_peaks(void **state)
+{
+    pl_records records;
+    pl_model model;
+    pl_buffer csv = { 0 };
+    write_run(*state, "a", 10, 1, 1, 1);
+    pl_buffer_text(&csv, "time,job_cpu\n");
+    for (int i = 0; i < 100000; i++)
+        pl_buffer_format(&csv, "%d,%d\n", 1000 + i, i == 31415 ? 99 : 7);
+    write_run_file(*state, "a/resources", "host.csv", csv.data);
+    pl_buffer_close(&csv);
+    assert_ok(read_model(&records, &model, *state));
+    assert_int_equal(100000, pl_model_curve(&model.runs[0], "job_cpu")->count);
+    pl_json *json = parse(&model);
+    const pl_json *series = pl_json_at(list_of(json, "series"), 0);
+    const pl_json *values = list_of(series, "y"), *times = list_of(series, "t");
+    assert_false(pl_json_has(series, "x"));
+    assert_in_range(pl_json_length(values), 100, 2000);
+    assert_int_equal(pl_json_length(values), pl_json_length(times));
+    bool peak = false;
+    for (size_t i = 0; i < pl_json_length(values); i++) {
+        int64_t value, time;
+        assert_ok(pl_json_int_at(values, i, 0, 100, &value));
+        assert_ok(pl_json_int_at(times, i, 0, 100000, &time));
+        peak = peak || (value == 99 && time == 31415);
+    }
+    assert_true(peak);
+    pl_json_free(json);
+    close_model(&records, &model);
+}
+
+static void events_count_from_the_start(void **state)
+{
+    pl_records records;
+    pl_model model;
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run_file(*state, "a", "timeline.jsonl",
+                   "{\"time\": 100, \"event\": \"start\", \"task\": \"x\"}\n"
+                   "{\"time\": 112.5, \"event\": \"lost\", \"task\": \"worker "
+                   "1\", \"text\": \"killed </script>\"}\n"
+                   "not an event\n");
+    assert_ok(read_model(&records, &model, *state));
+    pl_json *json = parse(&model);
+    const pl_json *events = list_of(json, "events");
+    const char *text;
+    double time;
+    assert_int_equal(2, pl_json_length(events));
+    assert_ok(pl_json_get_real(pl_json_at(events, 1), "t", &time));
+    assert_true(time == 12.5);
+    assert_ok(pl_json_get_text(pl_json_at(events, 1), "text", &text));
+    assert_string_equal("worker 1: lost, killed </script>", text);
+    pl_json_free(json);
+    close_model(&records, &model);
+}
+
+static void what_cannot_be_read_is_listed(void **state)
+{
+    pl_records records;
+    pl_model model;
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run_file(*state, "a/events/worker-0", "x.tfevents.1",
+                   "this is no event file at all");
+    write_run_file(*state, "a/resources", "host.csv", "no,table\n");
+    assert_ok(read_model(&records, &model, *state));
+    assert_int_equal(2, pl_json_length(model.left_out));
+    assert_null(pl_model_curve(&model.runs[0], "loss"));
+    close_model(&records, &model);
+}
+
+static void a_metric_has_a_unit_or_its_own_name(void **state)
+{
+    (void)state;
+    char text[64];
+    pl_metric_label("test_accuracy", text, sizeof text);
+    assert_string_equal("test accuracy [%]", text);
+    pl_metric_label("test_loss", text, sizeof text);
+    assert_string_equal("test loss", text);
+    pl_metric_label("of_mine", text, sizeof text);
+    assert_string_equal("of_mine", text);
+}
+
+static void a_share_is_the_mean_over_the_workers(void **state)
+{
+    pl_records records;
+    pl_model model;
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run_file(*state, "a", "summary.json",
+                   "{\"steps\": 1, \"stopped_by\": \"steps\", "
+                   "\"per_worker\": [{\"index\": 0, "
+                   "\"waiting_share\": 0.5}, {\"index\": 1, "
+                   "\"waiting_share\": 0.25}]}");
+    assert_ok(read_model(&records, &model, *state));
+    assert_true(pl_metric_result(&records.list[0], "waiting_share") == 0.375);
+    assert_true(isnan(pl_metric_result(&records.list[0], "seconds")));
+    close_model(&records, &model);
+}
+
+static void a_model_survives_failed_allocations(void **state)
+{
+    pl_records records;
+    pl_model model;
+    write_run(*state, "a", 10, 1, 1, 1);
+    write_run_file(*state, "a/resources", "host.csv", "time,cpu\n1,2\n");
+    assert_survives_failed_allocations(read_model(&records, &model, *state),
+                                       close_model(&records, &model));
+}
+
+UNIT_TESTS(TEST_IN_FOLDER(runs_have_flags_and_results),
+           TEST_IN_FOLDER(a_series_keeps_its_peaks),
+           TEST_IN_FOLDER(events_count_from_the_start),
+           TEST_IN_FOLDER(what_cannot_be_read_is_listed),
+           cmocka_unit_test(a_metric_has_a_unit_or_its_own_name),
+           TEST_IN_FOLDER(a_share_is_the_mean_over_the_workers),
+           TEST_IN_FOLDER(a_model_survives_failed_allocations))

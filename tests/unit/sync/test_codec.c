@@ -1,0 +1,374 @@
+/* What every codec must keep to, and that ring and parameter servers send
+ * gradients through the table, and nothing else. */
+#include "sync/codec.h"
+
+#include "support/codec.h"
+#include "support/ps.h"
+#include "support/ring.h"
+#include "sync/ps/worker/client.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define COUNT  100
+#define PIECE  16
+#define SENT   64
+#define CLIENT 10 /* as the server knows it */
+
+/* --- the table --------------------------------------------------------- */
+
+static void check_codec(const pl_codec *codec)
+{
+    float floats[COUNT], room[COUNT], back[COUNT], sum[COUNT];
+    pl_coder coder;
+    assert_ok(pl_coder_init(&coder, codec, COUNT));
+    for (int i = 0; i < COUNT; i++) {
+        floats[i] = (float)(i - 40) * 0.37f;
+        sum[i] = 1;
+    }
+    for (int64_t n = 1; n <= COUNT; n++)
+        assert_true(codec->encoded_most(codec, n) <= (size_t)n * sizeof(float));
+    pl_encoded data = pl_coder_encode(&coder, 0, COUNT, floats, room);
+    assert_true(data.size <= codec->encoded_most(codec, COUNT));
+    assert_true((data.bytes == floats) == codec->in_place);
+    const float *got = pl_codec_decode(codec, COUNT, data, back);
+    assert_non_null(got);
+    assert_true((got == data.bytes) == codec->in_place);
+    assert_true(
+        pl_codec_combine(codec, pl_kernels_best(), COUNT, data, false, sum));
+    for (int i = 0; i < COUNT; i++) {
+        assert_true(codec->may_change_bits || got[i] == floats[i]);
+        assert_true(sum[i] == 1 + got[i]);
+    }
+    /* Longer than any piece of so many floats. */
+    data.size = codec->encoded_most(codec, COUNT) + 1;
+    assert_null(pl_codec_decode(codec, COUNT, data, back));
+    assert_false(
+        pl_codec_combine(codec, pl_kernels_best(), COUNT, data, false, sum));
+    pl_coder_close(&coder);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void codecs_give_back_what_they_were_given(void **state)
+{
+    (void)state;
+    for (int i = 0; pl_codecs[i] != NULL; i++)
+        check_codec(pl_codecs[i]);
+    check_codec(&halves);
+    assert_string_equal("plain", pl_codecs[0]->name);
+}
+
+static void plain_refuses_a_piece_of_another_size(void **state)
+{
+    (void)state;
+    float floats[4] = { 0 }, own[4] = { 0 };
+    for (size_t size = 0; size < sizeof floats; size++) {
+        pl_encoded data = { floats, size };
+        assert_null(pl_codec_decode(&pl_codec_plain, 4, data, NULL));
+        assert_false(pl_codec_combine(&pl_codec_plain, pl_kernels_best(), 4,
+                                      data, false, own));
+    }
+}
+
+/* --- the ring ---------------------------------------------------------- */
+
+static float term(int32_t rank, int64_t i)
+{
+    return (float)((i * 37 + rank * 1009) % 513) * 0.37f + 1.3f;
+}
+
+static void sum_block(ring_net *net, bool exact)
+{
+    for (int32_t w = 0; w < net->workers; w++)
+        for (int64_t i = 0; i < net->floats; i++)
+            net->node[w].memory[i] = term(w, i);
+    net->piece_bytes = net->piece_floats = 0;
+    pl_sum_range range = { .count = net->floats, .exact = exact };
+    for (int32_t w = 0; w < net->workers; w++)
+        assert_int_equal(0, pl_ring_core_start(net->node[w].core, &range));
+    ring_settle(net);
+    for (int32_t w = 0; w < net->workers; w++) {
+        assert_true(pl_ring_core_is_quiet(net->node[w].core));
+        pl_ring_core_quiet(net->node[w].core);
+        assert_int_equal(0, pl_ring_core_refused(net->node[w].core));
+        assert_memory_equal(net->node[0].memory, net->node[w].memory,
+                            (size_t)net->floats * sizeof(float));
+    }
+}
+
+/* Upper halves lose up to 2^-7 of a number at each hop. */
+static void check_close(const ring_net *net)
+{
+    for (int64_t i = 0; i < net->floats; i++) {
+        double exact = 0;
+        for (int32_t w = 0; w < net->workers; w++)
+            exact += (double)term(w, i);
+        assert_true(fabs((double)net->node[0].memory[i] - exact) <=
+                    exact * net->workers / 64);
+    }
+}
+
+static void ring_sends_gradients_through_the_codec(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 1, 100, 5000, 300000 };
+    ring_net *net = malloc(sizeof *net);
+    for (int32_t n = 2; n <= RING_FEW; n++)
+        for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
+            ring_init(net, n, sizes[s / 2], (uint64_t)n * 10 + s);
+            net->shared = s % 2 == 1;
+            net->codec = &halves;
+            ring_form(net);
+            for (int round = 0; round < 3; round++) {
+                sum_block(net, false);
+                assert_int_equal(2 * net->piece_floats, net->piece_bytes);
+                check_close(net);
+            }
+            ring_close(net);
+        }
+    free(net);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void ring_sums_parameters_exactly_with_any_codec(void **state)
+{
+    (void)state;
+    ring_net *plain = malloc(sizeof *plain), *lossy = malloc(sizeof *lossy);
+    for (int shared = 0; shared < 2; shared++) {
+        ring_init(plain, 3, 5000, 1);
+        ring_init(lossy, 3, 5000, 2);
+        plain->shared = lossy->shared = shared == 1;
+        lossy->codec = &halves;
+        ring_form(plain);
+        ring_form(lossy);
+        sum_block(plain, false);
+        sum_block(lossy, false);
+        sum_block(lossy, true);
+        assert_int_equal(4 * lossy->piece_floats, lossy->piece_bytes);
+        assert_memory_equal(plain->node[0].memory, lossy->node[0].memory,
+                            5000 * sizeof(float));
+        ring_close(plain);
+        ring_close(lossy);
+    }
+    free(plain);
+    free(lossy);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* --- a worker and its parameter server --------------------------------- */
+
+typedef struct letter {
+    pl_frame frame;
+    const void *payload; /* as it was given */
+    void *copy;          /* of what is not lasting; else NULL */
+} letter;
+
+typedef struct pair {
+    ps_rig *server;
+    pl_ps_client *client;
+    float params[PS_FLOATS], grad[PS_FLOATS], encoded[PS_FLOATS];
+    letter sent[SENT];
+    int made, taken;
+    int pushes; /* pieces of gradients that the worker sent */
+} pair;
+
+static void on_send(void *context, int32_t ps, const pl_frame *frame,
+                    const void *payload, bool lasting)
+{
+    pair *p = context;
+    assert_int_equal(0, ps);
+    assert_true(p->made < SENT);
+    letter *l = &p->sent[p->made++];
+    *l = (letter) { .frame = *frame, .payload = payload };
+    p->pushes += frame->kind == PL_FRAME_PUSH && frame->count > 0;
+    if (!lasting && frame->payload_bytes > 0) {
+        l->copy = malloc(frame->payload_bytes);
+        assert_non_null(l->copy);
+        memcpy(l->copy, payload, frame->payload_bytes);
+        l->payload = l->copy;
+    }
+}
+
+static void open_pair(pair *p, const pl_codec *codec)
+{
+    static const pl_ps_client_ops ops = { .send = on_send };
+    *p = (pair) { 0 };
+    p->server = ps_open((pl_ps_core_opts) { .mode = PL_PS_ASYNC,
+                                            .workers = 1,
+                                            .count = PS_FLOATS,
+                                            .piece = PIECE,
+                                            .codec = codec },
+                        "sgd");
+    assert_ok(pl_ps_client_new(&p->client,
+                               &(pl_ps_client_opts) {
+                                   .role = "worker",
+                                   .ps = 1,
+                                   .workers = 1,
+                                   .mode = PL_PS_ASYNC,
+                                   .count = PS_FLOATS,
+                                   .piece = PIECE,
+                                   .params = p->params,
+                                   .codec = codec,
+                                   .encoded = p->encoded,
+                                   .host = "here",
+                                   .ops = &ops,
+                                   .context = p,
+                               },
+                               p->server->now_ns));
+}
+
+static void close_pair(pair *p)
+{
+    pl_ps_client_free(p->client);
+    ps_close(p->server);
+}
+
+static void drop(pair *p)
+{
+    for (; p->taken < p->made; p->taken++)
+        free(p->sent[p->taken].copy);
+    p->taken = p->made = 0;
+}
+
+/* Messages both ways until there are none. */
+static void settle(pair *p)
+{
+    ps_rig *server = p->server;
+    while (p->taken < p->made || server->taken < server->made) {
+        for (; p->taken < p->made; p->taken++) {
+            letter *l = &p->sent[p->taken];
+            pl_message message = { .from = CLIENT,
+                                   .frame = l->frame,
+                                   .payload = l->payload };
+            pl_ps_core_receive(server->core, &message, server->now_ns);
+            free(l->copy);
+        }
+        p->taken = p->made = 0;
+        for (; server->taken < server->made; server->taken++) {
+            const ps_sent *s = &server->sent[server->taken];
+            pl_message message = { .frame = s->frame, .payload = s->bytes };
+            pl_ps_client_receive(p->client, 0, &message, server->now_ns);
+        }
+        ps_forget(server);
+    }
+}
+
+static void start(pair *p)
+{
+    pl_ps_client_join(p->client);
+    settle(p);
+    for (int i = 0; i < PS_FLOATS; i++)
+        p->params[i] = 100;
+    pl_ps_client_init(p->client, 0);
+    settle(p);
+    assert_false(pl_ps_client_busy(p->client));
+}
+
+static void begin_push(pair *p, int64_t step, float scale)
+{
+    for (int i = 0; i < PS_FLOATS; i++)
+        p->grad[i] = (float)(i + 1) * scale;
+    p->pushes = 0;
+    pl_ps_client_push(p->client, step, p->grad);
+    pl_ps_client_ready(p->client, 0);
+}
+
+static void end_push(pair *p)
+{
+    settle(p);
+    assert_false(pl_ps_client_busy(p->client));
+    assert_ok(pl_ps_client_outcome(p->client));
+}
+
+/* What a server of its own would have after this push. */
+static void apply(pl_coder *coder, const pair *p, float *params)
+{
+    float room[PS_FLOATS], back[PS_FLOATS];
+    pl_encoded data = pl_coder_encode(coder, 0, PS_FLOATS, p->grad, room);
+    const float *got = pl_codec_decode(coder->codec, PS_FLOATS, data, back);
+    for (int i = 0; i < PS_FLOATS; i++)
+        params[i] -= got[i];
+}
+
+/* Three pushes; of the second all messages are lost at first. */
+static void push_through(const pl_codec *codec)
+{
+    pair p;
+    pl_coder coder;
+    float expected[PS_FLOATS];
+    assert_ok(pl_coder_init(&coder, codec, PS_FLOATS));
+    open_pair(&p, codec);
+    start(&p);
+    memcpy(expected, p.params, sizeof expected);
+    for (int step = 0; step < 3; step++) {
+        begin_push(&p, step, 0.37f + (float)step);
+        assert_int_equal(PS_FLOATS / PIECE, p.pushes);
+        for (int i = 0; i < p.made; i++)
+            assert_int_equal(codec->encoded_most(codec, PIECE),
+                             p.sent[i].frame.payload_bytes);
+        if (step == 1) {
+            drop(&p);
+            p.server->now_ns += PL_PROBE_MS * PS_MS;
+            pl_ps_client_tick(p.client, p.server->now_ns);
+        }
+        end_push(&p);
+        apply(&coder, &p, expected);
+        assert_memory_equal(expected, p.params, sizeof expected);
+        assert_memory_equal(expected, p.server->params, sizeof expected);
+    }
+    pl_coder_close(&coder);
+    close_pair(&p);
+}
+
+static void ps_pushes_gradients_through_the_codec(void **state)
+{
+    (void)state;
+    push_through(&halves);
+    for (int i = 0; pl_codecs[i] != NULL; i++)
+        push_through(pl_codecs[i]);
+}
+
+static void ps_pushes_plain_gradients_where_they_are(void **state)
+{
+    (void)state;
+    pair p;
+    open_pair(&p, NULL);
+    start(&p);
+    begin_push(&p, 0, 1);
+    for (int i = 0; i < p.made; i++)
+        assert_ptr_equal(p.grad + p.sent[i].frame.first, p.sent[i].payload);
+    end_push(&p);
+    close_pair(&p);
+}
+
+static void ps_refuses_what_the_codec_cannot_decode(void **state)
+{
+    (void)state;
+    pair p;
+    open_pair(&p, &halves);
+    start(&p);
+    begin_push(&p, 0, 1);
+    p.sent[0].frame.payload_bytes--;
+    settle(&p);
+    assert_fails(PL_CLOSED,
+                 "push of 16 floats at 32: 31 bytes are not a halves piece of "
+                 "a gradient",
+                 pl_ps_client_outcome(p.client));
+    for (int i = 0; i < PS_FLOATS; i++)
+        assert_true(p.server->params[i] == 100);
+    close_pair(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(codecs_give_back_what_they_were_given),
+        cmocka_unit_test(plain_refuses_a_piece_of_another_size),
+        cmocka_unit_test(ring_sends_gradients_through_the_codec),
+        cmocka_unit_test(ring_sums_parameters_exactly_with_any_codec),
+        cmocka_unit_test(ps_pushes_gradients_through_the_codec),
+        cmocka_unit_test(ps_pushes_plain_gradients_where_they_are),
+        cmocka_unit_test(ps_refuses_what_the_codec_cannot_decode),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
