@@ -105,6 +105,10 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
         folder->stop =
             pl_interrupt_listen(folder->path, options->train.role >= 0 ||
                                                   PL_GIVEN(options, restarted));
+    if (!supervised)
+        PL_TRY_OUT(status,
+                   pl_metrics_server_start(&folder->metrics, &options->train,
+                                           folder->path));
 out:
     if (status != PL_OK)
         pl_run_folder_close(folder);
@@ -115,6 +119,7 @@ out:
 
 void pl_run_folder_close(pl_run_folder *folder)
 {
+    pl_metrics_server_stop(folder->metrics);
     pl_stop_free(folder->stop);
     if (folder->lock >= 0)
         close(folder->lock);
@@ -253,6 +258,24 @@ static pl_status find_job(pl_run_folder *folder)
     return PL_OK;
 }
 
+/* What eval, predict and export build the network from, wherever the file is
+ * then. */
+static pl_status keep_model(const pl_run_folder *folder, const pl_model *model)
+{
+    char *path;
+    pl_map map;
+    if (model->file == NULL)
+        return PL_OK;
+    PL_TRY(pl_file_join(&path, folder->path, PL_MODEL_FILE));
+    pl_status status = pl_map_init(&map, model->file->path);
+    if (status == PL_OK) {
+        status = pl_file_replace(path, map.data, map.bytes);
+        pl_map_close(&map);
+    }
+    pl_mem_free(path);
+    return status;
+}
+
 pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
 {
     char started[32], host[256] = "";
@@ -286,6 +309,8 @@ pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
                      .cores = pl_thread_cores() },
     };
     pl_status status = remove_results(folder);
+    if (status == PL_OK)
+        status = keep_model(folder, job->options->model);
     if (status == PL_OK)
         status = pl_run_folder_write(folder, "run.json", &pl_run_record_fields,
                                      &run);
