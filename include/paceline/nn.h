@@ -29,6 +29,7 @@ typedef struct pl_build {
     const char *init;    /* how weights start: --init or the model's */
     const void *options; /* the model's own flags, parsed */
     int64_t features;    /* sparse models: ids are below this */
+    const void *context; /* pl_model.context */
     /* To be set. */
     pl_node *table;  /* sparse models: by pl_sparse_layer */
     pl_node *bias;   /* likewise */
@@ -58,6 +59,8 @@ typedef struct pl_model {
     const pl_param *params;
     size_t param_count;
     size_t options_bytes;
+
+    const void *context; /* for build, of whoever made the model */
 } pl_model;
 
 /* A dense layer: "name/weights" [units, inputs] and "name/bias" [units].
