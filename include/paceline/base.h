@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PL_MUST_CHECK   __attribute__((warn_unused_result))
 #define PL_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -173,6 +174,7 @@ typedef struct pl_param {
     unsigned traits;      /* of pl_param_trait */
 } pl_param;
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -21,6 +21,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_data pl_data;
 
@@ -104,6 +105,7 @@ void pl_data_describe(const pl_data *data, pl_data_info *out);
 /* NULL is fine.  Trainings that were given it must have been freed. */
 void pl_data_free(pl_data *data);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Model number `index` of the built-in ones, from 0; NULL: there are no more.
  */
@@ -93,6 +94,7 @@ pl_status pl_net_set_loss(pl_net *net, int32_t layer) PL_MUST_CHECK;
  * wherever a pl_model is taken. */
 const pl_model *pl_net_model(const pl_net *net);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_build {
     /* Given. */
@@ -79,6 +80,7 @@ pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
                        int64_t outs, int64_t kernel, int64_t stride,
                        int64_t pad);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -17,6 +17,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_predict pl_predict;
 
@@ -50,7 +51,7 @@ void pl_predict_describe(const pl_predict *predict, pl_predict_info *out);
 
 typedef enum pl_predict_kind {
     PL_PREDICT_PROBABILITIES, /* softmax; sparse: of label 1 */
-    PL_PREDICT_LOGITS,
+    PL_PREDICT_LOGITS,        /* of dense models */
 } pl_predict_kind;
 
 /* Of every row of the data, in its order, `outputs` numbers.  `count` is the
@@ -88,6 +89,7 @@ pl_status pl_predict_get(const pl_predict *predict, int32_t index,
 pl_status pl_predict_export(const pl_predict *predict,
                             const char *path) PL_MUST_CHECK;
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_run pl_run;
 
@@ -55,6 +56,7 @@ int32_t pl_run_incident_count(const pl_run *run);
 pl_status pl_run_incident_get(const pl_run *run, int32_t index,
                               pl_run_incident *out) PL_MUST_CHECK;
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

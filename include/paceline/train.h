@@ -31,6 +31,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_training pl_training;
 
@@ -129,6 +130,7 @@ pl_status pl_train_wait(pl_training *training,
 /* Interrupts it where it still runs, waits, frees.  NULL is fine. */
 void pl_train_free(pl_training *training);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -99,6 +99,11 @@ pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
     return PL_OK;
 }
 
+atomic_bool *pl_trainer_interrupt(const pl_trainer_opts *opts)
+{
+    return opts->host != NULL ? opts->host->interrupt : pl_interrupt_catch();
+}
+
 static pl_reader_opts data_order(const trainer *t)
 {
     return (pl_reader_opts) {
@@ -197,7 +202,9 @@ static pl_status restore(trainer *t)
 static pl_status open_run(trainer *t)
 {
     pl_job *job = &t->job;
-    PL_TRY(pl_run_folder_init(&t->folder, t->options));
+    PL_TRY(pl_run_folder_init(&t->folder, t->options,
+                              t->opts.host != NULL ? t->opts.host->interrupt
+                                                   : NULL));
     PL_TRY(pl_options_record(t->options, PL_OPTIONS_KEPT, &t->settings));
     PL_TRY(pl_snapshot_new(
         &t->snapshot, &(pl_snapshot_opts) {
@@ -555,7 +562,7 @@ static pl_loop_opts loop_opts(trainer *t)
 static pl_status start_progress(const trainer *t, pl_progress_line **line)
 {
     pl_progress_kind kind = pl_progress_chosen(t->train);
-    if (kind == PL_PROGRESS_NONE)
+    if (kind == PL_PROGRESS_NONE || t->opts.host != NULL)
         return PL_OK;
     return pl_progress_start(
         line, &(pl_progress_opts) {
@@ -566,6 +573,18 @@ static pl_status start_progress(const trainer *t, pl_progress_line **line)
                   .end_step = end_step(t),
                   .per_epoch = t->per_epoch * (t->own_pace ? t->workers : 1),
               });
+}
+
+/* The host may look at the metrics from here on, or not any more. */
+static void tell_host(const trainer *t, bool begun)
+{
+    const pl_trainer_host *host = t->opts.host;
+    if (host == NULL || host->begun == NULL)
+        return;
+    if (begun)
+        host->begun(host->context, t->metrics, end_step(t), t->per_epoch);
+    else
+        host->done(host->context);
 }
 
 /* A supervised task tells its supervisor how far it is; others show it. */
@@ -583,10 +602,12 @@ static pl_status run_loop(trainer *t)
         PL_TRY(start_progress(t, &line));
     pl_loop_opts opts = loop_opts(t);
     pl_status status = PL_OK;
+    tell_host(t, true);
     if (t->records != NULL) /* else when the chief has told where */
         status = start_observers(t);
     if (status == PL_OK)
         status = pl_loop_run(&opts, &t->result);
+    tell_host(t, false);
     t->events_dropped = pl_observers_dropped(t->observers);
     pl_observers_stop(t->observers, status == PL_OK);
     t->observers = NULL;
@@ -643,6 +664,14 @@ static pl_status say_interrupted(const trainer *t)
     return status;
 }
 
+/* To the host, or to standard output. */
+static pl_status show_summary(const trainer *t, const pl_summary *summary)
+{
+    const pl_trainer_host *host = t->opts.host;
+    return host != NULL ? host->result(host->context, summary)
+                        : pl_trainer_print(t->options, summary);
+}
+
 static pl_status make_summary(const trainer *t, pl_summary *out)
 {
     pl_summary_opts opts = {
@@ -654,6 +683,7 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
         .left_out = t->left_out,
         .startup_s = t->startup_s,
         .events_dropped = t->events_dropped,
+        .threads = t->opts.host != NULL && t->opts.host->threads,
     };
     if (t->opts.cluster == NULL)
         return pl_summary_make(out, &opts);
@@ -692,7 +722,7 @@ static pl_status train_and_report(trainer *t)
     }
     pl_summary summary;
     PL_TRY(make_summary(t, &summary));
-    pl_status status = pl_trainer_print(t->options, &summary);
+    pl_status status = show_summary(t, &summary);
     if (status == PL_OK && saved)
         status = pl_run_folder_end(&t->folder, &summary,
                                    t->result.tested ? &t->confusion : NULL);
@@ -700,7 +730,7 @@ static pl_status train_and_report(trainer *t)
     PL_TRY(pl_error_raise(&failed));
     PL_TRY(status);
     PL_TRY(write_trace(t));
-    if (t->result.stopped_by == PL_STOPPED_INTERRUPT)
+    if (t->result.stopped_by == PL_STOPPED_INTERRUPT && t->opts.host == NULL)
         return say_interrupted(t);
     return PL_OK;
 }
@@ -714,7 +744,7 @@ static pl_status run(trainer *t)
     PL_TRY(count_steps(t));
     PL_TRY(check_length(t));
     t->job.schedule.run_steps = end_step(t);
-    t->interrupt = pl_interrupt_catch();
+    t->interrupt = pl_trainer_interrupt(&t->opts);
     if (t->chief)
         PL_TRY(open_run(t));
     else if (t->opts.control != NULL) /* its supervisor's */
