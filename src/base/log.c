@@ -11,10 +11,10 @@
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pl_log_sink *current_sink; /* guarded by lock; NULL: standard error */
-static void *current_context;     /* guarded by lock */
-static pl_log_sink *copy_sink;    /* guarded by lock; NULL: none */
-static void *copy_context;        /* guarded by lock */
+static pl_log_sink *current_sink;  /* guarded by lock; NULL: standard error */
+static void *current_context;      /* guarded by lock */
+static pl_log_sink *copy_sink;     /* guarded by lock; NULL: none */
+static void *copy_context;         /* guarded by lock */
 static atomic_int most_shown = -1; /* none */
 
 void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most)

@@ -34,32 +34,6 @@ pl_status pl_library_model(const char *name, const pl_model *own,
     return net != NULL ? pl_net_status(net) : PL_OK;
 }
 
-/* What is about the terminal or about processes has no meaning here. */
-static pl_status check_flags(const pl_options *options)
-{
-    const pl_train_options *train = &options->train;
-    const struct {
-        const char *flag, *why;
-        bool given;
-    } refused[] = {
-        { "json", "a training in a program prints nothing", train->json },
-        { "quiet", "a training in a program prints nothing", train->quiet },
-        { "verbose", "see pl_error_message", train->verbose },
-        { "progress", "a training in a program prints nothing",
-          PL_GIVEN(options, progress) },
-        { "control", "it is set by the program itself",
-          PL_GIVEN(options, control) },
-        { "restarts", "threads are not restarted",
-          PL_GIVEN(options, restarts) },
-        { "chaos", "threads cannot be killed", PL_GIVEN(options, chaos) },
-    };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].given)
-            return PL_FAIL(PL_USAGE, "--%s: %s; leave it out", refused[i].flag,
-                           refused[i].why);
-    return PL_OK;
-}
-
 static pl_status check_engine(const pl_training *t)
 {
     const pl_train_options *train = &t->options.train;
@@ -138,7 +112,7 @@ static pl_status resolve(pl_training *t)
     PL_TRY(pl_options_parse(options, t->arguments.argc, t->arguments.argv));
     options->train_data = t->opts.train;
     options->test_data = t->opts.test;
-    PL_TRY(check_flags(options));
+    PL_TRY(pl_options_check_program(options));
     PL_TRY(choose_tests(t));
     if (train->resume && train->run != NULL)
         PL_TRY(pl_resume_recall(options, &t->record));

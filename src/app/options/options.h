@@ -113,6 +113,10 @@ pl_param_facts pl_options_facts(const pl_options *options);
  * check.  PL_USAGE names the flags. */
 pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
 
+/* PL_USAGE for a flag that was given and is about the terminal or about
+ * processes: for a training that runs inside a program. */
+pl_status pl_options_check_program(const pl_options *options) PL_MUST_CHECK;
+
 /* The help of the flags that a model has, with its defaults. */
 void pl_options_help(pl_options *options, FILE *file);
 

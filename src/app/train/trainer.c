@@ -86,24 +86,6 @@ static void close_trainer(trainer *t)
     pl_job_close(&t->job);
 }
 
-pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
-{
-    char *text;
-    if (!options->train.json) {
-        pl_summary_print(summary, stdout);
-        return PL_OK;
-    }
-    PL_TRY(pl_fields_text(&pl_summary_fields, summary, 0, &text));
-    printf("%s\n", text);
-    pl_mem_free(text);
-    return PL_OK;
-}
-
-atomic_bool *pl_trainer_interrupt(const pl_trainer_opts *opts)
-{
-    return opts->host != NULL ? opts->host->interrupt : pl_interrupt_catch();
-}
-
 static pl_reader_opts data_order(const trainer *t)
 {
     return (pl_reader_opts) {
@@ -575,18 +557,6 @@ static pl_status start_progress(const trainer *t, pl_progress_line **line)
               });
 }
 
-/* The host may look at the metrics from here on, or not any more. */
-static void tell_host(const trainer *t, bool begun)
-{
-    const pl_trainer_host *host = t->opts.host;
-    if (host == NULL || host->begun == NULL)
-        return;
-    if (begun)
-        host->begun(host->context, t->metrics, end_step(t), t->per_epoch);
-    else
-        host->done(host->context);
-}
-
 /* A supervised task tells its supervisor how far it is; others show it. */
 static pl_status run_loop(trainer *t)
 {
@@ -602,12 +572,12 @@ static pl_status run_loop(trainer *t)
         PL_TRY(start_progress(t, &line));
     pl_loop_opts opts = loop_opts(t);
     pl_status status = PL_OK;
-    tell_host(t, true);
+    pl_trainer_begun(&t->opts, t->metrics, end_step(t), t->per_epoch);
     if (t->records != NULL) /* else when the chief has told where */
         status = start_observers(t);
     if (status == PL_OK)
         status = pl_loop_run(&opts, &t->result);
-    tell_host(t, false);
+    pl_trainer_done(&t->opts);
     t->events_dropped = pl_observers_dropped(t->observers);
     pl_observers_stop(t->observers, status == PL_OK);
     t->observers = NULL;
@@ -664,14 +634,6 @@ static pl_status say_interrupted(const trainer *t)
     return status;
 }
 
-/* To the host, or to standard output. */
-static pl_status show_summary(const trainer *t, const pl_summary *summary)
-{
-    const pl_trainer_host *host = t->opts.host;
-    return host != NULL ? host->result(host->context, summary)
-                        : pl_trainer_print(t->options, summary);
-}
-
 static pl_status make_summary(const trainer *t, pl_summary *out)
 {
     pl_summary_opts opts = {
@@ -722,7 +684,7 @@ static pl_status train_and_report(trainer *t)
     }
     pl_summary summary;
     PL_TRY(make_summary(t, &summary));
-    pl_status status = show_summary(t, &summary);
+    pl_status status = pl_trainer_show(&t->opts, &summary);
     if (status == PL_OK && saved)
         status = pl_run_folder_end(&t->folder, &summary,
                                    t->result.tested ? &t->confusion : NULL);

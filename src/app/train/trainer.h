@@ -20,7 +20,7 @@
  * what else would be printed, and no signal is caught. */
 typedef struct pl_trainer_host {
     atomic_bool *interrupt; /* required */
-    bool threads; /* its tasks are threads of one process */
+    bool threads;           /* its tasks are threads of one process */
     /* Optional: the metrics are there from the one to the other. */
     void (*begun)(void *context, pl_metrics *metrics, int64_t end_step,
                   int64_t epoch_steps);
@@ -45,6 +45,14 @@ typedef struct pl_trainer_opts {
 
 /* The flag that ends the task: its host's, or that of signals. */
 atomic_bool *pl_trainer_interrupt(const pl_trainer_opts *opts);
+/* Tell the host, where there is one, of metrics that it may look at, and that
+ * it may not any more. */
+void pl_trainer_begun(const pl_trainer_opts *opts, pl_metrics *metrics,
+                      int64_t end_step, int64_t epoch_steps);
+void pl_trainer_done(const pl_trainer_opts *opts);
+/* Hand the summary to the host, or print it. */
+pl_status pl_trainer_show(const pl_trainer_opts *opts,
+                          const pl_summary *summary) PL_MUST_CHECK;
 
 /* A task other than the chief learns where the chief's run folder is: choose
  * where this one keeps its records, and open its log there.  *out stays NULL
