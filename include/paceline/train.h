@@ -16,7 +16,7 @@
  *
  * Where it keeps its records and checkpoints: in the folder of the flag run.
  * Without that flag, in a folder for temporary files, which pl_train_free
- * removes.
+ * removes; a task of a cluster needs the flag.
  *
  * Every struct here may be zeroed first; a field that is 0 has its default.
  *
@@ -90,7 +90,7 @@ typedef struct pl_train_opts {
  *
  * With workers and ps (or with workers alone: a ring) the tasks of the job are
  * threads, which talk as those of processes do.  A task that fails ends the
- * job.  With cluster, role and index this is one task of a job whose other
+ * job.  With cluster, role, index and run this is one task of a job whose other
  * tasks are elsewhere. */
 pl_status pl_train_start(pl_training **out,
                          const pl_train_opts *opts) PL_MUST_CHECK;

@@ -236,6 +236,7 @@ static void refuses_what_makes_no_sense(void **state)
         { "--workers 2 --engine mpi", "mpi" },
         { "--data digits", "--data and data in memory" },
         { "stray", "unexpected argument" },
+        { "--role worker", "--role needs --cluster" },
     };
     dense_data *d = calloc(1, sizeof *d);
     pl_training *training;

@@ -89,6 +89,9 @@ static pl_status choose_tests(pl_training *t)
 static pl_status make_temporary(pl_training *t)
 {
     const char *folder = getenv("TMPDIR");
+    if (t->part.kind == PL_PART_TASK)
+        return PL_FAIL(PL_USAGE, "a task of a cluster needs --run DIR, a "
+                                 "folder that its servers see, too");
     if (folder == NULL || folder[0] != '/')
         folder = "/tmp";
     PL_TRY(pl_file_join(&t->temporary, folder, "paceline-XXXXXX"));
