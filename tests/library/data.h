@@ -5,6 +5,7 @@
 
 #include <paceline.h>
 
+#include <dirent.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -117,6 +119,28 @@ static inline pl_data *sparse_rows(const sparse_data *s, int bits)
             .labels = s->labels,
         }));
     return data;
+}
+
+/* Entries of a folder of /proc: open files (fd), threads (task). */
+static inline int count_own(const char *what)
+{
+    char path[64];
+    int count = 0;
+    snprintf(path, sizeof path, "/proc/self/%s", what);
+    DIR *folder = opendir(path);
+    assert_non_null(folder);
+    while (readdir(folder) != NULL)
+        count++;
+    closedir(folder);
+    return count;
+}
+
+/* A thread that was joined may still be on its way out. */
+static inline void assert_threads(int count)
+{
+    for (int i = 0; i < 10000 && count_own("task") > count; i++)
+        usleep(1000);
+    assert_int_equal(count, count_own("task"));
 }
 
 /* Train to the end and forget all but the parameters' hash. */

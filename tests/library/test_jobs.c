@@ -119,6 +119,7 @@ static void jobs_stop_when_asked(void **state)
     dense_data *d = calloc(1, sizeof *d);
     fill_dense(d, 3);
     pl_data *data = dense_bytes(d);
+    int files = count_own("fd"), threads = count_own("task");
     for (int i = 0; i < 2; i++) {
         pl_training *training;
         pl_train_progress progress = { 0 };
@@ -140,6 +141,8 @@ static void jobs_stop_when_asked(void **state)
         assert_true(result.steps > 0);
         pl_train_free(training);
     }
+    assert_int_equal(files, count_own("fd"));
+    assert_threads(threads);
     pl_data_free(data);
     free(d);
 }

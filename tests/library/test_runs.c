@@ -2,8 +2,6 @@
  * and what its run folder tells. */
 #include "library/data.h"
 
-#include <unistd.h>
-
 /* A folder that goes at the end of the test. */
 static void make_folder(char *path, size_t room)
 {
