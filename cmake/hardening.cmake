@@ -40,14 +40,13 @@ endif()
 # Give a target code that may lie anywhere; executables are then linked so.
 function(pl_place_anywhere target)
     get_target_property(type ${target} TYPE)
-    if(NOT PL_HARDENED)
-        return()
-    elseif(type STREQUAL "EXECUTABLE")
+    if(NOT type STREQUAL "EXECUTABLE")
+        # It also goes into the shared library.  Nobody may put another function
+        # in the place of ours, so the compiler need not expect it: what public
+        # headers do not declare is hidden.
+        target_compile_options(${target} PRIVATE -fPIC -fvisibility=hidden)
+    elseif(PL_HARDENED)
         set_target_properties(${target} PROPERTIES
                               POSITION_INDEPENDENT_CODE ON)
-    else()
-        # Not -fPIC: nobody may put another function in the place of ours, so
-        # the compiler need not expect it.
-        target_compile_options(${target} PRIVATE -fPIE)
     endif()
 endfunction()

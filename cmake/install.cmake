@@ -18,6 +18,12 @@ if(TARGET paceline-mpi)
 endif()
 install(TARGETS paceline_lib EXPORT paceline ARCHIVE
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+# It looks for its modules (MPI) by its own run path, not by the program's.
+file(RELATIVE_PATH lib_to_modules /${CMAKE_INSTALL_LIBDIR} /lib/paceline)
+set_target_properties(paceline_shared PROPERTIES
+                      INSTALL_RPATH "$ORIGIN/${lib_to_modules}")
+install(TARGETS paceline_shared EXPORT paceline LIBRARY
+        INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/ TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
 install(FILES docs/paceline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 

@@ -1,5 +1,5 @@
-# find_package(paceline) gives the target paceline::paceline.  The library is
-# static, so whoever links it links what it uses.
+# find_package(paceline) gives the targets paceline::shared, and
+# paceline::paceline, which is static, so whoever links it links what it uses.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 find_dependency(ZLIB)

@@ -19,6 +19,7 @@ ALLOWED = {  # a file: the names that are no flags there
     # What a supervisor adds to the command line of a task, and how a process
     # sees that it is one; both are below the flags, or before they are read.
     "src/job/supervise/host_local.c": {"role", "index", "control"},
+    "src/app/library/threads.c": {"role", "index", "control"},
     "src/cli/app.c": {"control"},
     # An experiment's own data may be replaced before its flags are read.
     "src/app/sweep/about.c": {"data"},

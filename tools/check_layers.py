@@ -27,9 +27,23 @@ MAY_INCLUDE = {  # a module: the modules below it, lowest last
     "observe": ["net", "proto", "base"],
     "app":     ["matmul", "sync", "job", "observe", "train", "state", "nn",
                 "graph", "kernels", "data", "net", "proto", "tensor", "base"],
-    "cli":     ["app", "matmul", "sync", "job", "observe", "train", "state",
-                "nn", "graph", "kernels", "data", "net", "proto", "tensor",
-                "base"],
+    "cli":     ["app", "observe", "base"],
+}
+EXCEPT = {  # files that are not there yet, and what they still include; a public
+            # header may include others
+    "include/paceline/cli.h": {"nn"},
+    "src/cli/app.c": {"job", "nn"},
+    "src/cli/cmd_data.c": {"data"},
+    "src/cli/cmd_keys.c": {"net"},
+    "src/cli/cmd_models.c": {"tensor"},
+    "src/cli/cmd_page.c": {"job", "net"},
+    "src/cli/cmd_predict.c": {"data", "tensor"},
+    "src/cli/cmd_train.c": {"job"},
+    "src/cli/view/matmul_print.c": {"kernels", "matmul"},
+    "src/cli/view/plot.c": {"job"},
+}
+PUBLIC = {  # a public header: the module that implements it, unless its own
+    "model": "nn", "predict": "app", "run": "app", "train": "app",
 }
 CONFINED = {  # an outside header: the only folder that may include it
     r"(oneapi/dnnl/)?dnnl": "kernels/cpu/",
@@ -49,14 +63,15 @@ def module_of(path):
     """The module an include path belongs to, or None for an outside header."""
     parts = path.split("/")
     if parts[0] == "paceline" and len(parts) > 1:
-        return parts[1].removesuffix(".h")
+        name = parts[1].removesuffix(".h")
+        return PUBLIC.get(name, name)
     return parts[0] if len(parts) > 1 and parts[0] in MAY_INCLUDE else None
 
 
 def breaches(root):
     files = [(f, f.relative_to(root / "src").parts[0], f.relative_to(root / "src"))
              for f in (root / "src").rglob("*.[ch]*")]
-    files += [(f, f.stem, f.name)
+    files += [(f, PUBLIC.get(f.stem, f.stem), f.name)
               for f in (root / "include" / "paceline").glob("*.h")]
     for file, module, where in sorted(files):
         if module not in MAY_INCLUDE:
@@ -68,7 +83,9 @@ def breaches(root):
                 continue
             ours = found[1] == '"' or found[2].startswith("paceline/")
             target = module_of(found[2]) if ours else None
-            if target and target != module and target not in MAY_INCLUDE[module]:
+            allowed = {module, *MAY_INCLUDE[module],
+                       *EXCEPT.get(file.relative_to(root).as_posix(), ())}
+            if target and target not in allowed:
                 yield f"{file}:{number}: {module} must not include {target}"
             for header, home in CONFINED.items():
                 if re.match(header, found[2]) and not target \

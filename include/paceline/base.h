@@ -16,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PL_MUST_CHECK   __attribute__((warn_unused_result))
 #define PL_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -55,6 +56,8 @@ const char *pl_status_text(pl_status status);
  * "IDX file a.idx: header: magic 0x1f8b0800 is not IDX
  * [src/data/idx/idx.c:18]". Valid until the thread's next failure. */
 const char *pl_error_message(void);
+/* The same without the place in the library's source, for users. */
+const char *pl_error_sentence(void);
 
 /* Write the cause; control characters in what it quotes become \xNN, so the
  * message is one line of plain text.  Use through PL_FAIL, which gives `status`
@@ -85,6 +88,26 @@ pl_status pl_context(pl_status status, const char *format, ...) PL_PRINTF(2, 3);
 
 /* "0.1.0" */
 const char *pl_version(void);
+
+/* Lines of text for the person who watches: what a training does, warnings.
+ * They go nowhere until a program asks for them; pl_app_main sends them to
+ * standard error. */
+typedef enum pl_log_level {
+    PL_LOG_ERROR,
+    PL_LOG_WARN,
+    PL_LOG_INFO,
+    PL_LOG_DEBUG,
+    PL_LOG_TRACE,
+} pl_log_level;
+
+/* Gets one line without its newline, from any thread but only one at a time.
+ * What a file or a peer put into it is quoted.  Must not call the library. */
+typedef void pl_log_callback(void *context, pl_log_level level,
+                             const char *line);
+
+/* Send the lines of all levels up to `most` to `callback`; NULL: nowhere.  The
+ * only setting of the whole process that the library has. */
+void pl_log_to(pl_log_callback *callback, void *context, pl_log_level most);
 
 /* One field of an options struct: its flag, range, default and help.  Tables
  * of these make the command line, its help and the record of a run. */
@@ -151,6 +174,7 @@ typedef struct pl_param {
     unsigned traits;      /* of pl_param_trait */
 } pl_param;
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

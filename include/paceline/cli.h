@@ -7,11 +7,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* The whole `paceline` program with the built-in models and, where it is not
  * NULL, one more.  Returns the exit status for main(). */
 int pl_app_main(int argc, char **argv, const pl_model *mine);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_graph pl_graph;
 typedef struct pl_node pl_node;
@@ -144,6 +145,7 @@ pl_node *pl_accuracy(pl_node *logits, pl_node *labels);
 pl_node *pl_mean(pl_node *src);
 pl_node *pl_sum(pl_node *src);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -18,6 +18,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 typedef struct pl_model pl_model;
 
@@ -32,6 +33,7 @@ typedef struct pl_build {
     const char *init;    /* how weights start: --init or the model's */
     const void *options; /* the model's own flags, parsed */
     int64_t features;    /* sparse models: ids are below this */
+    const void *context; /* pl_model.context */
     /* To be set. */
     pl_node *table;  /* sparse models: by pl_sparse_layer */
     pl_node *bias;   /* likewise */
@@ -64,6 +66,7 @@ struct pl_model {
 
     /* Set by the program for a model that it read from a file. */
     const struct pl_model_file *file;
+    const void *context; /* for build, of the model's author */
 };
 
 /* A dense layer: "name/weights" [units, inputs] and "name/bias" [units].
@@ -97,6 +100,7 @@ pl_node *pl_conv_layer_plain(pl_build *build, const char *name, pl_node *src,
                              int64_t outs, int64_t kernel, int64_t stride,
                              int64_t pad);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

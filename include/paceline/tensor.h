@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define PL_DTYPE_LIST(X)                                                       \
     X(FLOAT32, "float32", 4)                                                   \
@@ -45,6 +46,7 @@ typedef struct pl_shape {
         { __VA_ARGS__ } })
 #define PL_SCALAR ((pl_shape) { 0, { 0 } })
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

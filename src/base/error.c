@@ -31,9 +31,12 @@ void pl_error_places(bool shown)
 
 const char *pl_error_message(void)
 {
+    return atomic_load(&places) ? message : pl_error_sentence();
+}
+
+const char *pl_error_sentence(void)
+{
     static _Thread_local char shown[PL_ERROR_BYTES];
-    if (atomic_load(&places))
-        return message;
     size_t words = pl_error_words(message);
     memcpy(shown, message, words);
     shown[words] = '\0';

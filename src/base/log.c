@@ -11,11 +11,11 @@
 #include <stdio.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pl_log_sink *current_sink; /* guarded by lock; NULL: standard error */
-static void *current_context;     /* guarded by lock */
-static pl_log_sink *copy_sink;    /* guarded by lock; NULL: none */
-static void *copy_context;        /* guarded by lock */
-static atomic_int most_shown = PL_LOG_INFO;
+static pl_log_sink *current_sink;  /* guarded by lock; NULL: standard error */
+static void *current_context;      /* guarded by lock */
+static pl_log_sink *copy_sink;     /* guarded by lock; NULL: none */
+static void *copy_context;         /* guarded by lock */
+static atomic_int most_shown = -1; /* none */
 
 void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most)
 {
@@ -24,6 +24,13 @@ void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most)
     current_context = context;
     pthread_mutex_unlock(&lock);
     atomic_store(&most_shown, (int)most);
+}
+
+void pl_log_to(pl_log_callback *callback, void *context, pl_log_level most)
+{
+    pl_log_set(callback, context, most);
+    if (callback == NULL)
+        atomic_store(&most_shown, -1);
 }
 
 void pl_log_copy(pl_log_sink *sink, void *context)

@@ -4,6 +4,9 @@
  * few per run, debug per object, trace per step.  Nobody logs an error and
  * also returns it.
  *
+ * The levels are public, as is the way to get the lines: pl_log_to in
+ * paceline/base.h.
+ *
  * Standard error is not waited for (base/text/console.h): a line that has no
  * room there is dropped and counted.
  *
@@ -13,20 +16,13 @@
 
 #include "paceline/base.h"
 
-typedef enum pl_log_level {
-    PL_LOG_ERROR,
-    PL_LOG_WARN,
-    PL_LOG_INFO,
-    PL_LOG_DEBUG,
-    PL_LOG_TRACE,
-} pl_log_level;
-
 /* A sink gets one line without its newline; what a file or a peer put into it
  * is quoted by pl_quote_line. */
-typedef void pl_log_sink(void *context, pl_log_level level, const char *line);
+typedef pl_log_callback pl_log_sink;
 
 /* Where lines go from now on; NULL is standard error.  Lines above `most`
- * are not made at all. */
+ * are not made at all, and none before the first call: what a library has to
+ * say is not printed unless a program wants it. */
 void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most);
 
 /* A second sink, which gets a copy of every line that is made; NULL: none.

@@ -221,6 +221,7 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
         .exit_status = &done,
     };
     hold_standard_files();
+    pl_log_set(NULL, NULL, PL_LOG_INFO);
     pl_error_places(false); /* for a user they say nothing */
     pl_map_allow();
     pl_mem_keep_freed();

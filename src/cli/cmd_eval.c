@@ -1,5 +1,6 @@
 /* cmd_eval.c - `eval`: tests the newest or the best checkpoint of a run on its
  * test data or on another source, and tells how each class fared. */
+#include "app/predict/score.h"
 #include "app/run/summary.h"
 #include "app/train/trained.h"
 #include "base/mem.h"
@@ -143,24 +144,6 @@ static pl_status print_json(const tested *t)
     return PL_OK;
 }
 
-static pl_status score_test(tested *t, int64_t batch)
-{
-    const pl_job *job = t->job;
-    batch = pl_loop_eval_batch(job->test, batch);
-    pl_compute *compute;
-    PL_TRY(pl_compute_new(&compute, &(pl_compute_opts) {
-                                        .network = job->network,
-                                        .batch = batch,
-                                        .pool = job->pool,
-                                        .kernels = job->kernels,
-                                        .forward = true,
-                                    }));
-    pl_status status = pl_loop_evaluate(compute, job->test, batch, NULL,
-                                        &t->confusion, &t->score);
-    pl_compute_free(compute);
-    return status;
-}
-
 static pl_status evaluate(const pl_app *app, const char *run,
                           const eval_options *eval)
 {
@@ -175,7 +158,9 @@ static pl_status evaluate(const pl_app *app, const char *run,
     tested t = { .run = run,
                  .step = trained->progress.step,
                  .job = &trained->job };
-    pl_status status = score_test(&t, trained->options.train.eval_batch);
+    pl_status status =
+        pl_score_set(t.job, t.job->test, trained->options.train.eval_batch,
+                     &t.confusion, &t.score);
     if (status == PL_OK && eval->json)
         status = print_json(&t);
     else if (status == PL_OK)

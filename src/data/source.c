@@ -181,6 +181,16 @@ static pl_status keep_last(pl_dataset *set, int64_t count)
     return pl_dataset_keep(set, set->count - count, count);
 }
 
+pl_status pl_source_cut(pl_dataset *set, pl_split split,
+                        const pl_source_opts *opts)
+{
+    if (opts->holdout > 0)
+        PL_TRY(keep_part(set, split, opts->holdout));
+    if (split == PL_SPLIT_TRAIN && opts->train_examples > 0)
+        PL_TRY(keep_last(set, opts->train_examples));
+    return PL_OK;
+}
+
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                          const pl_source_opts *opts)
 {
@@ -203,9 +213,7 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
     pl_dataset *set;
     PL_TRY(open_found(&found, &set, found.takes != NULL ? rest + 1 : NULL,
                       part ? PL_SPLIT_TRAIN : split, opts));
-    pl_status status = part ? keep_part(set, split, opts->holdout) : PL_OK;
-    if (status == PL_OK && split == PL_SPLIT_TRAIN && opts->train_examples > 0)
-        status = keep_last(set, opts->train_examples);
+    pl_status status = pl_source_cut(set, split, opts);
     set->local = opts->no_shard;
     if (status == PL_OK)
         *out = set;

@@ -74,6 +74,11 @@ const char *pl_source_name(const char *source);
 /* True for the name of a format of sparse examples in files. */
 bool pl_source_is_format(const char *name);
 
+/* Keep what `opts` say of a set that was opened in another way: its held-out
+ * part or the rest, and of training data the last train_examples. */
+pl_status pl_source_cut(pl_dataset *set, pl_split split,
+                        const pl_source_opts *opts) PL_MUST_CHECK;
+
 /* PL_USAGE for an unknown source (the nearest known one is suggested). */
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                          const pl_source_opts *opts) PL_MUST_CHECK;

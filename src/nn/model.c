@@ -129,6 +129,7 @@ static pl_status build_sparse(pl_network *network, const pl_network_opts *opts)
         .features = opts->example.dim[0],
         .init = init != NULL ? init : "zeros",
         .options = opts->options,
+        .context = model->context,
     };
     PL_TRY(call_build(model, &build));
     PL_TRY(pl_graph_status(network->graph));
@@ -172,6 +173,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
         .classes = opts->classes,
         .init = init != NULL ? init : "glorot",
         .options = opts->options,
+        .context = model->context,
     };
     PL_TRY(pl_graph_status(graph));
     PL_TRY(call_build(model, &build));

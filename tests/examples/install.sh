@@ -30,6 +30,8 @@ for file in bin/paceline include/paceline.h include/paceline/nn.h \
     share/man/man1/paceline.1; do
     [ -f "$root/$file" ] || fail "$file is missing"
 done
+[ -n "$(find "$root" -name libpaceline.so.0)" ] ||
+    fail "the shared library is missing"
 for path in "$source" "$build" "$folder"; do
     ! grep -rlF -e "$path" "$root" || fail "the files above hold $path"
 done

@@ -202,8 +202,8 @@ int main(int argc, char **argv)
                         "       paceline-sim --scale WORKERSxSERVERS\n");
         return 2;
     }
-    if (!p.opts.verbose)
-        pl_log_set(no_log, NULL, PL_LOG_ERROR);
+    if (p.opts.verbose)
+        pl_log_set(NULL, NULL, PL_LOG_INFO);
     int64_t begin_ns = pl_clock_now_ns(pl_clock_real());
     if (!run_jobs(&p, &t))
         return 1;

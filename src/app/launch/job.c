@@ -195,7 +195,7 @@ static pl_status count_tasks(job *j)
 static pl_status open_run(job *j)
 {
     pl_run_folder folder;
-    PL_TRY(pl_run_folder_init(&folder, &j->options));
+    PL_TRY(pl_run_folder_init(&folder, &j->options, NULL));
     pl_status status = pl_mem_copy_text(&j->run, folder.path);
     pl_run_folder_close(&folder); /* the chief takes it from here */
     PL_TRY(status);
@@ -312,7 +312,7 @@ static pl_status run_by_agents(job *j)
     opts.secret = &secret;
     opts.secret_file = file;
     opts.run = j->run;
-    pl_stop *stop = pl_interrupt_listen(j->run, false);
+    pl_stop *stop = pl_interrupt_listen(j->run, NULL, false);
     pl_metrics_server *metrics = NULL;
     if (status == PL_OK)
         status = pl_metrics_server_start(&metrics, &j->options.train, j->run);

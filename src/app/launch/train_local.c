@@ -2,6 +2,7 @@
  * supervisor, with their progress as one line. */
 #include "app/launch/train_local.h"
 
+#include "app/launch/try_job.h"
 #include "app/options/command_line.h"
 #include "app/options/resume.h"
 #include "app/run/run_folder.h"
@@ -31,41 +32,9 @@ typedef struct supervisor {
     pl_secret secret; /* of this job alone */
 } supervisor;
 
-static bool is_sync(const supervisor *s)
-{
-    return s->options->train.mode == PL_TRAIN_MODE_SYNC;
-}
-
-/* Open data and model once, before anything is made: what is wrong with them
- * is said here and not by every task, and data that must be generated is
- * generated once. */
-static pl_status try_job(supervisor *s)
-{
-    const pl_train_options *train = &s->options->train;
-    pl_job job;
-    pl_reader *reader = NULL;
-    PL_TRY(pl_job_init(&job, &(pl_job_opts) { .options = s->options }));
-    pl_status status =
-        pl_reader_new(&reader, job.train,
-                      &(pl_reader_opts) {
-                          .batch = train->batch,
-                          .micro_batches = (int32_t)train->micro_batches,
-                          .workers = s->cluster->workers,
-                          .seed = (uint64_t)train->seed,
-                      });
-    int64_t steps = train->steps_per_epoch;
-    if (status == PL_OK && steps == 0)
-        steps = reader->steps_per_epoch;
-    if (steps > 0)
-        s->per_epoch = steps * (is_sync(s) ? 1 : s->cluster->workers);
-    pl_reader_free(reader);
-    pl_job_close(&job);
-    return status;
-}
-
 static pl_status open_run(supervisor *s)
 {
-    PL_TRY(pl_run_folder_init(&s->folder, s->options));
+    PL_TRY(pl_run_folder_init(&s->folder, s->options, NULL));
     PL_TRY(pl_file_join(&s->logs, s->folder.path, "log"));
     PL_TRY(pl_file_make_folder(s->logs));
     if (pl_timeline_new(&s->timeline,
@@ -135,7 +104,7 @@ static pl_status supervise(supervisor *s)
     const pl_train_options *train = &s->options->train;
     PL_TRY(
         pl_descriptors_ensure(s->cluster, pl_descriptors_of_job(s->cluster)));
-    PL_TRY(try_job(s));
+    PL_TRY(pl_try_job(s->options, s->cluster, &s->per_epoch));
     PL_TRY(open_run(s));
     describe_job(s);
     const atomic_bool *interrupt = pl_interrupt_catch();

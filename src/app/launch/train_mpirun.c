@@ -18,7 +18,7 @@
 static pl_status choose_folder(const pl_options *options, char **out)
 {
     pl_run_folder folder;
-    PL_TRY(pl_run_folder_init(&folder, options));
+    PL_TRY(pl_run_folder_init(&folder, options, NULL));
     pl_status status = pl_mem_copy_text(out, folder.path);
     pl_run_folder_close(&folder);
     return status;
@@ -127,7 +127,7 @@ pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts)
            "encrypts what it moves",
            opts->options->model->name, (long long)opts->options->train.workers,
            opts->hosts != NULL ? opts->hosts : "this machine");
-    pl_stop *stop = pl_interrupt_listen(run, false);
+    pl_stop *stop = pl_interrupt_listen(run, NULL, false);
     pl_metrics_server *metrics;
     pl_status status =
         pl_metrics_server_start(&metrics, &opts->options->train, run);

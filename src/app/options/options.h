@@ -6,6 +6,7 @@
 
 #include "base/json/json.h"
 #include "base/param/param.h"
+#include "paceline/data.h"
 #include "paceline/nn.h"
 #include "train/loop/loop.h"
 #include "train/optim/optim.h"
@@ -74,6 +75,7 @@ typedef struct pl_train_options {
 
 #define PL_OPTIONS_FEATURES INT64_C(4294967295) /* of --features: the most */
 #define PL_OPTIONS_DATA     "digits" /* of a model that names no data */
+#define PL_OPTIONS_MEMORY   "memory" /* --data of a program's own arrays */
 #define PL_OPTION_GROUPS    6
 #define PL_OPTION_MOST      64 /* flags in one group */
 
@@ -85,6 +87,8 @@ typedef struct pl_options {
     pl_param_group groups[PL_OPTION_GROUPS];
     size_t group_count;
     bool given[PL_OPTION_GROUPS][PL_OPTION_MOST];
+    /* What the source `memory` stands for; borrowed, NULL: nothing. */
+    const pl_data *train_data, *test_data;
 } pl_options;
 
 /* Groups for `model` with all defaults set; the struct must not move. */
@@ -108,6 +112,10 @@ pl_param_facts pl_options_facts(const pl_options *options);
 /* Fill what was left out from the model, then check what no single flag can
  * check.  PL_USAGE names the flags. */
 pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
+
+/* PL_USAGE for a flag that was given and is about the terminal or about
+ * processes: for a training that runs inside a program. */
+pl_status pl_options_check_program(const pl_options *options) PL_MUST_CHECK;
 
 /* The help of the flags that a model has, with its defaults. */
 void pl_options_help(pl_options *options, FILE *file);

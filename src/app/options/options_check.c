@@ -68,6 +68,22 @@ pl_param_facts pl_options_facts(const pl_options *options)
     };
 }
 
+pl_status pl_options_check_program(const pl_options *options)
+{
+    for (size_t g = 0; g < options->group_count; g++) {
+        const pl_param_group *group = &options->groups[g];
+        for (size_t i = 0; i < group->count; i++)
+            if (group->given[i] &&
+                (group->params[i].traits & PL_OPTION_COMMAND) != 0)
+                return PL_FAIL(PL_USAGE,
+                               "--%s is for the command line: a training "
+                               "inside a program has no terminal, and starts "
+                               "no processes that could end; leave it out",
+                               group->params[i].name);
+    }
+    return PL_OK;
+}
+
 pl_status pl_options_check(const pl_options *options, const char *start)
 {
     const pl_train_options *train = &options->train;

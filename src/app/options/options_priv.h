@@ -21,6 +21,7 @@ enum {
     PL_OPTION_NOT_FORWARDED = 1 << 21,
     PL_OPTION_LAUNCH = 1 << 23,   /* `launch` turns it into the cluster */
     PL_OPTION_BY_TESTS = 1 << 24, /* tests decide it, so there must be some */
+    PL_OPTION_COMMAND = 1 << 25,  /* is about the terminal or about processes */
     /* A sweep chooses it, or it has no meaning in one. */
     PL_OPTION_NOT_SWEPT = 1 << 22,
 };

@@ -40,6 +40,7 @@ enum {
     LAUNCH = PL_OPTION_LAUNCH,
     NOT_SWEPT = PL_OPTION_NOT_SWEPT,
     BY_TESTS = PL_OPTION_BY_TESTS,
+    COMMAND = PL_OPTION_COMMAND,
     /* How a host works, not what is trained. */
     OF_HOST = MAY_CHANGE | LOCAL | NOT_HPARAM,
     /* What this process is or writes, and no other. */

@@ -84,7 +84,8 @@ static pl_status lock_folder(pl_run_folder *folder)
     return PL_OK;
 }
 
-pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
+pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options,
+                             atomic_bool *interrupt)
 {
     *folder = (pl_run_folder) { .lock = -1 };
     pl_status status;
@@ -102,9 +103,9 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
     PL_TRY_OUT(status, pl_file_make_folder(folder->checkpoints));
     /* A task that launch or mpirun started leaves the socket to it. */
     if (!supervised)
-        folder->stop =
-            pl_interrupt_listen(folder->path, options->train.role >= 0 ||
-                                                  PL_GIVEN(options, restarted));
+        folder->stop = pl_interrupt_listen(folder->path, interrupt,
+                                           options->train.role >= 0 ||
+                                               PL_GIVEN(options, restarted));
     if (!supervised)
         PL_TRY_OUT(status,
                    pl_metrics_server_start(&folder->metrics, &options->train,

@@ -37,9 +37,10 @@ typedef struct pl_run_folder {
  * socket (app/train/interrupt.h) and be watched at --metrics.  PL_USAGE when
  * --run names one that holds a run and --resume was not given, or in which
  * another process trains.  A supervised task's folder is locked and looked at
- * by its supervisor. */
-pl_status pl_run_folder_init(pl_run_folder *folder,
-                             const pl_options *options) PL_MUST_CHECK;
+ * by its supervisor.  `interrupt`: what the socket sets; NULL: the process's
+ * flag. */
+pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options,
+                             atomic_bool *interrupt) PL_MUST_CHECK;
 void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
 
 /* Where a task keeps its records (events, resources, trace, log) that did not

@@ -305,6 +305,36 @@ static int64_t count_restarts(const pl_summary *s, const pl_summary_opts *opts)
                             (s->server_count > 0 ? s->rollbacks : 0));
 }
 
+/* What is known of a task beside its process. */
+static pl_task_usage without_process(const pl_task_usage *usage)
+{
+    return (pl_task_usage) {
+        .bytes_sent = usage->bytes_sent,
+        .bytes_received = usage->bytes_received,
+        .messages_sent = usage->messages_sent,
+        .messages_received = usage->messages_received,
+        .peak_rss_mb = -1,
+        .alive_seconds = (double)NAN,
+        .user_seconds = (double)NAN,
+        .system_seconds = (double)NAN,
+        .queued_seconds = (double)NAN,
+        .disk_read_bytes = -1,
+        .disk_written_bytes = -1,
+    };
+}
+
+/* Threads have one process, and what that used is told once: by the chief. */
+static void share_process(pl_summary *s)
+{
+    for (size_t i = 0; i < s->worker_count; i++)
+        if (s->per_worker[i].index != 0)
+            s->per_worker[i].usage = without_process(&s->per_worker[i].usage);
+    for (size_t i = 0; i < s->server_count; i++)
+        s->per_server[i].usage = without_process(&s->per_server[i].usage);
+    if (s->has_evaluator)
+        s->evaluator.usage = without_process(&s->evaluator.usage);
+}
+
 pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
 {
     const pl_loop_result *result = opts->result;
@@ -342,6 +372,8 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         return status;
     }
     s.restarts = train->restarted + count_restarts(&s, opts);
+    if (opts->threads)
+        share_process(&s);
     add_up(&s);
     status = pl_bottleneck_find(&s, pl_thread_cores());
     if (status != PL_OK) {

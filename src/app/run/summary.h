@@ -41,6 +41,8 @@ typedef struct pl_summary_opts {
     double resumed_seconds;  /* of training before */
     const pl_job_counts *counts; /* the supervisor's; NULL: without one */
     bool shared;                 /* memory, with the first server */
+    bool threads; /* the tasks are threads of one process, whose usage only
+                     the chief's row has */
 } pl_summary_opts;
 
 /* What --json prints and summary.json holds; the texts are borrowed from the

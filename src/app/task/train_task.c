@@ -7,7 +7,6 @@
 #include "app/run/tracing.h"
 #include "app/task/descriptors.h"
 #include "app/task/status.h"
-#include "app/train/interrupt.h"
 #include "app/train/job.h"
 #include "app/train/links.h"
 #include "app/view/progress.h"
@@ -219,7 +218,8 @@ static pl_status be_server(const pl_trainer_opts *opts)
     pl_json *settings;
     PL_TRY(pl_options_kernels(opts->options, &kernels));
     PL_TRY(pl_trainer_settings(opts->options, &settings));
-    server_task task = { .opts = opts, .interrupt = pl_interrupt_catch() };
+    server_task task = { .opts = opts,
+                         .interrupt = pl_trainer_interrupt(opts) };
     /* One that is started again listens where the others expect it. */
     pl_cluster before = { 0 };
     const char *address = ANY_PORT;
@@ -369,7 +369,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
     eval_records records = { .opts = opts };
     pl_recorder recorder;
     pl_status_line *listener = NULL;
-    atomic_bool *interrupt = pl_interrupt_catch();
+    atomic_bool *interrupt = pl_trainer_interrupt(opts);
     pl_status status;
     if (job->test == NULL)
         return PL_FAIL(PL_USAGE, "an evaluator with --eval-every never has "

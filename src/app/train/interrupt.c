@@ -46,11 +46,13 @@ atomic_bool *pl_interrupt_hurry(void)
     return &hurry;
 }
 
-pl_stop *pl_interrupt_listen(const char *run, bool keep)
+pl_stop *pl_interrupt_listen(const char *run, atomic_bool *flag, bool keep)
 {
     pl_stop *stop;
+    if (flag == NULL)
+        flag = &interrupt;
     if (pl_stop_listen(&stop, &(pl_stop_opts) { .run = run,
-                                                .interrupt = &interrupt,
+                                                .interrupt = flag,
                                                 .keep = keep }) == PL_OK)
         return stop;
     pl_log(PL_LOG_DEBUG, "%s; the live page cannot stop this run",

@@ -24,9 +24,10 @@ atomic_bool *pl_interrupt_catch(void);
  * signal sets this flag, and only the third ends the process. */
 atomic_bool *pl_interrupt_hurry(void);
 
-/* Let the flag be set by the socket of the run folder, which exists until
- * pl_stop_free.  `keep`: this may be a task of a job whose starter listens
- * there.  NULL where there is no such socket: the job goes on without. */
-pl_stop *pl_interrupt_listen(const char *run, bool keep);
+/* Let the flag, or another one, be set by the socket of the run folder, which
+ * exists until pl_stop_free.  `keep`: this may be a task of a job whose starter
+ * listens there.  NULL where there is no such socket: the job goes on without.
+ */
+pl_stop *pl_interrupt_listen(const char *run, atomic_bool *flag, bool keep);
 
 #endif

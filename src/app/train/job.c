@@ -7,6 +7,7 @@
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
 #include "base/mem.h"
+#include "data/memory/memory.h"
 #include "data/sparse/set.h"
 #include "tensor/shape.h"
 
@@ -51,6 +52,27 @@ pl_due_steps pl_job_deciding_tests(const pl_job *job, int64_t epoch_updates)
     return pl_due_by_steps(train->eval_every, pace);
 }
 
+/* A program's own examples. */
+static pl_status open_memory(const pl_options *options, pl_split split,
+                             const pl_source_opts *opts, pl_dataset **out)
+{
+    bool first = split == PL_SPLIT_TRAIN || opts->holdout > 0;
+    const pl_data *data = first ? options->train_data : options->test_data;
+    pl_dataset *set;
+    if (data == NULL)
+        return PL_FAIL(PL_USAGE,
+                       "the %s data was in the memory of the program that "
+                       "trained, and is not here; give other data",
+                       first ? "training" : "test");
+    PL_TRY(pl_memory_open(&set, data, opts->no_shard));
+    pl_status status = pl_source_cut(set, split, opts);
+    if (status == PL_OK)
+        *out = set;
+    else
+        pl_dataset_free(set);
+    return status;
+}
+
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
                           pl_dataset **out)
 {
@@ -59,28 +81,28 @@ pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
     int32_t own_classes = pl_options_classes(job->options);
     if (job->cache == NULL)
         PL_TRY(pl_job_cache_folder(train->cache, &job->cache));
-    return pl_source_open(
-        out, source, split,
-        &(pl_source_opts) {
-            .cache_dir = job->cache,
-            .shape =
-                model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
-            .classes = own_classes > 0 ? own_classes : model->classes,
-            .examples = train->examples,
-            .features = train->features,
-            .holdout = train->holdout,
-            .train_examples = train->train_examples,
-            .seed = (uint64_t)train->seed,
-            .threads = (int32_t)train->threads,
-            .no_shard = train->shard == PL_TRAIN_SHARD_NONE,
-            .shuffle_buffer = train->shuffle_buffer,
-            .skip_bad = train->skip_bad,
-            .unpack_ratio = train->unpack_ratio,
-            .label_feature = train->label_feature,
-            .index_feature = train->index_feature,
-            .value_feature = train->value_feature,
-            .integers = (pl_integers)train->integers,
-        });
+    pl_source_opts opts = {
+        .cache_dir = job->cache,
+        .shape = model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
+        .classes = own_classes > 0 ? own_classes : model->classes,
+        .examples = train->examples,
+        .features = train->features,
+        .holdout = train->holdout,
+        .train_examples = train->train_examples,
+        .seed = (uint64_t)train->seed,
+        .threads = (int32_t)train->threads,
+        .no_shard = train->shard == PL_TRAIN_SHARD_NONE,
+        .shuffle_buffer = train->shuffle_buffer,
+        .skip_bad = train->skip_bad,
+        .unpack_ratio = train->unpack_ratio,
+        .label_feature = train->label_feature,
+        .index_feature = train->index_feature,
+        .value_feature = train->value_feature,
+        .integers = (pl_integers)train->integers,
+    };
+    if (strcmp(source, PL_OPTIONS_MEMORY) == 0)
+        return open_memory(job->options, split, &opts, out);
+    return pl_source_open(out, source, split, &opts);
 }
 
 static pl_status open_data(pl_job *job, pl_job_data wanted)
@@ -158,8 +180,7 @@ static pl_status check_features(const pl_job *job)
                    (long long)job->example.dim[0], cure);
 }
 
-/* Test data must be of the kind the network is built for. */
-static pl_status check_data(const pl_job *job)
+pl_status pl_job_check_data(const pl_job *job)
 {
     const pl_dataset *test = job->test;
     PL_TRY(check_kind(job, job->train));
@@ -295,7 +316,7 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
             PL_TRY(choose_features(job, data));
         PL_TRY(choose_classes(job, data));
     }
-    PL_TRY(check_data(job));
+    PL_TRY(pl_job_check_data(job));
     if (wanted == PL_JOB_DATA_ALL)
         PL_TRY(check_memory(job));
     PL_TRY(build(job, job->elsewhere, &job->network));

@@ -63,6 +63,10 @@ pl_due_steps pl_job_deciding_tests(const pl_job *job, int64_t epoch_updates);
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
                           pl_dataset **out) PL_MUST_CHECK;
 
+/* PL_USAGE when the data of the job is not of the kind and shape that its
+ * network is built for. */
+pl_status pl_job_check_data(const pl_job *job) PL_MUST_CHECK;
+
 /* PL_USAGE when the ids of a set do not mean what they mean to the network. */
 pl_status pl_job_check_numbering(const pl_job *job,
                                  const pl_dataset *set) PL_MUST_CHECK;

@@ -86,19 +86,6 @@ static void close_trainer(trainer *t)
     pl_job_close(&t->job);
 }
 
-pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
-{
-    char *text;
-    if (!options->train.json) {
-        pl_summary_print(summary, stdout);
-        return PL_OK;
-    }
-    PL_TRY(pl_fields_text(&pl_summary_fields, summary, 0, &text));
-    printf("%s\n", text);
-    pl_mem_free(text);
-    return PL_OK;
-}
-
 static pl_reader_opts data_order(const trainer *t)
 {
     return (pl_reader_opts) {
@@ -197,7 +184,9 @@ static pl_status restore(trainer *t)
 static pl_status open_run(trainer *t)
 {
     pl_job *job = &t->job;
-    PL_TRY(pl_run_folder_init(&t->folder, t->options));
+    PL_TRY(pl_run_folder_init(&t->folder, t->options,
+                              t->opts.host != NULL ? t->opts.host->interrupt
+                                                   : NULL));
     PL_TRY(pl_options_record(t->options, PL_OPTIONS_KEPT, &t->settings));
     PL_TRY(pl_snapshot_new(
         &t->snapshot, &(pl_snapshot_opts) {
@@ -556,7 +545,7 @@ static pl_loop_opts loop_opts(trainer *t)
 static pl_status start_progress(const trainer *t, pl_progress_line **line)
 {
     pl_progress_kind kind = pl_progress_chosen(t->train);
-    if (kind == PL_PROGRESS_NONE)
+    if (kind == PL_PROGRESS_NONE || t->opts.host != NULL)
         return PL_OK;
     return pl_progress_start(
         line, &(pl_progress_opts) {
@@ -584,10 +573,12 @@ static pl_status run_loop(trainer *t)
         PL_TRY(start_progress(t, &line));
     pl_loop_opts opts = loop_opts(t);
     pl_status status = PL_OK;
+    pl_trainer_begun(&t->opts, t->metrics, end_step(t), t->per_epoch);
     if (t->records != NULL) /* else when the chief has told where */
         status = start_observers(t);
     if (status == PL_OK)
         status = pl_loop_run(&opts, &t->result);
+    pl_trainer_done(&t->opts);
     t->events_dropped = pl_observers_dropped(t->observers);
     pl_observers_stop(t->observers, status == PL_OK);
     t->observers = NULL;
@@ -655,6 +646,7 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
         .left_out = t->left_out,
         .startup_s = t->startup_s,
         .events_dropped = t->events_dropped,
+        .threads = t->opts.host != NULL && t->opts.host->threads,
     };
     if (t->opts.cluster == NULL)
         return pl_summary_make(out, &opts);
@@ -693,7 +685,7 @@ static pl_status train_and_report(trainer *t)
     }
     pl_summary summary;
     PL_TRY(make_summary(t, &summary));
-    pl_status status = pl_trainer_print(t->options, &summary);
+    pl_status status = pl_trainer_show(&t->opts, &summary);
     if (status == PL_OK && saved)
         status = pl_run_folder_end(&t->folder, &summary,
                                    t->result.tested ? &t->confusion : NULL);
@@ -701,7 +693,7 @@ static pl_status train_and_report(trainer *t)
     PL_TRY(pl_error_raise(&failed));
     PL_TRY(status);
     PL_TRY(write_trace(t));
-    if (t->result.stopped_by == PL_STOPPED_INTERRUPT)
+    if (t->result.stopped_by == PL_STOPPED_INTERRUPT && t->opts.host == NULL)
         return say_interrupted(t);
     return PL_OK;
 }
@@ -715,7 +707,7 @@ static pl_status run(trainer *t)
     PL_TRY(count_steps(t));
     PL_TRY(check_length(t));
     t->job.schedule.run_steps = end_step(t);
-    t->interrupt = pl_interrupt_catch();
+    t->interrupt = pl_trainer_interrupt(&t->opts);
     if (t->chief)
         PL_TRY(open_run(t));
     else if (t->opts.control != NULL) /* its supervisor's */

@@ -8,22 +8,51 @@
 #include "app/app.h"
 #include "app/options/options.h"
 #include "app/run/task_log.h"
+#include "base/record/metric.h"
 #include "base/record/summary.h"
 #include "job/cluster/cluster.h"
 #include "job/supervise/control.h"
 #include "net/endpoint.h"
 
+#include <stdatomic.h>
+
+/* The program that a training runs in, where that is not ours alone: it is told
+ * what else would be printed, and no signal is caught. */
+typedef struct pl_trainer_host {
+    atomic_bool *interrupt; /* required */
+    bool threads;           /* its tasks are threads of one process */
+    /* Optional: the metrics are there from the one to the other. */
+    void (*begun)(void *context, pl_metrics *metrics, int64_t end_step,
+                  int64_t epoch_steps);
+    void (*done)(void *context);
+    /* Required: the chief's summary, which is borrowed. */
+    pl_status (*result)(void *context, const pl_summary *summary);
+    void *context;
+} pl_trainer_host;
+
 typedef struct pl_trainer_opts {
-    const pl_app *app;         /* required; all are borrowed */
-    const pl_options *options; /* required */
-    const pl_cluster *cluster; /* with addresses; NULL: alone */
-    pl_task task;              /* of the cluster: chief or worker */
-    pl_control *control;       /* NULL: no supervisor */
-    const pl_job_keys *keys;   /* NULL: no authentication */
-    pl_endpoint *listen;       /* a ring's; else NULL */
-    pl_task_log *log;          /* opened in the run folder; NULL: none */
-    int64_t begin_ns;          /* when the process began */
+    const pl_app *app;           /* required; all are borrowed */
+    const pl_options *options;   /* required */
+    const pl_cluster *cluster;   /* with addresses; NULL: alone */
+    pl_task task;                /* of the cluster: chief or worker */
+    pl_control *control;         /* NULL: no supervisor */
+    const pl_job_keys *keys;     /* NULL: no authentication */
+    pl_endpoint *listen;         /* a ring's; else NULL */
+    pl_task_log *log;            /* opened in the run folder; NULL: none */
+    int64_t begin_ns;            /* when the process began */
+    const pl_trainer_host *host; /* NULL: the terminal, and its signals */
 } pl_trainer_opts;
+
+/* The flag that ends the task: its host's, or that of signals. */
+atomic_bool *pl_trainer_interrupt(const pl_trainer_opts *opts);
+/* Tell the host, where there is one, of metrics that it may look at, and that
+ * it may not any more. */
+void pl_trainer_begun(const pl_trainer_opts *opts, pl_metrics *metrics,
+                      int64_t end_step, int64_t epoch_steps);
+void pl_trainer_done(const pl_trainer_opts *opts);
+/* Hand the summary to the host, or print it. */
+pl_status pl_trainer_show(const pl_trainer_opts *opts,
+                          const pl_summary *summary) PL_MUST_CHECK;
 
 /* A task other than the chief learns where the chief's run folder is: choose
  * where this one keeps its records, and open its log there.  *out stays NULL

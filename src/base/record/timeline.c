@@ -26,7 +26,7 @@
 #define READ_MOST ((size_t)64 << 20)
 #define LOCK_MS   20 /* tries, a millisecond each */
 
-static const char *const kinds[] = {
+const char *const pl_event_kind_names[] = {
     "start",      "lost", "restart", "rollback",
     "checkpoint", "test", "warning", NULL,
 };
@@ -35,7 +35,7 @@ static const char *const kinds[] = {
 
 static const pl_field rows[] = {
     { "time", PL_FIELD_REAL(pl_run_event, time) },
-    { "event", PL_FIELD_CHOICE(pl_run_event, kind, kinds) },
+    { "event", PL_FIELD_CHOICE(pl_run_event, kind, pl_event_kind_names) },
     { "task", PL_FIELD_CHARS(pl_run_event, task), .when = PL_WHEN_SET },
     { "step", PL_FIELD_INT(pl_run_event, step), MAYBE },
     { "from", PL_FIELD_INT(pl_run_event, from), MAYBE },

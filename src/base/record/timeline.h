@@ -32,6 +32,9 @@ typedef struct pl_run_event {
 } pl_run_event;
 extern const pl_fields pl_run_event_fields;
 
+/* "start", ...; by kind, then NULL. */
+extern const char *const pl_event_kind_names[];
+
 /* An event of which nothing is known but its kind. */
 pl_run_event pl_run_event_of(pl_event_kind kind);
 

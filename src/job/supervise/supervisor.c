@@ -59,6 +59,9 @@ static pl_status find_hosts(pl_supervisor *s, int tasks)
     }
     s->hosts = &s->here;
     s->host_count = 1;
+    s->here = s->opts->here;
+    if (s->here != NULL)
+        return PL_OK;
     return pl_host_local_new(&s->here, &(pl_host_local_opts) {
                                            .program = s->opts->program,
                                            .argv = s->opts->argv,
@@ -113,7 +116,8 @@ static void tear_down(pl_supervisor *s)
 {
     for (int i = 0; i < s->count; i++)
         PL_ASSERT(s->tasks[i].pid == 0 || s->phase == PL_JOB_KILL);
-    pl_host_local_free(s->here);
+    if (s->opts->here == NULL)
+        pl_host_local_free(s->here);
     pl_mem_free(s->tasks);
     pl_mem_free(s->watched);
     pl_mem_free(s->polls);
@@ -448,7 +452,8 @@ static pl_status run(pl_supervisor *s)
 pl_status pl_supervisor_run(const pl_supervisor_opts *opts)
 {
     pl_supervisor s = { .opts = opts };
-    signal(SIGCHLD, SIG_DFL); /* ignored, the exit statuses would be lost */
+    if (opts->here == NULL) /* ignored, the exit statuses would be lost */
+        signal(SIGCHLD, SIG_DFL);
     pl_status status = build(&s);
     if (status == PL_OK)
         status = run(&s);

@@ -31,14 +31,16 @@ typedef struct pl_supervisor_opts {
                                   not looked at */
     const pl_job_hosts *hosts; /* whose tasks know their addresses; NULL: all
                                   tasks are started on this machine */
-    char *const *argv;         /* required: the command of a task */
-    const char *program;       /* on this machine; default: this one */
-    const pl_secret *secret;   /* told to tasks on this machine; NULL: none */
-    const char *logs;          /* required: a folder for <role>-<index>.log */
-    pl_timeline *timeline;     /* gets starts, losses and restarts; or NULL */
-    int32_t restarts;          /* of each task; default 0 */
-    bool workers_listen;       /* they report an address, as servers do */
-    double chaos;              /* faults a second made on purpose; default 0 */
+    pl_host *here;     /* in the place of this machine, whose tasks report their
+                          addresses, too: host_threads.h; NULL: processes */
+    char *const *argv; /* required: the command of a task */
+    const char *program;     /* on this machine; default: this one */
+    const pl_secret *secret; /* told to tasks on this machine; NULL: none */
+    const char *logs;        /* required: a folder for <role>-<index>.log */
+    pl_timeline *timeline;   /* gets starts, losses and restarts; or NULL */
+    int32_t restarts;        /* of each task; default 0 */
+    bool workers_listen;     /* they report an address, as servers do */
+    double chaos;            /* faults a second made on purpose; default 0 */
     uint64_t chaos_seed;
     int64_t freeze_ms;  /* the longest of these; see chaos.h */
     int64_t silence_ms; /* of ps 0, after which it is lost; default: never */

@@ -275,10 +275,7 @@ static void put_series(const pl_model *model, pl_buffer *out)
 static void put_event(pl_buffer *out, size_t run, double begin,
                       const pl_run_event *event)
 {
-    static const char *const kinds[] = { "start",    "lost",       "restart",
-                                         "rollback", "checkpoint", "test",
-                                         "warning" };
-    const char *kind = kinds[event->kind];
+    const char *kind = pl_event_kind_names[event->kind];
     char text[LABEL_BYTES];
     snprintf(text, sizeof text, "%s%s%s%s%s", event->task,
              event->task[0] != '\0' ? ": " : "", kind,

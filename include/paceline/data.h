@@ -1,0 +1,113 @@
+/* data.h - examples that a program brings along: arrays in memory, or a
+ * function that makes them.
+ *
+ * A pl_data is a set of examples with their labels.  It is given to a training
+ * (paceline/train.h), to a test or to a prediction (paceline/predict.h), to as
+ * many of them as one likes, also at the same time.
+ *
+ * Arrays are borrowed: they must stay as they are until the data is freed and
+ * every training that was given it has been freed, too.  With `copy` the
+ * library keeps a copy, and the arrays can go as soon as the call returns.
+ *
+ * Every struct here may be zeroed first; a field that is 0 has its default.
+ *
+ * Threads: making and freeing a pl_data from one thread at a time; using it
+ * from any. */
+#ifndef PACELINE_DATA_H
+#define PACELINE_DATA_H
+
+#include <paceline/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+#pragma GCC visibility push(default)
+
+typedef struct pl_data pl_data;
+
+/* Examples of a fixed shape, one row each: a matrix, images, ... */
+typedef struct pl_data_dense {
+    const void *features;  /* required; rows in C order */
+    int32_t dtype;         /* PL_FLOAT32 or PL_UINT8; default PL_FLOAT32 */
+    int64_t rows;          /* required, >= 1 */
+    pl_shape example;      /* of one row: PL_SHAPE(28, 28); required */
+    int64_t stride;        /* elements from one row to the next; default: those
+                              of an example */
+    float scale;           /* an element x reads as scale * x; default 1 for
+                              float32, 1/255 for uint8 */
+    const int32_t *labels; /* [rows], from 0; NULL: none, for predictions */
+    int32_t classes;       /* labels are below this; default: the largest
+                              label + 1 */
+    const char *name;      /* for messages and records; default "memory" */
+    bool copy;
+} pl_data_dense;
+
+/* PL_USAGE for arrays that contradict themselves, with the row of the first
+ * wrong label. */
+pl_status pl_data_from_dense(pl_data **out,
+                             const pl_data_dense *arrays) PL_MUST_CHECK;
+
+/* Examples of which only the non-zeros are given: compressed sparse rows, as
+ * scipy.sparse.csr_matrix has them.  The non-zeros of row r are the places
+ * indptr[r] to indptr[r + 1] - 1 of `indices` and `values`. */
+typedef struct pl_data_csr {
+    int64_t rows;          /* required, >= 1 */
+    int64_t columns;       /* ids are below this; required, at most 2^32 - 1 */
+    int32_t index_bits;    /* of indptr and of indices: 32 or 64, signed;
+                              required */
+    const void *indptr;    /* [rows + 1], begins with 0; required */
+    const void *indices;   /* [indptr[rows]], each row's without an order */
+    const float *values;   /* likewise; NULL: all are 1 */
+    const int32_t *labels; /* [rows], 0 or 1; NULL: none, for predictions */
+    const char *name;      /* default "memory" */
+    bool copy;             /* indices of 32 bits are always copied, to 64 */
+} pl_data_csr;
+
+/* PL_USAGE as above, with the row of the first index that is out of range. */
+pl_status pl_data_from_csr(pl_data **out,
+                           const pl_data_csr *arrays) PL_MUST_CHECK;
+
+/* Write the examples with the numbers index[0] .. index[rows - 1], each below
+ * the `rows` of the data, to the rows of `features`, and their labels to
+ * `labels`.  The same number must give the same example each time, or a run
+ * does not repeat and cannot be resumed.  Anything but 0 ends the training as
+ * failed.
+ *
+ * Called on the threads that train: of several workers also at the same time.
+ * Such a function must not call the library. */
+typedef int pl_data_make(void *context, const uint32_t *index, int64_t rows,
+                         float *features, int32_t *labels);
+
+/* Examples that are made when they are needed. */
+typedef struct pl_data_callback {
+    pl_data_make *make; /* required */
+    void *context;      /* handed to it */
+    int64_t rows;       /* how many examples an epoch has; required, at most
+                           2^32 - 1 */
+    pl_shape example;   /* of one; required */
+    int32_t classes;    /* required */
+    const char *name;   /* default "callback" */
+} pl_data_callback;
+
+pl_status pl_data_from_callback(pl_data **out,
+                                const pl_data_callback *source) PL_MUST_CHECK;
+
+typedef struct pl_data_info {
+    int64_t rows;
+    int64_t columns;  /* of sparse data; else 0 */
+    pl_shape example; /* of dense data */
+    int32_t classes;
+    bool sparse;
+    bool labelled;
+} pl_data_info;
+void pl_data_describe(const pl_data *data, pl_data_info *out);
+
+/* NULL is fine.  Trainings that were given it must have been freed. */
+void pl_data_free(pl_data *data);
+
+#pragma GCC visibility pop
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,62 @@
+/* training.h - what a pl_training (paceline/train.h) is inside.
+ *
+ * Threads: a driver of its own trains, or supervises the tasks that do; a
+ * reporter calls the program back.  What they share with the program's threads
+ * is behind `lock`. */
+#ifndef PL_APP_LIBRARY_TRAINING_H
+#define PL_APP_LIBRARY_TRAINING_H
+
+#include "app/app.h"
+#include "app/library/arguments.h"
+#include "app/task/part.h"
+#include "app/train/trainer.h"
+#include "base/error.h"
+#include "base/record/run_record.h"
+#include "base/thread.h"
+
+/* Tags of what the progress is made of. */
+typedef struct pl_training_tags {
+    int step, examples, loss, tests, test_loss, test_accuracy;
+} pl_training_tags;
+
+struct pl_training {
+    pl_train_opts opts;
+    pl_app app;
+    const pl_model *model;
+    pl_arguments arguments;
+    pl_options options;
+    pl_run_record record; /* of a run that is resumed */
+    pl_part part;
+    char *temporary; /* a run folder of ours; NULL: the program's */
+    int64_t begin_ns;
+    pl_trainer_host host; /* of the worker that trains here */
+    pl_thread *driver, *reporter;
+    atomic_bool interrupt;
+
+    pl_mutex lock; /* of all that follows */
+    pl_cond changed;
+    bool ended;
+    pl_error failed;
+    pl_train_progress progress; /* as last known */
+    pl_metrics *metrics;        /* while it trains in this process alone */
+    pl_training_tags tags;
+    pl_train_result result;
+    char *texts[4]; /* that the result points to */
+};
+
+/* For the driver: what is reported of a job of threads. */
+void pl_training_report(pl_training *training,
+                        const pl_train_progress *progress);
+/* Keep a copy of what came of it; a pl_trainer_host.result. */
+pl_status pl_training_keep(void *training,
+                           const pl_summary *summary) PL_MUST_CHECK;
+
+/* The whole job, as threads (threads.c). */
+pl_status pl_training_threads(pl_training *training) PL_MUST_CHECK;
+
+/* The model that is meant: one of the program's own, or a built-in one. */
+pl_status pl_library_model(const char *name, const pl_model *own,
+                           const pl_net *net,
+                           const pl_model **out) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,46 @@
+/* trainer_host.c - where a trainer belongs: to the terminal, whose signals end
+ * it and where its summary is printed, or to the program that it runs in. */
+#include "app/run/summary.h"
+#include "app/train/interrupt.h"
+#include "app/train/trainer.h"
+#include "base/mem.h"
+
+pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
+{
+    char *text;
+    if (!options->train.json) {
+        pl_summary_print(summary, stdout);
+        return PL_OK;
+    }
+    PL_TRY(pl_fields_text(&pl_summary_fields, summary, 0, &text));
+    printf("%s\n", text);
+    pl_mem_free(text);
+    return PL_OK;
+}
+
+atomic_bool *pl_trainer_interrupt(const pl_trainer_opts *opts)
+{
+    return opts->host != NULL ? opts->host->interrupt : pl_interrupt_catch();
+}
+
+void pl_trainer_begun(const pl_trainer_opts *opts, pl_metrics *metrics,
+                      int64_t end_step, int64_t epoch_steps)
+{
+    const pl_trainer_host *host = opts->host;
+    if (host != NULL && host->begun != NULL)
+        host->begun(host->context, metrics, end_step, epoch_steps);
+}
+
+void pl_trainer_done(const pl_trainer_opts *opts)
+{
+    if (opts->host != NULL && opts->host->done != NULL)
+        opts->host->done(opts->host->context);
+}
+
+pl_status pl_trainer_show(const pl_trainer_opts *opts,
+                          const pl_summary *summary)
+{
+    const pl_trainer_host *host = opts->host;
+    return host != NULL ? host->result(host->context, summary)
+                        : pl_trainer_print(opts->options, summary);
+}

@@ -1,0 +1,31 @@
+/* host_threads.h - this process as a host: tasks are threads of it.
+ *
+ * To the supervisor they are tasks like others, with a control socket each.
+ * They differ in what can be done to them: a thread cannot be killed.  Every
+ * signal asks it to end, as a message does, and whoever frees the host waits
+ * for all of them.
+ *
+ * Threads: one, the supervisor's, and one for each task. */
+#ifndef PL_JOB_SUPERVISE_HOST_THREADS_H
+#define PL_JOB_SUPERVISE_HOST_THREADS_H
+
+#include "base/error.h"
+#include "job/supervise/host.h"
+#include "net/keys.h"
+
+typedef struct pl_host_threads_opts {
+    int tasks;               /* in all; required */
+    const pl_secret *secret; /* told to each; NULL: none */
+    /* Be a task, on a thread of its own; `control` becomes the task's. */
+    pl_status (*run)(void *context, pl_task task, int control);
+    void *context;
+} pl_host_threads_opts;
+
+pl_status pl_host_threads_new(pl_host **out,
+                              const pl_host_threads_opts *opts) PL_MUST_CHECK;
+/* Waits for all threads.  Where `failed` is a failure of the job, it becomes
+ * that of the task where it began: the supervisor's own words are about
+ * processes and their logs. */
+void pl_host_threads_free(pl_host *host, pl_error *failed);
+
+#endif

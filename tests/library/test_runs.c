@@ -1,0 +1,312 @@
+/* test_runs.c - models put together at run time, what a trained one answers,
+ * and what its run folder tells. */
+#include "library/data.h"
+
+/* A folder that goes at the end of the test. */
+static void make_folder(char *path, size_t room)
+{
+    const char *base = getenv("TMPDIR");
+    snprintf(path, room, "%s/library-XXXXXX", base != NULL ? base : "/tmp");
+    assert_non_null(mkdtemp(path));
+}
+
+static void remove_folder(const char *path)
+{
+    char command[1200];
+    snprintf(command, sizeof command, "rm -rf '%s'", path);
+    assert_int_equal(0, system(command));
+}
+
+/* A convolution, a branch that is added again, and a loss of two heads: that
+ * of the logits, and a third of another one's. */
+static pl_net *branched(void)
+{
+    pl_net *net;
+    assert_ok(pl_net_new(&net, "branched"));
+    pl_net_add(
+        net, &(pl_layer) {
+                 .kind = PL_LAYER_CONV2D, .units = 4, .kernel = 3, .pad = 1 });
+    pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_RELU });
+    int32_t pooled =
+        pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_MAX_POOL, .kernel = 2 });
+    int32_t left =
+        pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_DENSE, .units = 16 });
+    int32_t right = pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_DENSE,
+                                                  .name = "right",
+                                                  .src = pooled,
+                                                  .units = 16 });
+    pl_net_add(
+        net, &(pl_layer) { .kind = PL_LAYER_ADD, .src = left, .other = right });
+    pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_TANH });
+    int32_t logits = pl_net_add(
+        net, &(pl_layer) { .kind = PL_LAYER_DENSE, .name = "logits" });
+    pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_CROSS_ENTROPY });
+    int32_t first = pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_MEAN });
+    pl_net_add(
+        net,
+        &(pl_layer) { .kind = PL_LAYER_DENSE, .name = "second", .src = right });
+    pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_CROSS_ENTROPY });
+    pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_MEAN });
+    int32_t second =
+        pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_SCALE, .rate = 0.33 });
+    int32_t loss = pl_net_add(
+        net,
+        &(pl_layer) { .kind = PL_LAYER_ADD, .src = first, .other = second });
+    assert_ok(pl_net_status(net));
+    assert_ok(pl_net_set_logits(net, logits));
+    assert_ok(pl_net_set_loss(net, loss));
+    return net;
+}
+
+static void check_answers(pl_predict *predict, const dense_data *d,
+                          const pl_data *data)
+{
+    float *probabilities = calloc(ROWS * CLASSES, sizeof *probabilities);
+    int right = 0;
+    assert_ok(pl_predict_run(predict, data, PL_PREDICT_PROBABILITIES,
+                             probabilities, ROWS * CLASSES));
+    for (int r = 0; r < ROWS; r++) {
+        const float *row = probabilities + r * CLASSES;
+        float sum = 0;
+        int best = 0;
+        for (int c = 0; c < CLASSES; c++) {
+            sum += row[c];
+            best = row[c] > row[best] ? c : best;
+        }
+        assert_true(fabsf(sum - 1) < 1e-5f);
+        right += best == d->labels[r];
+    }
+    pl_evaluation found;
+    assert_ok(pl_predict_evaluate(predict, data, NULL, &found));
+    assert_int_equal(ROWS, found.examples);
+    assert_true(found.accuracy > 0.9);
+    assert_true(fabs(found.accuracy - (double)right / ROWS) < 1e-9);
+    assert_true(isnan(found.auc));
+    assert_refused(
+        PL_USAGE, "room for 5 numbers",
+        pl_predict_run(predict, data, PL_PREDICT_LOGITS, probabilities, 5));
+    assert_refused(PL_USAGE, "was in the memory of the program",
+                   pl_predict_evaluate(predict, NULL, NULL, &found));
+    free(probabilities);
+}
+
+static void check_parameters(pl_predict *predict, const char *folder)
+{
+    pl_predict_info info;
+    pl_predict_tensor tensor;
+    char path[1200];
+    int64_t elements = 0;
+    pl_predict_describe(predict, &info);
+    assert_string_equal("branched", info.model);
+    assert_int_equal(2, info.example.rank);
+    assert_int_equal(CLASSES, info.outputs);
+    assert_int_equal(10, info.tensors);
+    for (int32_t i = 0; i < info.tensors; i++) {
+        assert_ok(pl_predict_get(predict, i, &tensor));
+        elements += tensor.count;
+        if (strcmp(tensor.name, "right/weights") == 0)
+            assert_int_equal(16 * 4 * 16, tensor.count);
+    }
+    assert_int_equal(info.elements, elements);
+    assert_refused(PL_USAGE, "expected 0 to 9",
+                   pl_predict_get(predict, 10, &tensor));
+    snprintf(path, sizeof path, "%s/model.safetensors", folder);
+    assert_ok(pl_predict_export(predict, path));
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    uint8_t head[8];
+    assert_int_equal(8, fread(head, 1, 8, file));
+    fseek(file, 0, SEEK_END);
+    assert_int_equal(8 + head[0] + 256 * head[1] + 4 * elements, ftell(file));
+    fclose(file);
+}
+
+static bool has_series(const pl_run *run, const char *task, const char *name)
+{
+    for (int32_t i = 0; i < pl_run_series_count(run); i++) {
+        pl_run_series series;
+        assert_ok(pl_run_series_get(run, i, &series));
+        if (strcmp(series.task, task) != 0 || strcmp(series.name, name) != 0)
+            continue;
+        for (int64_t p = 1; p < series.count; p++)
+            assert_true(series.step[p] >= series.step[p - 1]);
+        return series.count > 0 && series.time[0] > 1e9 &&
+               isfinite(series.value[0]);
+    }
+    return false;
+}
+
+static void check_run(const char *folder)
+{
+    pl_run *run;
+    pl_run_incident incident;
+    int tests = 0;
+    assert_ok(pl_run_open(&run, folder));
+    assert_non_null(strstr(pl_run_settings(run), "\"branched\""));
+    assert_non_null(strstr(pl_run_summary(run), "\"stopped_by\":\"epochs\""));
+    assert_true(has_series(run, "worker-0", "loss"));
+    assert_true(has_series(run, "worker-1", "loss"));
+    for (int32_t i = 0; i < pl_run_incident_count(run); i++) {
+        assert_ok(pl_run_incident_get(run, i, &incident));
+        tests +=
+            strcmp(incident.kind, "test") == 0 && isfinite(incident.test_loss);
+    }
+    assert_true(tests >= 6);
+    assert_refused(PL_USAGE, "the run has",
+                   pl_run_incident_get(run, -1, &incident));
+    pl_run_free(run);
+    assert_refused(PL_NOTFOUND, "nothing-here",
+                   pl_run_open(&run, "/nothing-here"));
+}
+
+/* From layers to answers, with two servers in between. */
+static void trains_and_answers(void **state)
+{
+    (void)state;
+    dense_data *d = calloc(1, sizeof *d);
+    char folder[1024], run[1100];
+    pl_net *net = branched();
+    pl_training *training;
+    pl_train_result result;
+    pl_predict *predict;
+    make_folder(folder, sizeof folder);
+    snprintf(run, sizeof run, "%s/run", folder);
+    fill_dense(d, 11);
+    pl_data *data = dense_bytes(d);
+    assert_ok(pl_train_start(
+        &training,
+        &(pl_train_opts) {
+            .net = net,
+            .train = data,
+            .test = data,
+            .flags = "--workers 2 --ps 2 --epochs 6 --batch 10 --lr 0.1 "
+                     "--threads 1",
+            .settings = (const char *const[]) { "run", run, NULL } }));
+    assert_ok(pl_train_wait(training, &result));
+    assert_string_equal(run, result.run);
+    pl_train_free(training);
+    assert_refused(
+        PL_USAGE, "unknown model \"branched\"",
+        pl_predict_open(&predict, &(pl_predict_opts) { .run = run }));
+    assert_ok(pl_predict_open(
+        &predict, &(pl_predict_opts) { .run = run, .net = net, .threads = 2 }));
+    check_answers(predict, d, data);
+    check_parameters(predict, folder);
+    check_run(run);
+    pl_predict_free(predict);
+    pl_data_free(data);
+    pl_net_free(net);
+    remove_folder(folder);
+    free(d);
+}
+
+static void sparse_models_answer(void **state)
+{
+    (void)state;
+    sparse_data *s = calloc(1, sizeof *s);
+    float probabilities[ROWS];
+    pl_training *training;
+    pl_train_result result;
+    pl_predict *predict;
+    pl_evaluation found;
+    int right = 0;
+    fill_sparse(s, 5);
+    pl_data *data = sparse_rows(s, 32);
+    assert_ok(pl_train_start(&training,
+                             &(pl_train_opts) { .model = "sparse",
+                                                .train = data,
+                                                .flags = "--epochs 10 --batch "
+                                                         "20 --threads 1" }));
+    assert_ok(pl_train_wait(training, &result));
+    assert_ok(
+        pl_predict_open(&predict, &(pl_predict_opts) { .run = result.run }));
+    assert_ok(pl_predict_run(predict, data, PL_PREDICT_PROBABILITIES,
+                             probabilities, ROWS));
+    for (int r = 0; r < ROWS; r++)
+        right += (probabilities[r] >= 0.5f) == s->labels[r];
+    assert_ok(pl_predict_evaluate(predict, data, NULL, &found));
+    assert_true(fabs(found.accuracy - (double)right / ROWS) < 1e-9);
+    assert_true(found.auc > 0.9);
+    assert_refused(
+        PL_UNSUPPORTED, "not logits",
+        pl_predict_run(predict, data, PL_PREDICT_LOGITS, probabilities, ROWS));
+    pl_predict_free(predict);
+    pl_train_free(training);
+    pl_data_free(data);
+    free(s);
+}
+
+static void resumes(void **state)
+{
+    (void)state;
+    dense_data *d = calloc(1, sizeof *d);
+    char folder[1024], run[1100], whole[65], flags[1300];
+    static const int epochs[] = { 2, 4, 4 };
+    make_folder(folder, sizeof folder);
+    snprintf(run, sizeof run, "%s/run", folder);
+    fill_dense(d, 1);
+    pl_data *data = dense_bytes(d);
+    pl_train_opts opts = { .model = "softmax",
+                           .train = data,
+                           .flags = "--epochs 4 --batch 20" };
+    hash_of(&opts, whole);
+    for (int i = 0; i < 3; i++) { /* the third finds that it is over */
+        char hash[65];
+        snprintf(flags, sizeof flags,
+                 "--epochs %d --batch 20 --resume-or-start --run %s", epochs[i],
+                 run);
+        opts.flags = flags;
+        hash_of(&opts, hash);
+        if (i > 0)
+            assert_string_equal(whole, hash);
+    }
+    pl_data_free(data);
+    remove_folder(folder);
+    free(d);
+}
+
+static void nets_remember_their_first_mistake(void **state)
+{
+    (void)state;
+    pl_net *net;
+    pl_training *training;
+    pl_train_result result;
+    dense_data *d = calloc(1, sizeof *d);
+    assert_refused(PL_USAGE, "built-in", pl_net_new(&net, "lenet"));
+    assert_refused(PL_USAGE, "without /", pl_net_new(&net, "a/b"));
+    assert_ok(pl_net_new(&net, "mine"));
+    assert_int_equal(1, pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_RELU }));
+    assert_refused(PL_USAGE, "pl_net_set_logits first",
+                   pl_net_set_loss(net, 1));
+    assert_int_equal(0,
+                     pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_CONV2D }));
+    assert_int_equal(0, pl_net_add(net, &(pl_layer) { .kind = 1000 }));
+    assert_refused(PL_USAGE, "net mine: layer 2: units is 0",
+                   pl_net_status(net));
+    pl_net_free(net);
+
+    /* What only the data tells. */
+    fill_dense(d, 1);
+    pl_data *data = dense_bytes(d);
+    assert_ok(pl_net_new(&net, "mine"));
+    pl_net_add(net, &(pl_layer) { .kind = PL_LAYER_DENSE, .units = 99 });
+    assert_ok(pl_train_start(&training,
+                             &(pl_train_opts) { .net = net, .train = data }));
+    assert_refused(PL_SHAPE, "expected [batch, 4]",
+                   pl_train_wait(training, &result));
+    pl_train_free(training);
+    pl_net_free(net);
+    pl_data_free(data);
+    free(d);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trains_and_answers),
+        cmocka_unit_test(sparse_models_answer),
+        cmocka_unit_test(resumes),
+        cmocka_unit_test(nets_remember_their_first_mistake),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
