@@ -6,6 +6,8 @@
 #include "graph/plan_priv.h"
 #include "tensor/shape.h"
 
+#include <string.h>
+
 /* A node's result in the forms it is read in (enum pl_form). */
 typedef struct slot {
     pl_view form[PL_FORM_BLOCKED + 1];
@@ -239,10 +241,84 @@ static void run_conversion(const pl_run *run, bool to_lanes, bool from_lanes)
         pl_run_cut(run, rows, 1, load_range);
 }
 
+static pl_factor_sizes factor_sizes(const pl_node *diff)
+{
+    return (pl_factor_sizes) { diff->shape.dim[0], diff->shape.dim[1] };
+}
+
+bool pl_plan_factors(const pl_node *diff, pl_factor_sizes *out)
+{
+    if (diff == NULL || diff->op != &pl_op_inner_weights)
+        return false;
+    *out = factor_sizes(diff);
+    return true;
+}
+
+/* Behind the operator its inputs may be gone. */
+static void keep_factors(const pl_run *run)
+{
+    pl_factor_sizes sizes = factor_sizes(run->node);
+    int64_t rows = run->state->rows;
+    pl_view inputs = *run->in[1];
+    if (run->factor_scale != NULL)
+        *run->factor_scale = inputs.scale;
+    inputs.scale = 1;
+    memcpy(run->factors, pl_run_in(run, 0),
+           (size_t)(rows * sizes.outputs) * sizeof(float));
+    run->state->kernels->load(rows, sizes.inputs, &inputs,
+                              run->factors + rows * sizes.outputs);
+}
+
+/* The step that computes a gradient of dense weights. */
+static pl_run *run_of(const pl_exec *exec, const pl_node *diff)
+{
+    const pl_plan *plan = exec->plan;
+    int s = 0;
+    while (plan->steps[s].node != diff->id ||
+           plan->steps[s].kind != PL_STEP_RUN)
+        s++;
+    PL_ASSERT(s < plan->step_count);
+    return &exec->runs[s];
+}
+
+void pl_exec_keep_factors(pl_exec *exec, const pl_node *diff, float *to,
+                          float *scale)
+{
+    pl_run *run = run_of(exec, diff);
+    run->factors = to;
+    run->factor_scale = scale;
+}
+
+void pl_exec_multiply(const pl_exec *exec, const pl_node *diff, int64_t rows,
+                      const float *factors, float scale, float *out)
+{
+    pl_factor_sizes sizes = factor_sizes(diff);
+    pl_exec_state state = exec->state;
+    pl_view views[2] = {
+        { .data = factors, .stride = sizes.outputs },
+        { .data = factors + rows * sizes.outputs, .stride = sizes.inputs },
+    };
+    pl_run run = *run_of(exec, diff);
+    state.rows = rows;
+    run.state = &state;
+    run.out = out;
+    for (int i = 0; i < 2; i++) {
+        views[i].dtype = PL_FLOAT32;
+        views[i].scale = i == 1 ? scale : 1;
+        run.in[i] = &views[i];
+    }
+    if (run.large)
+        run.node->op->run_large(&run);
+    else
+        run.node->op->run(&run);
+}
+
 static void run_step(const pl_exec *exec, int s)
 {
     const pl_run *run = &exec->runs[s];
     const pl_step *step = &exec->plan->steps[s];
+    if (run->factors != NULL)
+        keep_factors(run);
     if (run->call != NULL)
         pl_dnn_call_run(run->call, exec->state.rows);
     else if (step->kind != PL_STEP_RUN)

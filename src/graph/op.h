@@ -40,6 +40,9 @@ typedef struct pl_run {
     float *workspace;          /* this node's, where it asked for one */
     float *scratch;            /* likewise */
     const float *in_workspace; /* the workspace of input 0's node */
+    /* Of a gradient of dense weights: where its factors, and the scale of its
+     * inputs, are kept; NULL: nowhere. */
+    float *factors, *factor_scale;
 } pl_run;
 
 typedef struct pl_op pl_op;

@@ -77,6 +77,25 @@ void pl_exec_free(pl_exec *exec); /* NULL is fine */
  * prepared for its memory. */
 void pl_exec_bind(pl_exec *exec, const pl_params *grads);
 
+/* The gradient of dense weights is a product of two thin matrices, its factors:
+ * the gradients of the outputs [rows, outputs] and the inputs [rows, inputs].
+ * Kept factors lie one behind the other; inputs that are read through a view
+ * are kept without its scale. */
+typedef struct pl_factor_sizes {
+    int64_t outputs, inputs;
+} pl_factor_sizes;
+
+/* false: `diff`, the gradient of a parameter, is no such product. */
+bool pl_plan_factors(const pl_node *diff, pl_factor_sizes *out);
+/* Let the runs to come keep the factors of `diff` at `to`, and at `scale`,
+ * unless it is NULL, that of the inputs: 1 where there is no view. */
+void pl_exec_keep_factors(pl_exec *exec, const pl_node *diff, float *to,
+                          float *scale);
+/* The gradient [outputs, inputs] that this execution would have computed from
+ * these factors, bit for bit.  Not while it runs. */
+void pl_exec_multiply(const pl_exec *exec, const pl_node *diff, int64_t rows,
+                      const float *factors, float scale, float *out);
+
 /* Others bring parameters and take gradients while a run is under way.  Both
  * are called by the thread that runs, once for each parameter, also those that
  * no step reads or that have no gradient.  Where one fails the run ends. */

@@ -21,6 +21,8 @@ static pl_status fill_state(pl_json *state, const pl_progress *progress,
     }
     if (progress->bucket_bytes > 0)
         PL_TRY(pl_json_set_int(state, "bucket_bytes", progress->bucket_bytes));
+    if (progress->link > 0)
+        PL_TRY(pl_json_set_int(state, "link", progress->link));
     return PL_OK;
 }
 
@@ -54,6 +56,8 @@ pl_status pl_progress_read(pl_progress *out, const pl_json *state,
     if (pl_json_has(state, "bucket_bytes"))
         PL_TRY(pl_json_get_int(state, "bucket_bytes", 1, INT64_MAX,
                                &out->bucket_bytes));
+    if (pl_json_has(state, "link"))
+        PL_TRY(pl_json_get_int(state, "link", 1, INT32_MAX, &out->link));
     if (strcmp(made_with, kernels) != 0) {
         pl_log(PL_LOG_WARN,
                "the checkpoint was made with kernels %s, this run continues "

@@ -19,6 +19,7 @@ typedef struct pl_progress {
     double best_loss; /* the lowest of the chief's tests; 0: none was made */
     int64_t worse;    /* tests since then, for --patience */
     int64_t bucket_bytes; /* gradients were summed in such; 0: they were not */
+    int64_t link; /* the pl_link_class that chose a codec; 0: none did */
 } pl_progress;
 
 /* The manifest's "state" of a run computed with `kernels`; the caller frees

@@ -7,6 +7,7 @@
 
 const pl_codec *const pl_codecs[] = {
     &pl_codec_plain,
+    &pl_codec_bf16,
     NULL,
 };
 

@@ -71,6 +71,7 @@ struct pl_codec {
 };
 
 extern const pl_codec pl_codec_plain;
+extern const pl_codec pl_codec_bf16;
 
 /* All of them, NULL behind the last; the first is the default. */
 extern const pl_codec *const pl_codecs[];

@@ -22,6 +22,7 @@
 #include "data/dataset.h"
 #include "state/progress.h"
 #include "tensor/params.h"
+#include "train/factors.h"
 #include "train/loop/deal.h"
 
 #include <stdbool.h>
@@ -136,6 +137,9 @@ typedef struct pl_sync_ops {
 
     /* Memory the gradients want to be in, laid out like the parameters. */
     float *(*gradient)(pl_sync *sync);
+    /* The factors of dense layers that it wants beside the gradients; NULL:
+     * none.  They are complete when the first of their parameters is ready. */
+    pl_factors *(*factors)(pl_sync *sync);
     /* Parameters are about to be evaluated or saved; *step: whose they are.
      * `over`: after the last step, so wait until no worker changes them any
      * more. */

@@ -255,6 +255,7 @@ static pl_collective_view look(pl_collective *c)
 
 static const pl_collective_ops ops = {
     .name = "simulated ring",
+    .ordered = true,
     .join = join,
     .memory = memory,
     .start = start,

@@ -19,7 +19,8 @@ typedef struct hall_rank {
     float *memory;
     int32_t sums; /* started since the last quiet */
     int64_t first[PL_COLLECTIVE_SUMS_MOST], count[PL_COLLECTIVE_SUMS_MOST];
-    uint64_t heard; /* gathers */
+    int32_t from[PL_COLLECTIVE_SUMS_MOST]; /* of a broadcast; -1: a sum */
+    uint64_t heard;                        /* gathers */
     uint8_t word[PL_COLLECTIVE_BYTES_MOST];
     uint64_t told;
     pl_combine *combine;
@@ -111,9 +112,10 @@ static inline void hall_sum(hall *h, int32_t ticket)
         assert_int_equal(first, h->rank[i].first[ticket]);
         assert_int_equal(count, h->rank[i].count[ticket]);
     }
+    int32_t from = h->rank[0].from[ticket];
     for (int64_t k = first; k < first + count; k++) {
-        float sum = h->rank[0].memory[k];
-        for (int32_t i = 1; i < h->ranks; i++)
+        float sum = h->rank[from >= 0 ? from : 0].memory[k];
+        for (int32_t i = 1; from < 0 && i < h->ranks; i++)
             sum += h->rank[i].memory[k];
         for (int32_t i = 0; i < h->ranks; i++)
             h->rank[i].memory[k] = sum;
@@ -132,6 +134,7 @@ static inline pl_status hall_start(pl_collective *c, const pl_sum_range *range,
     if (status == PL_OK) {
         *ticket = r->sums;
         r->first[r->sums] = range->first;
+        r->from[r->sums] = range->kind == PL_SUM_BROADCAST ? range->from : -1;
         r->count[r->sums++] = range->count;
         if (hall_all_started(h, *ticket)) {
             hall_sum(h, *ticket);
@@ -267,6 +270,7 @@ static inline void hall_rank_free(pl_collective *c)
 
 static const pl_collective_ops hall_ops = {
     .name = "hall",
+    .ordered = true,
     .join = hall_join,
     .memory = hall_memory,
     .start = hall_start,

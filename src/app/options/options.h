@@ -18,6 +18,13 @@ typedef enum pl_train_engine {
     PL_TRAIN_ENGINE_RING,
 } pl_train_engine;
 
+typedef enum pl_train_codec { /* of gradients, on their way */
+    PL_TRAIN_CODEC_AUTO,
+    PL_TRAIN_CODEC_PLAIN,
+    PL_TRAIN_CODEC_FACTORS,
+    PL_TRAIN_CODEC_BF16,
+} pl_train_codec;
+
 typedef enum pl_train_strategy {
     PL_TRAIN_STRATEGY_SINGLE,
     PL_TRAIN_STRATEGY_PS,
@@ -154,6 +161,13 @@ bool pl_options_keyed(const pl_options *options);
 /* Silence that means lost: a little less than --heartbeat-timeout, so that it
  * is noticed within that time without constant polling. */
 int64_t pl_options_silence_ms(const pl_train_options *train);
+
+/* --codec of parameter servers and of the ring's sums. */
+const struct pl_codec *pl_options_codec(const pl_train_options *train);
+/* MPI only adds float32. */
+bool pl_options_codec_needs_ring(const pl_train_options *train);
+/* PL_USAGE where --codec has no effect; strategy and engine are chosen. */
+pl_status pl_options_check_codec(const pl_options *options) PL_MUST_CHECK;
 
 /* The chosen kernels; PL_USAGE when this processor lacks them. */
 pl_status pl_options_kernels(const pl_options *options,

@@ -375,7 +375,11 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
     if (opts->threads)
         share_process(&s);
     add_up(&s);
-    status = pl_bottleneck_find(&s, pl_thread_cores());
+    if (opts->cluster != NULL && !opts->job->options->model->sparse)
+        status = pl_coding_sum_up(&s, &opts->coding, train,
+                                  opts->job->network->params, s.workers);
+    if (status == PL_OK)
+        status = pl_bottleneck_find(&s, pl_thread_cores());
     if (status != PL_OK) {
         pl_summary_close(&s);
         return status;
@@ -622,6 +626,10 @@ void pl_summary_print(const pl_summary *s, FILE *file)
     print_incidents(s, file);
     if (s->has_bottleneck)
         print_wrapped(file, "bottleneck", plain(text, s->bottleneck.text));
+    if (s->has_codec && s->codec.layer_count > 0) {
+        pl_coding_text(&s->codec, stopped, sizeof stopped);
+        print_wrapped(file, "codec", stopped);
+    }
     if (s->has_dense_traffic) {
         pl_traffic_text(&s->dense_traffic, stopped, sizeof stopped);
         print_wrapped(file, "traffic", plain(text, stopped));

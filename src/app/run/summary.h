@@ -4,6 +4,7 @@
 #ifndef PL_APP_RUN_SUMMARY_H
 #define PL_APP_RUN_SUMMARY_H
 
+#include "app/train/coding.h"
 #include "app/train/job.h"
 #include "base/record/summary.h"
 #include "job/cluster/cluster.h"
@@ -41,8 +42,9 @@ typedef struct pl_summary_opts {
     double resumed_seconds;  /* of training before */
     const pl_job_counts *counts; /* the supervisor's; NULL: without one */
     bool shared;                 /* memory, with the first server */
-    bool threads; /* the tasks are threads of one process, whose usage only
-                     the chief's row has */
+    bool threads;     /* the tasks are threads of one process, whose usage only
+                         the chief's row has */
+    pl_coding coding; /* what the chief coded */
 } pl_summary_opts;
 
 /* What --json prints and summary.json holds; the texts are borrowed from the

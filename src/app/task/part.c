@@ -258,7 +258,8 @@ static pl_status choose_engine(const pl_part *part, pl_options *options)
     else if (rank)
         train->engine = PL_TRAIN_ENGINE_MPI;
     else if (train->engine < 0)
-        train->engine = has_mpirun() && pl_mpi_check() == PL_OK
+        train->engine = !pl_options_codec_needs_ring(train) && has_mpirun() &&
+                                pl_mpi_check() == PL_OK
                             ? PL_TRAIN_ENGINE_MPI
                             : PL_TRAIN_ENGINE_RING;
     /* What is not there will not be there at the next start either. */
@@ -429,6 +430,7 @@ static pl_status fill_in(pl_part *part, pl_options *options,
     PL_TRY(find_part(part, options, tf_config));
     PL_TRY(choose_strategy(part, options));
     PL_TRY(pl_options_check(options, start_of(part, options)));
+    PL_TRY(pl_options_check_codec(options));
     PL_TRY(check_pairs(options));
     train->workers = part->cluster.workers;
     train->ps = part->cluster.ps;

@@ -134,7 +134,7 @@ static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
         .join_ms = train->join_timeout * 1000,
         .supervised = opts->control != NULL,
         .held = opts->control != NULL,
-        .codec = pl_codecs[0],
+        .codec = pl_options_codec(train),
         .kernels = kernels,
         .settings = settings,
     };

@@ -1,7 +1,6 @@
-/* agreed.c - what all tasks of a job must have in common: the model, the codec
+/* agreed.c - what all tasks of a job must have in common: the model
  * and every flag that says so of itself. */
 #include "app/train/trainer.h"
-#include "sync/codec.h"
 
 pl_status pl_trainer_settings(const pl_options *options, pl_json **out)
 {
@@ -15,7 +14,6 @@ pl_status pl_trainer_settings(const pl_options *options, pl_json **out)
     /* Another model explains all other differences, so it comes first. */
     PL_TRY_OUT(status,
                pl_json_set_text(settings, "model", options->model->name));
-    PL_TRY_OUT(status, pl_json_set_text(settings, "codec", pl_codecs[0]->name));
     while (pl_json_next(flags, &walk, &key, &value)) {
         PL_TRY_OUT(status, pl_json_as_text(value, key, &text));
         PL_TRY_OUT(status, pl_json_set_text(settings, key, text));

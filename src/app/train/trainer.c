@@ -7,6 +7,7 @@
 #include "app/run/summary.h"
 #include "app/run/tracing.h"
 #include "app/task/status.h"
+#include "app/train/coding.h"
 #include "app/train/interrupt.h"
 #include "app/train/job.h"
 #include "app/train/links.h"
@@ -19,6 +20,7 @@
 #include "state/manifest.h"
 #include "state/snapshot.h"
 #include "sync/allreduce/allreduce.h"
+#include "sync/allreduce/factors.h"
 #include "sync/allreduce/mpi/mpi.h"
 #include "sync/allreduce/ring/engine.h"
 #include "sync/ps/sync.h"
@@ -51,6 +53,7 @@ typedef struct trainer {
     pl_ps_sync *ps;              /* the same, with servers... */
     pl_allreduce_sync *together; /* ... or without */
     pl_collective *collective;
+    pl_factors *factors; /* that may travel; NULL: none */
     pl_metrics *metrics;
     pl_trace *trace;
     pl_observers *observers; /* while it trains */
@@ -74,6 +77,7 @@ static void close_trainer(trainer *t)
         t->sync->ops->free(t->sync);
     if (t->collective != NULL)
         t->collective->ops->free(t->collective);
+    pl_factors_free(t->factors);
     pl_snapshot_free(t->snapshot);
     pl_json_free(t->settings);
     pl_json_free(t->common);
@@ -324,7 +328,7 @@ static pl_status open_ps_sync(trainer *t)
             .end_step = counted ? end_step(t) : 0,
             .run_steps = end_step(t),
             .settings = t->common,
-            .codec = pl_codecs[0],
+            .codec = pl_options_codec(train),
             .params = t->job.network->params,
             .average_rate = t->job.network->average_rate,
             .sparse = t->job.elsewhere ? t->job.network : NULL,
@@ -353,25 +357,30 @@ static void tell_lost(void *context, int32_t worker)
 static pl_status open_ring(trainer *t)
 {
     const pl_train_options *train = t->train;
+    int64_t floats = pl_params_block_count(t->job.network->params);
+    PL_TRY(
+        pl_coding_factors(&t->factors, t->options, t->job.network, t->workers));
     return pl_ring_engine_new(
-        &t->collective,
-        &(pl_ring_engine_opts) {
-            .cluster = t->opts.cluster,
-            .worker = t->worker,
-            .listen = t->opts.listen,
-            .keys = t->opts.keys,
-            .floats = pl_params_block_count(t->job.network->params),
-            .transport = pl_transport_chosen(train->transport),
-            .on_loss = (pl_on_loss)train->on_worker_loss,
-            .heartbeat_ms = pl_options_silence_ms(train),
-            .join_ms = train->join_timeout * 1000,
-            .rejoin_ms = train->rejoin_timeout * 1000,
-            .codec = pl_codecs[0],
-            .kernels = t->job.kernels,
-            .interrupt = t->interrupt,
-            .lost = tell_lost,
-            .context = t,
-        });
+        &t->collective, &(pl_ring_engine_opts) {
+                            .cluster = t->opts.cluster,
+                            .worker = t->worker,
+                            .listen = t->opts.listen,
+                            .keys = t->opts.keys,
+                            .floats = floats,
+                            .extra = pl_factor_step_extra(
+                                t->factors, t->job.network->params, t->workers,
+                                pl_ring_engine_grain(floats)),
+                            .transport = pl_transport_chosen(train->transport),
+                            .on_loss = (pl_on_loss)train->on_worker_loss,
+                            .heartbeat_ms = pl_options_silence_ms(train),
+                            .join_ms = train->join_timeout * 1000,
+                            .rejoin_ms = train->rejoin_timeout * 1000,
+                            .codec = pl_options_codec(train),
+                            .kernels = t->job.kernels,
+                            .interrupt = t->interrupt,
+                            .lost = tell_lost,
+                            .context = t,
+                        });
 }
 
 static pl_status open_engine(trainer *t)
@@ -402,29 +411,32 @@ static pl_status open_allreduce(trainer *t)
     PL_TRY(pl_trainer_settings(t->options, &t->common));
     PL_TRY(open_engine(t));
     PL_TRY(pl_allreduce_sync_new(
-        &t->together, &(pl_allreduce_sync_opts) {
-                          .collective = t->collective,
-                          .worker = t->worker,
-                          .workers = t->workers,
-                          .sum = train->aggregate == PL_AGGREGATE_SUM,
-                          .local_steps = train->local_steps,
-                          .outer_lr = train->outer_lr,
-                          .outer_momentum = train->outer_momentum,
-                          .bucket_bytes = bucket_bytes(t),
-                          .end_step = end_step(t),
-                          .settings = t->common,
-                          .params = t->job.network->params,
-                          .optim = t->job.optim,
-                          .schedule = &t->job.schedule,
-                          .pool = t->job.pool,
-                          .snapshot = t->snapshot,
-                          .job = t->folder.job,
-                          .run = t->told_run,
-                          .joined = tell_joined,
-                          .located = t->records != NULL ? NULL : use_folder,
-                          .report = report_row,
-                          .context = t,
-                      }));
+        &t->together,
+        &(pl_allreduce_sync_opts) {
+            .collective = t->collective,
+            .worker = t->worker,
+            .workers = t->workers,
+            .sum = train->aggregate == PL_AGGREGATE_SUM,
+            .local_steps = train->local_steps,
+            .outer_lr = train->outer_lr,
+            .outer_momentum = train->outer_momentum,
+            .bucket_bytes = bucket_bytes(t),
+            .end_step = end_step(t),
+            .settings = t->common,
+            .params = t->job.network->params,
+            .optim = t->job.optim,
+            .factors = t->factors,
+            .link = pl_coding_link(train, t->opts.cluster, t->start.link),
+            .schedule = &t->job.schedule,
+            .pool = t->job.pool,
+            .snapshot = t->snapshot,
+            .job = t->folder.job,
+            .run = t->told_run,
+            .joined = tell_joined,
+            .located = t->records != NULL ? NULL : use_folder,
+            .report = report_row,
+            .context = t,
+        }));
     t->sync = pl_allreduce_sync_base(t->together);
     return PL_OK;
 }
@@ -635,6 +647,18 @@ static pl_status say_interrupted(const trainer *t)
     return status;
 }
 
+static pl_coding coding_of(const trainer *t)
+{
+    if (t->together == NULL)
+        return (pl_coding) { 0 };
+    pl_allreduce_sync_view view = pl_allreduce_sync_look(t->together);
+    return (pl_coding) {
+        .factors = view.factors ? t->factors : NULL,
+        .chosen = view.chosen,
+        .seconds = view.coding_seconds,
+    };
+}
+
 static pl_status make_summary(const trainer *t, pl_summary *out)
 {
     pl_summary_opts opts = {
@@ -658,6 +682,7 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
                                &reports));
     opts.cluster = t->opts.cluster;
     opts.reports = view.reports != NULL ? &reports : NULL;
+    opts.coding = coding_of(t);
     opts.update_seconds = view.update_seconds;
     opts.shared = view.shared;
     opts.resumed_seconds = t->start.seconds;

@@ -42,6 +42,24 @@ static const pl_field traffic_rows[] = {
 static const pl_fields traffic_fields =
     PL_FIELDS(pl_dense_traffic, traffic_rows);
 
+static const pl_field codec_layer_rows[] = {
+    { "layer", PL_FIELD_CHARS(pl_codec_layer, layer) },
+    { "plain_bytes", PL_FIELD_INT(pl_codec_layer, plain_bytes) },
+    { "sent_bytes", PL_FIELD_INT(pl_codec_layer, sent_bytes) },
+};
+static const pl_fields codec_layer_fields =
+    PL_FIELDS(pl_codec_layer, codec_layer_rows);
+
+static const pl_field codec_rows[] = {
+    { "name", PL_FIELD_CHARS(pl_codec_use, name) },
+    { "changes_bits", PL_FIELD_BOOL(pl_codec_use, changes_bits) },
+    { "seconds", PL_FIELD_REAL(pl_codec_use, seconds) },
+    { "layers",
+      PL_FIELD_LIST(pl_codec_use, layers, layer_count, &codec_layer_fields),
+      .when = PL_WHEN_SET, .most = PL_CODEC_LAYERS_MAX },
+};
+static const pl_fields codec_fields = PL_FIELDS(pl_codec_use, codec_rows);
+
 #define TEXT(member)                                                           \
     PL_FIELD_TEXT(pl_summary, member), .when = PL_WHEN_KNOWN, .or_null = true
 #define INT(member)                                                            \
@@ -117,6 +135,8 @@ static const pl_field rows[] = {
       .when = PL_WHEN_SET, .most = PL_INCIDENTS_MAX },
     { "bottleneck", PL_FIELD_OBJECT(pl_summary, bottleneck, &bottleneck_fields),
       PL_FIELD_GIVEN(pl_summary, has_bottleneck), .or_null = true },
+    { "codec", PL_FIELD_OBJECT(pl_summary, codec, &codec_fields),
+      PL_FIELD_GIVEN(pl_summary, has_codec) },
     { "dense_traffic",
       PL_FIELD_OBJECT(pl_summary, dense_traffic, &traffic_fields),
       PL_FIELD_GIVEN(pl_summary, has_dense_traffic) },

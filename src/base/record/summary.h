@@ -40,6 +40,22 @@ typedef struct pl_dense_traffic {
     char link[16]; /* "shared memory", "loopback", "network" */
 } pl_dense_traffic;
 
+/* How gradients travelled, and what the busiest link saved by it in a step. */
+typedef struct pl_codec_layer {
+    char layer[64]; /* the parameter */
+    int64_t plain_bytes, sent_bytes;
+} pl_codec_layer;
+
+typedef struct pl_codec_use {
+    char name[16];          /* "plain", "factors", "bf16" */
+    bool changes_bits;      /* the result depends on it */
+    double seconds;         /* of the chief, in all, for products of factors */
+    pl_codec_layer *layers; /* those that did not travel plain */
+    size_t layer_count;
+} pl_codec_use;
+
+#define PL_CODEC_LAYERS_MAX 10000
+
 #define PL_INCIDENTS_MAX 1000 /* further ones stand in the timeline alone */
 
 typedef struct pl_summary {
@@ -85,6 +101,8 @@ typedef struct pl_summary {
     size_t worker_count;
     bool has_bottleneck;
     pl_bottleneck bottleneck;
+    bool has_codec; /* of several workers */
+    pl_codec_use codec;
     bool has_dense_traffic;
     pl_dense_traffic dense_traffic;
 

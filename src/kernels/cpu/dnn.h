@@ -79,6 +79,11 @@ void pl_dnn_call_free(pl_dnn_call *call); /* NULL is fine */
  * set to zero, and the rest of what it writes is of no meaning. */
 void pl_dnn_call_run(const pl_dnn_call *call, int64_t rows);
 
+/* The library and the instructions that it uses here: on these, and on the
+ * number of threads, the bits of its results depend. */
+#define PL_DNN_TEXT 64
+void pl_dnn_describe(char text[PL_DNN_TEXT]);
+
 /* Threads that work in one call: `wanted`, or 1 under ThreadSanitizer, which
  * cannot see how OpenMP's threads meet. */
 int pl_dnn_threads(int wanted);

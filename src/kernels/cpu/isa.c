@@ -3,6 +3,7 @@
  * ThreadSanitizer, which cannot see into libgomp, oneDNN gets one thread. */
 #include "kernels/cpu/dnn_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -30,6 +31,14 @@ void pl_dnn_limit_isa(const pl_kernels *kernels)
         (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx2);
     else if (amx_without_tiles())
         (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
+}
+
+void pl_dnn_describe(char text[PL_DNN_TEXT])
+{
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(text, PL_DNN_TEXT, "oneDNN %d.%d.%d (instruction set %#x)",
+             v->major, v->minor, v->patch,
+             (unsigned)dnnl_get_effective_cpu_isa());
 }
 
 int pl_dnn_threads(int wanted)

@@ -11,8 +11,9 @@
  * With --local-steps only the first step of a round has a status, and sums are
  * of parameters (rounds.c).
  *
- * The chief saves alone, as all have the same parameters.  That they have is
- * checked by its next status: each rank compares before it makes the update. */
+ * The chief tests and saves alone, as all have the same parameters.  That they
+ * have is checked by its next status: each rank compares before it makes the
+ * update. */
 #include "sync/allreduce/allreduce_priv.h"
 
 #include "base/assert.h"
@@ -99,20 +100,40 @@ pl_status pl_allreduce_quiet(pl_allreduce_sync *self)
     return status;
 }
 
+static pl_status start_range(pl_allreduce_sync *self, const pl_sum_range *range)
+{
+    int32_t ticket;
+    PL_TRY(self->collective->ops->start(self->collective, range, &ticket));
+    PL_ASSERT(ticket == self->sums);
+    self->started[self->sums++] = (pl_bucket) {
+        .first = range->first,
+        .count = range->count,
+    };
+    return PL_OK;
+}
+
 pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready, bool exact)
 {
     pl_bucket bucket;
-    while (pl_buckets_take(&self->buckets, ready, &bucket)) {
-        int32_t ticket;
-        pl_sum_range range = {
-            .first = bucket.first,
-            .count = bucket.count,
-            .exact = exact,
-            .more = !bucket.last,
-        };
-        PL_TRY(self->collective->ops->start(self->collective, &range, &ticket));
-        PL_ASSERT(ticket == self->sums);
-        self->started[self->sums++] = bucket;
+    while (pl_buckets_take(&self->buckets, ready, &bucket))
+        PL_TRY(start_range(self, &(pl_sum_range) {
+                                     .first = bucket.first,
+                                     .count = bucket.count,
+                                     .exact = exact,
+                                     .more = !bucket.last,
+                                 }));
+    return PL_OK;
+}
+
+pl_status pl_allreduce_start_factors(pl_allreduce_sync *self, int param)
+{
+    float *memory = self->collective->ops->memory(self->collective);
+    pl_sum_range range;
+    bool fresh = true;
+    for (; pl_factor_step_take(&self->factors, param, fresh, memory, &range);
+         fresh = false) {
+        range.more = self->sums + 1 < self->expected;
+        PL_TRY(start_range(self, &range));
     }
     return PL_OK;
 }
@@ -131,15 +152,17 @@ static pl_status begin_step(pl_allreduce_sync *self, int64_t flags)
         .flags = flags,
         .worker = self->opts.worker,
     };
-    if (self->saved) {
+    if (self->compares) {
         own.flags |= STATUS_CHECKSUM;
         own.checksum = pl_allreduce_checksum(self);
     }
-    self->saved = false;
+    self->compares = false;
     self->in_step = true;
     self->sums = 0;
     self->ready = self->floats;
     pl_buckets_begin(&self->buckets);
+    self->expected = self->factors.on ? pl_factor_step_begin(&self->factors)
+                                      : self->buckets.count;
     return self->collective->ops->offer(self->collective, &own, sizeof own,
                                         combine_steps);
 }
@@ -262,6 +285,8 @@ static pl_status ready(pl_sync *sync, int param, const float *grad,
                                                     : PL_OK;
     if (!self->in_step)
         PL_TRY(begin_step(self, 0));
+    if (self->factors.on)
+        return pl_allreduce_start_factors(self, param);
     if (item->offset < self->ready)
         self->ready = item->offset;
     return pl_allreduce_start(self, self->ready, false);
@@ -270,7 +295,7 @@ static pl_status ready(pl_sync *sync, int param, const float *grad,
 /* The status of this step, and its sums. */
 static pl_status end_step(pl_allreduce_sync *self, bool *stop)
 {
-    PL_ASSERT(self->in_step && self->sums == self->buckets.count);
+    PL_ASSERT(self->in_step && self->sums == self->expected);
     PL_TRY(end_exchange(self, stop));
     for (int32_t t = 0; t < self->sums; t++)
         PL_TRY(pl_allreduce_wait(self, t));
@@ -285,11 +310,22 @@ static void note_update(pl_allreduce_sync *self)
         self->first_ns = self->last_ns;
 }
 
+/* From the factors of all, the sum of their gradients, as one piece. */
+static void expand(pl_allreduce_sync *self)
+{
+    float *memory = self->collective->ops->memory(self->collective);
+    pl_factor_step_expand(&self->factors, memory, progress, self);
+    self->started[0] = (pl_bucket) { .first = 0, .count = self->floats };
+    self->sums = 1;
+}
+
 /* A step that all make from the same sums. */
 static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
 {
     PL_TRY(end_step(self, stop));
     if (!*stop) {
+        if (self->factors.on)
+            expand(self);
         make_update(self);
         note_update(self);
     }
@@ -343,9 +379,10 @@ pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
         counts[w] = progress->step;
     pl_progress copied = *progress;
     copied.bucket_bytes = self->bucket_bytes;
+    copied.link = self->link;
     copied.mixed = copied.mixed || self->fewer;
     PL_TRY(pl_snapshot_save(snapshot, &copied, last));
-    self->saved = true;
+    self->compares = true;
     return PL_OK;
 }
 
@@ -361,7 +398,11 @@ static pl_status stop(pl_sync *sync, const char *why)
         self->in_step = false;
         return end_exchange(self, &stopped);
     }
-    PL_TRY(pl_allreduce_start(self, 0, false));
+    for (int p = pl_params_count(self->opts.params) - 1;
+         self->factors.on && p >= 0; p--)
+        PL_TRY(pl_allreduce_start_factors(self, p));
+    if (!self->factors.on)
+        PL_TRY(pl_allreduce_start(self, 0, false));
     PL_TRY(end_step(self, &stopped));
     return pl_allreduce_quiet(self);
 }
@@ -425,6 +466,22 @@ static pl_status finish(pl_sync *sync)
     return self->opts.worker == 0 ? keep_reports(self, all) : PL_OK;
 }
 
+/* The test that follows is of parameters that all have: the next status
+ * compares them. */
+static pl_status pause_job(pl_sync *sync, bool over, int64_t *step)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    (void)over;
+    *step = self->step;
+    self->compares = self->compares || self->opts.worker == 0;
+    return PL_OK;
+}
+
+static pl_factors *factors(pl_sync *sync)
+{
+    return ((pl_allreduce_sync *)sync)->opts.factors;
+}
+
 static float *gradient(pl_sync *sync)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
@@ -450,6 +507,7 @@ static void sync_free(pl_sync *sync)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
     pl_allreduce_rounds_close(self);
+    pl_factor_step_close(&self->factors);
     pl_mem_free(self->reports);
     pl_mem_free(self->exchanged);
     pl_mem_free(self);
@@ -465,6 +523,8 @@ static const pl_sync_ops ops = {
     .finish = finish,
     .free = sync_free,
     .gradient = gradient,
+    .factors = factors,
+    .pause = pause_job,
     .stop = stop,
     .traffic = traffic,
     .progress = progress,
@@ -482,12 +542,18 @@ pl_status pl_allreduce_sync_new(pl_allreduce_sync **out,
     self->collective = opts->collective;
     self->bucket_bytes = opts->bucket_bytes;
     self->floats = pl_params_block_count(opts->params);
+    self->link = opts->link;
+    self->factors.kernels = opts->optim->kernels;
+    self->factors.pool = opts->pool;
     size_t kept = opts->worker == 0 ? (size_t)opts->workers : 1;
     uint8_t *exchanged;
     pl_status status = PL_NEW(exchanged, kept * PL_COLLECTIVE_BYTES_MOST);
     self->exchanged = exchanged;
     if (status == PL_OK)
         status = pl_allreduce_rounds_init(self);
+    if (status == PL_OK)
+        status =
+            pl_factor_step_init(&self->factors, opts->factors, opts->params);
     if (status != PL_OK) {
         sync_free(&self->base);
         return status;
@@ -512,6 +578,9 @@ pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync)
         .bucket_bytes = sync->bucket_bytes,
         .update_seconds =
             sync->earlier_s + (double)(sync->last_ns - sync->first_ns) * 1e-9,
+        .factors = sync->factors.on,
+        .chosen = sync->factors.chosen,
+        .coding_seconds = sync->factors.seconds,
         .reports = sync->reports,
         .fewer = sync->fewer,
         .broken = sync->broken,

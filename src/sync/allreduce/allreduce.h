@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "state/snapshot.h"
 #include "sync/allreduce/collective.h"
+#include "train/factors.h"
 #include "train/optim/optim.h"
 #include "train/optim/schedule.h"
 #include "train/sync.h"
@@ -34,6 +35,10 @@ typedef struct pl_allreduce_sync_opts {
     const pl_json *settings; /* that all must have alike, as texts; or NULL */
     pl_params *params;
     pl_optim *optim;
+    pl_factors *factors; /* that may travel, with a collective that has the
+                            floats for them (factors.h); NULL: none */
+    pl_link_class link;  /* the chief's: what chooses among these; UNKNOWN:
+                            it measures */
     const pl_schedule *schedule;
     pl_pool *pool;
     pl_snapshot *snapshot; /* the chief's; NULL: nothing is saved */
@@ -57,6 +62,9 @@ typedef struct pl_allreduce_sync_view {
     int64_t step;          /* updates made */
     int64_t bucket_bytes;  /* in use */
     double update_seconds; /* from the first to the last update */
+    bool factors;          /* gradients travel as factors... */
+    const bool *chosen;    /* ... these of opts.factors */
+    double coding_seconds; /* spent in forming products of factors */
     const char *reports;   /* at the end: JSON of all workers; else NULL */
     bool fewer;            /* at times not all workers took part */
     bool broken;           /* someone was interrupted */

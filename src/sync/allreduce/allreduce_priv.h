@@ -2,6 +2,7 @@
  *
  *   allreduce.c  the steps, the end
  *   join.c       agreeing, getting the chief's parameters
+ *   factors.c    steps in which dense layers travel as factors
  *   rounds.c     --local-steps: training apart, then the mean
  *
  * Threads: one. */
@@ -10,6 +11,7 @@
 
 #include "sync/allreduce/allreduce.h"
 #include "sync/allreduce/buckets.h"
+#include "sync/allreduce/factors.h"
 
 struct pl_allreduce_sync {
     pl_sync base;
@@ -22,9 +24,14 @@ struct pl_allreduce_sync {
     int64_t step, end_step;
     pl_bucket started[PL_COLLECTIVE_SUMS_MOST]; /* this step's, by ticket */
     int32_t sums;
+    int32_t expected; /* sums of this step */
+    pl_factor_step factors;
+    pl_link_class link;        /* as the chief found it */
+    bool unlike;               /* ranks do not compute the same products... */
+    bool said;                 /* ... and that was logged */
     int64_t ready;             /* floats from here on were handed over */
     bool in_step;              /* the status of this step was offered */
-    bool saved;                /* the next status has the checksum */
+    bool compares;             /* the next status has the checksum */
     bool joined;               /* once, at least */
     bool located;              /* opts.located was called */
     bool over;                 /* no more steps */
@@ -56,6 +63,10 @@ pl_status pl_allreduce_quiet(pl_allreduce_sync *self) PL_MUST_CHECK;
  * of gradients. */
 pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready,
                              bool exact) PL_MUST_CHECK;
+/* Begin the ranges that are complete with the gradient of `param`, where
+ * factors travel. */
+pl_status pl_allreduce_start_factors(pl_allreduce_sync *self,
+                                     int param) PL_MUST_CHECK;
 uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self);
 
 /* Rounds, where opts.local_steps > 1.  One begins with the parameters as they

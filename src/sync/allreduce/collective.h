@@ -49,12 +49,23 @@ typedef struct pl_ranks {
     int64_t grain; /* ranges of sums begin at multiples of this many floats */
 } pl_ranks;
 
+/* How the ranks' numbers become one; all but the first only with an engine
+ * that says so (`ordered`). */
+typedef enum pl_sum_kind {
+    PL_SUM_ANY_ORDER,  /* whichever is fastest */
+    PL_SUM_RANK_ORDER, /* ((rank 0 + rank 1) + rank 2) ..., as --micro-batches
+                          and parameter servers add */
+    PL_SUM_BROADCAST,  /* no sum: all get the numbers of rank `from` */
+} pl_sum_kind;
+
 /* What is summed: memory[first .. first + count - 1]. */
 typedef struct pl_sum_range {
     int64_t first, count;
-    bool exact; /* not gradients: no codec may change a bit */
-    bool more;  /* the caller goes on computing, so the engine must get on by
-                   itself */
+    pl_sum_kind kind;
+    int32_t from; /* of a broadcast */
+    bool exact;   /* not gradients: no codec may change a bit */
+    bool more;    /* the caller goes on computing, so the engine must get on by
+                     itself */
 } pl_sum_range;
 
 typedef struct pl_collective_view {
@@ -72,6 +83,7 @@ typedef void pl_combine(void *total, const void *status);
 typedef struct pl_collective_ops {
     const char *name; /* "ring" */
     bool cut_matters; /* other ranges may give other bits */
+    bool ordered;     /* knows every pl_sum_kind */
 
     /* The rendezvous; again after PL_ROLLED.  Waits as long as the engine's
      * options say, then PL_TIMEOUT names the missing workers.  What was under

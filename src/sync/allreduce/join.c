@@ -29,9 +29,13 @@ typedef struct greeting {
     pl_deal deal;         /* of the data */
     pl_workers present;   /* this worker; combined: all */
     char kernels[32];
+    int64_t link;        /* pl_link_class */
+    char arithmetic[96]; /* what bits of products depend on, beside these */
+    int64_t unlike;      /* combined: a worker with another; -1: none */
+    int64_t worker;
     uint64_t job;        /* the chief's: its number, and the run folder */
     char run[RUN_BYTES]; /* "": none, or too long to be sent */
-    char settings[PL_COLLECTIVE_BYTES_MOST - 640 - RUN_BYTES]; /* JSON */
+    char settings[PL_COLLECTIVE_BYTES_MOST - 768 - RUN_BYTES]; /* JSON */
 } greeting;
 
 _Static_assert(sizeof(greeting) <= PL_COLLECTIVE_BYTES_MOST, "one status");
@@ -44,6 +48,9 @@ static void combine_greetings(void *total_bytes, const void *bytes)
     if (one->end_step < total->end_step)
         total->end_step = one->end_step;
     total->fresh = total->fresh && one->fresh;
+    if (total->unlike < 0 && memcmp(total->arithmetic, one->arithmetic,
+                                    sizeof total->arithmetic) != 0)
+        total->unlike = one->worker;
     for (size_t i = 0; i < sizeof total->present.bits / sizeof(uint64_t); i++)
         total->present.bits[i] |= one->present.bits[i];
 }
@@ -72,6 +79,8 @@ static pl_status find_state(pl_allreduce_sync *self, pl_standing *at)
     self->earlier_s = progress.seconds;
     if (progress.bucket_bytes > 0)
         self->bucket_bytes = progress.bucket_bytes;
+    if (self->link != PL_LINK_BYTES && progress.link != PL_LINK_UNKNOWN)
+        self->link = (pl_link_class)progress.link;
     return PL_OK;
 }
 
@@ -86,7 +95,13 @@ static pl_status write_greeting(const pl_allreduce_sync *self,
         .floats = self->floats,
         .bucket_bytes = self->bucket_bytes,
         .fresh = !self->joined && step == 0,
+        .link = self->link,
+        .unlike = -1,
+        .worker = self->opts.worker,
     };
+    if (self->opts.factors != NULL)
+        snprintf(out->arithmetic, sizeof out->arithmetic, "%s",
+                 self->opts.factors->arithmetic);
     pl_workers_add(&out->present, self->opts.worker);
     snprintf(out->kernels, sizeof out->kernels, "%s",
              self->opts.optim->kernels->name);
@@ -174,6 +189,19 @@ static pl_status take_deal(const pl_allreduce_sync *self, const greeting *all,
     return PL_OK;
 }
 
+/* Products that are not the same everywhere are no sum that all could agree
+ * on. */
+static void say_unlike(pl_allreduce_sync *self, const greeting *all)
+{
+    if (!self->said)
+        pl_log(PL_LOG_WARN,
+               "worker %lld does not multiply as the chief, which uses %.95s: "
+               "gradients travel plain, not as factors; give all the same "
+               "--threads and versions",
+               (long long)all->unlike, all->arithmetic);
+    self->said = true;
+}
+
 /* *fresh: no update was made anywhere. */
 static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
 {
@@ -190,6 +218,10 @@ static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
     *fresh = all->fresh != 0;
     self->step = all->step;
     self->bucket_bytes = all->bucket_bytes;
+    self->link = (pl_link_class)all->link;
+    self->unlike = all->unlike >= 0;
+    if (self->opts.factors != NULL && self->unlike)
+        say_unlike(self, all);
     return take_deal(self, all, at);
 }
 
@@ -213,12 +245,34 @@ static pl_status probe(pl_allreduce_sync *self, int64_t count, double *seconds)
     return PL_OK;
 }
 
+/* What travels as factors depends on a link that is not known yet. */
+static bool asks_link(const pl_allreduce_sync *self)
+{
+    return self->opts.factors != NULL && self->link == PL_LINK_UNKNOWN;
+}
+
+/* What is measured. */
+typedef struct link_found {
+    int64_t bucket_bytes;
+    int64_t link; /* pl_link_class */
+} link_found;
+
+/* The bytes that a link carries for a sum are 2 (n - 1) / n of the sum's. */
+static pl_link_class class_of(const pl_allreduce_sync *self,
+                              const pl_bucket_probe *probe)
+{
+    double n = (double)self->ranks.count;
+    double bytes = (double)(probe->large_bytes - probe->small_bytes);
+    return pl_link_class_of(2 * (n - 1) / n * bytes /
+                            (probe->large_s - probe->small_s));
+}
+
 /* The chief's measurement counts for all. */
 static pl_status measure(pl_allreduce_sync *self)
 {
     float *memory = self->collective->ops->memory(self->collective);
     int64_t large = self->floats < PROBE_LARGE ? self->floats : PROBE_LARGE;
-    int64_t own = PL_BUCKET_LEAST;
+    link_found own = { PL_BUCKET_LEAST, PL_LINK_FAST }, all;
     pl_bucket_probe found = {
         .small_bytes = PROBE_SMALL * (int64_t)sizeof(float),
         .large_bytes = large * (int64_t)sizeof(float),
@@ -227,10 +281,15 @@ static pl_status measure(pl_allreduce_sync *self)
         memset(memory, 0, (size_t)large * sizeof *memory);
         PL_TRY(probe(self, PROBE_SMALL, &found.small_s));
         PL_TRY(probe(self, large, &found.large_s));
-        own = pl_buckets_choose(&found);
+        own.bucket_bytes = pl_buckets_choose(&found);
+        own.link = class_of(self, &found);
     }
     PL_TRY(pl_allreduce_exchange(self, &own, sizeof own, keep_chief));
-    memcpy(&self->bucket_bytes, self->exchanged, sizeof self->bucket_bytes);
+    memcpy(&all, self->exchanged, sizeof all);
+    if (self->bucket_bytes == 0)
+        self->bucket_bytes = all.bucket_bytes;
+    if (asks_link(self))
+        self->link = (pl_link_class)all.link;
     if (self->bucket_bytes <= 0)
         return PL_FAIL(PL_PEER, "the chief chose buckets of %lld bytes",
                        (long long)self->bucket_bytes);
@@ -285,8 +344,11 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     PL_TRY(find_state(self, at));
     bool fresh;
     PL_TRY(greet(self, at, &fresh));
-    if (self->bucket_bytes == 0)
+    if (self->bucket_bytes == 0 || asks_link(self))
         PL_TRY(measure(self));
+    pl_factor_step_choose(&self->factors, &self->ranks,
+                          self->unlike ? PL_LINK_UNKNOWN : self->link,
+                          self->bucket_bytes);
     pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
     PL_TRY(take_state(self, fresh));

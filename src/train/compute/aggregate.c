@@ -151,6 +151,11 @@ void pl_aggregator_put(pl_aggregator *aggregator, int32_t m,
                 aggregator);
 }
 
+float pl_aggregator_factor(const pl_aggregator *aggregator)
+{
+    return aggregator->factor;
+}
+
 pl_params *pl_aggregator_diff(const pl_aggregator *aggregator)
 {
     return aggregator->total;

@@ -38,6 +38,9 @@ int32_t pl_aggregator_micro_batches(const pl_aggregator *aggregator);
 void pl_aggregator_put(pl_aggregator *aggregator, int32_t m,
                        const pl_params *diff);
 
+/* The factor that the last one put was clipped by; 1: it was not. */
+float pl_aggregator_factor(const pl_aggregator *aggregator);
+
 /* What they combine to, after the last put; until the next. */
 pl_params *pl_aggregator_diff(const pl_aggregator *aggregator);
 

@@ -50,12 +50,13 @@ typedef struct pl_compute_opts {
     int64_t beside_batch; /* the most rows that one takes: a large model is
                              scored no more at a time; 0: not known */
     const pl_hogwild_opts *hogwild; /* sparse networks; NULL: by batches */
-    bool elsewhere;     /* a sparse network's parameters are not in memory
-                           here: pl_compute_place brings those of a batch */
-    bool any_key_order; /* of a sparse gradient; default: sorted */
-    pl_sync *sync;      /* told of each operator that has finished; or NULL */
-    bool early;         /* a sparse batch is prepared long before it is
-                           computed, by any thread */
+    bool elsewhere;      /* a sparse network's parameters are not in memory
+                            here: pl_compute_place brings those of a batch */
+    bool any_key_order;  /* of a sparse gradient; default: sorted */
+    pl_sync *sync;       /* told of each operator that has finished; or NULL */
+    pl_factors *factors; /* of dense layers, kept of each gradient; or NULL */
+    bool early;          /* a sparse batch is prepared long before it is
+                            computed, by any thread */
 } pl_compute_opts;
 
 pl_status pl_compute_new(pl_compute **out,

@@ -11,6 +11,7 @@
 #include "kernels/cpu/team.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A shard is worth a thread's while from about 15 us of work on. */
@@ -197,6 +198,47 @@ static void dense_free(pl_compute *base)
     pl_mem_free(compute);
 }
 
+/* As pl_factors.multiply: shard by shard, as gradients are combined. */
+static void multiply_factors(const void *source, int layer, const float *block,
+                             float *room, float *out)
+{
+    const dense *compute = source;
+    const pl_factors *factors = compute->opts.factors;
+    const pl_factor_layer *l = &factors->layers[layer];
+    const pl_node *diff = compute->opts.network->diff[l->param];
+    int64_t count = l->sizes.outputs * l->sizes.inputs;
+    int64_t row = l->sizes.outputs + l->sizes.inputs;
+    for (int s = 0; s < compute->shards; s++) {
+        int64_t first =
+            shard_first(factors->rows, compute->group, compute->shards, s);
+        int64_t last =
+            shard_first(factors->rows, compute->group, compute->shards, s + 1);
+        pl_exec_multiply(compute->execs[0], diff, last - first,
+                         block + l->first + first * row, block[1 + layer],
+                         s == 0 ? out : room);
+        if (s > 0)
+            compute->opts.kernels->add(count, out, room, out);
+    }
+}
+
+static void offer_factors(dense *compute)
+{
+    pl_factors *factors = compute->opts.factors;
+    if (factors == NULL)
+        return;
+    PL_ASSERT(factors->rows == compute->opts.batch);
+    factors->multiply = multiply_factors;
+    factors->source = compute;
+    factors->own[0] = 1;
+    if (!compute->large)
+        return;
+    char library[PL_DNN_TEXT];
+    pl_dnn_describe(library);
+    snprintf(factors->arithmetic, sizeof factors->arithmetic,
+             "%s and %d threads", library,
+             pl_dnn_threads(threads_of(&compute->opts)));
+}
+
 static pl_status dense_new(pl_compute **out, const pl_compute_opts *opts)
 {
     dense *compute;
@@ -227,6 +269,7 @@ static pl_status dense_new(pl_compute **out, const pl_compute_opts *opts)
         PL_TRY_OUT(status, pl_exec_new_in(&compute->execs[e], compute->plan,
                                           params, compute->diffs[e], host));
     }
+    offer_factors(compute);
     *out = &compute->base;
     return PL_OK;
 out:
@@ -283,6 +326,19 @@ static void keep_answers(dense *compute, const float *logits, int64_t first,
     }
 }
 
+/* The factors of the rows from `first` on go behind those before. */
+static void keep_factors(const dense *compute, pl_exec *exec, int64_t first)
+{
+    const pl_factors *factors = compute->opts.factors;
+    for (int i = 0; factors != NULL && i < factors->count; i++) {
+        const pl_factor_layer *layer = &factors->layers[i];
+        int64_t row = layer->sizes.outputs + layer->sizes.inputs;
+        pl_exec_keep_factors(exec, compute->opts.network->diff[layer->param],
+                             factors->own + layer->first + first * row,
+                             first == 0 ? &factors->own[1 + i] : NULL);
+    }
+}
+
 /* Rows of the batch on one execution; adds their share of the score. */
 static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                      int thread)
@@ -301,6 +357,7 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
     compute->exec_first[index] = first;
     if (!compute->opts.forward)
         pl_exec_bind(exec, compute->diffs[s]);
+    keep_factors(compute, exec, first);
     pl_exec_run(exec,
                 &(pl_exec_args) {
                     .rows = rows,

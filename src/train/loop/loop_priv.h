@@ -36,6 +36,7 @@ typedef struct pl_loop {
     pl_compute *computed;      /* what made the gradient of the last step */
     pl_compute *scorer;        /* NULL without a test set */
     pl_aggregator *aggregator; /* NULL: gradients are applied as they come */
+    pl_factors *factors;       /* that the sync wants; or NULL */
     pl_sparse_sum sum;         /* the same for a table with micro-batches... */
     float bias_sum;            /* ... and for its bias */
     pl_ahead *ahead;           /* NULL: one batch is read after the other */

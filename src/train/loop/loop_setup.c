@@ -95,6 +95,9 @@ static pl_status open_compute(pl_loop *l)
     PL_TRY(pl_loop_check_sparse(opts));
     float *diff =
         sync->ops->gradient != NULL ? sync->ops->gradient(sync) : NULL;
+    if (sync->ops->factors != NULL)
+        l->factors = sync->ops->factors(sync);
+    PL_ASSERT(l->factors == NULL || micro == 1);
     pl_compute_opts compute = {
         .network = opts->network,
         .batch = opts->order.batch,
@@ -108,6 +111,7 @@ static pl_status open_compute(pl_loop *l)
         .elsewhere = pl_loop_elsewhere(opts),
         .any_key_order = !pl_loop_elsewhere(opts) && micro == 1,
         .sync = sync,
+        .factors = l->factors,
     };
     if (pl_loop_reads_ahead(opts))
         PL_TRY(pl_ahead_new(&l->ahead, &compute, l->reader, sync));
@@ -115,6 +119,7 @@ static pl_status open_compute(pl_loop *l)
     l->computed = l->compute;
     if (opts->test != NULL) {
         compute.forward = true;
+        compute.factors = NULL;
         compute.trace = NULL;
         compute.beside = l->compute;
         compute.beside_batch = opts->order.batch;

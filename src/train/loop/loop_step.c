@@ -143,6 +143,8 @@ static pl_status combine(pl_loop *l, int32_t micro_batch)
     if (l->aggregator != NULL)
         pl_aggregator_put(l->aggregator, micro_batch,
                           pl_compute_diff(l->computed));
+    if (l->factors != NULL && l->aggregator != NULL)
+        l->factors->own[0] = pl_aggregator_factor(l->aggregator);
     return pl_loop_sums(l) ? pl_loop_sum_put(l, micro_batch) : PL_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "tensor/shape.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define BATCH 4
 #define SIDE  31
@@ -173,6 +174,65 @@ static double run_with(const machine *m, int64_t rows, uint64_t key,
 static double run(const machine *m, int64_t rows, uint64_t key)
 {
     return run_with(m, rows, key, NULL);
+}
+
+/* The first layer reads bytes in place. */
+static pl_node *two_dense(net *n, pl_node *x)
+{
+    x = pl_relu(dense(n, pl_flatten(x), 37));
+    n->inner = x;
+    return dense(n, x, 10);
+}
+
+/* What another execution makes of the factors is the gradient itself. */
+static void check_factors(architecture *make, machine_opts o, int expected)
+{
+    net n;
+    machine a, b;
+    int found = 0;
+    net_init(&n, make);
+    machine_init(&a, &n, o);
+    machine_init(&b, &n, o);
+    run(&b, 1, 7); /* its views are bound to another batch */
+    float *kept[32] = { NULL }, scale[32];
+    for (int p = 0; p < n.params; p++) {
+        pl_factor_sizes sizes;
+        if (!pl_plan_factors(n.diff[p], &sizes))
+            continue;
+        kept[p] = calloc((size_t)(BATCH * (sizes.outputs + sizes.inputs)),
+                         sizeof(float));
+        pl_exec_keep_factors(a.exec, n.diff[p], kept[p], &scale[p]);
+        found++;
+    }
+    assert_int_equal(expected, found);
+    for (int64_t rows = BATCH; rows > 0; rows -= 3) {
+        run(&a, rows, 3);
+        for (int p = 0; p < n.params; p++) {
+            if (kept[p] == NULL)
+                continue;
+            size_t bytes = (size_t)pl_params_get(a.grads, p)->count * 4;
+            float *again = malloc(bytes);
+            pl_exec_multiply(b.exec, n.diff[p], rows, kept[p], scale[p], again);
+            assert_memory_equal(pl_params_data(a.grads, p), again, bytes);
+            free(again);
+        }
+    }
+    for (int p = 0; p < n.params; p++)
+        free(kept[p]);
+    machine_close(&a);
+    machine_close(&b);
+    pl_graph_free(n.graph);
+}
+
+static void factors_give_the_gradient_in_both_worlds(void **state)
+{
+    (void)state;
+    static const pl_world worlds[] = { PL_WORLD_SMALL, PL_WORLD_LARGE };
+    for (int i = 0; i < 4; i++) {
+        machine_opts o = { .world = worlds[i / 2], .threads = 1 + i % 2 };
+        check_factors(small_alexnet, o, 2);
+        check_factors(two_dense, o, 2);
+    }
 }
 
 /* Each parameter's gradient, as a vector: the difference is small beside it. */
@@ -495,6 +555,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(large_plan_agrees_with_the_reference),
         cmocka_unit_test(large_plan_repeats_its_bits),
+        cmocka_unit_test(factors_give_the_gradient_in_both_worlds),
         cmocka_unit_test(large_plan_joins_relu_and_bias_gradient),
         cmocka_unit_test(plan_chooses_the_world_by_shape),
         cmocka_unit_test(large_plan_runs_in_the_memory_of_another),

@@ -70,6 +70,53 @@ static void plain_refuses_a_piece_of_another_size(void **state)
     }
 }
 
+static float bits_of(uint32_t bits)
+{
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void bf16_rounds_to_the_nearest_even(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t from, to;
+    } cases[] = {
+        { 0x3f800000, 0x3f800000 },                             /* 1 */
+        { 0x3f807fff, 0x3f800000 }, { 0x3f808000, 0x3f800000 }, /* tie, down */
+        { 0x3f808001, 0x3f810000 }, { 0x3f818000, 0x3f820000 }, /* tie, up */
+        { 0xbf818000, 0xbf820000 }, { 0x80000000, 0x80000000 }, /* -0 */
+        { 0x00000001, 0x00000000 }, { 0x7f7fffff, 0x7f800000 }, /* infinity */
+        { 0xff800000, 0xff800000 }, { 0x7f800001, 0x7fc00000 }, /* no number */
+        { 0x7fffffff, 0x7fff0000 },
+    };
+    pl_coder coder;
+    assert_ok(pl_coder_init(&coder, &pl_codec_bf16, 1));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        float from = bits_of(cases[i].from), to = bits_of(cases[i].to), room;
+        float back;
+        pl_encoded data = pl_coder_encode(&coder, 0, 1, &from, &room);
+        assert_int_equal(2, data.size);
+        assert_non_null(pl_codec_decode(&pl_codec_bf16, 1, data, &back));
+        assert_memory_equal(&to, &back, sizeof to);
+    }
+    pl_coder_close(&coder);
+}
+
+static void bf16_refuses_a_piece_of_another_size(void **state)
+{
+    (void)state;
+    float own[4] = { 0 }, room[4];
+    uint16_t halves_of[4] = { 0 };
+    for (size_t size = 0; size < sizeof halves_of; size++) {
+        pl_encoded data = { halves_of, size };
+        assert_null(pl_codec_decode(&pl_codec_bf16, 4, data, room));
+        assert_false(pl_codec_combine(&pl_codec_bf16, pl_kernels_best(), 4,
+                                      data, false, own));
+    }
+}
+
 /* --- the ring ---------------------------------------------------------- */
 
 static float term(int32_t rank, int64_t i)
@@ -364,6 +411,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codecs_give_back_what_they_were_given),
         cmocka_unit_test(plain_refuses_a_piece_of_another_size),
+        cmocka_unit_test(bf16_rounds_to_the_nearest_even),
+        cmocka_unit_test(bf16_refuses_a_piece_of_another_size),
         cmocka_unit_test(ring_sends_gradients_through_the_codec),
         cmocka_unit_test(ring_sums_parameters_exactly_with_any_codec),
         cmocka_unit_test(ps_pushes_gradients_through_the_codec),

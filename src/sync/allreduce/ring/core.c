@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#define PIECES_ROOM  512                  /* more than any block is cut into */
 #define EARLY_FLOATS ((int64_t)128 << 10) /* of a small block */
 /* A piece is one message. */
 #define FLOATS_MOST ((int64_t)PL_FRAME_PAYLOAD_MAX / 4 * 256)
@@ -20,22 +19,27 @@
 static pl_status allocate(pl_ring_core *core)
 {
     size_t workers = (size_t)core->opts.workers;
+    int64_t floats = core->opts.floats + core->opts.extra;
+    /* More ranks never make longer stripes. */
+    core->pieces =
+        floats / pl_ring_stripe(core->opts.floats, core->opts.workers) + 2;
+    size_t pieces = (size_t)core->pieces;
     if (core->chief) {
         PL_TRY(PL_NEW(core->roster, workers));
         PL_TRY(PL_NEW(core->seats, workers));
     }
-    PL_TRY(PL_NEW(core->got, PIECES_ROOM));
-    PL_TRY(PL_NEW(core->pending, PIECES_ROOM));
-    PL_TRY(PL_NEW(core->wire, PIECES_ROOM));
-    PL_TRY(pl_coder_init(&core->exact, &pl_codec_plain, core->opts.floats));
+    PL_TRY(PL_NEW(core->got, pieces));
+    PL_TRY(PL_NEW(core->pending, pieces));
+    PL_TRY(PL_NEW(core->wire, pieces));
+    PL_TRY(pl_coder_init(&core->exact, &pl_codec_plain, floats));
     PL_TRY(
         pl_coder_init(&core->gradients, core->opts.codec, core->opts.floats));
     PL_ASSERT(core->gradients.codec->in_place || core->opts.encoded != NULL);
     if (core->opts.floats <= EARLY_FLOATS) {
-        PL_TRY(PL_NEW_ALIGNED(core->early, (size_t)core->opts.floats));
-        PL_TRY(PL_NEW(core->early_size, PIECES_ROOM));
-        PL_TRY(PL_NEW(core->early_hop, PIECES_ROOM));
-        PL_TRY(PL_NEW(core->early_sum, PIECES_ROOM));
+        PL_TRY(PL_NEW_ALIGNED(core->early, (size_t)floats));
+        PL_TRY(PL_NEW(core->early_size, pieces));
+        PL_TRY(PL_NEW(core->early_hop, pieces));
+        PL_TRY(PL_NEW(core->early_sum, pieces));
     }
     PL_TRY(PL_NEW(core->total, PL_COLLECTIVE_BYTES_MOST));
     if (core->chief)

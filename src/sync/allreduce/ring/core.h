@@ -14,6 +14,11 @@
  * the stripe's place alone.  A piece is sent when the next rank has said that
  * it has started the sum, so no rank keeps what it cannot use yet.
  *
+ * Sums in the order of ranks begin their way at rank 0, all stripes of them: a
+ * pipeline instead of a ring, in which a link carries up to twice the bytes.  A
+ * broadcast is the second half of a sum, from the rank that has the numbers:
+ * ranks - 1 hops.
+ *
  * A small block takes as long as its messages, not its bytes: over TCP pieces
  * are sent at once and kept by ranks that have not started, and two ranks send
  * each other all instead of halves to add and sums to copy.  The bits are the
@@ -62,8 +67,9 @@ typedef struct pl_ring_core_ops {
 typedef struct pl_ring_core_opts {
     int32_t worker, workers;
     char *const *address; /* [workers], for messages; borrowed like all */
-    int64_t floats;
-    float *memory;
+    int64_t floats; /* of a gradient: how stripes are cut follows from it */
+    int64_t extra;  /* more of them behind these, for other ranges */
+    float *memory;  /* [floats + extra] */
     const pl_codec *codec; /* of gradients; default plain */
     float *encoded;        /* [floats] for what is sent, where the codec does
                               not send the memory itself; stays as the memory */
@@ -76,6 +82,9 @@ typedef struct pl_ring_core_opts {
     const pl_ring_core_ops *ops;
     void *context;
 } pl_ring_core_opts;
+
+/* Floats of a stripe of a gradient of so many: the more ranks, the fewer. */
+int64_t pl_ring_stripe(int64_t floats, int32_t ranks);
 
 /* PL_UNSUPPORTED for more floats than a ring can sum. */
 pl_status pl_ring_core_new(pl_ring_core **out,

@@ -28,8 +28,7 @@ typedef struct pl_ring_seat {
 } pl_ring_seat;
 
 typedef struct pl_ring_sum {
-    int64_t first, count;
-    bool exact;   /* not of gradients: no bit may change on the way */
+    pl_sum_range range;
     int32_t left; /* pieces that are still to come */
 } pl_ring_sum;
 
@@ -54,6 +53,7 @@ struct pl_ring_core {
     int64_t progress; /* messages of sums and of the exchange */
 
     int64_t stripe;   /* floats */
+    int64_t pieces;   /* room for so many */
     uint8_t *got;     /* pieces: how often each came in its sum */
     int16_t *pending; /* pieces: hop that waits to be sent; -1: none */
     pl_encoded *wire; /* pieces: what is sent by that hop */
@@ -69,7 +69,7 @@ struct pl_ring_core {
      * them. */
     bool early_next, early_prev; /* over these links */
     bool direct;                 /* two ranks send each other all they have */
-    float *early;                /* [floats] that came; NULL: a large block */
+    float *early;                /* what came; NULL: a large block */
     size_t *early_size;          /* pieces: bytes of what is kept... */
     int16_t *early_hop;          /* ... and its hop; -1: nothing */
     uint64_t *early_sum;         /* ... and its sum */

@@ -500,6 +500,7 @@ static void engine_free(pl_collective *c)
 
 static const pl_collective_ops ops = {
     .name = "ring",
+    .ordered = true,
     .join = join,
     .memory = memory,
     .start = start,
@@ -519,14 +520,15 @@ static float *encoded(const engine *self)
 {
     if (self->opts.codec->in_place)
         return NULL;
-    return (float *)pl_area_data(self->area) + self->opts.floats;
+    return (float *)pl_area_data(self->area) + self->opts.floats +
+           self->opts.extra;
 }
 
 static pl_status open_area(engine *self)
 {
-    size_t floats = (size_t)self->opts.floats;
+    size_t floats = (size_t)(self->opts.floats + self->opts.extra);
     if (!self->opts.codec->in_place)
-        floats *= 2;
+        floats += (size_t)self->opts.floats;
     return pl_area_new(&self->area, floats * sizeof(float));
 }
 
@@ -539,6 +541,7 @@ static pl_status open_core(engine *self)
                                 .workers = opts->cluster->workers,
                                 .address = opts->cluster->worker_address,
                                 .floats = opts->floats,
+                                .extra = opts->extra,
                                 .memory = pl_area_data(self->area),
                                 .codec = opts->codec,
                                 .encoded = encoded(self),
@@ -551,6 +554,11 @@ static pl_status open_core(engine *self)
                                 .ops = &core_ops,
                                 .context = self,
                             });
+}
+
+int64_t pl_ring_engine_grain(int64_t floats)
+{
+    return pl_ring_stripe(floats, 2);
 }
 
 pl_status pl_ring_engine_new(pl_collective **out,

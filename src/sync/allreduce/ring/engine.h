@@ -27,9 +27,9 @@ typedef struct pl_ring_engine_opts {
     const pl_cluster *cluster; /* with the workers' addresses; all is borrowed
                                   and outlives the engine */
     int32_t worker;
-    pl_endpoint *listen;     /* where the others find this worker */
-    const pl_job_keys *keys; /* NULL: no authentication */
-    int64_t floats;
+    pl_endpoint *listen;           /* where the others find this worker */
+    const pl_job_keys *keys;       /* NULL: no authentication */
+    int64_t floats, extra;         /* as in core.h */
     const pl_codec *codec;         /* of gradients; default plain */
     const pl_transport *transport; /* as pl_endpoint_opts.transport */
     bool encrypt;                  /* on loopback, too */
@@ -41,6 +41,9 @@ typedef struct pl_ring_engine_opts {
     void (*lost)(void *context, int32_t worker);
     void *context;
 } pl_ring_engine_opts;
+
+/* The most that pl_ranks.grain is, of two ranks and more. */
+int64_t pl_ring_engine_grain(int64_t floats);
 
 pl_status pl_ring_engine_new(pl_collective **out,
                              const pl_ring_engine_opts *opts) PL_MUST_CHECK;

@@ -3,7 +3,8 @@
  *
  * R3  A piece is used once for each visit, in the order of its hops.
  * R4  After a sum all ranks hold the same bits: the order of addition follows
- *     from the stripe's place and the number of ranks alone.
+ *     from the kind of the sum, the stripe's place and the number of ranks
+ *     alone.
  * R5  A rank encodes a piece once in a sum; what was sent stays as it is until
  *     the next rank has used it. */
 #include "sync/allreduce/ring/core_priv.h"
@@ -24,62 +25,103 @@ bool pl_ring_sends_early(const pl_ring_core *core, const char *answer)
 /* Where the block is small two stripes for each rank, so that one is under way
  * while the other is added, but for two ranks one; else as large as suits the
  * network.  It depends on the block and the number of ranks alone. */
-void pl_ring_reset_sums(pl_ring_core *core)
+int64_t pl_ring_stripe(int64_t floats, int32_t ranks)
 {
-    int64_t floats = core->opts.floats;
-    int32_t parts =
-        core->place.count > 2 ? 2 * core->place.count : core->place.count;
+    int32_t parts = ranks > 2 ? 2 * ranks : ranks;
     int64_t stripe = (floats + parts - 1) / parts;
     int64_t least = (floats + PIECES_MOST - 1) / PIECES_MOST;
     if (stripe > STRIPE_MOST)
         stripe = STRIPE_MOST;
     if (stripe < least)
         stripe = least;
-    core->stripe = (stripe + LINE - 1) / LINE * LINE;
+    return (stripe + LINE - 1) / LINE * LINE;
+}
+
+void pl_ring_reset_sums(pl_ring_core *core)
+{
+    core->stripe = pl_ring_stripe(core->opts.floats, core->place.count);
     core->started = 0;
     core->base = core->next_ready = core->next_done = 0;
     core->early_next = core->early_prev = core->direct = false;
-    for (int p = 0; core->early != NULL && p < PIECES_MOST; p++)
+    for (int64_t p = 0; core->early != NULL && p < core->pieces; p++)
         core->early_hop[p] = -1;
 }
 
-static int32_t hop_count(const pl_ring_core *core)
+static bool is_sum(const pl_ring_sum *sum)
 {
-    return core->direct ? 1 : 2 * (core->place.count - 1);
+    return sum->range.kind != PL_SUM_BROADCAST;
+}
+
+/* Both ranks send what they have, and both add. */
+static bool is_direct(const pl_ring_core *core, const pl_ring_sum *sum)
+{
+    return core->direct && is_sum(sum);
+}
+
+static int32_t hop_count(const pl_ring_core *core, const pl_ring_sum *sum)
+{
+    int32_t once = core->place.count - 1;
+    return is_direct(core, sum) || !is_sum(sum) ? once : 2 * once;
+}
+
+/* The rank where a piece begins its way. */
+static int32_t origin(const pl_ring_core *core, const pl_ring_sum *sum,
+                      int64_t piece)
+{
+    switch (sum->range.kind) {
+    case PL_SUM_RANK_ORDER:
+        return 0;
+    case PL_SUM_BROADCAST:
+        return sum->range.from;
+    case PL_SUM_ANY_ORDER:
+        break;
+    }
+    return (int32_t)(piece % core->place.count);
 }
 
 /* The hop by which a piece first comes here. */
-static int32_t first_hop(const pl_ring_core *core, int64_t piece)
+static int32_t first_hop(const pl_ring_core *core, const pl_ring_sum *sum,
+                         int64_t piece)
 {
     int32_t n = core->place.count;
-    if (core->direct)
+    if (is_direct(core, sum))
         return 0;
-    return ((core->place.rank - (int32_t)(piece % n) - 1) % n + n) % n;
+    return (core->place.rank - origin(core, sum, piece) - 1 + n) % n;
 }
 
 /* How often it comes here. */
-static int32_t visits(const pl_ring_core *core, int64_t piece)
+static int32_t visits(const pl_ring_core *core, const pl_ring_sum *sum,
+                      int64_t piece)
 {
-    int32_t first = first_hop(core, piece), hops = hop_count(core);
+    int32_t first = first_hop(core, sum, piece), hops = hop_count(core, sum);
     return (first < hops) + (first + core->place.count < hops);
+}
+
+/* Pieces of it leave here; else the next rank, where they began, has nothing to
+ * be done with. */
+static bool sends(const pl_ring_core *core, const pl_ring_sum *sum)
+{
+    return is_sum(sum) ||
+           (core->place.rank + 1) % core->place.count != sum->range.from;
 }
 
 /* The pieces of a sum are numbers first_piece .. end_piece - 1. */
 static int64_t first_piece(const pl_ring_core *core, const pl_ring_sum *sum)
 {
-    return sum->first / core->stripe;
+    return sum->range.first / core->stripe;
 }
 
 static int64_t end_piece(const pl_ring_core *core, const pl_ring_sum *sum)
 {
-    return (sum->first + sum->count + core->stripe - 1) / core->stripe;
+    return (sum->range.first + sum->range.count + core->stripe - 1) /
+           core->stripe;
 }
 
 /* Floats of a piece: the last of a sum may be shorter. */
 static uint32_t piece_count(const pl_ring_core *core, const pl_ring_sum *sum,
                             int64_t piece)
 {
-    int64_t left = sum->first + sum->count - piece * core->stripe;
+    int64_t left = sum->range.first + sum->range.count - piece * core->stripe;
     return (uint32_t)(left < core->stripe ? left : core->stripe);
 }
 
@@ -150,7 +192,7 @@ void pl_ring_core_quiet(pl_ring_core *core)
 
 static pl_coder *coder_of(pl_ring_core *core, const pl_ring_sum *sum)
 {
-    return sum->exact ? &core->exact : &core->gradients;
+    return sum->range.exact ? &core->exact : &core->gradients;
 }
 
 /* Where the codec does not send the memory itself. */
@@ -174,7 +216,7 @@ static void encode_piece(pl_ring_core *core, const pl_ring_sum *sum,
     core->pending[piece] = (int16_t)hop;
     /* A complete sum, or a term that both ranks add: all must go on with the
      * same bits. */
-    bool same = core->direct || hop == core->place.count - 1;
+    bool same = is_direct(core, sum) || hop == core->place.count - 1;
     if (same && coder->codec->may_change_bits)
         (void)pl_codec_decode(coder->codec, count, core->wire[piece], own);
 }
@@ -212,8 +254,9 @@ static bool use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
     const pl_codec *codec = coder_of(core, sum)->codec;
     uint32_t count = piece_count(core, sum, piece);
     float *own = core->opts.memory + piece * core->stripe;
-    bool adds = hop < core->place.count - 1;
-    bool before = core->direct && core->place.rank == 1;
+    bool adds = is_sum(sum) && hop < core->place.count - 1;
+    bool before = is_direct(core, sum) ? core->place.rank == 1
+                                       : sum->range.kind == PL_SUM_RANK_ORDER;
     if (adds ? !pl_codec_combine(codec, core->opts.kernels, count, from, before,
                                  own)
              : !copy_piece(codec, count, from, own))
@@ -221,7 +264,7 @@ static bool use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
     core->got[piece]++;
     sum->left--;
     core->progress++;
-    if (hop + 1 < hop_count(core)) {
+    if (hop + 1 < hop_count(core, sum)) {
         if (adds)
             encode_piece(core, sum, piece, hop + 1);
         else
@@ -239,10 +282,10 @@ static bool use_piece(pl_ring_core *core, int32_t ticket, int64_t piece,
 static bool keep_early(pl_ring_core *core, const pl_ring_piece *piece)
 {
     int64_t p = piece->first / core->stripe;
-    int64_t left = core->opts.floats - piece->first;
-    uint32_t count = (uint32_t)(left < core->stripe ? left : core->stripe);
-    if (left <= 0 || core->early_hop[p] >= 0 || piece->count != count ||
-        piece->data.size > count * sizeof(float) ||
+    int64_t left = core->opts.floats + core->opts.extra - piece->first;
+    int64_t most = left < core->stripe ? left : core->stripe;
+    if (left <= 0 || core->early_hop[p] >= 0 || piece->count > most ||
+        piece->data.size > piece->count * sizeof(float) ||
         piece->hop >= core->place.count)
         return false;
     core->early_hop[p] = (int16_t)piece->hop;
@@ -264,7 +307,7 @@ static void use_early(pl_ring_core *core, int32_t ticket)
         if (core->early_hop[p] < 0)
             continue;
         bool due = core->early_sum[p] == core->base + (uint64_t)ticket &&
-                   core->early_hop[p] == first_hop(core, p);
+                   core->early_hop[p] == first_hop(core, sum, p);
         pl_encoded kept = { core->early + p * core->stripe,
                             core->early_size[p] };
         if (!due || !use_piece(core, ticket, p, core->early_hop[p], kept))
@@ -279,23 +322,24 @@ int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range)
     pl_ring_sum *sum = &core->sums[ticket];
     PL_ASSERT(ticket < PL_COLLECTIVE_SUMS_MOST &&
               range->first % core->stripe == 0 && range->count > 0 &&
-              range->first + range->count <= core->opts.floats);
-    *sum = (pl_ring_sum) { .first = range->first,
-                           .count = range->count,
-                           .exact = range->exact };
+              range->first + range->count <=
+                  core->opts.floats + core->opts.extra);
+    *sum = (pl_ring_sum) { .range = *range };
     core->started++;
     if (core->phase != PL_RING_FORMED || core->place.count == 1)
         return ticket;
     for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
         core->got[p] = 0;
         core->pending[p] = -1;
-        if (core->direct || p % core->place.count == core->place.rank)
+        if (is_direct(core, sum) || origin(core, sum, p) == core->place.rank)
             encode_piece(core, sum, p, 0);
-        sum->left += visits(core, p);
+        sum->left += visits(core, sum, p);
     }
     tell_prev(core, PL_FRAME_READY, ticket);
     if (may_send(core, ticket))
         send_pending(core, ticket);
+    if (!sends(core, sum))
+        core->next_done++;
     use_early(core, ticket);
     return ticket;
 }
@@ -314,9 +358,9 @@ static bool take_piece(pl_ring_core *core, const pl_ring_piece *piece)
     int64_t p = piece->first / core->stripe;
     if (p < first_piece(core, sum) || p >= end_piece(core, sum) ||
         piece->count != piece_count(core, sum, p) ||
-        core->got[p] >= visits(core, p) ||
-        piece->hop !=
-            first_hop(core, p) + (core->got[p] > 0 ? core->place.count : 0))
+        core->got[p] >= visits(core, sum, p) ||
+        piece->hop != first_hop(core, sum, p) +
+                          (core->got[p] > 0 ? core->place.count : 0))
         return false;
     return use_piece(core, (int32_t)ticket, p, piece->hop, piece->data);
 }

@@ -3,6 +3,7 @@
 #include "support/folder.h"
 #include "support/hall.h"
 #include "support/train.h"
+#include "sync/allreduce/factors.h"
 #include "train/loop/loop.h"
 
 #include <math.h>
@@ -27,6 +28,8 @@ typedef struct job_worker {
     int64_t spoil_at;     /* it changes a parameter */
     int64_t interrupt_at; /* it is interrupted */
     const char *settings;
+    const char *arithmetic; /* of its products; NULL: as of all */
+    pl_factors *factors;
     pl_sync_ops ops; /* the sync's own, but for commit */
 } job_worker;
 
@@ -39,6 +42,9 @@ typedef struct job {
     const char *folder; /* the chief's checkpoints */
     double stop_loss;
     int64_t save_every;
+    bool factors;  /* gradients of dense layers travel as such */
+    int64_t batch; /* default BATCH */
+    bool tests;    /* also without stop_loss */
     int64_t local_steps;
     double outer_lr, outer_momentum; /* 0: a rate of 1, no momentum */
 } job;
@@ -67,11 +73,16 @@ static pl_status bad_commit(pl_sync *sync, pl_commit *out)
     return real_commit(sync, out);
 }
 
+static int64_t batch_of(const job *j)
+{
+    return j->batch > 0 ? j->batch : BATCH;
+}
+
 static pl_status worker_main(void *arg)
 {
     job_worker *w = arg;
     job *j = w->job;
-    bool chief = w->index == 0;
+    bool chief = w->index == 0, tests = j->tests || j->stop_loss > 0;
     pl_sync *sync = pl_allreduce_sync_base(w->sync);
     pl_loop_opts opts = {
         .network = w->rig.network,
@@ -82,13 +93,13 @@ static pl_status worker_main(void *arg)
         .metrics = w->rig.metrics,
         .schedule = &w->rig.schedule,
         .interrupt = &w->interrupt,
-        .order = { .batch = BATCH,
+        .order = { .batch = batch_of(j),
                    .worker = w->index,
                    .workers = j->workers,
                    .seed = 11 },
         .steps = STEPS,
         .targets.stop_loss = j->stop_loss,
-        .eval_every = { j->stop_loss > 0 ? PL_EVERY_STEPS : PL_EVERY_NEVER, 2 },
+        .eval_every = { tests ? PL_EVERY_STEPS : PL_EVERY_NEVER, 2 },
         .save_every = { j->save_every > 0 ? PL_EVERY_STEPS : PL_EVERY_NEVER,
                         j->save_every },
         .follower = !chief,
@@ -107,28 +118,38 @@ static void worker_init(job *j, int32_t index)
     rig_init(&w->rig, &(rig_opts) { .optim = j->optim,
                                     .folder = index == 0 ? j->folder : NULL,
                                     .settings = w->settings });
+    if (!j->factors)
+        return;
+    assert_ok(
+        pl_factors_new(&w->factors, w->rig.network, batch_of(j), j->workers));
+    if (w->factors != NULL && w->arithmetic != NULL)
+        snprintf(w->factors->arithmetic, sizeof w->factors->arithmetic, "%s",
+                 w->arithmetic);
 }
 
 static void sync_init(job *j, int32_t index)
 {
     job_worker *w = &j->worker[index];
     assert_ok(pl_allreduce_sync_new(
-        &w->sync, &(pl_allreduce_sync_opts) {
-                      .collective = &j->hall.rank[index].base,
-                      .worker = index,
-                      .workers = j->workers,
-                      .local_steps = j->local_steps,
-                      .outer_lr = j->outer_lr > 0 ? j->outer_lr : 1,
-                      .outer_momentum = j->outer_momentum,
-                      .bucket_bytes = j->bucket_bytes,
-                      .end_step = w->end_step > 0 ? w->end_step : STEPS,
-                      .settings = w->rig.settings,
-                      .params = w->rig.network->params,
-                      .optim = w->rig.optim,
-                      .schedule = &w->rig.schedule,
-                      .pool = w->rig.pool,
-                      .snapshot = w->rig.snapshot,
-                  }));
+        &w->sync,
+        &(pl_allreduce_sync_opts) {
+            .collective = &j->hall.rank[index].base,
+            .worker = index,
+            .workers = j->workers,
+            .local_steps = j->local_steps,
+            .outer_lr = j->outer_lr > 0 ? j->outer_lr : 1,
+            .outer_momentum = j->outer_momentum,
+            .bucket_bytes = j->bucket_bytes,
+            .end_step = w->end_step > 0 ? w->end_step : STEPS,
+            .settings = w->rig.settings,
+            .params = w->rig.network->params,
+            .optim = w->rig.optim,
+            .factors = w->factors,
+            .link = w->factors != NULL ? PL_LINK_BYTES : PL_LINK_UNKNOWN,
+            .schedule = &w->rig.schedule,
+            .pool = w->rig.pool,
+            .snapshot = w->rig.snapshot,
+        }));
     pl_sync *sync = pl_allreduce_sync_base(w->sync);
     real_commit = sync->ops->commit;
     w->ops = *sync->ops;
@@ -141,8 +162,12 @@ static void job_run(job *j)
 {
     for (int32_t i = 0; i < j->workers; i++)
         worker_init(j, i);
-    hall_init(&j->hall, j->workers,
-              pl_params_block_count(j->worker[0].rig.network->params), 16);
+    const pl_params *params = j->worker[0].rig.network->params;
+    hall_init(
+        &j->hall, j->workers,
+        pl_params_block_count(params) +
+            pl_factor_step_extra(j->worker[0].factors, params, j->workers, 16),
+        16);
     for (int32_t i = 0; i < j->workers; i++)
         sync_init(j, i);
     for (int32_t i = 0; i < j->workers; i++)
@@ -157,6 +182,7 @@ static void job_close(job *j)
     for (int32_t i = 0; i < j->workers; i++) {
         pl_sync *sync = pl_allreduce_sync_base(j->worker[i].sync);
         sync->ops->free(sync);
+        pl_factors_free(j->worker[i].factors);
         rig_close(&j->worker[i].rig);
     }
     hall_close(&j->hall);
@@ -185,16 +211,22 @@ static void assert_alike(const job *j)
 }
 
 /* The same in one process. */
-static void run_single(rig *r, const pl_optim_opts *optim, int32_t micro)
+static void run_single_of(rig *r, const pl_optim_opts *optim, int64_t batch,
+                          int32_t micro)
 {
     pl_loop_result result;
     rig_init(r, &(rig_opts) { .optim = *optim });
     pl_loop_opts opts = rig_loop(r);
     opts.test = NULL;
     opts.order =
-        (pl_reader_opts) { .batch = BATCH, .micro_batches = micro, .seed = 11 };
+        (pl_reader_opts) { .batch = batch, .micro_batches = micro, .seed = 11 };
     opts.steps = STEPS;
     assert_ok(pl_loop_run(&opts, &result));
+}
+
+static void run_single(rig *r, const pl_optim_opts *optim, int32_t micro)
+{
+    run_single_of(r, optim, BATCH, micro);
 }
 
 static void allreduce_of_n_is_one_with_n_micro_batches(void **state)
@@ -215,6 +247,73 @@ static void allreduce_of_n_is_one_with_n_micro_batches(void **state)
             job_close(&j);
             rig_close(&alone);
         }
+}
+
+/* The hidden layer pays as factors, the small one behind it does not; buckets
+ * of the rest are small, so that several are under way. */
+static void factors_have_the_bits_of_micro_batches(void **state)
+{
+    (void)state;
+    for (int32_t n = 1; n <= HALL_MOST; n++) {
+        rig alone;
+        job j = { .workers = n,
+                  .factors = true,
+                  .batch = 4,
+                  .bucket_bytes = 64,
+                  .optim = { .name = "adam" } };
+        run_single_of(&alone, &j.optim, 4, n);
+        job_run(&j);
+        assert_all_ok(&j, STEPS);
+        assert_alike(&j);
+        assert_same_params(alone.network->params,
+                           j.worker[0].rig.network->params);
+        for (int32_t i = 0; i < n; i++)
+            assert_int_equal(n > 1,
+                             pl_allreduce_sync_look(j.worker[i].sync).factors);
+        job_close(&j);
+        rig_close(&alone);
+    }
+}
+
+/* In each of these the last step of some is one of its status alone. */
+static void factors_survive_losses_and_interrupts(void **state)
+{
+    (void)state;
+    job calm = { .workers = 3, .factors = true, .batch = 4 };
+    job_run(&calm);
+    for (int32_t who = 0; who < 3; who++) {
+        job lost = { .workers = 3, .factors = true, .batch = 4 };
+        lost.worker[who].lose_at = 5;
+        job_run(&lost);
+        assert_all_ok(&lost, STEPS);
+        assert_same_params(calm.worker[0].rig.network->params,
+                           lost.worker[0].rig.network->params);
+        job_close(&lost);
+        job ended = { .workers = 3, .factors = true, .batch = 4 };
+        ended.worker[who].interrupt_at = 5;
+        job_run(&ended);
+        assert_all_ok(&ended, 5);
+        assert_alike(&ended);
+        job_close(&ended);
+    }
+    job_close(&calm);
+}
+
+static void factors_are_not_used_where_products_may_differ(void **state)
+{
+    (void)state;
+    job plain = { .workers = 2, .batch = 4 };
+    job j = { .workers = 2, .factors = true, .batch = 4 };
+    j.worker[1].arithmetic = "another library";
+    job_run(&plain);
+    job_run(&j);
+    assert_all_ok(&j, STEPS);
+    for (int32_t i = 0; i < 2; i++)
+        assert_false(pl_allreduce_sync_look(j.worker[i].sync).factors);
+    assert_same_params(plain.worker[0].rig.network->params,
+                       j.worker[0].rig.network->params);
+    job_close(&plain);
+    job_close(&j);
 }
 
 static void allreduce_bits_do_not_depend_on_buckets(void **state)
@@ -309,6 +408,19 @@ static void allreduce_names_the_worker_whose_parameters_differ(void **state)
     for (int32_t i = 0; i < 3; i++) {
         assert_int_equal(i == 2 ? PL_PEER : PL_CLOSED, j.worker[i].status);
         assert_non_null(strstr(j.worker[i].message, "of worker 2 differ"));
+    }
+    job_close(&j);
+}
+
+static void allreduce_compares_at_each_test(void **state)
+{
+    (void)state;
+    job j = { .workers = 3, .tests = true };
+    j.worker[1].spoil_at = 3; /* after the test of step 2 */
+    job_run(&j);
+    for (int32_t i = 0; i < 3; i++) {
+        assert_int_equal(i == 1 ? PL_PEER : PL_CLOSED, j.worker[i].status);
+        assert_non_null(strstr(j.worker[i].message, "of worker 1 are not"));
     }
     job_close(&j);
 }
@@ -530,6 +642,10 @@ UNIT_TESTS(cmocka_unit_test(allreduce_of_n_is_one_with_n_micro_batches),
            cmocka_unit_test(local_steps_go_on_after_a_loss_with_the_same_bits),
            TEST_IN_FOLDER(local_steps_go_on_from_a_checkpoint),
            cmocka_unit_test(local_steps_are_tested_between_rounds),
+           cmocka_unit_test(factors_have_the_bits_of_micro_batches),
+           cmocka_unit_test(factors_survive_losses_and_interrupts),
+           cmocka_unit_test(factors_are_not_used_where_products_may_differ),
+           cmocka_unit_test(allreduce_compares_at_each_test),
            cmocka_unit_test(allreduce_names_the_setting_that_differs),
            TEST_IN_FOLDER(allreduce_goes_on_from_a_checkpoint),
            cmocka_unit_test(allreduce_sync_new_survives_each_failed_allocation))

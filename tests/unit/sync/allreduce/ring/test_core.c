@@ -96,6 +96,71 @@ static void ring_sums_are_the_same_everywhere_for_any_cut(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
+static float in_rank_order(const ring_net *net, int64_t i)
+{
+    float sum = before(0, i);
+    for (int32_t r = 1; r < net->workers; r++)
+        sum += before(r, i);
+    return sum;
+}
+
+/* The front half is a sum in the order of ranks, the back half a broadcast;
+ * ranks start in an order that is drawn. */
+static void order_and_broadcast(ring_net *net, int32_t from)
+{
+    int64_t grain = pl_ring_core_ranks(net->node[0].core).grain;
+    int64_t half = rounded(net->floats / 2, grain);
+    if (half > net->floats)
+        half = net->floats;
+    pl_sum_range ranges[] = {
+        { .first = half,
+          .count = net->floats - half,
+          .kind = PL_SUM_BROADCAST,
+          .from = from,
+          .exact = true },
+        { .count = half, .kind = PL_SUM_RANK_ORDER },
+    };
+    uint32_t turn = ring_draw(net);
+    fill(net);
+    for (int32_t k = 0; k < net->workers; k++)
+        for (int i = half == net->floats ? 1 : 0; i < 2; i++) {
+            uint32_t w = (turn + (uint32_t)k) % (uint32_t)net->workers;
+            (void)pl_ring_core_start(net->node[w].core, &ranges[i]);
+            if (ring_draw(net) % 2 == 0 && net->queued > 0)
+                ring_deliver(net, 0);
+        }
+    ring_settle(net);
+    for (int32_t w = 0; w < net->workers; w++) {
+        assert_true(pl_ring_core_is_quiet(net->node[w].core));
+        pl_ring_core_quiet(net->node[w].core);
+        assert_int_equal(0, pl_ring_core_refused(net->node[w].core));
+        for (int64_t i = 0; i < net->floats; i++) {
+            float want = i < half ? in_rank_order(net, i) : before(from, i);
+            if (net->node[w].memory[i] != want)
+                fail_msg("%d of %d, from %d, float %lld", w, net->workers, from,
+                         (long long)i);
+        }
+    }
+}
+
+static void ring_adds_in_rank_order_and_broadcasts(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 16, 5000, 600000 };
+    ring_net *net = malloc(sizeof *net);
+    for (int32_t n = 1; n <= RING_FEW; n++)
+        for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
+            ring_init(net, n, sizes[s / 2], (uint64_t)n * 20 + s);
+            net->shared = s % 2 == 1;
+            ring_form(net);
+            for (int32_t from = 0; from < n; from++)
+                order_and_broadcast(net, from);
+            ring_close(net);
+        }
+    free(net);
+    assert_int_equal(0, pl_mem_live());
+}
+
 /* Some ranks are a whole step ahead: what they send is kept. */
 static void ring_keeps_pieces_of_sums_that_come(void **state)
 {
@@ -764,6 +829,7 @@ static void ring_core_new_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ring_sums_are_the_same_everywhere_for_any_cut),
+    cmocka_unit_test(ring_adds_in_rank_order_and_broadcasts),
     cmocka_unit_test(ring_keeps_pieces_of_sums_that_come),
     cmocka_unit_test(ring_sums_have_the_same_bits_where_they_are_no_numbers),
     cmocka_unit_test(ring_exchange_gives_all_the_combined_status),

@@ -1,0 +1,38 @@
+/* coding.h - how the gradients of a job travel: what --codec means for it, and
+ * what its summary tells of that.
+ *
+ * Threads: one. */
+#ifndef PL_APP_TRAIN_CODING_H
+#define PL_APP_TRAIN_CODING_H
+
+#include "app/options/options.h"
+#include "base/record/summary.h"
+#include "job/cluster/cluster.h"
+#include "train/factors.h"
+
+/* What a worker of the ring may send as factors; *factors is NULL where
+ * nothing.  The same for all workers. */
+pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
+                            const pl_network *network,
+                            int32_t workers) PL_MUST_CHECK;
+
+/* What chooses among these: `kept` is that of the run that is resumed, or 0. */
+pl_link_class pl_coding_link(const pl_train_options *train,
+                             const pl_cluster *cluster, int64_t kept);
+
+/* What a worker did. */
+typedef struct pl_coding {
+    const pl_factors *factors; /* that travelled; NULL: none */
+    const bool *chosen;        /* of their layers, those that did */
+    double seconds;            /* spent on it */
+} pl_coding;
+
+/* The summary's row, where gradients do not travel plain. */
+pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,
+                           const pl_train_options *train,
+                           const pl_params *params,
+                           int32_t workers) PL_MUST_CHECK;
+/* The same in a line for people. */
+void pl_coding_text(const pl_codec_use *use, char *text, size_t room);
+
+#endif

@@ -1,0 +1,66 @@
+/* factors.h - a step of all-reduce in which dense layers travel as factors.
+ *
+ * Each rank broadcasts its factors (train/factors.h), forms the products of all
+ * ranks and adds them in the order of ranks; what is left of the gradient is
+ * summed in the same order.  So the sum has the bits of a parameter server and
+ * of --micro-batches, for any number of ranks.
+ *
+ * The collective's memory, behind the gradient:
+ *
+ *   rest     the gradients that do not travel as factors, one behind the other
+ *   slots    a block of factors for each rank
+ *
+ * each of them from a multiple of the grain on.
+ *
+ * Threads: one; uses the pool it was given. */
+#ifndef PL_SYNC_ALLREDUCE_FACTORS_H
+#define PL_SYNC_ALLREDUCE_FACTORS_H
+
+#include "base/thread.h"
+#include "kernels/backend.h"
+#include "sync/allreduce/buckets.h"
+#include "sync/allreduce/collective.h"
+#include "train/factors.h"
+
+typedef struct pl_factor_step {
+    pl_factors *source; /* NULL: nothing can travel so */
+    const pl_params *params;
+    const pl_kernels *kernels;
+    pl_pool *pool;
+    bool on;          /* in this generation */
+    bool *chosen;     /* of source->layers, those that travel so */
+    int *layer_of;    /* parameters: their chosen layer; -1: none */
+    int64_t *rest_at; /* ... else their place in the rest */
+    int64_t rest, rest_first, slot, slot_first; /* floats */
+    pl_ranks ranks;
+    pl_buckets buckets; /* of the rest */
+    int32_t begun;      /* broadcasts of this step */
+    int left;           /* chosen layers that are not ready in this step */
+    float *product, *room;
+    double seconds; /* spent in copying and products */
+} pl_factor_step;
+
+/* Floats that the collective needs behind the gradient. */
+int64_t pl_factor_step_extra(const pl_factors *source, const pl_params *params,
+                             int32_t workers, int64_t grain_most);
+
+/* `source` may be NULL. */
+pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
+                              const pl_params *params) PL_MUST_CHECK;
+void pl_factor_step_close(pl_factor_step *step); /* a zeroed one is fine */
+
+/* A generation begins: choose layers by the link. */
+void pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
+                           pl_link_class link, int64_t bucket_bytes);
+
+/* A step begins: sums that it will start. */
+int32_t pl_factor_step_begin(pl_factor_step *step);
+/* The gradient of `param`, which lies in `memory`, is done: the next range to
+ * be summed; false: none, yet.  `fresh`: asked for the first time. */
+bool pl_factor_step_take(pl_factor_step *step, int param, bool fresh,
+                         float *memory, pl_sum_range *out);
+/* All ranges are summed: make the gradient in `memory` the sum. */
+void pl_factor_step_expand(pl_factor_step *step, float *memory,
+                           void (*progress)(void *context), void *context);
+
+#endif

@@ -1,0 +1,71 @@
+/* factors.h - gradients of dense layers as their factors.
+ *
+ * The gradient of a dense layer's weights over a batch is a product of two thin
+ * matrices: the gradients of its outputs [rows, outputs] and its inputs [rows,
+ * inputs].  Where workers exchange these instead, each forms the products of
+ * all and adds them itself: fewer bytes, the same bits (after Zhang et al.,
+ * "Poseidon", 2017).
+ *
+ * A block of factors is what one worker has of one gradient:
+ *
+ *   [0]          the factor of clipping, 1 where nothing was clipped
+ *   [1 + layer]  the scale of that layer's inputs (pl_exec_keep_factors)
+ *   [first of a layer ...]  for each part of the batch that is computed apart,
+ *                its output gradients, then its inputs
+ *
+ * Threads: filled by those that compute; otherwise one. */
+#ifndef PL_TRAIN_FACTORS_H
+#define PL_TRAIN_FACTORS_H
+
+#include "graph/plan.h"
+#include "nn/model.h"
+
+typedef struct pl_factor_layer {
+    int param;
+    pl_factor_sizes sizes;
+    int64_t first; /* in a block */
+} pl_factor_layer;
+
+typedef struct pl_factors {
+    int64_t rows; /* of the batch */
+    int count;
+    pl_factor_layer *layers;
+    int64_t floats; /* of a block */
+    float *own;     /* the block of this worker's last gradient */
+
+    /* Set by who computes (pl_compute_opts.factors): the gradient of a layer
+     * from a block, before clipping; `room` has as many floats as it. */
+    void (*multiply)(const void *source, int layer, const float *block,
+                     float *room, float *out);
+    const void *source;
+    char arithmetic[96]; /* what its bits depend on, beside the kernels */
+} pl_factors;
+
+/* The link between two workers.  A slower one makes more products worth
+ * their while. */
+typedef enum pl_link_class {
+    PL_LINK_UNKNOWN,
+    PL_LINK_FAST, /* memory, or more than 10 Gbit/s */
+    PL_LINK_10G,
+    PL_LINK_1G,
+    PL_LINK_SLOW,  /* 100 Mbit/s and less */
+    PL_LINK_BYTES, /* only bytes count */
+} pl_link_class;
+pl_link_class pl_link_class_of(double bytes_per_second);
+
+/* Bytes that the busiest link carries for the layer in one step, as factors
+ * and as the gradient itself. */
+int64_t pl_factors_bytes(const pl_factor_layer *layer, int64_t rows,
+                         int32_t workers);
+int64_t pl_factors_plain_bytes(const pl_factor_layer *layer, int32_t workers);
+/* Is the layer's exchange faster by factors?  By shapes and nominal speeds
+ * alone, so that all workers, and all runs, decide alike. */
+bool pl_factors_pay(const pl_factor_layer *layer, int64_t rows, int32_t workers,
+                    pl_link_class link);
+
+/* Of all layers that take fewer bytes so; *out is NULL where there is none. */
+pl_status pl_factors_new(pl_factors **out, const pl_network *network,
+                         int64_t rows, int32_t workers) PL_MUST_CHECK;
+void pl_factors_free(pl_factors *factors); /* NULL is fine */
+
+#endif

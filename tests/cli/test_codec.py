@@ -1,0 +1,115 @@
+"""How gradients travel: the bits of each codec, what a run keeps of it, and
+where one is refused."""
+
+import pytest
+
+ALONE = ["--data", "synthetic", "--examples", "600", "--threads", "1",
+         "--eval-every", "never", "--seed", "3"]
+RING = ["--strategy", "allreduce", "--engine", "ring"]
+# Dense layers on uint8 pixels, as one part; a convolutional model as one part,
+# and as several; with clipping.
+NETS = {
+    "softmax": ["softmax", "--batch", "4", "--steps", "12"],
+    "lenet": ["lenet", "--batch", "16", "--steps", "4"],
+    "lenet parts": ["lenet", "--batch", "50", "--steps", "3"],
+    "lenet clipped": ["lenet", "--batch", "50", "--steps", "3", "--clip",
+                      "0.5"],
+}
+
+
+def run(cli, model, *flags):
+    return cli.ok("train", *model, "--quiet", "--json", *ALONE, *flags).json
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+@pytest.mark.parametrize("net", NETS)
+def test_factors_have_the_bits_of_one_process(cli, net, workers):
+    alone = run(cli, NETS[net], "--micro-batches", str(workers))
+    summary = run(cli, NETS[net], *RING, "--workers", str(workers), "--codec",
+                  "factors")
+    assert summary["parameters_sha256"] == alone["parameters_sha256"]
+    codec = summary["codec"]
+    assert codec["name"] == "factors" and codec["changes_bits"] is False
+    assert codec["seconds"] > 0 and codec["layers"]
+    for layer in codec["layers"]:
+        assert layer["sent_bytes"] < layer["plain_bytes"]
+    assert summary["deterministic"] is True
+
+
+def test_factors_have_the_bits_of_parameter_servers(cli):
+    factors = run(cli, NETS["lenet"], *RING, "--workers", "3", "--codec",
+                  "factors")
+    served = run(cli, NETS["lenet"], "--workers", "3", "--ps", "2")
+    assert factors["parameters_sha256"] == served["parameters_sha256"]
+
+
+def test_factors_send_less(cli):
+    """Counted where all goes over TCP."""
+    sent = {}
+    for codec in "plain", "factors":
+        summary = run(cli, NETS["lenet"], *RING, "--workers", "2", "--codec",
+                      codec, "--transport", "tcp", "--bucket-bytes", "1000000")
+        sent[codec] = summary["bytes_sent"]
+        last = summary
+    saved = sum(row["plain_bytes"] - row["sent_bytes"]
+                for row in last["codec"]["layers"])
+    # The two links carry as much; frames and marks beside it are small.
+    assert sent["plain"] - sent["factors"] == pytest.approx(
+        2 * last["steps"] * saved, rel=0.03)
+
+
+def test_auto_is_plain_on_one_host(cli):
+    plain = run(cli, NETS["lenet"], *RING, "--workers", "3", "--codec",
+                "plain")
+    auto = run(cli, NETS["lenet"], *RING, "--workers", "3")
+    assert auto["codec"]["name"] == plain["codec"]["name"] == "plain"
+    assert auto["parameters_sha256"] == plain["parameters_sha256"]
+
+
+@pytest.mark.parametrize("codec", ["factors", "bf16"])
+def test_a_resumed_run_has_the_same_bits(cli, codec):
+    flags = [*RING, "--workers", "3", "--codec", codec]
+    whole = run(cli, NETS["lenet"], *flags, "--run", "whole")
+    run(cli, [*NETS["lenet"][:-1], "2"], *flags, "--run", "half")
+    half = run(cli, NETS["lenet"], *flags, "--run", "half", "--resume")
+    assert half["resumed_step"] == 2
+    assert half["parameters_sha256"] == whole["parameters_sha256"]
+
+
+@pytest.mark.parametrize("job", [[*RING, "--workers", "3"],
+                                 ["--workers", "2", "--ps", "2"]])
+def test_bf16_is_repeatable_and_says_so(cli, job):
+    plain = run(cli, NETS["lenet"], *job)
+    rounded = [run(cli, NETS["lenet"], *job, "--codec", "bf16")
+               for _ in range(2)]
+    hashes = {summary["parameters_sha256"] for summary in rounded}
+    assert len(hashes) == 1
+    assert plain["parameters_sha256"] not in hashes
+    codec = rounded[0]["codec"]
+    assert codec["name"] == "bf16" and codec["changes_bits"] is True
+    assert rounded[0]["train_loss"] == pytest.approx(plain["train_loss"],
+                                                     rel=0.05)
+
+
+@pytest.mark.parametrize("flags,says", [
+    (["--codec", "factors", "--workers", "2", "--ps", "1"],
+     "--codec factors: parameter servers add gradients, not factors"),
+    (["--codec", "factors", "--workers", "2", "--engine", "mpi"],
+     "--codec factors: MPI adds float32; add --engine ring"),
+    (["--codec", "bf16", "--workers", "2", "--engine", "mpi"],
+     "--codec bf16: MPI adds float32; add --engine ring"),
+    (["--codec", "factors", *RING, "--workers", "2", "--micro-batches", "2"],
+     "--codec factors: with --micro-batches a gradient is the mean"),
+    (["--codec", "bf16", *RING, "--workers", "2", "--local-steps", "2"],
+     "--codec bf16: with --local-steps no gradient is sent"),
+    (["--codec", "bf16"], "--codec needs a job of several processes"),
+])
+def test_where_it_has_no_effect_it_is_refused(cli, flags, says):
+    cli.refused(2, "train", "softmax", *flags, says=says)
+
+
+def test_a_run_keeps_its_codec(cli):
+    flags = [*RING, "--workers", "2", "--run", "a"]
+    run(cli, NETS["lenet"], *flags, "--codec", "factors")
+    cli.refused(2, "train", *NETS["lenet"], *flags, "--resume", "--codec",
+                "bf16", says="--codec bf16: the run was started with")
