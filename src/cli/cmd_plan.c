@@ -1,9 +1,9 @@
 /* cmd_plan.c - `plan`: tells its own flags from train's, measures the model or
  * takes it from a run, and prints what strategies would bring on a cluster. */
 #include "app/doctor/doctor.h"
-#include "app/plan/forecast.h"
+#include "app/plan/forecast_page.h"
 #include "app/plan/units.h"
-#include "app/train/memory.h"
+#include "app/view/output.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -15,7 +15,7 @@
 #include <string.h>
 
 typedef struct plan_flags {
-    const char *hosts, *link, *rtt, *speedup, *from, *ssh;
+    const char *hosts, *link, *rtt, *speedup, *from, *ssh, *out;
     int64_t cores;
     double seconds;
     bool json;
@@ -74,6 +74,13 @@ static const pl_param params[] = {
       .offset = FIELD(ssh),
       .value = "COMMAND",
       .help = "how to reach named hosts, like \"ssh -p 2222\" (default: ssh)" },
+    { .name = "out",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(out),
+      .value = "FILE",
+      .help = "also write a page with the curves, also as -o: speed-up by "
+              "workers for each strategy and over other links; - is standard "
+              "output, with the page alone" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
@@ -100,6 +107,8 @@ static const pl_param *flag_of(const pl_param_group *groups, size_t count,
                                const char *word)
 {
     char name[64];
+    if (strcmp(word, "-o") == 0)
+        return pl_param_find(groups, count, "out");
     if (strncmp(word, "--", 2) != 0)
         return NULL;
     size_t length = strcspn(word + 2, "=");
@@ -283,74 +292,11 @@ static pl_status read_cluster(session *s)
 
 /* --- printing ----------------------------------------------------------- */
 
-static void put_head(pl_table *table)
-{
-    static const pl_table_column columns[] = {
-        { .key = "strategy" },
-        { .key = "mode" },
-        { .key = "workers" },
-        { .key = "ps" },
-        { .key = "step", .unit = "ms", .digits = 2 },
-        { .key = "examples_per_s", .label = "examples/s" },
-        { .key = "speedup", .label = "speed-up", .digits = 2 },
-        { .key = "efficiency", .unit = "%", .digits = 0 },
-        { .key = "link", .label = "link/step" },
-        { .key = "worker_memory", .label = "worker" },
-        { .key = "server_memory", .label = "server" },
-        { .key = "limit" },
-    };
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-        pl_table_add_column(table, &columns[i]);
-}
-
-static void put_row(pl_table *table, const pl_forecast_row *row)
-{
-    char bytes[PL_BYTES_TEXT];
-    pl_table_add_row(table);
-    pl_table_put_text(table, row->strategy);
-    pl_table_put_text(table, row->mode != NULL ? row->mode : "");
-    pl_table_put_number(table, row->workers);
-    pl_table_put_number(table, row->ps);
-    pl_table_put_number(table, 1e3 * row->step_seconds);
-    pl_table_put_number(table, row->examples_per_s);
-    pl_table_put_number(table, row->speedup);
-    pl_table_put_number(table, row->efficiency);
-    pl_table_put_text(table, pl_memory_text(row->link_bytes, bytes));
-    pl_table_put_text(table, pl_memory_text(row->worker_bytes, bytes));
-    pl_table_put_text(
-        table, row->ps > 0 ? pl_memory_text(row->server_bytes, bytes) : "");
-    pl_table_put_text(table, row->limit);
-}
-
-/* Is there a faster row with the same workers and another number of servers?
- */
-static bool is_beaten(const pl_forecast *plan, size_t index)
-{
-    const pl_forecast_row *row = &plan->rows[index];
-    for (size_t i = 0; i < plan->row_count; i++) {
-        const pl_forecast_row *other = &plan->rows[i];
-        if (i != index && other->strategy == row->strategy &&
-            other->mode == row->mode && other->workers == row->workers &&
-            (other->examples_per_s > row->examples_per_s ||
-             (other->examples_per_s == row->examples_per_s && i < index)))
-            return true;
-    }
-    return false;
-}
-
-#define ROWS_SHOWN                                                             \
-    40 /* beyond these, with the best number of servers alone                  \
-        */
-
 static pl_status print_table(const pl_forecast *plan)
 {
     pl_table *table;
     pl_buffer text = { 0 };
-    PL_TRY(pl_table_new(&table, "plan", "Predicted speed"));
-    put_head(table);
-    for (size_t i = 0; i < plan->row_count; i++)
-        if (plan->row_count <= ROWS_SHOWN || !is_beaten(plan, i))
-            put_row(table, &plan->rows[i]);
+    PL_TRY(pl_forecast_table(&table, plan));
     pl_table_print(table, &text);
     pl_status status = pl_table_status(table);
     if (status == PL_OK)
@@ -368,28 +314,15 @@ static void print_choice(const char *what, const pl_forecast_choice *choice)
            choice->row.examples_per_s, choice->row.speedup, choice->command);
 }
 
-/* The fastest row of several workers; NULL: there is none. */
-static const pl_forecast_row *fastest_of_several(const pl_forecast *plan)
+static pl_status print_none(const pl_forecast *plan)
 {
-    const pl_forecast_row *fastest = NULL;
-    for (size_t i = 0; i < plan->row_count; i++) {
-        const pl_forecast_row *row = &plan->rows[i];
-        if (row->workers > 1 &&
-            (fastest == NULL || row->speedup > fastest->speedup))
-            fastest = row;
-    }
-    return fastest;
-}
-
-static void print_none(const pl_forecast *plan)
-{
-    const pl_forecast_row *row = fastest_of_several(plan);
-    printf("no cluster of up to %d host%s is %.4g x as fast as one process",
-           plan->hosts, plan->hosts == 1 ? "" : "s", plan->wanted);
-    if (row != NULL)
-        printf("; %s with %d workers reaches %.2f x, limit: %s", row->strategy,
-               row->workers, row->speedup, row->limit);
-    putchar('\n');
+    pl_buffer text = { 0 };
+    pl_forecast_put_none(plan, &text);
+    pl_status status = pl_buffer_status(&text);
+    if (status == PL_OK)
+        puts(text.data);
+    pl_buffer_close(&text);
+    return status;
 }
 
 static pl_status print_text(const pl_forecast *plan)
@@ -400,7 +333,7 @@ static pl_status print_text(const pl_forecast *plan)
     if (plan->has_smallest)
         print_choice("fewest workers for the speed-up wanted", &plan->smallest);
     else if (plan->has_wanted)
-        print_none(plan);
+        return print_none(plan);
     return PL_OK;
 }
 
@@ -411,6 +344,24 @@ static pl_status print_json(const pl_forecast *plan)
     printf("%s\n", text);
     pl_mem_free(text);
     return PL_OK;
+}
+
+/* The page is on standard output, where nothing else may be. */
+static bool is_page_alone(const session *s)
+{
+    return s->flags.out != NULL && strcmp(s->flags.out, "-") == 0;
+}
+
+static pl_status write_page(const pl_forecast *plan, const session *s)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    PL_TRY(pl_forecast_page(&page, plan, &s->plan_opts));
+    pl_page_html(page, &html);
+    pl_status status = pl_buffer_save(&html, pl_output_path(s->flags.out));
+    pl_buffer_close(&html);
+    pl_page_free(page);
+    return status;
 }
 
 /* --- all of it ---------------------------------------------------------- */
@@ -438,7 +389,9 @@ static pl_status make_plan(session *s)
     s->plan_opts.command = s->command.data;
     s->plan_opts.here = s->here.data;
     PL_TRY(pl_forecast_make(&plan, &s->plan_opts));
-    pl_status status = s->flags.json ? print_json(&plan) : print_text(&plan);
+    pl_status status = s->flags.out != NULL ? write_page(&plan, s) : PL_OK;
+    if (status == PL_OK && !is_page_alone(s))
+        status = s->flags.json ? print_json(&plan) : print_text(&plan);
     pl_forecast_close(&plan);
     return status;
 }
@@ -459,6 +412,9 @@ static pl_status plan(session *s)
     if (s->flags.from != NULL && s->flags.seconds > 0)
         return PL_FAIL(PL_USAGE, "--from and --seconds: give one of them, not "
                                  "both");
+    if (s->flags.json && is_page_alone(s))
+        return PL_FAIL(PL_USAGE, "--json and --out -: only one of them can be "
+                                 "on standard output; give --out a file");
     if (s->flags.from != NULL)
         PL_TRY(pl_run_record_read(&s->record, s->flags.from));
     PL_TRY(choose_model(s, &model));

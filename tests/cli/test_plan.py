@@ -137,3 +137,49 @@ def test_a_run_without_steps_is_refused(cli):
     path.write_text(path.read_text().replace('"computing_share"', '"other"'))
     result = cli.run("plan", "--from", "run")
     assert result.code == 2 and "how long its workers computed" in result.err
+
+
+def page_model(text):
+    begin = "<script type=application/json id=model>"
+    return json.loads(text.split(begin)[1].split("</script>")[0])
+
+
+def lines(figure):
+    return {s["name"]: {round(x): y for x, y in s["points"]}
+            for s in figure["series"]}
+
+
+def test_a_page_has_the_curves(cli):
+    make_run(cli, compute_s=0.01)
+    base = ["--from", "run", "--hosts", 16, "--cores", 1, "--link", "2Gbit"]
+    found = json.loads(cli.ok("plan", *base, "--json", "-o", "p.html").out)
+    figures = {f["title"]: f for f in page_model(
+        (cli.folder / "p.html").read_text())["figures"]}
+    own = lines(figures["Speed-up by workers"])
+    assert list(own) == ["allreduce", "ps sync", "ps async", "ideal"]
+    for name, (strategy, mode) in {"allreduce": ("allreduce", None),
+                                   "ps sync": ("ps", "sync")}.items():
+        for workers, speedup in own[name].items():
+            best = max([r["speedup"] for (n, _), r in
+                        rows(found, strategy, mode).items() if n == workers],
+                       default=1)
+            assert speedup == pytest.approx(best, rel=1e-5)
+    assert set(own["allreduce"]) == {1, 2, 4, 8, 16}
+    # The fastest link on top; the one that was asked for among them.
+    links = lines(figures["Speed-up of allreduce by link"])
+    assert list(links) == ["unlimited", "100 Gbit/s", "10 Gbit/s", "2 Gbit/s",
+                           "1 Gbit/s", "100 Mbit/s", "ideal"]
+    assert links["2 Gbit/s"] == own["allreduce"]
+    at_16 = [line[16] for line in links.values()][:-1]
+    assert at_16 == sorted(at_16, reverse=True)
+    assert at_16[0] > 1.2 * at_16[-1]
+
+
+def test_a_page_goes_to_standard_output_alone(cli):
+    make_run(cli, compute_s=0.01)
+    shown = cli.ok("plan", "--from", "run", "--hosts", 1, "--cores", 2, "-o",
+                   "-").out
+    assert shown.startswith("<!DOCTYPE html>")
+    assert shown.rstrip().endswith("</html>")
+    result = cli.run("plan", "--from", "run", "--json", "-o", "-")
+    assert result.code == 2 and "--json and --out -" in result.err

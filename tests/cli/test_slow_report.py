@@ -278,3 +278,17 @@ def test_it_prints(browser, page):
     assert browser.evaluate(
         "document.querySelectorAll('figure:not([data-drawn])').length") == 0
     assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (360, "dark")])
+def test_the_page_of_a_plan_is_drawn(cli, browser, width, scheme):
+    cli.ok("plan", "softmax", "--seconds", "0.1", "--hosts", "64", "-o",
+           "plan.html")
+    show(browser, cli.folder / "plan.html", width, scheme)
+    browser.evaluate("Figures.drawAll()")
+    browser.evaluate(DRAWN % 6)
+    assert min(browser.evaluate(SHAPES)) >= 3
+    assert browser.evaluate(OUTSIDE) == [] == browser.evaluate(PALE)
+    assert browser.complaints() == []
+    assert browser.evaluate(
+        "document.documentElement.scrollWidth <= innerWidth")

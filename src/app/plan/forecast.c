@@ -185,7 +185,7 @@ static pl_status make_row(const pl_forecast_opts *opts, size_t kind,
         .worker_bytes =
             work->worker_bytes - (ps > 0 ? work->optimizer_bytes : 0),
         .server_bytes = server_bytes(work, kind, workers, ps),
-        .limit = pl_step_limit_names[time.limit],
+        .limit = with_limit ? pl_step_limit_names[time.limit] : "",
     };
     return PL_OK;
 }
@@ -305,7 +305,7 @@ static pl_status find_smallest(pl_forecast *plan, const pl_forecast_opts *opts,
 static pl_status fill(pl_forecast *plan, const pl_forecast_opts *opts)
 {
     const pl_options *options = opts->options;
-    visitor v = { .opts = opts, .with_limit = true, .plan = plan };
+    visitor v = { .opts = opts, .with_limit = !opts->no_limits, .plan = plan };
     pl_step_time alone;
     PL_TRY(predict(opts, 0, 1, 0, false, &alone));
     v.alone_per_s = alone.gradients_per_s * (double)opts->work->examples;

@@ -19,6 +19,7 @@ typedef struct pl_forecast_opts {
     double link_bytes_per_s; /* 0: unlimited */
     double round_trip_s;
     double speedup;      /* wanted; 0: none */
+    bool no_limits;      /* of rows: not found, which is faster */
     const char *command; /* what the flags of a row are appended to, where the
                             job is of several hosts... */
     const char *here;    /* ... and where it is of one */

@@ -2,6 +2,7 @@
  * they may be. */
 #include "app/plan/units.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -49,6 +50,24 @@ pl_status pl_units_rate(double *bytes_per_s, const char *flag, const char *text)
     }
     return parse(bytes_per_s, flag, text, rates, 1, 1e15,
                  "a rate such as 100Mbit or 1Gbit, or unlimited");
+}
+
+const char *pl_units_rate_text(double bytes_per_s, char text[PL_UNITS_TEXT])
+{
+    static const struct {
+        double bits;
+        const char *name;
+    } steps[] = { { 1e9, "Gbit/s" }, { 1e6, "Mbit/s" }, { 1e3, "kbit/s" } };
+    double bits = 8 * bytes_per_s;
+    size_t i = 0;
+    while (i + 1 < sizeof steps / sizeof *steps && bits < steps[i].bits)
+        i++;
+    if (bytes_per_s > 0)
+        snprintf(text, PL_UNITS_TEXT, "%.4g %s", bits / steps[i].bits,
+                 steps[i].name);
+    else
+        snprintf(text, PL_UNITS_TEXT, "unlimited");
+    return text;
 }
 
 pl_status pl_units_time(double *seconds, const char *flag, const char *text)

@@ -15,6 +15,7 @@ pl_status pl_figure_new(pl_figure **out, const pl_figure_opts *opts)
     PL_TRY(PL_NEW(figure, 1));
     figure->kind = opts->kind;
     figure->log_x = opts->log_x;
+    figure->log_y = opts->log_y;
     figure->marks = opts->marks;
     figure->tasks = opts->tasks;
     figure->part = opts->part;
@@ -256,8 +257,11 @@ static void put_explore(const pl_figure *figure, pl_buffer *out)
 void pl_figure_json(const pl_figure *figure, pl_buffer *out)
 {
     static const char *const kinds[] = { "lines", "bars", "stacked", "curves" };
-    pl_buffer_format(out, "{\"kind\":\"%s\",\"log\":%s,\"marks\":%s",
+    pl_buffer_format(out,
+                     "{\"kind\":\"%s\",\"log\":%s,\"logY\":%s,"
+                     "\"marks\":%s",
                      kinds[figure->kind], figure->log_x ? "true" : "false",
+                     figure->log_y ? "true" : "false",
                      figure->marks ? "true" : "false");
     put_text(",\"id\":", figure->name, out);
     put_text(",\"title\":", figure->title, out);

@@ -26,8 +26,8 @@ typedef struct pl_figure_opts {
     const char *x;     /* required: labels with units, "batch size" */
     const char *y;     /* required */
     pl_figure_kind kind;
-    bool log_x;
-    bool marks; /* lines: a mark at each point */
+    bool log_x, log_y; /* lines */
+    bool marks;        /* lines: a mark at each point */
     /* What the reader sees first when he explores the figure: a flag and a
      * metric; NULL: it cannot be explored.  Curves: y_key is required. */
     const char *x_key, *y_key;

@@ -26,8 +26,9 @@ static void put_labels(const pl_figure *figure, pl_buffer *out)
     pl_quote_gnuplot(out, figure->y);
     pl_buffer_format(out,
                      "\nset key outside right top\nset grid\nset border 3\n"
-                     "set tics nomirror\n%s",
-                     figure->log_x ? "set logscale x\n" : "");
+                     "set tics nomirror\n%s%s",
+                     figure->log_x ? "set logscale x\n" : "",
+                     figure->log_y ? "set logscale y\n" : "");
 }
 
 static bool has_spread(const pl_figure_series *series)

@@ -25,7 +25,7 @@ struct pl_figure {
     char *name, *title, *x, *y;
     char *x_key, *y_key; /* NULL: none */
     pl_figure_kind kind;
-    bool log_x, marks, tasks;
+    bool log_x, log_y, marks, tasks;
     size_t part;
     pl_figure_category *categories;
     size_t category_count, category_room;

@@ -19,6 +19,17 @@ static void units_of_rates_are_bits(void **state)
     }
 }
 
+static void units_of_a_rate_are_written_as_people_write_them(void **state)
+{
+    (void)state;
+    char text[PL_UNITS_TEXT];
+    assert_string_equal("1 Gbit/s", pl_units_rate_text(125e6, text));
+    assert_string_equal("94.12 Mbit/s", pl_units_rate_text(11.765e6, text));
+    assert_string_equal("8 kbit/s", pl_units_rate_text(1000, text));
+    assert_string_equal("0.4 kbit/s", pl_units_rate_text(50, text));
+    assert_string_equal("unlimited", pl_units_rate_text(0, text));
+}
+
 static void units_of_times_are_seconds(void **state)
 {
     (void)state;
@@ -50,5 +61,6 @@ static void units_name_the_flag_and_what_was_found(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(units_of_rates_are_bits),
+           cmocka_unit_test(units_of_a_rate_are_written_as_people_write_them),
            cmocka_unit_test(units_of_times_are_seconds),
            cmocka_unit_test(units_name_the_flag_and_what_was_found))
