@@ -32,6 +32,7 @@
 #define BUSY       0.7  /* of a core: a server that does nothing else */
 #define SMALL      ((double)(128 << 10)) /* bytes of a step that latency beats */
 #define DROPPED    0.1
+#define LEFT       0.5 /* of a host's cores: other processes have the rest */
 #define FEW        0.2 /* of the steps: a worker held them up in spells */
 
 static const char *const names[PL_CAUSES] = {
@@ -148,6 +149,21 @@ static void find_busy_server(pl_job_times *t)
             t->busy_server = (int32_t)i;
         }
     }
+}
+
+/* Cores of the chief's host that the tasks there used, on the mean; NAN: not
+ * known of all of them. */
+static double cores_used(const pl_summary *s)
+{
+    const char *host = s->per_worker[0].host;
+    double percent = 0;
+    for (size_t i = 0; i < s->worker_count; i++)
+        if (is(s->per_worker[i].host, host))
+            percent += pl_task_usage_cpu(&s->per_worker[i].usage);
+    for (size_t i = 0; i < s->server_count; i++)
+        if (is(s->per_server[i].host, host))
+            percent += pl_task_usage_cpu(&s->per_server[i].usage);
+    return percent / 100;
 }
 
 static void add_shares(pl_job_times *t)
@@ -318,7 +334,7 @@ static void find_slow(pl_job_times *t)
                               t->slowness == PL_SLOW_STARVED);
 }
 
-static void measure(pl_job_times *t, const pl_summary *s)
+static void measure(pl_job_times *t, const pl_summary *s, int32_t cores)
 {
     *t = (pl_job_times) { .summary = s, .strategy = strategy_of(s) };
     for (size_t i = 0; i < s->worker_count; i++)
@@ -330,6 +346,7 @@ static void measure(pl_job_times *t, const pl_summary *s)
     count_hosts(t);
     find_busy_server(t);
     add_shares(t);
+    t->crowded_out = cores > 0 && cores_used(s) < LEFT * cores;
     find_slow(t);
 }
 
@@ -405,7 +422,8 @@ static const char *phrase(const pl_job_times *t, pl_cause cause)
     case PL_CAUSE_READING:
         return "reading data";
     case PL_CAUSE_CORES:
-        return "tasks without a free core";
+        return t->crowded_out ? "other processes have the cores"
+                              : "tasks without a free core";
     case PL_CAUSE_SERVER_LINK:
         return "waiting for the links of the parameter servers";
     case PL_CAUSE_LINK:
@@ -531,11 +549,11 @@ static void name_task(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
     snprintf(b->host, sizeof b->host, "%s", host);
 }
 
-pl_status pl_bottleneck_find(pl_summary *summary)
+pl_status pl_bottleneck_find(pl_summary *summary, int32_t cores)
 {
     pl_bottleneck *b = &summary->bottleneck;
     pl_job_times t;
-    measure(&t, summary);
+    measure(&t, summary, cores);
     summary->has_bottleneck = t.workers > 0;
     if (t.workers == 0)
         return PL_OK;

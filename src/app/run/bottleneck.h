@@ -10,7 +10,8 @@
 #include "base/record/summary.h"
 
 /* Fill `bottleneck` of a summary that has its strategy, mode and rows; it has
- * none when there was no time to speak of. */
-pl_status pl_bottleneck_find(pl_summary *summary) PL_MUST_CHECK;
+ * none when there was no time to speak of.  `cores` are those of the chief's
+ * host; 0: not known. */
+pl_status pl_bottleneck_find(pl_summary *summary, int32_t cores) PL_MUST_CHECK;
 
 #endif

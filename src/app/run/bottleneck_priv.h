@@ -47,6 +47,7 @@ typedef struct pl_job_times {
     double input, compute, send, wait; /* of that */
     double push, pull;                 /* bytes */
     double queued; /* the share of time that workers waited for a processor */
+    bool crowded_out; /* ... which other processes than the job's had */
     double evaluation, checkpoints; /* shares of the whole time */
     double stale;        /* the share of gradients that was dropped */
     int32_t busy_server; /* with the most processor time; -1: none is known */

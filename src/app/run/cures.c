@@ -266,7 +266,11 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
         PL_TRY(fit(&s, t, cause));
         return cure_computing(b, &s, t);
     case PL_CAUSE_CORES:
-        return cure_share(b, t->queued, "fewer --workers or --threads a host");
+        return cure_share(b, t->queued,
+                          t->crowded_out ? "free the cores of other processes"
+                          : t->workers > t->hosts
+                              ? "fewer --workers or --threads a host"
+                              : "fewer --threads");
     case PL_CAUSE_READING:
         return cure_share(b, t->input / t->step,
                           "a cache (`data convert`), or a faster disk");

@@ -8,6 +8,7 @@
 #include "base/host/ram.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
+#include "base/thread.h"
 #include "data/sparse/set.h"
 
 #include <math.h>
@@ -339,7 +340,7 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
     }
     s.restarts = train->restarted + count_restarts(&s, opts);
     add_up(&s);
-    status = pl_bottleneck_find(&s);
+    status = pl_bottleneck_find(&s, pl_thread_cores());
     if (status != PL_OK) {
         pl_summary_close(&s);
         return status;

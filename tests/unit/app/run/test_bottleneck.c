@@ -261,7 +261,7 @@ static void bottleneck_names_cause_and_culprit(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_summary s = cases[i].summary;
-        assert_ok(pl_bottleneck_find(&s));
+        assert_ok(pl_bottleneck_find(&s, 0));
         const pl_bottleneck *b = &s.bottleneck;
         assert_true(s.has_bottleneck);
         if (strcmp(cases[i].what, b->what) != 0 ||
@@ -280,7 +280,7 @@ static void bottleneck_cures_are_above_five_percent(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_summary s = cases[i].summary;
-        assert_ok(pl_bottleneck_find(&s));
+        assert_ok(pl_bottleneck_find(&s, 0));
         const pl_bottleneck *b = &s.bottleneck;
         for (size_t c = 0; c < b->cure_count; c++) {
             assert_true(b->cures[c].gain > 1.05);
@@ -294,7 +294,7 @@ static pl_cure cure_of(const pl_summary *given, const char *text)
 {
     pl_summary s = *given;
     pl_cure found = { .gain = 0 };
-    assert_ok(pl_bottleneck_find(&s));
+    assert_ok(pl_bottleneck_find(&s, 0));
     for (size_t c = 0; c < s.bottleneck.cure_count; c++)
         if (strcmp(text, s.bottleneck.cures[c].text) == 0)
             found = s.bottleneck.cures[c];
@@ -319,6 +319,26 @@ static void bottleneck_gains_are_those_of_the_step(void **state)
     assert_true(fabs(gain - 2) < 0.01);
 }
 
+/* Two workers that had no core for 40 % of the time, on a host with two. */
+static void bottleneck_tells_own_tasks_from_other_processes(void **state)
+{
+    (void)state;
+    pl_worker_report rows[] = { EVEN(MANY, 4), EVEN(MANY, 4) };
+    pl_summary s = { RING, ROWS(rows) };
+    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_string_equal("cores", s.bottleneck.what);
+    assert_string_equal("free the cores of other processes",
+                        s.bottleneck.cures[0].text);
+    assert_non_null(strstr(s.bottleneck.text, "other processes have the"));
+    pl_mem_free(s.bottleneck.cures);
+    rows[0].usage.user_seconds = rows[1].usage.system_seconds = 0.6 * SECONDS;
+    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_string_equal("cores", s.bottleneck.what);
+    assert_string_equal("fewer --workers or --threads a host",
+                        s.bottleneck.cures[0].text);
+    pl_mem_free(s.bottleneck.cures);
+}
+
 static void bottleneck_of_nothing_is_null(void **state)
 {
     (void)state;
@@ -327,7 +347,7 @@ static void bottleneck_of_nothing_is_null(void **state)
                            .per_worker = &row,
                            .worker_count = 1 };
     pl_json *json;
-    assert_ok(pl_bottleneck_find(&summary));
+    assert_ok(pl_bottleneck_find(&summary, 0));
     assert_false(summary.has_bottleneck);
     assert_ok(pl_fields_write(&pl_summary_fields, &summary, &json));
     assert_true(pl_json_has(json, "bottleneck"));
@@ -337,4 +357,5 @@ static void bottleneck_of_nothing_is_null(void **state)
 UNIT_TESTS(cmocka_unit_test(bottleneck_names_cause_and_culprit),
            cmocka_unit_test(bottleneck_cures_are_above_five_percent),
            cmocka_unit_test(bottleneck_gains_are_those_of_the_step),
+           cmocka_unit_test(bottleneck_tells_own_tasks_from_other_processes),
            cmocka_unit_test(bottleneck_of_nothing_is_null))
