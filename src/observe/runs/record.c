@@ -166,6 +166,34 @@ static const char *last_parts(const char *path, int parts)
     return at;
 }
 
+static int count_parts(const char *name)
+{
+    int parts = 1;
+    for (; *name != '\0'; name++)
+        parts += *name == '/';
+    return parts;
+}
+
+static bool same_folder(const pl_record *a, const pl_record *b)
+{
+    size_t bytes = (size_t)(last_parts(a->path, 1) - a->path);
+    return bytes == (size_t)(last_parts(b->path, 1) - b->path) &&
+           memcmp(a->path, b->path, bytes) == 0;
+}
+
+/* Runs of one folder have names of as many parts. */
+static void name_alike(pl_records *records, size_t index)
+{
+    pl_record *own = &records->list[index];
+    int parts = count_parts(own->name);
+    for (size_t i = 0; i < records->count; i++) {
+        pl_record *other = &records->list[i];
+        if (i != index && count_parts(other->name) < parts &&
+            same_folder(own, other))
+            other->name = last_parts(other->path, parts);
+    }
+}
+
 /* The fewest parts of the paths that tell the runs apart. */
 static void name_records(pl_records *records)
 {
@@ -182,6 +210,8 @@ static void name_records(pl_records *records)
                                 last_parts(records->list[j].path, parts)) != 0;
         }
     }
+    for (size_t i = 0; i < records->count; i++)
+        name_alike(records, i);
 }
 
 pl_status pl_records_init(pl_records *records, char *const *paths, size_t count)

@@ -46,6 +46,29 @@ static void runs_with_one_name_are_told_apart(void **state)
     pl_records_close(&r);
 }
 
+/* All runs of a sweep bear its name when one of them has to. */
+static void runs_of_one_folder_are_named_alike(void **state)
+{
+    pl_records r;
+    write_run(test_path(*state, "a"), "one", 1, 1, 1, 1);
+    write_run(test_path(*state, "a"), "two", 1, 1, 1, 1);
+    write_run(test_path(*state, "b"), "two", 1, 1, 1, 1);
+    write_run(test_path(*state, "c"), "three", 1, 1, 1, 1);
+    char folders[3][512], *paths[3];
+    for (int i = 0; i < 3; i++) {
+        snprintf(folders[i], sizeof folders[i], "%s/%c", (char *)*state,
+                 'a' + i);
+        paths[i] = folders[i];
+    }
+    assert_ok(pl_records_init(&r, paths, 3));
+    assert_int_equal(4, r.count);
+    assert_string_equal("a/one", r.list[0].name);
+    assert_string_equal("a/two", r.list[1].name);
+    assert_string_equal("b/two", r.list[2].name);
+    assert_string_equal("three", r.list[3].name);
+    pl_records_close(&r);
+}
+
 static void what_cannot_be_read_is_left_out_and_said(void **state)
 {
     pl_records r;
@@ -144,6 +167,7 @@ static void reading_survives_failed_allocations(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(runs_of_a_folder_come_by_number),
            TEST_IN_FOLDER(runs_with_one_name_are_told_apart),
+           TEST_IN_FOLDER(runs_of_one_folder_are_named_alike),
            TEST_IN_FOLDER(what_cannot_be_read_is_left_out_and_said),
            TEST_IN_FOLDER(a_folder_without_runs_is_not_found),
            TEST_IN_FOLDER(repetitions_differ_in_the_seed_alone),
