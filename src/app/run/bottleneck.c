@@ -32,6 +32,7 @@
 #define BUSY       0.7  /* of a core: a server that does nothing else */
 #define SMALL      ((double)(128 << 10)) /* bytes of a step that latency beats */
 #define DROPPED    0.1
+#define CROWDED    0.5 /* share of time without a processor: most of it */
 #define LEFT       0.5 /* of a host's cores: other processes have the rest */
 #define FEW        0.2 /* of the steps: a worker held them up in spells */
 
@@ -372,12 +373,23 @@ static pl_cause exchange_cause(const pl_job_times *t)
                                                   : PL_CAUSE_LINK;
 }
 
+/* Workers that lack a processor most of the time, because other processes have
+ * it, stop by chance: none of them is to blame. */
+static bool stops_by_chance(const pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    return t->slowness == PL_SLOW_STOPS && t->crowded_out &&
+           t->queued > CROWDED &&
+           queued_of(&s->per_worker[t->slow]) <
+               1.5 * median_others(s, t->slow, queued_of);
+}
+
 static rule choose(const pl_job_times *t)
 {
     double training = 1 - t->evaluation - t->checkpoints;
     double scale = training / t->step;
     double exchange = (t->send + t->wait) * scale;
-    double held = t->slow >= 0 ? t->held * training : 0;
+    double held = t->slow >= 0 && !stops_by_chance(t) ? t->held * training : 0;
     const rule rules[] = {
         { t->queued > STARVED ? PL_CAUSE_CORES : PL_CAUSE_COMPUTING,
           t->compute * scale },
@@ -393,7 +405,7 @@ static rule choose(const pl_job_times *t)
             found = rules[i];
     /* A worker that all others wait for is more than where their time went:
      * without it they would compute. */
-    if (t->slow >= 0)
+    if (t->slow >= 0 && !stops_by_chance(t))
         found = (rule) { PL_CAUSE_SLOW_WORKER, held };
     return found;
 }
@@ -465,8 +477,9 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
             t->slowdown);
         break;
     case PL_SLOW_STOPS:
-        PUT(b, "it stops now and then, its mean step is %.1f x as long",
-            t->slowdown);
+        PUT(b, "it stops now and then");
+        if (t->slowdown >= LONGER)
+            PUT(b, ", its mean step is %.1f x as long", t->slowdown);
         break;
     case PL_SLOW_LINK:
         PUT(b, "it computes as fast as they do, its link is slow");

@@ -339,6 +339,25 @@ static void bottleneck_tells_own_tasks_from_other_processes(void **state)
     pl_mem_free(s.bottleneck.cures);
 }
 
+/* All workers lack a processor that other processes have, so that none of them
+ * is to blame for its stops. */
+static void bottleneck_of_a_crowded_host_blames_no_worker(void **state)
+{
+    (void)state;
+    pl_worker_report rows[] = { ALIKE("node1", 0.1, 3), ALIKE("node1", 9, 3) };
+    rows[0].usage.queued_seconds = rows[1].usage.queued_seconds = 7;
+    pl_summary s = { SYNC, ROWS(rows) };
+    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_string_equal("cores", s.bottleneck.what);
+    assert_string_equal("", s.bottleneck.task);
+    pl_mem_free(s.bottleneck.cures);
+    rows[0].usage.queued_seconds = 3; /* beside the other, that one is */
+    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_string_equal("worker 1", s.bottleneck.task);
+    assert_null(strstr(s.bottleneck.text, "mean step")); /* its is no longer */
+    pl_mem_free(s.bottleneck.cures);
+}
+
 static void bottleneck_of_nothing_is_null(void **state)
 {
     (void)state;
@@ -358,4 +377,5 @@ UNIT_TESTS(cmocka_unit_test(bottleneck_names_cause_and_culprit),
            cmocka_unit_test(bottleneck_cures_are_above_five_percent),
            cmocka_unit_test(bottleneck_gains_are_those_of_the_step),
            cmocka_unit_test(bottleneck_tells_own_tasks_from_other_processes),
+           cmocka_unit_test(bottleneck_of_a_crowded_host_blames_no_worker),
            cmocka_unit_test(bottleneck_of_nothing_is_null))
