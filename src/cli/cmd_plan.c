@@ -310,7 +310,7 @@ static pl_status print_table(const pl_forecast *plan)
 
 static void print_choice(const char *what, const pl_forecast_choice *choice)
 {
-    printf("%s: %.4g examples/s, %.2f x one process\n  %s\n", what,
+    printf("%s: %.0f examples/s, %.2f x one process\n  %s\n", what,
            choice->row.examples_per_s, choice->row.speedup, choice->command);
 }
 

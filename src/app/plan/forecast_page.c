@@ -122,7 +122,7 @@ static pl_status put_findings(pl_page *page, const pl_forecast *plan)
     pl_buffer lines = { 0 };
     const pl_forecast_row *best = &plan->best.row;
     pl_buffer_format(&lines,
-                     "Fastest: %.4g examples/s, %.2f x one process, limit: "
+                     "Fastest: %.0f examples/s, %.2f x one process, limit: "
                      "%s. %s\n",
                      best->examples_per_s, best->speedup, best->limit,
                      plan->best.command);
