@@ -6,6 +6,7 @@
 
 #include "observe/runs/compare.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,11 +36,16 @@ static size_t count_met(const pl_records *records)
     return count;
 }
 
-/* "mode sync: "; nothing for the only line. */
-static void put_label(const pl_finding *f, const pl_line *line)
+/* How the sentence about a line begins: "mode sync: test accuracy"; of the only
+ * line "Test accuracy". */
+static void put_subject(const pl_finding *f, const pl_line *line,
+                        const char *what)
 {
     if (strcmp(line->label, "all runs") != 0)
-        pl_buffer_format(f->out, "%s: ", line->label);
+        pl_buffer_format(f->out, "%s: %s", line->label, what);
+    else
+        pl_buffer_format(f->out, "%c%s", toupper((unsigned char)what[0]),
+                         what + 1);
 }
 
 /* --- target ----------------------------------------------------------- */
@@ -108,7 +114,7 @@ static void put_speed(const pl_finding *f, const pl_line *line)
     const pl_line_point *one = &line->points[0];
     const pl_line_point *most = &line->points[line->count - 1];
     double gain = most->y / one->y;
-    put_label(f, line);
+    put_subject(f, line, "");
     if (pl_line_within_spread(one, most))
         pl_buffer_format(f->out,
                          "%.0f workers are as fast as %.0f, within the spread "
@@ -178,16 +184,15 @@ static void put_saturation(const pl_finding *f, const pl_line *line)
 {
     const pl_line_point *first = line->points, *knee = knee_of(line);
     const pl_line_point *last = &line->points[line->count - 1];
-    put_label(f, line);
+    put_subject(f, line, "examples/s");
     if (knee == first || pl_line_within_spread(first, knee))
         pl_buffer_format(f->out,
-                         "examples/s do not grow with the batch (%.0f at batch "
-                         "%g, %.0f at batch %g).\n",
+                         " do not grow with the batch (%.0f at batch %g, %.0f "
+                         "at batch %g).\n",
                          first->y, first->x, last->y, last->x);
     else
         pl_buffer_format(f->out,
-                         "examples/s grow from %.0f (batch %g) to %.0f (batch "
-                         "%g)%s.\n",
+                         " grow from %.0f (batch %g) to %.0f (batch %g)%s.\n",
                          first->y, first->x, knee->y, knee->x,
                          knee != last ? ", and hardly beyond" : "");
 }
@@ -238,28 +243,24 @@ static void put_accuracy(const pl_finding *f, const pl_line *line,
     bool repeated = hypot(low->spread, high->spread) > 0;
     bool within = pl_line_within_spread(low, high);
     char one[48], other[48];
-    put_label(f, line);
+    put_subject(f, line, "test accuracy");
     if (within || (!repeated && high->y - low->y < KEPT))
-        pl_buffer_format(f->out,
-                         "test accuracy keeps %.2f to %.2f %% for %s %g to "
-                         "%g%s.\n",
-                         100 * low->y, 100 * high->y, flag, first->x, last->x,
-                         within ? ", within the spread of the repetitions"
-                                : "");
+        pl_buffer_format(
+            f->out, " stays between %.2f and %.2f %% (%s %g to %g)%s.\n",
+            100 * low->y, 100 * high->y, flag, first->x, last->x,
+            within ? ", within the spread of the repetitions" : "");
     else if (is_monotone(line, 1) || is_monotone(line, -1))
         pl_buffer_format(f->out,
-                         "test accuracy %s from %s (%s %g) to %s (%s %g), by "
-                         "%.2f points.\n",
+                         " %s from %s (%s %g) to %s (%s %g), by %.2f "
+                         "points.\n",
                          last->y > first->y ? "rises" : "falls",
                          percent(first, one), flag, first->x,
                          percent(last, other), flag, last->x,
                          100 * fabs(last->y - first->y));
     else
-        pl_buffer_format(f->out,
-                         "test accuracy is best at %s %g, %s, and worst at %s "
-                         "%g, %s.\n",
-                         flag, high->x, percent(high, one), flag, low->x,
-                         percent(low, other));
+        pl_buffer_format(
+            f->out, " is best at %s %g, %s, and worst at %s %g, %s.\n", flag,
+            high->x, percent(high, one), flag, low->x, percent(low, other));
 }
 
 static pl_status find_accuracy(const pl_finding *f, const char *flag)
@@ -283,6 +284,37 @@ static size_t count_limited(const pl_records *r, const char *what)
     return count;
 }
 
+/* The run with the best cure among those that it limits. */
+static const pl_record *most_curable(const pl_records *r, const char *what)
+{
+    const pl_record *best = NULL;
+    for (size_t i = 0; i < r->count; i++) {
+        const pl_record *own = &r->list[i];
+        const pl_bottleneck *b = &own->summary.bottleneck;
+        if (own->ended && own->summary.has_bottleneck &&
+            strcmp(b->what, what) == 0 && b->cure_count > 0 &&
+            (best == NULL ||
+             b->cures[0].gain > best->summary.bottleneck.cures[0].gain))
+            best = own;
+    }
+    return best;
+}
+
+/* ", in mode-sync_workers-3 (worker 2 on node3)" */
+static void put_cure(const pl_finding *f, const char *what)
+{
+    const pl_record *run = most_curable(f->records, what);
+    if (run == NULL)
+        return;
+    const pl_bottleneck *b = &run->summary.bottleneck;
+    pl_buffer_format(f->out,
+                     " Largest expected gain: %s, %.1f x as fast, in %s",
+                     b->cures[0].text, b->cures[0].gain, run->name);
+    if (b->task[0] != '\0')
+        pl_buffer_format(f->out, " (%s on %s)", b->task, b->host);
+    pl_buffer_text(f->out, ".");
+}
+
 /* What limited most runs. */
 static void find_limit(const pl_finding *f)
 {
@@ -300,15 +332,31 @@ static void find_limit(const pl_finding *f)
         }
     }
     if (what != NULL && what[0] != '\0')
-        pl_buffer_format(f->out, "What limits: %s, in %zu of %zu runs.\n", what,
+        pl_buffer_format(f->out, "What limits: %s, in %zu of %zu runs.", what,
                          most, r->count);
+    if (what == NULL || what[0] == '\0')
+        return;
+    put_cure(f, what);
+    pl_buffer_text(f->out, "\n");
+}
+
+/* Of one run, in words, with the task to blame and the cures. */
+static void find_own_limit(const pl_finding *f)
+{
+    const pl_record *run = &f->records->list[0];
+    if (run->ended && run->summary.has_bottleneck &&
+        run->summary.bottleneck.text[0] != '\0')
+        pl_buffer_format(f->out, "Limited by %s.\n",
+                         run->summary.bottleneck.text);
 }
 
 pl_status pl_findings(const pl_records *part, pl_buffer *out)
 {
     pl_finding f = { .records = part, .out = out };
-    if (part->count == 1)
+    if (part->count == 1) {
         pl_finding_traffic(&f);
+        find_own_limit(&f);
+    }
     if (part->count < 2)
         return pl_buffer_status(out);
     f.flags.count = pl_compare_args(part, f.flags.names, PL_LINE_FLAGS_MOST);

@@ -47,9 +47,4 @@ void pl_live_header(pl_buffer *out, const pl_live *live, const pl_live_run *run)
     if (!run->record->ended)
         pl_live_stop_button(out, live, run->record);
     pl_buffer_text(out, "</div>\n");
-    if (run->limit != NULL) {
-        pl_buffer_text(out, "<p>Limited by ");
-        pl_quote_html(out, run->limit);
-        pl_buffer_text(out, "</p>\n");
-    }
 }

@@ -167,6 +167,7 @@ static pl_status fill(pl_report *report)
 {
     PL_TRY(put_parts(report));
     pl_page_explorer(report->page);
+    PL_TRY(pl_report_limits(report));
     PL_TRY(pl_report_classes(report));
     PL_TRY(pl_report_operators(report));
     PL_TRY(pl_report_workers(report));

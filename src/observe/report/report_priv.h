@@ -28,6 +28,8 @@ pl_status pl_report_lines(const pl_model_part *part, const char *flag,
                           const char *metric, pl_report_derived derived,
                           pl_figure *figure) PL_MUST_CHECK;
 
+/* What held each run up: detail/limits.c */
+pl_status pl_report_limits(pl_report *report) PL_MUST_CHECK;
 /* How classifiers fared, class by class: detail/classes.c */
 pl_status pl_report_classes(pl_report *report) PL_MUST_CHECK;
 /* Who sent whom how much: detail/pairs.c */

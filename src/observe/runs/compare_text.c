@@ -18,7 +18,7 @@ static bool is_published(const pl_records *part, const char *result)
     return false;
 }
 
-/* "published elsewhere: seconds, peak_rss_mb depend on the machine" */
+/* "Published values depend on the machine for seconds, peak_rss_mb." */
 static void put_machine_bound(const pl_records *part, pl_buffer *out)
 {
     bool any = false;
@@ -27,10 +27,10 @@ static void put_machine_bound(const pl_records *part, pl_buffer *out)
             continue;
         pl_buffer_format(
             out, "%s%s",
-            any ? ", " : "published elsewhere, machine-bound: ", *r);
+            any ? ", " : "Published values depend on the machine for ", *r);
         any = true;
     }
-    pl_buffer_text(out, any ? "\n" : "");
+    pl_buffer_text(out, any ? ".\n" : "");
 }
 
 void pl_compare_notes(const pl_records *part, pl_buffer *out)
@@ -48,8 +48,8 @@ void pl_compare_notes(const pl_records *part, pl_buffer *out)
     for (const char *const *r = pl_compare_results(); *r != NULL; r++)
         any = any || is_published(part, *r);
     if (any && e->about.other)
-        pl_buffer_text(out, "the published values are of the experiment as it "
-                            "was: no differences are shown\n");
+        pl_buffer_text(out, "Published values are of the experiment as it was: "
+                            "no differences are shown.\n");
 }
 
 /* Texts of a file: quoted, but for the ends of lines. */

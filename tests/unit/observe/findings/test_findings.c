@@ -65,8 +65,8 @@ static void workers_and_modes_are_told(void **folder)
           "(efficiency 75 %).\n"
           "mode sync: 4 workers process 2.00 times the examples/s of 1 "
           "(efficiency 50 %).\n"
-          "mode async: test accuracy keeps 90.20 to 90.40 % for workers 1 to "
-          "4.\n"
+          "mode async: test accuracy stays between 90.20 and 90.40 % "
+          "(workers 1 to 4).\n"
           "mode sync: test accuracy falls from 90.30 % (workers 1) to 88.30 % "
           "(workers 4), by 2.00 points.\n"
           "Test accuracy of sync against async, all else equal: -1.90 to +0.00 "
@@ -82,9 +82,9 @@ static void the_best_of_a_flag_is_told(void **folder)
         { "", 1, 100, 1, 0.85, 4, 1000, "epochs" },
     };
     FOUND(*folder, runs,
-          "examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
           "batch 100).\n"
-          "test accuracy is best at batch 50, 92.00 %, and worst at batch 100, "
+          "Test accuracy is best at batch 50, 92.00 %, and worst at batch 100, "
           "85.00 %.\n"
           "What limits: computing, in 3 of 3 runs.\n");
 }
@@ -99,7 +99,7 @@ static void the_fastest_to_a_loss_is_told(void **folder)
     FOUND(*folder, runs,
           "Fastest to the loss: batch 50, 2.00 s and 100 steps; 1 of 3 runs "
           "did not meet it.\n"
-          "examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
           "batch 100).\n"
           "What limits: computing, in 3 of 3 runs.\n");
 }
@@ -112,7 +112,7 @@ static void the_fastest_to_an_accuracy_is_told(void **folder)
     };
     FOUND(*folder, runs,
           "Fastest to the accuracy: batch 50, 2.00 s and 100 steps.\n"
-          "examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
           "batch 50).\n"
           "What limits: computing, in 2 of 2 runs.\n");
 }
@@ -162,8 +162,8 @@ static void differences_within_the_spread_are_called_so(void **folder)
     FOUND(*folder, runs,
           "mode async: 4 workers are as fast as 2, within the spread of the "
           "repetitions.\n"
-          "mode async: test accuracy keeps 90.50 to 91.00 % for workers 2 to "
-          "4, within the spread of the repetitions.\n"
+          "mode async: test accuracy stays between 90.50 and 91.00 % "
+          "(workers 2 to 4), within the spread of the repetitions.\n"
           "Test accuracy of sync against async, all else equal: +0.50 points, "
           "within the spread of the repetitions.\n"
           "What limits: computing, in 6 of 6 runs.\n");
@@ -182,9 +182,9 @@ static void the_batch_that_saturates_is_told(void **folder)
     };
     FOUND(
         *folder, runs,
-        "examples/s grow from 100 (batch 10) to 390 (batch 100), and hardly "
+        "Examples/s grow from 100 (batch 10) to 390 (batch 100), and hardly "
         "beyond.\n"
-        "test accuracy falls from 94.00 \xc2\xb1 1.41 % (batch 10) to 80.00 % "
+        "Test accuracy falls from 94.00 \xc2\xb1 1.41 % (batch 10) to 80.00 % "
         "(batch 200), by 14.00 points.\n"
         "What limits: computing, in 6 of 6 runs.\n");
 }
@@ -227,6 +227,45 @@ static void one_run_says_nothing(void **folder)
     FOUND(*folder, runs, "");
 }
 
+/* The culprit and what would help stand behind what limits most runs. */
+static void the_best_cure_is_told(void **folder)
+{
+    static const char summary[] =
+        "{\"steps\": 100, \"stopped_by\": \"steps\", \"bottleneck\": {"
+        "\"what\": \"slow worker\", \"share\": 0.6, \"worker\": 2, "
+        "\"task\": \"worker 2\", \"host\": \"node3\", \"cures\": [{"
+        "\"text\": \"free its processor\", \"gain\": %g}], "
+        "\"text\": \"waiting for worker 2 on node3\"}}";
+    char text[512], *paths[] = { *folder };
+    pl_records r;
+    pl_buffer found = { 0 };
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "a" : "b";
+        snprintf(text, sizeof text, summary, 2.0 + i);
+        write_run_file(*folder, name, "summary.json", text);
+        snprintf(text, sizeof text,
+                 "{\"format\": 1, \"model\": \"softmax\", \"args\": {"
+                 "\"seed\": \"%d\"}}",
+                 i);
+        write_run_file(*folder, name, "run.json", text);
+    }
+    assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
+    assert_ok(pl_findings(&r, &found));
+    assert_string_equal("What limits: slow worker, in 2 of 2 runs. Largest "
+                        "expected gain: free its processor, 3.0 x as fast, in "
+                        "b (worker 2 on node3).\n",
+                        found.data);
+    pl_buffer_clear(&found);
+    r.count = 1;
+    assert_ok(pl_findings(&r, &found));
+    assert_string_equal("Limited by waiting for worker 2 on node3.\n",
+                        found.data);
+    r.count = 2;
+    pl_buffer_close(&found);
+    pl_records_close(&r);
+}
+
 static pl_status find(const pl_records *records)
 {
     pl_buffer text = { 0 };
@@ -253,6 +292,7 @@ static void finding_survives_failed_allocations(void **folder)
 
 UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
            TEST_IN_FOLDER(the_best_of_a_flag_is_told),
+           TEST_IN_FOLDER(the_best_cure_is_told),
            TEST_IN_FOLDER(the_fastest_to_a_loss_is_told),
            TEST_IN_FOLDER(the_fastest_to_an_accuracy_is_told),
            TEST_IN_FOLDER(workers_of_several_strategies_are_not_compared),
