@@ -121,8 +121,49 @@ def test_a_page_with_everything(cli, runs):
     summary = json.loads((runs / "async-10" / "summary.json").read_text())
     assert accuracy["series"][0]["points"][0] == pytest.approx(
         [10, 100 * summary["test_accuracy"]], rel=1e-5)
-    for heading in "Results", "Explore", "Workers", "Configuration":
+    for heading in ("Results", "Explore", "What limits", "Workers",
+                    "Configuration"):
         assert heading in page.headings
+
+
+def test_what_each_worker_did_stands_side_by_side(cli, runs):
+    cli.ok("report", "all")
+    page = Page((cli.folder / "report.html").read_text())
+    for title, key in (("Time of each worker", "seconds"),
+                       ("Steps of each worker", "steps")):
+        figure, = [f for f in page.figures if f["title"] == title]
+        assert figure["categories"] == [
+            "batch 10, mode async", "batch 100, mode async",
+            "batch 10, mode sync", "batch 100, mode sync"]
+        for index, series in enumerate(figure["series"]):
+            assert series["name"] == f"worker {index}"
+            told = [json.loads((runs / name / "summary.json").read_text())
+                    ["per_worker"][index][key] for name in
+                    ("async-10", "async-100", "sync-10", "sync-100")]
+            assert [y for _, y in series["points"]] == pytest.approx(
+                told, rel=1e-5)
+
+
+def test_the_culprit_and_the_cure_are_shown(cli, runs):
+    path = runs / "sync-10/summary.json"
+    summary = json.loads(path.read_text())
+    summary["bottleneck"] = {
+        "what": "slow worker", "share": 0.61, "worker": 1, "task": "worker 1",
+        "host": "node3", "text": "waiting for worker 1 on node3: 61 %",
+        "cures": [{"text": "free its processor", "gain": 2.5},
+                  {"text": "--mode async", "gain": 1.5}]}
+    path.write_text(json.dumps(summary))
+    cli.ok("report", "all", "--files", "files")
+    row, = [row for row in csv.DictReader((cli.folder / "files/limits.csv")
+                                          .read_text().splitlines())
+            if row["run"] == "sync-10"]
+    assert {**row, "share": float(row["share"])} == {
+        "run": "sync-10", "what": "slow worker", "share": 0.61,
+        "task": "worker 1", "host": "node3", "cure": "free its processor",
+        "gain": "2.5"}
+    cli.ok("report", "all/sync-10")
+    assert "Limited by waiting for worker 1 on node3: 61 %." in (
+        cli.folder / "report.html").read_text()
 
 
 def test_what_figures_are_drawn_from(cli, runs):

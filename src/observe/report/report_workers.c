@@ -1,8 +1,17 @@
-/* report_workers.c - the table of what each worker did: steps, time, accuracy,
- * bytes, and where its time went. */
+/* report_workers.c - what each worker did: for each sweep its time and its
+ * steps as bars, and a table of steps, time, accuracy, bytes, and where its
+ * time went. */
 #include "observe/report/report_priv.h"
+#include "observe/runs/compare.h"
+#include "observe/runs/experiment.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BARS_RUNS    24 /* of one figure, at most */
+#define BARS_WORKERS 8
+#define TEXT_BYTES   256
 
 static const pl_table_column columns[] = {
     { "steps", NULL, NULL, 0, false },
@@ -88,6 +97,115 @@ static pl_status put_table(pl_report *report)
     return PL_OK;
 }
 
+/* --- bars --------------------------------------------------------------- */
+
+/* A run whose workers are worth telling apart. */
+static bool is_drawn(const pl_model_part *part, size_t run)
+{
+    size_t workers = part->records.list[run].summary.worker_count;
+    return part->like[run] == run && workers > 1 && workers <= BARS_WORKERS;
+}
+
+static size_t count_drawn(const pl_model_part *part, size_t *workers)
+{
+    size_t count = 0;
+    *workers = 0;
+    for (size_t i = 0; i < part->records.count && count < BARS_RUNS; i++) {
+        size_t own = part->records.list[i].summary.worker_count;
+        if (!is_drawn(part, i))
+            continue;
+        *workers = own > *workers ? own : *workers;
+        count++;
+    }
+    return count;
+}
+
+static void add_categories(const pl_report *report, const pl_model_part *part,
+                           size_t most, pl_figure *figure)
+{
+    char label[TEXT_BYTES];
+    for (size_t i = 0, place = 0; i < part->records.count && place < most;
+         i++) {
+        if (!is_drawn(part, i))
+            continue;
+        snprintf(label, sizeof label, "%s", part->records.list[i].name);
+        if (part->axis_count > 0 && !report->model.apart)
+            pl_compare_label(&part->records, i, part->axes, part->axis_count,
+                             "", label, sizeof label);
+        pl_figure_add_category(figure, label, part->first + i);
+        place++;
+    }
+}
+
+static void add_worker(const pl_model_part *part, size_t worker, size_t most,
+                       const char *key, pl_figure *figure)
+{
+    char name[32];
+    snprintf(name, sizeof name, "worker %zu", worker);
+    pl_figure_add_series(figure, name, PL_FIGURE_MEASURED);
+    for (size_t i = 0, place = 0; i < part->records.count && place < most;
+         i++) {
+        const pl_summary *summary = &part->records.list[i].summary;
+        if (!is_drawn(part, i))
+            continue;
+        if (worker < summary->worker_count)
+            pl_figure_add_point(figure, (double)place,
+                                number_of(&summary->per_worker[worker], key),
+                                0);
+        place++;
+    }
+}
+
+/* "A5: time of each worker" */
+static pl_status put_bars(pl_report *report, size_t number, const char *key,
+                          const char *what, const char *unit)
+{
+    const pl_model_part *part = &report->model.parts[number];
+    char name[TEXT_BYTES], title[TEXT_BYTES];
+    const char *sweep = pl_experiment_name(&part->records.list[0]);
+    bool alone = report->model.part_count == 1 || sweep[0] == '\0';
+    size_t workers, runs = count_drawn(part, &workers);
+    pl_figure *figure;
+    if (runs == 0)
+        return PL_OK;
+    snprintf(name, sizeof name, "%s%sworker-%s", alone ? "" : sweep,
+             alone ? "" : "-", key);
+    snprintf(title, sizeof title, "%s%s%s of each worker", alone ? "" : sweep,
+             alone ? "" : ": ", what);
+    PL_TRY(pl_figure_new(&figure, &(pl_figure_opts) { .name = name,
+                                                      .title = title,
+                                                      .x = "run",
+                                                      .y = unit,
+                                                      .kind = PL_FIGURE_BARS,
+                                                      .part = number }));
+    add_categories(report, part, runs, figure);
+    for (size_t w = 0; w < workers; w++)
+        add_worker(part, w, runs, key, figure);
+    pl_page_take_figure(report->page, figure);
+    return PL_OK;
+}
+
+/* Who is done when, and who does most; of several sweeps folded. */
+static pl_status put_figures(pl_report *report)
+{
+    size_t parts = report->model.part_count, workers, drawn = 0;
+    for (size_t p = 0; p < parts; p++)
+        drawn += count_drawn(&report->model.parts[p], &workers);
+    if (drawn == 0)
+        return PL_OK;
+    if (parts > 1)
+        pl_page_fold(report->page, "Time and steps of each worker");
+    pl_page_begin_figures(report->page);
+    for (size_t p = 0; p < parts; p++) {
+        PL_TRY(put_bars(report, p, "seconds", "Time", "time [s]"));
+        PL_TRY(put_bars(report, p, "steps", "Steps", "steps"));
+    }
+    pl_page_end_figures(report->page);
+    if (parts > 1)
+        pl_page_unfold(report->page);
+    return PL_OK;
+}
+
 static size_t count_workers(const pl_records *records)
 {
     size_t count = 0;
@@ -101,5 +219,6 @@ pl_status pl_report_workers(pl_report *report)
     if (count_workers(report->records) == 0)
         return PL_OK;
     pl_page_heading(report->page, "Workers");
+    PL_TRY(put_figures(report));
     return put_table(report);
 }
