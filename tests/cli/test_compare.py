@@ -24,7 +24,7 @@ def test_runs_stand_side_by_side(cli, runs):
     assert common.startswith("all runs: softmax ") and "--steps 50" in common
     assert "batch" not in common
     assert tasks.split()[:2] == ["run", "bottleneck"]
-    assert "test accuracy" in findings and "What limits: " in findings
+    assert "Test accuracy" in findings and "What limits: " in findings
     text = table.splitlines()
     assert len(text) == 5
     assert text[0].split()[:3] == ["run", "batch", "seed"]
