@@ -242,6 +242,17 @@ static pl_status cure_share(pl_bottleneck *b, double share, const char *text)
     return add_cure(b, 1 / (1 - share), text);
 }
 
+/* The first and the last checkpoint and the last test are made in any case.  A
+ * summary without numbers of them has 0. */
+static double rarer_share(double share, int64_t count, int64_t least)
+{
+    int64_t left = (count + RARER - 1) / RARER;
+    if (count <= 0)
+        return share * (1 - 1.0 / RARER);
+    left = left < least ? least : left;
+    return left < count ? share * (1 - (double)left / (double)count) : 0;
+}
+
 static int by_gain(const void *a, const void *b)
 {
     double x = ((const pl_cure *)a)->gain, y = ((const pl_cure *)b)->gain;
@@ -251,7 +262,6 @@ static int by_gain(const void *a, const void *b)
 static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
 {
     scene s = make_scene(t, cause);
-    double rarer = 1 - 1.0 / RARER;
     switch (cause) {
     case PL_CAUSE_SLOW_WORKER:
         PL_TRY(fit(&s, t, PL_CAUSE_LINK)); /* what else a step takes */
@@ -275,11 +285,12 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
         return cure_share(b, t->input / t->step,
                           "a cache (`data convert`), or a faster disk");
     case PL_CAUSE_EVALUATION:
-        return cure_share(b, rarer * t->evaluation,
+        return cure_share(b, rarer_share(t->evaluation, t->summary->tests, 1),
                           "--eval-every 10 times as rarely");
     case PL_CAUSE_CHECKPOINTS:
-        return cure_share(b, rarer * t->checkpoints,
-                          "--checkpoint-every 10 times as rarely");
+        return cure_share(
+            b, rarer_share(t->checkpoints, t->summary->checkpoints, 2),
+            "--checkpoint-every 10 times as rarely");
     case PL_CAUSE_STALENESS:
         return cure_share(b, t->stale,
                           "a larger --staleness, or fewer workers");

@@ -317,6 +317,8 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         .startup_seconds = opts->startup_s,
         .eval_seconds = result->eval_seconds,
         .checkpoint_seconds = result->save_seconds,
+        .tests = result->tests,
+        .checkpoints = result->saves,
         .test = pl_summary_test(&result->test, result->tested),
         .stopped_by = pl_stopped_text(result->stopped_by),
         .target_step = result->target_step,

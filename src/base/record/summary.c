@@ -65,6 +65,8 @@ static const pl_field rows[] = {
     { "startup_seconds", REAL(startup_seconds) },
     { "eval_seconds", REAL(eval_seconds) },
     { "checkpoint_seconds", REAL(checkpoint_seconds) },
+    { "tests", INT(tests) },
+    { "checkpoints", INT(checkpoints) },
     { "examples_per_s", REAL(examples_per_s) },
     { "steps_per_s", REAL(steps_per_s) },
     { "train_loss", REAL(train_loss) },

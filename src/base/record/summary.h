@@ -50,6 +50,7 @@ typedef struct pl_summary {
     double epochs;
     int64_t examples, examples_left_out;
     double seconds, startup_seconds, eval_seconds, checkpoint_seconds;
+    int64_t tests, checkpoints; /* of the chief: how many took these */
     double examples_per_s, steps_per_s;
     double train_loss;
     pl_test_result test;

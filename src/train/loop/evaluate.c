@@ -186,6 +186,7 @@ pl_status pl_loop_test(pl_loop *l, bool last)
     double seconds = pl_loop_seconds(end - begin);
     l->held += seconds;
     l->result->eval_seconds += seconds;
+    l->result->tests++;
     return PL_OK;
 }
 

@@ -89,6 +89,7 @@ typedef struct pl_loop_result {
     double held_seconds; /* of tests between steps, which no worker makes
                             meanwhile */
     double save_seconds;
+    int64_t tests, saves; /* how many took these */
     int64_t own_steps; /* gradients this worker made that were used */
     int64_t own_examples;
     int64_t dropped;

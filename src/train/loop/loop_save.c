@@ -34,6 +34,7 @@ static pl_status save(pl_loop *l, bool complete)
     uint64_t end = pl_ticks_now();
     pl_trace_span(l->opts->trace, 0, "checkpoint", step, begin, end);
     l->result->save_seconds += pl_loop_seconds(end - begin);
+    l->result->saves++;
     if (status == PL_OK)
         pl_recorder_checkpoint(&l->recorder, step);
     return status;

@@ -358,6 +358,21 @@ static void bottleneck_of_a_crowded_host_blames_no_worker(void **state)
     pl_mem_free(s.bottleneck.cures);
 }
 
+/* Of 20 tests 18 can be left out; the only checkpoint is the last one. */
+static void bottleneck_leaves_what_is_made_in_any_case(void **state)
+{
+    (void)state;
+    const pl_summary tests = { SINGLE, ROWS(busy), .eval_seconds = 40,
+                               .tests = 20 };
+    double gain = cure_of(&tests, "--eval-every 10 times as rarely").gain;
+    assert_true(fabs(gain - 50.0 / 14) < 0.01);
+    pl_summary once = { SINGLE, ROWS(busy), .checkpoint_seconds = 40,
+                        .checkpoints = 1 };
+    assert_ok(pl_bottleneck_find(&once, 0));
+    assert_string_equal("checkpoints", once.bottleneck.what);
+    assert_int_equal(0, once.bottleneck.cure_count);
+}
+
 static void bottleneck_of_nothing_is_null(void **state)
 {
     (void)state;
@@ -378,4 +393,5 @@ UNIT_TESTS(cmocka_unit_test(bottleneck_names_cause_and_culprit),
            cmocka_unit_test(bottleneck_gains_are_those_of_the_step),
            cmocka_unit_test(bottleneck_tells_own_tasks_from_other_processes),
            cmocka_unit_test(bottleneck_of_a_crowded_host_blames_no_worker),
+           cmocka_unit_test(bottleneck_leaves_what_is_made_in_any_case),
            cmocka_unit_test(bottleneck_of_nothing_is_null))
