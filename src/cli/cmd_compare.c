@@ -1,6 +1,7 @@
 /* cmd_compare.c - `compare`: the runs of some folders as one table, for people,
  * as CSV or as JSON. */
 #include "app/run/runs.h"
+#include "app/view/output.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
@@ -8,8 +9,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 typedef struct compare_options {
     bool mean;
@@ -52,15 +51,6 @@ static pl_status print_json(const pl_table *table)
     return status;
 }
 
-/* Of the terminal; 0: it is none, and lines may be of any length. */
-static size_t terminal_width(void)
-{
-    struct winsize size;
-    bool known =
-        isatty(STDOUT_FILENO) && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
-    return known ? size.ws_col : 0;
-}
-
 static pl_status print_table(const pl_records *records,
                              const compare_options *options, pl_buffer *text)
 {
@@ -86,10 +76,11 @@ static pl_status compare(const compare_options *options, const pl_words *words)
         return PL_FAIL(PL_USAGE, "--json and --csv: give one of them, not "
                                  "both");
     PL_TRY(pl_runs_read(&records, words));
-    pl_status status = options->json || options->csv
-                           ? print_table(&records, options, &text)
-                           : pl_compare_print(&records, options->mean,
-                                              terminal_width(), &text);
+    pl_status status =
+        options->json || options->csv
+            ? print_table(&records, options, &text)
+            : pl_compare_print(&records, options->mean,
+                               (size_t)pl_output_columns(stdout), &text);
     if (status == PL_OK)
         status = pl_buffer_status(&text);
     if (status == PL_OK && text.bytes > 0)

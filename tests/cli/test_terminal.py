@@ -1,5 +1,6 @@
 """What a person sees: progress, log lines and summaries on one terminal."""
 
+import json
 import re
 import signal
 import subprocess
@@ -69,6 +70,19 @@ def test_an_interrupted_training_leaves_whole_lines(cli, job):
     assert process.returncode == 130, rows
     assert_unmixed(rows, 120)
     assert rows[-1].startswith("paceline: interrupted at step ")
+
+
+def test_the_bottleneck_goes_on_below_itself(cli):
+    rows = run(cli, 60, *LONG, *JOBS[1], "--epochs", "2")
+    [first] = [i for i, row in enumerate(rows) if row.startswith("bottlenec")]
+    text = rows[first][15:]
+    for row in rows[first + 1:]:
+        if not row.startswith(15 * " "):
+            break
+        assert len(row) < 60
+        text += " " + row[15:]
+    summary = json.loads((cli.folder / "r/summary.json").read_text())
+    assert text == summary["bottleneck"]["text"]
 
 
 def test_the_table_of_workers_fits_80_columns(cli):

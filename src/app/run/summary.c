@@ -5,6 +5,7 @@
 #include "app/run/bottleneck.h"
 #include "app/run/traffic.h"
 #include "app/view/layout.h"
+#include "app/view/output.h"
 #include "base/host/ram.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -557,6 +558,22 @@ static const char *plain(char room[1024], const char *text)
     return text != NULL ? pl_quote_line(room, 1024, text) : "?";
 }
 
+#define LABEL_COLUMNS 15
+
+/* A line that may be wider than the terminal goes on below its text. */
+static void print_wrapped(FILE *file, const char *label, const char *text)
+{
+    int columns = pl_output_columns(file);
+    size_t room =
+        columns > 2 * LABEL_COLUMNS ? (size_t)(columns - 1 - LABEL_COLUMNS) : 0;
+    do {
+        size_t bytes = pl_layout_break(text, room);
+        fprintf(file, "%-*s%.*s\n", LABEL_COLUMNS, label, (int)bytes, text);
+        text += bytes + strspn(text + bytes, " ");
+        label = "";
+    } while (text[0] != '\0');
+}
+
 void pl_summary_print(const pl_summary *s, FILE *file)
 {
     char number[16], text[1024], stopped[1024];
@@ -572,10 +589,10 @@ void pl_summary_print(const pl_summary *s, FILE *file)
     print_losses(s, file);
     print_incidents(s, file);
     if (s->has_bottleneck)
-        fprintf(file, "bottleneck     %s\n", plain(text, s->bottleneck.text));
+        print_wrapped(file, "bottleneck", plain(text, s->bottleneck.text));
     if (s->has_dense_traffic) {
         pl_traffic_text(&s->dense_traffic, stopped, sizeof stopped);
-        fprintf(file, "traffic        %s\n", plain(text, stopped));
+        print_wrapped(file, "traffic", plain(text, stopped));
     }
     print_memory(s, file);
     print_processor(s, file);

@@ -332,3 +332,13 @@ void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
     fit(&p, columns);
     join(&p, columns, 0, text);
 }
+
+size_t pl_layout_break(const char *text, size_t columns)
+{
+    size_t length = strlen(text), at = columns;
+    if (columns == 0 || length <= columns)
+        return length;
+    while (at > 0 && text[at] != ' ')
+        at--;
+    return at > 0 ? at : strcspn(text, " ");
+}

@@ -56,6 +56,10 @@ void pl_layout_line(const pl_progress_view *view, char text[PL_VIEW_BYTES]);
 void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
                      int columns, char text[PL_VIEW_BYTES]);
 
+/* Bytes of the text that stand on a line of so many columns: up to a blank, or
+ * one word that is longer.  columns 0: all of it. */
+size_t pl_layout_break(const char *text, size_t columns);
+
 /* "3.21 M", "950", "12.5 k"; returns `text`. */
 const char *pl_layout_number(double value, char text[16]);
 /* "0:07", "12:30", "3:04:05"; returns `text`. */

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,4 +20,12 @@ FILE *pl_output_notices(const char *path)
     bool same = stat(path, &file) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
                 file.st_dev == out.st_dev && file.st_ino == out.st_ino;
     return same ? stderr : stdout;
+}
+
+int pl_output_columns(FILE *file)
+{
+    struct winsize size;
+    bool terminal =
+        isatty(fileno(file)) && ioctl(fileno(file), TIOCGWINSZ, &size) == 0;
+    return terminal ? size.ws_col : 0;
 }

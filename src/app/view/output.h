@@ -18,4 +18,8 @@ const char *pl_output_path(const char *given);
  * the file is standard output itself. */
 FILE *pl_output_notices(const char *path);
 
+/* Columns of the terminal; 0: the file is none, and lines may be of any
+ * length. */
+int pl_output_columns(FILE *file);
+
 #endif

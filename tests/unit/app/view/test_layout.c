@@ -188,6 +188,19 @@ static void layout_writes_numbers_and_times(void **state)
     assert_string_equal("3:04:05", pl_layout_time(11045, text));
 }
 
+static void layout_breaks_lines_between_words(void **state)
+{
+    (void)state;
+    assert_int_equal(11, pl_layout_break("one two six", 11));
+    assert_int_equal(7, pl_layout_break("one two six", 10));
+    assert_int_equal(7, pl_layout_break("one two six", 7));
+    assert_int_equal(3, pl_layout_break("one two six", 6));
+    assert_int_equal(6, pl_layout_break("longer word", 4));
+    assert_int_equal(6, pl_layout_break("longer", 4));
+    assert_int_equal(11, pl_layout_break("one two six", 0));
+    assert_int_equal(0, pl_layout_break("", 10));
+}
+
 UNIT_TESTS(cmocka_unit_test(layout_tells_all_at_80_columns),
            cmocka_unit_test(layout_fits_any_width),
            cmocka_unit_test(layout_says_what_is_done_instead_of_training),
@@ -195,4 +208,5 @@ UNIT_TESTS(cmocka_unit_test(layout_tells_all_at_80_columns),
            cmocka_unit_test(layout_counts_a_finished_epoch_as_such),
            cmocka_unit_test(layout_gives_workers_rows_where_there_is_room),
            cmocka_unit_test(layout_of_an_epoch_stays_short),
+           cmocka_unit_test(layout_breaks_lines_between_words),
            cmocka_unit_test(layout_writes_numbers_and_times))
