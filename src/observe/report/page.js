@@ -174,10 +174,10 @@ function fillDisplay(place) {
     tell();
     if (names.length < 2 && series.length === 0)
         return;
-    place.append(html("details", {},
-        html("summary", {}, count),
-        ...names.length > 1 ? [html("div", { class: "chips" }, search,
-            all(true), all(false), ...chips)] : []),
+    place.append(
+        ...names.length > 1 ? [html("details", {}, html("summary", {}, count),
+            html("div", { class: "chips" }, search, all(true), all(false),
+                 ...chips))] : [],
         ...series.length === 0 ? [] : [html("div", { class: "controls" },
         choice("Curves by", [["step", "step"], ...steps
             ? [["epoch", "epoch"], ["examples", "examples"]] : [],

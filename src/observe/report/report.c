@@ -35,6 +35,8 @@ static pl_status put_runs(pl_report *report, const pl_records *part,
 {
     pl_table *table;
     char name[PREFIX_BYTES + 8];
+    if (part->count == 1 && !part->list[0].ended)
+        return PL_OK; /* it has no results yet */
     PL_TRY(pl_compare(&table, part, pl_compare_repeats(part)));
     snprintf(name, sizeof name, "%sruns", prefix);
     pl_status status = pl_table_rename(table, name, "Runs");
