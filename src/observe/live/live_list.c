@@ -326,7 +326,8 @@ static void put_row(pl_buffer *out, pl_live_run *run)
 }
 
 static const char head[] =
-    "<div class=wide><table id=runs class=live><caption>Runs</caption><thead><tr>"
+    "<div class=wide><table id=runs "
+    "class=live><caption>Runs</caption><thead><tr>"
     "<th class=plain><th class=text>state<th class=text>run"
     "<th class=text>model<th class=text>mode<th>workers<th>step<th>left"
     "<th>loss<th>test<th>examples/s<th class=\"text plain\">loss curve"

@@ -90,7 +90,7 @@ typedef struct pl_loop_result {
                             meanwhile */
     double save_seconds;
     int64_t tests, saves; /* how many took these */
-    int64_t own_steps; /* gradients this worker made that were used */
+    int64_t own_steps;    /* gradients this worker made that were used */
     int64_t own_examples;
     int64_t dropped;
     int64_t rolled_back; /* updates made again after a server was lost */
