@@ -61,7 +61,7 @@ typedef struct pl_model {
     size_t param_count;
     size_t options_bytes;
 
-    const void *context; /* for build, of whoever made the model */
+    const void *context; /* handed to build */
 } pl_model;
 
 /* A dense layer: "name/weights" [units, inputs] and "name/bias" [units].
