@@ -66,7 +66,7 @@ struct pl_model {
 
     /* Set by the program for a model that it read from a file. */
     const struct pl_model_file *file;
-    const void *context; /* for build, of the model's author */
+    const void *context; /* handed to build */
 };
 
 /* A dense layer: "name/weights" [units, inputs] and "name/bias" [units].

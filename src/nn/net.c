@@ -25,24 +25,23 @@ struct pl_net {
 
 static const struct layer_kind {
     const char *name;
-    bool units, kernel, named; /* what it needs; has parameters */
+    bool units, kernel; /* what it needs */
 } kinds[PL_LAYER_KINDS] = {
-    [PL_LAYER_DENSE] = { "dense", .named = true },
-    [PL_LAYER_CONV2D] = { "conv", .units = true, .kernel = true,
-                          .named = true },
-    [PL_LAYER_RELU] = { "relu" },
-    [PL_LAYER_TANH] = { "tanh" },
-    [PL_LAYER_SIGMOID] = { "sigmoid" },
-    [PL_LAYER_MAX_POOL] = { "max_pool", .kernel = true },
-    [PL_LAYER_AVG_POOL] = { "avg_pool", .kernel = true },
-    [PL_LAYER_FLATTEN] = { "flatten" },
-    [PL_LAYER_RESHAPE] = { "reshape" },
-    [PL_LAYER_DROPOUT] = { "dropout" },
-    [PL_LAYER_ADD] = { "add" },
-    [PL_LAYER_SCALE] = { "scale" },
-    [PL_LAYER_CROSS_ENTROPY] = { "cross_entropy" },
-    [PL_LAYER_MEAN] = { "mean" },
-    [PL_LAYER_SUM] = { "sum" },
+    [PL_LAYER_DENSE] = { .name = "dense" },
+    [PL_LAYER_CONV2D] = { .name = "conv", .units = true, .kernel = true },
+    [PL_LAYER_RELU] = { .name = "relu" },
+    [PL_LAYER_TANH] = { .name = "tanh" },
+    [PL_LAYER_SIGMOID] = { .name = "sigmoid" },
+    [PL_LAYER_MAX_POOL] = { .name = "max_pool", .kernel = true },
+    [PL_LAYER_AVG_POOL] = { .name = "avg_pool", .kernel = true },
+    [PL_LAYER_FLATTEN] = { .name = "flatten" },
+    [PL_LAYER_RESHAPE] = { .name = "reshape" },
+    [PL_LAYER_DROPOUT] = { .name = "dropout" },
+    [PL_LAYER_ADD] = { .name = "add" },
+    [PL_LAYER_SCALE] = { .name = "scale" },
+    [PL_LAYER_CROSS_ENTROPY] = { .name = "cross_entropy" },
+    [PL_LAYER_MEAN] = { .name = "mean" },
+    [PL_LAYER_SUM] = { .name = "sum" },
 };
 
 /* --- building the graph ----------------------------------------------- */

@@ -21,7 +21,7 @@ PROGRAM = re.compile(r"^```c\n(/\* (\w+)\.c - .*?)^```\n\s*^```text\n(.*?)^```$"
 
 
 def free_ports(count):
-    """Ports of this host that nobody listens at."""
+    """Ports of this host that are free."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [s.getsockname()[1] for s in sockets]
     for s in sockets:

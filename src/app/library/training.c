@@ -254,7 +254,7 @@ static pl_status look_finished(pl_training *t, bool *finished)
 /* --- the driver ------------------------------------------------------- */
 
 /* One task of a job whose other tasks are elsewhere. */
-static pl_status be_task(pl_training *t, pl_trainer_opts *opts)
+static pl_status be_task(pl_training *t, pl_trainer_opts opts)
 {
     pl_job_keys keys;
     bool has_keys = false;
@@ -265,10 +265,10 @@ static pl_status be_task(pl_training *t, pl_trainer_opts *opts)
                             .environment = getenv("PACELINE_KEYS"),
                             .program = t->app.program,
                         }));
-    opts->cluster = &t->part.cluster;
-    opts->task = t->part.task;
-    opts->keys = has_keys ? &keys : NULL;
-    pl_status status = pl_train_task(opts);
+    opts.cluster = &t->part.cluster;
+    opts.task = t->part.task;
+    opts.keys = has_keys ? &keys : NULL;
+    pl_status status = pl_train_task(&opts);
     pl_keys_wipe(&keys, sizeof keys);
     return status;
 }
@@ -293,7 +293,7 @@ static pl_status train(pl_training *t)
     case PL_PART_TASK:
         break;
     }
-    return be_task(t, &opts);
+    return be_task(t, opts);
 }
 
 static pl_status drive(void *arg)

@@ -48,7 +48,7 @@ struct pl_training {
 void pl_training_report(pl_training *training,
                         const pl_train_progress *progress);
 /* Keep a copy of what came of it; a pl_trainer_host.result. */
-pl_status pl_training_keep(void *training,
+pl_status pl_training_keep(void *context,
                            const pl_summary *summary) PL_MUST_CHECK;
 
 /* The whole job, as threads (threads.c). */

@@ -3,7 +3,7 @@
  *
  * A data set that is opened here is small: it points into the pl_data, which
  * must outlive it.  So each task of a job opens its own, and what one of them
- * keeps of it (pl_dataset_keep) is nobody else's.
+ * keeps of it (pl_dataset_keep) concerns no other.
  *
  * Threads: a pl_data may be opened from any thread at the same time. */
 #ifndef PL_DATA_MEMORY_MEMORY_H

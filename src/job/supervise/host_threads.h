@@ -2,7 +2,7 @@
  *
  * To the supervisor they are tasks like others, with a control socket each.
  * They differ in what can be done to them: a thread cannot be killed.  Every
- * signal asks it to end, as a message does, and whoever frees the host waits
+ * signal asks it to end, as a message does, and freeing the host waits
  * for all of them.
  *
  * Threads: one, the supervisor's, and one for each task. */
