@@ -199,6 +199,7 @@ static pl_status open_run(trainer *t)
     pl_job *job = &t->job;
     PL_TRY(pl_run_folder_init(&t->folder, t->options));
     PL_TRY(pl_options_record(t->options, PL_OPTIONS_KEPT, &t->settings));
+    PL_TRY(pl_job_keep_encoding(job, t->settings));
     PL_TRY(pl_snapshot_new(
         &t->snapshot, &(pl_snapshot_opts) {
                           .folder = t->folder.checkpoints,
