@@ -114,21 +114,18 @@ static void count_block(void *arg, int item, int thread)
     }
 }
 
-/* The line's number in its file, for a message. */
-static int64_t line_number(const loader *l, const block *b, const char *begin,
-                           const char *at)
+/* The number of the line at `offset` of a file, for a message. */
+static int64_t line_number(const pl_sparse_file *file, size_t offset)
 {
-    const uint8_t *data = l->files[b->file].data;
     int64_t lines = 1;
-    for (size_t i = 0; i < b->offset; i++)
-        lines += data[i] == '\n';
-    for (; begin < at; begin++)
-        lines += *begin == '\n';
+    for (size_t i = 0; i < offset; i++)
+        lines += file->data[i] == '\n';
     return lines;
 }
 
 static pl_status parse_rows(loader *l, const block *b, char *text)
 {
+    const pl_sparse_file *file = &l->files[b->file];
     char *at = text, *end = text + b->bytes;
     int64_t row = b->first;
     while (at < end) {
@@ -138,20 +135,19 @@ static pl_status parse_rows(loader *l, const block *b, char *text)
         }
         char *line = at;
         if (row == b->first + b->rows)
-            return PL_FAIL(PL_IO, "%s changed while it was read",
-                           l->files[b->file].path);
+            return PL_FAIL(PL_IO, "%s changed while it was read", file->path);
         pl_status status = pl_csv_row(
             &l->table, &at, &l->fill, l->features + row * l->table.features,
             l->labels != NULL ? &l->labels[row] : NULL);
         if (status != PL_OK)
-            return pl_context(status, "%s:%lld", l->files[b->file].path,
-                              (long long)line_number(l, b, text, line));
+            return pl_context(status, "%s:%lld", file->path,
+                              (long long)line_number(
+                                  file, b->offset + (size_t)(line - text)));
         row++;
     }
     return row == b->first + b->rows
                ? PL_OK
-               : PL_FAIL(PL_IO, "%s changed while it was read",
-                         l->files[b->file].path);
+               : PL_FAIL(PL_IO, "%s changed while it was read", file->path);
 }
 
 static void parse_block(void *arg, int item, int thread)

@@ -8,6 +8,7 @@
 #include "tensor/shape.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #define MNIST_SIDE    28
 #define MNIST_CLASSES 10
@@ -222,6 +223,14 @@ static pl_status open_files(pl_dense_parts *parts, const char *place,
     if (labels != NULL)
         *labels++ = '\0';
     PL_TRY_OUT(status, pl_idx_init(&idx, images));
+    if (opts->unlabelled && idx.shape.rank < 2) {
+        char text[PL_SHAPE_TEXT];
+        status = PL_FAIL(PL_USAGE,
+                         "%s holds one number an example, as files of labels "
+                         "do; expected images of %s",
+                         images, pl_shape_text(opts->shape, text));
+        goto out;
+    }
     PL_TRY_OUT(status, check_images(&idx, images, false));
     PL_TRY_OUT(status, take_images(parts, &idx, opts->channels));
     if (labels != NULL)
@@ -244,14 +253,9 @@ static pl_status finish(pl_dataset **out, pl_dense_parts *parts,
 /* Files are named with a comma, or are files; all else is a folder. */
 static bool names_files(const char *place)
 {
-    char **names;
-    size_t count;
-    if (!pl_file_exists(place))
-        return strchr(place, ',') != NULL;
-    if (pl_file_list(&names, &count, place) != PL_OK)
-        return true;
-    pl_mem_free(names);
-    return false;
+    struct stat info;
+    return stat(place, &info) == 0 ? !S_ISDIR(info.st_mode)
+                                   : strchr(place, ',') != NULL;
 }
 
 pl_status pl_idx_dataset_open(pl_dataset **out, const char *place,
