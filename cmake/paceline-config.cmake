@@ -5,7 +5,7 @@ find_dependency(Threads)
 find_dependency(ZLIB)
 find_dependency(PkgConfig)
 foreach(library JANSSON:jansson CRYPTO:libcrypto SODIUM:libsodium ZSTD:libzstd
-        PROTOBUF_C:libprotobuf-c)
+        PROTOBUF_C:libprotobuf-c PNG:libpng TURBOJPEG:libturbojpeg)
     string(REPLACE ":" ";" library ${library})
     list(GET library 0 name)
     list(GET library 1 module)

@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
     libjansson-dev libssl-dev libsodium-dev libdnnl-dev libzstd-dev
     libcurl4-openssl-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
-    libprotobuf-c-dev protobuf-c-compiler"
+    libprotobuf-c-dev protobuf-c-compiler libpng-dev libturbojpeg0-dev"
 test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
     python3 python3-venv iproute2 gnuplot-nox strace"
 long_packages="chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user

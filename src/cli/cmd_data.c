@@ -2,6 +2,7 @@
  * turns flags into the options of a source. */
 #include "app/data/get.h"
 #include "app/data/pass.h"
+#include "app/data/progress.h"
 #include "app/train/job.h"
 #include "base/mem.h"
 #include "base/param/param.h"
@@ -27,6 +28,18 @@ typedef struct data_options {
     const char *index_feature;
     const char *value_feature;
     int integers;
+    int split;
+    const char *picture;
+    const char *image_feature;
+    const char *example_shape;
+    int channels;
+    const char *image_size;
+    int colors;
+    const char *label_column;
+    const char *categories;
+    const char *ignore_columns;
+    const char *delimiter;
+    int header;
     const char *cache;
     bool json;
     bool quiet;
@@ -84,7 +97,7 @@ static const pl_param params[] = {
       .offset = FIELD(skip_bad),
       .fallback = "0",
       .most = 1e15,
-      .needs = PASS ", source=files",
+      .needs = PASS ", source=files|images",
       .help = "pass over up to N bad examples" },
     { .name = "unpack-ratio",
       .kind = PL_PARAM_INT,
@@ -92,7 +105,7 @@ static const pl_param params[] = {
       .fallback = "200",
       .least = 1,
       .most = 1e6,
-      .needs = PASS ", source=files",
+      .needs = PASS ", source=files|csv",
       .help = "refuse gzip or zstd that becomes more than N times as long, and "
               "more "
               "than 64 MB" },
@@ -132,11 +145,88 @@ static const pl_param params[] = {
       .needs = PASS ", data=criteo",
       .help =
           "criteo: the logarithm of an integer is its value, or its feature" },
+    { .name = "split",
+      .kind = PL_PARAM_CHOICE,
+      .offset = FIELD(split),
+      .fallback = "train",
+      .choices = "train|test",
+      .needs = PASS,
+      .help = "dense data: which part of the source" },
+    { .name = "picture",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(picture),
+      .value = "FILE",
+      .needs = "verb=stats",
+      .help = "images: write some of each class as a PNG file" },
+    { .name = "image-feature",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(image_feature),
+      .value = "NAME",
+      .needs = PASS ", data=tfrecord",
+      .help =
+          "tfrecord: the feature with pixels or numbers of dense examples" },
+    { .name = "example-shape",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(example_shape),
+      .value = "LIST",
+      .needs = PASS,
+      .help = "dense data: the shape of an example, 28,28 or 3,32,32" },
+    { .name = "channels",
+      .kind = PL_PARAM_CHOICE,
+      .offset = FIELD(channels),
+      .fallback = "auto",
+      .choices = "auto|first|last",
+      .needs = PASS ", data=npy|npz|idx|tfrecord",
+      .help = "arrays: where the channels of an image are" },
+    { .name = "image-size",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(image_size),
+      .value = "WxH",
+      .needs = PASS ", data=images|tfrecord",
+      .help = "images: bring all to this size" },
+    { .name = "colors",
+      .kind = PL_PARAM_CHOICE,
+      .offset = FIELD(colors),
+      .fallback = "auto",
+      .choices = "auto|gray|rgb",
+      .needs = PASS ", data=images|tfrecord",
+      .help = "images: channels" },
+    { .name = "label-column",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(label_column),
+      .value = "NAME",
+      .needs = PASS ", data=csv",
+      .help = "csv: the column with the label, by name or number from 1" },
+    { .name = "categories",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(categories),
+      .value = "LIST",
+      .needs = PASS ", data=csv",
+      .help = "csv: columns of texts" },
+    { .name = "ignore-columns",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(ignore_columns),
+      .value = "LIST",
+      .needs = PASS ", data=csv",
+      .help = "csv: columns that are no features" },
+    { .name = "delimiter",
+      .kind = PL_PARAM_TEXT,
+      .offset = FIELD(delimiter),
+      .value = "C",
+      .needs = PASS ", data=csv",
+      .help = "csv: between cells, a character or tab" },
+    { .name = "header",
+      .kind = PL_PARAM_CHOICE,
+      .offset = FIELD(header),
+      .fallback = "auto",
+      .choices = "auto|yes|no",
+      .needs = PASS ", data=csv",
+      .help = "csv: whether the first line names the columns" },
     { .name = "cache",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cache),
       .value = "DIR",
-      .needs = PASS ", source=files",
+      .needs = PASS ", source=files|csv|images",
       .help = "folder for unpacked data (default: ~/.cache/paceline)" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
@@ -162,7 +252,12 @@ static const pl_param_term terms[] = {
     { "data=synthetic-sparse", "the source synthetic-sparse", NULL },
     { "data=tfrecord", "the source tfrecord:FILE", NULL },
     { "data=criteo", "the source criteo:FILE", NULL },
-    { "source=files", "a source in files", NULL },
+    { "data=csv", "the source csv:FILE", NULL },
+    { "data=images|tfrecord", "images, in files or as tfrecord", NULL },
+    { "data=npy|npz|idx|tfrecord", "arrays: npy, npz, idx or tfrecord", NULL },
+    { "source=files|csv|images", "a source in files", NULL },
+    { "source=files|images", "sparse data in files, or images", NULL },
+    { "source=files|csv", "sparse data in files, or tables", NULL },
 };
 
 static bool is_verb(const char *word)
@@ -245,6 +340,8 @@ static pl_status get_mnist(const data_options *options)
 static pl_status pass_files(const data_options *options, const pl_words *words)
 {
     char *cache = NULL;
+    pl_encoding encoding = { .learned = NULL };
+    pl_split split = options->split == 0 ? PL_SPLIT_TRAIN : PL_SPLIT_TEST;
     PL_TRY(pl_job_cache_folder(options->cache, &cache));
     const pl_source_opts opts = {
         .cache_dir = cache,
@@ -259,6 +356,21 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .integers = (pl_integers)options->integers,
         .shuffle_buffer = WINDOW,
         .any_ids = true,
+        .encoding = &encoding,
+        .unlabelled = true,
+        .allow_missing = true,
+        .image_feature = options->image_feature,
+        .example_shape = options->example_shape,
+        .channels = (pl_channels)options->channels,
+        .image_size = options->image_size,
+        .colors = (pl_colors)options->colors,
+        .label_column = options->label_column,
+        .categories = options->categories,
+        .ignore_columns = options->ignore_columns,
+        .delimiter = options->delimiter,
+        .header = (pl_header)options->header,
+        .own_test = true,
+        .progress = options->quiet ? NULL : pl_data_progress,
     };
     pl_status status = words->count == 3
                            ? pl_data_convert(&(pl_data_convert_opts) {
@@ -266,10 +378,18 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
                                  .target = words->list[2],
                                  .opts = &opts,
                                  .renumber = options->renumber,
+                                 .split = split,
                                  .quiet = options->quiet,
                              })
-                           : pl_data_stats(words->list[1], &opts, options->json,
-                                           options->quiet);
+                           : pl_data_stats(&(pl_data_stats_opts) {
+                                 .source = words->list[1],
+                                 .opts = &opts,
+                                 .split = split,
+                                 .picture = options->picture,
+                                 .json = options->json,
+                                 .quiet = options->quiet,
+                             });
+    pl_encoding_close(&encoding);
     pl_mem_free(cache);
     return status;
 }
@@ -292,8 +412,10 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         "convert: write the sparse examples of SRC to DST, which is "
         "cache:FILE,\n  libsvm:FILE or tfrecord:FILE (compressed when FILE "
         "ends in .gz or "
-        ".zst).\n"
-        "stats: count the sparse examples of SRC, their labels and ids.",
+        ".zst);\n  dense ones to npy:FILE,LABELS, npz:FILE, csv:FILE, idx:DIR, "
+        "images:DIR or\n  tfrecord:FILE.\n"
+        "stats: count the examples of SRC: labels and ids, or classes and the "
+        "range of\n  values.",
         &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;

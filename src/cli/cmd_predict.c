@@ -1,20 +1,25 @@
-/* cmd_predict.c - `predict`: classes and probabilities of images, or of the
- * examples of a sparse source. */
+/* cmd_predict.c - `predict`: classes and probabilities of images, tables and
+ * arrays, or of the examples of a sparse source; as text, CSV or JSON. */
 #include "app/predict/predict_sparse.h"
 #include "app/predict/predictor.h"
 #include "app/train/trained.h"
+#include "base/buffer.h"
 #include "base/mem.h"
+#include "base/text/quote.h"
 #include "cli/commands.h"
-#include "data/idx/idx.h"
+#include "data/images/image.h"
+#include "data/source.h"
 #include "tensor/shape.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct predict_options {
     int64_t top;
     int64_t threads;
     bool json;
+    bool csv;
     bool best;
 } predict_options;
 
@@ -42,6 +47,12 @@ static const pl_param params[] = {
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(predict_options, json),
       .help = "print one line of JSON for each example" },
+    { .name = "csv",
+      .kind = PL_PARAM_FLAG,
+      .offset = offsetof(predict_options, csv),
+      .needs = "json=false",
+      .help =
+          "print a table: source, example, rank, class, name, probability" },
 };
 
 typedef struct answer {
@@ -57,31 +68,23 @@ typedef struct session {
     pl_predictor *predictor;
     answer *best; /* options->top of them, the best first */
     bool several; /* files: lines say which */
+    const pl_dataset *set;
+    const char *word; /* as it was given */
 } session;
 
-/* [9, 28, 28] -> [28, 28] */
-static pl_shape example_of(pl_shape images)
+static pl_status check_examples(const session *s)
 {
-    pl_shape shape = { .rank = images.rank - 1 };
-    for (int d = 1; d < images.rank; d++)
-        shape.dim[d - 1] = images.dim[d];
-    return shape;
-}
-
-static pl_status check_images(const session *s, const pl_idx *images,
-                              const char *path)
-{
-    pl_shape shape = example_of(images->shape), want = s->trained->job.example;
+    pl_shape shape = s->set->shape, want = s->trained->job.example;
     char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
-    if (shape.rank == 0)
+    if (s->set->sparse)
         return PL_FAIL(PL_USAGE,
-                       "%s holds one number an example, as files of labels "
-                       "do; expected images of %s",
-                       path, pl_shape_text(want, b));
+                       "%s has sparse examples, but the model was "
+                       "trained on dense ones",
+                       s->word);
     if (!pl_shape_equal(shape, want))
-        return PL_FAIL(PL_USAGE,
-                       "images of %s are %s, but the model was trained on %s",
-                       path, pl_shape_text(shape, a), pl_shape_text(want, b));
+        return PL_FAIL(
+            PL_USAGE, "examples of %s are %s, but the model was trained on %s",
+            s->word, pl_shape_text(shape, a), pl_shape_text(want, b));
     return PL_OK;
 }
 
@@ -140,15 +143,36 @@ out:
     return status;
 }
 
-static pl_status print_json(const session *s, const char *path, int64_t index)
+/* The name of an image's file; NULL: examples have numbers only. */
+static const char *name_of(const session *s, int64_t index)
+{
+    return s->set->row_names != NULL ? s->set->row_names[index] : NULL;
+}
+
+static const char *class_name(const session *s, int32_t class)
+{
+    return pl_encoding_class(&s->trained->job.encoding, class);
+}
+
+static pl_status set_names(pl_json *json, const session *s, int64_t index)
+{
+    const char *name = name_of(s, index);
+    const char *class = class_name(s, s->best[0].class);
+    if (name != NULL)
+        PL_TRY(pl_json_set_text(json, "example", name));
+    return class != NULL ? pl_json_set_text(json, "name", class) : PL_OK;
+}
+
+static pl_status print_json(const session *s, int64_t index)
 {
     char *text = NULL;
     pl_json *json;
     PL_TRY(pl_json_new_object(&json));
     pl_status status;
-    PL_TRY_OUT(status, pl_json_set_text(json, "file", path));
+    PL_TRY_OUT(status, pl_json_set_text(json, "file", s->word));
     PL_TRY_OUT(status, pl_json_set_int(json, "index", index));
     PL_TRY_OUT(status, set_answer(json, &s->best[0]));
+    PL_TRY_OUT(status, set_names(json, s, index));
     if (s->options->top > 1)
         PL_TRY_OUT(status, set_top(json, s));
     PL_TRY_OUT(status, pl_json_text(json, 0, &text));
@@ -159,61 +183,112 @@ out:
     return status;
 }
 
-static void print_text(const session *s, const char *path, int64_t index)
+static void print_text(const session *s, int64_t index)
 {
+    const char *name = name_of(s, index);
     if (s->several)
-        printf("%s:", path);
-    printf("%lld", (long long)index);
-    for (int64_t k = 0; k < s->options->top; k++)
-        printf(" %d %.6f", s->best[k].class, s->best[k].probability);
+        printf("%s:", s->word);
+    if (name != NULL)
+        printf("%s", name);
+    else
+        printf("%lld", (long long)index);
+    for (int64_t k = 0; k < s->options->top; k++) {
+        const char *class = class_name(s, s->best[k].class);
+        if (class != NULL)
+            printf(" %s %.6f", class, s->best[k].probability);
+        else
+            printf(" %d %.6f", s->best[k].class, s->best[k].probability);
+    }
     printf("\n");
 }
 
-static pl_status print_image(const session *s, const char *path, int64_t index,
-                             const float *logits)
+/* source, example, rank, class, name, probability */
+static pl_status print_csv(const session *s, int64_t index)
+{
+    pl_buffer line = { .data = NULL };
+    const char *name = name_of(s, index);
+    for (int64_t k = 0; k < s->options->top; k++) {
+        const char *class = class_name(s, s->best[k].class);
+        pl_quote_csv(&line, s->word);
+        pl_buffer_text(&line, ",");
+        if (name != NULL)
+            pl_quote_csv(&line, name);
+        else
+            pl_buffer_format(&line, "%lld", (long long)index);
+        pl_buffer_format(&line, ",%lld,%d,", (long long)k + 1,
+                         s->best[k].class);
+        pl_quote_csv(&line, class != NULL ? class : "");
+        pl_buffer_format(&line, ",%.7g\n", s->best[k].probability);
+    }
+    pl_status status = pl_buffer_status(&line);
+    if (status == PL_OK)
+        fwrite(line.data, 1, line.bytes, stdout);
+    pl_buffer_close(&line);
+    return status;
+}
+
+static pl_status print_example(const session *s, int64_t index,
+                               const float *logits)
 {
     find_best(s, logits);
     pl_status status = find_probabilities(s, logits);
     if (status == PL_OK && s->options->json)
-        status = print_json(s, path, index);
+        status = print_json(s, index);
+    else if (status == PL_OK && s->options->csv)
+        status = print_csv(s, index);
     else if (status == PL_OK)
-        print_text(s, path, index);
-    return status == PL_OK
-               ? PL_OK
-               : pl_context(status, "%s: image %lld", path, (long long)index);
+        print_text(s, index);
+    return status == PL_OK ? PL_OK
+                           : pl_context(status, "%s: example %lld", s->word,
+                                        (long long)index);
 }
 
-static pl_status print_images(const session *s, const pl_idx *images,
-                              const char *path)
+static pl_status print_examples(const session *s)
 {
-    int64_t count = images->shape.dim[0], classes = s->trained->job.classes;
-    pl_view all = {
-        .data = images->data,
-        .stride = pl_shape_row(s->trained->job.example),
-        .dtype = PL_UINT8,
-        .scale = 1.0f / 255.0f,
-    };
+    int64_t count = s->set->count, classes = s->trained->job.classes;
     int64_t room = pl_predictor_room(s->predictor);
     /* With the reader gone there is nothing left to compute for. */
     for (int64_t first = 0; first < count && !ferror(stdout); first += room) {
         int64_t rows = count - first < room ? count - first : room;
-        pl_view view = pl_view_from(&all, first);
+        pl_view view = pl_view_from(&s->set->features, first);
         const float *logits = pl_predictor_run(s->predictor, &view, rows);
-        PL_TRY(pl_map_check(&images->map));
+        PL_TRY(pl_dataset_check(s->set, true));
         for (int64_t r = 0; r < rows; r++)
-            PL_TRY(print_image(s, path, first + r, logits + r * classes));
+            PL_TRY(print_example(s, first + r, logits + r * classes));
     }
     return PL_OK;
 }
 
-static pl_status predict_file(const session *s, const char *path)
+/* A source as it is named for training; of a file alone, its first bytes say
+ * whether it is an image or IDX. */
+static pl_status name_source(char **out, const char *word)
 {
-    pl_idx images;
-    PL_TRY(pl_idx_init(&images, path));
-    pl_status status = check_images(s, &images, path);
+    pl_map map;
+    if (strchr(word, ':') != NULL && pl_source_name(word)[0] != '\0')
+        return pl_mem_copy_text(out, word);
+    PL_TRY(pl_map_init(&map, word));
+    bool image = pl_image_is(map.data, map.bytes);
+    pl_map_close(&map);
+    return pl_mem_format(out, "%s:%s", image ? "images" : "idx", word);
+}
+
+static pl_status predict_source(session *s, const char *word)
+{
+    pl_train_options *train = &s->trained->options.train;
+    pl_dataset *set = NULL;
+    char *source;
+    PL_TRY(name_source(&source, word));
+    train->holdout = 0; /* all of it is wanted */
+    pl_status status =
+        pl_job_open_set(&s->trained->job, source, PL_SPLIT_TEST, &set);
+    s->set = set;
+    s->word = word;
     if (status == PL_OK)
-        status = print_images(s, &images, path);
-    pl_idx_close(&images);
+        status = check_examples(s);
+    if (status == PL_OK)
+        status = print_examples(s);
+    pl_dataset_free(set);
+    pl_mem_free(source);
     return status;
 }
 
@@ -247,10 +322,10 @@ static pl_status open_session(session *s, const pl_app *app, const char *run)
                             });
 }
 
-static pl_status predict_one(const session *s, const char *word)
+static pl_status predict_one(session *s, const char *word)
 {
     if (!s->trained->job.network->sparse)
-        return predict_file(s, word);
+        return predict_source(s, word);
     return pl_predict_sparse(s->trained, &(pl_predict_sparse_opts) {
                                              .source = word,
                                              .json = s->options->json,
@@ -266,6 +341,11 @@ static pl_status predict(const pl_app *app, const predict_options *options,
                                  "predict RUN FILE...");
     session s = { .options = options, .several = count > 2 };
     pl_status status = open_session(&s, app, words[0]);
+    if (status == PL_OK && options->csv && s.trained->job.network->sparse)
+        status = PL_FAIL(PL_USAGE, "--csv is for dense models; a sparse one "
+                                   "prints number and probability");
+    if (status == PL_OK && options->csv)
+        printf("source,example,rank,class,name,probability\n");
     for (int i = 1; i < count && status == PL_OK; i++)
         status = predict_one(&s, words[i]);
     pl_predictor_free(s.predictor);
@@ -280,10 +360,11 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     pl_words words;
     PL_TRY(pl_command_parse(
         &pl_cmd_predict, app,
-        "Print number, class and probability of each image in the IDX files, "
-        "plain or\n.gz, by the newest checkpoint of the run in the folder RUN; "
-        "of a sparse\nmodel, number and probability of label 1 of each example "
-        "of libsvm:FILE or any\nother source.",
+        "Print number, class and probability of each example, by the newest "
+        "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
+        "file (plain or .gz), or\nany source of training data: npy:FILE, "
+        "csv:FILE, images:DIR, ...  Of a sparse\nmodel, print number and "
+        "probability of label 1 of each example.",
         &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;

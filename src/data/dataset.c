@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/rng.h"
+#include "data/dense/augment.h"
 #include "data/shuffle.h"
 
 #include <stdio.h>
@@ -25,7 +26,10 @@ pl_status pl_dataset_keep(pl_dataset *set, int64_t first, int64_t count)
                        set->name);
     PL_ASSERT(first >= 0 && count >= 0 && first + count <= set->count);
     set->count = count;
-    set->labels = pl_view_from(&set->labels, first);
+    if (set->labels.data != NULL)
+        set->labels = pl_view_from(&set->labels, first);
+    if (set->row_names != NULL)
+        set->row_names += first;
     if (set->sparse)
         set->row_start += first;
     else
@@ -62,6 +66,22 @@ static pl_status resolve(pl_reader_opts *out, const pl_reader_opts *opts)
     return PL_OK;
 }
 
+static bool augments(const pl_dataset *set, const pl_reader_opts *opts)
+{
+    const pl_augment *augment = &set->augment;
+    return !opts->one_pass &&
+           (augment->flip || augment->shift > 0 || augment->crop > 0);
+}
+
+static pl_status open_reader(pl_reader **out, pl_dataset *set,
+                             const pl_reader_opts *opts)
+{
+    if (set->ops->reader_new != NULL)
+        return set->ops->reader_new(out, set, opts);
+    return augments(set, opts) ? pl_augment_reader_new(out, set, opts)
+                               : pl_shuffle_reader_new(out, set, opts);
+}
+
 pl_status pl_reader_new(pl_reader **out, pl_dataset *set,
                         const pl_reader_opts *opts)
 {
@@ -72,9 +92,7 @@ pl_status pl_reader_new(pl_reader **out, pl_dataset *set,
         complete.worker = 0;
         complete.workers = 1;
     }
-    pl_status status = set->ops->reader_new != NULL
-                           ? set->ops->reader_new(out, set, &complete)
-                           : pl_shuffle_reader_new(out, set, &complete);
+    pl_status status = open_reader(out, set, &complete);
     return status == PL_OK ? PL_OK : pl_context(status, "%s", set->name);
 }
 

@@ -53,6 +53,13 @@ typedef struct pl_reader_opts {
 } pl_reader_opts;
 
 typedef struct pl_dataset pl_dataset;
+
+/* How images are changed each time they are read for training; zero: not. */
+typedef struct pl_augment {
+    bool flip;     /* mirror every second one, left to right */
+    int32_t shift; /* move by up to so many pixels; 0 comes in */
+    float crop;    /* cut out a part of at least this share of each side */
+} pl_augment;
 typedef struct pl_reader pl_reader;
 
 #define PL_READS_TEXT 160
@@ -104,6 +111,8 @@ struct pl_dataset {
     const int64_t *row_start; /* [count + 1] */
     const uint64_t *ids;
     const float *values;
+    pl_augment augment;           /* dense: of what training readers give */
+    const char *const *row_names; /* of the examples, "cat/1.png"; or NULL */
 };
 
 void pl_dataset_free(pl_dataset *set); /* NULL is fine */

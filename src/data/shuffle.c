@@ -118,7 +118,8 @@ static pl_status next_in_order(pl_reader *base, pl_batch *out)
     int64_t left = reader->count - first;
     *out = reader->all;
     out->rows = left < reader->opts.batch ? left : reader->opts.batch;
-    out->labels = pl_view_from(&out->labels, first);
+    if (out->labels.data != NULL)
+        out->labels = pl_view_from(&out->labels, first);
     if (out->row_start != NULL)
         out->row_start += first;
     else
@@ -302,4 +303,9 @@ pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
     go_to(reader, (place) { .epoch = 0 });
     *out = &reader->base;
     return PL_OK;
+}
+
+int64_t pl_shuffle_reader_epoch(const pl_reader *reader)
+{
+    return ((const shuffle_reader *)reader)->at.epoch;
 }

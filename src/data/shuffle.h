@@ -28,4 +28,7 @@
 pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
                                 const pl_reader_opts *opts) PL_MUST_CHECK;
 
+/* The epoch of the batch that such a reader gives next. */
+int64_t pl_shuffle_reader_epoch(const pl_reader *reader);
+
 #endif

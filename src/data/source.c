@@ -4,12 +4,19 @@
 
 #include "base/mem.h"
 #include "base/param/param.h"
+#include "data/csv/csv.h"
+#include "data/dense/augment.h"
+#include "data/dense/standardize.h"
 #include "data/digits/digits.h"
+#include "data/examples/examples.h"
 #include "data/idx/idx.h"
+#include "data/images/image_set.h"
+#include "data/npy/npy.h"
 #include "data/sparse/set.h"
 #include "data/synthetic.h"
 #include "data/synthetic_sparse.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static pl_status open_digits(pl_dataset **out, const char *folder,
@@ -17,20 +24,6 @@ static pl_status open_digits(pl_dataset **out, const char *folder,
 {
     (void)folder;
     return pl_digits_open(out, split, opts);
-}
-
-static pl_status open_mnist(pl_dataset **out, const char *folder,
-                            pl_split split, const pl_source_opts *opts)
-{
-    (void)opts;
-    return pl_idx_dataset_open(out, folder, split, true);
-}
-
-static pl_status open_idx(pl_dataset **out, const char *folder, pl_split split,
-                          const pl_source_opts *opts)
-{
-    (void)opts;
-    return pl_idx_dataset_open(out, folder, split, false);
 }
 
 static pl_status open_synthetic(pl_dataset **out, const char *folder,
@@ -55,8 +48,12 @@ static const struct source {
                       const pl_source_opts *opts);
 } sources[] = {
     { "digits", NULL, open_digits },
-    { "mnist", "DIR", open_mnist },
-    { "idx", "DIR", open_idx },
+    { "mnist", "DIR", pl_idx_mnist_open },
+    { "idx", "DIR", pl_idx_dataset_open },
+    { "npy", "FILE", pl_npy_open },
+    { "npz", "FILE", pl_npz_open },
+    { "csv", "FILE", pl_csv_open },
+    { "images", "DIR", pl_images_open },
     { "synthetic", NULL, open_synthetic },
     { "synthetic-sparse", NULL, open_synthetic_sparse },
 };
@@ -140,6 +137,9 @@ static pl_status open_found(const opener *found, pl_dataset **out,
                             const char *place, pl_split split,
                             const pl_source_opts *opts)
 {
+    if (found->format == &pl_tfrecord_format &&
+        pl_examples_are_dense(place, opts))
+        return pl_examples_open(out, place, split, opts);
     if (found->format != NULL)
         return pl_sparse_open(out, found->format, place, opts);
     return found->source->open(out, place, split, opts);
@@ -149,6 +149,18 @@ const char *pl_source_name(const char *source)
 {
     opener found;
     return find(source, strcspn(source, ":"), &found) ? found.name : "";
+}
+
+bool pl_source_is_dense(const char *source, const pl_source_opts *opts)
+{
+    opener found;
+    size_t length = strcspn(source, ":");
+    if (!find(source, length, &found))
+        return false;
+    if (found.format == &pl_tfrecord_format)
+        return source[length] != '\0' &&
+               pl_examples_are_dense(source + length + 1, opts);
+    return found.format == NULL && found.source->open != open_synthetic_sparse;
 }
 
 /* The last examples are for testing, all others for training. */
@@ -181,14 +193,78 @@ static pl_status keep_last(pl_dataset *set, int64_t count)
     return pl_dataset_keep(set, set->count - count, count);
 }
 
-pl_status pl_source_cut(pl_dataset *set, pl_split split,
+static pl_status check_labels(const pl_dataset *set, const pl_source_opts *opts)
+{
+    if (set->sparse || set->labels.data != NULL || opts->unlabelled)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "%s has no labels to train or test with%s",
+                   set->name,
+                   strncmp(set->name, "npy:", 4) == 0
+                       ? "; add their file: npy:EXAMPLES,LABELS"
+                   : strncmp(set->name, "images:", 7) == 0
+                       ? "; put the images of each class into a folder"
+                       : "");
+}
+
+/* "28,28" instead of the shape that the source has. */
+static pl_status reshape(pl_dataset *set, const char *text)
+{
+    pl_shape shape = PL_SCALAR;
+    const char *at = text;
+    char found[PL_SHAPE_TEXT];
+    do {
+        char *end;
+        long long size = strtoll(at, &end, 10);
+        if (end == at || size < 1 || shape.rank == PL_MAX_RANK - 1 ||
+            (*end != ',' && *end != '\0'))
+            return PL_FAIL(PL_USAGE,
+                           "--example-shape %s: expected sizes with commas "
+                           "between, like 28,28 or 3,32,32",
+                           text);
+        shape.dim[shape.rank++] = size;
+        at = end + (*end == ',');
+    } while (at[-1] == ',');
+    if (pl_shape_check(shape) != PL_OK ||
+        pl_shape_row(shape) != pl_shape_row(set->shape))
+        return PL_FAIL(PL_USAGE,
+                       "--example-shape %s: examples of %s have the shape %s, "
+                       "which is another number of values",
+                       text, set->name, pl_shape_text(set->shape, found));
+    set->shape = shape;
+    return PL_OK;
+}
+
+/* What a model reads of the values, and what happens to images on the way. */
+static pl_status encode(pl_dataset **set, pl_split split,
                         const pl_source_opts *opts)
 {
-    if (opts->holdout > 0)
-        PL_TRY(keep_part(set, split, opts->holdout));
-    if (split == PL_SPLIT_TRAIN && opts->train_examples > 0)
-        PL_TRY(keep_last(set, opts->train_examples));
+    pl_encoding here = { .learned = NULL };
+    if ((*set)->sparse)
+        return PL_OK;
+    if (opts->example_shape != NULL)
+        PL_TRY(reshape(*set, opts->example_shape));
+    if (opts->scale > 0)
+        (*set)->features.scale = (float)opts->scale;
+    if (opts->standardize) {
+        pl_status status = pl_standardize(
+            set, opts->encoding != NULL ? opts->encoding : &here);
+        pl_encoding_close(&here);
+        PL_TRY(status);
+    }
+    if (opts->augment != NULL && split == PL_SPLIT_TRAIN)
+        return pl_augment_parse(&(*set)->augment, opts->augment);
     return PL_OK;
+}
+
+pl_status pl_source_prepare(pl_dataset **set, pl_split split,
+                            const pl_source_opts *opts)
+{
+    if (opts->holdout > 0)
+        PL_TRY(keep_part(*set, split, opts->holdout));
+    if (split == PL_SPLIT_TRAIN && opts->train_examples > 0)
+        PL_TRY(keep_last(*set, opts->train_examples));
+    PL_TRY(check_labels(*set, opts));
+    return encode(set, split, opts);
 }
 
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
@@ -213,7 +289,7 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
     pl_dataset *set;
     PL_TRY(open_found(&found, &set, found.takes != NULL ? rest + 1 : NULL,
                       part ? PL_SPLIT_TRAIN : split, opts));
-    pl_status status = pl_source_cut(set, split, opts);
+    pl_status status = pl_source_prepare(&set, split, opts);
     set->local = opts->no_shard;
     if (status == PL_OK)
         *out = set;

@@ -3,6 +3,13 @@
  *   digits          built in: generated once, kept in a cache file
  *   mnist:DIR       the four MNIST files in DIR, plain or .gz
  *   idx:DIR         the same names, any image size and class count
+ *   idx:IMAGES,LABELS
+ *                   any two IDX files, of any element type
+ *   npy:FILE,LABELS NumPy arrays; or one .npz archive of both
+ *   npz:FILE[,IMAGES,LABELS]
+ *                   an archive, and the names of its arrays
+ *   csv:FILE        a table of numbers, one column of which is the label
+ *   images:DIR      PNG and JPEG files, a folder for each class
  *   synthetic       fake inputs of the model's shape
  *   synthetic-sparse
  *                   fake clicks: 39 of millions of features an example
@@ -18,6 +25,7 @@
 #define PL_DATA_SOURCE_H
 
 #include "data/dataset.h"
+#include "data/dense/encoding.h"
 
 /* The file formats of sparse examples: one file of sparse/formats/ and one row
  * here each. */
@@ -30,8 +38,9 @@
 /* "digits | mnist:DIR | ..." */
 #define PL_SPARSE_FORMAT_TEXT(name) " | " #name ":FILE"
 #define PL_SOURCES_TEXT                                                        \
-    "digits | mnist:DIR | idx:DIR | synthetic | "                              \
-    "synthetic-sparse" PL_SPARSE_FORMATS(PL_SPARSE_FORMAT_TEXT)
+    "digits | mnist:DIR | idx:DIR | npy:FILE,LABELS | npz:FILE | csv:FILE | "  \
+    "images:DIR | synthetic | synthetic-sparse" PL_SPARSE_FORMATS(             \
+        PL_SPARSE_FORMAT_TEXT)
 
 typedef enum pl_split {
     PL_SPLIT_TRAIN,
@@ -42,6 +51,25 @@ typedef enum pl_integers {
     PL_INTEGERS_LOG,    /* the logarithm is the value */
     PL_INTEGERS_BUCKET, /* the logarithm gives the feature */
 } pl_integers;
+
+/* Where the channels of images are in an example. */
+typedef enum pl_channels {
+    PL_CHANNELS_AUTO, /* last, where the sizes leave no doubt */
+    PL_CHANNELS_FIRST,
+    PL_CHANNELS_LAST,
+} pl_channels;
+
+typedef enum pl_colors {
+    PL_COLORS_AUTO, /* those of the first image */
+    PL_COLORS_GRAY,
+    PL_COLORS_RGB,
+} pl_colors;
+
+typedef enum pl_header {
+    PL_HEADER_AUTO, /* by the first two lines */
+    PL_HEADER_YES,
+    PL_HEADER_NO,
+} pl_header;
 
 typedef struct pl_source_opts {
     const char *cache_dir;  /* for generated data; NULL: generate in memory */
@@ -66,6 +94,25 @@ typedef struct pl_source_opts {
     const char *value_feature; /* value means 1 */
     pl_integers integers;      /* criteo: what becomes of integers */
     uint32_t numbering;        /* said of ids that are written to a cache */
+    /* Dense examples; all texts must outlive the call. */
+    pl_encoding *encoding;     /* what training data taught; NULL: not kept */
+    bool own_test;             /* the test part is to be one of its own */
+    bool unlabelled;           /* labels may be missing: to predict, count */
+    bool allow_missing;        /* numbers may be missing (NaN): to count */
+    bool standardize;          /* mean 0, deviation 1 */
+    double scale;              /* a value is so many times what the file has; 0:
+                                  bytes are divided by 255, all else is kept */
+    const char *augment;       /* of training images: data/dense/augment.h */
+    const char *example_shape; /* "28,28": of the values of an example */
+    const char *image_feature; /* tfrecord: the one with dense values */
+    pl_channels channels;      /* arrays */
+    const char *image_size;    /* "64x64"; images; default: of the first */
+    pl_colors colors;          /* images */
+    const char *label_column, *delimiter, *categories, *ignore_columns,
+        *fill_missing; /* csv */
+    pl_header header;  /* csv */
+    /* Optional: told of what takes long. */
+    void (*progress)(const char *what, int64_t done, int64_t all);
     bool any_ids; /* feature_count need not be known; then it may be 0 */
 } pl_source_opts;
 
@@ -74,10 +121,14 @@ const char *pl_source_name(const char *source);
 /* True for the name of a format of sparse examples in files. */
 bool pl_source_is_format(const char *name);
 
-/* Keep what `opts` say of a set that was opened in another way: its held-out
- * part or the rest, and of training data the last train_examples. */
-pl_status pl_source_cut(pl_dataset *set, pl_split split,
-                        const pl_source_opts *opts) PL_MUST_CHECK;
+/* Keep what `opts` say of a set that was opened in another way (its held-out
+ * part or the rest, and of training data the last train_examples), and let its
+ * values be read as they say. */
+pl_status pl_source_prepare(pl_dataset **set, pl_split split,
+                            const pl_source_opts *opts) PL_MUST_CHECK;
+/* True when a source has dense examples, as far as its name tells, or, of
+ * tfrecord:FILE, its first example. */
+bool pl_source_is_dense(const char *source, const pl_source_opts *opts);
 
 /* PL_USAGE for an unknown source (the nearest known one is suggested). */
 pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,

@@ -8,7 +8,7 @@ static void check(const pl_idx *idx)
 {
     volatile uint8_t sum = 0;
     PL_ASSERT(pl_shape_check(idx->shape) == PL_OK && idx->shape.rank >= 1);
-    for (int64_t i = 0; i < pl_shape_row(idx->shape); i++)
+    for (int64_t i = 0; i < pl_shape_row(idx->shape) * idx->element.bytes; i++)
         sum = (uint8_t)(sum + idx->data[i]);
 }
 

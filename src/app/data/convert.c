@@ -1,5 +1,7 @@
-/* Convert sparse examples from one file format to another: when the target is
+/* Convert sparse examples from one file format to another (dense ones are
+ * dense.c's): when the target is
  * opened, which ids are renumbered, and what is printed about it. */
+#include "app/data/dense.h"
 #include "app/data/renumber.h"
 #include "app/view/output.h"
 #include "base/log.h"
@@ -94,6 +96,8 @@ pl_status pl_data_convert(const pl_data_convert_opts *opts)
                   .use = write_batch,
                   .context = &c },
     };
+    if (pl_source_is_dense(opts->source, opts->opts))
+        return pl_data_convert_dense(opts);
     if (opts->renumber != NULL && !is_cache(opts->target))
         return PL_FAIL(PL_USAGE,
                        "--renumber needs cache:FILE, not %s: other files "

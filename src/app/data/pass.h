@@ -31,10 +31,17 @@ typedef struct pl_data_convert_opts {
     const char *source, *target; /* required, as is */
     const pl_source_opts *opts;
     const char *renumber; /* file of the new ids; NULL: they stay */
+    pl_split split;       /* of dense examples */
     bool quiet;
 } pl_data_convert_opts;
 pl_status pl_data_convert(const pl_data_convert_opts *opts) PL_MUST_CHECK;
-pl_status pl_data_stats(const char *source, const pl_source_opts *opts,
-                        bool json, bool quiet) PL_MUST_CHECK;
+typedef struct pl_data_stats_opts {
+    const char *source; /* required, as is */
+    const pl_source_opts *opts;
+    pl_split split;      /* of dense examples */
+    const char *picture; /* file for some of them; NULL: none */
+    bool json, quiet;
+} pl_data_stats_opts;
+pl_status pl_data_stats(const pl_data_stats_opts *opts) PL_MUST_CHECK;
 
 #endif

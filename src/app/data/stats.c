@@ -1,6 +1,6 @@
 /* stats.c - `data stats`: counts examples, labels, ids and values of a sparse
  * source, and prints the most frequent ids. */
-#include "app/data/pass.h"
+#include "app/data/dense.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 
@@ -185,22 +185,28 @@ static pl_status print_json(const stats *s, const pl_data_pass *pass)
     return status;
 }
 
-pl_status pl_data_stats(const char *source, const pl_source_opts *opts,
-                        bool json, bool quiet)
+pl_status pl_data_stats(const pl_data_stats_opts *opts)
 {
     stats s = { 0 };
     pl_data_pass pass = {
-        .source = source,
+        .source = opts->source,
         .verb = "read",
-        .opts = opts,
-        .quiet = quiet,
+        .opts = opts->opts,
+        .quiet = opts->quiet,
         .use = count_batch,
         .context = &s,
     };
+    if (pl_source_is_dense(opts->source, opts->opts))
+        return pl_data_stats_dense(opts);
+    if (opts->picture != NULL)
+        return PL_FAIL(PL_USAGE,
+                       "--picture is for images, and %s has sparse "
+                       "examples",
+                       opts->source);
     pl_status status = pl_data_pass_run(&pass);
     if (status == PL_OK) {
         find_top(&s);
-        if (json)
+        if (opts->json)
             status = print_json(&s, &pass);
         else
             print_text(&s, &pass);

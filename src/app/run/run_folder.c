@@ -302,6 +302,7 @@ pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
         .example = sizes,
         .example_rank = (size_t)job->example.rank,
         .numbering = job->numbering,
+        .input = job->encoding.learned,
         .classes = job->classes,
         .end_step = job->schedule.run_steps,
         .has_machine = true,

@@ -2,6 +2,7 @@
  * is large; a refusal says which of the data sets it is about. */
 #include "app/train/job.h"
 
+#include "app/data/progress.h"
 #include "app/train/memory.h"
 #include "base/assert.h"
 #include "base/file/file.h"
@@ -65,7 +66,7 @@ static pl_status open_memory(const pl_options *options, pl_split split,
                        "trained, and is not here; give other data",
                        first ? "training" : "test");
     PL_TRY(pl_memory_open(&set, data, opts->no_shard));
-    pl_status status = pl_source_cut(set, split, opts);
+    pl_status status = pl_source_prepare(&set, split, opts);
     if (status == PL_OK)
         *out = set;
     else
@@ -79,11 +80,15 @@ pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
     const pl_train_options *train = &job->options->train;
     const pl_model *model = job->options->model;
     int32_t own_classes = pl_options_classes(job->options);
+    bool own_test =
+        train->test_data == NULL && !(train->holdout > 0) && !job->unlabelled;
     if (job->cache == NULL)
         PL_TRY(pl_job_cache_folder(train->cache, &job->cache));
     pl_source_opts opts = {
         .cache_dir = job->cache,
-        .shape = model->example.rank > 0 ? model->example : PL_SHAPE(28, 28),
+        .shape = job->example.rank > 0     ? job->example
+                 : model->example.rank > 0 ? model->example
+                                           : PL_SHAPE(28, 28),
         .classes = own_classes > 0 ? own_classes : model->classes,
         .examples = train->examples,
         .features = train->features,
@@ -99,10 +104,39 @@ pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
         .index_feature = train->index_feature,
         .value_feature = train->value_feature,
         .integers = (pl_integers)train->integers,
+        .encoding = &job->encoding,
+        .own_test = own_test && split == PL_SPLIT_TEST,
+        .unlabelled = job->unlabelled,
+        .standardize = train->standardize,
+        .scale = train->scale,
+        .augment = train->augment,
+        .example_shape = train->example_shape,
+        .image_feature = train->image_feature,
+        .channels = (pl_channels)train->channels,
+        .image_size = train->image_size,
+        .colors = (pl_colors)train->colors,
+        .label_column = train->label_column,
+        .delimiter = train->delimiter,
+        .categories = train->categories,
+        .ignore_columns = train->ignore_columns,
+        .fill_missing = train->fill_missing,
+        .header = (pl_header)train->header,
+        .progress = train->quiet || job->unlabelled ? NULL : pl_data_progress,
     };
     if (strcmp(source, PL_OPTIONS_MEMORY) == 0)
         return open_memory(job->options, split, &opts, out);
     return pl_source_open(out, source, split, &opts);
+}
+
+pl_status pl_job_keep_encoding(const pl_job *job, pl_json *settings)
+{
+    char *text = NULL;
+    PL_TRY(pl_encoding_text(&job->encoding, &text));
+    if (text == NULL)
+        return PL_OK;
+    pl_status status = pl_json_set_text(settings, "input", text);
+    pl_mem_free(text);
+    return status;
 }
 
 static pl_status open_data(pl_job *job, pl_job_data wanted)
@@ -114,6 +148,7 @@ static pl_status open_data(pl_job *job, pl_job_data wanted)
         train->test_data != NULL ? train->test_data : train->data;
     if (wanted == PL_JOB_DATA_ALL)
         PL_TRY(pl_job_open_set(job, train->data, PL_SPLIT_TRAIN, &job->train));
+    job->encoding.fixed = true; /* test data is read as that was */
     if (wanted == PL_JOB_DATA_ALL && train->eval_every.unit == PL_EVERY_NEVER)
         return PL_OK;
     return pl_job_open_set(job, test, PL_SPLIT_TEST, &job->test);
@@ -337,8 +372,13 @@ pl_status pl_job_init(pl_job *job, const pl_job_opts *opts)
         .classes = opts->classes,
         .numbering = opts->numbering,
         .elsewhere = opts->elsewhere,
+        .unlabelled = opts->unlabelled,
     };
-    pl_status status = open_job(job, opts->data);
+    pl_status status = PL_OK;
+    if (opts->encoding != NULL)
+        status = pl_encoding_init(&job->encoding, opts->encoding);
+    if (status == PL_OK)
+        status = open_job(job, opts->data);
     if (status != PL_OK)
         pl_job_close(job);
     return status;
@@ -351,6 +391,7 @@ void pl_job_close(pl_job *job)
     pl_network_free(job->network);
     pl_dataset_free(job->train);
     pl_dataset_free(job->test);
+    pl_encoding_close(&job->encoding);
     pl_mem_free(job->cache);
     *job = (pl_job) { 0 };
 }

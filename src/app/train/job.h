@@ -18,11 +18,13 @@ typedef struct pl_job {
     pl_dataset *test;  /* the same */
     pl_shape example;  /* what the network is built for */
     int32_t classes;
-    uint32_t numbering; /* of sparse ids, as pl_dataset has it */
+    uint32_t numbering;   /* of sparse ids, as pl_dataset has it */
+    pl_encoding encoding; /* of dense values: what training data taught */
     pl_network *network;
     pl_pool *pool;
     pl_optim *optim; /* NULL when the parameters are elsewhere */
     bool elsewhere;
+    bool unlabelled;
     pl_schedule schedule; /* run_steps is left to who knows it */
     char *cache;
 } pl_job;
@@ -39,6 +41,8 @@ typedef struct pl_job_opts {
     pl_shape example;          /* to build for; default: the data's */
     int32_t classes;           /* with `example` */
     uint32_t numbering;        /* with `example` */
+    const pl_json *encoding;   /* with `example`: what the run has kept */
+    bool unlabelled;           /* sets may have no labels: to predict */
     bool elsewhere;            /* parameter servers have the parameters of a
                                   sparse network: neither they nor an
                                   optimizer are in memory here */
@@ -58,6 +62,11 @@ pl_targets pl_job_targets(const pl_job *job);
 /* When a test that decides is due, of a job in which each gradient is an update
  * (async, ssp); never where none decides. */
 pl_due_steps pl_job_deciding_tests(const pl_job *job, int64_t epoch_updates);
+
+/* What the training data taught, as the settings of a checkpoint have it
+ * under "input". */
+pl_status pl_job_keep_encoding(const pl_job *job,
+                               pl_json *settings) PL_MUST_CHECK;
 
 /* Open a data set as the options say it; the caller frees it before the job. */
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,

@@ -32,6 +32,8 @@ static pl_status build(pl_trained *trained, const pl_trained_opts *opts)
     if (status != PL_OK)
         return pl_context(status, "%s/run.json", opts->run);
     job.numbering = (uint32_t)trained->record.numbering;
+    job.encoding = trained->record.input;
+    job.unlabelled = opts->no_data;
     job.data = opts->no_data && job.example.rank > 0 ? PL_JOB_DATA_NONE
                                                      : PL_JOB_DATA_TEST;
     if (opts->test_data != NULL)
@@ -76,6 +78,7 @@ pl_status pl_trained_new(pl_trained **out, const pl_trained_opts *opts)
     PL_TRY_OUT(status, pl_options_record(&trained->options, PL_OPTIONS_KEPT,
                                          &settings));
     PL_TRY_OUT(status, build(trained, opts));
+    PL_TRY_OUT(status, pl_job_keep_encoding(&trained->job, settings));
     PL_TRY_OUT(status, load(trained, opts, settings));
     *out = trained;
     trained = NULL;

@@ -192,6 +192,7 @@ static pl_status open_run(trainer *t)
                               t->opts.host != NULL ? t->opts.host->interrupt
                                                    : NULL));
     PL_TRY(pl_options_record(t->options, PL_OPTIONS_KEPT, &t->settings));
+    PL_TRY(pl_job_keep_encoding(job, t->settings));
     PL_TRY(pl_snapshot_new(
         &t->snapshot, &(pl_snapshot_opts) {
                           .folder = t->folder.checkpoints,

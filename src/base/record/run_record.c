@@ -36,6 +36,7 @@ static const pl_field rows[] = {
       .when = PL_WHEN_SET, .least = 1, .most = PL_RUN_SIZES_MAX },
     { "numbering", PL_FIELD_INT(pl_run_record, numbering), .when = PL_WHEN_SET,
       .most = UINT32_MAX },
+    { "input", PL_FIELD_ANY_OBJECT(pl_run_record, input), .when = PL_WHEN_SET },
     { "classes", PL_FIELD_INT(pl_run_record, classes), .when = PL_WHEN_KNOWN },
     { "end_step", PL_FIELD_INT(pl_run_record, end_step), .when = PL_WHEN_SET },
     { "machine", PL_FIELD_OBJECT(pl_run_record, machine, &machine_fields),

@@ -31,6 +31,8 @@ typedef struct pl_run_record {
     pl_run_size *example; /* sizes of an example */
     size_t example_rank;  /* 0: not known */
     int64_t numbering;    /* of sparse ids; 0: as they came */
+    const pl_json *input; /* what training data taught about reading others;
+                             NULL: nothing */
     int32_t classes;      /* 0: not known */
     int64_t end_step;     /* where it is to end; 0: not known */
     bool has_machine;

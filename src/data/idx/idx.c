@@ -10,7 +10,6 @@
 #define ZLIB_CONST /* what zlib reads is const */
 #include <zlib.h>
 
-#define TYPE_UINT8   0x08
 #define MOST_HEADER  (4 + 4 * PL_MAX_RANK)
 #define MOST_ELEMENT ((uint64_t)1 << 40)
 
@@ -23,22 +22,29 @@ static uint32_t get_u32(const uint8_t *bytes)
            (uint32_t)bytes[2] << 8 | bytes[3];
 }
 
-static const char *type_name(unsigned type)
+static const struct type {
+    uint8_t code;
+    pl_element element;
+} types[] = {
+    { 0x08, { PL_ELEMENT_UNSIGNED, 1, true } },
+    { 0x09, { PL_ELEMENT_SIGNED, 1, true } },
+    { 0x0b, { PL_ELEMENT_SIGNED, 2, true } },
+    { 0x0c, { PL_ELEMENT_SIGNED, 4, true } },
+    { 0x0d, { PL_ELEMENT_FLOAT, 4, true } },
+    { 0x0e, { PL_ELEMENT_FLOAT, 8, true } },
+};
+
+static pl_status find_element(pl_element *out, uint8_t code)
 {
-    switch (type) {
-    case 0x09:
-        return "signed byte";
-    case 0x0b:
-        return "int16";
-    case 0x0c:
-        return "int32";
-    case 0x0d:
-        return "float32";
-    case 0x0e:
-        return "float64";
-    default:
-        return "unknown";
-    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (types[i].code == code) {
+            *out = types[i].element;
+            return PL_OK;
+        }
+    return PL_FAIL(PL_FORMAT,
+                   "element type 0x%02x, expected 0x08 (unsigned byte), 0x09, "
+                   "0x0b, 0x0c, 0x0d (float32) or 0x0e",
+                   code);
 }
 
 /* Read the dimensions of a header that starts with `rank` of them. */
@@ -62,10 +68,10 @@ static pl_status read_shape(pl_shape *shape, const uint8_t *bytes, int rank)
     return PL_OK;
 }
 
-/* Read the header from the first `count` bytes of a file: the shape and how
+/* Read the header from the first `count` bytes of a file: type, shape and how
  * many bytes the header takes. */
-static pl_status read_header(pl_shape *shape, size_t *header,
-                             const uint8_t *bytes, size_t count)
+static pl_status read_header(pl_idx *idx, size_t *header, const uint8_t *bytes,
+                             size_t count)
 {
     if (count < 4)
         return PL_FAIL(PL_FORMAT, "truncated: %zu bytes, expected at least 8",
@@ -75,11 +81,7 @@ static pl_status read_header(pl_shape *shape, size_t *header,
                        "not an IDX file: magic number 0x%08x, expected "
                        "0x000008 and the number of dimensions",
                        (unsigned)get_u32(bytes));
-    if (bytes[2] != TYPE_UINT8)
-        return PL_FAIL(PL_FORMAT,
-                       "element type 0x%02x (%s), expected 0x08 (unsigned "
-                       "byte)",
-                       bytes[2], type_name(bytes[2]));
+    PL_TRY(find_element(&idx->element, bytes[2]));
     int rank = bytes[3];
     if (rank < 1 || rank > PL_MAX_RANK)
         return PL_FAIL(PL_FORMAT, "%d dimensions, expected 1 to %d", rank,
@@ -89,15 +91,20 @@ static pl_status read_header(pl_shape *shape, size_t *header,
         return PL_FAIL(PL_FORMAT,
                        "truncated: %zu bytes, expected a header of %zu", count,
                        *header);
-    return read_shape(shape, bytes, rank);
+    return read_shape(&idx->shape, bytes, rank);
+}
+
+static size_t element_bytes(const pl_idx *idx)
+{
+    return (size_t)pl_shape_row(idx->shape) * (size_t)idx->element.bytes;
 }
 
 /* A file in memory, not packed: the elements are read in place. */
 static pl_status open_plain(pl_idx *idx, const uint8_t *bytes, size_t count)
 {
     size_t header = 0;
-    PL_TRY(read_header(&idx->shape, &header, bytes, count));
-    uint64_t expected = header + (uint64_t)pl_shape_row(idx->shape);
+    PL_TRY(read_header(idx, &header, bytes, count));
+    uint64_t expected = header + element_bytes(idx);
     char text[PL_SHAPE_TEXT];
     if (count != expected)
         return PL_FAIL(PL_FORMAT, "%s: %zu bytes, expected %llu for %s",
@@ -168,9 +175,9 @@ static pl_status open_stream(pl_idx *idx, z_stream *stream, size_t packed)
     if (!ended && start[3] >= 1 && start[3] <= PL_MAX_RANK)
         PL_TRY(unpack(stream, start + 4, 4 * (size_t)start[3], &more, &ended));
     written += more;
-    PL_TRY(read_header(&idx->shape, &header, start, written));
+    PL_TRY(read_header(idx, &header, start, written));
 
-    uint64_t elements = (uint64_t)pl_shape_row(idx->shape);
+    uint64_t elements = element_bytes(idx);
     uint64_t expected = header + elements;
     if (expected / MOST_RATIO > packed)
         return PL_FAIL(PL_FORMAT,
@@ -238,19 +245,6 @@ pl_status pl_idx_init(pl_idx *idx, const char *path)
     return status == PL_OK ? PL_OK : pl_context(status, "%s", path);
 }
 
-pl_status pl_idx_own(pl_idx *idx)
-{
-    size_t bytes = (size_t)pl_shape_row(idx->shape);
-    if (idx->unpacked != NULL)
-        return PL_OK;
-    PL_TRY(PL_NEW_ALIGNED(idx->unpacked, bytes));
-    memcpy(idx->unpacked, idx->data, bytes);
-    PL_TRY(pl_map_check(&idx->map));
-    pl_map_close(&idx->map);
-    idx->data = idx->unpacked;
-    return PL_OK;
-}
-
 void pl_idx_close(pl_idx *idx)
 {
     pl_mem_free(idx->unpacked);
@@ -258,11 +252,33 @@ void pl_idx_close(pl_idx *idx)
     *idx = (pl_idx) { .data = NULL };
 }
 
-pl_status pl_idx_write(const char *path, pl_shape shape, const uint8_t *data)
+/* Float32 as the format has it, piece by piece. */
+static pl_status put_floats(pl_file_writer *writer, const float *values,
+                            size_t count)
+{
+    uint8_t piece[4096];
+    while (count > 0) {
+        size_t some = count < sizeof piece / 4 ? count : sizeof piece / 4;
+        for (size_t i = 0; i < some; i++) {
+            uint32_t bits;
+            memcpy(&bits, &values[i], 4);
+            for (int b = 0; b < 4; b++)
+                piece[4 * i + (size_t)b] = (uint8_t)(bits >> (24 - 8 * b));
+        }
+        PL_TRY(pl_file_writer_put(writer, piece, 4 * some));
+        values += some;
+        count -= some;
+    }
+    return PL_OK;
+}
+
+pl_status pl_idx_write(const char *path, pl_shape shape, pl_dtype dtype,
+                       const void *data)
 {
     PL_ASSERT(shape.rank >= 1 && !pl_shape_batched(shape));
     PL_TRY(pl_shape_check(shape));
-    uint8_t header[MOST_HEADER] = { 0, 0, TYPE_UINT8, (uint8_t)shape.rank };
+    uint8_t code = dtype == PL_UINT8 ? 0x08 : 0x0d;
+    uint8_t header[MOST_HEADER] = { 0, 0, code, (uint8_t)shape.rank };
     for (int d = 0; d < shape.rank; d++) {
         if (shape.dim[d] > UINT32_MAX)
             return PL_FAIL(PL_UNSUPPORTED,
@@ -279,7 +295,9 @@ pl_status pl_idx_write(const char *path, pl_shape shape, const uint8_t *data)
     PL_TRY_OUT(status, pl_file_writer_new_output(&writer, path));
     PL_TRY_OUT(status, pl_file_writer_put(writer, header, bytes));
     bytes = (size_t)pl_shape_row(shape);
-    PL_TRY_OUT(status, pl_file_writer_put(writer, data, bytes));
+    PL_TRY_OUT(status, dtype == PL_UINT8
+                           ? pl_file_writer_put(writer, data, bytes)
+                           : put_floats(writer, data, bytes));
     PL_TRY_OUT(status, pl_file_writer_commit(writer));
 out:
     pl_file_writer_free(writer);

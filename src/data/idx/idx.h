@@ -2,8 +2,8 @@
  *
  * An IDX file is 0, 0, the element type, the number of dimensions, each
  * dimension as a big-endian uint32, then the elements, last dimension
- * fastest.  We take type 0x08, unsigned bytes.  A plain file is mapped and
- * read in place; a gzip file is unpacked into memory.
+ * fastest, most significant byte first.  A plain file is mapped and read in
+ * place; a gzip file is unpacked into memory.
  *
  * Nothing in a file is believed before it is checked: a header must state
  * exactly the bytes that follow, and a gzip file may not state more than
@@ -15,12 +15,14 @@
 
 #include "base/file/file.h"
 #include "data/dataset.h"
+#include "data/dense/element.h"
 #include "data/source.h"
 
 #include <stddef.h>
 
 typedef struct pl_idx {
-    pl_shape shape;      /* rank 1 or more, all positive */
+    pl_shape shape; /* rank 1 or more, all positive */
+    pl_element element;
     const uint8_t *data; /* pl_shape_row(shape) elements */
     uint8_t *unpacked;   /* where they lie if the file was gzip, else NULL */
     pl_map map;          /* where they lie if the file is plain */
@@ -34,23 +36,26 @@ pl_status pl_idx_init_memory(pl_idx *idx, const uint8_t *bytes,
                              size_t count) PL_MUST_CHECK;
 void pl_idx_close(pl_idx *idx);
 
-/* Have the elements in memory, also those of a plain file, so that what was
- * checked stays true. */
-pl_status pl_idx_own(pl_idx *idx) PL_MUST_CHECK;
+/* Write a plain IDX file of PL_UINT8 or PL_FLOAT32 elements; it appears
+ * complete or not at all. */
+pl_status pl_idx_write(const char *path, pl_shape shape, pl_dtype dtype,
+                       const void *data) PL_MUST_CHECK;
 
-/* Write a plain IDX file; it appears complete or not at all. */
-pl_status pl_idx_write(const char *path, pl_shape shape,
-                       const uint8_t *data) PL_MUST_CHECK;
+/* The examples and labels of one split in the folder `place`: files whose names
+ * begin with train-images and train-labels, or t10k-... or test-..., each
+ * plain or gzip.  Classes are counted over the labels of both splits.  Or
+ * "EXAMPLES,LABELS", any two files; or one of examples without labels. */
+pl_status pl_idx_dataset_open(pl_dataset **out, const char *place,
+                              pl_split split,
+                              const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* The images and labels of one split in `folder`: train-images-idx3-ubyte and
- * train-labels-idx1-ubyte, or t10k-..., each plain or with .gz, also with a
- * dot before idx.  `mnist` asks for 28 x 28 and 10 classes; otherwise classes
- * are counted over the labels of both splits. */
-pl_status pl_idx_dataset_open(pl_dataset **out, const char *folder,
-                              pl_split split, bool mnist) PL_MUST_CHECK;
+/* The same of a folder with images of bytes, 28 x 28, and 10 classes. */
+pl_status pl_idx_mnist_open(pl_dataset **out, const char *folder,
+                            pl_split split,
+                            const pl_source_opts *opts) PL_MUST_CHECK;
 
-/* Write a set of uint8 images as the two plain files of a split.  Makes the
- * folder; PL_UNSUPPORTED when the set does not fit the format. */
+/* Write a set as the two plain files of a split.  Makes the folder;
+ * PL_UNSUPPORTED when the set does not fit the format. */
 pl_status pl_dataset_write_idx(const pl_dataset *set, const char *folder,
                                pl_split split) PL_MUST_CHECK;
 

@@ -191,10 +191,11 @@ static void images_that_go_are_told(void **state)
     pl_batch batch;
     pl_map_allow();
     assert_ok(pl_idx_write(test_path(*state, "train-images-idx3-ubyte"),
-                           PL_SHAPE(100, 28, 28), pixels));
+                           PL_SHAPE(100, 28, 28), PL_UINT8, pixels));
     assert_ok(pl_idx_write(test_path(*state, "train-labels-idx1-ubyte"),
-                           PL_SHAPE(100), labels));
-    assert_ok(pl_idx_dataset_open(&set, *state, PL_SPLIT_TRAIN, false));
+                           PL_SHAPE(100), PL_UINT8, labels));
+    assert_ok(pl_idx_dataset_open(&set, *state, PL_SPLIT_TRAIN,
+                                  &(pl_source_opts) { .threads = 1 }));
     assert_ok(pl_reader_new(&reader, set, &(pl_reader_opts) { .batch = 10 }));
     /* Labels index memory: those that were checked are those that are used. */
     memset(labels, 255, sizeof labels);

@@ -122,7 +122,7 @@ static void source_suggests_the_nearest_name(void **state)
                  pl_source_open(&set, "minst:data", PL_SPLIT_TRAIN, NULL));
     assert_fails(PL_USAGE, "did you mean 'digits'",
                  pl_source_open(&set, "digit", PL_SPLIT_TRAIN, NULL));
-    assert_fails(PL_USAGE, "expected digits | mnist:DIR | idx:DIR | synthetic",
+    assert_fails(PL_USAGE, "expected digits | mnist:DIR | idx:DIR | npy:FILE",
                  pl_source_open(&set, "/data/x", PL_SPLIT_TRAIN, NULL));
     assert_fails(PL_USAGE, "unknown data source ''",
                  pl_source_open(&set, "", PL_SPLIT_TRAIN, NULL));

@@ -1,0 +1,13 @@
+/* progress.h - what a data source says while it does something long.
+ *
+ * Threads: one. */
+#ifndef PL_APP_DATA_PROGRESS_H
+#define PL_APP_DATA_PROGRESS_H
+
+#include <stdint.h>
+
+/* pl_source_opts.progress: one line on a terminal, redrawn; elsewhere a line
+ * at the end. */
+void pl_data_progress(const char *what, int64_t done, int64_t all);
+
+#endif

@@ -1,0 +1,18 @@
+/* standardize.h - a dense set with mean 0 and deviation 1.
+ *
+ * A table has a mean and a deviation for each feature, images have one for
+ * each channel.  They are those of the training examples, kept in the encoding;
+ * a feature that never changes is only shifted.
+ *
+ * Threads: any. */
+#ifndef PL_DATA_DENSE_STANDARDIZE_H
+#define PL_DATA_DENSE_STANDARDIZE_H
+
+#include "data/dataset.h"
+#include "data/dense/encoding.h"
+
+/* Replace *set, which is taken where this succeeds, by one whose features are
+ * float32 in memory.  What `encoding` does not say yet is learned. */
+pl_status pl_standardize(pl_dataset **set, pl_encoding *encoding) PL_MUST_CHECK;
+
+#endif

@@ -1,0 +1,259 @@
+"""Own data: arrays, tables, pictures, records; and docs/data.md as it is."""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, program
+
+STEPS = ["--steps", "40", "--batch", "20"]
+
+
+def examples(count, seed=0):
+    """Pictures of three classes that differ in where they are bright."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 3, count)
+    pictures = random.integers(0, 90, (count, 8, 6)).astype(np.uint8)
+    for i, label in enumerate(labels):
+        pictures[i, 2 * label:2 * label + 2] += 150
+    return pictures, labels
+
+
+@pytest.fixture
+def work(cli):
+    x, y = examples(300)
+    xt, yt = examples(60, 1)
+    os.chdir(cli.folder)
+    np.save("x.npy", x)
+    np.save("y.npy", y)
+    np.save("xt.npy", xt)
+    np.save("yt.npy", yt.astype(np.uint8)[:, None])
+    np.savez("a.npz", x_train=x, y_train=y, x_test=xt, y_test=yt)
+    return cli
+
+
+TEST = ["--test-data", "npy:xt.npy,yt.npy"]
+
+
+def test_same_pictures_from_every_source_train_alike(work):
+    """To the same bits, where they are bytes."""
+    np.savez_compressed("c.npz", **np.load("a.npz"))
+    for target in ["idx:idx", "tfrecord:a.tfrecord", "tfrecord:a.tfrecord.gz",
+                   "npz:b.npz", "images:pictures"]:
+        work.ok("data", "convert", "npz:a.npz", target)
+    expected = work.train("--data", "npz:a.npz", *STEPS)
+    assert expected["test_accuracy"] > 0.9
+    sources = [["npy:x.npy,y.npy"], ["npz:b.npz"], ["idx:idx"],
+               ["idx:idx/train-images-idx3-ubyte,idx/train-labels-idx1-ubyte"],
+               ["tfrecord:a.tfrecord"],
+               ["tfrecord:a.tfrecord.gz", "--image-feature", "image_raw"]]
+    for source in sources:
+        found = work.train("--data", *source, *TEST, *STEPS)
+        assert found["parameters_sha256"] == expected["parameters_sha256"], \
+            source
+        assert found["test_accuracy"] == expected["test_accuracy"]
+    packed = work.train("--data", "npz:c.npz", *STEPS)
+    assert packed["parameters_sha256"] == expected["parameters_sha256"]
+    assert work.train("--data", "images:pictures", *TEST,
+                      *STEPS)["test_accuracy"] > 0.9
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8", ">i2"])
+def test_numbers_are_not_scaled_unless_asked(work, dtype):
+    """Values are exact in all these types, so scaling agrees with bytes."""
+    np.save("n.npy", np.load("x.npy").astype(dtype))
+    expected = work.train("--data", "npy:x.npy,y.npy", "--scale", "0.5", *TEST,
+                          "--lr", "1e-4", *STEPS)
+    found = work.train("--data", "npy:n.npy,y.npy", "--scale", "0.5", *TEST,
+                       "--lr", "1e-4", *STEPS)
+    assert found["parameters_sha256"] == expected["parameters_sha256"]
+    plain = work.train("--data", "npy:n.npy,y.npy", *TEST, "--lr", "1e-4",
+                       *STEPS)
+    assert plain["parameters_sha256"] != expected["parameters_sha256"]
+
+
+def test_standardized_as_numpy_does_it(work):
+    x = np.load("x.npy").reshape(300, 48).astype("f8")
+    np.save("flat.npy", x)
+    work.train("--data", "npy:flat.npy,y.npy", "--test-data",
+               "npy:flat.npy,y.npy", "--standardize", *STEPS, "--run", "r")
+    kept = json.loads(pathlib.Path("r/run.json").read_text())["input"]
+    assert np.array(kept["mean"], float) == pytest.approx(x.mean(0), rel=1e-6)
+    assert np.array(kept["deviation"], float) == pytest.approx(x.std(0),
+                                                               rel=1e-6)
+    manifest = next(pathlib.Path("r/checkpoints").glob("*/manifest.json"))
+    settings = json.loads(manifest.read_text())["settings"]
+    assert json.loads(settings["input"]) == kept
+
+    # What is read by itself is read with the statistics of the training.
+    np.save("one.npy", x[:1])
+    whole = work.ok("predict", "r", "npy:flat.npy").out.splitlines()
+    assert work.ok("predict", "r", "npy:one.npy").out.splitlines() == whole[:1]
+    kept["mean"][0] = "7"
+    record = json.loads(pathlib.Path("r/run.json").read_text())
+    pathlib.Path("r/run.json").write_text(json.dumps(record | {"input": kept}))
+    work.refused(2, "eval", "r", says="input")
+
+
+def test_several_workers_standardize_alike(work):
+    flags = ["--data", "npz:a.npz", "--standardize", "--steps", "20",
+             "--batch", "10"]
+    alone = work.train(*flags, "--micro-batches", "2", "--threads", "1")
+    job = work.train(*flags, "--workers", "2", "--ps", "1", "--threads", "1")
+    assert job["parameters_sha256"] == alone["parameters_sha256"]
+
+
+def test_channels_that_come_last_are_turned(work):
+    pictures = np.random.default_rng(3).integers(0, 255, (40, 9, 7, 3))
+    np.save("last.npy", pictures.astype(np.uint8))
+    np.save("l.npy", np.arange(40) % 2)
+    work.ok("data", "convert", "npy:last.npy,l.npy", "npy:first.npy,l2.npy")
+    assert (np.load("first.npy") == pictures.transpose(0, 3, 1, 2)).all()
+    stats = work.ok("data", "stats", "npy:last.npy", "--channels", "first",
+                    "--json").json
+    assert stats["shape"] == [9, 7, 3]
+
+
+def test_wrong_arrays_are_refused_with_the_cure(work):
+    np.save("f.npy", np.asfortranarray(np.load("x.npy")))
+    np.save("yf.npy", np.load("y.npy").astype("f4"))
+    np.save("hot.npy", np.eye(3, dtype=int)[np.load("y.npy")])
+    pathlib.Path("cut.npy").write_bytes(
+        pathlib.Path("x.npy").read_bytes()[:-1])
+    for source, code, says in [
+            ("npy:f.npy,y.npy", 1, ["f.npy", "Fortran", "ascontiguousarray"]),
+            ("npy:x.npy,yf.npy", 2, ["yf.npy", "float32", "astype"]),
+            ("npy:x.npy,hot.npy", 1, ["hot.npy", "[300, 3]", "argmax"]),
+            ("npy:x.npy,yt.npy", 1, ["yt.npy", "60 labels", "300"]),
+            ("npy:cut.npy,y.npy", 1, ["cut.npy", "truncated", "14528"]),
+            ("npy:x.npy", 2, ["no labels", "npy:EXAMPLES,LABELS"]),
+            ("npz:x.npy", 1, ["x.npy", "zip"])]:
+        work.refused(code, "train", "softmax", "--data", source, *TEST,
+                     "--quiet", says=says)
+    work.refused(2, "train", "softmax", "--data", "npy:x.npy,y.npy",
+                 says=["--test-data", "--holdout"])
+
+
+TABLE = """id,color,size,kind
+1,red,1.5,cat
+2,"blue, dark",-2e1,dog
+3,red,,cat
+4,red,1.25,dog
+"""
+COLUMNS = ["--label-column", "kind", "--categories", "kind,color",
+           "--ignore-columns", "id"]
+
+
+@pytest.fixture
+def table(cli):
+    (cli.folder / "t.csv").write_text(TABLE)
+    return cli
+
+
+def test_table_is_what_it_says(table):
+    stats = table.ok("data", "stats", "csv:t.csv", *COLUMNS, "--json").json
+    assert stats["shape"] == [3] and stats["classes"] == [2, 2]
+    assert stats["missing"] == 1 and stats["least"] == -20
+    table.train("--data", "csv:t.csv", "--test-data", "csv:t.csv", *COLUMNS,
+                "--fill-missing", "0", "--batch", "2", "--steps", "300",
+                "--run", "r")
+    (table.folder / "new.csv").write_text("id,color,size\n9,red,1.5\n")
+    lines = table.ok("predict", "r", "csv:new.csv", "--csv").out.splitlines()
+    assert lines[0] == "source,example,rank,class,name,probability"
+    assert lines[1].startswith("csv:new.csv,0,1,0,cat,")
+
+
+@pytest.mark.parametrize("text, flags, says", [
+    (TABLE, COLUMNS, ["t.csv:4", "column size", "--fill-missing"]),
+    (TABLE, COLUMNS[:2], ["t.csv:2", "\"red\"", "--categories color"]),
+    (TABLE, [], ["4 columns", "--label-column"]),
+    ("y,a\n0,1\n1,2,3\n", [], ["t.csv:3", "more than 2 cells"]),
+    ("y,a\n0,1\n1\n", [], ["t.csv:3", "1 cells, expected 2"]),
+    ("y,a\n0,1\n-1,2\n", [], ["t.csv:3", "label \"-1\""]),
+    ("y,a\n0,1\n\"1,2\n", [], ["t.csv:3", "quote is not closed"]),
+    ("y,a\n", [], ["no rows"])])
+def test_wrong_tables_are_named_by_line(cli, text, flags, says):
+    (cli.folder / "t.csv").write_text(text)
+    result = cli.run("train", "softmax", "--quiet", "--data", "csv:t.csv",
+                     "--test-data", "csv:t.csv", *flags)
+    assert result.code in (1, 2), result
+    for part in says:
+        assert part in result.err, result
+
+
+def test_packed_tables_and_parts_are_one(work):
+    work.ok("data", "convert", "npz:a.npz", "csv:a.csv")
+    lines = pathlib.Path("a.csv").read_text().splitlines(True)
+    pathlib.Path("p1.csv").write_text("".join(lines[:100]))
+    pathlib.Path("p2.csv").write_text(lines[0] + "".join(lines[100:]))
+    for place in "csv:a.csv", "csv:p*.csv":
+        work.ok("data", "convert", place, "npy:b.npy,bl.npy")
+        assert (np.load("b.npy") == np.load("x.npy").reshape(300, 48)).all()
+        assert (np.load("bl.npy") == np.load("y.npy")).all()
+    for ending in ".gz", ".zst":
+        work.ok("data", "convert", "npz:a.npz", f"csv:q.csv{ending}")
+        work.ok("data", "convert", f"csv:q.csv{ending}", "npy:b.npy,bl.npy")
+        assert (np.load("b.npy") == np.load("x.npy").reshape(300, 48)).all()
+
+
+def test_folder_of_pictures(work):
+    work.ok("data", "convert", "npz:a.npz", "images:p/train")
+    work.ok("data", "convert", "npz:a.npz", "images:p/test", "--split", "test")
+    first = work.train("--data", "images:p", *STEPS, "--run", "r")
+    assert first["test_accuracy"] > 0.9
+    again = work.train("--data", "images:p", *STEPS)  # from the cache
+    assert again["parameters_sha256"] == first["parameters_sha256"]
+
+    broken = pathlib.Path("p/train/1/broken.png")
+    broken.write_bytes(b"\x89PNG\r\n\x1a\nno more")
+    work.refused(1, "train", "softmax", "--quiet", "--data", "images:p",
+                 says=["p/train/1/broken.png", "PNG", "--skip-bad"])
+    work.train("--data", "images:p", "--skip-bad", "1", *STEPS)
+
+    name = sorted(os.listdir("p/test/2"))[0]
+    line = work.ok("predict", "r", f"p/test/2/{name}", "--json").json
+    assert line["example"] == name and line["name"] == "2"
+
+
+def test_augmentation_repeats_and_resumes(work):
+    flags = ["--data", "npz:a.npz", "--augment", "flip,shift:1,crop:0.8",
+             "--batch", "30"]
+    plain = work.train(*flags[:2], "--batch", "30", "--epochs", "4")
+    whole = work.train(*flags, "--epochs", "4")
+    assert whole["parameters_sha256"] != plain["parameters_sha256"]
+    work.train(*flags, "--epochs", "2", "--run", "r")
+    resumed = work.train(*flags, "--epochs", "4", "--run", "r", "--resume")
+    assert resumed["parameters_sha256"] == whole["parameters_sha256"]
+    work.refused(2, "train", "softmax", "--data", "npz:a.npz", "--augment",
+                 "turn", says=["turn", "flip, shift:PIXELS"])
+
+
+def test_picture_of_examples(work):
+    work.ok("data", "stats", "npz:a.npz", "--picture", "some.png")
+    head = pathlib.Path("some.png").read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    assert int.from_bytes(head[16:20], "big") == 10 * 8 - 2
+
+
+def test_page_on_data_runs_as_it_stands(cli):
+    """All its commands, one after the other."""
+    page = (ROOT / "docs/data.md").read_text()
+    script = "set -e\n" + "".join(re.findall(r"```sh\n(.*?)```", page, re.S))
+    tools = cli.folder / "tools"
+    tools.mkdir()
+    (tools / "paceline").symlink_to(program())
+    (tools / "python3").symlink_to(sys.executable)
+    env = cli.env | {"PATH": f"{tools}:{cli.env['PATH']}"}
+    # A link to a venv's Python finds its packages by this.
+    env["PYTHONPATH"] = str(pathlib.Path(np.__file__).parents[1])
+    result = subprocess.run(["sh", "-c", script], cwd=cli.folder, env=env,
+                            capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr
+    for part in "example,rank,class", '"name":"versicolor"', "class 0":
+        assert part in result.stdout, (part, result.stdout)
