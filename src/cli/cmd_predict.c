@@ -278,13 +278,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     predict_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_predict, app,
-        "Print number, class and probability of each image in the IDX files, "
-        "plain or\n.gz, by the newest checkpoint of the run in the folder RUN; "
-        "of a sparse\nmodel, number and probability of label 1 of each example "
-        "of libsvm:FILE or any\nother source.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_predict, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status = predict(app, &options, words.list, words.count);
@@ -296,6 +292,16 @@ const pl_command pl_cmd_predict = {
     .name = "predict",
     .usage = "predict RUN FILE... [flags]",
     .help = "classify examples by the newest checkpoint of a run",
+    .about =
+        "Print number, class and probability of each image in the IDX files, "
+        "plain or\n.gz, by the newest checkpoint of the run in the folder RUN; "
+        "of a sparse\nmodel, number and probability of label 1 of each example "
+        "of libsvm:FILE or any\nother source.",
+    .examples = {
+        { "predict runs/a digits/t10k-images-idx3-ubyte", "classes of images" },
+        { "predict runs/b libsvm:new.svm", "probabilities by a sparse model" },
+        { "predict runs/a images.gz --best", "by the checkpoint of --keep-best" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

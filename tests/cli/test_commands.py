@@ -147,7 +147,7 @@ def test_help_mentions_each_flag(cli):
     options = cli.ok("docs", "options").out
     train = flags_in(options.split("## `paceline eval`")[0])
     assert {"batch", "lr", "resume", "json", "kernels"} <= train
-    assert train <= flags_in(cli.ok("train", "--help").out)
+    assert train <= flags_in(cli.ok("train", "--help", "all").out)
     sparse = flags_in(cli.ok("train", "sparse", "--help").out)
     dense = flags_in(cli.ok("train", "softmax", "--help").out)
     assert train <= dense | sparse
@@ -168,7 +168,7 @@ def test_help_mentions_each_flag(cli):
 
 def test_help_has_the_defaults_of_the_model(cli):
     for model, batch in ("softmax", 100), ("lenet", None):
-        text = " ".join(cli.ok("train", model, "--help").out.split())
+        text = " ".join(cli.ok("train", model, "--help", "all").out.split())
         assert "the model's" not in text
         found = re.search(r"--batch N examples of one gradient \[(\d+)\]", text)
         assert found and (batch is None or int(found[1]) == batch), text
@@ -187,4 +187,4 @@ def test_help_fits_80_columns(cli):
 
 def test_version(cli):
     result = cli.ok("--version")
-    assert re.fullmatch(r"paceline \d+\.\d+\.\d+\n", result.out)
+    assert re.match(r"paceline \d+\.\d+\.\d+( \(commit \w+\))?\n", result.out)

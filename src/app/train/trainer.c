@@ -10,6 +10,7 @@
 #include "app/train/interrupt.h"
 #include "app/train/job.h"
 #include "app/train/links.h"
+#include "app/view/next.h"
 #include "app/view/progress.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -91,6 +92,7 @@ pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
     char *text;
     if (!options->train.json) {
         pl_summary_print(summary, stdout);
+        pl_next_print(options, summary);
         return PL_OK;
     }
     PL_TRY(pl_fields_text(&pl_summary_fields, summary, 0, &text));

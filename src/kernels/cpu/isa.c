@@ -3,6 +3,7 @@
  * ThreadSanitizer, which cannot see into libgomp, oneDNN gets one thread. */
 #include "kernels/cpu/dnn_priv.h"
 
+#include <stdio.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -40,4 +41,12 @@ int pl_dnn_threads(int wanted)
 #else
     return wanted > 1 ? wanted : 1;
 #endif
+}
+
+const char *pl_dnn_version(char text[PL_DNN_VERSION])
+{
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(text, PL_DNN_VERSION, "%d.%d.%d", version->major, version->minor,
+             version->patch);
+    return text;
 }
