@@ -100,7 +100,7 @@ const pl_command pl_cmd_page = {
     .about =
         "Show the runs of a folder (runs) in a browser, and follow those that "
         "go on:\ncurves, what each host uses, logs. Only this host is "
-        "answered, and only who opens\nthe URL that is printed; from "
+        "answered, and only who\nopens the URL that is printed; from "
         "elsewhere: ssh -L PORT:127.0.0.1:PORT HOST.",
     .examples = {
         { "page", "the runs in ./runs" },

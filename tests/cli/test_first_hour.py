@@ -80,7 +80,7 @@ def test_help_of_one_flag_has_its_range_default_and_condition(cli):
     (["train", "softmax", "--mode", "asinc"], "did you mean async?"),
     (["train", "--help", "optimiser"], "did you mean --optimizer?"),
     (["data", "stat", "x"], "did you mean data stats?"),
-    (["docs", "opts"], "did you mean docs options?"),
+    (["docs", "option"], "did you mean docs options?"),
     (["page", "--prot", "1"], "did you mean --port?"),
 ])
 def test_what_is_misspelled_gets_the_nearest_right_one(cli, words, near):
@@ -161,8 +161,8 @@ def test_zsh_completes_commands_models_flags_and_values(cli):
     if shutil.which("zsh") is None:
         pytest.skip("zsh is not installed")
     (cli.folder / "_paceline").write_text(text_of(cli, "docs", "zsh"))
-    # A shell in a terminal, as a person has it: a tab completes the line, and
-    # Ctrl-G shows it.
+    # A shell in a terminal, as a person has it; Ctrl-G completes the line as
+    # a tab does, and shows it.
     leader, follower = pty.openpty()
     shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=cli.folder,
                              stdin=follower, stdout=follower, stderr=follower,
@@ -177,11 +177,11 @@ def test_zsh_completes_commands_models_flags_and_values(cli):
             said += os.read(leader, 4096)
         return found[1].decode()
 
-    answer("fpath=(. $fpath); autoload -U compinit; compinit -u -d dump; "
-           "show() { print -r -- \"LINE:$BUFFER:\"; BUFFER='' }; "
+    answer("autoload -U compinit; compinit -u -D; . ./_paceline; show() { "
+           "zle complete-word; print -r -- \"LINE:$BUFFER:\"; BUFFER='' }; "
            "zle -N show; bindkey '^G' show; print REA''DY\n", b"(READY)")
     for line, expected in COMPLETED:
-        shown = answer(line + "\t\a", rb"LINE:([^:$]*):")
+        shown = answer(line + "\a", rb"LINE:([^:$]*):")
         assert shown.split()[-1] == expected.copy().pop(), (line, shown)
     os.close(leader)
     shell.kill()
@@ -216,7 +216,7 @@ def test_the_kubernetes_job_trains_as_three_processes(cli):
     for pod, port in enumerate(free_ports(3)):
         script = script.replace(f"demo-{pod}.demo:4000", f"127.0.0.1:{port}")
     script = (script.replace("/keys/job.key", f"{cli.folder}/job.key")
-              .replace("/runs/demo", "demo")
+              .replace("/runs/demo", f"{cli.folder}/demo")
               .replace("exec paceline train lenet",
                        f"exec {PROGRAM} train softmax --steps 50 --json"))
     pods = []
