@@ -1,4 +1,5 @@
-/* Look whether hosts and the ways between them are fit for a job. */
+/* cmd_doctor.c - `doctor`: checks whether hosts and the links between them
+ * are fit for a job. */
 #include "app/doctor/doctor.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -152,10 +153,10 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_doctor = {
     .name = "doctor",
     .usage = "doctor [flags]",
-    .help = "look whether hosts are fit for a job, and measure the network",
+    .help = "check whether hosts are fit for a job, measure the network",
     .about =
-        "Look whether hosts, and the ways between them, are fit for a job: "
-        "what is\nthere, whether it is well, and what to do.  Without --hosts "
+        "Check whether hosts, and the links between them, are fit for a job: "
+        "what is\nthere, whether it is enough, and what to do.  Without --hosts "
         "or --cluster:\nthis host.",
     .examples = {
         { "doctor", "this host" },

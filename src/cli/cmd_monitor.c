@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLICE_MS  20 /* how often to look whether it is over */
+#define SLICE_MS  20 /* how often to check for the end */
 #define PIDS_MOST 1024
 #define ASK_NS    INT64_C(5000000000) /* from asking to end to telling so */
 

@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#define SLICE_MS 50   /* how often to look whether it is over */
+#define SLICE_MS 50   /* how often to check for the end */
 #define STOP_MS  2000 /* for a job to confirm that it stops */
 /* Tried first, so that open pages find a server that was restarted. */
 #define USUAL_PORT 7223

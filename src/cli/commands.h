@@ -74,8 +74,8 @@ bool pl_app_wants_help(int argc, char **argv);
 
 /* For a command with one table of flags: fill `target` with the defaults and
  * with what the user gave; -o is --out.  Flags without an effect are refused.
- * The words are what is no flag (the caller frees the list by pl_mem_free); no
- * list when help was asked for and printed. */
+ * The words are all but the flags (the caller frees the list by pl_mem_free);
+ * no list when help was asked for and printed. */
 pl_status pl_command_parse(const pl_command *command, const pl_app *app,
                            void *target, int argc, char **argv,
                            pl_words *words) PL_MUST_CHECK;

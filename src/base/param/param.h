@@ -31,8 +31,8 @@ pl_status pl_param_defaults(const pl_param_group *groups,
 /* Read argv[0 .. argc-1] (without the command's name): "--name value",
  * "--name=value" or "--flag"; the last of two counts.  The value of a TEXT
  * with `choices` begins with a digit and may be left out: then it is these.
- * What is no flag goes
- * to positional[] (room for argc), its number to *positional_count; "--"
+ * Other words go
+ * to positional[] (room for argc), their number to *positional_count; "--"
  * makes all that follows positional.  PL_USAGE for an unknown flag (the
  * nearest is suggested), a missing or a bad value: the message names the flag,
  * what was found and what was expected. */

@@ -25,7 +25,7 @@ typedef struct pl_help {
     const char *topic;           /* of pl_help_topic */
 } pl_help;
 
-/* Print it.  PL_USAGE when the topic is no flag. */
+/* Print it.  PL_USAGE when the topic is not a flag. */
 pl_status pl_help_print(const pl_help *help) PL_MUST_CHECK;
 
 /* What stands behind --help: "all" or the name of a flag; NULL: nothing. */
