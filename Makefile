@@ -4,6 +4,8 @@
 # make test       what must pass before a change lands (minutes); as root also
 #                 jobs that are disturbed in network namespaces
 # make test-long  race detector, clang, clang-tidy, fuzzing, slow tests
+# make deb        the Debian packages, in build-deb/, looked over by lintian
+# make test-release  the packages in a fresh Debian (as root; minutes)
 # make bench      build, then measure; bench-peers measures other systems too
 # make format     clang-format over all C files
 # make clean      remove all build folders
@@ -22,7 +24,8 @@ SANITIZED := ASAN_OPTIONS=allocator_may_return_null=1 \
 C_FILES = $(shell find src include tests bench examples -name '*.[ch]')
 
 .PHONY: build run install test test-long bench bench-peers format clean
-.PHONY: setup-build setup-test setup-long asan tsan clang tidy fuzz slow
+.PHONY: deb test-release
+.PHONY: setup-build setup-test setup-long setup-release asan tsan clang tidy fuzz slow
 
 build: setup-build
 	@$(call build_preset,release,-DPL_TESTS=OFF)
@@ -46,6 +49,12 @@ test-long: setup-long
 	@$(MAKE) fuzz
 	@$(MAKE) slow
 
+deb: setup-release
+	@tools/make_deb.sh
+
+test-release: deb
+	tests/release/test_packages.sh build-deb
+
 bench: build
 	build/paceline-bench --commit "$$(git describe --always --dirty)"
 
@@ -56,7 +65,7 @@ format:
 	clang-format -i $(C_FILES)
 
 clean:
-	rm -rf build build-asan build-tsan build-clang build-fuzz build-ci
+	rm -rf build build-asan build-tsan build-clang build-fuzz build-ci build-deb
 
 # The parts of test and test-long; they expect that setup-test was made.
 
@@ -90,6 +99,9 @@ setup-test:
 
 setup-long:
 	@tools/setup.sh long
+
+setup-release:
+	@tools/setup.sh release
 
 # Tests need more packages than the program, so `build` leaves them out.
 # cmake --preset takes a fraction of a second when nothing changed.

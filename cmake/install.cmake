@@ -25,7 +25,25 @@ set_target_properties(paceline_shared PROPERTIES
 install(TARGETS paceline_shared EXPORT paceline LIBRARY
         INCLUDES DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/ TYPE INCLUDE FILES_MATCHING PATTERN "*.h")
-install(FILES docs/paceline.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+install(FILES examples/systemd/paceline-page.service
+        DESTINATION lib/systemd/user)
+
+# Manual pages and completions are made by the program, where it can run.
+if(NOT CMAKE_CROSSCOMPILING AND NOT CMAKE_C_FLAGS MATCHES "-fsanitize")
+    set(documents ${CMAKE_BINARY_DIR}/documents)
+    add_custom_command(OUTPUT ${documents}/done
+        COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:paceline>
+                -DOUT=${documents} -P ${PROJECT_SOURCE_DIR}/cmake/documents.cmake
+        DEPENDS paceline cmake/documents.cmake
+        COMMENT "Writing manual pages and completions")
+    add_custom_target(documents ALL DEPENDS ${documents}/done)
+    install(DIRECTORY ${documents}/man1
+            DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(FILES ${documents}/bash/paceline
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+    install(FILES ${documents}/zsh/_paceline
+            DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
+endif()
 
 configure_file(cmake/paceline.pc.in ${CMAKE_BINARY_DIR}/paceline.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/paceline.pc DESTINATION ${pkgconfig_dir})

@@ -1,7 +1,7 @@
 #!/bin/sh
 # setup.sh - install what is missing to build or to test (Debian 12).
 #
-# usage: tools/setup.sh build | test | long
+# usage: tools/setup.sh build | test | long | release
 #
 # Asks dpkg first and stays quiet, without needing root, when everything is
 # there.  `test` also makes build/venv, the Python the tests run with, from
@@ -16,9 +16,10 @@ build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
     libcurl4-openssl-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
     libprotobuf-c-dev protobuf-c-compiler libpng-dev libturbojpeg0-dev"
 test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
-    python3 python3-venv iproute2 gnuplot-nox strace"
+    python3 python3-venv iproute2 gnuplot-nox strace zsh"
 long_packages="chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     openssh-server openssh-client slurm-wlm munge"
+release_packages="debhelper dpkg-dev lintian debootstrap"
 
 die() {
     echo "setup: $*" >&2
@@ -101,7 +102,10 @@ long)
     make_venv build/venv tools/requirements.txt --require-hashes
     make_venv build/venv-long tools/requirements-long.txt --require-hashes
     ;;
+release)
+    install_packages $build_packages $release_packages
+    ;;
 *)
-    die "usage: tools/setup.sh build | test | long"
+    die "usage: tools/setup.sh build | test | long | release"
     ;;
 esac

@@ -151,6 +151,7 @@ typedef enum pl_param_trait {
                                        each other */
     PL_PARAM_INTERNAL = 1 << 6,     /* set by the program: not in --help */
     PL_PARAM_OF_MODEL = 1 << 7,     /* each model has its own default */
+    PL_PARAM_COMMON = 1 << 8,       /* most people need it: in the short help */
 } pl_param_trait;
 
 typedef struct pl_param {
@@ -172,6 +173,8 @@ typedef struct pl_param {
     const char *follows;  /* the flag that this one's value mostly follows
                              from; NULL: none */
     unsigned traits;      /* of pl_param_trait */
+    const char *why;      /* when and why one gives it: sentences for
+                             `--help FLAG`; NULL: the help says enough */
 } pl_param;
 
 #pragma GCC visibility pop

@@ -8,6 +8,8 @@
 #include "base/param/param.h"
 #include "base/text/console.h"
 #include "cli/commands.h"
+#include "cli/help/help.h"
+#include "cli/help/version.h"
 #include "job/supervise/host_local.h"
 #include "nn/model.h"
 #include "paceline/cli.h"
@@ -22,8 +24,6 @@
 #include <unistd.h>
 
 #define COMMAND(name) &pl_cmd_##name,
-#define ONE(name)     +1
-#define COMMANDS      (PL_COMMAND_LIST(ONE))
 
 const pl_command *const *pl_command_list(void)
 {
@@ -46,9 +46,23 @@ static pl_status check_flags(const pl_command *command,
     });
 }
 
+static pl_status print_help(const pl_command *command, const pl_app *app,
+                            const pl_param_group *group, int argc, char **argv)
+{
+    const pl_param_facts facts = { .terms = command->terms,
+                                   .term_count = command->term_count };
+    return pl_help_print(&(pl_help) {
+        .app = app,
+        .command = command,
+        .groups = group,
+        .group_count = 1,
+        .facts = &facts,
+        .topic = pl_help_topic(argc, argv),
+    });
+}
+
 pl_status pl_command_parse(const pl_command *command, const pl_app *app,
-                           const char *about, void *target, int argc,
-                           char **argv, pl_words *words)
+                           void *target, int argc, char **argv, pl_words *words)
 {
     bool is_given[PL_COMMAND_FLAGS] = { false };
     pl_param_group group = { "Flags", command->params, command->param_count,
@@ -56,11 +70,8 @@ pl_status pl_command_parse(const pl_command *command, const pl_app *app,
     PL_ASSERT(command->param_count <= PL_COMMAND_FLAGS);
     *words = (pl_words) { NULL, 0 };
     PL_TRY(pl_param_defaults(&group, 1));
-    if (pl_app_wants_help(argc, argv)) {
-        printf("usage: %s %s\n\n%s\n\n", app->program, command->usage, about);
-        pl_param_print_help(&group, 1, stdout);
-        return PL_OK;
-    }
+    if (pl_app_wants_help(argc, argv))
+        return print_help(command, app, &group, argc, argv);
     char **list, **given, out[] = "--out";
     PL_TRY(PL_NEW(list, (size_t)argc + 1));
     pl_status status = PL_NEW(given, (size_t)argc + 1);
@@ -83,55 +94,24 @@ pl_status pl_command_parse(const pl_command *command, const pl_app *app,
     return status;
 }
 
-bool pl_app_wants_help(int argc, char **argv)
-{
-    for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0)
-            return true;
-    return false;
-}
-
-static void print_usage(const pl_app *app, FILE *file)
-{
-    fprintf(file,
-            "paceline %s: train models on one machine or many\n\n"
-            "usage: %s COMMAND [...]\n\n",
-            pl_version(), app->program);
-    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
-        fprintf(file, "  %-34s %s\n", (*c)->usage, (*c)->help);
-    fprintf(file, "\n  %-34s %s\n  %-34s %s\n", "--help", "this text",
-            "--version", "the version");
-}
-
-static pl_status unknown_command(const char *name)
-{
-    const char *names[COMMANDS + 1];
-    int count = 0;
-    for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
-        names[count++] = (*c)->name;
-    names[count] = NULL;
-    const char *near = pl_param_nearest(name, names);
-    if (near != NULL)
-        return PL_FAIL(PL_USAGE, "unknown command \"%s\"; did you mean %s?",
-                       name, near);
-    return PL_FAIL(PL_USAGE, "unknown command \"%s\"; --help lists them", name);
-}
-
 static pl_status dispatch(const pl_app *app, int argc, char **argv)
 {
     const char *name = argv[0];
-    if (pl_app_wants_help(1, argv) || strcmp(name, "help") == 0) {
-        print_usage(app, stdout);
+    char help[] = "--help", *asked[] = { help };
+    bool is_help = pl_app_wants_help(1, argv) || strcmp(name, "help") == 0;
+    if (strcmp(name, "--version") == 0)
+        return pl_print_version();
+    if (is_help && argc == 1) {
+        pl_help_commands(app, stdout);
         return PL_OK;
     }
-    if (strcmp(name, "--version") == 0) {
-        printf("paceline %s\n", pl_version());
-        return PL_OK;
-    }
+    if (is_help)
+        name = argv[1]; /* "help train" */
     for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
         if (strcmp((*c)->name, name) == 0)
-            return (*c)->run(app, argc - 1, argv + 1);
-    return unknown_command(name);
+            return is_help ? (*c)->run(app, 1, asked)
+                           : (*c)->run(app, argc - 1, argv + 1);
+    return pl_help_unknown(app, name);
 }
 
 static int exit_status(pl_status status)
@@ -231,7 +211,7 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
     signal(SIGXFSZ, SIG_IGN);
     pl_status status = check_task(argc, argv);
     if (status == PL_OK && argc < 2) {
-        print_usage(&app, stderr);
+        pl_help_first(&app, stderr);
         return 2;
     }
     if (status == PL_OK)

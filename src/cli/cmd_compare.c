@@ -94,12 +94,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     compare_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_compare, app,
-        "Show runs side by side: the flags that set them apart, and the "
-        "results.\nRUN is a run folder, a folder of run folders, as `sweep` "
-        "makes it, or\na folder of those.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_compare, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status = compare(&options, &words);
@@ -111,6 +108,15 @@ const pl_command pl_cmd_compare = {
     .name = "compare",
     .usage = "compare RUN... [--json|--csv]",
     .help = "runs side by side, in one table",
+    .about =
+        "Show runs side by side: the flags that set them apart, and the "
+        "results.\nRUN is a run folder, a folder of run folders, as `sweep` "
+        "makes it, or\na folder of those.",
+    .examples = {
+        { "compare runs", "all runs of a folder" },
+        { "compare runs/a runs/b", "two runs: what sets them apart" },
+        { "compare runs --mean --csv", "means over seeds, for a spreadsheet" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

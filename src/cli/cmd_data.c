@@ -54,6 +54,7 @@ static const pl_param params[] = {
       .offset = FIELD(out),
       .value = "DIR",
       .needs = "verb=digits|get",
+      .traits = PL_PARAM_COMMON,
       .help =
           "digits, get: folder for the files; made when missing (get: mnist)" },
     { .name = "from",
@@ -61,6 +62,7 @@ static const pl_param params[] = {
       .offset = FIELD(from),
       .value = "URL",
       .needs = "verb=get",
+      .traits = PL_PARAM_COMMON,
       .help = "get: where the files lie (default: public mirrors)" },
     { .name = "timeout",
       .kind = PL_PARAM_INT,
@@ -77,6 +79,7 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1024,
       .needs = "verb!=get",
+      .traits = PL_PARAM_COMMON,
       .help = "threads to draw or decode with (default: the cores)" },
     { .name = "examples",
       .kind = PL_PARAM_INT,
@@ -84,6 +87,7 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e9,
       .needs = PASS ", data=synthetic-sparse",
+      .traits = PL_PARAM_COMMON,
       .help = "synthetic-sparse: how many (default: 200,000)" },
     { .name = "features",
       .kind = PL_PARAM_INT,
@@ -91,6 +95,7 @@ static const pl_param params[] = {
       .least = 1,
       .most = 9e15,
       .needs = PASS,
+      .traits = PL_PARAM_COMMON,
       .help = "ids are 0 to N-1 (default: any)" },
     { .name = "skip-bad",
       .kind = PL_PARAM_INT,
@@ -98,6 +103,7 @@ static const pl_param params[] = {
       .fallback = "0",
       .most = 1e15,
       .needs = PASS ", source=files|images",
+      .traits = PL_PARAM_COMMON,
       .help = "pass over up to N bad examples" },
     { .name = "unpack-ratio",
       .kind = PL_PARAM_INT,
@@ -114,6 +120,7 @@ static const pl_param params[] = {
       .offset = FIELD(renumber),
       .value = "MAP",
       .needs = "verb=convert",
+      .traits = PL_PARAM_COMMON,
       .help = "convert to cache: number ids by frequency, or as the file MAP "
               "says" },
     { .name = "label-feature",
@@ -232,10 +239,12 @@ static const pl_param params[] = {
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
       .needs = "verb=stats",
+      .traits = PL_PARAM_COMMON,
       .help = "stats: print one line of JSON" },
     { .name = "quiet",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quiet),
+      .traits = PL_PARAM_COMMON,
       .help = "no progress" },
 };
 
@@ -401,22 +410,26 @@ static bool says(const pl_words *words, const char *verb, int count)
 
 #define USAGE "data get mnist | digits --out DIR | convert SRC DST | stats SRC"
 
+static pl_status wrong_verb(const pl_words *words)
+{
+    static const char *const verbs[] = { "get", "digits", "convert", "stats",
+                                         NULL };
+    const char *verb = words->count > 0 ? words->list[0] : "";
+    const char *near = pl_param_nearest(verb, verbs);
+    if (near == NULL || strcmp(near, verb) == 0)
+        return PL_FAIL(PL_USAGE, "expected: " USAGE);
+    return PL_FAIL(PL_USAGE,
+                   "data %.80s: did you mean data %s? expected: " USAGE, verb,
+                   near);
+}
+
 static pl_status run(const pl_app *app, int argc, char **argv)
 {
     data_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_data, app,
-        "get mnist: download MNIST, verified; what broke off is resumed.\n"
-        "digits: write the built-in digits as IDX files.\n"
-        "convert: write the sparse examples of SRC to DST, which is "
-        "cache:FILE,\n  libsvm:FILE or tfrecord:FILE (compressed when FILE "
-        "ends in .gz or "
-        ".zst);\n  dense ones to npy:FILE,LABELS, npz:FILE, csv:FILE, idx:DIR, "
-        "images:DIR or\n  tfrecord:FILE.\n"
-        "stats: count the examples of SRC: labels and ids, or classes and the "
-        "range of\n  values.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_data, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status;
@@ -430,7 +443,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     else if (says(&words, "convert", 3) || says(&words, "stats", 2))
         status = pass_files(&options, &words);
     else
-        status = PL_FAIL(PL_USAGE, "expected: " USAGE);
+        status = wrong_verb(&words);
     pl_mem_free(words.list);
     return status;
 }
@@ -439,6 +452,21 @@ const pl_command pl_cmd_data = {
     .name = "data",
     .usage = USAGE,
     .help = "get, make, convert and count data",
+    .about =
+        "get mnist: download MNIST, verified; what broke off is resumed.\n"
+        "digits: write the built-in digits as IDX files.\n"
+        "convert: write the sparse examples of SRC to DST, which is "
+        "cache:FILE,\n  libsvm:FILE or tfrecord:FILE (compressed when FILE "
+        "ends in .gz or "
+        ".zst);\n  dense ones to npy:FILE,LABELS, npz:FILE, csv:FILE, idx:DIR, "
+        "images:DIR or\n  tfrecord:FILE.\n"
+        "stats: count the examples of SRC: labels and ids, or classes and the "
+        "range of\n  values.",
+    .examples = {
+        { "data get mnist --out mnist", "download MNIST, verified" },
+        { "data digits --out digits", "the built-in digits as IDX files" },
+        { "data convert libsvm:a.svm cache:a.cache", "a file that is read at once" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

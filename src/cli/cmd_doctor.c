@@ -1,4 +1,5 @@
-/* Look whether hosts and the ways between them are fit for a job. */
+/* cmd_doctor.c - `doctor`: checks whether hosts and the links between them
+ * are fit for a job. */
 #include "app/doctor/doctor.h"
 #include "base/mem.h"
 #include "base/text/quote.h"
@@ -126,12 +127,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     doctor_flags flags = { 0 };
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_doctor, app,
-        "Look whether hosts, and the ways between them, are fit for a job: "
-        "what is\nthere, whether it is well, and what to do.  Without --hosts "
-        "or --cluster:\nthis host.",
-        &flags, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_doctor, app,
+
+                            &flags, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     int count = words.count;
@@ -155,7 +153,16 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_doctor = {
     .name = "doctor",
     .usage = "doctor [flags]",
-    .help = "look whether hosts are fit for a job, and measure the network",
+    .help = "check whether hosts are fit for a job, measure the network",
+    .about =
+        "Check whether hosts, and the links between them, are fit for a job: "
+        "what is\nthere, whether it is enough, and what to do.  Without --hosts "
+        "or --cluster:\nthis host.",
+    .examples = {
+        { "doctor", "this host" },
+        { "doctor --hosts a,b,c", "hosts, and the network between them" },
+        { "doctor --cluster cluster.json", "the hosts of a cluster file" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

@@ -174,10 +174,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     eval_options eval;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_eval, app,
-        "Test the newest checkpoint of the run in the folder RUN.", &eval, argc,
-        argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_eval, app, &eval, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status;
@@ -193,6 +190,13 @@ const pl_command pl_cmd_eval = {
     .name = "eval",
     .usage = "eval RUN [flags]",
     .help = "test the newest checkpoint of a run",
+    .about =
+        "Test the newest checkpoint of the run in the folder RUN.",
+    .examples = {
+        { "eval runs/a", "its test loss and accuracy, by class" },
+        { "eval runs/a --best", "the checkpoint of --keep-best" },
+        { "eval runs/a --data idx:digits", "on other data" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

@@ -36,9 +36,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     keys_options options;
     pl_words words;
     PL_TRY(pl_command_parse(&pl_cmd_keys, app,
-                            "Make the key file of a job: 32 random bytes that "
-                            "its tasks prove to each\nother, and from which "
-                            "the keys of each are derived.",
+
                             &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
@@ -58,6 +56,15 @@ const pl_command pl_cmd_keys = {
     .name = "keys",
     .usage = "keys -o FILE",
     .help = "make the key file of a job on several machines",
+    .about =
+        "Make the key file of a job: 32 random bytes that "
+                            "its tasks prove to each\nother, and from which "
+                            "the keys of each are derived.",
+    .examples = {
+        { "keys -o job.key", "32 random bytes, for your eyes only" },
+        { "keys --out ~/.paceline/job.key", "the same, elsewhere" },
+        { "train softmax --keys job.key --cluster c.json --role ps --index 0", "a task that uses them" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

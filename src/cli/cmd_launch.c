@@ -155,18 +155,24 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     pl_words words;
     if (!pl_app_wants_help(argc, argv))
         return parse(app, argc, argv);
-    return pl_command_parse(
-        &pl_cmd_launch, app,
-        "Start a training on many hosts: over ssh, or inside a Slurm "
-        "allocation.  Tasks\nare dealt to the hosts in turns, their output "
-        "comes here and into the run\nfolder, and Ctrl-C ends all of them.",
-        &flags, argc, argv, &words);
+    return pl_command_parse(&pl_cmd_launch, app,
+
+                            &flags, argc, argv, &words);
 }
 
 const pl_command pl_cmd_launch = {
     .name = "launch",
     .usage = "launch [flags] -- train MODEL ... | sweep ... | matmul ...",
     .help = "start a training on many hosts, by ssh or Slurm",
+    .about =
+        "Start a training on many hosts: over ssh, or inside a Slurm "
+        "allocation.  Tasks\nare dealt to the hosts in turns, their output "
+        "comes here and into the run\nfolder, and Ctrl-C ends all of them.",
+    .examples = {
+        { "launch --hosts a,b,c -- train lenet --ps 1", "over ssh" },
+        { "launch -- train alexnet", "inside a Slurm allocation" },
+        { "launch --hosts a,b --copy -- train softmax", "hosts without paceline" },
+    },
     .run = run,
     .params = params,
     .param_count = COUNT,

@@ -80,7 +80,9 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
-      .traits = PL_PARAM_LOCAL,
+      .traits = PL_PARAM_COMMON | PL_PARAM_COMMON | PL_PARAM_COMMON |
+                PL_PARAM_COMMON | PL_PARAM_COMMON | PL_PARAM_COMMON |
+                PL_PARAM_COMMON | PL_PARAM_COMMON | PL_PARAM_LOCAL,
       .help = "the workers and their addresses, on any machines, as JSON" },
     { .name = "role",
       .kind = PL_PARAM_CHOICE,
@@ -127,7 +129,7 @@ static const pl_param params[] = {
       .least = 3,
       .most = 1e6,
       .value = "FD",
-      .traits = PL_PARAM_INTERNAL,
+      .traits = PL_PARAM_COMMON | PL_PARAM_INTERNAL,
       .help = "set by who starts the workers: the descriptor to talk to it" },
 };
 
@@ -327,12 +329,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         return parse(app, NULL, argc, argv);
     pl_matmul_flags flags;
     pl_words words;
-    return pl_command_parse(
-        &pl_cmd_matmul, app,
-        "Multiply matrices that are spread over workers in blocks, and count "
-        "what moves\nbetween them.  The result is checked against entries that "
-        "are computed exactly.",
-        &flags, argc, argv, &words);
+    return pl_command_parse(&pl_cmd_matmul, app,
+
+                            &flags, argc, argv, &words);
 }
 
 pl_status pl_cmd_matmul_launch(const pl_app *app, const pl_launch_flags *flags,
@@ -345,6 +344,15 @@ const pl_command pl_cmd_matmul = {
     .name = "matmul",
     .usage = "matmul [flags]",
     .help = "multiply matrices in blocks, on one machine or many",
+    .about =
+        "Multiply matrices that are spread over workers in blocks, and count "
+        "what moves\nbetween them.  The result is checked against entries that "
+        "are computed exactly.",
+    .examples = {
+        { "matmul --n 4096", "two workers on this machine" },
+        { "matmul --n 8192 --blocks 4 --workers 4 --compare", "against one process" },
+        { "matmul --placement \"(i+j)%W\"", "another layout of the blocks" },
+    },
     .run = run,
     .params = params,
     .param_count = COUNT,

@@ -3,7 +3,7 @@
 #include "app/options/options.h"
 #include "app/train/memory.h"
 #include "base/mem.h"
-#include "cli/commands.h"
+#include "cli/help/help.h"
 #include "tensor/shape.h"
 
 #include <stdio.h>
@@ -129,14 +129,19 @@ static pl_status show_model(pl_options *options, int argc, char **argv)
     return status;
 }
 
-static pl_status print_help(const pl_app *app, pl_options *options)
+static pl_status print_help(const pl_app *app, pl_options *options,
+                            const char *topic)
 {
-    printf("usage: %s models [NAME [flags]]\n\nWithout a name, the models "
-           "there are; with one, its layers, parameters,\nwork and memory.  "
-           "The flags are the same as for train.\n\n",
-           app->program);
-    pl_options_help(options, stdout);
-    return PL_OK;
+    pl_param_fact list[PL_OPTIONS_FACTS];
+    pl_param_facts facts = pl_options_help_facts(options, list);
+    return pl_help_print(&(pl_help) {
+        .app = app,
+        .command = &pl_cmd_models,
+        .groups = options->groups,
+        .group_count = options->group_count,
+        .facts = &facts,
+        .topic = topic,
+    });
 }
 
 static pl_status run(const pl_app *app, int argc, char **argv)
@@ -150,7 +155,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     PL_TRY(PL_NEW(options, 1));
     pl_status status = pl_options_init(options, model);
     if (status == PL_OK) {
-        status = help ? print_help(app, options)
+        status = help ? print_help(app, options, pl_help_topic(argc, argv))
                       : show_model(options, argc - 1, argv + 1);
         pl_options_close(options);
     }
@@ -162,5 +167,12 @@ const pl_command pl_cmd_models = {
     .name = "models",
     .usage = "models [NAME [flags]]",
     .help = "list the models, or show one: layers, parameters, memory",
+    .about = "Without a name, list the models; with one, show its layers, "
+             "parameters, work\nand memory. The flags are those of train.",
+    .examples = {
+        { "models", "all of them" },
+        { "models lenet", "one, layer by layer" },
+        { "models alexnet --batch 512", "and its memory at this batch" },
+    },
     .run = run,
 };

@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLICE_MS  20 /* how often to look whether it is over */
+#define SLICE_MS  20 /* how often to check for the end */
 #define PIDS_MOST 1024
 #define ASK_NS    INT64_C(5000000000) /* from asking to end to telling so */
 
@@ -205,12 +205,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     monitor_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_monitor, app,
-        "Show what this host uses, until Ctrl-C: processor, memory, network, "
-        "disk. With a\ncommand, also what it and all it starts use, until it "
-        "ends; the exit status is\nthe command's.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_monitor, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     words.list[words.count] = NULL;
@@ -228,6 +225,15 @@ const pl_command pl_cmd_monitor = {
     .name = "monitor",
     .usage = "monitor [flags] [-- COMMAND]",
     .help = "show and record what this host, or a command, uses",
+    .about =
+        "Show what this host uses, until Ctrl-C: processor, memory, network, "
+        "disk. With a\ncommand, also what it and all it starts use, until it "
+        "ends; the exit status is\nthe command's.",
+    .examples = {
+        { "monitor", "this host, until Ctrl-C" },
+        { "monitor --csv host.csv", "also as a file" },
+        { "monitor -- make -j8", "what a command uses" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

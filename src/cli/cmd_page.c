@@ -12,7 +12,7 @@
 #include <poll.h>
 #include <stdio.h>
 
-#define SLICE_MS 50   /* how often to look whether it is over */
+#define SLICE_MS 50   /* how often to check for the end */
 #define STOP_MS  2000 /* for a job to confirm that it stops */
 /* Tried first, so that open pages find a server that was restarted. */
 #define USUAL_PORT 7223
@@ -84,13 +84,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     page_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_page, app,
-        "Show the runs of a folder (runs) in a browser, and follow those that "
-        "go on: curves,\nwhat each host uses, logs. Only this host is "
-        "answered, and only who opens the URL\nthat is printed; from "
-        "elsewhere: ssh -L PORT:127.0.0.1:PORT HOST.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_page, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status = serve(&options, &words);
@@ -102,6 +98,16 @@ const pl_command pl_cmd_page = {
     .name = "page",
     .usage = "page [DIR]",
     .help = "follow runs in a browser",
+    .about =
+        "Show the runs of a folder (runs) in a browser, and follow those that "
+        "go on:\ncurves, what each host uses, logs. Only this host is "
+        "answered, and only who\nopens the URL that is printed; from "
+        "elsewhere: ssh -L PORT:127.0.0.1:PORT HOST.",
+    .examples = {
+        { "page", "the runs in ./runs" },
+        { "page sweeps/a1-batch", "those of a sweep" },
+        { "page --port 8080", "at a port that does not change" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

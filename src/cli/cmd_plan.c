@@ -434,12 +434,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     if (status == PL_OK)
         status = pl_command_parse(
             &pl_cmd_plan, app,
-            "Predict how fast a model trains on a cluster, for each strategy, "
-            "mode and number\nof tasks, before there is one.  A step is "
-            "measured here for a few seconds (or taken\nfrom a run) and "
-            "replayed with the links of the cluster.  Other flags are those "
-            "of\ntrain; --strategy, --mode, --workers, --ps and --threads "
-            "narrow the table.",
+
             &s->flags, pl_app_wants_help(argc, argv) ? argc : s->own_count,
             pl_app_wants_help(argc, argv) ? argv : s->own, &words);
     if (status == PL_OK && words.list != NULL) {
@@ -455,6 +450,17 @@ const pl_command pl_cmd_plan = {
     .name = "plan",
     .usage = "plan MODEL [flags]",
     .help = "predict how fast a model trains on a cluster",
+    .about =
+        "Predict how fast a model trains on a cluster, for each strategy, mode "
+        "and number\nof tasks, before there is one.  A step is measured here "
+        "for a few seconds (or\ntaken from a run) and replayed with the links "
+        "of the cluster.  Other flags are\nthose of train; --strategy, --mode, "
+        "--workers, --ps and --threads narrow the\ntable.",
+    .examples = {
+        { "plan lenet", "8 hosts with 1 Gbit/s each" },
+        { "plan alexnet --hosts 4 --link 10Gbit", "on another cluster" },
+        { "plan softmax --for 3x", "the fewest workers for a speed-up" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

@@ -358,14 +358,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     predict_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_predict, app,
-        "Print number, class and probability of each example, by the newest "
-        "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
-        "file (plain or .gz), or\nany source of training data: npy:FILE, "
-        "csv:FILE, images:DIR, ...  Of a sparse\nmodel, print number and "
-        "probability of label 1 of each example.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_predict, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status = predict(app, &options, words.list, words.count);
@@ -377,6 +372,17 @@ const pl_command pl_cmd_predict = {
     .name = "predict",
     .usage = "predict RUN FILE... [flags]",
     .help = "classify examples by the newest checkpoint of a run",
+    .about =
+        "Print number, class and probability of each example, by the newest "
+        "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
+        "file (plain or .gz), or\nany source of training data: npy:FILE, "
+        "csv:FILE, images:DIR, ...  Of a sparse\nmodel, print number and "
+        "probability of label 1 of each example.",
+    .examples = {
+        { "predict runs/a digits/t10k-images-idx3-ubyte", "classes of images" },
+        { "predict runs/b libsvm:new.svm", "probabilities by a sparse model" },
+        { "predict runs/a images.gz --best", "by the checkpoint of --keep-best" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

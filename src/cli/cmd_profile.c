@@ -131,12 +131,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     profile_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_profile, app,
-        "Show where the time of a run went that was trained with --profile: "
-        "each operator\nwith its calls, time, and speed beside what the "
-        "machine can do.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_profile, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status;
@@ -155,6 +152,15 @@ const pl_command pl_cmd_profile = {
     .name = "profile",
     .usage = "profile RUN [flags]",
     .help = "show where the time of a traced run went, by operator",
+    .about =
+        "Show where the time of a run went that was trained with --profile: "
+        "each operator\nwith its calls, time, and speed beside what the "
+        "machine can do.",
+    .examples = {
+        { "profile runs/p", "a run that was given --profile" },
+        { "profile runs/p --csv", "for a spreadsheet" },
+        { "profile runs/p --json", "for a program" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

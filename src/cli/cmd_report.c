@@ -127,12 +127,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     report_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_report, app,
-        "Write one page with the tables and figures of runs. It needs no "
-        "network.\nRUN is a run folder, or a folder of run folders, as `sweep` "
-        "makes it.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_report, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status = report(&options, &words);
@@ -144,6 +141,15 @@ const pl_command pl_cmd_report = {
     .name = "report",
     .usage = "report RUN... -o FILE",
     .help = "tables and figures of runs, as one HTML page",
+    .about =
+        "Write one page with the tables and figures of runs. It needs no "
+        "network.\nRUN is a run folder, or a folder of run folders, as `sweep` "
+        "makes it.",
+    .examples = {
+        { "report runs -o report.html", "all runs of a folder" },
+        { "report runs/a runs/b -o two.html", "two runs" },
+        { "report sweeps/a1-batch -o a1.html", "a sweep, with its figures" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

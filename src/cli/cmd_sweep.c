@@ -280,17 +280,9 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     sweep_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_sweep, app,
-        "Train once for each cell of a grid, one after another, each in a run "
-        "folder\nof its own. The same command goes on where it was ended.\n\n"
-        "  sweep FILE... [-- more flags of train]    a folder: its files "
-        "*.sweep\n"
-        "  sweep --grid \"mode=sync,async batch=10,50 workers=1,2\" --out DIR "
-        "-- softmax\n\n"
-        "A grid with mode, but without ps, has one parameter server; workers=0 "
-        "is one\nprocess that trains alone.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_sweep, app,
+
+                            &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status =
@@ -303,6 +295,20 @@ const pl_command pl_cmd_sweep = {
     .name = "sweep",
     .usage = "sweep FILE... | --grid GRID -- MODEL",
     .help = "train once for each cell of a grid",
+    .about =
+        "Train once for each cell of a grid, one after another, each in a run "
+        "folder\nof its own. The same command goes on where it was ended.\n\n"
+        "  sweep FILE... [-- more flags of train]    a folder: its files "
+        "*.sweep\n"
+        "  sweep --grid \"mode=sync,async batch=10,50 workers=1,2\" --out DIR "
+        "-- softmax\n\n"
+        "A grid with mode, but without ps, has one parameter server; workers=0 "
+        "is one\nprocess that trains alone.",
+    .examples = {
+        { "sweep examples/sweeps/a1-batch.sweep", "the cells of a file" },
+        { "sweep --grid \"batch=10,50\" --out s -- softmax", "a grid of your own" },
+        { "sweep examples/sweeps --quick --list", "what would be run" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

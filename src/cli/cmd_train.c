@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "cli/commands.h"
+#include "cli/help/help.h"
 #include "job/hosts/host_agent.h"
 
 #include <signal.h>
@@ -164,19 +164,26 @@ static pl_status train(session *s, int argc, char **argv)
 }
 
 /* Without a model's name, the flags that some model has. */
-static pl_status print_help(const pl_app *app, pl_options *options, bool named)
+static pl_status print_help(const pl_app *app, pl_options *options, bool named,
+                            const char *topic)
 {
-    if (named) {
-        printf("usage: %s train %s [flags]\n\n%s\n\n", app->program,
-               options->model->name, options->model->help);
-        pl_options_help(options, stdout);
-        return PL_OK;
-    }
-    printf("usage: %s train MODEL [flags]\n\nTrain a model. `%s models` lists "
-           "them; with a model's name the help\nhas its defaults.\n\n",
-           app->program, app->program);
-    pl_param_print_help(options->groups, PL_OPTION_GROUPS - 1, stdout);
-    return PL_OK;
+    char usage[128];
+    pl_param_fact list[PL_OPTIONS_FACTS];
+    pl_param_facts facts = named ? pl_options_help_facts(options, list)
+                                 : pl_options_facts(options);
+    facts.groups = NULL; /* other flags may still be given */
+    facts.group_count = 0;
+    snprintf(usage, sizeof usage, "train %s [flags]", options->model->name);
+    return pl_help_print(&(pl_help) {
+        .app = app,
+        .command = &pl_cmd_train,
+        .usage = named ? usage : NULL,
+        .about = named ? options->model->help : NULL,
+        .groups = options->groups,
+        .group_count = named ? options->group_count : PL_OPTION_GROUPS - 1,
+        .facts = &facts,
+        .topic = topic,
+    });
 }
 
 static pl_status run(const pl_app *app, int argc, char **argv)
@@ -194,7 +201,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     s->app = app;
     pl_status status = pl_options_init(&s->options, model);
     if (status == PL_OK) {
-        status = help ? print_help(app, &s->options, named)
+        status = help ? print_help(app, &s->options, named,
+                                   pl_help_topic(argc, argv))
                       : train(s, argc - 1, argv + 1);
         close_session(s);
     }
@@ -205,6 +213,13 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_train = {
     .name = "train",
     .usage = "train MODEL [flags]",
-    .help = "train a model; `train MODEL --help` lists the flags",
+    .help = "train a model, here or on many machines",
+    .about = "Train a model. `models` lists them; with a model's name the help "
+             "has its\ndefaults.",
+    .examples = {
+        { "train softmax", "on the built-in digits" },
+        { "train lenet --workers 3 --ps 1", "four processes on this machine" },
+        { "train softmax --run runs/a --resume", "continue a run" },
+    },
     .run = run,
 };

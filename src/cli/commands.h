@@ -11,10 +11,19 @@
 #include "app/launch/launch.h"
 #include "base/param/param.h"
 
+typedef struct pl_example {
+    const char *words; /* behind the program's name */
+    const char *says;  /* what it does */
+} pl_example;
+
+#define PL_COMMAND_EXAMPLES 3
+
 typedef struct pl_command {
     const char *name;
     const char *usage; /* "train MODEL [flags]" */
     const char *help;  /* one line */
+    const char *about; /* what it does, as lines of at most 80 columns */
+    pl_example examples[PL_COMMAND_EXAMPLES];
     pl_status (*run)(const pl_app *app, int argc, char **argv);
     const pl_param *params; /* its flags, for the documents; NULL: train's */
     size_t param_count;     /* at most PL_COMMAND_FLAGS */
@@ -30,6 +39,7 @@ typedef struct pl_command {
 
 /* Every command, in the order of --help: pl_cmd_<name> in cmd_<name>.c. */
 #define PL_COMMAND_LIST(X)                                                     \
+    X(demo)                                                                    \
     X(train)                                                                   \
     X(eval)                                                                    \
     X(predict)                                                                 \
@@ -65,11 +75,10 @@ bool pl_app_wants_help(int argc, char **argv);
 
 /* For a command with one table of flags: fill `target` with the defaults and
  * with what the user gave; -o is --out.  Flags without an effect are refused.
- * The words are what is no flag (the
- * caller frees the list by pl_mem_free); no list when help was asked for and
- * printed, with `about` as its text. */
+ * The words are all but the flags (the caller frees the list by pl_mem_free);
+ * no list when help was asked for and printed. */
 pl_status pl_command_parse(const pl_command *command, const pl_app *app,
-                           const char *about, void *target, int argc,
-                           char **argv, pl_words *words) PL_MUST_CHECK;
+                           void *target, int argc, char **argv,
+                           pl_words *words) PL_MUST_CHECK;
 
 #endif

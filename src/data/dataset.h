@@ -141,7 +141,7 @@ void pl_reader_position(const pl_reader *reader, pl_position *out);
 /* PL_UNSUPPORTED: a position of another order, as of other workers. */
 pl_status pl_reader_seek(pl_reader *reader,
                          const pl_position *position) PL_MUST_CHECK;
-/* Go on with step number `step` of the run, from 0. */
+/* Continue with step number `step` of the run, from 0. */
 void pl_reader_go(pl_reader *reader, int64_t step);
 
 /* For readers: the PL_USAGE of a set that is too small for one step, with the

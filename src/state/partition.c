@@ -105,7 +105,8 @@ static pl_status read_folder(pl_partition *partition)
     PL_TRY(pl_json_get_text(partition->request, "folder", &partition->name));
     if (strncmp(partition->name, STEP_PREFIX, strlen(STEP_PREFIX)) != 0 ||
         strchr(partition->name, '/') != NULL)
-        return PL_FAIL(PL_FORMAT, "folder: \"%.200s\" is no checkpoint's name",
+        return PL_FAIL(PL_FORMAT,
+                       "folder: \"%.200s\" is not the name of a checkpoint",
                        partition->name);
     PL_TRY(pl_place_checkpoints(&partition->checkpoints, &partition->opts.place,
                                 told));

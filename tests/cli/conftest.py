@@ -32,7 +32,7 @@ def program():
 
 def skip_when_sanitized():
     if b"__asan_init" in open(program(), "rb").read():
-        pytest.skip("AddressSanitizer itself needs more memory")
+        pytest.skip("AddressSanitizer itself needs more memory, and time")
 
 
 class Result:

@@ -7,7 +7,7 @@ foreach(source ${sources})
     string(REGEX REPLACE ".*/test_(.*)\\.py" "\\1" name ${source})
     add_test(NAME cli.${name}
              COMMAND ${CMAKE_SOURCE_DIR}/build/venv/bin/python -B -m pytest
-                     -q -p no:cacheprovider
+                     -q -rs -p no:cacheprovider
                      --basetemp=${CMAKE_BINARY_DIR}/pytest/${name}
                      -o tmp_path_retention_policy=failed ${source})
     set_tests_properties(cli.${name} PROPERTIES LABELS cli TIMEOUT 900

@@ -1,7 +1,7 @@
 /* doctor.h - what the files of `doctor` share.
  *
  *   cmd_doctor.c      flags, this host
- *   doctor_hosts.c    other hosts, and the ways between them
+ *   doctor_hosts.c    other hosts, and the links between them
  *   doctor_facts.c    what a host is like, as JSON
  *   doctor_judge.c    what is good and what is not, and what to do
  *
@@ -23,7 +23,7 @@ typedef struct pl_finding {
     char *host, *found;
     const char *check; /* static */
     pl_severity verdict;
-    char *advice; /* what to do; NULL where it is well */
+    char *advice; /* what to do; NULL: nothing */
 } pl_finding;
 
 /* What was measured between two hosts. */
@@ -44,7 +44,7 @@ extern const pl_fields pl_diagnosis_fields;
 
 extern const char *const pl_verdict_names[]; /* "ok", "warn", "bad", NULL */
 
-/* A line; `advice` is what to do, NULL where it is well. */
+/* A line; `advice` is what to do, NULL: nothing. */
 pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
                            pl_severity verdict, const char *found,
                            const char *advice) PL_MUST_CHECK;

@@ -37,7 +37,7 @@ static pl_status ask(patients *p, int32_t host, const char *kind,
     return pl_hosts_answer(&p->hosts->hosts, host, answer);
 }
 
-/* The answer with the shortest way there and back is the most exact. */
+/* The answer with the shortest round trip is the most exact. */
 static pl_status look_at_clock(patients *p, int32_t host)
 {
     double best_ms = 1e30, offset_ms = 0;

@@ -173,19 +173,21 @@ static void use_defaults(pl_train_options *train, const pl_model *model)
         train->threads = pl_thread_cores();
 }
 
-void pl_options_help(pl_options *options, FILE *file)
+pl_param_facts pl_options_help_facts(pl_options *options,
+                                     pl_param_fact list[PL_OPTIONS_FACTS])
 {
     bool sparse = options->model->sparse;
-    const pl_param_fact list[] = {
-        { "model", sparse ? "sparse" : "dense" },
-        /* Dense data are not read from files of a sparse format. */
-        { "source", sparse ? NULL : PL_OPTIONS_DATA },
-        { "data", sparse ? NULL : "synthetic" },
-    };
+    pl_param_facts facts = pl_options_facts(options);
+    list[0] = (pl_param_fact) { "model", sparse ? "sparse" : "dense" };
+    /* Dense data are not read from files of a sparse format. */
+    list[1] = (pl_param_fact) { "source", sparse ? NULL : PL_OPTIONS_DATA };
+    list[2] = (pl_param_fact) { "data", sparse ? NULL : "synthetic" };
     use_defaults(&options->train, options->model);
-    pl_param_print_help_where(options->groups, options->group_count,
-                              &(pl_param_facts) { .list = list, .count = 3 },
-                              file);
+    facts.list = list;
+    facts.count = PL_OPTIONS_FACTS;
+    facts.groups = NULL; /* other flags may still be given */
+    facts.group_count = 0;
+    return facts;
 }
 
 /* Everything that is written down must be UTF-8, or the summary could not be

@@ -124,8 +124,11 @@ pl_status pl_options_resolve(pl_options *options) PL_MUST_CHECK;
  * processes: for a training that runs inside a program. */
 pl_status pl_options_check_program(const pl_options *options) PL_MUST_CHECK;
 
-/* The help of the flags that a model has, with its defaults. */
-void pl_options_help(pl_options *options, FILE *file);
+/* For the help: fill in the model's defaults, and tell which flags it has.
+ * `list` must live as long as what is returned. */
+#define PL_OPTIONS_FACTS 3
+pl_param_facts pl_options_help_facts(pl_options *options,
+                                     pl_param_fact list[PL_OPTIONS_FACTS]);
 
 /* True when the user gave the flag of this field of pl_train_options. */
 #define PL_GIVEN(options, field)                                               \

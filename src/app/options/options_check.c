@@ -60,7 +60,7 @@ static const pl_param_term terms[] = {
     { "cluster", "--cluster FILE",
       "needs --cluster FILE, which holds the entry" },
     { "run", "--run DIR",
-      "needs --run DIR, the folder of the run to go on with" },
+      "needs --run DIR, the folder of the run to continue" },
 };
 
 static const char *kind_of(const char *name)

@@ -1,4 +1,4 @@
-/* resume.h - go on with a run: its settings, and whether it is over.
+/* resume.h - resume a run: its settings, and whether it has ended.
  *
  * Threads: one. */
 #ifndef PL_APP_OPTIONS_RESUME_H

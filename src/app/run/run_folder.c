@@ -54,7 +54,7 @@ static pl_status check_unused(const char *path)
     pl_mem_free(record);
     if (used)
         return PL_FAIL(PL_USAGE,
-                       "%s already holds a run; add --resume to go on with "
+                       "%s already holds a run; add --resume to continue "
                        "it, or choose another --run",
                        path);
     return PL_OK;

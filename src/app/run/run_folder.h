@@ -85,7 +85,7 @@ pl_status pl_run_folder_write(const pl_run_folder *folder, const char *name,
                               const pl_fields *fields,
                               const void *of) PL_MUST_CHECK;
 
-/* Write what was found in the end; the summary last, since it says that there
+/* Write the results of the run; the summary last, since it says that there
  * is no more to come.  `confusion`: of the last test, left out where that was
  * not of the summary's step; or NULL. */
 pl_status pl_run_folder_end(const pl_run_folder *folder,

@@ -381,7 +381,7 @@ static pl_status unknown_name(const planner *p, const char *name)
             names[count++] = options->groups[g].params[i].name;
     names[count] = NULL;
     const char *near = pl_param_nearest(name, names);
-    return PL_FAIL(PL_USAGE, "grid: %.80s is no flag of train%s%s%s", name,
+    return PL_FAIL(PL_USAGE, "grid: %.80s is not a flag of train%s%s%s", name,
                    near != NULL ? "; did you mean " : "",
                    near != NULL ? near : "", near != NULL ? "?" : "");
 }

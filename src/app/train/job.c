@@ -194,7 +194,7 @@ pl_status pl_job_check_numbering(const pl_job *job, const pl_dataset *set)
                    set->numbering == 0 ? "as they came" : "renumbered",
                    job->numbering == 0   ? "as they came"
                    : set->numbering == 0 ? "renumbered"
-                                         : "so in another way");
+                                         : "renumbered by another file");
 }
 
 static pl_status check_features(const pl_job *job)

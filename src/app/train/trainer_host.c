@@ -1,6 +1,7 @@
 /* trainer_host.c - where a trainer belongs: to the terminal, whose signals end
  * it and where its summary is printed, or to the program that it runs in. */
 #include "app/run/summary.h"
+#include "app/view/next.h"
 #include "app/train/interrupt.h"
 #include "app/train/trainer.h"
 #include "base/mem.h"
@@ -10,6 +11,7 @@ pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
     char *text;
     if (!options->train.json) {
         pl_summary_print(summary, stdout);
+        pl_next_print(options, summary);
         return PL_OK;
     }
     PL_TRY(pl_fields_text(&pl_summary_fields, summary, 0, &text));

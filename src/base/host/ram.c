@@ -30,13 +30,13 @@ static void ask_machine(pl_ram *ram, const char *root)
         at_most(ram, kib * 1024, "the machine");
 }
 
-/* One group: its limit, less what is used and is no file that could be read
+/* One group: its limit, less what is used, except files that can be read
  * again. */
 static void ask_group(pl_ram *ram, const char *folder)
 {
     char path[PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/memory.max", folder);
-    int64_t most = pl_group_number(path, ""); /* "max" is no number */
+    int64_t most = pl_group_number(path, ""); /* "max" is not a number */
     snprintf(path, sizeof path, "%s/memory.current", folder);
     int64_t used = pl_group_number(path, "");
     if (most < 0 || used < 0)

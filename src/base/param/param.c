@@ -1,5 +1,5 @@
-/* Finds flags in an argument list, stores their values through the table,
- * and suggests the nearest flag for a misspelled one (edit distance). */
+/* param.c - finds flags in an argument list, stores their values through the
+ * table, and suggests the nearest flag for a misspelled one (edit distance). */
 #include "base/param/param.h"
 
 #include "base/param/param_priv.h"
@@ -77,8 +77,8 @@ static size_t too_far(const char *word)
     return far < length ? far : length;
 }
 
-static pl_status unknown_flag(const pl_param_group *groups, size_t group_count,
-                              const char *flag)
+pl_status pl_param_unknown(const pl_param_group *groups, size_t group_count,
+                           const char *flag)
 {
     const char *nearest = NULL;
     char name[NEAREST_MOST + 2];
@@ -141,7 +141,7 @@ static pl_status parse_flag(const pl_param_group *groups, size_t group_count,
     const pl_param_group *group = NULL;
     const pl_param *param = find(groups, group_count, name, length, &group);
     if (param == NULL)
-        return unknown_flag(groups, group_count, argv[0]);
+        return pl_param_unknown(groups, group_count, argv[0]);
 
     *used = 1;
     if (param->kind == PL_PARAM_FLAG) {
@@ -188,7 +188,7 @@ pl_status pl_param_parse(const pl_param_group *groups, size_t group_count,
         else if (strcmp(arg, "--") == 0)
             only_positional = true;
         else if (arg[1] != '-')
-            return unknown_flag(groups, group_count, arg);
+            return pl_param_unknown(groups, group_count, arg);
         else
             PL_TRY(
                 parse_flag(groups, group_count, argc - at, argv + at, &used));

@@ -31,8 +31,8 @@ pl_status pl_param_defaults(const pl_param_group *groups,
 /* Read argv[0 .. argc-1] (without the command's name): "--name value",
  * "--name=value" or "--flag"; the last of two counts.  The value of a TEXT
  * with `choices` begins with a digit and may be left out: then it is these.
- * What is no flag goes
- * to positional[] (room for argc), its number to *positional_count; "--"
+ * Other words go
+ * to positional[] (room for argc), their number to *positional_count; "--"
  * makes all that follows positional.  PL_USAGE for an unknown flag (the
  * nearest is suggested), a missing or a bad value: the message names the flag,
  * what was found and what was expected. */
@@ -92,10 +92,23 @@ void pl_param_print_help(const pl_param_group *groups, size_t group_count,
  * the values that the targets of the groups have as the model's defaults. */
 void pl_param_print_help_where(const pl_param_group *groups, size_t group_count,
                                const pl_param_facts *facts, FILE *file);
+/* The same for the flags that most people need (PL_PARAM_COMMON), or for all
+ * where no row is marked so; returns how many flags it left out. */
+size_t pl_param_print_common(const pl_param_group *groups, size_t group_count,
+                             const pl_param_facts *facts, FILE *file);
+/* One flag with its reason, default, range and conditions.  PL_USAGE, with the
+ * nearest flag, where there is none of this name ("--" before it is fine). */
+pl_status pl_param_explain(const pl_param_group *groups, size_t group_count,
+                           const pl_param_facts *facts, const char *name,
+                           FILE *file) PL_MUST_CHECK;
 void pl_param_print_markdown(const pl_param_group *groups, size_t group_count,
                              const pl_param_facts *facts, FILE *file);
 void pl_param_print_troff(const pl_param_group *groups, size_t group_count,
                           FILE *file);
+
+/* PL_USAGE: "unknown flag --bathc; did you mean --batch?" */
+pl_status pl_param_unknown(const pl_param_group *groups, size_t group_count,
+                           const char *flag) PL_MUST_CHECK;
 
 /* The candidate (of a NULL-terminated list) nearest to `word` in edits, or
  * NULL when none is near enough to suggest. */

@@ -1,4 +1,5 @@
-/* The printed forms of a parameter table: terminal, Markdown, manual page. */
+/* param_help.c - the printed forms of a parameter table: terminal, Markdown,
+ * manual page; and which rows of it the short help shows. */
 #include "base/param/param_priv.h"
 
 #include <string.h>
@@ -8,8 +9,7 @@
 #define LEFT_MOST  30 /* a longer flag puts its help on the next line */
 #define LINE_BYTES 1024
 
-/* What the value is called after the flag; "" for a flag without one. */
-static const char *value_name(const pl_param *param)
+const char *pl_param_value_name(const pl_param *param)
 {
     if (param->kind == PL_PARAM_FLAG)
         return "";
@@ -29,20 +29,34 @@ static const char *value_name(const pl_param *param)
     }
 }
 
+/* Which flags the terminal shows. */
+typedef struct view {
+    const pl_param_facts *facts; /* those that have an effect; NULL: all */
+    bool common;                 /* those that most people need */
+} view;
+
 static bool is_shown(const pl_param *param)
 {
     return (param->traits & PL_PARAM_INTERNAL) == 0;
 }
 
-static bool is_shown_where(const pl_param *param, const pl_param_facts *facts)
+static bool is_in_view(const pl_param *param, const view *shown)
 {
-    return is_shown(param) && (facts == NULL || pl_param_applies(param, facts));
+    return is_shown(param) &&
+           (shown->facts == NULL || pl_param_applies(param, shown->facts)) &&
+           (!shown->common || (param->traits & PL_PARAM_COMMON) != 0);
 }
 
-/* The default as one would type it, "the model's" where that is not known, or
- * "": there is none, or the help says it.  `target` may be NULL. */
-static const char *default_text(const pl_param *param, const void *target,
-                                char *text, size_t room)
+static size_t count_in_view(const pl_param_group *group, const view *shown)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < group->count; i++)
+        count += is_in_view(&group->params[i], shown);
+    return count;
+}
+
+const char *pl_param_default_text(const pl_param *param, const void *target,
+                                  char *text, size_t room)
 {
     if (param->fallback != NULL)
         return param->fallback;
@@ -57,7 +71,7 @@ static const char *default_text(const pl_param *param, const void *target,
 /* "--batch N" */
 static int flag_text(const pl_param *param, char *text, size_t room)
 {
-    const char *value = value_name(param);
+    const char *value = pl_param_value_name(param);
     return snprintf(text, room, "--%s%s%s", param->name,
                     value[0] == '\0' ? "" : " ", value);
 }
@@ -79,24 +93,22 @@ static void help_text(const pl_param *param, char *text, size_t room)
 
 /* The column at which help begins: two blanks behind the widest flag. */
 static int help_column(const pl_param_group *groups, size_t group_count,
-                       const pl_param_facts *facts)
+                       const view *shown)
 {
     int widest = 0;
     char flag[LINE_BYTES];
     for (size_t g = 0; g < group_count; g++) {
         for (size_t i = 0; i < groups[g].count; i++) {
             int wide = flag_text(&groups[g].params[i], flag, sizeof flag);
-            if (is_shown_where(&groups[g].params[i], facts) &&
-                wide <= LEFT_MOST && wide > widest)
+            if (is_in_view(&groups[g].params[i], shown) && wide <= LEFT_MOST &&
+                wide > widest)
                 widest = wide;
         }
     }
     return INDENT + widest + 2;
 }
 
-/* Print words from `at` (where the cursor stands) on, breaking lines that
- * would pass WIDTH and going on at `column`. */
-static void print_wrapped(FILE *file, const char *text, int at, int column)
+void pl_param_print_wrapped(FILE *file, const char *text, int at, int column)
 {
     bool first = true;
     while (*text != '\0') {
@@ -121,7 +133,8 @@ static void print_param(FILE *file, const pl_param *param, const void *target,
     char line[3 * LINE_BYTES];
     flag_text(param, flag, sizeof flag);
     help_text(param, help, sizeof help);
-    const char *otherwise = default_text(param, target, value, sizeof value);
+    const char *otherwise =
+        pl_param_default_text(param, target, value, sizeof value);
     if (otherwise[0] != '\0')
         snprintf(line, sizeof line, "%s [%s]", help, otherwise);
     else
@@ -133,7 +146,7 @@ static void print_param(FILE *file, const pl_param *param, const void *target,
         at = 0;
     }
     fprintf(file, "%*s", column - at, "");
-    print_wrapped(file, line, column, column);
+    pl_param_print_wrapped(file, line, column, column);
 }
 
 void pl_param_print_help(const pl_param_group *groups, size_t group_count,
@@ -142,17 +155,40 @@ void pl_param_print_help(const pl_param_group *groups, size_t group_count,
     pl_param_print_help_where(groups, group_count, NULL, file);
 }
 
-void pl_param_print_help_where(const pl_param_group *groups, size_t group_count,
-                               const pl_param_facts *facts, FILE *file)
+static void print_view(const pl_param_group *groups, size_t group_count,
+                       const view *shown, FILE *file)
 {
-    int column = help_column(groups, group_count, facts);
+    int column = help_column(groups, group_count, shown);
+    bool first = true;
     for (size_t g = 0; g < group_count; g++) {
-        fprintf(file, "%s%s:\n", g == 0 ? "" : "\n", groups[g].title);
+        if (count_in_view(&groups[g], shown) == 0)
+            continue;
+        fprintf(file, "%s%s:\n", first ? "" : "\n", groups[g].title);
+        first = false;
         for (size_t i = 0; i < groups[g].count; i++)
-            if (is_shown_where(&groups[g].params[i], facts))
+            if (is_in_view(&groups[g].params[i], shown))
                 print_param(file, &groups[g].params[i], groups[g].target,
                             column);
     }
+}
+
+void pl_param_print_help_where(const pl_param_group *groups, size_t group_count,
+                               const pl_param_facts *facts, FILE *file)
+{
+    print_view(groups, group_count, &(view) { .facts = facts }, file);
+}
+
+size_t pl_param_print_common(const pl_param_group *groups, size_t group_count,
+                             const pl_param_facts *facts, FILE *file)
+{
+    view common = { .facts = facts, .common = true }, all = { .facts = facts };
+    size_t kept = 0, count = 0;
+    for (size_t g = 0; g < group_count; g++) {
+        kept += count_in_view(&groups[g], &common);
+        count += count_in_view(&groups[g], &all);
+    }
+    print_view(groups, group_count, kept > 0 ? &common : &all, file);
+    return kept > 0 ? count - kept : 0;
 }
 
 /* Text inside a table cell: a bar would end the cell. */
@@ -175,7 +211,7 @@ static void print_row(FILE *file, const pl_param *param,
         print_cell(file, param->fallback);
         fputc('`', file);
     } else {
-        fputs(default_text(param, NULL, text, sizeof text), file);
+        fputs(pl_param_default_text(param, NULL, text, sizeof text), file);
     }
     fputs(" | ", file);
     help_text(param, text, sizeof text);
@@ -234,15 +270,16 @@ static void print_troff_param(FILE *file, const pl_param *param)
     fputs(".TP\n\\fB\\-\\-", file);
     print_troff_text(file, param->name);
     fputs("\\fR", file);
-    if (value_name(param)[0] != '\0') {
+    if (pl_param_value_name(param)[0] != '\0') {
         fputs(" \\fI", file);
-        print_troff_text(file, value_name(param));
+        print_troff_text(file, pl_param_value_name(param));
         fputs("\\fR", file);
     }
     fputc('\n', file);
     help_text(param, help, sizeof help);
     print_troff_text(file, help);
-    const char *otherwise = default_text(param, NULL, help, sizeof help);
+    const char *otherwise =
+        pl_param_default_text(param, NULL, help, sizeof help);
     if (otherwise[0] != '\0') {
         fputs(" [", file);
         print_troff_text(file, otherwise);

@@ -21,6 +21,19 @@ const char *pl_param_choice_at(const char *choices, int index, int *length);
 /* "mean, sum or max" of "mean|sum|max" */
 void pl_param_choices_text(const char *choices, char *text, size_t room);
 
+/* What the value is called after the flag; "" for a flag without one. */
+const char *pl_param_value_name(const pl_param *param);
+
+/* The default as one would type it, "the model's" where that is not known, or
+ * "": there is none, or the help says it.  `target` may be NULL.  Points to a
+ * constant or into `text`. */
+const char *pl_param_default_text(const pl_param *param, const void *target,
+                                  char *text, size_t room);
+
+/* Print words from `at` (where the cursor stands) on, breaking lines that
+ * would pass 80 columns and continuing at `column`. */
+void pl_param_print_wrapped(FILE *file, const char *text, int at, int column);
+
 /* "a parameter server, --mode ssp": what the flag needs; "" for nothing. */
 void pl_param_needs_text(const pl_param *param, const pl_param_facts *facts,
                          char *text, size_t room);

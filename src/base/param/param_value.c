@@ -1,4 +1,4 @@
-/* The values of parameters: text into a field and back. */
+/* param_value.c - the values of parameters: text into a field and back. */
 #include "base/param/param_priv.h"
 
 #include "base/assert.h"
@@ -8,6 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define CHOICES_MOST 16
+#define CHOICE_BYTES 32
 
 void pl_param_real_text(double value, char text[PL_PARAM_NUMBER_BYTES])
 {
@@ -124,6 +127,26 @@ void pl_param_choices_text(const char *choices, char *text, size_t room)
     }
 }
 
+/* The choice that `text` was perhaps meant to be. */
+static bool nearest_choice(const char *choices, const char *text,
+                           char near[CHOICE_BYTES])
+{
+    char copies[CHOICES_MOST][CHOICE_BYTES];
+    const char *list[CHOICES_MOST + 1];
+    int count = 0, length;
+    const char *choice;
+    while (count < CHOICES_MOST &&
+           (choice = pl_param_choice_at(choices, count, &length)) != NULL) {
+        snprintf(copies[count], CHOICE_BYTES, "%.*s", length, choice);
+        list[count] = copies[count];
+        count++;
+    }
+    list[count] = NULL;
+    const char *found = pl_param_nearest(text, list);
+    snprintf(near, CHOICE_BYTES, "%s", found != NULL ? found : "");
+    return found != NULL;
+}
+
 static pl_status store_choice(const pl_param *param, int *field,
                               const char *text)
 {
@@ -138,8 +161,12 @@ static pl_status store_choice(const pl_param *param, int *field,
             return PL_OK;
         }
     }
-    char all[512];
+    char all[512], near[CHOICE_BYTES];
     pl_param_choices_text(param->choices, all, sizeof all);
+    if (nearest_choice(param->choices, text, near))
+        return PL_FAIL(PL_USAGE,
+                       "expected %s, found \"%.80s\"; did you mean %s?", all,
+                       text, near);
     return PL_FAIL(PL_USAGE, "expected %s, found \"%.80s\"", all, text);
 }
 

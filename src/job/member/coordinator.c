@@ -62,7 +62,7 @@ static void end_generation(pl_membership *m, const char *why)
     for (int32_t i = 0; i < m->opts.members; i++) {
         pl_seat *seat = &m->seats[i];
         seat->ready = seat->in = seat->left = false;
-        /* A member whose WELCOME was lost goes on with the same attempt. */
+        /* A member whose WELCOME was lost continues with the same attempt. */
         seat->spent = seat->confirmed;
     }
     m->settled = 1;

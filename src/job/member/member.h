@@ -29,7 +29,7 @@ typedef struct pl_membership pl_membership;
 
 typedef enum pl_member_event_kind {
     PL_MEMBER_JOINED, /* a process has joined for the first time */
-    PL_MEMBER_BACK,   /* ... or a lost one, or its successor, has */
+    PL_MEMBER_BACK,   /* ... or the lost one or its successor has */
     PL_MEMBER_LOST,   /* silent, stuck, or too late */
     PL_MEMBER_FORMED, /* a generation has formed */
     PL_MEMBER_ROLLED, /* this generation is over */

@@ -91,7 +91,7 @@ typedef struct described {
     dnnl_memory_desc_t src, weights, bias, dst;
 } described;
 
-/* A gradient lies as what it is of. */
+/* A gradient has the layout of its tensor. */
 static const dnnl_memory_desc_t *description_of(const described *d, int id)
 {
     switch (id) {
@@ -177,7 +177,8 @@ static pl_status describe_primitive(pl_dnn_op *op, const pl_dnn_opts *opts,
     described any;
     dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t forward = NULL; /* a gradient names what it is of */
+    dnnl_primitive_desc_t forward =
+        NULL; /* a gradient names the forward operation */
     pl_status status;
     PL_TRY(describe(&any, opts, true));
     PL_TRY(make_attributes(&attr, opts->relu));

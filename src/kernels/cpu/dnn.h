@@ -106,4 +106,8 @@ bool pl_dnn_inner(const pl_dnn_product *p, const float *src,
                   const float *weights, const float *bias, float *scratch,
                   float *dst);
 
+/* "2.6.3", the oneDNN that is loaded. */
+#define PL_DNN_VERSION 32
+const char *pl_dnn_version(char text[PL_DNN_VERSION]);
+
 #endif

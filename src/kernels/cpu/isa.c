@@ -50,3 +50,11 @@ int pl_dnn_threads(int wanted)
     return wanted > 1 ? wanted : 1;
 #endif
 }
+
+const char *pl_dnn_version(char text[PL_DNN_VERSION])
+{
+    const dnnl_version_t *version = dnnl_version();
+    snprintf(text, PL_DNN_VERSION, "%d.%d.%d", version->major, version->minor,
+             version->patch);
+    return text;
+}

@@ -36,7 +36,7 @@
 #define LIMIT_S    5 /* for a peer that says nothing */
 #define GREETING   (PL_PROBE_TOKEN + 1)
 #define GUESTS     16     /* connections that have not said all of it */
-#define LOOK_MS    100    /* the server looks whether it shall stop */
+#define LOOK_MS    100    /* the server checks whether it shall stop */
 #define CHUNK      262144 /* bytes of a write or read */
 #define PINGS      50
 #define CONNECT_MS 5000

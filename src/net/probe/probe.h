@@ -1,4 +1,4 @@
-/* probe.h - the speed of the way between two hosts, by plain TCP.
+/* probe.h - the speed of the link between two hosts, by plain TCP.
  *
  * One host listens, another measures: the round trip of a few bytes, and the
  * bytes that arrive in a while, as the receiver counts them.  Who does not

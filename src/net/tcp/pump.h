@@ -62,8 +62,8 @@ struct pl_pump {
  * to the same owner. */
 pl_status pl_pump_join(pl_pump_user *user, const pl_pump_user *beside,
                        pl_pump_chore *chore, void *context) PL_MUST_CHECK;
-/* Wait at most so long until all that this user has is written, then end its
- * chore. */
+/* Wait, at most until the deadline, for all that this user has to be written,
+ * then end its chore. */
 void pl_pump_finish(pl_pump_user *user, pl_deadline deadline);
 /* After finish, when all its connections are withdrawn; the last user ends the
  * thread. */

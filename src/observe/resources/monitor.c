@@ -103,7 +103,7 @@ static bool fits(const char *path, const char *header)
     return same;
 }
 
-/* Go on with the file of this host, where there is one with these columns
+/* Continue the file of this host, where there is one with these columns
  * (the run is resumed, or its first writer is gone); else begin one. */
 static pl_status open_file(pl_monitor *monitor)
 {

@@ -72,7 +72,7 @@ typedef struct sparse {
     float *kept;    /* values of the batch; NULL: not elsewhere, or none yet */
     /* For each key and part. */
     int64_t grad_room;
-    float *grads; /* [parts, keys]; the first is the sum in the end */
+    float *grads; /* [parts, keys]; the first becomes the sum */
     float bias_grad;
     double accuracy; /* of the batch of the last gradient */
 } sparse;
@@ -332,7 +332,7 @@ static uint64_t spent(sparse *c, int thread, const char *name, uint64_t begin,
 }
 
 /* Floats (and slots, which are as large) that are read for the non-zeros of
- * some rows: a slot, what it is of, and a value that is not 1. */
+ * some rows: a slot, its key, and a value that is not 1. */
 static int64_t entry_floats(const sparse *c, int64_t first, int64_t count)
 {
     int64_t entries = c->slots.start[first + count] - c->slots.start[first];

@@ -3,7 +3,7 @@
  *
  * The loop (loop.h) asks for the next act, does it, and tells what came of it;
  * so does the simulator of parameter-server jobs (tests/sim), which computes
- * nothing.  When an act fails with PL_ROLLED the course goes on with joining.
+ * nothing.  When an act fails with PL_ROLLED the course continues with joining.
  *
  * Threads: one course, one thread. */
 #ifndef PL_TRAIN_LOOP_COURSE_H

@@ -103,7 +103,7 @@ static pl_status check_loss(pl_loop *l, double loss, int64_t step)
     l->course.stopped_by = PL_STOPPED_NAN;
     return PL_FAIL(PL_NUMERIC,
                    "the loss is %s at step %lld: try a smaller --lr or "
-                   "--clip; what checkpoints there are, are from before",
+                   "--clip; earlier checkpoints are unaffected",
                    isnan(loss) ? "not a number" : "infinite", (long long)step);
 }
 

@@ -139,7 +139,7 @@ static grown *find_grown(const pl_record_sink *sink, const char *path)
     return NULL;
 }
 
-/* The host goes on with a file that it got from here. */
+/* The host continues a file that it got from here. */
 static pl_status go_on(const char *file, int64_t offset, char **out)
 {
     struct stat info;

@@ -26,8 +26,8 @@
  *
  * Sums of gradients go through a codec (sync/codec.h): each rank encodes a
  * piece once, when it has added its own; a complete sum goes round as it was
- * encoded, and the rank that completed it goes on with what the others decode,
- * so that all have the same bits.
+ * encoded, and the rank that completed it continues with what the others
+ * decode, so that all have the same bits.
  *
  * Threads: one at a time. */
 #ifndef PL_SYNC_ALLREDUCE_RING_CORE_H

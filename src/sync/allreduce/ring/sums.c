@@ -214,7 +214,7 @@ static void encode_piece(pl_ring_core *core, const pl_ring_sum *sum,
     core->wire[piece] =
         pl_coder_encode(coder, first, count, own, room_of(core, coder, piece));
     core->pending[piece] = (int16_t)hop;
-    /* A complete sum, or a term that both ranks add: all must go on with the
+    /* A complete sum, or a term that both ranks add: all must continue with the
      * same bits. */
     bool same = is_direct(core, sum) || hop == core->place.count - 1;
     if (same && coder->codec->may_change_bits)

@@ -53,7 +53,7 @@ void pl_core_ask_usage(pl_ps_core *core)
 
 bool pl_core_knows_usage(const pl_ps_core *core)
 {
-    /* Not so long that a chief that waits could be taken for a lost one. */
+    /* Not so long that a waiting chief could be taken for lost. */
     int64_t most = core->opts.heartbeat_ms * MS / 2;
     most = most < USAGE_NS ? most : USAGE_NS;
     if (core->failed || core->now_ns - core->asked_usage_ns > most)

@@ -123,7 +123,7 @@ bool pl_ps_request_has_data(const pl_ps_request *request);
 
 /* The payload of LOAD and SAVE. */
 typedef struct pl_ps_plan {
-    const void *counts; /* int64 a worker, ~count of a lost one; unaligned */
+    const void *counts; /* int64 a worker, ~count if it is lost; unaligned */
     const char *text;
     size_t text_bytes;
 } pl_ps_plan;

@@ -198,7 +198,8 @@ static void wrong_flags_are_found_before_anything_runs(void **state)
     static const struct {
         const char *text, *message;
     } cases[] = {
-        { "grid batsch=1", "batsch is no flag of train; did you mean batch" },
+        { "grid batsch=1",
+          "batsch is not a flag of train; did you mean batch" },
         { "grid batch=1,x", "cell batch-x: --batch: expected" },
         { "grid batch=1\nflags --batch 2", "--batch stands in the grid and" },
         { "grid epochs=1", "--epochs stands in the grid and" },

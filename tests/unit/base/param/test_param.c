@@ -283,7 +283,8 @@ static void param_choice_lists_the_choices(void **state)
     (void)state;
     struct command c;
     assert_fails(PL_USAGE,
-                 "--reduction: expected mean, sum or none, found \"men\"",
+                 "--reduction: expected mean, sum or none, found \"men\"; did "
+                 "you mean mean?",
                  PARSE(&c, "--reduction", "men"));
     assert_fails(PL_USAGE, "expected sgd or adam, found \"sgd|adam\"",
                  PARSE(&c, "--optimizer", "sgd|adam"));
@@ -512,6 +513,68 @@ static void param_help_is_aligned_and_wrapped(void **state)
     free(text);
 }
 
+/* Two flags, of which people mostly need one; the caller frees the text. */
+static pl_param_group rare_and_common(pl_param params[2], void *target)
+{
+    params[0] = (pl_param) { .name = "rare",
+                             .kind = PL_PARAM_INT,
+                             .least = 1,
+                             .most = 9,
+                             .fallback = "4",
+                             .needs = "mode=ssp",
+                             .help = "a number" };
+    params[1] = (pl_param) { .name = "often",
+                             .kind = PL_PARAM_FLAG,
+                             .traits = PL_PARAM_COMMON,
+                             .help = "a switch",
+                             .why = "Switch it on when the light is off." };
+    return (pl_param_group) { "Group", params, 2, target, NULL };
+}
+
+static void param_short_help_shows_the_common_flags(void **state)
+{
+    (void)state;
+    pl_param params[2];
+    pl_param_group group = rare_and_common(params, NULL);
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_int_equal(1, pl_param_print_common(&group, 1, NULL, file));
+    params[1].traits = 0; /* without marks all are shown */
+    assert_int_equal(0, pl_param_print_common(&group, 1, NULL, file));
+    fclose(file);
+    assert_string_equal("Group:\n  --often  a switch\n"
+                        "Group:\n  --rare N  a number [4]\n"
+                        "  --often   a switch\n",
+                        text);
+    free(text);
+}
+
+static void param_explains_one_flag(void **state)
+{
+    (void)state;
+    pl_param params[2];
+    pl_param_group group = rare_and_common(params, NULL);
+    pl_param_facts facts = { 0 };
+    char *text = NULL;
+    size_t bytes;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_ok(pl_param_explain(&group, 1, &facts, "rare", file));
+    assert_ok(pl_param_explain(&group, 1, &facts, "--often", file));
+    assert_fails(PL_USAGE, "unknown flag --offen; did you mean --often?",
+                 pl_param_explain(&group, 1, &facts, "offen", file));
+    fclose(file);
+    assert_string_equal("--rare N\n\n  a number\n\n"
+                        "  value     a whole number from 1 to 9\n"
+                        "  default   4\n"
+                        "  needs     --mode ssp\n"
+                        "--often\n\n  a switch\n\n"
+                        "  Switch it on when the light is off.\n\n"
+                        "  value     none: giving the flag switches it on\n",
+                        text);
+    free(text);
+}
+
 static void param_help_of_a_wide_flag_begins_on_the_next_line(void **state)
 {
     (void)state;
@@ -576,6 +639,8 @@ UNIT_TESTS(
     cmocka_unit_test(param_value_text_reads_back_as_the_same_value),
     cmocka_unit_test(param_value_text_is_cut_to_its_room),
     cmocka_unit_test(param_help_is_aligned_and_wrapped),
+    cmocka_unit_test(param_short_help_shows_the_common_flags),
+    cmocka_unit_test(param_explains_one_flag),
     cmocka_unit_test(param_help_of_a_wide_flag_begins_on_the_next_line),
     cmocka_unit_test(param_markdown_is_one_table_a_group),
     cmocka_unit_test(param_troff_escapes_hyphens))

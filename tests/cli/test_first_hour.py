@@ -1,0 +1,233 @@
+"""What a new user meets: help, suggestions, the demo, completion."""
+
+import json
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from conftest import ROOT, program, wait_for
+from jobs import free_ports
+from terminal import Terminal
+
+PROGRAM = program()
+
+
+def text_of(cli, *words):
+    return cli.ok(*words).out
+
+
+def commands(cli):
+    return text_of(cli, "docs", "commands").split()
+
+
+def flags_of(cli, command):
+    return set(re.findall(r"^  --([a-z0-9-]+)", text_of(
+        cli, command, "--help", "all"), re.M))
+
+
+def test_without_arguments_it_says_what_to_try_first(cli):
+    done = subprocess.run([PROGRAM], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == ""
+    tried = re.findall(r"^  paceline ([a-z]+)", done.stderr, re.M)
+    assert tried[0] == "demo" and set(tried) <= set(commands(cli))
+
+
+def test_help_of_each_command_begins_with_three_examples(cli):
+    for command in commands(cli):
+        text = text_of(cli, command, "--help")
+        assert text.startswith("Examples:\n"), command
+        examples = text.split("\nusage:")[0]
+        # launch and train also appear in examples of other commands
+        words = re.findall(r"^  paceline ([a-z]+)(.*)", examples, re.M)
+        assert len(words) == 3, command
+        for name, rest in words:
+            own = rest.split("  ")[0].split(" -- ")[0]
+            given = set(re.findall(r" --([a-z-]+)", own))
+            assert given <= flags_of(cli, name), (command, name, given)
+        assert max(map(len, text.splitlines())) <= 80, command
+
+
+def test_help_shows_the_flags_most_people_need(cli):
+    shown = re.findall(r"^  --([a-z-]+)", text_of(cli, "train", "--help"),
+                       re.M)
+    assert 10 <= len(shown) <= 14 and {"data", "lr", "workers"} <= set(shown)
+    assert set(shown) < flags_of(cli, "train")
+    assert "--help all" in text_of(cli, "train", "--help")
+    assert "--help all" not in text_of(cli, "page", "--help")
+    for flag in shown:  # each of these says when to give it
+        assert text_of(cli, "train", "--help", flag).count("\n\n  ") >= 2, flag
+
+
+def test_help_of_one_flag_has_its_range_default_and_condition(cli):
+    text = text_of(cli, "train", "softmax", "--help", "staleness")
+    assert "from 0 to 1000000000" in text and "default   0" in text
+    assert "needs     --mode ssp, a parameter server" in text
+    assert text == text_of(cli, "train", "softmax", "--help", "--staleness")
+    assert text == text_of(cli, "train", "softmax", "--help=staleness")
+    assert "100" in text_of(cli, "train", "softmax", "--help", "batch")
+
+
+@pytest.mark.parametrize("words,near", [
+    (["trian"], "did you mean train?"),
+    (["softmax"], "did you mean train softmax?"),
+    (["train", "sofmax"], "did you mean softmax?"),
+    (["train", "softmax", "--bacth", "3"], "did you mean --batch?"),
+    (["train", "softmax", "--mode", "asinc"], "did you mean async?"),
+    (["train", "--help", "optimiser"], "did you mean --optimizer?"),
+    (["data", "stat", "x"], "did you mean data stats?"),
+    (["docs", "option"], "did you mean docs options?"),
+    (["page", "--prot", "1"], "did you mean --port?"),
+])
+def test_what_is_misspelled_gets_the_nearest_right_one(cli, words, near):
+    cli.refused(2, *words, says=near)
+
+
+def test_version_names_what_it_was_built_with(cli):
+    text = text_of(cli, "--version")
+    assert re.match(r"paceline \d+\.\d+\.\d+", text)
+    for what in "instruction sets", "oneDNN", "MPI":
+        assert re.search(rf"^{what} +\S", text, re.M), text
+
+
+def test_after_a_run_a_terminal_shows_what_to_do_next(cli):
+    terminal = Terminal(120)
+    process = cli.start("train", "softmax", "--steps", "50", "--run", "r",
+                        stdin=terminal.follower, stdout=terminal.follower,
+                        stderr=terminal.follower)
+    terminal.started()
+    assert process.wait() == 0
+    text = "\n".join(terminal.rows())
+    assert text.count("next  look") == 1
+    again = re.search(r"continue +(paceline train .*--steps 100)", text)
+    assert again, text
+    words = again[1].split()[1:]
+    assert cli.ok(*words, "--json").json["steps"] == 100
+    assert "next  look" not in cli.ok("train", "softmax", "--steps", "5").out
+
+
+def test_demo_tells_the_whole_story(cli):
+    done = cli.ok("demo", "--seconds", "0.3", "--no-wait")
+    assert "are equal, bit for bit, to" in done.out, done.out
+    assert "kill -9" in done.err
+    summary = json.loads((cli.folder / "paceline-demo/cluster/summary.json")
+                         .read_text())
+    assert summary["restarts"] == 1
+    page = (cli.folder / "paceline-demo/report.html").read_text()
+    assert "</html>" in page
+    assert re.search(r"http://127.0.0.1:\d+/\?token=", done.out)
+    cli.refused(2, "demo", says="is there already")
+
+
+def test_demo_ends_cleanly_on_interrupt(cli):
+    demo = subprocess.Popen([PROGRAM, "demo", "--seconds", "600"],
+                            cwd=cli.folder, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+    run = cli.folder / "paceline-demo/cluster/timeline.jsonl"
+    assert wait_for(run.exists, "the cluster", demo)
+    demo.send_signal(signal.SIGINT)
+    _, said = demo.communicate()
+    assert demo.returncode == 130 and "interrupted" in said
+    left = subprocess.run(["pgrep", "-f", str(cli.folder)],
+                          capture_output=True, text=True).stdout
+    assert left == "", left
+
+
+COMPLETED = [
+    ("paceline tr", {"train"}),
+    ("paceline train sof", {"softmax"}),
+    ("paceline train softmax --mode a", {"async"}),
+    ("paceline train softmax --optimi", {"--optimizer"}),
+    ("paceline launch --hosts a,b -- train len", {"lenet"}),
+    ("paceline data st", {"stats"}),
+]
+
+
+def test_bash_completes_commands_models_flags_and_values(cli):
+    (cli.folder / "complete").write_text(text_of(cli, "docs", "bash"))
+    ask = ('. ./complete; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - '
+           '1)); _paceline; printf "%s\\n" "${COMPREPLY[@]}"')
+    for line, expected in COMPLETED:
+        out = subprocess.run(["bash", "-uc", ask, "bash", line], text=True,
+                             cwd=cli.folder, capture_output=True, check=True)
+        assert set(out.stdout.split()) == expected, line
+
+
+def test_zsh_completes_commands_models_flags_and_values(cli):
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed")
+    (cli.folder / "_paceline").write_text(text_of(cli, "docs", "zsh"))
+    # A shell in a terminal, as a person has it; Ctrl-G completes the line as
+    # a tab does, and shows it.
+    leader, follower = pty.openpty()
+    shell = subprocess.Popen(["zsh", "-f", "-i"], cwd=cli.folder,
+                             stdin=follower, stdout=follower, stderr=follower,
+                             env={**cli.env, "TERM": "dumb"}, close_fds=True,
+                             start_new_session=True)
+    os.close(follower)
+
+    def answer(typed, pattern):
+        os.write(leader, typed.encode())
+        said = b""
+        while not (found := re.search(pattern, said)):
+            said += os.read(leader, 4096)
+        return found[1].decode()
+
+    answer("autoload -U compinit; compinit -u -D; . ./_paceline; show() { "
+           "zle complete-word; print -r -- \"LINE:$BUFFER:\"; BUFFER='' }; "
+           "zle -N show; bindkey '^G' show; print REA''DY\n", b"(READY)")
+    for line, expected in COMPLETED:
+        shown = answer(line + "\a", rb"LINE:([^:$]*):")
+        assert shown.split()[-1] == expected.copy().pop(), (line, shown)
+    os.close(leader)
+    shell.kill()
+    shell.wait()
+
+
+def test_each_command_has_a_manual_page_without_warnings(cli):
+    if shutil.which("groff") is None:
+        pytest.skip("groff is not installed")
+    for command in commands(cli):
+        page = text_of(cli, "docs", "man", command)
+        done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z"],
+                              input=page, capture_output=True, text=True)
+        assert done.stderr == "", (command, done.stderr)
+
+
+def pod_script(path):
+    """The shell script of a pod: the block behind "- |"."""
+    lines, found = path.read_text().splitlines(), []
+    start = next(i for i, line in enumerate(lines) if line.strip() == "- |")
+    depth = len(lines[start]) - len(lines[start].lstrip())
+    for line in lines[start + 1:]:
+        if line.strip() and len(line) - len(line.lstrip()) <= depth:
+            break
+        found.append(line.strip())
+    return "\n".join(found)
+
+
+def test_the_kubernetes_job_trains_as_three_processes(cli):
+    script = pod_script(ROOT / "examples/kubernetes/indexed_job.yaml")
+    cli.ok("keys", "-o", "job.key")
+    for pod, port in enumerate(free_ports(3)):
+        script = script.replace(f"demo-{pod}.demo:4000", f"127.0.0.1:{port}")
+    script = (script.replace("/keys/job.key", f"{cli.folder}/job.key")
+              .replace("/runs/demo", f"{cli.folder}/demo")
+              .replace("exec paceline train lenet",
+                       f"exec {PROGRAM} train softmax --steps 50 --json"))
+    pods = []
+    for index in range(3):
+        home = cli.folder / f"pod{index}"
+        home.mkdir()
+        pods.append(subprocess.Popen(
+            ["sh", "-c", script], cwd=home, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "JOB_COMPLETION_INDEX": str(index),
+                 "HOME": str(home)}))
+    said = [pod.communicate() for pod in pods]
+    assert [pod.returncode for pod in pods] == [0, 0, 0], said
+    assert json.loads(said[1][0])["steps"] == 50
