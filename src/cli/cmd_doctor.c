@@ -127,9 +127,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     doctor_flags flags = { 0 };
     pl_words words;
-    PL_TRY(pl_command_parse(&pl_cmd_doctor, app,
-
-                            &flags, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_doctor, app, &flags, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     int count = words.count;

@@ -17,11 +17,13 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = offsetof(export_options, out),
       .fallback = "model.onnx",
+      .traits = PL_PARAM_COMMON,
       .value = "FILE",
       .help = "the ONNX file to write, also -o" },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(export_options, best),
+      .traits = PL_PARAM_COMMON,
       .help =
           "the checkpoint with the lowest test loss, of train --keep-best" },
 };
@@ -54,12 +56,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     export_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(
-        &pl_cmd_export, app,
-        "Write the newest checkpoint of the run in the folder RUN as an ONNX "
-        "model: its graph as it\nis computed outside of training, and its "
-        "parameters under their names.",
-        &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_export, app, &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status;
@@ -75,6 +72,15 @@ const pl_command pl_cmd_export = {
     .name = "export",
     .usage = "export RUN [flags]",
     .help = "write the newest checkpoint of a run as an ONNX model",
+    .about =
+        "Write the newest checkpoint of the run in the folder RUN as an ONNX "
+        "model: its\ngraph as it is computed outside of training, and its "
+        "parameters under their\nnames.",
+    .examples = {
+        { "export runs/a", "to model.onnx" },
+        { "export runs/a -o lenet.onnx", "to a file of your choice" },
+        { "export runs/a --best", "the checkpoint of --keep-best" },
+    },
     .run = run,
     .params = params,
     .param_count = sizeof params / sizeof *params,

@@ -35,9 +35,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     keys_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(&pl_cmd_keys, app,
-
-                            &options, argc, argv, &words));
+    PL_TRY(pl_command_parse(&pl_cmd_keys, app, &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status;

@@ -155,9 +155,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     pl_words words;
     if (!pl_app_wants_help(argc, argv))
         return parse(app, argc, argv);
-    return pl_command_parse(&pl_cmd_launch, app,
-
-                            &flags, argc, argv, &words);
+    return pl_command_parse(&pl_cmd_launch, app, &flags, argc, argv, &words);
 }
 
 const pl_command pl_cmd_launch = {

@@ -329,9 +329,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         return parse(app, NULL, argc, argv);
     pl_matmul_flags flags;
     pl_words words;
-    return pl_command_parse(&pl_cmd_matmul, app,
-
-                            &flags, argc, argv, &words);
+    return pl_command_parse(&pl_cmd_matmul, app, &flags, argc, argv, &words);
 }
 
 pl_status pl_cmd_matmul_launch(const pl_app *app, const pl_launch_flags *flags,

@@ -205,9 +205,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     monitor_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(&pl_cmd_monitor, app,
-
-                            &options, argc, argv, &words));
+    PL_TRY(
+        pl_command_parse(&pl_cmd_monitor, app, &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     words.list[words.count] = NULL;

@@ -358,9 +358,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 {
     predict_options options;
     pl_words words;
-    PL_TRY(pl_command_parse(&pl_cmd_predict, app,
-
-                            &options, argc, argv, &words));
+    PL_TRY(
+        pl_command_parse(&pl_cmd_predict, app, &options, argc, argv, &words));
     if (words.list == NULL)
         return PL_OK;
     pl_status status = predict(app, &options, words.list, words.count);

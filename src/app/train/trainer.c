@@ -11,7 +11,6 @@
 #include "app/train/interrupt.h"
 #include "app/train/job.h"
 #include "app/train/links.h"
-#include "app/view/next.h"
 #include "app/view/progress.h"
 #include "base/clock.h"
 #include "base/error.h"

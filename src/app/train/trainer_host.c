@@ -1,9 +1,9 @@
 /* trainer_host.c - where a trainer belongs: to the terminal, whose signals end
  * it and where its summary is printed, or to the program that it runs in. */
 #include "app/run/summary.h"
-#include "app/view/next.h"
 #include "app/train/interrupt.h"
 #include "app/train/trainer.h"
+#include "app/view/next.h"
 #include "base/mem.h"
 
 pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
