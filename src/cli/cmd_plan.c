@@ -290,6 +290,7 @@ static void put_head(pl_table *table)
         { .key = "mode" },
         { .key = "workers" },
         { .key = "ps" },
+        { .key = "codec" },
         { .key = "step", .unit = "ms", .digits = 2 },
         { .key = "examples_per_s", .label = "examples/s" },
         { .key = "speedup", .label = "speed-up", .digits = 2 },
@@ -311,6 +312,7 @@ static void put_row(pl_table *table, const pl_forecast_row *row)
     pl_table_put_text(table, row->mode != NULL ? row->mode : "");
     pl_table_put_number(table, row->workers);
     pl_table_put_number(table, row->ps);
+    pl_table_put_text(table, row->codec);
     pl_table_put_number(table, 1e3 * row->step_seconds);
     pl_table_put_number(table, row->examples_per_s);
     pl_table_put_number(table, row->speedup);
@@ -331,6 +333,7 @@ static bool is_beaten(const pl_forecast *plan, size_t index)
         const pl_forecast_row *other = &plan->rows[i];
         if (i != index && other->strategy == row->strategy &&
             other->mode == row->mode && other->workers == row->workers &&
+            other->codec == row->codec &&
             (other->examples_per_s > row->examples_per_s ||
              (other->examples_per_s == row->examples_per_s && i < index)))
             return true;
