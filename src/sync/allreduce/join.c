@@ -346,9 +346,9 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     PL_TRY(greet(self, at, &fresh));
     if (self->bucket_bytes == 0 || asks_link(self))
         PL_TRY(measure(self));
-    pl_factor_step_choose(&self->factors, &self->ranks,
-                          self->unlike ? PL_LINK_UNKNOWN : self->link,
-                          self->bucket_bytes);
+    PL_TRY(pl_factor_step_choose(&self->factors, &self->ranks,
+                                 self->unlike ? PL_LINK_UNKNOWN : self->link,
+                                 self->bucket_bytes));
     pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
     PL_TRY(take_state(self, fresh));
