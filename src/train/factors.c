@@ -38,9 +38,8 @@ int64_t pl_factors_plain_bytes(const pl_factor_layer *layer, int32_t workers)
     return 2 * (workers - 1) * floats / workers * (int64_t)sizeof(float);
 }
 
-/* What a rank forms: with two workers the other's product, with more, all. */
-static double product_seconds(const pl_factor_layer *layer, int64_t rows,
-                              int32_t workers)
+double pl_factors_seconds(const pl_factor_layer *layer, int64_t rows,
+                          int32_t workers)
 {
     double floats = (double)layer->sizes.outputs * (double)layer->sizes.inputs;
     double one = 2 * (double)rows * floats / PRODUCT_FLOPS +
@@ -56,7 +55,8 @@ bool pl_factors_pay(const pl_factor_layer *layer, int64_t rows, int32_t workers,
     if (link == PL_LINK_UNKNOWN || link == PL_LINK_FAST || saved <= 0)
         return false;
     return link == PL_LINK_BYTES ||
-           (double)saved / rate(link) > product_seconds(layer, rows, workers);
+           (double)saved / rate(link) >
+               pl_factors_seconds(layer, rows, workers);
 }
 
 /* All layers that pay where only bytes count. */

@@ -58,6 +58,10 @@ pl_link_class pl_link_class_of(double bytes_per_second);
 int64_t pl_factors_bytes(const pl_factor_layer *layer, int64_t rows,
                          int32_t workers);
 int64_t pl_factors_plain_bytes(const pl_factor_layer *layer, int32_t workers);
+/* What a rank's products take by nominal speeds: with two workers the other's,
+ * with more those of all. */
+double pl_factors_seconds(const pl_factor_layer *layer, int64_t rows,
+                          int32_t workers);
 /* Is the layer's exchange faster by factors?  By shapes and nominal speeds
  * alone, so that all workers, and all runs, decide alike. */
 bool pl_factors_pay(const pl_factor_layer *layer, int64_t rows, int32_t workers,

@@ -183,3 +183,22 @@ def test_a_page_goes_to_standard_output_alone(cli):
     assert shown.rstrip().endswith("</html>")
     result = cli.run("plan", "--from", "run", "--json", "-o", "-")
     assert result.code == 2 and "--json and --out -" in result.err
+
+
+def test_factors_are_rows_where_they_pay(cli):
+    """Batch 32 of LeNet's dense layers, over a link that is slower than the
+    products."""
+    flags = ["lenet", "--data", "synthetic", "--examples", 600, "--batch", 32,
+             "--seconds", 0.1, "--hosts", 4, "--cores", 1, "--workers", 4]
+    slow = plan(cli, *flags, "--link", "10Mbit")
+    both = {r["codec"]: r for r in slow["rows"] if r["strategy"] == "allreduce"}
+    assert set(both) == {"plain", "factors"}
+    assert both["factors"]["link_bytes"] < both["plain"]["link_bytes"]
+    assert "--codec factors" in slow["best"]["command"]
+    fast = plan(cli, *flags, "--link", "100Gbit")
+    assert {r["codec"] for r in fast["rows"]} == {"plain"}
+    rounded = plan(cli, *flags, "--link", "10Mbit", "--codec", "bf16")
+    half = [r for r in rounded["rows"] if r["strategy"] == "allreduce"]
+    assert [r["codec"] for r in half] == ["bf16"]
+    assert half[0]["link_bytes"] == pytest.approx(
+        both["plain"]["link_bytes"] / 2)

@@ -5,6 +5,7 @@
  * compare: these are shown, but are best only where --mode asked for them. */
 #include "app/plan/forecast.h"
 
+#include "app/plan/coded.h"
 #include "base/buffer.h"
 #include "base/mem.h"
 
@@ -115,8 +116,8 @@ static double thread_factor(const pl_forecast_work *work, int32_t threads)
 }
 
 static pl_status predict(const pl_forecast_opts *opts, size_t kind,
-                         int32_t workers, int32_t ps, bool with_limit,
-                         pl_step_time *out)
+                         int32_t workers, int32_t ps, pl_coded coded,
+                         bool with_limit, pl_step_time *out)
 {
     const pl_forecast_work *work = opts->work;
     const pl_train_options *train = &opts->options->train;
@@ -134,6 +135,7 @@ static pl_status predict(const pl_forecast_opts *opts, size_t kind,
         layers[i].forward_s *= factor;
         layers[i].backward_s *= factor;
     }
+    step.update_s += pl_coded_apply(opts, coded, workers, layers);
     step.layers = layers;
     pl_step_net net = work->net;
     net.bytes_per_s = opts->link_bytes_per_s;
@@ -164,19 +166,20 @@ static int64_t server_bytes(const pl_forecast_work *work, size_t kind,
 }
 
 static pl_status make_row(const pl_forecast_opts *opts, size_t kind,
-                          int32_t workers, int32_t ps, double alone_per_s,
-                          bool with_limit, pl_forecast_row *out)
+                          int32_t workers, int32_t ps, pl_coded coded,
+                          double alone_per_s, bool with_limit,
+                          pl_forecast_row *out)
 {
     const pl_forecast_work *work = opts->work;
     pl_step_time time;
-    PL_TRY(predict(opts, kind, workers, ps, with_limit, &time));
+    PL_TRY(predict(opts, kind, workers, ps, coded, with_limit, &time));
     double per_s = time.gradients_per_s * (double)work->examples;
     *out = (pl_forecast_row) {
         .strategy = kinds[kind].name,
         .mode = kinds[kind].mode_name,
         .workers = workers,
         .ps = ps,
-        .codec = "plain",
+        .codec = pl_coded_names[coded],
         .step_seconds = time.step_s,
         .examples_per_s = per_s,
         .speedup = per_s / alone_per_s,
@@ -207,6 +210,7 @@ typedef struct visitor {
     bool found;
     pl_forecast_row best;
     size_t best_kind;
+    pl_coded best_coded;
 } visitor;
 
 static pl_status add_row(pl_forecast *plan, const pl_forecast_row *row)
@@ -219,18 +223,28 @@ static pl_status add_row(pl_forecast *plan, const pl_forecast_row *row)
     return PL_OK;
 }
 
-static pl_status visit(visitor *v, size_t kind, int32_t workers, int32_t ps)
+static pl_status visit_coded(visitor *v, size_t kind, int32_t workers,
+                             int32_t ps, pl_coded coded)
 {
     pl_forecast_row row;
-    PL_TRY(make_row(v->opts, kind, workers, ps, v->alone_per_s, v->with_limit,
-                    &row));
+    PL_TRY(make_row(v->opts, kind, workers, ps, coded, v->alone_per_s,
+                    v->with_limit, &row));
     if (may_be_best(v->opts, kind) &&
         (!v->found || row.examples_per_s > v->best.examples_per_s)) {
         v->found = true;
         v->best = row;
         v->best_kind = kind;
+        v->best_coded = coded;
     }
     return v->plan != NULL ? add_row(v->plan, &row) : PL_OK;
+}
+
+static pl_status visit(visitor *v, size_t kind, int32_t workers, int32_t ps)
+{
+    for (int c = 0; c < PL_CODED_KINDS; c++)
+        if (pl_coded_is_wanted(v->opts, (pl_coded)c, kinds[kind].step, workers))
+            PL_TRY(visit_coded(v, kind, workers, ps, (pl_coded)c));
+    return PL_OK;
 }
 
 /* All rows of a kind with so many workers. */
@@ -272,6 +286,9 @@ static pl_status write_command(const pl_forecast_opts *opts,
         pl_buffer_format(&text, " --ps %d --mode %s", row->ps, row->mode);
     else if (row->workers > 1)
         pl_buffer_text(&text, " --strategy allreduce");
+    if (row->codec != pl_coded_names[PL_CODED_PLAIN] &&
+        !PL_GIVEN(opts->options, codec))
+        pl_buffer_format(&text, " --codec %s", row->codec);
     pl_status status = pl_buffer_status(&text);
     if (status == PL_OK)
         choice->command = text.data;
@@ -295,8 +312,8 @@ static pl_status find_smallest(pl_forecast *plan, const pl_forecast_opts *opts,
         PL_TRY(visit_kinds(&v, w));
         if (!v.found || v.best.speedup < opts->speedup)
             continue;
-        PL_TRY(make_row(opts, v.best_kind, w, v.best.ps, alone_per_s, true,
-                        &plan->smallest.row));
+        PL_TRY(make_row(opts, v.best_kind, w, v.best.ps, v.best_coded,
+                        alone_per_s, true, &plan->smallest.row));
         plan->has_smallest = true;
     }
     return plan->has_smallest ? write_command(opts, &plan->smallest) : PL_OK;
@@ -307,7 +324,7 @@ static pl_status fill(pl_forecast *plan, const pl_forecast_opts *opts)
     const pl_options *options = opts->options;
     visitor v = { .opts = opts, .with_limit = !opts->no_limits, .plan = plan };
     pl_step_time alone;
-    PL_TRY(predict(opts, 0, 1, 0, false, &alone));
+    PL_TRY(predict(opts, 0, 1, 0, PL_CODED_PLAIN, false, &alone));
     v.alone_per_s = alone.gradients_per_s * (double)opts->work->examples;
     if (PL_GIVEN(options, workers))
         PL_TRY(visit_kinds(&v, (int32_t)options->train.workers));

@@ -24,6 +24,7 @@ static void put_head(pl_table *table)
         { .key = "mode" },
         { .key = "workers" },
         { .key = "ps" },
+        { .key = "codec" },
         { .key = "step", .unit = "ms", .digits = 2 },
         { .key = "examples_per_s", .label = "examples/s" },
         { .key = "speedup", .label = "speed-up", .digits = 2 },
@@ -45,6 +46,7 @@ static void put_row(pl_table *table, const pl_forecast_row *row)
     pl_table_put_text(table, row->mode != NULL ? row->mode : "");
     pl_table_put_number(table, row->workers);
     pl_table_put_number(table, row->ps);
+    pl_table_put_text(table, row->codec);
     pl_table_put_number(table, 1e3 * row->step_seconds);
     pl_table_put_number(table, row->examples_per_s);
     pl_table_put_number(table, row->speedup);

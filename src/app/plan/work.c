@@ -8,6 +8,7 @@
 void pl_forecast_work_close(pl_forecast_work *work)
 {
     pl_mem_free(work->layers);
+    pl_mem_free(work->dense);
     *work = (pl_forecast_work) { 0 };
 }
 
@@ -27,6 +28,22 @@ static pl_status count_memory(pl_forecast_work *work, const pl_job *job)
     return PL_OK;
 }
 
+static pl_status find_dense(pl_forecast_work *work, const pl_job *job)
+{
+    const pl_network *network = job->network;
+    int count = pl_params_count(network->params);
+    if (network->sparse || job->options->train.micro_batches > 1)
+        return PL_OK;
+    PL_TRY(PL_NEW(work->dense, (size_t)count));
+    work->dense_count = (size_t)count;
+    for (int p = 0; p < count; p++) {
+        pl_factor_layer *dense = &work->dense[p];
+        if (!pl_plan_factors(network->diff[p], &dense->sizes))
+            *dense = (pl_factor_layer) { 0 };
+    }
+    return PL_OK;
+}
+
 pl_status pl_forecast_work_init(pl_forecast_work *work, const pl_job *job)
 {
     const pl_params *params = job->network->params;
@@ -43,5 +60,6 @@ pl_status pl_forecast_work_init(pl_forecast_work *work, const pl_job *job)
     }
     work->step.layers = work->layers;
     work->step.layer_count = (size_t)count;
+    PL_TRY(find_dense(work, job));
     return count_memory(work, job);
 }

@@ -10,6 +10,7 @@
 #include "app/train/job.h"
 #include "base/record/run_record.h"
 #include "observe/steps/steps.h"
+#include "train/factors.h"
 
 #define PL_FORECAST_FORWARD                                                    \
     (1 / 3.0)                      /* of forward and backward, where only      \
@@ -18,7 +19,11 @@
 
 typedef struct pl_forecast_work {
     pl_step_layer *layers; /* its own */
-    pl_step_work step;     /* of a worker with so many threads: */
+    /* Of a dense network whose gradients are of one batch: the parameters that
+     * may travel as factors have sizes; else NULL. */
+    pl_factor_layer *dense;
+    size_t dense_count; /* parameters */
+    pl_step_work step;  /* of a worker with so many threads: */
     int32_t threads;
     double serial;        /* the share of computing that more threads do not
                              shorten (Amdahl's law) */

@@ -427,7 +427,9 @@ static pl_status open_allreduce(trainer *t)
             .params = t->job.network->params,
             .optim = t->job.optim,
             .factors = t->factors,
-            .link = pl_coding_link(train, t->opts.cluster, t->start.link),
+            .link = t->factors != NULL
+                        ? pl_coding_link(train, t->opts.cluster, t->start.link)
+                        : PL_LINK_UNKNOWN,
             .schedule = &t->job.schedule,
             .pool = t->job.pool,
             .snapshot = t->snapshot,

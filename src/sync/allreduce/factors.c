@@ -53,9 +53,7 @@ pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
     size_t count = (size_t)pl_params_count(params);
     PL_TRY(PL_NEW(step->chosen, (size_t)source->count));
     PL_TRY(PL_NEW(step->layer_of, count));
-    PL_TRY(PL_NEW(step->rest_at, count));
-    PL_TRY(PL_NEW_ALIGNED(step->product, (size_t)largest_layer(source)));
-    return PL_NEW_ALIGNED(step->room, (size_t)largest_layer(source));
+    return PL_NEW(step->rest_at, count);
 }
 
 void pl_factor_step_close(pl_factor_step *step)
@@ -83,21 +81,30 @@ static void place_rest(pl_factor_step *step)
     }
 }
 
-void pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
-                           pl_link_class link, int64_t bucket_bytes)
+/* Large: for those that form products alone. */
+static pl_status allocate_products(pl_factor_step *step)
+{
+    size_t floats = (size_t)largest_layer(step->source);
+    if (step->product == NULL)
+        PL_TRY(PL_NEW_ALIGNED(step->product, floats));
+    return step->room == NULL ? PL_NEW_ALIGNED(step->room, floats) : PL_OK;
+}
+
+pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
+                                pl_link_class link, int64_t bucket_bytes)
 {
     const pl_factors *source = step->source;
     step->ranks = *ranks;
     step->on = false;
     if (source == NULL || ranks->count < 2)
-        return;
+        return PL_OK;
     for (int i = 0; i < source->count; i++) {
         step->chosen[i] = pl_factors_pay(&source->layers[i], source->rows,
                                          ranks->count, link);
         step->on = step->on || step->chosen[i];
     }
     if (!step->on)
-        return;
+        return PL_OK;
     place_rest(step);
     int64_t grain = ranks->grain;
     step->rest_first = round_up(pl_params_block_count(step->params), grain);
@@ -106,6 +113,7 @@ void pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
     if (step->rest > 0)
         pl_buckets_init(&step->buckets, step->rest, bucket_bytes, grain,
                         PL_COLLECTIVE_SUMS_MOST - ranks->count);
+    return allocate_products(step);
 }
 
 int32_t pl_factor_step_begin(pl_factor_step *step)

@@ -50,8 +50,9 @@ pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
 void pl_factor_step_close(pl_factor_step *step); /* a zeroed one is fine */
 
 /* A generation begins: choose layers by the link. */
-void pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
-                           pl_link_class link, int64_t bucket_bytes);
+pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
+                                pl_link_class link,
+                                int64_t bucket_bytes) PL_MUST_CHECK;
 
 /* A step begins: sums that it will start. */
 int32_t pl_factor_step_begin(pl_factor_step *step);

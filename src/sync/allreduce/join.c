@@ -277,11 +277,13 @@ static pl_status measure(pl_allreduce_sync *self)
         .small_bytes = PROBE_SMALL * (int64_t)sizeof(float),
         .large_bytes = large * (int64_t)sizeof(float),
     };
-    if (self->floats * (int64_t)sizeof(float) > PL_BUCKET_LEAST) {
+    bool cuts = self->floats * (int64_t)sizeof(float) > PL_BUCKET_LEAST;
+    if (cuts || (asks_link(self) && large > PROBE_SMALL)) {
         memset(memory, 0, (size_t)large * sizeof *memory);
         PL_TRY(probe(self, PROBE_SMALL, &found.small_s));
         PL_TRY(probe(self, large, &found.large_s));
-        own.bucket_bytes = pl_buckets_choose(&found);
+        if (cuts)
+            own.bucket_bytes = pl_buckets_choose(&found);
         own.link = class_of(self, &found);
     }
     PL_TRY(pl_allreduce_exchange(self, &own, sizeof own, keep_chief));
@@ -346,9 +348,9 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     PL_TRY(greet(self, at, &fresh));
     if (self->bucket_bytes == 0 || asks_link(self))
         PL_TRY(measure(self));
-    pl_factor_step_choose(&self->factors, &self->ranks,
-                          self->unlike ? PL_LINK_UNKNOWN : self->link,
-                          self->bucket_bytes);
+    PL_TRY(pl_factor_step_choose(&self->factors, &self->ranks,
+                                 self->unlike ? PL_LINK_UNKNOWN : self->link,
+                                 self->bucket_bytes));
     pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
     PL_TRY(take_state(self, fresh));
