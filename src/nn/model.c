@@ -13,9 +13,15 @@
 
 const pl_model *const *pl_model_list(void)
 {
-    static const pl_model *const list[] = { &pl_model_softmax, &pl_model_lenet,
-                                            &pl_model_alexnet, &pl_model_sparse,
-                                            NULL };
+    static const pl_model *const list[] = {
+        &pl_model_softmax,
+        &pl_model_mlp,
+        &pl_model_lenet,
+        &pl_model_alexnet,
+        &pl_model_resnet18,
+        &pl_model_sparse,
+        NULL,
+    };
     return list;
 }
 
@@ -98,7 +104,7 @@ static pl_status check_graph(const pl_graph *graph)
                            node->name);
         if (node->op != &pl_op_parameter)
             continue;
-        parameters++;
+        parameters += !node->averaged;
         PL_TRY(check_name(node->name));
     }
     if (parameters == 0)
@@ -172,6 +178,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     PL_TRY(pl_graph_status(graph));
     PL_TRY(check_logits(&build));
     PL_TRY(check_graph(graph));
+    PL_TRY(pl_graph_average_rate(graph, &network->average_rate));
     network->forward = pl_graph_count(graph);
     if (build.loss == NULL)
         build.loss = pl_mean(pl_softmax_xent(build.logits, build.labels));
@@ -196,10 +203,8 @@ static pl_status init_param(const pl_network *network, const pl_node *node,
 static pl_status init_params(pl_network *network, uint64_t seed)
 {
     int index = 0;
-    for (int i = 0; i < pl_graph_count(network->graph); i++) {
-        const pl_node *node = pl_graph_get(network->graph, i);
-        if (node->op != &pl_op_parameter)
-            continue;
+    const pl_node *node = NULL;
+    while ((node = pl_graph_next_param(network->graph, node)) != NULL) {
         pl_status status = init_param(network, node, seed, index);
         if (status != PL_OK)
             return pl_context(status, "parameter %s", node->name);
