@@ -75,7 +75,7 @@ void pl_mem_zlib_free(void *opaque, void *memory);
 
 /* For programs, once, before threads: let freed blocks of up to 32 MB wait for
  * their next use.  By default the C library gives each back to the system and
- * has it zeroed anew, page by page: pieces of large messages come and go by
+ * has it zeroed again, page by page: pieces of large messages come and go by
  * the thousand. */
 void pl_mem_keep_freed(void);
 

@@ -1,7 +1,7 @@
 /* thread.h - mutex, condition, thread and fork-join pool.
  *
  * A pool runs the items of a job on its threads and waits for the items, not
- * for the threads: whoever is awake takes the next one.  The caller is thread
+ * for the threads: the first one awake takes the next.  The caller is thread
  * 0, so a job is done even when a busy neighbour keeps all other threads from
  * running.  Between two steps of a small model only microseconds pass, so
  * idle threads spin for a short while before they sleep.

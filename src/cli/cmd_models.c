@@ -131,7 +131,7 @@ static pl_status print_help(const pl_app *app, pl_options *options)
 {
     printf("usage: %s models [NAME [flags]]\n\nWithout a name, the models "
            "there are; with one, its layers, parameters,\nwork and memory.  "
-           "The flags are those of train.\n\n",
+           "The flags are the same as for train.\n\n",
            app->program);
     pl_options_help(options, stdout);
     return PL_OK;

@@ -194,7 +194,7 @@ static pl_status print_images(const session *s, const pl_idx *images,
         .scale = 1.0f / 255.0f,
     };
     int64_t room = pl_predictor_room(s->predictor);
-    /* With the reader gone there is nobody to compute for. */
+    /* With the reader gone there is nothing left to compute for. */
     for (int64_t first = 0; first < count && !ferror(stdout); first += room) {
         int64_t rows = count - first < room ? count - first : room;
         pl_view view = pl_view_from(&all, first);

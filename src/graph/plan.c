@@ -4,7 +4,7 @@
  *            pass from the end finds all.
  * 2. world:  large layers or small ones (large.h).
  * 3. fuse:   among small layers chains become one node (fuse.h), and what is
- *            needed is found anew.
+ *            needed is found again.
  * 4. layout: convolution and pooling work in lanes, in a large plan in blocks
  *            of channels, products row by row, and what works element by
  *            element follows its input.
@@ -116,7 +116,7 @@ static void find_needed(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
     }
 }
 
-/* Let chains of nodes be one where nobody needs what lies between. */
+/* Fuse chains of nodes whose intermediate results are not needed. */
 static pl_status fuse(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
 {
     if (opts->no_fusing || plan->large || plan->kernels->conv_block == NULL)

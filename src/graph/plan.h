@@ -2,7 +2,7 @@
  * allocation.
  *
  * A plan decides what is computed, in which order, and where each result
- * lies; memory of results nobody needs any more is used again.  It can be
+ * lies; memory of results that are no longer needed is used again.  It can be
  * asked how much memory one execution takes before any is allocated.  An
  * execution (pl_exec) is one set of that memory: parts of a batch run at once
  * on several executions of one plan.

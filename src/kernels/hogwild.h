@@ -34,11 +34,11 @@ void pl_hogwild_rows(pl_hogwild *h, const pl_rows *rows, const pl_view *labels,
 void pl_hogwild_fetch(int64_t count, const float *shared, float *own,
                       float *base);
 
-/* Merge a thread's copy with the table: what nobody else has changed since it
- * was `base` is taken over; what somebody has, meets in the middle.  All three
- * are equal then.  (To add up the changes of all threads would be too much:
- * within an item each moves the hottest weights all the way to where the data
- * wants them, and the sum lies as far beyond.) */
+/* Merge a thread's copy with the table: weights that no other thread has
+ * changed since `base` are taken over, changed ones become the average.  All
+ * three are equal then.  (To add up the changes of all threads would be too
+ * much: within an item each moves the hottest weights all the way to where the
+ * data wants them, and the sum lies as far beyond.) */
 void pl_hogwild_merge(int64_t count, float *shared, float *own, float *base);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct pl_mover_opts {
     int32_t worker;
     const char *job;         /* required: a text that all workers have alike */
     const char *address;     /* required: to listen on, "127.0.0.1:0" */
-    const pl_secret *secret; /* of the job; NULL: nobody proves anything */
+    const pl_secret *secret; /* of the job; NULL: no authentication */
     const pl_transport *transport;
     int64_t join_ms;              /* for all to be there; default 60000 */
     int64_t silence_ms;           /* until a worker is lost; default 5000 */

@@ -85,7 +85,7 @@ static void member_send(void *context, int32_t to, const pl_frame *frame,
 
 static void member_drop(void *context, pl_peer peer)
 {
-    (void)context, (void)peer; /* its endpoint forgets who is gone */
+    (void)context, (void)peer; /* its endpoint forgets lost peers */
 }
 
 static void member_name(void *context, int32_t member,

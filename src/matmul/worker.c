@@ -219,7 +219,7 @@ static pl_status compute(worker *w)
 
 /* --- checking --------------------------------------------------------- */
 
-/* A few entries of own blocks, each computed anew from the seed. */
+/* A few entries of own blocks, each computed again from the seed. */
 static void check_product(worker *w)
 {
     const pl_matmul_job *job = &w->p->job;

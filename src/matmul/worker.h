@@ -4,7 +4,7 @@
  * brings what it lacks, checks samples of it against entries computed
  * exactly, and reports.
  *
- * Threads: one, beside the mover's and those of the products. */
+ * Threads: one, beside the mover's and the products'. */
 #ifndef PL_MATMUL_WORKER_H
 #define PL_MATMUL_WORKER_H
 
@@ -18,7 +18,7 @@ typedef struct pl_matmul_opts {
     int threads;                   /* of the products; default 1 */
     const char *address;           /* required: to listen on */
     char *const *addresses;        /* of all; NULL: `meet` tells them */
-    const pl_secret *secret;       /* NULL: nobody proves anything */
+    const pl_secret *secret;       /* NULL: no authentication */
     const pl_transport *transport; /* as pl_endpoint_opts.transport */
     int64_t join_ms;               /* for all to be there; default 60000 */
     /* Tell where this one listens, learn the addresses of all; they live

@@ -47,7 +47,7 @@ typedef struct pl_message {
     pl_lease *lease;  /* ... or, where this is not NULL, in the peer's memory:
                          readable as long as this is held, unchanged until the
                          request is answered */
-    pl_principal who; /* proved by its keys; nobody where there are none */
+    pl_principal who; /* proved by its keys; NONE where there are none */
 } pl_message;
 
 typedef struct pl_endpoint_opts {
@@ -57,7 +57,7 @@ typedef struct pl_endpoint_opts {
     const pl_transport *transport; /* NULL: for each peer the best; else no
                                       upgrade but this one */
     int32_t peers_max; /* server: connections kept at once; default 1024 */
-    const pl_job_keys *keys; /* NULL: nobody proves anything; copied */
+    const pl_job_keys *keys; /* NULL: no authentication; copied */
     pl_principal self;       /* with keys: who this is */
     int32_t server;          /* with keys, client: which ps is there... */
     bool to_worker;          /* ... or which worker */

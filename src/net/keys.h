@@ -6,7 +6,7 @@
  *
  *   BLAKE2b-256, keyed with the secret, of "paceline/1/proof/worker/3"
  *
- * So whoever has the secret knows all keys of the job, and from one of them no
+ * So a holder of the secret knows all keys of the job, and from one of them no
  * other follows.  docs/formats/key.md has the file.
  *
  * Threads: any. */
@@ -29,7 +29,7 @@ typedef struct pl_secret {
 } pl_secret;
 
 typedef enum pl_principal_role {
-    PL_PRINCIPAL_NONE, /* nobody has proved anything */
+    PL_PRINCIPAL_NONE, /* no identity was proved */
     PL_PRINCIPAL_WORKER,
     PL_PRINCIPAL_PS,
     PL_PRINCIPAL_EVALUATOR,

@@ -106,7 +106,7 @@ void pl_peers_drop(pl_peers *peers, int32_t number)
     entry->dropped_at = ++peers->drops;
 }
 
-/* Who is dropped first, where there are too many. */
+/* Which peer is dropped first when there are too many. */
 static int rank(const pl_peer_entry *entry)
 {
     return (entry->upgrade != NULL ? 2 : 0) + (entry->kept ? 1 : 0);

@@ -39,7 +39,7 @@ typedef struct pl_peers {
     int32_t *table;         /* hash to number, -1: none */
     uint32_t table_mask;
     int32_t count, most;
-    uint64_t seed; /* of the hash, so that nobody can choose collisions */
+    uint64_t seed; /* of the hash, so that collisions cannot be chosen */
     uint64_t drops, messages;
 } pl_peers;
 
@@ -54,7 +54,7 @@ int32_t pl_peers_find(const pl_peers *peers,
 int32_t pl_peers_add(pl_peers *peers,
                      const uint8_t identity[PL_IDENTITY_BYTES]);
 void pl_peers_drop(pl_peers *peers, int32_t number);
-/* Whom to drop when all numbers are taken; -1: there is nobody. */
+/* The peer to drop when all numbers are taken; -1: none. */
 int32_t pl_peers_idle(const pl_peers *peers);
 
 #endif

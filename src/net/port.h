@@ -1,4 +1,4 @@
-/* port.h - ports of this host that nobody listens on.
+/* port.h - ports of this host that are free to listen on.
  *
  * Threads: any. */
 #ifndef PL_NET_PORT_H

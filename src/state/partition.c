@@ -301,7 +301,7 @@ static pl_status learn_folder(const pl_partition *partition)
                    partition->checkpoints, own->checkpoints);
 }
 
-/* Whoever makes the folder, all must find it. */
+/* Any server may make the folder; all must find it. */
 static pl_status check_folder(const pl_partition *partition)
 {
     PL_TRY(pl_place_check(&partition->opts.place, partition->checkpoints,
@@ -309,7 +309,7 @@ static pl_status check_folder(const pl_partition *partition)
     return partition->opts.own != NULL ? learn_folder(partition) : PL_OK;
 }
 
-/* Whoever may replace a checkpoint has moved it away before. */
+/* A caller that may replace a checkpoint has moved it away before. */
 static pl_status check_incomplete(const pl_partition *partition)
 {
     char *manifest;

@@ -53,7 +53,7 @@ void pl_partition_free(pl_partition *partition); /* NULL is fine */
 pl_status pl_partition_context(const pl_partition *partition, pl_status status);
 
 /* Write this partition's shard from memory frozen in planes: the parameters,
- * then the slots; without `frozen`, from memory that nobody changes meanwhile.
+ * then the slots; without `frozen`, from memory that does not change meanwhile.
  * PL_NUMERIC when a parameter is not finite, PL_CLOSED when *cancelled (which
  * is optional) became true. */
 pl_status pl_partition_write(const pl_partition *partition, pl_frozen *frozen,

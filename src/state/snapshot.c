@@ -289,7 +289,7 @@ static pl_status make_request(const pl_snapshot *snapshot, const char *folder,
 }
 
 /* Start a checkpoint in the background; *before: how the one before it ended,
- * where nobody was told yet. */
+ * where none was given yet. */
 static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
                              pl_written *before)
 {

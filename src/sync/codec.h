@@ -2,9 +2,9 @@
  * message.
  *
  * Parameter servers (the push of dense gradients) and the ring (sums of
- * gradients) know this table only.  Whoever sends encodes a piece once, keeps
+ * gradients) know this table only.  The sender encodes a piece once, keeps
  * the bytes until the piece is no longer needed, and sends the same bytes
- * again where a message was lost: a codec may have state.  Whoever receives
+ * again where a message was lost: a codec may have state.  The receiver
  * decodes the piece or combines it with its own.  Parameters and sums that
  * must be exact travel as floats, whatever the codec.
  *

@@ -2,7 +2,7 @@
  *
  * The rows of a batch lie anywhere in a data set's memory, often as uint8.
  * A view says where and how to read them, so that a kernel can pick, convert
- * and scale on the fly and nobody copies a batch.
+ * and scale on the fly and no batch is copied.
  *
  * Threads: a plain value; the memory is the data set's. */
 #ifndef PL_TENSOR_VIEW_H

@@ -39,7 +39,7 @@ typedef struct pl_commit {
                      saved or stopped before they are the job's again */
 } pl_commit;
 
-/* Where a worker stands: for those who join a job that runs already. */
+/* Where a worker stands: for tasks that join a running job. */
 typedef struct pl_standing {
     int64_t step;      /* updates made, by the whole job */
     int64_t own;       /* this worker's gradients among them */

@@ -333,7 +333,7 @@ static bool any_given(const pl_options *options, unsigned traits)
     return false;
 }
 
-/* What goes together with flags that were given anew is not recalled. */
+/* Flags that belong to one that was given again are not recalled. */
 static bool is_outdated(const pl_options *options, const pl_param *param)
 {
     unsigned traits = param->traits;

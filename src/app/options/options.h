@@ -151,7 +151,7 @@ pl_status pl_options_recall(pl_options *options,
 bool pl_options_keyed(const pl_options *options);
 
 /* Silence that means lost: a little less than --heartbeat-timeout, so that it
- * is noticed within that time though nobody looks all the time. */
+ * is noticed within that time without constant polling. */
 int64_t pl_options_silence_ms(const pl_train_options *train);
 
 /* --codec of parameter servers and of the ring's sums. */

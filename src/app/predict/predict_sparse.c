@@ -91,7 +91,7 @@ static pl_status print_batch(session *s, const pl_batch *batch)
 
 static pl_status print_all(session *s)
 {
-    /* With the reader gone there is nobody to compute for. */
+    /* With the reader gone there is nothing left to compute for. */
     while (!ferror(stdout)) {
         pl_batch batch;
         PL_TRY(pl_reader_next(s->reader, &batch));

@@ -26,7 +26,7 @@
 #define LEAST_S    0.001 /* of training: less tells nothing */
 #define HOLDS      0.1  /* a worker that holds up the others so much is named */
 #define LONGER     1.15 /* own time beside the others': not by chance */
-#define LONGER_OWN 1.3  /* the same where nobody waits for it */
+#define LONGER_OWN 1.3  /* the same where no task waits for it */
 #define STARVED    0.15 /* share of time ready to run without a processor */
 #define THROTTLED  0.1  /* share of time with a used up quota */
 #define BUSY       0.7  /* of a core: a server that does nothing else */

@@ -83,7 +83,7 @@ static void name_task(pl_task task, char *name, size_t room)
     snprintf(name, room, "%s %d", pl_role_text(task.role), task.index);
 }
 
-/* A job that nobody supervises starts with its chief. */
+/* An unsupervised job starts with its chief. */
 static pl_status start_timeline(pl_observers *observers)
 {
     const pl_observers_opts *opts = &observers->opts;

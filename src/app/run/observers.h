@@ -32,7 +32,7 @@ pl_status pl_observers_start(pl_observers **out,
 /* NULL is fine, also below.  `success`: the run reached its end. */
 void pl_observers_stop(pl_observers *observers, bool success);
 
-/* For the timeline: a task of a job that nobody supervises fell silent. */
+/* For the timeline: a task of an unsupervised job fell silent. */
 void pl_observers_lost(const pl_metrics *metrics, pl_task task);
 
 /* Records that are not in the files. */

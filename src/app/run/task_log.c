@@ -109,7 +109,7 @@ void pl_task_log_open(pl_task_log *log, const char *run, pl_task task)
                pl_error_message());
         return;
     }
-    pl_log_copy(NULL, NULL); /* nobody else writes in the meantime */
+    pl_log_copy(NULL, NULL); /* no other thread writes meanwhile */
     bool good = write_all(file, log->kept, log->used);
     if (log->lost > 0) {
         snprintf(lost, sizeof lost, "(%lld more lines)\n",

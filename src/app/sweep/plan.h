@@ -11,10 +11,10 @@
 
 typedef struct pl_sweep_plan_opts {
     const pl_json *spec;   /* required: of sweep_spec.h */
-    const pl_model *model; /* required: that of the spec */
-    char *const *flags;    /* more, behind those of the spec */
+    const pl_model *model; /* required: the spec's */
+    char *const *flags;    /* more, behind the spec's */
     int flag_count;
-    int64_t repeat;   /* 0: that of the spec */
+    int64_t repeat;   /* 0: the spec's */
     const char *data; /* "mnist:DIR", for a spec that asks for this kind; or
                          NULL */
     bool quick;       /* as the spec's line quick says */

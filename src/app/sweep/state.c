@@ -138,7 +138,7 @@ static pl_status take_states(pl_sweep_state *state)
     return PL_OK;
 }
 
-/* A folder that no cell of the sweep has made is somebody else's. */
+/* A folder that no cell of the sweep has made is not ours. */
 static pl_status check_folders(const pl_sweep_state *state, const char *out)
 {
     for (size_t i = 0; i < state->count; i++) {

@@ -51,7 +51,7 @@ pl_status pl_descriptors_ensure(const pl_cluster *cluster, int64_t count)
                        "tasks",
                        cluster->workers, cluster->ps, (long long)count,
                        (unsigned long long)limit.rlim_max, (long long)count);
-    /* And some for strangers, so that they do not take those of tasks. */
+    /* And some for strangers, so that they do not use up the tasks'. */
     need += STRANGERS;
     limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need
                          ? need

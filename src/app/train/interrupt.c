@@ -11,7 +11,7 @@
 
 static atomic_bool interrupt;
 static atomic_bool hurry;   /* a second signal came */
-static atomic_bool hurries; /* ... and somebody looks at that */
+static atomic_bool hurries; /* ... and that is polled */
 
 static void on_signal(int number)
 {

@@ -108,7 +108,7 @@ static pl_status check_kind(const pl_job *job, const pl_dataset *set)
                    set->sparse ? "sparse" : "dense");
 }
 
-/* The network is built for --features, or for those of the data. */
+/* The network is built for --features, or for the data's features. */
 static pl_status choose_features(pl_job *job, const pl_dataset *data)
 {
     int64_t own = job->options->train.features;

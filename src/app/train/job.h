@@ -36,7 +36,7 @@ typedef enum pl_job_data {
 typedef struct pl_job_opts {
     const pl_options *options; /* required; borrowed */
     pl_job_data data;          /* what to open; default: all */
-    pl_shape example;          /* to build for; default: that of the data */
+    pl_shape example;          /* to build for; default: the data's */
     int32_t classes;           /* with `example` */
     uint32_t numbering;        /* with `example` */
     bool elsewhere;            /* parameter servers have the parameters of a

@@ -21,7 +21,7 @@ typedef struct pl_trained_opts {
     const pl_app *app;     /* knows the models; required */
     const char *run;       /* the run's folder; required */
     int64_t threads;       /* default: the cores */
-    const char *test_data; /* default: that of the run */
+    const char *test_data; /* default: the run's */
     bool no_data;          /* open none, if the record says what it was */
     bool best;             /* its best checkpoint (--keep-best) */
 } pl_trained_opts;

@@ -754,7 +754,7 @@ static pl_status run(trainer *t)
     return train_and_report(t);
 }
 
-/* A rank of MPI has nobody to tell but by its exit status: what went wrong
+/* A rank of MPI can report only by its exit status: what went wrong
  * before it met the others, and has nothing to do with them, would go wrong
  * again, so it is as good as a wrong command. */
 static pl_status settle(const trainer *t, pl_status status)

@@ -18,8 +18,8 @@ typedef struct pl_trainer_opts {
     const pl_options *options; /* required */
     const pl_cluster *cluster; /* with addresses; NULL: alone */
     pl_task task;              /* of the cluster: chief or worker */
-    pl_control *control;       /* NULL: nobody supervises */
-    const pl_job_keys *keys;   /* NULL: nobody proves anything */
+    pl_control *control;       /* NULL: no supervisor */
+    const pl_job_keys *keys;   /* NULL: no authentication */
     pl_endpoint *listen;       /* a ring's; else NULL */
     pl_task_log *log;          /* opened in the run folder; NULL: none */
     int64_t begin_ns;          /* when the process began */

@@ -67,7 +67,7 @@ pl_status pl_file_open_to_read(int *out, const char *path, struct stat *info)
 {
     int file;
     int result;
-    /* Without O_NONBLOCK a FIFO would hold us until somebody writes. */
+    /* Without O_NONBLOCK a FIFO would block until it has a writer. */
     PL_SYSTEM_CALL(file,
                    open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (file < 0)

@@ -2,7 +2,7 @@
  *
  * There are two kinds of files to write.  Those in a folder of our own (run
  * folders, checkpoints) are replaced under their name, whatever has it: no
- * link that somebody left there is followed.  Outputs are files that a user
+ * link that was left there is followed.  Outputs are files that a user
  * named: they go where the name leads, as with `cat > NAME`.
  *
  * Errors name the path, what the system said, and where one can do something

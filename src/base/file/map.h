@@ -1,7 +1,7 @@
 /* map.h - the bytes of a file that its owner may change meanwhile.
  *
- * By default a file is read into memory, where nobody else can change it.  A
- * program that called pl_map_allow gets its pages instead: they cost no
+ * By default a file is read into memory, where no other process can change it.
+ * A program that called pl_map_allow gets its pages instead: they cost no
  * memory of their own and are shared with other processes, but whoever owns
  * the file can overwrite them at any time, and truncating it would end the
  * process by SIGBUS.  The handler that pl_map_allow installs puts zeros where
@@ -24,7 +24,7 @@
 typedef struct pl_map {
     const uint8_t *data; /* NULL when the file is empty */
     size_t bytes;
-    struct pl_map_watch *watch; /* NULL: nobody else can change the bytes */
+    struct pl_map_watch *watch; /* NULL: no other can change the bytes */
 } pl_map;
 
 /* From here on files are mapped: for a program, not a library, since the
@@ -45,7 +45,7 @@ static inline bool pl_map_shared(const pl_map *map)
     return map->watch != NULL;
 }
 
-/* False when bytes were missing as somebody read them: costs one load. */
+/* False when bytes were missing as they were read: costs one load. */
 bool pl_map_intact(const pl_map *map);
 
 /* PL_IO, "FILE changed while it was read: ...", when it is not intact or the

@@ -1,6 +1,6 @@
 /* json.h - JSON values: read with checks, written in order.
  *
- * A thin cover over the JSON library, which nobody else sees.  Objects keep
+ * A thin cover over the JSON library, which no other module sees.  Objects keep
  * the order of insertion.  Readers fail with a sentence that names the path:
  * "manifest.json: step: expected an integer, found a string".
  *

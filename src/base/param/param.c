@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* A word longer than this is nobody's typing error of a flag. */
+/* A longer word is not taken for a misspelled flag. */
 #define NEAREST_MOST 40
 
 pl_status pl_param_defaults(const pl_param_group *groups, size_t group_count)

@@ -1,12 +1,12 @@
 /* metric.h - what a run counts and measures while it runs.
  *
- * Code that does something records it here; whoever shows it (the progress
+ * Code that does something records it here; its readers (the progress
  * line, TensorBoard files, the summary) reads it.  Four kinds:
  *
  *   gauges and counters: the latest value, one word each, always current;
  *   scalars: a bounded queue of (tag, step, value, time);
  *   histograms: likewise, few and seldom, each with its own memory;
- *   epochs: a few results, for whoever shows a line for each.
+ *   epochs: a few results, for displays with a line for each.
  *
  * When the reader is late, further scalars and histograms are dropped and
  * counted, never waited for.  Recording gauges and scalars takes no lock and

@@ -94,7 +94,7 @@ typedef struct pl_summary {
     pl_task_report evaluator;
     int64_t events_dropped;
     const char *kernels;
-    char parameters_sha256[65]; /* "": not those of `steps` */
+    char parameters_sha256[65]; /* "": not the parameters of `steps` */
     const char *run;            /* the folder */
     pl_worker_report *per_worker;
     size_t worker_count;

@@ -62,7 +62,7 @@ typedef struct pl_run_events {
     size_t count;
 } pl_run_events;
 
-/* Lines that are no events are skipped; a run without the file has none. */
+/* Lines that are not events are skipped; a run without the file has none. */
 pl_status pl_run_events_read(pl_run_events *out,
                              const char *folder) PL_MUST_CHECK;
 void pl_run_events_close(pl_run_events *events);

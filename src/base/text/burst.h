@@ -1,6 +1,6 @@
 /* burst.h - the first of many alike are shown, the rest are counted.
  *
- * For lines of the log that somebody else can cause: a thousand of them in a
+ * For lines of the log that others can cause: a thousand of them in a
  * second are ten lines, and then one a second that says how many more.  After
  * ten quiet seconds the next ones are shown again.  Zero is a new one.
  *

@@ -2,7 +2,7 @@
  *
  *   pipe, terminal  through a second, non-blocking open of the same file
  *   socket          send with MSG_DONTWAIT
- *   anything else   a plain write: files and /dev/null make nobody wait
+ *   anything else   a plain write: files and /dev/null do not block
  *
  * Where the second open is refused (another user's pipe), poll says whether a
  * write of PIPE_BUF bytes has room.  Another writer of the same pipe may take
@@ -40,7 +40,7 @@ static way how;
 static int opened = -1;             /* of REOPENED */
 static char rest[PL_CONSOLE_BYTES]; /* of a text that a terminal took half of */
 static size_t rest_bytes;
-static long dropped; /* lines that nobody was told of */
+static long dropped; /* lines that were not reported yet */
 
 static void bind_to(const struct stat *is)
 {

@@ -1,6 +1,6 @@
 /* console.h - standard error, written to without ever waiting for its reader.
  *
- * A pipe that nobody reads, or a terminal stopped by Ctrl-S, has no room after
+ * A pipe without a reader, or a terminal stopped by Ctrl-S, has no room after
  * a while, and a plain write would hold the thread that logs, and with it the
  * training, for good.  What has no room is dropped; the next line that has
  * room says how many lines were.

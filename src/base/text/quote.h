@@ -1,7 +1,7 @@
 /* quote.h - foreign text inside what we generate, one function a language.
  *
  * Names of flags, runs and hosts, lines of logs and words of peers come from
- * files and processes that others own.  Whoever writes such a text into a
+ * files and processes that others own.  Code that writes such a text into a
  * page, a script, a table, a log or a terminal writes it through the function
  * here that belongs to that language, and no other way.
  *

@@ -55,7 +55,7 @@ static void draw(picture *p, const char *format, ...)
     p->lines++;
 }
 
-/* False: nobody reads, and it was dropped. */
+/* False: it was not read, and dropped. */
 static bool put(const pl_monitor_view *view, const picture *p)
 {
     if (view->file == stderr)

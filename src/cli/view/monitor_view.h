@@ -2,7 +2,7 @@
  * anew, elsewhere a line a sample; at the end means and peaks.
  *
  * Standard error is never waited for (base/text/console.h): the command that is
- * watched may have ended, and somebody waits for its exit status.
+ * watched may have ended, and its parent waits for its exit status.
  *
  * Threads: one. */
 #ifndef PL_CLI_VIEW_MONITOR_VIEW_H

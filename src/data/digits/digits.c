@@ -184,7 +184,7 @@ static pl_status load_or_draw(digits_dataset *set, const char *folder,
     if (status == PL_OK || status == PL_NOMEM)
         return status;
     if (status != PL_NOTFOUND)
-        pl_log(PL_LOG_DEBUG, "digits: drawn anew: %s", pl_error_message());
+        pl_log(PL_LOG_DEBUG, "digits: drawn again: %s", pl_error_message());
     PL_TRY(draw_all(set, threads));
     status = store(set, folder, path);
     if (status == PL_OK || status == PL_NOMEM)

@@ -10,7 +10,7 @@
  * takes a second, so it is written to a cache file and mapped at the next
  * start.  The file is complete under its name or absent, and two processes
  * that make it at once write the same bytes.  A file of another generator, or
- * broken, is made anew; a folder that cannot be written costs only time.
+ * broken, is drawn again; a folder that cannot be written costs only time.
  *
  * Threads: any. */
 #ifndef PL_DATA_DIGITS_DIGITS_H

@@ -13,7 +13,7 @@
 #define PL_DIGITS_SEED 1
 
 /* Raise it with any change of glyphs or drawing: caches of another version
- * are made anew. */
+ * are drawn again. */
 #define PL_DIGITS_GENERATOR 1
 
 #define PL_GLYPH_POINTS  14 /* most points of a stroke */

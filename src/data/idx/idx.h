@@ -7,7 +7,7 @@
  *
  * Nothing in a file is believed before it is checked: a header must state
  * exactly the bytes that follow, and a gzip file may not state more than
- * deflate can make of its size, so nobody allocates what no data backs.
+ * deflate can make of its size, so no memory is allocated that no data backs.
  *
  * Threads: any; a pl_idx may be read by all once made. */
 #ifndef PL_DATA_IDX_IDX_H

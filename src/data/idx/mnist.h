@@ -1,7 +1,7 @@
 /* mnist.h - the four files of MNIST, and whether a file is one of them.
  *
  * Known by the SHA-256 of what they hold unpacked: mirrors that packed them
- * anew hold the same images.
+ * again hold the same images.
  *
  * Threads: any. */
 #ifndef PL_DATA_IDX_MNIST_H

@@ -158,7 +158,7 @@ static pl_decode decode_of(const pl_sparse_set *set, const pl_sparse_file *file,
     };
 }
 
-/* The bytes of a block where nobody can change them; *copy is theirs, or
+/* The bytes of a block where they cannot change; *copy is theirs, or
  * NULL. */
 static pl_status hold_block(pl_decode *decode, uint8_t **copy)
 {
@@ -367,7 +367,7 @@ static pl_status describe_memory(pl_sparse_set *set)
     return PL_OK;
 }
 
-/* Files whose ids mean different things are no set. */
+/* Files whose ids mean different things do not make a set. */
 static pl_status check_numbering(pl_sparse_set *set)
 {
     uint32_t (*of)(const pl_sparse_file *) = set->format->numbering;

@@ -15,7 +15,7 @@ static pl_status as_usage(pl_status status)
     return status == PL_FORMAT ? PL_USAGE : status;
 }
 
-/* Keys of TF_CONFIG that are no cluster. */
+/* Keys of TF_CONFIG that do not belong to the cluster. */
 static bool is_entry(const char *key, const pl_json *value)
 {
     return strcmp(pl_json_kind(value), "an object") == 0 &&

@@ -272,7 +272,7 @@ static bool take_join(pl_membership *m, pl_peer from, const pl_message *message,
 
 /* --- members at work -------------------------------------------------- */
 
-/* The seat of who sends this by the connection of its JOIN; NULL: nobody's. */
+/* The seat of the sender, by the connection of its JOIN; NULL: none. */
 static pl_seat *seat_of(pl_membership *m, pl_peer from, int32_t member,
                         uint32_t incarnation)
 {

@@ -39,7 +39,7 @@ typedef enum pl_member_event_kind {
 typedef struct pl_member_event {
     pl_member_event_kind kind;
     int32_t member;    /* JOINED, BACK, LOST */
-    bool awaited;      /* LOST: whoever started it may start it again */
+    bool awaited;      /* LOST: its supervisor may restart it */
     const char *text;  /* LOST, ROLLED, OVER: a sentence */
     const void *facts; /* FORMED, not at the coordinator: those of WELCOME */
     size_t fact_bytes;

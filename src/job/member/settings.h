@@ -6,7 +6,7 @@
 
 #include "base/json/json.h"
 
-/* Compares the settings of a task with those of the job; both are objects of
+/* Compares a task's settings with the job's; both are objects of
  * texts.  PL_USAGE names the first one that differs, with both values and
  * where each was found ("here", "at worker 2"). */
 pl_status pl_settings_compare(const pl_json *task, const char *where,

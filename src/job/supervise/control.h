@@ -38,7 +38,7 @@ pl_status pl_control_cluster(pl_control *control, pl_cluster *out,
 void pl_control_status(pl_control *control, const pl_task_status *status);
 /* The chief: an epoch has ended.  Never waits either. */
 void pl_control_epoch(pl_control *control, const pl_epoch *epoch);
-/* ps 0: this task was declared lost; kill it and start it anew. */
+/* ps 0: this task was declared lost; kill and restart it. */
 void pl_control_lost(pl_control *control, pl_task task);
 /* The chief: the job went back from one step to an earlier one. */
 void pl_control_rolled(pl_control *control, int64_t from, int64_t step);

@@ -1,9 +1,10 @@
 /* http.c - decides who is answered and who keeps a connection.
  *
  * Any user of the host can connect, and libmicrohttpd would stop accepting at
- * its limit until somebody is silent for too long.  So beyond CONNECTIONS_MOST
- * the oldest connection that showed no cookie makes room for the new one:
- * strangers drive out each other, never the person the page is for. */
+ * its limit until a connection is silent for too long.  So beyond
+ * CONNECTIONS_MOST the oldest connection that showed no cookie makes room for
+ * the new one: strangers drive out each other, never the person the page is
+ * for. */
 #include "net/http/http.h"
 
 #include "base/error.h"

@@ -1,13 +1,13 @@
 /* http.h - pages for one person at this host.
  *
- * It listens on loopback, and answers nobody who did not come by the URL it
+ * It listens on loopback, and answers only browsers that came by the URL it
  * gave out: the token in it is good once and becomes a cookie that no script
  * reads and no other site makes the browser send.  A request whose Host is
  * another name (a site that lets its own name mean 127.0.0.1) is refused, and a
  * POST that does not come from a page of this server (its Origin).
  *
  * It keeps 64 connections; beyond that the oldest that showed no cookie makes
- * room for a new one, so nobody is shut out by idle ones.
+ * room for a new one, so idle ones shut out no other.
  *
  * By libmicrohttpd, which is loaded when it is first needed.
  *

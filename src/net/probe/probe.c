@@ -7,7 +7,7 @@
  *      traffic shaper is used up; where nothing came so late, of all that came
  *
  * Greetings are awaited from several connections at once, so that a stranger
- * that sends nothing, or a byte now and then, holds nobody up: it is hung up on
+ * that sends nothing, or a byte now and then, delays no other: it is hung up on
  * after LIMIT_S, or when GUESTS others have come since.  Measurements are
  * served one at a time, and each of their waits has a limit, which the sockets
  * keep (SO_RCVTIMEO). */

@@ -39,7 +39,7 @@ void pl_share_write(const pl_share_offer *share, char out[PL_SHARE_BYTES]);
 pl_status pl_share_read(pl_share_offer *out, const char *text) PL_MUST_CHECK;
 
 /* Map a memory file of another process.  It must be the file told, of this
- * user, and sealed against shrinking: nobody can take the pages away. */
+ * user, and sealed against shrinking: its pages cannot be taken away. */
 pl_status pl_share_map(void **out, const pl_share_offer *from,
                        const pl_share_file *file, bool writable) PL_MUST_CHECK;
 

@@ -2,7 +2,7 @@
  *
  * Messages wait in order; what may be dropped is bounded in messages and in
  * copied bytes.  Two threads use it: the endpoint's owner puts messages in,
- * and whoever has the right to write (pump.h) takes them out.
+ * and the holder of the right to write (pump.h) takes them out.
  *
  * Threads: the list is guarded by the lock of the pump; everything else
  * belongs to the writer. */

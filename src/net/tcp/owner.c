@@ -99,7 +99,7 @@ static pl_status hear(int netlink, const ends *e, uid_t *out)
         found->id.idiag_sport != e->ports[0] ||
         found->id.idiag_dport != e->ports[1])
         return PL_FAIL(PL_UNSUPPORTED, "sock_diag answers something else");
-    /* A socket that its process has closed belongs to nobody, which some
+    /* A socket that its process has closed has no owner, which some
      * kernels call user 0. */
     if (found->idiag_inode == 0)
         return PL_FAIL(PL_NOTFOUND, "the peer has closed the connection");

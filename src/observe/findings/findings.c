@@ -1,6 +1,6 @@
 /* findings.c - the rules, one function each. A rule says a sentence for each
  * line of runs; of more than LINES_MOST lines it says the range over all, or
- * nothing, because nobody reads ten sentences alike. Numbers are those of the
+ * nothing, since ten similar sentences go unread. Numbers are those of the
  * table, and what the spread of repetitions explains is called so. */
 #include "observe/findings/findings_priv.h"
 

@@ -75,8 +75,8 @@ pl_status pl_model_init(pl_model *model,
                         const pl_records *records) PL_MUST_CHECK;
 void pl_model_close(pl_model *model); /* a zeroed one is fine */
 
-/* Runs that somebody picked: each goes by its name, not by its flags, and none
- * is a repetition of another. */
+/* Runs that were picked by hand: each goes by its name, not by its flags, and
+ * none is a repetition of another. */
 void pl_model_set_apart(pl_model *model);
 
 /* The first task of the run with such a curve; NULL: none. */

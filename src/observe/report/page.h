@@ -34,7 +34,7 @@ void pl_page_explorer(pl_page *page);
 /* Where the reader picks the run that the figures behind it show; page.js knows
  * what for.  `run`: the one at first. */
 void pl_page_chooser(pl_page *page, const char *what, size_t run);
-/* A part that is folded until somebody opens it. */
+/* A part that is folded until the reader opens it. */
 void pl_page_fold(pl_page *page, const char *title);
 void pl_page_unfold(pl_page *page);
 /* Both are the page's from here on; one without rows or points is not

@@ -111,7 +111,7 @@ void pl_usage_free(pl_usage *usage)
     pl_mem_free(usage);
 }
 
-/* Counters that were set back (an interface that came anew) give no rate. */
+/* Counters that were reset (an interface that came back) give no rate. */
 static double rate(uint64_t now, uint64_t before, double seconds)
 {
     return now < before || !(seconds > 0) ? NAN

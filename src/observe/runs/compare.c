@@ -68,7 +68,7 @@ static bool is_hidden(const pl_records *records, const char *name, bool mean)
            repeats_another(records, pl_records_flag(records, name));
 }
 
-/* The next flag that sets runs apart; NULL: there are no more. */
+/* The next flag that tells runs apart; NULL: none is left. */
 static const char *next_arg(walk *w, bool mean)
 {
     const pl_json *value;

@@ -15,7 +15,7 @@ typedef struct pl_point {
 
 typedef struct pl_curve {
     char *name;
-    pl_point *points; /* in the order of x, unless somebody wrote otherwise */
+    pl_point *points; /* in the order of x, unless the file is in another */
     size_t count, room;
 } pl_curve;
 

@@ -33,7 +33,7 @@ static pl_status read_header(pl_safetensors *file, size_t *header_bytes)
 {
     uint64_t length;
     if (file->bytes < sizeof length)
-        return PL_FAIL(PL_FORMAT, "%zu bytes are no safetensors file",
+        return PL_FAIL(PL_FORMAT, "not a safetensors file: %zu bytes",
                        file->bytes);
     memcpy(&length, file->data, sizeof length);
     if (length > PL_SAFETENSORS_HEADER_MAX)

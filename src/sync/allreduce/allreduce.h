@@ -5,7 +5,7 @@
  * or, with local_steps, makes some updates of its own, after which the
  * parameters of all become their mean (rounds.c).
  * Nobody decides alone: a step ends by what all told each other, and a worker
- * that stops takes part in one more step so that nobody waits for it.
+ * that stops takes part in one more step so that no other waits for it.
  *
  * Threads: as pl_sync. */
 #ifndef PL_SYNC_ALLREDUCE_ALLREDUCE_H

@@ -86,8 +86,8 @@ typedef struct pl_collective_ops {
     bool ordered;     /* knows every pl_sum_kind */
 
     /* The rendezvous; again after PL_ROLLED.  Waits as long as the engine's
-     * options say, then PL_TIMEOUT names who is missing.  What was under way
-     * is forgotten; the memory's content is not defined. */
+     * options say, then PL_TIMEOUT names the missing workers.  What was under
+     * way is forgotten; the memory's content is not defined. */
     pl_status (*join)(pl_collective *c, pl_ranks *out);
 
     /* The floats that are summed, as many as the engine was made for. */
@@ -100,7 +100,7 @@ typedef struct pl_collective_ops {
     /* The sum is there and may be read, but not yet written to. */
     pl_status (*wait)(pl_collective *c, int32_t ticket, pl_deadline deadline);
     /* All sums started are done, also at whoever reads from here: the memory
-     * may be written again.  Tickets begin anew. */
+     * may be written again.  Tickets restart at 0. */
     pl_status (*quiet)(pl_collective *c, pl_deadline deadline);
 
     /* A status exchange, one at a time.  Each rank hands in its status, of

@@ -326,7 +326,7 @@ static pl_status ask_leader(pl_ps_server *server)
     return status;
 }
 
-/* Before there is a core, as after, who is refused changes nothing. */
+/* Before there is a core, as after, a refused task changes nothing. */
 static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
 {
     char why[400];

@@ -31,7 +31,7 @@ typedef struct pl_ps_sync_opts {
     bool deals; /* sync: the job goes on without lost workers, and the others
                    read their share of the data from the next epoch on */
     const pl_transport *transport; /* as pl_endpoint_opts.transport */
-    const pl_job_keys *keys;       /* NULL: nobody proves anything */
+    const pl_job_keys *keys;       /* NULL: no authentication */
     int64_t heartbeat_ms;          /* default 5000 */
     int64_t join_ms;               /* default 600000 */
     int64_t rejoin_ms;             /* default 60000 */
@@ -82,8 +82,8 @@ pl_status pl_ps_sync_read(pl_ps_sync *sync, int64_t first, int64_t count,
                           float *to) PL_MUST_CHECK;
 
 /* The evaluator: wait for parameters of `step` or later; look() tells which
- * they are and whether there will be more.  Joins anew when the job begins
- * anew, or when server 0 was silent. */
+ * they are and whether there will be more.  Rejoins when the job restarts,
+ * or when server 0 was silent. */
 pl_status pl_ps_sync_pull(pl_ps_sync *sync, int64_t step) PL_MUST_CHECK;
 /* ... and, when there will be no more, say goodbye; also to a server that has
  * gone before it could answer. */

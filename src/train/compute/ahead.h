@@ -37,7 +37,7 @@ void pl_ahead_turn(pl_ahead *ahead, pl_reader *reader);
 
 /* One step: begin() gives the batch and what computes it, with its weights in
  * place; next(), before the commit, asks for the one to come, where there is
- * somebody to ask.  `step`, from 1, is the one the batch is for: prepared
+ * a sync to ask.  `step`, from 1, is the one the batch is for: prepared
  * batches are traced under their steps. */
 typedef struct pl_ahead_batch {
     pl_compute *compute;

@@ -120,7 +120,7 @@ static void look_what_is_due(pl_course *c, uint64_t ticks)
     c->record_due = record && !over;
 }
 
-/* No test of the last parameters was made, and nobody waits for it to end. */
+/* No test of the last parameters was made, and no task waits for it to end. */
 static bool last_test_is_due(pl_course *c)
 {
     if (c->tested_step == c->step && !c->opts.own_pace)

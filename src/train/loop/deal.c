@@ -1,4 +1,4 @@
-/* Decides, from who is there, whose share of the data each worker reads, and
+/* Decides, from which workers are present, whose data share each one reads, and
  * from which step on. */
 #include "train/loop/deal.h"
 

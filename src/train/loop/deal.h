@@ -4,7 +4,7 @@
  * shared out among which workers: in their order, each takes the batches of its
  * rank among them (data/dataset.h).  A job begins with a deal among all its
  * workers.  When it goes on without one of them, or one comes back, those who
- * are there at the time deal anew when the epoch ends: until then the share of
+ * are present when the epoch ends share the data again: until then the share of
  * a lost worker stays unread, and from then on every example is read once.
  *
  * Everybody computes the same deals from the same deal, step and workers.

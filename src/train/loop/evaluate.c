@@ -208,7 +208,7 @@ pl_status pl_loop_histograms(pl_loop *l)
 {
     record_predictions(l);
     if (pl_loop_elsewhere(l->opts))
-        return PL_OK; /* nobody has all parameters */
+        return PL_OK; /* no task has all parameters */
     PL_TRY(pl_loop_need_all(l));
     pl_recorder_histograms(&l->recorder, l->result->progress.step);
     return PL_OK;

@@ -138,7 +138,7 @@ bool pl_loop_elsewhere(const pl_loop_opts *opts);
 bool pl_loop_reads_ahead(const pl_loop_opts *opts);
 /* PL_UNSUPPORTED: what is not there for a sparse model. */
 pl_status pl_loop_check_sparse(const pl_loop_opts *opts) PL_MUST_CHECK;
-/* The weights of l->batch: those of its keys. */
+/* The weights of l->batch: of its keys only. */
 pl_status pl_loop_need_keys(pl_loop *l) PL_MUST_CHECK;
 /* In lock step the batch belongs to the step, also one that was read ahead. */
 pl_status pl_loop_align_ahead(pl_loop *l) PL_MUST_CHECK;

@@ -30,7 +30,7 @@ struct pl_optim {
     pl_params *slots[PL_MAX_SLOTS];
     pl_params *outer; /* of opts.outer; else NULL */
     /* Updates are announced here before they are made, for a checkpoint that
-     * is written meanwhile; borrowed.  NULL: to nobody. */
+     * is written meanwhile; borrowed.  NULL: to none. */
     pl_frozen *frozen;
 };
 

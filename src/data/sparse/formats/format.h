@@ -65,7 +65,7 @@ typedef struct pl_decode {
 
 typedef struct pl_sparse_format {
     const char *name; /* of the source */
-    /* Optional: how many features there are when nobody says. */
+    /* Optional: the number of features unless --features says. */
     int64_t features;
     /* Optional: true when these bytes are not packed, though they may look
      * so. */

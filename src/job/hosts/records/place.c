@@ -25,7 +25,7 @@ static pl_status is_seen(const char *run, const char *token, bool *out)
     return PL_OK;
 }
 
-/* <cache>/paceline/jobs/<token>-<more>, which nobody else can read: hosts may
+/* <cache>/paceline/jobs/<token>-<more>, which no other user can read: hosts may
  * share the cache. */
 static pl_status make_folder(const char *cache, const char *token, char **out)
 {

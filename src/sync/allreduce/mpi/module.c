@@ -176,7 +176,7 @@ static int go_on(pl_mpi_world *world)
     return code;
 }
 
-/* Slots begin anew at 0 when all sums are done. */
+/* Slots restart at 0 when all sums are done. */
 static int sum(pl_mpi_world *world, int slot, float *data, int count)
 {
     bool exchange = world->size == 2 && count <= EXCHANGE_MOST;

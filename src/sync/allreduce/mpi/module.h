@@ -27,7 +27,7 @@ typedef struct pl_mpi_table {
     int (*init)(pl_mpi_world **out);
     /* Leave it; waits for the others. */
     int (*finish)(pl_mpi_world *world);
-    /* Free the memory only: somebody is lost and would be waited for. */
+    /* Free the memory only: a lost rank would be waited for. */
     void (*forget)(pl_mpi_world *world);
     int (*rank)(const pl_mpi_world *world);
     int (*size)(const pl_mpi_world *world);

@@ -359,7 +359,7 @@ static pl_status wait_init(engine *e, pl_deadline deadline)
 static pl_status mpi_join(pl_collective *c, pl_ranks *out)
 {
     engine *e = engine_of(c);
-    if (e->tender != NULL) /* nobody can be taken back */
+    if (e->tender != NULL) /* no rank can come back */
         return pl_error_raise(&e->failed);
     PL_TRY(pl_thread_start(&e->tender, "mpi", tender_main, e));
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), e->join_ms);

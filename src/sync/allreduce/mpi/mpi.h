@@ -1,7 +1,7 @@
 /* mpi.h - the engine `mpi`: sums by the MPI library of this site.
  *
  * Used where a launcher (mpirun, srun) started the ranks.  MPI cannot take a
- * rank back: whoever is lost ends the job, and the launcher or our supervisor
+ * rank back: a lost rank ends the job, and the launcher or our supervisor
  * starts it again from its last checkpoint.  A rank that died is noticed by
  * the launcher; one that is frozen is found by a roll call of those who wait
  * for it.

@@ -12,7 +12,7 @@
  * 2 (ranks - 1) hops.  All stripes are under way at once, each link carries
  * 2 (ranks - 1) / ranks of the bytes, and the order of addition follows from
  * the stripe's place alone.  A piece is sent when the next rank has said that
- * it has started the sum, so nobody keeps what it cannot use yet.
+ * it has started the sum, so no rank keeps what it cannot use yet.
  *
  * Sums in the order of ranks begin their way at rank 0, all stripes of them: a
  * pipeline instead of a ring, in which a link carries up to twice the bytes.  A
@@ -20,8 +20,9 @@
  * ranks - 1 hops.
  *
  * A small block takes as long as its messages, not its bytes: over TCP pieces
- * are sent at once and kept by who has not started, and two ranks send each
- * other all instead of halves to add and sums to copy.  The bits are the same.
+ * are sent at once and kept by ranks that have not started, and two ranks send
+ * each other all instead of halves to add and sums to copy.  The bits are the
+ * same.
  *
  * Sums of gradients go through a codec (sync/codec.h): each rank encodes a
  * piece once, when it has added its own; a complete sum goes round as it was

@@ -65,7 +65,8 @@ struct pl_ring_core {
     uint64_t next_done;  /* ... and has done */
 
     /* A small block over TCP, where a message takes longer than its bytes:
-     * pieces are copied and sent at once, and kept by who has not started. */
+     * pieces are copied and sent at once; a rank that has not started keeps
+     * them. */
     bool early_next, early_prev; /* over these links */
     bool direct;                 /* two ranks send each other all they have */
     float *early;                /* what came; NULL: a large block */

@@ -45,7 +45,7 @@ typedef struct engine {
     /* Guarded by lock. */
     driver driver;
     bool wanted; /* the caller wants to drive */
-    bool flight; /* sums are under way that nobody waits for */
+    bool flight; /* sums are under way that no call waits for */
     bool stopping;
 } engine;
 

@@ -28,7 +28,7 @@ typedef struct pl_ring_engine_opts {
                                   and outlives the engine */
     int32_t worker;
     pl_endpoint *listen;           /* where the others find this worker */
-    const pl_job_keys *keys;       /* NULL: nobody proves anything */
+    const pl_job_keys *keys;       /* NULL: no authentication */
     int64_t floats, extra;         /* as in core.h */
     const pl_codec *codec;         /* of gradients; default plain */
     const pl_transport *transport; /* as pl_endpoint_opts.transport */

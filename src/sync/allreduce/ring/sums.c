@@ -365,7 +365,8 @@ static bool take_piece(pl_ring_core *core, const pl_ring_piece *piece)
     return use_piece(core, (int32_t)ticket, p, piece->hop, piece->data);
 }
 
-/* Sums are started in order: who has started one has started those before.
+/* Sums are started in order: a rank that has started one has started all
+ * before it.
  * One may come ahead of another, through memory that is shared since. */
 static bool take_ready(pl_ring_core *core, uint64_t sum)
 {

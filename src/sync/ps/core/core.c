@@ -258,7 +258,7 @@ void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     if (core->failed || (core->stopping && !failed))
         return;
     if (!failed && core->members[0].state == PL_MEMBER_LEFT)
-        return; /* it has ended, whoever may still look at it */
+        return; /* it has ended; others may still read it */
     /* Without first parameters everywhere there is nothing to end well; server
      * 0 knows.  Another that is new when the chief has left needs none. */
     bool early = !failed && pl_core_leads(core) &&

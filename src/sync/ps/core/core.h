@@ -42,8 +42,8 @@ typedef struct pl_ps_core_ops {
      * they are; else it must be copied. */
     void (*send)(void *context, pl_peer to, const pl_frame *frame,
                  const void *payload, bool lasting);
-    /* Optional: a worker (or another server) is lost; whoever supervises may
-     * start it anew. */
+    /* Optional: a worker (or another server) is lost; the supervisor may
+     * restart it. */
     void (*lost)(void *context, bool server, int32_t index);
     /* Optional: what this process has used so far; default: not known. */
     void (*usage)(void *context, pl_task_report *out);
@@ -86,7 +86,7 @@ typedef struct pl_ps_core_opts {
     int64_t heartbeat_ms; /* silence that means lost; default 5000 */
     int64_t rejoin_ms;    /* default 60000 */
     int64_t join_ms;      /* default 600000 */
-    bool supervised;      /* lost workers are started anew by someone */
+    bool supervised;      /* lost workers are restarted by a supervisor */
     bool held;            /* stay at the end until pl_ps_core_stop */
 
     int64_t floats;              /* of the whole block; 0: not compared */

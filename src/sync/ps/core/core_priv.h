@@ -41,7 +41,7 @@ typedef enum pl_stage {
     PL_STAGE_ARRIVING, /* pieces are still to come */
     PL_STAGE_WAITING,  /* complete; the answer must wait */
     PL_STAGE_ANSWERED,
-    PL_STAGE_VOID, /* its task has joined anew since */
+    PL_STAGE_VOID, /* its task has rejoined since */
 } pl_stage;
 
 /* Another task, as this server sees it. */
@@ -180,11 +180,11 @@ struct pl_ps_core {
     bool stopping;    /* no more gradients */
     bool interrupted; /* ... as someone was interrupted */
     bool failed;
-    bool frozen;            /* nobody goes on while the chief takes a copy */
+    bool frozen;            /* no worker goes on while the chief copies */
     bool reported;          /* server 0: the chief has heard all reports */
     int64_t asked_usage_ns; /* server 0: for all to tell what they used */
     bool told;              /* server 0: the others know that the job is over */
-    bool dismissed;         /* by who supervises: nobody will come back */
+    bool dismissed;         /* by the supervisor: no task will come back */
     /* Server 0: one that is new since the chief left, and so has nothing. */
     const pl_member *hollow;
     bool finished;
@@ -282,13 +282,13 @@ void pl_core_reply(pl_ps_core *core, const pl_member *member, pl_frame frame,
                    const void *payload, bool lasting);
 void pl_core_reply_text(pl_ps_core *core, const pl_member *member,
                         pl_frame frame, const char *text);
-/* Forget parameters and requests: everyone joins anew in `generation`. */
+/* Forget parameters and requests: all tasks rejoin in `generation`. */
 void pl_core_reset(pl_ps_core *core, uint32_t generation);
 /* The job is over for all; `failed`: say why and give up. */
 void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     PL_PRINTF(3, 4);
 
-/* Also when the job was about to end: nobody will come back. */
+/* Also when the job was about to end: no task will come back. */
 void pl_core_note_interrupt(pl_ps_core *core);
 
 /* update.c */
@@ -338,7 +338,7 @@ void pl_core_send_share(pl_ps_core *core, const pl_member *member);
 void pl_core_reset_deal(pl_ps_core *core);
 void pl_core_begin_deal(pl_ps_core *core, pl_member *member);
 void pl_core_send_deal(pl_ps_core *core, const pl_member *member);
-/* A worker reads its own share, whoever read it before. */
+/* A worker reads its own share, whichever worker read it before. */
 void pl_core_share_own(pl_ps_core *core, pl_member *member);
 /* Server 0: whose share a worker's gradient is of; NULL: it was taken from
  * it. */

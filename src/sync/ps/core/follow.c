@@ -185,7 +185,7 @@ void pl_core_follow(pl_ps_core *core)
         ask_to_join(core);
         return;
     }
-    /* Also when the job is ending: nobody who is lost will come back. */
+    /* Also when the job is ending: no lost task will come back. */
     if (core->failed)
         pl_core_ask_stop(core, true, core->why);
     else if (core->wants_stop)

@@ -40,7 +40,7 @@ bool pl_core_counts(const pl_ps_core *core, const pl_member *member)
     bool chief = member == core->members;
     if (member->state == PL_MEMBER_HERE || member->state == PL_MEMBER_LEFT)
         return member->state == PL_MEMBER_HERE;
-    /* The end waits for nobody who is not there, but for the chief, who has
+    /* The end waits for no absent task but the chief, which has
      * to save and to report; not even for it when all were interrupted. */
     if (core->stopping && (!chief || core->interrupted))
         return false;
@@ -194,7 +194,7 @@ static pl_status check_job(pl_ps_core *core, const pl_ps_join_text *join,
     return PL_OK;
 }
 
-/* Everyone joins anew; who misses this learns it by the next heartbeat. */
+/* All rejoin; a task that misses this learns it by its next heartbeat. */
 static void begin_generation(pl_ps_core *core, uint32_t generation)
 {
     pl_core_reset(core, generation);
@@ -209,7 +209,7 @@ static void begin_generation(pl_ps_core *core, uint32_t generation)
 
 /* The chief tells which job this is.  Others may have come before it to a
  * server that is new, and they may be left from another job: those that do not
- * fit are found out when all join anew. */
+ * fit are found out when all rejoin. */
 static void claim(pl_ps_core *core, const pl_member *member,
                   const pl_ps_join_text *join)
 {
@@ -313,7 +313,7 @@ static void welcome(pl_ps_core *core, pl_member *member,
     pl_mem_free(text);
 }
 
-/* A server came back with nothing: all begin anew from the last checkpoint. */
+/* A server came back empty: all restart from the last checkpoint. */
 static void roll_back(pl_ps_core *core, const pl_member *server)
 {
     char name[32];
@@ -376,7 +376,7 @@ static void begin_anew(pl_ps_core *core, pl_member *member, uint64_t last)
     member->request.kind = PL_REQUEST_NONE;
 }
 
-/* Take the joiner in, in place of who was there before. */
+/* Admit the joiner in place of its predecessor. */
 static void take_in(pl_ps_core *core, pl_member *member,
                     const pl_message *message, uint64_t last,
                     const pl_ps_join_text *join)

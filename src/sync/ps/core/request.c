@@ -228,7 +228,7 @@ static void begin_pause(pl_ps_core *core, pl_member *member)
     pl_core_release(core);
 }
 
-/* The chief goes on when all servers have parameters.  Before, nobody gets
+/* The chief goes on when all servers have parameters.  Before that no task gets
  * any: a chief that comes back in between gives them once more, perhaps
  * others. */
 static void note_ready(pl_ps_core *core, const pl_member *member,

@@ -2,12 +2,12 @@
  *
  * Data is dealt in shares, one a worker.  In async and ssp a worker reads its
  * own at its own pace, and `own` of a member is how many gradients of its
- * share were applied, whoever made them.
+ * share were applied, by any worker.
  *
  * Where the job goes on without a worker, the rest of its share would not be
  * read.  So a worker that has read its own up to the end of an epoch asks
  * server 0 whose to read on (SHARE), up to the same end: that of one that is
- * gone, which nobody reads, or its own.  The chief, at the very end, waits for
+ * gone and unread, or its own.  The chief, at the very end, waits for
  * the answer until all others are done: however late one is lost, someone is
  * there.  The asker's gradients count for that share, at the same place in a
  * checkpoint; server 0 tells the other servers so with each one (APPLY).
@@ -25,7 +25,7 @@
 
 #define NOBODYS (-1)
 
-/* `member` reads that share from here on, and nobody else does. */
+/* From here on `member`, and no other, reads that share. */
 static void take(pl_ps_core *core, pl_member *member, int32_t share)
 {
     pl_member *owner = &core->members[share];
@@ -48,7 +48,7 @@ pl_member *pl_core_share_of(pl_ps_core *core, const pl_member *member)
     return member->reads == NOBODYS ? NULL : &core->members[member->reads];
 }
 
-/* The job does not wait for its worker, and nobody has taken it. */
+/* The job does not wait for its worker, and no other has taken it. */
 static bool is_left_alone(const pl_ps_core *core, int32_t share)
 {
     const pl_member *member = &core->members[share];

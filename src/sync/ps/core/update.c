@@ -197,7 +197,7 @@ static bool may_pull(pl_ps_core *core, pl_member *member, unsigned *flags)
 }
 
 /* The job ends, for which all servers had parameters, and this one has none:
- * it is new since the chief left (members.c), and nobody gives it any. */
+ * it is new since the chief left (members.c), and no task gives it any. */
 static bool is_hollow(const pl_ps_core *core)
 {
     return !pl_core_leads(core) && core->stopping && !core->failed &&

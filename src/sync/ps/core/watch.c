@@ -4,8 +4,8 @@
  *   L1  Only server 0 declares a task lost; the others follow (follow.c).
  *   L2  A task is lost by silence or by being stuck, and in no other way
  *       (job/member/liveness.h).
- *   L3  Whoever must join is waited for no longer than --join-timeout, and
- *       whoever is lost no longer than --rejoin-timeout.
+ *   L3  A task that must join is waited for no longer than --join-timeout,
+ *       and a lost task no longer than --rejoin-timeout.
  *   L4  The other servers are told of the end only when the job has failed, or
  *       when no worker is waited for and the chief is done.
  *   L5  Server 0 ends only after all other servers have left, or, when the job
@@ -17,7 +17,7 @@
 
 #include <stdio.h>
 
-#define SAY_NS   INT64_C(5000000000) /* between lines about who is awaited */
+#define SAY_NS   INT64_C(5000000000) /* between lines about awaited tasks */
 #define ASK_NS   INT64_C(500000000)  /* between messages about the end */
 #define GRACE_NS INT64_C(2000000000) /* for goodbyes after a failure */
 #define MS       INT64_C(1000000)
@@ -94,7 +94,7 @@ static void watch_here(pl_ps_core *core, pl_member *member)
 }
 
 /* Until the chief has left its part of the parameters is needed; once all
- * have, nobody asks for it. */
+ * have, no request asks for it. */
 static bool server_is_needed(pl_ps_core *core, pl_member *server)
 {
     char name[32];

@@ -58,7 +58,7 @@ typedef enum pl_saved {
 
 /* REFUSE: what to make of it. */
 #define PL_REFUSE_UNKNOWN                                                      \
-    1u /* the server is new and knows nobody: join anew                        \
+    1u /* the server is new and knows no task: rejoin                          \
         */
 
 /* SHARE. value: this worker has read its own up to here, its number. */

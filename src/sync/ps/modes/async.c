@@ -240,14 +240,23 @@ static bool chief_rests(const pl_ps_core *core)
            (chief->stage == PL_STAGE_WAITING && pl_core_idles(&chief->request));
 }
 
+/* A chief that has not asked for its first parameters learns of a step by its
+ * first gradient alone: that one must not come behind the test's step. */
+static bool chief_is_to_begin(const pl_ps_core *core)
+{
+    const pl_member *chief = core->members;
+    return !chief->granted && chief->stage != PL_STAGE_WAITING;
+}
+
 /* I6: all updates up to the next test are made or granted? */
 static bool test_is_near(pl_ps_core *core)
 {
-    if (core->tests.count == 0)
+    if (core->tests.count == 0 || chief_rests(core))
         return false;
     if (core->test_step == 0)
         core->test_step = pl_due_step_after(core->tests, core->step);
-    return core->step + core->grants >= core->test_step && !chief_rests(core);
+    int64_t expected = core->grants + chief_is_to_begin(core);
+    return core->step + expected >= core->test_step;
 }
 
 bool pl_async_grant(pl_ps_core *core, pl_member *member, bool past_test)

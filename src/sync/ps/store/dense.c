@@ -27,7 +27,7 @@ static void send_end(pl_ps_core *core, const pl_member *member)
 }
 
 /* Send as many pieces of the answer as the window allows.  Parameters that
- * changed under way are sent anew: in sync a worker computes on one step's. */
+ * changed meanwhile are sent again: in sync a worker computes on one step's. */
 static void pump(pl_ps_core *core, pl_member *member)
 {
     pl_stream *out = &member->out;

@@ -42,7 +42,7 @@ struct pl_ps_store_ops {
 
     /* Keep the gradient at hand, which its sender may lose or change. */
     pl_status (*keep)(pl_ps_core *core, pl_member *member);
-    /* Optional, default: nothing.  A task begins anew: what it asked for is
+    /* Optional, default: nothing.  A task rejoins: what it asked for is
      * no more; what it pushed stays. */
     void (*forget)(pl_ps_core *core, const pl_member *member);
     bool (*is_finite)(const pl_ps_core *core, const pl_member *member);

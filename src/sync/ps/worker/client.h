@@ -110,7 +110,7 @@ void pl_ps_client_load(pl_ps_client *client, int64_t step,
  * done. */
 void pl_ps_client_share(pl_ps_client *client, int64_t count, bool wait);
 /* sync: ask server 0 who shares the data from this step on, the first of an
- * epoch; -1: who does now. */
+ * epoch; -1: who shares it now. */
 void pl_ps_client_deal(pl_ps_client *client, int64_t step, int64_t epoch);
 void pl_ps_client_stop(pl_ps_client *client, bool failed, const char *why);
 void pl_ps_client_bye(pl_ps_client *client, const char *report);
@@ -140,7 +140,7 @@ typedef struct pl_ps_client_view {
     const char *run;    /* the chief's run folder; NULL: not told yet */
     int64_t step;       /* the job's, from server 0's last answer */
     int64_t made;       /* of our gradients, those that were applied */
-    int64_t own;        /* of those of our share, whoever made them */
+    int64_t own;        /* gradients of our share, by any worker */
     bool initialized;   /* server 0 said that all have parameters */
     unsigned answer;    /* PL_ANSWER_ of the last push or pull */
     const char *report; /* after bye: all reports, for the chief */
@@ -153,14 +153,14 @@ typedef struct pl_ps_client_view {
 } pl_ps_client_view;
 pl_ps_client_view pl_ps_client_look(const pl_ps_client *client);
 
-/* After deal: it, and who is there. */
+/* After deal: the deal, and which workers are present. */
 const pl_deal *pl_ps_client_dealt(const pl_ps_client *client,
                                   pl_workers *present);
 
 /* Of each worker, after freeze. */
 const int64_t *pl_ps_client_counts(const pl_ps_client *client);
 
-/* A server was lost: begin anew with pl_ps_client_join. */
+/* A server was lost: rejoin with pl_ps_client_join. */
 bool pl_ps_client_rolled(const pl_ps_client *client);
 
 /* PL_OK; or why there is no going on: refused, or the job failed. */

@@ -14,7 +14,7 @@ typedef struct pl_ps_pace {
      * way: none is read before all are of one step. */
     bool whole;
     /* The chief holds the others up while it tests dense parameters.  Else
-     * nothing moves meanwhile anyway, or nobody is to wait. */
+     * nothing moves meanwhile anyway, or no worker shall wait. */
     bool pauses;
     /* Keyed parameters: batches to ask for beyond the next one. */
     int ahead;

@@ -136,7 +136,7 @@ static bool look_for_failure(pl_ps_worker *w)
         return true;
     if (pl_ps_client_rolled(w->client)) {
         pl_worker_fail(w, PL_FAIL(PL_ROLLED,
-                                  "a server was lost: the job begins anew from "
+                                  "a server was lost: the job restarts from "
                                   "its last checkpoint"));
         return true;
     }

@@ -407,7 +407,7 @@ static void allreduce_names_the_worker_whose_parameters_differ(void **state)
     job_run(&j);
     for (int32_t i = 0; i < 3; i++) {
         assert_int_equal(i == 2 ? PL_PEER : PL_CLOSED, j.worker[i].status);
-        assert_non_null(strstr(j.worker[i].message, "of worker 2 are not"));
+        assert_non_null(strstr(j.worker[i].message, "of worker 2 differ"));
     }
     job_close(&j);
 }
@@ -433,7 +433,7 @@ static void allreduce_compares_at_the_end(void **state)
     job_run(&j);
     for (int32_t i = 0; i < 2; i++) {
         assert_int_not_equal(PL_OK, j.worker[i].status);
-        assert_non_null(strstr(j.worker[i].message, "of worker 1 are not"));
+        assert_non_null(strstr(j.worker[i].message, "of worker 1 differ"));
     }
     job_close(&j);
 }

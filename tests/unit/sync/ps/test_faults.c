@@ -1,5 +1,5 @@
 /* A job of one server and its chief, from joining over a checkpoint to a
- * server that begins anew and reads it: the n-th allocation and the n-th call
+ * server that rejoins and reads it: the n-th allocation and the n-th call
  * for I/O fail, for every n until all goes through.  Each time the job gets
  * through, or says why not; nothing is left behind, and nobody waits for
  * ever. */
@@ -291,7 +291,7 @@ static pl_status save_all(job *j)
     return view.saved == PL_SAVED_GOOD ? PL_OK : PL_FAIL(PL_IO, "%s", view.why);
 }
 
-/* The server dies and begins anew; the chief lets it read the checkpoint. */
+/* The server dies and rejoins; the chief lets it read the checkpoint. */
 static pl_status recover(job *j)
 {
     const int64_t counts[1] = { STEP };

@@ -51,7 +51,7 @@ static void ps_lives_survivor_knows_its_job_again(void **state)
 }
 
 /* A worker left from another job came to the new server before the chief: it
- * is found out when all join anew. */
+ * is found out when all rejoin. */
 static void ps_lives_stranger_does_not_keep_the_chief_out(void **state)
 {
     (void)state;

@@ -455,7 +455,7 @@ static void ps_settle_follower_does_not_end_the_job(void **state)
 }
 
 /* One server; the chief tests every 3 steps, and that decides. */
-static ps_rig *start_tested(pl_ps_mode mode, int32_t staleness)
+static ps_rig *open_tested(pl_ps_mode mode, int32_t staleness)
 {
     float zero[PS_FLOATS] = { 0 };
     ps_rig *rig = ps_open((pl_ps_core_opts) { .workers = 3,
@@ -467,6 +467,12 @@ static ps_rig *start_tested(pl_ps_mode mode, int32_t staleness)
     for (int32_t w = 0; w < 3; w++)
         ps_join(rig, w, 0);
     ps_init(rig, 0, zero);
+    return rig;
+}
+
+static ps_rig *start_tested(pl_ps_mode mode, int32_t staleness)
+{
+    ps_rig *rig = open_tested(mode, staleness);
     for (int32_t w = 0; w < 3; w++) {
         ps_pull(rig, w, 0, 0);
         ps_answer_of(rig, w, 0, 0, 0.0f);
@@ -506,6 +512,27 @@ static void ps_tests_are_waited_for(void **state)
     ps_push(rig, 1, 3, -1.0f);
     ps_push(rig, 2, 3, -1.0f);
     ps_answer_of(rig, 0, 0, 6, 6.0f);
+    ps_quiet(rig);
+    ps_close(rig);
+}
+
+/* I6: the others leave an update to a chief that is slow to begin. */
+static void ps_tests_are_waited_for_from_the_first_step(void **state)
+{
+    (void)state;
+    ps_rig *rig = open_tested(PL_PS_ASYNC, 0);
+    for (int32_t w = 1; w < 3; w++) {
+        ps_pull(rig, w, 0, 0);
+        ps_answer_of(rig, w, 0, 0, 0.0f);
+    }
+    ps_push(rig, 1, 0, -1.0f);
+    ps_push(rig, 2, 0, -1.0f);
+    ps_quiet(rig);
+    ps_pull(rig, 0, 0, 0);
+    ps_answer_of(rig, 0, 0, 2, 2.0f);
+    ps_quiet(rig);
+    ps_push(rig, 0, 2, -1.0f);
+    ps_answer_of(rig, 0, 0, 3, 3.0f);
     ps_quiet(rig);
     ps_close(rig);
 }
@@ -567,6 +594,7 @@ static void ps_tests_hold_up_no_worker_that_the_chief_waits_for(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_tests_are_waited_for),
+    cmocka_unit_test(ps_tests_are_waited_for_from_the_first_step),
     cmocka_unit_test(ps_tests_do_not_wait_for_a_lost_worker),
     cmocka_unit_test(ps_tests_of_a_chief_that_is_done_hold_up_no_worker),
     cmocka_unit_test(ps_tests_hold_up_no_worker_that_the_chief_waits_for),
