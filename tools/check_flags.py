@@ -21,6 +21,12 @@ ALLOWED = {  # a file: the names that are no flags there
     "src/job/supervise/host_local.c": {"role", "index", "control"},
     "src/app/library/threads.c": {"role", "index", "control"},
     "src/cli/app.c": {"control"},
+    # Whole command lines, as a person would type them.
+    "src/cli/demo/cmd_demo.c": {"workers", "ps", "batch", "steps", "run",
+                                "checkpoint-every", "micro-batches"},
+    # The commands of the demo, as a person would type them.
+    "src/cli/demo/cmd_demo.c": {"workers", "ps", "batch", "steps", "run",
+                                "checkpoint-every", "micro-batches"},
     # An experiment's own data may be replaced before its flags are read.
     "src/app/sweep/about.c": {"data"},
     "src/app/sweep/plan.c": {"data"},

@@ -106,10 +106,10 @@ def test_wrong_usage_is_refused(cli, name):
     cli.refused(2, *args, says=says)
 
 
-def test_no_command_prints_the_usage(cli):
+def test_no_command_says_what_to_try_first(cli):
     result = cli.run()
     assert result.code == 2 and result.out == ""
-    assert "usage: paceline" in result.err
+    assert "Try first:\n  paceline demo" in result.err
 
 
 def test_names_that_cannot_be_written_down_are_refused(cli):

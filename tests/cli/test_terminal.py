@@ -88,7 +88,8 @@ def test_the_bottleneck_goes_on_below_itself(cli):
 def test_the_table_of_workers_fits_80_columns(cli):
     rows = run(cli, 80, *LONG, "--workers", "3", "--ps", "1", "--epochs", "2")
     [head] = [i for i, row in enumerate(rows) if row.startswith("worker ")]
-    assert [row.split()[0] for row in rows[head + 1:]] == ["0", "1", "2"]
+    assert [row.split()[0] for row in rows[head + 1:]] == \
+        ["0", "1", "2", "next", "continue", "compare"]
     assert all(len(row) < 80 for row in rows[head:])
 
 

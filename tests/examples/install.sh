@@ -43,7 +43,7 @@ mkdir "$folder/work"
 cd "$folder/work"
 cp "$source/examples/two_layer.c" .
 [ "$(pkg-config --modversion paceline)" = \
-    "$("$root/bin/paceline" --version | cut -d ' ' -f 2)" ] ||
+    "$("$root/bin/paceline" --version | awk 'NR == 1 { print $2 }')" ] ||
     fail "pkg-config and the program differ in their version"
 # Word splitting is wanted: one argument a flag.
 # shellcheck disable=SC2046

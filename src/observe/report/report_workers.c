@@ -185,7 +185,7 @@ static pl_status put_bars(pl_report *report, size_t number, const char *key,
     return PL_OK;
 }
 
-/* Who is done when, and who does most; of several sweeps folded. */
+/* When each worker finished, and its steps; folded where there are several sweeps. */
 static pl_status put_figures(pl_report *report)
 {
     size_t parts = report->model.part_count, workers, drawn = 0;
