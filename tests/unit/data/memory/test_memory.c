@@ -136,6 +136,20 @@ static void parts_are_read_once(void **state)
     }
 }
 
+static void rows_may_be_empty(void **state)
+{
+    (void)state;
+    static const int32_t nothing[ROWS + 1] = { 0 };
+    pl_data *data;
+    pl_data_csr empty = csr;
+    empty.indptr = nothing;
+    empty.indices = NULL;
+    empty.values = NULL;
+    assert_ok(pl_data_from_csr(&data, &empty));
+    assert_ok(open_and_read(data));
+    pl_data_free(data);
+}
+
 static void a_function_is_held_to_its_classes(void **state)
 {
     (void)state;
@@ -150,4 +164,5 @@ static void a_function_is_held_to_its_classes(void **state)
 
 UNIT_TESTS(cmocka_unit_test(survives_failed_allocations),
            cmocka_unit_test(parts_are_read_once),
+           cmocka_unit_test(rows_may_be_empty),
            cmocka_unit_test(a_function_is_held_to_its_classes))
