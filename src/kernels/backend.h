@@ -104,6 +104,11 @@ typedef struct pl_kernels {
     void (*softmax_xent_grad)(int64_t rows, int64_t classes, const float *probs,
                               const pl_view *labels, const float *diff_loss,
                               float *diff);
+    /* Each row: exp(src) over the sum of the row's, and its gradient. */
+    void (*softmax)(int64_t rows, int64_t classes, const float *src,
+                    float *dst);
+    void (*softmax_grad)(int64_t rows, int64_t classes, const float *dst,
+                         const float *diff_dst, float *diff_src);
     /* hit[rows]: 1 where the first largest logit is the label's, else 0. */
     void (*accuracy)(int64_t rows, int64_t classes, const float *logits,
                      const pl_view *labels, float *hit);
@@ -118,7 +123,16 @@ typedef struct pl_kernels {
     void (*sigmoid)(int64_t n, const float *src, float *dst);
     void (*sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
                          float *diff_src);
+    /* Negative numbers times `slope`, 0 or more. */
+    void (*leaky_relu)(int64_t n, float slope, const float *src, float *dst);
+    void (*leaky_relu_grad)(int64_t n, float slope, const float *dst,
+                            const float *diff_dst, float *diff_src);
+    /* src times the normal distribution's share below it. */
+    void (*gelu)(int64_t n, const float *src, float *dst);
+    void (*gelu_grad)(int64_t n, const float *src, const float *diff_dst,
+                      float *diff_src);
     void (*add)(int64_t n, const float *a, const float *b, float *dst);
+    void (*multiply)(int64_t n, const float *a, const float *b, float *dst);
     void (*scale)(int64_t n, float factor, const float *src, float *dst);
     void (*fill)(int64_t n, float value, float *dst);
     /* Kept elements times the scale, 0 for the others. */
@@ -136,6 +150,24 @@ typedef struct pl_kernels {
     /* dst = parts[0] + parts[1] + ... in this order; dst may be parts[0]. */
     void (*sum_parts)(int64_t n, int count, const float *const *parts,
                       float *dst);
+
+    /* a = a + rate (src - a); rounds like optimizers, wherever cut. */
+    void (*average)(int64_t n, float rate, const float *src, float *a);
+    /* The sum of (a - a_less) (b - b_less). */
+    double (*products)(int64_t n, const float *a, float a_less, const float *b,
+                       float b_less);
+    /* dst = a * a_factor + b * b_factor + add; b may be NULL, dst a source. */
+    void (*blend)(int64_t n, const float *a, float a_factor, const float *b,
+                  float b_factor, float add, float *dst);
+    /* The same for each column of matrices [rows, row], with numbers of its
+     * own.  The products are added to sums[row]; a_less or b_less NULL: 0, b
+     * NULL: factors of 1. */
+    void (*column_products)(int64_t rows, int64_t row, const float *a,
+                            const float *a_less, const float *b,
+                            const float *b_less, double *sums);
+    void (*column_blend)(int64_t rows, int64_t row, const float *a,
+                         const float *a_factor, const float *b,
+                         const float *b_factor, const float *add, float *dst);
 
     /* The batch-in-lanes layout: element e of row r lies at
      * [(r / lanes) * row + e] * lanes + r % lanes, so that a vector holds one

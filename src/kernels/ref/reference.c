@@ -1,6 +1,8 @@
 /* The plain meaning of every kernel: one loop, sums in double. */
 #include "base/rng.h"
+#include "kernels/ref/activation.h"
 #include "kernels/ref/image.h"
+#include "kernels/ref/norm.h"
 #include "kernels/tables.h"
 
 #include <math.h>
@@ -231,6 +233,8 @@ const pl_kernels pl_kernels_reference = {
     .load = load,
     .softmax_xent = softmax_xent,
     .softmax_xent_grad = softmax_xent_grad,
+    .softmax = pl_reference_softmax,
+    .softmax_grad = pl_reference_softmax_grad,
     .accuracy = accuracy,
     .relu = relu,
     .relu_grad = relu_grad,
@@ -238,7 +242,12 @@ const pl_kernels pl_kernels_reference = {
     .tanh_grad = tanh_grad,
     .sigmoid = sigmoid,
     .sigmoid_grad = sigmoid_grad,
+    .leaky_relu = pl_reference_leaky_relu,
+    .leaky_relu_grad = pl_reference_leaky_relu_grad,
+    .gelu = pl_reference_gelu,
+    .gelu_grad = pl_reference_gelu_grad,
     .add = add,
+    .multiply = pl_reference_multiply,
     .scale = scale,
     .fill = fill,
     .dropout = dropout,
@@ -255,6 +264,11 @@ const pl_kernels pl_kernels_reference = {
     .max_pool_grad = pl_reference_max_pool_grad,
     .avg_pool = pl_reference_avg_pool,
     .avg_pool_grad = pl_reference_avg_pool_grad,
+    .average = pl_reference_average,
+    .products = pl_reference_products,
+    .blend = pl_reference_blend,
+    .column_products = pl_reference_column_products,
+    .column_blend = pl_reference_column_blend,
     .to_lanes = load,
     .from_lanes = from_lanes,
     .update = { PL_OPTIM_LIST(UPDATE) },

@@ -65,9 +65,51 @@ void SIMD(sigmoid_grad)(int64_t n, const float *dst, const float *diff_dst,
     });
 }
 
+void SIMD(leaky_relu)(int64_t n, float slope, const float *src, float *dst)
+{
+    EACH_VECTOR(n, {
+        vf x = LOAD(src);
+        STORE(dst, v_select(x < v_set(0), v_set(slope) * x, x));
+    });
+}
+
+void SIMD(leaky_relu_grad)(int64_t n, float slope, const float *dst,
+                           const float *diff_dst, float *diff_src)
+{
+    EACH_VECTOR(n, {
+        vf diff = LOAD(diff_dst);
+        STORE(diff_src,
+              v_select(LOAD(dst) > v_set(0), diff, v_set(slope) * diff));
+    });
+}
+
+void SIMD(gelu)(int64_t n, const float *src, float *dst)
+{
+    EACH_VECTOR(n, {
+        vf x = LOAD(src);
+        STORE(dst, x * v_normal_below(x));
+    });
+}
+
+void SIMD(gelu_grad)(int64_t n, const float *src, const float *diff_dst,
+                     float *diff_src)
+{
+    const vf density = v_set(0.3989422804014327f); /* at 0 */
+    EACH_VECTOR(n, {
+        vf x = LOAD(src);
+        vf bell = density * v_exp(v_set(-0.5f) * x * x);
+        STORE(diff_src, LOAD(diff_dst) * v_fma(x, bell, v_normal_below(x)));
+    });
+}
+
 void SIMD(add)(int64_t n, const float *a, const float *b, float *dst)
 {
     EACH_VECTOR(n, { STORE(dst, LOAD(a) + LOAD(b)); });
+}
+
+void SIMD(multiply)(int64_t n, const float *a, const float *b, float *dst)
+{
+    EACH_VECTOR(n, { STORE(dst, LOAD(a) * LOAD(b)); });
 }
 
 void SIMD(scale)(int64_t n, float factor, const float *src, float *dst)

@@ -68,6 +68,26 @@ void SIMD(softmax_xent_grad)(int64_t rows, int64_t classes, const float *probs,
     }
 }
 
+void SIMD(softmax)(int64_t rows, int64_t classes, const float *src, float *dst)
+{
+    for (int64_t r = 0; r < rows; r++, src += classes, dst += classes) {
+        float sum = exponentials(classes, src, highest(classes, src), dst);
+        SIMD(scale)(classes, 1.0f / sum, dst, dst);
+    }
+}
+
+void SIMD(softmax_grad)(int64_t rows, int64_t classes, const float *dst,
+                        const float *diff_dst, float *diff_src)
+{
+    for (int64_t r = 0; r < rows; r++) {
+        const float *y = dst + r * classes, *diff = diff_dst + r * classes;
+        float *out = diff_src + r * classes;
+        float mean = (float)SIMD(products)(classes, y, 0, diff, 0);
+        EACH_VECTOR(classes,
+                    { STORE(out, LOAD(y) * (LOAD(diff) - v_set(mean))); });
+    }
+}
+
 void SIMD(accuracy)(int64_t rows, int64_t classes, const float *logits,
                     const pl_view *labels, float *hit)
 {
