@@ -139,7 +139,10 @@ pl_status ops_case_init(ops_case *c, const ops_case_opts *opts)
     int64_t lanes = opts->kernels->lanes;
     int64_t rows = opts->shapes->batch > 0 ? opts->shapes->batch : 1;
     *c = (ops_case) {
-        .state = { .kernels = opts->kernels, .rows = rows, .seed = 1 },
+        .state = { .kernels = opts->kernels,
+                   .rows = rows,
+                   .seed = 1,
+                   .training = true },
         .padded =
             opts->shapes->batch > 0 ? (rows + lanes - 1) / lanes * lanes : 1,
     };

@@ -35,6 +35,12 @@ pl_node *pl_input(pl_graph *graph, const char *name, pl_dtype dtype,
 pl_node *pl_parameter(pl_graph *graph, const char *name, pl_shape shape,
                       const char *init);
 
+/* A running average over batches, which no gradient changes: each update moves
+ * it by `rate`, 0 .. 1, of the way to what its operator found in the batch.  A
+ * rate of 0 keeps it as it is.  All of a model have one rate. */
+pl_node *pl_statistic(pl_graph *graph, const char *name, pl_shape shape,
+                      const char *init, float rate);
+
 /* Names come from the operator and a number; this gives a better one. */
 pl_node *pl_named(pl_node *node, const char *name);
 pl_shape pl_node_shape(const pl_node *node);
@@ -78,6 +84,14 @@ pl_node *pl_conv2d(pl_node *src, pl_node *weights, pl_node *bias,
  * pixels. */
 pl_node *pl_max_pool(pl_node *src, int64_t size, int64_t stride);
 pl_node *pl_avg_pool(pl_node *src, int64_t size, int64_t stride);
+
+/* src [n, channels, ...], the others [channels]: each channel less its mean,
+ * over its standard deviation, sqrt(variance + epsilon), times `scale`, plus
+ * `shift`.  In training mean and variance are the batch's, of each worker and
+ * micro-batch its own; `mean` and `variance` are statistics that follow them
+ * and replace them in tests, and in training where their rate is 0. */
+pl_node *pl_batch_norm(pl_node *src, pl_node *scale, pl_node *shift,
+                       pl_node *mean, pl_node *variance, float epsilon);
 
 /* logits [n, classes], labels [n] -> the loss of each example [n]. */
 pl_node *pl_softmax_xent(pl_node *logits, pl_node *labels);

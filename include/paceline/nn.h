@@ -65,6 +65,12 @@ typedef struct pl_model {
 pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
                   int64_t units);
 
+/* Batch normalization of [batch, channels, ...]: "name/scale" of ones and
+ * "name/shift" of zeros, which are trained, and the running statistics
+ * "name/mean" and "name/variance", which follow the batches by a tenth a
+ * step. */
+pl_node *pl_batch_norm_layer(pl_build *build, const char *name, pl_node *src);
+
 /* The only layer of a sparse model: "name/weights" [features], of which an
  * example takes those of its non-zeros, times their values, and "name/bias"
  * [1].  The sum is the logit of label 1. */
@@ -75,6 +81,11 @@ void pl_sparse_layer(pl_build *build, const char *name);
 pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
                        int64_t outs, int64_t kernel, int64_t stride,
                        int64_t pad);
+
+/* The same without a bias, as in front of a normalization. */
+pl_node *pl_conv_layer_plain(pl_build *build, const char *name, pl_node *src,
+                             int64_t outs, int64_t kernel, int64_t stride,
+                             int64_t pad);
 
 #ifdef __cplusplus
 }

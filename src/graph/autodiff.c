@@ -54,6 +54,10 @@ static void collect(pl_graph *graph, int count, pl_node **diffs, pl_node **diff,
         if (pl_graph_get(graph, i)->op != &pl_op_parameter)
             continue;
         PL_ASSERT(index < room);
+        /* A running average that the loss does not need approaches itself. */
+        pl_node *param = pl_graph_get(graph, i);
+        if (diffs[i] == NULL && param->averaged)
+            diffs[i] = param;
         diff[index] =
             diffs[i] == NULL ? NULL : own_result(diffs[i], diff, index);
         index++;
@@ -104,13 +108,14 @@ static bool separable(const pl_node *loss, const bool *rows)
     return false;
 }
 
-pl_status pl_graph_separable(const pl_node *loss, bool *out)
+pl_status pl_graph_separable(const pl_node *loss, bool training, bool *out)
 {
     bool *rows;
     PL_TRY(PL_NEW(rows, (size_t)loss->id + 1));
     for (int i = 0; i <= loss->id; i++) {
         const pl_node *node = pl_graph_get(loss->graph, i);
-        rows[i] = node->op->rowwise;
+        rows[i] = node->op->rowwise &&
+                  !(training && node->op->mixes && !node->frozen);
         for (int j = 0; j < node->input_count; j++)
             rows[i] = rows[i] && rows[node->in[j]->id];
     }

@@ -101,8 +101,9 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
         return;
     }
     run->large = value->large;
-    run->blocked = value->layout == PL_LAYOUT_BLOCKED;
-    run->lanes = value->layout == PL_LAYOUT_LANES ||
+    pl_layout layout = pl_plan_layout(plan, node);
+    run->blocked = layout == PL_LAYOUT_BLOCKED;
+    run->lanes = layout == PL_LAYOUT_LANES ||
                  (node->op->layout == PL_OP_LANES && !run->blocked);
     run->out = result_of(exec, params, grads, node->id);
     run->scratch = exec->arena + value->scratch.offset;
@@ -160,6 +161,7 @@ pl_status pl_exec_new_in(pl_exec **out, const pl_plan *plan,
     exec->plan = plan;
     exec->state.kernels = plan->kernels;
     exec->state.threads = plan->threads;
+    exec->state.training = plan->training;
     exec->diff = grads != NULL ? pl_params_block(grads) : NULL;
     pl_status status;
     if (host != NULL && host->plan->arena >= plan->arena) {

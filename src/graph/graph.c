@@ -91,6 +91,9 @@ static pl_status fill_node(pl_node *node, const pl_node_opts *opts)
     node->size = opts->size;
     node->classes = opts->classes;
     node->mask = opts->mask;
+    node->axis = opts->axis;
+    node->averaged = opts->averaged;
+    node->frozen = opts->frozen;
     node->input_count = opts->input_count;
     for (int i = 0; i < opts->input_count; i++) {
         PL_ASSERT(opts->in[i]->graph == node->graph);
@@ -205,7 +208,12 @@ pl_status pl_graph_params(const pl_graph *graph, pl_params **out)
     pl_status status = PL_OK;
     for (int i = 0; i < graph->count; i++) {
         const pl_node *node = graph->nodes[i];
-        if (node->op == &pl_op_parameter)
+        if (node->op != &pl_op_parameter)
+            continue;
+        if (node->averaged)
+            PL_TRY_OUT(status,
+                       pl_params_add_averaged(params, node->name, node->shape));
+        else
             PL_TRY_OUT(status, pl_params_add(params, node->name, node->shape));
     }
     *out = params;
@@ -213,4 +221,24 @@ pl_status pl_graph_params(const pl_graph *graph, pl_params **out)
 out:
     pl_params_free(params);
     return status;
+}
+
+pl_status pl_graph_average_rate(const pl_graph *graph, double *rate)
+{
+    const pl_node *first = NULL;
+    *rate = 0;
+    for (int i = 0; i < graph->count; i++) {
+        const pl_node *node = graph->nodes[i];
+        if (node->op != &pl_op_parameter || !node->averaged)
+            continue;
+        if (first != NULL && node->factor != first->factor)
+            return PL_FAIL(PL_SHAPE,
+                           "the running averages %s and %s have the rates %g "
+                           "and %g; expected one rate in a model",
+                           first->name, node->name, (double)first->factor,
+                           (double)node->factor);
+        first = node;
+        *rate = (double)node->factor;
+    }
+    return PL_OK;
 }

@@ -24,9 +24,11 @@ typedef struct pl_node_opts {
     pl_dtype dtype;
     pl_shape shape; /* where the operator has no shape rule, or as its hint */
     float factor;
+    bool averaged, frozen;
     int64_t stride, pad, size;
     int64_t classes;
     int64_t mask;
+    int axis;
     const char *init;
     int input_count;
     pl_node *in[PL_MAX_INPUTS];
@@ -47,7 +49,14 @@ pl_status pl_graph_differentiate(pl_graph *graph, pl_node *loss, pl_node **diff,
                                  int room) PL_MUST_CHECK;
 
 /* *out: the loss over a batch is the mean of the losses over its parts,
- * weighted by their sizes, so a batch may be computed in parts. */
-pl_status pl_graph_separable(const pl_node *loss, bool *out) PL_MUST_CHECK;
+ * weighted by their sizes, so a batch may be computed in parts; `training`:
+ * with gradients. */
+pl_status pl_graph_separable(const pl_node *loss, bool training,
+                             bool *out) PL_MUST_CHECK;
+
+/* Where the running averages are among the parameters: *rate is what they
+ * have in common, 0 where there are none.  PL_SHAPE when they differ. */
+pl_status pl_graph_average_rate(const pl_graph *graph,
+                                double *rate) PL_MUST_CHECK;
 
 #endif

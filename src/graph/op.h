@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#define PL_MAX_INPUTS 4
+#define PL_MAX_INPUTS 5
 
 /* What is the same for all operators of one execution. */
 typedef struct pl_exec_state {
@@ -24,6 +24,7 @@ typedef struct pl_exec_state {
     uint64_t key;      /* of what is random in this batch */
     int64_t first_row; /* of these rows in the whole batch */
     int threads;       /* an operator may use (pl_run_cut); 0 and 1: its own */
+    bool training;     /* gradients follow */
 } pl_exec_state;
 
 /* One operator about to run. */
@@ -55,7 +56,7 @@ typedef struct pl_op_case {
 typedef enum pl_op_layout {
     PL_OP_PLAIN, /* reads and writes row after row */
     PL_OP_LANES, /* reads and writes in lanes */
-    PL_OP_ANY,   /* element by element: writes as it reads */
+    PL_OP_ANY,   /* follows its first batched input: writes as it reads */
 } pl_op_layout;
 
 struct pl_op {
@@ -65,6 +66,7 @@ struct pl_op {
     bool alias;    /* the result is input 0's memory */
     bool training; /* where no gradient is computed, the same: it is left
                       out */
+    bool mixes;    /* rowwise, but in training, unless the node is frozen */
     pl_op_layout layout;
     unsigned reads_views; /* bit i: input i may be uint8, indexed, scaled */
     unsigned in_place;    /* bit i: the result may overwrite input i */
@@ -102,10 +104,16 @@ struct pl_node {
     int input_count;
     pl_node *in[PL_MAX_INPUTS];
     /* Attributes; each belongs to the operators that say so. */
-    float factor;              /* scale, dropout (the rate) */
+    float factor;              /* scale, dropout (the rate), normalization
+                                  (epsilon), leaky_relu (the slope), losses */
+    bool averaged;             /* parameter: a running average; factor is its
+                                  rate */
+    bool frozen;               /* batch_norm: by running averages only */
     int64_t stride, pad, size; /* convolution, pooling */
     int64_t classes;           /* labels: each is below this; 0: not known */
-    int64_t mask;              /* dropout: which of the graph's masks */
+    int64_t mask;              /* dropout: which of the graph's masks; row,
+                                  concat, slice: the first */
+    int axis;                  /* concat, slice */
     char *init;                /* parameter */
 };
 
@@ -127,6 +135,9 @@ int64_t pl_run_planes(const pl_run *run, int64_t channels);
 typedef void pl_run_range(const pl_run *run, int64_t first, int64_t count);
 void pl_run_cut(const pl_run *run, int64_t count, int64_t grain,
                 pl_run_range *range);
+/* The same for an operator whose work is that of reading `node`. */
+void pl_run_cut_over(const pl_run *run, const pl_node *node, int64_t count,
+                     int64_t grain, pl_run_range *range);
 /* Input i as float32, where the operator reads no views there. */
 const float *pl_run_in(const pl_run *run, int i);
 
@@ -141,6 +152,10 @@ extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
     X(add)                                                                     \
     X(avg_pool)                                                                \
     X(avg_pool_grad)                                                           \
+    X(batch_moments)                                                           \
+    X(batch_norm)                                                              \
+    X(batch_norm_src)                                                          \
+    X(batch_norm_sums)                                                         \
     X(bias)                                                                    \
     X(conv2d)                                                                  \
     X(conv2d_bias)                                                             \
@@ -158,6 +173,7 @@ extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
     X(relu)                                                                    \
     X(relu_grad)                                                               \
     X(reshape)                                                                 \
+    X(row)                                                                     \
     X(scale)                                                                   \
     X(sigmoid)                                                                 \
     X(sigmoid_grad)                                                            \

@@ -35,20 +35,6 @@ int64_t pl_plan_padded(const pl_plan *plan, int64_t rows)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-/* The layout in which `node` reads its input j. */
-static pl_layout wanted_layout(const pl_plan *plan, const pl_node *node, int j)
-{
-    if (!pl_shape_batched(node->in[j]->shape))
-        return PL_LAYOUT_PLAIN;
-    if (node->op->layout == PL_OP_ANY)
-        return plan->values[node->id].layout;
-    if (pl_plan_blocks(plan, node, node->in[j]->shape))
-        return PL_LAYOUT_BLOCKED;
-    return node->op->layout == PL_OP_LANES && !plan->values[node->id].large
-               ? PL_LAYOUT_LANES
-               : PL_LAYOUT_PLAIN;
-}
-
 /* Whether the node's memory can be read as it is in this layout.  Blocks are
  * those of one shape. */
 static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
@@ -59,6 +45,39 @@ static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
         return false;
     return layout != PL_LAYOUT_BLOCKED ||
            pl_shape_equal(node->shape, plan->nodes[id]->shape);
+}
+
+/* Those that do not care follow their first batched input. */
+static pl_layout followed_layout(const pl_plan *plan, const pl_node *node)
+{
+    for (int j = 0; j < node->input_count; j++)
+        if (pl_shape_batched(node->in[j]->shape)) {
+            pl_layout layout = plan->values[node->in[j]->id].layout;
+            return lies_in(plan, node->in[j], layout) ? layout
+                                                      : PL_LAYOUT_PLAIN;
+        }
+    return PL_LAYOUT_PLAIN;
+}
+
+pl_layout pl_plan_layout(const pl_plan *plan, const pl_node *node)
+{
+    if (node->op->layout == PL_OP_ANY && !pl_shape_batched(node->shape))
+        return followed_layout(plan, node);
+    return plan->values[node->id].layout;
+}
+
+/* The layout in which `node` reads its input j. */
+static pl_layout wanted_layout(const pl_plan *plan, const pl_node *node, int j)
+{
+    if (!pl_shape_batched(node->in[j]->shape))
+        return PL_LAYOUT_PLAIN;
+    if (node->op->layout == PL_OP_ANY)
+        return pl_plan_layout(plan, node);
+    if (pl_plan_blocks(plan, node, node->in[j]->shape))
+        return PL_LAYOUT_BLOCKED;
+    return node->op->layout == PL_OP_LANES && !plan->values[node->id].large
+               ? PL_LAYOUT_LANES
+               : PL_LAYOUT_PLAIN;
 }
 
 pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j)
@@ -169,15 +188,10 @@ static void choose_places(pl_plan *plan, const pl_params *params,
     }
 }
 
-/* Those that do not care follow their first batched input. */
 static pl_layout result_layout(const pl_plan *plan, const pl_node *node)
 {
-    for (int j = 0; j < node->input_count && node->op->layout == PL_OP_ANY; j++)
-        if (pl_shape_batched(node->in[j]->shape)) {
-            pl_layout layout = plan->values[node->in[j]->id].layout;
-            return lies_in(plan, node->in[j], layout) ? layout
-                                                      : PL_LAYOUT_PLAIN;
-        }
+    if (node->op->layout == PL_OP_ANY)
+        return followed_layout(plan, node);
     if (pl_plan_blocks(plan, node, node->shape))
         return PL_LAYOUT_BLOCKED;
     return node->op->layout == PL_OP_LANES && !plan->values[node->id].large
@@ -457,7 +471,7 @@ static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
     find_needed(plan, opts, needed);
     pl_large_choose(plan, opts, needed);
     PL_TRY_OUT(status, fuse(plan, opts, needed));
-    choose_places(plan, params, needed, opts->diff_count > 0);
+    choose_places(plan, params, needed, plan->training);
     choose_layouts(plan);
     place_gradients(plan, params, opts);
     pl_large_join_bias(plan);
@@ -481,6 +495,7 @@ pl_status pl_plan_new(pl_plan **out, const pl_plan_opts *opts)
     plan->graph = opts->graph;
     plan->kernels = opts->kernels != NULL ? opts->kernels : pl_kernels_best();
     plan->batch = opts->batch;
+    plan->training = opts->diff_count > 0;
     plan->value_count = pl_graph_count(opts->graph);
     pl_status status = make_plan(plan, opts);
     if (status != PL_OK) {

@@ -84,6 +84,7 @@ struct pl_plan {
     int input_count; /* of the graph */
     bool lanes;      /* some result is in lanes */
     bool large;      /* some node is computed by oneDNN */
+    bool training;   /* there are gradients */
     int threads;     /* of an operator, where the plan is large */
     int64_t arena;   /* floats */
     int64_t unshared;
@@ -98,6 +99,9 @@ typedef enum pl_form {
     PL_FORM_BLOCKED,
 } pl_form;
 pl_form pl_plan_form(const pl_plan *plan, const pl_node *node, int j);
+/* The layout in which an operator works; that of its result, where that is a
+ * batch. */
+pl_layout pl_plan_layout(const pl_plan *plan, const pl_node *node);
 /* In which form a conversion reads the node's result, and what it makes. */
 pl_form pl_plan_source(const pl_plan *plan, int id, pl_layout to);
 pl_layout pl_plan_target(const pl_step *step);

@@ -25,7 +25,7 @@ int64_t pl_run_planes(const pl_run *run, int64_t channels)
 
 int64_t pl_run_count(const pl_run *run, const pl_node *node)
 {
-    if (run->blocked)
+    if (run->blocked && node->shape.rank == 4 && pl_shape_batched(node->shape))
         return pl_plan_blocked_count(run->state->kernels, node->shape,
                                      run->state->rows);
     int64_t rows = run->lanes ? pl_run_groups(run) * run->state->kernels->lanes
@@ -56,8 +56,14 @@ static void run_item(void *arg, int item, int thread)
 void pl_run_cut(const pl_run *run, int64_t count, int64_t grain,
                 pl_run_range *range)
 {
+    pl_run_cut_over(run, run->node, count, grain, range);
+}
+
+void pl_run_cut_over(const pl_run *run, const pl_node *node, int64_t count,
+                     int64_t grain, pl_run_range *range)
+{
     int threads = run->state->threads;
-    if (threads <= 1 || pl_run_count(run, run->node) < LEAST_CUT) {
+    if (threads <= 1 || pl_run_count(run, node) < LEAST_CUT) {
         range(run, 0, count);
         return;
     }

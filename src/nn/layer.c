@@ -9,15 +9,25 @@
 /* The longest "layer/weights" that is made. */
 #define NAME_BYTES 256
 
+/* Of normalization, as in other frameworks. */
+#define STATISTIC_RATE 0.1f
+#define EPSILON        1e-5f
+
+/* The parameter "layer/what". */
+static pl_node *add_param(pl_build *build, const char *layer, const char *what,
+                          pl_shape shape, const char *init)
+{
+    char text[NAME_BYTES];
+    snprintf(text, sizeof text, "%s/%s", layer, what);
+    return pl_parameter(build->graph, text, shape, init);
+}
+
 /* "name/weights" by the build's init and "name/bias" [outs] of zeros. */
 static void add_params(pl_build *build, const char *name, pl_shape weights,
                        pl_node **w, pl_node **b)
 {
-    char text[NAME_BYTES];
-    snprintf(text, sizeof text, "%s/weights", name);
-    *w = pl_parameter(build->graph, text, weights, build->init);
-    snprintf(text, sizeof text, "%s/bias", name);
-    *b = pl_parameter(build->graph, text, PL_SHAPE(weights.dim[0]), "zeros");
+    *w = add_param(build, name, "weights", weights, build->init);
+    *b = add_param(build, name, "bias", PL_SHAPE(weights.dim[0]), "zeros");
 }
 
 pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
@@ -33,12 +43,16 @@ pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
 
 void pl_sparse_layer(pl_build *build, const char *name)
 {
-    char text[NAME_BYTES];
-    snprintf(text, sizeof text, "%s/weights", name);
-    build->table = pl_parameter(build->graph, text, PL_SHAPE(build->features),
-                                build->init);
-    snprintf(text, sizeof text, "%s/bias", name);
-    build->bias = pl_parameter(build->graph, text, PL_SHAPE(1), "zeros");
+    build->table = add_param(build, name, "weights", PL_SHAPE(build->features),
+                             build->init);
+    build->bias = add_param(build, name, "bias", PL_SHAPE(1), "zeros");
+}
+
+static pl_shape kernel_shape(const pl_node *src, int64_t outs, int64_t kernel)
+{
+    pl_shape shape = pl_node_shape(src);
+    int64_t channels = shape.rank == 4 ? shape.dim[1] : 1; /* else refused */
+    return PL_SHAPE(outs, channels, kernel, kernel);
 }
 
 pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
@@ -48,8 +62,36 @@ pl_node *pl_conv_layer(pl_build *build, const char *name, pl_node *src,
     if (src == NULL)
         return NULL;
     pl_node *w, *b;
-    pl_shape shape = pl_node_shape(src);
-    int64_t channels = shape.rank == 4 ? shape.dim[1] : 1; /* else refused */
-    add_params(build, name, PL_SHAPE(outs, channels, kernel, kernel), &w, &b);
+    add_params(build, name, kernel_shape(src, outs, kernel), &w, &b);
     return pl_named(pl_conv2d(src, w, b, stride, pad), name);
+}
+
+pl_node *pl_conv_layer_plain(pl_build *build, const char *name, pl_node *src,
+                             int64_t outs, int64_t kernel, int64_t stride,
+                             int64_t pad)
+{
+    if (src == NULL)
+        return NULL;
+    pl_node *w = add_param(build, name, "weights",
+                           kernel_shape(src, outs, kernel), build->init);
+    return pl_named(pl_conv2d(src, w, NULL, stride, pad), name);
+}
+
+pl_node *pl_batch_norm_layer(pl_build *build, const char *name, pl_node *src)
+{
+    if (src == NULL)
+        return NULL;
+    pl_shape shape = pl_node_shape(src);
+    shape = PL_SHAPE(shape.rank > 1 ? shape.dim[1] : 1); /* else refused */
+    pl_node *scale = add_param(build, name, "scale", shape, "ones");
+    pl_node *shift = add_param(build, name, "shift", shape, "zeros");
+    char text[NAME_BYTES];
+    snprintf(text, sizeof text, "%s/mean", name);
+    pl_node *mean =
+        pl_statistic(build->graph, text, shape, "zeros", STATISTIC_RATE);
+    snprintf(text, sizeof text, "%s/variance", name);
+    pl_node *variance =
+        pl_statistic(build->graph, text, shape, "ones", STATISTIC_RATE);
+    return pl_named(pl_batch_norm(src, scale, shift, mean, variance, EPSILON),
+                    name);
 }

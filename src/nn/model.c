@@ -93,7 +93,7 @@ static pl_status check_graph(const pl_graph *graph)
                            node->name);
         if (node->op != &pl_op_parameter)
             continue;
-        parameters++;
+        parameters += !node->averaged;
         PL_TRY(check_name(node->name));
     }
     if (parameters == 0)
@@ -165,6 +165,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     PL_TRY(pl_graph_status(graph));
     PL_TRY(check_logits(&build));
     PL_TRY(check_graph(graph));
+    PL_TRY(pl_graph_average_rate(graph, &network->average_rate));
     network->forward = pl_graph_count(graph);
     if (build.loss == NULL)
         build.loss = pl_mean(pl_softmax_xent(build.logits, build.labels));

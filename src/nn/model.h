@@ -20,8 +20,9 @@ typedef struct pl_network {
     pl_node *loss;     /* scalar: the mean over the batch */
     pl_node *accuracy; /* scalar: the share of right answers */
     pl_params *params;
-    pl_node **diff; /* the gradient of each parameter */
-    int forward;    /* nodes before those of loss and gradients */
+    pl_node **diff;      /* the gradient of each parameter */
+    double average_rate; /* of running averages */
+    int forward;         /* nodes before those of loss and gradients */
     /* A sparse network is its parameters: the graph has no other nodes, and
      * of the above only params and graph are set. */
     bool sparse;

@@ -20,6 +20,7 @@ struct pl_params {
     int count;
     int room;
     int64_t block_count; /* floats, with the gaps */
+    int64_t trained;     /* of these, before the first running average */
     int64_t elements;    /* floats, without */
     pl_tensor *block;    /* NULL until sealed */
     float *borrowed;     /* instead of block, where it is another's */
@@ -54,7 +55,19 @@ static pl_status make_room(pl_params *params)
     return PL_OK;
 }
 
-pl_status pl_params_add(pl_params *params, const char *name, pl_shape shape)
+/* A trained tensor of `floats` goes before the running averages. */
+static int64_t make_gap(pl_params *params, int64_t floats)
+{
+    int64_t offset = params->trained;
+    for (int i = 0; i < params->count; i++)
+        if (params->items[i].info.averaged)
+            params->items[i].info.offset += floats;
+    params->trained += floats;
+    return offset;
+}
+
+static pl_status add(pl_params *params, const char *name, pl_shape shape,
+                     bool averaged)
 {
     PL_ASSERT(params->block == NULL && !pl_shape_batched(shape));
     if (pl_params_find(params, name) >= 0)
@@ -67,13 +80,26 @@ pl_status pl_params_add(pl_params *params, const char *name, pl_shape shape)
     PL_TRY(pl_mem_copy_text(&copy, name));
 
     int64_t count = pl_shape_count(shape, 1);
+    int64_t floats = (count + LINE - 1) / LINE * LINE;
+    int64_t offset = averaged ? params->block_count : make_gap(params, floats);
     params->items[params->count++] = (item) {
         .name = copy,
-        .info = { copy, shape, count, params->block_count },
+        .info = { copy, shape, count, offset, averaged },
     };
     params->elements += count;
-    params->block_count += (count + LINE - 1) / LINE * LINE;
+    params->block_count += floats;
     return PL_OK;
+}
+
+pl_status pl_params_add(pl_params *params, const char *name, pl_shape shape)
+{
+    return add(params, name, shape, false);
+}
+
+pl_status pl_params_add_averaged(pl_params *params, const char *name,
+                                 pl_shape shape)
+{
+    return add(params, name, shape, true);
 }
 
 pl_status pl_params_seal(pl_params *params)
@@ -103,7 +129,8 @@ pl_status pl_params_like_in(pl_params **out, const pl_params *other,
     PL_TRY_OUT(status, pl_params_new(&params));
     for (int i = 0; i < other->count; i++) {
         const pl_params_item *info = &other->items[i].info;
-        PL_TRY_OUT(status, pl_params_add(params, info->name, info->shape));
+        PL_TRY_OUT(status,
+                   add(params, info->name, info->shape, info->averaged));
     }
     PL_TRY_OUT(status, pl_params_seal_in(params, block));
 
@@ -154,4 +181,9 @@ int64_t pl_params_block_count(const pl_params *params)
 int64_t pl_params_elements(const pl_params *params)
 {
     return params->elements;
+}
+
+int64_t pl_params_trained(const pl_params *params)
+{
+    return params->trained;
 }

@@ -5,12 +5,16 @@
  * reducing, updating and sending a matter of ranges.  Gradients and optimizer
  * slots are sets of the same layout.
  *
+ * Running averages (the statistics of batch normalization) lie behind all
+ * trained tensors, so that one number says where they begin.
+ *
  * Threads: built by one; afterwards reading is free. */
 #ifndef PL_TENSOR_PARAMS_H
 #define PL_TENSOR_PARAMS_H
 
 #include "tensor/shape.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 typedef struct pl_params pl_params;
@@ -19,7 +23,9 @@ typedef struct pl_params_item {
     const char *name; /* the set's */
     pl_shape shape;
     int64_t count;  /* elements */
-    int64_t offset; /* of its first element in the block */
+    int64_t offset; /* of its first element in the block; grows when trained
+                       tensors are added before the set is sealed */
+    bool averaged;  /* a running average: no gradient changes it */
 } pl_params_item;
 
 pl_status pl_params_new(pl_params **out) PL_MUST_CHECK;
@@ -28,6 +34,9 @@ void pl_params_free(pl_params *params); /* NULL is fine */
 /* PL_USAGE when the name is taken. */
 pl_status pl_params_add(pl_params *params, const char *name,
                         pl_shape shape) PL_MUST_CHECK;
+/* The same for a running average. */
+pl_status pl_params_add_averaged(pl_params *params, const char *name,
+                                 pl_shape shape) PL_MUST_CHECK;
 pl_status pl_params_seal(pl_params *params) PL_MUST_CHECK;
 /* The same in memory that is not the set's: pl_params_block_count floats,
  * aligned to a cache line, that outlive it.  NULL: memory of its own. */
@@ -47,5 +56,8 @@ float *pl_params_data(const pl_params *params, int index);
 float *pl_params_block(const pl_params *params);
 int64_t pl_params_block_count(const pl_params *params); /* with the gaps */
 int64_t pl_params_elements(const pl_params *params);    /* without */
+/* The first element of the block that belongs to a running average; the block
+ * count where there is none. */
+int64_t pl_params_trained(const pl_params *params);
 
 #endif

@@ -66,6 +66,8 @@ static double gradient_norm(const pl_recorder *recorder)
         const float *grad = opts->gradient(opts->context, p, &count);
         if (grad == NULL)
             return -1;
+        if (pl_params_get(opts->params, p)->averaged)
+            continue;
         squares += opts->kernels->sum_squares(count, grad);
     }
     return sqrt(squares);
@@ -380,7 +382,7 @@ void pl_recorder_histograms(pl_recorder *recorder, int64_t step)
         const float *grad = opts->gradient != NULL
                                 ? opts->gradient(opts->context, p, &count)
                                 : NULL;
-        if (grad != NULL)
+        if (grad != NULL && !item->averaged)
             put_histogram(recorder, "gradients", item->name, step, grad, count);
     }
 }

@@ -399,6 +399,7 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
                            .rejoin_ms = train->rejoin_timeout * 1000,
                            .settings = settings,
                            .params = job->network->params,
+                           .average_rate = job->network->average_rate,
                            .sparse = job->elsewhere ? job->network : NULL,
                            .interrupt = interrupt,
                            .located = opts->control != NULL ? NULL : use_folder,

@@ -271,6 +271,15 @@ static pl_status check_memory(const pl_job *job)
     return status;
 }
 
+static pl_status open_optim(pl_job *job, const pl_optim_opts *opts)
+{
+    const pl_params *params = job->network->params;
+    PL_TRY(pl_optim_new(&job->optim, opts, params, job->kernels));
+    pl_optim_average(job->optim, pl_params_trained(params),
+                     job->network->average_rate);
+    return PL_OK;
+}
+
 static pl_status open_job(pl_job *job, pl_job_data wanted)
 {
     const pl_options *options = job->options;
@@ -293,8 +302,7 @@ static pl_status open_job(pl_job *job, pl_job_data wanted)
     PL_TRY(pl_pool_new(&job->pool, (int)train->threads));
     pl_optim_opts optim = pl_options_optim(options);
     if (!job->elsewhere)
-        PL_TRY(pl_optim_new(&job->optim, &optim, job->network->params,
-                            job->kernels));
+        PL_TRY(open_optim(job, &optim));
     job->schedule = pl_options_schedule(options);
     return PL_OK;
 }

@@ -337,6 +337,7 @@ static pl_status open_ps_sync(trainer *t)
             .settings = t->common,
             .codec = pl_codecs[0],
             .params = t->job.network->params,
+            .average_rate = t->job.network->average_rate,
             .sparse = t->job.elsewhere ? t->job.network : NULL,
             .seed = (uint64_t)train->seed,
             .snapshot = t->snapshot,

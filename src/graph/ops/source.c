@@ -16,6 +16,10 @@ static pl_status parameter_shape(pl_node *node)
 {
     if (node->shape.rank > 0 && node->shape.dim[0] == PL_BATCH)
         return PL_FAIL(PL_SHAPE, "a parameter has no batch dimension");
+    if (!(node->factor >= 0 && node->factor <= 1))
+        return PL_FAIL(PL_USAGE,
+                       "a running average with a rate of %g: expected 0 to 1",
+                       (double)node->factor);
     return PL_OK;
 }
 
@@ -27,6 +31,19 @@ pl_node *pl_parameter(pl_graph *graph, const char *name, pl_shape shape,
                                    .name = name,
                                    .shape = shape,
                                    .init = init,
+                               });
+}
+
+pl_node *pl_statistic(pl_graph *graph, const char *name, pl_shape shape,
+                      const char *init, float rate)
+{
+    return pl_graph_add(graph, &(pl_node_opts) {
+                                   .op = &pl_op_parameter,
+                                   .name = name,
+                                   .shape = shape,
+                                   .init = init,
+                                   .averaged = true,
+                                   .factor = rate,
                                });
 }
 

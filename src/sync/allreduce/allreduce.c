@@ -191,11 +191,11 @@ static void apply_part(void *arg, int item, int thread)
     for (int64_t i = first; i < last; i += RANGE) {
         int64_t n = last - i < RANGE ? last - i : RANGE;
         const float *grad = sums + self->applying->first + i;
-        if (!self->opts.sum) {
-            optim->kernels->scale(n, factor, grad, mean);
-            grad = mean;
-        }
-        pl_optim_update(optim, self->applying->first + i, n, grad, block);
+        int64_t at = self->applying->first + i;
+        optim->kernels->scale(n, self->opts.sum ? 1.0f : factor, grad, mean);
+        if (self->opts.sum)
+            pl_optim_mean(optim, at, n, self->ranks.count, mean);
+        pl_optim_update(optim, at, n, mean, block);
     }
 }
 

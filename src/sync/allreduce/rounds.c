@@ -114,8 +114,8 @@ void pl_allreduce_update_alone(pl_allreduce_sync *self)
     self->step = update;
 }
 
-/* The mean of a part of a bucket: of slots it is the result, of parameters the
- * goal of the outer step. */
+/* The mean of a part of a bucket: of slots and running averages it is the
+ * result, of parameters the goal of the outer step. */
 static void average_part(void *arg, int item, int thread)
 {
     (void)thread;
@@ -142,6 +142,8 @@ static void average_part(void *arg, int item, int thread)
                    : NULL;
     float rate = (float)self->opts.outer_lr;
     float momentum = (float)self->opts.outer_momentum;
+    if (last > self->opts.optim->averaged)
+        last = self->opts.optim->averaged;
     for (int64_t i = first; i < last; i++) {
         float move = begin[i] - to[i];
         if (v != NULL)

@@ -38,6 +38,8 @@ struct pl_ps_server {
     pl_params *shape;
     pl_optim *optim;
     pl_ps_store *store;
+    int64_t trained; /* of the job's floats, before running averages */
+    double average_rate;
     bool placed;      /* learn_place was called */
     pl_ps_core *core; /* NULL until the size is known */
     int64_t begin_ns, said_ns;
@@ -273,6 +275,8 @@ static pl_status open_core(pl_ps_server *server, int64_t floats)
     PL_TRY(open_memory(server, &core));
     PL_TRY(pl_optim_new(&server->optim, &server->opts.optim, server->shape,
                         core.kernels));
+    pl_optim_average(server->optim, server->trained - core.first,
+                     server->average_rate);
     PL_TRY(pl_ps_store_new(&server->store, &(pl_partition_opts) {
                                                .index = core.index,
                                                .of = core.ps,
@@ -342,6 +346,20 @@ static pl_status refuse_join(pl_ps_server *server, const pl_message *message)
                             false);
 }
 
+static pl_status check_averages(const pl_ps_join_text *join)
+{
+    if (join->trained < 0 || join->trained > join->floats)
+        return PL_FAIL(PL_FORMAT,
+                       "join: trained: found %lld, expected at most the %lld "
+                       "floats of the model",
+                       (long long)join->trained, (long long)join->floats);
+    if (!(join->average_rate >= 0 && join->average_rate <= 1))
+        return PL_FAIL(PL_FORMAT,
+                       "join: average_rate: found %g, expected 0 to 1",
+                       join->average_rate);
+    return PL_OK;
+}
+
 /* The first worker that may join says how many parameters there are. */
 static pl_status learn_size(pl_ps_server *server, const pl_message *message)
 {
@@ -355,11 +373,15 @@ static pl_status learn_size(pl_ps_server *server, const pl_message *message)
     bool worker = member < core->workers;
     if (status == PL_OK && worker && join.floats < 1)
         status = PL_FAIL(PL_FORMAT, "join: floats: missing");
+    if (status == PL_OK && worker)
+        status = check_averages(&join);
     pl_json_free(json); /* the sizes are copies */
     if (status != PL_OK)
         return refuse_join(server, message);
     if (!worker)
         return PL_OK; /* it asks again */
+    server->trained = join.trained > 0 ? join.trained : join.floats;
+    server->average_rate = join.average_rate;
     core->table_first = join.table_first;
     core->table_count = join.table_count;
     core->end_step = join.end_step;

@@ -587,6 +587,10 @@ static pl_ps_client_opts client_opts(pl_ps_sync *self)
         .context = self,
     };
     pl_clock_boot_id(client.boot);
+    if (pl_params_trained(opts->params) < client.count) {
+        client.trained = pl_params_trained(opts->params);
+        client.average_rate = opts->average_rate;
+    }
     if (opts->sparse != NULL) {
         const pl_params_item *table =
             pl_params_get(opts->params, opts->sparse->table);

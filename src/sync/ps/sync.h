@@ -40,6 +40,7 @@ typedef struct pl_ps_sync_opts {
     const pl_json *settings;
     const pl_codec *codec; /* of dense gradients; default plain */
     pl_params *params;
+    double average_rate;          /* of the running averages among them */
     const pl_network *sparse;     /* whose parameters these are, without
                                      memory: the servers have it; NULL: dense */
     uint64_t seed;                /* sparse: of the first parameters */

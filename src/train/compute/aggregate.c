@@ -64,6 +64,16 @@ static int64_t chunk_count(const pl_aggregator *self, int64_t chunk)
     return left < CHUNK ? left : CHUNK;
 }
 
+/* Of these, the ones that no running average has. */
+static int64_t trained_count(const pl_aggregator *self, int64_t chunk)
+{
+    int64_t left = pl_params_trained(self->total) - chunk * CHUNK;
+    int64_t count = chunk_count(self, chunk);
+    if (left > count)
+        return count;
+    return left > 0 ? left : 0;
+}
+
 /* Chunks are dealt to this many items. */
 static int item_count(const pl_aggregator *self)
 {
@@ -77,7 +87,7 @@ static void sum_squares(void *arg, int item, int thread)
     (void)thread;
     for (int64_t c = item; c < self->chunks; c += item_count(self))
         self->squares[c] = self->opts.kernels->sum_squares(
-            chunk_count(self, c), self->diff + c * CHUNK);
+            trained_count(self, c), self->diff + c * CHUNK);
 }
 
 /* The factor that brings the gradient's length down to the limit. */
@@ -93,31 +103,40 @@ static float clip_factor(pl_aggregator *self)
     return length > self->opts.clip ? (float)(self->opts.clip / length) : 1.0f;
 }
 
+/* Add `count` elements from `first` on; `mean`: what they are combined by. */
+static void add_range(const pl_aggregator *self, int64_t first, int64_t count,
+                      float factor, bool mean)
+{
+    const pl_kernels *kernels = self->opts.kernels;
+    float *to = pl_params_block(self->total) + first;
+    const float *from = self->diff + first;
+    if (self->first) {
+        kernels->scale(count, factor, from, to);
+    } else if (factor == 1.0f) {
+        kernels->add(count, to, from, to);
+    } else {
+        float clipped[1024];
+        for (int64_t i = 0; i < count; i += 1024) {
+            int64_t n = count - i < 1024 ? count - i : 1024;
+            kernels->scale(n, factor, from + i, clipped);
+            kernels->add(n, to + i, clipped, to + i);
+        }
+    }
+    if (self->last && mean && self->opts.micro_batches > 1)
+        kernels->scale(count, 1.0f / (float)self->opts.micro_batches, to, to);
+}
+
 static void add_chunks(void *arg, int item, int thread)
 {
     (void)thread;
-    pl_aggregator *self = arg;
-    const pl_kernels *kernels = self->opts.kernels;
-    float *total = pl_params_block(self->total);
+    const pl_aggregator *self = arg;
     for (int64_t c = item; c < self->chunks; c += item_count(self)) {
-        int64_t count = chunk_count(self, c);
-        float *to = total + c * CHUNK;
-        const float *from = self->diff + c * CHUNK;
-        if (self->first) {
-            kernels->scale(count, self->factor, from, to);
-        } else if (self->factor == 1.0f) {
-            kernels->add(count, to, from, to);
-        } else {
-            float clipped[1024];
-            for (int64_t i = 0; i < count; i += 1024) {
-                int64_t n = count - i < 1024 ? count - i : 1024;
-                kernels->scale(n, self->factor, from + i, clipped);
-                kernels->add(n, to + i, clipped, to + i);
-            }
-        }
-        if (self->last && !self->opts.sum && self->opts.micro_batches > 1)
-            kernels->scale(count, 1.0f / (float)self->opts.micro_batches, to,
-                           to);
+        int64_t first = c * CHUNK, count = chunk_count(self, c);
+        int64_t trained = trained_count(self, c);
+        if (trained > 0)
+            add_range(self, first, trained, self->factor, !self->opts.sum);
+        if (trained < count)
+            add_range(self, first + trained, count - trained, 1.0f, true);
     }
 }
 

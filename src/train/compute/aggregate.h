@@ -4,6 +4,9 @@
  * their number and, for the mean, multiplied by 1 / M: the same operations in
  * the same order as a parameter server that combines M workers.
  *
+ * What running averages are to approach is no gradient: it is not clipped, and
+ * combined as the mean also where gradients are summed.
+ *
  * Threads: driven by one thread; uses the pool it was given. */
 #ifndef PL_TRAIN_COMPUTE_AGGREGATE_H
 #define PL_TRAIN_COMPUTE_AGGREGATE_H

@@ -145,9 +145,9 @@ static pl_status split_batch(const pl_compute_opts *opts, split *out)
 {
     bool separable;
     *out = (split) { 1, opts->batch };
-    PL_TRY(pl_graph_separable(opts->network->loss, &separable));
+    PL_TRY(pl_graph_separable(opts->network->loss, !opts->forward, &separable));
     if (separable && opts->forward)
-        PL_TRY(pl_graph_separable(opts->network->accuracy, &separable));
+        PL_TRY(pl_graph_separable(opts->network->accuracy, false, &separable));
     if (!separable)
         return PL_OK;
     pl_plan *plan;

@@ -80,6 +80,7 @@ pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
     PL_TRY(PL_NEW(optim, 1));
     optim->opts = resolve(opts);
     optim->kernels = kernels;
+    optim->averaged = INT64_MAX;
     optim->args.decay = (float)optim->opts.weight_decay;
     optim->args.momentum = (float)optim->opts.momentum;
     optim->args.nesterov = optim->opts.nesterov;
@@ -108,6 +109,30 @@ void pl_optim_free(pl_optim *optim)
         pl_params_free(optim->slots[i]);
     pl_params_free(optim->outer);
     pl_mem_free(optim);
+}
+
+void pl_optim_average(pl_optim *optim, int64_t first, double rate)
+{
+    optim->averaged = first;
+    optim->average_rate = (float)rate;
+}
+
+/* Elements of a range that lie before the running averages. */
+static int64_t trained_of(const pl_optim *optim, int64_t first, int64_t count)
+{
+    int64_t trained = optim->averaged - first;
+    if (trained >= count)
+        return count;
+    return trained > 0 ? trained : 0;
+}
+
+void pl_optim_mean(const pl_optim *optim, int64_t first, int64_t count,
+                   int32_t terms, float *sum)
+{
+    int64_t trained = trained_of(optim, first, count);
+    if (trained < count && terms > 1)
+        optim->kernels->scale(count - trained, 1.0f / (float)terms,
+                              sum + trained, sum + trained);
 }
 
 void pl_optim_reset(pl_optim *optim)
@@ -153,6 +178,13 @@ void pl_optim_update(const pl_optim *optim, int64_t first, int64_t count,
     float *slots[PL_MAX_SLOTS] = { NULL };
     if (optim->frozen != NULL)
         pl_frozen_before_change(optim->frozen, first, count);
+    int64_t trained = trained_of(optim, first, count);
+    if (trained < count)
+        optim->kernels->average(count - trained, optim->average_rate,
+                                grad + trained, block + first + trained);
+    if (trained == 0)
+        return;
+    count = trained;
     for (int i = 0; i < optim->ops->slot_count; i++)
         slots[i] = pl_params_block(optim->slots[i]) + first;
     optim->kernels->update[optim->kind](count, &optim->args, grad,

@@ -8,6 +8,10 @@
  * gathered elements.  What lies elsewhere does not change: no decay, no
  * momentum.  L1 and L2 are of these tables alone.
  *
+ * Running averages (pl_optim_average) are not trained: their gradient is what
+ * they are to approach, and each update makes them a = a + rate (g - a), by
+ * whatever optimizer.  Of several gradients it is always the mean.
+ *
  * Threads: begin in one thread; then update from several, on ranges that do
  * not overlap. */
 #ifndef PL_TRAIN_OPTIM_OPTIM_H
@@ -29,6 +33,9 @@ struct pl_optim {
     pl_update table_args; /* the same for sparse tables */
     pl_params *slots[PL_MAX_SLOTS];
     pl_params *outer; /* of opts.outer; else NULL */
+    int64_t averaged; /* running averages begin here; INT64_MAX: there are
+                         none */
+    float average_rate;
     /* Updates are announced here before they are made, for a checkpoint that
      * is written meanwhile; borrowed.  NULL: to none. */
     pl_frozen *frozen;
@@ -43,6 +50,14 @@ pl_status pl_optim_new(pl_optim **out, const pl_optim_opts *opts,
                        const pl_params *params,
                        const pl_kernels *kernels) PL_MUST_CHECK;
 void pl_optim_free(pl_optim *optim); /* NULL is fine */
+
+/* From element `first` of the block on there are running averages. */
+void pl_optim_average(pl_optim *optim, int64_t first, double rate);
+
+/* The gradient `sum` of count elements from `first` on was added up from
+ * `terms` gradients: make it the mean where running averages are. */
+void pl_optim_mean(const pl_optim *optim, int64_t first, int64_t count,
+                   int32_t terms, float *sum);
 
 /* Slots as they are before the first update. */
 void pl_optim_reset(pl_optim *optim);

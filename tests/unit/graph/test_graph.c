@@ -327,7 +327,7 @@ static bool separable(const pl_node *loss)
 {
     bool result;
     assert_non_null(loss);
-    assert_ok(pl_graph_separable(loss, &result));
+    assert_ok(pl_graph_separable(loss, true, &result));
     return result;
 }
 
@@ -423,7 +423,8 @@ static void exec_survives_failed_allocations(void **state)
     bool cut;
     assert_ok(pl_graph_new(&graph));
     pl_node *loss = build_net(graph);
-    assert_survives_failed_allocations(pl_graph_separable(loss, &cut), (void)0);
+    assert_survives_failed_allocations(pl_graph_separable(loss, true, &cut),
+                                       (void)0);
     assert_survives_failed_allocations(pl_graph_params(graph, &params),
                                        pl_params_free(params));
     assert_ok(pl_graph_differentiate(graph, loss, diff, 3));

@@ -14,9 +14,12 @@
 typedef struct pl_ps_join_text {
     const char *role; /* "worker", "evaluator", "ps" */
     int32_t index;    /* a worker's is counted with the chief */
-    bool has_size;    /* a worker or evaluator: the five fields behind it */
-    int64_t floats;   /* of the whole parameter block */
+    bool
+        has_size; /* a worker or evaluator: the fields behind it, up to tests */
+    int64_t floats;                   /* of the whole parameter block */
     int64_t table_first, table_count; /* sparse weights in it; 0: dense */
+    int64_t trained; /* running averages begin here in the block; 0: none */
+    double average_rate;
     int64_t end_step, run_steps;
     bool has_tests; /* the chief's tests decide: when they are due */
     int64_t test_count, test_each; /* as in pl_due_steps */

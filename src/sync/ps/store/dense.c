@@ -270,7 +270,9 @@ static void update_several(pl_ps_core *core, int32_t count)
         for (int32_t i = 0; i < count; i++)
             terms[i] = gradients[i] + first;
         opts->kernels->sum_parts(n, count, terms, core->sum);
-        if (!opts->sum)
+        if (opts->sum)
+            pl_optim_mean(opts->optim, first, n, count, core->sum);
+        else
             opts->kernels->scale(n, 1.0f / (float)count, core->sum, core->sum);
         pl_optim_update(opts->optim, first, n, core->sum, opts->params);
     }

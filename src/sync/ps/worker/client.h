@@ -39,6 +39,8 @@ typedef struct pl_ps_client_opts {
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
     float *params;               /* [count]; what is pulled goes here; NULL:
                                     they are sparse and asked for by keys */
+    int64_t trained;             /* running averages begin here; 0: none */
+    double average_rate;         /* ... and follow by this much */
     int64_t table_first;         /* sparse: the table's place in the block */
     int64_t table_count;         /* ... and its size; 0: dense */
     const pl_codec *codec;       /* of dense gradients; default plain */

@@ -17,6 +17,8 @@ static pl_status join_text(const pl_ps_client *client, int32_t ps, char **out)
         .index = opts->index,
         .has_size = true,
         .floats = opts->count,
+        .trained = opts->trained,
+        .average_rate = opts->average_rate,
         .table_first = opts->table_first,
         .table_count = opts->table_count,
         .end_step = opts->end_step,
