@@ -59,9 +59,18 @@ pl_node *pl_bias(pl_node *src, pl_node *bias);
 pl_node *pl_relu(pl_node *src);
 pl_node *pl_tanh(pl_node *src);
 pl_node *pl_sigmoid(pl_node *src);
+pl_node *pl_gelu(pl_node *src); /* exact, not by tanh */
+/* Negative numbers times `slope`, 0 or more. */
+pl_node *pl_leaky_relu(pl_node *src, float slope);
 
-/* a + b, of one shape. */
+/* a + b, a * b.  Shapes are compared from the last dimension on: where one has
+ * size 1, or no dimension, it is repeated. */
 pl_node *pl_add(pl_node *a, pl_node *b);
+pl_node *pl_multiply(pl_node *a, pl_node *b);
+/* src repeated to `shape` by that rule. */
+pl_node *pl_broadcast(pl_node *src, pl_shape shape);
+/* a and b side by side along dimension `axis`, from 1 on. */
+pl_node *pl_concat(pl_node *a, pl_node *b, int axis);
 pl_node *pl_scale(pl_node *src, float factor);
 
 /* In training each element is dropped (0) with probability `rate`, in 0 .. 1
@@ -93,8 +102,41 @@ pl_node *pl_avg_pool(pl_node *src, int64_t size, int64_t stride);
 pl_node *pl_batch_norm(pl_node *src, pl_node *scale, pl_node *shift,
                        pl_node *mean, pl_node *variance, float epsilon);
 
+/* Images [batch, channels, height, width] -> the mean of each channel [batch,
+ * channels]; and with `pad` zeros on every side. */
+pl_node *pl_global_avg_pool(pl_node *src);
+pl_node *pl_pad(pl_node *src, int64_t pad);
+
+/* src [n, ..., c], the others [c]: each row of the last dimension less its
+ * mean, over its standard deviation, sqrt(variance + epsilon), times `scale`,
+ * plus `shift`. */
+pl_node *pl_layer_norm(pl_node *src, pl_node *scale, pl_node *shift,
+                       float epsilon);
+
+/* ids [n, ...], whole numbers, table [rows, width] -> [n, ..., width]: rows of
+ * the table.  A number that is no row gives NaN. */
+pl_node *pl_embedding(pl_node *ids, pl_node *table);
+
+/* Probabilities over the last dimension; for a loss see pl_softmax_xent. */
+pl_node *pl_softmax(pl_node *src);
+
+/* Labels [n] as numbers [n], and as [n, classes]: 1 at the label, else 0. */
+pl_node *pl_label_number(pl_node *labels);
+pl_node *pl_one_hot(pl_node *labels, int64_t classes);
+
+/* Of two batches [n, ...] of numbers the loss of each example [n], the mean
+ * over its elements: (p - t)^2; half of that within `delta` and a line beyond;
+ * the cross-entropy of logits and probabilities. */
+pl_node *pl_squared_error(pl_node *prediction, pl_node *target);
+pl_node *pl_huber(pl_node *prediction, pl_node *target, float delta);
+pl_node *pl_binary_xent(pl_node *logits, pl_node *target);
+
 /* logits [n, classes], labels [n] -> the loss of each example [n]. */
 pl_node *pl_softmax_xent(pl_node *logits, pl_node *labels);
+/* The same where the target is 1 - smoothing at the label and smoothing /
+ * classes everywhere. */
+pl_node *pl_softmax_xent_smooth(pl_node *logits, pl_node *labels,
+                                float smoothing);
 /* 1 where the largest logit is the label's, else 0 -> [n]; no gradient. */
 pl_node *pl_accuracy(pl_node *logits, pl_node *labels);
 

@@ -39,6 +39,10 @@ pl_node *pl_graph_add(pl_graph *graph, const pl_node_opts *opts);
 pl_node *pl_graph_unary(const pl_op *op, pl_node *src);
 pl_node *pl_graph_binary(const pl_op *op, pl_node *a, pl_node *b);
 
+/* Repeat the smaller of two nodes to what both have in common; where there is
+ * no such shape they stay as they are. */
+void pl_broadcast_pair(pl_node **a, pl_node **b);
+
 /* The parameters in the order they were added, as a sealed set. */
 pl_status pl_graph_params(const pl_graph *graph, pl_params **out) PL_MUST_CHECK;
 

@@ -157,19 +157,43 @@ extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
     X(batch_norm_src)                                                          \
     X(batch_norm_sums)                                                         \
     X(bias)                                                                    \
+    X(binary_xent)                                                             \
+    X(binary_xent_grad)                                                        \
+    X(binary_xent_target)                                                      \
+    X(broadcast)                                                               \
+    X(broadcast_sum)                                                           \
+    X(concat)                                                                  \
     X(conv2d)                                                                  \
     X(conv2d_bias)                                                             \
     X(conv2d_src)                                                              \
     X(conv2d_weights)                                                          \
+    X(crop)                                                                    \
     X(dropout)                                                                 \
+    X(embedding)                                                               \
+    X(embedding_table)                                                         \
+    X(gelu)                                                                    \
+    X(gelu_grad)                                                               \
+    X(global_avg_pool)                                                         \
+    X(global_avg_pool_grad)                                                    \
+    X(huber)                                                                   \
+    X(huber_grad)                                                              \
     X(inner)                                                                   \
     X(inner_weights)                                                           \
+    X(label_number)                                                            \
+    X(layer_norm)                                                              \
+    X(layer_norm_scale)                                                        \
+    X(layer_norm_src)                                                          \
+    X(leaky_relu)                                                              \
+    X(leaky_relu_grad)                                                         \
     X(matmul)                                                                  \
     X(matmul_nt)                                                               \
     X(matmul_tn)                                                               \
     X(max_pool)                                                                \
     X(max_pool_grad)                                                           \
     X(mean)                                                                    \
+    X(multiply)                                                                \
+    X(one_hot)                                                                 \
+    X(pad)                                                                     \
     X(relu)                                                                    \
     X(relu_grad)                                                               \
     X(reshape)                                                                 \
@@ -177,9 +201,16 @@ extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
     X(scale)                                                                   \
     X(sigmoid)                                                                 \
     X(sigmoid_grad)                                                            \
+    X(slice)                                                                   \
+    X(smooth_xent)                                                             \
+    X(smooth_xent_grad)                                                        \
+    X(softmax)                                                                 \
+    X(softmax_grad)                                                            \
     X(softmax_xent)                                                            \
     X(softmax_xent_grad)                                                       \
     X(spread)                                                                  \
+    X(squared_error)                                                           \
+    X(squared_error_grad)                                                      \
     X(sum)                                                                     \
     X(sum_rows)                                                                \
     X(tanh)                                                                    \

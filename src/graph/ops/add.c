@@ -1,10 +1,11 @@
-/* The sum of two nodes of the same shape; both inputs get the gradient
- * unchanged. */
+/* The sum of two nodes, of different shapes where one can be repeated to the
+ * other's (element/broadcast.c); both inputs get the gradient unchanged. */
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
 pl_node *pl_add(pl_node *a, pl_node *b)
 {
+    pl_broadcast_pair(&a, &b);
     return pl_graph_binary(&pl_op_add, a, b);
 }
 

@@ -1,0 +1,61 @@
+/* The product of two nodes, element by element; of different shapes, where one
+ * can be repeated to the other's (broadcast.c). */
+#include "graph/graph.h"
+#include "tensor/shape.h"
+
+pl_node *pl_multiply(pl_node *a, pl_node *b)
+{
+    pl_broadcast_pair(&a, &b);
+    return pl_graph_binary(&pl_op_multiply, a, b);
+}
+
+static pl_status multiply_shape(pl_node *node)
+{
+    char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT];
+    if (!pl_shape_equal(node->in[0]->shape, node->in[1]->shape))
+        return PL_FAIL(PL_SHAPE, "cannot multiply %s %s and %s %s",
+                       node->in[0]->name, pl_shape_text(node->in[0]->shape, a),
+                       node->in[1]->name, pl_shape_text(node->in[1]->shape, b));
+    return pl_node_same_shape(node);
+}
+
+static void multiply_range(const pl_run *run, int64_t first, int64_t count)
+{
+    run->state->kernels->multiply(count, pl_run_in(run, 0) + first,
+                                  pl_run_in(run, 1) + first, run->out + first);
+}
+
+static void multiply_run(const pl_run *run)
+{
+    pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, multiply_range);
+}
+
+static void multiply_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
+{
+    diff_in[0] = pl_graph_binary(&pl_op_multiply, diff, node->in[1]);
+    diff_in[1] = pl_graph_binary(&pl_op_multiply, diff, node->in[0]);
+}
+
+static pl_node *build(pl_node *const *in)
+{
+    return pl_multiply(in[0], in[1]);
+}
+
+static const pl_op_case cases[] = {
+    { .inputs = { { 2, { 3, 7 } }, { 2, { 3, 7 } } }, .build = build },
+    { .inputs = { { 2, { 100, 128 } }, { 2, { 100, 128 } } }, .build = build },
+    { .build = NULL },
+};
+
+const pl_op pl_op_multiply = {
+    .name = "multiply",
+    .least_inputs = 2,
+    .most_inputs = 2,
+    .rowwise = true,
+    .layout = PL_OP_ANY,
+    .in_place = 3u,
+    .shape = multiply_shape,
+    .run = multiply_run,
+    .gradient = multiply_gradient,
+    .cases = cases,
+};
