@@ -71,6 +71,10 @@ pl_node *pl_dense(pl_build *build, const char *name, pl_node *src,
  * step. */
 pl_node *pl_batch_norm_layer(pl_build *build, const char *name, pl_node *src);
 
+/* Layer normalization over the last dimension: "name/scale" of ones and
+ * "name/shift" of zeros. */
+pl_node *pl_layer_norm_layer(pl_build *build, const char *name, pl_node *src);
+
 /* The only layer of a sparse model: "name/weights" [features], of which an
  * example takes those of its non-zeros, times their values, and "name/bias"
  * [1].  The sum is the logit of label 1. */

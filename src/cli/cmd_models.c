@@ -33,7 +33,7 @@ static int64_t own_params(const pl_node *node)
 {
     int64_t count = 0;
     for (int i = 0; i < node->input_count; i++)
-        if (node->in[i]->op == &pl_op_parameter)
+        if (node->in[i]->op == &pl_op_parameter && !node->in[i]->averaged)
             count += pl_node_row(node->in[i]);
     return count;
 }
@@ -45,8 +45,10 @@ static void print_layers(const pl_network *network)
     int64_t total = 0;
     for (int i = 0; i < network->forward; i++) {
         const pl_node *node = pl_graph_get(network->graph, i);
-        if ((node->op == &pl_op_parameter && !network->sparse) ||
-            (node->op == &pl_op_input && node->shape.rank == 1))
+        /* Of layers, not of what they make of parameters alone. */
+        if (!network->sparse &&
+            (!pl_shape_batched(node->shape) ||
+             (node->op == &pl_op_input && node->shape.rank == 1)))
             continue;
         char shape[PL_SHAPE_TEXT];
         int64_t work =

@@ -46,20 +46,17 @@ static pl_node *own_result(pl_node *diff, pl_node **diff_of, int count)
     return shared ? pl_scale(diff, 1.0f) : diff;
 }
 
-static void collect(pl_graph *graph, int count, pl_node **diffs, pl_node **diff,
-                    int room)
+static void collect(pl_graph *graph, pl_node **diffs, pl_node **diff, int room)
 {
     int index = 0;
-    for (int i = 0; i < count; i++) {
-        if (pl_graph_get(graph, i)->op != &pl_op_parameter)
-            continue;
+    pl_node *param = NULL;
+    while ((param = pl_graph_next_param(graph, param)) != NULL) {
+        pl_node *found = diffs[param->id];
         PL_ASSERT(index < room);
         /* A running average that the loss does not need approaches itself. */
-        pl_node *param = pl_graph_get(graph, i);
-        if (diffs[i] == NULL && param->averaged)
-            diffs[i] = param;
-        diff[index] =
-            diffs[i] == NULL ? NULL : own_result(diffs[i], diff, index);
+        if (found == NULL && param->averaged)
+            found = param;
+        diff[index] = found == NULL ? NULL : own_result(found, diff, index);
         index++;
     }
 }
@@ -87,7 +84,7 @@ pl_status pl_graph_differentiate(pl_graph *graph, pl_node *loss, pl_node **diff,
         if (depends[i])
             push_back(pl_graph_get(graph, i), diffs, depends);
     if (pl_graph_status(graph) == PL_OK)
-        collect(graph, count, diffs, diff, room);
+        collect(graph, diffs, diff, room);
     status = pl_graph_status(graph);
 out:
     pl_mem_free(diffs);

@@ -46,12 +46,11 @@ pl_status pl_plan_events(pl_plan *plan, const pl_plan_opts *opts)
     PL_TRY(PL_NEW(plan->needs, count));
     PL_TRY(PL_NEW(plan->readies, count));
     plan->param_count = opts->diff_count;
-    for (int i = 0, param = 0; i < plan->value_count; i++)
-        if (plan->nodes[i]->op == &pl_op_parameter) {
-            add_event(plan->needs, param,
-                      (pl_event) { first_read(plan, i), param });
-            param++;
-        }
+    const pl_node *node = NULL;
+    for (int param = 0; (node = pl_graph_next_param(plan->graph, node)) != NULL;
+         param++)
+        add_event(plan->needs, param,
+                  (pl_event) { first_read(plan, node->id), param });
     for (int n = 0; n < opts->diff_count; n++) {
         int param = opts->diff_count - 1 - n;
         add_event(plan->readies, n,

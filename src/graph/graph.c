@@ -201,15 +201,30 @@ pl_status pl_node_same_shape(pl_node *node)
     return PL_OK;
 }
 
+static pl_node *find_param(const pl_graph *graph, int from, bool averaged)
+{
+    for (int i = from; i < graph->count; i++)
+        if (graph->nodes[i]->op == &pl_op_parameter &&
+            graph->nodes[i]->averaged == averaged)
+            return graph->nodes[i];
+    return NULL;
+}
+
+pl_node *pl_graph_next_param(const pl_graph *graph, const pl_node *after)
+{
+    bool averaged = after != NULL && after->averaged;
+    pl_node *next =
+        find_param(graph, after != NULL ? after->id + 1 : 0, averaged);
+    return next != NULL || averaged ? next : find_param(graph, 0, true);
+}
+
 pl_status pl_graph_params(const pl_graph *graph, pl_params **out)
 {
     pl_params *params = NULL;
     PL_TRY(pl_params_new(&params));
     pl_status status = PL_OK;
-    for (int i = 0; i < graph->count; i++) {
-        const pl_node *node = graph->nodes[i];
-        if (node->op != &pl_op_parameter)
-            continue;
+    const pl_node *node = NULL;
+    while ((node = pl_graph_next_param(graph, node)) != NULL) {
         if (node->averaged)
             PL_TRY_OUT(status,
                        pl_params_add_averaged(params, node->name, node->shape));

@@ -43,11 +43,15 @@ pl_node *pl_graph_binary(const pl_op *op, pl_node *a, pl_node *b);
  * no such shape they stay as they are. */
 void pl_broadcast_pair(pl_node **a, pl_node **b);
 
-/* The parameters in the order they were added, as a sealed set. */
+/* The parameter behind `after`, NULL: the first; NULL where it was the last.
+ * Those that are trained come first, in the order they were added, then running
+ * averages: the order of the set and of gradients. */
+pl_node *pl_graph_next_param(const pl_graph *graph, const pl_node *after);
+/* They as a set, not sealed. */
 pl_status pl_graph_params(const pl_graph *graph, pl_params **out) PL_MUST_CHECK;
 
 /* Add the nodes that compute the gradient of the scalar `loss` with respect
- * to every parameter; diff[i] is that of the i-th parameter (NULL when the
+ * to every parameter; diff[i] is that of the i-th of the set (NULL when the
  * loss does not depend on it), `room` the size of diff. */
 pl_status pl_graph_differentiate(pl_graph *graph, pl_node *loss, pl_node **diff,
                                  int room) PL_MUST_CHECK;

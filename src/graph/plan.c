@@ -166,7 +166,11 @@ static pl_status fuse(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
 static void choose_places(pl_plan *plan, const pl_params *params,
                           const bool *needed, bool training)
 {
+    const pl_node *parameter = NULL;
     int param = 0;
+    while ((parameter = pl_graph_next_param(plan->graph, parameter)) != NULL)
+        plan->values[parameter->id].result.offset =
+            pl_params_get(params, param++)->offset;
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = plan->nodes[i];
         pl_value *value = &plan->values[i];
@@ -177,7 +181,6 @@ static void choose_places(pl_plan *plan, const pl_params *params,
             value->input = plan->input_count++;
         } else if (node->op == &pl_op_parameter) {
             value->place = needed[i] ? PL_PLACE_PARAM : PL_PLACE_NONE;
-            value->result.offset = pl_params_get(params, param++)->offset;
         } else if (needed[i] && (node->op->alias || value->joined ||
                                  (node->op->training && !training))) {
             value->root = plan->values[node->in[0]->id].root;

@@ -95,3 +95,14 @@ pl_node *pl_batch_norm_layer(pl_build *build, const char *name, pl_node *src)
     return pl_named(pl_batch_norm(src, scale, shift, mean, variance, EPSILON),
                     name);
 }
+
+pl_node *pl_layer_norm_layer(pl_build *build, const char *name, pl_node *src)
+{
+    if (src == NULL)
+        return NULL;
+    pl_shape shape = pl_node_shape(src);
+    shape = PL_SHAPE(shape.rank > 1 ? shape.dim[shape.rank - 1] : 1);
+    pl_node *scale = add_param(build, name, "scale", shape, "ones");
+    pl_node *shift = add_param(build, name, "shift", shape, "zeros");
+    return pl_named(pl_layer_norm(src, scale, shift, EPSILON), name);
+}

@@ -13,9 +13,15 @@
 
 const pl_model *const *pl_model_list(void)
 {
-    static const pl_model *const list[] = { &pl_model_softmax, &pl_model_lenet,
-                                            &pl_model_alexnet, &pl_model_sparse,
-                                            NULL };
+    static const pl_model *const list[] = {
+        &pl_model_softmax,
+        &pl_model_mlp,
+        &pl_model_lenet,
+        &pl_model_alexnet,
+        &pl_model_resnet18,
+        &pl_model_sparse,
+        NULL,
+    };
     return list;
 }
 
@@ -178,10 +184,8 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
 static pl_status init_params(pl_network *network, uint64_t seed)
 {
     int index = 0;
-    for (int i = 0; i < pl_graph_count(network->graph); i++) {
-        const pl_node *node = pl_graph_get(network->graph, i);
-        if (node->op != &pl_op_parameter)
-            continue;
+    const pl_node *node = NULL;
+    while ((node = pl_graph_next_param(network->graph, node)) != NULL) {
         const char *spec = node->init != NULL ? node->init : "zeros";
         pl_status status = pl_init_fill(spec, node->shape, seed, node->name,
                                         pl_params_data(network->params, index));

@@ -21,7 +21,7 @@ struct pl_params {
     int room;
     int64_t block_count; /* floats, with the gaps */
     int64_t trained;     /* of these, before the first running average */
-    int64_t elements;    /* floats, without */
+    int64_t elements;    /* floats of these, without */
     pl_tensor *block;    /* NULL until sealed */
     float *borrowed;     /* instead of block, where it is another's */
 };
@@ -55,21 +55,11 @@ static pl_status make_room(pl_params *params)
     return PL_OK;
 }
 
-/* A trained tensor of `floats` goes before the running averages. */
-static int64_t make_gap(pl_params *params, int64_t floats)
-{
-    int64_t offset = params->trained;
-    for (int i = 0; i < params->count; i++)
-        if (params->items[i].info.averaged)
-            params->items[i].info.offset += floats;
-    params->trained += floats;
-    return offset;
-}
-
 static pl_status add(pl_params *params, const char *name, pl_shape shape,
                      bool averaged)
 {
     PL_ASSERT(params->block == NULL && !pl_shape_batched(shape));
+    PL_ASSERT(averaged || params->trained == params->block_count);
     if (pl_params_find(params, name) >= 0)
         return PL_FAIL(PL_USAGE, "there are two parameters named '%s'", name);
     pl_status status = pl_shape_check(shape);
@@ -81,13 +71,15 @@ static pl_status add(pl_params *params, const char *name, pl_shape shape,
 
     int64_t count = pl_shape_count(shape, 1);
     int64_t floats = (count + LINE - 1) / LINE * LINE;
-    int64_t offset = averaged ? params->block_count : make_gap(params, floats);
     params->items[params->count++] = (item) {
         .name = copy,
-        .info = { copy, shape, count, offset, averaged },
+        .info = { copy, shape, count, params->block_count, averaged },
     };
-    params->elements += count;
     params->block_count += floats;
+    if (!averaged) {
+        params->elements += count;
+        params->trained = params->block_count;
+    }
     return PL_OK;
 }
 

@@ -23,8 +23,7 @@ typedef struct pl_params_item {
     const char *name; /* the set's */
     pl_shape shape;
     int64_t count;  /* elements */
-    int64_t offset; /* of its first element in the block; grows when trained
-                       tensors are added before the set is sealed */
+    int64_t offset; /* of its first element in the block */
     bool averaged;  /* a running average: no gradient changes it */
 } pl_params_item;
 
@@ -34,7 +33,7 @@ void pl_params_free(pl_params *params); /* NULL is fine */
 /* PL_USAGE when the name is taken. */
 pl_status pl_params_add(pl_params *params, const char *name,
                         pl_shape shape) PL_MUST_CHECK;
-/* The same for a running average. */
+/* The same for a running average; trained tensors come before these. */
 pl_status pl_params_add_averaged(pl_params *params, const char *name,
                                  pl_shape shape) PL_MUST_CHECK;
 pl_status pl_params_seal(pl_params *params) PL_MUST_CHECK;
@@ -55,7 +54,7 @@ float *pl_params_data(const pl_params *params, int index);
 
 float *pl_params_block(const pl_params *params);
 int64_t pl_params_block_count(const pl_params *params); /* with the gaps */
-int64_t pl_params_elements(const pl_params *params);    /* without */
+int64_t pl_params_elements(const pl_params *params);    /* trained, without */
 /* The first element of the block that belongs to a running average; the block
  * count where there is none. */
 int64_t pl_params_trained(const pl_params *params);

@@ -30,14 +30,11 @@ out:
     return status;
 }
 
-/* Parameters are in the order of their nodes. */
 static pl_status describe_all(pl_json *tensors, const pl_network *network)
 {
     int index = 0;
-    for (int i = 0; i < pl_graph_count(network->graph); i++) {
-        const pl_node *node = pl_graph_get(network->graph, i);
-        if (node->op != &pl_op_parameter)
-            continue;
+    const pl_node *node = NULL;
+    while ((node = pl_graph_next_param(network->graph, node)) != NULL) {
         pl_json *tensor;
         PL_TRY(describe_tensor(&tensor, pl_params_get(network->params, index),
                                node->init != NULL ? node->init : "zeros"));

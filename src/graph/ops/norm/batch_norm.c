@@ -28,6 +28,18 @@ enum {
     SUMS,
 };
 
+static pl_node *row_of(pl_node *matrix, int64_t row)
+{
+    if (matrix == NULL)
+        return NULL;
+    return pl_graph_add(matrix->graph, &(pl_node_opts) {
+                                           .op = &pl_op_row,
+                                           .mask = row,
+                                           .input_count = 1,
+                                           .in = { matrix },
+                                       });
+}
+
 pl_node *pl_batch_norm(pl_node *src, pl_node *scale, pl_node *shift,
                        pl_node *mean, pl_node *variance, float epsilon)
 {
@@ -42,7 +54,9 @@ pl_node *pl_batch_norm(pl_node *src, pl_node *scale, pl_node *shift,
                                      .input_count = 3,
                                      .in = { src, mean, variance },
                                  });
-    if (moments == NULL)
+    row_of(moments, MEAN);
+    row_of(moments, UNBIASED);
+    if (pl_graph_status(src->graph) != PL_OK)
         return NULL;
     return pl_graph_add(src->graph, &(pl_node_opts) {
                                         .op = &pl_op_batch_norm,
@@ -110,26 +124,16 @@ static void moments_run(const pl_run *run)
     memcpy(run->out + UNBIASED * c.channels, pl_run_in(run, 2), bytes);
 }
 
-static pl_node *row_of(pl_node *matrix, int64_t row)
-{
-    if (matrix == NULL)
-        return NULL;
-    return pl_graph_add(matrix->graph, &(pl_node_opts) {
-                                           .op = &pl_op_row,
-                                           .mask = row,
-                                           .input_count = 1,
-                                           .in = { matrix },
-                                       });
-}
-
-/* What running averages approach; of frozen ones, nothing. */
+/* What running averages approach; of frozen ones, nothing.  The rows were added
+ * behind the moments: found in the forward pass, they leave before all
+ * gradients. */
 static void moments_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     (void)diff;
     if (node->frozen)
         return;
-    diff_in[1] = row_of(node, MEAN);
-    diff_in[2] = row_of(node, UNBIASED);
+    diff_in[1] = pl_graph_get(node->graph, node->id + 1);
+    diff_in[2] = pl_graph_get(node->graph, node->id + 2);
 }
 
 static pl_status norm_shape(pl_node *node)
