@@ -75,6 +75,29 @@ static pl_node *forgetful(net *n, pl_node *x)
     return dense(n, pl_relu(dense(n, pl_dropout(x, 0.5f), 40)), 10);
 }
 
+static pl_node *normalized(net *n, pl_node *x, int64_t outs)
+{
+    int64_t channels = pl_node_shape(x).dim[1];
+    x = pl_conv2d(x, param(n, PL_SHAPE(outs, channels, 3, 3)), NULL, 1, 1);
+    pl_node *scale = param(n, PL_SHAPE(outs)),
+            *shift = param(n, PL_SHAPE(outs));
+    char name[16];
+    snprintf(name, sizeof name, "s%d", n->params++);
+    pl_node *running =
+        pl_statistic(n->graph, name, PL_SHAPE(outs), "ones", 0.1f);
+    return pl_batch_norm(x, scale, shift, running, running, 1e-5f);
+}
+
+/* Channels that do not fill a block, normalized, padded, added, joined. */
+static pl_node *residual(net *n, pl_node *x)
+{
+    x = pl_max_pool(pl_pad(pl_leaky_relu(normalized(n, x, 20), 0.1f), 1), 3, 2);
+    n->inner = x;
+    pl_node *y = pl_gelu(pl_add(x, normalized(n, x, 20)));
+    y = pl_concat(y, normalized(n, y, 37), 1);
+    return dense(n, pl_global_avg_pool(pl_relu(y)), 10);
+}
+
 typedef pl_node *architecture(net *n, pl_node *x);
 
 static void net_init(net *n, architecture *make)
@@ -234,14 +257,16 @@ static void large_plan_agrees_with_the_reference(void **state)
 {
     (void)state;
     static const char *const tables[] = { "avx512", "avx2" };
-    static architecture *const nets[] = { small_alexnet, odd_one, forgetful };
-    for (int i = 0; i < 6; i++)
-        check_agreement(nets[i / 2], (machine_opts) {
-                                         .kernels = tables[i % 2],
-                                         .world = PL_WORLD_LARGE,
-                                         .threads = i == 1 || i == 4 ? 2 : 1,
-                                         .keep = i == 0 || i == 3 || i == 4,
-                                     });
+    static architecture *const nets[] = { small_alexnet, odd_one, forgetful,
+                                          residual };
+    for (int i = 0; i < 8; i++)
+        check_agreement(nets[i / 2],
+                        (machine_opts) {
+                            .kernels = tables[i % 2],
+                            .world = PL_WORLD_LARGE,
+                            .threads = i == 1 || i == 4 || i == 6 ? 2 : 1,
+                            .keep = i == 0 || i == 3 || i == 4 || i == 7,
+                        });
 }
 
 static void large_plan_repeats_its_bits(void **state)

@@ -69,6 +69,35 @@ static void params_add_refuses_a_taken_name_and_a_bad_shape(void **state)
     pl_params_free(params);
 }
 
+static void params_keep_running_averages_behind_what_is_trained(void **state)
+{
+    (void)state;
+    pl_params *params = NULL, *twin = NULL;
+    assert_ok(pl_params_new(&params));
+    assert_ok(pl_params_add(params, "w", PL_SHAPE(20)));
+    assert_ok(pl_params_seal(params));
+    assert_int_equal(pl_params_block_count(params), pl_params_trained(params));
+    pl_params_free(params);
+    assert_ok(pl_params_new(&params));
+    assert_ok(pl_params_add(params, "w", PL_SHAPE(20)));
+    assert_ok(pl_params_add_averaged(params, "mean", PL_SHAPE(3)));
+    assert_ok(pl_params_add_averaged(params, "variance", PL_SHAPE(3)));
+    assert_ok(pl_params_seal(params));
+    assert_ok(pl_params_like(&twin, params));
+    for (int i = 0; i < 2; i++) {
+        const pl_params *set = i == 0 ? params : twin;
+        assert_int_equal(32, pl_params_trained(set));
+        assert_int_equal(64, pl_params_block_count(set));
+        assert_int_equal(20, pl_params_elements(set));
+        assert_false(pl_params_get(set, 0)->averaged);
+        assert_true(pl_params_get(set, 2)->averaged);
+        assert_int_equal(48, pl_params_get(set, 2)->offset);
+    }
+    pl_params_free(params);
+    pl_params_free(twin);
+    assert_int_equal(0, pl_mem_live());
+}
+
 static void params_take_any_number_of_tensors(void **state)
 {
     (void)state;
@@ -129,10 +158,12 @@ static void params_survive_each_failed_allocation(void **state)
     pl_params_free(params);
 }
 
-UNIT_TESTS(cmocka_unit_test(params_lie_on_cache_lines_in_one_zeroed_block),
-           cmocka_unit_test(params_are_found_by_name),
-           cmocka_unit_test(params_add_refuses_a_taken_name_and_a_bad_shape),
-           cmocka_unit_test(params_take_any_number_of_tensors),
-           cmocka_unit_test(params_of_an_empty_set_may_be_sealed),
-           cmocka_unit_test(params_like_has_the_same_layout_and_its_own_memory),
-           cmocka_unit_test(params_survive_each_failed_allocation))
+UNIT_TESTS(
+    cmocka_unit_test(params_lie_on_cache_lines_in_one_zeroed_block),
+    cmocka_unit_test(params_are_found_by_name),
+    cmocka_unit_test(params_add_refuses_a_taken_name_and_a_bad_shape),
+    cmocka_unit_test(params_keep_running_averages_behind_what_is_trained),
+    cmocka_unit_test(params_take_any_number_of_tensors),
+    cmocka_unit_test(params_of_an_empty_set_may_be_sealed),
+    cmocka_unit_test(params_like_has_the_same_layout_and_its_own_memory),
+    cmocka_unit_test(params_survive_each_failed_allocation))

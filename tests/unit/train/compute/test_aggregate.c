@@ -44,6 +44,19 @@ static int teardown(void **state)
     return pl_mem_live() == 0 ? 0 : -1;
 }
 
+/* The same gradients, the second tensor as what running averages approach. */
+static pl_params *with_averages(const pl_params *diff)
+{
+    pl_params *params;
+    assert_ok(pl_params_new(&params));
+    assert_ok(pl_params_add(params, "a", PL_SHAPE(3, 7)));
+    assert_ok(pl_params_add_averaged(params, "b", PL_SHAPE(LARGE)));
+    assert_ok(pl_params_seal(params));
+    memcpy(pl_params_block(params), pl_params_block(diff),
+           (size_t)pl_params_block_count(diff) * sizeof(float));
+    return params;
+}
+
 /* An aggregator that was given `micro` gradients. */
 static pl_aggregator *aggregated(const fixture *f, pl_aggregator_opts opts,
                                  int32_t micro)
@@ -147,6 +160,38 @@ static void aggregate_clips_each_gradient(void **state)
     }
 }
 
+static void aggregate_of_running_averages_is_the_mean_unclipped(void **state)
+{
+    fixture *f = *state;
+    const double clip = 0.5;
+    const float *g[MICRO];
+    double factor[MICRO];
+    for (int m = 0; m < MICRO; m++) {
+        pl_params *diff = with_averages(f->diffs[m]);
+        pl_params_free(f->diffs[m]);
+        f->diffs[m] = diff;
+        g[m] = pl_params_block(diff);
+        factor[m] = clip / length_of(g[m], 21);
+        assert_true(factor[m] < 1);
+    }
+    pl_aggregator *a = aggregated(
+        f, (pl_aggregator_opts) { .clip = clip, .sum = true }, MICRO);
+    const float *got = pl_params_block(pl_aggregator_diff(a));
+    int64_t trained = pl_params_trained(f->diffs[0]);
+    for (int64_t i = 0; i < f->count; i++) {
+        float sum = g[0][i] + g[1][i];
+        sum = sum + g[2][i];
+        double clipped = 0;
+        for (int m = 0; m < MICRO; m++)
+            clipped += factor[m] * (double)g[m][i];
+        if (i >= trained)
+            assert_true(got[i] == sum * (1.0f / 3.0f));
+        else
+            assert_true(is_near((double)got[i], clipped, 1e-6));
+    }
+    pl_aggregator_free(a);
+}
+
 static void aggregate_is_the_same_bits_on_any_number_of_threads(void **state)
 {
     fixture *f = *state;
@@ -194,6 +239,7 @@ UNIT_TESTS(WITH_FIXTURE(aggregate_mean_is_the_sum_in_order_times_one_over_m),
            WITH_FIXTURE(aggregate_sum_is_the_sum_in_order),
            WITH_FIXTURE(aggregate_of_one_is_itself),
            WITH_FIXTURE(aggregate_clips_each_gradient),
+           WITH_FIXTURE(aggregate_of_running_averages_is_the_mean_unclipped),
            WITH_FIXTURE(aggregate_is_the_same_bits_on_any_number_of_threads),
            WITH_FIXTURE(aggregate_passes_on_what_is_not_finite),
            WITH_FIXTURE(aggregate_survives_failed_allocations))

@@ -334,6 +334,62 @@ static void optim_slots_start_at_zero_but_the_sum_of_adagrad(void **state)
     assert_slots_start_at(&own, 0);
 }
 
+/* Wherever the range is cut: by no optimizer, no decay, no slot. */
+static void optim_moves_running_averages_to_their_gradient(void **state)
+{
+    (void)state;
+    const int first = 19;
+    pl_optim_opts opts = { .name = "adam", .weight_decay = 0.1 };
+    pl_params *params = one_param(), *whole = one_param();
+    float g[COUNT], before[COUNT], *p = pl_params_data(params, 0),
+                                   *q = pl_params_data(whole, 0);
+    pl_optim *a, *b;
+    assert_ok(pl_optim_new(&a, &opts, params, pl_kernels_best()));
+    assert_ok(pl_optim_new(&b, &opts, whole, pl_kernels_best()));
+    pl_optim_average(a, first, 0.25);
+    draw_all(p, COUNT, -1, 1);
+    draw_all(g, COUNT, -1, 1);
+    memcpy(before, p, sizeof before);
+    memcpy(q, p, sizeof before);
+    pl_optim_begin(a, 1, 0.1);
+    pl_optim_begin(b, 1, 0.1);
+    pl_optim_update(a, 0, 16, g, p);
+    pl_optim_update(a, 16, 16, g + 16, p);
+    pl_optim_update(a, 32, COUNT - 32, g + 32, p);
+    pl_optim_update(b, 0, COUNT, g, q);
+    assert_memory_equal(q, p, (size_t)first * sizeof *p);
+    for (int i = first; i < COUNT; i++) {
+        float moved = 0.25f * (g[i] - before[i]);
+        assert_true(p[i] == before[i] + moved);
+        assert_true(pl_params_data(a->slots[0], 0)[i] == 0);
+    }
+    pl_optim_free(a);
+    pl_optim_free(b);
+    pl_params_free(params);
+    pl_params_free(whole);
+}
+
+/* Of a sum they take the mean; what is trained keeps the sum. */
+static void optim_takes_the_mean_for_running_averages(void **state)
+{
+    (void)state;
+    pl_params *params = one_param();
+    float sum[COUNT];
+    pl_optim *optim;
+    assert_ok(pl_optim_new(&optim, &(pl_optim_opts) { 0 }, params,
+                           pl_kernels_best()));
+    for (int first = 0; first < COUNT; first += 7) {
+        pl_optim_average(optim, first, 0.1);
+        for (int i = 0; i < COUNT; i++)
+            sum[i] = 8;
+        pl_optim_mean(optim, 0, COUNT, 4, sum);
+        for (int i = 0; i < COUNT; i++)
+            assert_true(sum[i] == (i < first ? 8 : 2));
+    }
+    pl_optim_free(optim);
+    pl_params_free(params);
+}
+
 static void optim_of_an_unknown_name_is_refused(void **state)
 {
     (void)state;
@@ -514,6 +570,8 @@ UNIT_TESTS(cmocka_unit_test(sgd_follows_its_formula),
            cmocka_unit_test(optim_updates_only_its_keys_with_l1_and_l2),
            cmocka_unit_test(optim_slots_start_at_zero_but_the_sum_of_adagrad),
            cmocka_unit_test(optim_announces_its_updates),
+           cmocka_unit_test(optim_moves_running_averages_to_their_gradient),
+           cmocka_unit_test(optim_takes_the_mean_for_running_averages),
            cmocka_unit_test(optim_of_an_unknown_name_is_refused),
            cmocka_unit_test(optim_survives_failed_allocations),
            cmocka_unit_test(schedule_rises_evenly_to_the_rate),
