@@ -29,3 +29,6 @@ endif()
 pl_example_test(three_blocks three_blocks "\"stopped_by\":\"steps\""
                 train three_blocks --data synthetic --examples 500 --steps 20
                 --quiet --json --run run)
+pl_example_test(residual residual "\"stopped_by\":\"steps\""
+                train residual --data synthetic --examples 500 --steps 10
+                --workers 2 --threads 1 --quiet --json --run run)
