@@ -362,8 +362,8 @@ static pl_status run(const pl_app *app, int argc, char **argv)
         &pl_cmd_predict, app,
         "Print number, class and probability of each example, by the newest "
         "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
-        "file (plain or .gz), or\nany source of training data: npy:FILE, "
-        "csv:FILE, images:DIR, ...  Of a sparse\nmodel, print number and "
+        "file (plain or\n.gz), or any source of training data: npy:FILE, "
+        "csv:FILE, images:DIR, ...  Of a\nsparse model, print number and "
         "probability of label 1 of each example.",
         &options, argc, argv, &words));
     if (words.list == NULL)
