@@ -374,8 +374,8 @@ const pl_command pl_cmd_predict = {
     .about =
         "Print number, class and probability of each example, by the newest "
         "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
-        "file (plain or .gz), or\nany source of training data: npy:FILE, "
-        "csv:FILE, images:DIR, ...  Of a sparse\nmodel, print number and "
+        "file (plain or\n.gz), or any source of training data: npy:FILE, "
+        "csv:FILE, images:DIR, ...  Of a\nsparse model, print number and "
         "probability of label 1 of each example.",
     .examples = {
         { "predict runs/a digits/t10k-images-idx3-ubyte", "classes of images" },

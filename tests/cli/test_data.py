@@ -213,7 +213,7 @@ def test_wrong_words_are_usage_errors(cli, svm):
     for words, message in [
             (["convert", f"libsvm:{svm}"], "convert SRC DST"),
             (["convert", f"libsvm:{svm}", "svm:x"], "cannot be written"),
-            (["stats", "digits"], "dense examples"),
+            (["convert", "digits", "cache:x"], "npy:FILE,LABELS"),
             (["stats", "libsvm"], "names no file")]:
         cli.refused(2, "data", *words, says=message)
     cli.refused(1, "data", "stats", f"libsvm:{svm}.no*", says="no file")
@@ -296,7 +296,7 @@ def test_renumber_refuses_what_it_cannot_keep(cli, tmp_path):
 @pytest.mark.parametrize("words, says", [
     ("digits --out d --json", "--json is a flag of `data stats`"),
     ("get mnist --threads 2", "--threads has no effect with `data get`"),
-    ("stats synthetic-sparse --skip-bad 2", "--skip-bad needs a source in"),
+    ("stats synthetic-sparse --skip-bad 2", "--skip-bad needs sparse data in"),
     ("stats libsvm:a --integers log", "--integers needs the source criteo:"),
     ("stats libsvm:a --renumber m", "--renumber is a flag of `data convert`"),
     ("convert libsvm:a cache:b --examples 5", "the source synthetic-sparse"),

@@ -173,7 +173,7 @@ DAMAGES = {
     "zero_count": (rewrite(LABELS, count_is(0)), [LABELS]),
     "not_idx": (rewrite(IMAGES, lambda b: b"PNG" + b), [IMAGES, "not an IDX"]),
     "float_type": (rewrite(IMAGES, lambda b: b[:2] + b"\x0d" + b[3:]),
-                   [IMAGES, "float32"]),
+                   [IMAGES, "truncated"]),
     "gzip_truncated": (pack(IMAGES, lambda b: b[:-20]),
                        [IMAGES + ".gz", "truncated"]),
     "gzip_broken": (pack(IMAGES, lambda b: b[:50] + bytes(50) + b[100:]),

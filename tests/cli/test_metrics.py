@@ -140,7 +140,7 @@ def test_a_token_is_asked_for(cli, start):
         answer, body = job.get(**headers)
         assert answer.status == 401 and "paceline_" not in body, headers
     answer, body = job.get(Authorization="Bearer " + token, Host="db.example")
-    assert answer.status == 200 and "paceline_" in body
+    assert answer.status == 200 and answer.headers["Content-Type"] == KIND
     parse(body)
 
 

@@ -78,7 +78,7 @@ bool pl_csv_number(const char *text, double *out)
     size_t bytes = strlen(text);
     if (bytes > 63)
         return false;
-    memcpy(copy, text, bytes);
+    memcpy(copy, text, bytes + 1);
     copy[bytes] = '\n';
     return pl_text_real(copy, out) == copy + bytes;
 }

@@ -11,8 +11,8 @@
 #include "data/dataset.h"
 #include "data/dense/encoding.h"
 
-/* Replace *set, which is taken where this succeeds, by one whose features are
+/* Replace *out, which is taken where this succeeds, by one whose features are
  * float32 in memory.  What `encoding` does not say yet is learned. */
-pl_status pl_standardize(pl_dataset **set, pl_encoding *encoding) PL_MUST_CHECK;
+pl_status pl_standardize(pl_dataset **out, pl_encoding *encoding) PL_MUST_CHECK;
 
 #endif

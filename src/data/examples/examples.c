@@ -349,11 +349,11 @@ bool pl_examples_are_dense(const char *place, const pl_source_opts *opts)
     if (opts->image_feature != NULL)
         return true;
     const char *path = place;
-    int code = pl_file_exists(place) ? 0 : glob(place, 0, NULL, &found);
-    bool pattern = !pl_file_exists(place) && code == 0;
+    bool there = pl_file_exists(place);
+    bool pattern = !there && glob(place, 0, NULL, &found) == 0;
     if (pattern && found.gl_pathc > 0)
         path = found.gl_pathv[0];
-    if (code == 0 && pl_map_init(&map, path) == PL_OK) {
+    if ((there || pattern) && pl_map_init(&map, path) == PL_OK) {
         dense = is_dense(&map, opts);
         pl_map_close(&map);
     }

@@ -120,9 +120,9 @@ static pl_status count_classes(pl_dense_parts *parts, const char *folder,
                                pl_split split)
 {
     pl_split other = split == PL_SPLIT_TRAIN ? PL_SPLIT_TEST : PL_SPLIT_TRAIN;
-    int32_t most = most_label(parts->labels, parts->count), *there;
+    int32_t most = most_label(parts->labels, parts->count), *there = NULL;
     char *path;
-    int64_t count;
+    int64_t count = 0;
     PL_TRY(find(&path, folder, other, "labels"));
     if (path != NULL) {
         pl_status status = read_labels(&there, &count, path);

@@ -25,10 +25,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define MAGIC        "PLIMAGE1"
 #define FOOTER_BYTES 64
 #define CHUNK_BYTES  ((size_t)32 << 20)
 #define FILE_MOST    ((size_t)256 << 20) /* of one image */
+
+static const char magic[8] = { 'P', 'L', 'I', 'M', 'A', 'G', 'E', '1' };
 
 typedef struct loader {
     const pl_source_opts *opts;
@@ -201,7 +202,7 @@ static pl_status decode_all(loader *l)
 static void make_footer(const loader *l, uint8_t footer[FOOTER_BYTES])
 {
     memset(footer, 0, FOOTER_BYTES);
-    memcpy(footer, MAGIC, 8);
+    memcpy(footer, magic, sizeof magic);
     pl_put_u64(footer + 8, l->list.count);
     pl_put_u64(footer + 16, l->good_count);
     pl_put_u64(footer + 24, l->row);
