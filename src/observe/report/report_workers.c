@@ -185,7 +185,8 @@ static pl_status put_bars(pl_report *report, size_t number, const char *key,
     return PL_OK;
 }
 
-/* When each worker finished, and its steps; folded where there are several sweeps. */
+/* When each worker finished, and its steps; folded where there are several
+ * sweeps. */
 static pl_status put_figures(pl_report *report)
 {
     size_t parts = report->model.part_count, workers, drawn = 0;
