@@ -309,7 +309,7 @@ def test_a_failed_cell_leaves_the_other_sweeps_standing(cli):
 def test_a_mistake_in_the_last_file_runs_nothing(cli):
     write_series(cli)
     (cli.folder / "all" / "z.sweep").write_text("model softmax\ngrid x=1\n")
-    cli.refused(2, "sweep", "all", says=["all/z.sweep", "x is no flag"])
+    cli.refused(2, "sweep", "all", says=["all/z.sweep", "x is not a flag"])
     (cli.folder / "a2.sweep").write_text("model softmax\ngrid lr=1\n")
     cli.refused(2, "sweep", "all/a2.sweep", "a2.sweep", says="one name")
     (cli.folder / "none").mkdir()
