@@ -420,7 +420,7 @@ static void allreduce_compares_at_each_test(void **state)
     job_run(&j);
     for (int32_t i = 0; i < 3; i++) {
         assert_int_equal(i == 1 ? PL_PEER : PL_CLOSED, j.worker[i].status);
-        assert_non_null(strstr(j.worker[i].message, "of worker 1 are not"));
+        assert_non_null(strstr(j.worker[i].message, "of worker 1 differ"));
     }
     job_close(&j);
 }
