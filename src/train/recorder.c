@@ -136,15 +136,19 @@ static void record_interval(pl_recorder *recorder, const pl_recorder_step *step,
         recorder->recorded = recorder->shown;
 }
 
-static void record_traffic(const pl_recorder *recorder)
+/* What went over the job's connections in all; `step` is NULL where no point
+ * is wanted. */
+static void record_traffic(const pl_recorder *recorder,
+                           const pl_recorder_step *step)
 {
     const pl_recorder_opts *opts = &recorder->opts;
     int64_t sent, received;
     if (opts->sync->ops->traffic == NULL)
         return;
     opts->sync->ops->traffic(opts->sync, &sent, &received);
-    pl_metrics_set(opts->metrics, recorder->tags.sent, (double)sent);
-    pl_metrics_set(opts->metrics, recorder->tags.received, (double)received);
+    put(recorder, recorder->tags.sent, step, (double)sent, step != NULL);
+    put(recorder, recorder->tags.received, step, (double)received,
+        step != NULL);
 }
 
 static void set_own(const pl_recorder *recorder, int64_t own_examples,
@@ -182,7 +186,7 @@ static void record_numbers(pl_recorder *recorder, const pl_recorder_step *step,
                        (double)step->step / (double)opts->epoch_updates);
     set_own(recorder, step->own_examples, step->dropped);
     record_interval(recorder, step, point);
-    record_traffic(recorder);
+    record_traffic(recorder, point ? step : NULL);
     recorder->pending = recorder->pending && !point;
 }
 
@@ -427,5 +431,5 @@ void pl_recorder_end(pl_recorder *recorder, int64_t own_examples,
                      int64_t dropped)
 {
     set_own(recorder, own_examples, dropped);
-    record_traffic(recorder);
+    record_traffic(recorder, NULL);
 }

@@ -49,6 +49,8 @@ static void record(pl_ps_recorder *recorder, const pl_ps_server_view *view,
         { recorder->tags.received_rate,
           (double)(view->net.received_bytes - last->net.received_bytes) /
               seconds },
+        { recorder->tags.sent, (double)view->net.sent_bytes },
+        { recorder->tags.received, (double)view->net.received_bytes },
     };
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         pl_metrics_scalar(recorder->metrics, all[i].tag, view->step,
