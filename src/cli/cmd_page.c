@@ -43,6 +43,7 @@ static pl_status start(pl_http **out, const page_options *options,
     pl_http_opts opts = { .port = (int)options->port,
                           .page = pl_live_page,
                           .post = pl_live_post,
+                          .metrics = pl_live_metrics,
                           .context = live };
     if (options->port == 0) {
         opts.port = USUAL_PORT;

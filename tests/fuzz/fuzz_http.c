@@ -2,10 +2,12 @@
  *
  * The input is what a client sends before it closes its side, but for a few
  * bytes that stand for what it cannot know: 1 is the server's host and port,
- * 2 its token, 3 its cookie, and 4 the cookie's name.  One server answers all
+ * 2 its token, 3 its cookie, 4 the cookie's name, and 5 what programs that ask
+ * for the metrics must send.  One server answers all
  * inputs; a token that was used up is replaced by the next.
  *
  * Nobody without the cookie gets a page, nobody without the token the cookie,
+ * nobody without the bearer token the metrics,
  * and whatever came before, the server answers the next one. */
 #include "base/assert.h"
 #include "base/file/file.h"
@@ -22,7 +24,8 @@
 #include <unistd.h>
 
 #define TEXT_MOST 128
-#define SECRET    64         /* digits */
+#define SECRET    64 /* digits */
+#define BEARER    "e4d909c290d0fb1ca068ffaddf22cbd0"
 #define PAGE      "Runs in " /* the title of the page that lists them */
 
 typedef struct server {
@@ -53,9 +56,10 @@ static void on_log(void *context, pl_log_level level, const char *line)
 
 static void put_request(pl_buffer *out, const uint8_t *data, size_t bytes)
 {
-    const char *const texts[] = { own.host, own.token, own.cookie, own.name };
+    const char *const texts[] = { own.host, own.token, own.cookie, own.name,
+                                  BEARER };
     for (size_t i = 0; i < bytes; i++)
-        if (data[i] >= 1 && data[i] <= 4)
+        if (data[i] >= 1 && data[i] <= 5)
             pl_buffer_text(out, texts[data[i] - 1]);
         else
             pl_buffer_put(out, data + i, 1);
@@ -149,6 +153,8 @@ static bool begin(void)
     pl_log_set(on_log, NULL, PL_LOG_INFO);
     if (pl_http_new(&own.http, &(pl_http_opts) { .page = pl_live_page,
                                                  .post = pl_live_post,
+                                                 .metrics = pl_live_metrics,
+                                                 .bearer = BEARER,
                                                  .context = &live }) != PL_OK)
         return false;
     const char *url = pl_http_url(own.http);
@@ -196,6 +202,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     put_request(&request, data, bytes);
     exchange(&request, &answer);
     if (holds(&answer, PAGE) || holds(&answer, "HTTP/1.1 200 "))
+        PL_ASSERT(holds(&request, own.cookie) || holds(&request, BEARER));
+    if (holds(&answer, PAGE))
         PL_ASSERT(holds(&request, own.cookie));
     char origin[TEXT_MOST + 16];
     snprintf(origin, sizeof origin, "http://%s", own.host);

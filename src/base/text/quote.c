@@ -136,6 +136,25 @@ void pl_quote_json(pl_buffer *out, const char *text)
     pl_buffer_text(out, "\"");
 }
 
+void pl_quote_label(pl_buffer *out, const char *text)
+{
+    uint32_t code;
+    size_t bytes;
+    pl_buffer_text(out, "\"");
+    for (; *text != '\0'; text += bytes == 0 ? 1 : bytes) {
+        bytes = character(text, &code);
+        if (bytes == 0 || (is_control(code) && code != '\n'))
+            pl_buffer_text(out, REPLACEMENT);
+        else if (code == '\n')
+            pl_buffer_text(out, "\\n");
+        else if (is_one_of(code, "\"\\"))
+            pl_buffer_format(out, "\\%c", (char)code);
+        else
+            pl_buffer_put(out, text, bytes);
+    }
+    pl_buffer_text(out, "\"");
+}
+
 bool pl_quote_is_number(const char *text)
 {
     char *end;

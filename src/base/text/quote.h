@@ -27,6 +27,9 @@ void pl_quote_html(pl_buffer *out, const char *text);
 /* A JSON string with its quotes, also fit for a script element. */
 void pl_quote_json(pl_buffer *out, const char *text);
 
+/* The value of a label of OpenMetrics, with its quotes. */
+void pl_quote_label(pl_buffer *out, const char *text);
+
 /* A cell of RFC 4180, on one line.  A text that a spreadsheet would take for
  * a formula gets an apostrophe in front; a plain number stays one. */
 void pl_quote_csv(pl_buffer *out, const char *text);

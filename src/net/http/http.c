@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/address.h"
 #include "net/library.h"
 
 #include <errno.h>
@@ -18,6 +19,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -29,7 +31,8 @@
 
 #define SECRET_BYTES 32
 #define SECRET_TEXT  (2 * SECRET_BYTES + 1)
-#define HOST_BYTES   32
+#define HOST_BYTES   (PL_ADDRESS_BYTES + 8)
+#define METRICS      "/metrics"
 
 /* What is used of the library. */
 typedef struct http_calls {
@@ -64,9 +67,9 @@ struct pl_http {
     visitor visitors[CONNECTIONS_MOST + CLOSING_MOST];
     uint64_t came;
     int listener;
-    int port;
+    pl_address address;
     char hosts[2][HOST_BYTES]; /* how we may be called */
-    char cookie_name[HOST_BYTES];
+    char cookie_name[32];
     char cookie[SECRET_TEXT];
     char token[SECRET_TEXT]; /* the server's thread makes new ones */
     char url[HOST_BYTES + SECRET_TEXT + 16];
@@ -103,7 +106,10 @@ static bool is_secret(const char *given, const char secret[SECRET_TEXT])
 
 static void make_url(const pl_http *http, char *url, size_t room)
 {
-    snprintf(url, room, "http://%s/?token=%s", http->hosts[0], http->token);
+    if (http->opts.page == NULL)
+        snprintf(url, room, "http://%s" METRICS, http->hosts[0]);
+    else
+        snprintf(url, room, "http://%s/?token=%s", http->hosts[0], http->token);
 }
 
 /* What every answer says: nothing is kept, nothing is guessed, and the page
@@ -156,7 +162,8 @@ static enum MHD_Result say(const pl_http *http,
 /* The token was right: it becomes a cookie, and a new one is given out. */
 static enum MHD_Result let_in(pl_http *http, struct MHD_Connection *connection)
 {
-    char cookie[HOST_BYTES + SECRET_TEXT + 64], url[sizeof http->url];
+    char cookie[sizeof http->cookie_name + SECRET_TEXT + 64],
+        url[sizeof http->url];
     const pl_buffer nothing = { 0 };
     snprintf(cookie, sizeof cookie, "%s=%s; Path=/; HttpOnly; SameSite=Strict",
              http->cookie_name, http->cookie);
@@ -269,6 +276,35 @@ static bool is_from_our_page(const pl_http *http, const char *origin)
            is_ours(http, origin + length);
 }
 
+/* "Authorization: Bearer <what was agreed>" */
+static bool bears(const pl_http *http, struct MHD_Connection *connection)
+{
+    const char scheme[] = "Bearer ", *wanted = http->opts.bearer;
+    const char *given = http->calls.value(connection, MHD_HEADER_KIND,
+                                          MHD_HTTP_HEADER_AUTHORIZATION);
+    size_t length = strlen(scheme);
+    return given != NULL && strncasecmp(given, scheme, length) == 0 &&
+           strlen(given + length) == strlen(wanted) &&
+           sodium_memcmp(given + length, wanted, strlen(wanted)) == 0;
+}
+
+/* To programs.  Where a token is asked for, no browser can be made to send it,
+ * so the name that we are called by is free. */
+static enum MHD_Result show_metrics(const pl_http *http,
+                                    struct MHD_Connection *connection)
+{
+    if (http->opts.bearer != NULL && !bears(http, connection))
+        return say(http, connection, MHD_HTTP_UNAUTHORIZED,
+                   "The metrics are for who sends the token of "
+                   "--metrics-token\nas \"Authorization: Bearer TOKEN\".");
+    if (http->opts.bearer == NULL &&
+        !is_ours(http, http->calls.value(connection, MHD_HEADER_KIND,
+                                         MHD_HTTP_HEADER_HOST)))
+        return say(http, connection, MHD_HTTP_MISDIRECTED_REQUEST,
+                   "this server has another name");
+    return show_page(http, connection, http->opts.metrics, METRICS);
+}
+
 /* libmicrohttpd's callback: first when the head is there, then when all is. */
 static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                              const char *path, const char *method,
@@ -293,6 +329,11 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
         *data_bytes = 0;
         return MHD_YES;
     }
+    if (http->opts.metrics != NULL && !post && strcmp(path, METRICS) == 0)
+        return show_metrics(http, connection);
+    if (http->opts.page == NULL)
+        return say(http, connection, MHD_HTTP_NOT_FOUND,
+                   "there is only " METRICS " here");
     if (!is_ours(http, calls->value(connection, MHD_HEADER_KIND,
                                     MHD_HTTP_HEADER_HOST)))
         return say(http, connection, MHD_HTTP_MISDIRECTED_REQUEST,
@@ -318,23 +359,49 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
                      path);
 }
 
+/* Beyond loopback a token is what keeps others out. */
+static pl_status find_address(pl_http *http)
+{
+    const pl_http_opts *opts = &http->opts;
+    char loopback[32];
+    snprintf(loopback, sizeof loopback, "127.0.0.1:%d", opts->port);
+    PL_TRY(pl_address_split(&http->address,
+                            opts->address != NULL ? opts->address : loopback));
+    PL_TRY(pl_address_resolve(&http->address));
+    if (opts->bearer == NULL && !pl_address_is_loopback(&http->address))
+        return PL_FAIL(PL_USAGE,
+                       "%s is not on loopback, where others could read the "
+                       "metrics: add --metrics-token FILE",
+                       opts->address);
+    return PL_OK;
+}
+
+/* The port that the kernel chose where 0 was asked for. */
+static int port_of(const struct sockaddr_storage *at, bool ipv6)
+{
+    return ntohs(ipv6 ? ((const struct sockaddr_in6 *)at)->sin6_port
+                      : ((const struct sockaddr_in *)at)->sin_port);
+}
+
 static pl_status listen_at(pl_http *http)
 {
-    struct sockaddr_in at = { .sin_family = AF_INET };
-    socklen_t size = sizeof at;
+    pl_address *address = &http->address;
+    struct sockaddr_storage at;
+    socklen_t size;
     int one = 1;
-    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    at.sin_port = htons((uint16_t)http->opts.port);
-    http->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    PL_TRY(find_address(http));
+    pl_address_socket(address, &at, &size);
+    http->listener = socket(at.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (http->listener < 0 ||
         setsockopt(http->listener, SOL_SOCKET, SO_REUSEADDR, &one,
                    sizeof one) != 0 ||
-        bind(http->listener, (struct sockaddr *)&at, sizeof at) != 0 ||
+        bind(http->listener, (struct sockaddr *)&at, size) != 0 ||
         listen(http->listener, BACKLOG) != 0 ||
         getsockname(http->listener, (struct sockaddr *)&at, &size) != 0)
-        return PL_FAIL(PL_IO, "listen at 127.0.0.1:%d: %s", http->opts.port,
-                       strerror(errno));
-    http->port = ntohs(at.sin_port);
+        return PL_FAIL(PL_IO, "listen at %s:%s: %s", address->numeric,
+                       address->port, strerror(errno));
+    snprintf(address->port, sizeof address->port, "%d",
+             port_of(&at, address->ipv6));
     return PL_OK;
 }
 
@@ -344,10 +411,13 @@ static pl_status start(pl_http *http)
     if (sodium_init() < 0)
         return PL_FAIL(PL_IO, "libsodium finds no source of random numbers");
     PL_TRY(listen_at(http));
-    snprintf(http->hosts[0], HOST_BYTES, "127.0.0.1:%d", http->port);
-    snprintf(http->hosts[1], HOST_BYTES, "localhost:%d", http->port);
+    const pl_address *address = &http->address;
+    snprintf(http->hosts[0], HOST_BYTES, "%s:%s", address->numeric,
+             address->port);
+    snprintf(http->hosts[1], HOST_BYTES, "localhost:%s", address->port);
     /* Cookies do not tell ports apart. */
-    snprintf(http->cookie_name, HOST_BYTES, "paceline-%d", http->port);
+    snprintf(http->cookie_name, sizeof http->cookie_name, "paceline-%s",
+             address->port);
     make_secret(http->cookie);
     make_secret(http->token);
     make_url(http, http->url, sizeof http->url);

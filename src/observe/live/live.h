@@ -21,6 +21,10 @@ typedef struct pl_live {
  * the list. */
 pl_status pl_live_page(void *context, const char *path, pl_buffer *body,
                        const char **type) PL_MUST_CHECK;
+/* A pl_http_page likewise: the runs that go on, and those that ended just now,
+ * as OpenMetrics.  docs/observe.md lists the metrics. */
+pl_status pl_live_metrics(void *context, const char *path, pl_buffer *body,
+                          const char **type) PL_MUST_CHECK;
 /* What a POST does: "/stop/NAME" asks the run to end.  PL_CLOSED when it has
  * ended, or is elsewhere. */
 pl_status pl_live_post(void *context, const char *path, pl_buffer *body,

@@ -28,6 +28,8 @@ typedef struct pl_live_task {
     time_t written; /* when it last recorded something */
     bool lost;      /* or silent, in a run that goes on */
     double step, rate, waiting, memory_mb;
+    double stepped; /* when it made that step, in seconds since 1970 */
+    double sent_bytes, received_bytes;
     int restarts;
     pl_curves curves;
 } pl_live_task;

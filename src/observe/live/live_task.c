@@ -65,16 +65,32 @@ static double recent(const pl_curves *curves, const char *name)
     return seconds > 0 ? sum / seconds : last->y;
 }
 
+/* Of a curve that has a point for a step. */
+static double last_step_time(const pl_curves *curves)
+{
+    static const char *const names[] = { "loss", "updates_per_s", "test_loss" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const pl_curve *curve = pl_curves_find(curves, names[i]);
+        if (curve != NULL && curve->count > 0 &&
+            curve->points[curve->count - 1].time > 0)
+            return curve->points[curve->count - 1].time;
+    }
+    return NAN;
+}
+
 static void take_curves(pl_live_task *task)
 {
     const pl_curves *curves = &task->curves;
     task->step = NAN;
+    task->stepped = last_step_time(curves);
     if (isnan(pl_live_last(curves, "loss", &task->step)) &&
         isnan(pl_live_last(curves, "updates_per_s", &task->step)))
         (void)pl_live_last(curves, "test_loss", &task->step);
     task->rate = recent(curves, "examples_per_s");
     task->waiting = recent(curves, "waiting_share");
     task->memory_mb = pl_live_last(curves, "rss_mb", NULL);
+    task->sent_bytes = pl_live_last(curves, "bytes_sent", NULL);
+    task->received_bytes = pl_live_last(curves, "bytes_received", NULL);
 }
 
 /* "worker 1" of the timeline is the task worker-1. */

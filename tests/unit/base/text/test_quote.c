@@ -67,6 +67,14 @@ static void html_holds_no_markup(void **state)
     assert_quoted(pl_quote_html, "\x1b\xff", "\xef\xbf\xbd\xef\xbf\xbd");
 }
 
+static void a_label_is_one_text_of_openmetrics(void **state)
+{
+    (void)state;
+    assert_quoted(pl_quote_label, "a\"b\\c\nd", "\"a\\\"b\\\\c\\nd\"");
+    assert_quoted(pl_quote_label, "\x1b\xff\xc3\xa4",
+                  "\"\xef\xbf\xbd\xef\xbf\xbd\xc3\xa4\"");
+}
+
 static void json_fits_a_script_element(void **state)
 {
     (void)state;
@@ -112,6 +120,7 @@ UNIT_TESTS(cmocka_unit_test(a_line_stays_one_line),
            cmocka_unit_test(a_short_room_cuts_between_characters),
            cmocka_unit_test(a_shell_reads_a_word_back),
            cmocka_unit_test(html_holds_no_markup),
+           cmocka_unit_test(a_label_is_one_text_of_openmetrics),
            cmocka_unit_test(json_fits_a_script_element),
            cmocka_unit_test(csv_holds_no_formula),
            cmocka_unit_test(gnuplot_sees_one_string),

@@ -20,6 +20,16 @@ static pl_status page(void *context, const char *path, pl_buffer *body,
     return PL_OK;
 }
 
+static pl_status metrics(void *context, const char *path, pl_buffer *body,
+                         const char **type)
+{
+    (void)context;
+    (void)path;
+    *type = "text/plain";
+    pl_buffer_text(body, "# EOF\n");
+    return PL_OK;
+}
+
 static int port_of(const pl_http *http)
 {
     int port = 0;
@@ -112,6 +122,36 @@ static void idle_connections_shut_nobody_out(void **state)
     pl_http_free(http);
 }
 
+static void metrics_are_for_who_bears_the_token(void **state)
+{
+    (void)state;
+    char answer[8192];
+    pl_http *http;
+    assert_fails(PL_USAGE, "add --metrics-token FILE",
+                 pl_http_new(&http, &(pl_http_opts) { .address = "0.0.0.0:0",
+                                                      .metrics = metrics }));
+    assert_ok(pl_http_new(
+        &http, &(pl_http_opts) { .page = page, .metrics = metrics }));
+    ask(http, "/metrics", "", answer, sizeof answer);
+    assert_non_null(strstr(answer, " 200 "));
+    assert_non_null(strstr(answer, "# EOF"));
+    ask(http, "/", "", answer, sizeof answer); /* without the cookie */
+    assert_non_null(strstr(answer, " 403 "));
+    pl_http_free(http);
+    assert_ok(pl_http_new(&http, &(pl_http_opts) { .page = page,
+                                                   .metrics = metrics,
+                                                   .bearer = "secret" }));
+    ask(http, "/metrics", "", answer, sizeof answer);
+    assert_non_null(strstr(answer, " 401 "));
+    ask(http, "/metrics", "Authorization: Bearer secreT\r\n", answer,
+        sizeof answer);
+    assert_non_null(strstr(answer, " 401 "));
+    ask(http, "/metrics", "Authorization: Bearer secret\r\n", answer,
+        sizeof answer);
+    assert_non_null(strstr(answer, " 200 "));
+    pl_http_free(http);
+}
+
 static void a_taken_port_is_named(void **state)
 {
     (void)state;
@@ -135,5 +175,6 @@ static void new_survives_failed_allocations(void **state)
 
 UNIT_TESTS(cmocka_unit_test(the_token_becomes_a_cookie_once),
            cmocka_unit_test(idle_connections_shut_nobody_out),
+           cmocka_unit_test(metrics_are_for_who_bears_the_token),
            cmocka_unit_test(a_taken_port_is_named),
            cmocka_unit_test(new_survives_failed_allocations))
