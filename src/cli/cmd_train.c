@@ -66,6 +66,21 @@ static pl_status check_resume(const session *s)
     return pl_resume_check(&s->options);
 }
 
+/* Only the chief has the records of all.  Ranks of MPI have all the same
+ * flags. */
+static pl_status check_metrics(const session *s)
+{
+    const pl_part *part = &s->part;
+    const pl_train_options *train = &s->options.train;
+    bool rank = train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+                train->engine == PL_TRAIN_ENGINE_MPI;
+    if (train->metrics == NULL || part->kind != PL_PART_TASK || rank ||
+        pl_cluster_is_chief(&part->cluster, part->task))
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "--metrics: the chief has the records of the job; "
+                             "give it to that task alone");
+}
+
 static pl_status be_task(session *s, int64_t begin_ns)
 {
     const pl_part *part = &s->part;
@@ -120,6 +135,7 @@ static pl_status train(session *s, int argc, char **argv)
     PL_TRY(pl_part_init(&s->part, &s->options, getenv("TF_CONFIG")));
     PL_TRY(pl_options_resolve(&s->options));
     PL_TRY(check_resume(s));
+    PL_TRY(check_metrics(s));
     pl_error_places(s->options.train.verbose);
     if (s->options.train.quiet)
         pl_log_set(NULL, NULL, PL_LOG_WARN);

@@ -8,6 +8,7 @@
 #include "app/run/run_folder.h"
 #include "app/task/part.h"
 #include "app/train/interrupt.h"
+#include "app/view/metrics_server.h"
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -312,8 +313,12 @@ static pl_status run_by_agents(job *j)
     opts.secret_file = file;
     opts.run = j->run;
     pl_stop *stop = pl_interrupt_listen(j->run, false);
+    pl_metrics_server *metrics = NULL;
+    if (status == PL_OK)
+        status = pl_metrics_server_start(&metrics, &j->options.train, j->run);
     if (status == PL_OK)
         status = pl_cluster_launch_run(&opts);
+    pl_metrics_server_stop(metrics);
     pl_stop_free(stop);
     if (file != NULL)
         unlink(file);

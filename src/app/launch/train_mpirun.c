@@ -5,6 +5,7 @@
 #include "app/options/command_line.h"
 #include "app/run/run_folder.h"
 #include "app/train/interrupt.h"
+#include "app/view/metrics_server.h"
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -127,7 +128,12 @@ pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts)
            opts->options->model->name, (long long)opts->options->train.workers,
            opts->hosts != NULL ? opts->hosts : "this machine");
     pl_stop *stop = pl_interrupt_listen(run, false);
-    pl_status status = supervise(opts, run);
+    pl_metrics_server *metrics;
+    pl_status status =
+        pl_metrics_server_start(&metrics, &opts->options->train, run);
+    if (status == PL_OK)
+        status = supervise(opts, run);
+    pl_metrics_server_stop(metrics);
     pl_stop_free(stop);
     pl_mem_free(run);
     return status;

@@ -45,6 +45,8 @@ static const pl_param_term terms[] = {
     { "start!=hand", "tasks started on this machine",
       "starts a process on this machine; in a cluster, start one by --role "
       "evaluator" },
+    { "metrics", "--metrics ADDRESS",
+      "needs --metrics ADDRESS, where the metrics are served" },
     { "cluster", "--cluster FILE",
       "needs --cluster FILE, which holds the entry" },
     { "run", "--run DIR",

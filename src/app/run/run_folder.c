@@ -105,6 +105,10 @@ pl_status pl_run_folder_init(pl_run_folder *folder, const pl_options *options)
         folder->stop =
             pl_interrupt_listen(folder->path, options->train.role >= 0 ||
                                                   PL_GIVEN(options, restarted));
+    if (!supervised)
+        PL_TRY_OUT(status,
+                   pl_metrics_server_start(&folder->metrics, &options->train,
+                                           folder->path));
 out:
     if (status != PL_OK)
         pl_run_folder_close(folder);
@@ -115,6 +119,7 @@ out:
 
 void pl_run_folder_close(pl_run_folder *folder)
 {
+    pl_metrics_server_stop(folder->metrics);
     pl_stop_free(folder->stop);
     if (folder->lock >= 0)
         close(folder->lock);

@@ -16,6 +16,7 @@
 
 #include "app/train/interrupt.h"
 #include "app/train/job.h"
+#include "app/view/metrics_server.h"
 #include "base/record/confusion.h"
 #include "base/record/run_record.h"
 #include "base/record/summary.h"
@@ -29,12 +30,14 @@ typedef struct pl_run_folder {
     int lock; /* -1: none; held while the process lives: one training a folder
                */
     pl_stop *stop; /* by which it can be asked to end; NULL: its starter's */
+    pl_metrics_server *metrics; /* --metrics; NULL: not asked for */
 } pl_run_folder;
 
 /* Choose, make and lock the folder, and let the training be stopped by its
- * socket (app/train/interrupt.h).  PL_USAGE when --run names one that holds
- * a run and --resume was not given, or in which another process trains.  A
- * supervised task's folder is locked and looked at by its supervisor. */
+ * socket (app/train/interrupt.h) and be watched at --metrics.  PL_USAGE when
+ * --run names one that holds a run and --resume was not given, or in which
+ * another process trains.  A supervised task's folder is locked and looked at
+ * by its supervisor. */
 pl_status pl_run_folder_init(pl_run_folder *folder,
                              const pl_options *options) PL_MUST_CHECK;
 void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
