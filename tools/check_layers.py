@@ -18,7 +18,7 @@ MAY_INCLUDE = {  # a module: the modules below it, lowest last
     "kernels": ["tensor", "base"],
     "data":    ["proto", "tensor", "base"],
     "graph":   ["kernels", "tensor", "base"],
-    "nn":      ["graph", "tensor", "base"],
+    "nn":      ["graph", "proto", "tensor", "base"],
     "state":   ["tensor", "base"],
     "train":   ["state", "nn", "graph", "data", "kernels", "tensor", "base"],
     "job":     ["net", "base"],

@@ -19,8 +19,11 @@
 extern "C" {
 #endif
 
+typedef struct pl_model pl_model;
+
 typedef struct pl_build {
     /* Given. */
+    const pl_model *model; /* that is built */
     pl_graph *graph;
     pl_node *input;      /* [batch, ...example], values scaled to 0 .. 1;
                             NULL for sparse models */
@@ -37,7 +40,7 @@ typedef struct pl_build {
                         default: the softmax cross-entropy */
 } pl_build;
 
-typedef struct pl_model {
+struct pl_model {
     const char *name; /* as in `train NAME` */
     const char *help; /* one line */
     pl_status (*build)(pl_build *build);
@@ -58,7 +61,10 @@ typedef struct pl_model {
     const pl_param *params;
     size_t param_count;
     size_t options_bytes;
-} pl_model;
+
+    /* Set by the program for a model that it read from a file. */
+    const struct pl_model_file *file;
+};
 
 /* A dense layer: "name/weights" [units, inputs] and "name/bias" [units].
  * Inputs of higher rank are flattened. */

@@ -211,11 +211,13 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
 {
     const char *slash = argc > 0 ? strrchr(argv[0], '/') : NULL;
     int done = 0;
+    pl_app_files files = { .count = 0 };
     pl_app app = {
         .program = slash != NULL ? slash + 1
                    : argc > 0    ? argv[0]
                                  : "paceline",
         .mine = mine,
+        .files = &files,
         .exit_status = &done,
     };
     hold_standard_files();
@@ -237,6 +239,7 @@ int pl_app_main(int argc, char **argv, const pl_model *mine)
         status = finish_output();
     else
         fflush(stdout);
+    pl_app_files_close(&files);
     if (status != PL_OK)
         report(&app, status);
     return status == PL_OK ? done : exit_status(status);

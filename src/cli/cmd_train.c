@@ -142,6 +142,8 @@ static pl_status train(session *s, int argc, char **argv)
     PL_TRY(look_finished(s, &finished));
     if (finished)
         return PL_OK;
+    if (s->options.model->file != NULL && s->options.train.control == 0)
+        pl_log(PL_LOG_INFO, "%s", s->options.model->help);
     switch (s->part.kind) {
     case PL_PART_SUPERVISOR:
         if (s->options.train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&

@@ -33,6 +33,7 @@ typedef struct pl_command {
     X(train)                                                                   \
     X(eval)                                                                    \
     X(predict)                                                                 \
+    X(export)                                                                  \
     X(compare)                                                                 \
     X(plan)                                                                    \
     X(sweep)                                                                   \

@@ -25,6 +25,11 @@ const pl_model *const *pl_model_list(void)
     return list;
 }
 
+const char *pl_model_word(const pl_model *model)
+{
+    return model->file != NULL ? model->file->path : model->name;
+}
+
 /* [28, 28] -> [batch, 28, 28] */
 static pl_shape batched(pl_shape example)
 {
@@ -118,6 +123,7 @@ static pl_status build_sparse(pl_network *network, const pl_network_opts *opts)
                        "list of non-zeros with label 0 or 1",
                        opts->example.rank, opts->classes);
     pl_build build = {
+        .model = model,
         .graph = network->graph,
         .classes = 2,
         .features = opts->example.dim[0],
@@ -152,6 +158,7 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     const char *init = opts->init != NULL ? opts->init : model->init;
     pl_graph *graph = network->graph;
     pl_build build = {
+        .model = model,
         .graph = graph,
         .input = pl_input(graph, "input", PL_FLOAT32, batched(opts->example)),
         .labels = pl_graph_add(graph,
@@ -181,14 +188,24 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     return pl_graph_status(graph);
 }
 
+static pl_status init_param(const pl_network *network, const pl_node *node,
+                            uint64_t seed, int index)
+{
+    const pl_model_file *file = network->model->file;
+    const char *spec = node->init != NULL ? node->init : "zeros";
+    float *data = pl_params_data(network->params, index);
+    if (file != NULL && strcmp(spec, PL_INIT_FILE) == 0)
+        return file->values(file, node->name,
+                            pl_params_get(network->params, index)->count, data);
+    return pl_init_fill(spec, node->shape, seed, node->name, data);
+}
+
 static pl_status init_params(pl_network *network, uint64_t seed)
 {
     int index = 0;
     const pl_node *node = NULL;
     while ((node = pl_graph_next_param(network->graph, node)) != NULL) {
-        const char *spec = node->init != NULL ? node->init : "zeros";
-        pl_status status = pl_init_fill(spec, node->shape, seed, node->name,
-                                        pl_params_data(network->params, index));
+        pl_status status = init_param(network, node, seed, index);
         if (status != PL_OK)
             return pl_context(status, "parameter %s", node->name);
         index++;

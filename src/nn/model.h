@@ -9,6 +9,27 @@
 #include "paceline/nn.h"
 #include "tensor/params.h"
 
+/* A file that a model was read from (nn/onnx). */
+typedef struct pl_model_file pl_model_file;
+struct pl_model_file {
+    const char *path;        /* as it was given */
+    char sha256[65];         /* of the file ... */
+    char weights_sha256[65]; /* ... and of those beside it that hold its
+                                weights; "": none do */
+    /* The first values of a parameter. */
+    pl_status (*values)(const pl_model_file *file, const char *parameter,
+                        int64_t count, float *to);
+};
+
+/* The copy of it that a run folder keeps. */
+#define PL_MODEL_FILE "model.onnx"
+
+/* How the parameters of such a model start: as they are in its file. */
+#define PL_INIT_FILE "file"
+
+/* What one types to get the model: its name, or that of its file. */
+const char *pl_model_word(const pl_model *model);
+
 /* NULL-terminated. */
 const pl_model *const *pl_model_list(void);
 

@@ -125,7 +125,7 @@ static pl_status say_interrupted(const supervisor *s)
         PL_INTERRUPTED,
         "interrupted at step %lld; to go on: %s train %s --run %s --resume",
         (long long)pl_job_progress_step(s->progress), s->app->program,
-        s->options->model->name, folder);
+        pl_model_word(s->options->model), folder);
     pl_mem_free(folder);
     return status;
 }

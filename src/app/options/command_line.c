@@ -4,6 +4,7 @@
 
 #include "app/options/options_priv.h"
 #include "base/mem.h"
+#include "nn/model.h"
 
 #include <string.h>
 
@@ -71,7 +72,7 @@ static pl_status fill(pl_command_line *line, const pl_options *options,
 {
     PL_TRY(pl_command_line_add(line, program));
     PL_TRY(pl_command_line_add(line, "train"));
-    PL_TRY(pl_command_line_add(line, options->model->name));
+    PL_TRY(pl_command_line_add(line, pl_model_word(options->model)));
     PL_TRY(add_value(line, "run", run));
     pl_param_facts facts = pl_options_facts(options);
     for (size_t g = 0; g < options->group_count; g++) {

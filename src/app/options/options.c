@@ -7,8 +7,13 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "nn/init.h"
+#include "nn/model.h"
 
 #include <string.h>
+
+/* Beside the flags, of a model that was read from a file. */
+#define MODEL_FILE    "model-file"
+#define MODEL_WEIGHTS "model-weights"
 
 #define VALUE_BYTES 64 /* of a number, a choice or a flag as text */
 /* Of --hogwild, where a batch is a stretch of work for all threads, and each
@@ -121,7 +126,7 @@ int32_t pl_options_classes(const pl_options *options)
     size_t group, index;
     const pl_param *param = find_param(options, "classes", &group, &index);
     if (param == NULL || param->kind != PL_PARAM_INT)
-        return 0;
+        return options->model->file != NULL ? options->model->classes : 0;
     const char *target = options->groups[group].target;
     return (int32_t) * (const int64_t *)(const void *)(target + param->offset);
 }
@@ -267,6 +272,8 @@ pl_status pl_options_resolve(pl_options *options)
     PL_TRY(check_texts(options));
     pl_range steps;
     PL_TRY(pl_options_profile(options, &steps));
+    if (options->model->file != NULL && strcmp(train->init, PL_INIT_FILE) == 0)
+        return PL_OK;
     pl_status status = pl_init_check(train->init);
     return status == PL_OK ? PL_OK : pl_context(status, "--init");
 }
@@ -280,6 +287,19 @@ static bool is_of(const pl_param *param, pl_options_part part)
         [PL_OPTIONS_HPARAMS] = PL_PARAM_NOT_HPARAM,
     };
     return (param->traits & (never[part] | PL_PARAM_NOT_RECORDED)) == 0;
+}
+
+/* A model from a file is that file, wherever it is. */
+static pl_status record_file(const pl_model *model, pl_options_part part,
+                             pl_json *record)
+{
+    const pl_model_file *file = model->file;
+    if (file == NULL || part == PL_OPTIONS_HPARAMS)
+        return PL_OK;
+    PL_TRY(pl_json_set_text(record, MODEL_FILE, file->sha256));
+    if (part != PL_OPTIONS_AGREED || file->weights_sha256[0] == '\0')
+        return PL_OK;
+    return pl_json_set_text(record, MODEL_WEIGHTS, file->weights_sha256);
 }
 
 pl_status pl_options_record(const pl_options *options, pl_options_part part,
@@ -300,6 +320,7 @@ pl_status pl_options_record(const pl_options *options, pl_options_part part,
                                      record_text(param, group->target, room)));
         }
     }
+    PL_TRY_OUT(status, record_file(options->model, part, record));
     *out = record;
     return PL_OK;
 out:
@@ -362,11 +383,23 @@ static pl_status set_text(pl_options *options, const char *name,
     return pl_param_store(param, target, text);
 }
 
+static pl_status check_file(const pl_model *model, const char *then)
+{
+    if (model->file == NULL || strcmp(model->file->sha256, then) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "%s is another model than the one that the run was started "
+                   "with (SHA-256 %.12s..., then %.12s...)",
+                   model->file->path, model->file->sha256, then);
+}
+
 pl_status pl_options_recall(pl_options *options, const pl_json *record)
 {
     for (size_t i = 0; i < pl_json_length(record); i++) {
         const char *name = pl_json_key_at(record, i), *text;
         PL_TRY(pl_json_get_text(record, name, &text));
+        if (strcmp(name, MODEL_FILE) == 0)
+            PL_TRY(check_file(options->model, text));
         PL_TRY(set_text(options, name, text));
     }
     return PL_OK;

@@ -258,6 +258,24 @@ static pl_status find_job(pl_run_folder *folder)
     return PL_OK;
 }
 
+/* What eval, predict and export build the network from, wherever the file is
+ * then. */
+static pl_status keep_model(const pl_run_folder *folder, const pl_model *model)
+{
+    char *path;
+    pl_map map;
+    if (model->file == NULL)
+        return PL_OK;
+    PL_TRY(pl_file_join(&path, folder->path, PL_MODEL_FILE));
+    pl_status status = pl_map_init(&map, model->file->path);
+    if (status == PL_OK) {
+        status = pl_file_replace(path, map.data, map.bytes);
+        pl_map_close(&map);
+    }
+    pl_mem_free(path);
+    return status;
+}
+
 pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
 {
     char started[32], host[256] = "";
@@ -291,6 +309,8 @@ pl_status pl_run_folder_record(pl_run_folder *folder, const pl_job *job)
                      .cores = pl_thread_cores() },
     };
     pl_status status = remove_results(folder);
+    if (status == PL_OK)
+        status = keep_model(folder, job->options->model);
     if (status == PL_OK)
         status = pl_run_folder_write(folder, "run.json", &pl_run_record_fields,
                                      &run);

@@ -8,10 +8,12 @@
 #include "state/snapshot.h"
 
 /* The options the run was started with. */
-static pl_status recall_options(pl_trained *trained, const pl_app *app)
+static pl_status recall_options(pl_trained *trained,
+                                const pl_trained_opts *opts)
 {
     const pl_model *model;
-    PL_TRY(pl_app_model(app, trained->record.model, &model));
+    PL_TRY(pl_app_model_of_run(opts->app, opts->run, trained->record.model,
+                               &model));
     pl_status status = pl_options_init(&trained->options, model);
     if (status != PL_OK) {
         trained->options = (pl_options) { 0 }; /* nothing to close */
@@ -69,7 +71,7 @@ pl_status pl_trained_new(pl_trained **out, const pl_trained_opts *opts)
     pl_json *settings = NULL;
     pl_status status;
     PL_TRY_OUT(status, pl_run_record_read(&trained->record, opts->run));
-    PL_TRY_OUT(status, recall_options(trained, opts->app));
+    PL_TRY_OUT(status, recall_options(trained, opts));
     /* Before the test data is replaced: a checkpoint knows that of the run. */
     PL_TRY_OUT(status, pl_options_record(&trained->options, PL_OPTIONS_KEPT,
                                          &settings));

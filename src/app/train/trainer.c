@@ -639,7 +639,7 @@ static pl_status say_interrupted(const trainer *t)
         PL_INTERRUPTED,
         "interrupted at step %lld; to go on: %s train %s --run %s --resume",
         (long long)t->result.progress.step, t->opts.app->program,
-        t->options->model->name, folder);
+        pl_model_word(t->options->model), folder);
     pl_mem_free(folder);
     return status;
 }

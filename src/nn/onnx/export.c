@@ -1,0 +1,341 @@
+/* export.c - writes a network as an ONNX file: decides which operator stands
+ * for each of ours, and what the values between them are called. */
+#include "nn/onnx/export.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "nn/onnx/onnx_model.h"
+#include "proto/onnx.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define IR_VERSION 8
+#define OPSET      17 /* what both ONNX Runtime and PyTorch have long read */
+#define NAME_BYTES 96
+#define ATTRIBUTES 4
+
+/* A node of the file, with the memory that its parts point into. */
+typedef struct made {
+    char value[NAME_BYTES], constant[NAME_BYTES];
+    const char *name; /* of its value: the above, or that of a parameter */
+    const char *inputs[PL_MAX_INPUTS + 1];
+    size_t input_count;
+    pl_onnx_attribute attributes[ATTRIBUTES];
+    size_t attribute_count;
+    int64_t ints[ATTRIBUTES][4];
+    int64_t sizes[PL_MAX_RANK]; /* of the constant of a reshape ... */
+    float factor;               /* ... or of a scale or a dropout */
+} made;
+
+typedef struct exporter {
+    const pl_network *network;
+    pl_onnx_ends ends;
+    const pl_node *input; /* where the file's graph begins */
+    const char *prefix;   /* of names of values, that no parameter has */
+    bool *needed;         /* [nodes] by the logits */
+    made *made;           /* [nodes] */
+    pl_onnx_node *nodes;
+    size_t node_count;
+    pl_onnx_tensor *tensors;
+    size_t tensor_count;
+} exporter;
+
+/* --- one node ----------------------------------------------------------- */
+
+static void put_ints(made *m, const char *name, int count, int64_t value)
+{
+    size_t a = m->attribute_count++;
+    for (int i = 0; i < count; i++)
+        m->ints[a][i] = value;
+    m->attributes[a] = (pl_onnx_attribute) { .name = name,
+                                             .type = PL_ONNX_ATTR_INTS,
+                                             .ints = m->ints[a],
+                                             .count = (size_t)count };
+}
+
+static void put_int(made *m, const char *name, int64_t value)
+{
+    m->attributes[m->attribute_count++] = (pl_onnx_attribute) {
+        .name = name, .type = PL_ONNX_ATTR_INT, .i = value
+    };
+}
+
+/* One more input, of the file itself. */
+static pl_onnx_tensor *put_constant(exporter *e, made *m, int id,
+                                    const char *what)
+{
+    pl_onnx_tensor *tensor = &e->tensors[e->tensor_count++];
+    snprintf(m->constant, sizeof m->constant, "%s.%d.%s", e->prefix, id, what);
+    m->inputs[m->input_count++] = m->constant;
+    tensor->name = m->constant;
+    tensor->count = 1;
+    return tensor;
+}
+
+static void put_float(exporter *e, made *m, const pl_node *node,
+                      const char *what)
+{
+    pl_onnx_tensor *tensor = put_constant(e, m, node->id, what);
+    m->factor = node->factor;
+    tensor->type = PL_ONNX_FLOAT;
+    tensor->data = &m->factor;
+}
+
+static void gemm(exporter *e, made *m, const pl_node *node)
+{
+    (void)e, (void)node;
+    put_int(m, "transB", 1);
+}
+
+static void factor(exporter *e, made *m, const pl_node *node)
+{
+    put_float(e, m, node, "factor");
+}
+
+static void ratio(exporter *e, made *m, const pl_node *node)
+{
+    put_float(e, m, node, "ratio");
+}
+
+static void sizes(exporter *e, made *m, const pl_node *node)
+{
+    pl_onnx_tensor *tensor = put_constant(e, m, node->id, "shape");
+    memcpy(m->sizes, node->shape.dim, sizeof m->sizes);
+    m->sizes[0] = -1; /* the batch */
+    tensor->type = PL_ONNX_INT64;
+    tensor->rank = 1;
+    tensor->count = tensor->dims[0] = node->shape.rank;
+    tensor->data = m->sizes;
+}
+
+static void conv(exporter *e, made *m, const pl_node *node)
+{
+    (void)e;
+    put_ints(m, "strides", 2, node->stride);
+    put_ints(m, "pads", 4, node->pad);
+}
+
+static void pool(exporter *e, made *m, const pl_node *node)
+{
+    (void)e;
+    put_ints(m, "kernel_shape", 2, node->size);
+    put_ints(m, "strides", 2, node->stride);
+}
+
+static const struct counterpart {
+    const pl_op *op;
+    const char *name;
+    void (*fill)(exporter *e, made *m, const pl_node *node); /* or NULL */
+} counterparts[] = {
+    { &pl_op_add, "Add", NULL },
+    { &pl_op_avg_pool, "AveragePool", pool },
+    { &pl_op_bias, "Add", NULL },
+    { &pl_op_conv2d, "Conv", conv },
+    { &pl_op_dropout, "Dropout", ratio },
+    { &pl_op_inner, "Gemm", gemm },
+    { &pl_op_matmul, "MatMul", NULL },
+    { &pl_op_matmul_nt, "Gemm", gemm },
+    { &pl_op_max_pool, "MaxPool", pool },
+    { &pl_op_relu, "Relu", NULL },
+    { &pl_op_reshape, "Reshape", sizes },
+    { &pl_op_scale, "Mul", factor },
+    { &pl_op_sigmoid, "Sigmoid", NULL },
+    { &pl_op_tanh, "Tanh", NULL },
+};
+
+static pl_status put_node(exporter *e, const pl_node *node)
+{
+    const struct counterpart *found = NULL;
+    made *m = &e->made[node->id];
+    for (size_t i = 0; i < sizeof counterparts / sizeof *counterparts; i++)
+        if (counterparts[i].op == node->op)
+            found = &counterparts[i];
+    if (found == NULL)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "node %s: nothing in ONNX stands for the operator %s",
+                       node->name, node->op->name);
+    for (int i = 0; i < node->input_count; i++)
+        m->inputs[m->input_count++] = e->made[node->in[i]->id].name;
+    if (found->fill != NULL)
+        found->fill(e, m, node);
+    e->nodes[e->node_count++] = (pl_onnx_node) {
+        .name = node->name,
+        .op = found->name,
+        .domain = "",
+        .inputs = m->inputs,
+        .input_count = m->input_count,
+        .outputs = &m->name,
+        .output_count = 1,
+        .attributes = m->attributes,
+        .attribute_count = m->attribute_count,
+    };
+    return PL_OK;
+}
+
+/* --- the graph ---------------------------------------------------------- */
+
+/* Parameters are numbered in the order of their nodes. */
+static void put_parameter(exporter *e, const pl_node *node, int index)
+{
+    pl_onnx_tensor *tensor = &e->tensors[e->tensor_count++];
+    e->made[node->id].name = node->name;
+    tensor->name = node->name;
+    tensor->type = PL_ONNX_FLOAT;
+    tensor->rank = node->shape.rank;
+    tensor->count = pl_params_get(e->network->params, index)->count;
+    memcpy(tensor->dims, node->shape.dim,
+           sizeof *tensor->dims * (size_t)node->shape.rank);
+    tensor->data = pl_params_data(e->network->params, index);
+}
+
+/* The data's examples may have another shape than the file's input: then the
+ * import reshaped them, under the name of that input. */
+static void find_input(exporter *e)
+{
+    const pl_graph *graph = e->network->graph;
+    e->input = pl_graph_get(graph, PL_INPUT_FEATURES);
+    for (int i = 0; i < e->network->forward && e->ends.input[0] != '\0'; i++) {
+        const pl_node *node = pl_graph_get(graph, i);
+        if (node->op == &pl_op_reshape && node->in[0] == e->input &&
+            strcmp(node->name, e->ends.input) == 0) {
+            e->input = node;
+            return;
+        }
+    }
+}
+
+static void name_values(exporter *e, const char *output)
+{
+    static const char *const prefixes[] = { "value", "node_value",
+                                            "paceline_value" };
+    const pl_params *params = e->network->params;
+    e->prefix = prefixes[0];
+    for (size_t p = 0; p < sizeof prefixes / sizeof *prefixes; p++) {
+        bool taken = false;
+        for (int i = 0; i < pl_params_count(params); i++)
+            taken = taken || strncmp(pl_params_get(params, i)->name,
+                                     prefixes[p], strlen(prefixes[p])) == 0;
+        e->prefix = prefixes[p];
+        if (!taken)
+            break;
+    }
+    for (int i = 0; i < e->network->forward; i++) {
+        made *m = &e->made[i];
+        snprintf(m->value, sizeof m->value, "%s.%d", e->prefix, i);
+        m->name = m->value;
+    }
+    bool goes_on = e->ends.last[0] != '\0';
+    e->made[e->input->id].name =
+        e->ends.input[0] != '\0' ? e->ends.input : "input";
+    if (!goes_on)
+        e->made[e->network->logits->id].name = output;
+}
+
+static void find_needed(exporter *e)
+{
+    e->needed[e->network->logits->id] = true;
+    for (int i = e->network->logits->id; i >= 0; i--) {
+        const pl_node *node = pl_graph_get(e->network->graph, i);
+        for (int n = 0;
+             n < node->input_count && e->needed[i] && node != e->input; n++)
+            e->needed[node->in[n]->id] = true;
+    }
+}
+
+static pl_status put_graph(exporter *e)
+{
+    int index = 0;
+    for (int i = 0; i <= e->network->logits->id; i++) {
+        const pl_node *node = pl_graph_get(e->network->graph, i);
+        if (node->op == &pl_op_parameter) {
+            if (e->needed[i])
+                put_parameter(e, node, index);
+            index++;
+        } else if (e->needed[i] && node != e->input) {
+            PL_TRY(put_node(e, node));
+        }
+    }
+    return PL_OK;
+}
+
+/* What the loss begins with, where the model came with it. */
+static void put_last(exporter *e, made *m, const char *const *output)
+{
+    if (e->ends.last[0] == '\0')
+        return;
+    m->inputs[0] = e->made[e->network->logits->id].name;
+    put_int(m, "axis", 1);
+    e->nodes[e->node_count++] = (pl_onnx_node) {
+        .name = e->ends.last,
+        .op = e->ends.last,
+        .domain = "",
+        .inputs = m->inputs,
+        .input_count = 1,
+        .outputs = output,
+        .output_count = 1,
+        .attributes = m->attributes,
+        .attribute_count = m->attribute_count,
+    };
+}
+
+static pl_onnx_value value_of(const char *name, pl_shape shape)
+{
+    pl_onnx_value value = { .name = name,
+                            .type = PL_ONNX_FLOAT,
+                            .has_shape = true,
+                            .rank = shape.rank };
+    memcpy(value.dims, shape.dim, sizeof *shape.dim * (size_t)shape.rank);
+    return value;
+}
+
+static pl_status export(exporter *e, pl_buffer *out)
+{
+    made last = { .attribute_count = 0 };
+    const char *output = e->ends.output[0] != '\0' ? e->ends.output : "logits";
+    find_input(e);
+    name_values(e, output);
+    find_needed(e);
+    PL_TRY(put_graph(e));
+    put_last(e, &last, &output);
+    pl_onnx_value input = value_of(e->made[e->input->id].name, e->input->shape);
+    pl_onnx_value logits = value_of(output, e->network->logits->shape);
+    return pl_onnx_pack(
+        &(pl_onnx_model) { .ir_version = IR_VERSION,
+                           .opset = OPSET,
+                           .producer = "paceline",
+                           .graph_name = e->network->model->name,
+                           .nodes = e->nodes,
+                           .node_count = e->node_count,
+                           .initializers = e->tensors,
+                           .initializer_count = e->tensor_count,
+                           .inputs = &input,
+                           .graph_input_count = 1,
+                           .outputs = &logits,
+                           .graph_output_count = 1 },
+        out);
+}
+
+pl_status pl_onnx_export(const pl_network *network, pl_buffer *out)
+{
+    exporter e = { .network = network, .ends = { "", "", "" } };
+    size_t count = (size_t)network->forward + 1;
+    if (network->sparse)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "a sparse model has no graph that ONNX could hold; its "
+                       "checkpoint is a table of weights");
+    if (network->model->file != NULL)
+        e.ends = pl_onnx_net_ends(network->model);
+    pl_status status;
+    PL_TRY_OUT(status, PL_NEW(e.needed, count));
+    PL_TRY_OUT(status, PL_NEW(e.made, count));
+    PL_TRY_OUT(status, PL_NEW(e.nodes, count));
+    PL_TRY_OUT(status, PL_NEW(e.tensors, 2 * count));
+    status = export(&e, out);
+out:
+    pl_mem_free(e.needed);
+    pl_mem_free(e.made);
+    pl_mem_free(e.nodes);
+    pl_mem_free(e.tensors);
+    return status;
+}
