@@ -255,17 +255,24 @@ static const char *find_last(const pl_onnx_model *model)
     return NULL;
 }
 
-static pl_status read_file(pl_onnx_net *net)
+static pl_status parse(pl_onnx_net *net, const void *data, size_t bytes)
 {
-    pl_map map;
     pl_sha256 sha;
     uint8_t digest[PL_SHA256_BYTES];
-    PL_TRY(pl_map_read(&map, net->path, PL_ONNX_FILE_MOST));
     pl_sha256_init(&sha);
-    pl_sha256_update(&sha, map.data, map.bytes);
+    pl_sha256_update(&sha, data, bytes);
     pl_sha256_final(&sha, digest);
     pl_sha256_text(digest, net->file.sha256);
-    pl_status status = pl_onnx_parse(&net->onnx, map.data, map.bytes);
+    return pl_onnx_parse(&net->onnx, data, bytes);
+}
+
+static pl_status read_file(pl_onnx_net *net, const pl_onnx_net_opts *opts)
+{
+    pl_map map;
+    if (opts->data != NULL)
+        return parse(net, opts->data, opts->bytes);
+    PL_TRY(pl_map_read(&map, net->path, PL_ONNX_FILE_MOST));
+    pl_status status = parse(net, map.data, map.bytes);
     pl_map_close(&map);
     return status;
 }
@@ -281,7 +288,7 @@ static pl_status fill_net(pl_onnx_net *net, const pl_onnx_net_opts *opts)
     PL_TRY(pl_mem_format(&net->folder, "%.*s",
                          slash != NULL ? (int)(slash - opts->path) + 1 : 1,
                          slash != NULL ? opts->path : "."));
-    PL_TRY(read_file(net));
+    PL_TRY(read_file(net, opts));
     const pl_onnx_model *model = pl_onnx_get(net->onnx);
     PL_TRY(check_model(model));
     net->last = find_last(model);

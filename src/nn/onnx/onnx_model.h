@@ -20,6 +20,8 @@ typedef struct pl_onnx_net_opts {
     const char *name; /* of the model; default: the end of the path */
     bool no_weights;  /* what is in files beside this one is not read: the
                          parameters come from a checkpoint */
+    const void *data; /* the file's bytes; NULL: read it */
+    size_t bytes;
 } pl_onnx_net_opts;
 
 /* Read the file.  PL_UNSUPPORTED names every node whose operator we lack. */
