@@ -6,12 +6,14 @@
 #include "base/mem.h"
 #include "nn/onnx/onnx_model.h"
 #include "proto/onnx.h"
+#include "tensor/shape.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#define IR_VERSION 8
+#define IR_VERSION 9
 #define OPSET      17 /* what both ONNX Runtime and PyTorch have long read */
+#define GELU_OPSET 20 /* the first with Gelu */
 #define NAME_BYTES 96
 #define ATTRIBUTES 4
 
@@ -19,13 +21,13 @@
 typedef struct made {
     char value[NAME_BYTES], constant[NAME_BYTES];
     const char *name; /* of its value: the above, or that of a parameter */
-    const char *inputs[PL_MAX_INPUTS + 1];
+    const char *inputs[PL_MAX_INPUTS + 1]; /* a constant, or the moments' */
     size_t input_count;
     pl_onnx_attribute attributes[ATTRIBUTES];
     size_t attribute_count;
     int64_t ints[ATTRIBUTES][4];
-    int64_t sizes[PL_MAX_RANK]; /* of the constant of a reshape ... */
-    float factor;               /* ... or of a scale or a dropout */
+    int64_t sizes[8]; /* of the constant of a reshape ... */
+    float factor;     /* ... or of a scale or a dropout */
 } made;
 
 typedef struct exporter {
@@ -39,6 +41,7 @@ typedef struct exporter {
     size_t node_count;
     pl_onnx_tensor *tensors;
     size_t tensor_count;
+    int64_t opset;
 } exporter;
 
 /* --- one node ----------------------------------------------------------- */
@@ -101,11 +104,81 @@ static void ratio(exporter *e, made *m, const pl_node *node)
 static void sizes(exporter *e, made *m, const pl_node *node)
 {
     pl_onnx_tensor *tensor = put_constant(e, m, node->id, "shape");
-    memcpy(m->sizes, node->shape.dim, sizeof m->sizes);
+    memcpy(m->sizes, node->shape.dim, sizeof node->shape.dim);
     m->sizes[0] = -1; /* the batch */
     tensor->type = PL_ONNX_INT64;
     tensor->rank = 1;
     tensor->count = tensor->dims[0] = node->shape.rank;
+    tensor->data = m->sizes;
+}
+
+static void put_real(made *m, const char *name, float value)
+{
+    m->attributes[m->attribute_count++] = (pl_onnx_attribute) {
+        .name = name, .type = PL_ONNX_ATTR_FLOAT, .f = value
+    };
+}
+
+/* Its inputs are the source, the moments of the batch, scale and shift. */
+static void batch_norm(exporter *e, made *m, const pl_node *node)
+{
+    const pl_node *moments = node->in[1];
+    m->inputs[1] = e->made[node->in[2]->id].name;
+    m->inputs[2] = e->made[node->in[3]->id].name;
+    m->inputs[3] = e->made[moments->in[1]->id].name;
+    m->inputs[4] = e->made[moments->in[2]->id].name;
+    m->input_count = 5;
+    put_real(m, "epsilon", node->factor);
+}
+
+static void layer_norm(exporter *e, made *m, const pl_node *node)
+{
+    (void)e;
+    put_int(m, "axis", -1);
+    put_real(m, "epsilon", node->factor);
+}
+
+static void leaky_relu(exporter *e, made *m, const pl_node *node)
+{
+    (void)e;
+    put_real(m, "alpha", node->factor);
+}
+
+/* The first of the operators that came late. */
+static void gelu(exporter *e, made *m, const pl_node *node)
+{
+    (void)m, (void)node;
+    e->opset = GELU_OPSET;
+}
+
+static void join(exporter *e, made *m, const pl_node *node)
+{
+    (void)e;
+    put_int(m, "axis", node->axis);
+}
+
+static void last_axis(exporter *e, made *m, const pl_node *node)
+{
+    (void)e, (void)node;
+    put_int(m, "axis", -1);
+}
+
+/* A size of 1 keeps that of the source, so also the batch's. */
+static void expand(exporter *e, made *m, const pl_node *node)
+{
+    sizes(e, m, node);
+    m->sizes[0] = pl_shape_batched(node->shape) ? 1 : node->shape.dim[0];
+}
+
+/* Before and behind each of the four dimensions of images. */
+static void pad(exporter *e, made *m, const pl_node *node)
+{
+    pl_onnx_tensor *tensor = put_constant(e, m, node->id, "pads");
+    for (int d = 0; d < 8; d++)
+        m->sizes[d] = d % 4 >= 2 ? node->pad : 0;
+    tensor->type = PL_ONNX_INT64;
+    tensor->rank = 1;
+    tensor->count = tensor->dims[0] = 8;
     tensor->data = m->sizes;
 }
 
@@ -130,17 +203,27 @@ static const struct counterpart {
 } counterparts[] = {
     { &pl_op_add, "Add", NULL },
     { &pl_op_avg_pool, "AveragePool", pool },
+    { &pl_op_batch_norm, "BatchNormalization", batch_norm },
     { &pl_op_bias, "Add", NULL },
+    { &pl_op_broadcast, "Expand", expand },
+    { &pl_op_concat, "Concat", join },
     { &pl_op_conv2d, "Conv", conv },
     { &pl_op_dropout, "Dropout", ratio },
+    { &pl_op_gelu, "Gelu", gelu },
+    { &pl_op_global_avg_pool, "GlobalAveragePool", NULL },
     { &pl_op_inner, "Gemm", gemm },
+    { &pl_op_layer_norm, "LayerNormalization", layer_norm },
+    { &pl_op_leaky_relu, "LeakyRelu", leaky_relu },
     { &pl_op_matmul, "MatMul", NULL },
     { &pl_op_matmul_nt, "Gemm", gemm },
     { &pl_op_max_pool, "MaxPool", pool },
+    { &pl_op_multiply, "Mul", NULL },
+    { &pl_op_pad, "Pad", pad },
     { &pl_op_relu, "Relu", NULL },
     { &pl_op_reshape, "Reshape", sizes },
     { &pl_op_scale, "Mul", factor },
     { &pl_op_sigmoid, "Sigmoid", NULL },
+    { &pl_op_softmax, "Softmax", last_axis },
     { &pl_op_tanh, "Tanh", NULL },
 };
 
@@ -175,7 +258,6 @@ static pl_status put_node(exporter *e, const pl_node *node)
 
 /* --- the graph ---------------------------------------------------------- */
 
-/* Parameters are numbered in the order of their nodes. */
 static void put_parameter(exporter *e, const pl_node *node, int index)
 {
     pl_onnx_tensor *tensor = &e->tensors[e->tensor_count++];
@@ -245,16 +327,17 @@ static void find_needed(exporter *e)
 
 static pl_status put_graph(exporter *e)
 {
-    int index = 0;
+    const pl_graph *graph = e->network->graph;
+    const pl_node *param = NULL;
+    for (int i = 0; (param = pl_graph_next_param(graph, param)) != NULL; i++)
+        if (e->needed[param->id])
+            put_parameter(e, param, i);
     for (int i = 0; i <= e->network->logits->id; i++) {
-        const pl_node *node = pl_graph_get(e->network->graph, i);
-        if (node->op == &pl_op_parameter) {
-            if (e->needed[i])
-                put_parameter(e, node, index);
-            index++;
-        } else if (e->needed[i] && node != e->input) {
+        const pl_node *node = pl_graph_get(graph, i);
+        /* The moments of a batch are part of its normalization. */
+        if (e->needed[i] && node != e->input && node->op != &pl_op_parameter &&
+            node->op != &pl_op_batch_moments)
             PL_TRY(put_node(e, node));
-        }
     }
     return PL_OK;
 }
@@ -302,7 +385,7 @@ static pl_status export(exporter *e, pl_buffer *out)
     pl_onnx_value logits = value_of(output, e->network->logits->shape);
     return pl_onnx_pack(
         &(pl_onnx_model) { .ir_version = IR_VERSION,
-                           .opset = OPSET,
+                           .opset = e->opset,
                            .producer = "paceline",
                            .graph_name = e->network->model->name,
                            .nodes = e->nodes,
@@ -318,7 +401,7 @@ static pl_status export(exporter *e, pl_buffer *out)
 
 pl_status pl_onnx_export(const pl_network *network, pl_buffer *out)
 {
-    exporter e = { .network = network, .ends = { "", "", "" } };
+    exporter e = { .network = network, .ends = { "", "", "" }, .opset = OPSET };
     size_t count = (size_t)network->forward + 1;
     if (network->sparse)
         return PL_FAIL(PL_UNSUPPORTED,

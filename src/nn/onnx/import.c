@@ -176,8 +176,8 @@ static pl_status take_inputs(pl_import *im)
         if (node->inputs[i][0] == '\0')
             continue;
         pl_import_value *value = find(im, node->inputs[i]);
-        if (value == NULL ||
-            (value->node == NULL && value->tensor == NULL && !value->listed))
+        if (value == NULL || (value->node == NULL && value->tensor == NULL &&
+                              !value->listed && value->gate == NULL))
             return PL_FAIL(PL_FORMAT,
                            "its input %s is not made by any node before it",
                            node->inputs[i]);
@@ -254,31 +254,55 @@ bool pl_import_has(const pl_import *im, int i)
     return im->in[i] != NULL;
 }
 
-/* A weight is trained; without --init it starts as it is in the file. */
-static pl_status make_parameter(pl_import *im, pl_import_value *value)
+/* A value has one parameter, under whatever names it goes. */
+static pl_import_value *home_of(const pl_import *im, pl_import_value *value)
+{
+    pl_import_value *home = find(im, value->tensor->name);
+    return home != NULL && home->tensor == value->tensor ? home : value;
+}
+
+static pl_status check_weights(const pl_onnx_tensor *tensor)
+{
+    if (tensor->type == PL_ONNX_FLOAT && tensor->rank >= 1 &&
+        tensor->rank <= PL_MAX_RANK)
+        return PL_OK;
+    return PL_FAIL(PL_UNSUPPORTED,
+                   "weights %s have elements of type %d and %d dimensions, "
+                   "expected float and 1 to %d",
+                   tensor->name, tensor->type, tensor->rank, PL_MAX_RANK);
+}
+
+/* Without --init it starts as it is in the file, else as `init`; with a rate it
+ * is a running average. */
+static pl_status make_parameter(pl_import *im, pl_import_value *value,
+                                const char *init, float rate)
 {
     const pl_onnx_tensor *tensor = value->tensor;
-    const char *init = im->build->init;
-    pl_import_value *home = find(im, tensor->name);
-    if (home == NULL || home->tensor != tensor)
-        home = value; /* of a Constant */
-    if (home->node != NULL) {
-        value->node = home->node;
-        return PL_OK;
-    }
+    pl_import_value *home = home_of(im, value);
+    pl_graph *graph = im->build->graph;
     pl_shape shape = { .rank = tensor->rank };
-    if (tensor->type != PL_ONNX_FLOAT || tensor->rank < 1 ||
-        tensor->rank > PL_MAX_RANK)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "weights %s have elements of type %d and %d dimensions, "
-                       "expected float and 1 to %d",
-                       tensor->name, tensor->type, tensor->rank, PL_MAX_RANK);
+    PL_TRY(check_weights(tensor));
+    if (strcmp(im->build->init, PL_INIT_FILE) == 0)
+        init = PL_INIT_FILE;
     memcpy(shape.dim, tensor->dims, sizeof *shape.dim * (size_t)tensor->rank);
-    if (tensor->rank == 1 && strcmp(init, PL_INIT_FILE) != 0)
-        init = "zeros"; /* a bias */
-    home->node = pl_parameter(im->build->graph, home->name, shape, init);
+    if (home->node == NULL && rate >= 0)
+        home->node = pl_statistic(graph, home->name, shape, init, rate);
+    else if (home->node == NULL)
+        home->node = pl_parameter(graph, home->name, shape, init);
     value->node = home->node;
-    return pl_graph_status(im->build->graph);
+    return pl_graph_status(graph);
+}
+
+pl_status pl_import_vector(pl_import *im, int i, const char *init, float rate,
+                           pl_node **out)
+{
+    pl_import_value *value = im->in[i];
+    if (value == NULL || value->tensor == NULL)
+        return PL_FAIL(PL_UNSUPPORTED, "its input %d is not in the file", i);
+    if (value->node == NULL)
+        PL_TRY(make_parameter(im, value, init, rate));
+    *out = value->node;
+    return PL_OK;
 }
 
 pl_status pl_import_in(pl_import *im, int i, pl_node **out)
@@ -291,8 +315,15 @@ pl_status pl_import_in(pl_import *im, int i, pl_node **out)
                        "its input %s is a list of sizes, expected numbers of "
                        "the examples",
                        value->name);
-    if (value->node == NULL)
-        PL_TRY(make_parameter(im, value));
+    if (value->gate != NULL)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "its input %s is computed by Erf, which is known as a "
+                       "part of GELU only",
+                       value->name);
+    if (value->node == NULL) /* vectors are biases */
+        PL_TRY(make_parameter(
+            im, value, value->tensor->rank > 1 ? im->build->init : "zeros",
+            -1));
     *out = value->node;
     return PL_OK;
 }
@@ -322,6 +353,14 @@ pl_status pl_import_sizes(const pl_import *im, int i, int64_t *sizes,
         else
             sizes[d] = ((const int32_t *)tensor->data)[d];
     return PL_OK;
+}
+
+bool pl_import_is_scalar(const pl_import *im, int i)
+{
+    const pl_onnx_tensor *tensor =
+        im->in[i] != NULL && im->in[i]->node == NULL ? im->in[i]->tensor : NULL;
+    return tensor != NULL && tensor->data != NULL &&
+           tensor->type == PL_ONNX_FLOAT && tensor->count == 1;
 }
 
 pl_status pl_import_scalar(const pl_import *im, int i, float *out)

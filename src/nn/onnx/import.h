@@ -23,13 +23,15 @@ typedef struct pl_import_value {
     bool listed;                  /* the sizes below count */
     int count;
     int64_t sizes[PL_ONNX_RANK]; /* PL_BATCH: that of the batch */
+    /* A part of a GELU, which older operator sets have none of:
+     * times * erf(gate / sqrt(2)) + plus; gate is NULL: none. */
+    pl_node *gate;
+    float times, plus;
 } pl_import_value;
 
 typedef struct pl_import {
     pl_build *build;
     const pl_onnx_model *model;
-    const char *last;        /* the operator that ends the graph and was left
-                                out; NULL: none */
     int64_t batch;           /* the file's own batch size; PL_BATCH: any */
     pl_import_value *values; /* by name */
     size_t value_count;
@@ -46,8 +48,8 @@ typedef struct pl_import_op {
 
 /* NULL: we lack it. */
 const pl_import_op *pl_import_find(const char *name);
-extern const pl_import_op pl_import_shapes[]; /* import_shapes.c; ended by one
-                                                 without a name */
+/* Tables of import_norms.c and import_shapes.c, ended by one without a name. */
+extern const pl_import_op pl_import_norms[], pl_import_shapes[];
 
 /* Build the graph of the file. */
 pl_status pl_import_run(pl_import *im) PL_MUST_CHECK;
@@ -57,6 +59,12 @@ const char *pl_import_node_name(const pl_onnx_node *node);
 
 /* Input i as a node; a weight becomes a parameter. */
 pl_status pl_import_in(pl_import *im, int i, pl_node **out) PL_MUST_CHECK;
+/* Input i as a vector that starts as `init` where it does not start as in the
+ * file; with a rate of 0 or more it is a running average (pl_statistic). */
+pl_status pl_import_vector(pl_import *im, int i, const char *init, float rate,
+                           pl_node **out) PL_MUST_CHECK;
+/* Input i is a constant of one float. */
+bool pl_import_is_scalar(const pl_import *im, int i);
 /* Input i as a constant of integers or of one float. */
 pl_status pl_import_sizes(const pl_import *im, int i, int64_t *sizes,
                           int *count) PL_MUST_CHECK;

@@ -6,6 +6,7 @@
 #include "graph/graph.h"
 #include "tensor/shape.h"
 
+#include <math.h>
 #include <string.h>
 
 static pl_status unary(pl_import *im, pl_node *(*add)(pl_node *))
@@ -29,6 +30,23 @@ static pl_status sigmoid(pl_import *im)
 static pl_status hyperbolic(pl_import *im)
 {
     return unary(im, pl_tanh);
+}
+
+static pl_status gelu(pl_import *im)
+{
+    const char *how = pl_import_text(im, "approximate", "none");
+    if (strcmp(how, "none") != 0)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "approximate \"%.20s\": expected \"none\"", how);
+    return unary(im, pl_gelu);
+}
+
+static pl_status leaky_relu(pl_import *im)
+{
+    pl_node *src;
+    PL_TRY(pl_import_in(im, 0, &src));
+    im->out->node = pl_leaky_relu(src, pl_import_float(im, "alpha", 0.01F));
+    return PL_OK;
 }
 
 /* The same value under another name. */
@@ -66,19 +84,22 @@ static pl_status dropout(pl_import *im)
     return PL_OK;
 }
 
-/* As the last operator, over the classes: the loss begins with it. */
+/* As the last operator, over the classes, it is left out: the loss begins with
+ * it. */
 static pl_status softmax(pl_import *im)
 {
     int64_t axis = pl_import_int(im, "axis", -1);
     pl_node *src;
     PL_TRY(pl_import_in(im, 0, &src));
-    if (strcmp(im->out->name, im->model->outputs[0].name) != 0 ||
-        src->shape.rank != 2 || (axis != -1 && axis != 1))
+    if (axis != -1 && axis != src->shape.rank - 1)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "it is expected at the end of the graph, over the "
-                       "classes");
-    im->last = im->node->op;
-    im->out->node = src;
+                       "axis %lld: expected the last one, of the classes",
+                       (long long)axis);
+    bool ends = strcmp(im->out->name, im->model->outputs[0].name) == 0;
+    if (!ends && strcmp(im->node->op, "Softmax") != 0)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "it is expected at the end of the graph");
+    im->out->node = ends ? src : pl_softmax(src);
     return PL_OK;
 }
 
@@ -117,10 +138,79 @@ static pl_status matmul(pl_import *im)
     return PL_OK;
 }
 
-/* A vector is added to the last dimension, else the shapes are one. */
+/* --- sums and products --------------------------------------------------- */
+
+/* Which input is a constant of one float; -1: none. */
+static int constant_of(const pl_import *im)
+{
+    return pl_import_is_scalar(im, 1) ? 1 : pl_import_is_scalar(im, 0) ? 0 : -1;
+}
+
+/* A part of a GELU times or plus a constant. */
+static pl_status change_gate(pl_import *im, int constant, bool times)
+{
+    const char *name = im->out->name;
+    float value;
+    PL_TRY(pl_import_scalar(im, constant, &value));
+    *im->out = *im->in[1 - constant];
+    im->out->name = name;
+    if (times)
+        im->out->times *= value;
+    im->out->plus = times ? im->out->plus * value : im->out->plus + value;
+    return PL_OK;
+}
+
+static bool is_near(float a, float b)
+{
+    return fabsf(a - b) < 1e-4F;
+}
+
+/* x times half of 1 + erf(x / sqrt(2)), where the half may be anywhere. */
+static pl_status close_gate(pl_import *im, int gate)
+{
+    const pl_import_value *value = im->in[gate];
+    float half = 1;
+    pl_node *src;
+    PL_TRY(pl_import_in(im, 1 - gate, &src));
+    if (src->op == &pl_op_scale && src->in[0] == value->gate) {
+        half = src->factor;
+        src = src->in[0];
+    }
+    if (src != value->gate || !is_near(half * value->times, 0.5F) ||
+        !is_near(half * value->plus, 0.5F))
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "with Erf a GELU is expected, x * (1 + erf(x / "
+                       "sqrt(2))) / 2");
+    im->out->node = pl_gelu(src);
+    return PL_OK;
+}
+
+static int gate_of(const pl_import *im)
+{
+    for (int i = 0; i < 2; i++)
+        if (im->in[i] != NULL && im->in[i]->gate != NULL)
+            return i;
+    return -1;
+}
+
+static pl_status error_function(pl_import *im)
+{
+    pl_node *src;
+    PL_TRY(pl_import_in(im, 0, &src));
+    if (src->op != &pl_op_scale || !is_near(src->factor, 0.70710678F))
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "it is known as a part of GELU only, of x / sqrt(2)");
+    im->out->gate = src->in[0];
+    im->out->times = 1;
+    return PL_OK;
+}
+
+/* A vector is added to the last dimension, else shapes are broadcast. */
 static pl_status add(pl_import *im)
 {
     pl_node *a, *b;
+    if (gate_of(im) >= 0 && constant_of(im) >= 0)
+        return change_gate(im, constant_of(im), false);
     PL_TRY(pl_import_in(im, 0, &a));
     PL_TRY(pl_import_in(im, 1, &b));
     if (a->op == &pl_op_parameter && a->shape.rank == 1)
@@ -132,19 +222,35 @@ static pl_status add(pl_import *im)
     return PL_OK;
 }
 
-/* Mul and Div by a constant. */
-static pl_status scale(pl_import *im)
+static pl_status multiply(pl_import *im)
 {
-    bool divides = strcmp(im->node->op, "Div") == 0;
-    int constant =
-        !divides && pl_import_has(im, 0) && im->in[0]->node == NULL ? 0 : 1;
+    int constant = constant_of(im), gate = gate_of(im);
     float factor;
+    pl_node *a, *b;
+    if (gate >= 0)
+        return constant >= 0 ? change_gate(im, constant, true)
+                             : close_gate(im, gate);
+    if (constant >= 0) {
+        PL_TRY(pl_import_scalar(im, constant, &factor));
+        PL_TRY(pl_import_in(im, 1 - constant, &a));
+        im->out->node = pl_scale(a, factor);
+        return PL_OK;
+    }
+    PL_TRY(pl_import_in(im, 0, &a));
+    PL_TRY(pl_import_in(im, 1, &b));
+    im->out->node = pl_multiply(a, b);
+    return PL_OK;
+}
+
+static pl_status divide(pl_import *im)
+{
+    float divisor;
     pl_node *src;
-    PL_TRY(pl_import_scalar(im, constant, &factor));
-    PL_TRY(pl_import_in(im, 1 - constant, &src));
-    if (divides && factor == 0)
+    PL_TRY(pl_import_scalar(im, 1, &divisor));
+    PL_TRY(pl_import_in(im, 0, &src));
+    if (divisor == 0)
         return PL_FAIL(PL_UNSUPPORTED, "it divides by 0");
-    im->out->node = pl_scale(src, divides ? 1 / factor : factor);
+    im->out->node = pl_scale(src, 1 / divisor);
     return PL_OK;
 }
 
@@ -238,17 +344,32 @@ static pl_status pool(pl_import *im)
 }
 
 static const pl_import_op ops[] = {
-    { "Add", add },         { "AveragePool", pool }, { "Cast", cast },
-    { "Conv", conv },       { "Div", scale },        { "Dropout", dropout },
-    { "Gemm", gemm },       { "Identity", same },    { "LogSoftmax", softmax },
-    { "MatMul", matmul },   { "MaxPool", pool },     { "Mul", scale },
-    { "Relu", relu },       { "Sigmoid", sigmoid },  { "Softmax", softmax },
-    { "Tanh", hyperbolic }, { NULL, NULL },
+    { "Add", add },
+    { "AveragePool", pool },
+    { "Cast", cast },
+    { "Conv", conv },
+    { "Div", divide },
+    { "Dropout", dropout },
+    { "Erf", error_function },
+    { "Gelu", gelu },
+    { "Gemm", gemm },
+    { "Identity", same },
+    { "LeakyRelu", leaky_relu },
+    { "LogSoftmax", softmax },
+    { "MatMul", matmul },
+    { "MaxPool", pool },
+    { "Mul", multiply },
+    { "Relu", relu },
+    { "Sigmoid", sigmoid },
+    { "Softmax", softmax },
+    { "Tanh", hyperbolic },
+    { NULL, NULL },
 };
 
 const pl_import_op *pl_import_find(const char *name)
 {
-    const pl_import_op *const tables[] = { ops, pl_import_shapes };
+    const pl_import_op *const tables[] = { ops, pl_import_norms,
+                                           pl_import_shapes };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const pl_import_op *op = tables[t]; op->name != NULL; op++)
             if (strcmp(op->name, name) == 0)

@@ -208,9 +208,32 @@ static pl_status gather(pl_import *im)
     return PL_OK;
 }
 
+/* Of results, side by side. */
+static pl_status join(pl_import *im)
+{
+    int64_t axis = pl_import_int(im, "axis", 0);
+    pl_node *all, *next;
+    PL_TRY(pl_import_in(im, 0, &all));
+    axis += axis < 0 ? all->shape.rank : 0;
+    if (axis < 1 || axis >= all->shape.rank)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "axis %lld of %d dimensions: expected one of an "
+                       "example's",
+                       (long long)axis, all->shape.rank);
+    for (size_t i = 1; i < im->node->input_count; i++) {
+        PL_TRY(pl_import_in(im, (int)i, &next));
+        all = pl_concat(all, next, (int)axis);
+        PL_TRY(pl_graph_status(im->build->graph));
+    }
+    im->out->node = all;
+    return PL_OK;
+}
+
 static pl_status concat(pl_import *im)
 {
     int count = 0;
+    if (pl_import_has(im, 0) && im->in[0]->node != NULL)
+        return join(im);
     for (size_t i = 0; i < im->node->input_count; i++) {
         int64_t sizes[PL_ONNX_RANK];
         int more;

@@ -255,6 +255,39 @@ static const char *find_last(const pl_onnx_model *model)
     return NULL;
 }
 
+/* Batch normalization of an export for inference keeps its averages. */
+static bool is_frozen(const pl_onnx_model *model)
+{
+    for (size_t i = 0; i < model->node_count; i++) {
+        const pl_onnx_node *node = &model->nodes[i];
+        bool trains = false;
+        for (size_t a = 0; a < node->attribute_count; a++)
+            trains = trains ||
+                     (strcmp(node->attributes[a].name, "training_mode") == 0 &&
+                      node->attributes[a].i != 0);
+        if (strcmp(node->op, "BatchNormalization") == 0 && !trains)
+            return true;
+    }
+    return false;
+}
+
+/* What is said of the file when a training starts. */
+static pl_status describe(pl_onnx_net *net)
+{
+    const pl_onnx_model *model = pl_onnx_get(net->onnx);
+    const char *producer = model->producer;
+    return pl_mem_format(&net->help, "%s, %zu nodes of ONNX by %s%s%s%s%s",
+                         net->name, model->node_count,
+                         producer[0] != '\0' ? producer : "an unnamed program",
+                         net->last != NULL ? "; its last operator, " : "",
+                         net->last != NULL ? net->last : "",
+                         net->last != NULL ? ", is part of the loss" : "",
+                         is_frozen(model)
+                             ? "; it was exported for inference, so its batch "
+                               "normalization keeps the averages of the file"
+                             : "");
+}
+
 static pl_status parse(pl_onnx_net *net, const void *data, size_t bytes)
 {
     pl_sha256 sha;
@@ -292,13 +325,7 @@ static pl_status fill_net(pl_onnx_net *net, const pl_onnx_net_opts *opts)
     const pl_onnx_model *model = pl_onnx_get(net->onnx);
     PL_TRY(check_model(model));
     net->last = find_last(model);
-    PL_TRY(pl_mem_format(&net->help, "%s, %zu nodes of ONNX by %s%s%s%s",
-                         net->name, model->node_count,
-                         model->producer[0] != '\0' ? model->producer
-                                                    : "an unnamed program",
-                         net->last != NULL ? "; its last operator, " : "",
-                         net->last != NULL ? net->last : "",
-                         net->last != NULL ? ", is part of the loss" : ""));
+    PL_TRY(describe(net));
     net->file.path = net->path;
     net->file.values = fill;
     net->model = (pl_model) {
