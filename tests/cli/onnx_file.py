@@ -4,6 +4,7 @@ The messages are those of src/proto/onnx.proto; `run` has the operators that
 `paceline export` writes, computed by their definitions, and Flatten.
 """
 
+import math
 import struct
 
 import numpy as np
@@ -220,12 +221,30 @@ def softmax(x, axis):
     return e / e.sum(axis, keepdims=True)
 
 
+def batch_norm(x, scale, shift, mean, variance, epsilon):
+    shape = [1, -1] + [1] * (x.ndim - 2)
+    scale = scale / np.sqrt(variance + epsilon)
+    return x * scale.reshape(shape) + (shift - mean * scale).reshape(shape)
+
+
+def layer_norm(x, scale, shift, axis, epsilon):
+    x = x - x.mean(axis, keepdims=True)
+    return x / np.sqrt((x ** 2).mean(axis, keepdims=True) + epsilon) \
+        * scale + shift
+
+
 OPS = {
     "Add": np.add,
     "AveragePool": pool(np.mean),
+    "BatchNormalization": batch_norm,
+    "Concat": lambda *x, axis: np.concatenate(x, axis),
     "Conv": conv,
     "Dropout": lambda x, ratio: x,
     "Flatten": lambda x, axis: x.reshape(len(x), -1),
+    "Gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / 2 ** 0.5)) / 2,
+    "GlobalAveragePool": lambda x: x.mean((2, 3), keepdims=True),
+    "LayerNormalization": layer_norm,
+    "LeakyRelu": lambda x, alpha: np.where(x < 0, alpha * x, x),
     "Gemm": lambda a, b, c=0, transB=0: a @ (b.T if transB else b) + c,
     "MatMul": np.matmul,
     "MaxPool": pool(np.max),

@@ -1,10 +1,12 @@
 """Models from ONNX files, and back."""
 
 import os
+import re
 
 import numpy as np
 import pytest
 
+from conftest import ROOT
 from onnx_file import Read, model, node, run, tensor
 
 DATA = ["--batch", "50", "--threads", "1"]
@@ -157,6 +159,53 @@ def test_a_file_trains_and_comes_back(cli, write, few, name):
         done["test_loss"]
 
 
+EXPORTED = {file.stem: file for file in
+            sorted((ROOT / "tests/golden/onnx").glob("*.onnx"))}
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+def test_what_pytorch_and_keras_export(cli, few, name):
+    """On one parameter server and two workers; back, with its weights under
+    their names.  tests/golden/make_onnx.py made the files."""
+    before = Read(EXPORTED[name].read_bytes())
+    result = cli.ok("train", EXPORTED[name], *cli.data, "--batch", "50",
+                    "--threads", "1", "--steps", "20", "--json", "--workers",
+                    "2", "--ps", "1", "--lr", "0.05", "--run", "run")
+    done = result.json
+    frozen = "batch normalization keeps the averages of the file"
+    assert frozen not in result.err, result
+    cli.ok("export", "run", "-o", "out.onnx")
+    out = (cli.folder / "out.onnx").read_bytes()
+    after = Read(out)
+    for weight, array in before.weights.items():
+        if array.dtype == np.float32 and array.size > 1:
+            assert after.weights[weight].shape == array.shape, weight
+    assert after.inputs == before.inputs and after.outputs == before.outputs
+    _, wanted, pixels = few
+    pixels = pixels.reshape((200, 28, 28) if name.startswith("keras")
+                            else (200, 1, 28, 28))
+    assert done["test_loss"] == pytest.approx(cross_entropy(
+        run(out, pixels), wanted, name.startswith("keras")), rel=1e-5)
+
+
+def test_normalization_of_an_export_for_inference_is_frozen(cli, few):
+    """And what `export` writes is for inference."""
+    flags = [*cli.data, "--batch", "50", "--threads", "1", "--steps", "5",
+             "--lr", "0.05"]
+    cli.ok("train", EXPORTED["torch_resnet_train"], *flags, "--run", "a")
+    cli.ok("export", "a", "-o", "a.onnx")
+    result = cli.ok("train", "a.onnx", *flags, "--run", "b")
+    assert "keeps the averages of the file" in result.err
+    cli.ok("export", "b", "-o", "b.onnx")
+    start = Read(EXPORTED["torch_resnet_train"].read_bytes()).weights
+    a, b = (Read((cli.folder / f"{n}.onnx").read_bytes()).weights
+            for n in "ab")
+    for weight in "1.running_mean", "4.bn2.running_var":
+        assert not np.array_equal(start[weight], a[weight]), weight
+        assert np.array_equal(a[weight], b[weight]), weight
+    assert not np.array_equal(a["1.weight"], b["1.weight"])
+
+
 def test_tasks_of_a_job_have_the_same_model(cli, write):
     """One parameter server and two workers, and the ring: as one process."""
     file = write("mlp.onnx", mlp())
@@ -271,9 +320,9 @@ LINEAR = weights(fc1__weight=(10, 784), fc1__bias=(10,))
     (model([node("Transpose", "x", "t", "nhwc", perm=[0, 3, 2, 1]),
             node("Flatten", "t", "flat"), GEMM], LINEAR, X, Y),
      "node nhwc (Transpose): it moves elements"),
-    (model([FLAT, node("Softmax", "flat", "s", "early"),
+    (model([FLAT, node("LogSoftmax", "flat", "s", "early"),
             node("Gemm", "s fc1.weight fc1.bias", "y", transB=1)],
-           LINEAR, X, Y), "node early (Softmax): it is expected at the end"),
+           LINEAR, X, Y), "node early (LogSoftmax): it is expected at the end"),
     (model([FLAT, node("Relu", "fc1.weight", "w"),
             node("Gemm", "flat w", "y", transB=1)], LINEAR, X, Y),
      "does not depend on the examples"),
@@ -296,6 +345,35 @@ def test_built_in_models_are_exported(cli):
         again = train(cli, name + ".onnx", "--steps", "1", "--lr", "1e-12")
         assert again["parameters_sha256"] == done["parameters_sha256"]
         assert again["test_loss"] == done["test_loss"]
-    cli.ok("train", "sparse", "--steps", "2", "--run", "s", "--quiet")
+    cli.ok("train", "sparse", "--steps", "2", "--features", "1000",
+           "--examples", "5000", "--run", "s", "--quiet")
     cli.refused(1, "export", "s", says="a sparse model has no graph")
     cli.refused(2, "export", says="export needs one run folder")
+
+
+def test_the_document(cli, write, few):
+    """The commands of docs/onnx.md, and the operators that it lists."""
+    text = (ROOT / "docs/onnx.md").read_text()
+    commands = [line.split()[1:] for line in text.splitlines()
+                if line.startswith("    paceline ")]
+    assert [c[0] for c in commands[:4]] == ["train", "train", "models",
+                                            "export"]
+    write("net.onnx", EXPORTED["torch_mlp"].read_bytes())
+    short = ["--steps", "4", "--threads", "1", "--quiet"]
+    for command in commands[:4]:
+        command = [f"mnist:{few[0]}" if word == "mnist:DIR" else word
+                   for word in command]
+        if "--epochs" in command:
+            at = command.index("--epochs")
+            del command[at:at + 2]
+        cli.ok(*command, *(short if command[0] == "train" else []))
+    assert (cli.folder / "trained.onnx").exists()
+    write("speech.onnx", model([node("LSTM", "x", "y", "rnn")], {}, X, Y))
+    refusal = re.search(r"^    paceline: (speech.*)$", text, re.M)[1]
+    assert cli.run("train", "speech.onnx").err == f"paceline: {refusal}\n"
+    listed = re.search(r"\*\*Operators\*\*:(.*?)\n\n", text, re.S)[1]
+    listed = set(re.findall(r"\b[A-Z]\w+", listed)) - {"GELU"}
+    known = set()
+    for file in (ROOT / "src/nn/onnx").glob("import_*.c"):
+        known |= set(re.findall(r'\{ "([A-Z]\w+)", ', file.read_text()))
+    assert listed == known
