@@ -58,7 +58,7 @@ static void *take_list(packer *p, size_t count, size_t size, void ***list)
 /* The library's texts are not const, but it does not write to them. */
 static char *text_of(const char *text)
 {
-    return (char *)(uintptr_t)(text != NULL ? text : "");
+    return (char *)(text != NULL ? text : "");
 }
 
 static void fill_tensor(Pl__Onnx__Tensor *to, const pl_onnx_tensor *from)
@@ -68,9 +68,9 @@ static void fill_tensor(Pl__Onnx__Tensor *to, const pl_onnx_tensor *from)
     to->name = text_of(from->name);
     to->data_type = from->type;
     to->n_dims = (size_t)from->rank;
-    to->dims = (int64_t *)(uintptr_t)from->dims;
+    to->dims = (int64_t *)from->dims;
     to->raw_data.len = (size_t)from->count * size;
-    to->raw_data.data = (uint8_t *)(uintptr_t)from->data;
+    to->raw_data.data = (uint8_t *)from->data;
 }
 
 static void fill_attribute(packer *p, Pl__Onnx__Attribute *to,
@@ -87,11 +87,11 @@ static void fill_attribute(packer *p, Pl__Onnx__Attribute *to,
     }
     if (from->type == PL_ONNX_ATTR_INTS) {
         to->n_ints = from->count;
-        to->ints = (int64_t *)(uintptr_t)from->ints;
+        to->ints = (int64_t *)from->ints;
     }
     if (from->type == PL_ONNX_ATTR_FLOATS) {
         to->n_floats = from->count;
-        to->floats = (float *)(uintptr_t)from->floats;
+        to->floats = (float *)from->floats;
     }
     if (from->t != NULL && (to->t = take(p, 1, sizeof *to->t)) != NULL)
         fill_tensor(to->t, from->t);
@@ -104,9 +104,9 @@ static void fill_node(packer *p, Pl__Onnx__Node *to, const pl_onnx_node *from)
     to->op_type = text_of(from->op);
     to->domain = text_of(from->domain);
     to->n_input = from->input_count;
-    to->input = (char **)(uintptr_t)from->inputs;
+    to->input = (char **)from->inputs;
     to->n_output = from->output_count;
-    to->output = (char **)(uintptr_t)from->outputs;
+    to->output = (char **)from->outputs;
     to->n_attribute = from->attribute_count;
     Pl__Onnx__Attribute *made = take_list(
         p, from->attribute_count, sizeof *made, (void ***)&to->attribute);

@@ -53,7 +53,7 @@ static pl_status leaky_relu(pl_import *im)
 static pl_status same(pl_import *im)
 {
     const char *name = im->out->name;
-    if (!pl_import_has(im, 0))
+    if (im->in[0] == NULL)
         return PL_FAIL(PL_FORMAT, "it has no input");
     *im->out = *im->in[0];
     im->out->name = name;
