@@ -22,6 +22,8 @@ extern "C" {
 
 typedef struct pl_model pl_model;
 
+typedef struct pl_model pl_model;
+
 typedef struct pl_build {
     /* Given. */
     const pl_model *model; /* that is built */
