@@ -1,0 +1,239 @@
+"""Examples: from arrays, sparse matrices, Arrow tables and functions.
+
+float32 and uint8 arrays and CSR matrices of float32 are read where they are.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+
+from . import _arrow, _library
+
+__all__ = ["Data"]
+
+Maker = Callable[[np.ndarray], Tuple[Any, Any]]
+
+_DTYPES = {
+    np.dtype(np.float32): _library.FLOAT32,
+    np.dtype(np.uint8): _library.UINT8,
+}
+
+
+def _address(array: Optional[np.ndarray]) -> Optional[int]:
+    return None if array is None else array.ctypes.data
+
+
+def _labels(labels: Any, rows: int) -> Optional[np.ndarray]:
+    """Labels as contiguous int32; they must be whole numbers."""
+    if labels is None:
+        return None
+    array = _arrow.column(labels) if _arrow.is_arrow(labels) else np.asarray(labels)
+    if array.shape != (rows,):
+        raise ValueError(
+            f"labels have the shape {array.shape}, expected ({rows},): "
+            "one for each example"
+        )
+    if array.dtype.kind not in "iub":
+        whole = array.dtype.kind == "f" and np.array_equal(array, np.floor(array))
+        if not whole:
+            raise ValueError(
+                f"labels are of {array.dtype}, expected whole numbers from 0"
+            )
+    if rows and (array.min() < 0 or array.max() > np.iinfo(np.int32).max):
+        raise ValueError("labels must be from 0 to 2147483647")
+    return np.ascontiguousarray(array, dtype=np.int32)
+
+
+def _rows_of(features: Any) -> np.ndarray:
+    """An array whose rows are contiguous, of a type that is read in place."""
+    array = np.asarray(features)
+    if array.ndim < 2 or array.shape[0] == 0:
+        raise ValueError(
+            f"examples of the shape {array.shape}, expected [rows, ...] with "
+            "at least one row"
+        )
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"examples are of {array.dtype}, expected numbers")
+    if array.dtype not in _DTYPES or not array.dtype.isnative:
+        array = array.astype(np.float32)
+    row_is_whole = array[0].flags.c_contiguous and array.strides[0] > 0
+    if not row_is_whole or array.strides[0] % array.itemsize:
+        array = np.ascontiguousarray(array)
+    return array
+
+
+class Data:
+    """Examples with their labels, for any number of trainings and tests.
+
+    Make one with :meth:`dense`, :meth:`csr`, :meth:`arrow` or
+    :meth:`from_function`; wherever a Data is expected, an array, a sparse
+    matrix, an Arrow table or a pair (examples, labels) is fine, too.  The
+    arrays are borrowed and must not change while they are used.
+    """
+
+    def __init__(self, handle: "_library.Handle", keep: Sequence[Any]) -> None:
+        self._handle = handle
+        self._keep = keep
+        self._failed: List[BaseException] = []
+        info = _library.DataInfo()
+        _library.library().pl_data_describe(handle, ctypes.byref(info))
+        self.rows: int = info.rows
+        self.columns: int = info.columns
+        self.example: Tuple[int, ...] = info.example.tuple()
+        self.classes: int = info.classes
+        self.sparse: bool = info.sparse
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def __repr__(self) -> str:
+        kind = f"csr, {self.columns} columns" if self.sparse else f"{self.example}"
+        return f"Data({self.rows} examples, {kind}, {self.classes} classes)"
+
+    @staticmethod
+    def dense(
+        features: Any,
+        labels: Any = None,
+        *,
+        scale: Optional[float] = None,
+        classes: Optional[int] = None,
+        name: str = "memory",
+    ) -> "Data":
+        """Examples of a fixed shape: an array [rows, ...].
+
+        float32 and uint8 are read in place, other numbers are copied to
+        float32.  An element x reads as ``scale * x``; the default is 1, and
+        1/255 for uint8.  Labels are whole numbers from 0.
+        """
+        array = _rows_of(features)
+        kept = _labels(labels, len(array))
+        struct = _library.DataDense(
+            features=_address(array),
+            dtype=_DTYPES[array.dtype],
+            rows=len(array),
+            example=_library.Shape.of(array.shape[1:]),
+            stride=array.strides[0] // array.itemsize,
+            scale=scale or 0,
+            labels=_address(kept),
+            classes=classes or 0,
+            name=name.encode(),
+        )
+        handle = _library.make(
+            "pl_data_from_dense", "pl_data_free", ctypes.byref(struct)
+        )
+        return Data(handle, (array, kept))
+
+    @staticmethod
+    def csr(matrix: Any, labels: Any = None, *, name: str = "memory") -> "Data":
+        """Sparse examples: a ``scipy.sparse`` matrix or array.
+
+        CSR of float32 is read in place, other formats and numbers are
+        converted.  Labels are 0 and 1.
+        """
+        matrix = matrix if matrix.format == "csr" else matrix.tocsr()
+        rows, columns = matrix.shape
+        indptr, indices = matrix.indptr, matrix.indices
+        if indptr.dtype != indices.dtype or indptr.dtype.name not in ("int32", "int64"):
+            indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
+        indptr, indices = np.ascontiguousarray(indptr), np.ascontiguousarray(indices)
+        values = np.ascontiguousarray(matrix.data, dtype=np.float32)
+        kept = _labels(labels, rows)
+        struct = _library.DataCsr(
+            rows=rows,
+            columns=columns,
+            index_bits=8 * indptr.itemsize,
+            indptr=_address(indptr),
+            indices=_address(indices),
+            values=_address(values),
+            labels=_address(kept),
+            name=name.encode(),
+        )
+        handle = _library.make("pl_data_from_csr", "pl_data_free", ctypes.byref(struct))
+        return Data(handle, (indptr, indices, values, kept))
+
+    @staticmethod
+    def arrow(table: Any, label: Optional[str] = None, **options: Any) -> "Data":
+        """Examples from anything that exports the Arrow C data interface.
+
+        Of pyarrow, polars, pandas: every column but ``label`` is a feature, a
+        number or a fixed-size list of numbers.  They are gathered to rows once.
+        """
+        features, labels = _arrow.examples(table, label)
+        return Data.dense(features, labels, **options)
+
+    @staticmethod
+    def from_function(
+        make: Maker,
+        rows: int,
+        example: Sequence[int],
+        classes: int,
+        *,
+        name: str = "function",
+    ) -> "Data":
+        """Examples that ``make(numbers)`` makes when they are needed.
+
+        ``numbers`` is an array of example numbers below ``rows``; the result
+        is a pair: their features ``[len(numbers), *example]`` and labels.  The
+        same number must give the same example each time.
+        """
+        width = int(np.prod(example))
+        failed: List[BaseException] = []
+
+        def fill(
+            _context: Any, index: Any, count: int, features: Any, labels: Any
+        ) -> int:
+            try:
+                values, classes_of = make(np.ctypeslib.as_array(index, (count,)).copy())
+                out = np.ctypeslib.as_array(features, (count, width))
+                out[:] = np.asarray(values).reshape(count, width)
+                np.ctypeslib.as_array(labels, (count,))[:] = classes_of
+            except BaseException as error:  # it cannot pass through C
+                failed.append(error)
+                return 1
+            return 0
+
+        callback = _library.DataMake(fill)
+        struct = _library.DataCallback(
+            make=callback,
+            rows=rows,
+            example=_library.Shape.of(tuple(example)),
+            classes=classes,
+            name=name.encode(),
+        )
+        handle = _library.make(
+            "pl_data_from_callback", "pl_data_free", ctypes.byref(struct)
+        )
+        data = Data(handle, (callback,))
+        data._failed = failed
+        return data
+
+    def _raise_failure(self) -> None:
+        """Raise what a function of the caller raised, if it did."""
+        if self._failed:
+            raise self._failed.pop(0)
+
+
+def as_data(value: Any, label: Optional[str] = None) -> Data:
+    """Whatever examples come as: a Data."""
+    if isinstance(value, Data):
+        return value
+    labels = None
+    if isinstance(value, tuple) and len(value) == 2:
+        value, labels = value
+    if label is not None and not _arrow.is_arrow(value):
+        raise TypeError(
+            "label names a column of an Arrow table; labels of "
+            f"{type(value).__name__} come as a pair: (examples, labels)"
+        )
+    if hasattr(value, "tocsr") and hasattr(value, "format"):
+        return Data.csr(value, labels)
+    if _arrow.is_arrow(value):
+        features, column = _arrow.examples(value, label)
+        return Data.dense(features, column if labels is None else labels)
+    return Data.dense(value, labels)
+
+
+Source = Union[str, Data, Any]

@@ -1,0 +1,262 @@
+"""train(): a training from arrays or a source to a run."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+
+from . import _launch, _library
+from ._data import Data, as_data
+from ._errors import Error, INTERRUPTED, Interrupted
+from ._run import Run, make_folder
+from .layers import Network
+
+__all__ = ["Progress", "train"]
+
+_POLL_MS = 50
+
+Model = Union[str, Network]
+Flag = Union[str, int, float, bool, None]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a training is; numbers that are not known yet are None."""
+
+    step: int
+    end_step: Optional[int]
+    epoch: Optional[float]
+    examples: int
+    seconds: float
+    loss: Optional[float]
+    test_loss: Optional[float]
+    test_accuracy: Optional[float]
+
+
+Callback = Callable[[Progress], Any]
+
+
+def _known(value: float) -> Optional[float]:
+    return None if math.isnan(value) else value
+
+
+def _progress_of(raw: "_library.Progress") -> Progress:
+    known_epoch = raw.epoch_steps > 0 and raw.step >= 0
+    return Progress(
+        step=max(raw.step, 0),
+        end_step=raw.end_step if raw.end_step > 0 else None,
+        epoch=raw.step / raw.epoch_steps if known_epoch else None,
+        examples=max(raw.examples, 0),
+        seconds=raw.seconds,
+        loss=_known(raw.loss),
+        test_loss=_known(raw.test_loss),
+        test_accuracy=_known(raw.test_accuracy),
+    )
+
+
+def settings_of(flags: Dict[str, Any]) -> List[str]:
+    """Flags as names and values in turn: {"eval_every": "1ep"}."""
+    words: List[str] = []
+    for name, value in flags.items():
+        if value is None:
+            continue
+        if isinstance(value, bool):
+            value = "true" if value else "false"
+        elif isinstance(value, float):
+            value = repr(float(value))
+        words += [name.replace("_", "-"), str(value)]
+    return words
+
+
+class _Bar:
+    """A progress bar by tqdm, on standard error."""
+
+    def __init__(self, name: str) -> None:
+        from tqdm.auto import tqdm
+
+        self._bar = tqdm(desc=name, unit="step", dynamic_ncols=True)
+
+    def __call__(self, progress: Progress) -> None:
+        if progress.end_step:
+            self._bar.total = progress.end_step
+        notes = {"loss": progress.loss, "test accuracy": progress.test_accuracy}
+        shown = {k: f"{v:.4g}" for k, v in notes.items() if v is not None}
+        if shown:
+            self._bar.set_postfix(shown, refresh=False)
+        self._bar.update(progress.step - self._bar.n)
+
+    def close(self) -> None:
+        self._bar.close()
+
+
+def _bar(wanted: Optional[bool], name: str) -> Optional[_Bar]:
+    """The bar, where tqdm is installed and, by default, somebody looks."""
+    if wanted is None:
+        wanted = sys.stderr.isatty() or "ipykernel" in sys.modules
+    if not wanted:
+        return None
+    try:
+        return _Bar(name)
+    except ImportError:
+        return None
+
+
+class _Training:
+    """A pl_training and everything it borrows."""
+
+    def __init__(
+        self,
+        model: Model,
+        data: Optional[Data],
+        test: Optional[Data],
+        words: Sequence[str],
+    ) -> None:
+        self._net = model._make() if isinstance(model, Network) else None
+        self._data = (data, test)
+        array = (ctypes.c_char_p * (len(words) + 1))(
+            *(word.encode() for word in words), None
+        )
+        opts = _library.TrainOpts(settings=array)
+        if isinstance(model, str):
+            opts.model = model.encode()
+        elif self._net is not None:
+            opts.net = self._net._as_parameter_
+        if data is not None:
+            opts.train = data._handle._as_parameter_
+        if test is not None:
+            opts.test = test._handle._as_parameter_
+        self._handle = _library.make(
+            "pl_train_start", "pl_train_free", ctypes.byref(opts)
+        )
+
+    def follow(self, callbacks: Iterable[Callback]) -> bool:
+        """Call back until it ends; True when Ctrl-C ended it."""
+        lib, raw = _library.library(), _library.Progress()
+        interrupted = False
+        watchers = list(callbacks)
+        while raw.state != _library.STATE_ENDED:
+            try:
+                lib.pl_train_poll(self._handle, _POLL_MS, ctypes.byref(raw))
+                progress = _progress_of(raw)
+                if any([watcher(progress) is True for watcher in watchers]):
+                    self.interrupt()
+            except KeyboardInterrupt:
+                if interrupted:
+                    raise
+                interrupted = True
+                self.interrupt()
+        return interrupted
+
+    def interrupt(self) -> None:
+        _library.library().pl_train_interrupt(self._handle)
+
+    def wait(self) -> "_library.TrainResult":
+        result = _library.TrainResult()
+        _library.library().pl_train_wait(self._handle, ctypes.byref(result))
+        return result
+
+    def close(self) -> None:
+        """End it where it still runs, and let go of the data."""
+        self._handle.close()
+        self._data = (None, None)
+
+
+def _split_data(
+    data: Any, test_data: Any, label: Optional[str], flags: Dict[str, Any]
+) -> Tuple[Optional[Data], Optional[Data]]:
+    """Arrays become Data, source strings become flags."""
+    found: List[Optional[Data]] = []
+    for name, value in (("data", data), ("test-data", test_data)):
+        if value is None or isinstance(value, (str, Path)):
+            found.append(None)
+            if value is not None:
+                flags[name] = str(value)
+        else:
+            found.append(as_data(value, label))
+    return found[0], found[1]
+
+
+def train(
+    model: Model,
+    data: Any = None,
+    *,
+    test_data: Any = None,
+    label: Optional[str] = None,
+    run: Union[str, Path, None] = None,
+    hosts: Optional[Sequence[str]] = None,
+    callbacks: Sequence[Callback] = (),
+    progress: Optional[bool] = None,
+    **flags: Flag,
+) -> Run:
+    """Train a model and return its run.
+
+    ``model`` is the name of a built-in model or a Network (Sequential).
+
+    ``data`` and ``test_data`` are a pair (examples, labels) of arrays, of a
+    ``scipy.sparse`` matrix and an array, of Arrow arrays; an Arrow table, whose
+    column ``label`` holds the labels; a Data; or a source as ``--data`` has it:
+    ``"mnist:data/mnist"``.  Without: the model's own data.
+
+    ``run`` is the folder of the run.  Without it the run lives in a temporary
+    folder that goes with the returned object; Run.save keeps it.
+
+    ``hosts`` trains a built-in model on other machines, by `paceline launch`;
+    they must see the data and the run folder.
+
+    ``callbacks`` are called a few times a second with a Progress; one that
+    returns True ends the training, which then counts as interrupted.
+    ``progress`` shows a bar by tqdm; by default in notebooks and on terminals.
+
+    All other arguments are the flags of `paceline train`, with ``_`` for ``-``:
+    ``train("softmax", (x, y), lr=0.5, workers=3, ps=1, mode="async")``.
+
+    Ctrl-C lets the training finish its step and save, and raises Interrupted,
+    whose ``run`` holds what there is.
+    """
+    if not isinstance(model, (str, Network)):
+        raise TypeError(
+            f"model is a {type(model).__name__}, expected the name of a built-in "
+            "model, a Network or Sequential([...])"
+        )
+    if hosts is not None:
+        return _launch.train(model, data, test_data, run, hosts, settings_of, flags)
+    options: Dict[str, Any] = dict(flags)
+    train_set, test_set = _split_data(data, test_data, label, options)
+    folder, owner = make_folder(run)
+    options["run"] = str(folder)
+    training = _Training(model, train_set, test_set, settings_of(options))
+    bar = _bar(progress, model if isinstance(model, str) else model.name)
+    try:
+        interrupted = training.follow([*([bar] if bar else []), *callbacks])
+        result = _result(training, [train_set, test_set])
+        if result is not None and isinstance(model, Network):
+            Run._keep_model(folder, model)
+    finally:
+        training.close()
+        if bar is not None:
+            bar.close()
+    found = Run(folder, _owner=owner) if result is not None else None
+    if interrupted:
+        step = "" if found is None else f" at step {found.summary['steps']}"
+        raise Interrupted(f"training interrupted{step}", found)
+    assert found is not None
+    return found
+
+
+def _result(
+    training: _Training, sets: Sequence[Optional[Data]]
+) -> "Optional[_library.TrainResult]":
+    """What came of it; None when it was interrupted before it began."""
+    try:
+        return training.wait()
+    except Error as error:
+        for data in sets:
+            if data is not None:
+                data._raise_failure()
+        if error.status == INTERRUPTED:
+            return None
+        raise
