@@ -1,0 +1,308 @@
+"""Estimators for scikit-learn: they go into Pipeline, GridSearchCV and joblib.
+
+A linear model keeps its weights, a network its run in a temporary folder;
+pickling takes either along.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple, Union
+
+import numpy as np
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import check_random_state
+    from sklearn.utils.extmath import safe_sparse_dot
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError(
+        "the estimators need scikit-learn 1.6 or newer: "
+        "pip install 'paceline[sklearn]'"
+    ) from error
+
+from ._data import Data
+from ._run import Run
+from ._train import train
+from .layers import Dense, Network, ReLU, Sequential
+
+__all__ = [
+    "NetworkClassifier",
+    "SoftmaxClassifier",
+    "SparseLogisticRegression",
+]
+
+# A fit tests, saves and records nothing on its way.
+_SILENT: Dict[str, Any] = {
+    "eval_every": "never",
+    "checkpoint_every": "never",
+    "record_every": "never",
+    "monitor_every": 0,
+}
+
+_SEEDS = 2**31 - 1
+
+
+def _expit(values: np.ndarray) -> np.ndarray:
+    return 0.5 * (1 + np.tanh(0.5 * values))
+
+
+def _softmax(values: np.ndarray) -> np.ndarray:
+    shifted = np.exp(values - values.max(axis=1, keepdims=True))
+    return shifted / shifted.sum(axis=1, keepdims=True)
+
+
+class _Estimator(ClassifierMixin, BaseEstimator):
+    """What the classifiers share: flags of a fit, and classes."""
+
+    lr: Optional[float]
+    batch: int
+    epochs: int
+    optimizer: str
+    threads: Optional[int]
+    random_state: Any
+    flags: Optional[Mapping[str, Any]]
+
+    def _flags(self, rows: int) -> Dict[str, Any]:
+        seed = check_random_state(self.random_state).randint(_SEEDS)
+        chosen = {
+            "lr": self.lr,
+            "batch": min(self.batch, rows),
+            "epochs": self.epochs,
+            "optimizer": self.optimizer,
+            "threads": self.threads,
+            "seed": int(seed),
+        }
+        return {**_SILENT, **chosen, **(self.flags or {})}
+
+    def _encode(self, y: Any) -> np.ndarray:
+        """Set classes_; the number of each label's class."""
+        check_classification_targets(y)
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has the class {self.classes_[0]!r} only; a classifier "
+                "needs at least 2 classes"
+            )
+        return numbers.astype(np.int32)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            return self.classes_[(scores > 0).astype(int)]
+        return self.classes_[scores.argmax(axis=1)]
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+
+def _binary_scores(logits: np.ndarray) -> np.ndarray:
+    """As scikit-learn wants it: of two classes the difference."""
+    return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+
+class SoftmaxClassifier(_Estimator):
+    """Softmax regression on dense rows: the model ``softmax``.
+
+    Parameters are flags of ``paceline train``; ``flags`` holds further ones.
+    Attributes: ``classes_``, ``coef_`` [classes, features], ``intercept_``
+    [classes].  Features are taken as they are; scale them first.
+    """
+
+    def __init__(
+        self,
+        *,
+        lr: Optional[float] = 0.1,
+        batch: int = 32,
+        epochs: int = 20,
+        optimizer: str = "sgd",
+        weight_decay: float = 0.0,
+        threads: Optional[int] = None,
+        random_state: Any = None,
+        flags: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        self.lr = lr
+        self.batch = batch
+        self.epochs = epochs
+        self.optimizer = optimizer
+        self.weight_decay = weight_decay
+        self.threads = threads
+        self.random_state = random_state
+        self.flags = flags
+
+    def fit(self, X: Any, y: Any) -> "SoftmaxClassifier":
+        """Train on rows X and labels y."""
+        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        numbers = self._encode(y)
+        flags = {"weight_decay": self.weight_decay, **self._flags(len(X))}
+        data = Data.dense(X, numbers, classes=len(self.classes_))
+        weights = train("softmax", data, progress=False, **flags).weights
+        self.coef_, self.intercept_ = _matrix_and_bias(weights)
+        return self
+
+    def _logits(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, reset=False)
+        return X @ self.coef_.T + self.intercept_
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits [rows, classes]; of two classes their difference [rows]."""
+        return _binary_scores(self._logits(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities [rows, classes]."""
+        return _softmax(self._logits(X))
+
+
+def _matrix_and_bias(weights: Dict[str, np.ndarray]) -> Tuple[np.ndarray, np.ndarray]:
+    """The two parameters of a linear model, whatever they are called."""
+    matrix = next(v for k, v in weights.items() if k.endswith("weights"))
+    bias = next(v for k, v in weights.items() if k.endswith("bias"))
+    return matrix, bias
+
+
+class SparseLogisticRegression(_Estimator):
+    """Logistic regression on ``scipy.sparse`` rows: the model ``sparse``.
+
+    CSR of float32 is read in place.  Several classes are trained one against
+    the rest.  ``l1`` and ``l2`` act on the features of a batch only; ``l1``
+    needs sgd, adagrad or ftrl.  Attributes: ``classes_``, ``coef_`` [1 or
+    classes, features], ``intercept_``.
+    """
+
+    def __init__(
+        self,
+        *,
+        lr: Optional[float] = None,
+        batch: int = 32,
+        epochs: int = 20,
+        optimizer: str = "adagrad",
+        l1: float = 0.0,
+        l2: float = 0.0,
+        threads: Optional[int] = None,
+        random_state: Any = None,
+        flags: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        self.lr = lr
+        self.batch = batch
+        self.epochs = epochs
+        self.optimizer = optimizer
+        self.l1 = l1
+        self.l2 = l2
+        self.threads = threads
+        self.random_state = random_state
+        self.flags = flags
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> "SparseLogisticRegression":
+        """Train on sparse (or dense) rows X and labels y."""
+        X, y = validate_data(self, X, y, dtype=np.float32, accept_sparse="csr")
+        numbers = self._encode(y)
+        flags = {"l2": self.l2, **self._flags(X.shape[0])}
+        if self.l1:
+            flags["l1"] = self.l1
+        fits = [_fit_sparse(X, is_one, flags) for is_one in self._targets(numbers)]
+        self.coef_ = np.stack([weights for weights, _ in fits])
+        self.intercept_ = np.array([bias for _, bias in fits], np.float32)
+        return self
+
+    def _targets(self, numbers: np.ndarray) -> Iterator[np.ndarray]:
+        """Labels 0 and 1 of each training."""
+        count = len(self.classes_)
+        for number in [1] if count == 2 else range(count):
+            yield (numbers == number).astype(np.int32)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The logit of each class [rows, classes]; of two [rows]."""
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, dtype=np.float32, accept_sparse="csr", reset=False
+        )
+        scores = np.asarray(safe_sparse_dot(X, self.coef_.T)) + self.intercept_
+        return scores[:, 0] if scores.shape[1] == 1 else scores
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities [rows, classes]; of several classes normalized."""
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            positive = _expit(scores)
+            return np.stack([1 - positive, positive], axis=1)
+        shares = _expit(scores)
+        return shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-30)
+
+
+def _fit_sparse(
+    X: Any, labels: np.ndarray, flags: Mapping[str, Any]
+) -> Tuple[np.ndarray, float]:
+    from scipy.sparse import csr_array
+
+    matrix = X if hasattr(X, "indptr") else csr_array(X)
+    run = train("sparse", Data.csr(matrix, labels), progress=False, **flags)
+    weights, bias = _matrix_and_bias(run.weights)
+    return weights, float(bias[0])
+
+
+class NetworkClassifier(_Estimator):
+    """A network of layers on dense rows.
+
+    ``model`` is a Network, Sequential([...]), or the name of a built-in model;
+    by default one hidden layer of 100.  ``shape`` is that of an example where
+    the rows of X are flat: ``(28, 28)``.  Attributes: ``classes_`` and
+    ``run_``, the run without its records.
+    """
+
+    def __init__(
+        self,
+        model: Union[Network, str, None] = None,
+        *,
+        shape: Optional[Tuple[int, ...]] = None,
+        lr: Optional[float] = 0.001,
+        batch: int = 32,
+        epochs: int = 20,
+        optimizer: str = "adam",
+        threads: Optional[int] = None,
+        random_state: Any = None,
+        flags: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        self.model = model
+        self.shape = shape
+        self.lr = lr
+        self.batch = batch
+        self.epochs = epochs
+        self.optimizer = optimizer
+        self.threads = threads
+        self.random_state = random_state
+        self.flags = flags
+
+    def _shaped(self, X: np.ndarray) -> np.ndarray:
+        return X if self.shape is None else X.reshape(len(X), *self.shape)
+
+    def fit(self, X: Any, y: Any) -> "NetworkClassifier":
+        """Train on rows X and labels y."""
+        X, y = validate_data(self, X, y, dtype=np.float32, order="C")
+        numbers = self._encode(y)
+        model = self.model
+        if model is None:
+            model = Sequential([Dense(100), ReLU(), Dense()], name="classifier")
+        data = Data.dense(self._shaped(X), numbers, classes=len(self.classes_))
+        self.run_ = train(model, data, progress=False, **self._flags(len(X)))
+        return self
+
+    def _answers(self, X: Any, ask: Callable[[Run, np.ndarray], np.ndarray]) -> np.ndarray:
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, order="C", reset=False)
+        return ask(self.run_, self._shaped(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits [rows, classes]; of two classes their difference [rows]."""
+        return _binary_scores(self._answers(X, Run.logits))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities [rows, classes]."""
+        return self._answers(X, Run.predict_proba)
