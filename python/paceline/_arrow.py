@@ -248,13 +248,16 @@ class _Gatherer:
 
 
 def examples(
-    table: Any, label: Optional[str]
+    table: Any, label: Optional[str], rows: int = 0
 ) -> Tuple[np.ndarray, Optional[np.ndarray]]:
-    """Features [rows, numbers] and labels (None without ``label``)."""
+    """Features [rows, numbers] and labels (None without ``label``).
+
+    ``rows`` is how many are expected, where the table does not know.
+    """
     gatherer: Optional[_Gatherer] = None
     for schema, array in _batches(table):
         if gatherer is None:
-            rows = len(table) if hasattr(table, "__len__") else 0
+            rows = len(table) if hasattr(table, "__len__") else rows
             gatherer = _Gatherer(schema, label, rows)
         if array.length:
             gatherer.add(array)

@@ -6,7 +6,7 @@ float32 and uint8 arrays and CSR matrices of float32 are read where they are.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -68,7 +68,7 @@ def _rows_of(features: Any) -> np.ndarray:
 class Data:
     """Examples with their labels, for any number of trainings and tests.
 
-    Make one with :meth:`dense`, :meth:`csr`, :meth:`arrow` or
+    Make one with :meth:`dense`, :meth:`csr`, :meth:`arrow`, :meth:`parquet` or
     :meth:`from_function`; wherever a Data is expected, an array, a sparse
     matrix, an Arrow table or a pair (examples, labels) is fine, too.  The
     arrays are borrowed and must not change while they are used.
@@ -159,9 +159,26 @@ class Data:
         """Examples from anything that exports the Arrow C data interface.
 
         Of pyarrow, polars, pandas: every column but ``label`` is a feature, a
-        number or a fixed-size list of numbers.  They are gathered to rows once.
+        number or a fixed-size list of numbers.  They are gathered to rows once:
+        of float32, or of uint8 where the only feature is a list of bytes.
         """
         features, labels = _arrow.examples(table, label)
+        return Data.dense(features, labels, **options)
+
+    @staticmethod
+    def parquet(path: Any, label: Optional[str] = None, **options: Any) -> "Data":
+        """Examples from a Parquet file, by pyarrow, a batch of rows at a time."""
+        try:
+            import pyarrow
+            from pyarrow import parquet
+        except ImportError as error:
+            raise ImportError("Parquet needs pyarrow: pip install pyarrow") from error
+        with parquet.ParquetFile(path) as file:
+            batches = pyarrow.RecordBatchReader.from_batches(
+                file.schema_arrow, file.iter_batches()
+            )
+            rows = file.metadata.num_rows
+            features, labels = _arrow.examples(batches, label, rows)
         return Data.dense(features, labels, **options)
 
     @staticmethod
@@ -235,5 +252,3 @@ def as_data(value: Any, label: Optional[str] = None) -> Data:
         return Data.dense(features, column if labels is None else labels)
     return Data.dense(value, labels)
 
-
-Source = Union[str, Data, Any]

@@ -82,8 +82,7 @@ class _Estimator(ClassifierMixin, BaseEstimator):
         self.classes_, numbers = np.unique(y, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError(
-                f"y has the class {self.classes_[0]!r} only; a classifier "
-                "needs at least 2 classes"
+                f"y has 1 class, {self.classes_[0]}; expected at least 2"
             )
         return numbers.astype(np.int32)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import paceline
-from paceline import _arrow
+from paceline import Data, _arrow
 from paceline._data import as_data
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -28,7 +28,7 @@ def makers():
     assert pandas.__version__
 
 
-@pytest.mark.parametrize("name, make", makers())
+@pytest.mark.parametrize("name, make", list(makers()))
 def test_tables_become_rows(clouds, name, make):
     data = as_data(make(table_of(clouds)), label="y")
     features, labels = data._keep
@@ -86,6 +86,15 @@ def test_labels_may_be_an_arrow_array(clouds):
 def test_wrong_tables_are_refused_with_a_sentence(table, label, error, sentence):
     with pytest.raises(error, match=sentence):
         _arrow.examples(pyarrow.table(table), label)
+
+
+def test_parquet_is_read_by_row_groups(clouds, tmp_path):
+    from pyarrow import parquet
+    parquet.write_table(table_of(clouds), tmp_path / "clouds.parquet",
+                        row_group_size=100)
+    features, labels = Data.parquet(tmp_path / "clouds.parquet", "y")._keep
+    assert np.array_equal(features, clouds[0])
+    assert np.array_equal(labels, clouds[1])
 
 
 def test_failure_of_a_producer_is_raised():
