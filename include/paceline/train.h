@@ -27,6 +27,7 @@
 
 #include <paceline/data.h>
 #include <paceline/model.h>
+#include <paceline/predict.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -81,6 +82,13 @@ typedef struct pl_train_opts {
 
     pl_train_callback *progress; /* optional */
     void *context;               /* handed to it */
+
+    /* First values of parameters, by name, as pl_predict_get has them; copied
+     * when the training begins, until then borrowed.  Others start as init
+     * says, and so does the optimizer.  For one worker alone, not with
+     * resume. */
+    const pl_predict_tensor *initial;
+    int32_t initial_count;
 } pl_train_opts;
 
 /* Check everything that can be checked without data, and begin.  PL_USAGE, with

@@ -265,6 +265,63 @@ static void resumes(void **state)
     free(d);
 }
 
+/* A step of a training that starts with these values, and moves nothing. */
+static pl_status start_from(const pl_data *data, const char *flags,
+                            const pl_predict_tensor *initial,
+                            pl_train_result *result)
+{
+    pl_training *training;
+    PL_TRY(pl_train_start(&training, &(pl_train_opts) {
+                                         .model = "softmax",
+                                         .train = data,
+                                         .flags = flags,
+                                         .initial = initial,
+                                         .initial_count = 1,
+                                     }));
+    pl_status status = pl_train_wait(training, result);
+    if (status == PL_OK) {
+        pl_predict *predict;
+        pl_predict_tensor found;
+        assert_ok(pl_predict_open(&predict,
+                                  &(pl_predict_opts) { .run = result->run }));
+        assert_ok(pl_predict_get(predict, 0, &found));
+        assert_string_equal(initial->name, found.name);
+        for (int64_t i = 0; i < found.count; i++)
+            assert_true(fabsf(found.values[i] - initial->values[i]) < 1e-6f);
+        pl_predict_free(predict);
+    }
+    pl_train_free(training);
+    return status;
+}
+
+static void parameters_start_with_given_values(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static float values[CLASSES * PIXELS];
+    pl_train_result result;
+    for (int i = 0; i < CLASSES * PIXELS; i++)
+        values[i] = (float)i / 100;
+    fill_dense(&d, 5);
+    pl_data *data = dense_bytes(&d);
+    pl_predict_tensor initial = { .name = "softmax/weights",
+                                  .shape = PL_SHAPE(CLASSES, PIXELS),
+                                  .values = values,
+                                  .count = CLASSES * PIXELS };
+    const char *step = "--steps 1 --lr 1e-12";
+    assert_ok(start_from(data, step, &initial, &result));
+    assert_refused(
+        PL_UNSUPPORTED, "one worker",
+        start_from(data, "--steps 1 --workers 2 --ps 1", &initial, &result));
+    initial.shape = PL_SHAPE(PIXELS, CLASSES);
+    assert_refused(PL_USAGE, "expected [4, 64]",
+                   start_from(data, step, &initial, &result));
+    initial.name = "softmax/moon";
+    assert_refused(PL_USAGE, "softmax/moon",
+                   start_from(data, step, &initial, &result));
+    pl_data_free(data);
+}
+
 static void nets_remember_their_first_mistake(void **state)
 {
     (void)state;
@@ -306,6 +363,7 @@ int main(void)
         cmocka_unit_test(trains_and_answers),
         cmocka_unit_test(sparse_models_answer),
         cmocka_unit_test(resumes),
+        cmocka_unit_test(parameters_start_with_given_values),
         cmocka_unit_test(nets_remember_their_first_mistake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

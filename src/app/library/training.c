@@ -125,6 +125,7 @@ static pl_status resolve(pl_training *t)
     PL_TRY(pl_options_resolve(options));
     PL_TRY(check_engine(t));
     PL_TRY(check_data(t));
+    PL_TRY(pl_training_check_initial(t));
     PL_TRY(pl_resume_check(options));
     return train->run == NULL ? make_temporary(t) : PL_OK;
 }
@@ -349,6 +350,7 @@ pl_status pl_train_start(pl_training **out, const pl_train_opts *opts)
         .interrupt = &t->interrupt,
         .begun = begun,
         .done = done,
+        .initial = pl_training_set_initial,
         .result = pl_training_keep,
         .context = t,
     };

@@ -44,6 +44,12 @@ struct pl_training {
     char *texts[4]; /* that the result points to */
 };
 
+/* PL_USAGE or PL_UNSUPPORTED where first values cannot be given; and their
+ * copying, a pl_trainer_host.initial (initial.c). */
+pl_status pl_training_check_initial(const pl_training *training) PL_MUST_CHECK;
+pl_status pl_training_set_initial(void *context,
+                                  pl_params *params) PL_MUST_CHECK;
+
 /* For the driver: what is reported of a job of threads. */
 void pl_training_report(pl_training *training,
                         const pl_train_progress *progress);

@@ -703,6 +703,7 @@ static pl_status run(trainer *t)
                                     .options = t->options,
                                     .elsewhere = pl_options_keyed(t->options),
                                 }));
+    PL_TRY(pl_trainer_initial(&t->opts, t->job.network->params));
     PL_TRY(count_steps(t));
     PL_TRY(check_length(t));
     t->job.schedule.run_steps = end_step(t);

@@ -25,6 +25,8 @@ typedef struct pl_trainer_host {
     void (*begun)(void *context, pl_metrics *metrics, int64_t end_step,
                   int64_t epoch_steps);
     void (*done)(void *context);
+    /* Optional: give parameters other first values. */
+    pl_status (*initial)(void *context, pl_params *params);
     /* Required: the chief's summary, which is borrowed. */
     pl_status (*result)(void *context, const pl_summary *summary);
     void *context;
@@ -50,6 +52,9 @@ atomic_bool *pl_trainer_interrupt(const pl_trainer_opts *opts);
 void pl_trainer_begun(const pl_trainer_opts *opts, pl_metrics *metrics,
                       int64_t end_step, int64_t epoch_steps);
 void pl_trainer_done(const pl_trainer_opts *opts);
+/* Let the host, where there is one, give parameters their first values. */
+pl_status pl_trainer_initial(const pl_trainer_opts *opts,
+                             pl_params *params) PL_MUST_CHECK;
 /* Hand the summary to the host, or print it. */
 pl_status pl_trainer_show(const pl_trainer_opts *opts,
                           const pl_summary *summary) PL_MUST_CHECK;

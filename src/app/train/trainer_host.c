@@ -37,6 +37,14 @@ void pl_trainer_done(const pl_trainer_opts *opts)
         opts->host->done(opts->host->context);
 }
 
+pl_status pl_trainer_initial(const pl_trainer_opts *opts, pl_params *params)
+{
+    const pl_trainer_host *host = opts->host;
+    return host != NULL && host->initial != NULL
+               ? host->initial(host->context, params)
+               : PL_OK;
+}
+
 pl_status pl_trainer_show(const pl_trainer_opts *opts,
                           const pl_summary *summary)
 {
