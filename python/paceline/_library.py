@@ -159,6 +159,15 @@ class Progress(Structure):
     ]
 
 
+class PredictTensor(Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("shape", Shape),
+        ("values", POINTER(c_float)),
+        ("count", c_int64),
+    ]
+
+
 class TrainOpts(Structure):
     _fields_ = [
         ("model", c_char_p),
@@ -170,6 +179,8 @@ class TrainOpts(Structure):
         ("settings", POINTER(c_char_p)),
         ("progress", c_void_p),
         ("context", c_void_p),
+        ("initial", POINTER(PredictTensor)),
+        ("initial_count", c_int32),
     ]
 
 
@@ -225,15 +236,6 @@ class Evaluation(Structure):
         ("precision", c_double),
         ("recall", c_double),
         ("calibration", c_double),
-    ]
-
-
-class PredictTensor(Structure):
-    _fields_ = [
-        ("name", c_char_p),
-        ("shape", Shape),
-        ("values", POINTER(c_float)),
-        ("count", c_int64),
     ]
 
 

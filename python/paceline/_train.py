@@ -7,11 +7,24 @@ import math
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Tuple, Union
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Tuple,
+    Union,
+)
+
+import numpy as np
 
 from . import _launch, _library
 from ._data import Data, as_data
-from ._errors import Error, INTERRUPTED, Interrupted
+from ._errors import Error, INTERRUPTED, Interrupted, UsageError
 from ._run import Run, make_folder
 from .layers import Network
 
@@ -105,6 +118,18 @@ def _bar(wanted: Optional[bool], name: str) -> Optional[_Bar]:
         return None
 
 
+def _tensors(values: Mapping[str, np.ndarray]) -> Tuple[Any, List[np.ndarray]]:
+    """Parameters as an array of pl_predict_tensor, and what it points to."""
+    kept = [np.ascontiguousarray(v, dtype=np.float32) for v in values.values()]
+    array = (_library.PredictTensor * len(kept))()
+    for struct, name, value in zip(array, values, kept):
+        struct.name = name.encode()
+        struct.shape = _library.Shape.of(value.shape)
+        struct.values = value.ctypes.data_as(ctypes.POINTER(ctypes.c_float))
+        struct.count = value.size
+    return array, kept
+
+
 class _Training:
     """A pl_training and everything it borrows."""
 
@@ -114,6 +139,7 @@ class _Training:
         data: Optional[Data],
         test: Optional[Data],
         words: Sequence[str],
+        initial: Mapping[str, np.ndarray],
     ) -> None:
         self._net = model._make() if isinstance(model, Network) else None
         self._data = (data, test)
@@ -121,6 +147,8 @@ class _Training:
             *(word.encode() for word in words), None
         )
         opts = _library.TrainOpts(settings=array)
+        self._initial = _tensors(initial)  # until it has begun
+        opts.initial, opts.initial_count = self._initial[0], len(initial)
         if isinstance(model, str):
             opts.model = model.encode()
         elif self._net is not None:
@@ -188,6 +216,7 @@ def train(
     label: Optional[str] = None,
     run: Union[str, Path, None] = None,
     hosts: Optional[Sequence[str]] = None,
+    initial: Optional[Mapping[str, np.ndarray]] = None,
     callbacks: Sequence[Callback] = (),
     progress: Optional[bool] = None,
     **flags: Flag,
@@ -207,6 +236,9 @@ def train(
     ``hosts`` trains a built-in model on other machines, by `paceline launch`;
     they must see the data and the run folder.
 
+    ``initial`` are first values of parameters by name, as Run.weights has them;
+    others start as ``init`` says.  For one worker alone.
+
     ``callbacks`` are called a few times a second with a Progress; one that
     returns True ends the training, which then counts as interrupted.
     ``progress`` shows a bar by tqdm; by default in notebooks and on terminals.
@@ -223,12 +255,14 @@ def train(
             "model, a Network or Sequential([...])"
         )
     if hosts is not None:
+        if initial is not None:
+            raise UsageError("hosts and initial: first values are for one worker alone")
         return _launch.train(model, data, test_data, run, hosts, settings_of, flags)
     options: Dict[str, Any] = dict(flags)
     train_set, test_set = _split_data(data, test_data, label, options)
     folder, owner = make_folder(run)
     options["run"] = str(folder)
-    training = _Training(model, train_set, test_set, settings_of(options))
+    training = _Training(model, train_set, test_set, settings_of(options), initial or {})
     bar = _bar(progress, model if isinstance(model, str) else model.name)
     try:
         interrupted = training.follow([*([bar] if bar else []), *callbacks])

@@ -42,6 +42,7 @@ _SILENT: Dict[str, Any] = {
 }
 
 _SEEDS = 2**31 - 1
+_WEIGHTS, _BIAS = "sparse/weights", "sparse/bias"
 
 
 def _expit(values: np.ndarray) -> np.ndarray:
@@ -203,10 +204,58 @@ class SparseLogisticRegression(_Estimator):
         """Train on sparse (or dense) rows X and labels y."""
         X, y = validate_data(self, X, y, dtype=np.float32, accept_sparse="csr")
         numbers = self._encode(y)
-        flags = {"l2": self.l2, **self._flags(X.shape[0])}
-        if self.l1:
-            flags["l1"] = self.l1
-        fits = [_fit_sparse(X, is_one, flags) for is_one in self._targets(numbers)]
+        return self._train(X, numbers, self._sparse_flags(X), None)
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None
+    ) -> "SparseLogisticRegression":
+        """Go on with one pass over these rows.
+
+        The first call needs all ``classes``.  The optimizer starts from its
+        beginning each time, which ftrl cannot: its weights follow from its
+        state.
+        """
+        if self.optimizer == "ftrl":
+            raise ValueError(
+                "partial_fit with optimizer='ftrl': its weights follow from a "
+                "state that is not kept; use sgd or adagrad"
+            )
+        first = not hasattr(self, "classes_")
+        if first and classes is None:
+            raise ValueError("the first partial_fit needs all classes")
+        X, y = validate_data(
+            self, X, y, dtype=np.float32, accept_sparse="csr", reset=first
+        )
+        if first:
+            self._encode(classes)
+        numbers = np.searchsorted(self.classes_, y)
+        known = np.minimum(numbers, len(self.classes_) - 1)
+        if not np.array_equal(self.classes_[known], y):
+            raise ValueError(
+                f"y has classes that are not among {self.classes_.tolist()}"
+            )
+        flags = dict(self._sparse_flags(X), epochs=1)
+        start = None if first else (self.coef_, self.intercept_)
+        return self._train(X, numbers, flags, start)
+
+    def _sparse_flags(self, X: Any) -> Dict[str, Any]:
+        l1 = {"l1": self.l1} if self.l1 else {}
+        return {"l2": self.l2, **l1, **self._flags(X.shape[0])}
+
+    def _train(
+        self,
+        X: Any,
+        numbers: np.ndarray,
+        flags: Mapping[str, Any],
+        start: Optional[Tuple[np.ndarray, np.ndarray]],
+    ) -> "SparseLogisticRegression":
+        """One training for each target, from the weights of ``start``."""
+        fits = []
+        for i, labels in enumerate(self._targets(numbers)):
+            initial = {}
+            if start is not None:
+                initial = {_WEIGHTS: start[0][i], _BIAS: start[1][i : i + 1]}
+            fits.append(_fit_sparse(X, labels, flags, initial))
         self.coef_ = np.stack([weights for weights, _ in fits])
         self.intercept_ = np.array([bias for _, bias in fits], np.float32)
         return self
@@ -237,12 +286,16 @@ class SparseLogisticRegression(_Estimator):
 
 
 def _fit_sparse(
-    X: Any, labels: np.ndarray, flags: Mapping[str, Any]
+    X: Any,
+    labels: np.ndarray,
+    flags: Mapping[str, Any],
+    initial: Mapping[str, np.ndarray],
 ) -> Tuple[np.ndarray, float]:
     from scipy.sparse import csr_array
 
     matrix = X if hasattr(X, "indptr") else csr_array(X)
-    run = train("sparse", Data.csr(matrix, labels), progress=False, **flags)
+    data = Data.csr(matrix, labels)
+    run = train("sparse", data, progress=False, initial=initial, **flags)
     weights, bias = _matrix_and_bias(run.weights)
     return weights, float(bias[0])
 

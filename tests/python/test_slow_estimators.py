@@ -97,6 +97,37 @@ def test_sparse_rows_are_classified(classes):
     assert np.array_equal(model.classes_[odds.argmax(axis=1)], model.predict(x))
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_partial_fits_go_on(classes):
+    x, y = sparse_task(classes)
+    names = np.unique(y)
+    model = SparseLogisticRegression(optimizer="sgd", lr=0.5, random_state=1)
+    model.partial_fit(x[:500], y[:500], classes=names)
+    early = model.score(x[1000:], y[1000:])
+    for _ in range(10):
+        model.partial_fit(x[:500], y[:500]).partial_fit(x[500:1000], y[500:1000])
+    assert model.score(x[1000:], y[1000:]) > max(early, 0.8)
+
+
+def test_partial_fit_with_a_rate_of_nothing_keeps_the_weights():
+    x, y = sparse_task(2)
+    model = SparseLogisticRegression(optimizer="sgd", lr=0.5, random_state=1)
+    before = model.fit(x, y).coef_.copy()
+    model.set_params(lr=1e-12).partial_fit(x, y)
+    assert np.allclose(model.coef_, before, atol=1e-6)
+
+
+@pytest.mark.parametrize("model, arguments, sentence", [
+    (SparseLogisticRegression(), {}, "needs all classes"),
+    (SparseLogisticRegression(), {"classes": ["a", "z"]}, "not among"),
+    (SparseLogisticRegression(optimizer="ftrl"), {"classes": ["a", "b"]}, "ftrl"),
+])
+def test_partial_fit_refuses_with_a_sentence(model, arguments, sentence):
+    x, y = sparse_task(2)
+    with pytest.raises(ValueError, match=sentence):
+        model.partial_fit(x, y, **arguments)
+
+
 def test_dense_and_sparse_rows_give_equal_weights():
     x, y = sparse_task(2)
     fits = [SparseLogisticRegression(random_state=1, epochs=2, threads=1).fit(rows, y)

@@ -181,6 +181,19 @@ def test_run_can_be_resumed(clouds, tmp_path):
         whole.summary["parameters_sha256"]
 
 
+def test_training_goes_on_from_given_weights(clouds):
+    same = {"batch": 30, "lr": 1e-12, "steps": 1, **FAST}
+    first = paceline.train("softmax", clouds, epochs=5, batch=30, **FAST)
+    again = paceline.train("softmax", clouds, initial=first.weights, **same)
+    for name, values in first.weights.items():
+        assert np.allclose(again.weights[name], values, atol=1e-6)
+    with pytest.raises(paceline.UsageError, match="no such parameter"):
+        paceline.train("softmax", clouds, initial={"moon": np.zeros(3)}, **same)
+    with pytest.raises(paceline.UsageError, match="one worker"):
+        paceline.train("softmax", clouds, initial=first.weights, workers=2, ps=1,
+                       **same)
+
+
 def test_hosts_take_named_models_and_sources_only(clouds):
     with pytest.raises(paceline.UsageError, match="built-in"):
         paceline.train(Sequential([Dense()]), "digits", hosts=["a"])
