@@ -22,8 +22,6 @@ extern "C" {
 
 typedef struct pl_model pl_model;
 
-typedef struct pl_model pl_model;
-
 typedef struct pl_build {
     /* Given. */
     const pl_model *model; /* that is built */
