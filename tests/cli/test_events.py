@@ -117,7 +117,7 @@ def test_a_server_records_its_work(cli, mode):
         assert found.keys() == {
             "updates_per_s", "gradients_accepted", "gradients_dropped",
             "waiting_share", "sent_bytes_per_s", "received_bytes_per_s",
-            "rss_mb",
+            "bytes_sent", "bytes_received", "rss_mb",
             *(["staleness"] if mode == "async" else [])}
         assert all(n > 0 for _, n in found["updates_per_s"])
         assert all(0 <= n <= 1 for _, n in found["waiting_share"])
