@@ -385,6 +385,8 @@ static void take_in(pl_ps_core *core, pl_member *member,
     bool known = is_known(member, message);
     bool late = known && is_late(core, member, last);
     if (known) {
+        if (member->state == PL_MEMBER_LOST) /* it had frozen while joining */
+            pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));
         begin_anew(core, member, last);
     } else {
         if (member->state == PL_MEMBER_HERE)
