@@ -399,15 +399,17 @@ bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
 {
     pl_ring_piece piece;
     pl_ring_mark mark;
+    /* Sums that were started since the ring broke have nothing to send. */
+    bool broken = core->phase != PL_RING_FORMED;
     if (message->frame.kind == PL_FRAME_PIECE) {
         if (!pl_ring_piece_decode(&piece, message))
             return false;
-        return !pl_ring_is_current(core, piece.generation) ||
+        return broken || !pl_ring_is_current(core, piece.generation) ||
                (from == core->prev && take_piece(core, &piece));
     }
     if (!pl_ring_mark_decode(&mark, message))
         return false;
-    if (!pl_ring_is_current(core, mark.generation))
+    if (broken || !pl_ring_is_current(core, mark.generation))
         return true; /* of another time */
     if (from != PL_RING_NEXT)
         return false;
