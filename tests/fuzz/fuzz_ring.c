@@ -157,6 +157,8 @@ static void act(world *w, uint8_t what)
     pl_ring_core_tick(w->core, w->now_ns);
     switch (what >> 4 & 7) {
     case 0:
+        if (formed)
+            break; /* a worker joins again when its ring broke */
         pl_ring_core_join(w->core, w->now_ns);
         w->sums = 0;
         w->offered = false;

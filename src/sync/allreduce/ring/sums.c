@@ -411,7 +411,7 @@ bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
         return false;
     if (broken || !pl_ring_is_current(core, mark.generation))
         return true; /* of another time */
-    if (from != PL_RING_NEXT)
+    if (from != PL_RING_NEXT || core->place.count == 1)
         return false;
     return message->frame.kind == PL_FRAME_READY ? take_ready(core, mark.sum)
                                                  : take_done(core, mark.sum);
