@@ -123,7 +123,7 @@ static pl_status build(pl_build *b)
     x = stem(b, x);
     for (int stage = 0; stage < STAGES && x != NULL; stage++)
         for (int i = 0; i < BLOCKS; i++) {
-            char layer[32];
+            char layer[40];
             snprintf(layer, sizeof layer, "stage%d/block%d", stage + 1, i + 1);
             x = block(b, layer, x, o->width << stage,
                       stage > 0 && i == 0 ? 2 : 1);
