@@ -230,26 +230,36 @@ static inline void ring_deliver(ring_net *net, int i)
     pl_mem_free(letter.text);
 }
 
+/* Deliver the first letter of a line that is drawn. */
+static inline void ring_deliver_any(ring_net *net)
+{
+    int pick = (int)(ring_draw(net) % (uint32_t)net->queued);
+    int first = 0;
+    while (net->queue[first].line != net->queue[pick].line)
+        first++;
+    ring_deliver(net, first);
+}
+
 /* Deliver all there is, and what follows from it. */
 static inline void ring_settle(ring_net *net)
 {
-    while (net->queued > 0) {
-        int pick = (int)(ring_draw(net) % (uint32_t)net->queued);
-        int first = 0;
-        while (net->queue[first].line != net->queue[pick].line)
-            first++;
-        ring_deliver(net, first);
-    }
+    while (net->queued > 0)
+        ring_deliver_any(net);
+}
+
+static inline void ring_tick(ring_net *net, int64_t ms)
+{
+    net->now_ns += ms * 1000000;
+    for (int32_t w = 0; w < net->workers; w++)
+        if (net->node[w].core != NULL)
+            pl_ring_core_tick(net->node[w].core, net->now_ns);
 }
 
 /* Let time pass, a tenth of a second at a time. */
 static inline void ring_pass(ring_net *net, int64_t ms)
 {
     for (; ms > 0; ms -= 100) {
-        net->now_ns += 100000000;
-        for (int32_t w = 0; w < net->workers; w++)
-            if (net->node[w].core != NULL)
-                pl_ring_core_tick(net->node[w].core, net->now_ns);
+        ring_tick(net, 100);
         ring_settle(net);
     }
 }

@@ -326,7 +326,11 @@ int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range)
                   core->opts.floats + core->opts.extra);
     *sum = (pl_ring_sum) { .range = *range };
     core->started++;
-    if (core->phase != PL_RING_FORMED || core->place.count == 1)
+    if (core->phase != PL_RING_FORMED) {
+        sum->range.count = 0; /* the ring broke: no piece leaves or comes */
+        return ticket;
+    }
+    if (core->place.count == 1)
         return ticket;
     for (int64_t p = first_piece(core, sum); p < end_piece(core, sum); p++) {
         core->got[p] = 0;
@@ -399,17 +403,15 @@ bool pl_ring_take_piece(pl_ring_core *core, int32_t from,
 {
     pl_ring_piece piece;
     pl_ring_mark mark;
-    /* Sums that were started since the ring broke have nothing to send. */
-    bool broken = core->phase != PL_RING_FORMED;
     if (message->frame.kind == PL_FRAME_PIECE) {
         if (!pl_ring_piece_decode(&piece, message))
             return false;
-        return broken || !pl_ring_is_current(core, piece.generation) ||
+        return !pl_ring_is_current(core, piece.generation) ||
                (from == core->prev && take_piece(core, &piece));
     }
     if (!pl_ring_mark_decode(&mark, message))
         return false;
-    if (broken || !pl_ring_is_current(core, mark.generation))
+    if (!pl_ring_is_current(core, mark.generation))
         return true; /* of another time */
     if (from != PL_RING_NEXT || core->place.count == 1)
         return false;

@@ -633,6 +633,46 @@ static void ring_sums_when_one_ready_overtakes_another(void **state)
     free(net);
 }
 
+/* Start the sum of each worker whose ring is formed; true when all have. */
+static bool start_formed(ring_net *net, bool started[])
+{
+    bool all = true;
+    for (int32_t w = 0; w < net->workers; w++) {
+        if (!started[w] && pl_ring_core_formed(net->node[w].core)) {
+            started[w] = true;
+            pl_ring_core_start(net->node[w].core,
+                               &(pl_sum_range) { .count = net->floats });
+        }
+        all = all && started[w];
+    }
+    return all;
+}
+
+/* Each worker starts its sum as soon as its own ring is formed, when others
+ * still link: messages of the sum reach them before. */
+static void ring_sums_with_workers_that_formed_first(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        bool started[3] = { false };
+        ring_init(net, 3, 1000, seed);
+        for (int32_t w = 0; w < 3; w++)
+            ring_start_node(net, w, PL_ON_LOSS_WAIT);
+        fill(net);
+        while (!start_formed(net, started))
+            if (net->queued > 0)
+                ring_deliver_any(net);
+            else
+                ring_tick(net, 100);
+        ring_settle(net);
+        for (int32_t w = 0; w < 3; w++)
+            assert_true(pl_ring_core_is_quiet(net->node[w].core));
+        ring_close(net);
+    }
+    free(net);
+}
+
 /* Who computes for long is not lost, nor is it stuck. */
 static void ring_waits_for_who_computes(void **state)
 {
@@ -847,6 +887,7 @@ UNIT_TESTS(
     cmocka_unit_test(ring_gives_up_on_who_does_not_come),
     cmocka_unit_test(ring_recovers_from_a_lost_message),
     cmocka_unit_test(ring_sums_when_one_ready_overtakes_another),
+    cmocka_unit_test(ring_sums_with_workers_that_formed_first),
     cmocka_unit_test(ring_waits_for_who_computes),
     cmocka_unit_test(ring_loses_a_worker_that_is_stuck),
     cmocka_unit_test(ring_compares_clocks_with_the_chief),
