@@ -19,7 +19,8 @@ test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
     python3 python3-venv iproute2 gnuplot-nox strace zsh"
 long_packages="chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     openssh-server openssh-client slurm-wlm munge"
-release_packages="debhelper dpkg-dev lintian debootstrap"
+release_packages="debhelper dh-python dpkg-dev lintian debootstrap
+    python3-all"
 
 die() {
     echo "setup: $*" >&2
