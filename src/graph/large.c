@@ -127,6 +127,7 @@ void pl_large_choose(pl_plan *plan, const pl_plan_opts *opts,
                   (opts->world == PL_WORLD_LARGE || wants_large(plan, needed));
     if (!plan->large)
         return;
+    plan->bf16 = opts->bf16;
     plan->threads = pl_dnn_threads(opts->threads);
     for (int i = 0; i < plan->value_count; i++) {
         const pl_node *node = pl_graph_get(plan->graph, i);
@@ -169,16 +170,27 @@ static pl_dnn_opts op_opts(const pl_plan *plan)
 {
     return (pl_dnn_opts) { .batch = plan->batch,
                            .kernels = plan->kernels,
-                           .threads = plan->threads };
+                           .threads = plan->threads,
+                           .bf16 = plan->bf16 };
+}
+
+/* false: the node is not computed by a prepared operation. */
+static bool describe_node(const pl_plan *plan, const pl_node *node,
+                          pl_dnn_opts *opts)
+{
+    if (node->op->prepare == NULL)
+        return plan->bf16 && node->op->prepare_bf16 != NULL &&
+               node->op->prepare_bf16(node, opts);
+    node->op->prepare(node, opts);
+    return true;
 }
 
 static pl_status prepare_node(pl_plan *plan, const pl_node *node)
 {
     pl_value *value = &plan->values[node->id];
-    if (!value->large || node->op->prepare == NULL)
-        return PL_OK;
     pl_dnn_opts opts = op_opts(plan);
-    node->op->prepare(node, &opts);
+    if (!value->large || !describe_node(plan, node, &opts))
+        return PL_OK;
     opts.bias = opts.bias || value->bias > 0;
     opts.relu = value->relu;
     pl_status status = pl_dnn_op_new(&value->op, &opts);

@@ -83,6 +83,9 @@ struct pl_op {
     void (*run_large)(const pl_run *run);
     int64_t (*scratch_large)(const pl_node *node, int64_t batch);
     void (*prepare)(const pl_node *node, pl_dnn_opts *opts);
+    /* Likewise of a product that has run_large, in bfloat16; false: not of
+     * this one. */
+    bool (*prepare_bf16)(const pl_node *node, pl_dnn_opts *opts);
     bool blocked; /* run() reads and writes blocked images as well */
     /* Floats kept beside the result for the gradient; default none. */
     int64_t (*workspace)(const pl_node *node, int64_t batch);

@@ -42,6 +42,8 @@ typedef struct pl_plan_opts {
     int diff_count;
     bool no_fusing; /* every operator is a step of its own */
     pl_world world;
+    bool bf16;   /* the large world rounds what it multiplies to bfloat16;
+                    only where pl_dnn_has_bf16 */
     int threads; /* of one operator in the large world; default 1 */
 } pl_plan_opts;
 

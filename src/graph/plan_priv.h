@@ -84,6 +84,7 @@ struct pl_plan {
     int input_count; /* of the graph */
     bool lanes;      /* some result is in lanes */
     bool large;      /* some node is computed by oneDNN */
+    bool bf16;       /* ... from numbers rounded to bfloat16 */
     bool training;   /* there are gradients */
     int threads;     /* of an operator, where the plan is large */
     int64_t arena;   /* floats */

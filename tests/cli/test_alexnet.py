@@ -1,11 +1,14 @@
 """AlexNet by the same command line: size, bits, resume, dropout, classes."""
 
+import json
+import pathlib
 import re
 import resource
 
 import pytest
 
 from conftest import checkpoints, skip_when_sanitized
+from tfevents import scalars
 
 SMALL = ["--classes", "10", "--examples", "64", "--batch", "8", "--threads",
          "2", "--eval-every", "never"]
@@ -38,6 +41,51 @@ def test_dropout_follows_seed_and_rate(cli):
     none = alexnet(cli, "--steps", "1", "--dropout", "0")
     assert half["train_loss"] != none["train_loss"]
     assert half["parameters_sha256"] != none["parameters_sha256"]
+
+
+def multiplies_bfloat16():
+    return "avx512_bf16" in pathlib.Path("/proc/cpuinfo").read_text()
+
+
+def test_bf16_has_the_loss_of_float32_and_repeats(cli):
+    if not multiplies_bfloat16():
+        pytest.skip("this processor has no AVX512_BF16")
+    flags = ["--lr", "0.001", "--dropout", "0", "--steps", "4",
+             "--record-every", "1"]
+    alexnet(cli, *flags, "--run", "float32")
+    first = alexnet(cli, *flags, "--precision", "bf16", "--run", "bf16")
+    again = alexnet(cli, *flags, "--precision", "bf16")
+    assert first["parameters_sha256"] == again["parameters_sha256"]
+    plain, rounded = ([value for _, value in scalars(
+        cli.folder / run / "events/worker-0")["loss"]]
+        for run in ("float32", "bf16"))
+    assert len(plain) >= 4
+    assert rounded != plain
+    assert rounded == pytest.approx(plain, rel=0.01)
+    record = json.loads((cli.folder / "bf16" / "run.json").read_text())
+    assert record["args"]["precision"] == "bf16"
+    cli.refused(2, "train", "alexnet", "--run", "bf16", "--resume",
+                "--precision", "float32", "--steps", "5", says="--precision")
+
+
+@pytest.mark.parametrize("flags,part", [
+    (["--kernels", "avx2"], ["the kernels avx2 compute in float32"]),
+    (["--codec", "factors", "--workers", "2"], ["--codec factors",
+                                               "--precision bf16"]),
+])
+def test_bf16_that_would_do_nothing_is_refused(cli, flags, part):
+    if not multiplies_bfloat16():
+        part = ["no instructions for it"] if "--codec" not in flags else part
+    cli.refused(2, "train", "alexnet", *SMALL, "--precision", "bf16",
+                "--steps", "1", *flags, says=part)
+
+
+def test_bf16_of_small_layers_is_refused(cli):
+    says = "no layer of lenet is large enough"
+    if not multiplies_bfloat16():
+        says = "no instructions for it"
+    cli.refused(2, "train", "lenet", "--data", "synthetic", "--precision",
+                "bf16", "--steps", "1", says=says)
 
 
 @pytest.mark.parametrize("flags,part", [

@@ -25,6 +25,11 @@ typedef enum pl_train_codec { /* of gradients, on their way */
     PL_TRAIN_CODEC_BF16,
 } pl_train_codec;
 
+typedef enum pl_train_precision { /* of what large layers multiply */
+    PL_TRAIN_PRECISION_FLOAT32,
+    PL_TRAIN_PRECISION_BF16,
+} pl_train_precision;
+
 typedef enum pl_train_strategy {
     PL_TRAIN_STRATEGY_SINGLE,
     PL_TRAIN_STRATEGY_PS,
@@ -164,6 +169,8 @@ bool pl_options_keyed(const pl_options *options);
 /* Silence that means lost: a little less than --heartbeat-timeout, so that it
  * is noticed within that time without constant polling. */
 int64_t pl_options_silence_ms(const pl_train_options *train);
+
+bool pl_options_bf16(const pl_train_options *train);
 
 /* --codec of parameter servers and of the ring's sums. */
 const struct pl_codec *pl_options_codec(const pl_train_options *train);

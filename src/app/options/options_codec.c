@@ -9,6 +9,11 @@ const pl_codec *pl_options_codec(const pl_train_options *train)
                                                : &pl_codec_plain;
 }
 
+bool pl_options_bf16(const pl_train_options *train)
+{
+    return train->precision == PL_TRAIN_PRECISION_BF16;
+}
+
 bool pl_options_codec_needs_ring(const pl_train_options *train)
 {
     return train->codec == PL_TRAIN_CODEC_BF16 ||
@@ -27,6 +32,9 @@ static pl_status check_factors(const pl_train_options *train)
     if (train->strategy == PL_TRAIN_STRATEGY_PS)
         return refuse(train, "parameter servers add gradients, not factors; "
                              "leave it out, or train without --ps");
+    if (pl_options_bf16(train))
+        return refuse(train, "factors are multiplied in float32; leave it "
+                             "out, or --precision bf16");
     if (train->micro_batches > 1)
         return refuse(train, "with --micro-batches a gradient is the mean of "
                              "several products; leave out one of them");

@@ -94,6 +94,7 @@ static pl_status open_rig(rig *r, const pl_job *job, int threads)
                                            .batch = train->batch,
                                            .pool = r->pool,
                                            .kernels = job->kernels,
+                                           .bf16 = pl_options_bf16(train),
                                            .seed = (uint64_t)train->seed,
                                        }));
     r->stream = !job->network->sparse && train->micro_batches == 1 &&

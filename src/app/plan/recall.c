@@ -98,11 +98,13 @@ static pl_status take(pl_forecast_work *work, const pl_job *job,
     pl_compute_size size;
     double bytes = (double)work->parameter_bytes;
     PL_TRY(add_up(&times, summary, run));
-    PL_TRY(pl_compute_memory(&(pl_compute_opts) { .network = job->network,
-                                                  .batch = train->batch,
-                                                  .threads = work->threads,
-                                                  .kernels = job->kernels },
-                             &size));
+    PL_TRY(
+        pl_compute_memory(&(pl_compute_opts) { .network = job->network,
+                                               .batch = train->batch,
+                                               .threads = work->threads,
+                                               .bf16 = pl_options_bf16(train),
+                                               .kernels = job->kernels },
+                          &size));
     share_time(work, job->network, times.compute / times.steps);
     work->step.whole = !size.large || train->micro_batches > 1;
     work->step.input_s = times.input / times.steps;

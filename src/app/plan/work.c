@@ -32,7 +32,8 @@ static pl_status find_dense(pl_forecast_work *work, const pl_job *job)
 {
     const pl_network *network = job->network;
     int count = pl_params_count(network->params);
-    if (network->sparse || job->options->train.micro_batches > 1)
+    const pl_train_options *train = &job->options->train;
+    if (network->sparse || train->micro_batches > 1 || pl_options_bf16(train))
         return PL_OK;
     PL_TRY(PL_NEW(work->dense, (size_t)count));
     work->dense_count = (size_t)count;

@@ -111,6 +111,7 @@ static pl_status measure_limits(const pl_job *job, pl_limits *out)
             .batch = job->options->train.batch,
             .threads = threads,
             .kernels = job->kernels,
+            .bf16 = pl_options_bf16(&job->options->train),
         },
         &size));
     return pl_limits_measure(job->pool, size.large ? threads : 1, out);

@@ -13,7 +13,7 @@
 #define WORKERS_MOST 64
 
 /* The gradient must be that of one batch, not the mean of several, nor a step
- * of this worker alone. */
+ * of this worker alone; and others multiply factors in float32. */
 pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
                             const pl_network *network, int32_t workers)
 {
@@ -21,8 +21,8 @@ pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
     bool wanted = train->codec == PL_TRAIN_CODEC_AUTO ||
                   train->codec == PL_TRAIN_CODEC_FACTORS;
     *factors = NULL;
-    if (!wanted || train->micro_batches > 1 || train->local_steps > 1 ||
-        workers > WORKERS_MOST)
+    if (!wanted || pl_options_bf16(train) || train->micro_batches > 1 ||
+        train->local_steps > 1 || workers > WORKERS_MOST)
         return PL_OK;
     return pl_factors_new(factors, network, train->batch, workers);
 }

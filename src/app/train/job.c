@@ -4,6 +4,7 @@
 
 #include "app/data/progress.h"
 #include "app/train/memory.h"
+#include "app/train/precision.h"
 #include "base/assert.h"
 #include "base/file/file.h"
 #include "base/hash/sha256.h"
@@ -307,6 +308,11 @@ static pl_status check_memory(const pl_job *job)
         return PL_OK;
     pl_network *network;
     PL_TRY(build(job, true, &network));
+    pl_status status = pl_precision_check(job, network);
+    if (status != PL_OK) {
+        pl_network_free(network);
+        return status;
+    }
     pl_budget_opts plan = pl_memory_plan(&(pl_memory_opts) {
         .options = job->options,
         .network = network,
@@ -322,7 +328,7 @@ static pl_status check_memory(const pl_job *job)
     const char *instead = table_cure(job, cure);
     if (instead == NULL && ram.address_space)
         instead = "raise ulimit -v";
-    pl_status status = pl_memory_check(&plan, ram, instead);
+    status = pl_memory_check(&plan, ram, instead);
     pl_network_free(network);
     return status;
 }

@@ -40,6 +40,7 @@ pl_budget_opts pl_memory_plan(const pl_memory_opts *opts)
         .network = opts->network,
         .kernels = opts->kernels,
         .threads = (int)opts->options->train.threads,
+        .bf16 = pl_options_bf16(train),
         .batch = train->batch,
         .slots = slots_of(train),
         .aggregates = train->micro_batches > 1 || train->clip > 0,

@@ -529,6 +529,7 @@ static pl_loop_opts loop_opts(trainer *t)
         .schedule = &t->job.schedule,
         .trace = t->trace,
         .kernels = t->job.kernels,
+        .bf16 = pl_options_bf16(train),
         .interrupt = t->interrupt,
         .order = data_order(t),
         .steps = train->steps,
@@ -622,14 +623,14 @@ static void describe_job(const trainer *t)
                  t->workers);
     pl_log(PL_LOG_INFO,
            "%s on %s: %lld examples, %lld steps of %s%lld an epoch%s, %lld "
-           "parameters, %d thread%s, %s%s",
+           "parameters, %d thread%s, %s%s%s",
            t->options->model->name, data->name, (long long)data->count,
            (long long)t->per_epoch, t->train->hogwild ? "up to " : "",
            (long long)examples, left_out,
            (long long)pl_params_elements(t->job.network->params),
            pl_pool_threads(t->job.pool),
            pl_pool_threads(t->job.pool) == 1 ? "" : "s", t->job.kernels->name,
-           share);
+           pl_options_bf16(t->train) ? ", bf16" : "", share);
     if (t->workers > 1 || data->ops->reader_new != NULL)
         pl_log(PL_LOG_INFO, "worker %d of %d reads %s%s", t->worker, t->workers,
                t->reads, data->local ? " (--shard none)" : "");

@@ -56,6 +56,19 @@ static void inner_run_large(const pl_run *run)
         inner_run(run);
 }
 
+static pl_conv dense_sizes(pl_shape weights)
+{
+    return (pl_conv) { .channels = weights.dim[1], .outs = weights.dim[0] };
+}
+
+static bool inner_prepare_bf16(const pl_node *node, pl_dnn_opts *opts)
+{
+    opts->kind = PL_DNN_DENSE;
+    opts->sizes = dense_sizes(node->in[1]->shape);
+    opts->bias = node->input_count == 3;
+    return pl_shape_batched(node->shape);
+}
+
 static int64_t inner_scratch_large(const pl_node *node, int64_t batch)
 {
     return pl_shape_count(node->shape, batch);
@@ -102,6 +115,13 @@ static void inner_weights_run_large(const pl_run *run)
         inner_weights_run(run);
 }
 
+static bool inner_weights_prepare_bf16(const pl_node *node, pl_dnn_opts *opts)
+{
+    opts->kind = PL_DNN_DENSE_WEIGHTS;
+    opts->sizes = dense_sizes(node->shape);
+    return pl_shape_batched(node->in[0]->shape);
+}
+
 static int64_t inner_weights_multiply_adds(const pl_node *node)
 {
     return node->shape.dim[0] * node->shape.dim[1];
@@ -132,6 +152,7 @@ const pl_op pl_op_inner = {
     .run = inner_run,
     .run_large = inner_run_large,
     .scratch_large = inner_scratch_large,
+    .prepare_bf16 = inner_prepare_bf16,
     .gradient = inner_gradient,
     .multiply_adds = inner_multiply_adds,
     .cases = cases,
@@ -145,5 +166,6 @@ const pl_op pl_op_inner_weights = {
     .shape = inner_weights_shape,
     .run = inner_weights_run,
     .run_large = inner_weights_run_large,
+    .prepare_bf16 = inner_weights_prepare_bf16,
     .multiply_adds = inner_weights_multiply_adds,
 };

@@ -77,6 +77,16 @@ static void run_large(const pl_run *run)
         op->run(run);
 }
 
+/* A batch times weights [m, k], as in the gradient of a dense layer. */
+static bool matmul_prepare_bf16(const pl_node *node, pl_dnn_opts *opts)
+{
+    pl_shape weights = node->in[1]->shape;
+    opts->kind = PL_DNN_DENSE_SRC;
+    opts->sizes =
+        (pl_conv) { .channels = weights.dim[1], .outs = weights.dim[0] };
+    return pl_shape_batched(node->in[0]->shape) && !pl_shape_batched(weights);
+}
+
 static void matmul_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 {
     diff_in[0] = pl_matmul_nt(diff, node->in[1]);
@@ -150,6 +160,7 @@ const pl_op pl_op_matmul = {
     .shape = product_shape,
     .run = matmul_run,
     .run_large = run_large,
+    .prepare_bf16 = matmul_prepare_bf16,
     .gradient = matmul_gradient,
     .multiply_adds = product_multiply_adds,
     .cases = cases_nn,

@@ -51,15 +51,14 @@ bool pl_dnn_blocked(const pl_kernels *kernels, int64_t channels)
 /* Images as the caller has them; `any`: as the primitive likes. */
 static pl_status describe_images(dnnl_memory_desc_t *out,
                                  const pl_dnn_opts *opts, bool dst,
-                                 dnnl_format_tag_t tag)
+                                 dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     const pl_conv *c = &opts->sizes;
     dnnl_dims_t dims = { opts->batch, dst ? c->outs : c->channels,
                          dst ? c->out_height : c->height,
                          dst ? c->out_width : c->width };
-    return pl_dnn_check(
-        dnnl_memory_desc_init_by_tag(out, 4, dims, dnnl_f32, tag),
-        "describe images");
+    return pl_dnn_check(dnnl_memory_desc_init_by_tag(out, 4, dims, type, tag),
+                        "describe images");
 }
 
 static dnnl_format_tag_t given_tag(const pl_dnn_opts *opts, int64_t channels)
@@ -70,12 +69,11 @@ static dnnl_format_tag_t given_tag(const pl_dnn_opts *opts, int64_t channels)
 }
 
 static pl_status describe_weights(dnnl_memory_desc_t *out, const pl_conv *c,
-                                  dnnl_format_tag_t tag)
+                                  dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims = { c->outs, c->channels, c->kernel_h, c->kernel_w };
-    return pl_dnn_check(
-        dnnl_memory_desc_init_by_tag(out, 4, dims, dnnl_f32, tag),
-        "describe weights");
+    return pl_dnn_check(dnnl_memory_desc_init_by_tag(out, 4, dims, type, tag),
+                        "describe weights");
 }
 
 static pl_status describe_bias(dnnl_memory_desc_t *out, const pl_conv *c)
@@ -86,13 +84,8 @@ static pl_status describe_bias(dnnl_memory_desc_t *out, const pl_conv *c)
         "describe a bias");
 }
 
-/* The four descriptions of a convolution. */
-typedef struct described {
-    dnnl_memory_desc_t src, weights, bias, dst;
-} described;
-
 /* A gradient has the layout of its tensor. */
-static const dnnl_memory_desc_t *description_of(const described *d, int id)
+static const dnnl_memory_desc_t *description_of(const pl_dnn_layer *d, int id)
 {
     switch (id) {
     case DNNL_ARG_SRC:
@@ -109,15 +102,42 @@ static const dnnl_memory_desc_t *description_of(const described *d, int id)
     }
 }
 
-static pl_status describe(described *d, const pl_dnn_opts *opts, bool any)
+static bool is_dense(const pl_dnn_opts *opts)
+{
+    return opts->kind >= PL_DNN_DENSE;
+}
+
+static const pl_dnn_types plain_types = { dnnl_f32, dnnl_f32, dnnl_f32 };
+
+/* What is multiplied is rounded, the result is not. */
+static pl_dnn_types types_of(const pl_dnn_opts *opts, pl_dnn_kind kind)
+{
+    pl_dnn_types types = { dnnl_bf16, dnnl_bf16, dnnl_bf16 };
+    if (!opts->bf16)
+        return plain_types;
+    if (kind == PL_DNN_CONV_SRC || kind == PL_DNN_DENSE_SRC)
+        types.src = dnnl_f32;
+    else if (kind == PL_DNN_CONV_WEIGHTS || kind == PL_DNN_DENSE_WEIGHTS)
+        types.weights = dnnl_f32;
+    else
+        types.dst = dnnl_f32;
+    return types;
+}
+
+/* `any`: in the layout that the primitive likes. */
+static pl_status describe(pl_dnn_layer *d, const pl_dnn_opts *opts,
+                          pl_dnn_types types, bool any)
 {
     const pl_conv *c = &opts->sizes;
     dnnl_format_tag_t free = dnnl_format_tag_any;
-    PL_TRY(describe_images(&d->src, opts, false,
+    if (is_dense(opts))
+        return pl_dnn_dense_describe(d, opts, types);
+    PL_TRY(describe_images(&d->src, opts, false, types.src,
                            any ? free : given_tag(opts, c->channels)));
-    PL_TRY(describe_images(&d->dst, opts, true,
+    PL_TRY(describe_images(&d->dst, opts, true, types.dst,
                            any ? free : given_tag(opts, c->outs)));
-    PL_TRY(describe_weights(&d->weights, c, any ? free : dnnl_oihw));
+    PL_TRY(describe_weights(&d->weights, c, types.weights,
+                            any ? free : dnnl_oihw));
     return describe_bias(&d->bias, c);
 }
 
@@ -125,7 +145,7 @@ static pl_status describe(described *d, const pl_dnn_opts *opts, bool any)
 #define ALGORITHM dnnl_convolution_auto
 
 static dnnl_status_t init_conv(dnnl_convolution_desc_t *desc, pl_dnn_kind kind,
-                               const pl_dnn_opts *opts, const described *d)
+                               const pl_dnn_opts *opts, const pl_dnn_layer *d)
 {
     const pl_conv *c = &opts->sizes;
     dnnl_dims_t stride = { c->stride, c->stride }, pad = { c->pad, c->pad };
@@ -138,9 +158,7 @@ static dnnl_status_t init_conv(dnnl_convolution_desc_t *desc, pl_dnn_kind kind,
         return dnnl_convolution_backward_weights_desc_init(
             desc, ALGORITHM, &d->src, &d->weights, bias, &d->dst, stride, pad,
             pad);
-    case PL_DNN_CONV:
-    case PL_DNN_BLOCK:
-    case PL_DNN_UNBLOCK:
+    default:
         break;
     }
     return dnnl_convolution_forward_desc_init(desc, dnnl_forward_training,
@@ -171,31 +189,41 @@ static pl_status make_attributes(dnnl_primitive_attr_t *out, bool relu)
     return pl_dnn_check(s, "set attributes");
 }
 
+/* The primitive of one kind, or of the forward layer. */
+static pl_status describe_kind(const pl_dnn_op *op, const pl_dnn_opts *opts,
+                               pl_dnn_kind kind,
+                               const_dnnl_primitive_attr_t attr,
+                               const_dnnl_primitive_desc_t forward,
+                               dnnl_primitive_desc_t *out)
+{
+    union {
+        dnnl_convolution_desc_t conv;
+        dnnl_inner_product_desc_t dense;
+    } desc;
+    pl_dnn_layer any;
+    PL_TRY(describe(&any, opts, types_of(opts, kind), true));
+    PL_TRY(pl_dnn_check(
+        is_dense(opts) ? pl_dnn_dense_init(&desc.dense, kind, opts->bias, &any)
+                       : init_conv(&desc.conv, kind, opts, &any),
+        "describe the layer"));
+    return pl_dnn_check(
+        dnnl_primitive_desc_create(out, &desc, attr, op->engine, forward),
+        "compute the layer");
+}
+
+/* A gradient names the forward operation. */
 static pl_status describe_primitive(pl_dnn_op *op, const pl_dnn_opts *opts,
                                     dnnl_primitive_desc_t *out)
 {
-    described any;
-    dnnl_convolution_desc_t desc;
     dnnl_primitive_attr_t attr = NULL;
-    dnnl_primitive_desc_t forward =
-        NULL; /* a gradient names the forward operation */
+    dnnl_primitive_desc_t forward = NULL;
+    pl_dnn_kind first = is_dense(opts) ? PL_DNN_DENSE : PL_DNN_CONV;
     pl_status status;
-    PL_TRY(describe(&any, opts, true));
     PL_TRY(make_attributes(&attr, opts->relu));
-    if (opts->kind != PL_DNN_CONV) {
+    if (opts->kind != first)
         PL_TRY_OUT(status,
-                   pl_dnn_check(init_conv(&desc, PL_DNN_CONV, opts, &any),
-                                "describe the convolution"));
-        PL_TRY_OUT(status,
-                   pl_dnn_check(dnnl_primitive_desc_create(
-                                    &forward, &desc, attr, op->engine, NULL),
-                                "compute the convolution"));
-    }
-    PL_TRY_OUT(status, pl_dnn_check(init_conv(&desc, opts->kind, opts, &any),
-                                    "describe the convolution"));
-    status = pl_dnn_check(
-        dnnl_primitive_desc_create(out, &desc, attr, op->engine, forward),
-        "compute the convolution");
+                   describe_kind(op, opts, first, attr, NULL, &forward));
+    status = describe_kind(op, opts, opts->kind, attr, forward, out);
 out:
     dnnl_primitive_desc_destroy(forward);
     dnnl_primitive_attr_destroy(attr);
@@ -252,7 +280,7 @@ static pl_status set_argument(pl_dnn_op *op, int index,
         .id = DNNL_ARG_##name, .batched = (rows), .written = true              \
     }
 
-static pl_status make_conv(pl_dnn_op *op, const pl_dnn_opts *opts)
+static pl_status make_layer(pl_dnn_op *op, const pl_dnn_opts *opts)
 {
     /* In the order of PL_DNN_FIRST ... */
     static const pl_dnn_arg kinds[][PL_DNN_ARGS] = {
@@ -265,10 +293,20 @@ static pl_status make_conv(pl_dnn_op *op, const pl_dnn_opts *opts)
         [PL_DNN_CONV_WEIGHTS] = { READS(DIFF_DST, true), READS(SRC, true),
                                   WRITES(DIFF_BIAS, false),
                                   WRITES(DIFF_WEIGHTS, false) },
+        [PL_DNN_DENSE] = { READS(SRC, true), READS(WEIGHTS, false),
+                           READS(BIAS, false), WRITES(DST, true) },
+        [PL_DNN_DENSE_SRC] = { READS(DIFF_DST, true),
+                               READS(WEIGHTS, false),
+                               { .id = 0 },
+                               WRITES(DIFF_SRC, true) },
+        [PL_DNN_DENSE_WEIGHTS] = { READS(DIFF_DST, true),
+                                   READS(SRC, true),
+                                   { .id = 0 },
+                                   WRITES(DIFF_WEIGHTS, false) },
     };
-    described given;
+    pl_dnn_layer given;
     dnnl_primitive_desc_t desc = NULL;
-    PL_TRY(describe(&given, opts, false));
+    PL_TRY(describe(&given, opts, plain_types, false));
     PL_TRY(describe_primitive(op, opts, &desc));
     pl_status status = PL_OK;
     for (int i = 0; i < PL_DNN_ARGS; i++) {
@@ -328,12 +366,12 @@ static pl_status make_slices(pl_dnn_op *op, const pl_dnn_opts *opts)
 {
     pl_dnn_opts part = *opts;
     part.batch = opts->slice > 0 ? opts->slice : opts->batch;
-    PL_TRY(make_conv(op, &part));
-    if (opts->slice == 0 && op->scratch > MUCH_SCRATCH &&
+    PL_TRY(make_layer(op, &part));
+    if (opts->slice == 0 && !is_dense(opts) && op->scratch > MUCH_SCRATCH &&
         slice_of(opts->batch) < opts->batch) {
         drop_primitives(op);
         part.batch = slice_of(opts->batch);
-        PL_TRY(make_conv(op, &part));
+        PL_TRY(make_layer(op, &part));
     }
     op->slice = part.batch;
     if (op->slice < op->batch)
@@ -348,10 +386,10 @@ static pl_status make_blocking(pl_dnn_op *op, const pl_dnn_opts *opts)
     *from = (pl_dnn_arg) { .id = DNNL_ARG_FROM, .batched = true };
     *to = (pl_dnn_arg) { .id = DNNL_ARG_TO, .batched = true, .written = true };
     dnnl_format_tag_t blocked = given_tag(opts, opts->sizes.channels);
-    PL_TRY(
-        describe_images(&from->given, opts, false, back ? blocked : dnnl_nchw));
-    PL_TRY(
-        describe_images(&to->given, opts, false, back ? dnnl_nchw : blocked));
+    PL_TRY(describe_images(&from->given, opts, false, dnnl_f32,
+                           back ? blocked : dnnl_nchw));
+    PL_TRY(describe_images(&to->given, opts, false, dnnl_f32,
+                           back ? dnnl_nchw : blocked));
     from->native = from->given;
     to->native = to->given;
     return make_reorder(op, &op->primitive, &from->given, &to->given);
@@ -371,8 +409,9 @@ pl_status pl_dnn_op_new(pl_dnn_op **out, const pl_dnn_opts *opts)
     pl_status status = pl_dnn_check(
         dnnl_engine_create(&op->engine, dnnl_cpu, 0), "start its engine");
     if (status == PL_OK)
-        status = opts->kind >= PL_DNN_BLOCK ? make_blocking(op, opts)
-                                            : make_slices(op, opts);
+        status = opts->kind == PL_DNN_BLOCK || opts->kind == PL_DNN_UNBLOCK
+                     ? make_blocking(op, opts)
+                     : make_slices(op, opts);
     if (status != PL_OK) {
         pl_dnn_op_free(op);
         return status;

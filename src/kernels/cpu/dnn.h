@@ -32,11 +32,16 @@ typedef enum pl_dnn_kind {
     PL_DNN_CONV_WEIGHTS, /* diff_dst, src -> diff_bias, diff_weights */
     PL_DNN_BLOCK,        /* plain images -> blocked */
     PL_DNN_UNBLOCK,      /* and back */
+    /* Dense layers: src [batch, channels], weights [outs, channels]. */
+    PL_DNN_DENSE,         /* src, weights, bias -> dst */
+    PL_DNN_DENSE_SRC,     /* diff_dst, weights -> diff_src */
+    PL_DNN_DENSE_WEIGHTS, /* diff_dst, src -> diff_weights */
 } pl_dnn_kind;
 
 typedef struct pl_dnn_opts {
     pl_dnn_kind kind;
-    pl_conv sizes; /* to block or unblock: channels, height, width */
+    pl_conv sizes; /* to block or unblock: channels, height, width; of a
+                      dense layer: channels, outs */
     int64_t batch;
     const pl_kernels *kernels; /* block is its number of lanes */
     int threads;               /* default 1 */
@@ -44,6 +49,8 @@ typedef struct pl_dnn_opts {
                       of them unless that takes much scratch memory */
     bool bias;     /* there is one, or its gradient is wanted */
     bool relu;     /* of the result; PL_DNN_CONV only */
+    bool bf16;     /* round what is multiplied to bfloat16 on its way in; sums,
+                      and all that the caller has, stay float32 */
 } pl_dnn_opts;
 
 /* What a call reads and writes, in the order of the kind's comment. */
@@ -58,6 +65,10 @@ enum {
 /* Whether oneDNN may be used beside these kernels: it needs vectors of 8 or
  * 16 floats to be worth it, and the reference is to be free of it. */
 bool pl_dnn_usable(const pl_kernels *kernels);
+
+/* Whether this processor multiplies bfloat16 (pl_dnn_opts.bf16), beside these
+ * kernels. */
+bool pl_dnn_has_bf16(const pl_kernels *kernels);
 
 /* Whether images of so many channels are blocked for an operation; others
  * are plain. */

@@ -30,6 +30,23 @@ struct pl_dnn_op {
     int64_t scratch; /* in all */
 };
 
+/* The four descriptions of a layer, and the types of three of them; a bias is
+ * float32. */
+typedef struct pl_dnn_layer {
+    dnnl_memory_desc_t src, weights, bias, dst;
+} pl_dnn_layer;
+
+typedef struct pl_dnn_types {
+    dnnl_data_type_t src, weights, dst;
+} pl_dnn_types;
+
+/* A dense layer, row by row. */
+pl_status pl_dnn_dense_describe(pl_dnn_layer *out, const pl_dnn_opts *opts,
+                                pl_dnn_types types) PL_MUST_CHECK;
+dnnl_status_t pl_dnn_dense_init(dnnl_inner_product_desc_t *desc,
+                                pl_dnn_kind kind, bool bias,
+                                const pl_dnn_layer *layer);
+
 /* oneDNN's status as ours: it could not do `what`. */
 pl_status pl_dnn_check(dnnl_status_t status, const char *what) PL_MUST_CHECK;
 

@@ -33,6 +33,16 @@ void pl_dnn_limit_isa(const pl_kernels *kernels)
         (void)dnnl_set_max_cpu_isa(dnnl_cpu_isa_avx512_core_bf16);
 }
 
+bool pl_dnn_has_bf16(const pl_kernels *kernels)
+{
+    if (strcmp(kernels->name, "avx512") != 0)
+        return false;
+    pl_dnn_limit_isa(kernels);
+    unsigned isa = (unsigned)dnnl_get_effective_cpu_isa();
+    return (isa & dnnl_cpu_isa_avx512_core_bf16) ==
+           dnnl_cpu_isa_avx512_core_bf16;
+}
+
 void pl_dnn_describe(char text[PL_DNN_TEXT])
 {
     const dnnl_version_t *v = dnnl_version();

@@ -25,6 +25,7 @@ pl_status pl_budget_make(pl_budget *out, const pl_budget_opts *opts)
         .network = opts->network,
         .batch = opts->batch,
         .kernels = opts->kernels,
+        .bf16 = opts->bf16,
         .threads = opts->threads > 0 ? opts->threads : 1,
         .hogwild = opts->hogwild ? &hogwild : NULL,
         .elsewhere = opts->elsewhere,

@@ -15,6 +15,7 @@ typedef struct pl_budget_opts {
     const pl_kernels *kernels; /* default: the best of this processor */
     int64_t batch;             /* required */
     int threads;               /* default 1 */
+    bool bf16;                 /* as pl_compute_opts.bf16 */
     int slots;                 /* of the optimizer, for each parameter */
     bool aggregates;           /* gradients are combined, or clipped */
     int64_t eval_batch;        /* 0: no tests */

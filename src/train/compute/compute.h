@@ -43,6 +43,8 @@ typedef struct pl_compute_opts {
     pl_trace *trace;           /* one lane per thread of the pool, or NULL */
     float *diff;               /* memory for the gradient; default: its own */
     bool sum;                  /* gradients are sums over a batch, not means */
+    bool bf16;                 /* gradients of large layers from numbers rounded
+                                  to bfloat16 (pl_plan_opts); scores never */
     bool forward;              /* loss and accuracy only, no gradients */
     uint64_t seed;             /* of what is random in training */
     const struct pl_compute *beside; /* never runs at the same time and lives

@@ -104,6 +104,7 @@ static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
             .output_count = may_keep_answers(opts) ? 3 : 2,
             .diff = network->diff,
             .diff_count = opts->forward ? 0 : pl_params_count(network->params),
+            .bf16 = opts->bf16 && !opts->forward,
             .threads = threads_of(opts),
         });
 }

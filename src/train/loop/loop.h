@@ -34,6 +34,7 @@ typedef struct pl_loop_opts {
     const pl_schedule *schedule;  /* required; for the record */
     pl_trace *trace;              /* may be NULL */
     const pl_kernels *kernels;    /* default: the best */
+    bool bf16;                    /* as pl_compute_opts.bf16 */
     const atomic_bool *interrupt; /* finish the step and return; or NULL */
 
     pl_reader_opts order;   /* batch, micro_batches, worker, workers, seed;

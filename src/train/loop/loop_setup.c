@@ -103,6 +103,7 @@ static pl_status open_compute(pl_loop *l)
         .batch = opts->order.batch,
         .pool = opts->pool,
         .kernels = opts->kernels,
+        .bf16 = opts->bf16,
         .trace = opts->trace,
         .diff = combine ? NULL : diff,
         .sum = opts->batch_reduction == PL_AGGREGATE_SUM,

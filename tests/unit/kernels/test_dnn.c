@@ -82,6 +82,7 @@ typedef struct fixture {
     pl_conv c;
     int threads;
     bool relu;
+    bool bf16; /* of numbers that it can hold: nothing is rounded */
     block src, weights, bias, dst;
 } fixture;
 
@@ -99,6 +100,7 @@ static void run_op(const fixture *f, pl_dnn_opts opts, float *const *data,
     opts.kernels = f->table;
     opts.threads = f->threads;
     opts.slice = f->s->slice;
+    opts.bf16 = f->bf16;
     pl_dnn_op *op;
     pl_dnn_call *call;
     assert_ok(pl_dnn_op_new(&op, &opts));
@@ -141,6 +143,18 @@ static void turn_dst(const fixture *f, block *b, bool back)
     turn(f, b, f->c.outs, f->c.out_height, f->c.out_width, back);
 }
 
+static void shorten(block *b)
+{
+    float *lists[] = { b->plain, b->absolute, b->given };
+    for (int l = 0; l < 3; l++)
+        for (int64_t i = 0; i < b->count; i++) {
+            uint32_t bits;
+            memcpy(&bits, &lists[l][i], sizeof bits);
+            bits &= 0xffff0000;
+            memcpy(&lists[l][i], &bits, sizeof bits);
+        }
+}
+
 static void fixture_init(fixture *f)
 {
     const pl_conv *c = &f->c;
@@ -153,6 +167,11 @@ static void fixture_init(fixture *f)
     f->weights = make(c->outs * c->channels * c->kernel_h * c->kernel_w,
                       c->outs * c->channels * c->kernel_h * c->kernel_w);
     f->bias = make(c->outs, c->outs);
+    if (!f->bf16)
+        return;
+    shorten(&f->src);
+    shorten(&f->dst);
+    shorten(&f->weights);
 }
 
 static void fixture_close(fixture *f)
@@ -257,11 +276,11 @@ static void check_weights(fixture *f)
     free(scratch);
 }
 
-static void check_all(void (*check)(fixture *), bool relu)
+static void check_all_in(void (*check)(fixture *), bool relu, bool bf16)
 {
     FOR_EACH_TABLE(table)
     {
-        if (!pl_dnn_usable(table))
+        if (!pl_dnn_usable(table) || (bf16 && !pl_dnn_has_bf16(table)))
             continue;
         for (int i = 0; i < SHAPES; i++) {
             /* Two threads for one shape only: when other programs keep the
@@ -270,12 +289,18 @@ static void check_all(void (*check)(fixture *), bool relu)
                           .s = &shapes[i],
                           .c = sizes_of(&shapes[i]),
                           .threads = i == SHAPE_ON_TWO_THREADS ? 2 : 1,
-                          .relu = relu };
+                          .relu = relu,
+                          .bf16 = bf16 };
             fixture_init(&f);
             check(&f);
             fixture_close(&f);
         }
     }
+}
+
+static void check_all(void (*check)(fixture *), bool relu)
+{
+    check_all_in(check, relu, false);
 }
 
 static void dnn_convolution_agrees_with_the_reference(void **state)
@@ -295,6 +320,16 @@ static void dnn_weight_gradient_agrees_with_the_reference(void **state)
 {
     (void)state;
     check_all(check_weights, false);
+}
+
+static void dnn_bf16_convolutions_agree_with_the_reference(void **state)
+{
+    (void)state;
+    if (!pl_dnn_has_bf16(pl_kernels_best()))
+        skip();
+    check_all_in(check_forward, true, true);
+    check_all_in(check_src, false, true);
+    check_all_in(check_weights, false, true);
 }
 
 /* The place of a pixel in blocks, by hand. */
@@ -365,6 +400,93 @@ static void dnn_products_agree_with_the_reference(void **state)
         drop(&weights);
         drop(&bias);
         drop(&dst);
+    }
+}
+
+/* One operation of a dense layer, and what is expected of it. */
+static void check_dense(const fixture *f, pl_dnn_kind kind, float *const *data,
+                        block *result, const float *expected,
+                        const float *bound)
+{
+    run_op(f,
+           (pl_dnn_opts) {
+               .kind = kind, .sizes = f->c, .bias = kind == PL_DNN_DENSE },
+           data, f->s->rows);
+    assert_sums(result->given, expected, bound,
+                kind == PL_DNN_DENSE_WEIGHTS
+                    ? result->count
+                    : result->count / f->s->batch * f->s->rows);
+}
+
+/* src [n, k], weights [m, k], dst [n, m]; each from what the others hold. */
+static void check_dense_layer(fixture *f)
+{
+    const pl_kernels *r = reference_table();
+    int64_t n = f->s->rows, m = f->c.outs, k = f->c.channels;
+    int64_t most = (n + m) * (n + k) + m * k;
+    float *sum = floats(most), *bound = floats(most);
+    pl_view view[2];
+    const float *src[] = { f->src.plain, f->src.absolute };
+    const float *w[] = { f->weights.plain, f->weights.absolute };
+    const float *dst[] = { f->dst.plain, f->dst.absolute };
+    float *out[] = { sum, bound };
+    for (int i = 0; i < 2; i++) {
+        view[i] = (pl_view) {
+            .data = src[i], .stride = k, .dtype = PL_FLOAT32, .scale = 1
+        };
+        r->matmul_nt(n, m, k, &view[i], w[i],
+                     i == 0 ? f->bias.plain : f->bias.absolute, out[i]);
+    }
+    check_dense(f, PL_DNN_DENSE,
+                (float *[]) { f->src.given, f->weights.given, f->bias.given,
+                              f->dst.given },
+                &f->dst, sum, bound);
+    memcpy(f->dst.given, f->dst.plain, (size_t)f->dst.count * 4);
+    for (int i = 0; i < 2; i++)
+        r->matmul_tn(m, k, n, dst[i], &view[i], out[i]);
+    check_dense(
+        f, PL_DNN_DENSE_WEIGHTS,
+        (float *[]) { f->dst.given, f->src.given, NULL, f->weights.given },
+        &f->weights, sum, bound);
+    memcpy(f->weights.given, f->weights.plain, (size_t)f->weights.count * 4);
+    for (int i = 0; i < 2; i++) {
+        view[i].data = w[i];
+        r->matmul_nn(n, k, m, dst[i], &view[i], out[i]);
+    }
+    check_dense(
+        f, PL_DNN_DENSE_SRC,
+        (float *[]) { f->dst.given, f->weights.given, NULL, f->src.given },
+        &f->src, sum, bound);
+    free(sum);
+    free(bound);
+}
+
+static void dnn_bf16_dense_layers_agree_with_the_reference(void **state)
+{
+    (void)state;
+    static const shape layers[] = {
+        { .channels = 70, .outs = 129, .batch = 3, .rows = 3 },
+        { .channels = 33, .outs = 10, .batch = 9, .rows = 5 },
+        { .channels = 256, .outs = 100, .batch = 64, .rows = 64 },
+    };
+    if (!pl_dnn_has_bf16(pl_kernels_best()))
+        skip();
+    for (int i = 0; i < 3; i++) {
+        fixture f = { .table = pl_kernels_best(),
+                      .s = &layers[i],
+                      .c = { .channels = layers[i].channels,
+                             .height = 1,
+                             .width = 1,
+                             .outs = layers[i].outs,
+                             .out_height = 1,
+                             .out_width = 1,
+                             .kernel_h = 1,
+                             .kernel_w = 1 },
+                      .threads = 1 + i % 2,
+                      .bf16 = true };
+        fixture_init(&f);
+        check_dense_layer(&f);
+        fixture_close(&f);
     }
 }
 
@@ -439,6 +561,8 @@ int main(void)
         cmocka_unit_test(dnn_convolution_agrees_with_the_reference),
         cmocka_unit_test(dnn_source_gradient_agrees_with_the_reference),
         cmocka_unit_test(dnn_weight_gradient_agrees_with_the_reference),
+        cmocka_unit_test(dnn_bf16_convolutions_agree_with_the_reference),
+        cmocka_unit_test(dnn_bf16_dense_layers_agree_with_the_reference),
         cmocka_unit_test(dnn_blocks_lie_as_documented),
         cmocka_unit_test(dnn_products_agree_with_the_reference),
         cmocka_unit_test(dnn_product_can_add_to_what_is_there),
