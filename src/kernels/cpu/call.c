@@ -20,9 +20,9 @@ struct pl_dnn_call {
 };
 
 static pl_status bind(pl_dnn_call *call, dnnl_memory_t *out,
-                      const dnnl_memory_desc_t *desc, float *data)
+                      pl_dnn_shape_ref shape, float *data)
 {
-    return pl_dnn_check(dnnl_memory_create(out, desc, call->op->engine, data),
+    return pl_dnn_check(dnnl_memory_create(out, shape, call->op->engine, data),
                         "bind memory");
 }
 
@@ -37,17 +37,17 @@ static pl_status bind_all(pl_dnn_call *call)
         if (arg->id == 0)
             continue;
         PL_ASSERT(call->data[i] != NULL);
-        PL_TRY(bind(call, &call->given[i], &arg->given, call->data[i]));
+        PL_TRY(bind(call, &call->given[i], arg->given, call->data[i]));
         if (arg->reorder != NULL)
-            PL_TRY(bind(call, &call->native[i], &arg->native,
+            PL_TRY(bind(call, &call->native[i], arg->native,
                         call->scratch + arg->temp));
         call->args[call->count++] = (dnnl_exec_arg_t) {
             arg->id, arg->reorder != NULL ? call->native[i] : call->given[i]
         };
     }
-    if (dnnl_memory_desc_get_size(&op->work) == 0)
+    if (op->work == NULL || dnnl_memory_desc_get_size(op->work) == 0)
         return PL_OK;
-    PL_TRY(bind(call, &call->work, &op->work, call->scratch + op->work_at));
+    PL_TRY(bind(call, &call->work, op->work, call->scratch + op->work_at));
     call->args[call->count++] =
         (dnnl_exec_arg_t) { DNNL_ARG_SCRATCHPAD, call->work };
     return PL_OK;
@@ -110,7 +110,7 @@ static void enter_rows(const pl_dnn_call *call, int i, int64_t slice,
                        int64_t rows)
 {
     const pl_dnn_arg *arg = &call->op->args[i];
-    size_t bytes = dnnl_memory_desc_get_size(&arg->given);
+    size_t bytes = dnnl_memory_desc_get_size(arg->given);
     size_t row = bytes / (size_t)call->op->slice;
     char *data = (char *)call->data[i] + bytes * (size_t)slice;
     point(call->given[i], (float *)(void *)data);
@@ -160,7 +160,7 @@ static void leave_sum(const pl_dnn_call *call, int i, int64_t slice)
     const pl_dnn_op *op = call->op;
     if (slice == 0)
         return;
-    int64_t floats = (int64_t)(dnnl_memory_desc_get_size(&op->args[i].native) /
+    int64_t floats = (int64_t)(dnnl_memory_desc_get_size(op->args[i].native) /
                                sizeof(float));
     addition a = { op->kernels, floats, sum_of(call, i),
                    call->scratch + op->args[i].spare };

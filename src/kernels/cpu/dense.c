@@ -4,15 +4,11 @@
  * product (decision 005). */
 #include "kernels/cpu/dnn_priv.h"
 
-#include <stddef.h>
-
-static pl_status describe_rows(dnnl_memory_desc_t *out, int64_t rows,
-                               int64_t columns, dnnl_data_type_t type)
+static pl_status describe_rows(pl_dnn_shape *out, int64_t rows, int64_t columns,
+                               dnnl_data_type_t type)
 {
     dnnl_dims_t dims = { rows, columns };
-    return pl_dnn_check(
-        dnnl_memory_desc_init_by_tag(out, 2, dims, type, dnnl_ab),
-        "describe a matrix");
+    return pl_dnn_shape_new(out, 2, dims, type, dnnl_ab);
 }
 
 pl_status pl_dnn_dense_describe(pl_dnn_layer *out, const pl_dnn_opts *opts,
@@ -24,22 +20,5 @@ pl_status pl_dnn_dense_describe(pl_dnn_layer *out, const pl_dnn_opts *opts,
     PL_TRY(describe_rows(&out->src, batch, channels, types.src));
     PL_TRY(describe_rows(&out->weights, outs, channels, types.weights));
     PL_TRY(describe_rows(&out->dst, batch, outs, types.dst));
-    return pl_dnn_check(
-        dnnl_memory_desc_init_by_tag(&out->bias, 1, bias, dnnl_f32, dnnl_x),
-        "describe a bias");
-}
-
-dnnl_status_t pl_dnn_dense_init(dnnl_inner_product_desc_t *desc,
-                                pl_dnn_kind kind, bool bias,
-                                const pl_dnn_layer *layer)
-{
-    if (kind == PL_DNN_DENSE_SRC)
-        return dnnl_inner_product_backward_data_desc_init(
-            desc, &layer->src, &layer->weights, &layer->dst);
-    if (kind == PL_DNN_DENSE_WEIGHTS)
-        return dnnl_inner_product_backward_weights_desc_init(
-            desc, &layer->src, &layer->weights, NULL, &layer->dst);
-    return dnnl_inner_product_forward_desc_init(
-        desc, dnnl_forward_training, &layer->src, &layer->weights,
-        bias ? &layer->bias : NULL, &layer->dst);
+    return pl_dnn_shape_new(&out->bias, 1, bias, dnnl_f32, dnnl_x);
 }

@@ -49,16 +49,15 @@ bool pl_dnn_blocked(const pl_kernels *kernels, int64_t channels)
 }
 
 /* Images as the caller has them; `any`: as the primitive likes. */
-static pl_status describe_images(dnnl_memory_desc_t *out,
-                                 const pl_dnn_opts *opts, bool dst,
-                                 dnnl_data_type_t type, dnnl_format_tag_t tag)
+static pl_status describe_images(pl_dnn_shape *out, const pl_dnn_opts *opts,
+                                 bool dst, dnnl_data_type_t type,
+                                 dnnl_format_tag_t tag)
 {
     const pl_conv *c = &opts->sizes;
     dnnl_dims_t dims = { opts->batch, dst ? c->outs : c->channels,
                          dst ? c->out_height : c->height,
                          dst ? c->out_width : c->width };
-    return pl_dnn_check(dnnl_memory_desc_init_by_tag(out, 4, dims, type, tag),
-                        "describe images");
+    return pl_dnn_shape_new(out, 4, dims, type, tag);
 }
 
 static dnnl_format_tag_t given_tag(const pl_dnn_opts *opts, int64_t channels)
@@ -68,37 +67,34 @@ static dnnl_format_tag_t given_tag(const pl_dnn_opts *opts, int64_t channels)
     return opts->kernels->lanes == 16 ? dnnl_nChw16c : dnnl_nChw8c;
 }
 
-static pl_status describe_weights(dnnl_memory_desc_t *out, const pl_conv *c,
+static pl_status describe_weights(pl_dnn_shape *out, const pl_conv *c,
                                   dnnl_data_type_t type, dnnl_format_tag_t tag)
 {
     dnnl_dims_t dims = { c->outs, c->channels, c->kernel_h, c->kernel_w };
-    return pl_dnn_check(dnnl_memory_desc_init_by_tag(out, 4, dims, type, tag),
-                        "describe weights");
+    return pl_dnn_shape_new(out, 4, dims, type, tag);
 }
 
-static pl_status describe_bias(dnnl_memory_desc_t *out, const pl_conv *c)
+static pl_status describe_bias(pl_dnn_shape *out, const pl_conv *c)
 {
     dnnl_dims_t dims = { c->outs };
-    return pl_dnn_check(
-        dnnl_memory_desc_init_by_tag(out, 1, dims, dnnl_f32, dnnl_x),
-        "describe a bias");
+    return pl_dnn_shape_new(out, 1, dims, dnnl_f32, dnnl_x);
 }
 
 /* A gradient has the layout of its tensor. */
-static const dnnl_memory_desc_t *description_of(const pl_dnn_layer *d, int id)
+static pl_dnn_shape_ref description_of(const pl_dnn_layer *d, int id)
 {
     switch (id) {
     case DNNL_ARG_SRC:
     case DNNL_ARG_DIFF_SRC:
-        return &d->src;
+        return d->src;
     case DNNL_ARG_WEIGHTS:
     case DNNL_ARG_DIFF_WEIGHTS:
-        return &d->weights;
+        return d->weights;
     case DNNL_ARG_BIAS:
     case DNNL_ARG_DIFF_BIAS:
-        return &d->bias;
+        return d->bias;
     default:
-        return &d->dst;
+        return d->dst;
     }
 }
 
@@ -141,29 +137,12 @@ static pl_status describe(pl_dnn_layer *d, const pl_dnn_opts *opts,
     return describe_bias(&d->bias, c);
 }
 
-/* Winograd's algorithm where the library finds it faster: it has. */
-#define ALGORITHM dnnl_convolution_auto
-
-static dnnl_status_t init_conv(dnnl_convolution_desc_t *desc, pl_dnn_kind kind,
-                               const pl_dnn_opts *opts, const pl_dnn_layer *d)
+static void close_layer(pl_dnn_layer *d)
 {
-    const pl_conv *c = &opts->sizes;
-    dnnl_dims_t stride = { c->stride, c->stride }, pad = { c->pad, c->pad };
-    const dnnl_memory_desc_t *bias = opts->bias ? &d->bias : NULL;
-    switch (kind) {
-    case PL_DNN_CONV_SRC:
-        return dnnl_convolution_backward_data_desc_init(
-            desc, ALGORITHM, &d->src, &d->weights, &d->dst, stride, pad, pad);
-    case PL_DNN_CONV_WEIGHTS:
-        return dnnl_convolution_backward_weights_desc_init(
-            desc, ALGORITHM, &d->src, &d->weights, bias, &d->dst, stride, pad,
-            pad);
-    default:
-        break;
-    }
-    return dnnl_convolution_forward_desc_init(desc, dnnl_forward_training,
-                                              ALGORITHM, &d->src, &d->weights,
-                                              bias, &d->dst, stride, pad, pad);
+    pl_dnn_shape_free(d->src);
+    pl_dnn_shape_free(d->weights);
+    pl_dnn_shape_free(d->bias);
+    pl_dnn_shape_free(d->dst);
 }
 
 /* The caller's scratch memory, and the activation of the result. */
@@ -178,7 +157,7 @@ static pl_status make_attributes(dnnl_primitive_attr_t *out, bool relu)
     if (s == dnnl_success && relu)
         s = dnnl_post_ops_create(&after);
     if (s == dnnl_success && relu)
-        s = dnnl_post_ops_append_eltwise(after, 1, dnnl_eltwise_relu, 0, 0);
+        s = pl_dnn_append_relu(after);
     if (s == dnnl_success && relu)
         s = dnnl_primitive_attr_set_post_ops(attr, after);
     dnnl_post_ops_destroy(after);
@@ -196,19 +175,14 @@ static pl_status describe_kind(const pl_dnn_op *op, const pl_dnn_opts *opts,
                                const_dnnl_primitive_desc_t forward,
                                dnnl_primitive_desc_t *out)
 {
-    union {
-        dnnl_convolution_desc_t conv;
-        dnnl_inner_product_desc_t dense;
-    } desc;
-    pl_dnn_layer any;
-    PL_TRY(describe(&any, opts, types_of(opts, kind), true));
-    PL_TRY(pl_dnn_check(
-        is_dense(opts) ? pl_dnn_dense_init(&desc.dense, kind, opts->bias, &any)
-                       : init_conv(&desc.conv, kind, opts, &any),
-        "describe the layer"));
-    return pl_dnn_check(
-        dnnl_primitive_desc_create(out, &desc, attr, op->engine, forward),
-        "compute the layer");
+    pl_dnn_layer any = { NULL };
+    pl_status status = describe(&any, opts, types_of(opts, kind), true);
+    if (status == PL_OK)
+        status = pl_dnn_check(pl_dnn_layer_create(out, op->engine, opts, kind,
+                                                  &any, attr, forward),
+                              "compute the layer");
+    close_layer(&any);
+    return status;
 }
 
 /* A gradient names the forward operation. */
@@ -230,17 +204,16 @@ out:
     return status;
 }
 
-static int64_t lines(const dnnl_memory_desc_t *desc)
+static int64_t lines(pl_dnn_shape_ref shape)
 {
     int64_t floats =
-        (int64_t)(dnnl_memory_desc_get_size(desc) + sizeof(float) - 1) /
+        (int64_t)(dnnl_memory_desc_get_size(shape) + sizeof(float) - 1) /
         (int64_t)sizeof(float);
     return (floats + FLOAT_LINE - 1) / FLOAT_LINE * FLOAT_LINE;
 }
 
 static pl_status make_reorder(const pl_dnn_op *op, dnnl_primitive_t *out,
-                              const dnnl_memory_desc_t *from,
-                              const dnnl_memory_desc_t *to)
+                              pl_dnn_shape_ref from, pl_dnn_shape_ref to)
 {
     dnnl_primitive_desc_t desc = NULL;
     pl_status status =
@@ -255,20 +228,20 @@ static pl_status make_reorder(const pl_dnn_op *op, dnnl_primitive_t *out,
 }
 
 /* Compare what the caller has with what the primitive wants. */
-static pl_status set_argument(pl_dnn_op *op, int index,
-                              const dnnl_memory_desc_t *given,
+static pl_status set_argument(pl_dnn_op *op, int index, pl_dnn_shape_ref given,
                               const_dnnl_primitive_desc_t desc)
 {
     pl_dnn_arg *arg = &op->args[index];
-    arg->given = *given;
-    arg->native =
-        *dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, arg->id);
-    if (dnnl_memory_desc_equal(given, &arg->native) != 0)
+    PL_TRY(pl_dnn_shape_copy(&arg->given, given));
+    PL_TRY(pl_dnn_shape_copy(
+        &arg->native,
+        dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md, arg->id)));
+    if (dnnl_memory_desc_equal(given, arg->native) != 0)
         return PL_OK;
     arg->temp = op->scratch;
-    op->scratch += lines(&arg->native);
-    return arg->written ? make_reorder(op, &arg->reorder, &arg->native, given)
-                        : make_reorder(op, &arg->reorder, given, &arg->native);
+    op->scratch += lines(arg->native);
+    return arg->written ? make_reorder(op, &arg->reorder, arg->native, given)
+                        : make_reorder(op, &arg->reorder, given, arg->native);
 }
 
 #define READS(name, rows)                                                      \
@@ -304,11 +277,11 @@ static pl_status make_layer(pl_dnn_op *op, const pl_dnn_opts *opts)
                                    { .id = 0 },
                                    WRITES(DIFF_WEIGHTS, false) },
     };
-    pl_dnn_layer given;
+    pl_dnn_layer given = { NULL };
     dnnl_primitive_desc_t desc = NULL;
-    PL_TRY(describe(&given, opts, plain_types, false));
-    PL_TRY(describe_primitive(op, opts, &desc));
-    pl_status status = PL_OK;
+    pl_status status;
+    PL_TRY_OUT(status, describe(&given, opts, plain_types, false));
+    PL_TRY_OUT(status, describe_primitive(op, opts, &desc));
     for (int i = 0; i < PL_DNN_ARGS; i++) {
         op->args[i] = kinds[opts->kind][i];
         if (i == PL_DNN_BIAS && !opts->bias)
@@ -319,13 +292,16 @@ static pl_status make_layer(pl_dnn_op *op, const pl_dnn_opts *opts)
                                     description_of(&given, op->args[i].id),
                                     desc));
     }
-    op->work = *dnnl_primitive_desc_query_md(desc, dnnl_query_exec_arg_md,
-                                             DNNL_ARG_SCRATCHPAD);
+    PL_TRY_OUT(status,
+               pl_dnn_shape_copy(&op->work, dnnl_primitive_desc_query_md(
+                                                desc, dnnl_query_exec_arg_md,
+                                                DNNL_ARG_SCRATCHPAD)));
     op->work_at = op->scratch;
-    op->scratch += lines(&op->work);
+    op->scratch += lines(op->work);
     status = pl_dnn_check(dnnl_primitive_create(&op->primitive, desc),
                           "make an operation");
 out:
+    close_layer(&given);
     dnnl_primitive_desc_destroy(desc);
     return status;
 }
@@ -338,7 +314,7 @@ static void add_spares(pl_dnn_op *op)
         if (arg->id == 0 || !arg->written || arg->batched)
             continue;
         arg->spare = op->scratch;
-        op->scratch += lines(&arg->native);
+        op->scratch += lines(arg->native);
     }
 }
 
@@ -355,10 +331,14 @@ static void drop_primitives(pl_dnn_op *op)
 {
     for (int i = 0; i < PL_DNN_ARGS; i++) {
         dnnl_primitive_destroy(op->args[i].reorder);
+        pl_dnn_shape_free(op->args[i].given);
+        pl_dnn_shape_free(op->args[i].native);
         op->args[i] = (pl_dnn_arg) { .id = 0 };
     }
     dnnl_primitive_destroy(op->primitive);
+    pl_dnn_shape_free(op->work);
     op->primitive = NULL;
+    op->work = NULL;
     op->scratch = 0;
 }
 
@@ -390,9 +370,7 @@ static pl_status make_blocking(pl_dnn_op *op, const pl_dnn_opts *opts)
                            back ? blocked : dnnl_nchw));
     PL_TRY(describe_images(&to->given, opts, false, dnnl_f32,
                            back ? dnnl_nchw : blocked));
-    from->native = from->given;
-    to->native = to->given;
-    return make_reorder(op, &op->primitive, &from->given, &to->given);
+    return make_reorder(op, &op->primitive, from->given, to->given);
 }
 
 pl_status pl_dnn_op_new(pl_dnn_op **out, const pl_dnn_opts *opts)

@@ -6,14 +6,24 @@
 
 #include <dnnl.h>
 
+/* A description of memory, on the heap: oneDNN 3 keeps them so, and what is
+ * made of oneDNN 2's is too (version.c). */
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t pl_dnn_shape;
+typedef const_dnnl_memory_desc_t pl_dnn_shape_ref;
+#else
+typedef dnnl_memory_desc_t *pl_dnn_shape;
+typedef const dnnl_memory_desc_t *pl_dnn_shape_ref;
+#endif
+
 /* Of an operation.  Sizes in the scratch memory are in floats. */
 typedef struct pl_dnn_arg {
     int id; /* DNNL_ARG_..., 0: none */
     bool written;
     bool batched;
-    dnnl_memory_desc_t given, native; /* of one slice, where batched */
-    dnnl_primitive_t reorder;         /* NULL: they are the same */
-    int64_t temp;                     /* where the native one lies */
+    pl_dnn_shape given, native; /* of one slice, where batched */
+    dnnl_primitive_t reorder;   /* NULL: they are the same */
+    int64_t temp;               /* where the native one lies */
     int64_t spare; /* where a slice's share of a sum over slices lies */
 } pl_dnn_arg;
 
@@ -25,7 +35,7 @@ struct pl_dnn_op {
     int64_t batch;
     int64_t slice; /* rows the primitive works on; divides the batch */
     int threads;
-    dnnl_memory_desc_t work; /* the primitive's own scratch memory */
+    pl_dnn_shape work; /* the primitive's own scratch memory */
     int64_t work_at;
     int64_t scratch; /* in all */
 };
@@ -33,7 +43,7 @@ struct pl_dnn_op {
 /* The four descriptions of a layer, and the types of three of them; a bias is
  * float32. */
 typedef struct pl_dnn_layer {
-    dnnl_memory_desc_t src, weights, bias, dst;
+    pl_dnn_shape src, weights, bias, dst;
 } pl_dnn_layer;
 
 typedef struct pl_dnn_types {
@@ -43,9 +53,24 @@ typedef struct pl_dnn_types {
 /* A dense layer, row by row. */
 pl_status pl_dnn_dense_describe(pl_dnn_layer *out, const pl_dnn_opts *opts,
                                 pl_dnn_types types) PL_MUST_CHECK;
-dnnl_status_t pl_dnn_dense_init(dnnl_inner_product_desc_t *desc,
-                                pl_dnn_kind kind, bool bias,
-                                const pl_dnn_layer *layer);
+
+/* --- version.c: what differs between oneDNN 2 and 3 --------------------- */
+
+pl_status pl_dnn_shape_new(pl_dnn_shape *out, int ndims, const dnnl_dims_t dims,
+                           dnnl_data_type_t type,
+                           dnnl_format_tag_t tag) PL_MUST_CHECK;
+pl_status pl_dnn_shape_copy(pl_dnn_shape *out,
+                            pl_dnn_shape_ref from) PL_MUST_CHECK;
+void pl_dnn_shape_free(pl_dnn_shape shape); /* NULL is fine */
+dnnl_status_t pl_dnn_append_relu(dnnl_post_ops_t after);
+
+/* The convolution or dense layer of one kind; a gradient names the `forward`
+ * one. */
+dnnl_status_t pl_dnn_layer_create(dnnl_primitive_desc_t *out,
+                                  dnnl_engine_t engine, const pl_dnn_opts *opts,
+                                  pl_dnn_kind kind, const pl_dnn_layer *layer,
+                                  const_dnnl_primitive_attr_t attr,
+                                  const_dnnl_primitive_desc_t forward);
 
 /* oneDNN's status as ours: it could not do `what`. */
 pl_status pl_dnn_check(dnnl_status_t status, const char *what) PL_MUST_CHECK;
