@@ -3,6 +3,7 @@
 #include "app/launch/train_local.h"
 #include "app/launch/train_mpirun.h"
 #include "app/options/resume.h"
+#include "app/task/descriptors.h"
 #include "app/task/part.h"
 #include "app/task/task_keys.h"
 #include "app/task/train_task.h"
@@ -154,6 +155,7 @@ static pl_status train(session *s, int argc, char **argv)
     case PL_PART_TASK:
         return be_task(s, begin_ns);
     case PL_PART_ALONE:
+        PL_TRY(pl_descriptors_ensure_alone());
         break;
     }
     return pl_trainer_run(&(pl_trainer_opts) {

@@ -7,7 +7,8 @@
  *   F2  `safe` is set under the lock; the reader copies a piece from memory
  *       under the lock and only while it is not set.
  *   F3  The reader waits for no change, so every change that waits for the
- *       pool goes on. */
+ *       pool goes on; and where the reader itself does not (a disk that hangs),
+ *       its snapshot is given up: lost, and no longer active. */
 #include "state/frozen.h"
 
 #include "base/assert.h"
@@ -19,6 +20,9 @@
 
 #define POOL_LEAST ((int64_t)64 << 20)
 #define WAIT_MS    200 /* then `waiting` is called */
+/* Most that counts as waited between two looks: in the rest of a longer time
+ * this process may have been suspended, and the reader with it. */
+#define GAP_NS INT64_C(1000000000)
 
 struct pl_frozen {
     pl_frozen_opts opts;
@@ -28,20 +32,22 @@ struct pl_frozen {
     int64_t room;      /* copies that the pool holds */
     void (*waiting)(void *context);
     void *context;
-    atomic_bool active;
+    atomic_bool active, lost;
     _Atomic uint8_t *safe; /* [pieces] F1 */
     pl_mutex lock;         /* of what follows */
     pl_cond passed;        /* the reader came further */
     int waiters;           /* changes that wait for that */
     int64_t next;          /* pieces before this one were read */
-    float *pool;           /* room pieces; NULL: nothing was copied yet */
-    float **copies;        /* [pieces] in the pool; NULL: none */
-    float **spare;         /* [room] places of the pool, used before... */
-    int64_t spare_count;   /* ... and free again */
-    int64_t used;          /* places that were ever used */
-    float *current;        /* place of the pool that is read now, or NULL */
-    int64_t reading;       /* which piece that is; the reader's alone */
-    float *buffer;         /* for one piece; the reader's alone */
+    int64_t looked_ns;   /* when a change last found the pool full; 0: not... */
+    int64_t waited_ns;   /* ... since the reader moved; for how long it did */
+    float *pool;         /* room pieces; NULL: nothing was copied yet */
+    float **copies;      /* [pieces] in the pool; NULL: none */
+    float **spare;       /* [room] places of the pool, used before... */
+    int64_t spare_count; /* ... and free again */
+    int64_t used;        /* places that were ever used */
+    float *current;      /* place of the pool that is read now, or NULL */
+    int64_t reading;     /* which piece that is; the reader's alone */
+    float *buffer;       /* for one piece; the reader's alone */
 };
 
 int64_t pl_frozen_pool(int64_t bytes)
@@ -81,6 +87,8 @@ pl_status pl_frozen_new(pl_frozen **out, const pl_frozen_opts *opts)
         frozen->opts.piece =
             opts->count < PL_FROZEN_FLOATS ? opts->count : PL_FROZEN_FLOATS;
     int64_t piece = frozen->opts.piece;
+    if (opts->patience_ms == 0)
+        frozen->opts.patience_ms = PL_FROZEN_PATIENCE_MS;
     frozen->planes = opts->planes.count;
     frozen->per_plane = (opts->count + piece - 1) / piece;
     frozen->pieces = frozen->per_plane * frozen->planes;
@@ -119,8 +127,9 @@ void pl_frozen_begin(pl_frozen *frozen)
 {
     PL_ASSERT(!atomic_load(&frozen->active));
     pl_mutex_lock(&frozen->lock);
-    frozen->next = 0;
+    frozen->next = frozen->looked_ns = frozen->waited_ns = 0;
     frozen->reading = -1;
+    atomic_store(&frozen->lost, false);
     for (int64_t i = 0; i < frozen->pieces; i++)
         atomic_store_explicit(&frozen->safe[i], 0, memory_order_relaxed);
     pl_mutex_unlock(&frozen->lock);
@@ -226,6 +235,22 @@ static bool all_safe(const pl_frozen *frozen, range at)
     return true;
 }
 
+/* Under the lock: a change finds the pool full.  True when it has waited long
+ * enough for a reader that does not move. F3 */
+static bool give_up(pl_frozen *frozen)
+{
+    int64_t now = pl_clock_now_ns(pl_clock_real());
+    int64_t gap = frozen->looked_ns > 0 ? now - frozen->looked_ns : 0;
+    frozen->looked_ns = now;
+    frozen->waited_ns += gap < GAP_NS ? gap : GAP_NS;
+    if (frozen->waited_ns < frozen->opts.patience_ms * INT64_C(1000000))
+        return false;
+    atomic_store(&frozen->lost, true);
+    atomic_store(&frozen->active, false);
+    wake_changes(frozen);
+    return true;
+}
+
 /* Under the lock; from the end: there the reader comes last.  When the reads
  * have ended nothing is to be copied. */
 static bool save_pieces(pl_frozen *frozen, range at)
@@ -236,7 +261,7 @@ static bool save_pieces(pl_frozen *frozen, range at)
     for (int64_t plane = frozen->planes - 1; plane >= 0 && safe; plane--)
         for (int64_t p = at.end - 1; p >= at.begin && safe; p--)
             safe = save_piece(frozen, plane * frozen->per_plane + p);
-    return safe;
+    return safe || give_up(frozen);
 }
 
 /* True when nothing is to be done before a change of this range. */
@@ -297,6 +322,7 @@ void pl_frozen_before_keys(pl_frozen *frozen, int64_t first, uint64_t most,
 /* Under the lock: the reader has passed the pieces before `next`. */
 static void pass(pl_frozen *frozen, int64_t next)
 {
+    frozen->looked_ns = frozen->waited_ns = 0;
     for (; frozen->next < next; frozen->next++) {
         free_place(frozen, frozen->copies[frozen->next]);
         frozen->copies[frozen->next] = NULL;
@@ -313,7 +339,7 @@ static void take_piece(pl_frozen *frozen, int64_t index)
     free_place(frozen, frozen->current);
     frozen->current = frozen->copies[index];
     frozen->copies[index] = NULL; /* stays in its place until the next read */
-    if (frozen->current == NULL)
+    if (frozen->current == NULL && !pl_frozen_lost(frozen))
         copy_piece(frozen, index, frozen->buffer); /* F2 */
     pass(frozen, index + 1);
     pl_mutex_unlock(&frozen->lock);
@@ -332,4 +358,9 @@ void pl_frozen_read(pl_frozen *frozen, int plane, int64_t first,
     int64_t at = first - in_plane * frozen->opts.piece;
     *data = (frozen->current != NULL ? frozen->current : frozen->buffer) + at;
     *count = piece_count(frozen, in_plane) - at;
+}
+
+bool pl_frozen_lost(const pl_frozen *frozen)
+{
+    return atomic_load(&frozen->lost);
 }

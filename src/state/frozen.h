@@ -5,7 +5,9 @@
  * was not read yet is copied before, piece by piece, into a pool of bounded
  * size.  When the pool is full the change has to wait until the reader has
  * come further: touch says so and never waits itself, before_change waits.
- * While nothing is read, an announcement costs one branch.
+ * Neither waits for ever: a reader that does not move for `patience_ms` while a
+ * change waits loses what it reads, and all changes go on.  While nothing is
+ * read, an announcement costs one branch.
  *
  * The memory is several blocks of one length (planes): parameters and the
  * slots of an optimizer.  A range of the block is copied in all of them.
@@ -23,7 +25,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PL_FROZEN_FLOATS ((int64_t)1 << 14) /* of a piece, by default */
+#define PL_FROZEN_FLOATS      ((int64_t)1 << 14) /* of a piece, by default */
+#define PL_FROZEN_PATIENCE_MS 60000
 
 typedef struct pl_frozen pl_frozen;
 
@@ -32,6 +35,7 @@ typedef struct pl_frozen_opts {
     int64_t count;     /* floats of each; >= 1 */
     int64_t piece;     /* floats; default PL_FROZEN_FLOATS */
     size_t pool_bytes; /* most for copies; default pl_frozen_pool */
+    int patience_ms;   /* default PL_FROZEN_PATIENCE_MS */
 } pl_frozen_opts;
 
 /* The pool of memory of so many bytes: a quarter, but at least 64 MB or all of
@@ -58,7 +62,7 @@ void pl_frozen_end(pl_frozen *frozen);
  * fitted was copied. */
 bool pl_frozen_touch(pl_frozen *frozen, int64_t first, int64_t count);
 
-/* The same, but wait, as long as the reader takes, until they may change. */
+/* The same, but wait until they may change. */
 void pl_frozen_before_change(pl_frozen *frozen, int64_t first, int64_t count);
 /* ... the floats first + ids[k], for all ids below `most`. */
 void pl_frozen_before_keys(pl_frozen *frozen, int64_t first, uint64_t most,
@@ -69,5 +73,9 @@ void pl_frozen_before_keys(pl_frozen *frozen, int64_t first, uint64_t most,
  * end of the plane.  Planes and places must come in rising order. */
 void pl_frozen_read(pl_frozen *frozen, int plane, int64_t first,
                     const float **data, int64_t *count);
+
+/* A change would not wait any longer: what the reads since have given is of no
+ * use.  Until the next begin. */
+bool pl_frozen_lost(const pl_frozen *frozen);
 
 #endif

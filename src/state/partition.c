@@ -269,6 +269,11 @@ static pl_status read_tensor(void *context, size_t index, uint64_t at,
                        partition->folder);
     int64_t done = (int64_t)(at / sizeof(float));
     const float *floats = read_some(source, plane, tensor->data + done, &count);
+    if (source->frozen != NULL && pl_frozen_lost(source->frozen))
+        return PL_FAIL(PL_IO,
+                       "%s: the disk took no data for %d s while training "
+                       "waited for it: this checkpoint is given up",
+                       partition->folder, PL_FROZEN_PATIENCE_MS / 1000);
     if (count > all - done)
         count = all - done;
     if (plane == 0 && !all_finite(floats, count))

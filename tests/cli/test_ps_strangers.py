@@ -98,6 +98,16 @@ def test_a_job_without_enough_descriptors_is_refused_at_its_start(cli):
     assert not (cli.folder / "few" / "checkpoints").exists()
 
 
+def test_a_process_without_enough_descriptors_is_refused_at_its_start(cli):
+    result = subprocess.run(
+        ["sh", "-c", 'ulimit -n 12; exec "$@"', "sh", program(), "train",
+         "softmax", *DATA, "--steps", "20", "--run", "few"], cwd=cli.folder,
+        capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 2, result
+    assert "a training needs up to 24 open files" in result.stderr
+    assert not (cli.folder / "few" / "checkpoints").exists()
+
+
 def test_the_limit_of_open_files_is_raised(cli):
     """The soft limit is too low, the hard one is not."""
     job = ["--steps", "20", "--workers", "12", "--ps", "1", "--run", "more"]

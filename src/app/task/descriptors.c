@@ -3,6 +3,7 @@
 #include "app/task/descriptors.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -13,8 +14,9 @@
 #define OF_SERVER     8 /* at a worker: a connection, its thread, memory */
 #define OF_FELLOW     2 /* at a server: another one's connection */
 #define OF_RING       32
-#define OF_SUPERVISED 4 /* a task, at its supervisor */
-#define STRANGERS     160
+#define OF_SUPERVISED 4   /* a task, at its supervisor */
+#define STRANGERS     160 /* so that they do not use up the tasks' */
+#define ALONE         24  /* a training in one process */
 
 int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_role role)
 {
@@ -35,29 +37,46 @@ int64_t pl_descriptors_of_job(const pl_cluster *cluster)
     return most;
 }
 
-pl_status pl_descriptors_ensure(const pl_cluster *cluster, int64_t count)
+/* The limit is below `need` and may not be raised so far. */
+static pl_status too_few(const pl_cluster *cluster, rlim_t need, rlim_t most)
+{
+    char whose[96] = "a training", fewer[] = " or take fewer tasks";
+    if (cluster != NULL)
+        snprintf(whose, sizeof whose,
+                 "a task of a job of %d workers and %d servers",
+                 cluster->workers, cluster->ps);
+    return PL_FAIL(PL_USAGE,
+                   "%s needs up to %llu open files, but this process may have "
+                   "%llu at most: raise the limit (ulimit -n %llu)%s",
+                   whose, (unsigned long long)need, (unsigned long long)most,
+                   (unsigned long long)need, cluster != NULL ? fewer : "");
+}
+
+static pl_status ensure(const pl_cluster *cluster, rlim_t need, rlim_t more)
 {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
         return PL_FAIL(PL_IO, "limit of open files: %s", strerror(errno));
-    rlim_t need = (rlim_t)count;
     if (limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= need)
         return PL_OK;
     if (limit.rlim_max != RLIM_INFINITY && limit.rlim_max < need)
-        return PL_FAIL(PL_USAGE,
-                       "a task of a job of %d workers and %d servers needs up "
-                       "to %lld open files, but this process may have %llu at "
-                       "most: raise the limit (ulimit -n %lld) or take fewer "
-                       "tasks",
-                       cluster->workers, cluster->ps, (long long)count,
-                       (unsigned long long)limit.rlim_max, (long long)count);
-    /* And some for strangers, so that they do not use up the tasks'. */
-    need += STRANGERS;
-    limit.rlim_cur = limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need
-                         ? need
-                         : limit.rlim_max;
+        return too_few(cluster, need, limit.rlim_max);
+    limit.rlim_cur =
+        limit.rlim_max == RLIM_INFINITY || limit.rlim_max > need + more
+            ? need + more
+            : limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        return PL_FAIL(PL_IO, "raise the limit of open files to %lld: %s",
-                       (long long)count, strerror(errno));
+        return PL_FAIL(PL_IO, "raise the limit of open files to %llu: %s",
+                       (unsigned long long)need, strerror(errno));
     return PL_OK;
+}
+
+pl_status pl_descriptors_ensure(const pl_cluster *cluster, int64_t count)
+{
+    return ensure(cluster, (rlim_t)count, STRANGERS);
+}
+
+pl_status pl_descriptors_ensure_alone(void)
+{
+    return ensure(NULL, ALONE, 0);
 }

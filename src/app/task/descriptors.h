@@ -18,5 +18,7 @@ int64_t pl_descriptors_of_job(const pl_cluster *cluster);
  * PL_USAGE when it may not be raised that far. */
 pl_status pl_descriptors_ensure(const pl_cluster *cluster,
                                 int64_t count) PL_MUST_CHECK;
+/* The same for a training in one process. */
+pl_status pl_descriptors_ensure_alone(void) PL_MUST_CHECK;
 
 #endif

@@ -258,6 +258,7 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
     pl_loop l = { .opts = opts,
                   .result = result,
                   .before = -1,
+                  .save_begun = pl_ticks_now(),
                   .throttled_s = pl_group_throttled("") };
     *result = (pl_loop_result) { .progress = opts->start,
                                  .train_loss = { .loss = NAN },

@@ -54,6 +54,8 @@ typedef struct pl_loop_opts {
     void *context;
     pl_every eval_every;
     pl_every save_every;
+    double late_save_s; /* seconds after which a checkpoint that is still being
+                           written is late; default 10 */
     pl_every histograms_every;       /* of weights, gradients, predictions */
     pl_every record_every;           /* points of the curves (recorder.h) */
     int64_t eval_batch;              /* default: pl_loop_eval_batch */

@@ -66,6 +66,8 @@ typedef struct pl_loop {
     pl_histogram own_steps; /* seconds of a step without waiting */
     uint64_t mark;          /* end of the last phase */
     uint64_t paused;        /* when the job was last */
+    uint64_t save_begun;    /* when the last checkpoint was... */
+    bool late;              /* ... and that it takes long was said */
     double held;            /* seconds of tests since the last step */
     double usual_loss; /* of a model that has learned nothing; 0: no step yet */
     bool warned;       /* that the loss is far beyond it */

@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+#define LATE_S 10
+
 /* From where in the data a resumed run goes on, and how its tests stand. */
 static pl_status note_position(pl_loop *l)
 {
@@ -34,17 +36,38 @@ static pl_status save(pl_loop *l, bool complete)
     uint64_t end = pl_ticks_now();
     pl_trace_span(l->opts->trace, 0, "checkpoint", step, begin, end);
     l->result->save_seconds += pl_loop_seconds(end - begin);
+    if (status == PL_AGAIN)
+        return status; /* left out */
     l->result->saves++;
+    l->save_begun = begin;
+    l->late = false;
     if (status == PL_OK)
         pl_recorder_checkpoint(&l->recorder, step);
     return status;
 }
 
+/* One that is left out since the one before is still being written is not
+ * worth a word, unless that takes so long that the disk may hang: said once. */
+static void warn_of_late(pl_loop *l)
+{
+    double limit = l->opts->late_save_s > 0 ? l->opts->late_save_s : LATE_S;
+    double took = pl_loop_seconds(pl_ticks_now() - l->save_begun);
+    if (l->late || took < limit)
+        return;
+    l->late = true;
+    pl_log(PL_LOG_WARN,
+           "checkpoint of step %lld is left out: the one before it is still "
+           "being written after %.0f s; is its disk slow, or does it hang?",
+           (long long)l->result->progress.step, took);
+}
+
 /* A checkpoint that fails in mid-run is a warning: the one before still
  * counts, and the next may succeed. */
-static void warn_of(const pl_loop *l, pl_status status)
+static void warn_of(pl_loop *l, pl_status status)
 {
-    if (status != PL_OK && status != PL_AGAIN)
+    if (status == PL_AGAIN)
+        warn_of_late(l);
+    else if (status != PL_OK)
         pl_log(PL_LOG_WARN, "checkpoint of step %lld: %s",
                (long long)l->result->progress.step, pl_error_message());
 }

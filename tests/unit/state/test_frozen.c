@@ -23,7 +23,7 @@ static void fill(rig *r)
             r->plane[p][i] = (float)(100 * p + i);
 }
 
-static pl_status open_rig(rig *r, int64_t copies)
+static pl_status open_patient(rig *r, int64_t copies, int patience_ms)
 {
     fill(r);
     return pl_frozen_new(
@@ -33,7 +33,13 @@ static pl_status open_rig(rig *r, int64_t copies)
             .count = COUNT,
             .piece = PIECE,
             .pool_bytes = (size_t)copies * PIECE * sizeof(float),
+            .patience_ms = patience_ms,
         });
+}
+
+static pl_status open_rig(rig *r, int64_t copies)
+{
+    return open_patient(r, copies, 0);
 }
 
 /* Change the whole memory, if that is allowed. */
@@ -279,6 +285,49 @@ static void frozen_end_lets_changes_go_on(void **state)
     pl_frozen_free(r.frozen);
 }
 
+/* Nothing reads: as when the disk hangs. */
+static void frozen_changes_give_up_a_reader_that_does_not_move(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_patient(&r, 1, 1));
+    pl_frozen_begin(r.frozen);
+    assert_false(pl_frozen_lost(r.frozen));
+    pl_frozen_before_change(r.frozen, 0, COUNT); /* returns */
+    assert_true(pl_frozen_lost(r.frozen));
+    assert_true(change(&r));
+    for (int64_t at = 0; at < COUNT; at += PIECE) { /* the reader is back */
+        const float *data;
+        int64_t count;
+        pl_frozen_read(r.frozen, 0, at, &data, &count);
+        assert_true(data[0] != -1);
+    }
+    pl_frozen_end(r.frozen);
+    assert_true(pl_frozen_lost(r.frozen));
+    fill(&r);
+    pl_frozen_begin(r.frozen); /* the next one is whole again */
+    assert_false(pl_frozen_lost(r.frozen));
+    read_range(&r, 0, 0, COUNT);
+    read_range(&r, 1, 0, COUNT);
+    pl_frozen_end(r.frozen);
+    pl_frozen_free(r.frozen);
+    assert_int_equal(0, pl_mem_live());
+}
+
+static void frozen_touch_gives_up_a_reader_that_does_not_move(void **state)
+{
+    (void)state;
+    rig r;
+    assert_ok(open_patient(&r, 1, 1));
+    pl_frozen_begin(r.frozen);
+    assert_false(change(&r));
+    while (!change(&r))
+        sched_yield();
+    assert_true(pl_frozen_lost(r.frozen));
+    pl_frozen_end(r.frozen);
+    pl_frozen_free(r.frozen);
+}
+
 UNIT_TESTS(
     cmocka_unit_test(frozen_new_survives_each_failed_allocation),
     cmocka_unit_test(frozen_memory_is_read_as_it_was),
@@ -289,4 +338,6 @@ UNIT_TESTS(
     cmocka_unit_test(frozen_keys_are_copied_before_they_change),
     cmocka_unit_test(frozen_reader_and_writer_may_race),
     cmocka_unit_test(frozen_changes_of_several_threads_wait_for_the_reader),
-    cmocka_unit_test(frozen_end_lets_changes_go_on))
+    cmocka_unit_test(frozen_end_lets_changes_go_on),
+    cmocka_unit_test(frozen_changes_give_up_a_reader_that_does_not_move),
+    cmocka_unit_test(frozen_touch_gives_up_a_reader_that_does_not_move))

@@ -355,6 +355,35 @@ static void partition_cancelled_leaves_no_shard(void **state)
 }
 
 /* A server on another machine that has a folder of the same name. */
+/* Training waited for a disk that took nothing, and would not wait longer. */
+static void partition_given_up_leaves_no_shard(void **state)
+{
+    holder h;
+    char *folder, **names;
+    size_t count;
+    pl_manifest_shard shard;
+    assert_ok(pl_checkpoint_begin(&folder, *state, 2));
+    open_holder(&h, 0, 1, *state, 2);
+    pl_frozen_free(h.frozen);
+    assert_ok(pl_frozen_new(&h.frozen, &(pl_frozen_opts) {
+                                           .planes = planes_of(&h),
+                                           .count = h.count,
+                                           .piece = 2,
+                                           .pool_bytes = 1,
+                                           .patience_ms = 1,
+                                       }));
+    pl_frozen_begin(h.frozen);
+    pl_frozen_before_change(h.frozen, 0, h.count);
+    assert_fails(PL_IO, "the disk took no data for",
+                 pl_partition_write(h.partition, h.frozen, NULL, &shard));
+    pl_frozen_end(h.frozen);
+    assert_ok(pl_file_list(&names, &count, folder));
+    assert_int_equal(0, count);
+    pl_mem_free(names);
+    close_holder(&h);
+    pl_mem_free(folder);
+}
+
 static void partition_written_elsewhere_is_noticed(void **state)
 {
     holder h[2];
@@ -475,6 +504,7 @@ UNIT_TESTS(PARTITION_TEST(partition_of_any_checkpoint_is_read),
            PARTITION_TEST(partition_checks_the_shards_it_takes_from),
            PARTITION_TEST(partition_that_is_not_finite_is_not_written),
            PARTITION_TEST(partition_cancelled_leaves_no_shard),
+           PARTITION_TEST(partition_given_up_leaves_no_shard),
            PARTITION_TEST(partition_written_elsewhere_is_noticed),
            PARTITION_TEST(partition_of_a_request_that_cannot_be_is_refused),
            PARTITION_TEST(partition_survives_each_failed_allocation),

@@ -171,6 +171,7 @@ struct pl_ps_core {
     uint64_t run_job; /* whose folder that is */
     bool claimed;     /* the chief has told it */
     uint32_t generation;
+    uint32_t restarted; /* the last one whose absent tasks were called lost */
     uint32_t base_incarnation, last_incarnation; /* given in between */
     int32_t rejoins;                             /* workers that came again */
     int64_t step;

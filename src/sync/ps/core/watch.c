@@ -2,10 +2,12 @@
  *
  * Invariants:
  *   L1  Only server 0 declares a task lost; the others follow (follow.c).
- *   L2  A task is lost by silence or by being stuck, and in no other way
- *       (job/member/liveness.h).
+ *   L2  A task is lost by silence or by being stuck (job/member/liveness.h),
+ *       or as L3 says, and in no other way.
  *   L3  A task that must join is waited for no longer than --join-timeout,
- *       and a lost task no longer than --rejoin-timeout.
+ *       and a lost task no longer than --rejoin-timeout.  Where a supervisor
+ *       can restart it, a task that does not rejoin after a rollback is lost
+ *       after half of that time, once, and the time begins again.
  *   L4  The other servers are told of the end only when the job has failed, or
  *       when no worker is waited for and the chief is done.
  *   L5  Server 0 ends only after all other servers have left, or, when the job
@@ -180,6 +182,34 @@ static void go_on_without(pl_ps_core *core)
     pl_core_release(core);
 }
 
+/* Tasks that were frozen when server 0 was lost have no heartbeats there that
+ * it could miss. */
+static bool restart_absent(pl_ps_core *core)
+{
+    char name[32];
+    bool some = false;
+    if (!core->opts.supervised || core->generation <= 1 ||
+        core->restarted == core->generation || core->opts.ops->lost == NULL ||
+        core->opts.on_loss == PL_ON_LOSS_ABORT)
+        return false;
+    for (int32_t i = 0; i < core->member_count; i++) {
+        const pl_member *member = &core->members[i];
+        if (!expected(core, i) || member->state != PL_MEMBER_ABSENT ||
+            member->gone)
+            continue;
+        pl_log(PL_LOG_WARN, "%s did not join again: it is declared lost",
+               pl_core_name(core, member, name));
+        bool server = is_server(core, member);
+        core->opts.ops->lost(core->opts.context, server,
+                             server ? i - core->opts.workers - 1 : i);
+        some = true;
+    }
+    core->restarted = core->generation;
+    if (some)
+        core->begin_ns = core->now_ns;
+    return some;
+}
+
 static void watch_absent(pl_ps_core *core)
 {
     char names[256] = "", name[32];
@@ -199,6 +229,8 @@ static void watch_absent(pl_ps_core *core)
     if (names[0] == '\0' || core->stopping)
         return;
     int64_t waited = core->now_ns - core->begin_ns;
+    if (waited > core->opts.join_ms * MS / 2 && restart_absent(core))
+        return;
     if ((gone || waited > core->opts.join_ms * MS) && core->ready &&
         core->generation > 1 && core->opts.on_loss == PL_ON_LOSS_CONTINUE) {
         go_on_without(core);

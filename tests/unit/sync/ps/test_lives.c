@@ -297,7 +297,36 @@ static void ps_lives_rolled_back_job_may_go_on_without_one(void **state)
     }
 }
 
+/* Frozen when server 0 was lost, it never says a word to the new one: where a
+ * supervisor can restart it, it is declared lost, once. */
+static void ps_lives_task_that_does_not_rejoin_is_declared_lost(void **state)
+{
+    (void)state;
+    for (int supervised = 0; supervised <= 1; supervised++) {
+        ps_rig *rig = ps_open((pl_ps_core_opts) { .join_ms = 1000,
+                                                  .heartbeat_ms = 60000,
+                                                  .supervised = supervised },
+                              "sgd");
+        join_job(rig, PS_WORKER, 0, 1, ""); /* it knew a server 0 before */
+        ps_tick(rig, 500);
+        assert_int_equal(0, rig->lost[1]);
+        ps_tick(rig, 1);
+        assert_int_equal(supervised, rig->lost[1]);
+        ps_tick(rig, 900);
+        ps_tick(rig, 99 + (supervised ? 1 : 0));
+        bool waits = pl_ps_core_outcome(rig->core) == PL_OK;
+        assert_true(waits == (supervised != 0)); /* the time began again */
+        ps_tick(rig, 1);
+        assert_fails(PL_CLOSED, "worker 1 did not join within 1 s",
+                     pl_ps_core_outcome(rig->core));
+        assert_int_equal(supervised, rig->lost[1]);
+        assert_int_equal(0, rig->lost[0]);
+        ps_close(rig);
+    }
+}
+
 UNIT_TESTS(
+    cmocka_unit_test(ps_lives_task_that_does_not_rejoin_is_declared_lost),
     cmocka_unit_test(ps_lives_rolled_back_job_may_go_on_without_one),
     cmocka_unit_test(ps_lives_what_was_asked_before_a_join_is_void),
     cmocka_unit_test(ps_lives_join_after_the_goodbye_changes_nothing),

@@ -454,6 +454,11 @@ static void loop_goes_on_when_a_checkpoint_fails(void **state)
     w.save_mid = PL_AGAIN; /* busy: no need to tell anyone */
     assert_ok(pl_loop_run(&opts, &result));
     assert_int_equal(3, seen.count);
+    assert_int_equal(1, result.saves); /* the last one */
+    opts.late_save_s = 1e-9;           /* ... unless it takes long; then once */
+    assert_ok(pl_loop_run(&opts, &result));
+    assert_int_equal(4, seen.count);
+    assert_non_null(strstr(seen.last, "checkpoint of step 6 is left out"));
     pl_log_set(NULL, NULL, PL_LOG_INFO);
     rig_close(&r);
 }
