@@ -1,7 +1,7 @@
 /* host_threads.c - tasks as threads of this process: what a thread returned is
  * told as the exit status that its process would have had.  The socket that it
  * closes at its end wakes the supervisor. */
-#include "job/supervise/host_threads.h"
+#include "job/supervise/local/host_threads.h"
 
 #include "base/log.h"
 #include "base/mem.h"

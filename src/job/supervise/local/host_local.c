@@ -1,7 +1,7 @@
 /* This machine as a host: decides how a task's process is started and found to
  * have ended.  A socket that closes wakes the supervisor when a process ends,
  * so no signal handler is needed. */
-#include "job/supervise/host_local.h"
+#include "job/supervise/local/host_local.h"
 
 #include "base/log.h"
 #include "base/mem.h"
