@@ -18,7 +18,7 @@ ALLOWED = {  # a file: the names that are no flags there
     "src/sync/ps/core/members.c": {"ps", "evaluator"},           # roles
     # What a supervisor adds to the command line of a task, and how a process
     # sees that it is one; both are below the flags, or before they are read.
-    "src/job/supervise/host_local.c": {"role", "index", "control"},
+    "src/job/supervise/local/host_local.c": {"role", "index", "control"},
     "src/app/library/threads.c": {"role", "index", "control"},
     "src/cli/app.c": {"control"},
     # Whole command lines, as a person would type them.

@@ -10,7 +10,7 @@
 #include "cli/commands.h"
 #include "cli/help/help.h"
 #include "cli/help/version.h"
-#include "job/supervise/host_local.h"
+#include "job/supervise/local/host_local.h"
 #include "nn/model.h"
 #include "paceline/cli.h"
 

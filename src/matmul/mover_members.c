@@ -42,9 +42,8 @@ static pl_status take_link(pl_mover *m, const pl_message *message)
     pl_block_link link, answer = { .worker = m->opts.worker };
     if (!pl_block_link_decode(&link, message) ||
         link.worker >= m->opts.placement->job.workers ||
-        (message->who.role != PL_PRINCIPAL_NONE &&
-         !pl_principal_equal(message->who, (pl_principal) { PL_PRINCIPAL_WORKER,
-                                                            link.worker })))
+        !pl_principal_permits(
+            message->who, (pl_principal) { PL_PRINCIPAL_WORKER, link.worker }))
         return PL_OK; /* not one of ours */
     PL_TRY(m->net->accept(m->server, message->from, link.offer, answer.offer));
     return send_link(m, m->server, message->from, PL_FRAME_LINKED, &answer);

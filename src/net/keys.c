@@ -187,28 +187,14 @@ void pl_principal_text(pl_principal who, char out[PL_PRINCIPAL_TEXT])
                  who.index);
 }
 
-bool pl_principal_parse(pl_principal *out, const char *text)
-{
-    for (int role = PL_PRINCIPAL_WORKER; role <= PL_PRINCIPAL_EVALUATOR;
-         role++) {
-        size_t length = strlen(role_texts[role]);
-        if (strncmp(text, role_texts[role], length) != 0 || text[length] != ' ')
-            continue;
-        const char *number = text + length + 1;
-        size_t digits = strspn(number, "0123456789");
-        if (digits == 0 || digits > 6 || number[digits] != '\0' ||
-            (number[0] == '0' && digits > 1))
-            return false;
-        *out = (pl_principal) { (pl_principal_role)role,
-                                (int32_t)strtol(number, NULL, 10) };
-        return true;
-    }
-    return false;
-}
-
 bool pl_principal_equal(pl_principal a, pl_principal b)
 {
     return a.role == b.role && a.index == b.index;
+}
+
+bool pl_principal_permits(pl_principal who, pl_principal task)
+{
+    return who.role == PL_PRINCIPAL_NONE || pl_principal_equal(who, task);
 }
 
 bool pl_job_keys_has(const pl_job_keys *keys, pl_principal who)

@@ -67,8 +67,10 @@ pl_status pl_secret_parse_file(pl_secret *out, const void *bytes,
 
 /* "worker 3", and back. */
 void pl_principal_text(pl_principal who, char out[PL_PRINCIPAL_TEXT]);
-bool pl_principal_parse(pl_principal *out, const char *text);
 bool pl_principal_equal(pl_principal a, pl_principal b);
+/* May a peer that proved to be `who` speak for this task?  A task that proved
+ * to be one of the job speaks for no other; without keys nothing is proved. */
+bool pl_principal_permits(pl_principal who, pl_principal task);
 /* Whether the job has such a task. */
 bool pl_job_keys_has(const pl_job_keys *keys, pl_principal who);
 

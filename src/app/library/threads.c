@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "job/supervise/host_threads.h"
+#include "job/supervise/local/host_threads.h"
 #include "job/supervise/supervisor.h"
 
 #include <math.h>

@@ -174,15 +174,13 @@ static bool is_from(const pl_membership *m, const pl_message *message,
                     int32_t member)
 {
     return member > 0 && member < m->opts.members &&
-           (message->who.role == PL_PRINCIPAL_NONE ||
-            (message->who.role == PL_PRINCIPAL_WORKER &&
-             message->who.index == member));
+           pl_principal_permits(message->who,
+                                (pl_principal) { PL_PRINCIPAL_WORKER, member });
 }
 
 static void refuse_replaced(pl_membership *m, pl_peer peer)
 {
-    pl_membership_note(m, peer, PL_FRAME_REFUSE, PL_CLOSED,
-                       "a newer process has taken this task's place");
+    pl_membership_note(m, peer, PL_FRAME_REFUSE, PL_CLOSED, PL_REPLACED);
 }
 
 /* A process that was not known. */

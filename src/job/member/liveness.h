@@ -87,6 +87,9 @@ int64_t pl_liveness_gap(int64_t *tick_ns, int64_t timeout_ms, int64_t now_ns);
 
 /* --- sentences about losses, the only ones in the product -------------- */
 
+/* What a process hears whose place a newer one of the same task has. */
+#define PL_REPLACED "a newer process has taken this task's place"
+
 #define PL_LOSS_TEXT 512
 
 typedef struct pl_loss {

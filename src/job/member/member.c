@@ -287,12 +287,6 @@ pl_peer pl_membership_peer(const pl_membership *m, int32_t member)
     return m->seats[member].peer;
 }
 
-const pl_heartbeat_message *pl_membership_last(const pl_membership *m,
-                                               int32_t member)
-{
-    return &m->seats[member].last;
-}
-
 int32_t pl_membership_restarts(const pl_membership *m)
 {
     return m->restarts;

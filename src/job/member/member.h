@@ -125,9 +125,6 @@ pl_status pl_membership_outcome(const pl_membership *m) PL_MUST_CHECK;
 uint32_t pl_membership_generation(const pl_membership *m);
 bool pl_membership_has(const pl_membership *m, int32_t member);
 pl_peer pl_membership_peer(const pl_membership *m, int32_t member);
-/* The coordinator's: of a member's last heartbeat. */
-const pl_heartbeat_message *pl_membership_last(const pl_membership *m,
-                                               int32_t member);
 int32_t pl_membership_restarts(const pl_membership *m); /* new processes */
 pl_skew pl_membership_skew(const pl_membership *m); /* coordinator's clock */
 /* All that were told that the job is over have said that they heard it. */

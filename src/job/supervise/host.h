@@ -1,10 +1,10 @@
 /* host.h - a place where tasks of a job run, as the supervisor sees it.
  *
- * There are three: this machine (host_local.h), whose tasks are our children;
- * this process (host_threads.h), whose tasks are threads; and a host that an
- * agent was started on by ssh or srun (job/hosts/host_agent.h).  A host starts
- * processes, sends them signals and control messages, and says what becomes of
- * them; it decides nothing.
+ * There are three: this machine (local/host_local.h), whose tasks are our
+ * children; this process (local/host_threads.h), whose tasks are threads; and a
+ * host that an agent was started on by ssh or srun (job/hosts/host_agent.h).  A
+ * host starts processes, sends them signals and control messages, and says what
+ * becomes of them; it decides nothing.
  *
  * Threads: one, the supervisor's. */
 #ifndef PL_JOB_SUPERVISE_HOST_H

@@ -15,7 +15,7 @@
 #define PL_JOB_SUPERVISE_SUPERVISOR_H
 
 #include "base/record/timeline.h"
-#include "job/supervise/host_local.h"
+#include "job/supervise/local/host_local.h"
 
 #include <stdatomic.h>
 

@@ -187,11 +187,6 @@ const char *pl_table_name(const pl_table *table)
     return table->name;
 }
 
-const char *pl_table_title(const pl_table *table)
-{
-    return table->title;
-}
-
 size_t pl_table_rows(const pl_table *table)
 {
     return table->rows;

@@ -57,7 +57,6 @@ void pl_table_put_mean(pl_table *table, double mean, double spread);
 pl_status pl_table_rename(pl_table *table, const char *name,
                           const char *title) PL_MUST_CHECK;
 const char *pl_table_name(const pl_table *table);
-const char *pl_table_title(const pl_table *table);
 size_t pl_table_rows(const pl_table *table);
 
 /* Append the table to `out`. */

@@ -72,22 +72,23 @@ static void keys_principals_have_names(void **state)
 {
     (void)state;
     char text[PL_PRINCIPAL_TEXT];
-    pl_principal who = { PL_PRINCIPAL_WORKER, 1023 }, back;
+    pl_principal who = { PL_PRINCIPAL_WORKER, 1023 };
     pl_principal_text(who, text);
     assert_string_equal("worker 1023", text);
-    assert_true(pl_principal_parse(&back, text));
-    assert_true(pl_principal_equal(who, back));
-    assert_true(pl_principal_parse(&back, "ps 0"));
-    assert_int_equal(PL_PRINCIPAL_PS, back.role);
-    static const char *const wrong[] = {
-        "",          "worker",
-        "worker ",   "worker 01",
-        "worker +1", "worker 1 ",
-        "none 0",    "Worker 1",
-        "ps -1",     "ps 99999999999999999999"
-    };
-    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        assert_false(pl_principal_parse(&back, wrong[i]));
+    pl_principal_text((pl_principal) { 0 }, text);
+    assert_string_equal("nobody known", text);
+}
+
+static void keys_let_a_task_speak_for_itself_alone(void **state)
+{
+    (void)state;
+    pl_principal worker = { PL_PRINCIPAL_WORKER, 1 };
+    assert_true(pl_principal_permits(worker, worker));
+    assert_true(pl_principal_permits((pl_principal) { 0 }, worker));
+    assert_false(pl_principal_permits((pl_principal) { PL_PRINCIPAL_WORKER, 2 },
+                                      worker));
+    assert_false(
+        pl_principal_permits((pl_principal) { PL_PRINCIPAL_PS, 1 }, worker));
 }
 
 static void keys_know_the_tasks_of_the_job(void **state)
@@ -213,6 +214,7 @@ static void secret_files_that_are_wrong_are_not_quoted(void **state)
 UNIT_TESTS(cmocka_unit_test(keys_are_derived_as_ever),
            cmocka_unit_test(keys_of_each_task_are_its_own),
            cmocka_unit_test(keys_principals_have_names),
+           cmocka_unit_test(keys_let_a_task_speak_for_itself_alone),
            cmocka_unit_test(keys_know_the_tasks_of_the_job),
            cmocka_unit_test(secrets_differ),
            TEST_IN_FOLDER(secret_files_hold_what_was_written),

@@ -107,9 +107,8 @@ static char *take_ring_link(pl_ring_core *core, pl_peer from,
                             const pl_ring_link *link, pl_principal who)
 {
     if (link->worker != core->place.prev ||
-        (who.role != PL_PRINCIPAL_NONE &&
-         !pl_principal_equal(
-             who, (pl_principal) { PL_PRINCIPAL_WORKER, link->worker })))
+        !pl_principal_permits(
+            who, (pl_principal) { PL_PRINCIPAL_WORKER, link->worker }))
         return NULL;
     if (core->prev != from)
         core->opts.ops->accept(core->opts.context, from, link->offer,

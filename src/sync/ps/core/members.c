@@ -76,7 +76,6 @@ static void refuse_join(pl_ps_core *core, const pl_message *message,
                       why);
 }
 
-/* Who proved by its keys to be a task speaks for no other. */
 static bool speaks_for(const pl_ps_core_opts *opts, pl_principal who,
                        int32_t id)
 {
@@ -85,7 +84,7 @@ static bool speaks_for(const pl_ps_core_opts *opts, pl_principal who,
         id < workers    ? (pl_principal) { PL_PRINCIPAL_WORKER, id }
         : id == workers ? (pl_principal) { PL_PRINCIPAL_EVALUATOR, 0 }
                         : (pl_principal) { PL_PRINCIPAL_PS, id - workers - 1 };
-    return who.role == PL_PRINCIPAL_NONE || pl_principal_equal(who, is);
+    return pl_principal_permits(who, is);
 }
 
 /* The number of the member a JOIN speaks for. */
@@ -393,7 +392,7 @@ static void take_in(pl_ps_core *core, pl_member *member,
             pl_core_send_text(core, member->peer,
                               pl_core_stamp(pl_ps_refuse_encode(false, 0),
                                             member->incarnation),
-                              "a newer process has taken this task's place");
+                              PL_REPLACED);
         void_pushes(core, member, 0);
         catch_up(core, member);
         if (member->fresh)
@@ -451,8 +450,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     if (join.ask)
         goto out; /* it may join, and does not yet */
     if (is_outdated(member, &join))
-        PL_TRY_OUT(status, PL_FAIL(PL_USAGE, "a newer process has taken this "
-                                             "task's place"));
+        PL_TRY_OUT(status, PL_FAIL(PL_USAGE, PL_REPLACED));
     /* The one who joins knew an earlier life of this server; not if this one
      * knows it, as after a cut. */
     if (pl_core_leads(core) && status == PL_OK && !is_known(member, message) &&
@@ -462,8 +460,7 @@ static pl_status join_checked(pl_ps_core *core, const pl_message *message)
     if (!pl_core_leads(core) &&
         message->frame.incarnation < member->incarnation &&
         message->frame.generation == core->generation)
-        status = PL_FAIL(PL_USAGE, "a newer process has taken this task's "
-                                   "place");
+        status = PL_FAIL(PL_USAGE, PL_REPLACED);
     if (status == PL_OK && is_unsettled(core, member)) {
         pl_core_send_have(core, pl_core_id(core, member)); /* it asks again */
     } else if (status == PL_OK) {
@@ -537,7 +534,7 @@ void pl_core_on_heartbeat(pl_ps_core *core, const pl_message *message)
         pl_core_send_text(
             core, message->from,
             pl_core_stamp(pl_ps_refuse_encode(unknown, 0), frame->incarnation),
-            "a newer process has taken this task's place");
+            PL_REPLACED);
         return;
     }
     pl_core_take_usage(member, message);

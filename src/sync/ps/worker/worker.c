@@ -521,15 +521,3 @@ pl_ps_worker_view pl_ps_worker_look(const pl_ps_worker *w)
     view.restored = w->restored;
     return view;
 }
-
-const char *pl_ps_worker_state_text(const pl_ps_worker *w)
-{
-    static const char *const texts[PL_WORKER_STATES] = {
-        "out",      "joining", "loading",  "initializing", "pulling",
-        "locating", "ready",   "flushing", "committing",   "pushing",
-        "peeking",  "pausing", "sharing",  "looking",      "freezing",
-        "saving",   "writing", "thawing",  "stopping",     "leaving",
-        "left",     "gone",
-    };
-    return texts[w->state];
-}

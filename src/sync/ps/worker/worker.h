@@ -169,7 +169,4 @@ typedef struct pl_ps_worker_view {
 } pl_ps_worker_view;
 pl_ps_worker_view pl_ps_worker_look(const pl_ps_worker *worker);
 
-/* "joining", "freezing": for traces and tests. */
-const char *pl_ps_worker_state_text(const pl_ps_worker *worker);
-
 #endif

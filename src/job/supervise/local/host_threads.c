@@ -1,12 +1,11 @@
 /* host_threads.c - tasks as threads of this process: what a thread returned is
  * told as the exit status that its process would have had.  The socket that it
  * closes at its end wakes the supervisor. */
-#include "job/supervise/host_threads.h"
+#include "job/supervise/local/host_threads.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "job/supervise/packet.h"
+#include "job/supervise/local/task_socket.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -16,9 +15,8 @@ typedef struct host_threads host_threads;
 
 typedef struct task_thread {
     host_threads *host;
-    pl_task task;
+    pl_task_socket socket;
     pl_thread *thread; /* NULL: none */
-    int control;       /* -1: closed */
     int theirs;        /* its end of the socket, until it has begun */
     atomic_bool over;  /* the thread has nothing more to do */
 } task_thread;
@@ -34,7 +32,7 @@ static pl_status thread_main(void *arg)
 {
     task_thread *t = arg;
     const pl_host_threads_opts *opts = &t->host->opts;
-    pl_status status = opts->run(opts->context, t->task, t->theirs);
+    pl_status status = opts->run(opts->context, t->socket.task, t->theirs);
     atomic_store(&t->over, true);
     return status;
 }
@@ -42,41 +40,14 @@ static pl_status thread_main(void *arg)
 static pl_status tell(pl_host *host, const pl_job_task *task,
                       const pl_control_message *message)
 {
-    const task_thread *t = &((host_threads *)host)->threads[task->slot];
-    if (t->control < 0)
-        return PL_OK;
-    pl_status status = pl_packet_send(t->control, message);
-    if (status == PL_NOMEM)
-        return status;
-    if (status != PL_OK)
-        pl_log(PL_LOG_DEBUG, "%s", pl_error_message());
-    return PL_OK;
+    host_threads *h = (host_threads *)host;
+    return pl_task_socket_send(&h->threads[task->slot].socket, message);
 }
 
 static void send_signal(pl_host *host, const pl_job_task *task, int number)
 {
     (void)number;
     (void)tell(host, task, &(pl_control_message) { .kind = PL_CONTROL_END });
-}
-
-static pl_status tell_secret(host_threads *h, const pl_job_task *task)
-{
-    char text[PL_SECRET_TEXT];
-    if (h->opts.secret == NULL)
-        return PL_OK;
-    pl_secret_text(h->opts.secret, text);
-    pl_status status = tell(
-        &h->base, task,
-        &(pl_control_message) { .kind = PL_CONTROL_SECRET, .secret = text });
-    pl_keys_wipe(text, sizeof text);
-    return status;
-}
-
-static void close_control(task_thread *t)
-{
-    if (t->control >= 0)
-        close(t->control);
-    t->control = -1;
 }
 
 static pl_status start(pl_host *host, pl_job_task *task)
@@ -86,37 +57,14 @@ static pl_status start(pl_host *host, pl_job_task *task)
     char name[16];
     snprintf(name, sizeof name, "%s %d", pl_role_text(task->task.role),
              task->task.index);
-    t->task = task->task;
-    PL_TRY(pl_packet_pair(&t->control, &t->theirs));
-    pl_status status = tell_secret(h, task);
-    if (status == PL_OK)
-        status = pl_thread_start(&t->thread, name, thread_main, t);
-    if (status == PL_OK)
-        return PL_OK;
-    close(t->theirs);
-    close_control(t);
-    return status;
-}
-
-/* Everything a task has said. */
-static pl_status take_messages(task_thread *t, const pl_host_events *events)
-{
-    while (t->control >= 0) {
-        pl_control_message message;
-        pl_status status = pl_packet_receive(t->control, &message);
-        if (status == PL_AGAIN || status == PL_NOMEM)
-            return status == PL_AGAIN ? PL_OK : status;
-        if (status == PL_CLOSED) {
-            close_control(t);
-        } else if (status == PL_OK) {
-            events->message(events->context, t->task, &message);
-            pl_control_message_close(&message);
-        } else {
-            pl_log(PL_LOG_WARN, "%s %d: %s", pl_role_text(t->task.role),
-                   t->task.index, pl_error_message());
-        }
+    PL_TRY(pl_task_socket_open(&t->socket, task->task, h->opts.secret,
+                               &t->theirs));
+    pl_status status = pl_thread_start(&t->thread, name, thread_main, t);
+    if (status != PL_OK) {
+        close(t->theirs);
+        pl_task_socket_close(&t->socket);
     }
-    return PL_OK;
+    return status;
 }
 
 /* What the end of another task looks like to a task: not where it began. */
@@ -133,9 +81,9 @@ static void keep_failure(host_threads *h, const task_thread *t,
 {
     if (h->failed.status == PL_OK ||
         (is_echo(h->failed.status) && !is_echo(status)))
-        pl_error_save(&h->failed,
-                      pl_context(status, "%s %d", pl_role_text(t->task.role),
-                                 t->task.index));
+        pl_error_save(&h->failed, pl_context(status, "%s %d",
+                                             pl_role_text(t->socket.task.role),
+                                             t->socket.task.index));
 }
 
 /* A thread that is over has said all that it had to say. */
@@ -144,14 +92,15 @@ static pl_status join_over(host_threads *h, task_thread *t,
 {
     if (t->thread == NULL || !atomic_load(&t->over))
         return PL_OK;
-    pl_status taken = take_messages(t, events);
+    pl_status taken = pl_task_socket_take(&t->socket, events);
     pl_status status = pl_thread_join(t->thread);
     int code = status == PL_OK ? 0 : status == PL_USAGE ? 2 : 1;
     t->thread = NULL;
-    close_control(t);
+    pl_task_socket_close(&t->socket);
     if (status != PL_OK)
         keep_failure(h, t, status);
-    events->ended(events->context, t->task, code << 8, pl_error_message());
+    events->ended(events->context, t->socket.task, code << 8,
+                  pl_error_message());
     return taken;
 }
 
@@ -160,7 +109,7 @@ static pl_status turn(pl_host *host, const pl_host_events *events)
     host_threads *h = (host_threads *)host;
     pl_status status = PL_OK;
     for (int i = 0; i < h->opts.tasks; i++) {
-        pl_status taken = take_messages(&h->threads[i], events);
+        pl_status taken = pl_task_socket_take(&h->threads[i].socket, events);
         status = status == PL_OK ? taken : status;
     }
     for (int i = 0; i < h->opts.tasks; i++) {
@@ -176,7 +125,7 @@ static int descriptors(const pl_host *host, struct pollfd *polls, int room)
     int count = 0;
     for (int i = 0; i < h->opts.tasks && count < room; i++)
         polls[count++] =
-            (struct pollfd) { .fd = h->threads[i].control, .events = POLLIN };
+            (struct pollfd) { .fd = h->threads[i].socket.fd, .events = POLLIN };
     return count;
 }
 
@@ -197,7 +146,7 @@ pl_status pl_host_threads_new(pl_host **out, const pl_host_threads_opts *opts)
     pl_status status = PL_NEW(h->threads, (size_t)opts->tasks);
     for (int i = 0; status == PL_OK && i < opts->tasks; i++) {
         h->threads[i].host = h;
-        h->threads[i].control = -1;
+        h->threads[i].socket.fd = -1;
     }
     if (status == PL_OK)
         *out = &h->base;
@@ -210,7 +159,8 @@ void pl_host_threads_free(pl_host *host, pl_error *failed)
 {
     host_threads *h = (host_threads *)host;
     for (int i = 0; i < h->opts.tasks; i++) {
-        close_control(&h->threads[i]); /* a task without one ends */
+        pl_task_socket_close(
+            &h->threads[i].socket); /* a task without one ends */
         pl_status status = pl_thread_join(h->threads[i].thread);
         if (status != PL_OK)
             keep_failure(h, &h->threads[i], status);

@@ -6,8 +6,8 @@
  * for all of them.
  *
  * Threads: one, the supervisor's, and one for each task. */
-#ifndef PL_JOB_SUPERVISE_HOST_THREADS_H
-#define PL_JOB_SUPERVISE_HOST_THREADS_H
+#ifndef PL_JOB_SUPERVISE_LOCAL_HOST_THREADS_H
+#define PL_JOB_SUPERVISE_LOCAL_HOST_THREADS_H
 
 #include "base/error.h"
 #include "job/supervise/host.h"

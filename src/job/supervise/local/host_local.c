@@ -1,12 +1,11 @@
 /* This machine as a host: decides how a task's process is started and found to
  * have ended.  A socket that closes wakes the supervisor when a process ends,
  * so no signal handler is needed. */
-#include "job/supervise/host_local.h"
+#include "job/supervise/local/host_local.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "job/supervise/child.h"
-#include "job/supervise/packet.h"
+#include "job/supervise/local/task_socket.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -18,10 +17,9 @@
 #define EXTRA_ARGS 7 /* behind the command, with the NULL */
 
 typedef struct process {
-    pl_task task;
+    pl_task_socket socket;
     char *log;
     pid_t pid;        /* 0: none */
-    int control;      /* -1: closed */
     int64_t log_from; /* where this process's part begins */
 } process;
 
@@ -67,81 +65,30 @@ static pl_status start_process(host_local *h, process *p,
                           });
 }
 
-/* A task that has gone again is reaped with its own message. */
 static pl_status tell(pl_host *host, const pl_job_task *task,
                       const pl_control_message *message)
 {
-    const process *p = &((host_local *)host)->processes[task->slot];
-    if (p->control < 0)
-        return PL_OK;
-    pl_status status = pl_packet_send(p->control, message);
-    if (status == PL_NOMEM)
-        return status;
-    if (status != PL_OK)
-        pl_log(PL_LOG_DEBUG, "%s", pl_error_message());
-    return PL_OK;
-}
-
-static pl_status tell_secret(host_local *h, const pl_job_task *task)
-{
-    char text[PL_SECRET_TEXT];
-    if (h->opts.secret == NULL)
-        return PL_OK;
-    pl_secret_text(h->opts.secret, text);
-    pl_status status = tell(
-        &h->base, task,
-        &(pl_control_message) { .kind = PL_CONTROL_SECRET, .secret = text });
-    pl_keys_wipe(text, sizeof text);
-    return status;
+    host_local *h = (host_local *)host;
+    return pl_task_socket_send(&h->processes[task->slot].socket, message);
 }
 
 static pl_status start(pl_host *host, pl_job_task *task)
 {
     host_local *h = (host_local *)host;
     process *p = &h->processes[task->slot];
-    int ours, theirs;
-    p->task = task->task;
-    PL_TRY(pl_packet_pair(&ours, &theirs));
+    int theirs;
+    PL_TRY(
+        pl_task_socket_open(&p->socket, task->task, h->opts.secret, &theirs));
     pl_status status = start_process(h, p, task, theirs);
     close(theirs);
-    if (status != PL_OK) {
-        close(ours);
-        return status;
-    }
-    p->control = ours;
-    task->pid = p->pid;
-    return tell_secret(h, task);
+    if (status != PL_OK)
+        pl_task_socket_close(&p->socket);
+    else
+        task->pid = p->pid;
+    return status;
 }
 
 /* --- what happens ----------------------------------------------------- */
-
-static void close_control(process *p)
-{
-    if (p->control >= 0)
-        close(p->control);
-    p->control = -1;
-}
-
-/* Everything a task has said. */
-static pl_status take_messages(process *p, const pl_host_events *events)
-{
-    while (p->control >= 0) {
-        pl_control_message message;
-        pl_status status = pl_packet_receive(p->control, &message);
-        if (status == PL_AGAIN || status == PL_NOMEM)
-            return status == PL_AGAIN ? PL_OK : status;
-        if (status == PL_OK) {
-            events->message(events->context, p->task, &message);
-            pl_control_message_close(&message);
-        } else if (status == PL_CLOSED) {
-            close_control(p);
-        } else {
-            pl_log(PL_LOG_WARN, "%s %d: %s", pl_role_text(p->task.role),
-                   p->task.index, pl_error_message());
-        }
-    }
-    return PL_OK;
-}
 
 static pl_status reap(process *p, const pl_host_events *events)
 {
@@ -152,12 +99,13 @@ static pl_status reap(process *p, const pl_host_events *events)
     pid_t pid = waitpid(p->pid, &ended, WNOHANG);
     if (pid == 0 || (pid < 0 && errno == EINTR))
         return PL_OK;
-    pl_status status = take_messages(p, events); /* what it said before */
-    close_control(p);
+    pl_status status =
+        pl_task_socket_take(&p->socket, events); /* what it said before */
+    pl_task_socket_close(&p->socket);
     p->pid = 0;
     if (ended != 0)
         pl_child_last_lines(p->log, p->log_from, 1, said, sizeof said);
-    events->ended(events->context, p->task, ended, said);
+    events->ended(events->context, p->socket.task, ended, said);
     return status;
 }
 
@@ -166,7 +114,7 @@ static pl_status turn(pl_host *host, const pl_host_events *events)
     host_local *h = (host_local *)host;
     pl_status status = PL_OK;
     for (int i = 0; i < h->opts.tasks; i++) {
-        pl_status taken = take_messages(&h->processes[i], events);
+        pl_status taken = pl_task_socket_take(&h->processes[i].socket, events);
         status = status == PL_OK ? taken : status;
     }
     for (int i = 0; i < h->opts.tasks; i++) {
@@ -195,8 +143,8 @@ static int descriptors(const pl_host *host, struct pollfd *polls, int room)
     const host_local *h = (const host_local *)host;
     int count = 0;
     for (int i = 0; i < h->opts.tasks && count < room; i++)
-        polls[count++] =
-            (struct pollfd) { .fd = h->processes[i].control, .events = POLLIN };
+        polls[count++] = (struct pollfd) { .fd = h->processes[i].socket.fd,
+                                           .events = POLLIN };
     return count;
 }
 
@@ -235,7 +183,7 @@ static pl_status build(host_local *h)
 {
     PL_TRY(PL_NEW(h->processes, (size_t)h->opts.tasks));
     for (int i = 0; i < h->opts.tasks; i++)
-        h->processes[i].control = -1;
+        h->processes[i].socket.fd = -1;
     PL_TRY(copy_command(h));
     return copy_environment(h);
 }
@@ -260,7 +208,7 @@ void pl_host_local_free(pl_host *host)
     if (h == NULL)
         return;
     for (int i = 0; h->processes != NULL && i < h->opts.tasks; i++) {
-        close_control(&h->processes[i]);
+        pl_task_socket_close(&h->processes[i].socket);
         pl_mem_free(h->processes[i].log);
     }
     pl_mem_free(h->processes);

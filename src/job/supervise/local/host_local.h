@@ -2,8 +2,8 @@
  * socket, whose standard error goes to a log.
  *
  * The tasks end with the thread that started them, however that ends. */
-#ifndef PL_JOB_SUPERVISE_HOST_LOCAL_H
-#define PL_JOB_SUPERVISE_HOST_LOCAL_H
+#ifndef PL_JOB_SUPERVISE_LOCAL_HOST_LOCAL_H
+#define PL_JOB_SUPERVISE_LOCAL_HOST_LOCAL_H
 
 #include "job/supervise/host.h"
 #include "net/keys.h"
