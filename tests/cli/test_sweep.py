@@ -232,7 +232,7 @@ def test_published_values_are_shown(cli):
     text = cli.ok("sweep", "x.sweep", "--data", "idx:digits").out
     assert text.startswith("X1: Does it work?\n")
     assert "published elsewhere [s]" in text and "[points]" in text
-    assert "depend on the machine for seconds." in text
+    assert "depend on the machine: seconds." in text
     first, second = json.loads(
         cli.ok("compare", "sweeps/x", "--json").out)
     assert first["published.test_accuracy"] == 0.5

@@ -267,8 +267,11 @@ static pl_status find_accuracy(const pl_finding *f, const char *flag)
 {
     pl_lines lines;
     PL_TRY(pl_lines_init(&lines, f->records, &f->flags, flag, "test_accuracy"));
-    for (size_t i = 0; lines.count <= LINES_MOST && i < lines.count; i++)
+    for (size_t i = 0; lines.count <= LINES_MOST && i < lines.count; i++) {
         put_accuracy(f, &lines.list[i], flag);
+        if (strcmp(flag, "workers") == 0)
+            pl_finding_averaging(f, &lines.list[i]);
+    }
     pl_lines_close(&lines);
     return PL_OK;
 }
@@ -361,6 +364,7 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
         return pl_buffer_status(out);
     f.flags.count = pl_compare_args(part, f.flags.names, PL_LINE_FLAGS_MOST);
     find_target(&f);
+    PL_TRY(pl_finding_way(&f));
     PL_TRY(find_speed(&f));
     PL_TRY(find_saturation(&f));
     /* At a loss that all reach, accuracy is about the same. */
@@ -369,8 +373,10 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
                                 f.flags.names[i]))
             PL_TRY(find_accuracy(&f, f.flags.names[i]));
     if (count_met(part) == 0)
-        pl_finding_mode(&f);
+        pl_finding_pairs(&f);
+    pl_finding_shares(&f);
     pl_finding_traffic(&f);
+    pl_finding_published(&f);
     find_limit(&f);
     return pl_buffer_status(out);
 }

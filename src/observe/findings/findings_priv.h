@@ -14,8 +14,19 @@ typedef struct pl_finding {
 } pl_finding;
 
 /* Rules about pairs of runs that differ in one flag only (pairs.c): what sync
- * changes against async, and what sparse traffic saves. */
-void pl_finding_mode(const pl_finding *f);
+ * changes against async and summed gradients against averaged ones, and what
+ * sparse traffic saves. */
+void pl_finding_pairs(const pl_finding *f);
 void pl_finding_traffic(const pl_finding *f);
+
+/* Rules about workers (workers.c): what more of them change on the way to a
+ * target; why averaging loses accuracy over this line of `workers`; and whether
+ * those that do not wait for each other share the steps evenly. */
+pl_status pl_finding_way(const pl_finding *f) PL_MUST_CHECK;
+void pl_finding_averaging(const pl_finding *f, const pl_line *line);
+void pl_finding_shares(const pl_finding *f);
+
+/* How far results are from those that a report published (published.c). */
+void pl_finding_published(const pl_finding *f);
 
 #endif

@@ -18,7 +18,7 @@ static bool is_published(const pl_records *part, const char *result)
     return false;
 }
 
-/* "Published values depend on the machine for seconds, peak_rss_mb." */
+/* "Published values that depend on the machine: seconds, peak_rss_mb." */
 static void put_machine_bound(const pl_records *part, pl_buffer *out)
 {
     bool any = false;
@@ -27,7 +27,7 @@ static void put_machine_bound(const pl_records *part, pl_buffer *out)
             continue;
         pl_buffer_format(
             out, "%s%s",
-            any ? ", " : "Published values depend on the machine for ", *r);
+            any ? ", " : "Published values that depend on the machine: ", *r);
         any = true;
     }
     pl_buffer_text(out, any ? ".\n" : "");
