@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import termios
@@ -35,6 +36,9 @@ def test_a_grid_is_run_and_its_results_shown(cli):
         run = json.loads((cli.folder / "s" / name / "run.json").read_text())
         assert run["args"]["steps"] == "20"
         assert name in result.out
+    said = [line for line in result.err.splitlines() if line[:1] == "["]
+    assert [bool(re.search(r"  ETA \d+:\d\d$", line)) for line in said] == [
+        True, True, False]
     before = os.stat(cli.folder / "s" / "single" / "summary.json").st_mtime_ns
     again = cli.ok(*command)
     assert "3 of 3 cells are done already" in again.err
