@@ -253,10 +253,10 @@ def test_published_values_are_shown(cli):
 def test_other_data_are_not_compared_with_published_values(cli):
     (cli.folder / "x.sweep").write_text(PUBLISHED)
     result = cli.ok("sweep", "x.sweep")
-    assert "x: other data: the experiment is about idx" in result.err
+    assert "x: other data: the experiment trains on idx" in result.err
     text = result.out
     assert "published [%]" in text and "difference" not in text.split("\n")[1]
-    assert "the experiment is about idx" in text
+    assert "the experiment trains on idx" in text
 
 
 def test_wrong_published_values_are_said(cli):

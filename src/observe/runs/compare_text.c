@@ -48,8 +48,9 @@ void pl_compare_notes(const pl_records *part, pl_buffer *out)
     for (const char *const *r = pl_compare_results(); *r != NULL; r++)
         any = any || is_published(part, *r);
     if (any && e->about.other)
-        pl_buffer_text(out, "Published values are of the experiment as it was: "
-                            "no differences are shown.\n");
+        pl_buffer_text(out,
+                       "Published values belong to the original experiment: "
+                       "no differences are shown.\n");
 }
 
 /* Texts of a file: quoted, but for the ends of lines. */
