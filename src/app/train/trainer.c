@@ -509,14 +509,6 @@ static pl_status keep_best(void *context, int64_t step, const pl_score *test)
                                              .test_accuracy = test->accuracy });
 }
 
-/* Parameters that the user gave, or an --init that is not the model's own. */
-static bool starts_far(const trainer *t)
-{
-    const char *own = t->opts.options->model->init;
-    bool given = t->opts.host != NULL && t->opts.host->initial != NULL;
-    return given || strcmp(t->train->init, own != NULL ? own : "glorot") != 0;
-}
-
 static pl_loop_opts loop_opts(trainer *t)
 {
     const pl_train_options *train = t->train;
@@ -559,7 +551,7 @@ static pl_loop_opts loop_opts(trainer *t)
         .trace_first = trace_steps(t).first,
         .trace_last = trace_steps(t).last,
         .start = t->start,
-        .far_start = starts_far(t),
+        .far_start = pl_trainer_starts_far(&t->opts),
         .follower = !t->chief,
         .own_pace = t->own_pace,
         .replicas = (int32_t)train->replicas_to_aggregate,

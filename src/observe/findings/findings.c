@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINES_MOST 4
-#define KEPT       0.003 /* of accuracy: without repetitions, less is kept */
+#define LINES_MOST PL_FINDING_LINES
+#define KEPT       PL_FINDING_KEPT
 
 /* Of the largest speed: what is left to gain beyond it is not worth a larger
  * batch. */
@@ -267,11 +267,8 @@ static pl_status find_accuracy(const pl_finding *f, const char *flag)
 {
     pl_lines lines;
     PL_TRY(pl_lines_init(&lines, f->records, &f->flags, flag, "test_accuracy"));
-    for (size_t i = 0; lines.count <= LINES_MOST && i < lines.count; i++) {
+    for (size_t i = 0; lines.count <= LINES_MOST && i < lines.count; i++)
         put_accuracy(f, &lines.list[i], flag);
-        if (strcmp(flag, "workers") == 0)
-            pl_finding_averaging(f, &lines.list[i]);
-    }
     pl_lines_close(&lines);
     return PL_OK;
 }
@@ -372,8 +369,10 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
         if (!pl_compare_follows(part, f.flags.names, f.flags.count,
                                 f.flags.names[i]))
             PL_TRY(find_accuracy(&f, f.flags.names[i]));
-    if (count_met(part) == 0)
+    if (count_met(part) == 0) {
+        PL_TRY(pl_finding_averaging(&f));
         pl_finding_pairs(&f);
+    }
     pl_finding_shares(&f);
     pl_finding_traffic(&f);
     pl_finding_published(&f);

@@ -12,7 +12,6 @@
 #define UNEVEN 1.5  /* times the steps of another worker: worth a sentence */
 #define FEWER  1.2  /* times the steps: not by rounding epochs */
 #define EQUAL  0.02 /* of the epochs: they were meant to be equal */
-#define KEPT   0.003
 
 /* --- on the way to a target ------------------------------------------- */
 
@@ -90,10 +89,10 @@ pl_status pl_finding_way(const pl_finding *f)
         PL_TRY(compare_workers(f, modes[m], "seconds", &seconds));
         if (steps.lines == 0 || seconds.lines != steps.lines)
             continue;
-        if (modes[m][0] != '\0')
-            pl_buffer_format(f->out, "mode %s: ", modes[m]);
-        pl_buffer_format(f->out, "to the target %.0f workers take ",
-                         steps.many);
+        bool alone = modes[m][0] == '\0';
+        pl_buffer_format(
+            f->out, "%s%s%s %.0f workers take ", alone ? "" : "mode ", modes[m],
+            alone ? "To the target" : ": to the target", steps.many);
         put_ratio(f, &steps, "steps");
         pl_buffer_format(f->out, " of %.0f and ", steps.few);
         put_ratio(f, &seconds, "time");
@@ -120,7 +119,7 @@ static bool averages(const pl_finding *f, size_t run)
            strcmp(aggregate, "sum") != 0;
 }
 
-void pl_finding_averaging(const pl_finding *f, const pl_line *line)
+static void put_averaging(const pl_finding *f, const pl_line *line)
 {
     const pl_line_point *few = line->points;
     const pl_line_point *many = &line->points[line->count - 1];
@@ -129,15 +128,29 @@ void pl_finding_averaging(const pl_finding *f, const pl_line *line)
     double same = pl_compare_mean(f->records, many->run, "epochs", &spread);
     double steps = pl_compare_mean(f->records, few->run, "steps", &spread);
     double left = pl_compare_mean(f->records, many->run, "steps", &spread);
-    if (!averages(f, many->run) || few->y - many->y < KEPT ||
+    if (!averages(f, many->run) || few->y - many->y < PL_FINDING_KEPT ||
         pl_line_within_spread(few, many) ||
         !(fabs(epochs - same) <= EQUAL * epochs) || !(steps > FEWER * left))
         return;
+    bool alone = strcmp(line->label, "all runs") == 0;
     pl_buffer_format(f->out,
-                     "In equal epochs %.0f workers make %.0f steps instead of "
+                     "%s%s %.0f workers make %.0f steps instead of "
                      "%.0f, since each step averages the gradients of all; "
                      "--aggregate sum adds them up.\n",
-                     many->x, left, steps);
+                     alone ? "" : line->label,
+                     alone ? "In equal epochs" : ": in equal epochs", many->x,
+                     left, steps);
+}
+
+pl_status pl_finding_averaging(const pl_finding *f)
+{
+    pl_lines lines;
+    PL_TRY(pl_lines_init(&lines, f->records, &f->flags, "workers",
+                         "test_accuracy"));
+    for (size_t i = 0; lines.count <= PL_FINDING_LINES && i < lines.count; i++)
+        put_averaging(f, &lines.list[i]);
+    pl_lines_close(&lines);
+    return PL_OK;
 }
 
 /* --- shares of the work ----------------------------------------------- */
