@@ -48,6 +48,16 @@ def test_runs_stand_side_by_side(cli, runs):
     assert [r["run"] for r in table] == ["b10-1", "b100-1"]
 
 
+def test_flags_of_the_model_are_shown_where_they_were_given(cli):
+    for name, lr in ("a", 0.1), ("b", 0.2):
+        cli.ok("train", "lenet", "--data", "synthetic", "--examples", 100,
+               "--steps", 2, "--pool", "avg", "--pad", 0, "--lr", lr,
+               "--quiet", "--run", f"all/{name}")
+    common = cli.ok("compare", "all").out.split("\n\n")[0]
+    assert "--pool avg" in common and "--pad 0" in common
+    assert "--activation" not in common  # left at its default
+
+
 def test_repetitions_have_a_mean_and_a_spread(cli, runs):
     rows = json.loads(cli.ok("compare", "all", "--mean", "--json").out)
     assert [(r["flag.batch"], r["repetitions"]) for r in rows] == [

@@ -56,9 +56,12 @@ def test_port_of_the_cluster_that_is_taken_is_bad(cli):
         held.listen()
         port = held.getsockname()[1]
         cluster = {"ps": [f"127.0.0.2:{port}"], "worker": ["127.0.0.1:29417"]}
-        (cli.folder / "c.json").write_text(json.dumps({"cluster": cluster}))
-        result = cli.run("doctor", "--seconds", "0.2", "--ssh",
-                         fake_ssh(cli.folder), "--cluster", "c.json")
+        (cli.folder / "c.json").write_text(json.dumps(
+            {"other": {"worker": ["127.0.0.3:29417"]}, "ours": cluster}))
+        words = ["doctor", "--seconds", "0.2", "--ssh", fake_ssh(cli.folder),
+                 "--cluster", "c.json"]
+        cli.refused(2, *words, says="pick one by --deploy: other, ours")
+        result = cli.run(*words, "--deploy", "ours")
     assert result.code == 1
     assert f"listen at 127.0.0.2:{port}: Address already in use" \
         in result.out, result

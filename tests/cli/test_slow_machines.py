@@ -17,6 +17,7 @@ from jobs import gone
 
 sys.path.insert(0, str(ROOT / "tests/fault"))
 import netns  # noqa: E402
+from test_mnist import FOLDER as MNIST  # noqa: E402
 
 HOSTS = 3
 LONG = ["--data", "synthetic", "--examples", 2000, "--steps", 100000000]
@@ -221,23 +222,24 @@ def test_matmul_by_cluster_file(cli, network):
     assert results[1].json["verified"]
 
 
-# HOST COMMAND...: in the network namespace of the host, which has a name of
-# its own and not the folder of the test.
-APART = """#!/bin/sh
+# HOST COMMAND...: by ssh, and there with a name of its own, and with neither
+# the folder of the test nor a home that others see.
+APART = r"""#!/bin/sh
 address=$1
 number=${{address##*.}}
 shift
-exec ip netns exec '{network}'-$((number - 1)) unshare -mu sh -c '
-    hostname node'$number' && mount -t tmpfs none "{folder}" && cd / &&
-    exec sh -c "$0"' "$*"
+command=$(printf %s "$*" | sed "s/'/'\\\\''/g")
+exec {ssh} $address "exec unshare -mu sh -c '
+    hostname node'$number' && mount -t tmpfs none {folder} &&
+    mount -t tmpfs none ~ && cd / && exec sh -c \"\$0\"' '$command'"
 """
 
 
 @pytest.fixture
-def apart(cli, network, tmp_path_factory):
+def apart(cli, ssh, tmp_path_factory):
     """The value of --ssh for hosts that share nothing with this one."""
     path = tmp_path_factory.mktemp("apart") / "ssh"
-    path.write_text(APART.format(network=network.name, folder=cli.folder))
+    path.write_text(APART.format(ssh=ssh, folder=cli.folder))
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return str(path)
 
@@ -264,12 +266,30 @@ def test_hosts_that_share_nothing_have_one_run_folder(cli, network, apart):
     there = ok(cli, launch(cli, network, apart, "--run", "there"))
     assert check_records(cli.folder / "there") == there.json
     assert there.json["parameters_sha256"] == here["parameters_sha256"]
+
+
+def test_experiments_over_hosts_have_one_report(cli, network, apart):
+    """A5 and, at one batch size, C3, whose hosts share nothing."""
     hosts = ",".join(network.address(host) for host in range(HOSTS))
+    names = "a5-workers", "c3-stop-loss-sync"
+    for name in names:
+        text = (ROOT / f"examples/sweeps/{name}.sweep").read_text()
+        (cli.folder / f"{name}.sweep").write_text(
+            text.replace("0.6 batch=1,20,100,600", "0.6 batch=100"))
+    data = ["--data", f"mnist:{MNIST}"] if MNIST.is_dir() else []
     ok(cli, start(cli, network, 0, "sweep", "--hosts", hosts, "--ssh", apart,
-                  "--grid", "mode=sync,async workers=3", "--out", "s", "--",
-                  "softmax", *SMALL))
-    for mode in ("sync", "async"):
-        check_records(cli.folder / f"s/mode-{mode}_workers-3")
-    cli.ok("report", "s", "-o", "report.html")
+                  "--quick", *(f"{name}.sweep" for name in names), *data,
+                  "--out", "s"))
+    of_all = sorted(path for path in (cli.folder / "s").glob("*/*workers-3*")
+                    if path.is_dir())
+    assert len(of_all) == 2 + 1
+    for run in of_all:
+        summary = check_records(run)
+        wanted = "epochs" if run.parent.name == names[0] else "stop_loss"
+        assert summary["stopped_by"] == wanted
+    cli.ok("report", "s", "-o", "report.html", "--files", "files")
     page = (cli.folder / "report.html").read_text()
     assert all(f"node{host + 1}" in page for host in range(HOSTS))
+    for name, count in zip(names, (6, 3)):
+        rows = (cli.folder / f"files/{name}-runs.csv").read_text()
+        assert len(rows.splitlines()) == 1 + count

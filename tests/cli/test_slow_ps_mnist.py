@@ -3,7 +3,8 @@
 import pytest
 
 from jobs import started, tasks, wait_for_checkpoint
-from test_mnist import DATA, pytestmark  # noqa: F401
+from test_mnist import DATA, check_experiments
+from test_mnist import pytestmark  # noqa: F401
 
 FLAGS = [*DATA, "--lr", "0.01", "--batch", "100", "--epochs", "10",
          "--eval-every", "never", "--workers", "3", "--ps", "2"]
@@ -23,6 +24,10 @@ def test_ten_epochs(cli, flags, accuracy, within):
     assert summary["steps"] == 10 * (60000 // 300) * (1 if sync else 3)
     score = cli.ok("eval", summary["run"], "--json").json
     assert 100 * score["test_accuracy"] == pytest.approx(accuracy, abs=within)
+
+
+def test_experiments(cli):
+    check_experiments(cli, "a2-epochs", "a7-batch-by-mode")
 
 
 def test_memory(cli):

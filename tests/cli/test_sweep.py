@@ -2,9 +2,11 @@
 
 import contextlib
 import fcntl
+import itertools
 import json
 import os
 import pty
+import re
 import signal
 import struct
 import termios
@@ -35,6 +37,9 @@ def test_a_grid_is_run_and_its_results_shown(cli):
         run = json.loads((cli.folder / "s" / name / "run.json").read_text())
         assert run["args"]["steps"] == "20"
         assert name in result.out
+    said = [line for line in result.err.splitlines() if line[:1] == "["]
+    assert [bool(re.search(r"  ETA \d+:\d\d$", line)) for line in said] == [
+        True, True, False]
     before = os.stat(cli.folder / "s" / "single" / "summary.json").st_mtime_ns
     again = cli.ok(*command)
     assert "3 of 3 cells are done already" in again.err
@@ -195,15 +200,38 @@ def test_the_examples_are_right(cli, file):
     assert f"experiment {file.stem.split('-')[0].upper()} " in file.read_text()
 
 
-@pytest.mark.parametrize("name, count", [
-    ("a1-batch", 5), ("a2-epochs", 5), ("a5-workers", 6),
-    ("a7-batch-by-mode", 10), ("a8-alexnet-batch", 5),
-    ("a9-alexnet-workers", 8), ("c1-stop-loss-single", 8),
-    ("c2-stop-loss-async", 24), ("c3-stop-loss-sync", 24), ("c5-lenet", 4),
-    ("c6-lenet-workers", 12), ("e5-alexnet-nodes", 12)])
-def test_the_matrices_are_whole(cli, name, count):
+BATCHES = "1,5,10,20,40,100,200,600"
+MATRICES = {
+    "a1-batch": "batch=10,50,100,200,500",
+    "a2-epochs": "epochs=6,10,50,100,200",
+    "a5-workers": "mode=async,sync workers=1,2,3",
+    "a7-batch-by-mode": "mode=async,sync workers=3 batch=10,50,100,200,500",
+    "a8-alexnet-batch": "batch=32,64,128,256,512",
+    "a9-alexnet-workers": "mode=sync workers=2,3 batch=32,64,128,256",
+    "b2-modes": "mode=sync,async workers=4 batch=100 eval-every=20000ex",
+    "b3-resources": "mode=sync,async workers=4 batch=20",
+    "c1-stop-loss-single": f"batch={BATCHES} eval-every=100",
+    "c2-stop-loss-async":
+        f"mode=async workers=1,2,3 batch={BATCHES} eval-every=100",
+    "c3-stop-loss-sync":
+        f"mode=sync workers=1,2,3 batch={BATCHES} eval-every=100",
+    "c5-lenet": "activation=relu,tanh steps-per-epoch=375,1000 epochs=50",
+    "c6-lenet-workers": "workers=1,2,3 batch=32,64,128,256 epochs=50",
+    "d1-traffic": "traffic=sparse,dense mode=sync,async workers=5",
+    "e5-alexnet-nodes": "mode=sync workers=1,2,4 batch=32,64,128,256",
+}
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_the_matrices_are_whole(cli, name):
     file = ROOT / "examples" / "sweeps" / f"{name}.sweep"
-    assert len(cli.ok("sweep", file, "--list").out.splitlines()) == count
+    grid = dict(word.split("=") for word in MATRICES[name].split())
+    cells = set()
+    for line in cli.ok("sweep", file, "--list").out.splitlines():
+        words = line.split()
+        cells.add(tuple(words[words.index(f"--{flag}") + 1] for flag in grid))
+    assert cells == set(itertools.product(
+        *(values.split(",") for values in grid.values())))
 
 
 def test_data_of_the_kind_a_file_asks_for_bring_their_flags(cli):
@@ -232,7 +260,7 @@ def test_published_values_are_shown(cli):
     text = cli.ok("sweep", "x.sweep", "--data", "idx:digits").out
     assert text.startswith("X1: Does it work?\n")
     assert "published elsewhere [s]" in text and "[points]" in text
-    assert "depend on the machine for seconds." in text
+    assert "depend on the machine: seconds." in text
     first, second = json.loads(
         cli.ok("compare", "sweeps/x", "--json").out)
     assert first["published.test_accuracy"] == 0.5
@@ -249,10 +277,10 @@ def test_published_values_are_shown(cli):
 def test_other_data_are_not_compared_with_published_values(cli):
     (cli.folder / "x.sweep").write_text(PUBLISHED)
     result = cli.ok("sweep", "x.sweep")
-    assert "x: other data: the experiment is about idx" in result.err
+    assert "x: other data: the experiment trains on idx" in result.err
     text = result.out
     assert "published [%]" in text and "difference" not in text.split("\n")[1]
-    assert "the experiment is about idx" in text
+    assert "the experiment trains on idx" in text
 
 
 def test_wrong_published_values_are_said(cli):

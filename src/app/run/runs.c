@@ -4,6 +4,9 @@
 
 #include "app/options/options.h"
 #include "base/log.h"
+#include "nn/model.h"
+
+#include <string.h>
 
 static pl_status warn(const pl_records *records)
 {
@@ -15,10 +18,22 @@ static pl_status warn(const pl_records *records)
     return PL_OK;
 }
 
+/* The flags that the built-in models have of their own. */
+static void know_own_flags(pl_record *record)
+{
+    for (const pl_model *const *m = pl_model_list(); *m != NULL; m++)
+        if (strcmp((*m)->name, record->run.model) == 0) {
+            record->own_flags = (*m)->params;
+            record->own_flag_count = (*m)->param_count;
+        }
+}
+
 pl_status pl_runs_open(pl_records *records, char *const *paths, size_t count)
 {
     PL_TRY(pl_records_init(records, paths, count));
     records->flags = pl_options_flags(&records->flag_groups);
+    for (size_t i = 0; i < records->count; i++)
+        know_own_flags(&records->list[i]);
     return PL_OK;
 }
 

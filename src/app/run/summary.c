@@ -388,6 +388,7 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         pl_traffic_estimate(
             &s, &(pl_traffic_opts) {
                     .floats = pl_params_elements(opts->job->network->params),
+                    .fetched = opts->hash != NULL && opts->hash[0] != '\0',
                     .shared = opts->shared,
                     .address = opts->cluster->ps_address[0],
                 });

@@ -104,7 +104,8 @@ static void find_link(pl_dense_traffic *t, const pl_traffic_opts *opts)
 void pl_traffic_estimate(pl_summary *summary, const pl_traffic_opts *opts)
 {
     pl_dense_traffic *t = &summary->dense_traffic;
-    int64_t gradients = 0;
+    int64_t gradients = 0, all = opts->floats * (int64_t)sizeof(float);
+    int64_t moved = summary->bytes_sent + summary->bytes_received;
     for (size_t i = 0; i < summary->worker_count; i++) {
         const pl_worker_report *row = &summary->per_worker[i];
         gradients += row->steps > 0 ? row->steps : 0;
@@ -114,9 +115,10 @@ void pl_traffic_estimate(pl_summary *summary, const pl_traffic_opts *opts)
     if (gradients == 0)
         return;
     find_link(t, opts);
-    t->bytes_per_gradient = 2 * opts->floats * (int64_t)sizeof(float);
-    t->moved_per_gradient =
-        (summary->bytes_sent + summary->bytes_received) / gradients;
+    t->bytes_per_gradient = 2 * all;
+    if (opts->fetched) /* which is not for gradients */
+        moved -= moved > all ? all : moved;
+    t->moved_per_gradient = moved / gradients;
     t->seconds_per_gradient =
         (double)t->bytes_per_gradient / t->link_bytes_per_s;
 }

@@ -9,6 +9,7 @@
 
 typedef struct pl_traffic_opts {
     int64_t floats;      /* parameters of the model */
+    bool fetched;        /* the chief read them all, at the end of the run */
     bool shared;         /* by memory with the first server... */
     const char *address; /* ... or at "host:port" */
 } pl_traffic_opts;

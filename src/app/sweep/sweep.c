@@ -113,18 +113,30 @@ static void draw(const sweep *s)
                       used < (int)sizeof line ? (size_t)used : sizeof line - 1);
 }
 
+/* Behind a cell that is over, where no bar shows it. */
+static const char *estimate(const sweep *s, char *text, size_t room)
+{
+    char left[PL_DURATION];
+    text[0] = '\0';
+    if (!s->terminal && s->all->took_count > 0 && rest_of(s->all) > 0)
+        snprintf(text, room, "  ETA %s",
+                 pl_duration_text(left_seconds(s, 0), left));
+    return text;
+}
+
 /* One line for good; the bar is drawn below it. */
 static void say(const sweep *s, const pl_sweep_cell *cell, const char *what)
 {
-    char name[ERROR_BYTES], text[2 * ERROR_BYTES];
+    char name[ERROR_BYTES], text[2 * ERROR_BYTES], eta[48];
     if (s->opts->quiet && cell->state != PL_CELL_FAILED)
         return;
-    pl_console_print("%s[%zu/%zu] %s%s%s: %s\n", s->terminal ? "\r\033[K" : "",
-                     s->all->done + s->all->failed, s->all->cells,
-                     s->opts->name != NULL ? s->opts->name : "",
-                     s->opts->name != NULL ? "/" : "",
-                     pl_quote_line(name, sizeof name, cell->name),
-                     pl_quote_line(text, sizeof text, what));
+    pl_console_print(
+        "%s[%zu/%zu] %s%s%s: %s%s\n", s->terminal ? "\r\033[K" : "",
+        s->all->done + s->all->failed, s->all->cells,
+        s->opts->name != NULL ? s->opts->name : "",
+        s->opts->name != NULL ? "/" : "",
+        pl_quote_line(name, sizeof name, cell->name),
+        pl_quote_line(text, sizeof text, what), estimate(s, eta, sizeof eta));
 }
 
 static pl_status say_done(const sweep *s, const pl_sweep_cell *cell)

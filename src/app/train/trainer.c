@@ -552,6 +552,7 @@ static pl_loop_opts loop_opts(trainer *t)
         .trace_first = trace_steps(t).first,
         .trace_last = trace_steps(t).last,
         .start = t->start,
+        .far_start = pl_trainer_starts_far(&t->opts),
         .follower = !t->chief,
         .own_pace = t->own_pace,
         .replicas = (int32_t)train->replicas_to_aggregate,

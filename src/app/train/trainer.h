@@ -55,6 +55,8 @@ void pl_trainer_done(const pl_trainer_opts *opts);
 /* Let the host, where there is one, give parameters their first values. */
 pl_status pl_trainer_initial(const pl_trainer_opts *opts,
                              pl_params *params) PL_MUST_CHECK;
+/* True when parameters start as the host or --init says, not as the model. */
+bool pl_trainer_starts_far(const pl_trainer_opts *opts);
 /* Hand the summary to the host, or print it. */
 pl_status pl_trainer_show(const pl_trainer_opts *opts,
                           const pl_summary *summary) PL_MUST_CHECK;

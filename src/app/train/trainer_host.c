@@ -6,6 +6,8 @@
 #include "app/view/next.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 pl_status pl_trainer_print(const pl_options *options, const pl_summary *summary)
 {
     char *text;
@@ -45,6 +47,14 @@ pl_status pl_trainer_initial(const pl_trainer_opts *opts, pl_params *params)
     return host != NULL && host->initial != NULL
                ? host->initial(host->context, params)
                : PL_OK;
+}
+
+bool pl_trainer_starts_far(const pl_trainer_opts *opts)
+{
+    const char *own = opts->options->model->init;
+    bool given = opts->host != NULL && opts->host->initial != NULL;
+    return given ||
+           strcmp(opts->options->train.init, own != NULL ? own : "glorot") != 0;
 }
 
 pl_status pl_trainer_show(const pl_trainer_opts *opts,

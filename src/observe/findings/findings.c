@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINES_MOST 4
-#define KEPT       0.003 /* of accuracy: without repetitions, less is kept */
+#define LINES_MOST PL_FINDING_LINES
+#define KEPT       PL_FINDING_KEPT
 
 /* Of the largest speed: what is left to gain beyond it is not worth a larger
  * batch. */
@@ -361,6 +361,7 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
         return pl_buffer_status(out);
     f.flags.count = pl_compare_args(part, f.flags.names, PL_LINE_FLAGS_MOST);
     find_target(&f);
+    PL_TRY(pl_finding_way(&f));
     PL_TRY(find_speed(&f));
     PL_TRY(find_saturation(&f));
     /* At a loss that all reach, accuracy is about the same. */
@@ -368,9 +369,13 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
         if (!pl_compare_follows(part, f.flags.names, f.flags.count,
                                 f.flags.names[i]))
             PL_TRY(find_accuracy(&f, f.flags.names[i]));
-    if (count_met(part) == 0)
-        pl_finding_mode(&f);
+    if (count_met(part) == 0) {
+        PL_TRY(pl_finding_averaging(&f));
+        pl_finding_pairs(&f);
+    }
+    pl_finding_shares(&f);
     pl_finding_traffic(&f);
+    pl_finding_published(&f);
     find_limit(&f);
     return pl_buffer_status(out);
 }

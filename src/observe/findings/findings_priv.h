@@ -7,6 +7,11 @@
 #include "observe/findings/findings.h"
 #include "observe/findings/line.h"
 
+/* Of more lines than this, none has a sentence of its own. */
+#define PL_FINDING_LINES 4
+/* Of accuracy: without repetitions, less is kept. */
+#define PL_FINDING_KEPT 0.003
+
 typedef struct pl_finding {
     const pl_records *records;
     pl_line_flags flags; /* that set the runs apart */
@@ -14,8 +19,19 @@ typedef struct pl_finding {
 } pl_finding;
 
 /* Rules about pairs of runs that differ in one flag only (pairs.c): what sync
- * changes against async, and what sparse traffic saves. */
-void pl_finding_mode(const pl_finding *f);
+ * changes against async and summed gradients against averaged ones, and what
+ * sparse traffic saves. */
+void pl_finding_pairs(const pl_finding *f);
 void pl_finding_traffic(const pl_finding *f);
+
+/* Rules about workers (workers.c): what more of them change on the way to a
+ * target; why averaging loses accuracy where there are more workers; and
+ * whether those that do not wait for each other share the steps evenly. */
+pl_status pl_finding_way(const pl_finding *f) PL_MUST_CHECK;
+pl_status pl_finding_averaging(const pl_finding *f) PL_MUST_CHECK;
+void pl_finding_shares(const pl_finding *f);
+
+/* How far results are from those that a report published (published.c). */
+void pl_finding_published(const pl_finding *f);
 
 #endif

@@ -1,5 +1,6 @@
 /* pairs.c - rules about pairs of runs that are alike but for one flag: sync
- * beside async, sparse traffic beside dense.  Of several pairs the range is
+ * beside async, summed gradients beside averaged ones, sparse traffic beside
+ * dense.  Of several pairs the range is
  * told; repetitions count as one run, by their mean. */
 #include "observe/findings/findings_priv.h"
 
@@ -60,25 +61,30 @@ static pl_line_point point_of(const pl_finding *f, size_t run, const char *key)
     return point;
 }
 
-void pl_finding_mode(const pl_finding *f)
+/* How the test accuracy of runs with `value` differs from those with `there`.
+ */
+static void compare_accuracy(const pl_finding *f, const char *flag,
+                             const char *value, const char *there)
 {
     const pl_records *r = f->records;
     range points = empty_range();
     for (size_t i = 0; i < r->count; i++) {
-        size_t other = find_partner(f, i, "mode", "sync", "async");
+        size_t other = find_partner(f, i, flag, value, there);
         if (other == r->count)
             continue;
-        pl_line_point sync = point_of(f, i, "test_accuracy");
-        pl_line_point async = point_of(f, other, "test_accuracy");
-        if (isnan(sync.y) || isnan(async.y))
+        pl_line_point own = point_of(f, i, "test_accuracy");
+        pl_line_point its = point_of(f, other, "test_accuracy");
+        if (isnan(own.y) || isnan(its.y))
             continue;
-        put_into(&points, sync.y - async.y);
-        points.within += pl_line_within_spread(&sync, &async);
+        put_into(&points, own.y - its.y);
+        points.within += pl_line_within_spread(&own, &its);
     }
     if (points.pairs == 0)
         return;
-    pl_buffer_format(f->out, "Test accuracy of sync against async, all else "
-                             "equal: ");
+    pl_buffer_format(f->out,
+                     "Test accuracy of %s against %s, all else "
+                     "equal: ",
+                     value, there);
     if (points.pairs == 1)
         pl_buffer_format(f->out, "%+.2f points", 100 * points.least);
     else
@@ -91,6 +97,12 @@ void pl_finding_mode(const pl_finding *f)
         pl_buffer_format(f->out, ", %zu of them within the spread",
                          points.within);
     pl_buffer_text(f->out, ".\n");
+}
+
+void pl_finding_pairs(const pl_finding *f)
+{
+    compare_accuracy(f, "mode", "sync", "async");
+    compare_accuracy(f, "aggregate", "sum", "mean");
 }
 
 /* "3.1", or where they differ "3.1 to 4.0" */

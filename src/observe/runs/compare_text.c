@@ -18,7 +18,7 @@ static bool is_published(const pl_records *part, const char *result)
     return false;
 }
 
-/* "Published values depend on the machine for seconds, peak_rss_mb." */
+/* "Published values that depend on the machine: seconds, peak_rss_mb." */
 static void put_machine_bound(const pl_records *part, pl_buffer *out)
 {
     bool any = false;
@@ -27,7 +27,7 @@ static void put_machine_bound(const pl_records *part, pl_buffer *out)
             continue;
         pl_buffer_format(
             out, "%s%s",
-            any ? ", " : "Published values depend on the machine for ", *r);
+            any ? ", " : "Published values that depend on the machine: ", *r);
         any = true;
     }
     pl_buffer_text(out, any ? ".\n" : "");
@@ -48,8 +48,9 @@ void pl_compare_notes(const pl_records *part, pl_buffer *out)
     for (const char *const *r = pl_compare_results(); *r != NULL; r++)
         any = any || is_published(part, *r);
     if (any && e->about.other)
-        pl_buffer_text(out, "Published values are of the experiment as it was: "
-                            "no differences are shown.\n");
+        pl_buffer_text(out,
+                       "Published values belong to the original experiment: "
+                       "no differences are shown.\n");
 }
 
 /* Texts of a file: quoted, but for the ends of lines. */

@@ -260,7 +260,14 @@ bool pl_records_differ(const pl_records *records, const char *arg)
 
 const pl_param *pl_records_flag(const pl_records *records, const char *arg)
 {
-    return pl_param_find(records->flags, records->flag_groups, arg);
+    const pl_param *found =
+        pl_param_find(records->flags, records->flag_groups, arg);
+    if (found != NULL || records->count == 0)
+        return found;
+    const pl_record *first = &records->list[0];
+    pl_param_group own = { .params = first->own_flags,
+                           .count = first->own_flag_count };
+    return pl_param_find(&own, 1, arg);
 }
 
 bool pl_records_flag_is(const pl_records *records, const char *arg,

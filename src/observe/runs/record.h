@@ -18,6 +18,8 @@ typedef struct pl_record {
     pl_summary summary;
     const pl_experiment *experiment; /* that its sweep is about; NULL: none */
     const pl_json *published;        /* {result: number}; NULL: nothing */
+    const pl_param *own_flags;       /* of its model, as for pl_records.flags */
+    size_t own_flag_count;
 } pl_record;
 
 /* A flag of the run as text; "" when it was not set or is not known. */

@@ -63,6 +63,7 @@ typedef struct pl_loop_opts {
                                         caller closes it. */
     int64_t trace_first, trace_last; /* steps to trace, inclusive; from 1 */
     pl_progress start;               /* where a resumed run stands; else zero */
+    bool far_start; /* parameters may start far from answers at random */
 
     /* One worker of several (order.workers). */
     bool follower;    /* not the chief: does not save, nor end the job */

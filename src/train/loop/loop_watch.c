@@ -1,7 +1,10 @@
 /* When a training is said to diverge: the mean loss of the last 20 batches is
  * more than 4 times that of a model that has learned nothing.  That is the loss
  * of the first batch, or of answers at random where that is more, so that one
- * lucky batch, or a resumed run, which begins low, raises no alarm. */
+ * lucky batch, or a resumed run, which begins low, raises no alarm.  In async
+ * and ssp others may have updated the parameters before the first batch is
+ * computed: its loss may have exploded already and does not count then, except
+ * where the parameters start far from answers at random. */
 #include "train/loop/loop_priv.h"
 
 #include "base/log.h"
@@ -20,12 +23,20 @@ static double chance_loss(const pl_network *network)
     return log((double)pl_node_shape(network->logits).dim[1]);
 }
 
+/* Of a model that has learned nothing, after the first batch. */
+static double first_loss(const pl_loop *l, double loss)
+{
+    double chance = chance_loss(l->opts->network);
+    bool untouched = !l->opts->own_pace || l->result->progress.step == 1;
+    return untouched || l->opts->far_start ? fmax(loss, chance) : chance;
+}
+
 void pl_loop_watch(pl_loop *l, double loss)
 {
     const pl_losses *losses = &l->recorder.losses;
     const pl_network *network = l->opts->network;
     if (l->usual_loss <= 0)
-        l->usual_loss = fmax(loss, chance_loss(network));
+        l->usual_loss = first_loss(l, loss);
     if (l->warned || l->opts->follower || losses->steps % BATCHES != 0)
         return;
     double now = pl_losses_last(losses, BATCHES).loss;

@@ -66,7 +66,7 @@ static void published_values_stand_beside_the_measured(void **folder)
     assert_text(*folder, "A1: Why?\n", true);
     assert_text(*folder, "published elsewhere [s]", true);
     assert_text(*folder, "-25.00", true);
-    assert_text(*folder, "depend on the machine for seconds.\n", true);
+    assert_text(*folder, "depend on the machine: seconds.\n", true);
     assert_text(*folder, "no differences", false);
 }
 

@@ -18,6 +18,7 @@ typedef struct witness {
     atomic_bool interrupt;
     bool no_memory;     /* from the second step on nothing may allocate */
     bool allocated;     /* ... but something did */
+    int64_t others;     /* updates by other workers before the first commit */
     pl_status save_mid; /* what a save in mid-run answers */
     pl_params *params;  /* of the network, for loose_pause */
     int64_t tests[8];   /* steps at which one began, then ended */
@@ -49,6 +50,7 @@ static pl_status witness_commit(pl_sync *sync, pl_commit *out)
     if (++w->commits == w->interrupt_at)
         atomic_store(&w->interrupt, true);
     pl_status status = w->inner->ops->commit(w->inner, out);
+    out->step += w->others;
     if (w->no_memory && w->commits == 1)
         pl_mem_fail_at(0);
     return status;
@@ -281,6 +283,42 @@ static void loop_interrupted_at_once_makes_no_step(void **state)
     assert_int_equal(0, w.commits);
     assert_int_equal(PL_STOPPED_INTERRUPT, result.stopped_by);
     rig_close(&r);
+}
+
+/* Warnings of a run that starts with a large loss; `others`: updates by other
+ * workers before its first one. */
+static int count_warnings(int64_t others, bool own_pace, bool far_start)
+{
+    rig r;
+    pl_loop_opts opts;
+    pl_loop_result result;
+    warnings seen = { 0 };
+    rig_init(&r, &(rig_opts) { .threads = 1 });
+    witness w = watch(&r, &opts);
+    w.others = others;
+    w.interrupt_at = 20;
+    float *values = pl_params_block(r.network->params);
+    for (int64_t i = 0; i < pl_params_block_count(r.network->params); i++)
+        values[i] = (float)(i * 7919 % 1009);
+    opts.sync = &w.base;
+    opts.interrupt = &w.interrupt;
+    opts.steps = 1000;
+    opts.own_pace = own_pace;
+    opts.far_start = far_start;
+    pl_log_set(warnings_sink, &seen, PL_LOG_INFO);
+    assert_ok(pl_loop_run(&opts, &result));
+    pl_log_set(NULL, NULL, PL_LOG_INFO);
+    rig_close(&r);
+    return seen.count;
+}
+
+static void loop_warns_of_a_loss_that_others_made_explode(void **state)
+{
+    (void)state;
+    assert_int_equal(1, count_warnings(5, true, false));
+    assert_int_equal(0, count_warnings(0, true, false));
+    assert_int_equal(0, count_warnings(0, false, false));
+    assert_int_equal(0, count_warnings(5, true, true));
 }
 
 static void loop_stops_where_the_loss_is_no_number(void **state)
@@ -706,6 +744,7 @@ UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
            cmocka_unit_test(loop_over_micro_batches_is_that_over_large_ones),
            cmocka_unit_test(loop_finishes_the_step_when_interrupted),
            cmocka_unit_test(loop_interrupted_at_once_makes_no_step),
+           cmocka_unit_test(loop_warns_of_a_loss_that_others_made_explode),
            cmocka_unit_test(loop_stops_where_the_loss_is_no_number),
            TEST_IN_FOLDER(loop_whose_last_update_is_not_finite_fails),
            cmocka_unit_test(loop_stops_at_the_loss_asked_for),

@@ -1,0 +1,210 @@
+/* workers.c - rules about what workers do together: what more of them change
+ * on the way to a loss, why averaged gradients learn less in equal epochs, and
+ * whether asynchronous workers make equal shares of the steps. */
+#include "observe/findings/findings_priv.h"
+
+#include "observe/runs/compare.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define UNEVEN 1.5  /* times the steps of another worker: worth a sentence */
+#define FEWER  1.2  /* times the steps: not by rounding epochs */
+#define EQUAL  0.02 /* of the epochs: they were meant to be equal */
+
+/* --- on the way to a target ------------------------------------------- */
+
+static bool met_target(const pl_record *record)
+{
+    const char *by = pl_record_stopped_by(record);
+    return strcmp(by, "stop_loss") == 0 || strcmp(by, "stop_accuracy") == 0;
+}
+
+/* What the most workers take, in times of what the fewest take. */
+typedef struct ratio {
+    double least, largest, few, many;
+    size_t lines, within;
+} ratio;
+
+static bool is_met(const pl_finding *f, const pl_line_point *point)
+{
+    return met_target(&f->records->list[point->run]) && point->y > 0;
+}
+
+static void put_line(const pl_finding *f, const pl_line *line, ratio *r)
+{
+    const pl_line_point *few = line->points;
+    const pl_line_point *many = &line->points[line->count - 1];
+    if (few->x < 1 || !is_met(f, few) || !is_met(f, many))
+        return;
+    if (r->lines > 0 && (few->x != r->few || many->x != r->many)) {
+        r->lines = SIZE_MAX; /* of different numbers of workers */
+        return;
+    }
+    r->least =
+        r->lines > 0 ? fmin(r->least, many->y / few->y) : many->y / few->y;
+    r->largest = fmax(r->largest, many->y / few->y);
+    r->few = few->x;
+    r->many = many->x;
+    r->within += pl_line_within_spread(few, many);
+    r->lines++;
+}
+
+/* Over the lines of one mode; of no lines, or unlike ones, lines is 0. */
+static pl_status compare_workers(const pl_finding *f, const char *mode,
+                                 const char *result, ratio *out)
+{
+    pl_lines lines;
+    *out = (ratio) { 0 };
+    PL_TRY(pl_lines_init(&lines, f->records, &f->flags, "workers", result));
+    for (size_t i = 0; i < lines.count && out->lines != SIZE_MAX; i++) {
+        const pl_line *line = &lines.list[i];
+        size_t last = line->points[line->count - 1].run;
+        const char *own = f->records->list[last].summary.mode;
+        if (f->records->list[last].ended &&
+            strcmp(own != NULL ? own : "", mode) == 0)
+            put_line(f, line, out);
+    }
+    if (out->lines == SIZE_MAX)
+        *out = (ratio) { 0 };
+    pl_lines_close(&lines);
+    return PL_OK;
+}
+
+static void put_ratio(const pl_finding *f, const ratio *r, const char *what)
+{
+    pl_buffer_format(f->out, "%.2f", r->least);
+    if (r->largest > 1.01 * r->least)
+        pl_buffer_format(f->out, " to %.2f", r->largest);
+    pl_buffer_format(f->out, " times the %s", what);
+}
+
+pl_status pl_finding_way(const pl_finding *f)
+{
+    static const char *const modes[] = { "sync", "async", "ssp", "" };
+    for (size_t m = 0; m < sizeof modes / sizeof *modes; m++) {
+        ratio steps, seconds;
+        PL_TRY(compare_workers(f, modes[m], "steps", &steps));
+        PL_TRY(compare_workers(f, modes[m], "seconds", &seconds));
+        if (steps.lines == 0 || seconds.lines != steps.lines)
+            continue;
+        bool alone = modes[m][0] == '\0';
+        pl_buffer_format(
+            f->out, "%s%s%s %.0f workers take ", alone ? "" : "mode ", modes[m],
+            alone ? "To the target" : ": to the target", steps.many);
+        put_ratio(f, &steps, "steps");
+        pl_buffer_format(f->out, " of %.0f and ", steps.few);
+        put_ratio(f, &seconds, "time");
+        if (seconds.within == seconds.lines)
+            pl_buffer_text(f->out, ", within the spread of the repetitions");
+        if (steps.lines > 1)
+            pl_buffer_format(f->out, ", over %zu configurations", steps.lines);
+        pl_buffer_text(f->out, ".\n");
+    }
+    return PL_OK;
+}
+
+/* --- averaged gradients ----------------------------------------------- */
+
+static bool averages(const pl_finding *f, size_t run)
+{
+    const pl_record *record = &f->records->list[run];
+    const pl_summary *s = &record->summary;
+    const char *aggregate = pl_record_arg(record, "aggregate");
+    bool together = s->mode != NULL ? strcmp(s->mode, "sync") == 0
+                                    : s->strategy != NULL &&
+                                          strcmp(s->strategy, "allreduce") == 0;
+    return record->ended && s->workers > 1 && together &&
+           strcmp(aggregate, "sum") != 0;
+}
+
+static void put_averaging(const pl_finding *f, const pl_line *line)
+{
+    const pl_line_point *few = line->points;
+    const pl_line_point *many = &line->points[line->count - 1];
+    double spread;
+    double epochs = pl_compare_mean(f->records, few->run, "epochs", &spread);
+    double same = pl_compare_mean(f->records, many->run, "epochs", &spread);
+    double steps = pl_compare_mean(f->records, few->run, "steps", &spread);
+    double left = pl_compare_mean(f->records, many->run, "steps", &spread);
+    if (!averages(f, many->run) || few->y - many->y < PL_FINDING_KEPT ||
+        pl_line_within_spread(few, many) ||
+        !(fabs(epochs - same) <= EQUAL * epochs) || !(steps > FEWER * left))
+        return;
+    bool alone = strcmp(line->label, "all runs") == 0;
+    pl_buffer_format(f->out,
+                     "%s%s %.0f workers make %.0f steps instead of "
+                     "%.0f, since each step averages the gradients of all; "
+                     "--aggregate sum adds them up.\n",
+                     alone ? "" : line->label,
+                     alone ? "In equal epochs" : ": in equal epochs", many->x,
+                     left, steps);
+}
+
+pl_status pl_finding_averaging(const pl_finding *f)
+{
+    pl_lines lines;
+    PL_TRY(pl_lines_init(&lines, f->records, &f->flags, "workers",
+                         "test_accuracy"));
+    for (size_t i = 0; lines.count <= PL_FINDING_LINES && i < lines.count; i++)
+        put_averaging(f, &lines.list[i]);
+    pl_lines_close(&lines);
+    return PL_OK;
+}
+
+/* --- shares of the work ----------------------------------------------- */
+
+/* The worker that made the most steps, and how many times as many as the one
+ * that made the fewest; 0: not known, or in lock step. */
+static double unevenness(const pl_record *record, int32_t *most)
+{
+    const pl_summary *s = &record->summary;
+    bool own_pace = record->ended && s->mode != NULL &&
+                    strcmp(s->mode, "sync") != 0 && s->worker_count > 1;
+    int64_t large = 0, small = INT64_MAX;
+    for (size_t i = 0; own_pace && i < s->worker_count; i++) {
+        int64_t steps = s->per_worker[i].steps;
+        if (steps < 0)
+            return 0;
+        if (steps > large) {
+            large = steps;
+            *most = s->per_worker[i].index;
+        }
+        small = steps < small ? steps : small;
+    }
+    return own_pace && large > 0
+               ? (double)large / (double)(small > 0 ? small : 1)
+               : 0;
+}
+
+void pl_finding_shares(const pl_finding *f)
+{
+    size_t runs = 0, uneven = 0, first = 0;
+    double least = INFINITY, largest = 0;
+    for (size_t i = 0; i < f->records->count; i++) {
+        int32_t most = 0;
+        double times = unevenness(&f->records->list[i], &most);
+        if (!(times > 0))
+            continue;
+        runs++;
+        if (times < UNEVEN)
+            continue;
+        uneven++;
+        first += most == 0;
+        least = fmin(least, times);
+        largest = fmax(largest, times);
+    }
+    if (2 * uneven <= runs)
+        return;
+    pl_buffer_format(f->out,
+                     "Workers that do not wait for each other share the steps "
+                     "unevenly in %zu of %zu runs: one makes %.1f",
+                     uneven, runs, least);
+    if (largest >= least + 0.05)
+        pl_buffer_format(f->out, " to %.1f", largest);
+    pl_buffer_format(f->out,
+                     " times the steps of another; worker 0 makes the "
+                     "most in %zu of them.\n",
+                     first);
+}

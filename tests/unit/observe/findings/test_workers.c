@@ -1,0 +1,213 @@
+#include "support/runs.h"
+
+#include "observe/findings/findings.h"
+
+/* Write a run by the text of its flags and of its results. */
+static void write_texts(const char *folder, const char *name, const char *args,
+                        const char *results)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"args\": {%s}}", args);
+    write_run_file(folder, name, "run.json", text);
+    snprintf(text, sizeof text, "{%s}", results);
+    write_run_file(folder, name, "summary.json", text);
+}
+
+static void assert_says(const char *folder, const char *expected)
+{
+    pl_records r;
+    pl_buffer text = { 0 };
+    char *paths[] = { (char *)folder };
+    assert_ok(pl_records_init(&r, paths, 1));
+    know_flags(&r);
+    assert_ok(pl_findings(&r, &text));
+    assert_string_equal(expected, text.bytes > 0 ? text.data : "");
+    pl_buffer_close(&text);
+    pl_records_close(&r);
+}
+
+static const char *made_args(const char *mode, int workers, const char *sum)
+{
+    static char text[128];
+    snprintf(text, sizeof text,
+             "\"strategy\": \"ps\", \"mode\": \"%s\", \"workers\": \"%d\", "
+             "\"aggregate\": \"%s\"",
+             mode, workers, sum);
+    return text;
+}
+
+static const char *made_results(const char *mode, int workers, int steps,
+                                double accuracy)
+{
+    static char text[256];
+    snprintf(text, sizeof text,
+             "\"strategy\": \"ps\", \"mode\": \"%s\", \"workers\": %d, "
+             "\"steps\": %d, \"epochs\": 10, \"test_accuracy\": %g, "
+             "\"stopped_by\": \"epochs\"",
+             mode, workers, steps, accuracy);
+    return text;
+}
+
+static void averaged_gradients_explain_lost_accuracy(void **folder)
+{
+    write_texts(*folder, "a", made_args("sync", 1, "mean"),
+                made_results("sync", 1, 6000, 0.903));
+    write_texts(*folder, "b", made_args("sync", 3, "mean"),
+                made_results("sync", 3, 2000, 0.884));
+    assert_says(*folder,
+                "Test accuracy falls from 90.30 % (workers 1) to 88.40 % "
+                "(workers 3), by 1.90 points.\n"
+                "In equal epochs 3 workers make 2000 steps instead of 6000, "
+                "since each step averages the gradients of all; --aggregate "
+                "sum adds them up.\n");
+}
+
+/* Each mode by itself. */
+static void averaging_names_its_mode(void **folder)
+{
+    write_texts(*folder, "a", made_args("sync", 1, "mean"),
+                made_results("sync", 1, 6000, 0.903));
+    write_texts(*folder, "b", made_args("sync", 3, "mean"),
+                made_results("sync", 3, 2000, 0.884));
+    write_texts(*folder, "c", made_args("async", 1, "mean"),
+                made_results("async", 1, 6000, 0.903));
+    write_texts(*folder, "d", made_args("async", 3, "mean"),
+                made_results("async", 3, 6000, 0.903));
+    assert_says(*folder,
+                "mode sync: test accuracy falls from 90.30 % (workers 1) to "
+                "88.40 % (workers 3), by 1.90 points.\n"
+                "mode async: test accuracy stays between 90.30 and 90.30 % "
+                "(workers 1 to 3).\n"
+                "mode sync: in equal epochs 3 workers make 2000 steps instead "
+                "of 6000, since each step averages the gradients of all; "
+                "--aggregate sum adds them up.\n"
+                "Test accuracy of sync against async, all else equal: -1.90 "
+                "to +0.00 points over 2 pairs.\n");
+}
+
+/* Async makes as many steps with any number of workers. */
+static void what_averages_nothing_is_not_explained(void **folder)
+{
+    write_texts(*folder, "a", made_args("async", 1, "mean"),
+                made_results("async", 1, 6000, 0.903));
+    write_texts(*folder, "b", made_args("async", 3, "mean"),
+                made_results("async", 3, 6000, 0.884));
+    assert_says(*folder, "Test accuracy falls from 90.30 % (workers 1) to "
+                         "88.40 % (workers 3), by 1.90 points.\n");
+}
+
+static void sums_are_set_beside_means(void **folder)
+{
+    write_texts(*folder, "a", made_args("sync", 3, "mean"),
+                made_results("sync", 3, 2000, 0.884));
+    write_texts(*folder, "b", made_args("sync", 3, "sum"),
+                made_results("sync", 3, 2000, 0.904));
+    assert_says(*folder, "Test accuracy of sum against mean, all else equal: "
+                         "+2.00 points.\n");
+}
+
+static const char *made_way(int workers, int batch, int steps, double seconds,
+                            const char *by)
+{
+    static char text[256];
+    snprintf(text, sizeof text,
+             "\"strategy\": \"ps\", \"mode\": \"async\", \"workers\": %d, "
+             "\"batch\": %d, \"steps\": %d, \"seconds\": %g, "
+             "\"stopped_by\": \"%s\"",
+             workers, batch, steps, seconds, by);
+    return text;
+}
+
+/* What did not meet the target is no way to it. */
+static void the_way_to_a_target_is_told(void **folder)
+{
+    static const char *const args[] = {
+        "\"workers\": \"1\", \"batch\": \"10\"",
+        "\"workers\": \"3\", \"batch\": \"10\"",
+        "\"workers\": \"1\", \"batch\": \"20\"",
+        "\"workers\": \"3\", \"batch\": \"20\"",
+        "\"workers\": \"1\", \"batch\": \"40\"",
+        "\"workers\": \"3\", \"batch\": \"40\"",
+    };
+    write_texts(*folder, "a", args[0], made_way(1, 10, 7000, 2, "stop_loss"));
+    write_texts(*folder, "b", args[1], made_way(3, 10, 7700, 1, "stop_loss"));
+    write_texts(*folder, "c", args[2], made_way(1, 20, 7000, 2, "stop_loss"));
+    write_texts(*folder, "d", args[3], made_way(3, 20, 7000, 3, "stop_loss"));
+    write_texts(*folder, "e", args[4], made_way(1, 40, 7000, 2, "stop_loss"));
+    write_texts(*folder, "f", args[5], made_way(3, 40, 9000, 9, "steps"));
+    assert_says(*folder,
+                "Fastest to the loss: workers 3, batch 10, 1.00 s and 7700 "
+                "steps; 1 of 6 runs did not meet it.\n"
+                "mode async: to the target 3 workers take 1.00 to 1.10 times "
+                "the steps of 1 and 0.50 to 1.50 times the time, over 2 "
+                "configurations.\n");
+}
+
+static const char *made_shares(const char *mode, int one, int other)
+{
+    static char text[256];
+    snprintf(text, sizeof text,
+             "\"strategy\": \"ps\", \"mode\": \"%s\", \"workers\": 2, "
+             "\"stopped_by\": \"epochs\", \"per_worker\": [{\"index\": 0, "
+             "\"steps\": %d}, {\"index\": 1, \"steps\": %d}]",
+             mode, one, other);
+    return text;
+}
+
+static void uneven_shares_are_told(void **folder)
+{
+    write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 900, 300));
+    write_texts(*folder, "b", "\"lr\": \"2\"", made_shares("async", 100, 200));
+    write_texts(*folder, "c", "\"lr\": \"3\"", made_shares("async", 110, 100));
+    assert_says(*folder,
+                "Workers that do not wait for each other share the steps "
+                "unevenly in 2 of 3 runs: one makes 2.0 to 3.0 times the "
+                "steps of another; worker 0 makes the most in 1 of them.\n");
+}
+
+static void even_shares_are_not_told(void **folder)
+{
+    write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 110, 100));
+    write_texts(*folder, "b", "\"lr\": \"2\"", made_shares("sync", 900, 300));
+    assert_says(*folder, "");
+}
+
+/* `other`: runs on other data, which nothing published can be compared with. */
+static void write_published(const char *folder, const char *other)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"about\": "
+             "{\"other\": %s}, \"cells\": [{\"name\": \"a\", "
+             "\"published\": {\"test_accuracy\": 0.904}}, {\"name\": "
+             "\"b\", \"published\": {\"test_accuracy\": 0.883}}]}",
+             other);
+    assert_ok(
+        pl_file_replace(test_path(folder, "sweep.json"), text, strlen(text)));
+}
+
+static void distance_to_published_values_is_told(void **folder)
+{
+    static const char *const result[] = {
+        "\"test_accuracy\": 0.903, \"stopped_by\": \"epochs\"",
+        "\"test_accuracy\": 0.885, \"stopped_by\": \"epochs\"",
+    };
+    write_texts(*folder, "a", "\"lr\": \"x\"", result[0]);
+    write_texts(*folder, "b", "\"lr\": \"y\"", result[1]);
+    write_published(*folder, "false");
+    assert_says(*folder,
+                "Test accuracy differs from the published values by at most "
+                "0.20 points, by 0.15 points in the median of 2 values.\n");
+    write_published(*folder, "true");
+    assert_says(*folder, "");
+}
+
+UNIT_TESTS(TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
+           TEST_IN_FOLDER(averaging_names_its_mode),
+           TEST_IN_FOLDER(what_averages_nothing_is_not_explained),
+           TEST_IN_FOLDER(sums_are_set_beside_means),
+           TEST_IN_FOLDER(the_way_to_a_target_is_told),
+           TEST_IN_FOLDER(uneven_shares_are_told),
+           TEST_IN_FOLDER(even_shares_are_not_told),
+           TEST_IN_FOLDER(distance_to_published_values_is_told))
