@@ -187,7 +187,7 @@ def test_keys_read_values_and_zoom(browser, page):
     press("End")
     said = browser.evaluate("document.getElementById('tip').textContent")
     # Which lines go on to the last step is up to the async runs.
-    assert said.startswith("step ") and "batch 50" in said
+    assert said.startswith("epoch ") and "batch 50" in said
     press("+")
     assert not browser.evaluate(
         "document.querySelector('#curve-loss .reset').hidden")

@@ -181,9 +181,9 @@ function fillDisplay(place) {
         ...series.length === 0 ? [] : [html("div", { class: "controls" },
         choice("Curves by", [["step", "step"], ...steps
             ? [["epoch", "epoch"], ["examples", "examples"]] : [],
-            ["time", "time"]], "step", x => Figures.display({ x })),
+            ["time", "time"]], Figures.shown.x, x => Figures.display({ x })),
         ...axes.length > 0 ? [choice("Colour by", [["run", "run"],
-            ...axes.map(axis => [axis, axis])], "run", colour => {
+            ...axes.map(axis => [axis, axis])], Figures.shown.colour, colour => {
             Figures.display({ colour });
             markRuns();
         })] : [],
@@ -264,7 +264,8 @@ function fillExplorer(place) {
         return;
     }
     const parts = new Set(runs.map(run => run.part)).size;
-    const want = { x: xs[0][0], y: "", second: "", colour: "run", facet: "",
+    const want = { x: xs[0][0], y: "", second: "",
+                   colour: Figures.shown.colour, facet: "",
                    smooth: "0", logX: false, logY: false, tasks: false,
                    part: parts > 1 ? "0" : "" };
     const given = readHash();
