@@ -86,8 +86,10 @@ function filterRows(table) {
 
 function enliven(table) {
     for (const head of table.querySelectorAll("thead th:not(.plain)")) {
-        const button = html("button", { type: "button", title: "Sort" },
-                            ...head.childNodes);
+        const [, name, unit] = head.textContent.match(/^([^[]*)(\[.*\])?$/) ??
+            [null, head.textContent];
+        const button = html("button", { type: "button", title: "Sort" }, name,
+            ...unit ? [html("span", { class: "unit" }, unit)] : []);
         head.replaceChildren(button);
         button.addEventListener("click", () => sortBy(table, head));
     }

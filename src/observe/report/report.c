@@ -63,7 +63,8 @@ static pl_status put_part(pl_report *report, size_t number)
         snprintf(prefix, sizeof prefix, "%.*s-", PREFIX_BYTES - 2,
                  sweep[0] != '\0' ? sweep : "others");
     }
-    pl_page_heading(report->page, plain ? "Results" : title);
+    const char *loose = alone ? "Results" : "Runs of no sweep";
+    pl_page_heading(report->page, plain ? loose : title);
     PL_TRY(put_findings(report, part));
     PL_TRY(put_runs(report, part, prefix));
     if (number == 0)
