@@ -19,9 +19,11 @@
 // are drawn by drawings.js:
 //   Figures.register(kind, {draw(view, figure, width, theme), rows(figure),
 //                           says(figure), tell(view, event), note(figure),
-//                           isEmpty(figure)})
+//                           isEmpty(figure), key(view, name), whole})
 // where draw returns an SVG, rows what the CSV holds, says what it is for
-// those who do not see it; the others are optional.
+// those who do not see it; the others are optional.  draw may set view.panels,
+// whose x is zoomed by a brush, and view.keys, the legend; whole figures are as
+// wide as the page; key acts on a key and tells whether it did.
 //
 // Figures within one element that has data-zoom zoom together.
 "use strict";
@@ -1000,6 +1002,10 @@ function keyPressed(view, event) {
     const jump = Math.max(1, Math.floor(places.length / 100));
     const middle = view.cursor ?? (x.from + x.to) / 2;
     const part = (x.to - x.from) / 4;
+    if (kinds.get(view.figure.kind)?.key?.(view, event.key)) {
+        event.preventDefault();
+        return;
+    }
     const acts = {
         ArrowRight: () => tellAt(view, own, places[Math.min(places.length - 1,
             view.cursor === undefined ? 0 : index + jump)]),
@@ -1094,7 +1100,7 @@ function savePng(view) {
 function legendItems(view) {
     const t = theme(), seen = new Map();
     if (kinds.has(view.figure.kind) && !view.bars)
-        return [];
+        return view.keys ?? [];
     if (view.bars)
         return view.bars.figure.series.length < 2 ? []
             : view.bars.figure.series.map((series, k) => ({ name: series.name,
@@ -1144,7 +1150,8 @@ function drawLegend(view) {
 
 function draw(view) {
     const t = theme(), { figure } = view;
-    view.element.classList.toggle("whole", figure.categories?.length > TALL);
+    view.element.classList.toggle("whole", Boolean(
+        figure.categories?.length > TALL || kinds.get(figure.kind)?.whole));
     const width = Math.max(240, Math.floor(view.plotBox.clientWidth));
     const bars = figure.kind === "bars" || figure.kind === "stacked";
     const drawing = kinds.get(figure.kind);
@@ -1228,7 +1235,9 @@ function mount(element, figure) {
         on: { click: () => zoomTo(view, null) } }, "Reset zoom");
     view.plotBox = html("div", { class: "plot", tabindex: 0,
         ...kinds.has(figure.kind) ? { role: "group",
-            "aria-label": figure.title } : { role: "application",
+            "aria-label": figure.title +
+                (kinds.get(figure.kind).key ? ". Arrow keys read values, plus " +
+                "zooms in, zero shows all." : "") } : { role: "application",
             "aria-label": `${figure.title}. Arrow keys read values, plus ` +
                 "zooms in, zero shows all." },
         on: { keydown: event => keyPressed(view, event),
@@ -1331,7 +1340,7 @@ addEventListener("afterprint", redraw);
 return { register: (kind, drawing) => kinds.set(kind, drawing), make, text,
          theme, scale, ticks, tickText, drawBars, tellBar, showTip, hideTip,
          load, mount, update, unmount, redraw, drawAll, display, toggle, csv,
-         byFlag, html, number, labelOf, metric, runLabel,
+         byFlag, html, number, zoomOf: view => zooms.get(view.scope), labelOf, metric, runLabel,
          colourOf: run => theme().colours[
              colourIndex(run, shown.colour) % LIGHT.length],
          get model() { return model; }, get shown() { return { ...shown }; },

@@ -173,6 +173,7 @@ static pl_status fill(pl_report *report)
     PL_TRY(pl_report_limits(report));
     PL_TRY(pl_report_classes(report));
     PL_TRY(pl_report_operators(report));
+    PL_TRY(pl_report_graph(report));
     PL_TRY(pl_report_workers(report));
     PL_TRY(pl_report_pairs(report));
     PL_TRY(pl_report_usage(report));
@@ -180,7 +181,10 @@ static pl_status fill(pl_report *report)
     PL_TRY(put_configuration(report));
     PL_TRY(put_machines(report));
     PL_TRY(put_left_out(report));
-    pl_model_json(&report->model, pl_page_model(report->page));
+    pl_buffer *out = pl_page_model(report->page);
+    pl_model_json(&report->model, out);
+    PL_TRY(pl_buffer_status(&report->more));
+    pl_buffer_put(out, report->more.data, report->more.bytes);
     return pl_page_status(report->page);
 }
 
@@ -196,6 +200,7 @@ static pl_status make(pl_page **out, const pl_records *records,
         status = fill(&report);
         pl_model_close(&report.model);
     }
+    pl_buffer_close(&report.more);
     if (status != PL_OK) {
         pl_page_free(report.page);
         return status;

@@ -353,11 +353,8 @@ static pl_status put_bars(chooser *c, const bar_row *row)
             if (c->part->like[i] != i)
                 continue;
             if (m == 0) {
-                snprintf(label, sizeof label, "%s", records->list[i].name);
-                if (c->part->axis_count > 0 && !c->report->model.apart)
-                    pl_compare_label(records, i, c->part->axes,
-                                     c->part->axis_count, "", label,
-                                     sizeof label);
+                pl_model_label(&c->report->model, c->part, i, label,
+                               sizeof label);
                 pl_figure_add_category(figure, label, c->part->first + i);
             }
             pl_figure_add_point(

@@ -128,10 +128,7 @@ static void add_categories(const pl_report *report, const pl_model_part *part,
          i++) {
         if (!is_drawn(part, i))
             continue;
-        snprintf(label, sizeof label, "%s", part->records.list[i].name);
-        if (part->axis_count > 0 && !report->model.apart)
-            pl_compare_label(&part->records, i, part->axes, part->axis_count,
-                             "", label, sizeof label);
+        pl_model_label(&report->model, part, i, label, sizeof label);
         pl_figure_add_category(figure, label, part->first + i);
         place++;
     }
