@@ -61,7 +61,7 @@ static int64_t find_worker(const pl_json *events)
         const char *name, *kind;
         if (pl_json_get_text(event, "name", &kind) == PL_OK &&
             strcmp(kind, "process_name") == 0 && name_of(event, &name) &&
-            strncmp(name, "ps", 2) != 0)
+            strncmp(name, "ps ", 3) != 0)
             return whole(event, "pid");
     }
     return -1;
