@@ -41,19 +41,15 @@ void pl_log_copy(pl_log_sink *sink, void *context)
     pthread_mutex_unlock(&lock);
 }
 
-void pl_log(pl_log_level level, const char *format, ...)
+static void put(pl_log_level level, const char *prefix, const char *format,
+                va_list args)
 {
-    static const char *const prefixes[] = { "error: ", "warning: ", "", "",
-                                            "" };
     if ((int)level > atomic_load_explicit(&most_shown, memory_order_relaxed))
         return;
 
     char text[PL_CONSOLE_BYTES], line[PL_CONSOLE_BYTES];
-    va_list args;
-    va_start(args, format);
-    int used = snprintf(text, sizeof text, "%s", prefixes[level]);
+    int used = snprintf(text, sizeof text, "%s", prefix);
     vsnprintf(text + used, sizeof text - (size_t)used, format, args);
-    va_end(args);
     /* Files and peers are quoted; one place is left for the newline. */
     pl_quote_line(line, sizeof line - 1, text);
 
@@ -65,4 +61,22 @@ void pl_log(pl_log_level level, const char *format, ...)
     if (copy_sink != NULL)
         copy_sink(copy_context, level, line);
     pthread_mutex_unlock(&lock);
+}
+
+void pl_log(pl_log_level level, const char *format, ...)
+{
+    static const char *const prefixes[] = { "error: ", "warning: ", "", "",
+                                            "" };
+    va_list args;
+    va_start(args, format);
+    put(level, prefixes[level], format, args);
+    va_end(args);
+}
+
+void pl_log_more(pl_log_level level, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    put(level, "", format, args);
+    va_end(args);
 }

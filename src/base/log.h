@@ -30,5 +30,7 @@ void pl_log_set(pl_log_sink *sink, void *context, pl_log_level most);
 void pl_log_copy(pl_log_sink *sink, void *context);
 
 void pl_log(pl_log_level level, const char *format, ...) PL_PRINTF(2, 3);
+/* A further line of what was said before: without "warning: ". */
+void pl_log_more(pl_log_level level, const char *format, ...) PL_PRINTF(2, 3);
 
 #endif

@@ -162,7 +162,7 @@ def test_the_culprit_and_the_cure_are_shown(cli, runs):
         "task": "worker 1", "host": "node3", "cure": "free its processor",
         "gain": "2.5"}
     cli.ok("report", "all/sync-10")
-    assert "Limited by waiting for worker 1 on node3: 61 %." in (
+    assert "Bottleneck: waiting for worker 1 on node3: 61 %." in (
         cli.folder / "report.html").read_text()
 
 
@@ -280,7 +280,12 @@ def test_hostile_run_folders_run_nothing(cli, runs):
     for number, folder in enumerate(list(runs.iterdir())):
         poison(folder, number + 1)
     for text in HOSTILE[:5] + HOSTILE[9:]:
-        shutil.copytree(runs / "sync-10", runs / text.replace("/", "%"))
+        copy = runs / text.replace("/", "%")
+        shutil.copytree(runs / "sync-10", copy)
+        path = copy / "run.json"  # runs that differ in one flag alone
+        record = json.loads(path.read_text())
+        record["args"][HOSTILE[0]] = str(HOSTILE.index(text))
+        path.write_text(json.dumps(record))
     result = cli.ok("report", "all", "-o", "r.html", "--files", "files")
     assert not list(cli.folder.rglob("pwned*"))
     text = (cli.folder / "r.html").read_text()

@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from accessibility import faults, without_focus
 from conftest import wait_for
 from served import Page
 
@@ -37,8 +38,10 @@ def test_a_job_is_followed(cli, job, browser):
         assert browser.evaluate(
             "document.querySelector('#runs tr.running .state').textContent") \
             == "running"
+        assert faults(browser) == [] == without_focus(browser, 20)
         browser.open(f"http://127.0.0.1:{page.port}/run/a")
         assert browser.evaluate("sign.textContent") == "live"
+        assert faults(browser) == [] == without_focus(browser, 30)
         wait_for(lambda: browser.evaluate("Figures.views.size") > 5, "figures")
         browser.evaluate("scrollTo(0, 300); "
                          "document.querySelector('details').open = true")
@@ -55,8 +58,9 @@ def test_a_job_is_followed(cli, job, browser):
         said = browser.evaluate(
             "document.querySelector('.numbers').textContent")
         summary = json.loads((cli.folder / "runs/a/summary.json").read_text())
-        assert re.search("interrupt.*state", said)
-        assert f"{summary['steps']}/" in said
+        assert re.search("stopped.*state", said)
+        assert (f"{summary['steps']:,}/" if summary["steps"] > 9999
+                else f"{summary['steps']}/") in said
         # Each task has a colour, and what is the same is not made anew.
         strokes = browser.evaluate("""Figures.drawAll(); [...document
             .querySelectorAll('#curve-loss path.curve')].map(

@@ -3,6 +3,8 @@ off, nobody is asked, and nothing is complained of."""
 
 import pytest
 
+from accessibility import faults, press, without_focus
+
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory, home):
@@ -84,8 +86,9 @@ def test_all_figures_are_drawn(browser, page, width, scheme):
     assert asked == [page.as_uri()]
     figures = browser.evaluate(
         "document.querySelectorAll('figure[data-figure]').length")
-    # 12, two of the workers, those of classes and traffic, the reader's own.
-    assert 8 < figures <= 19
+    # 12, two of the workers, those of classes, traffic and the model, the
+    # reader's own.
+    assert 8 < figures <= 20
     browser.evaluate("Figures.drawAll()")
     browser.evaluate(DRAWN % figures)
     shapes = browser.evaluate(SHAPES)
@@ -187,7 +190,7 @@ def test_keys_read_values_and_zoom(browser, page):
     press("End")
     said = browser.evaluate("document.getElementById('tip').textContent")
     # Which lines go on to the last step is up to the async runs.
-    assert said.startswith("step ") and "batch 50" in said
+    assert said.startswith("epoch ") and "batch 50" in said
     press("+")
     assert not browser.evaluate(
         "document.querySelector('#curve-loss .reset').hidden")
@@ -267,6 +270,77 @@ def test_a_classifier_s_answers_are_shown(browser, page, scheme):
     })()""")
     assert browser.evaluate(table) != before
     assert browser.complaints() == []
+
+
+def test_all_can_use_it(browser, page):
+    show(browser, page)
+    browser.evaluate("Figures.drawAll()")
+    assert faults(browser) == []
+    assert without_focus(browser, 40) == []
+    assert browser.complaints() == []
+
+
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (360, "dark")])
+def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
+    """Six lines have three colours, full and dashed; bars a column a flag."""
+    show(browser, page, width, scheme)
+    browser.evaluate("Figures.drawAll()")
+    lines = browser.evaluate("""Figures.views.get(document.getElementById(
+        "accuracy-by-batch")).plot.panels[0].lines.map(
+            line => [line.colour, line.dash].join())""")
+    assert len(lines) == len(set(lines)) >= 3
+    texts = browser.evaluate("""[...document.querySelectorAll(
+        "#time-shares svg text")].map(text => text.textContent)""")
+    assert "batch" in texts and "workers" in texts
+    assert not any("…" in text for text in texts), texts
+
+
+@pytest.fixture(scope="module")
+def traced(tmp_path_factory, home):
+    from conftest import Cli
+    cli = Cli(tmp_path_factory.mktemp("traced"), home)
+    cli.ok("train", "lenet", "--data", "synthetic", "--examples", "640",
+           "--workers", "2", "--ps", "2", "--epochs", "1", "--profile",
+           "--quiet", "--run", "r")
+    cli.ok("report", "r")
+    return cli.folder / "report.html"
+
+
+@pytest.mark.parametrize("width, scheme", [(1280, "light"), (360, "dark")])
+def test_a_traced_run_has_time_line_and_graph(browser, traced, width, scheme):
+    show(browser, traced, width, scheme)
+    browser.evaluate("Figures.drawAll()")
+    rows = browser.evaluate("""[...document.querySelectorAll(
+        "#timeline svg text")].map(text => text.textContent)""")
+    for name in "worker 0", "worker 1", "ps 0", "ps 1":
+        assert name in rows
+    count = "document.querySelectorAll('#timeline rect.cell').length"
+    before = browser.evaluate(count)
+    assert before > 15
+    browser.evaluate("document.querySelector('#timeline .plot').focus()")
+    press(browser, "ArrowRight")
+    said = browser.evaluate("document.getElementById('tip').textContent")
+    assert "step" in said
+    press(browser, "+", text="+")
+    assert 0 < browser.evaluate(count) < before
+    assert not browser.evaluate(
+        "document.querySelector('#timeline .reset').hidden")
+    devices = browser.evaluate("""[...document.querySelectorAll(
+        "#graph .legend button")].map(button => button.textContent)""")
+    assert devices == ["worker 0", "ps 0", "ps 1"]
+    boxes = browser.evaluate("""[...document.querySelectorAll(
+        "#graph rect.cell title")].map(title => title.textContent)""")
+    assert any(b.startswith("conv1/weights [6 × 1 × 5 × 5] on ps 0")
+               for b in boxes), boxes
+    for figure in "timeline", "graph":
+        csv = browser.evaluate(f"Figures.csv({{kind: '{figure}'}})")
+        assert csv.count("\n") > 20
+    assert browser.evaluate(ON_CELLS) >= 4.5
+    assert browser.evaluate(OUTSIDE) == [] == browser.evaluate(PALE)
+    assert faults(browser) == []
+    assert browser.complaints() == []
+    assert browser.evaluate(
+        "document.documentElement.scrollWidth <= innerWidth")
 
 
 def test_it_prints(browser, page):

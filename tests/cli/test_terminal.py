@@ -70,6 +70,16 @@ def test_an_interrupted_training_leaves_whole_lines(cli, job):
     assert process.returncode == 130, rows
     assert_unmixed(rows, 120)
     assert rows[-1].startswith("paceline: interrupted at step ")
+    [again] = [row for row in rows if row.lstrip().startswith("continue ")]
+    assert again.endswith("train softmax --run r --resume")
+    # It goes on with the same end in sight.
+    terminal = Terminal(80)
+    process = start(cli, terminal, "train", "softmax", "--run", "r",
+                    "--resume")
+    terminal.wait_for(r"/900000000.*ETA")
+    process.send_signal(signal.SIGINT)
+    process.wait(300)
+    assert_unmixed(terminal.rows(), 80)
 
 
 def test_the_bottleneck_goes_on_below_itself(cli):

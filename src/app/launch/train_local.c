@@ -56,7 +56,8 @@ static pl_status start_progress(supervisor *s)
                                  &(pl_job_progress_opts) {
                                      .workers = s->cluster->workers,
                                      .kind = pl_progress_chosen(train),
-                                     .end_step = train->resume ? 0 : end,
+                                     .end_step = end,
+                                     .resumed = train->resume,
                                      .per_epoch = s->per_epoch,
                                  });
 }

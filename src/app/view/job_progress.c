@@ -62,6 +62,7 @@ static pl_status start(pl_job_progress *p)
                                            .file = p->opts.file,
                                            .kind = p->opts.kind,
                                            .end_step = p->opts.end_step,
+                                           .resumed = p->opts.resumed,
                                            .per_epoch = p->opts.per_epoch,
                                            .fill = fill,
                                            .context = p,

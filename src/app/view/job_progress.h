@@ -18,7 +18,8 @@ typedef struct pl_job_progress_opts {
     int32_t workers; /* required */
     FILE *file;      /* NULL: standard error, not waited for */
     pl_progress_kind kind;
-    int64_t end_step;  /* 0: not known */
+    int64_t end_step; /* 0: not known */
+    bool resumed;     /* it does not begin at step 0, but where the tasks say */
     int64_t per_epoch; /* steps; 0: not known */
 } pl_job_progress_opts;
 

@@ -111,6 +111,11 @@ static pl_progress_view look(pl_progress_line *line, int64_t now_ns)
     const pl_metrics *metrics = line->opts.metrics;
     measure_rate(line, now_ns);
     double step = pl_metrics_get(metrics, line->step);
+    if (line->opts.resumed && step > 0) {
+        line->opts.resumed = false;
+        line->opts.start_step = (int64_t)step;
+        line->begin_ns = now_ns;
+    }
     bool tested = pl_metrics_get(metrics, line->tests) > 0;
     const char *doing =
         pl_activity_text((pl_activity)pl_metrics_get(metrics, line->activity));

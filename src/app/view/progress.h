@@ -35,6 +35,7 @@ typedef struct pl_progress_opts {
     pl_metrics *metrics; /* required */
     FILE *file;          /* NULL: standard error, not waited for */
     pl_progress_kind kind;
+    bool resumed;       /* it begins at the first step that is seen */
     int64_t start_step; /* of a resumed run, and its examples */
     int64_t start_examples;
     int64_t end_step;  /* 0: not known */

@@ -34,7 +34,7 @@ static void show_log(const pl_job_task *task)
                                 sizeof text);
     while ((line = strsep(&rest, "\n")) != NULL)
         if (line[0] != '\0')
-            pl_log(PL_LOG_WARN, "  %s", line);
+            pl_log_more(PL_LOG_WARN, "  %s", line);
 }
 
 /* Why it ended, in its own words: without "paceline: " before and the place in

@@ -346,7 +346,7 @@ static void find_own_limit(const pl_finding *f)
     const pl_record *run = &f->records->list[0];
     if (run->ended && run->summary.has_bottleneck &&
         run->summary.bottleneck.text[0] != '\0')
-        pl_buffer_format(f->out, "Limited by %s.\n",
+        pl_buffer_format(f->out, "Bottleneck: %s.\n",
                          run->summary.bottleneck.text);
 }
 

@@ -18,6 +18,7 @@ function isChanging() {
 
 function tell(text) {
     sign.textContent = text;
+    sign.className = text === "live" ? "on" : "";
 }
 
 // The parts of a page in order, without the reader's own: the same list means

@@ -104,6 +104,14 @@ double pl_live_last(const pl_curves *curves, const char *name, double *x)
 
 /* --- one run ------------------------------------------------------------ */
 
+static const char *state_of(const pl_record *record)
+{
+    const char *by = pl_record_stopped_by(record);
+    return strcmp(by, "interrupt") == 0 ? "stopped"
+           : strcmp(by, "nan") == 0     ? "failed"
+                                        : "done";
+}
+
 static void take_summary(pl_live_run *run)
 {
     const pl_record *record = run->record;
@@ -111,7 +119,7 @@ static void take_summary(pl_live_run *run)
     run->loss = pl_record_number(record, "train_loss");
     run->accuracy = pl_record_number(record, "test_accuracy");
     run->rate = pl_record_number(record, "examples_per_s");
-    snprintf(run->state, sizeof run->state, "%s", pl_record_stopped_by(record));
+    snprintf(run->state, sizeof run->state, "%s", state_of(record));
     if (record->summary.has_bottleneck)
         run->limit = record->summary.bottleneck.text;
 }
@@ -209,6 +217,21 @@ static void put_number(pl_buffer *out, double value, const char *shown)
         pl_buffer_text(out, "<td>");
 }
 
+const char *pl_live_count(double value, char text[PL_LIVE_COUNT])
+{
+    char plain[PL_LIVE_COUNT / 2]; /* of a hostile one the beginning */
+    size_t used = 0;
+    snprintf(plain, sizeof plain, "%.0f", value);
+    size_t digits = strlen(plain);
+    for (size_t i = 0; i < digits; i++) {
+        if (i > 0 && digits > 4 && (digits - i) % 3 == 0)
+            text[used++] = ',';
+        text[used++] = plain[i];
+    }
+    text[used] = '\0';
+    return text;
+}
+
 static void put_text(pl_buffer *out, const char *class, const char *text)
 {
     pl_buffer_format(out, "<td class=\"text %s\">", class);
@@ -218,11 +241,10 @@ static void put_text(pl_buffer *out, const char *class, const char *text)
 static void put_steps(pl_buffer *out, const pl_live_run *run)
 {
     int64_t all = run->record->run.end_step;
-    char shown[64];
-    if (all > 0)
-        snprintf(shown, sizeof shown, "%.0f/%lld", run->step, (long long)all);
-    else
-        snprintf(shown, sizeof shown, "%.0f", run->step);
+    char shown[2 * PL_LIVE_COUNT + 1], step[PL_LIVE_COUNT], end[PL_LIVE_COUNT];
+    snprintf(shown, sizeof shown, "%s%s%s", pl_live_count(run->step, step),
+             all > 0 ? "/" : "",
+             all > 0 ? pl_live_count((double)all, end) : "");
     put_number(out, run->step, shown);
 }
 
@@ -295,8 +317,7 @@ static void put_cells(pl_buffer *out, pl_live_run *run)
     put_number(out, run->loss, shown);
     snprintf(shown, sizeof shown, "%.2f %%", 100 * run->accuracy);
     put_number(out, run->accuracy, shown);
-    snprintf(shown, sizeof shown, "%.0f", run->rate);
-    put_number(out, run->rate, shown);
+    put_number(out, run->rate, pl_live_count(run->rate, shown));
     put_curve(out, run);
     put_limit(out, run->limit);
 }
@@ -304,7 +325,10 @@ static void put_cells(pl_buffer *out, pl_live_run *run)
 static void put_row(pl_buffer *out, pl_live_run *run)
 {
     const char *sweep = pl_experiment_name(run->record);
-    pl_buffer_format(out, "<tr%s", run->running ? " class=running" : "");
+    pl_buffer_format(out, "<tr%s",
+                     run->running                        ? " class=running"
+                     : strcmp(run->state, "failed") == 0 ? " class=failed"
+                                                         : "");
     if (sweep[0] != '\0') {
         pl_buffer_text(out, " data-sweep=\"");
         pl_quote_html(out, sweep);
@@ -315,7 +339,8 @@ static void put_row(pl_buffer *out, pl_live_run *run)
     pl_buffer_text(out, "\" aria-label=\"overlay ");
     pl_quote_html(out, run->record->name);
     pl_buffer_text(out, "\">");
-    put_text(out, run->running ? "state" : "", run->state);
+    put_text(out, run->running || run->record->ended ? "state" : "state silent",
+             run->state);
     pl_buffer_text(out, "<td class=text><a href=\"" PL_LIVE_RUN);
     pl_live_encode(out, run->record->name);
     pl_buffer_text(out, "\">");

@@ -57,7 +57,7 @@ void pl_live_tasks_table(pl_buffer *out, const pl_live_tasks *tasks);
 typedef struct pl_live_run {
     const pl_record *record;
     bool running; /* it has no summary, and something was written just now */
-    char state[PL_LIVE_STATE]; /* "running", "silent for 20 s", "epochs" */
+    char state[PL_LIVE_STATE]; /* "running", "silent for 20 s", "done" */
     double step, loss, accuracy, rate, left_s;
     const char *limit;   /* NULL: not known */
     pl_curves curves;    /* the chief's; of a run that ended where asked for */
@@ -89,6 +89,9 @@ double pl_live_last(const pl_curves *curves, const char *name, double *x);
 void pl_live_sweeps(pl_buffer *out, const pl_records *records);
 /* It has runs to do. */
 bool pl_live_sweep_goes_on(const pl_experiment *sweep);
+/* A count as people read it: 56,220. */
+#define PL_LIVE_COUNT 64
+const char *pl_live_count(double value, char text[PL_LIVE_COUNT]);
 /* The table of runs: those that go on first, then the newest. */
 pl_status pl_live_table(pl_buffer *out,
                         const pl_records *records) PL_MUST_CHECK;

@@ -26,24 +26,39 @@ static void put_number(pl_buffer *out, const char *label, int digits,
     put(out, label, text);
 }
 
+/* Of how many, where that is known, with a bar. */
+static void put_step(pl_buffer *out, double step, double all)
+{
+    char text[PL_LIVE_COUNT];
+    pl_buffer_format(out, "<div><b>%s", pl_live_count(step, text));
+    if (all > 0)
+        pl_buffer_format(out, "/%s", pl_live_count(all, text));
+    pl_buffer_text(out, "</b> <span>step</span>");
+    if (all > 0)
+        pl_buffer_format(out,
+                         "<progress max=%.0f value=%.0f aria-label=\"steps "
+                         "done\"></progress>",
+                         all, step);
+    pl_buffer_text(out, "</div>\n");
+}
+
 void pl_live_header(pl_buffer *out, const pl_live *live, const pl_live_run *run)
 {
     int64_t all = run->record->run.end_step;
-    char text[64];
-    pl_buffer_text(out, "<div class=numbers>\n");
+    char text[PL_LIVE_COUNT];
+    pl_buffer_format(out, "<div class=\"numbers%s\">\n",
+                     run->running ? " running" : "");
     put(out, "state", run->state);
-    if (isfinite(run->step)) {
-        snprintf(text, sizeof text, all > 0 ? "%.0f/%lld" : "%.0f", run->step,
-                 (long long)all);
-        put(out, "step", text);
-    }
+    if (isfinite(run->step))
+        put_step(out, run->step, (double)all);
     if (isfinite(run->left_s)) {
         char left[PL_DURATION];
         put(out, "left", pl_duration_text(run->left_s, left));
     }
     put_number(out, "loss", 4, run->loss, "");
     put_number(out, "test accuracy", 2, 100 * run->accuracy, " %");
-    put_number(out, "examples/s", 0, run->rate, "");
+    if (isfinite(run->rate))
+        put(out, "examples/s", pl_live_count(run->rate, text));
     if (!run->record->ended)
         pl_live_stop_button(out, live, run->record);
     pl_buffer_text(out, "</div>\n");

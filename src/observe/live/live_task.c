@@ -269,9 +269,10 @@ double pl_live_tasks_rate(const pl_live_tasks *tasks)
 
 static void put_cell(pl_buffer *out, double value, const char *unit)
 {
+    char text[PL_LIVE_COUNT];
     if (isfinite(value))
-        pl_buffer_format(out, "<td data-sort=\"%.9g\">%.0f%s", value, value,
-                         unit);
+        pl_buffer_format(out, "<td data-sort=\"%.9g\">%s%s", value,
+                         pl_live_count(value, text), unit);
     else
         pl_buffer_text(out, "<td>");
 }

@@ -11,8 +11,11 @@
 #include "observe/runs/experiment.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LOOSE_FLAGS_MOST 3 /* that name a run of no sweep */
 
 /* --- parts ------------------------------------------------------------ */
 
@@ -69,6 +72,20 @@ const char *pl_model_flag(const pl_model_part *part, size_t run,
         if (strcmp(part->axes[a], flag) == 0)
             return part->values[run * part->axis_count + a];
     return look_up(&part->records, run, flag);
+}
+
+void pl_model_label(const pl_model *model, const pl_model_part *part,
+                    size_t run, char *text, size_t room)
+{
+    const pl_record *record = &part->records.list[run];
+    bool loose = record->experiment == NULL;
+    text[0] = '\0';
+    if (!model->apart && part->axis_count > 0 &&
+        !(loose && part->axis_count > LOOSE_FLAGS_MOST))
+        pl_compare_label(&part->records, run, part->axes, part->axis_count, "",
+                         text, room);
+    if (text[0] == '\0')
+        snprintf(text, room, "%s", record->name);
 }
 
 double pl_model_mean(const pl_model_part *part, size_t first,

@@ -88,6 +88,10 @@ bool pl_model_has_curve(const pl_model *model, const pl_model_part *part,
 /* The run's summary tells what went between each two of its tasks. */
 bool pl_model_has_pairs(const pl_record *record);
 
+/* What a run of the part is called in figures: its flags that were varied, or
+ * its name where those are too many or it was picked by hand. */
+void pl_model_label(const pl_model *model, const pl_model_part *part,
+                    size_t run, char *text, size_t room);
 /* The value of a flag of the part's run; "": it has none, or the flag has no
  * effect there. */
 const char *pl_model_flag(const pl_model_part *part, size_t run,

@@ -77,6 +77,18 @@ static void put_axes(const pl_model *model, pl_buffer *out)
     pl_buffer_text(out, "]");
 }
 
+/* The names of the sweeps; "": runs of none. */
+static void put_parts(const pl_model *model, pl_buffer *out)
+{
+    pl_buffer_text(out, ",\n\"parts\":[");
+    for (size_t p = 0; p < model->part_count; p++) {
+        pl_buffer_text(out, p > 0 ? "," : "");
+        pl_quote_json(out,
+                      pl_experiment_name(&model->parts[p].records.list[0]));
+    }
+    pl_buffer_text(out, "]");
+}
+
 /* --- runs ------------------------------------------------------------- */
 
 /* Of all parts: a flag that only another sweep varied has a value here, too. */
@@ -158,14 +170,12 @@ static void put_run(const pl_model *model, size_t p, size_t run, pl_buffer *out)
     const pl_model_part *part = &model->parts[p];
     const pl_records *records = &part->records;
     const pl_record *record = &records->list[run];
-    char label[LABEL_BYTES] = "";
-    if (part->axis_count > 0 && !model->apart)
-        pl_compare_label(records, run, part->axes, part->axis_count, "", label,
-                         sizeof label);
+    char label[LABEL_BYTES];
+    pl_model_label(model, part, run, label, sizeof label);
     pl_buffer_text(out, "{\"name\":");
     pl_quote_json(out, record->name);
     pl_buffer_text(out, ",\"label\":");
-    pl_quote_json(out, label[0] != '\0' ? label : record->name);
+    pl_quote_json(out, label);
     pl_buffer_format(out,
                      ",\"part\":%zu,\"like\":%zu,\"colour\":%zu,\"ended\":%s,"
                      "\"model\":",
@@ -310,6 +320,7 @@ void pl_model_json(const pl_model *model, pl_buffer *out)
 {
     put_metrics(out);
     put_axes(model, out);
+    put_parts(model, out);
     put_runs(model, out);
     put_series(model, out);
     put_events(model, out);

@@ -10,7 +10,8 @@
 EMBED(asset_style, PL_ASSET_STYLE);
 EMBED(asset_script, PL_ASSET_SCRIPT);
 EMBED(asset_live, PL_ASSET_LIVE);
-EMBED(asset_figures, PL_ASSET_FIGURES "\"\n.incbin \"" PL_ASSET_DRAWINGS);
+EMBED(asset_figures, PL_ASSET_FIGURES "\"\n.incbin \"" PL_ASSET_DRAWINGS
+                                      "\"\n.incbin \"" PL_ASSET_EXECUTION);
 
 pl_asset pl_asset_style(void)
 {

@@ -7,7 +7,8 @@ const { make, text, number, register, showTip, hideTip } = Figures;
 const chosen = new Map(); // what is shown: of which run
 
 // What the model holds for a section of which the reader picks one run.
-const sources = { tested: "tests", pairs: "pairs" };
+const sources = { tested: "tests", pairs: "pairs", traced: "traces",
+                  modelled: "graphs" };
 
 function choices(what) {
     return (Figures.model[sources[what]] ?? []).map(entry => entry.run);
@@ -309,6 +310,6 @@ register("pairs", {
         "counted it; shared memory included." : nothing,
 });
 
-return { choices, choose: (what, run) => chosen.set(what, run),
+return { choices, entryOf, inkOn, parse, choose: (what, run) => chosen.set(what, run),
          chosen: what => chosen.get(what) };
 })();

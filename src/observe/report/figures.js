@@ -19,9 +19,11 @@
 // are drawn by drawings.js:
 //   Figures.register(kind, {draw(view, figure, width, theme), rows(figure),
 //                           says(figure), tell(view, event), note(figure),
-//                           isEmpty(figure)})
+//                           isEmpty(figure), key(view, name), whole})
 // where draw returns an SVG, rows what the CSV holds, says what it is for
-// those who do not see it; the others are optional.
+// those who do not see it; the others are optional.  draw may set view.panels,
+// whose x is zoomed by a brush, and view.keys, the legend; whole figures are as
+// wide as the page; key acts on a key and tells whether it did.
 //
 // Figures within one element that has data-zoom zoom together.
 "use strict";
@@ -36,9 +38,13 @@ const DASHES = ["", "6 3", "2 3", "9 3 2 3"];
 const MARKED = ["lost", "restart", "rollback", "start"];
 const FEW = 12; // places on an axis that are labelled each
 const IN_LEGEND = 24;
+const EACH_A_COLOUR = 5; // lines; of more, dashes tell one flag
+const DOTTED = 12; // points of a curve that are marked each
+const TALL = 14;   // bars that take the whole width
 const CURVES_IN_LEGEND = 8; // beyond it the list of runs is the legend
 
 let model = { metrics: {}, runs: [], series: [], events: [], axes: [] };
+let begun = false; // what is shown at first was chosen
 const hidden = new Set(); // names of runs
 const shown = { x: "step", smooth: 0, colour: "run", mean: true };
 const zooms = new Map();  // scope of a zoom: [from, to]
@@ -120,7 +126,8 @@ function scale(from, to, low, high, log) {
 
 function niceStep(rough, whole) {
     const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].find(m => m * power >= rough * 0.999) * power;
+    const fine = whole && power < 10 ? [1, 2, 5, 10] : [1, 2, 2.5, 5, 10];
+    const step = fine.find(m => m * power >= rough * 0.999) * power;
     return whole ? Math.max(1, step) : step;
 }
 
@@ -135,13 +142,16 @@ function ticks(from, to, count, log, whole) {
         const skip = Math.ceil(list.length / Math.max(2, count * 1.5));
         return { list: list.filter((_, i) => i % skip === 0), step: 0 };
     }
-    const step = niceStep(Math.max((to - from) / Math.max(1, count), 1e-300),
-                          whole);
-    const list = [];
-    for (let i = Math.ceil(from / step - 1e-9); i * step <= to + step * 1e-9;
-         i++)
-        list.push(Number((i * step).toPrecision(12)));
-    return { list, step };
+    let step, list;
+    for (let fit = Math.max(1, count); ; fit *= 1.6) { // three are an axis
+        step = niceStep(Math.max((to - from) / fit, 1e-300), whole);
+        list = [];
+        for (let i = Math.ceil(from / step - 1e-9);
+             i * step <= to + step * 1e-9; i++)
+            list.push(Number((i * step).toPrecision(12)));
+        if (list.length > 2 || fit > 3 * count || (whole && step === 1))
+            return { list, step };
+    }
 }
 
 // What an axis of values covers: from zero where that costs little, never
@@ -249,6 +259,27 @@ function colourIndex(run, by) {
     return values.indexOf(own.flags[by] ?? "");
 }
 
+// More runs than colours are told apart by the flag that has few values.
+function firstColour() {
+    const groups = new Set(model.runs.map((run, i) => run.like ?? i));
+    if (groups.size <= CURVES_IN_LEGEND)
+        return "run";
+    return model.axes.find(axis => {
+        const values = new Set(model.runs.map(run => run.flags[axis] ?? ""));
+        return values.size > 1 && values.size <= LIGHT.length;
+    }) ?? "run";
+}
+
+// Runs of equally many epochs whose steps differ have epochs in common.
+function firstX() {
+    const ratio = key => {
+        const values = model.runs.map(run => run.results?.[key]);
+        return Math.max(...values) / Math.min(...values);
+    };
+    return model.runs.length > 1 && model.runs.every(run => run.each?.epoch) &&
+        ratio("epochs") < 1.2 && ratio("steps") > 1.5 ? "epoch" : "step";
+}
+
 function runLabel(run) {
     return model.runs[run].label || model.runs[run].name;
 }
@@ -350,6 +381,32 @@ function resolveCurves(figure) {
                    "measured values in pale" : "" };
 }
 
+// Many lines over two flags or more: dashes tell the values of the one that
+// has fewest, colours the others.
+function tellApart(lines, x) {
+    const own = lines.filter(line => line.style === undefined &&
+                                     line.runs.length > 0);
+    if (own.length <= EACH_A_COLOUR || lines.some(line =>
+        line.style === "published"))
+        return;
+    // A run without a flag, as one worker without a mode, is in several lines.
+    const flag = (line, axis) => line.runs.map(run =>
+        model.runs[run].flags[axis]).findLast(value => value) ?? "";
+    const axes = model.axes.filter(axis => axis !== x).map(axis => ({ axis,
+        values: [...new Set(own.map(line => flag(line, axis)))] })).filter(
+        ({ values }) => values.length > 1).sort(
+        (a, b) => a.values.length - b.values.length);
+    if (axes.length < 2 || axes[0].values.length > DASHES.length)
+        return;
+    const rest = line => axes.slice(1).map(({ axis }) =>
+        flag(line, axis)).join("\n");
+    const colours = [...new Set(own.map(rest))];
+    for (const line of own) {
+        line.dash = DASHES[axes[0].values.indexOf(flag(line, axes[0].axis))];
+        line.colour = colours.indexOf(rest(line));
+    }
+}
+
 // A point is shown while one of its runs is.
 function resolveGiven(figure) {
     // Published and ideal lines take no colour of their own, so that a line has
@@ -378,6 +435,7 @@ function resolveGiven(figure) {
                 `published: ${other.name}` === line.name);
             line.colour = own ? own.colour : line.colour;
         }
+    tellApart(lines, figure.xKey ?? figure.x);
     const values = lines.flatMap(line => line.points.map(point => point[0]));
     return { panels: [...groupBy(lines, line => line.facet)].map(
                  ([title, list]) => ({ title, lines: list, marks: [] })),
@@ -518,7 +576,7 @@ function mark(x, y, index, fill, paper) {
 }
 
 function drawAxes(group, box, x, y, y2, plot, t, outer) {
-    const count = Math.max(2, Math.floor(box.width / 70));
+    const count = Math.max(2, Math.floor(box.width / 62));
     let marks = ticks(x.from, x.to, count, x.log, plot.whole);
     if (plot.places && plot.places.length <= FEW)
         marks = { list: plot.places.filter(v => v >= x.from && v <= x.to),
@@ -585,7 +643,7 @@ function drawLine(group, line, index, x, y, plot, t) {
         "stroke-opacity": line.pale ? .3 : undefined,
         "stroke-linejoin": "round", class: "curve",
         "stroke-dasharray": line.dash || DASHES[round % DASHES.length] }));
-    const few = plot.marked || line.points.length === 1;
+    const few = plot.marked || line.points.length <= DOTTED;
     if (few && line.style !== "ideal" && !line.pale)
         for (const [vx, vy] of line.points)
             group.append(mark(x.at(vx), y.at(vy), line.colour, colour, t.paper));
@@ -645,6 +703,13 @@ function yValues(plot, axis, [from, to]) {
     return values;
 }
 
+// What the title says already is not said again: its unit remains.
+function yLabel(label, title) {
+    const [, name, unit] = label.match(/^(.*?)(?: \[(.*)\])?$/);
+    return title.toLowerCase().startsWith(name.toLowerCase())
+        ? unit ?? "" : label;
+}
+
 function drawLines(view, plot, width, t) {
     const count = plot.panels.length;
     const columns = Math.max(1, Math.min(count, Math.floor(width / 300)));
@@ -685,7 +750,8 @@ function drawLines(view, plot, width, t) {
                 { fill: t.ink, "font-weight": 600 }));
         if (i % columns === 0)
             group.append(text(box.left - 44, box.top - (titled ? 6 : 12),
-                              plot.labels[0], t));
+                              yLabel(plot.labels[0], second ? ""
+                                  : view.figure.title), t));
         if (second)
             group.append(text(box.left + box.width + 44,
                 box.top - (titled ? 6 : 12), plot.labels[1], t,
@@ -698,16 +764,41 @@ function drawLines(view, plot, width, t) {
 
 /* --- drawing: bars ---------------------------------------------------- */
 
+const CHARACTER = 6.4; // width of one, about
+
+// The names of bars as a table, a column for each flag in which their runs
+// differ: one text would be cut where it begins to tell.
+function barColumns(figure, rows, width) {
+    const runs = rows.map(({ i }) => model.runs[figure.owners?.[i]?.[0]]);
+    if (runs.length === 0 || rows.some(({ name }, k) => !runs[k]?.flags ||
+                                       runs[k].label !== name))
+        return [];
+    const columns = model.axes.map(axis => ({ title: axis,
+        cells: runs.map(run => run.flags[axis] ?? "") }))
+        .filter(({ cells }) => new Set(cells).size > 1);
+    let at = 0;
+    for (const column of columns) {
+        at += 12 + CHARACTER * Math.max(column.title.length,
+            ...column.cells.map(cell => cell.length));
+        column.right = at;
+    }
+    return columns.length > 1 && at < width * .55 ? columns : [];
+}
+
 // Horizontal: names of runs are long.
 function drawBars(view, figure, width, t) {
     const stacked = figure.kind === "stacked";
     const owners = i => figure.owners?.[i];
     const rows = figure.categories.map((name, i) => ({ name, i })).filter(
         ({ i }) => !owners(i) || owners(i).some(isShown));
+    const columns = barColumns(figure, rows, width);
     const longest = Math.max(0, ...rows.map(row => row.name.length));
-    const left = Math.min(longest * 6.2 + 12, width * .42);
-    const each = stacked ? 18 : 8 + 10 * figure.series.length;
-    const top = 8, height = top + rows.length * (each + 6) + 38;
+    const left = columns.length > 0 ? columns.at(-1).right + 8
+        : Math.min(longest * CHARACTER + 12, width * .42);
+    const each = stacked ? (rows.length > TALL ? 13 : 18)
+                         : 8 + 10 * figure.series.length;
+    const top = columns.length > 0 ? 22 : 8;
+    const height = top + rows.length * (each + 6) + 38;
     const values = figure.series.map(series => new Map(series.points));
     const totals = rows.map(({ i }) => {
         const list = values.map(map => map.get(i) ?? 0);
@@ -726,12 +817,19 @@ function drawBars(view, figure, width, t) {
                  { "text-anchor": "middle" }));
     svg.append(text((left + width) / 2, bottom + 30, figure.y, t,
                     { "text-anchor": "middle" }));
+    for (const { title, right } of columns)
+        svg.append(text(right, 13, title, t, { "text-anchor": "end" }));
     rows.forEach(({ name, i }, row) => {
         const at = top + row * (each + 6) + 3;
-        const room = Math.floor((left - 12) / 6.2);
-        svg.append(text(left - 6, at + each / 2 + 4, name.length > room
-            ? `${name.slice(0, room - 1)}…` : name, t,
-            { "text-anchor": "end", fill: t.ink }));
+        const room = Math.floor((left - 12) / CHARACTER + .01);
+        const base = at + each / 2 + 4;
+        const label = columns.length > 0
+            ? columns.map(({ cells, right }) => text(right, base, cells[row],
+                t, { "text-anchor": "end", fill: t.ink }))
+            : [text(left - 6, base, name.length > room
+                ? `${name.slice(0, room - 1)}…` : name, t,
+                { "text-anchor": "end", fill: t.ink })];
+        svg.append(...label);
         let from = 0;
         const group = make("g", { class: "bar" });
         figure.series.forEach((series, k) => {
@@ -904,6 +1002,10 @@ function keyPressed(view, event) {
     const jump = Math.max(1, Math.floor(places.length / 100));
     const middle = view.cursor ?? (x.from + x.to) / 2;
     const part = (x.to - x.from) / 4;
+    if (kinds.get(view.figure.kind)?.key?.(view, event.key)) {
+        event.preventDefault();
+        return;
+    }
     const acts = {
         ArrowRight: () => tellAt(view, own, places[Math.min(places.length - 1,
             view.cursor === undefined ? 0 : index + jump)]),
@@ -998,7 +1100,7 @@ function savePng(view) {
 function legendItems(view) {
     const t = theme(), seen = new Map();
     if (kinds.has(view.figure.kind) && !view.bars)
-        return [];
+        return view.keys ?? [];
     if (view.bars)
         return view.bars.figure.series.length < 2 ? []
             : view.bars.figure.series.map((series, k) => ({ name: series.name,
@@ -1013,9 +1115,22 @@ function legendItems(view) {
         ? [] : [...seen.values()];
 }
 
+// Lines of one colour as one entry, where a flag gives the colour.
+function legendByFlag(items) {
+    const by = shown.colour;
+    if (!model.axes.includes(by))
+        return items;
+    return [...groupBy(items, item => item.colour).values()].map(group => ({
+        ...group[0], runs: group.flatMap(item => item.runs), dash: "",
+        name: `${by} ${model.runs[group[0].runs[0]].flags[by] || "not set"}`,
+    }));
+}
+
 function drawLegend(view) {
-    const items = legendItems(view);
-    if (view.plot.curves && items.length > CURVES_IN_LEGEND) {
+    let items = legendItems(view);
+    if (view.plot.curves && items.length > CURVES_IN_LEGEND)
+        items = legendByFlag(items);
+    if (view.plot.curves && items.length > LIGHT.length) {
         view.legend.replaceChildren(html("span", {}, `${items.length} lines, ` +
             "in the colours of the runs above; the pointer tells their names"));
         return;
@@ -1035,6 +1150,8 @@ function drawLegend(view) {
 
 function draw(view) {
     const t = theme(), { figure } = view;
+    view.element.classList.toggle("whole", Boolean(
+        figure.categories?.length > TALL || kinds.get(figure.kind)?.whole));
     const width = Math.max(240, Math.floor(view.plotBox.clientWidth));
     const bars = figure.kind === "bars" || figure.kind === "stacked";
     const drawing = kinds.get(figure.kind);
@@ -1118,7 +1235,9 @@ function mount(element, figure) {
         on: { click: () => zoomTo(view, null) } }, "Reset zoom");
     view.plotBox = html("div", { class: "plot", tabindex: 0,
         ...kinds.has(figure.kind) ? { role: "group",
-            "aria-label": figure.title } : { role: "application",
+            "aria-label": figure.title +
+                (kinds.get(figure.kind).key ? ". Arrow keys read values, plus " +
+                "zooms in, zero shows all." : "") } : { role: "application",
             "aria-label": `${figure.title}. Arrow keys read values, plus ` +
                 "zooms in, zero shows all." },
         on: { keydown: event => keyPressed(view, event),
@@ -1193,6 +1312,10 @@ function toggle(names, on) {
 
 function load(fresh) {
     model = fresh;
+    if (!begun && model.runs?.length > 0) {
+        begun = true;
+        Object.assign(shown, { x: firstX(), colour: firstColour() });
+    }
     for (const view of views.values()) {
         const same = (fresh.figures ?? []).find(
             figure => figure.id === view.figure.id);
@@ -1217,7 +1340,7 @@ addEventListener("afterprint", redraw);
 return { register: (kind, drawing) => kinds.set(kind, drawing), make, text,
          theme, scale, ticks, tickText, drawBars, tellBar, showTip, hideTip,
          load, mount, update, unmount, redraw, drawAll, display, toggle, csv,
-         byFlag, html, number, labelOf, metric, runLabel,
+         byFlag, html, number, zoomOf: view => zooms.get(view.scope), labelOf, metric, runLabel,
          colourOf: run => theme().colours[
              colourIndex(run, shown.colour) % LIGHT.length],
          get model() { return model; }, get shown() { return { ...shown }; },

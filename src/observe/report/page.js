@@ -84,10 +84,27 @@ function filterRows(table) {
     count.textContent = words.length > 0 ? `${left} of ${rows.length}` : "";
 }
 
+// What scrolls is reached by the keyboard, too.
+const scrollers = new ResizeObserver(entries => {
+    for (const { target: part } of entries) {
+        const scrolls = part.scrollWidth > part.clientWidth + 1 ||
+                        part.scrollHeight > part.clientHeight + 1;
+        part.toggleAttribute("tabindex", scrolls);
+        if (scrolls)
+            part.tabIndex = 0;
+    }
+});
+
 function enliven(table) {
+    const place = table.parentElement;
+    place.setAttribute("role", "group");
+    place.setAttribute("aria-label", table.caption.textContent);
+    scrollers.observe(place);
     for (const head of table.querySelectorAll("thead th:not(.plain)")) {
-        const button = html("button", { type: "button", title: "Sort" },
-                            ...head.childNodes);
+        const [, name, unit] = head.textContent.match(/^([^[]*)(\[.*\])?$/) ??
+            [null, head.textContent];
+        const button = html("button", { type: "button", title: "Sort" }, name,
+            ...unit ? [html("span", { class: "unit" }, unit)] : []);
         head.replaceChildren(button);
         button.addEventListener("click", () => sortBy(table, head));
     }
@@ -181,9 +198,9 @@ function fillDisplay(place) {
         ...series.length === 0 ? [] : [html("div", { class: "controls" },
         choice("Curves by", [["step", "step"], ...steps
             ? [["epoch", "epoch"], ["examples", "examples"]] : [],
-            ["time", "time"]], "step", x => Figures.display({ x })),
+            ["time", "time"]], Figures.shown.x, x => Figures.display({ x })),
         ...axes.length > 0 ? [choice("Colour by", [["run", "run"],
-            ...axes.map(axis => [axis, axis])], "run", colour => {
+            ...axes.map(axis => [axis, axis])], Figures.shown.colour, colour => {
             Figures.display({ colour });
             markRuns();
         })] : [],
@@ -264,7 +281,8 @@ function fillExplorer(place) {
         return;
     }
     const parts = new Set(runs.map(run => run.part)).size;
-    const want = { x: xs[0][0], y: "", second: "", colour: "run", facet: "",
+    const want = { x: xs[0][0], y: "", second: "",
+                   colour: Figures.shown.colour, facet: "",
                    smooth: "0", logX: false, logY: false, tasks: false,
                    part: parts > 1 ? "0" : "" };
     const given = readHash();
@@ -282,8 +300,10 @@ function fillExplorer(place) {
         const choices = yChoices(want.x);
         if (choices.length === 0)
             return;
+        const isLine = key => !CURVES.includes(want.x) ||
+            series.some(s => s.metric === key && s.y.length > 1);
         if (!choices.some(([key]) => key === want.y))
-            want.y = choices[0][0];
+            want.y = (choices.find(([key]) => isLine(key)) ?? choices[0])[0];
         if (!choices.some(([key]) => key === want.second))
             want.second = "";
         const curves = CURVES.includes(want.x);
@@ -303,8 +323,8 @@ function fillExplorer(place) {
             choice("second y", [...none, ...choices], want.second,
                    second => change("second", second)),
             ...parts > 1 ? [choice("runs of", [...new Set(runs.map(r => r.part))]
-                .map(part => [String(part), runs.find(r => r.part === part)
-                    .name.split("/")[0] || `part ${part}`]), want.part,
+                .map(part => [String(part), Figures.model.parts[part] ||
+                    "no sweep"]), want.part,
                 part => change("part", part))] : [],
             ...curves ? [choice("colour by", [["run", "run"], ...flags],
                 want.colour, colour => change("colour", colour))] : [],

@@ -63,7 +63,8 @@ static pl_status put_part(pl_report *report, size_t number)
         snprintf(prefix, sizeof prefix, "%.*s-", PREFIX_BYTES - 2,
                  sweep[0] != '\0' ? sweep : "others");
     }
-    pl_page_heading(report->page, plain ? "Results" : title);
+    const char *loose = alone ? "Results" : "Runs of no sweep";
+    pl_page_heading(report->page, plain ? loose : title);
     PL_TRY(put_findings(report, part));
     PL_TRY(put_runs(report, part, prefix));
     if (number == 0)
@@ -172,6 +173,7 @@ static pl_status fill(pl_report *report)
     PL_TRY(pl_report_limits(report));
     PL_TRY(pl_report_classes(report));
     PL_TRY(pl_report_operators(report));
+    PL_TRY(pl_report_graph(report));
     PL_TRY(pl_report_workers(report));
     PL_TRY(pl_report_pairs(report));
     PL_TRY(pl_report_usage(report));
@@ -179,7 +181,10 @@ static pl_status fill(pl_report *report)
     PL_TRY(put_configuration(report));
     PL_TRY(put_machines(report));
     PL_TRY(put_left_out(report));
-    pl_model_json(&report->model, pl_page_model(report->page));
+    pl_buffer *out = pl_page_model(report->page);
+    pl_model_json(&report->model, out);
+    PL_TRY(pl_buffer_status(&report->more));
+    pl_buffer_put(out, report->more.data, report->more.bytes);
     return pl_page_status(report->page);
 }
 
@@ -195,6 +200,7 @@ static pl_status make(pl_page **out, const pl_records *records,
         status = fill(&report);
         pl_model_close(&report.model);
     }
+    pl_buffer_close(&report.more);
     if (status != PL_OK) {
         pl_page_free(report.page);
         return status;

@@ -127,7 +127,11 @@ static pl_status put_by_flag(chooser *c, const by_flag *row, const char *flag)
                  }));
     pl_status status =
         pl_report_lines(c->part, flag, row->metric, row->derived, figure);
-    if (status != PL_OK) {
+    /* Single points without a line between any two do not tell what a flag
+     * does: the runs differ in more than it. */
+    if (status == PL_OK)
+        status = pl_figure_status(figure);
+    if (status != PL_OK || pl_figure_longest(figure) < 2) {
         pl_figure_free(figure);
         return status;
     }
@@ -165,7 +169,7 @@ static const by_flag scaling[] = {
     { .metric = "examples_per_s",
       .name = "speed-up",
       .title = "Speed-up",
-      .y = "times the first point",
+      .y = "examples/s, times those of the fewest workers",
       .derived = PL_REPORT_SPEEDUP,
       .flag = "workers" },
     { .metric = "examples_per_s",
@@ -349,11 +353,8 @@ static pl_status put_bars(chooser *c, const bar_row *row)
             if (c->part->like[i] != i)
                 continue;
             if (m == 0) {
-                snprintf(label, sizeof label, "%s", records->list[i].name);
-                if (c->part->axis_count > 0 && !c->report->model.apart)
-                    pl_compare_label(records, i, c->part->axes,
-                                     c->part->axis_count, "", label,
-                                     sizeof label);
+                pl_model_label(&c->report->model, c->part, i, label,
+                               sizeof label);
                 pl_figure_add_category(figure, label, c->part->first + i);
             }
             pl_figure_add_point(
@@ -377,7 +378,7 @@ static pl_status put_runs(chooser *c)
             continue;
         title_of(pl_metric_find(keys[i])->label, title, sizeof title);
         pl_metric_label(keys[i], label, sizeof label);
-        snprintf(name, sizeof name, "%s-by-run", keys[i]);
+        snprintf(name, sizeof name, "%s%s-by-run", c->prefix, keys[i]);
         PL_TRY(put_bars(
             c, &(bar_row) { name, title, label, PL_FIGURE_BARS, { keys[i] } }));
     }
@@ -409,7 +410,7 @@ static pl_status put_all(chooser *c)
     for (size_t a = 0; a < c->axis_count; a++)
         PL_TRY(put_results(c, c->axes[a], a < 1));
     PL_TRY(put_scaling(c));
-    if (c->axis_count == 0 && c->part->records.count > 1)
+    if (c->count == 0 && c->part->records.count > 1)
         PL_TRY(put_runs(c));
     PL_TRY(put_curves(c, false));
     PL_TRY(put_bars(c, &shares));

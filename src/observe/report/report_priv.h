@@ -2,6 +2,8 @@
 #ifndef PL_OBSERVE_REPORT_REPORT_PRIV_H
 #define PL_OBSERVE_REPORT_REPORT_PRIV_H
 
+#include "base/buffer.h"
+#include "base/json/json.h"
 #include "observe/model/model.h"
 #include "observe/report/page.h"
 
@@ -9,6 +11,7 @@ typedef struct pl_report {
     const pl_records *records;
     pl_model model; /* of the records */
     pl_page *page;
+    pl_buffer more; /* members of the page's document, each begins with "," */
 } pl_report;
 
 /* The figures of one part, chosen by what was varied: report_figures.c.
@@ -36,6 +39,12 @@ pl_status pl_report_classes(pl_report *report) PL_MUST_CHECK;
 pl_status pl_report_pairs(pl_report *report) PL_MUST_CHECK;
 /* Where the time of traced runs went: detail/operators.c */
 pl_status pl_report_operators(pl_report *report) PL_MUST_CHECK;
+/* What the tasks of traced run `run` did in a few steps, appended to a list of
+ * such: detail/timeline.c */
+pl_status pl_report_timeline(pl_json *const *traces, size_t count, size_t run,
+                             pl_buffer *out) PL_MUST_CHECK;
+/* The model's graph by device: detail/graph.c */
+pl_status pl_report_graph(pl_report *report) PL_MUST_CHECK;
 /* What each worker did: report_workers.c */
 pl_status pl_report_workers(pl_report *report) PL_MUST_CHECK;
 /* What the tasks used, by their own counters: report_usage.c */

@@ -116,9 +116,10 @@ static void add_row(pl_table *table, const pl_record *record, const char *host,
         pl_curve_stats stats =
             pl_curve_measure(pl_curves_find(curves, columns[i].column));
         double mean = counted_mean(&own, columns[i].column);
-        pl_table_put_number(table, columns[i].scale *
-                                       (isfinite(mean) ? mean : stats.mean));
-        pl_table_put_number(table, columns[i].scale * stats.most);
+        mean = isfinite(mean) ? mean : stats.mean;
+        pl_table_put_number(table, columns[i].scale * mean);
+        /* Few samples of a short run may all miss its peak. */
+        pl_table_put_number(table, columns[i].scale * fmax(stats.most, mean));
     }
 }
 

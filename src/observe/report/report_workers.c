@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define BARS_RUNS    24 /* of one figure, at most */
+#define OPEN_MOST    8  /* runs whose bars are not folded */
 #define BARS_WORKERS 8
 #define TEXT_BYTES   256
 
@@ -128,10 +129,7 @@ static void add_categories(const pl_report *report, const pl_model_part *part,
          i++) {
         if (!is_drawn(part, i))
             continue;
-        snprintf(label, sizeof label, "%s", part->records.list[i].name);
-        if (part->axis_count > 0 && !report->model.apart)
-            pl_compare_label(&part->records, i, part->axes, part->axis_count,
-                             "", label, sizeof label);
+        pl_model_label(&report->model, part, i, label, sizeof label);
         pl_figure_add_category(figure, label, part->first + i);
         place++;
     }
@@ -186,15 +184,16 @@ static pl_status put_bars(pl_report *report, size_t number, const char *key,
 }
 
 /* When each worker finished, and its steps; folded where there are several
- * sweeps. */
+ * sweeps, or many runs. */
 static pl_status put_figures(pl_report *report)
 {
     size_t parts = report->model.part_count, workers, drawn = 0;
     for (size_t p = 0; p < parts; p++)
         drawn += count_drawn(&report->model.parts[p], &workers);
+    bool fold = parts > 1 || drawn > OPEN_MOST;
     if (drawn == 0)
         return PL_OK;
-    if (parts > 1)
+    if (fold)
         pl_page_fold(report->page, "Time and steps of each worker");
     pl_page_begin_figures(report->page);
     for (size_t p = 0; p < parts; p++) {
@@ -202,7 +201,7 @@ static pl_status put_figures(pl_report *report)
         PL_TRY(put_bars(report, p, "steps", "Steps", "steps"));
     }
     pl_page_end_figures(report->page);
-    if (parts > 1)
+    if (fold)
         pl_page_unfold(report->page);
     return PL_OK;
 }

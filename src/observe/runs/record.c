@@ -214,6 +214,23 @@ static void name_records(pl_records *records)
         name_alike(records, i);
 }
 
+/* Runs of sweeps stand before those of none, otherwise in their order, so that
+ * the latter are one part of a report. */
+static pl_status put_loose_last(pl_records *records)
+{
+    pl_record *ordered;
+    size_t count = 0;
+    PL_TRY(PL_NEW(ordered, records->count + 1));
+    for (int loose = 0; loose < 2; loose++)
+        for (size_t i = 0; i < records->count; i++)
+            if ((records->list[i].experiment == NULL) == (loose == 1))
+                ordered[count++] = records->list[i];
+    pl_mem_free(records->list);
+    records->list = ordered;
+    records->room = count + 1;
+    return PL_OK;
+}
+
 pl_status pl_records_init(pl_records *records, char *const *paths, size_t count)
 {
     *records = (pl_records) { 0 };
@@ -233,6 +250,8 @@ pl_status pl_records_init(pl_records *records, char *const *paths, size_t count)
     name_records(records);
     if (status == PL_OK)
         status = pl_experiments_read(records);
+    if (status == PL_OK)
+        status = put_loose_last(records);
 out:
     if (status != PL_OK)
         pl_records_close(records);

@@ -46,8 +46,9 @@ typedef struct pl_records {
 } pl_records;
 
 /* Read runs: each path is a run folder, a folder of run folders, or one of
- * sweeps (they come in order of their names, numbers by value).  What cannot be
- * read is left out and listed; a path that holds no run is PL_NOTFOUND. */
+ * sweeps (they come in order of their names, numbers by value; those of no
+ * sweep last).  What cannot be read is left out and listed; a path that holds
+ * no run is PL_NOTFOUND. */
 pl_status pl_records_init(pl_records *records, char *const *paths,
                           size_t count) PL_MUST_CHECK;
 void pl_records_close(pl_records *records); /* a zeroed one is fine */

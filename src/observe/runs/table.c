@@ -218,7 +218,7 @@ static const char *shown(const column *c, const cell *at,
     if (at->text != NULL)
         return at->text;
     number_text(c, at->value, room, NUMBER_BYTES / 2);
-    if (!c->spread || room[0] == '\0')
+    if (!c->spread || room[0] == '\0' || at->spread == 0)
         return room;
     number_text(c, at->spread, spread, sizeof spread);
     size_t used = strlen(room);
@@ -369,28 +369,87 @@ void pl_table_csv(const pl_table *table, pl_buffer *out)
     }
 }
 
+/* Of texts that are all numbers, as the values of a flag may be, the digits
+ * stand below each other on the page. */
+static bool is_prose(const pl_table *table, size_t col)
+{
+    bool any = false;
+    for (size_t r = 0; r < table->rows; r++) {
+        const char *text = cell_at(table, r, col)->text;
+        if (text != NULL && text[0] != '\0' && !pl_quote_is_number(text))
+            return true;
+        any = any || (text != NULL && text[0] != '\0');
+    }
+    return is_text(table, col) && !any;
+}
+
+/* 1168177 as 1,168,177, not behind a point. */
+static void put_grouped(const char *text, pl_buffer *out)
+{
+    for (size_t i = 0; text[i] != '\0';) {
+        size_t digits = strspn(text + i, "0123456789");
+        bool group = digits > 4 && (i == 0 || text[i - 1] != '.');
+        for (size_t d = 0; d < digits; d++)
+            pl_buffer_format(out, "%s%c",
+                             group && d > 0 && (digits - d) % 3 == 0 ? "," : "",
+                             text[i + d]);
+        i += digits;
+        if (text[i] != '\0')
+            pl_buffer_format(out, "%c", text[i++]);
+    }
+}
+
+static void put_html_row(const pl_table *table, size_t row, const bool *prose,
+                         pl_buffer *out)
+{
+    char room[NUMBER_BYTES];
+    pl_buffer_text(out, "<tr>");
+    for (size_t col = 0; col < table->column_count; col++) {
+        const cell *at = cell_at(table, row, col);
+        const char *text = shown(&table->columns[col], at, room);
+        pl_buffer_text(out, prose[col] ? "<td class=text>" : "<td>");
+        if (at->text != NULL)
+            pl_quote_html(out, text);
+        else
+            put_grouped(text, out);
+        pl_buffer_text(out, "</td>");
+    }
+    pl_buffer_text(out, "</tr>\n");
+}
+
+static void put_html_head(const pl_table *table, const bool *prose,
+                          pl_buffer *out)
+{
+    char label[LABEL_BYTES];
+    pl_buffer_text(out, "<tr>");
+    for (size_t col = 0; col < table->column_count; col++) {
+        pl_buffer_text(out, prose[col] ? "<th class=text>" : "<th>");
+        pl_quote_html(out, header(&table->columns[col], label));
+        pl_buffer_text(out, "</th>");
+    }
+    pl_buffer_text(out, "</tr>\n");
+}
+
 void pl_table_html(const pl_table *table, pl_buffer *out)
 {
-    char room[NUMBER_BYTES], label[LABEL_BYTES];
+    bool *prose = pl_mem_alloc(table->column_count + 1, sizeof *prose);
+    if (prose == NULL) {
+        out->failed = true;
+        return;
+    }
+    for (size_t col = 0; col < table->column_count; col++)
+        prose[col] = is_prose(table, col);
     pl_buffer_text(out, "<table><caption>");
     pl_quote_html(out, table->title);
     pl_buffer_text(out, "</caption><thead>");
-    for (size_t r = 0; r <= table->rows; r++) {
-        pl_buffer_text(out, r == 1 ? "</thead><tbody><tr>" : "<tr>");
-        for (size_t col = 0; col < table->column_count; col++) {
-            const column *c = &table->columns[col];
-            const char *tag = r == 0 ? "th" : "td";
-            pl_buffer_format(out, "<%s%s>", tag,
-                             is_text(table, col) ? " class=text" : "");
-            pl_quote_html(out,
-                          r == 0 ? header(c, label)
-                                 : shown(c, cell_at(table, r - 1, col), room));
-            pl_buffer_format(out, "</%s>", tag);
-        }
-        pl_buffer_text(out, "</tr>\n");
+    put_html_head(table, prose, out);
+    pl_buffer_text(out, "</thead>");
+    for (size_t r = 0; r < table->rows; r++) {
+        pl_buffer_text(out, r == 0 ? "<tbody>" : "");
+        put_html_row(table, r, prose, out);
     }
-    pl_buffer_text(out, table->rows > 0 ? "</tbody></table>\n"
-                                        : "</thead></table>\n");
+    pl_buffer_text(out, table->rows > 0 ? "</tbody></table>\n" : "</table>\n");
+    pl_mem_free(prose);
 }
 
 static pl_status set_number(pl_json *object, const char *key, double value)

@@ -34,6 +34,20 @@ static int restore(void **state)
     return 0;
 }
 
+static void a_further_line_is_no_warning_of_its_own(void **state)
+{
+    (void)state;
+    struct seen seen = { 0 };
+    pl_log_set(see, &seen, PL_LOG_WARN);
+    pl_log(PL_LOG_WARN, "it ended");
+    assert_string_equal("warning: it ended", seen.line);
+    pl_log_more(PL_LOG_WARN, "  its %s line\n", "last");
+    assert_string_equal("  its last line\\x0a", seen.line);
+    assert_int_equal(PL_LOG_WARN, seen.level);
+    pl_log_more(PL_LOG_INFO, "not shown");
+    assert_int_equal(2, seen.count);
+}
+
 static void log_gives_the_sink_a_line_and_its_level(void **state)
 {
     (void)state;
@@ -106,6 +120,7 @@ static void log_writes_lines_whole_from_several_threads(void **state)
 }
 
 UNIT_TESTS(
+    cmocka_unit_test_teardown(a_further_line_is_no_warning_of_its_own, restore),
     cmocka_unit_test_teardown(log_gives_the_sink_a_line_and_its_level, restore),
     cmocka_unit_test_teardown(log_makes_no_line_above_the_level, restore),
     cmocka_unit_test_teardown(log_cuts_a_long_line, restore),

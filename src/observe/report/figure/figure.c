@@ -84,12 +84,18 @@ const char *pl_figure_title(const pl_figure *figure)
     return figure->title;
 }
 
+size_t pl_figure_longest(const pl_figure *figure)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < figure->series_count; i++)
+        if (figure->series[i].count > most)
+            most = figure->series[i].count;
+    return most;
+}
+
 bool pl_figure_is_empty(const pl_figure *figure)
 {
-    for (size_t i = 0; i < figure->series_count; i++)
-        if (figure->series[i].count > 0)
-            return false;
-    return true;
+    return pl_figure_longest(figure) == 0;
 }
 
 /* Room for one more of `size` bytes each; NULL and `failed` when there is no

@@ -46,6 +46,8 @@ void pl_figure_fail(pl_figure *figure);
 const char *pl_figure_name(const pl_figure *figure);
 const char *pl_figure_title(const pl_figure *figure);
 bool pl_figure_is_empty(const pl_figure *figure); /* nothing to draw */
+/* Points of the series that has most; 0: there is none. */
+size_t pl_figure_longest(const pl_figure *figure);
 
 /* Bars: the next place on the x axis, which belongs to a run of the model. */
 void pl_figure_add_category(pl_figure *figure, const char *name, size_t run);

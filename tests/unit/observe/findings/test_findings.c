@@ -259,7 +259,7 @@ static void the_best_cure_is_told(void **folder)
     pl_buffer_clear(&found);
     r.count = 1;
     assert_ok(pl_findings(&r, &found));
-    assert_string_equal("Limited by waiting for worker 2 on node3.\n",
+    assert_string_equal("Bottleneck: waiting for worker 2 on node3.\n",
                         found.data);
     r.count = 2;
     pl_buffer_close(&found);

@@ -41,7 +41,7 @@ static void runs_are_listed_and_shown(void **state)
     write_run(*state, "a", 10, 1, 1.5, 0.5);
     write_run(*state, "b", 20, 1, 2.5, 0.25);
     assert_page(*state, "/",
-                "<td class=\"text \">epochs<td class=text>"
+                "<td class=\"text state\">done<td class=text>"
                 "<a href=\"/run/a\">a</a><td class=\"text \">softmax");
     assert_page(*state, "/", "<td data-sort=\"0.25\">25.00 %");
     assert_page(*state, "/run/b", "<h1>b</h1>");

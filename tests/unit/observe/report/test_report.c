@@ -80,6 +80,9 @@ static void lengths_are_drawn_where_the_loss_decided_them(void **state)
     write_run_file(*state, "b", "summary.json",
                    "{\"steps\": 70, \"epochs\": 2.5, \"test_loss\": 0.3, "
                    "\"stopped_by\": \"stop_loss\"}");
+    write_run_file(*state, "a", "summary.json",
+                   "{\"steps\": 90, \"epochs\": 1.5, \"test_loss\": 0.3, "
+                   "\"stopped_by\": \"stop_loss\"}");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
     assert_has(html.data, "Steps to target by batch");

@@ -3,6 +3,7 @@
 #include "observe/runs/table.h"
 
 #include <math.h>
+#include <string.h>
 
 static pl_status make(pl_table **out)
 {
@@ -72,6 +73,27 @@ static void html_is_escaped(void **state)
         "</thead><tbody><tr><td class=text>a,&quot;b&quot;</td><td>90.62</td>"
         "<td>12.2 \xc2\xb1 0.5</td></tr>\n<tr><td class=text>&lt;i&gt;x&lt;/i"
         "&gt;</td><td></td><td></td></tr>\n</tbody></table>\n");
+}
+
+static void numbers_on_a_page_are_easy_to_compare(void **state)
+{
+    (void)state;
+    pl_table *table;
+    pl_buffer text = { 0 };
+    assert_ok(pl_table_new(&table, "t", "t"));
+    pl_table_add_column(table, &(pl_table_column) { .key = "batch" });
+    pl_table_add_column(table, &(pl_table_column) { .key = "rate" });
+    pl_table_add_column(
+        table, &(pl_table_column) { .key = "s", .digits = 5, .spread = true });
+    pl_table_add_row(table);
+    pl_table_put_text(table, "500");
+    pl_table_put_number(table, 1168177);
+    pl_table_put_mean(table, 12345, 0);
+    pl_table_html(table, &text);
+    assert_non_null(strstr(text.data, "<tr><td>500</td><td>1,168,177</td>"
+                                      "<td>12,345.00000</td></tr>"));
+    pl_buffer_close(&text);
+    pl_table_free(table);
 }
 
 static void json_has_an_object_a_row(void **state)
@@ -178,6 +200,7 @@ static void a_table_survives_failed_allocations(void **state)
 UNIT_TESTS(cmocka_unit_test(columns_are_aligned_in_a_terminal),
            cmocka_unit_test(csv_has_every_digit_and_quotes),
            cmocka_unit_test(html_is_escaped),
+           cmocka_unit_test(numbers_on_a_page_are_easy_to_compare),
            cmocka_unit_test(json_has_an_object_a_row),
            cmocka_unit_test(a_wide_table_is_cut_by_columns),
            cmocka_unit_test(a_terminal_gets_no_control_characters),

@@ -1,0 +1,84 @@
+"""What a page owes those who use it without a mouse, or without seeing it, in
+the terms of WCAG 2.1 AA; each function returns what is wrong."""
+
+# Names, roles, labels, unique ids, order of headings, focusable controls.
+FAULTS = """(() => {
+    const out = [], say = (what, e) => out.push(
+        `${what}: ${e.outerHTML.slice(0, 90)}`);
+    const seen = e => e.checkVisibility();
+    const nameOf = e => (e.getAttribute("aria-label") ||
+        (e.labels && [...e.labels].map(l => l.textContent).join(" ")) ||
+        e.textContent || e.title || "").trim();
+    if (document.documentElement.lang === "")
+        say("no language", document.documentElement);
+    if (document.title === "" || !document.querySelector("main h1"))
+        say("no title", document.body);
+    const ids = [...document.querySelectorAll("[id]")].map(e => e.id);
+    for (const id of ids.filter((id, i) => ids.indexOf(id) !== i))
+        out.push(`id twice: ${id}`);
+    for (const e of document.querySelectorAll(
+             "button, a, select, input, summary, [tabindex]")) {
+        if (!seen(e))
+            continue;
+        if (nameOf(e) === "")
+            say("no name", e);
+        if (e.tabIndex > 0 || (e.tabIndex < 0 && !e.disabled))
+            say("not in the order of Tab", e);
+        const box = e.getBoundingClientRect();
+        if (!e.matches(".plot, td a") && (box.width < 12 || box.height < 12))
+            say("too small", e);
+    }
+    let level = 1;
+    for (const e of document.querySelectorAll("h1, h2, h3, h4")) {
+        const own = Number(e.localName[1]);
+        if (own > level + 1)
+            say("a level of headings is left out", e);
+        level = own;
+    }
+    for (const e of document.querySelectorAll(".plot svg, td svg"))
+        if (e.getAttribute("role") !== "img" || !e.getAttribute("aria-label"))
+            say("a picture without a name", e);
+    for (const e of document.querySelectorAll("table"))
+        if (!e.caption?.textContent || !e.querySelector("thead th"))
+            say("a table without caption or heads", e);
+    for (const e of document.querySelectorAll(".wide"))
+        if (seen(e) && (e.scrollWidth > e.clientWidth + 1 ||
+                        e.scrollHeight > e.clientHeight + 1) &&
+            e.tabIndex !== 0)
+            say("scrolls by mouse alone", e);
+    for (const e of document.querySelectorAll("[aria-label]"))
+        if (!e.matches("a, button, select, input, summary, nav, " +
+            "progress, svg, [role]") &&
+            seen(e))
+            say("a name without a role", e);
+    return out;
+})()"""
+
+# What Tab reaches and how many of it show no focus.
+FOCUS = """(() => {
+    const e = document.activeElement, style = getComputedStyle(e);
+    return [e.outerHTML.slice(0, 90), style.outlineStyle !== "none" &&
+            parseFloat(style.outlineWidth) >= 1];
+})()"""
+
+
+def faults(browser):
+    return browser.evaluate(FAULTS)
+
+
+def press(browser, key, **more):
+    for kind in "keyDown", "keyUp":
+        browser.call("Input.dispatchKeyEvent", type=kind, key=key, **more)
+
+
+def without_focus(browser, times):
+    """Press Tab so often; the controls reached that do not show it."""
+    found, reached = [], set()
+    for _ in range(times):
+        press(browser, "Tab", code="Tab", windowsVirtualKeyCode=9)
+        what, shown = browser.evaluate(FOCUS)
+        reached.add(what)
+        if not shown and not what.startswith("<body"):
+            found.append(what)
+    assert len(reached) > times // 3, reached
+    return found
