@@ -1,13 +1,16 @@
 /* scaling_worker - one worker of bench/scaling.py.
  *
  * usage: scaling_worker measure MODEL BATCH
- *        scaling_worker run MODEL PROFILE STEPS INDEX ADDRESS...
+ *        scaling_worker run MODEL PROFILE STEPS LOCAL_STEPS CODEC INDEX
+ *                           ADDRESS...
  *
  * `measure` trains for real, alone on one thread, and prints when in a step
- * each gradient is done and when all is.  `run` is a worker of an all-reduce
- * job that waits as long instead of computing: the sums, the words and the
- * updates are those of `paceline train --engine ring`.  So a machine can stand
- * for more hosts than it has cores. */
+ * each gradient is done and when all is, and how long it takes to form the
+ * gradient of a dense layer from its factors.  `run` is a worker of an
+ * all-reduce job that waits as long instead of computing: the sums, the status
+ * exchanges and the updates are those of `paceline train --engine ring`, with
+ * --codec auto or plain.  So a machine can stand for more hosts than it has
+ * cores. */
 #include "sync/allreduce/allreduce.h"
 #include "sync/allreduce/ring/engine.h"
 
@@ -17,6 +20,7 @@
 #include "data/source.h"
 #include "net/transport.h"
 #include "nn/models.h"
+#include "sync/allreduce/factors.h"
 #include "sync/single/single.h"
 #include "train/compute/compute.h"
 
@@ -37,9 +41,11 @@
 /* Nanoseconds since a step began; the least of all steps. */
 typedef struct profile {
     int params;
-    int64_t ready_ns[PARAMS_MOST]; /* a gradient is done */
-    int64_t compute_ns;            /* all are */
-    int64_t step_ns;               /* the update is made */
+    int64_t ready_ns[PARAMS_MOST];   /* a gradient is done */
+    int64_t compute_ns;              /* all are */
+    int64_t step_ns;                 /* the update is made */
+    int64_t product_ns[PARAMS_MOST]; /* from the factors of another worker */
+    int64_t batch;
 } profile;
 
 typedef struct rig {
@@ -54,6 +60,7 @@ typedef struct rig {
     pl_sync *alone;
     profile now, best;
     int64_t begin_ns;
+    pl_factors *factors; /* run, too */
     /* run */
     pl_cluster cluster;
     pl_endpoint *listen;
@@ -102,6 +109,7 @@ static void close_rig(rig *r)
         r->alone->ops->free(r->alone);
     pl_compute_free(r->compute);
     pl_reader_free(r->reader);
+    pl_factors_free(r->factors);
     pl_optim_free(r->optim);
     pl_pool_free(r->pool);
     pl_network_free(r->network);
@@ -163,14 +171,54 @@ static pl_status measure_steps(rig *r)
     return PL_OK;
 }
 
+/* The fastest of some, as above. */
+static pl_status measure_products(rig *r)
+{
+    const pl_factors *factors = r->factors;
+    float *room, *product;
+    size_t most = (size_t)pl_params_block_count(r->network->params);
+    if (factors == NULL)
+        return PL_OK;
+    PL_TRY(PL_NEW_ALIGNED(room, most));
+    pl_status status = PL_NEW_ALIGNED(product, most);
+    for (int i = 0; status == PL_OK && i < factors->count; i++) {
+        int64_t *best = &r->best.product_ns[factors->layers[i].param];
+        for (int try = 0; try < LEAST_STEPS; try++) {
+            int64_t begin = now_ns();
+            factors->multiply(factors->source, i, factors->own, room, product);
+            int64_t took = now_ns() - begin;
+            if (try == 0 || took < *best)
+                *best = took;
+        }
+    }
+    pl_mem_free(room);
+    if (status == PL_OK)
+        pl_mem_free(product);
+    return status;
+}
+
+static void print_list(const char *name, const int64_t *list, int count)
+{
+    for (int p = 0; p < count; p++)
+        printf("%s%s%s%lld", p > 0 ? ", " : ", \"", p > 0 ? "" : name,
+               p > 0 ? "" : "\": [", (long long)list[p]);
+    printf("]");
+}
+
 static pl_status measure(rig *r, int64_t batch)
 {
+    int64_t floats[PARAMS_MOST];
     int count = pl_params_count(r->network->params);
+    if (count > PARAMS_MOST)
+        return PL_FAIL(PL_USAGE, "a model of %d parameters", count);
+    /* More workers choose among these. */
+    PL_TRY(pl_factors_new(&r->factors, r->network, batch, 2));
     PL_TRY(pl_reader_new(&r->reader, r->set,
                          &(pl_reader_opts) { .batch = batch, .seed = 1 }));
     PL_TRY(
         pl_compute_new(&r->compute, &(pl_compute_opts) { .network = r->network,
                                                          .batch = batch,
+                                                         .factors = r->factors,
                                                          .pool = r->pool }));
     PL_TRY(pl_single_new(&r->alone,
                          &(pl_single_opts) { .params = r->network->params,
@@ -178,38 +226,46 @@ static pl_status measure(rig *r, int64_t batch)
                                              .schedule = &r->schedule,
                                              .pool = r->pool }));
     PL_TRY(measure_steps(r));
-    printf("{\"step_ns\": %lld, \"compute_ns\": %lld",
-           (long long)r->best.step_ns, (long long)r->best.compute_ns);
+    PL_TRY(measure_products(r));
     for (int p = 0; p < count; p++)
-        printf("%s%lld", p > 0 ? ", " : ", \"ready_ns\": [",
-               (long long)r->best.ready_ns[p]);
-    for (int p = 0; p < count; p++)
-        printf("%s%lld", p > 0 ? ", " : "], \"floats\": [",
-               (long long)pl_params_get(r->network->params, p)->count);
-    printf("]}\n");
+        floats[p] = pl_params_get(r->network->params, p)->count;
+    printf("{\"batch\": %lld, \"step_ns\": %lld, \"compute_ns\": %lld",
+           (long long)batch, (long long)r->best.step_ns,
+           (long long)r->best.compute_ns);
+    print_list("ready_ns", r->best.ready_ns, count);
+    print_list("product_ns", r->best.product_ns, count);
+    print_list("floats", floats, count);
+    printf("}\n");
     return PL_OK;
 }
 
 /* --- run -------------------------------------------------------------- */
 
+static pl_status read_list(const pl_json *json, const char *name, int count,
+                           int64_t *out)
+{
+    const pl_json *list;
+    PL_TRY(pl_json_get_array(json, name, &list));
+    if (pl_json_length(list) != (size_t)count || count > PARAMS_MOST)
+        return PL_FAIL(PL_USAGE, "the profile is of another model");
+    for (int i = 0; i < count; i++)
+        PL_TRY(pl_json_int_at(list, (size_t)i, 0, INT64_MAX, &out[i]));
+    return PL_OK;
+}
+
 static pl_status read_profile(const rig *r, const char *path, profile *out)
 {
     pl_json *json;
-    const pl_json *list;
     pl_status status;
     out->params = pl_params_count(r->network->params);
     PL_TRY(pl_json_read_file(&json, path, 1 << 16));
     PL_TRY_OUT(status, pl_json_get_int(json, "compute_ns", 0, INT64_MAX,
                                        &out->compute_ns));
-    PL_TRY_OUT(status, pl_json_get_array(json, "ready_ns", &list));
-    if (pl_json_length(list) != (size_t)out->params ||
-        out->params > PARAMS_MOST) {
-        status = PL_FAIL(PL_USAGE, "%s is of another model", path);
-        goto out;
-    }
-    for (int i = 0; i < out->params; i++)
-        PL_TRY_OUT(status, pl_json_int_at(list, (size_t)i, 0, INT64_MAX,
-                                          &out->ready_ns[i]));
+    PL_TRY_OUT(status,
+               pl_json_get_int(json, "batch", 1, INT64_MAX, &out->batch));
+    PL_TRY_OUT(status, read_list(json, "ready_ns", out->params, out->ready_ns));
+    PL_TRY_OUT(status,
+               read_list(json, "product_ns", out->params, out->product_ns));
 out:
     pl_json_free(json);
     return status;
@@ -240,7 +296,33 @@ static pl_status run_step(const rig *r, const profile *p, pl_sync *sync)
 
 typedef struct pacing {
     int64_t steps, local_steps;
+    bool plain;
 } pacing;
+
+/* As long as one product takes; the numbers do not matter. */
+static void wait_product(const void *source, int layer, const float *block,
+                         float *room, float *out)
+{
+    const rig *r = source;
+    (void)block, (void)room, (void)out;
+    wait_until(now_ns() + r->best.product_ns[r->factors->layers[layer].param]);
+}
+
+/* What may travel as factors. */
+static pl_status open_factors(rig *r, const pacing *pace)
+{
+    if (pace->plain || pace->local_steps > 1)
+        return PL_OK;
+    PL_TRY(pl_factors_new(&r->factors, r->network, r->best.batch,
+                          r->cluster.workers));
+    if (r->factors == NULL)
+        return PL_OK;
+    memset(r->factors->own, 0, (size_t)r->factors->floats * sizeof(float));
+    r->factors->own[0] = 1;
+    r->factors->multiply = wait_product;
+    r->factors->source = r;
+    return PL_OK;
+}
 
 /* What a mean of parameters leaves there is no gradient. */
 static void clear_gradient(const rig *r, pl_sync *sync)
@@ -255,12 +337,17 @@ static pl_status join_ring(rig *r, int32_t index, const pacing *pace)
         &r->listen,
         &(pl_endpoint_opts) { .address = r->cluster.worker_address[index],
                               .name = "bench" }));
+    PL_TRY(open_factors(r, pace));
+    int64_t floats = pl_params_block_count(r->network->params);
     PL_TRY(pl_ring_engine_new(
         &r->ring, &(pl_ring_engine_opts) {
                       .cluster = &r->cluster,
                       .worker = index,
                       .listen = r->listen,
-                      .floats = pl_params_block_count(r->network->params),
+                      .floats = floats,
+                      .extra = pl_factor_step_extra(
+                          r->factors, r->network->params, r->cluster.workers,
+                          pl_ring_engine_grain(floats)),
                       .transport = &pl_transport_tcp,
                       .heartbeat_ms = HEARTBEAT_MS,
                       .join_ms = JOIN_MS,
@@ -276,6 +363,7 @@ static pl_status join_ring(rig *r, int32_t index, const pacing *pace)
                                     .end_step = WARM_STEPS + pace->steps,
                                     .params = r->network->params,
                                     .optim = r->optim,
+                                    .factors = r->factors,
                                     .schedule = &r->schedule,
                                     .pool = r->pool }));
     pl_sync *sync = pl_allreduce_sync_base(r->together);
@@ -288,23 +376,27 @@ static pl_status join_ring(rig *r, int32_t index, const pacing *pace)
 static pl_status run(rig *r, const char *path, const pacing *pace,
                      int32_t index)
 {
-    profile p;
-    int64_t steps = pace->steps;
-    PL_TRY(read_profile(r, path, &p));
+    int64_t steps = pace->steps, before = 0;
+    PL_TRY(read_profile(r, path, &r->best));
     PL_TRY(join_ring(r, index, pace));
     pl_sync *sync = pl_allreduce_sync_base(r->together);
     int64_t begin = 0;
     for (int64_t step = -WARM_STEPS; step < steps; step++) {
-        if (step == 0)
+        if (step == 0) {
             begin = now_ns();
-        PL_TRY(run_step(r, &p, sync));
+            before = r->ring->ops->look(r->ring).sent_bytes;
+        }
+        PL_TRY(run_step(r, &r->best, sync));
         if (pace->local_steps > 1)
             clear_gradient(r, sync);
     }
     double ns = (double)(now_ns() - begin) / (double)steps;
     pl_allreduce_sync_view view = pl_allreduce_sync_look(r->together);
-    printf("{\"step_ns\": %.0f, \"bucket_bytes\": %lld}\n", ns,
-           (long long)view.bucket_bytes);
+    int64_t sent = r->ring->ops->look(r->ring).sent_bytes - before;
+    printf("{\"step_ns\": %.0f, \"bucket_bytes\": %lld, "
+           "\"sent_bytes\": %lld, \"factors\": %s}\n",
+           ns, (long long)view.bucket_bytes, (long long)(sent / steps),
+           view.factors ? "true" : "false");
     return sync->ops->finish(sync);
 }
 
@@ -314,14 +406,16 @@ static pl_status obey(rig *r, int argc, char **argv)
         PL_TRY(open_rig(r, argv[2]));
         return measure(r, atoll(argv[3]));
     }
-    if (argc < 9 || strcmp(argv[1], "run") != 0)
+    if (argc < 10 || strcmp(argv[1], "run") != 0)
         return PL_FAIL(PL_USAGE, "see bench/scaling.py, which runs this");
-    pacing pace = { .steps = atoll(argv[4]), .local_steps = atoll(argv[5]) };
-    int32_t index = atoi(argv[6]);
+    pacing pace = { .steps = atoll(argv[4]),
+                    .local_steps = atoll(argv[5]),
+                    .plain = strcmp(argv[6], "plain") == 0 };
+    int32_t index = atoi(argv[7]);
     r->cluster =
-        (pl_cluster) { .workers = argc - 7, .worker_address = argv + 7 };
+        (pl_cluster) { .workers = argc - 8, .worker_address = argv + 8 };
     if (index < 0 || index >= r->cluster.workers)
-        return PL_FAIL(PL_USAGE, "there is no worker %s", argv[6]);
+        return PL_FAIL(PL_USAGE, "there is no worker %s", argv[7]);
     PL_TRY(open_rig(r, argv[2]));
     return run(r, argv[3], &pace, index);
 }

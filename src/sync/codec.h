@@ -27,12 +27,14 @@
 
 typedef struct pl_codec pl_codec;
 
-/* What is encoded: `count` floats, and the sender's state for them. */
+/* What is encoded: `count` floats, and the sender's state for them, as it was
+ * and, written by the codec, as it is if the gradient counts.  [count] each, as
+ * many as the codec has; zero before the first piece. */
 typedef struct pl_codec_span {
     int64_t count;
     const float *floats;
-    float *slot[PL_CODEC_SLOTS_MOST]; /* [count] each, as many as the codec
-                                         has; zero before the first piece */
+    const float *slot[PL_CODEC_SLOTS_MOST];
+    float *next[PL_CODEC_SLOTS_MOST];
 } pl_codec_span;
 
 /* An encoded piece. */
@@ -73,6 +75,15 @@ struct pl_codec {
 extern const pl_codec pl_codec_plain;
 extern const pl_codec pl_codec_bf16;
 
+/* The largest numbers of a piece, and where they are; the rest is kept for the
+ * next gradient. */
+typedef struct pl_codec_topk {
+    pl_codec base;
+    double share; /* of the numbers, in (0, 1] */
+} pl_codec_topk;
+extern const pl_codec_topk pl_codec_topk_default;
+pl_codec_topk pl_codec_topk_of(double share);
+
 /* All of them, NULL behind the last; the first is the default. */
 extern const pl_codec *const pl_codecs[];
 
@@ -83,17 +94,25 @@ const float *pl_codec_decode(const pl_codec *codec, int64_t count,
 bool pl_codec_combine(const pl_codec *codec, const pl_kernels *kernels,
                       int64_t count, pl_encoded piece, bool before, float *own);
 
-/* A codec at work on a block of floats: with its state. */
+/* A codec at work on a block of floats: with its state.  A gradient may turn
+ * out not to count after it was encoded, so each state has a successor that
+ * replaces it only when it does (pl_coder_keep). */
 typedef struct pl_coder {
     const pl_codec *codec;
     int64_t floats; /* of the block */
     float *slots;   /* [codec->slots][floats]; NULL: none */
+    float *next;    /* the same, after the gradient that is being encoded */
+    double seconds; /* spent encoding */
 } pl_coder;
 
 /* `codec` NULL: the default. */
 pl_status pl_coder_init(pl_coder *coder, const pl_codec *codec,
                         int64_t floats) PL_MUST_CHECK;
 void pl_coder_close(pl_coder *coder);
+/* The block of state number i; or NULL. */
+float *pl_coder_slot(const pl_coder *coder, int i);
+/* All floats of a gradient were encoded, and it counts. */
+void pl_coder_keep(pl_coder *coder);
 /* Encode the floats [first, first + count) of the block, which lie at
  * `floats`; `room` has as many bytes as they. */
 pl_encoded pl_coder_encode(pl_coder *coder, int64_t first, int64_t count,

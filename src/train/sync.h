@@ -144,6 +144,9 @@ typedef struct pl_sync_ops {
      * `over`: after the last step, so wait until no worker changes them any
      * more. */
     pl_status (*pause)(pl_sync *sync, bool over, int64_t *step);
+    /* The chief, before a step: a checkpoint is to be written after it.  What
+     * is due then is known when the step begins. */
+    void (*save_follows)(pl_sync *sync);
     /* A worker other than the chief tests its parameters while the job goes
      * on; or has done so. */
     void (*testing)(pl_sync *sync, int64_t step, bool begins);

@@ -1,6 +1,8 @@
 """How gradients travel: the bits of each codec, what a run keeps of it, and
 where one is refused."""
 
+import shutil
+
 import pytest
 
 ALONE = ["--data", "synthetic", "--examples", "600", "--threads", "1",
@@ -66,7 +68,7 @@ def test_auto_is_plain_on_one_host(cli):
     assert auto["parameters_sha256"] == plain["parameters_sha256"]
 
 
-@pytest.mark.parametrize("codec", ["factors", "bf16"])
+@pytest.mark.parametrize("codec", ["factors", "bf16", "topk"])
 def test_a_resumed_run_has_the_same_bits(cli, codec):
     flags = [*RING, "--workers", "3", "--codec", codec]
     whole = run(cli, NETS["lenet"], *flags, "--run", "whole")
@@ -76,19 +78,61 @@ def test_a_resumed_run_has_the_same_bits(cli, codec):
     assert half["parameters_sha256"] == whole["parameters_sha256"]
 
 
+TOPK = [*RING, "--codec", "topk", "--topk-share", "0.05", "--optimizer",
+        "momentum", "--lr", "0.01"]
+
+
+def test_what_workers_hold_back_is_in_every_checkpoint(cli):
+    """Residual and velocity of each worker: also where a checkpoint is
+    written by the way, a run is interrupted in mid-epoch, or a later checkpoint
+    is thrown away."""
+    flags = [*TOPK, "--workers", "3", "--checkpoint-every", "3"]
+    model = NETS["lenet"][:-1]
+    whole = run(cli, [*model, "11"], *flags, "--run", "whole")
+    run(cli, [*model, "8"], *flags, "--run", "half")
+    newest = cli.folder / "half" / "checkpoints" / "step-0000000008"
+    assert newest.is_dir()
+    shutil.rmtree(newest)
+    half = run(cli, [*model, "11"], *flags, "--run", "half", "--resume")
+    # A checkpoint is left out while the one before is being written.
+    assert half["resumed_step"] < 8
+    assert half["parameters_sha256"] == whole["parameters_sha256"]
+    # They are the workers', not the model's.
+    cli.ok("eval", "half", "--data", "synthetic")
+    other = cli.run("train", *model, "20", "--quiet", *ALONE, *TOPK,
+                    "--workers", "2", "--run", "half", "--resume")
+    assert other.code == 2
+    assert "what another number of workers held back" in other.err
+
+
+@pytest.mark.parametrize("codec", ["bf16", "topk"])
 @pytest.mark.parametrize("job", [[*RING, "--workers", "3"],
                                  ["--workers", "2", "--ps", "2"]])
-def test_bf16_is_repeatable_and_says_so(cli, job):
+def test_a_lossy_codec_is_repeatable_and_says_so(cli, job, codec):
     plain = run(cli, NETS["lenet"], *job)
-    rounded = [run(cli, NETS["lenet"], *job, "--codec", "bf16")
-               for _ in range(2)]
-    hashes = {summary["parameters_sha256"] for summary in rounded}
+    lossy = [run(cli, NETS["lenet"], *job, "--codec", codec)
+             for _ in range(2)]
+    hashes = {summary["parameters_sha256"] for summary in lossy}
     assert len(hashes) == 1
     assert plain["parameters_sha256"] not in hashes
-    codec = rounded[0]["codec"]
-    assert codec["name"] == "bf16" and codec["changes_bits"] is True
-    assert rounded[0]["train_loss"] == pytest.approx(plain["train_loss"],
-                                                     rel=0.05)
+    use = lossy[0]["codec"]
+    assert use["name"] == codec and use["changes_bits"] is True
+    assert use["layers"]
+    assert lossy[0]["train_loss"] == pytest.approx(plain["train_loss"],
+                                                   rel=0.05)
+
+
+def test_topk_sends_what_the_summary_says(cli):
+    """Counted where all goes over TCP, with frames beside it."""
+    sent = {}
+    for share in "0.02", "0.2":
+        summary = run(cli, NETS["lenet"], *RING, "--workers", "2", "--codec",
+                      "topk", "--topk-share", share, "--transport", "tcp",
+                      "--bucket-bytes", "1000000")
+        sent[share] = summary["bytes_sent"]
+        sent[share] -= 2 * summary["steps"] * sum(
+            row["sent_bytes"] for row in summary["codec"]["layers"])
+    assert sent["0.02"] == pytest.approx(sent["0.2"], rel=0.03)
 
 
 @pytest.mark.parametrize("flags,says", [
@@ -102,6 +146,10 @@ def test_bf16_is_repeatable_and_says_so(cli, job):
      "--codec factors: with --micro-batches a gradient is the mean"),
     (["--codec", "bf16", *RING, "--workers", "2", "--local-steps", "2"],
      "--codec bf16: with --local-steps no gradient is sent"),
+    (["--codec", "topk", *RING, "--workers", "2", "--optimizer", "momentum",
+      "--nesterov"], "--codec topk: each worker keeps a momentum"),
+    (["--topk-share", "0.1", *RING, "--workers", "2"],
+     "--topk-share is for --codec topk"),
     (["--codec", "bf16"], "--codec needs a job of several processes"),
 ])
 def test_where_it_has_no_effect_it_is_refused(cli, flags, says):

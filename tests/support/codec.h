@@ -34,7 +34,7 @@ static inline pl_encoded halves_encode(const pl_codec *codec,
         memcpy(&bits, &value, sizeof bits);
         uint16_t half = (uint16_t)(bits >> 16);
         memcpy((char *)room + (size_t)i * sizeof half, &half, sizeof half);
-        from->slot[0][i] = value - halves_get(out, i);
+        from->next[0][i] = value - halves_get(out, i);
     }
     return out;
 }

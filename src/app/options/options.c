@@ -465,7 +465,8 @@ pl_optim_opts pl_options_optim(const pl_options *options)
     return (pl_optim_opts) {
         .name = pl_optim_list()[train->optimizer]->name,
         .weight_decay = train->weight_decay,
-        .momentum = own_zero(train->momentum),
+        .momentum =
+            own_zero(pl_options_own_momentum(train) > 0 ? 0 : train->momentum),
         .nesterov = train->nesterov,
         .beta1 = own_zero(train->beta1),
         .beta2 = own_zero(train->beta2),

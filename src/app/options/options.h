@@ -8,6 +8,7 @@
 #include "base/param/param.h"
 #include "paceline/data.h"
 #include "paceline/nn.h"
+#include "sync/codec.h"
 #include "train/loop/loop.h"
 #include "train/optim/optim.h"
 
@@ -23,6 +24,7 @@ typedef enum pl_train_codec { /* of gradients, on their way */
     PL_TRAIN_CODEC_PLAIN,
     PL_TRAIN_CODEC_FACTORS,
     PL_TRAIN_CODEC_BF16,
+    PL_TRAIN_CODEC_TOPK,
 } pl_train_codec;
 
 typedef enum pl_train_precision { /* of what large layers multiply */
@@ -173,7 +175,11 @@ int64_t pl_options_silence_ms(const pl_train_options *train);
 bool pl_options_bf16(const pl_train_options *train);
 
 /* --codec of parameter servers and of the ring's sums. */
-const struct pl_codec *pl_options_codec(const pl_train_options *train);
+const pl_codec *pl_options_codec(const pl_train_options *train,
+                                 pl_codec_topk *topk);
+/* The momentum that each worker keeps of its own gradients, since a part of
+ * them is sent late; 0: the optimizer keeps it. */
+double pl_options_own_momentum(const pl_train_options *train);
 /* MPI only adds float32. */
 bool pl_options_codec_needs_ring(const pl_train_options *train);
 /* PL_USAGE where --codec has no effect; strategy and engine are chosen. */

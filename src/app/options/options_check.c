@@ -44,6 +44,7 @@ static const pl_param_term terms[] = {
     { "engine!=mpi", NULL,
       "does nothing with --engine mpi, which moves data and trusts its network "
       "by itself; see --engine ring" },
+    { "codec=topk", "--codec topk", "is for --codec topk: add it" },
     { "local-steps!=1", "--local-steps",
       "is for rounds of several steps: add --local-steps H" },
     { "start=hand", "tasks started by hand",

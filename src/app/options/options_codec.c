@@ -1,12 +1,35 @@
 /* What --codec means for a strategy, and where it has no effect and is
  * refused.  auto is never refused: where there is no choice it is plain. */
 #include "app/options/options.h"
+#include "sync/allreduce/held.h"
 #include "sync/codec.h"
 
-const pl_codec *pl_options_codec(const pl_train_options *train)
+static const char *const names[] = {
+    [PL_TRAIN_CODEC_AUTO] = "auto",       [PL_TRAIN_CODEC_PLAIN] = "plain",
+    [PL_TRAIN_CODEC_FACTORS] = "factors", [PL_TRAIN_CODEC_BF16] = "bf16",
+    [PL_TRAIN_CODEC_TOPK] = "topk",
+};
+
+const pl_codec *pl_options_codec(const pl_train_options *train,
+                                 pl_codec_topk *topk)
 {
-    return train->codec == PL_TRAIN_CODEC_BF16 ? &pl_codec_bf16
-                                               : &pl_codec_plain;
+    switch (train->codec) {
+    case PL_TRAIN_CODEC_BF16:
+        return &pl_codec_bf16;
+    case PL_TRAIN_CODEC_TOPK:
+        *topk = pl_codec_topk_of(train->topk_share);
+        return &topk->base;
+    default:
+        return &pl_codec_plain;
+    }
+}
+
+double pl_options_own_momentum(const pl_train_options *train)
+{
+    bool own = train->codec == PL_TRAIN_CODEC_TOPK &&
+               train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+               train->optimizer == PL_OPTIM_MOMENTUM;
+    return own ? train->momentum : 0;
 }
 
 bool pl_options_bf16(const pl_train_options *train)
@@ -16,15 +39,13 @@ bool pl_options_bf16(const pl_train_options *train)
 
 bool pl_options_codec_needs_ring(const pl_train_options *train)
 {
-    return train->codec == PL_TRAIN_CODEC_BF16 ||
-           train->codec == PL_TRAIN_CODEC_FACTORS;
+    return train->codec != PL_TRAIN_CODEC_AUTO &&
+           train->codec != PL_TRAIN_CODEC_PLAIN;
 }
 
 static pl_status refuse(const pl_train_options *train, const char *why)
 {
-    return PL_FAIL(PL_USAGE, "--codec %s: %s",
-                   train->codec == PL_TRAIN_CODEC_BF16 ? "bf16" : "factors",
-                   why);
+    return PL_FAIL(PL_USAGE, "--codec %s: %s", names[train->codec], why);
 }
 
 static pl_status check_factors(const pl_train_options *train)
@@ -38,6 +59,19 @@ static pl_status check_factors(const pl_train_options *train)
     if (train->micro_batches > 1)
         return refuse(train, "with --micro-batches a gradient is the mean of "
                              "several products; leave out one of them");
+    return PL_OK;
+}
+
+static pl_status check_topk(const pl_train_options *train)
+{
+    if (train->strategy == PL_TRAIN_STRATEGY_PS)
+        return PL_OK;
+    if (train->workers > PL_HELD_WORKERS_MOST)
+        return refuse(train, "is for at most 64 workers, since a checkpoint "
+                             "has what each of them holds back");
+    if (train->nesterov)
+        return refuse(train, "each worker keeps a momentum of its own, which "
+                             "cannot look ahead; leave out --nesterov");
     return PL_OK;
 }
 
@@ -57,5 +91,6 @@ pl_status pl_options_check_codec(const pl_options *options)
         return refuse(train, "with --local-steps no gradient is sent; leave "
                              "out one of them");
     return train->codec == PL_TRAIN_CODEC_FACTORS ? check_factors(train)
+           : train->codec == PL_TRAIN_CODEC_TOPK  ? check_topk(train)
                                                   : PL_OK;
 }

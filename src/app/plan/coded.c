@@ -1,11 +1,13 @@
 /* Decides which codecs a plan compares, and what they cost: factors where a
  * layer pays on the planned link, as --codec auto would choose, or by bytes
- * alone, as --codec factors does; bf16 only where it is asked for, since the
- * result depends on it. */
+ * alone, as --codec factors does; bf16 and topk only where they are asked for,
+ * since the result depends on them. */
 #include "app/plan/coded.h"
 
-const char *const pl_coded_names[PL_CODED_KINDS] = { "plain", "factors",
-                                                     "bf16" };
+#include <math.h>
+
+const char *const pl_coded_names[PL_CODED_KINDS] = { "plain", "factors", "bf16",
+                                                     "topk" };
 
 static pl_link_class link_of(const pl_forecast_opts *opts)
 {
@@ -38,8 +40,9 @@ bool pl_coded_is_wanted(const pl_forecast_opts *opts, pl_coded coded,
     const pl_options *options = opts->options;
     bool given = PL_GIVEN(options, codec);
     int codec = given ? options->train.codec : PL_TRAIN_CODEC_AUTO;
-    bool rounds = strategy != PL_STEP_SINGLE && !options->model->sparse &&
-                  codec == PL_TRAIN_CODEC_BF16;
+    bool lossy = strategy != PL_STEP_SINGLE && !options->model->sparse;
+    bool rounds = lossy && codec == PL_TRAIN_CODEC_BF16;
+    bool selects = lossy && codec == PL_TRAIN_CODEC_TOPK;
     bool factors =
         strategy == PL_STEP_ALLREDUCE &&
         (codec == PL_TRAIN_CODEC_AUTO || codec == PL_TRAIN_CODEC_FACTORS) &&
@@ -49,11 +52,13 @@ bool pl_coded_is_wanted(const pl_forecast_opts *opts, pl_coded coded,
         return factors;
     case PL_CODED_BF16:
         return rounds;
+    case PL_CODED_TOPK:
+        return selects;
     case PL_CODED_PLAIN:
     case PL_CODED_KINDS:
         break;
     }
-    return !rounds && !(factors && codec == PL_TRAIN_CODEC_FACTORS);
+    return !rounds && !selects && !(factors && codec == PL_TRAIN_CODEC_FACTORS);
 }
 
 /* Bytes that factors save of what the busiest link carries. */
@@ -101,8 +106,12 @@ double pl_coded_apply(const pl_forecast_opts *opts, pl_coded coded,
 {
     if (coded == PL_CODED_FACTORS)
         return apply_factors(opts, workers, layers);
-    for (size_t i = 0;
-         coded == PL_CODED_BF16 && i < opts->work->step.layer_count; i++)
-        layers[i].push_bytes /= 2;
+    double part = 1;
+    if (coded == PL_CODED_BF16)
+        part = 0.5;
+    else if (coded == PL_CODED_TOPK)
+        part = fmin(1, 2 * opts->options->train.topk_share);
+    for (size_t i = 0; part < 1 && i < opts->work->step.layer_count; i++)
+        layers[i].push_bytes *= part;
     return 0;
 }

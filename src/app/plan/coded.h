@@ -11,6 +11,7 @@ typedef enum pl_coded {
     PL_CODED_PLAIN,
     PL_CODED_FACTORS,
     PL_CODED_BF16, /* only where --codec asks for it */
+    PL_CODED_TOPK, /* likewise */
     PL_CODED_KINDS,
 } pl_coded;
 extern const char *const pl_coded_names[PL_CODED_KINDS];

@@ -115,7 +115,7 @@ static void tell_step(void *context, int64_t step)
 
 static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
                                  const pl_kernels *kernels,
-                                 const pl_json *settings)
+                                 const pl_json *settings, pl_codec_topk *topk)
 {
     const pl_train_options *train = &opts->options->train;
     return (pl_ps_core_opts) {
@@ -134,7 +134,7 @@ static pl_ps_core_opts core_opts(const pl_trainer_opts *opts,
         .join_ms = train->join_timeout * 1000,
         .supervised = opts->control != NULL,
         .held = opts->control != NULL,
-        .codec = pl_options_codec(train),
+        .codec = pl_options_codec(train, topk),
         .kernels = kernels,
         .settings = settings,
     };
@@ -216,6 +216,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
 {
     const pl_kernels *kernels;
     pl_json *settings;
+    pl_codec_topk topk;
     PL_TRY(pl_options_kernels(opts->options, &kernels));
     PL_TRY(pl_trainer_settings(opts->options, &settings));
     server_task task = { .opts = opts,
@@ -238,7 +239,7 @@ static pl_status be_server(const pl_trainer_opts *opts)
     if (status == PL_OK)
         status = pl_ps_server_new(
             &task.server, &(pl_ps_server_opts) {
-                              .core = core_opts(opts, kernels, settings),
+                              .core = core_opts(opts, kernels, settings, &topk),
                               .optim = pl_options_optim(opts->options),
                               .schedule = pl_options_schedule(opts->options),
                               .address = address,

@@ -27,6 +27,37 @@ pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
     return pl_factors_new(factors, network, train->batch, workers);
 }
 
+/* Where a codec sends a part of the gradient, the rest is state. */
+pl_status pl_coding_held(pl_held **held, const pl_options *options,
+                         const pl_network *network, int32_t workers, bool chief)
+{
+    const pl_train_options *train = &options->train;
+    if (train->codec != PL_TRAIN_CODEC_TOPK ||
+        train->strategy == PL_TRAIN_STRATEGY_SINGLE)
+        return PL_OK;
+    if (network->average_rate > 0)
+        return PL_FAIL(PL_USAGE,
+                       "--codec topk: %s keeps running averages, which would "
+                       "go towards 0 where nothing is sent; try bf16",
+                       options->model->name);
+    if (train->strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
+        return PL_OK;
+    return pl_held_new(held, workers, pl_params_block_count(network->params),
+                       pl_options_own_momentum(train), chief);
+}
+
+pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors)
+{
+    if (sync == NULL)
+        return (pl_coding) { 0 };
+    pl_allreduce_sync_view view = pl_allreduce_sync_look(sync);
+    return (pl_coding) {
+        .factors = view.factors ? factors : NULL,
+        .chosen = view.chosen,
+        .seconds = view.coding_seconds,
+    };
+}
+
 static bool all_on_loopback(const pl_cluster *cluster)
 {
     for (int32_t w = 0; w < cluster->workers; w++) {
@@ -80,13 +111,22 @@ static void add_factors(pl_codec_use *use, const pl_coding *coding,
                 pl_factors_bytes(&factors->layers[i], factors->rows, workers));
 }
 
-static void add_rounded(pl_codec_use *use, const pl_params *params,
-                        const pl_train_options *train, int32_t workers)
+/* A number that travels takes two: itself and its place. */
+static double part_of_topk(const pl_train_options *train)
+{
+    return 2 * train->topk_share < 1 ? 2 * train->topk_share : 1;
+}
+
+static void add_lossy(pl_codec_use *use, const pl_params *params,
+                      const pl_train_options *train, int32_t workers)
 {
     for (int p = 0; p < pl_params_count(params); p++) {
         const pl_params_item *item = pl_params_get(params, p);
         int64_t plain = plain_bytes(item, train, workers);
-        add_row(use, item, plain, plain / 2);
+        add_row(use, item, plain,
+                train->codec == PL_TRAIN_CODEC_BF16
+                    ? plain / 2
+                    : (int64_t)((double)plain * part_of_topk(train)));
     }
 }
 
@@ -100,19 +140,21 @@ pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,
                            const pl_params *params, int32_t workers)
 {
     pl_codec_use *use = &out->codec;
-    bool rounded = train->codec == PL_TRAIN_CODEC_BF16;
+    bool topk = train->codec == PL_TRAIN_CODEC_TOPK;
+    bool lossy = train->codec == PL_TRAIN_CODEC_BF16 || topk;
     out->has_codec = workers > 1;
     if (!out->has_codec)
         return PL_OK;
     snprintf(use->name, sizeof use->name, "%s",
-             rounded              ? "bf16"
+             topk                 ? "topk"
+             : lossy              ? "bf16"
              : by_factors(coding) ? "factors"
                                   : "plain");
-    use->changes_bits = rounded;
+    use->changes_bits = lossy;
     use->seconds = coding->seconds;
     PL_TRY(PL_NEW(use->layers, (size_t)pl_params_count(params)));
-    if (rounded)
-        add_rounded(use, params, train, workers);
+    if (lossy)
+        add_lossy(use, params, train, workers);
     else if (by_factors(coding))
         add_factors(use, coding, params, workers);
     return PL_OK;

@@ -8,6 +8,7 @@
 #include "app/options/options.h"
 #include "base/record/summary.h"
 #include "job/cluster/cluster.h"
+#include "sync/allreduce/allreduce.h"
 #include "train/factors.h"
 
 /* What a worker of the ring may send as factors; *factors is NULL where
@@ -15,6 +16,12 @@
 pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
                             const pl_network *network,
                             int32_t workers) PL_MUST_CHECK;
+
+/* State of a codec that belongs to a checkpoint; *held stays NULL where there
+ * is none.  PL_USAGE: the model cannot be trained with it. */
+pl_status pl_coding_held(pl_held **held, const pl_options *options,
+                         const pl_network *network, int32_t workers,
+                         bool chief) PL_MUST_CHECK;
 
 /* What chooses among these: `kept` is that of the run that is resumed, or 0. */
 pl_link_class pl_coding_link(const pl_train_options *train,
@@ -26,6 +33,8 @@ typedef struct pl_coding {
     const bool *chosen;        /* of their layers, those that did */
     double seconds;            /* spent on it */
 } pl_coding;
+/* `sync` NULL: nothing. */
+pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors);
 
 /* The summary's row, where gradients do not travel plain. */
 pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,

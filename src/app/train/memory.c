@@ -25,6 +25,14 @@ static int slots_of(const pl_train_options *train)
 {
     int slots = pl_optim_list()[train->optimizer]->slot_count;
     bool outer = train->outer_momentum > 0;
+    bool topk = train->codec == PL_TRAIN_CODEC_TOPK;
+    int held = pl_options_own_momentum(train) > 0 ? 2 : 1;
+    /* What a worker holds back, before and after a step; the chief has that of
+     * all for checkpoints. */
+    if (topk && train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
+        return slots + (2 + (int)train->workers) * held;
+    if (topk && train->strategy == PL_TRAIN_STRATEGY_PS)
+        return slots + 2;
     return train->local_steps > 1 ? 2 * slots + 1 + outer : slots;
 }
 

@@ -54,6 +54,8 @@ typedef struct trainer {
     pl_allreduce_sync *together; /* ... or without */
     pl_collective *collective;
     pl_factors *factors; /* that may travel; NULL: none */
+    pl_codec_topk topk;
+    pl_held *held; /* what a codec holds back; NULL: nothing to be saved */
     pl_metrics *metrics;
     pl_trace *trace;
     pl_observers *observers; /* while it trains */
@@ -79,6 +81,7 @@ static void close_trainer(trainer *t)
         t->collective->ops->free(t->collective);
     pl_factors_free(t->factors);
     pl_snapshot_free(t->snapshot);
+    pl_held_free(t->held);
     pl_json_free(t->settings);
     pl_json_free(t->common);
     pl_metrics_free(t->metrics);
@@ -188,6 +191,8 @@ static pl_status restore(trainer *t)
 static pl_status open_run(trainer *t)
 {
     pl_job *job = &t->job;
+    pl_planes planes = pl_job_planes(job);
+    pl_held_planes(t->held, &planes);
     PL_TRY(pl_run_folder_init(&t->folder, t->options,
                               t->opts.host != NULL ? t->opts.host->interrupt
                                                    : NULL));
@@ -200,7 +205,7 @@ static pl_status open_run(trainer *t)
                           .model = t->options->model->name,
                           .settings = t->settings,
                           .params = job->network->params,
-                          .planes = pl_job_planes(job),
+                          .planes = planes,
                           .kernels = job->kernels->name,
                           .workers = t->opts.cluster != NULL ? t->workers : 0,
                       }));
@@ -329,7 +334,7 @@ static pl_status open_ps_sync(trainer *t)
             .end_step = counted ? end_step(t) : 0,
             .run_steps = end_step(t),
             .settings = t->common,
-            .codec = pl_options_codec(train),
+            .codec = pl_options_codec(train, &t->topk),
             .params = t->job.network->params,
             .average_rate = t->job.network->average_rate,
             .sparse = t->job.elsewhere ? t->job.network : NULL,
@@ -376,7 +381,7 @@ static pl_status open_ring(trainer *t)
                             .heartbeat_ms = pl_options_silence_ms(train),
                             .join_ms = train->join_timeout * 1000,
                             .rejoin_ms = train->rejoin_timeout * 1000,
-                            .codec = pl_options_codec(train),
+                            .codec = pl_options_codec(train, &t->topk),
                             .kernels = t->job.kernels,
                             .interrupt = t->interrupt,
                             .lost = tell_lost,
@@ -427,6 +432,7 @@ static pl_status open_allreduce(trainer *t)
             .params = t->job.network->params,
             .optim = t->job.optim,
             .factors = t->factors,
+            .held = t->held,
             .link = t->factors != NULL
                         ? pl_coding_link(train, t->opts.cluster, t->start.link)
                         : PL_LINK_UNKNOWN,
@@ -652,18 +658,6 @@ static pl_status say_interrupted(const trainer *t)
     return status;
 }
 
-static pl_coding coding_of(const trainer *t)
-{
-    if (t->together == NULL)
-        return (pl_coding) { 0 };
-    pl_allreduce_sync_view view = pl_allreduce_sync_look(t->together);
-    return (pl_coding) {
-        .factors = view.factors ? t->factors : NULL,
-        .chosen = view.chosen,
-        .seconds = view.coding_seconds,
-    };
-}
-
 static pl_status make_summary(const trainer *t, pl_summary *out)
 {
     pl_summary_opts opts = {
@@ -687,7 +681,7 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
                                &reports));
     opts.cluster = t->opts.cluster;
     opts.reports = view.reports != NULL ? &reports : NULL;
-    opts.coding = coding_of(t);
+    opts.coding = pl_coding_of(t->together, t->factors);
     opts.update_seconds = view.update_seconds;
     opts.shared = view.shared;
     opts.resumed_seconds = t->start.seconds;
@@ -739,6 +733,8 @@ static pl_status run(trainer *t)
     PL_TRY(check_length(t));
     t->job.schedule.run_steps = end_step(t);
     t->interrupt = pl_trainer_interrupt(&t->opts);
+    PL_TRY(pl_coding_held(&t->held, t->options, t->job.network, t->workers,
+                          t->chief));
     if (t->chief)
         PL_TRY(open_run(t));
     else if (t->opts.control != NULL) /* its supervisor's */

@@ -42,6 +42,11 @@ typedef struct pl_checkpoint_part {
     void *context;
 } pl_checkpoint_part;
 
+/* Slots of this kind, "held.<worker>.<block>", are of one worker of a job, and
+ * matter only where it is resumed: load passes them over where none is among
+ * the tensors. */
+#define PL_CHECKPOINT_HELD "held."
+
 /* "optimizer.velocity.softmax/weights", for pl_mem_free: how the slot of a
  * tensor is called. */
 pl_status pl_checkpoint_slot_name(char **out, const char *slot,

@@ -74,6 +74,27 @@ static pl_status read_place(const pl_checkpoint *checkpoint,
     return PL_OK;
 }
 
+static bool is_held(const char *name)
+{
+    static const char prefix[] = "optimizer." PL_CHECKPOINT_HELD;
+    return strncmp(name, prefix, sizeof prefix - 1) == 0;
+}
+
+static bool wants_held(const pl_checkpoint_tensor *tensors, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_held(tensors[i].name))
+            return true;
+    return false;
+}
+
+static pl_status other_workers(void)
+{
+    return PL_FAIL(PL_USAGE,
+                   "it has what another number of workers held back of their "
+                   "gradients: resume with the same --workers");
+}
+
 /* Find the wanted tensor that `stored` is for. */
 static pl_status match(const pl_safetensor *stored, pl_shape shape,
                        const pl_checkpoint_tensor *tensors, size_t count,
@@ -82,6 +103,8 @@ static pl_status match(const pl_safetensor *stored, pl_shape shape,
     size_t i = 0;
     while (i < count && strcmp(tensors[i].name, stored->name) != 0)
         i++;
+    if (i == count && is_held(stored->name))
+        return other_workers();
     if (i == count)
         return PL_FAIL(PL_SHAPE, "tensor %.200s is not one of the model's",
                        stored->name);
@@ -101,8 +124,11 @@ static pl_status list_shard(const pl_checkpoint *checkpoint, size_t index,
                             struct ranges *ranges)
 {
     const pl_safetensors *shard = checkpoint->shards[index].tensors;
+    bool held = wants_held(tensors, count);
     for (size_t i = 0; i < pl_safetensors_count(shard); i++) {
         const pl_safetensor *stored = pl_safetensors_get(shard, i);
+        if (!held && is_held(stored->name))
+            continue;
         struct range *range = &ranges->list[ranges->count++];
         pl_shape shape;
         pl_status status =
@@ -133,7 +159,10 @@ static pl_status check_cover(const struct ranges *ranges,
     for (size_t i = 0; i < count; i++) {
         const char *name = tensors[i].name;
         int64_t next = 0, all = elements(tensors[i].shape);
-        if (r == ranges->count || ranges->list[r].tensor != i)
+        bool there = r < ranges->count && ranges->list[r].tensor == i;
+        if (!there && is_held(name))
+            return other_workers();
+        if (!there)
             return PL_FAIL(PL_SHAPE, "tensor %s is missing", name);
         for (; r < ranges->count && ranges->list[r].tensor == i; r++) {
             const struct range *range = &ranges->list[r];

@@ -29,9 +29,10 @@
 
 /* Flags of a step's status. */
 #define STATUS_STOP     1
-#define STATUS_BROKEN   2 /* ... since it was interrupted */
-#define STATUS_CHECKSUM 4 /* the chief's: of the parameters that were saved */
-#define STATUS_APART    8 /* combined: a rank is at another step */
+#define STATUS_BROKEN   2  /* ... since it was interrupted */
+#define STATUS_CHECKSUM 4  /* the chief's: of the parameters that were saved */
+#define STATUS_APART    8  /* combined: a rank is at another step */
+#define STATUS_SAVES    16 /* the chief's: a checkpoint follows this step */
 
 typedef struct step_status {
     int64_t step; /* made so far */
@@ -100,7 +101,8 @@ pl_status pl_allreduce_quiet(pl_allreduce_sync *self)
     return status;
 }
 
-static pl_status start_range(pl_allreduce_sync *self, const pl_sum_range *range)
+pl_status pl_allreduce_start_range(pl_allreduce_sync *self,
+                                   const pl_sum_range *range)
 {
     int32_t ticket;
     PL_TRY(self->collective->ops->start(self->collective, range, &ticket));
@@ -116,12 +118,12 @@ pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready, bool exact)
 {
     pl_bucket bucket;
     while (pl_buckets_take(&self->buckets, ready, &bucket))
-        PL_TRY(start_range(self, &(pl_sum_range) {
-                                     .first = bucket.first,
-                                     .count = bucket.count,
-                                     .exact = exact,
-                                     .more = !bucket.last,
-                                 }));
+        PL_TRY(pl_allreduce_start_range(self, &(pl_sum_range) {
+                                                  .first = bucket.first,
+                                                  .count = bucket.count,
+                                                  .exact = exact,
+                                                  .more = !bucket.last,
+                                              }));
     return PL_OK;
 }
 
@@ -133,7 +135,7 @@ pl_status pl_allreduce_start_factors(pl_allreduce_sync *self, int param)
     for (; pl_factor_step_take(&self->factors, param, fresh, memory, &range);
          fresh = false) {
         range.more = self->sums + 1 < self->expected;
-        PL_TRY(start_range(self, &range));
+        PL_TRY(pl_allreduce_start_range(self, &range));
     }
     return PL_OK;
 }
@@ -157,6 +159,8 @@ static pl_status begin_step(pl_allreduce_sync *self, int64_t flags)
         own.checksum = pl_allreduce_checksum(self);
     }
     self->compares = false;
+    if (self->expects)
+        own.flags |= STATUS_SAVES;
     self->in_step = true;
     self->sums = 0;
     self->ready = self->floats;
@@ -187,6 +191,7 @@ static pl_status end_exchange(pl_allreduce_sync *self, bool *stop)
                        (long long)all->apart_worker, (long long)all->apart_step,
                        (long long)all->step);
     *stop = (all->flags & STATUS_STOP) != 0;
+    self->expects = (all->flags & STATUS_SAVES) != 0;
     self->over = self->over || *stop;
     self->broken = self->broken || (all->flags & STATUS_BROKEN) != 0;
     if ((all->flags & STATUS_CHECKSUM) != 0 &&
@@ -285,6 +290,7 @@ static pl_status ready(pl_sync *sync, int param, const float *grad,
                                                     : PL_OK;
     if (!self->in_step)
         PL_TRY(begin_step(self, 0));
+    pl_allreduce_held_ready(self, item);
     if (self->factors.on)
         return pl_allreduce_start_factors(self, param);
     if (item->offset < self->ready)
@@ -327,9 +333,19 @@ static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
         if (self->factors.on)
             expand(self);
         make_update(self);
+        pl_allreduce_held_keep(self);
         note_update(self);
     }
     return pl_allreduce_quiet(self);
+}
+
+/* What all hold back is gathered where a checkpoint may follow. */
+static pl_status gather_held(pl_allreduce_sync *self)
+{
+    bool last = self->over || self->step >= self->end_step;
+    bool wanted = self->keeps && (last || self->expects);
+    self->expects = false;
+    return wanted ? pl_allreduce_held_gather(self) : PL_OK;
 }
 
 /* A step of this rank alone; the last one of a round brings all together. */
@@ -354,6 +370,7 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
     bool stop;
     PL_TRY(apart(self) ? commit_apart(self, &stop)
                        : commit_together(self, &stop));
+    PL_TRY(gather_held(self));
     if (self->collective->ops->stepped != NULL)
         self->collective->ops->stepped(self->collective);
     self->dropped += stop;
@@ -374,6 +391,8 @@ pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
     pl_snapshot *snapshot = self->opts.snapshot;
     if (snapshot == NULL)
         return PL_OK;
+    if (self->opts.held != NULL && self->gathered != self->step)
+        return PL_AGAIN; /* without it the checkpoint would not be whole */
     int64_t *counts = pl_snapshot_counts(snapshot);
     for (int32_t w = 0; counts != NULL && w < self->opts.workers; w++)
         counts[w] = progress->step;
@@ -404,7 +423,8 @@ static pl_status stop(pl_sync *sync, const char *why)
     if (!self->factors.on)
         PL_TRY(pl_allreduce_start(self, 0, false));
     PL_TRY(end_step(self, &stopped));
-    return pl_allreduce_quiet(self);
+    PL_TRY(pl_allreduce_quiet(self));
+    return gather_held(self);
 }
 
 /* The chief makes one text of all reports; a worker without one, or with one
@@ -477,6 +497,12 @@ static pl_status pause_job(pl_sync *sync, bool over, int64_t *step)
     return PL_OK;
 }
 
+static void save_follows(pl_sync *sync)
+{
+    pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
+    self->expects = self->opts.snapshot != NULL;
+}
+
 static pl_factors *factors(pl_sync *sync)
 {
     return ((pl_allreduce_sync *)sync)->opts.factors;
@@ -507,6 +533,7 @@ static void sync_free(pl_sync *sync)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
     pl_allreduce_rounds_close(self);
+    pl_allreduce_held_close(self);
     pl_factor_step_close(&self->factors);
     pl_mem_free(self->reports);
     pl_mem_free(self->exchanged);
@@ -525,6 +552,7 @@ static const pl_sync_ops ops = {
     .gradient = gradient,
     .factors = factors,
     .pause = pause_job,
+    .save_follows = save_follows,
     .stop = stop,
     .traffic = traffic,
     .progress = progress,
@@ -551,6 +579,8 @@ pl_status pl_allreduce_sync_new(pl_allreduce_sync **out,
     self->exchanged = exchanged;
     if (status == PL_OK)
         status = pl_allreduce_rounds_init(self);
+    if (status == PL_OK)
+        status = pl_allreduce_held_init(self);
     if (status == PL_OK)
         status =
             pl_factor_step_init(&self->factors, opts->factors, opts->params);
@@ -580,7 +610,9 @@ pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync)
             sync->earlier_s + (double)(sync->last_ns - sync->first_ns) * 1e-9,
         .factors = sync->factors.on,
         .chosen = sync->factors.chosen,
-        .coding_seconds = sync->factors.seconds,
+        .coding_seconds =
+            sync->factors.seconds +
+            sync->collective->ops->look(sync->collective).coding_seconds,
         .reports = sync->reports,
         .fewer = sync->fewer,
         .broken = sync->broken,

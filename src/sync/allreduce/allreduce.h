@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "state/snapshot.h"
 #include "sync/allreduce/collective.h"
+#include "sync/allreduce/held.h"
 #include "train/factors.h"
 #include "train/optim/optim.h"
 #include "train/optim/schedule.h"
@@ -37,6 +38,8 @@ typedef struct pl_allreduce_sync_opts {
     pl_optim *optim;
     pl_factors *factors; /* that may travel, with a collective that has the
                             floats for them (factors.h); NULL: none */
+    pl_held *held;       /* state that the engine's codec has; NULL: none.  Not
+                            with local_steps or factors */
     pl_link_class link;  /* the chief's: what chooses among these; UNKNOWN:
                             it measures */
     const pl_schedule *schedule;
@@ -64,10 +67,11 @@ typedef struct pl_allreduce_sync_view {
     double update_seconds; /* from the first to the last update */
     bool factors;          /* gradients travel as factors... */
     const bool *chosen;    /* ... these of opts.factors */
-    double coding_seconds; /* spent in forming products of factors */
-    const char *reports;   /* at the end: JSON of all workers; else NULL */
-    bool fewer;            /* at times not all workers took part */
-    bool broken;           /* someone was interrupted */
+    double
+        coding_seconds;  /* spent in encoding, or forming products of factors */
+    const char *reports; /* at the end: JSON of all workers; else NULL */
+    bool fewer;          /* at times not all workers took part */
+    bool broken;         /* someone was interrupted */
 } pl_allreduce_sync_view;
 pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync);
 

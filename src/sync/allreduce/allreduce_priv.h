@@ -2,6 +2,7 @@
  *
  *   allreduce.c  the steps, the end
  *   join.c       agreeing, getting the chief's parameters
+ *   held.c       what a codec holds back, and checkpoints of it
  *   factors.c    steps in which dense layers travel as factors
  *   rounds.c     --local-steps: training apart, then the mean
  *
@@ -43,7 +44,14 @@ struct pl_allreduce_sync {
     const pl_bucket *applying;
     /* --local-steps: where the round began, and the planes as they were. */
     int64_t begin_step;
-    float *begin[PL_PLANES_MOST];
+    float *begin[1 + PL_MAX_SLOTS];
+    /* What is held back (held.c): the velocity as it is, and after the step
+     * that is being made. */
+    float *velocity, *next_velocity;
+    pl_workers present; /* ranks, in this order */
+    bool keeps;         /* the chief writes checkpoints */
+    bool expects;       /* ... and one of this step; combined */
+    int64_t gathered;   /* step whose state the chief has; -1: of none */
     char *reports;
     void *exchanged; /* PL_COLLECTIVE_BYTES_MOST, the chief's for each worker */
 };
@@ -65,6 +73,8 @@ pl_status pl_allreduce_start(pl_allreduce_sync *self, int64_t ready,
                              bool exact) PL_MUST_CHECK;
 /* Begin the ranges that are complete with the gradient of `param`, where
  * factors travel. */
+pl_status pl_allreduce_start_range(pl_allreduce_sync *self,
+                                   const pl_sum_range *range) PL_MUST_CHECK;
 pl_status pl_allreduce_start_factors(pl_allreduce_sync *self,
                                      int param) PL_MUST_CHECK;
 uint32_t pl_allreduce_checksum(const pl_allreduce_sync *self);
@@ -79,6 +89,18 @@ bool pl_allreduce_round_ends(const pl_allreduce_sync *self);
 pl_status pl_allreduce_end_round(pl_allreduce_sync *self) PL_MUST_CHECK;
 /* One update from the gradient of this rank. */
 void pl_allreduce_update_alone(pl_allreduce_sync *self);
+
+/* What this worker holds back, where opts.held is given.  ready: the gradient
+ * of a parameter becomes its velocity.  keep: the step counts.  gather: the
+ * chief gets the state of all workers.  give: all get theirs back from the
+ * chief's. */
+pl_status pl_allreduce_held_init(pl_allreduce_sync *self) PL_MUST_CHECK;
+void pl_allreduce_held_close(pl_allreduce_sync *self);
+void pl_allreduce_held_ready(pl_allreduce_sync *self,
+                             const pl_params_item *item);
+void pl_allreduce_held_keep(pl_allreduce_sync *self);
+pl_status pl_allreduce_held_gather(pl_allreduce_sync *self) PL_MUST_CHECK;
+pl_status pl_allreduce_held_give(pl_allreduce_sync *self) PL_MUST_CHECK;
 
 /* Ops of pl_sync. */
 pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at) PL_MUST_CHECK;

@@ -74,6 +74,7 @@ typedef struct pl_collective_view {
     int32_t restarts; /* the chief's: ranks that came back as new processes */
     bool shared;      /* memory is shared with the neighbour */
     pl_skew skew;     /* of the chief's clock, where it is compared */
+    double coding_seconds; /* spent encoding */
 } pl_collective_view;
 
 /* Adds a rank's status to `total`, which begins as the chief's.  Called in the
@@ -102,6 +103,12 @@ typedef struct pl_collective_ops {
     /* All sums started are done, also at whoever reads from here: the memory
      * may be written again.  Tickets restart at 0. */
     pl_status (*quiet)(pl_collective *c, pl_deadline deadline);
+
+    /* Optional: the state of the codec, as of the last gradient that counted
+     * (sync/codec.h): block number i, or NULL.  keep: the gradient whose sums
+     * are complete counts. */
+    float *(*slot)(pl_collective *c, int i);
+    void (*keep)(pl_collective *c);
 
     /* A status exchange, one at a time.  Each rank hands in its status, of
      * `bytes` bytes (the same number everywhere, at most

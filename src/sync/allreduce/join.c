@@ -31,11 +31,13 @@ typedef struct greeting {
     char kernels[32];
     int64_t link;        /* pl_link_class */
     char arithmetic[96]; /* what bits of products depend on, beside these */
+    int64_t keeps;       /* the chief's: it writes checkpoints... */
+    int64_t restored;    /* ... and has read one just now */
     int64_t unlike;      /* combined: a worker with another; -1: none */
     int64_t worker;
     uint64_t job;        /* the chief's: its number, and the run folder */
     char run[RUN_BYTES]; /* "": none, or too long to be sent */
-    char settings[PL_COLLECTIVE_BYTES_MOST - 768 - RUN_BYTES]; /* JSON */
+    char settings[PL_COLLECTIVE_BYTES_MOST - 784 - RUN_BYTES]; /* JSON */
 } greeting;
 
 _Static_assert(sizeof(greeting) <= PL_COLLECTIVE_BYTES_MOST, "one status");
@@ -96,6 +98,8 @@ static pl_status write_greeting(const pl_allreduce_sync *self,
         .bucket_bytes = self->bucket_bytes,
         .fresh = !self->joined && step == 0,
         .link = self->link,
+        .keeps = self->opts.snapshot != NULL,
+        .restored = !self->joined && step > 0 && self->opts.snapshot != NULL,
         .unlike = -1,
         .worker = self->opts.worker,
     };
@@ -202,8 +206,13 @@ static void say_unlike(pl_allreduce_sync *self, const greeting *all)
     self->said = true;
 }
 
-/* *fresh: no update was made anywhere. */
-static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
+/* What the chief said of the state that all begin with. */
+typedef struct standing {
+    bool fresh;    /* no update was made anywhere */
+    bool restored; /* it comes from a checkpoint */
+} standing;
+
+static pl_status greet(pl_allreduce_sync *self, pl_standing *at, standing *out)
 {
     greeting own, *all = self->exchanged;
     PL_TRY(write_greeting(self, at, &own));
@@ -215,7 +224,9 @@ static pl_status greet(pl_allreduce_sync *self, pl_standing *at, bool *fresh)
         self->opts.located(self->opts.context, all->job, all->run);
     self->located = true;
     self->end_step = all->end_step;
-    *fresh = all->fresh != 0;
+    *out = (standing) { all->fresh != 0, all->restored != 0 };
+    self->keeps = all->keeps != 0;
+    self->present = all->present;
     self->step = all->step;
     self->bucket_bytes = all->bucket_bytes;
     self->link = (pl_link_class)all->link;
@@ -320,16 +331,17 @@ static pl_status take_block(pl_allreduce_sync *self, float *block)
 }
 
 /* Slots of which none was changed are the same everywhere. */
-static pl_status take_state(pl_allreduce_sync *self, bool fresh)
+static pl_status take_state(pl_allreduce_sync *self, const standing *chief)
 {
     const pl_optim *optim = self->opts.optim;
+    bool fresh = chief->fresh;
     int slots = fresh ? 0 : optim->ops->slot_count;
     PL_TRY(take_block(self, pl_params_block(self->opts.params)));
     for (int i = 0; i < slots; i++)
         PL_TRY(take_block(self, pl_params_block(optim->slots[i])));
     if (!fresh && optim->outer != NULL)
         PL_TRY(take_block(self, pl_params_block(optim->outer)));
-    return PL_OK;
+    return chief->restored ? pl_allreduce_held_give(self) : PL_OK;
 }
 
 pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
@@ -344,8 +356,8 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     if (self->ranks.count < self->opts.workers)
         self->fewer = true;
     PL_TRY(find_state(self, at));
-    bool fresh;
-    PL_TRY(greet(self, at, &fresh));
+    standing chief;
+    PL_TRY(greet(self, at, &chief));
     if (self->bucket_bytes == 0 || asks_link(self))
         PL_TRY(measure(self));
     PL_TRY(pl_factor_step_choose(&self->factors, &self->ranks,
@@ -353,7 +365,7 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
                                  self->bucket_bytes));
     pl_buckets_init(&self->buckets, self->floats, self->bucket_bytes,
                     self->ranks.grain, PL_COLLECTIVE_SUMS_MOST);
-    PL_TRY(take_state(self, fresh));
+    PL_TRY(take_state(self, &chief));
     if (self->opts.local_steps > 1)
         pl_allreduce_begin_round(self);
     /* A chief that is lost before the first checkpoint begins with this one. */

@@ -57,7 +57,7 @@ pl_status pl_allreduce_rounds_init(pl_allreduce_sync *self)
 
 void pl_allreduce_rounds_close(pl_allreduce_sync *self)
 {
-    for (int i = 0; i < PL_PLANES_MOST; i++)
+    for (int i = 0; i < 1 + PL_MAX_SLOTS; i++)
         pl_mem_free(self->begin[i]);
 }
 

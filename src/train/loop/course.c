@@ -112,12 +112,22 @@ static void look_what_is_due(pl_course *c, uint64_t ticks)
     if (c->midway)
         return; /* C6: it stays due */
     bool over = pl_course_is_over(c);
+    if (c->opts.foretells)
+        ticks = c->begun_ticks;
     bool test = pl_due_now(&c->eval, c->step, ticks);
     bool save = pl_due_now(&c->save, c->step, ticks);
     bool record = pl_due_now(&c->record, c->step, ticks);
     c->test_due = test && !over && c->opts.tests;
     c->save_due = save && !over;
     c->record_due = record && !over;
+}
+
+bool pl_course_save_follows(const pl_course *c)
+{
+    bool best = c->opts.tests && c->opts.targets.keep_best;
+    return !c->opts.follower &&
+           (pl_due_then(&c->save, c->step + 1, c->begun_ticks) ||
+            (best && pl_due_then(&c->eval, c->step + 1, c->begun_ticks)));
 }
 
 /* No test of the last parameters was made, and no task waits for it to end. */
@@ -135,11 +145,12 @@ static bool was_decided(const pl_course *c)
 }
 
 /* Another step, or the end? */
-static pl_act step_or_end(pl_course *c, bool interrupted)
+static pl_act step_or_end(pl_course *c, bool interrupted, uint64_t ticks)
 {
     bool over = pl_course_is_over(c);
     if (!over && (!interrupted || c->midway)) { /* C6 */
         c->stage = STAGE_DUE;
+        c->begun_ticks = ticks;
         return PL_ACT_STEP; /* C1 */
     }
     if (!over)
@@ -173,7 +184,7 @@ pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
             return PL_ACT_SHARE;
         /* fall through */
     case STAGE_STEP:
-        return step_or_end(c, interrupted);
+        return step_or_end(c, interrupted, ticks);
     case STAGE_DUE:
         look_what_is_due(c, ticks);
         /* fall through */

@@ -65,6 +65,7 @@ typedef struct pl_course_opts {
                           test: it is none of the last parameters */
     bool shares;       /* shares of others may be left to it */
     bool tests;        /* it has a test set */
+    bool foretells;    /* what is due after a step is known when it begins */
     bool by_steps;     /* ends by --steps; else by --epochs */
     int64_t end_step;  /* of the job; or INT64_MAX */
     int64_t end_own;   /* of this worker's share; or INT64_MAX */
@@ -86,13 +87,14 @@ typedef struct pl_course {
     bool stop;    /* no more steps are to be made */
     bool midway;  /* between two means of all workers' parameters */
     pl_stopped_by stopped_by;
-    int64_t tested_step; /* of the last test; -1: none */
-    bool tested;         /* ... whose parameters are still the last */
-    double test_loss;    /* of the last test ... */
-    double best_loss;    /* ... of the best, and... */
-    double kept_loss;    /* ... of the best that is saved; or INFINITY */
-    int64_t worse;       /* tests since the best */
-    int64_t target_step; /* of the first test that met a target; -1: none */
+    uint64_t begun_ticks; /* when the last step began */
+    int64_t tested_step;  /* of the last test; -1: none */
+    bool tested;          /* ... whose parameters are still the last */
+    double test_loss;     /* of the last test ... */
+    double best_loss;     /* ... of the best, and... */
+    double kept_loss;     /* ... of the best that is saved; or INFINITY */
+    int64_t worse;        /* tests since the best */
+    int64_t target_step;  /* of the first test that met a target; -1: none */
     /* In own pace: whose share is read, another's from and up to here. */
     int32_t reads;
     int64_t other_own, other_end;
@@ -123,6 +125,9 @@ void pl_course_rolled(pl_course *course);
 /* This worker has no more steps to make.  In the middle of a STEP: the job went
  * on meanwhile, and the act is over, too. */
 bool pl_course_is_over(const pl_course *course);
+
+/* In the middle of a STEP, with opts.foretells: a save may follow it. */
+bool pl_course_save_follows(const pl_course *course);
 
 /* SHARE: wait until the answer is sure to stay the same? */
 static inline bool pl_course_waits(const pl_course *course)

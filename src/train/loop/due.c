@@ -64,9 +64,14 @@ void pl_due_init(pl_due *due, pl_every every, pl_due_pace pace, int64_t step)
     due->next_ticks = ticks_after(due, pl_ticks_now());
 }
 
+bool pl_due_then(const pl_due *due, int64_t step, uint64_t ticks)
+{
+    return step >= due->next_step || ticks >= due->next_ticks;
+}
+
 bool pl_due_now(pl_due *due, int64_t step, uint64_t ticks)
 {
-    if (step < due->next_step && ticks < due->next_ticks)
+    if (!pl_due_then(due, step, ticks))
         return false;
     due->next_step = step_after(due, step);
     due->next_ticks = ticks_after(due, ticks);

@@ -32,7 +32,9 @@ typedef struct pl_due {
 /* A run that stands at `step`: what was due there is over. */
 void pl_due_init(pl_due *due, pl_every every, pl_due_pace pace, int64_t step);
 
-/* True when it is due after `step` at time `ticks`; then sets the next. */
+/* Is it due after `step` at time `ticks`? */
+bool pl_due_then(const pl_due *due, int64_t step, uint64_t ticks);
+/* The same; then sets the next. */
 bool pl_due_now(pl_due *due, int64_t step, uint64_t ticks);
 
 #endif

@@ -62,6 +62,7 @@ static void open_course(pl_loop *l)
                   opts->order.workers > 1 && per_epoch > 0 &&
                   !opts->train->local,
         .tests = opts->test != NULL,
+        .foretells = sync->save_follows != NULL,
         .by_steps = opts->steps > 0,
         .end_step = INT64_MAX,
         .end_own = INT64_MAX,

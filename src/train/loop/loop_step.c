@@ -246,6 +246,9 @@ pl_status pl_loop_step(pl_loop *l)
     int64_t step = progress->step + 1;
     l->result->held_seconds += l->held;
     l->held = 0;
+    if (opts->sync->ops->save_follows != NULL &&
+        pl_course_save_follows(&l->course))
+        opts->sync->ops->save_follows(opts->sync);
     double loss;
     pl_commit committed;
     PL_TRY(l->stream ? stream_step(l, step, &loss)

@@ -117,6 +117,71 @@ static void bf16_refuses_a_piece_of_another_size(void **state)
     }
 }
 
+/* Three of ten numbers. */
+static void topk_sends_the_largest_and_keeps_the_rest(void **state)
+{
+    (void)state;
+    static const float first[10] = { 1, -4, 2, 0, 2, -2, 0.5f, 0, 1, -0.25f };
+    static const float zero[10] = { 0 };
+    pl_codec_topk topk = pl_codec_topk_of(0.3);
+    float room[10], back[10], expected[10] = { 0 };
+    pl_coder coder;
+    assert_ok(pl_coder_init(&coder, &topk.base, 10));
+    pl_encoded data = pl_coder_encode(&coder, 0, 10, first, room);
+    assert_int_equal(24, data.size);
+    assert_non_null(pl_codec_decode(&topk.base, 10, data, back));
+    expected[1] = -4, expected[2] = 2, expected[4] = 2; /* the first two 2s */
+    assert_memory_equal(expected, back, sizeof back);
+    /* As long as that does not count, it is the same again. */
+    data = pl_coder_encode(&coder, 0, 10, first, room);
+    assert_non_null(pl_codec_decode(&topk.base, 10, data, back));
+    assert_memory_equal(expected, back, sizeof back);
+    pl_coder_keep(&coder);
+    data = pl_coder_encode(&coder, 0, 10, zero, room);
+    assert_non_null(pl_codec_decode(&topk.base, 10, data, back));
+    assert_true(back[5] == -2 && back[0] == 1 && back[8] == 1);
+    pl_coder_keep(&coder);
+    const float *rest = pl_coder_slot(&coder, 0);
+    assert_true(rest[6] == 0.5f && rest[9] == -0.25f && rest[1] == 0);
+    assert_null(pl_coder_slot(&coder, 1));
+    pl_coder_close(&coder);
+}
+
+static void topk_sends_what_is_no_number(void **state)
+{
+    (void)state;
+    float floats[10] = { 3, INFINITY, 2, -1, 0, 0, 0, NAN, 0, 0 };
+    pl_codec_topk topk = pl_codec_topk_of(0.2);
+    float room[10], back[10];
+    pl_coder coder;
+    assert_ok(pl_coder_init(&coder, &topk.base, 10));
+    pl_encoded data = pl_coder_encode(&coder, 0, 10, floats, room);
+    assert_non_null(pl_codec_decode(&topk.base, 10, data, back));
+    assert_true(isinf(back[1]) && isnan(back[7]) && back[0] == 0);
+    pl_coder_keep(&coder);
+    assert_true(pl_coder_slot(&coder, 0)[7] == 0);
+    pl_coder_close(&coder);
+}
+
+static void topk_refuses_places_that_do_not_rise_or_are_outside(void **state)
+{
+    (void)state;
+    static const uint32_t wrong[][2] = { { 1, 1 }, { 2, 1 }, { 0, 10 } };
+    pl_codec_topk topk = pl_codec_topk_of(0.2);
+    float own[10] = { 0 }, room[10];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint32_t piece[4] = { wrong[i][0], wrong[i][1], 0x3f800000,
+                              0x3f800000 };
+        pl_encoded data = { piece, sizeof piece };
+        assert_null(pl_codec_decode(&topk.base, 10, data, room));
+        assert_false(pl_codec_combine(&topk.base, pl_kernels_best(), 10, data,
+                                      false, own));
+        data.size -= 4;
+        assert_null(pl_codec_decode(&topk.base, 10, data, room));
+        assert_true(own[0] == 0 && own[1] == 0);
+    }
+}
+
 /* --- the ring ---------------------------------------------------------- */
 
 static float term(int32_t rank, int64_t i)
@@ -171,6 +236,60 @@ static void ring_sends_gradients_through_the_codec(void **state)
                 assert_int_equal(2 * net->piece_floats, net->piece_bytes);
                 check_close(net);
             }
+            ring_close(net);
+        }
+    free(net);
+    assert_int_equal(0, pl_mem_live());
+}
+
+/* What was added up over all rounds, and what ranks still hold back, is what
+ * they were given: numbers here are small and whole, so that is exact. */
+static void check_nothing_is_lost(ring_net *net, int64_t floats)
+{
+    double *left = calloc((size_t)floats, sizeof *left);
+    assert_non_null(left);
+    for (int round = 0; round < 4; round++) {
+        pl_sum_range range = { .count = floats };
+        for (int32_t w = 0; w < net->workers; w++) {
+            for (int64_t i = 0; i < floats; i++) {
+                float value = (float)((i * 7 + w * 3 + round) % 11 - 5);
+                net->node[w].memory[i] = value;
+                left[i] += (double)value;
+            }
+            pl_ring_core_start(net->node[w].core, &range);
+        }
+        ring_settle(net);
+        for (int32_t w = 0; w < net->workers; w++) {
+            pl_ring_core_quiet(net->node[w].core);
+            pl_ring_core_keep(net->node[w].core);
+            assert_memory_equal(net->node[0].memory, net->node[w].memory,
+                                (size_t)floats * sizeof(float));
+        }
+        for (int64_t i = 0; i < floats; i++)
+            left[i] -= (double)net->node[0].memory[i];
+    }
+    for (int64_t i = 0; i < floats; i++) {
+        double held = 0;
+        for (int32_t w = 0; w < net->workers; w++)
+            held += (double)pl_ring_core_slot(net->node[w].core, 0)[i];
+        assert_true(held == left[i]);
+    }
+    free(left);
+}
+
+static void ring_loses_nothing_with_topk(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = { 100, 5000, 300000 };
+    pl_codec_topk topk = pl_codec_topk_of(0.05);
+    ring_net *net = malloc(sizeof *net);
+    for (int32_t n = 2; n <= RING_FEW; n++)
+        for (size_t s = 0; s < 2 * sizeof sizes / sizeof *sizes; s++) {
+            ring_init(net, n, sizes[s / 2], (uint64_t)n * 10 + s);
+            net->shared = s % 2 == 1;
+            net->codec = &topk.base;
+            ring_form(net);
+            check_nothing_is_lost(net, sizes[s / 2]);
             ring_close(net);
         }
     free(net);
@@ -330,11 +449,15 @@ static void end_push(pair *p)
 /* What a server of its own would have after this push. */
 static void apply(pl_coder *coder, const pair *p, float *params)
 {
-    float room[PS_FLOATS], back[PS_FLOATS];
-    pl_encoded data = pl_coder_encode(coder, 0, PS_FLOATS, p->grad, room);
-    const float *got = pl_codec_decode(coder->codec, PS_FLOATS, data, back);
-    for (int i = 0; i < PS_FLOATS; i++)
-        params[i] -= got[i];
+    float room[PIECE], back[PIECE];
+    for (int first = 0; first < PS_FLOATS; first += PIECE) {
+        pl_encoded data =
+            pl_coder_encode(coder, first, PIECE, p->grad + first, room);
+        const float *got = pl_codec_decode(coder->codec, PIECE, data, back);
+        for (int i = 0; i < PIECE; i++)
+            params[first + i] -= got[i];
+    }
+    pl_coder_keep(coder);
 }
 
 /* Three pushes; of the second all messages are lost at first. */
@@ -413,6 +536,10 @@ int main(void)
         cmocka_unit_test(plain_refuses_a_piece_of_another_size),
         cmocka_unit_test(bf16_rounds_to_the_nearest_even),
         cmocka_unit_test(bf16_refuses_a_piece_of_another_size),
+        cmocka_unit_test(topk_sends_the_largest_and_keeps_the_rest),
+        cmocka_unit_test(topk_sends_what_is_no_number),
+        cmocka_unit_test(topk_refuses_places_that_do_not_rise_or_are_outside),
+        cmocka_unit_test(ring_loses_nothing_with_topk),
         cmocka_unit_test(ring_sends_gradients_through_the_codec),
         cmocka_unit_test(ring_sums_parameters_exactly_with_any_codec),
         cmocka_unit_test(ps_pushes_gradients_through_the_codec),

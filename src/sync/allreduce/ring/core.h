@@ -103,6 +103,8 @@ int32_t pl_ring_core_start(pl_ring_core *core, const pl_sum_range *range);
 bool pl_ring_core_summed(const pl_ring_core *core, int32_t ticket);
 bool pl_ring_core_is_quiet(const pl_ring_core *core);
 void pl_ring_core_quiet(pl_ring_core *core); /* when it is */
+float *pl_ring_core_slot(const pl_ring_core *core, int i);
+void pl_ring_core_keep(pl_ring_core *core);
 void pl_ring_core_offer(pl_ring_core *core, const void *status, size_t bytes,
                         pl_combine *combine);
 bool pl_ring_core_exchanged(const pl_ring_core *core);
@@ -127,6 +129,8 @@ pl_status pl_ring_core_outcome(const pl_ring_core *core) PL_MUST_CHECK;
 pl_skew pl_ring_core_skew(const pl_ring_core *core);
 /* New processes of workers, as the chief knows. */
 int32_t pl_ring_core_restarts(const pl_ring_core *core);
+/* Spent encoding gradients. */
+double pl_ring_core_coding_seconds(const pl_ring_core *core);
 /* Messages dropped because they were wrong. */
 int64_t pl_ring_core_refused(const pl_ring_core *core);
 

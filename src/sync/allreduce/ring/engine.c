@@ -405,6 +405,23 @@ static pl_status quiet(pl_collective *c, pl_deadline deadline)
     return status;
 }
 
+static float *slot(pl_collective *c, int i)
+{
+    engine *self = (engine *)c;
+    take_over(self);
+    float *block = pl_ring_core_slot(self->core, i);
+    let_go(self, false);
+    return block;
+}
+
+static void keep(pl_collective *c)
+{
+    engine *self = (engine *)c;
+    take_over(self);
+    pl_ring_core_keep(self->core);
+    let_go(self, false);
+}
+
 static pl_status offer(pl_collective *c, const void *status, size_t bytes,
                        pl_combine *combine)
 {
@@ -471,6 +488,7 @@ static pl_collective_view look(pl_collective *c)
         .restarts = pl_ring_core_restarts(self->core),
         .shared = self->next != NULL && pl_endpoint_shared(self->next, 0),
         .skew = pl_ring_core_skew(self->core),
+        .coding_seconds = pl_ring_core_coding_seconds(self->core),
     };
     let_go(self, false);
     return view;
@@ -506,6 +524,8 @@ static const pl_collective_ops ops = {
     .start = start,
     .wait = wait_sum,
     .quiet = quiet,
+    .slot = slot,
+    .keep = keep,
     .offer = offer,
     .exchange = exchange,
     .progress = progress,

@@ -190,6 +190,23 @@ void pl_ring_core_quiet(pl_ring_core *core)
     core->started = 0;
 }
 
+float *pl_ring_core_slot(const pl_ring_core *core, int i)
+{
+    return pl_coder_slot(&core->gradients, i);
+}
+
+/* A rank that is alone encodes nothing. */
+void pl_ring_core_keep(pl_ring_core *core)
+{
+    if (core->place.count > 1)
+        pl_coder_keep(&core->gradients);
+}
+
+double pl_ring_core_coding_seconds(const pl_ring_core *core)
+{
+    return core->gradients.seconds;
+}
+
 static pl_coder *coder_of(pl_ring_core *core, const pl_ring_sum *sum)
 {
     return sum->range.exact ? &core->exact : &core->gradients;

@@ -623,6 +623,9 @@ void pl_ps_client_pull(pl_ps_client *client, unsigned flags, int64_t step)
 void pl_ps_client_push(pl_ps_client *client, int64_t step, const float *grad)
 {
     client->grad = grad;
+    if (client->coded == client->coder.floats)
+        pl_coder_keep(&client->coder);
+    client->coded = 0;
     begin_all(client, (pl_ps_request) { .kind = PL_REQUEST_PUSH,
                                         .push = { .step = step } });
 }

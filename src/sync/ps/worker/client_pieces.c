@@ -13,10 +13,12 @@ static pl_encoded encode_piece(pl_ps_client *client, pl_link *l, int32_t index,
     pl_encoded *wire = &l->wire[index];
     float *room = client->opts.encoded;
     PL_ASSERT(room != NULL || client->coder.codec->in_place);
-    if (wire->bytes == NULL)
-        *wire = pl_coder_encode(&client->coder, piece->first, piece->count,
-                                client->grad + piece->first,
-                                room != NULL ? room + piece->first : NULL);
+    if (wire->bytes != NULL)
+        return *wire;
+    client->coded += piece->count;
+    *wire = pl_coder_encode(&client->coder, piece->first, piece->count,
+                            client->grad + piece->first,
+                            room != NULL ? room + piece->first : NULL);
     return *wire;
 }
 

@@ -56,6 +56,7 @@ struct pl_ps_client {
     pl_workers present;  /* ... with this */
     const float *grad;
     pl_coder coder;
+    int64_t coded;    /* floats of the gradient that were encoded */
     const char *text; /* of a stop or bye, a plan, or first parameters */
     uint32_t saves;   /* begun in this life */
     char saved_why[512];
