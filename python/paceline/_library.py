@@ -55,6 +55,18 @@ LAYER_KINDS = (
     "cross_entropy",
     "mean",
     "sum",
+    "multiply",
+    "concat",
+    "leaky_relu",
+    "gelu",
+    "softmax",
+    "batch_norm",
+    "layer_norm",
+    "global_avg_pool",
+    "embedding",
+    "squared_error",
+    "huber",
+    "binary_cross_entropy",
 )
 
 
@@ -143,6 +155,7 @@ class Layer(Structure):
         ("kernel", c_int64),
         ("stride", c_int64),
         ("pad", c_int64),
+        ("width", c_int64),
         ("rate", c_double),
         ("shape", Shape),
     ]
