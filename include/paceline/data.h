@@ -63,10 +63,12 @@ typedef struct pl_data_csr {
     const float *values;   /* likewise; NULL: all are 1 */
     const int32_t *labels; /* [rows], 0 or 1; NULL: none, for predictions */
     const char *name;      /* default "memory" */
-    bool copy;             /* indices of 32 bits are always copied, to 64 */
+    bool copy;
 } pl_data_csr;
 
-/* PL_USAGE as above, with the row of the first index that is out of range. */
+/* PL_USAGE as above, with the row of the first index that is out of range.
+ * Borrowed indices of 32 bits are not copied either: each batch widens its
+ * own. */
 pl_status pl_data_from_csr(pl_data **out,
                            const pl_data_csr *arrays) PL_MUST_CHECK;
 

@@ -58,6 +58,12 @@ def test_same_pictures_from_every_source_train_alike(work):
         assert found["parameters_sha256"] == expected["parameters_sha256"], \
             source
         assert found["test_accuracy"] == expected["test_accuracy"]
+    work.ok("data", "convert", "npz:a.npz", "csv:a.csv")
+    work.ok("data", "convert", "csv:a.csv", "images:table", "--example-shape",
+            "8,6")
+    for path in pathlib.Path("pictures").glob("*/*.png"):
+        assert path.read_bytes() == \
+            ("table" / path.relative_to("pictures")).read_bytes()
     packed = work.train("--data", "npz:c.npz", *STEPS)
     assert packed["parameters_sha256"] == expected["parameters_sha256"]
     assert work.train("--data", "images:pictures", *TEST,
