@@ -38,6 +38,9 @@ typedef struct pl_data_dense {
     const int32_t *labels; /* [rows], from 0; NULL: none, for predictions */
     int32_t classes;       /* labels are below this; default: the largest
                               label + 1 */
+    const float *targets;  /* instead of labels, for regression: numbers to be
+                              predicted, [rows, target_count] */
+    int32_t target_count;  /* numbers of a row; default 1 */
     const char *name;      /* for messages and records; default "memory" */
     bool copy;
 } pl_data_dense;
@@ -60,10 +63,12 @@ typedef struct pl_data_csr {
     const float *values;   /* likewise; NULL: all are 1 */
     const int32_t *labels; /* [rows], 0 or 1; NULL: none, for predictions */
     const char *name;      /* default "memory" */
-    bool copy;             /* indices of 32 bits are always copied, to 64 */
+    bool copy;
 } pl_data_csr;
 
-/* PL_USAGE as above, with the row of the first index that is out of range. */
+/* PL_USAGE as above, with the row of the first index that is out of range.
+ * Borrowed indices of 32 bits are not copied either: each batch widens its
+ * own. */
 pl_status pl_data_from_csr(pl_data **out,
                            const pl_data_csr *arrays) PL_MUST_CHECK;
 
@@ -96,9 +101,10 @@ typedef struct pl_data_info {
     int64_t rows;
     int64_t columns;  /* of sparse data; else 0 */
     pl_shape example; /* of dense data */
-    int32_t classes;
+    int32_t classes;  /* of numbers to be predicted: how many a row has */
     bool sparse;
     bool labelled;
+    bool numeric; /* labels are numbers */
 } pl_data_info;
 void pl_data_describe(const pl_data *data, pl_data_info *out);
 

@@ -46,12 +46,29 @@ typedef enum pl_layer_kind {
     PL_LAYER_FLATTEN,
     PL_LAYER_RESHAPE,       /* to `shape`, without the batch */
     PL_LAYER_DROPOUT,       /* with probability `rate`, in training only */
-    PL_LAYER_ADD,           /* x + the result of `other`, of one shape */
+    PL_LAYER_ADD,           /* x + the result of `other`; where one has size 1
+                               it is repeated */
     PL_LAYER_SCALE,         /* x * rate */
     PL_LAYER_CROSS_ENTROPY, /* x as logits, against the labels: one value an
-                               example */
+                               example; `rate` smooths the labels */
     PL_LAYER_MEAN,          /* over all elements: a scalar */
     PL_LAYER_SUM,
+    PL_LAYER_MULTIPLY,   /* x * the result of `other`, as ADD */
+    PL_LAYER_CONCAT,     /* x and the result of `other` side by side: in
+                            channels, or in the first dimension */
+    PL_LAYER_LEAKY_RELU, /* negative numbers times `rate` */
+    PL_LAYER_GELU,
+    PL_LAYER_SOFTMAX,         /* over the last dimension */
+    PL_LAYER_BATCH_NORM,      /* of each channel, pl_batch_norm_layer */
+    PL_LAYER_LAYER_NORM,      /* over the last dimension */
+    PL_LAYER_GLOBAL_AVG_POOL, /* the mean of each channel */
+    PL_LAYER_EMBEDDING,       /* whole numbers below `units` as rows of a table,
+                                 each of `width` numbers */
+    /* Of x and the labels one value an example.  Labels that are classes count
+     * as numbers that are 1 at the class and else 0. */
+    PL_LAYER_SQUARED_ERROR,
+    PL_LAYER_HUBER,                /* a line beyond `rate`; default 1 */
+    PL_LAYER_BINARY_CROSS_ENTROPY, /* x as logits */
     PL_LAYER_KINDS
 } pl_layer_kind;
 
@@ -61,7 +78,8 @@ typedef struct pl_layer {
     int32_t kind;     /* of pl_layer_kind */
     int32_t src;      /* number of the layer it takes, as pl_net_add gave it;
                          default (0): the layer before, the first takes the input */
-    int32_t other;    /* ADD: the second one; PL_LAYER_INPUT is fine */
+    int32_t other;    /* ADD, MULTIPLY, CONCAT: the second one; PL_LAYER_INPUT
+                         is fine */
     const char *name; /* of its parameters: "name/weights", "name/bias"; default
                          "dense1", "conv2": kind and number.  Two layers of one
                          name are refused */
@@ -69,7 +87,8 @@ typedef struct pl_layer {
     int64_t kernel;
     int64_t stride; /* default 1; pooling: kernel */
     int64_t pad;    /* CONV2D: zeros on every side; default 0 */
-    double rate;    /* DROPOUT, SCALE */
+    int64_t width;  /* EMBEDDING */
+    double rate;    /* DROPOUT, SCALE and what says so above */
     pl_shape shape; /* RESHAPE */
 } pl_layer;
 

@@ -28,8 +28,11 @@ typedef struct pl_build {
     pl_graph *graph;
     pl_node *input;      /* [batch, ...example], values scaled to 0 .. 1;
                             NULL for sparse models */
-    pl_node *labels;     /* [batch], 0 .. classes-1; likewise */
-    int32_t classes;     /* of the data, or the model's own --classes */
+    pl_node *labels;     /* [batch], 0 .. classes-1; likewise.  With numbers as
+                            labels float32 of [batch, classes] */
+    int32_t classes;     /* of the data, or the model's own --classes; how many
+                            numbers a label has */
+    bool numeric;        /* labels are numbers: regression */
     const char *init;    /* how weights start: --init or the model's */
     const void *options; /* the model's own flags, parsed */
     int64_t features;    /* sparse models: ids are below this */
@@ -39,7 +42,8 @@ typedef struct pl_build {
     pl_node *bias;   /* likewise */
     pl_node *logits; /* [batch, classes]; required */
     pl_node *loss;   /* a scalar, the mean of something over the batch;
-                        default: the softmax cross-entropy */
+                        default: the softmax cross-entropy, or what --loss
+                        says */
 } pl_build;
 
 struct pl_model {

@@ -42,7 +42,9 @@ typedef struct pl_predict_info {
     pl_shape example; /* of dense models: what one example is */
     int64_t columns;  /* of sparse models: ids are below this */
     int32_t classes;
-    int32_t outputs;  /* numbers an example: the classes; sparse: 1 */
+    int32_t outputs;  /* numbers an example: the classes; sparse: 1; of a model
+                         that predicts numbers as many as that */
+    bool numeric;     /* it predicts numbers */
     int64_t step;     /* of the checkpoint */
     int32_t tensors;  /* parameters, and... */
     int64_t elements; /* ... their numbers in all */
@@ -51,7 +53,8 @@ void pl_predict_describe(const pl_predict *predict, pl_predict_info *out);
 
 typedef enum pl_predict_kind {
     PL_PREDICT_PROBABILITIES, /* softmax; sparse: of label 1 */
-    PL_PREDICT_LOGITS,        /* of dense models */
+    PL_PREDICT_LOGITS,        /* of dense models; the only kind of those that
+                                 predict numbers: these numbers */
 } pl_predict_kind;
 
 /* Of every row of the data, in its order, `outputs` numbers.  `count` is the
@@ -65,6 +68,8 @@ typedef struct pl_evaluation {
     int64_t examples;
     double loss, accuracy;
     double auc, precision, recall, calibration; /* of yes-or-no models */
+    double top5_accuracy; /* of models with more than five classes */
+    double rmse, mae, r2; /* of models that predict numbers */
 } pl_evaluation;
 
 /* Test it on data with labels, or on a source as --test-data has it

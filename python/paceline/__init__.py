@@ -29,6 +29,7 @@ from .layers import *  # noqa: F403
 
 _ESTIMATORS = (
     "NetworkClassifier",
+    "NetworkRegressor",
     "SoftmaxClassifier",
     "SparseLogisticRegression",
 )

@@ -6,7 +6,7 @@ float32 and uint8 arrays and CSR matrices of float32 are read where they are.
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Callable, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -47,6 +47,23 @@ def _labels(labels: Any, rows: int) -> Optional[np.ndarray]:
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
+def _targets(targets: Any, rows: int) -> Optional[np.ndarray]:
+    """Numbers to be predicted as contiguous float32, [rows, numbers]."""
+    if targets is None:
+        return None
+    array = (
+        _arrow.column(targets) if _arrow.is_arrow(targets) else np.asarray(targets)
+    )
+    if array.ndim not in (1, 2) or array.shape[0] != rows or array.size == 0:
+        raise ValueError(
+            f"targets have the shape {array.shape}, expected ({rows},) or "
+            f"({rows}, numbers)"
+        )
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"targets are of {array.dtype}, expected numbers")
+    return np.ascontiguousarray(array.reshape(rows, -1), dtype=np.float32)
+
+
 def _rows_of(features: Any) -> np.ndarray:
     """An array whose rows are contiguous, of a type that is read in place."""
     array = np.asarray(features)
@@ -85,19 +102,22 @@ class Data:
         self.example: Tuple[int, ...] = info.example.tuple()
         self.classes: int = info.classes
         self.sparse: bool = info.sparse
+        self.numeric: bool = info.numeric
 
     def __len__(self) -> int:
         return self.rows
 
     def __repr__(self) -> str:
         kind = f"csr, {self.columns} columns" if self.sparse else f"{self.example}"
-        return f"Data({self.rows} examples, {kind}, {self.classes} classes)"
+        labels = f"{self.classes} {'targets' if self.numeric else 'classes'}"
+        return f"Data({self.rows} examples, {kind}, {labels})"
 
     @staticmethod
     def dense(
         features: Any,
         labels: Any = None,
         *,
+        targets: Any = None,
         scale: Optional[float] = None,
         classes: Optional[int] = None,
         name: str = "memory",
@@ -106,10 +126,13 @@ class Data:
 
         float32 and uint8 are read in place, other numbers are copied to
         float32.  An element x reads as ``scale * x``; the default is 1, and
-        1/255 for uint8.  Labels are whole numbers from 0.
+        1/255 for uint8.  Labels are whole numbers from 0.  ``targets``,
+        instead of labels, are numbers to be predicted: [rows] or [rows,
+        numbers].
         """
         array = _rows_of(features)
         kept = _labels(labels, len(array))
+        numbers = _targets(targets, len(array))
         struct = _library.DataDense(
             features=_address(array),
             dtype=_DTYPES[array.dtype],
@@ -119,12 +142,14 @@ class Data:
             scale=scale or 0,
             labels=_address(kept),
             classes=classes or 0,
+            targets=_address(numbers),
+            target_count=0 if numbers is None else numbers.shape[1],
             name=name.encode(),
         )
         handle = _library.make(
             "pl_data_from_dense", "pl_data_free", ctypes.byref(struct)
         )
-        return Data(handle, (array, kept))
+        return Data(handle, (array, kept, numbers))
 
     @staticmethod
     def csr(matrix: Any, labels: Any = None, *, name: str = "memory") -> "Data":
@@ -155,18 +180,31 @@ class Data:
         return Data(handle, (indptr, indices, values, kept))
 
     @staticmethod
-    def arrow(table: Any, label: Optional[str] = None, **options: Any) -> "Data":
+    def arrow(
+        table: Any,
+        label: Optional[str] = None,
+        *,
+        numeric: bool = False,
+        **options: Any,
+    ) -> "Data":
         """Examples from anything that exports the Arrow C data interface.
 
         Of pyarrow, polars, pandas: every column but ``label`` is a feature, a
         number or a fixed-size list of numbers.  They are gathered to rows once:
         of float32, or of uint8 where the only feature is a list of bytes.
+        ``numeric``: the label is a number to be predicted.
         """
         features, labels = _arrow.examples(table, label)
-        return Data.dense(features, labels, **options)
+        return Data.dense(features, **_named(labels, numeric), **options)
 
     @staticmethod
-    def parquet(path: Any, label: Optional[str] = None, **options: Any) -> "Data":
+    def parquet(
+        path: Any,
+        label: Optional[str] = None,
+        *,
+        numeric: bool = False,
+        **options: Any,
+    ) -> "Data":
         """Examples from a Parquet file, by pyarrow, a batch of rows at a time."""
         try:
             import pyarrow
@@ -179,7 +217,7 @@ class Data:
             )
             rows = file.metadata.num_rows
             features, labels = _arrow.examples(batches, label, rows)
-        return Data.dense(features, labels, **options)
+        return Data.dense(features, **_named(labels, numeric), **options)
 
     @staticmethod
     def from_function(
@@ -233,8 +271,15 @@ class Data:
             raise self._failed.pop(0)
 
 
-def as_data(value: Any, label: Optional[str] = None) -> Data:
-    """Whatever examples come as: a Data."""
+def _named(labels: Any, numeric: bool) -> Dict[str, Any]:
+    """Labels as the argument of Data.dense that they are."""
+    return {"targets" if numeric else "labels": labels}
+
+
+def as_data(
+    value: Any, label: Optional[str] = None, numeric: bool = False
+) -> Data:
+    """Whatever examples come as: a Data; ``numeric``: labels are numbers."""
     if isinstance(value, Data):
         return value
     labels = None
@@ -249,6 +294,7 @@ def as_data(value: Any, label: Optional[str] = None) -> Data:
         return Data.csr(value, labels)
     if _arrow.is_arrow(value):
         features, column = _arrow.examples(value, label)
-        return Data.dense(features, column if labels is None else labels)
-    return Data.dense(value, labels)
+        labels = column if labels is None else labels
+        return Data.dense(features, **_named(labels, numeric))
+    return Data.dense(value, **_named(labels, numeric))
 

@@ -55,6 +55,18 @@ LAYER_KINDS = (
     "cross_entropy",
     "mean",
     "sum",
+    "multiply",
+    "concat",
+    "leaky_relu",
+    "gelu",
+    "softmax",
+    "batch_norm",
+    "layer_norm",
+    "global_avg_pool",
+    "embedding",
+    "squared_error",
+    "huber",
+    "binary_cross_entropy",
 )
 
 
@@ -84,6 +96,8 @@ class DataDense(Structure):
         ("scale", c_float),
         ("labels", c_void_p),
         ("classes", c_int32),
+        ("targets", c_void_p),
+        ("target_count", c_int32),
         ("name", c_char_p),
         ("copy", c_bool),
     ]
@@ -127,6 +141,7 @@ class DataInfo(Structure):
         ("classes", c_int32),
         ("sparse", c_bool),
         ("labelled", c_bool),
+        ("numeric", c_bool),
     ]
 
 
@@ -140,6 +155,7 @@ class Layer(Structure):
         ("kernel", c_int64),
         ("stride", c_int64),
         ("pad", c_int64),
+        ("width", c_int64),
         ("rate", c_double),
         ("shape", Shape),
     ]
@@ -221,6 +237,7 @@ class PredictInfo(Structure):
         ("columns", c_int64),
         ("classes", c_int32),
         ("outputs", c_int32),
+        ("numeric", c_bool),
         ("step", c_int64),
         ("tensors", c_int32),
         ("elements", c_int64),
@@ -236,6 +253,10 @@ class Evaluation(Structure):
         ("precision", c_double),
         ("recall", c_double),
         ("calibration", c_double),
+        ("top5_accuracy", c_double),
+        ("rmse", c_double),
+        ("mae", c_double),
+        ("r2", c_double),
     ]
 
 

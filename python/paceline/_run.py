@@ -171,7 +171,13 @@ class Run:
         return self._model.run(data, _library.PROBABILITIES)
 
     def predict(self, data: Any) -> np.ndarray:
-        """The most probable class of each example: [rows]."""
+        """The most probable class of each example: [rows].
+
+        Of a model of numbers these: [rows], or [rows, numbers].
+        """
+        if self._model.numeric:
+            numbers = self.logits(data)
+            return numbers[:, 0] if numbers.shape[1] == 1 else numbers
         values = self.predict_proba(data)
         if values.ndim == 1:
             return (values > 0.5).astype(np.int32)
@@ -181,7 +187,8 @@ class Run:
         """Test the model, by default on the run's own test data.
 
         ``data`` is what train takes.  The result has examples, loss and
-        accuracy; of sparse models also auc, precision, recall, calibration.
+        accuracy; of sparse models also auc, precision, recall, calibration;
+        of models of numbers rmse, mae and r2 instead.
         """
         return self._model.evaluate(data)
 
@@ -281,6 +288,7 @@ class _Predictor:
         self._info = _library.PredictInfo()
         _library.library().pl_predict_describe(self._handle, ctypes.byref(self._info))
         self.classes: int = self._info.classes
+        self.numeric: bool = self._info.numeric
 
     def weights(self) -> Dict[str, np.ndarray]:
         found = {}
@@ -302,7 +310,8 @@ class _Predictor:
 
     def evaluate(self, data: Any) -> Dict[str, float]:
         raw = _library.Evaluation()
-        examples = None if data is None or isinstance(data, str) else as_data(data)
+        given = data is not None and not isinstance(data, str)
+        examples = as_data(data, numeric=self.numeric) if given else None
         _library.library().pl_predict_evaluate(
             self._handle,
             examples._handle if examples is not None else None,

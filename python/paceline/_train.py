@@ -31,6 +31,7 @@ from .layers import Network
 __all__ = ["Progress", "train"]
 
 _POLL_MS = 50
+_NUMERIC_LOSSES = ("squared-error", "huber")  # labels are numbers to predict
 
 Model = Union[str, Network]
 Flag = Union[str, int, float, bool, None]
@@ -198,13 +199,14 @@ def _split_data(
 ) -> Tuple[Optional[Data], Optional[Data]]:
     """Arrays become Data, source strings become flags."""
     found: List[Optional[Data]] = []
+    numeric = str(flags.get("loss")).replace("_", "-") in _NUMERIC_LOSSES
     for name, value in (("data", data), ("test-data", test_data)):
         if value is None or isinstance(value, (str, Path)):
             found.append(None)
             if value is not None:
                 flags[name] = str(value)
         else:
-            found.append(as_data(value, label))
+            found.append(as_data(value, label, numeric))
     return found[0], found[1]
 
 
@@ -229,6 +231,9 @@ def train(
     ``scipy.sparse`` matrix and an array, of Arrow arrays; an Arrow table, whose
     column ``label`` holds the labels; a Data; or a source as ``--data`` has it:
     ``"mnist:data/mnist"``.  Without: the model's own data.
+
+    With ``loss="squared-error"`` or ``"huber"`` labels are numbers to be
+    predicted, one or several an example.
 
     ``run`` is the folder of the run.  Without it the run lives in a temporary
     folder that goes with the returned object; Run.save keeps it.

@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Tuple
 import numpy as np
 
 try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
     from sklearn.utils import check_random_state
     from sklearn.utils.extmath import safe_sparse_dot
     from sklearn.utils.multiclass import check_classification_targets
@@ -29,6 +29,7 @@ from .layers import Dense, Network, ReLU, Sequential
 
 __all__ = [
     "NetworkClassifier",
+    "NetworkRegressor",
     "SoftmaxClassifier",
     "SparseLogisticRegression",
 ]
@@ -54,8 +55,8 @@ def _softmax(values: np.ndarray) -> np.ndarray:
     return shifted / shifted.sum(axis=1, keepdims=True)
 
 
-class _Estimator(ClassifierMixin, BaseEstimator):
-    """What the classifiers share: flags of a fit, and classes."""
+class _Trained(BaseEstimator):
+    """What the estimators share: flags of a fit."""
 
     lr: Optional[float]
     batch: int
@@ -76,6 +77,10 @@ class _Estimator(ClassifierMixin, BaseEstimator):
             "seed": int(seed),
         }
         return {**_SILENT, **chosen, **(self.flags or {})}
+
+
+class _Estimator(ClassifierMixin, _Trained):
+    """What the classifiers share: classes."""
 
     def _encode(self, y: Any) -> np.ndarray:
         """Set classes_; the number of each label's class."""
@@ -358,3 +363,68 @@ class NetworkClassifier(_Estimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities [rows, classes]."""
         return self._answers(X, Run.predict_proba)
+
+
+class NetworkRegressor(RegressorMixin, _Trained):
+    """A network of layers that predicts one or several numbers of a row.
+
+    ``model`` is a Network, Sequential([...]), or the name of a built-in model;
+    by default one hidden layer of 100.  Its last layer has an output for each
+    number.  ``loss`` is ``"squared-error"`` or ``"huber"``.  Targets are taken
+    as they are; scale large ones first (TransformedTargetRegressor).
+    Attribute: ``run_``, the run without its records.
+    """
+
+    def __init__(
+        self,
+        model: Union[Network, str, None] = None,
+        *,
+        shape: Optional[Tuple[int, ...]] = None,
+        loss: str = "squared-error",
+        lr: Optional[float] = 0.01,
+        batch: int = 32,
+        epochs: int = 50,
+        optimizer: str = "adam",
+        threads: Optional[int] = None,
+        random_state: Any = None,
+        flags: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        self.model = model
+        self.shape = shape
+        self.loss = loss
+        self.lr = lr
+        self.batch = batch
+        self.epochs = epochs
+        self.optimizer = optimizer
+        self.threads = threads
+        self.random_state = random_state
+        self.flags = flags
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _shaped(self, X: np.ndarray) -> np.ndarray:
+        return X if self.shape is None else X.reshape(len(X), *self.shape)
+
+    def fit(self, X: Any, y: Any) -> "NetworkRegressor":
+        """Train on rows X and numbers y, [rows] or [rows, numbers]."""
+        X, y = validate_data(
+            self, X, y, dtype=np.float32, order="C", multi_output=True, y_numeric=True
+        )
+        model = self.model
+        if model is None:
+            model = Sequential([Dense(100), ReLU(), Dense()], name="regressor")
+        data = Data.dense(self._shaped(X), targets=y)
+        flags = {"loss": self.loss, **self._flags(len(X))}
+        self.run_ = train(model, data, progress=False, **flags)
+        self._flat = y.ndim == 1
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The numbers of each row, of the shape that y had."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float32, order="C", reset=False)
+        numbers = self.run_.logits(self._shaped(X)).astype(np.float64)
+        return numbers[:, 0] if self._flat else numbers

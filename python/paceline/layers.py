@@ -25,15 +25,25 @@ from . import _library
 __all__ = [
     "Add",
     "AvgPool",
+    "BatchNorm",
+    "BinaryCrossEntropy",
+    "Concat",
     "Conv2D",
     "CrossEntropy",
     "Dense",
     "Dropout",
+    "Embedding",
     "Flatten",
+    "GELU",
+    "GlobalAvgPool",
+    "Huber",
     "Input",
     "Layer",
+    "LayerNorm",
+    "LeakyReLU",
     "MaxPool",
     "Mean",
+    "Multiply",
     "Network",
     "Node",
     "ReLU",
@@ -41,6 +51,8 @@ __all__ = [
     "Scale",
     "Sequential",
     "Sigmoid",
+    "Softmax",
+    "SquaredError",
     "Sum",
     "Tanh",
 ]
@@ -145,6 +157,60 @@ class Sigmoid(Layer):
 
 
 @dataclass(frozen=True)
+class GELU(Layer):
+    """x times the share of a normal distribution below x, exactly."""
+
+    _kind = "gelu"
+
+
+@dataclass(frozen=True)
+class LeakyReLU(Layer):
+    """x, or ``slope`` times x where it is negative."""
+
+    slope: float = 0.01
+    _kind = "leaky_relu"
+
+    def _fields(self) -> Dict[str, Any]:
+        return {"rate": self.slope}
+
+
+@dataclass(frozen=True)
+class Softmax(Layer):
+    """Probabilities over the last dimension; not needed before a loss."""
+
+    _kind = "softmax"
+
+
+@dataclass(frozen=True)
+class BatchNorm(Layer):
+    """Each channel normalized by the batch; in tests by running averages."""
+
+    name: Optional[str] = None
+    _kind = "batch_norm"
+
+
+@dataclass(frozen=True)
+class LayerNorm(Layer):
+    """The last dimension of each example normalized."""
+
+    name: Optional[str] = None
+    _kind = "layer_norm"
+
+
+@dataclass(frozen=True)
+class Embedding(Layer):
+    """Whole numbers below ``rows`` as rows of a table, ``width`` numbers each."""
+
+    rows: int
+    width: int
+    name: Optional[str] = None
+    _kind = "embedding"
+
+    def _fields(self) -> Dict[str, Any]:
+        return {"units": self.rows, "width": self.width, "name": self.name}
+
+
+@dataclass(frozen=True)
 class _Pool(Layer):
     size: int
     stride: Optional[int] = None
@@ -170,6 +236,13 @@ class AvgPool(_Pool):
     """The mean of each size x size window, every ``stride`` pixels."""
 
     _kind = "avg_pool"
+
+
+@dataclass(frozen=True)
+class GlobalAvgPool(Layer):
+    """The mean of each channel of [channels, height, width]."""
+
+    _kind = "global_avg_pool"
 
 
 @dataclass(frozen=True)
@@ -200,9 +273,28 @@ class Dropout(Layer):
 
 @dataclass(frozen=True)
 class Add(Layer):
-    """The sum of two results of one shape: ``Add()(a, b)``."""
+    """The sum of two results: ``Add()(a, b)``.
+
+    Where one has size 1 in a dimension it is repeated.
+    """
 
     _kind = "add"
+    _sources = 2
+
+
+@dataclass(frozen=True)
+class Multiply(Layer):
+    """The product of two results, element by element, as Add."""
+
+    _kind = "multiply"
+    _sources = 2
+
+
+@dataclass(frozen=True)
+class Concat(Layer):
+    """Two results side by side, in their first dimension (channels)."""
+
+    _kind = "concat"
     _sources = 2
 
 
@@ -219,9 +311,44 @@ class Scale(Layer):
 
 @dataclass(frozen=True)
 class CrossEntropy(Layer):
-    """The softmax cross-entropy of logits and labels, a value an example."""
+    """The softmax cross-entropy of logits and labels, a value an example.
 
+    ``smoothing`` spreads that share of the target over all classes.
+    """
+
+    smoothing: float = 0.0
     _kind = "cross_entropy"
+
+    def _fields(self) -> Dict[str, Any]:
+        return {"rate": self.smoothing}
+
+
+@dataclass(frozen=True)
+class SquaredError(Layer):
+    """The mean squared error of a result and the labels, a value an example.
+
+    Labels that are classes count as 1 at the class and 0 elsewhere.
+    """
+
+    _kind = "squared_error"
+
+
+@dataclass(frozen=True)
+class Huber(Layer):
+    """As SquaredError, halved, but a line for errors beyond ``delta``."""
+
+    delta: float = 1.0
+    _kind = "huber"
+
+    def _fields(self) -> Dict[str, Any]:
+        return {"rate": self.delta}
+
+
+@dataclass(frozen=True)
+class BinaryCrossEntropy(Layer):
+    """The cross-entropy of each output's sigmoid, as SquaredError counts labels."""
+
+    _kind = "binary_cross_entropy"
 
 
 @dataclass(frozen=True)
@@ -240,23 +367,8 @@ class Sum(Layer):
 
 _KINDS = {
     kind.__name__: kind
-    for kind in (
-        Dense,
-        Conv2D,
-        ReLU,
-        Tanh,
-        Sigmoid,
-        MaxPool,
-        AvgPool,
-        Flatten,
-        Reshape,
-        Dropout,
-        Add,
-        Scale,
-        CrossEntropy,
-        Mean,
-        Sum,
-    )
+    for kind in globals().copy().values()
+    if isinstance(kind, type) and issubclass(kind, Layer) and kind._kind
 }
 
 

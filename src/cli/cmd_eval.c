@@ -106,10 +106,15 @@ static void print_classes(const pl_confusion *confusion)
 static void print_score(const tested *t)
 {
     char data[1024]; /* as another's run.json may name it */
-    printf("%s at step %lld on %s: loss %.4f, accuracy %.2f %%", t->run,
-           (long long)t->step,
-           pl_quote_line(data, sizeof data, t->job->test->name), t->score.loss,
-           100 * t->score.accuracy);
+    printf("%s at step %lld on %s: loss %.4f", t->run, (long long)t->step,
+           pl_quote_line(data, sizeof data, t->job->test->name), t->score.loss);
+    if (t->score.numeric)
+        printf(", RMSE %.4g, MAE %.4g, R2 %.4f", t->score.rmse, t->score.mae,
+               t->score.r2);
+    else
+        printf(", accuracy %.2f %%", 100 * t->score.accuracy);
+    if (!t->score.binary && isfinite(t->score.top5))
+        printf(", top-5 accuracy %.2f %%", 100 * t->score.top5);
     if (t->score.binary)
         printf(", AUC %.4f, precision %.2f %%, recall %.2f %%, "
                "calibration %.3f",

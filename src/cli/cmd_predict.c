@@ -52,7 +52,8 @@ static const pl_param params[] = {
       .offset = offsetof(predict_options, csv),
       .needs = "json=false",
       .help =
-          "print a table: source, example, rank, class, name, probability" },
+          "print a table: source, example, rank, class, name, probability; of "
+          "a model that predicts numbers: source, example, number, value" },
 };
 
 typedef struct answer {
@@ -227,17 +228,101 @@ static pl_status print_csv(const session *s, int64_t index)
     return status;
 }
 
+/* --- models that predict numbers ---------------------------------------- */
+
+/* "prediction": 2.5, or of several numbers a list. */
+static pl_status set_numbers(pl_json *json, const session *s,
+                             const float *numbers)
+{
+    int32_t count = s->trained->job.classes;
+    if (count == 1)
+        return pl_json_set_real(json, "prediction", (double)numbers[0]);
+    pl_json *list;
+    PL_TRY(pl_json_new_array(&list));
+    pl_status status = PL_OK;
+    for (int32_t i = 0; i < count && status == PL_OK; i++)
+        status = pl_json_append_real(list, (double)numbers[i]);
+    if (status == PL_OK)
+        return pl_json_set_take(json, "prediction", list);
+    pl_json_free(list);
+    return status;
+}
+
+static pl_status print_numbers_json(const session *s, int64_t index,
+                                    const float *numbers)
+{
+    char *text = NULL;
+    pl_json *json;
+    PL_TRY(pl_json_new_object(&json));
+    pl_status status;
+    PL_TRY_OUT(status, pl_json_set_text(json, "file", s->word));
+    PL_TRY_OUT(status, pl_json_set_int(json, "index", index));
+    PL_TRY_OUT(status, set_numbers(json, s, numbers));
+    PL_TRY_OUT(status, pl_json_text(json, 0, &text));
+    printf("%s\n", text);
+out:
+    pl_mem_free(text);
+    pl_json_free(json);
+    return status;
+}
+
+/* source, example, number, value */
+static pl_status print_numbers_csv(const session *s, int64_t index,
+                                   const float *numbers)
+{
+    pl_buffer line = { .data = NULL };
+    for (int32_t i = 0; i < s->trained->job.classes; i++) {
+        pl_quote_csv(&line, s->word);
+        pl_buffer_format(&line, ",%lld,%d,%.9g\n", (long long)index, i + 1,
+                         (double)numbers[i]);
+    }
+    pl_status status = pl_buffer_status(&line);
+    if (status == PL_OK)
+        fwrite(line.data, 1, line.bytes, stdout);
+    pl_buffer_close(&line);
+    return status;
+}
+
+static pl_status print_numbers(const session *s, int64_t index,
+                               const float *numbers)
+{
+    for (int32_t i = 0; i < s->trained->job.classes; i++)
+        if (!isfinite(numbers[i]))
+            return PL_FAIL(PL_NUMERIC, "what the model computes is not finite");
+    if (s->options->json)
+        return print_numbers_json(s, index, numbers);
+    if (s->options->csv)
+        return print_numbers_csv(s, index, numbers);
+    if (s->several)
+        printf("%s:", s->word);
+    printf("%lld", (long long)index);
+    for (int32_t i = 0; i < s->trained->job.classes; i++)
+        printf(" %.7g", (double)numbers[i]);
+    printf("\n");
+    return PL_OK;
+}
+
+/* --- classifiers -------------------------------------------------------- */
+
+static pl_status print_class(const session *s, int64_t index,
+                             const float *logits)
+{
+    find_best(s, logits);
+    PL_TRY(find_probabilities(s, logits));
+    if (s->options->json)
+        return print_json(s, index);
+    if (s->options->csv)
+        return print_csv(s, index);
+    print_text(s, index);
+    return PL_OK;
+}
+
 static pl_status print_example(const session *s, int64_t index,
                                const float *logits)
 {
-    find_best(s, logits);
-    pl_status status = find_probabilities(s, logits);
-    if (status == PL_OK && s->options->json)
-        status = print_json(s, index);
-    else if (status == PL_OK && s->options->csv)
-        status = print_csv(s, index);
-    else if (status == PL_OK)
-        print_text(s, index);
+    pl_status status = s->trained->job.network->numeric
+                           ? print_numbers(s, index, logits)
+                           : print_class(s, index, logits);
     return status == PL_OK ? PL_OK
                            : pl_context(status, "%s: example %lld", s->word,
                                         (long long)index);
@@ -309,6 +394,10 @@ static pl_status open_session(session *s, const pl_app *app, const char *run)
                              "--top %lld: a sparse model gives one "
                              "probability, that of label 1",
                              (long long)s->options->top);
+    if (s->options->top > 1 && job->network->numeric)
+        return PL_FAIL(PL_USAGE,
+                       "--top %lld: the model predicts numbers, not classes",
+                       (long long)s->options->top);
     if (s->options->top > job->classes)
         return PL_FAIL(PL_USAGE, "--top %lld: the model has only %d classes",
                        (long long)s->options->top, job->classes);
@@ -345,7 +434,9 @@ static pl_status predict(const pl_app *app, const predict_options *options,
         status = PL_FAIL(PL_USAGE, "--csv is for dense models; a sparse one "
                                    "prints number and probability");
     if (status == PL_OK && options->csv)
-        printf("source,example,rank,class,name,probability\n");
+        printf(s.trained->job.network->numeric
+                   ? "source,example,number,value\n"
+                   : "source,example,rank,class,name,probability\n");
     for (int i = 1; i < count && status == PL_OK; i++)
         status = predict_one(&s, words[i]);
     pl_predictor_free(s.predictor);
@@ -376,7 +467,8 @@ const pl_command pl_cmd_predict = {
         "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
         "file (plain or\n.gz), or any source of training data: npy:FILE, "
         "csv:FILE, images:DIR, ...  Of a\nsparse model, print number and "
-        "probability of label 1 of each example.",
+        "probability of label 1 of each example; of one\nthat predicts "
+        "numbers, number and prediction.",
     .examples = {
         { "predict runs/a digits/t10k-images-idx3-ubyte", "classes of images" },
         { "predict runs/b libsvm:new.svm", "probabilities by a sparse model" },

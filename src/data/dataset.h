@@ -31,7 +31,7 @@
 typedef struct pl_batch {
     int64_t rows;
     pl_view features; /* dense: [rows, features of an example] */
-    pl_view labels;   /* integers, one a row */
+    pl_view labels;   /* integers, one a row; of a numeric set float32 */
     /* Sparse: the non-zeros of row r are [row_start[s], row_start[s + 1]),
      * where s is row_index[r], or r where that is NULL;
      * ids in any order.  Labels are 0 or 1. */
@@ -99,6 +99,7 @@ struct pl_dataset {
     int64_t count;      /* examples; -1: streamed, not known */
     pl_shape shape;     /* of one example, without the batch: [28, 28] */
     int32_t classes;    /* labels are 0 .. classes-1 */
+    bool numeric;       /* labels are not: they are `classes` numbers a row */
     int64_t held_bytes; /* of memory, beside mapped files */
     bool local;         /* each worker has its own: not shared out */
     bool sparse;

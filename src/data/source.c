@@ -195,6 +195,17 @@ static pl_status keep_last(pl_dataset *set, int64_t count)
 
 static pl_status check_labels(const pl_dataset *set, const pl_source_opts *opts)
 {
+    if (opts->numeric && !set->numeric && set->labels.data != NULL)
+        return PL_FAIL(PL_USAGE,
+                       "%s has classes as labels, but this --loss needs "
+                       "numbers; give them as npy:EXAMPLES,LABELS, npz:FILE or "
+                       "csv:FILE",
+                       set->name);
+    if (!opts->numeric && set->numeric)
+        return PL_FAIL(PL_USAGE,
+                       "%s has numbers as labels: give --loss squared-error or "
+                       "huber",
+                       set->name);
     if (set->sparse || set->labels.data != NULL || opts->unlabelled)
         return PL_OK;
     return PL_FAIL(PL_USAGE, "%s has no labels to train or test with%s",

@@ -95,14 +95,15 @@ typedef struct pl_source_opts {
     pl_integers integers;      /* criteo: what becomes of integers */
     uint32_t numbering;        /* said of ids that are written to a cache */
     /* Dense examples; all texts must outlive the call. */
-    pl_encoding *encoding;     /* what training data taught; NULL: not kept */
-    bool own_test;             /* the test part is to be one of its own */
-    bool unlabelled;           /* labels may be missing: to predict, count */
-    bool allow_missing;        /* numbers may be missing (NaN): to count */
-    bool standardize;          /* mean 0, deviation 1 */
-    double scale;              /* a value is so many times what the file has; 0:
-                                  bytes are divided by 255, all else is kept */
-    const char *augment;       /* of training images: data/dense/augment.h */
+    pl_encoding *encoding; /* what training data taught; NULL: not kept */
+    bool own_test;         /* the test part is to be one of its own */
+    bool unlabelled;       /* labels may be missing: to predict, count */
+    bool numeric;          /* labels are numbers: those of npy, npz and csv */
+    bool allow_missing;    /* numbers may be missing (NaN): to count */
+    bool standardize;      /* mean 0, deviation 1 */
+    double scale;          /* a value is so many times what the file has; 0:
+                              bytes are divided by 255, all else is kept */
+    const char *augment;   /* of training images: data/dense/augment.h */
     const char *example_shape; /* "28,28": of the values of an example */
     const char *image_feature; /* tfrecord: the one with dense values */
     pl_channels channels;      /* arrays */

@@ -39,7 +39,8 @@ static pl_shape batched(pl_shape example)
     return shape;
 }
 
-/* Labels index the logits, so there must be one for each class. */
+/* Labels index the logits, or are compared with them, so there must be one for
+ * each class or number. */
 static pl_status check_logits(const pl_build *build)
 {
     if (build->logits == NULL)
@@ -146,6 +147,35 @@ static pl_status build_sparse(pl_network *network, const pl_network_opts *opts)
     return PL_OK;
 }
 
+/* Labels are classes, or as many numbers as the model has outputs. */
+static pl_node *add_labels(pl_graph *graph, const pl_network_opts *opts)
+{
+    bool numeric = opts->loss != PL_OBJECTIVE_CROSS_ENTROPY;
+    return pl_graph_add(graph,
+                        &(pl_node_opts) {
+                            .op = &pl_op_input,
+                            .name = "labels",
+                            .dtype = numeric ? PL_FLOAT32 : PL_INT32,
+                            .shape = numeric ? PL_SHAPE(PL_BATCH, opts->classes)
+                                             : PL_SHAPE(PL_BATCH),
+                            .classes = numeric ? 0 : opts->classes,
+                        });
+}
+
+static pl_node *default_loss(const pl_build *build, const pl_network_opts *opts)
+{
+    float delta = opts->huber_delta > 0 ? (float)opts->huber_delta : 1;
+    switch (opts->loss) {
+    case PL_OBJECTIVE_SQUARED_ERROR:
+        return pl_mean(pl_squared_error(build->logits, build->labels));
+    case PL_OBJECTIVE_HUBER:
+        return pl_mean(pl_huber(build->logits, build->labels, delta));
+    case PL_OBJECTIVE_CROSS_ENTROPY:
+        break;
+    }
+    return pl_mean(pl_softmax_xent(build->logits, build->labels));
+}
+
 static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
 {
     if (network->model->sparse)
@@ -162,15 +192,9 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
         .model = model,
         .graph = graph,
         .input = pl_input(graph, "input", PL_FLOAT32, batched(opts->example)),
-        .labels = pl_graph_add(graph,
-                               &(pl_node_opts) {
-                                   .op = &pl_op_input,
-                                   .name = "labels",
-                                   .dtype = PL_INT32,
-                                   .shape = PL_SHAPE(PL_BATCH),
-                                   .classes = opts->classes,
-                               }),
+        .labels = add_labels(graph, opts),
         .classes = opts->classes,
+        .numeric = opts->loss != PL_OBJECTIVE_CROSS_ENTROPY,
         .init = init != NULL ? init : "glorot",
         .options = opts->options,
         .context = model->context,
@@ -183,10 +207,12 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
     PL_TRY(pl_graph_average_rate(graph, &network->average_rate));
     network->forward = pl_graph_count(graph);
     if (build.loss == NULL)
-        build.loss = pl_mean(pl_softmax_xent(build.logits, build.labels));
+        build.loss = default_loss(&build, opts);
     network->logits = build.logits;
     network->loss = build.loss;
-    network->accuracy = pl_mean(pl_accuracy(build.logits, build.labels));
+    network->numeric = build.numeric;
+    if (!build.numeric)
+        network->accuracy = pl_mean(pl_accuracy(build.logits, build.labels));
     return pl_graph_status(graph);
 }
 

@@ -27,6 +27,14 @@ struct pl_model_file {
 /* How the parameters of such a model start: as they are in its file. */
 #define PL_INIT_FILE "file"
 
+/* What is minimized where a model sets no loss of its own. */
+typedef enum pl_objective {
+    PL_OBJECTIVE_CROSS_ENTROPY, /* labels are classes; with the others numbers
+                                 */
+    PL_OBJECTIVE_SQUARED_ERROR,
+    PL_OBJECTIVE_HUBER,
+} pl_objective;
+
 /* What one types to get the model: its name, or that of its file. */
 const char *pl_model_word(const pl_model *model);
 
@@ -39,11 +47,12 @@ typedef struct pl_network {
     pl_graph *graph;
     pl_node *logits;
     pl_node *loss;     /* scalar: the mean over the batch */
-    pl_node *accuracy; /* scalar: the share of right answers */
+    pl_node *accuracy; /* scalar: the share of right answers; NULL: numeric */
     pl_params *params;
     pl_node **diff;      /* the gradient of each parameter */
     double average_rate; /* of running averages */
     int forward;         /* nodes before those of loss and gradients */
+    bool numeric;        /* labels are as many numbers as there are logits */
     /* A sparse network is its parameters: the graph has no other nodes, and
      * of the above only params and graph are set. */
     bool sparse;
@@ -53,7 +62,9 @@ typedef struct pl_network {
 typedef struct pl_network_opts {
     pl_shape example;    /* of the data: [28, 28], sparse: [features];
                             required */
-    int32_t classes;     /* of the data; required */
+    int32_t classes;     /* of the data, or numbers of a label; required */
+    pl_objective loss;   /* default: the cross-entropy */
+    double huber_delta;  /* of PL_OBJECTIVE_HUBER; default 1 */
     const char *init;    /* default: the model's, else glorot */
     const void *options; /* the model's own flags; default: their defaults */
     uint64_t seed;

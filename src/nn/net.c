@@ -23,28 +23,15 @@ struct pl_net {
     pl_error failed;      /* the first mistake */
 };
 
-static const struct layer_kind {
-    const char *name;
-    bool units, kernel; /* what it needs */
-} kinds[PL_LAYER_KINDS] = {
-    [PL_LAYER_DENSE] = { .name = "dense" },
-    [PL_LAYER_CONV2D] = { .name = "conv", .units = true, .kernel = true },
-    [PL_LAYER_RELU] = { .name = "relu" },
-    [PL_LAYER_TANH] = { .name = "tanh" },
-    [PL_LAYER_SIGMOID] = { .name = "sigmoid" },
-    [PL_LAYER_MAX_POOL] = { .name = "max_pool", .kernel = true },
-    [PL_LAYER_AVG_POOL] = { .name = "avg_pool", .kernel = true },
-    [PL_LAYER_FLATTEN] = { .name = "flatten" },
-    [PL_LAYER_RESHAPE] = { .name = "reshape" },
-    [PL_LAYER_DROPOUT] = { .name = "dropout" },
-    [PL_LAYER_ADD] = { .name = "add" },
-    [PL_LAYER_SCALE] = { .name = "scale" },
-    [PL_LAYER_CROSS_ENTROPY] = { .name = "cross_entropy" },
-    [PL_LAYER_MEAN] = { .name = "mean" },
-    [PL_LAYER_SUM] = { .name = "sum" },
-};
-
 /* --- building the graph ----------------------------------------------- */
+
+/* A layer that is built. */
+typedef struct place {
+    pl_build *build;
+    const pl_layer *layer;
+    const char *name; /* of its parameters */
+    pl_node *x, *other;
+} place;
 
 /* [batch, h, w] -> [batch, 1, h, w] */
 static pl_node *with_channel(pl_node *x)
@@ -55,57 +42,167 @@ static pl_node *with_channel(pl_node *x)
     return pl_reshape(x, PL_SHAPE(PL_BATCH, 1, shape.dim[1], shape.dim[2]));
 }
 
-static pl_node *reshape(pl_node *x, pl_shape example)
+static int64_t stride_of(const pl_layer *layer, int64_t otherwise)
 {
+    return layer->stride > 0 ? layer->stride : otherwise;
+}
+
+static pl_node *dense(const place *p)
+{
+    int64_t units = p->layer->units;
+    return pl_dense(p->build, p->name, p->x,
+                    units > 0 ? units : p->build->classes);
+}
+
+static pl_node *conv2d(const place *p)
+{
+    const pl_layer *l = p->layer;
+    return pl_conv_layer(p->build, p->name, with_channel(p->x), l->units,
+                         l->kernel, stride_of(l, 1), l->pad);
+}
+
+static pl_node *max_pool(const place *p)
+{
+    const pl_layer *l = p->layer;
+    return pl_max_pool(with_channel(p->x), l->kernel, stride_of(l, l->kernel));
+}
+
+static pl_node *avg_pool(const place *p)
+{
+    const pl_layer *l = p->layer;
+    return pl_avg_pool(with_channel(p->x), l->kernel, stride_of(l, l->kernel));
+}
+
+static pl_node *reshape(const place *p)
+{
+    pl_shape example = p->layer->shape;
     pl_shape shape = { .rank = example.rank + 1, .dim = { PL_BATCH } };
     memcpy(shape.dim + 1, example.dim,
            (size_t)example.rank * sizeof *example.dim);
-    return pl_reshape(x, shape);
+    return pl_reshape(p->x, shape);
 }
 
-static pl_node *build_layer(pl_build *build, const pl_layer *layer,
-                            const char *name, pl_node *x, pl_node *other)
+static pl_node *embedding(const place *p)
 {
-    int64_t stride = layer->stride > 0 ? layer->stride : 1;
-    int64_t step = layer->stride > 0 ? layer->stride : layer->kernel;
-    switch ((pl_layer_kind)layer->kind) {
-    case PL_LAYER_DENSE:
-        return pl_dense(build, name, x,
-                        layer->units > 0 ? layer->units : build->classes);
-    case PL_LAYER_CONV2D:
-        return pl_conv_layer(build, name, with_channel(x), layer->units,
-                             layer->kernel, stride, layer->pad);
-    case PL_LAYER_RELU:
-        return pl_relu(x);
-    case PL_LAYER_TANH:
-        return pl_tanh(x);
-    case PL_LAYER_SIGMOID:
-        return pl_sigmoid(x);
-    case PL_LAYER_MAX_POOL:
-        return pl_max_pool(with_channel(x), layer->kernel, step);
-    case PL_LAYER_AVG_POOL:
-        return pl_avg_pool(with_channel(x), layer->kernel, step);
-    case PL_LAYER_FLATTEN:
-        return pl_flatten(x);
-    case PL_LAYER_RESHAPE:
-        return reshape(x, layer->shape);
-    case PL_LAYER_DROPOUT:
-        return pl_dropout(x, (float)layer->rate);
-    case PL_LAYER_ADD:
-        return pl_add(x, other);
-    case PL_LAYER_SCALE:
-        return pl_scale(x, (float)layer->rate);
-    case PL_LAYER_CROSS_ENTROPY:
-        return pl_softmax_xent(x, build->labels);
-    case PL_LAYER_MEAN:
-        return pl_mean(x);
-    case PL_LAYER_SUM:
-        return pl_sum(x);
-    case PL_LAYER_KINDS:
-        break;
-    }
-    return NULL;
+    char name[NAME_BYTES + 16];
+    snprintf(name, sizeof name, "%s/table", p->name);
+    pl_node *table = pl_parameter(p->build->graph, name,
+                                  PL_SHAPE(p->layer->units, p->layer->width),
+                                  p->build->init);
+    return pl_embedding(p->x, table);
 }
+
+static pl_node *batch_norm(const place *p)
+{
+    return pl_batch_norm_layer(p->build, p->name, p->x);
+}
+
+static pl_node *layer_norm(const place *p)
+{
+    return pl_layer_norm_layer(p->build, p->name, p->x);
+}
+
+#define UNARY(kind, call)                                                      \
+    static pl_node *kind(const place *p)                                       \
+    {                                                                          \
+        return call(p->x);                                                     \
+    }
+#define BINARY(kind, call)                                                     \
+    static pl_node *kind(const place *p)                                       \
+    {                                                                          \
+        return call(p->x, p->other);                                           \
+    }
+#define RATED(kind, call)                                                      \
+    static pl_node *kind(const place *p)                                       \
+    {                                                                          \
+        return call(p->x, (float)p->layer->rate);                              \
+    }
+UNARY(relu, pl_relu)
+UNARY(tanh_layer, pl_tanh)
+UNARY(sigmoid, pl_sigmoid)
+UNARY(gelu, pl_gelu)
+UNARY(softmax, pl_softmax)
+UNARY(flatten, pl_flatten)
+UNARY(global_avg_pool, pl_global_avg_pool)
+UNARY(mean, pl_mean)
+UNARY(sum, pl_sum)
+BINARY(add, pl_add)
+BINARY(multiply, pl_multiply)
+RATED(dropout, pl_dropout)
+RATED(scale, pl_scale)
+RATED(leaky_relu, pl_leaky_relu)
+
+static pl_node *concat(const place *p)
+{
+    return pl_concat(p->x, p->other, 1);
+}
+
+static pl_node *cross_entropy(const place *p)
+{
+    pl_node *labels = p->build->labels;
+    return p->layer->rate > 0
+               ? pl_softmax_xent_smooth(p->x, labels, (float)p->layer->rate)
+               : pl_softmax_xent(p->x, labels);
+}
+
+/* The labels as numbers. */
+static pl_node *target(const place *p)
+{
+    const pl_build *b = p->build;
+    return b->numeric ? b->labels : pl_one_hot(b->labels, b->classes);
+}
+
+static pl_node *squared_error(const place *p)
+{
+    return pl_squared_error(p->x, target(p));
+}
+
+static pl_node *huber(const place *p)
+{
+    double delta = p->layer->rate;
+    return pl_huber(p->x, target(p), delta > 0 ? (float)delta : 1);
+}
+
+static pl_node *binary_cross_entropy(const place *p)
+{
+    return pl_binary_xent(p->x, target(p));
+}
+
+static const struct layer_kind {
+    const char *name;
+    pl_node *(*build)(const place *p);
+    bool units, kernel, width, other; /* what it needs */
+} kinds[PL_LAYER_KINDS] = {
+    [PL_LAYER_DENSE] = { "dense", dense },
+    [PL_LAYER_CONV2D] = { "conv", conv2d, .units = true, .kernel = true },
+    [PL_LAYER_RELU] = { "relu", relu },
+    [PL_LAYER_TANH] = { "tanh", tanh_layer },
+    [PL_LAYER_SIGMOID] = { "sigmoid", sigmoid },
+    [PL_LAYER_MAX_POOL] = { "max_pool", max_pool, .kernel = true },
+    [PL_LAYER_AVG_POOL] = { "avg_pool", avg_pool, .kernel = true },
+    [PL_LAYER_FLATTEN] = { "flatten", flatten },
+    [PL_LAYER_RESHAPE] = { "reshape", reshape },
+    [PL_LAYER_DROPOUT] = { "dropout", dropout },
+    [PL_LAYER_ADD] = { "add", add, .other = true },
+    [PL_LAYER_SCALE] = { "scale", scale },
+    [PL_LAYER_CROSS_ENTROPY] = { "cross_entropy", cross_entropy },
+    [PL_LAYER_MEAN] = { "mean", mean },
+    [PL_LAYER_SUM] = { "sum", sum },
+    [PL_LAYER_MULTIPLY] = { "multiply", multiply, .other = true },
+    [PL_LAYER_CONCAT] = { "concat", concat, .other = true },
+    [PL_LAYER_LEAKY_RELU] = { "leaky_relu", leaky_relu },
+    [PL_LAYER_GELU] = { "gelu", gelu },
+    [PL_LAYER_SOFTMAX] = { "softmax", softmax },
+    [PL_LAYER_BATCH_NORM] = { "batch_norm", batch_norm },
+    [PL_LAYER_LAYER_NORM] = { "layer_norm", layer_norm },
+    [PL_LAYER_GLOBAL_AVG_POOL] = { "global_avg_pool", global_avg_pool },
+    [PL_LAYER_EMBEDDING] = { "embedding", embedding, .units = true,
+                             .width = true },
+    [PL_LAYER_SQUARED_ERROR] = { "squared_error", squared_error },
+    [PL_LAYER_HUBER] = { "huber", huber },
+    [PL_LAYER_BINARY_CROSS_ENTROPY] = { "binary_cross_entropy",
+                                        binary_cross_entropy },
+};
 
 /* The result of a layer by its number, as one names it. */
 static pl_node *result_of(pl_node *const *nodes, const pl_build *build,
@@ -119,11 +216,14 @@ static pl_status build_layers(const pl_net *net, pl_build *build,
 {
     for (size_t i = 0; i < net->count; i++) {
         const pl_layer *layer = &net->layers[i];
-        pl_node *other = layer->kind == PL_LAYER_ADD
-                             ? result_of(nodes, build, layer->other)
-                             : NULL;
-        nodes[i] = build_layer(build, layer, net->names[i],
-                               result_of(nodes, build, layer->src), other);
+        const struct layer_kind *kind = &kinds[layer->kind];
+        nodes[i] = kind->build(&(place) {
+            .build = build,
+            .layer = layer,
+            .name = net->names[i],
+            .x = result_of(nodes, build, layer->src),
+            .other = kind->other ? result_of(nodes, build, layer->other) : NULL,
+        });
         pl_status status = pl_graph_status(build->graph);
         if (status != PL_OK)
             return pl_context(status, "layer %zu (%s)", i + 1, net->names[i]);
@@ -223,7 +323,7 @@ static pl_status check_layer(const pl_net *net, const pl_layer *layer)
                        "src is %d, expected a layer before it or "
                        "PL_LAYER_INPUT",
                        layer->src);
-    if (layer->kind == PL_LAYER_ADD && layer->other != PL_LAYER_INPUT &&
+    if (kind->other && layer->other != PL_LAYER_INPUT &&
         !is_layer(net, layer->other))
         return PL_FAIL(PL_USAGE,
                        "other is %d, expected a layer before it or "
@@ -239,6 +339,9 @@ static pl_status check_layer(const pl_net *net, const pl_layer *layer)
                        "of 1 or more, and no negative number",
                        (long long)layer->kernel, (long long)layer->stride,
                        (long long)layer->pad);
+    if (layer->width < 0 || (kind->width && layer->width == 0))
+        return PL_FAIL(PL_USAGE, "width is %lld, expected 1 or more",
+                       (long long)layer->width);
     if (layer->kind == PL_LAYER_RESHAPE &&
         (layer->shape.rank < 1 || layer->shape.rank >= PL_MAX_RANK))
         return PL_FAIL(PL_USAGE, "a shape of %d dimensions, expected 1 to %d",

@@ -37,6 +37,10 @@ pl_status pl_recorder_init(pl_recorder *recorder, const pl_recorder_opts *opts)
         { "test_precision", &recorder->tags.test_precision },
         { "test_recall", &recorder->tags.test_recall },
         { "test_calibration", &recorder->tags.test_calibration },
+        { "test_top5_accuracy", &recorder->tags.test_top5 },
+        { "test_rmse", &recorder->tags.test_rmse },
+        { "test_mae", &recorder->tags.test_mae },
+        { "test_r2", &recorder->tags.test_r2 },
         { "own_steps", &recorder->tags.own_steps },
         { "own_examples", &recorder->tags.own_examples },
         { "dropped", &recorder->tags.dropped },
@@ -338,17 +342,25 @@ void pl_recorder_test(pl_recorder *recorder, int64_t step,
     const struct {
         int tag;
         double value;
+        bool known;
     } all[] = {
-        { recorder->tags.test_loss, score->loss },
-        { recorder->tags.test_accuracy, score->accuracy },
-        { recorder->tags.test_auc, score->auc },
-        { recorder->tags.test_precision, score->precision },
-        { recorder->tags.test_recall, score->recall },
-        { recorder->tags.test_calibration, score->calibration },
+        { recorder->tags.test_loss, score->loss, true },
+        { recorder->tags.test_accuracy, score->accuracy, !score->numeric },
+        { recorder->tags.test_auc, score->auc, score->binary },
+        { recorder->tags.test_precision, score->precision, score->binary },
+        { recorder->tags.test_recall, score->recall, score->binary },
+        { recorder->tags.test_calibration, score->calibration, score->binary },
+        { recorder->tags.test_top5, score->top5,
+          !score->binary && !isnan(score->top5) },
+        { recorder->tags.test_rmse, score->rmse, score->numeric },
+        { recorder->tags.test_mae, score->mae, score->numeric },
+        { recorder->tags.test_r2, score->r2, score->numeric },
     };
-    size_t count = score->binary ? sizeof all / sizeof *all : 2;
-    for (size_t i = 0; i < count; i++)
-        pl_metrics_scalar(metrics, all[i].tag, step, all[i].value);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (all[i].known)
+            pl_metrics_scalar(metrics, all[i].tag, step, all[i].value);
+    if (score->numeric) /* whoever shows it shall not take it for 0 */
+        pl_metrics_set(metrics, recorder->tags.test_accuracy, (double)NAN);
     pl_metrics_add(metrics, recorder->tags.tests, 1);
     if (recorder->epoch.ended) {
         recorder->epoch.last.test_loss = score->loss;

@@ -67,9 +67,9 @@ typedef struct pl_recorder {
     struct {
         int step, epoch, examples, loss, train_loss, train_loss_examples,
             accuracy, lr, tests, test_loss, test_accuracy, test_auc,
-            test_precision, test_recall, test_calibration, own_steps,
-            own_examples, dropped, rate, waiting, norm, staleness, sent,
-            received, restart, activity;
+            test_precision, test_recall, test_calibration, test_top5, test_rmse,
+            test_mae, test_r2, own_steps, own_examples, dropped, rate, waiting,
+            norm, staleness, sent, received, restart, activity;
     } tags;
     bool started; /* there was a step */
     pl_losses losses;

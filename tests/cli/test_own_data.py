@@ -58,10 +58,88 @@ def test_same_pictures_from_every_source_train_alike(work):
         assert found["parameters_sha256"] == expected["parameters_sha256"], \
             source
         assert found["test_accuracy"] == expected["test_accuracy"]
+    work.ok("data", "convert", "npz:a.npz", "csv:a.csv")
+    work.ok("data", "convert", "csv:a.csv", "images:table", "--example-shape",
+            "8,6")
+    for path in pathlib.Path("pictures").glob("*/*.png"):
+        assert path.read_bytes() == \
+            ("table" / path.relative_to("pictures")).read_bytes()
     packed = work.train("--data", "npz:c.npz", *STEPS)
     assert packed["parameters_sha256"] == expected["parameters_sha256"]
     assert work.train("--data", "images:pictures", *TEST,
                       *STEPS)["test_accuracy"] > 0.9
+
+
+NUMBERS = ["--loss", "squared-error", "--holdout", "0.2", "--batch", "20",
+           "--epochs", "6", "--lr", "0.05", "--threads", "1"]
+
+
+def line(folder):
+    """Examples of four numbers, and two numbers that follow from them."""
+    os.chdir(folder)  # NumPy looks where it is
+    random = np.random.default_rng(5)
+    x = random.standard_normal((500, 4)).astype(np.float32)
+    y = x @ random.standard_normal((4, 2)) + [1, -1]
+    np.save(folder / "x4.npy", x)
+    np.save(folder / "y2.npy", y)
+    np.save(folder / "y1.npy", y[:, 0])
+    np.savetxt(folder / "t.csv", np.column_stack([x, y[:, 0]]), delimiter=",",
+               header="a,b,c,d,price", comments="", fmt="%.9g")
+    return x, y.astype(np.float32)
+
+
+def test_numbers_are_predicted(cli):
+    _, y = line(cli.folder)
+    done = cli.train("--data", "npy:x4.npy,y2.npy", *NUMBERS, "--run", "two",
+                     "--workers", "2", "--ps", "1")
+    alone = cli.train("--data", "npy:x4.npy,y2.npy", *NUMBERS,
+                      "--micro-batches", "2")
+    assert alone["parameters_sha256"] == done["parameters_sha256"]
+    lines = cli.ok("predict", "two", "npy:x4.npy,y2.npy", "--json").out
+    found = np.array([json.loads(line)["prediction"]
+                      for line in lines.splitlines()])
+    off = (found - y)[400:]
+    part = (y - y[400:].mean(axis=0))[400:]
+    assert done["test_rmse"] == pytest.approx(
+        np.sqrt((off ** 2).mean(axis=0)).mean(), rel=1e-4)
+    assert done["test_mae"] == pytest.approx(abs(off).mean(), rel=1e-4)
+    assert done["test_r2"] == pytest.approx(
+        (1 - (off ** 2).sum(axis=0) / (part ** 2).sum(axis=0)).mean(), rel=1e-4)
+    assert done["test_loss"] == pytest.approx((off ** 2).mean(), rel=1e-4)
+    assert done["test_r2"] > 0.9 and done["test_accuracy"] is None
+    table = cli.ok("predict", "two", "npy:x4.npy", "--csv").out.splitlines()
+    assert table[0] == "source,example,number,value"
+    assert table[2].startswith("npy:x4.npy,0,2,") and len(table) == 1001
+    assert "RMSE" in cli.ok("eval", "two").out
+    cli.refused(2, "predict", "two", "npy:x4.npy", "--top", "2")
+
+
+def test_a_column_of_numbers_is_predicted(cli):
+    line(cli.folder)
+    table = ["--data", "csv:t.csv", "--label-column", "price"]
+    for loss in (NUMBERS, [*NUMBERS, "--loss", "huber", "--huber-delta", "2"]):
+        array = cli.train("--data", "npy:x4.npy,y1.npy", *loss)
+        found = cli.train(*table, *loss, "--run", "csv" + loss[-1])
+        assert found["test_r2"] == pytest.approx(array["test_r2"], abs=1e-4)
+    first = cli.ok("predict", "csv2", "csv:t.csv").out.splitlines()[0]
+    assert re.fullmatch(r"0 -?\d+\.\d+", first)
+    cli.refused(1, "train", "softmax", *table, "--holdout", "0.2")
+    cli.refused(2, "train", "softmax", *table, *NUMBERS, "--stop-accuracy", "0.5")
+    cli.refused(2, "train", "softmax", "--data", "digits", *NUMBERS)
+    cli.refused(2, "train", "softmax", "--data", "npy:x4.npy,y1.npy", "--holdout",
+              "0.2")
+
+
+def test_top_5_is_that_of_predict(cli):
+    done = cli.train("--data", "digits", "--steps", "20", "--batch", "50",
+                     "--run", "few")
+    cli.ok("data", "convert", "digits", "npz:t.npz", "--split", "test")
+    rows = cli.ok("predict", "few", "npz:t.npz", "--top", "5", "--csv").out
+    labels = list(np.load(cli.folder / "t.npz").values())[1]
+    near = [int(row.split(",")[3]) for row in rows.splitlines()[1:]]
+    hits = (np.array(near).reshape(-1, 5) == labels[:, None]).any(axis=1)
+    assert done["test_top5_accuracy"] == hits.mean()
+    assert done["test_top5_accuracy"] > done["test_accuracy"]
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8", ">i2"])

@@ -12,6 +12,10 @@ static void check(const pl_dataset *set)
             sum = sum + pl_view_row_f32(&set->features, r)[c];
         if (set->labels.data == NULL)
             continue;
+        if (set->numeric) {
+            sum = sum + *pl_view_row_f32(&set->labels, r);
+            continue;
+        }
         PL_ASSERT(pl_view_label(&set->labels, r) >= 0);
         PL_ASSERT(pl_view_label(&set->labels, r) < set->classes);
     }
@@ -26,6 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
           .categories = "1,3",
           .ignore_columns = "2",
           .fill_missing = "0" },
+        { .threads = 1, .numeric = true, .label_column = "1" },
     };
     for (size_t i = 0; i < sizeof opts / sizeof *opts; i++) {
         pl_dataset *set;

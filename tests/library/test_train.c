@@ -282,6 +282,70 @@ static void says_what_does_not_fit(void **state)
 #define LONG_RUN "--steps 1000000 --batch 20 --threads 1 --monitor-every 0"
 
 /* PACELINE_STARTS: how often; each start leaves neither files nor threads. */
+/* Labels that are numbers choose the loss, and are checked. */
+static void predicts_numbers(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static float targets[ROWS][2], found[ROWS][2];
+    fill_dense(&d, 1);
+    for (int r = 0; r < ROWS; r++) {
+        targets[r][0] = (float)d.labels[r];
+        targets[r][1] = 1 - targets[r][0];
+    }
+    pl_data_dense arrays = {
+        .features = d.bytes,
+        .dtype = PL_UINT8,
+        .rows = ROWS,
+        .example = PL_SHAPE(SIDE, SIDE),
+        .targets = &targets[0][0],
+        .target_count = 2,
+        .copy = true,
+    };
+    pl_data *data;
+    pl_training *training;
+    pl_train_result result;
+    pl_predict *predict;
+    pl_evaluation test;
+    pl_predict_info info;
+    assert_ok(pl_data_from_dense(&data, &arrays));
+    assert_ok(pl_train_start(
+        &training,
+        &(pl_train_opts) { .model = "mlp",
+                           .train = data,
+                           .flags = "--epochs 20 --batch 20 --lr 0.02" }));
+    assert_ok(pl_train_wait(training, &result));
+    assert_ok(
+        pl_predict_open(&predict, &(pl_predict_opts) { .run = result.run }));
+    pl_predict_describe(predict, &info);
+    assert_true(info.numeric && info.outputs == 2);
+    assert_ok(pl_predict_evaluate(predict, data, NULL, &test));
+    assert_true(test.r2 > 0.8 && isnan(test.accuracy));
+    assert_ok(pl_predict_run(predict, data, PL_PREDICT_LOGITS, &found[0][0],
+                             (int64_t)2 * ROWS));
+    double squares = 0;
+    for (int r = 0; r < ROWS; r++)
+        for (int i = 0; i < 2; i++)
+            squares += pow((double)(found[r][i] - targets[r][i]), 2);
+    assert_true(fabs(squares / (2 * ROWS) - test.loss) < 1e-4 * test.loss);
+    assert_refused(PL_UNSUPPORTED, "numbers, not probabilities",
+                   pl_predict_run(predict, data, PL_PREDICT_PROBABILITIES,
+                                  &found[0][0], (int64_t)2 * ROWS));
+    pl_predict_free(predict);
+    pl_train_free(training);
+    assert_ok(pl_train_start(
+        &training, &(pl_train_opts) { .model = "mlp",
+                                      .train = data,
+                                      .flags = "--loss cross-entropy" }));
+    assert_refused(PL_USAGE, "has numbers as labels",
+                   pl_train_wait(training, &result));
+    pl_train_free(training);
+    pl_data_free(data);
+    targets[7][1] = (float)INFINITY;
+    assert_refused(PL_USAGE, "row 7 has a target that is not finite",
+                   pl_data_from_dense(&data, &arrays));
+}
+
 static void stops_when_asked(void **state)
 {
     (void)state;
@@ -357,6 +421,7 @@ int main(void)
         cmocka_unit_test(refuses_arrays_that_do_not_fit),
         cmocka_unit_test(refuses_what_makes_no_sense),
         cmocka_unit_test(says_what_does_not_fit),
+        cmocka_unit_test(predicts_numbers),
         cmocka_unit_test(stops_when_asked),
         cmocka_unit_test(two_at_once_are_as_each_alone),
     };

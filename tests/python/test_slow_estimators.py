@@ -11,20 +11,24 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import (mean_absolute_error, r2_score,
+                             root_mean_squared_error)
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from paceline import (Conv2D, Dense, Flatten, MaxPool, NetworkClassifier, ReLU,
-                      Sequential, SoftmaxClassifier, SparseLogisticRegression)
+from paceline import (Conv2D, Dense, Flatten, MaxPool, NetworkClassifier,
+                      NetworkRegressor, ReLU, Sequential, SoftmaxClassifier,
+                      SparseLogisticRegression)
 
 
 @parametrize_with_checks([
     SoftmaxClassifier(threads=1),
     SparseLogisticRegression(threads=1),
     NetworkClassifier(threads=1),
+    NetworkRegressor(threads=1),
 ])
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
@@ -54,6 +58,24 @@ def test_network_of_images_in_a_pipeline(digits):
     assert model.score(x[1200:], y[1200:]) > 0.92
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.predict_proba(x), model.predict_proba(x))
+
+
+def test_regression_is_as_close_as_least_squares():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(1000, 6)).astype(np.float32)
+    y = x @ random.normal(size=(6, 2)) + 3 + 0.1 * random.normal(size=(1000, 2))
+    model = NetworkRegressor(Sequential([Dense()]), random_state=1)
+    theirs = LinearRegression().fit(x[:800], y[:800])
+    ours = pickle.loads(pickle.dumps(model.fit(x[:800], y[:800])))
+    assert ours.predict(x[800:]).shape == (200, 2)
+    assert ours.score(x[800:], y[800:]) > theirs.score(x[800:], y[800:]) - 0.01
+    test = ours.run_.evaluate((x[800:], y[800:]))
+    predicted = ours.predict(x[800:])
+    assert test["r2"] == pytest.approx(r2_score(y[800:], predicted), abs=1e-5)
+    assert test["mae"] == pytest.approx(
+        mean_absolute_error(y[800:], predicted), rel=1e-5)
+    assert test["rmse"] == pytest.approx(
+        root_mean_squared_error(y[800:], predicted), rel=1e-5)
 
 
 def test_grid_search_in_processes(digits):

@@ -81,6 +81,7 @@ void pl_predict_describe(const pl_predict *predict, pl_predict_info *out)
         .columns = sparse ? job->example.dim[0] : 0,
         .classes = job->classes,
         .outputs = sparse ? 1 : job->classes,
+        .numeric = job->network->numeric,
         .step = trained->progress.step,
         .tensors = pl_params_count(job->network->params),
         .elements = pl_params_elements(job->network->params),
@@ -94,6 +95,12 @@ static pl_status open_data(const pl_predict *predict, const pl_data *data,
                            pl_dataset **out)
 {
     pl_job with = *job_of(predict);
+    if (data->info.labelled && data->info.numeric != with.network->numeric)
+        return PL_FAIL(PL_USAGE,
+                       "%s has %s as labels, but the model predicts "
+                       "%s",
+                       data->name, data->info.numeric ? "numbers" : "classes",
+                       with.network->numeric ? "numbers" : "classes");
     PL_TRY(pl_memory_open(out, data, false));
     with.train = NULL;
     with.test = *out;
@@ -210,6 +217,9 @@ pl_status pl_predict_run(pl_predict *predict, const pl_data *data, int32_t kind,
     if (kind == PL_PREDICT_LOGITS && is_sparse(predict))
         return PL_FAIL(PL_UNSUPPORTED, "a sparse model gives probabilities, "
                                        "not logits");
+    if (kind == PL_PREDICT_PROBABILITIES && job_of(predict)->network->numeric)
+        return PL_FAIL(PL_UNSUPPORTED, "the model predicts numbers, not "
+                                       "probabilities; ask for the logits");
     PL_TRY(open_data(predict, data, &set));
     pl_status status = answer_all(predict, set, kind, values);
     pl_dataset_free(set);
@@ -258,6 +268,10 @@ pl_status pl_predict_evaluate(pl_predict *predict, const pl_data *data,
             .precision = score.binary ? score.precision : (double)NAN,
             .recall = score.binary ? score.recall : (double)NAN,
             .calibration = score.binary ? score.calibration : (double)NAN,
+            .top5_accuracy = score.binary ? (double)NAN : score.top5,
+            .rmse = score.numeric ? score.rmse : (double)NAN,
+            .mae = score.numeric ? score.mae : (double)NAN,
+            .r2 = score.numeric ? score.r2 : (double)NAN,
         };
     pl_dataset_free(set);
     return status;

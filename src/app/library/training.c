@@ -86,6 +86,20 @@ static pl_status choose_tests(pl_training *t)
                             arguments->argv + arguments->argc - 1);
 }
 
+/* Numbers as labels say by themselves that classes are not meant. */
+static pl_status choose_loss(pl_training *t)
+{
+    pl_data_info info = { .rows = 0 };
+    pl_arguments *arguments = &t->arguments;
+    if (t->opts.train != NULL)
+        pl_data_describe(t->opts.train, &info);
+    if (!info.numeric || PL_GIVEN(&t->options, loss))
+        return PL_OK;
+    PL_TRY(pl_arguments_add(arguments, "loss", "squared-error"));
+    return pl_options_parse(&t->options, 1,
+                            arguments->argv + arguments->argc - 1);
+}
+
 static pl_status make_temporary(pl_training *t)
 {
     const char *folder = getenv("TMPDIR");
@@ -117,6 +131,7 @@ static pl_status resolve(pl_training *t)
     options->test_data = t->opts.test;
     PL_TRY(pl_options_check_program(options));
     PL_TRY(choose_tests(t));
+    PL_TRY(choose_loss(t));
     if (train->resume && train->run != NULL)
         PL_TRY(pl_resume_recall(options, &t->record));
     if (!PL_GIVEN(options, engine))

@@ -32,6 +32,10 @@ static const pl_param_term terms[] = {
       "has no effect with --hogwild, which updates after each example: leave "
       "out one of them" },
     { "eval-every!=never", "tests", "needs tests, but --eval-every is never" },
+    { "loss=cross-entropy", "classes as labels",
+      "is for models that tell classes apart, and this --loss predicts "
+      "numbers: "
+      "leave it out" },
     { "strategy=single", "one process",
       "is for one process: leave it out, or leave out --workers and --ps" },
     { "strategy!=single", "several processes",

@@ -43,7 +43,8 @@ static void mark_used(pl_model_graph *graph)
         return;
     }
     graph->used[network->loss->id] = true;
-    graph->used[network->accuracy->id] = true;
+    if (network->accuracy != NULL)
+        graph->used[network->accuracy->id] = true;
     for (int i = pl_graph_count(network->graph) - 1; i >= 0; i--) {
         const pl_node *node = pl_graph_get(network->graph, i);
         for (int j = 0; graph->used[i] && j < node->input_count; j++)

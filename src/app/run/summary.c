@@ -19,6 +19,7 @@
 pl_test_result pl_summary_test(const pl_score *score, bool tested)
 {
     bool binary = tested && score->binary;
+    bool numeric = tested && score->numeric;
     return (pl_test_result) {
         .loss = tested ? score->loss : NAN,
         .accuracy = tested ? score->accuracy : NAN,
@@ -26,6 +27,10 @@ pl_test_result pl_summary_test(const pl_score *score, bool tested)
         .precision = binary ? score->precision : NAN,
         .recall = binary ? score->recall : NAN,
         .calibration = binary ? score->calibration : NAN,
+        .top5 = tested && !binary ? score->top5 : NAN,
+        .rmse = numeric ? score->rmse : NAN,
+        .mae = numeric ? score->mae : NAN,
+        .r2 = numeric ? score->r2 : NAN,
     };
 }
 
@@ -473,6 +478,11 @@ static void print_test(const pl_test_result *test, FILE *file)
                 "%.2f %%\ncalibration    %.3f\n",
                 test->auc, 100 * test->precision, 100 * test->recall,
                 test->calibration);
+    if (isfinite(test->rmse))
+        fprintf(file,
+                "test loss      %.4g\ntest RMSE      %.4g\ntest MAE       "
+                "%.4g\ntest R2        %.4f\n",
+                test->loss, test->rmse, test->mae, test->r2);
 }
 
 /* Of the largest task; with servers, also of each kind. */

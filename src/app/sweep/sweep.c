@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -152,8 +153,10 @@ static pl_status say_done(const sweep *s, const pl_sweep_cell *cell)
                         summary.seconds, (long long)summary.steps);
     if (summary.test.loss >= 0)
         snprintf(text + used, sizeof text - (size_t)used,
-                 ", test loss %.4f, accuracy %.2f %%", summary.test.loss,
-                 100 * summary.test.accuracy);
+                 isnan(summary.test.accuracy)
+                     ? ", test loss %.4g"
+                     : ", test loss %.4f, accuracy %.2f %%",
+                 summary.test.loss, 100 * summary.test.accuracy);
     pl_summary_close(&summary);
     say(s, cell, text);
     return PL_OK;

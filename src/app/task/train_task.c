@@ -302,8 +302,12 @@ static pl_status evaluate_on(const pl_trainer_opts *opts, pl_job *job,
         PL_TRY(pl_loop_evaluate(compute, job->test, train->eval_batch,
                                 pl_ps_sync_base(sync), NULL, &score));
         pl_recorder_test(recorder, view.step, &score);
-        pl_log(PL_LOG_INFO, "step %lld: test loss %.4f, accuracy %.2f %%",
-               (long long)view.step, score.loss, 100 * score.accuracy);
+        if (score.numeric)
+            pl_log(PL_LOG_INFO, "step %lld: test loss %.4g, RMSE %.4g",
+                   (long long)view.step, score.loss, score.rmse);
+        else
+            pl_log(PL_LOG_INFO, "step %lld: test loss %.4f, accuracy %.2f %%",
+                   (long long)view.step, score.loss, 100 * score.accuracy);
         if (opts->control != NULL)
             pl_control_status(opts->control,
                               &(pl_task_status) {

@@ -108,6 +108,7 @@ pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
         .encoding = &job->encoding,
         .own_test = own_test && split == PL_SPLIT_TEST,
         .unlabelled = job->unlabelled,
+        .numeric = train->loss != PL_OBJECTIVE_CROSS_ENTROPY,
         .standardize = train->standardize,
         .scale = train->scale,
         .augment = train->augment,
@@ -234,6 +235,11 @@ pl_status pl_job_check_data(const pl_job *job)
                        "are %s",
                        trained, pl_shape_text(job->example, a), test->name,
                        pl_shape_text(test->shape, b));
+    if (test->numeric && test->classes != job->classes)
+        return PL_FAIL(PL_USAGE,
+                       "the test data (%s) has %d numbers as a label, but the "
+                       "training data%s has %d",
+                       test->name, test->classes, trained, job->classes);
     if (test->classes > job->classes)
         return PL_FAIL(PL_USAGE,
                        "the test data (%s) has %d classes, but the training "
@@ -245,7 +251,7 @@ pl_status pl_job_check_data(const pl_job *job)
 /* As many as the model is asked to tell apart, or as the data has. */
 static pl_status choose_classes(pl_job *job, const pl_dataset *data)
 {
-    int32_t own = pl_options_classes(job->options);
+    int32_t own = data->numeric ? 0 : pl_options_classes(job->options);
     if (own > 0 && data->classes > own)
         return PL_FAIL(PL_USAGE, "--classes %d: %s has %d classes", own,
                        data->name, data->classes);
@@ -260,6 +266,8 @@ static pl_status build(const pl_job *job, bool no_values, pl_network **out)
                           &(pl_network_opts) {
                               .example = job->example,
                               .classes = job->classes,
+                              .loss = (pl_objective)train->loss,
+                              .huber_delta = train->huber_delta,
                               .init = train->init,
                               .options = job->options->model_options,
                               .seed = (uint64_t)train->seed,

@@ -14,10 +14,10 @@
 typedef struct pl_job {
     const pl_options *options;
     const pl_kernels *kernels;
-    pl_dataset *train; /* NULL when it was not wanted */
-    pl_dataset *test;  /* the same */
-    pl_shape example;  /* what the network is built for */
-    int32_t classes;
+    pl_dataset *train;    /* NULL when it was not wanted */
+    pl_dataset *test;     /* the same */
+    pl_shape example;     /* what the network is built for */
+    int32_t classes;      /* or how many numbers are predicted */
     uint32_t numbering;   /* of sparse ids, as pl_dataset has it */
     pl_encoding encoding; /* of dense values: what training data taught */
     pl_network *network;

@@ -116,9 +116,10 @@ static void measure(worker_rate *rate, int64_t examples, int64_t now_ns)
 /* A new test result, of the chief or of the evaluator. */
 static void put_test(pl_job_progress *p, const pl_task_status *status)
 {
-    if (isnan(status->test_accuracy) ||
+    bool numeric = isnan(status->test_accuracy);
+    if (isnan(status->test_loss) ||
         (status->test_loss == p->shown_loss &&
-         status->test_accuracy == p->shown_accuracy))
+         (numeric || status->test_accuracy == p->shown_accuracy)))
         return;
     p->shown_loss = status->test_loss;
     p->shown_accuracy = status->test_accuracy;

@@ -179,7 +179,7 @@ static void put_step(parts *p, const pl_progress_view *view)
 
 static bool has_test(const pl_progress_view *view)
 {
-    return !isnan(view->test_accuracy);
+    return !isnan(view->test_loss);
 }
 
 static double share_of(const pl_progress_view *view)
@@ -214,7 +214,9 @@ static void write_main(const pl_progress_view *view, int columns, char *text)
         add(&p, 0, 3)->bar = true;
     if (!isnan(view->loss))
         put(&p, 10, "loss %.4f", view->loss);
-    if (has_test(view)) {
+    if (has_test(view) && isnan(view->test_accuracy)) {
+        put(&p, 6, "test loss %.4g", view->test_loss);
+    } else if (has_test(view)) {
         put(&p, 6, "test %.2f %%", 100 * view->test_accuracy);
         brief(&p, 4, "%.2f %%", 100 * view->test_accuracy);
     }
@@ -303,7 +305,9 @@ void pl_layout_line(const pl_progress_view *view, char text[PL_VIEW_BYTES])
         put_epoch(&p, view, epoch_at(view), 0, 0);
     if (!isnan(view->loss))
         put(&p, 0, "loss %.4f", view->loss);
-    if (has_test(view))
+    if (has_test(view) && isnan(view->test_accuracy))
+        put(&p, 0, "test loss %.4g", view->test_loss);
+    else if (has_test(view))
         put(&p, 0, "test loss %.4f  accuracy %.2f %%", view->test_loss,
             100 * view->test_accuracy);
     put_pace(&p, view);
@@ -321,7 +325,9 @@ void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
     put_epoch(&p, view, epoch->epoch, 0, 0);
     if (!isnan(epoch->loss))
         put(&p, 0, "loss %.4f", epoch->loss);
-    if (!isnan(epoch->test_accuracy)) {
+    if (!isnan(epoch->test_loss) && isnan(epoch->test_accuracy)) {
+        put(&p, 4, "test loss %.4g", epoch->test_loss);
+    } else if (!isnan(epoch->test_loss)) {
         put(&p, 4, "test loss %.4f", epoch->test_loss);
         put(&p, 6, "accuracy %.2f %%", 100 * epoch->test_accuracy);
         brief(&p, 3, "%.2f %%", 100 * epoch->test_accuracy);

@@ -174,6 +174,12 @@ pl_status pl_json_append_int(pl_json *array, int64_t value)
     return append(array, json_integer(value));
 }
 
+pl_status pl_json_append_real(pl_json *array, double value)
+{
+    pl_json_begin();
+    return append(array, isfinite(value) ? json_real(value) : json_null());
+}
+
 pl_status pl_json_append_text(pl_json *array, const char *value)
 {
     pl_json_begin();

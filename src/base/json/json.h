@@ -45,6 +45,7 @@ pl_status pl_json_set_take(pl_json *object, const char *key,
                            pl_json *value) PL_MUST_CHECK;
 pl_status pl_json_append_take(pl_json *array, pl_json *value) PL_MUST_CHECK;
 pl_status pl_json_append_int(pl_json *array, int64_t value) PL_MUST_CHECK;
+pl_status pl_json_append_real(pl_json *array, double value) PL_MUST_CHECK;
 pl_status pl_json_append_text(pl_json *array, const char *value) PL_MUST_CHECK;
 
 /* Read from an object; PL_FORMAT when the key is missing or of another type.

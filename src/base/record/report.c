@@ -24,6 +24,14 @@ static const pl_field test_result_rows[] = {
       .or_null = true },
     { "test_calibration", PL_FIELD_REAL(pl_test_result, calibration),
       .when = PL_WHEN_SET, .or_null = true },
+    { "test_top5_accuracy", PL_FIELD_REAL(pl_test_result, top5),
+      .when = PL_WHEN_SET, .or_null = true },
+    { "test_rmse", PL_FIELD_REAL(pl_test_result, rmse), .when = PL_WHEN_SET,
+      .or_null = true },
+    { "test_mae", PL_FIELD_REAL(pl_test_result, mae), .when = PL_WHEN_SET,
+      .or_null = true },
+    { "test_r2", PL_FIELD_REAL(pl_test_result, r2), .when = PL_WHEN_SET,
+      .or_null = true },
 };
 const pl_fields pl_test_result_fields =
     PL_FIELDS(pl_test_result, test_result_rows);

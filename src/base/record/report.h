@@ -17,6 +17,8 @@
 typedef struct pl_test_result {
     double loss, accuracy;
     double auc, precision, recall, calibration; /* of yes-or-no models */
+    double top5;                                /* of more than five classes */
+    double rmse, mae, r2; /* of models that predict numbers */
 } pl_test_result;
 extern const pl_fields pl_test_result_fields;
 

@@ -88,7 +88,7 @@ typedef struct row {
     const pl_csv_table *table;
     const pl_csv_fill *fill;
     float *features;
-    int32_t *label;
+    void *label; /* int32_t, or float where labels are numbers */
 } row;
 
 static pl_status not_a_number(const pl_csv_column *column, const char *text)
@@ -122,13 +122,22 @@ static pl_status put_label(const row *r, const pl_csv_column *column,
     double value;
     if (!pl_csv_number(text, &value))
         return not_a_number(column, text);
+    if (r->table->numeric) {
+        if (isnan(value))
+            return PL_FAIL(PL_FORMAT,
+                           "column %s: the label is missing, expected a number",
+                           column->name);
+        *(float *)r->label = (float)value;
+        return PL_OK;
+    }
     if (!(value >= 0 && value < INT32_MAX) || value != floor(value))
         return PL_FAIL(PL_FORMAT,
                        "column %s: label \"%.40s\", expected the number of a "
                        "class, 0 or more; of other labels make classes: "
-                       "--categories %s",
+                       "--categories %s; to predict numbers, give --loss "
+                       "squared-error",
                        column->name, text, column->name);
-    *r->label = (int32_t)value;
+    *(int32_t *)r->label = (int32_t)value;
     return PL_OK;
 }
 
@@ -142,7 +151,7 @@ static pl_status put_category(const row *r, const pl_csv_column *column,
                        "training data",
                        column->name, text, column->value_count);
     if (column->role == PL_CSV_LABEL_CLASS)
-        *r->label = (int32_t)value;
+        *(int32_t *)r->label = (int32_t)value;
     else
         for (size_t i = 0; i < column->value_count; i++)
             r->features[column->at + (int64_t)i] = (int64_t)i == value;
@@ -184,7 +193,7 @@ static bool put_plain(const row *r, const pl_csv_column *column, char **at,
 }
 
 pl_status pl_csv_row(const pl_csv_table *table, char **at,
-                     const pl_csv_fill *fill, float *features, int32_t *label)
+                     const pl_csv_fill *fill, float *features, void *label)
 {
     const row r = { table, fill, features, label };
     bool last = false;

@@ -35,6 +35,7 @@ typedef struct pl_csv_table {
     pl_csv_column *columns;
     size_t column_count;
     int64_t label;    /* column; -1: none */
+    bool numeric;     /* labels are numbers, not classes */
     int64_t features; /* of an example */
 } pl_csv_table;
 
@@ -70,16 +71,17 @@ pl_status pl_csv_take(char **at, char delimiter, pl_csv_cell *out,
 bool pl_csv_number(const char *text, double *out);
 
 /* One row in place of `features` and `label` (ignored where the table has
- * none).  `*at` is the begin of a line that is not empty, and moves behind
- * it.  The message names the column, not the line.  `fill` stands for missing
- * numbers; NaN: they are refused, unless `missing` allows them. */
+ * none), an int32_t, or a float where labels are numbers.  `*at` is the begin
+ * of a line that is not empty, and moves behind it.  The message names the
+ * column, not the line.  `fill` stands for missing numbers; NaN: they are
+ * refused, unless `missing` allows them. */
 typedef struct pl_csv_fill {
     float value;
     bool missing;
 } pl_csv_fill;
 pl_status pl_csv_row(const pl_csv_table *table, char **at,
                      const pl_csv_fill *fill, float *features,
-                     int32_t *label) PL_MUST_CHECK;
+                     void *label) PL_MUST_CHECK;
 
 /* "csv:FILE" */
 pl_status pl_csv_open(pl_dataset **out, const char *place, pl_split split,

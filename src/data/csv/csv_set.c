@@ -37,7 +37,8 @@ typedef struct loader {
     int64_t rows;
     pl_csv_fill fill;
     float *features;
-    int32_t *labels;
+    int32_t *labels; /* classes... */
+    float *targets;  /* ... or numbers */
     pl_mutex lock;
     size_t failed; /* the first block that failed, and why; lock */
     pl_error why;
@@ -136,9 +137,12 @@ static pl_status parse_rows(loader *l, const block *b, char *text)
         char *line = at;
         if (row == b->first + b->rows)
             return PL_FAIL(PL_IO, "%s changed while it was read", file->path);
-        pl_status status = pl_csv_row(
-            &l->table, &at, &l->fill, l->features + row * l->table.features,
-            l->labels != NULL ? &l->labels[row] : NULL);
+        void *label = l->labels != NULL    ? (void *)&l->labels[row]
+                      : l->targets != NULL ? &l->targets[row]
+                                           : NULL;
+        pl_status status =
+            pl_csv_row(&l->table, &at, &l->fill,
+                       l->features + row * l->table.features, label);
         if (status != PL_OK)
             return pl_context(status, "%s:%lld", file->path,
                               (long long)line_number(
@@ -322,17 +326,21 @@ static pl_status load(loader *l)
             PL_UNSUPPORTED, "%s: %lld rows of %lld numbers are too many",
             l->table.path, (long long)l->rows, (long long)l->table.features);
     PL_TRY(PL_NEW_ALIGNED(l->features, (size_t)(l->rows * l->table.features)));
-    if (l->table.label >= 0)
+    if (l->table.label >= 0 && l->table.numeric)
+        PL_TRY(PL_NEW_ALIGNED(l->targets, (size_t)l->rows));
+    else if (l->table.label >= 0)
         PL_TRY(PL_NEW(l->labels, (size_t)l->rows));
     PL_TRY(run_blocks(l, parse_block));
     return check_files(l);
 }
 
-/* Labels that are texts have as many classes as values. */
+/* Labels that are texts have as many classes as values; a number is one. */
 static int32_t class_count(const pl_csv_table *table)
 {
     if (table->label < 0)
         return 0;
+    if (table->numeric)
+        return 1;
     const pl_csv_column *column = &table->columns[table->label];
     return column->role == PL_CSV_LABEL_CLASS ? (int32_t)column->value_count
                                               : 0;
@@ -347,10 +355,12 @@ static pl_status make_set(pl_dataset **out, loader *l, const char *place)
         .count = l->rows,
         .shape = PL_SHAPE(l->table.features),
         .labels = l->labels,
+        .targets = l->targets,
         .classes = class_count(&l->table),
     };
     l->features = NULL;
     l->labels = NULL;
+    l->targets = NULL;
     pl_status status = pl_mem_format(&parts.name, "csv:%s", place);
     if (status == PL_OK)
         return pl_dense_set_new(out, &parts);
@@ -384,6 +394,7 @@ static pl_status open_files(pl_dataset **out, loader *l, const char *place)
     pl_mem_free(l->blocks);
     pl_mem_free(l->features);
     pl_mem_free(l->labels);
+    pl_mem_free(l->targets);
     pl_csv_table_close(&l->table);
     pl_sparse_files_free(l->files, l->file_count);
     return status;

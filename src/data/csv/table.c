@@ -187,6 +187,7 @@ static pl_status choose_label(pl_csv_table *table, const pl_source_opts *opts)
         if (table->label < 0 && !opts->unlabelled)
             return no_column(table, "label-column", name, strlen(name));
     }
+    table->numeric = opts->numeric;
     if (table->label >= 0)
         table->columns[table->label].role = PL_CSV_LABEL;
     return PL_OK;
@@ -204,6 +205,11 @@ static pl_status mark(pl_csv_table *table, const char *flag, const char *list,
         if (at >= 0) {
             pl_csv_column *column = &table->columns[at];
             bool label = column->role == PL_CSV_LABEL;
+            if (label && role == PL_CSV_CATEGORY && table->numeric)
+                return PL_FAIL(PL_USAGE,
+                               "--categories %s: that column is the label, "
+                               "which is a number with this --loss",
+                               column->name);
             column->role =
                 label && role == PL_CSV_CATEGORY ? PL_CSV_LABEL_CLASS : role;
         }

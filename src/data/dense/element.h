@@ -29,8 +29,8 @@ const char *pl_element_name(pl_element element, char text[PL_ELEMENT_TEXT]);
 /* True when a view can read these where they lie; the type goes to *dtype. */
 bool pl_element_in_place(pl_element element, const void *at, pl_dtype *dtype);
 
-/* The elements as float32; unsigned bytes stay what they are (pl_view divides
- * them), so they are not for this. */
+/* The elements as float32.  Bytes of examples stay what they are (pl_view
+ * divides them), so they are not for this. */
 void pl_element_floats(pl_element element, const uint8_t *from, size_t count,
                        float *to);
 

@@ -15,6 +15,7 @@ typedef struct dense_set {
     pl_map map;
     void *memory;
     int32_t *labels;
+    float *targets;
     char **row_names;
 } dense_set;
 
@@ -24,6 +25,7 @@ static void release(pl_dataset *base)
     pl_map_close(&set->map);
     pl_mem_free(set->memory);
     pl_mem_free(set->labels);
+    pl_mem_free(set->targets);
     pl_mem_free(set->row_names);
     pl_mem_free(set->base.name);
     pl_mem_free(set);
@@ -45,6 +47,7 @@ void pl_dense_parts_close(pl_dense_parts *parts)
     pl_map_close(&parts->map);
     pl_mem_free(parts->memory);
     pl_mem_free(parts->labels);
+    pl_mem_free(parts->targets);
     pl_mem_free(parts->row_names);
     pl_mem_free(parts->name);
     *parts = (pl_dense_parts) { .name = NULL };
@@ -84,15 +87,22 @@ static void fill(dense_set *set, const pl_dense_parts *parts)
         .dtype = parts->dtype,
         .scale = parts->dtype == PL_UINT8 ? 1.0f / 255.0f : 1.0f,
     };
+    base->numeric = parts->targets != NULL;
     base->labels = (pl_view) {
         .data = parts->labels,
         .stride = 1,
         .dtype = PL_INT32,
         .scale = 1.0f,
     };
+    if (base->numeric) {
+        base->labels.data = parts->targets;
+        base->labels.stride = parts->classes;
+        base->labels.dtype = PL_FLOAT32;
+    }
     set->map = parts->map;
     set->memory = parts->memory;
     set->labels = parts->labels;
+    set->targets = parts->targets;
     set->row_names = parts->row_names;
     base->row_names = (const char *const *)parts->row_names;
 }

@@ -9,8 +9,8 @@
 #include "data/dense/element.h"
 #include "data/source.h"
 
-/* What a set is made of.  `name`, `map`, `memory`, `labels` and
- * `row_names` become the set's. */
+/* What a set is made of.  `name`, `map`, `memory`, `labels`,
+ * `targets` and `row_names` become the set's. */
 typedef struct pl_dense_parts {
     char *name;       /* required */
     pl_map map;       /* what `data` lies in, or ... */
@@ -19,9 +19,10 @@ typedef struct pl_dense_parts {
     pl_dtype dtype;   /* of data: PL_UINT8 or PL_FLOAT32 */
     int64_t count;    /* examples; at least 1 */
     pl_shape shape;   /* of one example */
-    int32_t *labels;  /* [count]; NULL: not labelled */
+    int32_t *labels;  /* [count]; NULL: not labelled... */
+    float *targets;   /* ... or by numbers: [count, classes] */
     char **row_names; /* [count], in one piece of memory; NULL: none */
-    int32_t classes;  /* default: the largest label + 1 */
+    int32_t classes;  /* default: the largest label + 1; of targets required */
 } pl_dense_parts;
 
 /* The parts are taken, also when the call fails. */

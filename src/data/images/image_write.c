@@ -7,7 +7,33 @@
 #include "data/images/image.h"
 #include "tensor/shape.h"
 
+#include <math.h>
 #include <stdio.h>
+
+/* Numbers of a table are bytes, too, where all of them are whole. */
+static bool is_byte(float value)
+{
+    return value >= 0 && value <= 255 && value == floorf(value);
+}
+
+static bool are_bytes(const pl_dataset *set)
+{
+    int64_t count = pl_shape_row(set->shape);
+    for (int64_t r = 0; r < set->count; r++) {
+        const float *row = pl_view_row_f32(&set->features, r);
+        for (int64_t i = 0; i < count; i++)
+            if (!is_byte(row[i]))
+                return false;
+    }
+    return true;
+}
+
+static uint8_t byte_at(const pl_dataset *set, int64_t row, int64_t at)
+{
+    return set->features.dtype == PL_UINT8
+               ? pl_view_row_u8(&set->features, row)[at]
+               : (uint8_t)pl_view_row_f32(&set->features, row)[at];
+}
 
 /* The one that an example is; its pixels are the caller's to free. */
 static pl_status take_image(pl_image *image, const pl_dataset *set, int64_t row)
@@ -15,7 +41,6 @@ static pl_status take_image(pl_image *image, const pl_dataset *set, int64_t row)
     pl_shape shape = set->shape;
     int64_t height = shape.dim[shape.rank - 2];
     int64_t width = shape.dim[shape.rank - 1];
-    const uint8_t *from = pl_view_row_u8(&set->features, row);
     *image =
         (pl_image) { .width = (int32_t)width,
                      .height = (int32_t)height,
@@ -24,7 +49,7 @@ static pl_status take_image(pl_image *image, const pl_dataset *set, int64_t row)
     for (int64_t p = 0; p < height * width; p++)
         for (int32_t c = 0; c < image->channels; c++)
             image->pixels[p * image->channels + c] =
-                from[c * height * width + p];
+                byte_at(set, row, c * height * width + p);
     return PL_OK;
 }
 
@@ -32,13 +57,14 @@ static pl_status check(const pl_dataset *set)
 {
     pl_shape s = set->shape;
     char text[PL_SHAPE_TEXT];
-    if (set->features.dtype == PL_UINT8 &&
-        (s.rank == 2 || (s.rank == 3 && (s.dim[0] == 1 || s.dim[0] == 3))) &&
-        s.dim[s.rank - 1] <= PL_IMAGE_PIXELS / s.dim[s.rank - 2])
+    if ((s.rank == 2 || (s.rank == 3 && (s.dim[0] == 1 || s.dim[0] == 3))) &&
+        s.dim[s.rank - 1] <= PL_IMAGE_PIXELS / s.dim[s.rank - 2] &&
+        (set->features.dtype == PL_UINT8 || are_bytes(set)))
         return PL_OK;
     return PL_FAIL(PL_UNSUPPORTED,
-                   "%s: examples of %s %s are no images, expected uint8 of "
-                   "[height, width] or [3, height, width]",
+                   "%s: examples of %s %s are no images, expected whole "
+                   "numbers from 0 to 255 of [height, width] or [3, height, "
+                   "width]",
                    set->name, pl_dtype_name(set->features.dtype),
                    pl_shape_text(s, text));
 }

@@ -5,6 +5,7 @@
 #include "data/memory/memory.h"
 #include "tensor/shape.h"
 
+#include <math.h>
 #include <string.h>
 
 #define COLUMNS_MOST INT64_C(4294967295)
@@ -84,6 +85,35 @@ static pl_status take_labels(pl_data *data, const int32_t *labels,
     return PL_OK;
 }
 
+/* Numbers to be predicted; one that is not finite would spoil all others. */
+static pl_status take_targets(pl_data *data, const pl_data_dense *arrays)
+{
+    int64_t rows = data->info.rows;
+    int32_t width = arrays->target_count > 0 ? arrays->target_count : 1;
+    if (arrays->labels != NULL || arrays->target_count < 0 ||
+        rows > INT64_MAX / 8 / width)
+        return PL_FAIL(PL_USAGE,
+                       "%s: labels and targets: give one of them, and 1 target "
+                       "a row or more",
+                       data->name);
+    for (int64_t i = 0; i < rows * width; i++)
+        if (!isfinite(arrays->targets[i]))
+            return PL_FAIL(PL_USAGE,
+                           "%s: row %lld has a target that is not "
+                           "finite",
+                           data->name, (long long)(i / width));
+    data->info.labelled = data->info.numeric = true;
+    data->info.classes = width;
+    data->targets = arrays->targets;
+    if (!arrays->copy)
+        return PL_OK;
+    const void *kept;
+    PL_TRY(
+        copy_array(data, arrays->targets, rows * width, sizeof(float), &kept));
+    data->targets = kept;
+    return PL_OK;
+}
+
 static pl_status check_example(const pl_data *data, pl_shape example)
 {
     pl_status status = PL_OK;
@@ -145,6 +175,8 @@ static pl_status take_dense(pl_data *data, const pl_data_dense *arrays)
     };
     if (arrays->copy)
         PL_TRY(copy_rows(data, row));
+    if (arrays->targets != NULL)
+        return take_targets(data, arrays);
     return take_labels(data, arrays->labels, arrays->classes, arrays->copy);
 }
 

@@ -16,7 +16,8 @@ struct pl_data {
     pl_data_info info;
     char *name;
     pl_view features;      /* dense arrays */
-    const int32_t *labels; /* NULL: none */
+    const int32_t *labels; /* NULL: none, or... */
+    const float *targets;  /* ... numbers: [rows, info.classes] */
     /* CSR; of 32-bit indices the first two are NULL, for they are converted a
      * batch at a time: a copy of them would double the memory. */
     const int64_t *row_start;

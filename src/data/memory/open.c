@@ -46,6 +46,13 @@ static const pl_dataset_ops gathered_ops = {
 static pl_view label_view(const pl_data *data)
 {
     static const int32_t none = 0;
+    if (data->targets != NULL)
+        return (pl_view) {
+            .data = data->targets,
+            .stride = data->info.classes,
+            .dtype = PL_FLOAT32,
+            .scale = 1,
+        };
     return (pl_view) {
         .data = data->labels != NULL ? data->labels : &none,
         .stride = data->labels != NULL,
@@ -66,6 +73,7 @@ pl_status pl_memory_open(pl_dataset **out, const pl_data *data, bool local)
         .count = info->rows,
         .shape = info->sparse ? PL_SHAPE(info->columns) : info->example,
         .classes = info->classes,
+        .numeric = info->numeric,
         .local = local,
         .sparse = info->sparse,
         .feature_count = info->columns,

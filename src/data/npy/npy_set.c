@@ -150,8 +150,26 @@ static pl_status choose(pair *out, const char *path, const pl_zip_member *list,
     return PL_OK;
 }
 
+/* Numbers to be predicted: [N] or [N, K]. */
+static pl_status take_targets(pl_dense_parts *parts, const array *a)
+{
+    int64_t width = pl_shape_row(a->npy.shape) / parts->count;
+    char text[PL_SHAPE_TEXT];
+    if (a->npy.shape.rank > 2 || width > INT32_MAX)
+        return PL_FAIL(PL_FORMAT,
+                       "%s: labels of shape %s, expected numbers of shape [N] "
+                       "or [N, K]",
+                       a->name, pl_shape_text(a->npy.shape, text));
+    parts->classes = (int32_t)width;
+    PL_TRY(PL_NEW_ALIGNED(parts->targets, (size_t)(parts->count * width)));
+    pl_element_floats(a->npy.element, a->data, (size_t)(parts->count * width),
+                      parts->targets);
+    return pl_map_check(&a->map);
+}
+
 /* Labels are one number a row: [N] or [N, 1]. */
-static pl_status take_labels(pl_dense_parts *parts, const array *a)
+static pl_status take_labels(pl_dense_parts *parts, const array *a,
+                             bool numeric)
 {
     const pl_npy *npy = &a->npy;
     char text[PL_SHAPE_TEXT];
@@ -159,6 +177,8 @@ static pl_status take_labels(pl_dense_parts *parts, const array *a)
         return PL_FAIL(PL_FORMAT, "%s has %lld labels for the %lld examples",
                        a->name, (long long)npy->shape.dim[0],
                        (long long)parts->count);
+    if (numeric)
+        return take_targets(parts, a);
     if (pl_shape_row(npy->shape) != parts->count)
         return PL_FAIL(PL_FORMAT,
                        "%s: labels of shape %s, expected one number an "
@@ -201,7 +221,7 @@ static pl_status put_together(pl_dataset **out, char *name, array *examples,
     pl_dense_parts parts = { .name = name };
     pl_status status = take_examples(&parts, examples, opts);
     if (status == PL_OK && labels != NULL)
-        status = take_labels(&parts, labels);
+        status = take_labels(&parts, labels, opts->numeric);
     if (status == PL_OK)
         return pl_dense_set_new(out, &parts);
     pl_dense_parts_close(&parts);

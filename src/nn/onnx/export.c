@@ -409,6 +409,8 @@ pl_status pl_onnx_export(const pl_network *network, pl_buffer *out)
                        "checkpoint is a table of weights");
     if (network->model->file != NULL)
         e.ends = pl_onnx_net_ends(network->model);
+    if (network->numeric) /* which has it in its graph */
+        e.ends.last = "";
     pl_status status;
     PL_TRY_OUT(status, PL_NEW(e.needed, count));
     PL_TRY_OUT(status, PL_NEW(e.made, count));

@@ -95,7 +95,8 @@ static pl_status softmax(pl_import *im)
         return PL_FAIL(PL_UNSUPPORTED,
                        "axis %lld: expected the last one, of the classes",
                        (long long)axis);
-    bool ends = strcmp(im->out->name, im->model->outputs[0].name) == 0;
+    bool ends = strcmp(im->out->name, im->model->outputs[0].name) == 0 &&
+                !im->build->numeric;
     if (!ends && strcmp(im->node->op, "Softmax") != 0)
         return PL_FAIL(PL_UNSUPPORTED,
                        "it is expected at the end of the graph");

@@ -18,6 +18,8 @@ static const pl_table_column results[] = {
     { "test_accuracy", "test accuracy", "%", 2, false },
     { "test_auc", "test AUC", NULL, 4, false },
     { "test_precision", "test precision", "%", 2, false },
+    { "test_rmse", "test RMSE", NULL, 4, false },
+    { "test_r2", "test R2", NULL, 4, false },
     { "peak_rss_mb", "peak memory", "MB", 0, false },
 };
 

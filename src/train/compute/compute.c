@@ -132,6 +132,12 @@ const pl_answer *pl_compute_answers(const pl_compute *compute)
                                          : NULL;
 }
 
+const float *pl_compute_outputs(const pl_compute *compute)
+{
+    return compute->ops->outputs != NULL ? compute->ops->outputs(compute)
+                                         : NULL;
+}
+
 const float *pl_compute_probs(const pl_compute *compute)
 {
     return compute->ops->probs != NULL ? compute->ops->probs(compute) : NULL;

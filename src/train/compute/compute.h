@@ -138,6 +138,10 @@ int64_t pl_compute_keep_answers(pl_compute *compute, bool keep);
  * not kept. */
 const pl_answer *pl_compute_answers(const pl_compute *compute);
 
+/* Of a model that predicts numbers: those of the last pl_compute_score, [rows,
+ * numbers]; until the next.  NULL of other models. */
+const float *pl_compute_outputs(const pl_compute *compute);
+
 /* Of a model that answers yes or no: the probabilities of yes that the last
  * score or gradient came from; until the next.  NULL where they are not
  * kept. */

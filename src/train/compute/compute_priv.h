@@ -28,6 +28,7 @@ typedef struct pl_compute_ops {
     const float *(*probs)(const pl_compute *compute);        /* default: none */
     int64_t (*keep_answers)(pl_compute *compute, bool keep); /* default: 0 */
     const pl_answer *(*answers)(const pl_compute *compute);  /* default: none */
+    const float *(*outputs)(const pl_compute *compute);      /* default: none */
     double (*accuracy)(const pl_compute *compute,
                        const pl_batch *batch); /* default: NAN */
     const float *(*logits)(const pl_compute *compute,

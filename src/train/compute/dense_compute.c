@@ -27,12 +27,11 @@
 /* Rows whose answers are looked at in one go. */
 #define ANSWER_ROWS 64
 
-/* Outputs of a plan: of one that trains, and of one that scores. */
+/* Outputs of a plan; the last one of a classifier that is scored. */
 enum {
     LOSS = 0,
     LOGITS = 1,
-    ACCURACY = 1,
-    SCORE_LOGITS = 2, /* where answers are kept */
+    ACCURACY = 2,
 };
 
 typedef struct dense {
@@ -52,6 +51,7 @@ typedef struct dense {
     const float *blocks[MAX_SHARDS]; /* of diffs */
     pl_answer *answers; /* to the rows of a batch that is scored; or NULL... */
     bool keeps;         /* ... and whether they are wanted */
+    float *outputs;     /* logits of such a batch; NULL: labels are classes */
     /* The batch at hand. */
     const pl_batch *batch;
     int64_t step;
@@ -85,23 +85,23 @@ static int64_t class_count(const pl_compute_opts *opts)
 
 static bool may_keep_answers(const pl_compute_opts *opts)
 {
-    return opts->forward && class_count(opts) <= PL_CONFUSION_CLASSES;
+    return opts->forward && !opts->network->numeric &&
+           class_count(opts) <= PL_CONFUSION_CLASSES;
 }
 
 static pl_status make_plan(pl_plan **out, const pl_compute_opts *opts,
                            int64_t batch)
 {
     const pl_network *network = opts->network;
-    pl_node *train[] = { network->loss, network->logits };
-    pl_node *score[] = { network->loss, network->accuracy, network->logits };
+    pl_node *outputs[] = { network->loss, network->logits, network->accuracy };
     return pl_plan_new(
         out,
         &(pl_plan_opts) {
             .graph = network->graph,
             .batch = batch,
             .kernels = opts->kernels,
-            .outputs = opts->forward ? score : train,
-            .output_count = may_keep_answers(opts) ? 3 : 2,
+            .outputs = outputs,
+            .output_count = opts->forward && !network->numeric ? 3 : 2,
             .diff = network->diff,
             .diff_count = opts->forward ? 0 : pl_params_count(network->params),
             .bf16 = opts->bf16 && !opts->forward,
@@ -148,7 +148,7 @@ static pl_status split_batch(const pl_compute_opts *opts, split *out)
     bool separable;
     *out = (split) { 1, opts->batch };
     PL_TRY(pl_graph_separable(opts->network->loss, !opts->forward, &separable));
-    if (separable && opts->forward)
+    if (separable && opts->forward && !opts->network->numeric)
         PL_TRY(pl_graph_separable(opts->network->accuracy, false, &separable));
     if (!separable)
         return PL_OK;
@@ -196,6 +196,7 @@ static void dense_free(pl_compute *base)
     }
     pl_plan_free(compute->plan);
     pl_mem_free(compute->answers);
+    pl_mem_free(compute->outputs);
     pl_mem_free(compute);
 }
 
@@ -255,6 +256,9 @@ static pl_status dense_new(pl_compute **out, const pl_compute_opts *opts)
     compute->large = pl_plan_measure(compute->plan).large;
     if (may_keep_answers(opts))
         PL_TRY_OUT(status, PL_NEW(compute->answers, (size_t)opts->batch));
+    if (opts->forward && opts->network->numeric)
+        PL_TRY_OUT(status, PL_NEW(compute->outputs,
+                                  (size_t)(opts->batch * class_count(opts))));
     for (int s = 0; s < compute->shards; s++) {
         if (!opts->forward) {
             PL_TRY_OUT(status, pl_params_like_in(&compute->diffs[s], params,
@@ -327,6 +331,44 @@ static void keep_answers(dense *compute, const float *logits, int64_t first,
     }
 }
 
+/* Rows whose label is among the PL_SCORE_TOP largest logits; of equals the
+ * first ones are. */
+static int64_t count_top(const dense *compute, const float *logits,
+                         int64_t first, int64_t rows)
+{
+    int64_t classes = class_count(&compute->opts), found = 0;
+    for (int64_t r = 0; r < rows; r++, logits += classes) {
+        int64_t label = pl_view_label(&compute->batch->labels, first + r);
+        int above = 0;
+        for (int64_t c = 0; c < classes && above < PL_SCORE_TOP; c++)
+            above += logits[c] > logits[label] ||
+                     (logits[c] == logits[label] && c < label);
+        found += above < PL_SCORE_TOP;
+    }
+    return found;
+}
+
+/* What a test wants of the rows from `first` on. */
+static void score_rows_of(dense *compute, int s, const pl_exec *exec,
+                          int64_t first, int64_t rows)
+{
+    pl_score *score = &compute->results[s].score;
+    int64_t classes = class_count(&compute->opts);
+    double all = (double)compute->batch->rows;
+    const float *logits = pl_exec_output(exec, LOGITS);
+    if (compute->outputs != NULL) {
+        memcpy(compute->outputs + first * classes, logits,
+               (size_t)(rows * classes) * sizeof *logits);
+        return;
+    }
+    score->accuracy +=
+        (double)rows / all * (double)*pl_exec_output(exec, ACCURACY);
+    if (classes > PL_SCORE_TOP)
+        score->top5 += (double)count_top(compute, logits, first, rows) / all;
+    if (compute->keeps)
+        keep_answers(compute, logits, first, rows);
+}
+
 /* The factors of the rows from `first` on go behind those before. */
 static void keep_factors(const dense *compute, pl_exec *exec, int64_t first)
 {
@@ -377,9 +419,7 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                 });
     score->loss += share * (double)*pl_exec_output(exec, LOSS);
     if (compute->opts.forward)
-        score->accuracy += share * (double)*pl_exec_output(exec, ACCURACY);
-    if (compute->keeps)
-        keep_answers(compute, pl_exec_output(exec, SCORE_LOGITS), first, rows);
+        score_rows_of(compute, s, exec, first, rows);
 }
 
 static void run_shard(dense *compute, int s, int thread)
@@ -471,7 +511,10 @@ static pl_score run_all(dense *compute, const pl_batch *batch)
     for (int s = 0; s < compute->shards; s++) {
         total.loss += compute->results[s].score.loss;
         total.accuracy += compute->results[s].score.accuracy;
+        total.top5 += compute->results[s].score.top5;
     }
+    if (class_count(&compute->opts) <= PL_SCORE_TOP)
+        total.top5 = (double)NAN;
     return total;
 }
 
@@ -551,6 +594,11 @@ static const pl_answer *dense_answers(const pl_compute *base)
     return compute->keeps ? compute->answers : NULL;
 }
 
+static const float *dense_outputs(const pl_compute *base)
+{
+    return ((const dense *)base)->outputs;
+}
+
 /* Right answers among the rows of one execution. */
 static double right_answers(const dense *compute, int index,
                             const pl_batch *batch)
@@ -575,6 +623,8 @@ static double dense_accuracy(const pl_compute *base, const pl_batch *batch)
 {
     const dense *compute = (const dense *)base;
     double right = 0, rows = 0;
+    if (compute->opts.network->numeric)
+        return (double)NAN;
     for (int e = 0; e < MAX_SHARDS; e++)
         if (compute->exec_rows[e] > 0) {
             right += right_answers(compute, e, batch);
@@ -597,4 +647,5 @@ const pl_compute_ops pl_dense_compute = {
     .logits = dense_logits,
     .keep_answers = dense_keep_answers,
     .answers = dense_answers,
+    .outputs = dense_outputs,
 };

@@ -31,9 +31,12 @@ typedef struct tester {
     pl_reader *reader;
     pl_tally *tally;         /* of a model that answers yes or no */
     pl_confusion *confusion; /* or NULL */
+    pl_errors *errors;       /* of a model that predicts numbers; else NULL */
     pl_shape shape;          /* of an example */
     double loss;             /* of all examples together */
-    int64_t right;           /* answers */
+    int64_t right;           /* answers... */
+    int64_t close;           /* ... labels among the first five ... */
+    bool few;                /* ... unless there are no more */
     int64_t rows;
 } tester;
 
@@ -82,6 +85,11 @@ static pl_status test_batch(tester *t, const pl_batch *batch)
     /* The batch's share of right answers was computed in float32; the number
      * of them is the integer it stands for. */
     t->right += llround(score.accuracy * rows);
+    t->few = isnan(score.top5);
+    t->close += t->few ? 0 : llround(score.top5 * rows);
+    if (t->errors != NULL)
+        pl_errors_add(t->errors, batch->rows, pl_compute_outputs(t->compute),
+                      &batch->labels);
     const float *probs = pl_compute_probs(t->compute);
     PL_TRY(count_answers(t, batch, probs));
     t->rows += batch->rows;
@@ -121,14 +129,20 @@ pl_status pl_loop_evaluate(pl_compute *compute, pl_dataset *set, int64_t batch,
                                      &(pl_reader_opts) { .batch = batch,
                                                          .one_pass = true }));
     PL_TRY_OUT(status, pl_tally_new(&t.tally));
+    if (set->numeric)
+        PL_TRY_OUT(status, pl_errors_new(&t.errors, set->classes));
     PL_TRY_OUT(status, test_all(&t, set));
     *out = (pl_score) {
         .loss = t.loss / (double)t.rows,
         .accuracy = (double)t.right / (double)t.rows,
+        .top5 = t.few ? (double)NAN : (double)t.close / (double)t.rows,
     };
+    if (t.errors != NULL)
+        pl_errors_score(t.errors, out);
     if (pl_compute_probs(compute) != NULL)
         pl_tally_score(t.tally, out);
 out:
+    pl_errors_free(t.errors);
     pl_reader_free(t.reader);
     pl_tally_free(t.tally);
     return status;

@@ -2,6 +2,8 @@
 
 #include "support/kernels.h"
 
+#include <math.h>
+
 #define MOST 700
 
 /* Over all pairs of a yes and a no. */
@@ -99,7 +101,45 @@ static void tally_survives_each_failed_allocation(void **state)
                                        pl_tally_free(tally));
 }
 
-UNIT_TESTS(cmocka_unit_test(score_auc_is_the_share_of_pairs_in_order),
+/* Numbers far from 0, in two parts, through an index. */
+static void errors_are_those_of_the_definition(void **state)
+{
+    (void)state;
+    const float labels[] = { 1000001, 5, 1000002, 5, 1000003, 5, 1000006, 5 };
+    const float predicted[] = {
+        1000001, 5, 1000004, 6, 1000003, 4, 1000005, 5
+    };
+    const uint32_t order[] = { 0, 1, 2, 3 };
+    pl_errors *errors;
+    pl_score score = { .loss = 7 };
+    assert_ok(pl_errors_new(&errors, 2));
+    for (int first = 0; first < 4; first += 2) {
+        pl_view view = { .data = labels,
+                         .index = order + first,
+                         .stride = 2,
+                         .dtype = PL_FLOAT32 };
+        pl_errors_add(errors, 2, predicted + 2 * first, &view);
+    }
+    pl_errors_score(errors, &score);
+    pl_errors_free(errors);
+    /* Squares 5 of 14, and 2 of none: that number never changes. */
+    assert_true(score.numeric && isnan(score.accuracy) && score.loss == 7);
+    assert_true(fabs(score.rmse - (sqrt(1.25) + sqrt(0.5)) / 2) < 1e-12);
+    assert_true(fabs(score.mae - (0.75 + 0.5) / 2) < 1e-12);
+    assert_true(fabs(score.r2 - (1 - 5.0 / 14) / 2) < 1e-9);
+}
+
+static void errors_survive_each_failed_allocation(void **state)
+{
+    (void)state;
+    pl_errors *errors;
+    assert_survives_failed_allocations(pl_errors_new(&errors, 3),
+                                       pl_errors_free(errors));
+}
+
+UNIT_TESTS(cmocka_unit_test(errors_are_those_of_the_definition),
+           cmocka_unit_test(errors_survive_each_failed_allocation),
+           cmocka_unit_test(score_auc_is_the_share_of_pairs_in_order),
            cmocka_unit_test(score_counts_answers),
            cmocka_unit_test(score_of_one_kind_is_no_division_by_zero),
            cmocka_unit_test(tally_survives_each_failed_allocation))
