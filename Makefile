@@ -1,5 +1,5 @@
 # make build      the program and the library, in build/
-# make run        build, then train the smallest model on the built-in digits
+# make run        build the program, then train the smallest model on the built-in digits
 # make install    build, then copy to PREFIX (/usr/local), below DESTDIR
 # make test       what must pass before a change lands (minutes); as root also
 #                 jobs that are disturbed in network namespaces
@@ -30,7 +30,9 @@ C_FILES = $(shell find src include tests bench examples -name '*.[ch]')
 build: setup-build
 	@$(call build_preset,release,-DPL_TESTS=OFF)
 
-run: build
+# The program alone: benchmarks and examples take a while to build.
+run: setup-build
+	@$(call build_preset,release,-DPL_TESTS=OFF) --target paceline
 	build/paceline train softmax --workers 2 --ps 1
 
 install: build

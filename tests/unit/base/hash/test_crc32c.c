@@ -1,5 +1,6 @@
 #include "base/hash/crc32c.h"
 
+#include "base/rng.h"
 #include "support/unit.h"
 
 /* RFC 3720, B.4, and the check value of the CRC catalogue. */
@@ -36,6 +37,22 @@ static void crc32c_of_pieces_is_that_of_the_whole(void **state)
     }
 }
 
+/* Long data are computed in lanes of 2048 and of 128 bytes, three at once. */
+static void crc32c_of_long_data_is_that_of_the_table(void **state)
+{
+    (void)state;
+    static uint8_t data[2 * 3 * 2048 + 3 * 3 * 128 + 17];
+    for (size_t i = 0; i < sizeof data; i++)
+        data[i] = (uint8_t)pl_rng_u64(7, i);
+    static const size_t sizes[] = {
+        383, 384, 385, 768, 1000, 6143, 6144, 6145, 6528, 12289, sizeof data - 5
+    };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        for (size_t at = 0; at < 3; at++)
+            assert_int_equal(pl_crc32c_table(0x12345678, data + at, sizes[i]),
+                             pl_crc32c(0x12345678, data + at, sizes[i]));
+}
+
 /* Rotated right by 15 bits, then a constant is added. */
 static void crc32c_mask_is_that_of_tfrecord(void **state)
 {
@@ -47,4 +64,5 @@ static void crc32c_mask_is_that_of_tfrecord(void **state)
 
 UNIT_TESTS(cmocka_unit_test(crc32c_gives_the_known_answers),
            cmocka_unit_test(crc32c_of_pieces_is_that_of_the_whole),
+           cmocka_unit_test(crc32c_of_long_data_is_that_of_the_table),
            cmocka_unit_test(crc32c_mask_is_that_of_tfrecord))
