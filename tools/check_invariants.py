@@ -11,8 +11,8 @@ import pathlib
 import re
 import sys
 
-MACHINES = ["src/sync/ps/core", "src/sync/ps/modes",
-            "src/sync/ps/worker/client.c"]
+MACHINES = ["src/job/member", "src/job/supervise", "src/sync/ps/core",
+            "src/sync/ps/modes", "src/sync/ps/worker/client.c"]
 NUMBERED = re.compile(r"^ \*\s+([A-Z]\d)  \S", re.M)
 
 
@@ -31,7 +31,8 @@ def main():
     named = re.compile(rf"\b({stems}) ((?:[A-Z]\d(?:, )?)+)")
     found, bad = set(), 0
     tests = root / "tests"
-    for path in [*tests.glob("unit/sync/ps/**/*.c"), *tests.glob("sim/*.c")]:
+    for path in [*tests.glob("unit/sync/ps/**/*.c"),
+                 *tests.glob("unit/job/**/*.c"), *tests.glob("sim/*.c")]:
         for stem, numbers in named.findall(path.read_text()):
             for number in re.findall(r"[A-Z]\d", numbers):
                 found.add((stem, number))

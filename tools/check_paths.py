@@ -1,21 +1,24 @@
 #!/usr/bin/env python3
-"""Check that the files which documents and comments name exist.
+"""Check that the files and folders which documents and comments name exist.
 
-usage: check_paths.py [REPO]       exit 1 and one line per missing file
+usage: check_paths.py [REPO]       exit 1 and one line per missing one
 
 Looks at README.md, docs/ and the comments of C files for words such as
 `src/train/loop/loop.c`, `train/sync.h` or `tests/sim/sim.h`, outside fenced
-code, and for the targets of Markdown links.
+code; in documents also for folders such as `sync/ps/core/` or `core/`, for nouns
+of a module such as `job/member`, and for the targets of Markdown links.
 """
 import pathlib
 import re
 import sys
 
 PATH = re.compile(r"(?<![\w./<:*-])((?:[\w-]+/)+[\w-]+\.(?:c|h|py|sh|md|cmake))(?![\w*])")
+FOLDER = re.compile(r"`((?:[\w-]+/)+)`")
+NOUN = re.compile(r"`([\w-]+(?:/[\w-]+)+)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
-SYSTEM = ("sys/", "linux/", "netinet/", "arpa/", "openssl/", "oneapi/")
+SYSTEM = ("sys/", "linux/", "netinet/", "arpa/", "openssl/", "curl/", "oneapi/")
 
 
 def named_paths(file):
@@ -25,6 +28,25 @@ def named_paths(file):
         plain = FENCE.sub("", text)
         return PATH.findall(LINK.sub("", plain)), LINK.findall(plain)
     return PATH.findall("\n".join(COMMENT.findall(text))), []
+
+
+def unknown(root, file):
+    """The folders and nouns that a document names and that are not there."""
+    words = LINK.sub("", FENCE.sub("", file.read_text(errors="replace")))
+    homes = [root, *(root / h for h in ("src", "tests", "docs", "python"))]
+    below = [f"/{f.relative_to(root)}/" for h in ("src", "tests", "python")
+             for f in (root / h).rglob("*") if f.is_dir()]
+    for folder in set(FOLDER.findall(words)) - set(SYSTEM):
+        there = any((home / folder).is_dir() for home in homes) or any(
+            path.endswith(f"/{folder}") for path in below)
+        if not there and not folder.startswith("build"):
+            yield folder
+    modules = {f.name for f in (root / "src").iterdir()} | {"tests", "src"}
+    for noun in set(NOUN.findall(words)):
+        if noun.split("/")[0] in modules and not any(
+                (home / (noun + end)).exists()
+                for home in homes for end in ("", ".h", ".c")):
+            yield noun
 
 
 def missing(root):
@@ -39,6 +61,9 @@ def missing(root):
                 continue
             if not any((home / path).exists() for home in [*homes, file.parent]):
                 yield f"{file.relative_to(root)}: there is no {path}"
+        if file.suffix == ".md" and file.parent.name != "formats":
+            for name in sorted(unknown(root, file)):
+                yield f"{file.relative_to(root)}: there is no {name}"
         for link in sorted(set(links)):
             if not (file.parent / link).exists():
                 yield f"{file.relative_to(root)}: link to {link}, which is not there"

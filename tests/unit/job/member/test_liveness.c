@@ -21,7 +21,7 @@ static void liveness_is_lost_by_silence_alone(void **state)
                      pl_liveness_judge(&life, 5000, 15 * SECOND + 1));
 }
 
-/* I1: whatever else a task does takes as long as it takes. */
+/* liveness I1: whatever else a task does takes as long as it takes. */
 static void liveness_judges_progress_of_computing_tasks_only(void **state)
 {
     (void)state;
@@ -40,7 +40,7 @@ static void liveness_judges_progress_of_computing_tasks_only(void **state)
     }
 }
 
-/* I2: and not before the first progress. */
+/* liveness I2: and not before the first progress. */
 static void liveness_learns_how_long_work_takes(void **state)
 {
     (void)state;
@@ -67,8 +67,9 @@ static void liveness_learns_how_long_work_takes(void **state)
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, 2700 * SECOND));
 }
 
-/* I4: of a step that takes far longer than those before, operators finish; and
- * when no more do, the time that a step takes is allowed, not that of one. */
+/* liveness I4: of a step that takes far longer than those before, operators
+ * finish; and when no more do, the time that a step takes is allowed, not that
+ * of one. */
 static void liveness_is_patient_while_operators_finish(void **state)
 {
     (void)state;
@@ -102,7 +103,7 @@ static void liveness_is_patient_while_operators_finish(void **state)
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 5000, now));
 }
 
-/* I3: an observer that was stopped accuses nobody. */
+/* liveness I3: an observer that was stopped accuses nobody. */
 static void liveness_forgives_time_the_observer_did_not_run(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@ static uint32_t generation(const members_net *net, int32_t member)
     return pl_membership_generation(net->node[member].machine);
 }
 
-/* M3, M6: any set of members is lost at once, and the others go on. */
+/* member M3, M6: any set of members is lost at once, and the others go on. */
 static void member_losses_at_once_leave_the_others_together(void **state)
 {
     (void)state;
@@ -21,7 +21,8 @@ static void member_losses_at_once_leave_the_others_together(void **state)
             if (net->node[i].machine == NULL)
                 continue;
             assert_true(pl_membership_formed(net->node[i].machine));
-            assert_int_equal(generation(net, 0), generation(net, i)); /* M2 */
+            assert_int_equal(generation(net, 0),
+                             generation(net, i)); /* member M2 */
             assert_true(pl_membership_has(net->node[0].machine, i));
         }
         members_free(net);
@@ -76,7 +77,8 @@ static void member_without_its_welcome_gets_in_later(void **state)
     members_free(net);
 }
 
-/* M2: a coordinator's new process goes on counting where the old one was. */
+/* member M2: a coordinator's new process goes on counting where the old one
+ * was. */
 static void member_generations_rise_over_coordinators(void **state)
 {
     (void)state;
@@ -95,7 +97,7 @@ static void member_generations_rise_over_coordinators(void **state)
     members_free(net);
 }
 
-/* M5: a process that was frozen and replaced hears so. */
+/* member M5: a process that was frozen and replaced hears so. */
 static void member_that_was_replaced_is_refused(void **state)
 {
     (void)state;
@@ -116,7 +118,7 @@ static void member_that_was_replaced_is_refused(void **state)
     members_free(net);
 }
 
-/* M4: what belongs to another generation, attempt or process. */
+/* member M4: what belongs to another generation, attempt or process. */
 static void member_messages_of_other_times_change_nothing(void **state)
 {
     (void)state;
@@ -154,7 +156,7 @@ static void member_that_is_not_admitted_hears_why(void **state)
     members_free(net);
 }
 
-/* M1, M8: the end waits for every report, is told to all, and stays. */
+/* member M1, M8: the end waits for every report, is told to all, and stays. */
 static void member_reports_end_the_job(void **state)
 {
     (void)state;
@@ -181,7 +183,7 @@ static void member_reports_end_the_job(void **state)
     members_free(net);
 }
 
-/* A member that is announced may take its time; the others may not. */
+/* member M7: one that is announced may take its time; the others may not. */
 static void member_that_is_not_ready_is_waited_for(void **state)
 {
     (void)state;

@@ -266,7 +266,7 @@ static void release_when_server_knows(job *j, const pl_job_task *tasks,
         j->acted = release(j, "go");
 }
 
-/* I5.  Also a server that was restarted. */
+/* supervisor I5.  Also a server that was restarted. */
 static void supervisor_server_is_told_who_is_gone(void **state)
 {
     job j;
@@ -378,8 +378,8 @@ static void look_for_faults(job *j, const pl_job_task *tasks, int count)
         assert_true(release(j, "go"));
 }
 
-/* I2.  Once the chief takes leave, a fault would hit a job that cannot be
- * repaired: its servers may have gone. */
+/* supervisor I2.  Once the chief takes leave, a fault would hit a job that
+ * cannot be repaired: its servers may have gone. */
 static void supervisor_chaos_spares_a_job_that_closes(void **state)
 {
     job j;
@@ -419,7 +419,7 @@ static void supervisor_task_that_reported_and_died_listens_elsewhere(
     close_job(&j);
 }
 
-/* I3.  A job cannot go on without a worker that never was in it. */
+/* supervisor I3.  A job cannot go on without a worker that never was in it. */
 static void supervisor_worker_killed_before_it_joined_is_started_again(
     void **state)
 {
@@ -514,7 +514,7 @@ static void release_when_server_is_dead(job *j, const pl_job_task *tasks,
         release(j, "go");
 }
 
-/* I1.  It would wait for workers that have gone. */
+/* supervisor I1.  It would wait for workers that have gone. */
 static void supervisor_server_that_dies_after_the_chief_is_final_stays(
     void **state)
 {
@@ -527,7 +527,8 @@ static void supervisor_server_that_dies_after_the_chief_is_final_stays(
     close_job(&j);
 }
 
-/* I4.  All are killed, so that only the supervisor can know of it. */
+/* supervisor I4.  All are killed, so that only the supervisor can know of it.
+ */
 static void supervisor_chief_is_told_of_every_restart(void **state)
 {
     job j;
