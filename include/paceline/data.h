@@ -41,6 +41,8 @@ typedef struct pl_data_dense {
     const float *targets;  /* instead of labels, for regression: numbers to be
                               predicted, [rows, target_count] */
     int32_t target_count;  /* numbers of a row; default 1 */
+    const float *weights;  /* [rows], 0 or more: a row counts so many times in
+                              training; tests count all alike; NULL: all 1 */
     const char *name;      /* for messages and records; default "memory" */
     bool copy;
 } pl_data_dense;
@@ -62,6 +64,7 @@ typedef struct pl_data_csr {
     const void *indices;   /* [indptr[rows]], each row's without an order */
     const float *values;   /* likewise; NULL: all are 1 */
     const int32_t *labels; /* [rows], 0 or 1; NULL: none, for predictions */
+    const float *weights;  /* as of dense rows */
     const char *name;      /* default "memory" */
     bool copy;
 } pl_data_csr;

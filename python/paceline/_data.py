@@ -64,6 +64,19 @@ def _targets(targets: Any, rows: int) -> Optional[np.ndarray]:
     return np.ascontiguousarray(array.reshape(rows, -1), dtype=np.float32)
 
 
+def _weights(weights: Any, rows: int) -> Optional[np.ndarray]:
+    """How much each example counts, as contiguous float32."""
+    if weights is None:
+        return None
+    array = np.ascontiguousarray(weights, dtype=np.float32)
+    if array.shape != (rows,):
+        raise ValueError(
+            f"weights have the shape {array.shape}, expected ({rows},): one for "
+            "each example"
+        )
+    return array
+
+
 def _rows_of(features: Any) -> np.ndarray:
     """An array whose rows are contiguous, of a type that is read in place."""
     array = np.asarray(features)
@@ -118,6 +131,7 @@ class Data:
         labels: Any = None,
         *,
         targets: Any = None,
+        weights: Any = None,
         scale: Optional[float] = None,
         classes: Optional[int] = None,
         name: str = "memory",
@@ -128,11 +142,13 @@ class Data:
         float32.  An element x reads as ``scale * x``; the default is 1, and
         1/255 for uint8.  Labels are whole numbers from 0.  ``targets``,
         instead of labels, are numbers to be predicted: [rows] or [rows,
-        numbers].
+        numbers].  ``weights``, one of 0 or more for each row, say how many
+        times a row counts in training; tests count all alike.
         """
         array = _rows_of(features)
         kept = _labels(labels, len(array))
         numbers = _targets(targets, len(array))
+        counts = _weights(weights, len(array))
         struct = _library.DataDense(
             features=_address(array),
             dtype=_DTYPES[array.dtype],
@@ -144,19 +160,22 @@ class Data:
             classes=classes or 0,
             targets=_address(numbers),
             target_count=0 if numbers is None else numbers.shape[1],
+            weights=_address(counts),
             name=name.encode(),
         )
         handle = _library.make(
             "pl_data_from_dense", "pl_data_free", ctypes.byref(struct)
         )
-        return Data(handle, (array, kept, numbers))
+        return Data(handle, (array, kept, numbers, counts))
 
     @staticmethod
-    def csr(matrix: Any, labels: Any = None, *, name: str = "memory") -> "Data":
+    def csr(
+        matrix: Any, labels: Any = None, *, weights: Any = None, name: str = "memory"
+    ) -> "Data":
         """Sparse examples: a ``scipy.sparse`` matrix or array.
 
         CSR of float32 is read in place, other formats and numbers are
-        converted.  Labels are 0 and 1.
+        converted.  Labels are 0 and 1; ``weights`` as of dense rows.
         """
         matrix = matrix if matrix.format == "csr" else matrix.tocsr()
         rows, columns = matrix.shape
@@ -165,7 +184,7 @@ class Data:
             indptr, indices = indptr.astype(np.int64), indices.astype(np.int64)
         indptr, indices = np.ascontiguousarray(indptr), np.ascontiguousarray(indices)
         values = np.ascontiguousarray(matrix.data, dtype=np.float32)
-        kept = _labels(labels, rows)
+        kept, counts = _labels(labels, rows), _weights(weights, rows)
         struct = _library.DataCsr(
             rows=rows,
             columns=columns,
@@ -174,10 +193,11 @@ class Data:
             indices=_address(indices),
             values=_address(values),
             labels=_address(kept),
+            weights=_address(counts),
             name=name.encode(),
         )
         handle = _library.make("pl_data_from_csr", "pl_data_free", ctypes.byref(struct))
-        return Data(handle, (indptr, indices, values, kept))
+        return Data(handle, (indptr, indices, values, kept, counts))
 
     @staticmethod
     def arrow(

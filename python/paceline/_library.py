@@ -98,6 +98,7 @@ class DataDense(Structure):
         ("classes", c_int32),
         ("targets", c_void_p),
         ("target_count", c_int32),
+        ("weights", c_void_p),
         ("name", c_char_p),
         ("copy", c_bool),
     ]
@@ -112,6 +113,7 @@ class DataCsr(Structure):
         ("indices", c_void_p),
         ("values", c_void_p),
         ("labels", c_void_p),
+        ("weights", c_void_p),
         ("name", c_char_p),
         ("copy", c_bool),
     ]

@@ -1,5 +1,8 @@
 """Estimators for scikit-learn: they go into Pipeline, GridSearchCV and joblib.
 
+``fit`` takes ``sample_weight``, classifiers ``class_weight`` (a dict or
+"balanced"); only the ratios of weights matter.
+
 A linear model keeps its weights, a network its run in a temporary folder;
 pickling takes either along.
 """
@@ -15,7 +18,12 @@ try:
     from sklearn.utils import check_random_state
     from sklearn.utils.extmath import safe_sparse_dot
     from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, validate_data
+    from sklearn.utils.class_weight import compute_class_weight
+    from sklearn.utils.validation import (
+        _check_sample_weight,
+        check_is_fitted,
+        validate_data,
+    )
 except ImportError as error:
     raise ImportError(
         "the estimators need scikit-learn 1.6 or newer: "
@@ -103,6 +111,30 @@ class _Estimator(ClassifierMixin, _Trained):
         raise NotImplementedError
 
 
+def _weights(
+    sample_weight: Any, X: Any, classes: Any, y: Any, class_weight: Any
+) -> Optional[np.ndarray]:
+    """How much each row counts: its own weight times that of its class.
+
+    Their mean is 1, so that they do not change the length of a step.
+    """
+    found = None
+    if sample_weight is not None:
+        found = _check_sample_weight(
+            sample_weight, X, dtype=np.float32, ensure_non_negative=True
+        )
+    if class_weight is not None:
+        each = compute_class_weight(class_weight, classes=classes, y=y)
+        each = each[np.searchsorted(classes, y)].astype(np.float32)
+        found = each if found is None else found * each
+    if found is None:
+        return None
+    mean = found.mean()
+    if mean == 0:
+        raise ValueError("all weights are 0; expected one above 0")
+    return found / mean
+
+
 def _binary_scores(logits: np.ndarray) -> np.ndarray:
     """As scikit-learn wants it: of two classes the difference."""
     return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
@@ -121,9 +153,10 @@ class SoftmaxClassifier(_Estimator):
         *,
         lr: Optional[float] = 0.1,
         batch: int = 32,
-        epochs: int = 20,
+        epochs: int = 100,
         optimizer: str = "sgd",
         weight_decay: float = 0.0,
+        class_weight: Any = None,
         threads: Optional[int] = None,
         random_state: Any = None,
         flags: Optional[Mapping[str, Any]] = None,
@@ -133,18 +166,20 @@ class SoftmaxClassifier(_Estimator):
         self.epochs = epochs
         self.optimizer = optimizer
         self.weight_decay = weight_decay
+        self.class_weight = class_weight
         self.threads = threads
         self.random_state = random_state
         self.flags = flags
 
-    def fit(self, X: Any, y: Any) -> "SoftmaxClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "SoftmaxClassifier":
         """Train on rows X and labels y."""
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         numbers = self._encode(y)
+        weights = _weights(sample_weight, X, self.classes_, y, self.class_weight)
         flags = {"weight_decay": self.weight_decay, **self._flags(len(X))}
-        data = Data.dense(X, numbers, classes=len(self.classes_))
-        weights = train("softmax", data, progress=False, **flags).weights
-        self.coef_, self.intercept_ = _matrix_and_bias(weights)
+        data = Data.dense(X, numbers, weights=weights, classes=len(self.classes_))
+        run = train("softmax", data, progress=False, **flags)
+        self.coef_, self.intercept_ = _matrix_and_bias(run.weights)
         return self
 
     def _logits(self, X: Any) -> np.ndarray:
@@ -186,6 +221,7 @@ class SparseLogisticRegression(_Estimator):
         optimizer: str = "adagrad",
         l1: float = 0.0,
         l2: float = 0.0,
+        class_weight: Any = None,
         threads: Optional[int] = None,
         random_state: Any = None,
         flags: Optional[Mapping[str, Any]] = None,
@@ -196,6 +232,7 @@ class SparseLogisticRegression(_Estimator):
         self.optimizer = optimizer
         self.l1 = l1
         self.l2 = l2
+        self.class_weight = class_weight
         self.threads = threads
         self.random_state = random_state
         self.flags = flags
@@ -205,14 +242,17 @@ class SparseLogisticRegression(_Estimator):
         tags.input_tags.sparse = True
         return tags
 
-    def fit(self, X: Any, y: Any) -> "SparseLogisticRegression":
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> "SparseLogisticRegression":
         """Train on sparse (or dense) rows X and labels y."""
         X, y = validate_data(self, X, y, dtype=np.float32, accept_sparse="csr")
         numbers = self._encode(y)
-        return self._train(X, numbers, self._sparse_flags(X), None)
+        weights = _weights(sample_weight, X, self.classes_, y, self.class_weight)
+        return self._train(X, numbers, weights, self._sparse_flags(X), None)
 
     def partial_fit(
-        self, X: Any, y: Any, classes: Any = None
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> "SparseLogisticRegression":
         """Go on with one pass over these rows.
 
@@ -239,9 +279,15 @@ class SparseLogisticRegression(_Estimator):
             raise ValueError(
                 f"y has classes that are not among {self.classes_.tolist()}"
             )
+        if self.class_weight == "balanced":
+            raise ValueError(
+                "partial_fit with class_weight='balanced': it knows these rows "
+                "only; give a dict of weights"
+            )
+        weights = _weights(sample_weight, X, self.classes_, y, self.class_weight)
         flags = dict(self._sparse_flags(X), epochs=1)
         start = None if first else (self.coef_, self.intercept_)
-        return self._train(X, numbers, flags, start)
+        return self._train(X, numbers, weights, flags, start)
 
     def _sparse_flags(self, X: Any) -> Dict[str, Any]:
         l1 = {"l1": self.l1} if self.l1 else {}
@@ -251,6 +297,7 @@ class SparseLogisticRegression(_Estimator):
         self,
         X: Any,
         numbers: np.ndarray,
+        weights: Optional[np.ndarray],
         flags: Mapping[str, Any],
         start: Optional[Tuple[np.ndarray, np.ndarray]],
     ) -> "SparseLogisticRegression":
@@ -260,7 +307,7 @@ class SparseLogisticRegression(_Estimator):
             initial = {}
             if start is not None:
                 initial = {_WEIGHTS: start[0][i], _BIAS: start[1][i : i + 1]}
-            fits.append(_fit_sparse(X, labels, flags, initial))
+            fits.append(_fit_sparse(X, labels, weights, flags, initial))
         self.coef_ = np.stack([weights for weights, _ in fits])
         self.intercept_ = np.array([bias for _, bias in fits], np.float32)
         return self
@@ -293,16 +340,17 @@ class SparseLogisticRegression(_Estimator):
 def _fit_sparse(
     X: Any,
     labels: np.ndarray,
+    weights: Optional[np.ndarray],
     flags: Mapping[str, Any],
     initial: Mapping[str, np.ndarray],
 ) -> Tuple[np.ndarray, float]:
     from scipy.sparse import csr_array
 
     matrix = X if hasattr(X, "indptr") else csr_array(X)
-    data = Data.csr(matrix, labels)
+    data = Data.csr(matrix, labels, weights=weights)
     run = train("sparse", data, progress=False, initial=initial, **flags)
-    weights, bias = _matrix_and_bias(run.weights)
-    return weights, float(bias[0])
+    coefficients, bias = _matrix_and_bias(run.weights)
+    return coefficients, float(bias[0])
 
 
 class NetworkClassifier(_Estimator):
@@ -323,6 +371,7 @@ class NetworkClassifier(_Estimator):
         batch: int = 32,
         epochs: int = 20,
         optimizer: str = "adam",
+        class_weight: Any = None,
         threads: Optional[int] = None,
         random_state: Any = None,
         flags: Optional[Mapping[str, Any]] = None,
@@ -333,6 +382,7 @@ class NetworkClassifier(_Estimator):
         self.batch = batch
         self.epochs = epochs
         self.optimizer = optimizer
+        self.class_weight = class_weight
         self.threads = threads
         self.random_state = random_state
         self.flags = flags
@@ -340,14 +390,17 @@ class NetworkClassifier(_Estimator):
     def _shaped(self, X: np.ndarray) -> np.ndarray:
         return X if self.shape is None else X.reshape(len(X), *self.shape)
 
-    def fit(self, X: Any, y: Any) -> "NetworkClassifier":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "NetworkClassifier":
         """Train on rows X and labels y."""
         X, y = validate_data(self, X, y, dtype=np.float32, order="C")
         numbers = self._encode(y)
+        weights = _weights(sample_weight, X, self.classes_, y, self.class_weight)
         model = self.model
         if model is None:
             model = Sequential([Dense(100), ReLU(), Dense()], name="classifier")
-        data = Data.dense(self._shaped(X), numbers, classes=len(self.classes_))
+        data = Data.dense(
+            self._shaped(X), numbers, weights=weights, classes=len(self.classes_)
+        )
         self.run_ = train(model, data, progress=False, **self._flags(len(X)))
         return self
 
@@ -408,7 +461,7 @@ class NetworkRegressor(RegressorMixin, _Trained):
     def _shaped(self, X: np.ndarray) -> np.ndarray:
         return X if self.shape is None else X.reshape(len(X), *self.shape)
 
-    def fit(self, X: Any, y: Any) -> "NetworkRegressor":
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "NetworkRegressor":
         """Train on rows X and numbers y, [rows] or [rows, numbers]."""
         X, y = validate_data(
             self, X, y, dtype=np.float32, order="C", multi_output=True, y_numeric=True
@@ -416,7 +469,8 @@ class NetworkRegressor(RegressorMixin, _Trained):
         model = self.model
         if model is None:
             model = Sequential([Dense(100), ReLU(), Dense()], name="regressor")
-        data = Data.dense(self._shaped(X), targets=y)
+        weights = _weights(sample_weight, X, None, None, None)
+        data = Data.dense(self._shaped(X), targets=y, weights=weights)
         flags = {"loss": self.loss, **self._flags(len(X))}
         self.run_ = train(model, data, progress=False, **flags)
         self._flat = y.ndim == 1

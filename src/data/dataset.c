@@ -28,6 +28,8 @@ pl_status pl_dataset_keep(pl_dataset *set, int64_t first, int64_t count)
     set->count = count;
     if (set->labels.data != NULL)
         set->labels = pl_view_from(&set->labels, first);
+    if (set->weights.data != NULL)
+        set->weights = pl_view_from(&set->weights, first);
     if (set->row_names != NULL)
         set->row_names += first;
     if (set->sparse)

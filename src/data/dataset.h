@@ -32,6 +32,7 @@ typedef struct pl_batch {
     int64_t rows;
     pl_view features; /* dense: [rows, features of an example] */
     pl_view labels;   /* integers, one a row; of a numeric set float32 */
+    pl_view weights;  /* float32, one a row; no data: all count alike */
     /* Sparse: the non-zeros of row r are [row_start[s], row_start[s + 1]),
      * where s is row_index[r], or r where that is NULL;
      * ids in any order.  Labels are 0 or 1. */
@@ -108,6 +109,7 @@ struct pl_dataset {
                               sparse/numbering.h; 0: as they came */
     pl_view features; /* index NULL; rows of pl_shape_row(shape) elements */
     pl_view labels;
+    pl_view weights; /* as in pl_batch */
     /* Sparse sets in memory, as in pl_batch; others bring a reader. */
     const int64_t *row_start; /* [count + 1] */
     const uint64_t *ids;

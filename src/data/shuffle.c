@@ -120,6 +120,8 @@ static pl_status next_in_order(pl_reader *base, pl_batch *out)
     out->rows = left < reader->opts.batch ? left : reader->opts.batch;
     if (out->labels.data != NULL)
         out->labels = pl_view_from(&out->labels, first);
+    if (out->weights.data != NULL)
+        out->weights = pl_view_from(&out->weights, first);
     if (out->row_start != NULL)
         out->row_start += first;
     else
@@ -290,12 +292,14 @@ pl_status pl_shuffle_reader_new(pl_reader **out, const pl_dataset *set,
     reader->all = (pl_batch) {
         .features = set->features,
         .labels = set->labels,
+        .weights = set->weights,
         .row_start = set->row_start,
         .ids = set->ids,
         .values = set->values,
     };
     if (!opts->one_pass) {
         reader->all.labels.index = reader->index;
+        reader->all.weights.index = reader->index;
         reader->all.features.index = reader->index;
         reader->all.row_index = reader->index;
     }

@@ -93,12 +93,12 @@ static pl_status check_name(const char *name)
 }
 
 /* What a model may not do, beyond shapes. */
-static pl_status check_graph(const pl_graph *graph)
+static pl_status check_graph(const pl_graph *graph, int most_inputs)
 {
     int inputs = 0, parameters = 0;
     for (int i = 0; i < pl_graph_count(graph); i++) {
         const pl_node *node = pl_graph_get(graph, i);
-        if (node->op == &pl_op_input && ++inputs > PL_INPUT_COUNT)
+        if (node->op == &pl_op_input && ++inputs > most_inputs)
             return PL_FAIL(PL_SHAPE,
                            "input %s: a model has the input and the labels it "
                            "is given, no more",
@@ -136,7 +136,7 @@ static pl_status build_sparse(pl_network *network, const pl_network_opts *opts)
     PL_TRY(pl_graph_status(network->graph));
     if (build.table == NULL)
         return PL_FAIL(PL_SHAPE, "build added no pl_sparse_layer");
-    PL_TRY(check_graph(network->graph));
+    PL_TRY(check_graph(network->graph, 0));
     network->sparse = true;
     network->forward = pl_graph_count(network->graph);
     if (network->forward != 2)
@@ -162,18 +162,37 @@ static pl_node *add_labels(pl_graph *graph, const pl_network_opts *opts)
                         });
 }
 
-static pl_node *default_loss(const pl_build *build, const pl_network_opts *opts)
+/* Of each example. */
+static pl_node *default_losses(const pl_build *build,
+                               const pl_network_opts *opts)
 {
     float delta = opts->huber_delta > 0 ? (float)opts->huber_delta : 1;
     switch (opts->loss) {
     case PL_OBJECTIVE_SQUARED_ERROR:
-        return pl_mean(pl_squared_error(build->logits, build->labels));
+        return pl_squared_error(build->logits, build->labels);
     case PL_OBJECTIVE_HUBER:
-        return pl_mean(pl_huber(build->logits, build->labels, delta));
+        return pl_huber(build->logits, build->labels, delta);
     case PL_OBJECTIVE_CROSS_ENTROPY:
         break;
     }
-    return pl_mean(pl_softmax_xent(build->logits, build->labels));
+    return pl_softmax_xent(build->logits, build->labels);
+}
+
+/* Set what is minimized.  A loss of the model's own is a scalar already, which
+ * no weights of examples can enter. */
+static pl_status choose_loss(pl_build *build, const pl_network_opts *opts,
+                             pl_node *weights)
+{
+    if (build->loss != NULL && weights != NULL)
+        return PL_FAIL(PL_USAGE, "it has a loss of its own, and examples with "
+                                 "weights need that of --loss");
+    if (build->loss != NULL)
+        return PL_OK;
+    build->loss = default_losses(build, opts);
+    if (weights != NULL)
+        build->loss = pl_multiply(build->loss, weights);
+    build->loss = pl_mean(build->loss);
+    return PL_OK;
 }
 
 static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
@@ -199,15 +218,18 @@ static pl_status build_graph(pl_network *network, const pl_network_opts *opts)
         .options = opts->options,
         .context = model->context,
     };
+    pl_node *weights = opts->weighted ? pl_input(graph, "weights", PL_FLOAT32,
+                                                 PL_SHAPE(PL_BATCH))
+                                      : NULL;
     PL_TRY(pl_graph_status(graph));
     PL_TRY(call_build(model, &build));
     PL_TRY(pl_graph_status(graph));
     PL_TRY(check_logits(&build));
-    PL_TRY(check_graph(graph));
+    PL_TRY(
+        check_graph(graph, opts->weighted ? PL_INPUT_COUNT : PL_INPUT_WEIGHTS));
     PL_TRY(pl_graph_average_rate(graph, &network->average_rate));
     network->forward = pl_graph_count(graph);
-    if (build.loss == NULL)
-        build.loss = default_loss(&build, opts);
+    PL_TRY(choose_loss(&build, opts, weights));
     network->logits = build.logits;
     network->loss = build.loss;
     network->numeric = build.numeric;

@@ -68,6 +68,8 @@ typedef struct pl_network_opts {
     const char *init;    /* default: the model's, else glorot */
     const void *options; /* the model's own flags; default: their defaults */
     uint64_t seed;
+    bool
+        weighted; /* examples have weights, which their loss is multiplied by */
     bool no_values; /* the parameters get no memory: only to plan with */
 } pl_network_opts;
 
@@ -80,6 +82,7 @@ void pl_network_free(pl_network *network); /* NULL is fine */
 enum {
     PL_INPUT_FEATURES,
     PL_INPUT_LABELS,
+    PL_INPUT_WEIGHTS, /* of the examples, float32; if the network has them */
     PL_INPUT_COUNT,
 };
 

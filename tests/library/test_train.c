@@ -346,6 +346,55 @@ static void predicts_numbers(void **state)
                    pl_data_from_dense(&data, &arrays));
 }
 
+/* Rows whose label is wrong and whose weight is 0 teach nothing. */
+static void rows_of_no_weight_are_left_out(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static int32_t wrong[ROWS];
+    static float weights[ROWS];
+    fill_dense(&d, 1);
+    for (int r = 0; r < ROWS; r++) {
+        weights[r] = (float)(r / CLASSES % 2);
+        wrong[r] = (d.labels[r] + (weights[r] == 0)) % CLASSES;
+    }
+    pl_data_dense arrays = {
+        .features = d.bytes,
+        .dtype = PL_UINT8,
+        .rows = ROWS,
+        .example = PL_SHAPE(SIDE, SIDE),
+        .labels = wrong,
+        .weights = weights,
+        .copy = true,
+    };
+    pl_data *data, *right = dense_bytes(&d);
+    pl_training *training;
+    pl_train_result result;
+    assert_ok(pl_data_from_dense(&data, &arrays));
+    assert_ok(pl_train_start(
+        &training, &(pl_train_opts) {
+                       .model = "softmax",
+                       .train = data,
+                       .test = right,
+                       .flags = "--epochs 20 --batch 20 --workers 2 --ps 1" }));
+    assert_ok(pl_train_wait(training, &result));
+    assert_true(result.test_accuracy > 0.95);
+    pl_train_free(training);
+    assert_ok(pl_train_start(
+        &training,
+        &(pl_train_opts) { .model = "resnet18",
+                           .train = data,
+                           .flags = "--width 4 --label-smoothing 0.1" }));
+    assert_refused(PL_USAGE, "a loss of its own",
+                   pl_train_wait(training, &result));
+    pl_train_free(training);
+    pl_data_free(data);
+    pl_data_free(right);
+    weights[9] = -1;
+    assert_refused(PL_USAGE, "row 9 has the weight -1",
+                   pl_data_from_dense(&data, &arrays));
+}
+
 static void stops_when_asked(void **state)
 {
     (void)state;
@@ -422,6 +471,7 @@ int main(void)
         cmocka_unit_test(refuses_what_makes_no_sense),
         cmocka_unit_test(says_what_does_not_fit),
         cmocka_unit_test(predicts_numbers),
+        cmocka_unit_test(rows_of_no_weight_are_left_out),
         cmocka_unit_test(stops_when_asked),
         cmocka_unit_test(two_at_once_are_as_each_alone),
     };

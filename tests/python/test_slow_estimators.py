@@ -24,12 +24,19 @@ from paceline import (Conv2D, Dense, Flatten, MaxPool, NetworkClassifier,
                       SparseLogisticRegression)
 
 
+def weights_are_not_repetition(_):
+    """As of scikit-learn's own SGDClassifier: which rows share a batch is
+    another matter when a row is repeated."""
+    return {f"check_sample_weight_equivalence_on_{kind}_data": "mini-batches"
+            for kind in ("dense", "sparse")}
+
+
 @parametrize_with_checks([
     SoftmaxClassifier(threads=1),
     SparseLogisticRegression(threads=1),
     NetworkClassifier(threads=1),
     NetworkRegressor(threads=1),
-])
+], expected_failed_checks=weights_are_not_repetition)
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)
 
@@ -76,6 +83,44 @@ def test_regression_is_as_close_as_least_squares():
         mean_absolute_error(y[800:], predicted), rel=1e-5)
     assert test["rmse"] == pytest.approx(
         root_mean_squared_error(y[800:], predicted), rel=1e-5)
+
+
+def rows_with_weights():
+    random = np.random.default_rng(1)
+    x = random.normal(size=(400, 6)).astype(np.float32)
+    y = (x[:, 0] + 0.5 * random.normal(size=400) > 0).astype(int)
+    return x, y, random.integers(0, 4, 400)
+
+
+@pytest.mark.parametrize("make", [
+    lambda batch: SoftmaxClassifier(batch=batch, lr=0.5),
+    lambda batch: SparseLogisticRegression(batch=batch, lr=0.5, optimizer="sgd"),
+    lambda batch: SparseLogisticRegression(
+        batch=batch, lr=0.5, optimizer="sgd",
+        flags={"workers": 1, "ps": 1, "threads": 1}),
+], ids=["softmax", "sparse", "sparse on a server"])
+def test_weight_of_a_row_is_how_often_it_counts(make):
+    x, y, weight = rows_with_weights()
+    again = np.repeat(np.arange(400), weight)
+    whole = make(400).set_params(epochs=50).fit(x, y, sample_weight=weight)
+    repeated = make(len(again)).set_params(epochs=50).fit(x[again], y[again])
+    assert whole.coef_ == pytest.approx(repeated.coef_, abs=1e-5)
+    assert whole.intercept_ == pytest.approx(repeated.intercept_, abs=1e-5)
+    alike = make(50).set_params(random_state=1)
+    assert np.array_equal(alike.fit(x, y).coef_,
+                          alike.fit(x, y, sample_weight=np.full(400, 8)).coef_)
+
+
+def test_class_weights_are_those_of_its_rows():
+    x, y, _ = rows_with_weights()
+    few = np.concatenate([np.flatnonzero(y == 0), np.flatnonzero(y == 1)[:30]])
+    x, y = x[few], y[few]
+    model = SoftmaxClassifier(random_state=1, lr=0.5)
+    plain = model.fit(x, y).predict(x)
+    even = clone(model).set_params(class_weight="balanced").fit(x, y).predict(x)
+    assert (even[y == 1] == 1).mean() > (plain[y == 1] == 1).mean() + 0.1
+    by_row = model.fit(x, y, sample_weight=np.where(y == 1, (y == 0).sum() / 30, 1))
+    assert np.array_equal(by_row.predict(x), even)
 
 
 def test_grid_search_in_processes(digits):

@@ -222,6 +222,12 @@ pl_status pl_job_check_data(const pl_job *job)
     const pl_dataset *test = job->test;
     PL_TRY(check_kind(job, job->train));
     PL_TRY(check_kind(job, test));
+    if (job->train != NULL && job->train->weights.data != NULL &&
+        job->options->train.hogwild)
+        return PL_FAIL(PL_USAGE,
+                       "%s has weights, which --hogwild does not know; leave "
+                       "out one of them",
+                       job->train->name);
     if (job->options->model->sparse)
         return check_features(job);
     char a[PL_SHAPE_TEXT], b[PL_SHAPE_TEXT], trained[128] = "";
@@ -262,17 +268,19 @@ static pl_status choose_classes(pl_job *job, const pl_dataset *data)
 static pl_status build(const pl_job *job, bool no_values, pl_network **out)
 {
     const pl_train_options *train = &job->options->train;
-    return pl_network_new(out, job->options->model,
-                          &(pl_network_opts) {
-                              .example = job->example,
-                              .classes = job->classes,
-                              .loss = (pl_objective)train->loss,
-                              .huber_delta = train->huber_delta,
-                              .init = train->init,
-                              .options = job->options->model_options,
-                              .seed = (uint64_t)train->seed,
-                              .no_values = no_values,
-                          });
+    return pl_network_new(
+        out, job->options->model,
+        &(pl_network_opts) {
+            .example = job->example,
+            .classes = job->classes,
+            .loss = (pl_objective)train->loss,
+            .huber_delta = train->huber_delta,
+            .weighted = job->train != NULL && job->train->weights.data != NULL,
+            .init = train->init,
+            .options = job->options->model_options,
+            .seed = (uint64_t)train->seed,
+            .no_values = no_values,
+        });
 }
 
 /* Addresses taken beside memory: stacks of threads (ours, oneDNN's, and those

@@ -114,6 +114,24 @@ static pl_status take_targets(pl_data *data, const pl_data_dense *arrays)
     return PL_OK;
 }
 
+static pl_status take_weights(pl_data *data, const float *weights, bool copy)
+{
+    int64_t rows = data->info.rows;
+    for (int64_t i = 0; weights != NULL && i < rows; i++)
+        if (!(weights[i] >= 0) || !isfinite(weights[i]))
+            return PL_FAIL(PL_USAGE,
+                           "%s: row %lld has the weight %g, expected a number "
+                           "from 0 on",
+                           data->name, (long long)i, (double)weights[i]);
+    data->weights = weights;
+    if (weights == NULL || !copy)
+        return PL_OK;
+    const void *kept;
+    PL_TRY(copy_array(data, weights, rows, sizeof *weights, &kept));
+    data->weights = kept;
+    return PL_OK;
+}
+
 static pl_status check_example(const pl_data *data, pl_shape example)
 {
     pl_status status = PL_OK;
@@ -175,6 +193,7 @@ static pl_status take_dense(pl_data *data, const pl_data_dense *arrays)
     };
     if (arrays->copy)
         PL_TRY(copy_rows(data, row));
+    PL_TRY(take_weights(data, arrays->weights, arrays->copy));
     if (arrays->targets != NULL)
         return take_targets(data, arrays);
     return take_labels(data, arrays->labels, arrays->classes, arrays->copy);
@@ -267,6 +286,7 @@ static pl_status take_csr(pl_data *data, const pl_data_csr *arrays)
     data->info.sparse = true;
     data->info.columns = arrays->columns;
     PL_TRY(take_arrays(data, arrays));
+    PL_TRY(take_weights(data, arrays->weights, arrays->copy));
     return take_labels(data, arrays->labels, 2, arrays->copy);
 }
 

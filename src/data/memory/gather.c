@@ -120,6 +120,14 @@ static pl_status next(pl_reader *base, pl_batch *out)
     out->labels = (pl_view) {
         .data = self->labels, .stride = 1, .dtype = PL_INT32, .scale = 1
     };
+    if (self->data->weights != NULL)
+        out->weights = (pl_view) {
+            .data = self->data->weights,
+            .index = self->index,
+            .stride = 1,
+            .dtype = PL_FLOAT32,
+            .scale = 1,
+        };
     return PL_OK;
 }
 

@@ -18,6 +18,7 @@ struct pl_data {
     pl_view features;      /* dense arrays */
     const int32_t *labels; /* NULL: none, or... */
     const float *targets;  /* ... numbers: [rows, info.classes] */
+    const float *weights;  /* of the rows; NULL: all 1 */
     /* CSR; of 32-bit indices the first two are NULL, for they are converted a
      * batch at a time: a copy of them would double the memory. */
     const int64_t *row_start;
@@ -26,7 +27,7 @@ struct pl_data {
     const float *values; /* NULL: all 1 */
     pl_data_make *make;  /* callback; NULL: arrays */
     void *context;
-    void *copies[4]; /* of borrowed arrays: freed with the data */
+    void *copies[5]; /* of borrowed arrays: freed with the data */
     int copy_count;
 };
 

@@ -22,6 +22,7 @@ typedef struct slot {
     pl_compute *compute;
     pl_batch batch; /* rows and labels; the rest is in `compute` */
     uint8_t *labels;
+    float *weights;       /* NULL: all count alike */
     pl_position position; /* of the reader before it */
     int64_t step;         /* of the values that were asked for */
     int64_t traced;       /* the step that it is expected to be */
@@ -104,9 +105,23 @@ void pl_ahead_free(pl_ahead *ahead)
     for (int i = MOST_SLOTS - 1; i >= 0; i--) {
         pl_compute_free(ahead->slots[i].compute);
         pl_mem_free(ahead->slots[i].labels);
+        pl_mem_free(ahead->slots[i].weights);
         pl_mem_free(ahead->slots[i].index);
     }
     pl_mem_free(ahead);
+}
+
+static pl_status keep_weights(slot *s, const pl_batch *batch)
+{
+    if (batch->weights.data == NULL)
+        return PL_OK;
+    PL_TRY(PL_RESIZE(s->weights, (size_t)batch->rows));
+    for (int64_t r = 0; r < batch->rows; r++)
+        s->weights[r] = *pl_view_row_f32(&batch->weights, r);
+    s->batch.weights = (pl_view) {
+        .data = s->weights, .stride = 1, .dtype = PL_FLOAT32, .scale = 1
+    };
+    return PL_OK;
 }
 
 /* Find the keys of a batch and keep its labels. */
@@ -125,7 +140,7 @@ static pl_status prepare(const pl_ahead *ahead, slot *s, const pl_batch *batch,
         .rows = batch->rows,
         .labels = { .data = s->labels, .stride = 1, .dtype = PL_UINT8 },
     };
-    return PL_OK;
+    return keep_weights(s, batch);
 }
 
 /* Read one more batch and ask for its values. */
@@ -166,6 +181,7 @@ static pl_status read_one(pl_ahead *ahead)
     memcpy(s->index, s->read.row_index,
            (size_t)s->read.rows * sizeof *s->index);
     s->read.row_index = s->read.labels.index = s->index;
+    s->read.weights.index = s->index;
     s->traced = ahead->next + ahead->read - ahead->begun;
     ahead->read++;
     return PL_OK;

@@ -382,6 +382,16 @@ static void keep_factors(const dense *compute, pl_exec *exec, int64_t first)
     }
 }
 
+/* Weights of the rows from `first` on; 1 where there are none, as in tests. */
+static pl_view weights_of(const dense *compute, int64_t first)
+{
+    static const float one = 1;
+    const pl_batch *batch = compute->batch;
+    if (batch->weights.data != NULL && !compute->opts.forward)
+        return pl_view_from(&batch->weights, first);
+    return (pl_view) { .data = &one, .dtype = PL_FLOAT32, .scale = 1 };
+}
+
 /* Rows of the batch on one execution; adds their share of the score. */
 static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
                      int thread)
@@ -392,6 +402,7 @@ static void run_rows(dense *compute, int s, int64_t first, int64_t rows,
     pl_view views[PL_INPUT_COUNT] = {
         [PL_INPUT_FEATURES] = pl_view_from(&batch->features, first),
         [PL_INPUT_LABELS] = pl_view_from(&batch->labels, first),
+        [PL_INPUT_WEIGHTS] = weights_of(compute, first),
     };
     bool per_thread = pl_pool_threads(compute->opts.pool) < compute->shards;
     int index = per_thread ? thread : s;

@@ -401,12 +401,25 @@ static void find_errors(sparse *c, const pl_batch *batch)
     for (int64_t r = 0; r < rows; r++) {
         float label = pl_view_label(&batch->labels, r) != 0 ? 1.0f : 0.0f;
         c->diff[r] = (c->probs[r] - label) * scale;
+        if (batch->weights.data != NULL)
+            c->diff[r] *= *pl_view_row_f32(&batch->weights, r);
         sum += c->diff[r];
         right += (c->probs[r] >= 0.5f) == (label != 0);
     }
     c->accuracy = (double)right / (double)rows;
     c->bias_grad = sum;
     spent(c, 0, "error", begin, 2 * rows);
+}
+
+static double weighted_loss(const sparse *c, const pl_batch *batch)
+{
+    double sum = 0;
+    for (int64_t r = 0; r < batch->rows; r++) {
+        pl_view label = pl_view_from(&batch->labels, r);
+        sum += (double)*pl_view_row_f32(&batch->weights, r) *
+               pl_sparse_loss(1, c->probs + r, &label);
+    }
+    return sum;
 }
 
 static double sparse_gradient(pl_compute *base, const pl_batch *batch,
@@ -428,7 +441,9 @@ static double sparse_gradient(pl_compute *base, const pl_batch *batch,
     if (c->parts > 1)
         pl_pool_run(c->opts.pool, c->parts, sum_part, c);
     uint64_t begin = mark(c);
-    double loss = pl_sparse_loss(rows, c->probs, &batch->labels);
+    double loss = batch->weights.data == NULL
+                      ? pl_sparse_loss(rows, c->probs, &batch->labels)
+                      : weighted_loss(c, batch);
     spent(c, 0, "loss", begin, rows);
     return loss / (double)rows;
 }
