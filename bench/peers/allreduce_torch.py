@@ -1,8 +1,8 @@
 """PyTorch's DistributedDataParallel over gloo on loopback, and gloo alone.
 
 N processes; prints one line of JSON: examples all of them trained a second,
-or, of gloo alone, microseconds of a sum.  Run by allreduce.py; needs
-PyTorch.
+or, of gloo alone, microseconds of a sum.  Run by allreduce.py, and by links.py
+with one rank on each host; needs PyTorch.
 """
 import argparse
 import json
@@ -27,7 +27,10 @@ def parse_arguments():
     add("--floats", type=int, default=61100840,
         help="of gloo alone [61100840, a gradient of AlexNet]")
     add("--rank", type=int, help="which of the workers a child is")
+    add("--address", default="127.0.0.1", help="of rank 0 [127.0.0.1]")
     add("--port")
+    add("--hook", choices=("none", "fp16", "powersgd"), default="none",
+        help="what compresses gradients [none]")
     return parser.parse_args()
 
 
@@ -35,6 +38,19 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def compress(torch, net, hook):
+    from torch.distributed.algorithms.ddp_comm_hooks import (
+        default_hooks, powerSGD_hook)
+    if hook == "fp16":
+        net.register_comm_hook(torch.distributed.group.WORLD,
+                               default_hooks.fp16_compress_hook)
+    elif hook == "powersgd":
+        state = powerSGD_hook.PowerSGDState(
+            torch.distributed.group.WORLD, matrix_approximation_rank=1,
+            start_powerSGD_iter=2)
+        net.register_comm_hook(state, powerSGD_hook.powerSGD_hook)
 
 
 def make_step(torch, options):
@@ -53,6 +69,7 @@ def make_step(torch, options):
         classes = alexnet.CLASSES
     labels = torch.randint(classes, (options.batch,))
     net = torch.nn.parallel.DistributedDataParallel(net)
+    compress(torch, net, options.hook)
     optimizer = torch.optim.SGD(net.parameters(), LEARNING_RATE)
 
     def step():
@@ -67,7 +84,7 @@ def be_rank(options):
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
     torch.distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{options.port}",
+        "gloo", init_method=f"tcp://{options.address}:{options.port}",
         rank=options.rank, world_size=options.workers)
     step = make_step(torch, options)
     for _ in range(WARM_STEPS):

@@ -46,10 +46,11 @@ pl_status pl_coding_held(pl_held **held, const pl_options *options,
                        pl_options_own_momentum(train), chief);
 }
 
-pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors)
+pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors,
+                       double seconds)
 {
     if (sync == NULL)
-        return (pl_coding) { 0 };
+        return (pl_coding) { .seconds = seconds };
     pl_allreduce_sync_view view = pl_allreduce_sync_look(sync);
     return (pl_coding) {
         .factors = view.factors ? factors : NULL,

@@ -33,8 +33,9 @@ typedef struct pl_coding {
     const bool *chosen;        /* of their layers, those that did */
     double seconds;            /* spent on it */
 } pl_coding;
-/* `sync` NULL: nothing. */
-pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors);
+/* `sync` NULL: of parameter servers, in these seconds. */
+pl_coding pl_coding_of(const pl_allreduce_sync *sync, pl_factors *factors,
+                       double seconds);
 
 /* The summary's row, where gradients do not travel plain. */
 pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,

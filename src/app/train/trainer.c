@@ -681,7 +681,7 @@ static pl_status make_summary(const trainer *t, pl_summary *out)
                                &reports));
     opts.cluster = t->opts.cluster;
     opts.reports = view.reports != NULL ? &reports : NULL;
-    opts.coding = pl_coding_of(t->together, t->factors);
+    opts.coding = pl_coding_of(t->together, t->factors, view.coding_seconds);
     opts.update_seconds = view.update_seconds;
     opts.shared = view.shared;
     opts.resumed_seconds = t->start.seconds;

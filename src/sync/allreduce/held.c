@@ -101,6 +101,13 @@ void pl_allreduce_held_ready(pl_allreduce_sync *self,
         grad[i] = after[i] = momentum * before[i] + grad[i];
 }
 
+/* This worker's own. */
+static float *own_block(const pl_allreduce_sync *self, int block)
+{
+    return block == 0 ? self->collective->ops->slot(self->collective, 0)
+                      : self->velocity;
+}
+
 void pl_allreduce_held_keep(pl_allreduce_sync *self)
 {
     float *before = self->velocity;
@@ -109,13 +116,10 @@ void pl_allreduce_held_keep(pl_allreduce_sync *self)
     self->collective->ops->keep(self->collective);
     self->velocity = self->next_velocity;
     self->next_velocity = before;
-}
-
-/* This worker's own. */
-static float *own_block(const pl_allreduce_sync *self, int block)
-{
-    return block == 0 ? self->collective->ops->slot(self->collective, 0)
-                      : self->velocity;
+    const float *rest = own_block(self, 0);
+    for (int64_t i = 0; self->velocity != NULL && i < self->floats; i++)
+        if (rest[i] == 0)
+            self->velocity[i] = 0;
 }
 
 /* All get one block of one rank, in the collective's memory. */

@@ -3,9 +3,11 @@
  * A codec with error feedback (sync/codec.h) leaves a residual at each worker,
  * which differs from worker to worker.  With momentum correction each worker
  * also has a velocity of its own: it sends v = momentum v + gradient, and the
- * update that all make has no momentum.  So that a resumed run has the bits of
- * an uninterrupted one, the chief gathers the state of all workers before a
- * checkpoint, and gives it back after one was read.
+ * update that all make has no momentum; where a number was sent, v begins again
+ * at 0 (Lin et al., Deep Gradient Compression, 2018, sections 3.1 and 3.3).  So
+ * that a resumed run has the bits of an uninterrupted one, the chief gathers
+ * the state of all workers before a checkpoint, and gives it back after one was
+ * read.
  *
  * Threads: one at a time. */
 #ifndef PL_SYNC_ALLREDUCE_HELD_H

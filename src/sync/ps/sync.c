@@ -702,6 +702,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .step = client->step,
         .made = client->made,
         .dropped = client->report != NULL ? client->dropped : worker.drops,
+        .coding_seconds = client->coding_seconds,
         .update_seconds = (double)client->update_ns * 1e-9,
         .reports = client->report,
         .skew = pl_heartbeat_skew(sync->heartbeat),

@@ -65,6 +65,7 @@ typedef struct pl_ps_sync_view {
     int64_t step;
     int64_t made; /* gradients of this worker that were applied */
     int64_t dropped;
+    double coding_seconds; /* spent encoding gradients */
     double update_seconds; /* at the end, the chief's: first to last update */
     const char *reports;   /* likewise: JSON array, one a worker */
     int64_t sent_bytes, received_bytes;

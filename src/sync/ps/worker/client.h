@@ -139,19 +139,20 @@ typedef struct pl_ps_client_view {
     uint32_t incarnation; /* 0: not joined */
     uint32_t generation;
     uint64_t job;
-    const char *run;    /* the chief's run folder; NULL: not told yet */
-    int64_t step;       /* the job's, from server 0's last answer */
-    int64_t made;       /* of our gradients, those that were applied */
-    int64_t own;        /* gradients of our share, by any worker */
-    bool initialized;   /* server 0 said that all have parameters */
-    unsigned answer;    /* PL_ANSWER_ of the last push or pull */
-    const char *report; /* after bye: all reports, for the chief */
-    int64_t dropped;    /* with it: of the whole job */
-    int64_t update_ns;  /* ... and from the first update to the last */
-    int32_t share;      /* after share: whose, and... */
-    int64_t share_own;  /* ... how many gradients of it were applied */
-    pl_saved saved;     /* of the last save... */
-    const char *why;    /* ... if it failed */
+    const char *run;       /* the chief's run folder; NULL: not told yet */
+    int64_t step;          /* the job's, from server 0's last answer */
+    int64_t made;          /* of our gradients, those that were applied */
+    int64_t own;           /* gradients of our share, by any worker */
+    bool initialized;      /* server 0 said that all have parameters */
+    unsigned answer;       /* PL_ANSWER_ of the last push or pull */
+    const char *report;    /* after bye: all reports, for the chief */
+    int64_t dropped;       /* with it: of the whole job */
+    int64_t update_ns;     /* ... and from the first update to the last */
+    double coding_seconds; /* spent encoding gradients */
+    int32_t share;         /* after share: whose, and... */
+    int64_t share_own;     /* ... how many gradients of it were applied */
+    pl_saved saved;        /* of the last save... */
+    const char *why;       /* ... if it failed */
 } pl_ps_client_view;
 pl_ps_client_view pl_ps_client_look(const pl_ps_client *client);
 

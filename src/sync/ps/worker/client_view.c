@@ -69,6 +69,7 @@ bool pl_ps_client_windowed(const pl_ps_client *client)
 pl_ps_client_view pl_ps_client_look(const pl_ps_client *client)
 {
     pl_ps_client_view view = client->view;
+    view.coding_seconds = client->coder.seconds;
     view.generation = client->generation;
     view.why = client->saved_why;
     return view;
