@@ -240,8 +240,9 @@ static pl_status measure_links(session *s)
         1000);
     for (size_t i = 0; status == PL_OK && i < d.way_count; i++) {
         const pl_way *way = &d.ways[i];
-        if (i == 0 || way->bytes_per_s < opts->link_bytes_per_s)
-            opts->link_bytes_per_s = way->bytes_per_s;
+        double rate = way->bytes_per_s / PL_FORECAST_PAYLOAD;
+        if (i == 0 || rate < opts->link_bytes_per_s)
+            opts->link_bytes_per_s = rate;
         if (i == 0 || way->round_trip_us * 1e-6 > opts->round_trip_s)
             opts->round_trip_s = way->round_trip_us * 1e-6;
     }

@@ -138,7 +138,7 @@ static pl_status predict(const pl_forecast_opts *opts, size_t kind,
     step.update_s += pl_coded_apply(opts, coded, workers, layers);
     step.layers = layers;
     pl_step_net net = work->net;
-    net.bytes_per_s = opts->link_bytes_per_s;
+    net.bytes_per_s = PL_FORECAST_PAYLOAD * opts->link_bytes_per_s;
     net.latency_s = opts->round_trip_s / 2;
     pl_step_job job = {
         .strategy = kinds[kind].step,

@@ -9,6 +9,8 @@
 #include "base/json/fields.h"
 
 #define PL_FORECAST_HOSTS_MAX 1000
+#define PL_FORECAST_PAYLOAD                                                    \
+    0.95 /* of a link's bytes: 1448 of 1526 of a full packet of Ethernet */
 
 /* The cluster that is planned for. */
 typedef struct pl_forecast_opts {
@@ -16,7 +18,7 @@ typedef struct pl_forecast_opts {
                                      --threads that were given hold; borrowed */
     const pl_forecast_work *work; /* borrowed */
     int32_t hosts, cores;
-    double link_bytes_per_s; /* 0: unlimited */
+    double link_bytes_per_s; /* with headers; 0: unlimited */
     double round_trip_s;
     double speedup;      /* wanted; 0: none */
     bool no_limits;      /* of rows: not found, which is faster */

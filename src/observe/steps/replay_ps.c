@@ -2,12 +2,17 @@
  *
  * Time 0 is the moment when the servers begin to answer with new parameters.
  * Each server holds a contiguous range of the parameter block and sends it to
- * all workers, in the order of the layers; the workers compute, and push
- * gradients in the opposite order; the update waits for the last piece at the
- * last server.  A link carries its bytes one after another; transfers to
- * different servers share a worker's link, so only the sum of their bytes
- * counts there.  Equal workers do the same at the same time: the cost of a
- * replay does not depend on their number. */
+ * all workers in pieces, the first one first; a layer waits for the pieces that
+ * it lies in.  The workers compute, and push the pieces of gradients in the
+ * opposite order; the update waits for the last piece at the last server.  A
+ * range of few pieces is pushed when all gradients are done.  A link carries
+ * its bytes one after another; transfers to different servers share a worker's
+ * link, so only the sum of their bytes counts there.
+ *
+ * Workers that are alike do the same at the same time, so that the cost of a
+ * replay does not depend on their number.  Where an answer is a single message,
+ * a server's answers end one after another, and so the workers begin one after
+ * another: the first and the last of them are replayed. */
 #include "observe/steps/steps_priv.h"
 
 #include "base/mem.h"
@@ -19,12 +24,21 @@
  * about; after so many steps its length no longer changes. */
 #define ROUNDS 3
 
-/* The part of a layer that one server holds. */
+/* A message: a piece of the range that one server holds, with (parts of) these
+ * layers. */
 typedef struct segment {
-    size_t layer;
+    size_t first, last;
     int32_t server;
     double push, pull; /* bytes */
 } segment;
+
+/* Workers that do the same at the same time. */
+typedef enum group {
+    LAST,  /* to get an answer; or all alike */
+    FIRST, /* to get a single message */
+    SLOW,  /* the worker that differs */
+    GROUPS,
+} group;
 
 /* A segment begins to arrive. */
 typedef struct arrival {
@@ -37,35 +51,62 @@ typedef struct rig {
     const pl_step_case *c;
     segment *segments;
     size_t segment_count;
-    arrival *answers;         /* [segment_count] */
-    arrival *pushes;          /* [2 segment_count] */
-    double *free_s;           /* [servers]: when its link is */
-    double *arrive, *ready;   /* [layers] */
-    double done[PL_STEP_WHO]; /* when the last gradient was computed */
+    arrival *answers;       /* [segment_count] */
+    arrival *pushes;        /* [GROUPS segment_count] */
+    double *free_s;         /* [servers]: when its link is */
+    double *arrive, *ready; /* [layers] */
+    double done[GROUPS];    /* when the last gradient was computed */
+    double copies[GROUPS];  /* of gradients, that a server's link carries */
+    bool windowed;          /* pieces are pushed while others are computed */
 } rig;
 
-/* Cut the layers at the borders of the servers' ranges. */
+/* Bytes of gradients in a message; those of parameters have the limit. */
+static double piece_bytes(const pl_step_case *c)
+{
+    return c->pull > 0 && c->push > 0 ? PL_STEP_PIECE * c->push / c->pull
+                                      : PL_STEP_PIECE;
+}
+
+/* Cut the servers' ranges to pieces.  Layer `*layer` has *left bytes that are
+ * in none. */
+static void take_piece(rig *r, int32_t server, double bytes, size_t *layer,
+                       double *left)
+{
+    const pl_step_work *work = r->c->work;
+    segment *s = &r->segments[r->segment_count++];
+    *s = (segment) { .first = *layer, .last = *layer, .server = server };
+    while (bytes > 0 && *layer < work->layer_count) {
+        const pl_step_layer *l = &work->layers[*layer];
+        double taken = fmin(bytes, *left);
+        s->last = *layer;
+        s->push += taken;
+        if (l->push_bytes > 0)
+            s->pull += taken / l->push_bytes * l->pull_bytes;
+        bytes -= taken;
+        *left -= taken;
+        if (*left <= 1e-9 * l->push_bytes && ++*layer < work->layer_count)
+            *left = work->layers[*layer].push_bytes;
+    }
+}
+
 static void cut(rig *r)
 {
     const pl_step_case *c = r->c;
-    double range = c->push / c->job.servers, at = 0;
-    int32_t server = 0, last = c->job.servers - 1;
-    for (size_t i = 0; i < c->work->layer_count; i++) {
-        const pl_step_layer *layer = &c->work->layers[i];
-        double left = layer->push_bytes;
-        while (left > 0) {
-            double room = range * (server + 1) - at;
-            double bytes = server < last && room < left ? room : left;
-            r->segments[r->segment_count++] = (segment) {
-                .layer = i,
-                .server = server,
-                .push = bytes,
-                .pull = bytes / layer->push_bytes * layer->pull_bytes,
-            };
-            at += bytes;
-            left -= bytes;
-            server += server < last && bytes >= room;
-        }
+    double range = c->push / c->job.servers, piece = piece_bytes(c);
+    double pieces = ceil(range / piece - 1e-9);
+    size_t layer = 0;
+    double left = c->work->layer_count > 0 ? c->work->layers[0].push_bytes : 0;
+    r->windowed = pieces > PL_STEP_WINDOW && !c->work->whole;
+    for (int32_t server = 0; c->push > 0 && server < c->job.servers; server++)
+        for (double i = 0; i < pieces; i++)
+            take_piece(r, server, fmin(piece, range - i * piece), &layer,
+                       &left);
+    double own = c->differs ? 1 : 0;
+    r->copies[LAST] = fmax(c->far - own, 0);
+    r->copies[SLOW] = own;
+    if (pieces <= 1 && r->copies[LAST] > 1) {
+        r->copies[FIRST] = r->copies[LAST] - 1;
+        r->copies[LAST] = 1;
     }
 }
 
@@ -104,44 +145,55 @@ static void answer(rig *r)
     qsort(r->answers, r->segment_count, sizeof *r->answers, by_start);
 }
 
+/* How much of a server's time for its answers passes before a worker has its
+ * own.  Those of a single message are sent neither quite one after another nor
+ * quite in turns: the first comes after the mean of both. */
+static double answer_share(const rig *r, group who)
+{
+    double n = r->c->far;
+    return who == FIRST ? (n + 1) / 2 / n : 1;
+}
+
 /* ... and arrive at a worker: when are its layers complete? */
-static void take_answers(rig *r, double link_s)
+static void take_answers(rig *r, group who, double link_s)
 {
     const pl_step_case *c = r->c;
+    double part = answer_share(r, who);
     double share = c->host_workers * (1 - c->near) * link_s, free_s = 0;
     for (size_t i = 0; i < c->work->layer_count; i++)
         r->arrive[i] = 0;
     for (size_t i = 0; i < r->segment_count; i++) {
         const arrival *a = &r->answers[i];
-        double *at = &r->arrive[a->of->layer];
+        double end = a->start + part * (a->end - a->start);
         free_s = fmax(free_s, a->start) + a->of->pull * share +
                  messages(a->of->pull) * c->worker_message_s;
-        *at = fmax(*at, fmax(free_s, a->end) + c->latency_s);
+        for (size_t l = a->of->first; l <= a->of->last; l++)
+            r->arrive[l] = fmax(r->arrive[l], fmax(free_s, end) + c->latency_s);
     }
 }
 
 /* The gradients of a worker, or of several alike, leave. */
-static size_t push(rig *r, double link_s, double copies, arrival *out)
+static size_t push(rig *r, group who, double link_s, arrival *out)
 {
     const pl_step_case *c = r->c;
     double share = c->host_workers * (1 - c->near) * link_s, free_s = 0;
     size_t count = 0;
     for (size_t i = r->segment_count; i-- > 0;) {
         const segment *s = &r->segments[i];
-        double start = r->ready[s->layer];
+        double start = r->windowed ? r->ready[s->first] : r->done[who];
         free_s = fmax(free_s, start) + s->push * share +
                  messages(s->push) * c->worker_message_s;
-        out[count++] = (arrival) { s, start, free_s, copies };
+        out[count++] = (arrival) { s, start, free_s, r->copies[who] };
     }
     return count;
 }
 
-/* ... and arrive at the servers: when is the last one complete? */
+/* ... and arrive at the servers: when is the last one complete?  A server takes
+ * them when it has sent its answers. */
 static double take_pushes(rig *r, size_t count)
 {
     const pl_step_case *c = r->c;
     double last = 0;
-    reset_links(r);
     qsort(r->pushes, count, sizeof *r->pushes, by_start);
     for (size_t i = 0; i < count; i++) {
         const arrival *a = &r->pushes[i];
@@ -165,21 +217,24 @@ static double begin(const rig *r, double since)
     return last + r->c->input_s;
 }
 
-/* One step; a worker had handed over its last gradient at since[who]. */
-static double step(rig *r, const double since[PL_STEP_WHO])
+/* One step; a worker had handed over its last gradient at since[group]. */
+static double step(rig *r, const double since[GROUPS])
 {
     const pl_step_case *c = r->c;
-    const double links[] = { c->link_s, c->slow_link_s };
-    const double copies[] = { fmax(c->far - (c->differs ? 1 : 0), 0), 1 };
     double last = 0;
     size_t pushed = 0;
     answer(r);
-    for (int who = 0; who <= (c->differs ? PL_STEP_SLOW : 0); who++) {
-        take_answers(r, links[who]);
-        r->done[who] = pl_step_compute(
-            c, (pl_step_who)who, begin(r, since[who]), r->arrive, r->ready);
+    for (group who = 0; who < GROUPS; who++) {
+        bool slow = who == SLOW;
+        double link_s = slow ? c->slow_link_s : c->link_s;
+        if (who != LAST && !(r->copies[who] > 0))
+            continue;
+        take_answers(r, who, link_s);
+        r->done[who] =
+            pl_step_compute(c, slow ? PL_STEP_SLOW : PL_STEP_OTHERS,
+                            begin(r, since[who]), r->arrive, r->ready);
         last = fmax(last, r->done[who]);
-        pushed += push(r, links[who], copies[who], r->pushes + pushed);
+        pushed += push(r, who, link_s, r->pushes + pushed);
     }
     last = fmax(last, take_pushes(r, pushed));
     /* Servers agree on the gradients of the step (HAVE, APPLY). */
@@ -190,10 +245,11 @@ static double step(rig *r, const double since[PL_STEP_WHO])
 static pl_status open_rig(rig *r)
 {
     size_t layers = r->c->work->layer_count;
-    size_t servers = (size_t)r->c->job.servers, most = layers + servers;
+    size_t servers = (size_t)r->c->job.servers;
+    size_t most = (size_t)ceil(r->c->push / piece_bytes(r->c)) + 2 * servers;
     PL_TRY(PL_NEW(r->segments, most));
     PL_TRY(PL_NEW(r->answers, most));
-    PL_TRY(PL_NEW(r->pushes, 2 * most));
+    PL_TRY(PL_NEW(r->pushes, GROUPS * most));
     PL_TRY(PL_NEW(r->free_s, servers));
     PL_TRY(PL_NEW(r->arrive, layers + 1));
     return PL_NEW(r->ready, layers + 1);
@@ -212,13 +268,13 @@ static void close_rig(rig *r)
 pl_status pl_step_ps(const pl_step_case *c, double *step_s)
 {
     rig r = { .c = c };
-    double since[PL_STEP_WHO] = { 0 };
+    double since[GROUPS] = { 0 };
     pl_status status;
     PL_TRY_OUT(status, open_rig(&r));
     cut(&r);
     for (int round = 0; round < ROUNDS; round++) {
         *step_s = step(&r, since);
-        for (int who = 0; who < PL_STEP_WHO; who++)
+        for (int who = 0; who < GROUPS; who++)
             since[who] = r.done[who] - *step_s;
     }
 out:

@@ -60,6 +60,10 @@ static void place(pl_step_case *c)
         return;
     c->near = (double)own_servers / servers;
     c->far = job->workers - own_workers;
+    if (servers < hosts) {
+        c->home_workers = (double)job->workers * servers / hosts;
+        c->home_near = 1.0 / servers;
+    }
 }
 
 /* Seconds a byte: of the wire, and of the processor that feeds it. */
@@ -209,27 +213,42 @@ static double busiest_s(const pl_step_case *c)
     return bound;
 }
 
-/* Workers that do not wait for each other: each at the pace it has alone, as
- * far as what they share carries it. */
-static pl_status overlap(const pl_step_case *c, double *step_s)
+/* The cycle of a worker that has links and servers to itself. */
+static pl_status cycle(const pl_step_case *c, double near, bool slow,
+                       double *step_s)
 {
     pl_step_case alone = *c;
-    double others_s, slow_s, n = c->job.workers;
-    bool ssp = c->job.strategy == PL_STEP_SSP;
     alone.job.workers = 1;
     alone.differs = false;
     alone.host_workers = alone.host_servers = 1;
-    alone.far = 1 - c->near;
-    PL_TRY(pl_step_ps(&alone, &others_s));
-    slow_s = others_s;
-    if (c->differs) {
+    alone.near = near;
+    alone.far = 1 - near;
+    if (slow) {
         alone.compute *= c->slowdown;
         alone.link_s = c->slow_link_s;
-        PL_TRY(pl_step_ps(&alone, &slow_s));
-        slow_s += c->stall_s;
     }
+    PL_TRY(pl_step_ps(&alone, step_s));
+    *step_s += slow ? c->stall_s : 0;
+    return PL_OK;
+}
+
+/* Workers that do not wait for each other: each at the pace it has alone, as
+ * far as what they share carries it.  In the long run, ssp has the pace of the
+ * slowest. */
+static pl_status overlap(const pl_step_case *c, double *step_s)
+{
+    double away_s, n = c->job.workers, home = c->home_workers;
+    PL_TRY(cycle(c, c->near, false, &away_s));
+    double home_s = away_s, slow_s = away_s;
+    if (home > 0)
+        PL_TRY(cycle(c, c->home_near, false, &home_s));
+    if (c->differs)
+        PL_TRY(cycle(c, c->near, true, &slow_s));
+    double usual = (home / home_s + (n - home) / away_s) / n;
     double each =
-        ssp ? fmax(slow_s, others_s) : n / ((n - 1) / others_s + 1 / slow_s);
+        c->job.strategy == PL_STEP_SSP
+            ? fmax(slow_s, away_s)
+            : n / ((n - 1) * usual + (c->differs ? 1 / slow_s : usual));
     *step_s = fmax(each, busiest_s(c));
     return PL_OK;
 }

@@ -6,7 +6,8 @@
 
 #include "observe/steps/steps.h"
 
-#define PL_STEP_PIECE ((double)(1 << 20)) /* bytes of a message, at most */
+#define PL_STEP_PIECE  ((double)(1 << 20)) /* bytes of a message, at most */
+#define PL_STEP_WINDOW 8 /* a range of more pieces is pushed piece by piece */
 #define PL_STEP_BUCKET                                                         \
     ((double)(256 << 10)) /* bytes of a ring's sum, at least,                  \
                              while there are more */
@@ -33,13 +34,15 @@ typedef struct pl_step_case {
     double host_workers, host_servers; /* of the fullest host */
     double near; /* the share of a worker's bytes that stays on its host */
     double far;  /* workers that are not on a server's host */
+    /* Where there are fewer servers than hosts: so many workers are on a
+     * server's host, where this share of their bytes stays. */
+    double home_workers, home_near;
 } pl_step_case;
 
 /* The worker that differs has its own times. */
 typedef enum pl_step_who {
     PL_STEP_OTHERS,
     PL_STEP_SLOW,
-    PL_STEP_WHO,
 } pl_step_who;
 
 /* When the gradients of a worker are done that starts at `at` and gets the

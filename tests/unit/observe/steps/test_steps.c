@@ -150,19 +150,40 @@ static void steps_of_a_ring_hide_sums_behind_the_backward_pass(void **state)
     assert_near(COMPUTE + 4 * 0.08, step_s(&whole, &net, job));
 }
 
-/* One worker, one server: the first layer's 8 ms there and 8 ms back are not
- * hidden; reading the batch is. */
+/* One worker, one server, and layers of four pieces: the first layer's 8 ms
+ * there and 8 ms back are not hidden; reading the batch is. */
 static void steps_of_servers_overlap_both_passes(void **state)
 {
     (void)state;
+    const double layer = 4 << 20;
     pl_step_job job = { PL_STEP_SYNC, .workers = 1, .servers = 1,
                         .apart = true };
-    pl_step_work work = balanced;
-    assert_near(0.008 + COMPUTE + 0.008, step_s(&work, &one_gbit, job));
+    pl_step_net net = { .bytes_per_s = layer / 0.008 };
+    pl_step_layer layers[4];
+    pl_step_work work = { .layers = layers, .layer_count = 4 };
+    for (size_t i = 0; i < work.layer_count; i++)
+        layers[i] = (pl_step_layer) { 0.01, 0.02, layer, layer };
+    assert_near(0.008 + COMPUTE + 0.008, step_s(&work, &net, job));
     work.input_s = 0.008;
-    assert_near(0.008 + COMPUTE + 0.008, step_s(&work, &one_gbit, job));
+    assert_near(0.008 + COMPUTE + 0.008, step_s(&work, &net, job));
     work.whole = true;
-    assert_near(0.032 + 0.008 + COMPUTE + 0.032, step_s(&work, &one_gbit, job));
+    assert_near(0.032 + 0.008 + COMPUTE + 0.032, step_s(&work, &net, job));
+}
+
+/* Gradients of at most eight pieces leave when all are done. */
+static void steps_of_small_ranges_push_at_the_end(void **state)
+{
+    (void)state;
+    pl_step_job job = { PL_STEP_SYNC, .workers = 1, .servers = 4,
+                        .apart = true };
+    assert_near(0.008 + COMPUTE + 0.032, step_s(&balanced, &one_gbit, job));
+    /* Single messages of a server to three workers come one after another:
+     * the first of them pushes while the last one computes. */
+    const pl_step_layer small = { 0.01, 0.02, MB, MB };
+    const pl_step_work work = { .layers = &small, .layer_count = 1 };
+    job = (pl_step_job) { PL_STEP_SYNC, .workers = 3, .servers = 1,
+                          .apart = true };
+    assert_near(2 * 0.008 + 0.03 + 3 * 0.008, step_s(&work, &one_gbit, job));
 }
 
 static void steps_in_lock_step_wait_for_the_slow_worker(void **state)
@@ -260,6 +281,7 @@ UNIT_TESTS(cmocka_unit_test(steps_of_one_process_add_up),
            cmocka_unit_test(steps_of_shared_hosts_take_the_bytes_of_a_ring),
            cmocka_unit_test(steps_of_a_ring_hide_sums_behind_the_backward_pass),
            cmocka_unit_test(steps_of_servers_overlap_both_passes),
+           cmocka_unit_test(steps_of_small_ranges_push_at_the_end),
            cmocka_unit_test(steps_in_lock_step_wait_for_the_slow_worker),
            cmocka_unit_test(steps_in_lock_step_wait_for_the_slow_link),
            cmocka_unit_test(steps_are_limited_by_what_would_shorten_them_most),
