@@ -34,6 +34,8 @@
 #define DROPPED    0.1
 #define CROWDED    0.5 /* share of time without a processor: most of it */
 #define LEFT       0.5 /* of a host's cores: other processes have the rest */
+#define MOSTLY     0.4 /* of a share of time: without a core for so much of it */
+#define MUCH       2   /* times as long: a shared cause rather than a worker */
 #define FEW        0.2 /* of the steps: a worker held them up in spells */
 
 static const char *const names[PL_CAUSES] = {
@@ -91,12 +93,21 @@ static double known(double value)
     return isfinite(value) ? value : 0;
 }
 
-static double queued_of(const pl_worker_report *row)
+static double queued_of_task(const pl_task_usage *usage)
 {
-    const pl_task_usage *usage = &row->usage;
     return usage->alive_seconds > 0
                ? known(usage->queued_seconds / usage->alive_seconds)
                : 0;
+}
+
+static double queued_of(const pl_worker_report *row)
+{
+    return queued_of_task(&row->usage);
+}
+
+static double queued_step_of(const pl_worker_report *row)
+{
+    return queued_of(row) * row->seconds / (double)row->steps;
 }
 
 static void add_row(pl_job_times *t, const pl_worker_report *row)
@@ -139,14 +150,21 @@ static void count_hosts(pl_job_times *t)
     }
 }
 
+/* A server that lacks a processor much more than the workers do has as much to
+ * do as one that uses it. */
 static void find_busy_server(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
     t->busy_server = -1;
     for (size_t i = 0; i < s->server_count; i++) {
-        double busy = pl_task_usage_cpu(&s->per_server[i].usage) / 100;
-        if (busy > t->server_busy) {
+        const pl_task_usage *usage = &s->per_server[i].usage;
+        double busy = pl_task_usage_cpu(usage) / 100;
+        double queued = queued_of_task(usage);
+        if (queued < STARVED || queued < 2 * t->queued)
+            queued = 0;
+        if (busy + queued > t->server_busy + t->server_queued) {
             t->server_busy = busy;
+            t->server_queued = queued;
             t->busy_server = (int32_t)i;
         }
     }
@@ -249,6 +267,32 @@ static double held_of(const pl_worker_report *row)
     return known(row->held_seconds) / row->seconds;
 }
 
+/* In lock step all wait for the chief while it tests and saves, which is not
+ * its slowness. */
+static double chief_share(const pl_summary *s, int32_t row)
+{
+    double busy = known(s->eval_seconds) + known(s->checkpoint_seconds);
+    return row == 0 && s->per_worker[0].seconds > 0
+               ? busy / s->per_worker[0].seconds
+               : 0;
+}
+
+/* The row that holds up the others most, and how much. */
+static int32_t find_holder(const pl_summary *s, double *most)
+{
+    int32_t found = -1;
+    for (size_t i = 0; i < s->worker_count; i++) {
+        if (!counts(&s->per_worker[i]))
+            continue;
+        double held = held_of(&s->per_worker[i]) - chief_share(s, (int32_t)i);
+        if (found < 0 || held > *most) {
+            found = (int32_t)i;
+            *most = held;
+        }
+    }
+    return found;
+}
+
 static double less_waiting(const pl_worker_report *row)
 {
     return -waiting_of(row);
@@ -258,16 +302,19 @@ static double less_waiting(const pl_worker_report *row)
 static void find_held(pl_job_times *t)
 {
     const pl_summary *s = t->summary;
-    int32_t slow = largest(s, held_of);
-    double held = slow >= 0 ? held_of(&s->per_worker[slow]) : 0;
-    if (t->strategy != PL_STEP_SYNC || !(held > 0)) {
+    int32_t known_row = largest(s, held_of);
+    double held = 0;
+    int32_t slow = find_holder(s, &held);
+    if (t->strategy != PL_STEP_SYNC || known_row < 0 ||
+        !(held_of(&s->per_worker[known_row]) > 0)) {
         slow = largest(s, less_waiting);
         held = slow < 0 ? 0
                         : median_others(s, slow, waiting_of) -
-                              waiting_of(&s->per_worker[slow]);
+                              waiting_of(&s->per_worker[slow]) -
+                              chief_share(s, slow);
     }
     t->slow = held > HOLDS ? slow : -1;
-    t->held = held;
+    t->held = fmin(held, 1);
 }
 
 /* Without lock step: whose step takes longest, by itself or on the way. */
@@ -295,16 +342,16 @@ static pl_slowness reason_of(const pl_job_times *t)
 {
     const pl_summary *s = t->summary;
     const pl_worker_report *row = &s->per_worker[t->slow];
-    double queued = queued_of(row);
+    double longer = own_of(row) - t->others_own;
     double input = input_of(row) - median_others(s, t->slow, input_of);
     if (throttled_of(row) > THROTTLED &&
         throttled_of(row) > 2 * median_others(s, t->slow, throttled_of))
         return PL_SLOW_QUOTA;
     if (t->slowdown < LONGER)
         return t->spells ? PL_SLOW_STOPS : PL_SLOW_LINK;
-    if (input > (own_of(row) - t->others_own) / 2)
+    if (input > longer / 2)
         return PL_SLOW_INPUT;
-    if (queued > STARVED && queued > 1.5 * median_others(s, t->slow, queued_of))
+    if (queued_of(row) > STARVED && t->lacked > longer / 2)
         return PL_SLOW_STARVED;
     return t->spells ? PL_SLOW_STOPS : PL_SLOW_HARDWARE;
 }
@@ -324,6 +371,8 @@ static void find_slow(pl_job_times *t)
     const pl_worker_report *row = &s->per_worker[t->slow];
     double usual = usual_of(row), others = median_others(s, t->slow, usual_of);
     t->others_own = median_others(s, t->slow, own_of);
+    t->lacked = queued_step_of(row) - median_others(s, t->slow, queued_step_of);
+    t->throttled = throttled_of(row);
     t->slowdown = t->others_own > 0 ? own_of(row) / t->others_own : 1;
     /* Its usual step is not much longer, so that few steps are. */
     t->spells = usual > 0 && others > 0 && t->slowdown >= LONGER &&
@@ -360,12 +409,12 @@ typedef struct rule {
 } rule;
 
 /* What sending and waiting is for, where no worker is to blame. */
-static pl_cause exchange_cause(const pl_job_times *t)
+static pl_cause exchange_cause(const pl_job_times *t, double exchange)
 {
     bool servers = t->busy_server >= 0;
-    if (servers && t->server_busy > BUSY)
+    if (servers && t->server_busy + t->server_queued > BUSY)
         return PL_CAUSE_SERVER;
-    if (t->queued > STARVED)
+    if (t->queued > STARVED && t->queued > MOSTLY * exchange)
         return PL_CAUSE_CORES;
     if (t->push + t->pull <= SMALL)
         return PL_CAUSE_LATENCY;
@@ -384,17 +433,27 @@ static bool stops_by_chance(const pl_job_times *t)
                1.5 * median_others(s, t->slow, queued_of);
 }
 
+/* All wait for it alike. */
+static bool is_shared(pl_cause cause)
+{
+    return cause == PL_CAUSE_SERVER || cause == PL_CAUSE_SERVER_LINK ||
+           cause == PL_CAUSE_LINK || cause == PL_CAUSE_LATENCY ||
+           cause == PL_CAUSE_EVALUATION || cause == PL_CAUSE_CHECKPOINTS;
+}
+
 static rule choose(const pl_job_times *t)
 {
     double training = 1 - t->evaluation - t->checkpoints;
     double scale = training / t->step;
     double exchange = (t->send + t->wait) * scale;
     double held = t->slow >= 0 && !stops_by_chance(t) ? t->held * training : 0;
+    double computing = t->compute * scale;
+    double rest = exchange - (held < exchange ? held : exchange);
+    bool no_cores = t->queued > STARVED && t->queued > MOSTLY * computing;
     const rule rules[] = {
-        { t->queued > STARVED ? PL_CAUSE_CORES : PL_CAUSE_COMPUTING,
-          t->compute * scale },
+        { no_cores ? PL_CAUSE_CORES : PL_CAUSE_COMPUTING, computing },
         { PL_CAUSE_READING, t->input * scale },
-        { exchange_cause(t), exchange - (held < exchange ? held : exchange) },
+        { exchange_cause(t, exchange), rest },
         { PL_CAUSE_EVALUATION, t->evaluation },
         { PL_CAUSE_CHECKPOINTS, t->checkpoints },
         { PL_CAUSE_STALENESS, t->stale > DROPPED ? t->stale : 0 },
@@ -404,8 +463,9 @@ static rule choose(const pl_job_times *t)
         if (rules[i].share > found.share)
             found = rules[i];
     /* A worker that all others wait for is more than where their time went:
-     * without it they would compute. */
-    if (t->slow >= 0 && !stops_by_chance(t))
+     * without it they would compute.  But what they wait for much longer, all
+     * of them, is more than that worker. */
+    if (held > 0 && !(found.share > MUCH * held && is_shared(found.cause)))
         found = (rule) { PL_CAUSE_SLOW_WORKER, held };
     return found;
 }
@@ -523,10 +583,16 @@ static void describe(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
         put_slow(b, t);
         return;
     case PL_CAUSE_SERVER:
-        PUT(b,
-            "waiting for %s on %s, which uses %.0f %% of a core: %.0f %% "
-            "of the time",
-            b->task, b->host, 100 * t->server_busy, 100 * b->share);
+        if (t->server_queued > t->server_busy)
+            PUT(b,
+                "waiting for %s on %s, which had no processor %.0f %% of the "
+                "time: %.0f %% of the step",
+                b->task, b->host, 100 * t->server_queued, 100 * b->share);
+        else
+            PUT(b,
+                "waiting for %s on %s, which uses %.0f %% of a core: %.0f %% "
+                "of the time",
+                b->task, b->host, 100 * t->server_busy, 100 * b->share);
         break;
     case PL_CAUSE_STALENESS:
         PUT(b, "gradients too old to be used: %.0f %% were dropped",

@@ -49,9 +49,11 @@ typedef struct pl_job_times {
     double queued; /* the share of time that workers waited for a processor */
     bool crowded_out; /* ... which other processes than the job's had */
     double evaluation, checkpoints; /* shares of the whole time */
-    double stale;        /* the share of gradients that was dropped */
-    int32_t busy_server; /* with the most processor time; -1: none is known */
-    double server_busy;  /* the share of a core that it used */
+    double stale;         /* the share of gradients that was dropped */
+    int32_t busy_server;  /* with the most processor time; -1: none is known */
+    double server_busy;   /* the share of a core that it used */
+    double server_queued; /* the share of time that it waited for a core, much
+                             more than workers did; else 0 */
 
     /* The worker that the others wait for, or that is slower than they are. */
     int32_t slow; /* its row; -1: none */
@@ -60,6 +62,8 @@ typedef struct pl_job_times {
     bool spells;
     double slowdown;              /* own time of a step / the others' */
     double usual_own, others_own; /* seconds of a step without waiting */
+    double lacked;    /* longer than the others it had no processor */
+    double throttled; /* the share of time with a used up quota */
 } pl_job_times;
 
 /* The cures of a cause, the best first, and how many times as fast the job

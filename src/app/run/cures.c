@@ -172,6 +172,30 @@ static pl_status try_async(pl_bottleneck *b, const scene *s)
     return try_scene(b, s, after, "--mode async");
 }
 
+/* The share of a step that ends with its being slow: that in which its gradient
+ * alone was missing, or, where it computes or reads longer, by how much; others
+ * that are late by chance make the first one less. */
+static double freed_share(const pl_job_times *t)
+{
+    double step = slow_step(t), longer = (t->slowdown - 1) * t->others_own;
+    double by = 0;
+    switch (t->slowness) {
+    case PL_SLOW_QUOTA:
+        by = fmax(t->throttled, longer / step);
+        break;
+    case PL_SLOW_STARVED:
+        by = fmax(t->lacked, longer) / step;
+        break;
+    case PL_SLOW_HARDWARE:
+    case PL_SLOW_INPUT:
+        by = longer / step;
+        break;
+    default:
+        break;
+    }
+    return fmin(fmax(t->held, by), 1 - t->others_own / step);
+}
+
 /* The others make steps without it. */
 static pl_status try_backup(pl_bottleneck *b, const pl_job_times *t)
 {
@@ -180,17 +204,17 @@ static pl_status try_backup(pl_bottleneck *b, const pl_job_times *t)
     if (t->strategy != PL_STEP_SYNC || left < 2)
         return PL_OK;
     snprintf(text, sizeof text, "--replicas-to-aggregate %d", left);
-    return add_cure(b, left / (t->workers * (1 - t->held)), text);
+    return add_cure(b, left / (t->workers * (1 - freed_share(t))), text);
 }
 
-/* As fast as the others.  In lock step with servers the time that it holds them
- * up was measured, and nothing need be predicted. */
+/* As fast as the others.  In lock step the time that it holds them up was
+ * measured, and nothing need be predicted. */
 static pl_status try_freed(pl_bottleneck *b, const scene *s,
                            const pl_job_times *t, const char *text)
 {
     scene after = *s;
-    if (t->strategy == PL_STEP_SYNC)
-        return add_cure(b, 1 / (1 - t->held), text);
+    if (t->strategy == PL_STEP_SYNC || t->strategy == PL_STEP_ALLREDUCE)
+        return add_cure(b, 1 / (1 - freed_share(t)), text);
     after.job.slowdown = after.job.stall_s = 0;
     return try_scene(b, s, after, text);
 }
@@ -242,6 +266,14 @@ static pl_status cure_share(pl_bottleneck *b, double share, const char *text)
     return add_cure(b, 1 / (1 - share), text);
 }
 
+/* A server that is starved: the time in which it waited for a processor. */
+static pl_status try_server_freed(pl_bottleneck *b, const pl_job_times *t)
+{
+    double busy = t->server_busy + t->server_queued;
+    double share = busy > 0 ? b->share * t->server_queued / busy : 0;
+    return cure_share(b, share, "free its processor");
+}
+
 /* The first and the last checkpoint and the last test are made in any case.  A
  * summary without numbers of them has 0. */
 static double rarer_share(double share, int64_t count, int64_t least)
@@ -267,6 +299,10 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
         PL_TRY(fit(&s, t, PL_CAUSE_LINK)); /* what else a step takes */
         return cure_slow(b, &s, t);
     case PL_CAUSE_SERVER:
+        if (t->server_queued > t->server_busy) /* updates are not slow */
+            return try_server_freed(b, t);
+        PL_TRY(fit(&s, t, cause));
+        return cure_exchange(b, &s, t, cause);
     case PL_CAUSE_SERVER_LINK:
     case PL_CAUSE_LINK:
     case PL_CAUSE_LATENCY:

@@ -91,6 +91,20 @@ static const pl_worker_report far[] = {
 static const pl_worker_report small[] = { EVEN(FEW, 0), EVEN(FEW, 0) };
 static const pl_worker_report large[] = { EVEN(MANY, 0), EVEN(MANY, 0) };
 static const pl_worker_report crowded[] = { EVEN(MANY, 4), EVEN(MANY, 4) };
+/* The chief's gradients came late while it tested. */
+static const pl_worker_report tested[] = {
+    ALIKE("node1", 5, 10),
+    ALIKE("node2", 0.1, 3),
+};
+/* All wait for the same links, for one worker a little longer. */
+static const pl_worker_report lagging[] = {
+    ROW("node1", STEPS, 0, 0.1, 0, 0.9, 0.01, USE(MANY, 0), .held_seconds = 0.3,
+        .held_steps = 20),
+    ROW("node2", STEPS, 0, 0.12, 0, 0.88, 0.012, USE(MANY, 0),
+        .held_seconds = 1.2, .held_steps = 50),
+};
+#define LATELY ROW("node1", STEPS, 0, 0.9, 0, 0.1, 0.09, USE(FEW, 2))
+static const pl_worker_report hurried[] = { LATELY, LATELY };
 #define WORKS ROW("node1", STEPS, 0, 0.9, 0, 0.1, 0.09, USE(MANY, 0))
 static const pl_worker_report computing[] = { WORKS, WORKS };
 
@@ -111,6 +125,12 @@ static const pl_worker_report computing[] = { WORKS, WORKS };
             }                                                                  \
         }                                                                      \
     }
+#define STARVED_SERVER                                                         \
+    .per_server = (pl_task_report[]) { { .host = "node9",                      \
+                                         .usage = { .alive_seconds = SECONDS,  \
+                                                    .user_seconds = 0.1,       \
+                                                    .queued_seconds = 9 } } }, \
+    .server_count = 1
 #define ROWS(list)                                                             \
     .per_worker = (pl_worker_report *)(list),                                  \
     .worker_count = sizeof(list) / sizeof *(list), .seconds = SECONDS,         \
@@ -205,6 +225,19 @@ static const struct {
       "ps 0",
       "waiting for ps 0 on node9, which uses 95 % of a core: 80 %",
       false },
+    { "a server without a processor",
+      { SYNC, ROWS(large), STARVED_SERVER },
+      "server processor",
+      "ps 0",
+      "waiting for ps 0 on node9, which had no processor 90 % of the time: "
+      "80 % of the step (computing 20 %",
+      false },
+    { "a little slower beside slow links",
+      { SYNC, ROWS(lagging), WITH(0.2) },
+      "server link",
+      "",
+      "waiting for the links of the parameter servers",
+      false },
     { "a server's link",
       { SYNC, ROWS(large), WITH(0.2) },
       "server link",
@@ -234,6 +267,18 @@ static const struct {
       "evaluation",
       "",
       "testing at the chief: 80 % of the time",
+      false },
+    { "tests that all wait for",
+      { SYNC, ROWS(tested), WITH(0.1), .eval_seconds = 20 },
+      "evaluation",
+      "",
+      "testing at the chief: 67 % of the time",
+      false },
+    { "computing that waits for a core now and then",
+      { SYNC, ROWS(hurried), WITH(0.1) },
+      "computing",
+      "",
+      "computing: 90 % of the time",
       false },
     { "checkpoints",
       { SINGLE, ROWS(busy), .checkpoint_seconds = 30 },
