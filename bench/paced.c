@@ -1,15 +1,18 @@
 /* paced - the whole program, whose workers wait where they would compute.
  *
- * The linker puts the functions below in the place of pl_compute_gradient and
- * pl_compute_stream, so that data, messages, servers, updates, checkpoints and
- * records are those of `paceline`, and a machine can stand for more hosts than
- * it has cores.  `plan` measures the same steps.
+ * The linker puts the functions below in the place of pl_compute_gradient,
+ * pl_compute_stream, pl_compute_score and pl_reader_next, so that data,
+ * messages, servers, updates, checkpoints and records are those of `paceline`,
+ * and a machine can stand for more hosts than it has cores.  `plan` measures
+ * the same steps.
  *
  * PACED=FILE  a line of two numbers for each parameter: the nanoseconds of its
  *             forward and its backward pass; their sum is the time of a step's
  *             computing.  A small model computes as well, and waits for the
  *             rest of the time.  Without it nothing is changed.
  * PACED_SPIN  waits busily, as a processor that computes
+ * PACED_INPUT=NS, PACED_SCORE=NS  reading a batch of the training data, and
+ *             scoring one of a test, take so many nanoseconds longer
  * PACED_STEPS=FILE  gets a line for each step at the end: when it began, in
  *             nanoseconds
  *
@@ -31,6 +34,7 @@ static struct {
     bool on, spin, warm; /* warm: a gradient was computed */
     int params;
     int64_t forward_ns[PARAMS_MOST], backward_ns[PARAMS_MOST], all_ns;
+    int64_t input_ns, score_ns;
 } pace;
 
 static struct {
@@ -49,6 +53,11 @@ pl_status __real_pl_compute_stream(pl_compute *compute, const pl_batch *batch,
 pl_status __wrap_pl_compute_stream(pl_compute *compute, const pl_batch *batch,
                                    int64_t step, int64_t part,
                                    pl_exec_hooks *hooks, double *loss);
+
+pl_score __real_pl_compute_score(pl_compute *compute, const pl_batch *batch);
+pl_score __wrap_pl_compute_score(pl_compute *compute, const pl_batch *batch);
+pl_status __real_pl_reader_next(pl_reader *reader, pl_batch *batch);
+pl_status __wrap_pl_reader_next(pl_reader *reader, pl_batch *batch);
 
 static int64_t now_on(clockid_t clock)
 {
@@ -155,6 +164,24 @@ pl_status __wrap_pl_compute_stream(pl_compute *compute, const pl_batch *batch,
     return PL_OK;
 }
 
+pl_score __wrap_pl_compute_score(pl_compute *compute, const pl_batch *batch)
+{
+    wait_until(now_on(CLOCK_MONOTONIC) + pace.score_ns);
+    return __real_pl_compute_score(compute, batch);
+}
+
+pl_status __wrap_pl_reader_next(pl_reader *reader, pl_batch *batch)
+{
+    wait_until(now_on(CLOCK_MONOTONIC) + pace.input_ns);
+    return __real_pl_reader_next(reader, batch);
+}
+
+static int64_t read_ns(const char *name)
+{
+    const char *text = getenv(name);
+    return text != NULL ? strtoll(text, NULL, 10) : 0;
+}
+
 static bool read_pace(const char *path)
 {
     long long forward, backward;
@@ -177,6 +204,8 @@ int main(int argc, char **argv)
     const char *path = getenv("PACED");
     (void)!prctl(PR_SET_TIMERSLACK, 1);
     pace.spin = getenv("PACED_SPIN") != NULL;
+    pace.input_ns = read_ns("PACED_INPUT");
+    pace.score_ns = read_ns("PACED_SCORE");
     if (path != NULL && !read_pace(path)) {
         fprintf(stderr, "paced: %s: no times in it\n", path);
         return 2;

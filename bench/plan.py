@@ -3,7 +3,7 @@
 
 Each configuration is planned first, and then trained, by hand-started tasks in
 network namespaces whose links tc limits: softmax, lenet, sparse and alexnet on
-1, 2 and 4 hosts, over 100 Mbit/s, 1 Gbit/s and unlimited links, by a ring and
+1 to 4 hosts, over 100 Mbit/s, 1 Gbit/s and unlimited links, by a ring and
 by parameter servers in sync and async.
 
 Computing is waited for (bench/paced.c), so that two cores stand for four
@@ -23,6 +23,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import signal
 import statistics
 import subprocess
 import sys
@@ -36,7 +37,7 @@ import netns  # noqa: E402
 BURSTS = {"100mbit": "16kb", "1gbit": "128kb"}
 LINKS = [*BURSTS, "unlimited"]
 PORT = 2222
-LIMIT_S = 60
+LIMIT_S = 240
 WINDOW_S = 4  # of a run, at least LEAST_STEPS
 LEAST_STEPS = 5
 WARM_STEPS = 2
@@ -58,6 +59,7 @@ class Work:
     model: str
     seconds: float
     flags: tuple
+    data: str = "synthetic"
 
     def pace(self, factor=1):
         """The file for PACED: a third of the time is the forward pass."""
@@ -71,7 +73,8 @@ class Work:
 WORKS = [
     Work("softmax", 0.050, ("--batch", "20", "--examples", "2000")),
     Work("lenet", 0.050, ("--batch", "8", "--examples", "2000")),
-    Work("sparse", 0.050, ("--batch", "100", "--examples", "20000")),
+    Work("sparse", 0.050, ("--batch", "100", "--examples", "20000"),
+         "synthetic-sparse"),
     Work("alexnet", 2.0, ("--batch", "1", "--examples", "16")),
 ]
 
@@ -113,7 +116,7 @@ class Case:
 def cases():
     for work in WORKS:
         yield Case(work, 1, "unlimited", "single", 0)
-        for hosts in (2, 4):
+        for hosts in (2, 3, 4):
             for link in LINKS:
                 large = work.model == "alexnet"
                 if large and (link == "100mbit" or hosts > 2):
@@ -159,7 +162,7 @@ class Bench:
 
     def plan(self, work, hosts, link, rtt_s, seconds):
         done = subprocess.run(
-            [self.program, "plan", work.model, "--data", "synthetic",
+            [self.program, "plan", work.model, "--data", work.data,
              *work.flags, "--threads", "1", "--hosts", str(hosts), "--link",
              link, "--rtt", f"{rtt_s * 1e6:.0f}us", "--seconds", str(seconds),
              "--json"], check=True, stdout=subprocess.PIPE,
@@ -178,7 +181,7 @@ class Bench:
         cluster.write_text(json.dumps({"cluster": {
             role: at for role, at in where.items() if at}}))
         common = [self.program, "train", case.work.model, "--data",
-                  "synthetic", *case.work.flags, "--threads", "1",
+                  case.work.data, *case.work.flags, "--threads", "1",
                   "--eval-every", "never", "--checkpoint-every", "never",
                   "--monitor-every", "0", "--steps", str(steps), "--json",
                   "--quiet", *case.flags()]
@@ -312,6 +315,7 @@ def main():
     why = netns.why_not()
     if why and not options.again:
         sys.exit(f"plan: {why}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("interrupted"))
     netns.remove_leftovers()
     chosen = [c for c in cases() if c.name.startswith(options.only)]
     results = {}
