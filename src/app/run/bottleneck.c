@@ -259,7 +259,7 @@ static int32_t largest(const pl_summary *s,
 
 static double throttled_of(const pl_worker_report *row)
 {
-    return known(row->throttled_seconds) / row->seconds;
+    return fmin(known(row->throttled_seconds) / row->seconds, 1);
 }
 
 static double held_of(const pl_worker_report *row)
