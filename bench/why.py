@@ -89,7 +89,8 @@ KINDS = [
     Kind("link of many servers", "link", modes=PS, servers=3,
          all_links="10mbit", steps=15),
     Kind("server processor", "server processor", task="ps 0", modes=PS,
-         server_quota=0.01, seconds=0.03, steps=30),
+         server_quota=0.03, seconds=0.03, steps=10, model="mlp",
+         flags=("--hidden", "1000,1000")),
     Kind("latency", "latency", modes=PS, model="softmax", seconds=0.005,
          delay_s=0.02, steps=60),
     Kind("evaluation", "evaluation", modes=("sync", "ring"), score_s=0.2, steps=60,
@@ -197,7 +198,7 @@ class Job:
         kind = self.kind
         victim = (role, index) == ("worker", VICTIM)
         factor = kind.slowdown if victim else 1
-        layers = 1 if kind.model == "softmax" else 5
+        layers = {"softmax": 1, "mlp": 3}.get(kind.model, 5)
         ns = kind.seconds * factor * 1e9 / 3 / layers
         path = self.folder / f"pace-{role}-{index}"
         path.write_text(f"{ns:.0f} {2 * ns:.0f}\n0 0\n" * layers)

@@ -30,6 +30,7 @@
 #define STARVED    0.15 /* share of time ready to run without a processor */
 #define THROTTLED  0.1  /* share of time with a used up quota */
 #define BUSY       0.7  /* of a core: a server that does nothing else */
+#define LACKED     0.5  /* share of time that a server had no processor */
 #define SMALL      ((double)(128 << 10)) /* bytes of a step that latency beats */
 #define DROPPED    0.1
 #define CROWDED    0.5 /* share of time without a processor: most of it */
@@ -412,7 +413,7 @@ typedef struct rule {
 static pl_cause exchange_cause(const pl_job_times *t, double exchange)
 {
     bool servers = t->busy_server >= 0;
-    if (servers && t->server_busy + t->server_queued > BUSY)
+    if (servers && (t->server_busy > BUSY || t->server_queued > LACKED))
         return PL_CAUSE_SERVER;
     if (t->queued > STARVED && t->queued > MOSTLY * exchange)
         return PL_CAUSE_CORES;
