@@ -39,7 +39,7 @@ LINKS = [*BURSTS, "unlimited"]
 PORT = 2222
 LIMIT_S = 240
 WINDOW_S = 4  # of a run, at least LEAST_STEPS
-LEAST_STEPS = 5
+LEAST_STEPS = 6
 WARM_STEPS = 2
 NEAR = 0.05
 ROUND_TRIPS = 200
@@ -249,10 +249,13 @@ def measure_group(bench, options, key, members, known):
             for case in members:
                 try:
                     found = run(bench, net, case, plan)
-                except (RuntimeError, subprocess.TimeoutExpired) as error:
+                except (RuntimeError, statistics.StatisticsError,
+                        subprocess.TimeoutExpired) as error:
                     print(f"{case.name}: {error}", file=sys.stderr)
                     continue
                 known.setdefault(case.name, []).append([found, rtt])
+                if options.measured:
+                    options.measured.write_text(json.dumps(known))
 
 
 def predict(bench, options, key, members, known):
@@ -324,8 +327,6 @@ def main():
         for key, members in groups(chosen).items():
             if not options.again:
                 measure_group(bench, options, key, members, known)
-                if options.measured:
-                    options.measured.write_text(json.dumps(known))
             results |= predict(bench, options, key, members, known)
     report(results)
 

@@ -243,7 +243,9 @@ class Job:
                  "--cluster", self.cluster(net, role), "--role", role,
                  "--index", str(index), "--json", "--quiet"]
         # Not by `ip netns exec`, which hides the files of cgroups.
-        words = ["nsenter", f"--net=/run/netns/{net.host(host)}", *words]
+        words = ["nsenter", f"--net=/run/netns/{net.host(host)}", "unshare",
+                 "--uts", "sh", "-c", 'hostname "$0" && exec "$@"',
+                 f"node{host}", *words]
         return subprocess.Popen(
             words, cwd=home, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -23,21 +23,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_S    0.001 /* of training: less tells nothing */
-#define HOLDS      0.1  /* a worker that holds up the others so much is named */
-#define LONGER     1.15 /* own time beside the others': not by chance */
-#define LONGER_OWN 1.3  /* the same where no task waits for it */
-#define STARVED    0.15 /* share of time ready to run without a processor */
-#define THROTTLED  0.1  /* share of time with a used up quota */
-#define BUSY       0.7  /* of a core: a server that does nothing else */
-#define LACKED     0.5  /* share of time that a server had no processor */
-#define SMALL      ((double)(128 << 10)) /* bytes of a step that latency beats */
-#define DROPPED    0.1
-#define CROWDED    0.5 /* share of time without a processor: most of it */
-#define LEFT       0.5 /* of a host's cores: other processes have the rest */
-#define MOSTLY     0.4 /* of a share of time: without a core for so much of it */
-#define MUCH       2   /* times as long: a shared cause rather than a worker */
-#define FEW        0.2 /* of the steps: a worker held them up in spells */
+#define LEAST_S     0.001 /* of training: less tells nothing */
+#define HOLDS       0.1 /* a worker that holds up the others so much is named */
+#define LONGER      1.15 /* own time beside the others': not by chance */
+#define LONGER_OWN  1.3  /* the same where no task waits for it */
+#define LONGER_WAIT 1.5  /* ... on the way to a server, which varies more */
+#define STARVED     0.15 /* share of time ready to run without a processor */
+#define THROTTLED   0.1  /* share of time with a used up quota */
+#define BUSY        0.7  /* of a core: a server that does nothing else */
+#define LACKED      0.5  /* share of time that a server had no processor */
+#define SMALL       ((double)(128 << 10)) /* bytes of a step that latency beats */
+#define DROPPED     0.1
+#define CROWDED     0.5 /* share of time without a processor: most of it */
+#define LEFT        0.5 /* of a host's cores: other processes have the rest */
+#define MOSTLY      0.4 /* of a share of time: without a core for so much of it */
+#define MUCH        2   /* times as long: a shared cause rather than a worker */
+#define FEW         0.2 /* of the steps: a worker held them up in spells */
 
 static const char *const names[PL_CAUSES] = {
     [PL_CAUSE_COMPUTING] = "computing",
@@ -328,9 +329,9 @@ static void find_behind(pl_job_times *t)
     double others = median_others(s, slow, own_of);
     double near = median_others(s, far, wait_seconds_of);
     t->slow = -1;
-    if (own > LONGER_OWN * others)
+    if (own > LONGER_OWN * others && own - others > HOLDS * t->step)
         t->slow = slow;
-    else if (wait > LONGER_OWN * near && wait - near > HOLDS * t->step)
+    else if (wait > LONGER_WAIT * near && wait - near > HOLDS * t->step)
         t->slow = far;
     if (t->slow >= 0) {
         double step = s->per_worker[t->slow].seconds /
@@ -348,7 +349,9 @@ static pl_slowness reason_of(const pl_job_times *t)
     if (throttled_of(row) > THROTTLED &&
         throttled_of(row) > 2 * median_others(s, t->slow, throttled_of))
         return PL_SLOW_QUOTA;
-    if (t->slowdown < LONGER)
+    /* What it does longer is not what the others wait for. */
+    bool elsewhere = longer < t->held * row->seconds / (double)row->steps / 2;
+    if (t->slowdown < LONGER || elsewhere)
         return t->spells ? PL_SLOW_STOPS : PL_SLOW_LINK;
     if (input > longer / 2)
         return PL_SLOW_INPUT;
@@ -439,7 +442,8 @@ static bool is_shared(pl_cause cause)
 {
     return cause == PL_CAUSE_SERVER || cause == PL_CAUSE_SERVER_LINK ||
            cause == PL_CAUSE_LINK || cause == PL_CAUSE_LATENCY ||
-           cause == PL_CAUSE_EVALUATION || cause == PL_CAUSE_CHECKPOINTS;
+           cause == PL_CAUSE_CORES || cause == PL_CAUSE_EVALUATION ||
+           cause == PL_CAUSE_CHECKPOINTS;
 }
 
 static rule choose(const pl_job_times *t)

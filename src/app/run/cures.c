@@ -80,13 +80,16 @@ static void set_cost(scene *s, pl_cause cause, double cost)
 {
     switch (cause) {
     case PL_CAUSE_LATENCY:
-        s->net.message_s = cost;
+        if (s->job.hosts > 1 || s->job.apart)
+            s->net.latency_s = cost;
+        else /* on one host it is processors that take the time */
+            s->net.message_s = cost;
         break;
     case PL_CAUSE_SERVER:
         s->work.update_s = cost;
         break;
     default: /* all links, also of one host */
-        s->net.byte_s = cost;
+        s->net.bytes_per_s = s->net.local_bytes_per_s = 1 / cost;
         break;
     }
 }
