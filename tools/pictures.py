@@ -124,22 +124,24 @@ def page(browser, program, folder):
         subprocess.run([program, *command], cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)
     job = subprocess.Popen(train("lenet", "--workers", "2", "--ps", "1",
-                                 "--eval-every", "50", "--epochs", "1000") +
+                                 "--eval-every", "200", "--epochs", "30") +
                            ["runs/lenet"], cwd=folder,
                            stdout=subprocess.DEVNULL)
     server = subprocess.Popen([program, "page"], cwd=folder,
                               stdout=subprocess.PIPE, text=True)
     try:
         browser.open(server.stdout.readline().strip())
+        address = browser.evaluate("location.href")
         wait_for(lambda: browser.evaluate(
             "document.querySelector('.running polyline') !== null"),
             "the curve of the job")
-        browser.picture(IMAGES / "page.png", 1240, 400)
-        browser.open(browser.evaluate("location.href") + "run/lenet")
+        browser.open(address + "run/lenet")
         wait_for(lambda: browser.evaluate(
-            "Figures.views.size > 2 && Figures.model.series.length > 9"),
-            "the curves")
+            "Figures.model.series.some(s => s.metric === 'test_accuracy' && "
+            "s.y.length > 9)"), "the curves")
         browser.picture(IMAGES / "page-run.png", 1240, 760)
+        browser.open(address)
+        browser.picture(IMAGES / "page.png", 1240, 400)
     finally:
         for process in (job, server):
             process.terminate()
