@@ -1,12 +1,16 @@
 """Jobs that lose a task: what becomes of the others, and of the result."""
 
+import contextlib
 import json
+import os
+import pathlib
 import re
 import signal
+import subprocess
 
 import pytest
 
-from conftest import Cli, checkpoints, wait_for
+from conftest import Cli, checkpoints, program, wait_for
 from jobs import (children, gone, interrupted, log_of, started, task, tasks,
                   wait_for_checkpoint, wait_for_text)
 
@@ -120,6 +124,33 @@ def test_abort_ends_the_job(cli, number, says):
     assert says in result.err.splitlines()[-1]
     assert "started again" not in result.err
     assert not (cli.folder / "a" / "summary.json").exists()
+
+
+def test_a_chief_frozen_at_its_end_does_not_hold_the_job(cli):
+    """All is done and saved; it prints its summary, which no one reads yet."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writer, bytes(65536)):
+            pass
+    os.set_blocking(writer, True)
+    job = subprocess.Popen(
+        [program(), "train", "softmax", "--json", "--run", "a", *DATA, *JOB,
+         "--steps", "200", *SOON], cwd=cli.folder, env=cli.env,
+        stdin=subprocess.DEVNULL, stdout=writer, stderr=subprocess.PIPE,
+        text=True)
+    os.close(writer)
+
+    chief = task(job, "worker", 0)
+    where = pathlib.Path(f"/proc/{chief.pid}/wchan")
+    assert wait_for(lambda: "pipe_write" in where.read_text(), "the summary")
+    chief.send(signal.SIGSTOP)
+    _, err = job.communicate(timeout=120)
+    os.close(reader)
+    assert job.returncode == 1, err
+    assert "worker 0 was declared lost and killed: the training is complete " \
+        "and saved, only the summary is missing: give --resume to get it" in err
+    assert cli.train("--run", "a", "--resume")["steps"] == 200
 
 
 def test_without_restarts_a_loss_ends_the_job(cli):

@@ -3,7 +3,7 @@
  * By round trips: what it showed when it answered, compared with the middle
  * between asking and hearing.  The shortest trip counts: it is wrong by at most
  * half of it.  Where that leaves room for no difference at all, it is the same
- * machine's.
+ * machine's.  A peer may say anything: what no clock shows is ignored.
  *
  * Threads: the caller's. */
 #ifndef PL_BASE_HOST_SKEW_H
@@ -11,6 +11,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#define PL_SKEW_MOST (INT64_MAX / 4) /* 73 years */
 
 typedef struct pl_skew {
     bool known;
@@ -21,7 +23,8 @@ static inline void pl_skew_hear(pl_skew *skew, int64_t asked_ns,
                                 int64_t heard_ns, int64_t theirs_ns)
 {
     int64_t trip = heard_ns - asked_ns;
-    if (trip < 0 || (skew->known && trip >= skew->trip_ns))
+    if (theirs_ns > PL_SKEW_MOST || theirs_ns < -PL_SKEW_MOST || trip < 0 ||
+        (skew->known && trip >= skew->trip_ns))
         return;
     int64_t ahead = theirs_ns - (asked_ns + trip / 2);
     bool same = ahead <= trip / 2 + 1 && ahead >= -(trip / 2 + 1);

@@ -101,6 +101,20 @@ void pl_child_how(int ended, char *text, size_t room)
         snprintf(text, room, "ended with exit status %d", WEXITSTATUS(ended));
 }
 
+bool pl_child_stopped(pid_t pid)
+{
+    char path[64], text[512] = "";
+    snprintf(path, sizeof path, "/proc/%lld/stat", (long long)pid);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    if (file < 0)
+        return false;
+    ssize_t got = read(file, text, sizeof text - 1);
+    close(file);
+    /* "PID (NAME) STATE ...", and a name may hold anything. */
+    const char *end = got > 0 ? strrchr(text, ')') : NULL;
+    return end != NULL && end[1] == ' ' && end[2] == 'T';
+}
+
 /* The last `most` bytes behind `from`, with a NUL. */
 static void read_end(const char *log, int64_t from, char *text, size_t room)
 {

@@ -38,6 +38,9 @@ pl_status pl_child_start(pid_t *out, int64_t *log_from,
  * waitpid gives it. */
 void pl_child_how(int ended, char *text, size_t room);
 
+/* It is stopped (SIGSTOP), as Linux tells; false when that is not known. */
+bool pl_child_stopped(pid_t pid);
+
 /* The last `lines` lines of the log behind `from`, without the last newline;
  * "" when there are none. */
 void pl_child_last_lines(const char *log, int64_t from, int lines, char *text,

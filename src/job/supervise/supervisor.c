@@ -417,6 +417,7 @@ static void run_loop(pl_supervisor *s)
         if (s->chaos != NULL)
             make_faults(s);
         watch_first(s);
+        pl_supervisor_watch_chief(s);
         if (interrupted(s))
             pl_supervisor_enter(s, PL_JOB_ASKED);
         if (phase_has_limit(s) && pl_deadline_passed(s->deadline))

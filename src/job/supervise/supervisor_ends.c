@@ -2,6 +2,7 @@
  * do without it, or whether the job ends, and in which words. */
 #include "job/supervise/supervisor_priv.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "job/supervise/child.h"
@@ -218,6 +219,28 @@ static void forget_address(pl_supervisor *s, const pl_job_task *task)
     pl_mem_free(*place);
     *place = NULL;
     s->missing++;
+}
+
+/* The chief that takes leave has no heartbeats any more, and what it prints may
+ * take as long as its reader does.  Stopped for good, it never would end. */
+void pl_supervisor_watch_chief(pl_supervisor *s)
+{
+    const pl_job_task *chief = &s->tasks[s->cluster.ps];
+    pl_watched *watched = &s->watched[chief->slot];
+    int64_t now_ns = pl_clock_now_ns(pl_clock_real());
+    bool leaves = chief->worker == 0 && chief->running && !watched->lost &&
+                  (watched->closing || chief->final);
+    if (s->opts->silence_ms <= 0 || s->phase > PL_JOB_OVER || !leaves ||
+        chief->pid <= 0 || !pl_child_stopped(chief->pid)) {
+        watched->stopped_ns = 0;
+        return;
+    }
+    if (watched->stopped_ns == 0)
+        watched->stopped_ns = now_ns;
+    if (now_ns - watched->stopped_ns <= s->opts->silence_ms * 1000000)
+        return;
+    watched->lost = true;
+    chief->host->ops->signal(chief->host, chief, SIGKILL);
 }
 
 void pl_supervisor_take_ended(void *context, pl_task id, int ended,

@@ -19,14 +19,15 @@ typedef enum pl_phase_of_job {
 
 /* What the supervisor alone knows of a task. */
 typedef struct pl_watched {
-    bool lost;        /* declared so; it was killed */
-    int64_t heard_ns; /* its last message */
-    int32_t excused;  /* starts that take none of --restarts */
-    bool there;       /* this process has said that it is a task */
-    bool joined;      /* a process of this task was in the job */
-    bool closing;     /* the chief takes leave of the others */
-    bool left;        /* told that the terminal is left to it */
-    bool gone;        /* it is not restarted, and the job goes on */
+    bool lost;          /* declared so; it was killed */
+    int64_t heard_ns;   /* its last message */
+    int64_t stopped_ns; /* since when the chief is, as it takes leave; 0: not */
+    int32_t excused;    /* starts that take none of --restarts */
+    bool there;         /* this process has said that it is a task */
+    bool joined;        /* a process of this task was in the job */
+    bool closing;       /* the chief takes leave of the others */
+    bool left;          /* told that the terminal is left to it */
+    bool gone;          /* it is not restarted, and the job goes on */
 } pl_watched;
 
 typedef struct pl_supervisor {
@@ -83,6 +84,7 @@ void pl_supervisor_take_message(void *context, pl_task id,
 char **pl_supervisor_address(const pl_supervisor *s, const pl_job_task *task);
 
 /* supervisor_ends.c: deaths. */
+void pl_supervisor_watch_chief(pl_supervisor *s);
 void pl_supervisor_take_ended(void *context, pl_task id, int ended,
                               const char *said);
 void pl_supervisor_lose_host(pl_supervisor *s, pl_host *host, pl_status status);

@@ -123,6 +123,8 @@ static void sim_seeds_that_broke_one_are_good(void **state)
         /* A chief that joined again computed a step beyond the last one, which
          * its own gradient of before had made. */
         5025216,
+        /* The chief's pull for its test waited for a grant in a freeze. */
+        10052902,
         /* Gradients of lost workers made a step without the chief's. */
         30065710,
     };

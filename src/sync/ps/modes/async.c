@@ -228,8 +228,12 @@ bool pl_async_is_decided(pl_ps_core *core, const pl_member *member,
     if (!pl_core_leads(core) || (*flags & PL_ANSWER_STOP) != 0 ||
         member->granted)
         return true;
+    /* The chief that froze the job pulls what it tests: no update comes in
+     * between, and no worker that it could wait for moves. */
+    if (core->frozen && member == core->members)
+        return true;
     *may = false;
-    return core->frozen && member != core->members;
+    return core->frozen;
 }
 
 /* The chief makes no gradients, and so no tests on the way. */

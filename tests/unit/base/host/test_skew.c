@@ -26,5 +26,18 @@ static void skew_of_one_machine_is_none(void **state)
     assert_int_equal(0, skew.ahead_ns);
 }
 
+/* A peer says what it likes. */
+static void skew_of_an_impossible_clock_is_ignored(void **state)
+{
+    (void)state;
+    static const int64_t clocks[] = { INT64_MIN, INT64_MIN + 1, INT64_MAX };
+    pl_skew skew = { 0 };
+    for (size_t i = 0; i < sizeof clocks / sizeof *clocks; i++) {
+        pl_skew_hear(&skew, 1000, 1400, clocks[i]);
+        assert_false(skew.known);
+    }
+}
+
 UNIT_TESTS(cmocka_unit_test(skew_is_that_of_the_shortest_trip),
-           cmocka_unit_test(skew_of_one_machine_is_none))
+           cmocka_unit_test(skew_of_one_machine_is_none),
+           cmocka_unit_test(skew_of_an_impossible_clock_is_ignored))
