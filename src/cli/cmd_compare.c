@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cli/commands.h"
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/text/quote.h"
 #include "cli/commands.h"
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <stdio.h>
 #include <stdlib.h>

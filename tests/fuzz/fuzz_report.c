@@ -12,9 +12,9 @@
 #include "base/file/file.h"
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
+#include "observe/compare/compare.h"
 #include "observe/live/live.h"
 #include "observe/report/report.h"
-#include "observe/runs/compare.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/param/param.h"
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <math.h>
 #include <stdlib.h>

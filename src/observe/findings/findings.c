@@ -4,7 +4,7 @@
  * table, and what the spread of repetitions explains is called so. */
 #include "observe/findings/findings_priv.h"
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "observe/findings/line.h"
 
 #include "base/mem.h"
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <math.h>
 #include <stdlib.h>

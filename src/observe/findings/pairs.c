@@ -4,7 +4,7 @@
  * told; repetitions count as one run, by their mean. */
 #include "observe/findings/findings_priv.h"
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <math.h>
 #include <string.h>

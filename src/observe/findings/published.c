@@ -3,7 +3,7 @@
  * as they are. */
 #include "observe/findings/findings_priv.h"
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

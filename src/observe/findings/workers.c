@@ -3,7 +3,7 @@
  * whether asynchronous workers make equal shares of the steps. */
 #include "observe/findings/findings_priv.h"
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 #include <math.h>
 #include <stdlib.h>

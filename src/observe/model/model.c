@@ -5,9 +5,9 @@
 #include "base/error.h"
 #include "base/file/file.h"
 #include "base/mem.h"
+#include "observe/compare/compare.h"
 #include "observe/model/metric.h"
 #include "observe/model/model_priv.h"
-#include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

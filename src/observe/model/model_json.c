@@ -2,9 +2,9 @@
  * many points of each series go into it. */
 #include "base/mem.h"
 #include "base/text/quote.h"
+#include "observe/compare/compare.h"
 #include "observe/model/metric.h"
 #include "observe/model/model_priv.h"
-#include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

@@ -2,9 +2,9 @@
  * runs and its figures; then what the reader looks up. */
 #include "observe/report/report.h"
 
+#include "observe/compare/compare.h"
 #include "observe/findings/findings.h"
 #include "observe/report/report_priv.h"
-#include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

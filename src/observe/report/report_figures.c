@@ -2,9 +2,9 @@
  * in the order of what a reader asks first, at most so many. A figure is a row
  * of a table below. */
 #include "base/mem.h"
+#include "observe/compare/compare.h"
 #include "observe/model/metric.h"
 #include "observe/report/report_priv.h"
-#include "observe/runs/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,9 +3,9 @@
  * that no run with this x has does not count: one worker has no --mode, and so
  * it is the first point of the lines of every mode. */
 #include "base/mem.h"
+#include "observe/compare/compare.h"
 #include "observe/model/metric.h"
 #include "observe/report/report_priv.h"
-#include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* report_workers.c - what each worker did: for each sweep its time and its
  * steps as bars, and a table of steps, time, accuracy, bytes, and where its
  * time went. */
+#include "observe/compare/compare.h"
 #include "observe/report/report_priv.h"
-#include "observe/runs/compare.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

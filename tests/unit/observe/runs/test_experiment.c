@@ -1,6 +1,6 @@
 #include "support/runs.h"
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 #include "observe/runs/experiment.h"
 
 #define CELLS                                                                  \

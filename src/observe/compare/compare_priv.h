@@ -2,10 +2,10 @@
  * tasks of a run.
  *
  * Threads: one at a time. */
-#ifndef PL_OBSERVE_RUNS_COMPARE_PRIV_H
-#define PL_OBSERVE_RUNS_COMPARE_PRIV_H
+#ifndef PL_OBSERVE_COMPARE_COMPARE_PRIV_H
+#define PL_OBSERVE_COMPARE_COMPARE_PRIV_H
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 /* True when the table would have a column. */
 bool pl_compare_has_tasks(const pl_records *records);

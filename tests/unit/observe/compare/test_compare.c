@@ -1,6 +1,6 @@
 #include "support/runs.h"
 
-#include "observe/runs/compare.h"
+#include "observe/compare/compare.h"
 
 static char *compare(const char *folder, bool mean)
 {

@@ -1,8 +1,8 @@
 /* compare_text.c - runs side by side for people: a table for each sweep, what
  * it shows in words, and the sentences that published values need. */
 #include "base/text/quote.h"
+#include "observe/compare/compare_priv.h"
 #include "observe/findings/findings.h"
-#include "observe/runs/compare_priv.h"
 #include "observe/runs/experiment.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
  * bottleneck, memory by role, the steps of each worker, and what went in and
  * out of each server.  Columns that no run has are left out; of more than
  * EACH_MOST workers or servers, the first ones are shown. */
-#include "observe/runs/compare_priv.h"
+#include "observe/compare/compare_priv.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* compare.c - the table of runs side by side: which flags set them apart, which
  * runs are repetitions of each other, their means, and what was published. */
-#include "observe/runs/compare_priv.h"
+#include "observe/compare/compare_priv.h"
 
 #include "observe/runs/experiment.h"
 

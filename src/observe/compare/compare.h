@@ -1,8 +1,8 @@
 /* compare.h - runs side by side: what sets them apart, and what came of it.
  *
  * Threads: one at a time. */
-#ifndef PL_OBSERVE_RUNS_COMPARE_H
-#define PL_OBSERVE_RUNS_COMPARE_H
+#ifndef PL_OBSERVE_COMPARE_COMPARE_H
+#define PL_OBSERVE_COMPARE_COMPARE_H
 
 #include "observe/runs/record.h"
 #include "observe/runs/table.h"
