@@ -112,7 +112,8 @@ def test_a_job_is_seen_with_its_tasks(start):
     assert first["paceline_examples_per_second"][0][1] > 0
     tests = {labels["metric"]: value
              for labels, value in first["paceline_test"]}
-    assert set(tests) == {"loss", "accuracy"} and 0 <= tests["accuracy"] <= 1
+    assert set(tests) == {"loss", "accuracy", "top5_accuracy"}
+    assert 0 <= tests["accuracy"] <= tests["top5_accuracy"] <= 1
     assert of_tasks(first, "paceline_task_up") == dict.fromkeys(everyone, 1)
     assert of_tasks(first, "paceline_task_restarts_total") == \
         dict.fromkeys(everyone, 0)
