@@ -42,6 +42,9 @@ void pl_log_copy(pl_log_sink *sink, void *context)
 }
 
 static void put(pl_log_level level, const char *prefix, const char *format,
+                va_list args) PL_PRINTF(3, 0);
+
+static void put(pl_log_level level, const char *prefix, const char *format,
                 va_list args)
 {
     if ((int)level > atomic_load_explicit(&most_shown, memory_order_relaxed))
