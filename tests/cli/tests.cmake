@@ -16,3 +16,8 @@ foreach(source ${sources})
         set_tests_properties(cli.${name} PROPERTIES LABELS slow)
     endif()
 endforeach()
+
+# The longest ones begin first: else one of them runs alone at the end.
+foreach(name ps_loss mpi ring ps_sparse mnist launch resume ps_output sweep)
+    set_tests_properties(cli.${name} PROPERTIES COST 100)
+endforeach()
