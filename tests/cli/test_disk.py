@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import Cli, checkpoints, program, wait_for
+from conftest import Cli, checkpoints, leaks_allowed, program, wait_for
 from jobs import (hand, interrupted, log_of, newest, same_bits, started,
                   wait_for_progress, write_cluster)  # hand is a fixture
 
@@ -31,10 +31,8 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0,
 def killing(call, nth):
     """Words in front of a command: its process, whichever of its threads makes
     this system call for the nth time, is killed as it begins it."""
-    # LeakSanitizer does not work under ptrace.
-    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
-    return ["env", f"ASAN_OPTIONS={options}", "strace", "-f", "-qq", "-o",
-            "/dev/null", "-e", f"trace={call}", "-e",
+    return ["env", f"ASAN_OPTIONS={leaks_allowed()}", "strace", "-f", "-qq",
+            "-o", "/dev/null", "-e", f"trace={call}", "-e",
             f"inject={call}:signal=SIGKILL:when={nth}"]
 
 

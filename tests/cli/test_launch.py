@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import SMALL, wait_for
+from conftest import SMALL, leaks_allowed, wait_for
 from hosts import HOSTS, apart_ssh, descendants, fake_ssh, mapped_ssh
 from jobs import gone, wait_for_text, words_of
 
@@ -49,10 +49,8 @@ def test_ring_ends_in_the_bits_of_one_machine(cli):
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="without mpirun")
 def test_mpi_job_is_started_by_mpirun(cli):
-    # MPI itself leaks, which only sanitizers mind.
-    options = cli.env.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     result = cli.ok(*launch(cli, "--engine", "mpi", hosts=HOSTS[:2]),
-                    env=dict(cli.env, ASAN_OPTIONS=options))
+                    env=dict(cli.env, ASAN_OPTIONS=leaks_allowed()))
     assert result.json["strategy"] == "allreduce"
     assert result.json["workers"] == 2
     assert "by mpirun" in result.err

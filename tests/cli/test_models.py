@@ -7,7 +7,7 @@ import struct
 import numpy
 import pytest
 
-from conftest import checkpoints
+from conftest import checkpoints, leaks_allowed
 from test_input import folder_of
 
 MLP = ["train", "mlp", "--data", "synthetic", "--examples", "1000",
@@ -18,7 +18,8 @@ RESNET = ["train", "resnet18", "--width", "4", "--examples", "64", "--batch",
 
 
 def sha(cli, args, *flags):
-    return cli.ok(*args, *flags).json["parameters_sha256"]
+    env = dict(cli.env, ASAN_OPTIONS=leaks_allowed())  # MPI's
+    return cli.ok(*args, *flags, env=env).json["parameters_sha256"]
 
 
 def tensors_of(run):
@@ -40,7 +41,7 @@ def tensors_of(run):
 def test_workers_are_micro_batches_bit_for_bit(cli, args):
     """The hash is of the running statistics, too."""
     one = sha(cli, args, "--threads", "1", "--micro-batches", "2")
-    for flags in ["--ps 1", "--ps 2", "--strategy allreduce"]:
+    for flags in ["--ps 1", "--ps 2", "--engine ring", "--engine mpi"]:
         many = sha(cli, args, "--threads", "1", "--workers", "2",
                    *flags.split())
         assert many == one, flags

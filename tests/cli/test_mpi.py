@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from conftest import DEADLINE_S, Cli, program, wait_for
+from conftest import DEADLINE_S, Cli, leaks_allowed, program, wait_for
 from jobs import (children, gone, interrupted, started, wait_for_checkpoint,
                   wait_for_progress, wait_for_text, words_of)
 
@@ -24,10 +24,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module", autouse=True)
 def no_leak_check():
-    """What MPI leaves behind at its end is not ours to free."""
-    options = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ASAN_OPTIONS", options)
+        patch.setenv("ASAN_OPTIONS", leaks_allowed())
         yield
 
 
