@@ -175,7 +175,7 @@ static pl_status describe_kind(const pl_dnn_op *op, const pl_dnn_opts *opts,
                                const_dnnl_primitive_desc_t forward,
                                dnnl_primitive_desc_t *out)
 {
-    pl_dnn_layer any = { NULL };
+    pl_dnn_layer any = { 0 };
     pl_status status = describe(&any, opts, types_of(opts, kind), true);
     if (status == PL_OK)
         status = pl_dnn_check(pl_dnn_layer_create(out, op->engine, opts, kind,
@@ -277,7 +277,7 @@ static pl_status make_layer(pl_dnn_op *op, const pl_dnn_opts *opts)
                                    { .id = 0 },
                                    WRITES(DIFF_WEIGHTS, false) },
     };
-    pl_dnn_layer given = { NULL };
+    pl_dnn_layer given = { 0 };
     dnnl_primitive_desc_t desc = NULL;
     pl_status status;
     PL_TRY_OUT(status, describe(&given, opts, plain_types, false));
