@@ -37,13 +37,13 @@ static size_t count_met(const pl_records *records)
 }
 
 /* How the sentence about a line begins: "mode sync: test accuracy"; of the only
- * line "Test accuracy". */
+ * line "Test accuracy".  `what` may be empty. */
 static void put_subject(const pl_finding *f, const pl_line *line,
                         const char *what)
 {
     if (strcmp(line->label, "all runs") != 0)
         pl_buffer_format(f->out, "%s: %s", line->label, what);
-    else
+    else if (what[0] != '\0')
         pl_buffer_format(f->out, "%c%s", toupper((unsigned char)what[0]),
                          what + 1);
 }
