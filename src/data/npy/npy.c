@@ -114,7 +114,7 @@ static pl_status parse_shape(header *t, pl_shape *out)
     if (!take(t, '('))
         return not_a_head(t, "a shape like (60000, 28, 28)");
     while (!take(t, ')')) {
-        int64_t size;
+        int64_t size = 0;
         skip_blanks(t);
         PL_TRY(parse_size(t, &size));
         if (out->rank == PL_MAX_RANK)
