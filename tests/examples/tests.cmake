@@ -31,4 +31,4 @@ pl_example_test(three_blocks three_blocks "\"stopped_by\":\"steps\""
                 --quiet --json --run run)
 pl_example_test(residual residual "\"stopped_by\":\"steps\""
                 train residual --data synthetic --examples 500 --steps 10
-                --workers 2 --threads 1 --quiet --json --run run)
+                --workers 2 --engine ring --threads 1 --quiet --json --run run)
