@@ -100,7 +100,8 @@ static pl_encoded encode(const pl_codec *codec, const pl_codec_span *from,
     return encoded;
 }
 
-/* A piece as it came, which need not be aligned. */
+/* A piece as it came, which need not be aligned.  It may lie in memory of its
+ * sender, who may write there meanwhile: each use of a place checks it. */
 static uint32_t place_at(pl_encoded piece, int64_t i)
 {
     uint32_t place;
@@ -140,8 +141,11 @@ static const float *decode(const pl_codec *codec, int64_t count,
         return room;
     }
     memset(room, 0, (size_t)count * sizeof *room);
-    for (int64_t i = 0; i < kept; i++)
-        room[place_at(from, i)] = value_at(from, kept + i);
+    for (int64_t i = 0; i < kept; i++) {
+        uint32_t place = place_at(from, i);
+        if (place < count)
+            room[place] = value_at(from, kept + i);
+    }
     return room;
 }
 
@@ -159,8 +163,11 @@ static bool combine(const pl_codec *codec, const pl_kernels *kernels,
         return false;
     for (int64_t i = 0; i < count && is_whole(kept, count); i++)
         add_one(value_at(piece, i), before, own + i);
-    for (int64_t i = 0; i < kept && !is_whole(kept, count); i++)
-        add_one(value_at(piece, kept + i), before, own + place_at(piece, i));
+    for (int64_t i = 0; i < kept && !is_whole(kept, count); i++) {
+        uint32_t place = place_at(piece, i);
+        if (place < count)
+            add_one(value_at(piece, kept + i), before, own + place);
+    }
     return true;
 }
 

@@ -182,6 +182,24 @@ static void topk_refuses_places_that_do_not_rise_or_are_outside(void **state)
     }
 }
 
+/* Here the sum itself lies where the places are: the first number changes the
+ * second place. */
+static void topk_piece_that_changes_while_it_is_read_stays_inside(void **state)
+{
+    (void)state;
+    static const uint32_t piece[4] = { 1, 7, 0x3f800000, 0x40000000 };
+    pl_codec_topk topk = pl_codec_topk_of(0.2);
+    float own[10] = { 0 }, before[10] = { 0 };
+    memcpy(own, piece, sizeof piece);
+    memcpy(before, piece, sizeof piece);
+    assert_true(pl_codec_combine(&topk.base, pl_kernels_best(), 10,
+                                 (pl_encoded) { own, sizeof piece }, false,
+                                 own));
+    assert_true(own[1] >= 1);
+    before[1] = own[1];
+    assert_memory_equal(before, own, sizeof own);
+}
+
 /* --- the ring ---------------------------------------------------------- */
 
 static float term(int32_t rank, int64_t i)
@@ -539,6 +557,7 @@ int main(void)
         cmocka_unit_test(topk_sends_the_largest_and_keeps_the_rest),
         cmocka_unit_test(topk_sends_what_is_no_number),
         cmocka_unit_test(topk_refuses_places_that_do_not_rise_or_are_outside),
+        cmocka_unit_test(topk_piece_that_changes_while_it_is_read_stays_inside),
         cmocka_unit_test(ring_loses_nothing_with_topk),
         cmocka_unit_test(ring_sends_gradients_through_the_codec),
         cmocka_unit_test(ring_sums_parameters_exactly_with_any_codec),
