@@ -80,9 +80,7 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
-      .traits = PL_PARAM_COMMON | PL_PARAM_COMMON | PL_PARAM_COMMON |
-                PL_PARAM_COMMON | PL_PARAM_COMMON | PL_PARAM_COMMON |
-                PL_PARAM_COMMON | PL_PARAM_COMMON | PL_PARAM_LOCAL,
+      .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
       .help = "the workers and their addresses, on any machines, as JSON" },
     { .name = "role",
       .kind = PL_PARAM_CHOICE,

@@ -3,6 +3,7 @@
  * and writes such pairs. */
 #include "data/idx/idx.h"
 
+#include "base/assert.h"
 #include "base/mem.h"
 #include "data/dense/set.h"
 #include "tensor/shape.h"
@@ -109,6 +110,7 @@ static pl_status read_labels(int32_t **out, int64_t *count, const char *path)
 static int32_t most_label(const int32_t *labels, int64_t count)
 {
     int32_t most = 0;
+    PL_ASSERT(labels != NULL || count == 0);
     for (int64_t i = 0; i < count; i++)
         most = labels[i] > most ? labels[i] : most;
     return most;

@@ -220,7 +220,9 @@ size_t pl_npy_head(uint8_t out[PL_NPY_WRITE_MOST], const char *descr,
                    pl_shape shape)
 {
     char *at = (char *)out + 10, *end = (char *)out + PL_NPY_WRITE_MOST;
-    memcpy(out, MAGIC "\x01\x00", 8);
+    memcpy(out, MAGIC, MAGIC_BYTES);
+    out[MAGIC_BYTES] = 1; /* version 1.0 */
+    out[MAGIC_BYTES + 1] = 0;
     at += snprintf(at, (size_t)(end - at),
                    "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
     for (int d = 0; d < shape.rank; d++)

@@ -8,6 +8,7 @@
 #include "data/npy/npy.h"
 #include "tensor/shape.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ZLIB_CONST /* what zlib reads is const */
@@ -210,8 +211,9 @@ pl_status pl_npz_write(const pl_dataset *set, const char *place, pl_split split,
     int count = set->labels.data != NULL ? 2 : 1;
     PL_TRY(check_set(set));
     make_examples(&parts[0], set);
-    strcpy(parts[0].name, train ? "x_train.npy" : "x_test.npy");
-    strcpy(parts[1].name, train ? "y_train.npy" : "y_test.npy");
+    for (int i = 0; i < MEMBERS; i++)
+        snprintf(parts[i].name, sizeof parts[i].name, "%c_%s.npy", "xy"[i],
+                 train ? "train" : "test");
     if (parts[0].bytes + 8 * (size_t)set->count > UINT32_MAX - 4096)
         return PL_FAIL(PL_UNSUPPORTED,
                        "%s has %zu bytes, too many for an archive of ours; "

@@ -93,14 +93,14 @@ static void cut(rig *r)
 {
     const pl_step_case *c = r->c;
     double range = c->push / c->job.servers, piece = piece_bytes(c);
-    double pieces = ceil(range / piece - 1e-9);
+    int64_t pieces = (int64_t)ceil(range / piece - 1e-9);
     size_t layer = 0;
     double left = c->work->layer_count > 0 ? c->work->layers[0].push_bytes : 0;
     r->windowed = pieces > PL_STEP_WINDOW && !c->work->whole;
     for (int32_t server = 0; c->push > 0 && server < c->job.servers; server++)
-        for (double i = 0; i < pieces; i++)
-            take_piece(r, server, fmin(piece, range - i * piece), &layer,
-                       &left);
+        for (int64_t i = 0; i < pieces; i++)
+            take_piece(r, server, fmin(piece, range - (double)i * piece),
+                       &layer, &left);
     double own = c->differs ? 1 : 0;
     r->copies[LAST] = fmax(c->far - own, 0);
     r->copies[SLOW] = own;

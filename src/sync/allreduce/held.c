@@ -128,6 +128,7 @@ static pl_status broadcast(pl_allreduce_sync *self, int32_t from,
 {
     float *memory = self->collective->ops->memory(self->collective);
     pl_bucket bucket;
+    PL_ASSERT(self->ranks.rank != from || block != NULL);
     if (self->ranks.rank == from)
         memcpy(memory, block, (size_t)self->floats * sizeof *memory);
     self->sums = 0;
