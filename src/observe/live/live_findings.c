@@ -11,7 +11,8 @@
 
 #define EVENTS_MOST 4    /* losses and rollbacks that are told one by one */
 #define GROWN       4.0  /* times the first loss: it diverges */
-#define WORSE       0.01 /* below the best test result: said */
+#define WORSE       0.01 /* below the best accuracy or AUC: said */
+#define LARGER      0.1  /* above the least error, as its share: said */
 #define WAITS       0.3  /* share of the time that is worth a word */
 #define APART       0.2  /* between the shares of two workers */
 
@@ -89,63 +90,103 @@ static void put_loss(pl_buffer *out, const pl_curves *curves)
     end(out);
 }
 
-static void put_test(pl_buffer *out, const pl_curves *curves)
+static void put_test(pl_buffer *out, const pl_live_run *run)
 {
-    const pl_curve *test = pl_curves_find(curves, "test_accuracy");
+    const pl_metric *measure = run->measure;
+    const pl_curve *test = pl_curves_find(&run->curves, measure->key);
+    char then[PL_LIVE_COUNT], now[PL_LIVE_COUNT];
     if (test == NULL || test->count < 2)
         return;
+    double sign = pl_live_less_is_better(measure) ? -1 : 1;
     const pl_point *best = test->points, *last = &test->points[test->count - 1];
     for (const pl_point *p = test->points; p < last; p++)
-        best = p->y > best->y ? p : best;
-    if (best->y - last->y < WORSE)
+        best = sign * p->y > sign * best->y ? p : best;
+    double lost = sign * (best->y - last->y);
+    if (lost < (sign > 0 ? WORSE : LARGER * best->y) || !(lost > 0))
         return;
     begin(out);
     pl_buffer_format(out,
-                     "The test accuracy was best at step %.0f, %.2f %%, and is "
-                     "%.2f %% now. --keep-best keeps the best checkpoint.",
-                     best->x, 100 * best->y, 100 * last->y);
+                     "The %s was best at step %.0f, %s, and is %s now. "
+                     "--keep-best keeps the best checkpoint.",
+                     measure->label, best->x,
+                     pl_live_test_text(measure, best->y, then),
+                     pl_live_test_text(measure, last->y, now));
     end(out);
 }
 
 /* --- waiting ------------------------------------------------------------ */
 
-/* The worker that waits least is the one that the others wait for. */
-static void put_waiting(pl_buffer *out, const pl_live_tasks *tasks)
+typedef struct waits {
+    const pl_live_task *least, *most; /* NULL: no worker has told */
+} waits;
+
+static waits find_waits(const pl_live_tasks *tasks)
 {
-    const pl_live_task *least = NULL, *most = NULL;
+    waits found = { 0 };
     for (size_t i = 0; i < tasks->count; i++) {
         const pl_live_task *task = &tasks->list[i];
         if (task->lost || !pl_live_task_trains(task) || isnan(task->waiting))
             continue;
-        if (least == NULL || task->waiting < least->waiting)
-            least = task;
-        if (most == NULL || task->waiting > most->waiting)
-            most = task;
+        if (found.least == NULL || task->waiting < found.least->waiting)
+            found.least = task;
+        if (found.most == NULL || task->waiting > found.most->waiting)
+            found.most = task;
     }
-    if (most == NULL || most->waiting < WAITS)
+    return found;
+}
+
+static bool matters(waits found)
+{
+    return found.most != NULL && found.most->waiting >= WAITS;
+}
+
+/* The worker that waits least is the one that the others wait for. */
+static bool wait_for_one(waits found)
+{
+    return found.most->waiting - found.least->waiting > APART;
+}
+
+static void put_waiting(pl_buffer *out, const pl_live_tasks *tasks)
+{
+    waits found = find_waits(tasks);
+    if (!matters(found))
         return;
     begin(out);
-    if (most->waiting - least->waiting > APART) {
-        pl_quote_html(out, most->name);
+    if (wait_for_one(found)) {
+        pl_quote_html(out, found.most->name);
         pl_buffer_format(out, " waits %.0f %% of the time, ",
-                         100 * most->waiting);
-        pl_quote_html(out, least->name);
+                         100 * found.most->waiting);
+        pl_quote_html(out, found.least->name);
         pl_buffer_format(out, " %.0f %%: the others wait for it.",
-                         100 * least->waiting);
+                         100 * found.least->waiting);
     } else {
         pl_buffer_format(out,
                          "The workers wait %.0f to %.0f %% of the time for "
                          "gradients or parameters.",
-                         100 * least->waiting, 100 * most->waiting);
+                         100 * found.least->waiting, 100 * found.most->waiting);
     }
     end(out);
+}
+
+void pl_live_waits_text(const pl_live_tasks *tasks, char text[PL_LIVE_WAITS])
+{
+    waits found = find_waits(tasks);
+    text[0] = '\0';
+    if (!matters(found))
+        return;
+    if (wait_for_one(found))
+        snprintf(text, PL_LIVE_WAITS, "waiting for %s: %.0f %%",
+                 found.least->name, 100 * found.most->waiting);
+    else
+        snprintf(text, PL_LIVE_WAITS, "waiting: %.0f to %.0f %%",
+                 100 * found.least->waiting, 100 * found.most->waiting);
 }
 
 void pl_live_findings(pl_buffer *out, const pl_live_run *run)
 {
     pl_buffer_text(out, "<ul class=findings>");
     put_loss(out, &run->curves);
-    put_test(out, &run->curves);
+    put_test(out, run);
     if (!run->record->ended) /* else the summary tells what limited it */
         put_waiting(out, &run->tasks);
     put_events(out, &run->tasks.events);

@@ -117,7 +117,6 @@ static void take_summary(pl_live_run *run)
     const pl_record *record = run->record;
     run->step = pl_record_number(record, "steps");
     run->loss = pl_record_number(record, "train_loss");
-    run->accuracy = pl_record_number(record, "test_accuracy");
     run->rate = pl_record_number(record, "examples_per_s");
     snprintf(run->state, sizeof run->state, "%s", state_of(record));
     if (record->summary.has_bottleneck)
@@ -147,8 +146,8 @@ static pl_status take_running(pl_live_run *run)
         snprintf(run->state, sizeof run->state, "silent for %.0f s", silent);
     run->step = NAN;
     run->loss = pl_live_last(&run->curves, "loss", &run->step);
-    run->accuracy = pl_live_last(&run->curves, "test_accuracy", NULL);
     run->rate = pl_live_tasks_rate(&run->tasks);
+    pl_live_waits_text(&run->tasks, run->waits);
     double age = age_of(record);
     if (run->running && run->step > 0 && record->run.end_step > 0 && age > 0)
         run->left_s =
@@ -194,7 +193,9 @@ pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
         take_summary(run);
     else if (status == PL_OK)
         status = take_running(run);
-    if (status != PL_OK)
+    if (status == PL_OK)
+        pl_live_take_test(run);
+    else
         pl_live_run_close(run);
     return status;
 }
@@ -254,6 +255,19 @@ static void put_left(pl_buffer *out, double seconds)
     put_number(out, seconds, pl_duration_text(seconds, shown));
 }
 
+/* Of the usual measure, accuracy, the number alone: "98.04 %", "RMSE 0.3443".
+ */
+static void put_test(pl_buffer *out, const pl_live_run *run)
+{
+    char shown[PL_LIVE_COUNT + 32], value[PL_LIVE_COUNT];
+    bool usual = run->measure->unit[0] == '%';
+    snprintf(shown, sizeof shown, "%s%s%s",
+             usual ? "" : run->measure->label + strlen("test "),
+             usual ? "" : " ",
+             pl_live_test_text(run->measure, run->test, value));
+    put_number(out, run->test, shown);
+}
+
 /* "sync, 3 workers" as two cells.  Only jobs with parameter servers have a
  * mode. */
 static void put_job(pl_buffer *out, const pl_record *record)
@@ -297,12 +311,22 @@ static void put_curve(pl_buffer *out, pl_live_run *run)
     pl_buffer_text(out, "\"/></svg>");
 }
 
-/* Without the shares of the rest, which stand in brackets. */
-static void put_limit(pl_buffer *out, const char *text)
+/* What limits, and which share of the time: the cause of a slow worker, the
+ * shares of the rest and the cures are left out. */
+static void put_limit(pl_buffer *out, const pl_live_run *run)
 {
-    char shown[128] = "";
-    if (text != NULL)
-        snprintf(shown, sizeof shown, "%.*s", (int)strcspn(text, "("), text);
+    static const char usual[] = " of the time";
+    const char *text = run->limit != NULL ? run->limit : run->waits;
+    const char *cures = strstr(text, ". Cures");
+    size_t length = strcspn(text, "(;"), tail = strlen(usual);
+    char shown[128];
+    if (cures != NULL && (size_t)(cures - text) < length)
+        length = (size_t)(cures - text);
+    while (length > 0 && text[length - 1] == ' ')
+        length--;
+    if (length > tail && memcmp(text + length - tail, usual, tail) == 0)
+        length -= tail;
+    snprintf(shown, sizeof shown, "%.*s", (int)length, text);
     put_text(out, "limit", shown);
 }
 
@@ -315,11 +339,10 @@ static void put_cells(pl_buffer *out, pl_live_run *run)
     put_left(out, run->left_s);
     snprintf(shown, sizeof shown, "%.4f", run->loss);
     put_number(out, run->loss, shown);
-    snprintf(shown, sizeof shown, "%.2f %%", 100 * run->accuracy);
-    put_number(out, run->accuracy, shown);
+    put_test(out, run);
     put_number(out, run->rate, pl_live_count(run->rate, shown));
     put_curve(out, run);
-    put_limit(out, run->limit);
+    put_limit(out, run);
 }
 
 static void put_row(pl_buffer *out, pl_live_run *run)

@@ -5,6 +5,7 @@
 #include "base/buffer.h"
 #include "base/record/timeline.h"
 #include "observe/live/live.h"
+#include "observe/model/metric.h"
 #include "observe/report/page.h"
 #include "observe/runs/curve.h"
 #include "observe/runs/record.h"
@@ -18,6 +19,8 @@
 #define PL_LIVE_LOG        "/log/"
 #define PL_LIVE_STATE      64
 #define PL_LIVE_TASK_STATE 320
+#define PL_LIVE_COUNT      64
+#define PL_LIVE_WAITS      320
 #define PL_LIVE_SILENT_S   10 /* at first, tasks write every second */
 
 /* A task as it stands; numbers that are not known are NAN. */
@@ -50,6 +53,9 @@ bool pl_live_task_trains(const pl_live_task *task);
  * lost.  In sync they take their steps together, so that it is the job's step
  * rate times the global batch. */
 double pl_live_tasks_rate(const pl_live_tasks *tasks);
+/* For whom the workers wait, or how much of the time: "waiting: 37 to 55 %";
+ * "" where they hardly wait. */
+void pl_live_waits_text(const pl_live_tasks *tasks, char text[PL_LIVE_WAITS]);
 /* A row for each. */
 void pl_live_tasks_table(pl_buffer *out, const pl_live_tasks *tasks);
 
@@ -58,8 +64,11 @@ typedef struct pl_live_run {
     const pl_record *record;
     bool running; /* it has no summary, and something was written just now */
     char state[PL_LIVE_STATE]; /* "running", "silent for 20 s", "done" */
-    double step, loss, accuracy, rate, left_s;
-    const char *limit;   /* NULL: not known */
+    double step, loss, rate, left_s;
+    const pl_metric *measure;  /* what `test` is */
+    double test;               /* its newest test result, not scaled */
+    const char *limit;         /* of one that ended; NULL: not known */
+    char waits[PL_LIVE_WAITS]; /* of one that goes on; "": little is known */
     pl_curves curves;    /* the chief's; of a run that ended where asked for */
     pl_live_tasks tasks; /* likewise */
 } pl_live_run;
@@ -72,6 +81,14 @@ typedef enum pl_live_detail {
 pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
                            pl_live_detail detail) PL_MUST_CHECK;
 void pl_live_run_close(pl_live_run *run);
+
+/* Set the run's measure and test, once its record or curves are there. */
+void pl_live_take_test(pl_live_run *run);
+/* The smaller, the better. */
+bool pl_live_less_is_better(const pl_metric *measure);
+/* With its unit: "98.04 %", "0.3443". */
+const char *pl_live_test_text(const pl_metric *measure, double value,
+                              char text[PL_LIVE_COUNT]);
 
 /* When something in the folder, or in a folder of it, was last written; 0:
  * nothing is there. */
@@ -90,7 +107,6 @@ void pl_live_sweeps(pl_buffer *out, const pl_records *records);
 /* It has runs to do. */
 bool pl_live_sweep_goes_on(const pl_experiment *sweep);
 /* A count as people read it: 56,220. */
-#define PL_LIVE_COUNT 64
 const char *pl_live_count(double value, char text[PL_LIVE_COUNT]);
 /* The table of runs: those that go on first, then the newest. */
 pl_status pl_live_table(pl_buffer *out,

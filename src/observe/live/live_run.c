@@ -14,18 +14,6 @@ static void put(pl_buffer *out, const char *label, const char *value)
     pl_buffer_format(out, "</b> <span>%s</span></div>\n", label);
 }
 
-/* A number with so many digits behind the point; one that is not known is left
- * out. */
-static void put_number(pl_buffer *out, const char *label, int digits,
-                       double value, const char *unit)
-{
-    char text[64];
-    if (!isfinite(value))
-        return;
-    snprintf(text, sizeof text, "%.*f%s", digits, value, unit);
-    put(out, label, text);
-}
-
 /* Of how many, where that is known, with a bar. */
 static void put_step(pl_buffer *out, double step, double all)
 {
@@ -55,8 +43,13 @@ void pl_live_header(pl_buffer *out, const pl_live *live, const pl_live_run *run)
         char left[PL_DURATION];
         put(out, "left", pl_duration_text(run->left_s, left));
     }
-    put_number(out, "loss", 4, run->loss, "");
-    put_number(out, "test accuracy", 2, 100 * run->accuracy, " %");
+    if (isfinite(run->loss)) {
+        snprintf(text, sizeof text, "%.4f", run->loss);
+        put(out, "loss", text);
+    }
+    if (isfinite(run->test))
+        put(out, run->measure->label,
+            pl_live_test_text(run->measure, run->test, text));
     if (isfinite(run->rate))
         put(out, "examples/s", pl_live_count(run->rate, text));
     if (!run->record->ended)

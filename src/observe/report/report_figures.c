@@ -53,9 +53,10 @@ static bool to_target(const chooser *c)
 static const char *quality(const chooser *c)
 {
     static const char *const keys[] = { "test_accuracy", "test_auc",
-                                        "test_loss", "train_loss" };
+                                        "test_rmse", "test_loss",
+                                        "train_loss" };
     size_t count = sizeof keys / sizeof *keys;
-    for (size_t i = 0; i < (to_target(c) ? 2 : count); i++)
+    for (size_t i = 0; i < (to_target(c) ? 3 : count); i++)
         if (any_result(c, keys[i]))
             return keys[i];
     return NULL;
@@ -215,7 +216,9 @@ static const curve_row curve_rows[] = {
     { "loss", "curve-loss", "step", false },
     { "test_accuracy", "curve-test-accuracy", "step", false },
     { "test_auc", "curve-test-auc", "step", false },
+    { "test_rmse", "curve-test-rmse", "step", false },
     { "test_loss", "curve-test-loss", "step", false },
+    { "test_r2", "curve-test-r2", "step", true },
     { "accuracy", "curve-accuracy", "step", true },
     { "examples_per_s", "curve-throughput", "step", true },
     { "waiting_share", "curve-waiting", "step", true },

@@ -1,7 +1,9 @@
 #include "support/runs.h"
 
 #include "observe/live/live.h"
+#include "proto/event.h"
 
+#include <time.h>
 #include <unistd.h>
 
 static int asked; /* runs that were asked to end */
@@ -156,6 +158,87 @@ static void a_lost_task_is_red(void **state)
                 "<td class=text>running");
 }
 
+/* Events of a task, as they were written just now. */
+static void write_events(const char *folder, const char *task,
+                         const pl_buffer *events)
+{
+    char *path;
+    assert_ok(pl_mem_format(&path, "a/events/%s", task));
+    assert_ok(pl_file_make_folder(test_path(folder, path)));
+    pl_mem_free(path);
+    assert_ok(pl_mem_format(&path, "a/events/%s/x.tfevents.7.h", task));
+    assert_ok(
+        pl_file_replace(test_path(folder, path), events->data, events->bytes));
+    pl_mem_free(path);
+}
+
+static void a_model_of_numbers_has_its_error(void **state)
+{
+    write_run_file(*state, "a", "run.json",
+                   "{\"format\": 1, \"model\": \"mlp\", \"args\": {}}");
+    write_run_file(*state, "a", "summary.json",
+                   "{\"model\": \"mlp\", \"steps\": 9, \"stopped_by\": "
+                   "\"steps\", \"test_loss\": 4, \"test_rmse\": 2.25}");
+    assert_page(*state, "/", "<td data-sort=\"2.25\">RMSE 2.25<td");
+    assert_page(*state, "/run/a", "<b>2.25</b> <span>test RMSE</span>");
+}
+
+static void a_run_that_goes_on_tells_what_its_workers_wait_for(void **state)
+{
+    double now = (double)time(NULL);
+    write_going(*state, "a", "h");
+    for (int w = 0; w < 2; w++) {
+        pl_buffer events = { 0 };
+        char task[] = "worker-0";
+        task[7] = (char)('0' + w);
+        pl_event_scalar(&events, now, 10, "loss", 0.5);
+        pl_event_scalar(&events, now, 10, "waiting_share", w == 0 ? 0.4 : 0.5);
+        pl_event_scalar(&events, now, 5, "test_rmse", 2);
+        pl_event_scalar(&events, now, 10, "test_rmse", 3);
+        write_events(*state, task, &events);
+        pl_buffer_close(&events);
+    }
+    assert_page(*state, "/", "<td data-sort=\"3\">RMSE 3<td>");
+    assert_page(*state, "/", "<td class=\"text limit\">waiting: 40 to 50 %");
+    assert_page(*state, "/run/a",
+                "The test RMSE was best at step 5, 2, and is 3 now.");
+    pl_buffer events = { 0 };
+    pl_event_scalar(&events, now, 10, "loss", 0.5);
+    pl_event_scalar(&events, now, 10, "waiting_share", 0.9);
+    write_events(*state, "worker-1", &events);
+    pl_buffer_close(&events);
+    assert_page(*state, "/",
+                "<td class=\"text limit\">waiting for worker-0: 90 %");
+    assert_page(*state, "/run/a", "worker-0 40 %: the others wait for it.");
+}
+
+/* Causes and cures are on the run's own page. */
+static void what_limits_is_short_in_the_list(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+    } limits[] = {
+        { "computing: 97 % of the time (waiting 3 %). Cures: x: 2.0 x as fast",
+          "computing: 97 %<" },
+        { "waiting for worker 2 on n: 61 % of the time; its quota was used up",
+          "waiting for worker 2 on n: 61 %<" },
+        { "latency: 70 % of the time. Cures: --batch 64: 1.5 x as fast",
+          "latency: 70 %<" },
+    };
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        char text[512];
+        write_run(*state, "a", 10, 1, 1.5, 0.5);
+        snprintf(text, sizeof text,
+                 "{\"steps\": 9, \"stopped_by\": \"steps\", \"bottleneck\": "
+                 "{\"what\": \"x\", \"share\": 0.5, \"text\": \"%s\"}}",
+                 limits[i].text);
+        write_run_file(*state, "a", "summary.json", text);
+        snprintf(text, sizeof text, "<td class=\"text limit\">%s",
+                 limits[i].shown);
+        assert_page(*state, "/", text);
+    }
+}
+
 static void sweeps_have_their_progress(void **state)
 {
     pl_buffer body = { 0 };
@@ -220,6 +303,9 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_are_listed_and_shown),
            TEST_IN_FOLDER(runs_are_laid_over_each_other),
            TEST_IN_FOLDER(a_run_that_goes_on_is_stopped),
            TEST_IN_FOLDER(a_lost_task_is_red),
+           TEST_IN_FOLDER(a_model_of_numbers_has_its_error),
+           TEST_IN_FOLDER(a_run_that_goes_on_tells_what_its_workers_wait_for),
+           TEST_IN_FOLDER(what_limits_is_short_in_the_list),
            TEST_IN_FOLDER(sweeps_have_their_progress),
            TEST_IN_FOLDER(logs_are_read),
            TEST_IN_FOLDER(pages_survive_failed_allocations))
