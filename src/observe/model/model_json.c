@@ -1,6 +1,7 @@
 /* model_json.c - a model as the document that figures are drawn from, and how
  * many points of each series go into it. */
 #include "base/mem.h"
+#include "base/text/decimal.h"
 #include "base/text/quote.h"
 #include "observe/compare/compare.h"
 #include "observe/model/metric.h"
@@ -14,6 +15,7 @@
 /* A point takes about 24 bytes, so all of them about 14 MB. */
 #define POINTS_MOST  600000
 #define POINTS_EACH  2000 /* of one series: more than a screen has columns */
+#define POINTS_LIVE  1000 /* of a run that goes on: it is asked for again */
 #define POINTS_LEAST 16
 #define LABEL_BYTES  512
 
@@ -214,14 +216,19 @@ static size_t count_curves(const pl_model *model)
 static void put_column(pl_buffer *out, const char *key, const pl_curve *curve,
                        double begin)
 {
+    char text[PL_DECIMAL];
     pl_buffer_format(out, ",\"%s\":[", key);
     for (size_t i = 0; i < curve->count; i++) {
         const pl_point *point = &curve->points[i];
         double value = key[0] == 'x'   ? point->x
                        : key[0] == 'y' ? point->y
                                        : point->time - begin;
-        pl_buffer_text(out, i > 0 ? "," : "");
-        put_number(out, value, key[0] == 'x' ? 12 : 6);
+        if (i > 0)
+            pl_buffer_put(out, ",", 1);
+        if (!isfinite(value))
+            pl_buffer_text(out, "null");
+        else
+            pl_buffer_put(out, text, pl_decimal_text(value, text));
     }
     pl_buffer_text(out, "]");
 }
@@ -257,6 +264,21 @@ static void put_thinned(pl_buffer *out, const pl_model *model, size_t run,
     pl_mem_free(copy.points);
 }
 
+static void put_run_series(pl_buffer *out, const pl_model *model, size_t run,
+                           size_t most, bool *any)
+{
+    for (size_t t = 0; t < model->runs[run].count; t++) {
+        const pl_model_task *task = &model->runs[run].tasks[t];
+        for (size_t c = 0; c < task->curves.count; c++) {
+            if (task->curves.list[c].count == 0)
+                continue;
+            pl_buffer_text(out, *any ? ",\n" : "");
+            put_thinned(out, model, run, task, &task->curves.list[c], most);
+            *any = true;
+        }
+    }
+}
+
 static void put_series(const pl_model *model, pl_buffer *out)
 {
     size_t curves = count_curves(model), most = POINTS_EACH;
@@ -266,17 +288,11 @@ static void put_series(const pl_model *model, pl_buffer *out)
     if (most < POINTS_LEAST)
         most = POINTS_LEAST;
     pl_buffer_text(out, ",\n\"series\":[");
-    for (size_t i = 0; i < model->records->count; i++)
-        for (size_t t = 0; t < model->runs[i].count; t++) {
-            const pl_model_task *task = &model->runs[i].tasks[t];
-            for (size_t c = 0; c < task->curves.count; c++) {
-                if (task->curves.list[c].count == 0)
-                    continue;
-                pl_buffer_text(out, any ? ",\n" : "");
-                put_thinned(out, model, i, task, &task->curves.list[c], most);
-                any = true;
-            }
-        }
+    for (size_t i = 0; i < model->records->count; i++) {
+        bool live = !model->records->list[i].ended;
+        put_run_series(out, model, i,
+                       live && most > POINTS_LIVE ? POINTS_LIVE : most, &any);
+    }
     pl_buffer_text(out, "]");
 }
 
