@@ -49,6 +49,7 @@ def test_it_lists_and_shows_runs(cli, start):
     assert answer.status == 200
     assert "<h1>b &lt;i&gt;&amp;</h1>" in body and "<i>" not in body
     assert "Training loss" in body and "data-changing" not in body
+    assert '</h1>\n<p class=back><a href="/">All runs</a></p>' in body
     place = "/log/b%20%3Ci%3E%26/worker-1.log"
     assert f'data-log="{place}"><summary>worker-1.log</summary>' in body
     answer, text = page.get(place)
@@ -71,7 +72,8 @@ def test_a_run_that_goes_on_is_changing(cli, start):
     page.enter()
     (cli.folder / "runs/a/run.json").touch()
     _, body = page.get("/run/a")
-    assert "<main data-changing>" in body
+    again_ms = int(re.search(r"<main data-changing=(\d+)>", body)[1])
+    assert 2000 <= again_ms <= 20000
     assert "<b>running</b> <span>state</span>" in body
     host = socket.gethostname()
     task = re.search("<tr><td class=text>worker-0<td.*</tr>", body)[0]

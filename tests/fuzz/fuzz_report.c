@@ -192,7 +192,7 @@ static void check_model(const pl_buffer *html)
 static void check_page(const pl_page *page)
 {
     pl_buffer html = { 0 };
-    pl_page_served(page, false, &html);
+    pl_page_served(page, 0, &html);
     PL_ASSERT(pl_buffer_status(&html) == PL_OK);
     PL_ASSERT(!holds(&html, CANARY));
     check_model(&html);

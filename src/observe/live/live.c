@@ -2,6 +2,7 @@
  * several of them. No path leaves the runs folder. */
 #include "observe/live/live.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "observe/live/live_priv.h"
 #include "observe/report/assets.h"
@@ -12,8 +13,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HTML         "text/html; charset=utf-8"
-#define OVERLAY_MOST 64 /* runs */
+#define HTML           "text/html; charset=utf-8"
+#define OVERLAY_MOST   64 /* runs */
+#define AGAIN_LEAST_MS 2000
+#define AGAIN_MOST_MS  20000
+/* Of a processor, that a page which is watched may take: a job on this host
+ * notices no more. */
+#define WATCH_SHARE 0.004
+
+/* What an answer is made from. */
+typedef struct request {
+    const pl_live *live;
+    const pl_records *records; /* all runs of the folder */
+    int64_t begun_ns;          /* of the thread's processor time */
+} request;
 
 /* What a URL's path may hold as it is; the rest goes as %XX. */
 void pl_live_encode(pl_buffer *out, const char *text)
@@ -27,19 +40,30 @@ void pl_live_encode(pl_buffer *out, const char *text)
             pl_buffer_format(out, "%%%02X", (unsigned)(unsigned char)*c);
 }
 
-static pl_status serve(pl_page *page, bool changing, pl_buffer *body)
+/* The longer a page takes, the more seldom it is asked for. */
+static int64_t again_in_ms(const request *asked)
+{
+    double spent_ms = (double)(pl_clock_thread_ns() - asked->begun_ns) / 1e6;
+    double again_ms = spent_ms / WATCH_SHARE;
+    return again_ms < AGAIN_LEAST_MS  ? AGAIN_LEAST_MS
+           : again_ms > AGAIN_MOST_MS ? AGAIN_MOST_MS
+                                      : (int64_t)again_ms;
+}
+
+static pl_status serve(const request *asked, pl_page *page, bool changing,
+                       pl_buffer *body)
 {
     PL_TRY(pl_page_status(page));
-    pl_page_served(page, changing, body);
+    pl_page_served(page, changing ? again_in_ms(asked) : 0, body);
     return PL_OK;
 }
 
-static pl_status list_runs(const char *folder, const pl_records *records,
-                           pl_buffer *body)
+static pl_status list_runs(const request *asked, pl_buffer *body)
 {
+    const pl_records *records = asked->records;
     pl_page *page;
     char *title;
-    PL_TRY(pl_mem_format(&title, "Runs in %s", folder));
+    PL_TRY(pl_mem_format(&title, "Runs in %s", asked->live->folder));
     pl_status status = pl_page_new(&page, title);
     pl_mem_free(title);
     PL_TRY(status);
@@ -56,7 +80,7 @@ static pl_status list_runs(const char *folder, const pl_records *records,
             pl_page_text(page, why);
     }
     if (status == PL_OK)
-        status = serve(page, true, body);
+        status = serve(asked, page, true, body);
     pl_page_free(page);
     return status;
 }
@@ -90,23 +114,23 @@ static pl_status report_of(pl_page **out, pl_records *chosen,
     return status;
 }
 
-static pl_status show_run(const pl_live *live, const pl_record *record,
+static pl_status show_run(const request *asked, const pl_record *record,
                           pl_buffer *body)
 {
     pl_live_run run;
     pl_records alone;
     pl_page *page;
     PL_TRY(report_of(&page, &alone, &record->path, 1, record->name));
+    pl_page_back(page, "/", "All runs");
     pl_status status = pl_live_run_init(&run, record, PL_LIVE_TASKS);
     if (status == PL_OK) {
-        status = put_header(page, live, &run);
+        status = put_header(page, asked->live, &run);
         pl_live_run_close(&run);
     }
     if (status == PL_OK)
         status = pl_live_logs(page, record);
-    pl_page_link(page, "/", "All runs", "");
     if (status == PL_OK)
-        status = serve(page, !record->ended, body);
+        status = serve(asked, page, !record->ended, body);
     pl_page_free(page);
     pl_records_close(&alone);
     return status;
@@ -138,9 +162,10 @@ const pl_record *pl_live_first(const pl_records *records, const char *text,
 }
 
 /* Several runs in one report: "a:b:c". */
-static pl_status show_overlay(const pl_records *records, const char *names,
+static pl_status show_overlay(const request *asked, const char *names,
                               pl_buffer *body)
 {
+    const pl_records *records = asked->records;
     char *paths[OVERLAY_MOST];
     size_t count = 0;
     bool changing = false;
@@ -161,17 +186,18 @@ static pl_status show_overlay(const pl_records *records, const char *names,
     if (count == 0)
         return PL_FAIL(PL_NOTFOUND, "overlay: no runs are named");
     PL_TRY(report_of(&page, &chosen, paths, count, "Runs side by side"));
-    pl_page_link(page, "/", "All runs", "");
-    pl_status status = serve(page, changing, body);
+    pl_page_back(page, "/", "All runs");
+    pl_status status = serve(asked, page, changing, body);
     pl_page_free(page);
     pl_records_close(&chosen);
     return status;
 }
 
 /* The runs of a sweep in one report. */
-static pl_status show_sweep(const pl_records *records, const char *name,
+static pl_status show_sweep(const request *asked, const char *name,
                             pl_buffer *body)
 {
+    const pl_records *records = asked->records;
     char **paths, title[256] = "";
     size_t count = 0;
     bool changing = false;
@@ -194,8 +220,8 @@ static pl_status show_sweep(const pl_records *records, const char *name,
     PL_TRY(status);
     status = pl_report_make(&page, &chosen, title);
     if (status == PL_OK) {
-        pl_page_link(page, "/", "All runs", "");
-        status = serve(page, changing, body);
+        pl_page_back(page, "/", "All runs");
+        status = serve(asked, page, changing, body);
         pl_page_free(page);
     }
     pl_records_close(&chosen);
@@ -207,22 +233,21 @@ static pl_status no_page(const char *path)
     return PL_FAIL(PL_NOTFOUND, "there is no page %s", path);
 }
 
-static pl_status show(const pl_live *live, const char *path,
-                      const pl_records *records, pl_buffer *body)
+static pl_status show(const request *asked, const char *path, pl_buffer *body)
 {
     size_t run = strlen(PL_LIVE_RUN), overlay = strlen(PL_LIVE_OVERLAY);
     size_t sweep = strlen(PL_LIVE_SWEEP);
     if (strcmp(path, "/") == 0)
-        return list_runs(live->folder, records, body);
+        return list_runs(asked, body);
     if (strncmp(path, PL_LIVE_OVERLAY, overlay) == 0)
-        return show_overlay(records, path + overlay, body);
+        return show_overlay(asked, path + overlay, body);
     if (strncmp(path, PL_LIVE_SWEEP, sweep) == 0)
-        return show_sweep(records, path + sweep, body);
+        return show_sweep(asked, path + sweep, body);
     const pl_record *record = strncmp(path, PL_LIVE_RUN, run) == 0
-                                  ? pl_live_find(records, path + run)
+                                  ? pl_live_find(asked->records, path + run)
                                   : NULL;
     if (record != NULL)
-        return show_run(live, record, body);
+        return show_run(asked, record, body);
     return no_page(path);
 }
 
@@ -250,6 +275,7 @@ pl_status pl_live_page(void *context, const char *path, pl_buffer *body,
                        const char **type)
 {
     const pl_live *live = context;
+    int64_t begun_ns = pl_clock_thread_ns();
     pl_asset asset;
     pl_records records;
     char *const paths[] = { live->folder };
@@ -264,7 +290,7 @@ pl_status pl_live_page(void *context, const char *path, pl_buffer *body,
     if (strncmp(path, PL_LIVE_LOG, log) == 0)
         status = pl_live_log(&records, path + log, body, type);
     else
-        status = show(live, path, &records, body);
+        status = show(&(request) { live, &records, begun_ns }, path, body);
     pl_records_close(&records);
     return status;
 }

@@ -2,7 +2,7 @@
 // did, in place: what is open stays open, what was scrolled to stays there.
 "use strict";
 
-const EVERY_MS = 2000;
+const RETRY_MS = 2000;
 const LOST = "the server does not answer: is `paceline page` running?";
 
 const sign = document.createElement("p");
@@ -14,6 +14,11 @@ let notice = ""; // what came of the reader's last wish
 
 function isChanging() {
     return document.querySelector("main").hasAttribute("data-changing");
+}
+
+// The server tells when it may be asked again.
+function againIn() {
+    return Number(document.querySelector("main").dataset.changing);
 }
 
 function tell(text) {
@@ -66,8 +71,11 @@ function replaceTexts(fresh) {
         markRuns();
     showTicked();
     foldRuns();
-    document.querySelector("main").toggleAttribute(
-        "data-changing", fresh.querySelector("main[data-changing]") !== null);
+    const { changing } = fresh.querySelector("main").dataset;
+    if (changing === undefined)
+        delete document.querySelector("main").dataset.changing;
+    else
+        document.querySelector("main").dataset.changing = changing;
 }
 
 function replaceAll(fresh) {
@@ -208,9 +216,18 @@ document.addEventListener("click", async ({ target }) => {
         notice = LOST;
     }
     tell(notice);
+    refreshIn(RETRY_MS);
 });
 
+let timer; // of the next refresh, of which there is one
+
+function refreshIn(ms) {
+    clearTimeout(timer);
+    timer = setTimeout(refresh, ms);
+}
+
 async function refresh() {
+    let again = RETRY_MS;
     if (!document.hidden) {
         try {
             const answer = await fetch(location.href);
@@ -219,6 +236,7 @@ async function refresh() {
                 show(new DOMParser().parseFromString(text, "text/html"));
                 await readLogs();
                 tell(isChanging() ? notice || "live" : "");
+                again = againIn();
             } else
                 tell(text);
         } catch {
@@ -226,12 +244,12 @@ async function refresh() {
         }
     }
     if (isChanging())
-        setTimeout(refresh, EVERY_MS);
+        refreshIn(again);
 }
 
 if (isChanging()) {
     tell("live");
-    setTimeout(refresh, EVERY_MS);
+    refreshIn(againIn());
 }
 fillList();
 fillLogs();

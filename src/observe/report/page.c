@@ -152,6 +152,15 @@ void pl_page_note(pl_page *page, const char *text)
     pl_buffer_text(&page->note, "</p>\n");
 }
 
+void pl_page_back(pl_page *page, const char *href, const char *text)
+{
+    pl_buffer_text(&page->note, "<p class=back><a href=\"");
+    pl_quote_html(&page->note, href);
+    pl_buffer_text(&page->note, "\">");
+    pl_quote_html(&page->note, text);
+    pl_buffer_text(&page->note, "</a></p>\n");
+}
+
 void pl_page_part(pl_page *page, const pl_buffer *html)
 {
     pl_buffer_put(&page->body, html->data, html->bytes);
@@ -160,14 +169,6 @@ void pl_page_part(pl_page *page, const pl_buffer *html)
 void pl_page_head_part(pl_page *page, const pl_buffer *html)
 {
     pl_buffer_put(&page->note, html->data, html->bytes);
-}
-
-void pl_page_link(pl_page *page, const char *href, const char *text,
-                  const char *note)
-{
-    put_tag(page, "<p><a href=\"", href, "\">");
-    put_tag(page, "", text, "</a> ");
-    put_tag(page, "", note, "</p>\n");
 }
 
 void pl_page_fold(pl_page *page, const char *title)
@@ -265,10 +266,12 @@ static void put_head(const pl_page *page, const char *policy, pl_buffer *out)
     pl_buffer_text(out, "</title>\n");
 }
 
-static void put_body(const pl_page *page, bool changing, pl_buffer *out)
+static void put_body(const pl_page *page, int64_t again_ms, pl_buffer *out)
 {
-    pl_buffer_format(out, "</head>\n<body>\n<main%s>\n<h1>",
-                     changing ? " data-changing" : "");
+    pl_buffer_text(out, "</head>\n<body>\n<main");
+    if (again_ms > 0)
+        pl_buffer_format(out, " data-changing=%lld", (long long)again_ms);
+    pl_buffer_text(out, ">\n<h1>");
     pl_quote_html(out, page->title);
     pl_buffer_text(out, "</h1>\n");
     pl_buffer_put(out, page->note.data, page->note.bytes);
@@ -286,12 +289,12 @@ static void put_body(const pl_page *page, bool changing, pl_buffer *out)
     pl_buffer_text(out, "]}</script>\n");
 }
 
-void pl_page_served(const pl_page *page, bool changing, pl_buffer *out)
+void pl_page_served(const pl_page *page, int64_t again_ms, pl_buffer *out)
 {
     put_head(page, "", out);
     pl_buffer_text(out, "<link rel=stylesheet href=/page.css>\n"
                         "<link rel=icon href=\"data:,\">\n");
-    put_body(page, changing, out);
+    put_body(page, again_ms, out);
     pl_buffer_text(out, "<script src=/figures.js></script>\n"
                         "<script src=/page.js></script>\n"
                         "<script src=/live.js></script>\n"
@@ -308,7 +311,7 @@ void pl_page_html(const pl_page *page, pl_buffer *out)
     pl_buffer_text(out, "<style>\n");
     put_asset(out, pl_asset_style());
     pl_buffer_text(out, "</style>\n");
-    put_body(page, false, out);
+    put_body(page, 0, out);
     pl_buffer_text(out, "<script>\n");
     put_asset(out, pl_asset_figures());
     pl_buffer_text(out, "</script>\n<script>\n");

@@ -50,18 +50,17 @@ pl_buffer *pl_page_model(pl_page *page);
 
 /* A line below the title. */
 void pl_page_note(pl_page *page, const char *text);
+/* Below the title, a link to the page that this one belongs to. */
+void pl_page_back(pl_page *page, const char *href, const char *text);
 /* HTML that is made already: on the page, or below its title. */
 void pl_page_part(pl_page *page, const pl_buffer *html);
 void pl_page_head_part(pl_page *page, const pl_buffer *html);
-/* A paragraph that leads to another page, and what is said of it. */
-void pl_page_link(pl_page *page, const char *href, const char *text,
-                  const char *note);
 
 /* Append the page. */
 void pl_page_html(const pl_page *page, pl_buffer *out);
 /* Append it for a server that also has /page.css, /figures.js, /page.js and
- * /live.js.  While something may still change, it asks for itself again. */
-void pl_page_served(const pl_page *page, bool changing, pl_buffer *out);
+ * /live.js.  After again_ms it asks for itself again; 0: nothing changes. */
+void pl_page_served(const pl_page *page, int64_t again_ms, pl_buffer *out);
 
 /* Write each table as <folder>/<name>.csv. */
 pl_status pl_page_write_tables(const pl_page *page,
