@@ -251,4 +251,16 @@ def test_ticked_runs_are_laid_over_each_other(listed, browser):
     assert browser.evaluate(
         "[...document.querySelectorAll('#curve-loss .legend button')].map("
         "button => button.textContent)") == ["c", "a"]
+    # Bars have the names of the runs, and the colours of their curves.
+    names = browser.evaluate("""[...document.querySelectorAll(
+        "#seconds-by-run svg text")].map(text => text.textContent)""")
+    assert names[-2:] == ["c", "a"], names
+    fills, strokes = browser.evaluate("""[
+        [...document.querySelectorAll("#seconds-by-run .bar rect")].map(
+            bar => bar.getAttribute("fill")),
+        [...document.querySelectorAll("#curve-loss path.curve")].map(
+            path => path.getAttribute("stroke"))]""")
+    assert fills == strokes and len(set(fills)) == 2
+    browser.evaluate("document.querySelector('.back a').click()")
+    wait_for(lambda: browser.evaluate("location.pathname") == "/", "the list")
     assert browser.complaints() == []

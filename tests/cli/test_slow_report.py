@@ -1,6 +1,8 @@
 """Reports in a real Chromium: figures are drawn, tables sort, runs go on and
 off, nobody is asked, and nothing is complained of."""
 
+import xml.etree.ElementTree
+
 import pytest
 
 from accessibility import faults, press, without_focus
@@ -236,6 +238,44 @@ def test_the_reader_makes_a_figure(browser, page):
     assert browser.complaints() == []
 
 
+# What the menu of a figure would save: [type, content].
+SAVED = """(async () => {
+    const out = {}, figure = document.getElementById("accuracy-by-batch");
+    HTMLAnchorElement.prototype.click = () => {};
+    for (const kind of ["CSV", "SVG", "PNG"]) {
+        const blob = await new Promise(done => {
+            URL.createObjectURL = content => {
+                done(content);
+                return "";
+            };
+            [...figure.querySelectorAll(".menu button")].find(
+                button => button.textContent === kind).click();
+        });
+        const bytes = new Uint8Array(await blob.arrayBuffer());
+        out[kind] = [blob.type, kind === "PNG"
+            ? String.fromCharCode(...bytes.slice(0, 8)) : await blob.text()];
+    }
+    return out;
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_figures_are_saved(browser, page, scheme):
+    show(browser, page, scheme=scheme)
+    browser.evaluate("Figures.drawAll()")
+    saved = browser.evaluate(SAVED)
+    assert saved["CSV"][0] == "text/csv"
+    assert saved["CSV"][1].startswith("panel,line,batch,test accuracy [%]")
+    kind, text = saved["SVG"]
+    root = xml.etree.ElementTree.fromstring(text)
+    texts = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert kind == "image/svg+xml" and root.tag.endswith("}svg")
+    assert "Test accuracy by batch" in texts
+    assert "mode async, workers 2" in texts  # its legend, too
+    assert saved["PNG"] == ["image/png", "\x89PNG\r\n\x1a\n"]
+    assert browser.complaints() == []
+
+
 # The contrast of the numbers on a heat map's cells.
 ON_CELLS = """Math.min(...[...document.querySelectorAll(".on-cell")].map(text => {
     const light = c => {
@@ -289,6 +329,12 @@ def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
         "accuracy-by-batch")).plot.panels[0].lines.map(
             line => [line.colour, line.dash].join())""")
     assert len(lines) == len(set(lines)) >= 3
+    # Curves of many runs have no dots, which would hide the lines.
+    dots = """document.querySelectorAll("#curve-loss g path" +
+        '[stroke-width="1"]').length"""
+    assert browser.evaluate(dots) > 0
+    browser.evaluate("Figures.display({ mean: false })")
+    assert browser.evaluate(dots) == 0
     texts = browser.evaluate("""[...document.querySelectorAll(
         "#time-shares svg text")].map(text => text.textContent)""")
     assert "batch" in texts and "workers" in texts
@@ -317,6 +363,19 @@ def test_a_traced_run_has_time_line_and_graph(browser, traced, width, scheme):
     count = "document.querySelectorAll('#timeline rect.cell').length"
     before = browser.evaluate(count)
     assert before > 15
+    # Waiting is pale, work is not.
+    keys = dict(browser.evaluate("""[...document.querySelectorAll(
+        "#timeline .legend button")].map(key => [key.textContent,
+            getComputedStyle(key.firstChild).color])"""))
+    pale = browser.evaluate("""(() => {
+        const probe = document.createElement("i");
+        probe.style.color = "var(--line)";
+        document.body.append(probe);
+        const colour = getComputedStyle(probe).color;
+        probe.remove();
+        return colour;
+    })()""")
+    assert [name for name in keys if keys[name] == pale] == ["wait"], keys
     browser.evaluate("document.querySelector('#timeline .plot').focus()")
     press(browser, "ArrowRight")
     said = browser.evaluate("document.getElementById('tip').textContent")
@@ -332,6 +391,13 @@ def test_a_traced_run_has_time_line_and_graph(browser, traced, width, scheme):
         "#graph rect.cell title")].map(title => title.textContent)""")
     assert any(b.startswith("conv1/weights [6 × 1 × 5 × 5] on ps 0")
                for b in boxes), boxes
+    # What happened is marked in every curve.
+    browser.evaluate("""Figures.load({ ...Figures.model, events: [{ run: 0,
+        t: 0.01, step: 3, kind: "lost", task: "worker 1",
+        text: "worker 1: lost, was killed" }] }); Figures.drawAll()""")
+    assert browser.evaluate("""[...document.querySelectorAll(
+        "#curve-loss .event title")].map(e => e.textContent)""") == \
+        ["worker 1: lost, was killed"]
     for figure in "timeline", "graph":
         csv = browser.evaluate(f"Figures.csv({{kind: '{figure}'}})")
         assert csv.count("\n") > 20

@@ -7,6 +7,7 @@
  *
  *     {"metrics": {key: {"label", "unit", "scale", "result"}},
  *      "axes": [flag],                     flags that set runs apart
+ *      "apart": boolean,                   see pl_model_set_apart
  *      "runs": [{"name", "label", "part", "like", "colour", "model", "ended",
  *                "flags": {flag: text}, "results": {key: number},
  *                "published": {key: number}, "each": {"epoch", "examples"}}],

@@ -336,6 +336,7 @@ void pl_model_json(const pl_model *model, pl_buffer *out)
 {
     put_metrics(out);
     put_axes(model, out);
+    pl_buffer_format(out, ",\n\"apart\":%s", model->apart ? "true" : "false");
     put_parts(model, out);
     put_runs(model, out);
     put_series(model, out);

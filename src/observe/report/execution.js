@@ -7,7 +7,8 @@ const { make, text, number, register, showTip, hideTip, ticks, tickText, scale }
     = Figures;
 const { entryOf, inkOn, parse } = Drawings;
 const nothing = "No run shown here recorded it.";
-const LANE = 26, NAMES_MOST = 9; // operators that have colours
+const LANE = 26, NAMES_MOST = 8; // operators that have colours
+const IDLE = "wait"; // pale, so that work stands out
 
 /* --- the time line ---------------------------------------------------- */
 
@@ -35,10 +36,13 @@ function coloursOf(trace, t) {
     const sums = new Map();
     for (const [, , , took, , name] of trace.spans)
         sums.set(name, (sums.get(name) ?? 0) + took);
-    const order = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name);
-    return { top: order.slice(0, NAMES_MOST), of: name => {
-        const index = order.indexOf(name);
-        return index < NAMES_MOST ? t.colours[index] : t.colours.at(-1);
+    const order = [...sums].sort((a, b) => b[1] - a[1]).map(([name]) => name)
+        .filter(name => name !== IDLE);
+    const top = order.slice(0, NAMES_MOST);
+    return { top: sums.has(IDLE) ? [IDLE, ...top] : top, of: name => {
+        const index = top.indexOf(name);
+        return name === IDLE ? t.line
+            : index >= 0 ? t.colours[index] : t.colours.at(-1);
     } };
 }
 
@@ -104,7 +108,7 @@ function drawTimeline(view, figure, width, t) {
     view.panels = [{ box, x, panel: { lines: [], marks: [] } }];
     view.keys = [...colours.top.map(name => ({ name, runs: [],
                                                colour: colours.of(name) })),
-                 ...new Set(spans.map(s => s.name)).size > NAMES_MOST
+                 ...new Set(spans.map(s => s.name)).size > colours.top.length
                      ? [{ name: "others", runs: [], colour: t.colours.at(-1) }]
                      : []];
     view.timeline = { spans, rows, colours, box, x };

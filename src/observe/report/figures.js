@@ -39,7 +39,8 @@ const MARKED = ["lost", "restart", "rollback", "start"];
 const FEW = 12; // places on an axis that are labelled each
 const IN_LEGEND = 24;
 const EACH_A_COLOUR = 5; // lines; of more, dashes tell one flag
-const DOTTED = 12; // points of a curve that are marked each
+const DOTTED = 12; // points of a curve that are marked each,
+const DOTTED_LINES = 8; // in figures of at most so many curves
 const TALL = 14;   // bars that take the whole width
 const CURVES_IN_LEGEND = 8; // beyond it the list of runs is the legend
 
@@ -373,6 +374,7 @@ function resolveCurves(figure) {
         }));
     return { panels, curves: true, xKey: x, xLabel: X_LABELS[x], log: figure.log,
              whole: x === "step" || x === "examples",
+             dotted: lines.length <= DOTTED_LINES,
              labels: [labelOf(figure.curve),
                       figure.second ? labelOf(figure.second) : ""],
              percent: metric(figure.curve).unit === "%", logY: figure.logY,
@@ -577,7 +579,9 @@ function mark(x, y, index, fill, paper) {
 
 function drawAxes(group, box, x, y, y2, plot, t, outer) {
     const count = Math.max(2, Math.floor(box.width / 62));
-    let marks = ticks(x.from, x.to, count, x.log, plot.whole);
+    // Of a few epochs the fractions are told, of more they would be clutter.
+    let marks = ticks(x.from, x.to, count, x.log, plot.whole ||
+        (plot.xKey === "epoch" && x.to - x.from >= 2));
     if (plot.places && plot.places.length <= FEW)
         marks = { list: plot.places.filter(v => v >= x.from && v <= x.to),
                   step: 0 };
@@ -643,7 +647,8 @@ function drawLine(group, line, index, x, y, plot, t) {
         "stroke-opacity": line.pale ? .3 : undefined,
         "stroke-linejoin": "round", class: "curve",
         "stroke-dasharray": line.dash || DASHES[round % DASHES.length] }));
-    const few = plot.marked || line.points.length <= DOTTED;
+    const few = plot.marked || line.points.length === 1 ||
+        (line.points.length <= DOTTED && plot.dotted);
     if (few && line.style !== "ideal" && !line.pale)
         for (const [vx, vy] of line.points)
             group.append(mark(x.at(vx), y.at(vy), line.colour, colour, t.paper));
@@ -770,8 +775,8 @@ const CHARACTER = 6.4; // width of one, about
 // differ: one text would be cut where it begins to tell.
 function barColumns(figure, rows, width) {
     const runs = rows.map(({ i }) => model.runs[figure.owners?.[i]?.[0]]);
-    if (runs.length === 0 || rows.some(({ name }, k) => !runs[k]?.flags ||
-                                       runs[k].label !== name))
+    if (runs.length === 0 || model.apart || rows.some(({ name }, k) =>
+        !runs[k]?.flags || runs[k].label !== name))
         return [];
     const columns = model.axes.map(axis => ({ title: axis,
         cells: runs.map(run => run.flags[axis] ?? "") }))
@@ -783,6 +788,14 @@ function barColumns(figure, rows, width) {
         column.right = at;
     }
     return columns.length > 1 && at < width * .55 ? columns : [];
+}
+
+// Runs that were picked by hand have the colours of their curves.
+function barColour(figure, i, k, t) {
+    const own = figure.owners?.[i]?.[0];
+    const index = model.apart && own !== undefined &&
+        figure.series.length === 1 ? colourIndex(own, shown.colour) : k;
+    return t.colours[index % t.colours.length];
 }
 
 // Horizontal: names of runs are long.
@@ -842,7 +855,7 @@ function drawBars(view, figure, width, t) {
                 x: x.at(start), y: stacked ? at : at + 4 + k * 10,
                 width: Math.max(.5, x.at(start + value) - x.at(start)),
                 height: stacked ? each : 9, rx: 1.5,
-                fill: t.colours[k % t.colours.length] }));
+                fill: barColour(figure, i, k, t) }));
         });
         svg.append(group);
     });
@@ -927,7 +940,7 @@ function tellBar(view, event) {
     if (!row)
         return hideTip(view);
     showTip(row.name, figure.series.map((series, k) => ({ name: series.name,
-        colour: t.colours[k % t.colours.length],
+        colour: barColour(figure, row.i, k, t),
         value: values[k].has(row.i) ? number(values[k].get(row.i)) : "" }))
         .filter(item => item.value !== ""), event.clientX, event.clientY);
 }

@@ -103,7 +103,8 @@ function enliven(table) {
     for (const head of table.querySelectorAll("thead th:not(.plain)")) {
         const [, name, unit] = head.textContent.match(/^([^[]*)(\[.*\])?$/) ??
             [null, head.textContent];
-        const button = html("button", { type: "button", title: "Sort" }, name,
+        const button = html("button", { type: "button", title: "Sort" },
+            name.startsWith("--") ? html("span", { class: "flag" }, name) : name,
             ...unit ? [html("span", { class: "unit" }, unit)] : []);
         head.replaceChildren(button);
         button.addEventListener("click", () => sortBy(table, head));
