@@ -339,12 +339,18 @@ void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
     join(&p, columns, 0, text);
 }
 
+/* A blank, and not the one in "17 %" or "2.6 x". */
+static bool may_break(const char *at)
+{
+    return at[0] == ' ' && at[1] != '%' && strncmp(at, " x ", 3) != 0;
+}
+
 size_t pl_layout_break(const char *text, size_t columns)
 {
     size_t length = strlen(text), at = columns;
     if (columns == 0 || length <= columns)
         return length;
-    while (at > 0 && text[at] != ' ')
+    while (at > 0 && !may_break(text + at))
         at--;
     return at > 0 ? at : strcspn(text, " ");
 }

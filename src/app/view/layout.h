@@ -57,7 +57,8 @@ void pl_layout_epoch(const pl_progress_view *view, const pl_epoch *epoch,
                      int columns, char text[PL_VIEW_BYTES]);
 
 /* Bytes of the text that stand on a line of so many columns: up to a blank, or
- * one word that is longer.  columns 0: all of it. */
+ * one word that is longer.  A number stays with its unit.  columns 0: all of
+ * it. */
 size_t pl_layout_break(const char *text, size_t columns);
 
 /* "3.21 M", "950", "12.5 k"; returns `text`. */

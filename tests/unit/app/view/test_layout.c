@@ -199,6 +199,10 @@ static void layout_breaks_lines_between_words(void **state)
     assert_int_equal(6, pl_layout_break("longer", 4));
     assert_int_equal(11, pl_layout_break("one two six", 0));
     assert_int_equal(0, pl_layout_break("", 10));
+    assert_int_equal(2, pl_layout_break("of 17 % of", 6));
+    assert_int_equal(7, pl_layout_break("of 17 % of", 8));
+    assert_int_equal(1, pl_layout_break(": 2.6 x as", 6));
+    assert_int_equal(2, pl_layout_break("17 % of", 3)); /* no other place */
 }
 
 UNIT_TESTS(cmocka_unit_test(layout_tells_all_at_80_columns),
