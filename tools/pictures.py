@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Make the pictures of docs/images that show TensorBoard, a report, the page.
 
-usage: pictures.py PROGRAM tensorboard|report|page...
+usage: pictures.py PROGRAM tensorboard|report|steps|page...
 
 PROGRAM is the paceline to train with.  Needs what `tools/setup.sh long`
 installs: Chromium, and TensorBoard in build/venv-long.
@@ -90,6 +90,12 @@ def show(browser, url, name, width, height):
     print(f"{path}: {path.stat().st_size // 1024} KB")
 
 
+def shrink(name):
+    """To 64 colours."""
+    subprocess.run(["pngquant", "--force", "--output", IMAGES / name, "64",
+                    IMAGES / name], check=True)
+
+
 def tensorboard(browser, program, folder):
     """Three workers and two servers, side by side; the model's graph."""
     subprocess.run([program, "train", *JOB, "--quiet", "--run", "runs/async"],
@@ -109,6 +115,25 @@ def report(browser, program, folder):
                    stdout=subprocess.DEVNULL)
     subprocess.run([program, "report", "a7"], cwd=folder, check=True)
     show(browser, (folder / "report.html").as_uri(), "report.png", 1240, 1560)
+    shrink("report.png")
+
+
+def steps(browser, program, folder):
+    """What each task did in three steps."""
+    subprocess.run([program, "train", "lenet", "--workers", "3", "--ps", "2",
+                    "--steps", "300", "--profile", "100:120", "--quiet",
+                    "--run", "r"], cwd=folder, check=True,
+                   stdout=subprocess.DEVNULL)
+    subprocess.run([program, "report", "r"], cwd=folder, check=True)
+    browser.call("Emulation.setDeviceMetricsOverride", width=1240, height=284,
+                 deviceScaleFactor=1, mobile=False)
+    browser.open((folder / "report.html").as_uri())
+    browser.evaluate("""Figures.drawAll();
+        document.getElementById("display").style.position = "static";
+        scrollTo(0, scrollY - 12 + document.getElementById("timeline")
+            .getBoundingClientRect().top)""")
+    browser.picture(IMAGES / "report-steps.png", 1240, 284)
+    shrink("report-steps.png")
 
 
 def page(browser, program, folder):
@@ -147,12 +172,12 @@ def page(browser, program, folder):
             process.terminate()
             process.wait(DEADLINE_S)
     for name in "page.png", "page-run.png":
-        subprocess.run(["pngquant", "--force", "--output", IMAGES / name, "64",
-                        IMAGES / name], check=True)
+        shrink(name)
 
 
 def main():
-    kinds = {"tensorboard": tensorboard, "report": report, "page": page}
+    kinds = {"tensorboard": tensorboard, "report": report,
+             "steps": steps, "page": page}
     if len(sys.argv) < 3 or not set(sys.argv[2:]) <= kinds.keys():
         sys.exit(__doc__)
     program = pathlib.Path(sys.argv[1]).resolve()
