@@ -82,8 +82,8 @@ static pl_status give_memory(ops_case *c, int id, const ops_case_opts *opts)
 static void set_run(ops_case *c, int id)
 {
     const pl_node *node = pl_graph_get(c->graph, id);
-    pl_run *run = &c->runs[id];
-    *run = (pl_run) {
+    pl_op_run *run = &c->runs[id];
+    *run = (pl_op_run) {
         .state = &c->state,
         .node = node,
         .lanes = node->op->layout == PL_OP_LANES,
@@ -203,7 +203,7 @@ bool ops_case_reads_uint8(const ops_case *c)
 void ops_case_run(const ops_case *c, const ops_work *work)
 {
     for (int i = work->first; i < work->last; i++) {
-        const pl_run *run = &c->runs[i];
+        const pl_op_run *run = &c->runs[i];
         if (run->node->op->run != NULL)
             run->node->op->run(run);
     }

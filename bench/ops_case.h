@@ -25,7 +25,7 @@ typedef struct ops_case {
     int64_t padded; /* rows of a batch, filled up to whole groups of lanes */
     float **workspaces, **scratches;
     pl_view *views;
-    pl_run *runs;
+    pl_op_run *runs;
     ops_work forward, backward;
 } ops_case;
 

@@ -24,9 +24,6 @@ ALLOWED = {  # a file: the names that are no flags there
     # Whole command lines, as a person would type them.
     "src/cli/demo/cmd_demo.c": {"workers", "ps", "batch", "steps", "run",
                                 "checkpoint-every", "micro-batches"},
-    # The commands of the demo, as a person would type them.
-    "src/cli/demo/cmd_demo.c": {"workers", "ps", "batch", "steps", "run",
-                                "checkpoint-every", "micro-batches"},
     # An experiment's own data may be replaced before its flags are read.
     "src/app/sweep/about.c": {"data"},
     "src/app/sweep/plan.c": {"data"},

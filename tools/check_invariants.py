@@ -2,49 +2,58 @@
 """check_invariants.py ROOT - tests name the invariants of a state machine.
 
 The head of a machine's file numbers its invariants ("R2  A request takes
-effect once ..." in request.c).  Each of them is named as "request R2" by a unit
+effect once ..." in request.c).  Each of them is named as "request R2" by a
 test or by a message of the simulator, and a name in tests belongs to an
-invariant that exists.  Prints one line a finding, exit 1 if any.
+invariant that exists.  Files of one name count as one machine, and share no
+number.  Prints one line a finding, exit 1 if any.
 """
 
 import pathlib
 import re
 import sys
 
-MACHINES = ["src/job/member", "src/job/supervise", "src/sync/ps/core",
-            "src/sync/ps/modes", "src/sync/ps/worker/client.c"]
 NUMBERED = re.compile(r"^ \*\s+([A-Z]\d)  \S", re.M)
+# A number that a formatter moved into a line.
+MENTIONED = re.compile(r"\. ([A-Z]\d)\b")
 
 
-def machine_files(root):
-    for place in map(root.joinpath, MACHINES):
-        yield from sorted(place.glob("*.c")) if place.is_dir() else [place]
+def machines(root):
+    """The invariants of each file that numbers any, and what is wrong."""
+    known, findings = {}, []
+    for path in sorted((root / "src").rglob("*.c")):
+        head = path.read_text().split("*/", 1)[0]
+        numbers = NUMBERED.findall(head)
+        for number in sorted(set(MENTIONED.findall(head)) - set(numbers)):
+            findings.append(f"{path}: {number} is inside a line of its head")
+        if not numbers:
+            continue
+        before = known.setdefault(path.stem, set())
+        for number in sorted(before & set(numbers)):
+            findings.append(f"{path}: there is another {path.stem} {number}")
+        before.update(numbers)
+    return known, findings
 
 
 def main():
     root = pathlib.Path(sys.argv[1])
-    known = {}
-    for path in machine_files(root):
-        head = path.read_text().split("*/", 1)[0]
-        known[path.stem] = set(NUMBERED.findall(head))
-    stems = "|".join(name for name, numbers in known.items() if numbers)
-    named = re.compile(rf"\b({stems}) ((?:[A-Z]\d(?:, )?)+)")
-    found, bad = set(), 0
+    known, findings = machines(root)
+    named = re.compile(rf"\b({'|'.join(known)}) ((?:[A-Z]\d(?:, )?)+)")
+    found = set()
     tests = root / "tests"
-    for path in [*tests.glob("unit/sync/ps/**/*.c"),
-                 *tests.glob("unit/job/**/*.c"), *tests.glob("sim/*.c")]:
+    for path in [*tests.glob("unit/**/*.c"), *tests.glob("sim/*.c"),
+                 *tests.glob("cli/*.py")]:
         for stem, numbers in named.findall(path.read_text()):
             for number in re.findall(r"[A-Z]\d", numbers):
                 found.add((stem, number))
                 if number not in known[stem]:
-                    print(f"{path}: {stem} has no invariant {number}")
-                    bad += 1
-    for stem, numbers in known.items():
-        for number in sorted(numbers):
-            if (stem, number) not in found:
-                print(f"{stem} {number}: named by no test")
-                bad += 1
-    return 1 if bad else 0
+                    findings.append(f"{path}: {stem} has no invariant {number}")
+    findings += [f"{stem} {number}: named by no test"
+                 for stem in known for number in sorted(known[stem])
+                 if (stem, number) not in found]
+    if len(known) < 28:
+        findings.append(f"only {len(known)} machines found")
+    print("\n".join(findings), end="\n" if findings else "")
+    return 1 if findings else 0
 
 
 if __name__ == "__main__":

@@ -41,12 +41,8 @@ static const pl_param params[] = {
 static pl_status print_json(const pl_table *table)
 {
     pl_json *rows;
-    char *text = NULL;
     PL_TRY(pl_table_json(table, &rows));
-    pl_status status = pl_json_text(rows, 0, &text);
-    if (status == PL_OK)
-        puts(text);
-    pl_mem_free(text);
+    pl_status status = pl_json_print(rows, stdout);
     pl_json_free(rows);
     return status;
 }

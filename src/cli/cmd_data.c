@@ -370,7 +370,7 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .allow_missing = true,
         .image_feature = options->image_feature,
         .example_shape = options->example_shape,
-        .channels = (pl_channels)options->channels,
+        .channels = (pl_channel_order)options->channels,
         .image_size = options->image_size,
         .colors = (pl_colors)options->colors,
         .label_column = options->label_column,

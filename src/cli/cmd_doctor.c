@@ -90,7 +90,7 @@ static void print_table(const pl_diagnosis *d)
 {
     print_row("host", "check", "", "found");
     for (size_t i = 0; i < d->line_count; i++) {
-        const pl_finding *line = &d->lines[i];
+        const pl_doctor_line *line = &d->lines[i];
         print_row(line->host, line->check, pl_verdict_names[line->verdict],
                   line->found);
         if (line->advice != NULL)

@@ -166,7 +166,6 @@ static pl_status set_names(pl_json *json, const session *s, int64_t index)
 
 static pl_status print_json(const session *s, int64_t index)
 {
-    char *text = NULL;
     pl_json *json;
     PL_TRY(pl_json_new_object(&json));
     pl_status status;
@@ -176,10 +175,8 @@ static pl_status print_json(const session *s, int64_t index)
     PL_TRY_OUT(status, set_names(json, s, index));
     if (s->options->top > 1)
         PL_TRY_OUT(status, set_top(json, s));
-    PL_TRY_OUT(status, pl_json_text(json, 0, &text));
-    printf("%s\n", text);
+    PL_TRY_OUT(status, pl_json_print(json, stdout));
 out:
-    pl_mem_free(text);
     pl_json_free(json);
     return status;
 }
@@ -251,17 +248,14 @@ static pl_status set_numbers(pl_json *json, const session *s,
 static pl_status print_numbers_json(const session *s, int64_t index,
                                     const float *numbers)
 {
-    char *text = NULL;
     pl_json *json;
     PL_TRY(pl_json_new_object(&json));
     pl_status status;
     PL_TRY_OUT(status, pl_json_set_text(json, "file", s->word));
     PL_TRY_OUT(status, pl_json_set_int(json, "index", index));
     PL_TRY_OUT(status, set_numbers(json, s, numbers));
-    PL_TRY_OUT(status, pl_json_text(json, 0, &text));
-    printf("%s\n", text);
+    PL_TRY_OUT(status, pl_json_print(json, stdout));
 out:
-    pl_mem_free(text);
     pl_json_free(json);
     return status;
 }

@@ -53,11 +53,11 @@ typedef enum pl_integers {
 } pl_integers;
 
 /* Where the channels of images are in an example. */
-typedef enum pl_channels {
+typedef enum pl_channel_order {
     PL_CHANNELS_AUTO, /* last, where the sizes leave no doubt */
     PL_CHANNELS_FIRST,
     PL_CHANNELS_LAST,
-} pl_channels;
+} pl_channel_order;
 
 typedef enum pl_colors {
     PL_COLORS_AUTO, /* those of the first image */
@@ -106,7 +106,7 @@ typedef struct pl_source_opts {
     const char *augment;   /* of training images: data/dense/augment.h */
     const char *example_shape; /* "28,28": of the values of an example */
     const char *image_feature; /* tfrecord: the one with dense values */
-    pl_channels channels;      /* arrays */
+    pl_channel_order channels; /* arrays */
     const char *image_size;    /* "64x64"; images; default: of the first */
     pl_colors colors;          /* images */
     const char *label_column, *delimiter, *categories, *ignore_columns,

@@ -14,7 +14,7 @@
 
 #define LINE 16 /* lanes of the widest vector */
 
-pl_channels pl_channels_of(const pl_run *run, pl_shape shape)
+pl_channels pl_channels_of(const pl_op_run *run, pl_shape shape)
 {
     int64_t first = pl_shape_batched(shape) ? run->state->rows : shape.dim[0];
     int64_t row = pl_shape_count(shape, run->state->rows) / first;

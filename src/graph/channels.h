@@ -20,7 +20,7 @@ typedef struct pl_channels {
 } pl_channels;
 
 /* Of a batch of this shape in this run. */
-pl_channels pl_channels_of(const pl_run *run, pl_shape shape);
+pl_channels pl_channels_of(const pl_op_run *run, pl_shape shape);
 
 /* Numbers of a channel in this run. */
 int64_t pl_channels_numbers(const pl_channels *c);

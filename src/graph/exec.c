@@ -20,7 +20,7 @@ struct pl_exec {
     float *own;          /* the arena, unless it is a host's */
     const float *diff;   /* where gradients go */
     slot *slots;         /* one per node */
-    pl_run *runs;        /* one per step, all pointers set */
+    pl_op_run *runs;     /* one per step, all pointers set */
     pl_dnn_call **calls; /* one per step, NULL: none */
 };
 
@@ -79,7 +79,7 @@ static void set_slots(pl_exec *exec, const pl_params *params,
 
 /* A conversion reads the result, the view or the plain copy, and writes a
  * copy. */
-static void set_conversion(pl_exec *exec, pl_run *run, pl_layout to)
+static void set_conversion(pl_exec *exec, pl_op_run *run, pl_layout to)
 {
     int id = run->node->id;
     pl_form from = pl_plan_source(exec->plan, id, to);
@@ -95,7 +95,7 @@ static void set_run(pl_exec *exec, int s, const pl_params *params,
     const pl_plan *plan = exec->plan;
     const pl_node *node = plan->nodes[plan->steps[s].node];
     const pl_value *value = &plan->values[node->id];
-    pl_run *run = &exec->runs[s];
+    pl_op_run *run = &exec->runs[s];
     run->state = &exec->state;
     run->node = node;
     if (plan->steps[s].kind != PL_STEP_RUN) {
@@ -132,7 +132,7 @@ static pl_status bind_call(pl_exec *exec, int s, const pl_params *params,
 {
     const pl_step *step = &exec->plan->steps[s];
     const pl_value *value = &exec->plan->values[step->node];
-    pl_run *run = &exec->runs[s];
+    pl_op_run *run = &exec->runs[s];
     const pl_dnn_op *op =
         step->kind == PL_STEP_RUN ? value->op : value->to[pl_plan_target(step)];
     if (op == NULL)
@@ -221,14 +221,14 @@ void pl_exec_bind(pl_exec *exec, const pl_params *grads)
     }
 }
 
-static void load_range(const pl_run *run, int64_t first, int64_t count)
+static void load_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     int64_t row = row_stride(run->node);
     pl_view from = pl_view_from(run->in[0], first);
     run->state->kernels->load(count, row, &from, run->out + first * row);
 }
 
-static void run_conversion(const pl_run *run, bool to_lanes, bool from_lanes)
+static void run_conversion(const pl_op_run *run, bool to_lanes, bool from_lanes)
 {
     const pl_kernels *kernels = run->state->kernels;
     int64_t row = row_stride(run->node);
@@ -255,7 +255,7 @@ bool pl_plan_factors(const pl_node *diff, pl_factor_sizes *out)
 }
 
 /* Behind the operator its inputs may be gone. */
-static void keep_factors(const pl_run *run)
+static void keep_factors(const pl_op_run *run)
 {
     pl_factor_sizes sizes = factor_sizes(run->node);
     int64_t rows = run->state->rows;
@@ -270,7 +270,7 @@ static void keep_factors(const pl_run *run)
 }
 
 /* The step that computes a gradient of dense weights. */
-static pl_run *run_of(const pl_exec *exec, const pl_node *diff)
+static pl_op_run *run_of(const pl_exec *exec, const pl_node *diff)
 {
     const pl_plan *plan = exec->plan;
     int s = 0;
@@ -284,7 +284,7 @@ static pl_run *run_of(const pl_exec *exec, const pl_node *diff)
 void pl_exec_keep_factors(pl_exec *exec, const pl_node *diff, float *to,
                           float *scale)
 {
-    pl_run *run = run_of(exec, diff);
+    pl_op_run *run = run_of(exec, diff);
     run->factors = to;
     run->factor_scale = scale;
 }
@@ -298,7 +298,7 @@ void pl_exec_multiply(const pl_exec *exec, const pl_node *diff, int64_t rows,
         { .data = factors, .stride = sizes.outputs },
         { .data = factors + rows * sizes.outputs, .stride = sizes.inputs },
     };
-    pl_run run = *run_of(exec, diff);
+    pl_op_run run = *run_of(exec, diff);
     state.rows = rows;
     run.state = &state;
     run.out = out;
@@ -315,7 +315,7 @@ void pl_exec_multiply(const pl_exec *exec, const pl_node *diff, int64_t rows,
 
 static void run_step(const pl_exec *exec, int s)
 {
-    const pl_run *run = &exec->runs[s];
+    const pl_op_run *run = &exec->runs[s];
     const pl_step *step = &exec->plan->steps[s];
     if (run->factors != NULL)
         keep_factors(run);

@@ -28,7 +28,7 @@ typedef struct pl_exec_state {
 } pl_exec_state;
 
 /* One operator about to run. */
-typedef struct pl_run {
+typedef struct pl_op_run {
     const pl_exec_state *state;
     const pl_node *node;
     bool lanes;   /* its batches lie in lanes: rows are filled up to groups */
@@ -43,7 +43,7 @@ typedef struct pl_run {
     /* Of a gradient of dense weights: where its factors, and the scale of its
      * inputs, are kept; NULL: nowhere. */
     float *factors, *factor_scale;
-} pl_run;
+} pl_op_run;
 
 typedef struct pl_op pl_op;
 
@@ -77,10 +77,10 @@ struct pl_op {
 
     /* Check the inputs, set node->shape.  The caller names the node. */
     pl_status (*shape)(pl_node *node);
-    void (*run)(const pl_run *run); /* NULL: nothing to do */
+    void (*run)(const pl_op_run *run); /* NULL: nothing to do */
     /* For large layers (graph/large.h), each optional: the same by oneDNN,
      * as a product, or prepared (fill in kind, sizes and bias). */
-    void (*run_large)(const pl_run *run);
+    void (*run_large)(const pl_op_run *run);
     int64_t (*scratch_large)(const pl_node *node, int64_t batch);
     void (*prepare)(const pl_node *node, pl_dnn_opts *opts);
     /* Likewise of a product that has run_large, in bfloat16; false: not of
@@ -128,24 +128,24 @@ int64_t pl_node_row(const pl_node *node);
 /* A shape rule: the result is like input 0. */
 pl_status pl_node_same_shape(pl_node *node);
 /* All elements in this run. */
-int64_t pl_run_count(const pl_run *run, const pl_node *node);
+int64_t pl_run_count(const pl_op_run *run, const pl_node *node);
 /* Groups of lanes in this run. */
-int64_t pl_run_groups(const pl_run *run);
+int64_t pl_run_groups(const pl_op_run *run);
 /* The planes of images of `channels` channels in this run, a vector a pixel:
  * channels of a group of lanes, or blocks of channels of an example. */
-int64_t pl_run_planes(const pl_run *run, int64_t channels);
+int64_t pl_run_planes(const pl_op_run *run, int64_t channels);
 /* Cut 0 .. count-1 into ranges at multiples of `grain` and run them on the
  * threads of this execution; one range, on this thread, where it has one or
  * the operator is small. */
 #define PL_CUT 16 /* element by element: a cache line */
-typedef void pl_run_range(const pl_run *run, int64_t first, int64_t count);
-void pl_run_cut(const pl_run *run, int64_t count, int64_t grain,
+typedef void pl_run_range(const pl_op_run *run, int64_t first, int64_t count);
+void pl_run_cut(const pl_op_run *run, int64_t count, int64_t grain,
                 pl_run_range *range);
 /* The same for an operator whose work is that of reading `node`. */
-void pl_run_cut_over(const pl_run *run, const pl_node *node, int64_t count,
+void pl_run_cut_over(const pl_op_run *run, const pl_node *node, int64_t count,
                      int64_t grain, pl_run_range *range);
 /* Input i as float32, where the operator reads no views there. */
-const float *pl_run_in(const pl_run *run, int i);
+const float *pl_run_in(const pl_op_run *run, int i);
 
 /* The sizes of a conv2d node, and its products for one example, which are as
  * many in all three directions. */

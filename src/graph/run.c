@@ -9,13 +9,13 @@
 /* Ranges a thread, so that a late one does not hold up the rest. */
 #define RANGES 4
 
-int64_t pl_run_groups(const pl_run *run)
+int64_t pl_run_groups(const pl_op_run *run)
 {
     int64_t lanes = run->state->kernels->lanes;
     return (run->state->rows + lanes - 1) / lanes;
 }
 
-int64_t pl_run_planes(const pl_run *run, int64_t channels)
+int64_t pl_run_planes(const pl_op_run *run, int64_t channels)
 {
     if (!run->blocked)
         return pl_run_groups(run) * channels;
@@ -23,7 +23,7 @@ int64_t pl_run_planes(const pl_run *run, int64_t channels)
     return run->state->rows * ((channels + block - 1) / block);
 }
 
-int64_t pl_run_count(const pl_run *run, const pl_node *node)
+int64_t pl_run_count(const pl_op_run *run, const pl_node *node)
 {
     if (run->blocked && node->shape.rank == 4 && pl_shape_batched(node->shape))
         return pl_plan_blocked_count(run->state->kernels, node->shape,
@@ -34,7 +34,7 @@ int64_t pl_run_count(const pl_run *run, const pl_node *node)
 }
 
 typedef struct cut {
-    const pl_run *run;
+    const pl_op_run *run;
     pl_run_range *range;
     int64_t count, grain;
     int items;
@@ -53,13 +53,13 @@ static void run_item(void *arg, int item, int thread)
         c->range(c->run, first, last - first);
 }
 
-void pl_run_cut(const pl_run *run, int64_t count, int64_t grain,
+void pl_run_cut(const pl_op_run *run, int64_t count, int64_t grain,
                 pl_run_range *range)
 {
     pl_run_cut_over(run, run->node, count, grain, range);
 }
 
-void pl_run_cut_over(const pl_run *run, const pl_node *node, int64_t count,
+void pl_run_cut_over(const pl_op_run *run, const pl_node *node, int64_t count,
                      int64_t grain, pl_run_range *range)
 {
     int threads = run->state->threads;
@@ -71,7 +71,7 @@ void pl_run_cut_over(const pl_run *run, const pl_node *node, int64_t count,
     pl_team_run(threads, c.items, run_item, &c);
 }
 
-const float *pl_run_in(const pl_run *run, int i)
+const float *pl_run_in(const pl_op_run *run, int i)
 {
     return run->in[i]->data;
 }

@@ -85,7 +85,7 @@ TOPK = [*RING, "--codec", "topk", "--topk-share", "0.05", "--optimizer",
 def test_what_workers_hold_back_is_in_every_checkpoint(cli):
     """Residual and velocity of each worker: also where a checkpoint is
     written by the way, a run is interrupted in mid-epoch, or a later checkpoint
-    is thrown away."""
+    is thrown away (held H1, H2)."""
     flags = [*TOPK, "--workers", "3", "--checkpoint-every", "3"]
     model = NETS["lenet"][:-1]
     whole = run(cli, [*model, "11"], *flags, "--run", "whole")

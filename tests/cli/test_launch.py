@@ -117,6 +117,7 @@ def test_ctrl_c_ends_all_everywhere(cli):
 
 
 def test_killed_launcher_leaves_nobody(cli):
+    """agent A1"""
     process, pids = running(cli)
     process.kill()
     process.communicate()

@@ -11,7 +11,7 @@
  *   S1  parameters of step s are those of step s - 1 less exactly one gradient
  *       of each worker in one set, which contains the chief and is as large as
  *       the ring was
- *   S2  all workers that make step s hold the same bits
+ *   S2  all workers that make step s hold the same bits (sums R4)
  *   S3  a worker that joins gets the parameters of the chief's step
  *   S4  the job ends, or says why; without faults it ends well
  *

@@ -43,7 +43,8 @@ struct ring_net {
     ring_node node[RING_MOST];
     ring_letter queue[RING_QUEUED];
     int queued;
-    pl_frame_kind swallow; /* the next letter of this kind is lost */
+    pl_frame_kind swallow; /* the next letter of this kind is lost... */
+    bool swallows_all;     /* ... or all of them */
     bool shared;           /* links say that they share memory */
     const pl_codec *codec; /* NULL: plain */
     int64_t piece_bytes;   /* of pieces that were sent... */
@@ -59,7 +60,8 @@ static inline void ring_send(void *context, int32_t to, const pl_frame *frame,
     ring_net *net = n->net;
     ring_letter letter = { .frame = *frame };
     if (net->swallow == frame->kind) {
-        net->swallow = PL_FRAME_NONE;
+        if (!net->swallows_all)
+            net->swallow = PL_FRAME_NONE;
         return;
     }
     if (to == PL_RING_HUB) {

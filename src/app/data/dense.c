@@ -189,14 +189,10 @@ static pl_status fill_json(const stats *s, pl_json *json)
 static pl_status print_json(const stats *s)
 {
     pl_json *json;
-    char *text = NULL;
     PL_TRY(pl_json_new_object(&json));
     pl_status status = fill_json(s, json);
     if (status == PL_OK)
-        status = pl_json_text(json, 0, &text);
-    if (status == PL_OK)
-        printf("%s\n", text);
-    pl_mem_free(text);
+        status = pl_json_print(json, stdout);
     pl_json_free(json);
     return status;
 }

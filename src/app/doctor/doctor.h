@@ -19,12 +19,12 @@ typedef enum pl_severity {
 } pl_severity;
 
 /* A line of the table. */
-typedef struct pl_finding {
+typedef struct pl_doctor_line {
     char *host, *found;
     const char *check; /* static */
     pl_severity verdict;
     char *advice; /* what to do; NULL: nothing */
-} pl_finding;
+} pl_doctor_line;
 
 /* What was measured between two hosts. */
 typedef struct pl_way {
@@ -35,7 +35,7 @@ typedef struct pl_way {
 /* What was found, in order, and what was measured. */
 typedef struct pl_diagnosis {
     bool ok; /* nothing is bad */
-    pl_finding *lines;
+    pl_doctor_line *lines;
     size_t line_count;
     pl_way *ways;
     size_t way_count;

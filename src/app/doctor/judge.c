@@ -24,13 +24,14 @@ const char *const pl_verdict_names[] = { [PL_SEVERITY_OK] = "ok",
                                          NULL };
 
 static const pl_field finding_rows[] = {
-    { "host", PL_FIELD_OWN_TEXT(pl_finding, host) },
-    { "check", PL_FIELD_TEXT(pl_finding, check) },
-    { "found", PL_FIELD_OWN_TEXT(pl_finding, found) },
-    { "verdict", PL_FIELD_CHOICE(pl_finding, verdict, pl_verdict_names) },
-    { "advice", PL_FIELD_OWN_TEXT(pl_finding, advice), .when = PL_WHEN_SET },
+    { "host", PL_FIELD_OWN_TEXT(pl_doctor_line, host) },
+    { "check", PL_FIELD_TEXT(pl_doctor_line, check) },
+    { "found", PL_FIELD_OWN_TEXT(pl_doctor_line, found) },
+    { "verdict", PL_FIELD_CHOICE(pl_doctor_line, verdict, pl_verdict_names) },
+    { "advice", PL_FIELD_OWN_TEXT(pl_doctor_line, advice),
+      .when = PL_WHEN_SET },
 };
-static const pl_fields finding_fields = PL_FIELDS(pl_finding, finding_rows);
+static const pl_fields finding_fields = PL_FIELDS(pl_doctor_line, finding_rows);
 
 static const pl_field way_rows[] = {
     { "from", PL_FIELD_OWN_TEXT(pl_way, from) },
@@ -56,8 +57,8 @@ pl_status pl_diagnosis_add(pl_diagnosis *d, const char *host, const char *check,
                            const char *advice)
 {
     PL_TRY(PL_RESIZE(d->lines, d->line_count + 1));
-    pl_finding *line = &d->lines[d->line_count++];
-    *line = (pl_finding) { .check = check, .verdict = verdict };
+    pl_doctor_line *line = &d->lines[d->line_count++];
+    *line = (pl_doctor_line) { .check = check, .verdict = verdict };
     PL_TRY(pl_mem_copy_text(&line->host, host));
     PL_TRY(pl_mem_copy_text(&line->found, found));
     if (verdict != PL_SEVERITY_OK)

@@ -10,7 +10,7 @@
 
 struct pl_run {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     char *settings, *summary;
     pl_run_series *series;
     double *numbers; /* that they point to */

@@ -2,7 +2,6 @@
  * probability per example. */
 #include "app/predict/predict_sparse.h"
 
-#include "base/mem.h"
 #include "train/compute/compute.h"
 
 #include <stdio.h>
@@ -55,7 +54,6 @@ static pl_status open_session(session *s, pl_trained *trained)
 
 static pl_status print_json(const session *s, int64_t index, float probability)
 {
-    char *text = NULL;
     pl_json *json;
     PL_TRY(pl_json_new_object(&json));
     pl_status status;
@@ -64,10 +62,8 @@ static pl_status print_json(const session *s, int64_t index, float probability)
     PL_TRY_OUT(status, pl_json_set_int(json, "class", probability >= 0.5f));
     PL_TRY_OUT(status,
                pl_json_set_real(json, "probability", (double)probability));
-    PL_TRY_OUT(status, pl_json_text(json, 0, &text));
-    printf("%s\n", text);
+    PL_TRY_OUT(status, pl_json_print(json, stdout));
 out:
-    pl_mem_free(text);
     pl_json_free(json);
     return status;
 }

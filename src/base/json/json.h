@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct pl_json pl_json;
 
@@ -86,5 +87,7 @@ const char *pl_json_kind(const pl_json *json);
  * always a point or an exponent, so the same value gives the same bytes. */
 pl_status pl_json_text(const pl_json *json, int indent,
                        char **out) PL_MUST_CHECK;
+/* As one line of such text.  What could not be written shows in the file. */
+pl_status pl_json_print(const pl_json *json, FILE *file) PL_MUST_CHECK;
 
 #endif

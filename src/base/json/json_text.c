@@ -184,3 +184,12 @@ pl_status pl_json_text(const pl_json *json, int indent, char **out)
     *out = text.bytes;
     return PL_OK;
 }
+
+pl_status pl_json_print(const pl_json *json, FILE *file)
+{
+    char *text;
+    PL_TRY(pl_json_text(json, 0, &text));
+    fprintf(file, "%s\n", text);
+    pl_mem_free(text);
+    return PL_OK;
+}

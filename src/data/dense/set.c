@@ -149,7 +149,7 @@ pl_status pl_dense_take_elements(pl_dense_parts *parts, pl_element element,
     return move_to(parts, floats);
 }
 
-static bool are_last(pl_shape shape, pl_channels channels)
+static bool are_last(pl_shape shape, pl_channel_order channels)
 {
     if (shape.rank != 3 || channels == PL_CHANNELS_FIRST)
         return false;
@@ -173,7 +173,8 @@ static void turn(const pl_dense_parts *parts, uint8_t *to)
             }
 }
 
-pl_status pl_dense_channels_first(pl_dense_parts *parts, pl_channels channels)
+pl_status pl_dense_channels_first(pl_dense_parts *parts,
+                                  pl_channel_order channels)
 {
     pl_shape shape = parts->shape;
     if (channels == PL_CHANNELS_LAST && shape.rank != 3) {

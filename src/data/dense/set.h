@@ -41,7 +41,7 @@ pl_status pl_dense_take_elements(pl_dense_parts *parts, pl_element element,
  * where `channels` says that they are last, or leaves it open and the sizes
  * leave no doubt (at most 4 channels).  The data is copied. */
 pl_status pl_dense_channels_first(pl_dense_parts *parts,
-                                  pl_channels channels) PL_MUST_CHECK;
+                                  pl_channel_order channels) PL_MUST_CHECK;
 
 /* PL_USAGE: the source has no test examples of its own. */
 pl_status pl_dense_no_test(const char *name) PL_MUST_CHECK;

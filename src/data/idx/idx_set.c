@@ -150,7 +150,7 @@ static pl_status check_range(const pl_dense_parts *parts, const char *path)
 
 /* The elements of a file, which is closed, or goes over. */
 static pl_status take_images(pl_dense_parts *parts, pl_idx *images,
-                             pl_channels channels)
+                             pl_channel_order channels)
 {
     pl_shape shape = images->shape;
     parts->count = shape.dim[0];

@@ -8,13 +8,13 @@
         return pl_graph_unary(&pl_op_##op, src);                               \
     }                                                                          \
                                                                                \
-    static void op##_range(const pl_run *run, int64_t first, int64_t count)    \
+    static void op##_range(const pl_op_run *run, int64_t first, int64_t count) \
     {                                                                          \
         run->state->kernels->op(count, pl_run_in(run, 0) + first,              \
                                 run->out + first);                             \
     }                                                                          \
                                                                                \
-    static void op##_run(const pl_run *run)                                    \
+    static void op##_run(const pl_op_run *run)                                 \
     {                                                                          \
         pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, op##_range);     \
     }                                                                          \
@@ -24,7 +24,7 @@
         diff_in[0] = pl_graph_binary(&pl_op_##op##_grad, node, diff);          \
     }                                                                          \
                                                                                \
-    static void op##_grad_range(const pl_run *run, int64_t first,              \
+    static void op##_grad_range(const pl_op_run *run, int64_t first,           \
                                 int64_t count)                                 \
     {                                                                          \
         run->state->kernels->op##_grad(count, pl_run_in(run, 0) + first,       \
@@ -32,7 +32,7 @@
                                        run->out + first);                      \
     }                                                                          \
                                                                                \
-    static void op##_grad_run(const pl_run *run)                               \
+    static void op##_grad_run(const pl_op_run *run)                            \
     {                                                                          \
         pl_run_cut(run, pl_run_count(run, run->node), PL_CUT,                  \
                    op##_grad_range);                                           \

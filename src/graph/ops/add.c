@@ -20,13 +20,13 @@ static pl_status add_shape(pl_node *node)
     return PL_OK;
 }
 
-static void add_range(const pl_run *run, int64_t first, int64_t count)
+static void add_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->add(count, pl_run_in(run, 0) + first,
                              pl_run_in(run, 1) + first, run->out + first);
 }
 
-static void add_run(const pl_run *run)
+static void add_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, add_range);
 }

@@ -22,7 +22,7 @@ static pl_status bias_shape(pl_node *node)
     return PL_OK;
 }
 
-static void bias_run(const pl_run *run)
+static void bias_run(const pl_op_run *run)
 {
     int64_t row = run->node->in[1]->shape.dim[0];
     run->state->kernels->bias(pl_run_count(run, run->node) / row, row,
@@ -44,7 +44,7 @@ static pl_status sum_rows_shape(pl_node *node)
     return PL_OK;
 }
 
-static void sum_rows_run(const pl_run *run)
+static void sum_rows_run(const pl_op_run *run)
 {
     int64_t row = run->node->shape.dim[0];
     run->state->kernels->sum_rows(pl_run_count(run, run->node->in[0]) / row,

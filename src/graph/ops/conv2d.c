@@ -98,7 +98,7 @@ static int64_t conv2d_scratch(const pl_node *node, int lanes)
     return pl_conv_scratch(&c, lanes);
 }
 
-static void conv2d_run(const pl_run *run)
+static void conv2d_run(const pl_op_run *run)
 {
     pl_conv c = pl_conv2d_sizes(run->node);
     run->state->kernels->conv(
@@ -159,7 +159,7 @@ static int64_t src_scratch(const pl_node *node, int lanes)
     return pl_conv_src_scratch(&c, lanes);
 }
 
-static void src_run(const pl_run *run)
+static void src_run(const pl_op_run *run)
 {
     pl_conv c = src_sizes(run->node);
     run->state->kernels->conv_src(&c, pl_run_groups(run), pl_run_in(run, 0),
@@ -190,7 +190,7 @@ static int64_t weights_scratch(const pl_node *node, int lanes)
     return pl_conv_scratch(&c, lanes);
 }
 
-static void weights_run(const pl_run *run)
+static void weights_run(const pl_op_run *run)
 {
     pl_conv c = weights_sizes(run->node);
     run->state->kernels->conv_weights(&c, pl_run_groups(run), pl_run_in(run, 0),
@@ -217,7 +217,7 @@ static pl_status bias_shape(pl_node *node)
     return PL_OK;
 }
 
-static void bias_run(const pl_run *run)
+static void bias_run(const pl_op_run *run)
 {
     pl_shape diff = run->node->in[0]->shape;
     pl_conv c = { .outs = diff.dim[1],

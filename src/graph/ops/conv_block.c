@@ -8,7 +8,7 @@ static const pl_fused *fused_of(const pl_node *node)
     return (const pl_fused *)(const void *)node;
 }
 
-static void block_run(const pl_run *run)
+static void block_run(const pl_op_run *run)
 {
     run->state->kernels->conv_block(
         &fused_of(run->node)->block, pl_run_groups(run), pl_run_in(run, 0),
@@ -33,7 +33,7 @@ static int64_t block_multiply_adds(const pl_node *node)
     return pl_conv_products(&fused_of(node)->block.conv);
 }
 
-static void unpool_run(const pl_run *run)
+static void unpool_run(const pl_op_run *run)
 {
     run->state->kernels->unpool(
         &fused_of(run->node)->block, pl_run_groups(run), pl_run_in(run, 0),

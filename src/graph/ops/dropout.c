@@ -43,7 +43,7 @@ static pl_status dropout_shape(pl_node *node)
     return pl_node_same_shape(node);
 }
 
-static void dropout_range(const pl_run *run, int64_t first, int64_t count)
+static void dropout_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     const pl_exec_state *state = run->state;
@@ -59,7 +59,7 @@ static void dropout_range(const pl_run *run, int64_t first, int64_t count)
                             run->out + first);
 }
 
-static void dropout_run(const pl_run *run)
+static void dropout_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, dropout_range);
 }

@@ -37,7 +37,7 @@ static int64_t row_of(float id, int64_t rows)
     return (int64_t)id < rows ? (int64_t)id : -1;
 }
 
-static void embedding_run(const pl_run *run)
+static void embedding_run(const pl_op_run *run)
 {
     pl_shape table = run->node->in[1]->shape;
     int64_t width = table.dim[1];
@@ -63,7 +63,7 @@ static void embedding_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                            });
 }
 
-static void table_run(const pl_run *run)
+static void table_run(const pl_op_run *run)
 {
     pl_shape table = run->node->shape;
     int64_t width = table.dim[1];

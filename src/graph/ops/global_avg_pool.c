@@ -30,19 +30,19 @@ static int64_t pixels_of(pl_shape shape)
 
 /* A plane is one channel of an example, or of a vector of them, or a vector of
  * channels of an example. */
-static bool in_vectors(const pl_run *run)
+static bool in_vectors(const pl_op_run *run)
 {
     return run->lanes || run->blocked;
 }
 
-static int64_t planes_of(const pl_run *run)
+static int64_t planes_of(const pl_op_run *run)
 {
     int64_t channels = run->node->shape.dim[1];
     return in_vectors(run) ? pl_run_planes(run, channels)
                            : run->state->rows * channels;
 }
 
-static void global_range(const pl_run *run, int64_t first, int64_t count)
+static void global_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     const pl_kernels *kernels = run->state->kernels;
     int64_t pixels = pixels_of(run->node->in[0]->shape);
@@ -60,7 +60,7 @@ static void global_range(const pl_run *run, int64_t first, int64_t count)
     }
 }
 
-static void global_run(const pl_run *run)
+static void global_run(const pl_op_run *run)
 {
     pl_run_cut_over(run, run->node->in[0], planes_of(run), 1, global_range);
 }
@@ -76,7 +76,7 @@ static void global_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                   });
 }
 
-static void grad_range(const pl_run *run, int64_t first, int64_t count)
+static void grad_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     int64_t pixels = pixels_of(run->node->shape);
     int64_t unit = in_vectors(run) ? run->state->kernels->lanes : 1;
@@ -89,7 +89,7 @@ static void grad_range(const pl_run *run, int64_t first, int64_t count)
                 dst[l] = src[l] * share;
 }
 
-static void grad_run(const pl_run *run)
+static void grad_run(const pl_op_run *run)
 {
     pl_run_cut(run, planes_of(run), 1, grad_range);
 }

@@ -34,7 +34,7 @@ static pl_status inner_shape(pl_node *node)
     return PL_OK;
 }
 
-static void inner_run(const pl_run *run)
+static void inner_run(const pl_op_run *run)
 {
     const pl_node *node = run->node, *weights = node->in[1];
     int64_t m = weights->shape.dim[0], k = weights->shape.dim[1];
@@ -43,7 +43,7 @@ static void inner_run(const pl_run *run)
         node->input_count == 3 ? pl_run_in(run, 2) : NULL, run->out);
 }
 
-static void inner_run_large(const pl_run *run)
+static void inner_run_large(const pl_op_run *run)
 {
     const pl_node *node = run->node;
     pl_dnn_product p = { .m = node->in[1]->shape.dim[0],
@@ -95,7 +95,7 @@ static pl_status inner_weights_shape(pl_node *node)
     return PL_OK;
 }
 
-static void inner_weights_run(const pl_run *run)
+static void inner_weights_run(const pl_op_run *run)
 {
     const pl_node *diff = run->node->in[0];
     int64_t m = run->node->shape.dim[0], k = run->node->shape.dim[1];
@@ -104,7 +104,7 @@ static void inner_weights_run(const pl_run *run)
                                    run->out);
 }
 
-static void inner_weights_run_large(const pl_run *run)
+static void inner_weights_run_large(const pl_op_run *run)
 {
     pl_dnn_product p = { .n = run->node->shape.dim[0],
                          .m = run->node->shape.dim[1],

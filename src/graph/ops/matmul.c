@@ -34,7 +34,7 @@ static pl_status product_shape(pl_node *node)
 }
 
 /* Rows, columns and the inner size of a product in this run. */
-static void sizes(const pl_run *run, int64_t *n, int64_t *m, int64_t *k)
+static void sizes(const pl_op_run *run, int64_t *n, int64_t *m, int64_t *k)
 {
     const pl_node *node = run->node;
     *m = node->shape.dim[1];
@@ -42,7 +42,7 @@ static void sizes(const pl_run *run, int64_t *n, int64_t *m, int64_t *k)
     *k = pl_run_count(run, node->in[0]) / *n;
 }
 
-static void matmul_run(const pl_run *run)
+static void matmul_run(const pl_op_run *run)
 {
     int64_t n, m, k;
     sizes(run, &n, &m, &k);
@@ -50,7 +50,7 @@ static void matmul_run(const pl_run *run)
                                    run->out);
 }
 
-static void matmul_nt_run(const pl_run *run)
+static void matmul_nt_run(const pl_op_run *run)
 {
     int64_t n, m, k;
     sizes(run, &n, &m, &k);
@@ -58,7 +58,7 @@ static void matmul_nt_run(const pl_run *run)
                                    run->out);
 }
 
-static void matmul_tn_run(const pl_run *run)
+static void matmul_tn_run(const pl_op_run *run)
 {
     int64_t n, m, k;
     sizes(run, &n, &m, &k);
@@ -66,7 +66,7 @@ static void matmul_tn_run(const pl_run *run)
                                    run->out);
 }
 
-static void run_large(const pl_run *run)
+static void run_large(const pl_op_run *run)
 {
     const pl_op *op = run->node->op;
     pl_dnn_product p = { .a_transposed = op == &pl_op_matmul_tn,

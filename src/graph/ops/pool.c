@@ -65,12 +65,12 @@ static pl_window sizes_of(const pl_node *node, pl_shape src, pl_shape dst)
 typedef void pool_kernel(const pl_window *w, int64_t groups, const float *src,
                          float *dst);
 
-static int64_t vectors(const pl_run *run, int64_t plane)
+static int64_t vectors(const pl_op_run *run, int64_t plane)
 {
     return plane * run->state->kernels->lanes;
 }
 
-static void pool_range(const pl_run *run, int64_t first, int64_t count,
+static void pool_range(const pl_op_run *run, int64_t first, int64_t count,
                        pool_kernel *pool)
 {
     const pl_node *node = run->node;
@@ -80,22 +80,22 @@ static void pool_range(const pl_run *run, int64_t first, int64_t count,
     pool(&w, count, pl_run_in(run, 0) + src, run->out + dst);
 }
 
-static void max_range(const pl_run *run, int64_t first, int64_t count)
+static void max_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     pool_range(run, first, count, run->state->kernels->max_pool);
 }
 
-static void max_run(const pl_run *run)
+static void max_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1, max_range);
 }
 
-static void avg_range(const pl_run *run, int64_t first, int64_t count)
+static void avg_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     pool_range(run, first, count, run->state->kernels->avg_pool);
 }
 
-static void avg_run(const pl_run *run)
+static void avg_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1, avg_range);
 }
@@ -129,7 +129,7 @@ static void avg_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                            });
 }
 
-static void max_grad_range(const pl_run *run, int64_t first, int64_t count)
+static void max_grad_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     pl_window w = sizes_of(node, node->shape, node->in[1]->shape);
@@ -140,13 +140,13 @@ static void max_grad_range(const pl_run *run, int64_t first, int64_t count)
                                        pl_run_in(run, 2) + dst, run->out + src);
 }
 
-static void max_grad_run(const pl_run *run)
+static void max_grad_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1,
                max_grad_range);
 }
 
-static void avg_grad_range(const pl_run *run, int64_t first, int64_t count)
+static void avg_grad_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     pl_window w = sizes_of(node, node->shape, node->in[0]->shape);
@@ -156,7 +156,7 @@ static void avg_grad_range(const pl_run *run, int64_t first, int64_t count)
                                        run->out + src);
 }
 
-static void avg_grad_run(const pl_run *run)
+static void avg_grad_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_planes(run, run->node->shape.dim[1]), 1,
                avg_grad_range);

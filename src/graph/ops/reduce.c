@@ -18,13 +18,13 @@ static pl_status scalar_shape(pl_node *node)
     return PL_OK;
 }
 
-static void sum_run(const pl_run *run)
+static void sum_run(const pl_op_run *run)
 {
     int64_t count = pl_run_count(run, run->node->in[0]);
     run->out[0] = (float)run->state->kernels->sum(count, pl_run_in(run, 0));
 }
 
-static void mean_run(const pl_run *run)
+static void mean_run(const pl_op_run *run)
 {
     int64_t count = pl_run_count(run, run->node->in[0]);
     double sum = run->state->kernels->sum(count, pl_run_in(run, 0));
@@ -55,7 +55,7 @@ static void mean_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
     diff_in[0] = spread(diff, node->in[0], 1);
 }
 
-static void spread_run(const pl_run *run)
+static void spread_run(const pl_op_run *run)
 {
     int64_t count = pl_run_count(run, run->node);
     float value = pl_run_in(run, 0)[0];

@@ -13,13 +13,13 @@ pl_node *pl_scale(pl_node *src, float factor)
                                     });
 }
 
-static void scale_range(const pl_run *run, int64_t first, int64_t count)
+static void scale_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->scale(count, run->node->factor,
                                pl_run_in(run, 0) + first, run->out + first);
 }
 
-static void scale_run(const pl_run *run)
+static void scale_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, scale_range);
 }

@@ -22,7 +22,7 @@ static int64_t classes_of(const pl_node *node)
     return node->shape.dim[node->shape.rank - 1];
 }
 
-static void softmax_run(const pl_run *run)
+static void softmax_run(const pl_op_run *run)
 {
     int64_t classes = classes_of(run->node);
     run->state->kernels->softmax(pl_run_count(run, run->node) / classes,
@@ -34,7 +34,7 @@ static void softmax_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
     diff_in[0] = pl_graph_binary(&pl_op_softmax_grad, node, diff);
 }
 
-static void grad_run(const pl_run *run)
+static void grad_run(const pl_op_run *run)
 {
     int64_t classes = classes_of(run->node);
     run->state->kernels->softmax_grad(pl_run_count(run, run->node) / classes,

@@ -40,7 +40,7 @@ static int64_t probs_count(const pl_node *node, int64_t batch)
     return pl_shape_count(node->in[0]->shape, batch);
 }
 
-static void softmax_xent_run(const pl_run *run)
+static void softmax_xent_run(const pl_op_run *run)
 {
     run->state->kernels->softmax_xent(
         pl_run_count(run, run->node), run->node->in[0]->shape.dim[1],
@@ -63,14 +63,14 @@ static void softmax_xent_gradient(pl_node *node, pl_node *diff,
                                   });
 }
 
-static void softmax_xent_grad_run(const pl_run *run)
+static void softmax_xent_grad_run(const pl_op_run *run)
 {
     run->state->kernels->softmax_xent_grad(
         pl_run_count(run, run->node->in[0]), run->node->shape.dim[1],
         run->in_workspace, run->in[1], pl_run_in(run, 2), run->out);
 }
 
-static void accuracy_run(const pl_run *run)
+static void accuracy_run(const pl_op_run *run)
 {
     run->state->kernels->accuracy(pl_run_count(run, run->node),
                                   run->node->in[0]->shape.dim[1],

@@ -49,7 +49,7 @@ pl_node *pl_statistic(pl_graph *graph, const char *name, pl_shape shape,
 
 /* The gradient of the loss with respect to itself: 1, or the share of the
  * batch that this execution computes. */
-static void seed_run(const pl_run *run)
+static void seed_run(const pl_op_run *run)
 {
     run->out[0] = run->state->seed;
 }

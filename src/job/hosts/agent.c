@@ -3,7 +3,12 @@
  *
  *   WORK -> TERM   the launcher has closed, is silent, or wants the end:
  *                  SIGTERM to all tasks
- *   TERM -> KILL   SIGKILL to all tasks */
+ *   TERM -> KILL   SIGKILL to all tasks
+ *
+ * A1  The agent ends only when none of its tasks runs any more, or says how
+ *     many SIGKILL has not ended.
+ * A2  A launcher that closed its end, or is silent for too long, is gone for
+ *     good, and no phase is left for an earlier one. */
 #include "job/hosts/agent.h"
 
 #include "base/clock.h"

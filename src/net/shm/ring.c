@@ -1,7 +1,13 @@
 /* A ring of frames in shared memory, written by one process and read by
  * another: where a frame finds room, when that room is free again, and which
- * counts of the other side are believed.  Each side trusts only what it wrote
- * itself; a count of the other that cannot be is an error, never an access. */
+ * counts of the other side are believed.
+ *
+ * N1  Room is used again only when the reader has let go of the frame there and
+ *     of all before it.
+ * N2  Each side trusts only what it wrote itself; a count of the other that
+ *     cannot be is an error, never an access.
+ * N3  A reader that is about to sleep sees every frame written before, or the
+ *     writer sees that it sleeps. */
 #include "net/shm/ring.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
  *
  * P1  A connection is in `active` exactly while it is busy.
  * P2  `running` becomes false only under the lock, with nothing active and no
- *     chore left: the caller that adds the next one sees it and starts a
- * thread. P3  A chore that was called for while it ran is called again. P4
- * After finish the chore of that user does not run any more. */
+ *     chore left: the caller that adds the next one starts another thread.
+ * P3  A chore that was called for while it ran is called again.
+ * P4  After finish the chore of that user does not run any more. */
 #include "net/tcp/pump.h"
 
 #include "base/assert.h"

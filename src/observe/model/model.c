@@ -52,7 +52,7 @@ static pl_status fill_part(pl_model_part *part)
     return PL_OK;
 }
 
-static pl_status find_parts(pl_model *model)
+static pl_status find_parts(pl_runs_model *model)
 {
     const pl_records *records = model->records;
     PL_TRY(PL_NEW(model->parts, records->count + 1));
@@ -74,7 +74,7 @@ const char *pl_model_flag(const pl_model_part *part, size_t run,
     return look_up(&part->records, run, flag);
 }
 
-void pl_model_label(const pl_model *model, const pl_model_part *part,
+void pl_model_label(const pl_runs_model *model, const pl_model_part *part,
                     size_t run, char *text, size_t room)
 {
     const pl_record *record = &part->records.list[run];
@@ -156,7 +156,7 @@ static double begin_of(const pl_record *record, const pl_model_run *run)
     return begin;
 }
 
-static pl_status read_run(pl_model *model, size_t index)
+static pl_status read_run(pl_runs_model *model, size_t index)
 {
     const pl_record *record = &model->records->list[index];
     pl_model_run *run = &model->runs[index];
@@ -170,16 +170,16 @@ static pl_status read_run(pl_model *model, size_t index)
     return PL_OK;
 }
 
-static pl_status copy_left_out(pl_model *model)
+static pl_status copy_left_out(pl_runs_model *model)
 {
     return model->records->left_out != NULL
                ? pl_json_copy(&model->left_out, model->records->left_out)
                : pl_json_new_array(&model->left_out);
 }
 
-pl_status pl_model_init(pl_model *model, const pl_records *records)
+pl_status pl_model_init(pl_runs_model *model, const pl_records *records)
 {
-    *model = (pl_model) { .records = records };
+    *model = (pl_runs_model) { .records = records };
     pl_status status = PL_NEW(model->runs, records->count + 1);
     if (status == PL_OK)
         status = copy_left_out(model);
@@ -192,7 +192,7 @@ pl_status pl_model_init(pl_model *model, const pl_records *records)
     return status;
 }
 
-void pl_model_set_apart(pl_model *model)
+void pl_model_set_apart(pl_runs_model *model)
 {
     model->apart = true;
     for (size_t p = 0; p < model->part_count; p++)
@@ -200,7 +200,7 @@ void pl_model_set_apart(pl_model *model)
             model->parts[p].like[i] = i;
 }
 
-void pl_model_close(pl_model *model)
+void pl_model_close(pl_runs_model *model)
 {
     for (size_t i = 0; model->runs != NULL && i < model->records->count; i++) {
         pl_model_run *run = &model->runs[i];
@@ -219,7 +219,7 @@ void pl_model_close(pl_model *model)
     pl_mem_free(model->runs);
     pl_mem_free(model->parts);
     pl_json_free(model->left_out);
-    *model = (pl_model) { 0 };
+    *model = (pl_runs_model) { 0 };
 }
 
 const pl_curve *pl_model_curve(const pl_model_run *run, const char *metric)
@@ -232,7 +232,7 @@ const pl_curve *pl_model_curve(const pl_model_run *run, const char *metric)
     return NULL;
 }
 
-bool pl_model_has_curve(const pl_model *model, const pl_model_part *part,
+bool pl_model_has_curve(const pl_runs_model *model, const pl_model_part *part,
                         const char *metric)
 {
     for (size_t i = 0; i < part->records.count; i++) {

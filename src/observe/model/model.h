@@ -61,29 +61,29 @@ typedef struct pl_model_part {
                 */
 } pl_model_part;
 
-typedef struct pl_model {
+typedef struct pl_runs_model {
     const pl_records *records;
     pl_model_run *runs; /* one for each record */
     pl_model_part *parts;
     size_t part_count;
     pl_json *left_out; /* [{path, why}]: what could not be read */
     bool apart;        /* see pl_model_set_apart */
-} pl_model;
+} pl_runs_model;
 
 /* The records are borrowed until the model goes.  A file that cannot be read
  * is left out; what stood before the damage is kept. */
-pl_status pl_model_init(pl_model *model,
+pl_status pl_model_init(pl_runs_model *model,
                         const pl_records *records) PL_MUST_CHECK;
-void pl_model_close(pl_model *model); /* a zeroed one is fine */
+void pl_model_close(pl_runs_model *model); /* a zeroed one is fine */
 
 /* Runs that were picked by hand: each goes by its name, not by its flags, and
  * none is a repetition of another. */
-void pl_model_set_apart(pl_model *model);
+void pl_model_set_apart(pl_runs_model *model);
 
 /* The first task of the run with such a curve; NULL: none. */
 const pl_curve *pl_model_curve(const pl_model_run *run, const char *metric);
 /* Some run has such a curve. */
-bool pl_model_has_curve(const pl_model *model, const pl_model_part *part,
+bool pl_model_has_curve(const pl_runs_model *model, const pl_model_part *part,
                         const char *metric);
 
 /* The run's summary tells what went between each two of its tasks. */
@@ -91,7 +91,7 @@ bool pl_model_has_pairs(const pl_record *record);
 
 /* What a run of the part is called in figures: its flags that were varied, or
  * its name where those are too many or it was picked by hand. */
-void pl_model_label(const pl_model *model, const pl_model_part *part,
+void pl_model_label(const pl_runs_model *model, const pl_model_part *part,
                     size_t run, char *text, size_t room);
 /* The value of a flag of the part's run; "": it has none, or the flag has no
  * effect there. */
@@ -107,6 +107,6 @@ bool pl_model_is_numeric(const pl_model_part *part, const char *flag,
 
 /* The document's members without the braces around them.  Series are thinned
  * such that no visible peak is lost, and the whole stays below about 15 MB. */
-void pl_model_json(const pl_model *model, pl_buffer *out);
+void pl_model_json(const pl_runs_model *model, pl_buffer *out);
 
 #endif

@@ -54,7 +54,8 @@ static void put_metrics(pl_buffer *out)
     pl_buffer_text(out, "}");
 }
 
-static bool is_axis_before(const pl_model *model, size_t part, const char *name)
+static bool is_axis_before(const pl_runs_model *model, size_t part,
+                           const char *name)
 {
     for (size_t p = 0; p < part; p++)
         for (size_t a = 0; a < model->parts[p].axis_count; a++)
@@ -63,7 +64,7 @@ static bool is_axis_before(const pl_model *model, size_t part, const char *name)
     return false;
 }
 
-static void put_axes(const pl_model *model, pl_buffer *out)
+static void put_axes(const pl_runs_model *model, pl_buffer *out)
 {
     bool any = false;
     pl_buffer_text(out, ",\n\"axes\":[");
@@ -80,7 +81,7 @@ static void put_axes(const pl_model *model, pl_buffer *out)
 }
 
 /* The names of the sweeps; "": runs of none. */
-static void put_parts(const pl_model *model, pl_buffer *out)
+static void put_parts(const pl_runs_model *model, pl_buffer *out)
 {
     pl_buffer_text(out, ",\n\"parts\":[");
     for (size_t p = 0; p < model->part_count; p++) {
@@ -94,7 +95,7 @@ static void put_parts(const pl_model *model, pl_buffer *out)
 /* --- runs ------------------------------------------------------------- */
 
 /* Of all parts: a flag that only another sweep varied has a value here, too. */
-static void put_flags(const pl_model *model, const pl_model_part *part,
+static void put_flags(const pl_runs_model *model, const pl_model_part *part,
                       size_t run, pl_buffer *out)
 {
     bool any = false;
@@ -167,7 +168,8 @@ static size_t colour_of(const pl_model_part *part, size_t run)
     return colour;
 }
 
-static void put_run(const pl_model *model, size_t p, size_t run, pl_buffer *out)
+static void put_run(const pl_runs_model *model, size_t p, size_t run,
+                    pl_buffer *out)
 {
     const pl_model_part *part = &model->parts[p];
     const pl_records *records = &part->records;
@@ -191,7 +193,7 @@ static void put_run(const pl_model *model, size_t p, size_t run, pl_buffer *out)
     pl_buffer_text(out, "}");
 }
 
-static void put_runs(const pl_model *model, pl_buffer *out)
+static void put_runs(const pl_runs_model *model, pl_buffer *out)
 {
     pl_buffer_text(out, ",\n\"runs\":[");
     for (size_t p = 0; p < model->part_count; p++)
@@ -204,7 +206,7 @@ static void put_runs(const pl_model *model, pl_buffer *out)
 
 /* --- series ----------------------------------------------------------- */
 
-static size_t count_curves(const pl_model *model)
+static size_t count_curves(const pl_runs_model *model)
 {
     size_t count = 0;
     for (size_t i = 0; i < model->records->count; i++)
@@ -233,7 +235,7 @@ static void put_column(pl_buffer *out, const char *key, const pl_curve *curve,
     pl_buffer_text(out, "]");
 }
 
-static void put_curve(pl_buffer *out, const pl_model *model, size_t run,
+static void put_curve(pl_buffer *out, const pl_runs_model *model, size_t run,
                       const pl_model_task *task, const pl_curve *curve)
 {
     pl_buffer_format(out, "{\"run\":%zu,\"task\":", run);
@@ -248,7 +250,7 @@ static void put_curve(pl_buffer *out, const pl_model *model, size_t run,
 }
 
 /* The curve itself keeps all of its points. */
-static void put_thinned(pl_buffer *out, const pl_model *model, size_t run,
+static void put_thinned(pl_buffer *out, const pl_runs_model *model, size_t run,
                         const pl_model_task *task, const pl_curve *curve,
                         size_t most)
 {
@@ -264,8 +266,8 @@ static void put_thinned(pl_buffer *out, const pl_model *model, size_t run,
     pl_mem_free(copy.points);
 }
 
-static void put_run_series(pl_buffer *out, const pl_model *model, size_t run,
-                           size_t most, bool *any)
+static void put_run_series(pl_buffer *out, const pl_runs_model *model,
+                           size_t run, size_t most, bool *any)
 {
     for (size_t t = 0; t < model->runs[run].count; t++) {
         const pl_model_task *task = &model->runs[run].tasks[t];
@@ -279,7 +281,7 @@ static void put_run_series(pl_buffer *out, const pl_model *model, size_t run,
     }
 }
 
-static void put_series(const pl_model *model, pl_buffer *out)
+static void put_series(const pl_runs_model *model, pl_buffer *out)
 {
     size_t curves = count_curves(model), most = POINTS_EACH;
     bool any = false;
@@ -317,7 +319,7 @@ static void put_event(pl_buffer *out, size_t run, double begin,
     pl_buffer_text(out, "}");
 }
 
-static void put_events(const pl_model *model, pl_buffer *out)
+static void put_events(const pl_runs_model *model, pl_buffer *out)
 {
     bool any = false;
     pl_buffer_text(out, ",\n\"events\":[");
@@ -332,7 +334,7 @@ static void put_events(const pl_model *model, pl_buffer *out)
     pl_buffer_text(out, "]");
 }
 
-void pl_model_json(const pl_model *model, pl_buffer *out)
+void pl_model_json(const pl_runs_model *model, pl_buffer *out)
 {
     put_metrics(out);
     put_axes(model, out);

@@ -40,7 +40,7 @@ bool pl_model_has_pairs(const pl_record *record)
     return false;
 }
 
-void pl_model_pairs_json(const pl_model *model, pl_buffer *out)
+void pl_model_pairs_json(const pl_runs_model *model, pl_buffer *out)
 {
     bool any_run = false;
     pl_buffer_text(out, ",\n\"pairs\":[");

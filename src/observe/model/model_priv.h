@@ -5,15 +5,15 @@
 #include "observe/model/model.h"
 
 /* Add what stands in events/ and in resources/ of the run folder. */
-pl_status pl_model_read_tasks(pl_model *model, pl_model_run *run,
+pl_status pl_model_read_tasks(pl_runs_model *model, pl_model_run *run,
                               const char *path) PL_MUST_CHECK;
-pl_status pl_model_read_hosts(pl_model *model, pl_model_run *run,
+pl_status pl_model_read_hosts(pl_runs_model *model, pl_model_run *run,
                               const char *path) PL_MUST_CHECK;
 
 /* <path>/confusion.json; model_tests.c */
-pl_status pl_model_read_test(pl_model *model, pl_model_run *run,
+pl_status pl_model_read_test(pl_runs_model *model, pl_model_run *run,
                              const char *path) PL_MUST_CHECK;
-void pl_model_tests_json(const pl_model *model, pl_buffer *out);
-void pl_model_pairs_json(const pl_model *model, pl_buffer *out);
+void pl_model_tests_json(const pl_runs_model *model, pl_buffer *out);
+void pl_model_pairs_json(const pl_runs_model *model, pl_buffer *out);
 
 #endif

@@ -26,8 +26,8 @@ static pl_status read_resources(pl_curves *curves, const pl_map *map,
     return pl_resources_read(curves, (const char *)map->data, map->bytes, path);
 }
 
-static pl_status read_file(pl_model *model, pl_curves *curves, const char *path,
-                           reader read)
+static pl_status read_file(pl_runs_model *model, pl_curves *curves,
+                           const char *path, reader read)
 {
     pl_map map;
     pl_status status = pl_map_read(&map, path, FILE_MOST);
@@ -52,7 +52,7 @@ static pl_status add_task(pl_model_run *run, const char *name, size_t bytes,
 }
 
 /* All event files of one task: one for each of its starts. */
-static pl_status read_task(pl_model *model, pl_model_run *run,
+static pl_status read_task(pl_runs_model *model, pl_model_run *run,
                            const char *folder, const char *name)
 {
     char **names, *path;
@@ -75,8 +75,8 @@ static pl_status read_task(pl_model *model, pl_model_run *run,
     return status;
 }
 
-static pl_status read_host(pl_model *model, pl_model_run *run, const char *path,
-                           const char *name)
+static pl_status read_host(pl_runs_model *model, pl_model_run *run,
+                           const char *path, const char *name)
 {
     size_t length = strlen(name);
     pl_model_task *host;
@@ -98,9 +98,9 @@ static int by_task(const void *a, const void *b)
 }
 
 /* Each entry of <path>/<kind>; a run that recorded nothing has none. */
-static pl_status read_entries(pl_model *model, pl_model_run *run,
+static pl_status read_entries(pl_runs_model *model, pl_model_run *run,
                               const char *path, const char *kind,
-                              pl_status (*read)(pl_model *, pl_model_run *,
+                              pl_status (*read)(pl_runs_model *, pl_model_run *,
                                                 const char *, const char *))
 {
     char *folder, **names, *entry;
@@ -127,13 +127,13 @@ static pl_status read_entries(pl_model *model, pl_model_run *run,
     return status;
 }
 
-pl_status pl_model_read_tasks(pl_model *model, pl_model_run *run,
+pl_status pl_model_read_tasks(pl_runs_model *model, pl_model_run *run,
                               const char *path)
 {
     return read_entries(model, run, path, "events", read_task);
 }
 
-pl_status pl_model_read_hosts(pl_model *model, pl_model_run *run,
+pl_status pl_model_read_hosts(pl_runs_model *model, pl_model_run *run,
                               const char *path)
 {
     return read_entries(model, run, path, "resources", read_host);

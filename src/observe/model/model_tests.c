@@ -9,7 +9,7 @@
 
 #define IMAGE_BYTES_MOST ((size_t)2 << 20)
 
-pl_status pl_model_read_test(pl_model *model, pl_model_run *run,
+pl_status pl_model_read_test(pl_runs_model *model, pl_model_run *run,
                              const char *path)
 {
     pl_status status = pl_confusion_read(&run->confusion, path);
@@ -61,7 +61,7 @@ static void put_test(pl_buffer *out, size_t run, const pl_confusion *c,
     pl_buffer_text(out, "]}");
 }
 
-void pl_model_tests_json(const pl_model *model, pl_buffer *out)
+void pl_model_tests_json(const pl_runs_model *model, pl_buffer *out)
 {
     size_t images = 0;
     bool any = false;

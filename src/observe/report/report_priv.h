@@ -9,7 +9,7 @@
 
 typedef struct pl_report {
     const pl_records *records;
-    pl_model model; /* of the records */
+    pl_runs_model model; /* of the records */
     pl_page *page;
     pl_buffer more; /* members of the page's document, each begins with "," */
 } pl_report;

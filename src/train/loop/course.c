@@ -9,8 +9,8 @@
  *   C2  After a rollback the next act is to join, and what is due is reckoned
  *       from the step that the job then stands at.
  *   C3  Only the chief saves, settles and pauses the job.
- *   C4  A worker asks for a share only where its own epoch ends, where
- * another's share is read to its end, or where a gradient was dropped.
+ *   C4  A worker asks for a share only where its own epoch ends, where the
+ *       share of another is read to its end, or where a gradient was dropped.
  *   C5  Nothing comes between a test and the save of its parameters as the
  *       best: where others go on meanwhile, the pause before the test holds
  *       them until then.

@@ -99,6 +99,35 @@ static void endpoint_tells_its_peers_apart(void **state)
     pl_endpoint_free(server, 0);
 }
 
+/* Each read of a connection brings many messages; none stays behind when the
+ * other connections have had their turn. */
+static void endpoint_takes_what_several_peers_send_at_once(void **state)
+{
+    (void)state;
+    enum {
+        PEERS = 5,
+        EACH = 200
+    };
+    pl_endpoint *server = net_listen("127.0.0.1:0"), *clients[PEERS];
+    for (uint64_t i = 0; i < PEERS; i++) {
+        clients[i] = net_connect(pl_endpoint_address(server));
+        net_send(clients[i], 0, PL_FRAME_JOIN, 0, NULL, 0, false);
+        assert_int_equal(i, net_receive(server).from);
+    }
+    for (uint64_t n = 1; n <= EACH; n++)
+        for (int i = 0; i < PEERS; i++)
+            net_send(clients[i], 0, PL_FRAME_PUSH, n, "12345678", 8, false);
+    uint64_t last[PEERS] = { 0 };
+    for (int n = 0; n < PEERS * EACH; n++) {
+        pl_message got = net_receive(server);
+        assert_int_equal(last[got.from] + 1, got.frame.sequence);
+        last[got.from] = got.frame.sequence;
+    }
+    for (int i = 0; i < PEERS; i++)
+        pl_endpoint_free(clients[i], 0);
+    pl_endpoint_free(server, 0);
+}
+
 static void endpoint_ignores_a_dropped_peer(void **state)
 {
     (void)state;
@@ -462,6 +491,7 @@ UNIT_TESTS(
     cmocka_unit_test(endpoint_carries_the_largest_payload),
     cmocka_unit_test(endpoint_copies_what_does_not_last),
     cmocka_unit_test(endpoint_tells_its_peers_apart),
+    cmocka_unit_test(endpoint_takes_what_several_peers_send_at_once),
     cmocka_unit_test(endpoint_ignores_a_dropped_peer),
     cmocka_unit_test(endpoint_gives_the_number_of_a_dropped_peer_again),
     cmocka_unit_test(endpoint_takes_new_peers_when_all_numbers_are_taken),

@@ -1,6 +1,15 @@
 /* What a server meets on an open port: bytes of other programs, connections
  * that say nothing, peers that speak our protocol and mean harm.  It drops and
- * counts them, names each once, and goes on serving. */
+ * counts them, names each once, and goes on serving.
+ *
+ * Invariants and the tests that check them:
+ *   listener L1  hostile_silence_does_not_stop_the_service,
+ *                hostile_thousands_cost_little
+ *   listener L2  endpoint_gives_the_number_of_a_dropped_peer_again
+ *                (test_endpoint.c)
+ *   listener L3  endpoint_takes_what_several_peers_send_at_once (likewise)
+ *   listener L4  hostile_senders_share_a_bounded_memory
+ *   listener L5  hostile_connections_leave_descriptors_free */
 #include "support/wire.h"
 
 #include "base/log.h"

@@ -1,3 +1,11 @@
+/* Copies before changes, whatever the reader and the writers do.
+ *
+ * Invariants and the tests that check them:
+ *   frozen F1  frozen_memory_is_read_as_it_was,
+ *              frozen_keys_are_copied_before_they_change
+ *   frozen F2  frozen_reader_and_writer_may_race
+ *   frozen F3  frozen_changes_of_several_threads_wait_for_the_reader,
+ *              frozen_changes_give_up_a_reader_that_does_not_move */
 #include "state/frozen.h"
 
 #include "base/thread.h"

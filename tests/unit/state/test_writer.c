@@ -1,3 +1,8 @@
+/* Checkpoints in the background.
+ *
+ * Invariants and the tests that check them:
+ *   writer W1  writer_tells_of_each_failure_once
+ *   writer W2  writer_writes_the_memory_of_the_start */
 #include "state/writer.h"
 
 #include "support/checkpoint.h"

@@ -55,7 +55,7 @@ static void copy_chunks(int64_t chunks, int64_t count, const float *src,
                (size_t)count * sizeof *dst);
 }
 
-static void concat_run(const pl_run *run)
+static void concat_run(const pl_op_run *run)
 {
     const pl_node *node = run->node;
     int64_t whole = chunk_of(node->shape, node->axis);
@@ -84,7 +84,7 @@ static void concat_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
     }
 }
 
-static void slice_run(const pl_run *run)
+static void slice_run(const pl_op_run *run)
 {
     const pl_node *node = run->node;
     int64_t whole = chunk_of(node->in[0]->shape, node->axis);

@@ -55,12 +55,12 @@ static pl_status crop_shape(pl_node *node)
 }
 
 /* Floats of one pixel of a plane, and the planes. */
-static int64_t unit_of(const pl_run *run)
+static int64_t unit_of(const pl_op_run *run)
 {
     return run->lanes || run->blocked ? run->state->kernels->lanes : 1;
 }
 
-static int64_t planes_of(const pl_run *run)
+static int64_t planes_of(const pl_op_run *run)
 {
     int64_t channels = run->node->shape.dim[1];
     if (run->lanes || run->blocked)
@@ -68,7 +68,7 @@ static int64_t planes_of(const pl_run *run)
     return run->state->rows * channels;
 }
 
-static void pad_range(const pl_run *run, int64_t first, int64_t count)
+static void pad_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     pl_shape from = node->in[0]->shape, to = node->shape;
@@ -83,12 +83,12 @@ static void pad_range(const pl_run *run, int64_t first, int64_t count)
             memcpy(dst + y * to.dim[3] * unit, src, (size_t)row * sizeof *dst);
 }
 
-static void pad_run(const pl_run *run)
+static void pad_run(const pl_op_run *run)
 {
     pl_run_cut(run, planes_of(run), 1, pad_range);
 }
 
-static void crop_range(const pl_run *run, int64_t first, int64_t count)
+static void crop_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     const pl_node *node = run->node;
     pl_shape from = node->in[0]->shape, to = node->shape;
@@ -103,7 +103,7 @@ static void crop_range(const pl_run *run, int64_t first, int64_t count)
                    (size_t)row * sizeof *dst);
 }
 
-static void crop_run(const pl_run *run)
+static void crop_run(const pl_op_run *run)
 {
     pl_run_cut(run, planes_of(run), 1, crop_range);
 }

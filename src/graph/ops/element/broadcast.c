@@ -77,7 +77,7 @@ static int64_t small_offset(pl_shape small, pl_shape large, int64_t row)
     return offset;
 }
 
-static void broadcast_run(const pl_run *run)
+static void broadcast_run(const pl_op_run *run)
 {
     pl_shape large = run->node->shape, small = run->node->in[0]->shape;
     int64_t count = pl_run_count(run, run->node);
@@ -104,7 +104,7 @@ static void broadcast_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                            });
 }
 
-static void sum_run(const pl_run *run)
+static void sum_run(const pl_op_run *run)
 {
     const pl_kernels *kernels = run->state->kernels;
     pl_shape small = run->node->shape, large = run->node->in[0]->shape;

@@ -8,13 +8,13 @@ pl_node *pl_gelu(pl_node *src)
     return pl_graph_unary(&pl_op_gelu, src);
 }
 
-static void gelu_range(const pl_run *run, int64_t first, int64_t count)
+static void gelu_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->gelu(count, pl_run_in(run, 0) + first,
                               run->out + first);
 }
 
-static void gelu_run(const pl_run *run)
+static void gelu_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, gelu_range);
 }
@@ -24,13 +24,13 @@ static void gelu_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
     diff_in[0] = pl_graph_binary(&pl_op_gelu_grad, node->in[0], diff);
 }
 
-static void grad_range(const pl_run *run, int64_t first, int64_t count)
+static void grad_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->gelu_grad(count, pl_run_in(run, 0) + first,
                                    pl_run_in(run, 1) + first, run->out + first);
 }
 
-static void grad_run(const pl_run *run)
+static void grad_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, grad_range);
 }

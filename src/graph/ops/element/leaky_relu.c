@@ -24,13 +24,13 @@ static pl_status leaky_shape(pl_node *node)
     return pl_node_same_shape(node);
 }
 
-static void leaky_range(const pl_run *run, int64_t first, int64_t count)
+static void leaky_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->leaky_relu(
         count, run->node->factor, pl_run_in(run, 0) + first, run->out + first);
 }
 
-static void leaky_run(const pl_run *run)
+static void leaky_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, leaky_range);
 }
@@ -45,14 +45,14 @@ static void leaky_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                            });
 }
 
-static void grad_range(const pl_run *run, int64_t first, int64_t count)
+static void grad_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->leaky_relu_grad(
         count, run->node->factor, pl_run_in(run, 0) + first,
         pl_run_in(run, 1) + first, run->out + first);
 }
 
-static void grad_run(const pl_run *run)
+static void grad_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, grad_range);
 }

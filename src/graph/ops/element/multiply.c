@@ -19,13 +19,13 @@ static pl_status multiply_shape(pl_node *node)
     return pl_node_same_shape(node);
 }
 
-static void multiply_range(const pl_run *run, int64_t first, int64_t count)
+static void multiply_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     run->state->kernels->multiply(count, pl_run_in(run, 0) + first,
                                   pl_run_in(run, 1) + first, run->out + first);
 }
 
-static void multiply_run(const pl_run *run)
+static void multiply_run(const pl_op_run *run)
 {
     pl_run_cut(run, pl_run_count(run, run->node), PL_CUT, multiply_range);
 }

@@ -38,7 +38,7 @@ static pl_status number_shape(pl_node *node)
     return pl_node_same_shape(node);
 }
 
-static void number_run(const pl_run *run)
+static void number_run(const pl_op_run *run)
 {
     int64_t rows = pl_run_count(run, run->node);
     for (int64_t r = 0; r < rows; r++)
@@ -59,7 +59,7 @@ static pl_status one_hot_shape(pl_node *node)
     return PL_OK;
 }
 
-static void one_hot_run(const pl_run *run)
+static void one_hot_run(const pl_op_run *run)
 {
     int64_t classes = run->node->classes;
     int64_t rows = pl_run_count(run, run->node) / classes;

@@ -63,7 +63,7 @@ static pl_status huber_shape(pl_node *node)
 /* The loss of one element, or its slope. */
 typedef double element(double p, double t, double delta);
 
-static void loss_rows(const pl_run *run, element *loss)
+static void loss_rows(const pl_op_run *run, element *loss)
 {
     const pl_node *node = run->node;
     int64_t rows = pl_run_count(run, node);
@@ -78,7 +78,7 @@ static void loss_rows(const pl_run *run, element *loss)
 }
 
 /* inputs: prediction, target, diff_loss */
-static void slope_rows(const pl_run *run, element *slope)
+static void slope_rows(const pl_op_run *run, element *slope)
 {
     const pl_node *node = run->node;
     int64_t rows = pl_run_count(run, node->in[2]);
@@ -142,7 +142,7 @@ static double target_slope(double p, double t, double delta)
     return -p;
 }
 
-static void binary_xent_target_run(const pl_run *run)
+static void binary_xent_target_run(const pl_op_run *run)
 {
     slope_rows(run, target_slope);
 }
@@ -182,12 +182,12 @@ static pl_node *binary_xent_build(pl_node *const *in)
 }
 
 #define ROW_LOSS(name_, shape_)                                                \
-    static void name_##_run(const pl_run *run)                                 \
+    static void name_##_run(const pl_op_run *run)                              \
     {                                                                          \
         loss_rows(run, name_);                                                 \
     }                                                                          \
                                                                                \
-    static void name_##_grad_run(const pl_run *run)                            \
+    static void name_##_grad_run(const pl_op_run *run)                         \
     {                                                                          \
         slope_rows(run, name_##_slope);                                        \
     }                                                                          \

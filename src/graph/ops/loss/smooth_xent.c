@@ -33,7 +33,7 @@ static int64_t probs_count(const pl_node *node, int64_t batch)
 
 /* The loss of the target is that of the label and s times what the mean logit
  * is below the label's. */
-static void smooth_run(const pl_run *run)
+static void smooth_run(const pl_op_run *run)
 {
     const pl_kernels *kernels = run->state->kernels;
     int64_t classes = run->node->in[0]->shape.dim[1];
@@ -62,7 +62,7 @@ static void smooth_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
                                   });
 }
 
-static void smooth_grad_run(const pl_run *run)
+static void smooth_grad_run(const pl_op_run *run)
 {
     const pl_kernels *kernels = run->state->kernels;
     int64_t classes = run->node->shape.dim[1];

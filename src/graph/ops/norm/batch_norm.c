@@ -92,7 +92,7 @@ static int64_t sums_scratch(const pl_node *node, int lanes)
     return 2 * pl_channels_room(node->in[0]->shape.dim[1]);
 }
 
-static void moments_range(const pl_run *run, int64_t first, int64_t count)
+static void moments_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     pl_channels c = pl_channels_of(run, run->node->in[0]->shape);
     const float *src = pl_run_in(run, 0);
@@ -110,7 +110,7 @@ static void moments_range(const pl_run *run, int64_t first, int64_t count)
     }
 }
 
-static void moments_run(const pl_run *run)
+static void moments_run(const pl_op_run *run)
 {
     pl_channels c = pl_channels_of(run, run->node->in[0]->shape);
     if (run->state->training && !run->node->frozen) {
@@ -161,7 +161,8 @@ static int64_t lists_scratch(const pl_node *node, int lanes)
 }
 
 /* What fills the last block up, behind the last channel, is zero. */
-static float *list_of(const pl_run *run, int list, int64_t first, int64_t count)
+static float *list_of(const pl_op_run *run, int list, int64_t first,
+                      int64_t count)
 {
     int64_t channels = run->node->shape.dim[1];
     int64_t room = pl_channels_room(channels);
@@ -178,7 +179,7 @@ static float inverse(const float *moments, int64_t channels, int64_t channel,
     return (float)(1 / sqrt(variance + (double)epsilon));
 }
 
-static void norm_range(const pl_run *run, int64_t first, int64_t count)
+static void norm_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     pl_channels c = pl_channels_of(run, run->node->shape);
     const float *moments = pl_run_in(run, 1), *scale = pl_run_in(run, 2),
@@ -195,7 +196,7 @@ static void norm_range(const pl_run *run, int64_t first, int64_t count)
                       add, run->out);
 }
 
-static void norm_run(const pl_run *run)
+static void norm_run(const pl_op_run *run)
 {
     pl_channels c = pl_channels_of(run, run->node->shape);
     pl_run_cut(run, c.channels, pl_channels_grain(&c), norm_range);
@@ -231,7 +232,7 @@ static pl_status sums_shape(pl_node *node)
     return PL_OK;
 }
 
-static void sums_range(const pl_run *run, int64_t first, int64_t count)
+static void sums_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     pl_channels c = pl_channels_of(run, run->node->in[0]->shape);
     const float *src = pl_run_in(run, 0), *moments = pl_run_in(run, 1),
@@ -248,7 +249,7 @@ static void sums_range(const pl_run *run, int64_t first, int64_t count)
                                               run->node->factor));
 }
 
-static void sums_run(const pl_run *run)
+static void sums_run(const pl_op_run *run)
 {
     pl_channels c = pl_channels_of(run, run->node->in[0]->shape);
     pl_run_cut_over(run, run->node->in[0], c.channels, pl_channels_grain(&c),
@@ -258,7 +259,7 @@ static void sums_run(const pl_run *run)
 /* scale / s (diff - (sum diff) / n - x (sum diff x) / n) with x normalized and
  * s the standard deviation, as factors of diff and src; frozen: the first
  * term. */
-static void src_range(const pl_run *run, int64_t first, int64_t count)
+static void src_range(const pl_op_run *run, int64_t first, int64_t count)
 {
     pl_channels c = pl_channels_of(run, run->node->shape);
     const float *moments = pl_run_in(run, 1), *scale = pl_run_in(run, 2),
@@ -282,7 +283,7 @@ static void src_range(const pl_run *run, int64_t first, int64_t count)
                       run->out);
 }
 
-static void src_run(const pl_run *run)
+static void src_run(const pl_op_run *run)
 {
     pl_channels c = pl_channels_of(run, run->node->shape);
     pl_run_cut(run, c.channels, pl_channels_grain(&c), src_range);
@@ -295,7 +296,7 @@ static pl_status row_shape(pl_node *node)
     return PL_OK;
 }
 
-static void row_run(const pl_run *run)
+static void row_run(const pl_op_run *run)
 {
     int64_t count = run->node->shape.dim[0];
     memcpy(run->out, pl_run_in(run, 0) + run->node->mask * count,

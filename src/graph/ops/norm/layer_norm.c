@@ -58,7 +58,7 @@ static int64_t kept_count(const pl_node *node, int64_t batch)
     return KEPT * (pl_shape_count(node->shape, batch) / width_of(node));
 }
 
-static void norm_run(const pl_run *run)
+static void norm_run(const pl_op_run *run)
 {
     const pl_kernels *k = run->state->kernels;
     int64_t width = width_of(run->node);
@@ -97,7 +97,7 @@ static void norm_gradient(pl_node *node, pl_node *diff, pl_node **diff_in)
 }
 
 /* With g = diff * scale and x normalized: (g - mean g - x mean(g x)) / s. */
-static void src_run(const pl_run *run)
+static void src_run(const pl_op_run *run)
 {
     const pl_kernels *k = run->state->kernels;
     int64_t width = width_of(run->node);
@@ -130,7 +130,7 @@ static int64_t row_scratch(const pl_node *node, int lanes)
     return node->shape.dim[0];
 }
 
-static void scale_run(const pl_run *run)
+static void scale_run(const pl_op_run *run)
 {
     const pl_kernels *k = run->state->kernels;
     int64_t width = run->node->shape.dim[0];

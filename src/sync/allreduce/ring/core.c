@@ -3,8 +3,12 @@
  *
  * The exchange: each worker sends its status to the chief (EXCHANGE); when all
  * are there the chief combines them and sends the result to each (EXCHANGED),
- * so that an exchange of N workers takes 2 N messages of one status.  Exchanges
- * are numbered in a generation, and one is under way at a time. */
+ * so that an exchange of N workers takes 2 N messages of one status.
+ *
+ * E1  Exchanges are numbered in a generation, and one is under way at a time: a
+ *     status counts once, in the exchange of its number.
+ * E2  All ranks get the same bits: the chief combines in the order of ranks,
+ *     however the statuses come. */
 #include "sync/allreduce/ring/core_priv.h"
 
 #include "base/assert.h"

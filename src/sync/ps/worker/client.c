@@ -105,10 +105,11 @@ static pl_status plan_payload(const pl_ps_client *client, char **out,
     size_t counts = pl_ps_counts_bytes(client->opts.workers);
     size_t text = strlen(client->text);
     if (counts + text > PL_FRAME_PAYLOAD_MAX)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "the plan of a checkpoint has %zu bytes: too many "
-                       "tensors",
-                       text);
+        return PL_FAIL(
+            PL_UNSUPPORTED,
+            "the save request of a checkpoint has %zu bytes: too many "
+            "tensors",
+            text);
     PL_TRY(PL_NEW(*out, counts + text));
     memcpy(*out, client->counts, counts);
     memcpy(*out + counts, client->text, text);

@@ -22,7 +22,7 @@
  *       before is done.
  *   W2  A worker pushes only what it computed as the member it is: after a
  *       rollback nothing leaves but a JOIN.
- *   W3  No worker gets dense parameters before a checkpoint of them is
+ *   W3  No update is made to dense parameters before a checkpoint of them is
  *       complete, where the chief saves any (worker_join.c).
  *   W4  Who froze the job thaws it, however the save went, unless the job is
  *       rolled back (worker_save.c).

@@ -3,8 +3,8 @@
  * Servers have none at the start of a job and after a server was lost.  The
  * chief then gives them, in this order: the last complete checkpoint; the
  * first parameters, as of step 0.  Dense ones are in the chief's memory only
- * until it pulls, so it has them saved before any worker gets parameters (W3):
- * from then on there is a checkpoint to go back to, whatever --checkpoint-every
+ * until it pulls, so it has them saved before any update is made (W3): from
+ * then on there is a checkpoint to go back to, whatever --checkpoint-every
  * says.  Keyed ones follow from the seed, so that the servers can make them
  * again at any time; they are not written, which would take as long as any
  * checkpoint.

@@ -76,8 +76,7 @@ typedef struct pl_worker_keys {
 
 /* A checkpoint in the making. */
 typedef struct pl_worker_save {
-    bool first;      /* of the job: others get no parameters before it is
-                        written */
+    bool first;      /* of the job: no update is made before it is written */
     bool last;       /* of the run: it is waited for */
     bool thawed;     /* the others go on */
     pl_error before; /* what became of the one before... */

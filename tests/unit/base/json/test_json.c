@@ -3,6 +3,7 @@
 #include "support/folder.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static pl_json *parse(const char *text)
 {
@@ -17,6 +18,21 @@ static void assert_text(const char *expected, const pl_json *json, int indent)
     assert_ok(pl_json_text(json, indent, &text));
     assert_string_equal(expected, text);
     pl_mem_free(text);
+}
+
+/* What is printed: one line. */
+static void assert_line(const char *expected, const pl_json *json)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    assert_non_null(file);
+    assert_ok(pl_json_print(json, file));
+    assert_int_equal(0, fclose(file));
+    assert_int_equal('\n', text[bytes - 1]);
+    text[bytes - 1] = '\0';
+    assert_string_equal(expected, text);
+    free(text);
 }
 
 /* An object with one member of each kind. */
@@ -59,6 +75,7 @@ static void json_is_written_in_order_and_reads_back(void **state)
     pl_json *json;
     assert_ok(build(&json));
     assert_text(BUILT, json, 0);
+    assert_line(BUILT, json);
     pl_json *again = parse(BUILT);
     assert_true(pl_json_equal(json, again));
     pl_json *copy;

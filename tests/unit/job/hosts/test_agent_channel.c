@@ -237,6 +237,7 @@ static void agent_says_its_version_and_answers(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
+/* agent A2 */
 static void agent_ends_when_the_launcher_is_gone_or_silent(void **state)
 {
     (void)state;

@@ -1,3 +1,10 @@
+/* Frames in shared memory: their room, and counts that lie.
+ *
+ * Invariants and the tests that check them:
+ *   ring N1  ring_holds_frames_up_to_its_slots,
+ *            ring_holds_payloads_up_to_its_room, ring_wraps_around
+ *   ring N2  ring_notices_impossible_counts
+ *   ring N3  ring_says_when_its_reader_sleeps */
 #include "net/shm/ring.h"
 #include "support/unit.h"
 

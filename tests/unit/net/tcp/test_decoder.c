@@ -1,5 +1,9 @@
 /* Messages out of bytes: in reads of any size, plain and encrypted, and what
- * an announced length costs. */
+ * an announced length costs.
+ *
+ * Invariants and the tests that check them:
+ *   decoder S1  decoder_takes_reads_of_any_size
+ *   decoder S2  decoder_grows_with_what_arrives */
 #include "net/tcp/decoder.h"
 #include "net/tcp/outbox.h"
 #include "support/unit.h"

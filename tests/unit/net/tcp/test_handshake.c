@@ -1,5 +1,11 @@
 /* The handshake by itself: what both ends agree on, its known bytes, and that
- * no byte of it can be changed. */
+ * no byte of it can be changed.
+ *
+ * Invariants and the tests that check them:
+ *   handshake H1  handshake_notices_every_changed_byte,
+ *                 handshake_refuses_a_message_of_another_connection
+ *   handshake H2  handshake_makes_no_key_for_strangers
+ *   handshake H3  handshake_agrees_at_both_ends */
 #include "net/tcp/handshake.h"
 #include "support/unit.h"
 
@@ -115,6 +121,19 @@ static void handshake_refuses_a_message_of_another_connection(void **state)
     assert_true(answer);
 }
 
+/* The server's own key is the first thing that costs anything. */
+static void handshake_makes_no_key_for_strangers(void **state)
+{
+    (void)state;
+    static const uint8_t none[32];
+    pair p;
+    pair_init(&p, PL_MECHANISM_ENCRYPTED);
+    assert_false(pair_run(&p, 2, PL_HANDSHAKE_BYTES - 1, 1)); /* the proof */
+    assert_memory_equal(none, p.s.ephemeral, sizeof none);
+    assert_true(pair_run(&p, -1, 0, 0));
+    assert_memory_not_equal(none, p.s.ephemeral, sizeof none);
+}
+
 static void hex(char *out, const uint8_t *bytes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -166,5 +185,6 @@ static void handshake_recognises_other_programs_early(void **state)
 UNIT_TESTS(cmocka_unit_test(handshake_agrees_at_both_ends),
            cmocka_unit_test(handshake_notices_every_changed_byte),
            cmocka_unit_test(handshake_refuses_a_message_of_another_connection),
+           cmocka_unit_test(handshake_makes_no_key_for_strangers),
            cmocka_unit_test(handshake_has_known_bytes),
            cmocka_unit_test(handshake_recognises_other_programs_early))

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static pl_status read_model(pl_records *records, pl_model *model,
+static pl_status read_model(pl_records *records, pl_runs_model *model,
                             const char *folder)
 {
     char *paths[] = { (char *)folder };
@@ -17,13 +17,13 @@ static pl_status read_model(pl_records *records, pl_model *model,
     return status;
 }
 
-static void close_model(pl_records *records, pl_model *model)
+static void close_model(pl_records *records, pl_runs_model *model)
 {
     pl_model_close(model);
     pl_records_close(records);
 }
 
-static pl_json *parse(const pl_model *model)
+static pl_json *parse(const pl_runs_model *model)
 {
     pl_buffer text = { 0 };
     pl_json *json;
@@ -46,7 +46,7 @@ static const pl_json *list_of(const pl_json *json, const char *key)
 static void runs_have_flags_and_results(void **state)
 {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     write_run(*state, "a", 10, 1, 1.5, 0.5);
     write_run(*state, "b", 20, 1, 2.5, 0.25);
     write_run(*state, "c", 20, 2, 3.5, 0.25); /* repeats b */
@@ -75,7 +75,7 @@ static void runs_have_flags_and_results(void **state)
 static void a_series_keeps_its_peaks(void **state)
 {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     pl_buffer csv = { 0 };
     write_run(*state, "a", 10, 1, 1, 1);
     pl_buffer_text(&csv, "time,job_cpu\n");
@@ -106,7 +106,7 @@ static void a_series_keeps_its_peaks(void **state)
 static void events_count_from_the_start(void **state)
 {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     write_run(*state, "a", 10, 1, 1, 1);
     write_run_file(*state, "a", "timeline.jsonl",
                    "{\"time\": 100, \"event\": \"start\", \"task\": \"x\"}\n"
@@ -130,7 +130,7 @@ static void events_count_from_the_start(void **state)
 static void what_cannot_be_read_is_listed(void **state)
 {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     write_run(*state, "a", 10, 1, 1, 1);
     write_run_file(*state, "a/events/worker-0", "x.tfevents.1",
                    "this is no event file at all");
@@ -156,7 +156,7 @@ static void a_metric_has_a_unit_or_its_own_name(void **state)
 static void a_share_is_the_mean_over_the_workers(void **state)
 {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     write_run(*state, "a", 10, 1, 1, 1);
     write_run_file(*state, "a", "summary.json",
                    "{\"steps\": 1, \"stopped_by\": \"steps\", "
@@ -172,7 +172,7 @@ static void a_share_is_the_mean_over_the_workers(void **state)
 static void a_model_survives_failed_allocations(void **state)
 {
     pl_records records;
-    pl_model model;
+    pl_runs_model model;
     write_run(*state, "a", 10, 1, 1, 1);
     write_run_file(*state, "a/resources", "host.csv", "time,cpu\n1,2\n");
     assert_survives_failed_allocations(read_model(&records, &model, *state),

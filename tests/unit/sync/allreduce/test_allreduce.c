@@ -1,3 +1,8 @@
+/* All-reduce as the training loop sees it, with workers that are lost.
+ *
+ * Invariants and the tests that check them:
+ *   rounds O1  local_steps_are_tested_between_rounds
+ *   rounds O2  local_steps_go_on_after_a_loss_with_the_same_bits */
 #include "sync/allreduce/allreduce.h"
 
 #include "support/folder.h"

@@ -1,6 +1,11 @@
 /* Whole jobs with sparse parameters: clients and servers in one thread, with
  * messages between them that are lost, doubled and late, and workers that are
- * started again.  What comes out must have the bits of a plain calculation. */
+ * started again.  What comes out must have the bits of a plain calculation.
+ *
+ * Invariants and the tests that check them:
+ *   keyed K1  lost_and_doubled_messages_change_no_bit,
+ *             workers_that_come_again_change_no_bit
+ *   keyed K2  sync_makes_the_bits_of_one_process, with L1 and a bias */
 #include "sync/ps/core/core.h"
 #include "sync/ps/worker/client.h"
 

@@ -1,3 +1,11 @@
+/* What a worker does when, from joining to leaving.
+ *
+ * Invariants and the tests that check them (C1 and C2: the simulator):
+ *   course C3  course_of_a_follower_leaves_the_job_to_the_chief
+ *   course C4  course_asks_for_a_share_where_an_epoch_ends,
+ *              course_goes_back_to_what_the_share_counts
+ *   course C5  course_saves_the_best_at_once
+ *   course C6  course_does_nothing_else_in_the_middle_of_a_round */
 #include "train/loop/course.h"
 
 #include "support/unit.h"
@@ -59,6 +67,42 @@ static void course_does_nothing_else_in_the_middle_of_a_round(void **state)
     assert_int_equal(PL_ACT_SAVE, pl_course_next(&c, true, 0));
     assert_int_equal(PL_ACT_SUM_UP, pl_course_next(&c, true, 0));
     assert_int_equal(PL_STOPPED_INTERRUPT, c.stopped_by);
+}
+
+static void course_of_a_follower_leaves_the_job_to_the_chief(void **state)
+{
+    (void)state;
+    pl_course c;
+    pl_act act;
+    pl_course_init(&c,
+                   &(pl_course_opts) {
+                       .worker = 1,
+                       .follower = true,
+                       .tests = true,
+                       .by_steps = true,
+                       .end_step = 3,
+                       .end_own = INT64_MAX,
+                       .eval_every = { PL_EVERY_STEPS, 1 },
+                       .save_every = { PL_EVERY_STEPS, 1 },
+                       .histograms_every = { PL_EVERY_STEPS, 1 },
+                       .targets = { .keep_best = true },
+                       .kept_loss = INFINITY,
+                   },
+                   0);
+    while ((act = pl_course_next(&c, false, 0)) != PL_ACT_END) {
+        assert_int_not_equal(PL_ACT_PAUSE, act);
+        assert_int_not_equal(PL_ACT_SAVE, act);
+        assert_int_not_equal(PL_ACT_SAVE_BEST, act);
+        assert_int_not_equal(PL_ACT_SETTLE, act);
+        assert_int_not_equal(PL_ACT_SAVE_LAST, act);
+        if (act == PL_ACT_JOIN)
+            pl_course_joined(&c, &(pl_standing) { 0 });
+        else if (act == PL_ACT_STEP)
+            pl_course_stepped(&c, &(pl_commit) { .step = c.step + 1 });
+        else if (act == PL_ACT_TEST || act == PL_ACT_TEST_LAST)
+            pl_course_tested(&c, 1.0 / (double)(c.step + 1), 0.5);
+    }
+    assert_int_equal(3, c.step);
 }
 
 /* C4 */
@@ -228,6 +272,7 @@ static void course_keeps_the_best_of_its_last_step(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(course_does_nothing_else_in_the_middle_of_a_round),
+           cmocka_unit_test(course_of_a_follower_leaves_the_job_to_the_chief),
            cmocka_unit_test(course_stops_at_an_accuracy),
            cmocka_unit_test(course_stops_when_patience_ends),
            cmocka_unit_test(course_counts_patience_across_runs),

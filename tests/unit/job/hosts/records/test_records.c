@@ -1,3 +1,9 @@
+/* Records of a run folder on their way from one host to another.
+ *
+ * Invariants and the tests that check them:
+ *   source I1  records_arrive_while_they_grow
+ *   source I2  whole_file_is_sent_again_when_it_was_replaced
+ *   source I3  checkpoint_comes_complete_and_goes */
 #include "job/hosts/records/record_file.h"
 #include "job/hosts/records/sink.h"
 #include "job/hosts/records/source.h"

@@ -1,3 +1,15 @@
+/* The ring's core: sums, the exchange, and who is in it.
+ *
+ * Invariants and the tests that check them:
+ *   core E1     ring_exchange_gives_the_chief_all_statuses
+ *   core E2     ring_exchange_gives_all_the_combined_status
+ *   members R1  ring_drops_pieces_that_are_not_due
+ *   members R2  ring_ends_where_a_worker_does_not_link
+ *   sums R3     ring_drops_pieces_that_are_not_due,
+ *               ring_drops_early_pieces_that_cannot_be
+ *   sums R4     ring_sums_are_the_same_everywhere_for_any_cut,
+ *               ring_sums_have_the_same_bits_where_they_are_no_numbers
+ *   sums R5     ring_sends_gradients_through_the_codec (test_codec.c) */
 #include "sync/allreduce/ring/core.h"
 
 #include "support/ring.h"
@@ -564,6 +576,29 @@ static void ring_gives_up_on_who_does_not_come(void **state)
     free(net);
 }
 
+/* It joins and lives, but is not reached by the worker before it. */
+static void ring_ends_where_a_worker_does_not_link(void **state)
+{
+    (void)state;
+    ring_net *net = malloc(sizeof *net);
+    ring_init(net, 2, 64, 1);
+    net->swallow = PL_FRAME_LINKED;
+    net->swallows_all = true;
+    ring_start_node(net, 0, PL_ON_LOSS_WAIT);
+    ring_start_node(net, 1, PL_ON_LOSS_WAIT);
+    ring_pass(net, 7000);
+    assert_ok(pl_ring_core_outcome(net->node[0].core));
+    ring_pass(net, 2000);
+    assert_fails(PL_CLOSED,
+                 "worker 1 (b:1) did not link to its neighbours "
+                 "within 8 s (--join-timeout)",
+                 pl_ring_core_outcome(net->node[0].core));
+    assert_fails(PL_CLOSED, "did not link to its neighbours",
+                 pl_ring_core_outcome(net->node[1].core));
+    ring_close(net);
+    free(net);
+}
+
 /* When all wait and nothing moves, nobody waits for ever. */
 static void ring_recovers_from_a_lost_message(void **state)
 {
@@ -890,6 +925,7 @@ UNIT_TESTS(
     cmocka_unit_test(ring_sums_with_workers_that_formed_first),
     cmocka_unit_test(ring_waits_for_who_computes),
     cmocka_unit_test(ring_loses_a_worker_that_is_stuck),
+    cmocka_unit_test(ring_ends_where_a_worker_does_not_link),
     cmocka_unit_test(ring_compares_clocks_with_the_chief),
     cmocka_unit_test(ring_abort_of_one_ends_all),
     cmocka_unit_test(ring_drops_pieces_that_are_not_due),

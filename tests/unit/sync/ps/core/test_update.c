@@ -9,7 +9,8 @@
  *   ssp C1      ps_update_ssp_holds_up_who_is_ahead
  *   ssp C3      ps_update_ssp_does_not_wait_for_who_pauses_or_left
  *   sync S4     ps_update_keeps_the_gradient_of_a_lost_worker,
- *               ps_update_gradient_of_a_lost_worker_replaces_none */
+ *               ps_update_gradient_of_a_lost_worker_replaces_none
+ *   dense D2    ps_update_sync_answer_is_of_one_step */
 #include "support/ps.h"
 
 /* Three gradients whose sum depends on the order it is made in. */
