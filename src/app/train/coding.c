@@ -38,7 +38,7 @@ pl_status pl_coding_held(pl_held **held, const pl_options *options,
     if (network->average_rate > 0)
         return PL_FAIL(PL_USAGE,
                        "--codec topk: %s keeps running averages, which would "
-                       "go towards 0 where nothing is sent; try bf16",
+                       "decay to 0 where nothing is sent; try bf16",
                        options->model->name);
     if (train->strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
         return PL_OK;
