@@ -64,6 +64,7 @@ static bool all_on_loopback(const pl_cluster *cluster)
     for (int32_t w = 0; w < cluster->workers; w++) {
         pl_address address;
         if (pl_address_split(&address, cluster->worker_address[w]) != PL_OK ||
+            pl_address_resolve(&address) != PL_OK ||
             !pl_address_is_loopback(&address))
             return false;
     }
