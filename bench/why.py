@@ -80,7 +80,7 @@ KINDS = [
     Kind("stops", **SLOW, word="stops now and then", stops=True, steps=100),
     Kind("victim's link", **SLOW, word="its link is slow", slow_link="10mbit",
          steps=20),
-    Kind("victim's input", **SLOW, word="reads data longer",
+    Kind("victim's input", **SLOW, word="takes longer to read data",
          victim_input_s=0.1),
     Kind("input", "reading", "reading data", input_s=0.1),
     Kind("server link", "server link", modes=PS, server_link="20mbit",

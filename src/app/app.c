@@ -76,6 +76,6 @@ pl_status pl_app_model(const pl_app *app, const char *name,
     const char *near = pl_param_nearest(name, names);
     return PL_FAIL(PL_USAGE, "unknown model \"%s\"%s%s%s", name,
                    near != NULL ? "; did you mean " : "",
-                   near != NULL ? near : "; `models` lists what there is",
+                   near != NULL ? near : "; `models` lists the models",
                    near != NULL ? "?" : "");
 }

@@ -180,8 +180,8 @@ static pl_status check_task(int argc, char **argv)
     if (task != NULL && !told)
         return PL_FAIL(PL_USAGE,
                        "this process was started as %.40s of a job, but "
-                       "pl_app_main was not given the arguments it was started "
-                       "with: pass argc and argv of main on, in every process",
+                       "pl_app_main did not get its arguments: pass argc and "
+                       "argv of main to it in every process",
                        task);
     unsetenv(PL_HOST_TASK); /* what a task starts is no task */
     return PL_OK;

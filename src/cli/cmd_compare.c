@@ -23,13 +23,14 @@ static const pl_param params[] = {
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(mean),
       .help =
-          "one row for runs that differ only in the seed: mean and spread" },
+          "combine runs that differ only in the seed into one row: mean and "
+          "spread" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
       .help =
-          "print one line of JSON: a list with an object for each run, with "
-          "the names of --csv" },
+          "print one line of JSON: a list with one object per run, with the "
+          "names of --csv" },
     { .name = "csv",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(csv),

@@ -22,33 +22,33 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.hosts),
       .value = "A,B,C",
-      .help = "which to look at, as ssh takes them (default: this one)" },
+      .help = "hosts to check, named as for ssh (default: this one)" },
     { .name = "cluster",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.cluster),
       .value = "FILE",
-      .help = "look at the hosts of this cluster file, and at its ports" },
+      .help = "check the hosts and ports of this cluster file" },
     { .name = "deploy",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.deploy),
       .value = "NAME",
       .needs = "cluster",
-      .help = "which entry of --cluster, where it holds several" },
+      .help = "entry of --cluster to use, if it has several" },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.ssh),
       .fallback = "ssh",
       .value = "COMMAND",
-      .help = "how to reach a host, like \"ssh -p 2222\"" },
+      .help = "command to reach a host, such as \"ssh -p 2222\"" },
     { .name = "program",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(launch.program),
       .value = "FILE",
-      .help = "paceline on the hosts (default: where this one is)" },
+      .help = "path of paceline on the hosts (default: that of this program)" },
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(launch.copy),
-      .help = "send this program to the hosts first" },
+      .help = "copy this program to the hosts first" },
     { .name = "seconds",
       .kind = PL_PARAM_REAL,
       .offset = FIELD(seconds),
@@ -56,11 +56,11 @@ static const pl_param params[] = {
       .least = 0.1,
       .most = 30,
       .value = "S",
-      .help = "how long to measure the way from one host to another" },
+      .help = "seconds to measure each link between two hosts" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
-      .help = "print what was found as one JSON object" },
+      .help = "print the findings as one JSON object" },
 };
 
 static pl_status look_here(pl_diagnosis *d)
@@ -133,7 +133,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     int count = words.count;
     pl_mem_free(words.list);
     if (count > 0)
-        return PL_FAIL(PL_USAGE, "doctor takes no words; hosts are given as "
+        return PL_FAIL(PL_USAGE, "doctor takes only flags; give hosts as "
                                  "--hosts a,b,c");
     if (flags.launch.hosts != NULL && flags.launch.cluster != NULL)
         return PL_FAIL(PL_USAGE, "--hosts and --cluster: give one of them, "
@@ -151,14 +151,14 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_doctor = {
     .name = "doctor",
     .usage = "doctor [flags]",
-    .help = "check whether hosts are fit for a job, measure the network",
+    .help = "check whether hosts are ready for a job",
     .about =
-        "Check whether hosts, and the links between them, are fit for a job: "
-        "what is\nthere, whether it is enough, and what to do.  Without --hosts "
-        "or --cluster:\nthis host.",
+        "Check whether hosts, and the links between them, are ready for a "
+        "job: what was\nfound, whether it is enough, and what to do. Without "
+        "--hosts or --cluster, check\nthis host.",
     .examples = {
         { "doctor", "this host" },
-        { "doctor --hosts a,b,c", "hosts, and the network between them" },
+        { "doctor --hosts a,b,c", "hosts, and the links between them" },
         { "doctor --cluster cluster.json", "the hosts of a cluster file" },
     },
     .run = run,

@@ -28,12 +28,12 @@ static const pl_param params[] = {
       .offset = offsetof(eval_options, threads),
       .least = 1,
       .most = 1024,
-      .help = "threads that compute (default: the cores)" },
+      .help = "compute threads (default: the cores)" },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(eval_options, best),
-      .help =
-          "the checkpoint with the lowest test loss, of train --keep-best" },
+      .help = "use the checkpoint with the lowest test loss, kept by train "
+              "--keep-best" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(eval_options, json),

@@ -19,13 +19,13 @@ static const pl_param params[] = {
       .fallback = "model.onnx",
       .traits = PL_PARAM_COMMON,
       .value = "FILE",
-      .help = "the ONNX file to write, also -o" },
+      .help = "ONNX file to write (short: -o)" },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(export_options, best),
       .traits = PL_PARAM_COMMON,
-      .help =
-          "the checkpoint with the lowest test loss, of train --keep-best" },
+      .help = "use the checkpoint with the lowest test loss, kept by train "
+              "--keep-best" },
 };
 
 static pl_status export(const pl_app *app, const char *run,
@@ -74,8 +74,7 @@ const pl_command pl_cmd_export = {
     .help = "write the newest checkpoint of a run as an ONNX model",
     .about =
         "Write the newest checkpoint of the run in the folder RUN as an ONNX "
-        "model: its\ngraph as it is computed outside of training, and its "
-        "parameters under their\nnames.",
+        "model: its\ninference graph, and its parameters under their names.",
     .examples = {
         { "export runs/a", "to model.onnx" },
         { "export runs/a -o lenet.onnx", "to a file of your choice" },

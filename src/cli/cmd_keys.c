@@ -15,7 +15,8 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = offsetof(keys_options, out),
       .value = "FILE",
-      .help = "the file to make, also as -o; never over an existing one" },
+      .help = "key file to create (short: -o); an existing file is never "
+              "replaced" },
 };
 
 static pl_status make_file(const char *path)
@@ -42,7 +43,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     if (words.count != 0 || options.out == NULL || options.out[0] == '\0')
         status = PL_FAIL(PL_USAGE, "expected: keys -o FILE");
     else if (strcmp(options.out, "-") == 0)
-        status = PL_FAIL(PL_USAGE, "a key is not printed: name a file, as in "
+        status = PL_FAIL(PL_USAGE, "keys are not printed: name a file, as in "
                                    "keys -o job.key");
     else
         status = make_file(options.out);
@@ -53,15 +54,15 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_keys = {
     .name = "keys",
     .usage = "keys -o FILE",
-    .help = "make the key file of a job on several machines",
+    .help = "create the key file of a job on several machines",
     .about =
-        "Make the key file of a job: 32 random bytes that "
-                            "its tasks prove to each\nother, and from which "
-                            "the keys of each are derived.",
+        "Create the key file of a job: 32 random bytes by which its tasks "
+        "authenticate\neach other, and from which the keys of each task are "
+        "derived.",
     .examples = {
-        { "keys -o job.key", "32 random bytes, for your eyes only" },
+        { "keys -o job.key", "a file that only you can read" },
         { "keys --out ~/.paceline/job.key", "the same, elsewhere" },
-        { "train softmax --keys job.key --cluster c.json --role ps --index 0", "a task that uses them" },
+        { "train softmax --keys job.key --cluster c.json --role ps --index 0", "a task that uses the file" },
     },
     .run = run,
     .params = params,

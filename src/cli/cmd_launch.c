@@ -16,38 +16,37 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(hosts),
       .value = "A,B,C",
-      .help =
-          "where to start, as ssh takes them; inside a Slurm allocation: its "
-          "nodes" },
+      .help = "hosts to start tasks on, named as for ssh (inside a Slurm "
+              "allocation: its nodes)" },
     { .name = "cluster",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
       .help =
-          "the tasks and their addresses, as JSON; their hosts are where to "
+          "JSON file with the tasks and their addresses, on whose hosts they "
           "start" },
     { .name = "deploy",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(deploy),
       .value = "NAME",
       .needs = "cluster",
-      .help = "which entry of --cluster, where it holds several" },
+      .help = "entry of --cluster to use, if it has several" },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
       .fallback = "ssh",
       .value = "COMMAND",
-      .help = "how to reach a host, like \"ssh -p 2222\"" },
+      .help = "command to reach a host, such as \"ssh -p 2222\"" },
     { .name = "program",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(program),
       .value = "FILE",
-      .help = "paceline on the hosts (default: where this one is)" },
+      .help = "path of paceline on the hosts (default: that of this program)" },
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(copy),
-      .help = "send this program and the files of --data to the hosts first; "
-              "files that are there with the same checksum are not sent" },
+      .help = "copy this program and the files of --data to the hosts first, "
+              "except files that they already have with the same checksum" },
     { .name = "agent",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(agent),
@@ -78,8 +77,8 @@ static pl_status sweep(const pl_app *app, const pl_launch_flags *flags,
         return PL_FAIL(PL_USAGE, "--cluster: the cells of a sweep have tasks "
                                  "of their own; give --hosts");
     if (flags->hosts == NULL && getenv("SLURM_JOB_NODELIST") == NULL)
-        return PL_FAIL(PL_USAGE, "where? give --hosts a,b,c, or run it inside "
-                                 "a Slurm allocation (sbatch, salloc)");
+        return PL_FAIL(PL_USAGE, "no hosts: give --hosts a,b,c, or run launch "
+                                 "inside a Slurm allocation (sbatch, salloc)");
     PL_TRY(PL_NEW(words, (size_t)argc + 8));
     for (int i = 0; flags->hosts != NULL && i < 6; i += 2)
         if (given[i + 1] != NULL) {
@@ -161,11 +160,11 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_launch = {
     .name = "launch",
     .usage = "launch [flags] -- train MODEL ... | sweep ... | matmul ...",
-    .help = "start a training on many hosts, by ssh or Slurm",
+    .help = "train on several hosts, over ssh or in Slurm",
     .about =
-        "Start a training on many hosts: over ssh, or inside a Slurm "
-        "allocation.  Tasks\nare dealt to the hosts in turns, their output "
-        "comes here and into the run\nfolder, and Ctrl-C ends all of them.",
+        "Start a training on several hosts, over ssh or inside a Slurm "
+        "allocation. Tasks\nare assigned to the hosts in turn, their output "
+        "appears here and in the run\nfolder, and Ctrl-C ends all of them.",
     .examples = {
         { "launch --hosts a,b,c -- train lenet --ps 1", "over ssh" },
         { "launch -- train alexnet", "inside a Slurm allocation" },

@@ -21,6 +21,7 @@ static const pl_param params[] = {
       .fallback = "4096",
       .least = 1,
       .most = PL_MATMUL_N_MAX,
+      .traits = PL_PARAM_COMMON,
       .help = "rows and columns of the matrices" },
     { .name = "blocks",
       .kind = PL_PARAM_INT,
@@ -29,44 +30,51 @@ static const pl_param params[] = {
       .least = 1,
       .most = PL_MATMUL_BLOCKS_MAX,
       .value = "B",
-      .help = "they are cut into B x B blocks" },
+      .traits = PL_PARAM_COMMON,
+      .help = "divide each matrix into B x B blocks" },
     { .name = "workers",
       .kind = PL_PARAM_INT,
       .offset = FIELD(workers),
       .least = 1,
       .most = PL_MATMUL_WORKERS_MAX,
       .value = "W",
+      .traits = PL_PARAM_COMMON,
       .help = "processes to start on this machine (default: 2)" },
     { .name = "op",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(op),
       .fallback = "product",
       .choices = "trace|product",
-      .help = "the sum of the traces of A_ij A_ji, or the whole of A B" },
+      .traits = PL_PARAM_COMMON,
+      .help =
+          "trace: the sum of the traces of A_ij A_ji; product: all of A B" },
     { .name = "placement",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(placement),
       .fallback = "best",
       .value = "FORMULA",
-      .help = "the worker that holds block (i, j), of i, j, W, B, like "
-              "\"(i+j)%W\"; "
-              "best: the one that moves least" },
+      .traits = PL_PARAM_COMMON,
+      .help = "worker that holds block (i, j), as a formula of i, j, W and B "
+              "such as \"(i+j)%W\"; best: the formula that moves the least "
+              "data" },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = FIELD(threads),
       .least = 1,
       .most = 1024,
-      .help = "of each worker (default: its share of the cores)" },
+      .traits = PL_PARAM_COMMON,
+      .help = "threads of each worker (default: its share of the cores)" },
     { .name = "seed",
       .kind = PL_PARAM_INT,
       .offset = FIELD(seed),
       .fallback = "1",
       .most = 1e15,
-      .help = "of the entries" },
+      .help = "seed of the entries" },
     { .name = "compare",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(compare),
       .needs = "op=product",
+      .traits = PL_PARAM_COMMON,
       .help = "afterwards also compute the product in one process with all "
               "cores, and "
               "compare the speed" },
@@ -75,43 +83,43 @@ static const pl_param params[] = {
       .offset = FIELD(transport),
       .fallback = "auto",
       .choices = "auto|tcp",
-      .help = "how blocks move; auto: shared memory on one machine" },
+      .help =
+          "how blocks are sent; auto: through shared memory on one machine" },
     { .name = "cluster",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(cluster),
       .value = "FILE",
       .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
-      .help = "the workers and their addresses, on any machines, as JSON" },
+      .help =
+          "JSON file with the workers and their addresses, on any machines" },
     { .name = "role",
       .kind = PL_PARAM_CHOICE,
       .offset = FIELD(role),
       .fallback = "worker",
       .choices = "chief|worker",
       .traits = PL_PARAM_LOCAL,
-      .help = "which task of the cluster this is" },
+      .help = "role of this task in the cluster" },
     { .name = "index",
       .kind = PL_PARAM_INT,
       .offset = FIELD(index),
       .most = PL_MATMUL_WORKERS_MAX - 1,
-      .traits = PL_PARAM_LOCAL,
-      .help = "the number of that task in its role" },
+      .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
+      .help = "number of this task within its role" },
     { .name = "join-timeout",
       .kind = PL_PARAM_INT,
       .offset = FIELD(join_timeout),
       .least = 1,
       .most = DAY_S,
       .value = "S",
-      .help = "seconds until all must be there (default: 60, or 600 when "
-              "workers are "
-              "started by hand)" },
+      .help = "seconds to wait for all workers to join (default: 60, or 600 "
+              "when workers are started by hand)" },
     { .name = "keys",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(keys),
       .value = "FILE",
-      .traits = PL_PARAM_LOCAL,
-      .help = "the job's key file, of `keys -o FILE`; needed beyond loopback "
-              "(default: "
-              "what PACELINE_KEYS names)" },
+      .traits = PL_PARAM_COMMON | PL_PARAM_LOCAL,
+      .help = "key file of the job, made by `keys -o FILE`; required beyond "
+              "loopback (default: the file that PACELINE_KEYS names)" },
     { .name = "insecure",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(insecure),
@@ -120,6 +128,7 @@ static const pl_param params[] = {
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
+      .traits = PL_PARAM_COMMON,
       .help = "print the result as one JSON object" },
     { .name = "control",
       .kind = PL_PARAM_INT,
@@ -127,8 +136,8 @@ static const pl_param params[] = {
       .least = 3,
       .most = 1e6,
       .value = "FD",
-      .traits = PL_PARAM_COMMON | PL_PARAM_INTERNAL,
-      .help = "set by who starts the workers: the descriptor to talk to it" },
+      .traits = PL_PARAM_INTERNAL,
+      .help = "set by the supervisor: descriptor of the control socket" },
 };
 
 #define COUNT (sizeof params / sizeof *params)
@@ -234,8 +243,8 @@ pl_status pl_matmul_memory(const pl_matmul_command *command, int64_t bytes,
     if (bytes <= ram.bytes - ram.bytes / 32)
         return PL_OK;
     return PL_FAIL(PL_USAGE,
-                   "--n %lld: %s would take %s of memory, but %s has %s to "
-                   "give; take a smaller --n, or more machines",
+                   "--n %lld: %s would take %s of memory, but %s has %s "
+                   "available; use a smaller --n, or more machines",
                    (long long)command->job.n, whose,
                    pl_memory_text(bytes, need), ram.limit,
                    pl_memory_text(ram.bytes, have));
@@ -307,8 +316,8 @@ static pl_status parse(const pl_app *app, const pl_launch_flags *flags,
     PL_TRY(PL_NEW(words, (size_t)argc + 1));
     pl_status status = pl_param_parse(&group, 1, argc, argv, words, &count);
     if (status == PL_OK && count > 0)
-        status =
-            PL_FAIL(PL_USAGE, "matmul takes no words, found \"%s\"", words[0]);
+        status = PL_FAIL(PL_USAGE, "matmul takes only flags, found \"%s\"",
+                         words[0]);
     if (status == PL_OK)
         status = pl_param_check(
             &(pl_param_facts) { .groups = &group, .group_count = 1 });

@@ -33,8 +33,8 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = offsetof(monitor_options, csv),
       .value = "FILE",
-      .help =
-          "write every sample there as a line of CSV; - is standard output" },
+      .help = "also write every sample to FILE as a line of CSV; - is standard "
+              "output" },
     { .name = "every",
       .kind = PL_PARAM_REAL,
       .offset = offsetof(monitor_options, every),
@@ -223,15 +223,15 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_monitor = {
     .name = "monitor",
     .usage = "monitor [flags] [-- COMMAND]",
-    .help = "show and record what this host, or a command, uses",
+    .help = "show and record the resources that are used",
     .about =
-        "Show what this host uses, until Ctrl-C: processor, memory, network, "
-        "disk. With a\ncommand, also what it and all it starts use, until it "
-        "ends; the exit status is\nthe command's.",
+        "Show the use of processor, memory, network and disk of this host "
+        "until Ctrl-C.\nWith a command, also show what it and its child "
+        "processes use, until it ends;\nthe exit status is then the command's.",
     .examples = {
         { "monitor", "this host, until Ctrl-C" },
-        { "monitor --csv host.csv", "also as a file" },
-        { "monitor -- make -j8", "what a command uses" },
+        { "monitor --csv host.csv", "also write a file" },
+        { "monitor -- make -j8", "a command and its child processes" },
     },
     .run = run,
     .params = params,

@@ -27,7 +27,8 @@ static const pl_param params[] = {
       .offset = offsetof(page_options, port),
       .fallback = "0",
       .most = 65535,
-      .help = "of this host's loopback (default: 7223, or any that is free)" },
+      .help = "port of the loopback interface (default: 7223, or any free "
+              "port)" },
 };
 
 static char standard_folder[] = "runs";
@@ -97,14 +98,14 @@ const pl_command pl_cmd_page = {
     .usage = "page [DIR]",
     .help = "follow runs in a browser",
     .about =
-        "Show the runs of a folder (runs) in a browser, and follow those that "
-        "go on:\ncurves, what each host uses, logs. Only this host is "
-        "answered, and only who\nopens the URL that is printed; from "
-        "elsewhere: ssh -L PORT:127.0.0.1:PORT HOST.",
+        "Show the runs of a folder (default: runs) in a browser, live: "
+        "curves, resources\nof each host, logs. The page answers only this "
+        "host, and only browsers that open\nthe printed URL; from elsewhere: "
+        "ssh -L PORT:127.0.0.1:PORT HOST.",
     .examples = {
         { "page", "the runs in ./runs" },
-        { "page sweeps/a1-batch", "those of a sweep" },
-        { "page --port 8080", "at a port that does not change" },
+        { "page sweeps/a1-batch", "the runs of a sweep" },
+        { "page --port 8080", "at a fixed port" },
     },
     .run = run,
     .params = params,

@@ -31,20 +31,20 @@ static const pl_param params[] = {
       .offset = FIELD(hosts),
       .fallback = "8",
       .value = "N|A,B,C",
-      .help = "how many there are; or their names, as ssh takes them: then "
-              "the links between them are measured" },
+      .help = "number of hosts, or their names as for ssh; links between "
+              "named hosts are measured" },
     { .name = "cores",
       .kind = PL_PARAM_INT,
       .offset = FIELD(cores),
       .least = 1,
       .most = 1024,
-      .help = "of a host (default: as many as here)" },
+      .help = "cores of each host (default: as many as here)" },
     { .name = "link",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(link),
       .value = "RATE",
-      .help = "of a host, each way: 100Mbit, 10Gbit, unlimited (default: "
-              "1Gbit, or as measured)" },
+      .help = "rate of each host's link in each direction: 100Mbit, 10Gbit, "
+              "unlimited (default: 1Gbit, or as measured)" },
     { .name = "rtt",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(rtt),
@@ -60,27 +60,28 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(from),
       .value = "RUN",
-      .help = "take the times from this run instead of measuring here; the "
-              "model may be left out" },
+      .help = "take the times of a step from this run instead of measuring "
+              "here; MODEL is then optional" },
     { .name = "seconds",
       .kind = PL_PARAM_REAL,
       .offset = FIELD(seconds),
       .least = 0.05,
       .most = 3600,
       .value = "S",
-      .help = "how long to measure (default: 4)" },
+      .help = "seconds to measure (default: 4)" },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
       .value = "COMMAND",
-      .help = "how to reach named hosts, like \"ssh -p 2222\" (default: ssh)" },
+      .help = "command to reach named hosts, such as \"ssh -p 2222\" "
+              "(default: ssh)" },
     { .name = "out",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(out),
       .value = "FILE",
-      .help = "also write a page with the curves, also as -o: speed-up by "
-              "workers for each strategy and over other links; - is standard "
-              "output, with the page alone" },
+      .help = "also write a page with curves (short: -o): speed-up by workers "
+              "for each strategy and over other links; - writes only the "
+              "page, to standard output" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(json),
@@ -452,11 +453,11 @@ const pl_command pl_cmd_plan = {
     .usage = "plan MODEL [flags]",
     .help = "predict how fast a model trains on a cluster",
     .about =
-        "Predict how fast a model trains on a cluster, for each strategy, mode "
-        "and number\nof tasks, before there is one.  A step is measured here "
-        "for a few seconds (or\ntaken from a run) and replayed with the links "
-        "of the cluster.  Other flags are\nthose of train; --strategy, --mode, "
-        "--workers, --ps and --threads narrow the\ntable.",
+        "Predict how fast a model would train on a cluster, for each "
+        "strategy, mode and\nnumber of tasks. A step is measured here for a "
+        "few seconds (or taken from a run)\nand replayed over the links of "
+        "the cluster. Other flags are those of train;\n--strategy, --mode, "
+        "--workers, --ps and --threads narrow the table.",
     .examples = {
         { "plan lenet", "8 hosts with 1 Gbit/s each" },
         { "plan alexnet --hosts 4 --link 10Gbit", "on another cluster" },

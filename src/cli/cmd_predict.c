@@ -31,17 +31,17 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e6,
       .value = "K",
-      .help = "print the K best classes of each image" },
+      .help = "print the K most probable classes of each image" },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = offsetof(predict_options, threads),
       .least = 1,
       .most = 1024,
-      .help = "threads that compute (default: the cores)" },
+      .help = "compute threads (default: the cores)" },
     { .name = "best",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(predict_options, best),
-      .help = "by the checkpoint with the lowest test loss, of train "
+      .help = "use the checkpoint with the lowest test loss, kept by train "
               "--keep-best" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
@@ -52,8 +52,8 @@ static const pl_param params[] = {
       .offset = offsetof(predict_options, csv),
       .needs = "json=false",
       .help =
-          "print a table: source, example, rank, class, name, probability; of "
-          "a model that predicts numbers: source, example, number, value" },
+          "print CSV: source, example, rank, class, name, probability; for a "
+          "model that predicts numbers: source, example, number, value" },
 };
 
 typedef struct answer {
@@ -110,7 +110,7 @@ static pl_status find_probabilities(const session *s, const float *logits)
     for (int32_t c = 0; c < s->trained->job.classes; c++)
         sum += exp((double)logits[c] - most);
     if (!isfinite(sum))
-        return PL_FAIL(PL_NUMERIC, "what the model computes is not finite");
+        return PL_FAIL(PL_NUMERIC, "the model's output is not finite");
     for (int64_t k = 0; k < s->options->top; k++)
         s->best[k].probability = exp(s->best[k].logit - most) / sum;
     return PL_OK;
@@ -282,7 +282,7 @@ static pl_status print_numbers(const session *s, int64_t index,
 {
     for (int32_t i = 0; i < s->trained->job.classes; i++)
         if (!isfinite(numbers[i]))
-            return PL_FAIL(PL_NUMERIC, "what the model computes is not finite");
+            return PL_FAIL(PL_NUMERIC, "the model's output is not finite");
     if (s->options->json)
         return print_numbers_json(s, index, numbers);
     if (s->options->csv)
@@ -455,18 +455,19 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_predict = {
     .name = "predict",
     .usage = "predict RUN FILE... [flags]",
-    .help = "classify examples by the newest checkpoint of a run",
+    .help = "classify examples with a run's newest checkpoint",
     .about =
-        "Print number, class and probability of each example, by the newest "
-        "checkpoint\nof the run in the folder RUN.  FILE is a PNG, JPEG or IDX "
-        "file (plain or\n.gz), or any source of training data: npy:FILE, "
-        "csv:FILE, images:DIR, ...  Of a\nsparse model, print number and "
-        "probability of label 1 of each example; of one\nthat predicts "
-        "numbers, number and prediction.",
+        "Print the number, class and probability of each example, using the "
+        "newest\ncheckpoint of the run in the folder RUN. FILE is a PNG, JPEG "
+        "or IDX file (plain\nor .gz), or any source of training data: "
+        "npy:FILE, csv:FILE, images:DIR, ... A\nsparse model prints the "
+        "probability of label 1 of each example, a model that\npredicts "
+        "numbers its prediction.",
     .examples = {
         { "predict runs/a digits/t10k-images-idx3-ubyte", "classes of images" },
-        { "predict runs/b libsvm:new.svm", "probabilities by a sparse model" },
-        { "predict runs/a images.gz --best", "by the checkpoint of --keep-best" },
+        { "predict runs/b libsvm:new.svm", "probabilities from a sparse model" },
+        { "predict runs/a images.gz --best", "with the checkpoint of "
+                                             "--keep-best" },
     },
     .run = run,
     .params = params,

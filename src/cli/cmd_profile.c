@@ -20,11 +20,12 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = offsetof(profile_options, merge),
       .value = "FILE",
-      .help = "write the traces of all tasks there as one, on one clock" },
+      .help = "merge the traces of all tasks into FILE, on one clock" },
     { .name = "json",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(profile_options, json),
-      .help = "print JSON: one list, an object an operator, with its role" },
+      .help =
+          "print JSON: a list with one object per operator, with its role" },
     { .name = "csv",
       .kind = PL_PARAM_FLAG,
       .offset = offsetof(profile_options, csv),
@@ -148,11 +149,11 @@ const pl_command pl_cmd_profile = {
     .usage = "profile RUN [flags]",
     .help = "show where the time of a traced run went, by operator",
     .about =
-        "Show where the time of a run went that was trained with --profile: "
-        "each operator\nwith its calls, time, and speed beside what the "
-        "machine can do.",
+        "Show where the time went in a run that was trained with --profile: "
+        "each operator\nwith its calls, its time, and its speed relative to "
+        "the limits of the machine.",
     .examples = {
-        { "profile runs/p", "a run that was given --profile" },
+        { "profile runs/p", "a run trained with --profile" },
         { "profile runs/p --csv", "for a spreadsheet" },
         { "profile runs/p --json", "for a program" },
     },

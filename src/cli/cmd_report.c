@@ -27,7 +27,7 @@ static const pl_param params[] = {
       .offset = FIELD(out),
       .fallback = "report.html",
       .value = "FILE",
-      .help = "the page to write, also as -o; - is standard output" },
+      .help = "page to write (short: -o); - is standard output" },
     { .name = "files",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(files),
@@ -37,7 +37,7 @@ static const pl_param params[] = {
     { .name = "title",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(title),
-      .help = "the page's (default: the names of the folders)" },
+      .help = "title of the page (default: the names of the folders)" },
 };
 
 /* "Runs of a, b and c" */

@@ -40,57 +40,58 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(out),
       .value = "DIR",
-      .help = "folder for the run folders; of several files each gets a folder "
-              "of its name in it (default: sweeps/ and the name of FILE; "
+      .help = "folder for the run folders; with several files, a subfolder "
+              "named after each (default: sweeps/ and the name of FILE; "
               "sweeps/quick/ with --quick)" },
     { .name = "data",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(data),
       .value = "SRC",
-      .help = "mnist:DIR: the data of files that ask for this kind (default: "
-              "the model's own, mostly digits)" },
+      .help = "data for files that ask for this kind, such as mnist:DIR "
+              "(default: the model's own, usually digits)" },
     { .name = "hosts",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(hosts),
       .value = "A,B,C",
-      .help = "train each cell over these hosts, by `launch` (default: this "
+      .help = "train each cell on these hosts, with `launch` (default: this "
               "machine; inside a Slurm allocation of several nodes: those)" },
     { .name = "ssh",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(ssh),
       .value = "COMMAND",
       .needs = "hosts",
-      .help = "how to reach a host, like \"ssh -p 2222\" (default: ssh)" },
+      .help =
+          "command to reach a host, such as \"ssh -p 2222\" (default: ssh)" },
     { .name = "program",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(program),
       .value = "FILE",
       .needs = "hosts",
-      .help = "paceline on the hosts (default: where this one is)" },
+      .help = "path of paceline on the hosts (default: that of this program)" },
     { .name = "copy",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(copy),
       .needs = "hosts",
-      .help = "send this program to the hosts first" },
+      .help = "copy this program to the hosts first" },
     { .name = "repeat",
       .kind = PL_PARAM_INT,
       .offset = FIELD(repeat),
       .least = 1,
       .most = PL_SWEEP_REPEAT_MOST,
-      .help = "run each cell N times, with seeds one apart" },
+      .help = "run each cell N times, with consecutive seeds" },
     { .name = "quick",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quick),
-      .help = "a short sweep, as the line quick of FILE says; published values "
-              "are not compared with it" },
+      .help = "run a shortened sweep, as the quick line of FILE defines it; "
+              "published values are not compared with it" },
     { .name = "list",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(list),
-      .help = "print the commands, run nothing" },
+      .help = "print the commands without running them" },
     { .name = "quiet",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quiet),
-      .help = "no progress, only what fails" },
+      .help = "no progress, only failures" },
 };
 
 static void put_word(pl_buffer *line, const char *word)
@@ -295,17 +296,15 @@ const pl_command pl_cmd_sweep = {
     .help = "train once for each cell of a grid",
     .about =
         "Train once for each cell of a grid, one after another, each in a run "
-        "folder\nof its own. The same command goes on where it was ended.\n\n"
-        "  sweep FILE... [-- more flags of train]    a folder: its files "
-        "*.sweep\n"
-        "  sweep --grid \"mode=sync,async batch=10,50 workers=1,2\" --out DIR "
-        "-- softmax\n\n"
-        "A grid with mode, but without ps, has one parameter server; workers=0 "
-        "is one\nprocess that trains alone.",
+        "folder\nof its own. After an interruption the same command "
+        "continues.\n\n  sweep FILE... [-- more flags of train]    a folder: "
+        "its files *.sweep\n  sweep --grid \"mode=sync,async batch=10,50 "
+        "workers=1,2\" --out DIR -- softmax\n\nA grid with mode but without "
+        "ps has one parameter server; workers=0 trains in\none process.",
     .examples = {
         { "sweep examples/sweeps/a1-batch.sweep", "the cells of a file" },
         { "sweep --grid \"batch=10,50\" --out s -- softmax", "a grid of your own" },
-        { "sweep examples/sweeps --quick --list", "what would be run" },
+        { "sweep examples/sweeps --quick --list", "the commands it would run" },
     },
     .run = run,
     .params = params,

@@ -78,8 +78,8 @@ static pl_status check_metrics(const session *s)
     if (train->metrics == NULL || part->kind != PL_PART_TASK || rank ||
         pl_cluster_is_chief(&part->cluster, part->task))
         return PL_OK;
-    return PL_FAIL(PL_USAGE, "--metrics: the chief has the records of the job; "
-                             "give it to that task alone");
+    return PL_FAIL(PL_USAGE, "--metrics: only the chief has the records of "
+                             "the job; give the flag to that task alone");
 }
 
 static pl_status be_task(session *s, int64_t begin_ns)
@@ -215,7 +215,7 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_train = {
     .name = "train",
     .usage = "train MODEL [flags]",
-    .help = "train a model, here or on many machines",
+    .help = "train a model, on one machine or many",
     .about = "Train a model. `models` lists them; with a model's name the help "
              "has its\ndefaults.",
     .examples = {

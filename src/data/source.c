@@ -94,7 +94,7 @@ static pl_status unknown(const char *text, size_t length)
     pl_status status =
         nearest != NULL
             ? PL_FAIL(PL_USAGE,
-                      "unknown data source '%s', did you mean '%s'? (%s)", word,
+                      "unknown data source '%s'; did you mean '%s'? (%s)", word,
                       nearest, PL_SOURCES_TEXT)
             : PL_FAIL(PL_USAGE, "unknown data source '%s', expected %s", word,
                       PL_SOURCES_TEXT);
@@ -168,9 +168,11 @@ static pl_status keep_part(pl_dataset *set, pl_split split, double holdout)
 {
     int64_t test = (int64_t)(holdout * (double)set->count);
     if (set->count > 0 && (test < 1 || test >= set->count))
-        return PL_FAIL(
-            PL_USAGE, "--holdout %g: that is %lld of the %lld examples of %s",
-            holdout, (long long)test, (long long)set->count, set->name);
+        return PL_FAIL(PL_USAGE,
+                       "--holdout %g: that would be %lld of the %lld examples "
+                       "of %s",
+                       holdout, (long long)test, (long long)set->count,
+                       set->name);
     int64_t train = set->count > 0 ? set->count - test : 0;
     return split == PL_SPLIT_TRAIN ? pl_dataset_keep(set, 0, train)
                                    : pl_dataset_keep(set, train, test);
@@ -181,8 +183,8 @@ static pl_status keep_last(pl_dataset *set, int64_t count)
 {
     if (set->count < 0)
         return PL_FAIL(PL_USAGE,
-                       "--train-examples %lld: how many examples %s has is "
-                       "known only at its end; convert it: data convert %s "
+                       "--train-examples %lld: the number of examples of %s "
+                       "is known only at its end; convert it: data convert %s "
                        "cache:FILE",
                        (long long)count, set->name, set->name);
     if (count > set->count)
@@ -229,8 +231,8 @@ static pl_status reshape(pl_dataset *set, const char *text)
         if (end == at || size < 1 || shape.rank == PL_MAX_RANK - 1 ||
             (*end != ',' && *end != '\0'))
             return PL_FAIL(PL_USAGE,
-                           "--example-shape %s: expected sizes with commas "
-                           "between, like 28,28 or 3,32,32",
+                           "--example-shape %s: expected sizes separated by "
+                           "commas, such as 28,28 or 3,32,32",
                            text);
         shape.dim[shape.rank++] = size;
         at = end + (*end == ',');
@@ -288,7 +290,9 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
     if (!find(source, length, &found))
         return unknown(source, length > 64 ? 64 : length);
     if (found.takes != NULL && (rest[0] == '\0' || rest[1] == '\0'))
-        return PL_FAIL(PL_USAGE, "data source '%s' names no %s, expected %s:%s",
+        return PL_FAIL(PL_USAGE,
+                       "data source '%s' does not name a %s, "
+                       "expected %s:%s",
                        source, found.takes[0] == 'D' ? "folder" : "file",
                        found.name, found.takes);
     if (found.takes == NULL && rest[0] != '\0')

@@ -118,7 +118,7 @@ static pl_status prepare(synthetic_dataset *set, pl_split split,
     if (base->held_bytes > ram.bytes)
         return PL_FAIL(PL_USAGE,
                        "%lld examples of %lld bytes do not fit into the %lld "
-                       "MB that %s has to give",
+                       "MB that %s has available",
                        (long long)base->count, (long long)row,
                        (long long)(ram.bytes / 1000000), ram.limit);
     PL_TRY(PL_NEW_ALIGNED(set->features, (size_t)(base->count * row)));

@@ -150,8 +150,8 @@ static pl_status check_room(const pl_dataset *set)
     if (set->held_bytes <= ram.bytes)
         return PL_OK;
     return PL_FAIL(PL_USAGE,
-                   "%lld examples take %lld MB, but %s has only %lld MB to "
-                   "give",
+                   "%lld examples take %lld MB, but %s has only %lld MB "
+                   "available",
                    (long long)set->count,
                    (long long)(set->held_bytes / 1000000), ram.limit,
                    (long long)(ram.bytes / 1000000));

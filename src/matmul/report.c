@@ -77,8 +77,9 @@ static pl_status check(const pl_matmul_result *result)
     if (wrong == 0)
         return PL_OK;
     return PL_FAIL(PL_NUMERIC,
-                   "%lld of %lld sampled entries are wrong, the first ones of "
-                   "worker %d: its memory, processor or network changes data",
+                   "%lld of %lld sampled entries are wrong, the first of them "
+                   "from worker %d: its memory, processor or network corrupts "
+                   "data",
                    (long long)wrong, (long long)result->checked, first);
 }
 

@@ -23,14 +23,15 @@ pl_status pl_address_split(pl_address *out, const char *text)
         end--;
     } else if (colon != NULL && memchr(begin, ':', (size_t)(end - begin))) {
         return PL_FAIL(PL_USAGE,
-                       "address %s: write an IPv6 address in brackets, as "
-                       "[::1]:4711",
+                       "address %s: write an IPv6 address in brackets, such "
+                       "as [::1]:4711",
                        text);
     }
     if (colon == NULL || end == begin ||
         (size_t)(end - begin) >= sizeof out->host)
         return PL_FAIL(PL_USAGE,
-                       "address \"%s\" is not HOST:PORT, as 127.0.0.1:4711",
+                       "address \"%s\" is not HOST:PORT, such as "
+                       "127.0.0.1:4711",
                        text);
     size_t digits = strspn(colon + 1, "0123456789");
     if (digits == 0 || digits > 5 || colon[1 + digits] != 0 ||

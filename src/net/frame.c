@@ -89,8 +89,9 @@ static pl_status check_head(const uint8_t *in, size_t size)
     unsigned version = (unsigned)get(in + AT_VERSION, 2);
     if (version != PL_FRAME_VERSION)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "message in version %u of the protocol; this program "
-                       "speaks version %d: run the same paceline everywhere",
+                       "message in version %u of the protocol, but this "
+                       "program uses version %d: run the same paceline "
+                       "everywhere",
                        version, PL_FRAME_VERSION);
     if (size != PL_FRAME_BYTES)
         return PL_FAIL(PL_FORMAT, "message header of %zu bytes, expected %d",
@@ -105,7 +106,7 @@ static pl_status check_size(const pl_frame *frame, size_t payload_bytes)
     const char *kind = pl_frame_kind_text(frame->kind);
     if (frame->payload_bytes != payload_bytes)
         return PL_FAIL(PL_FORMAT,
-                       "%s message announces %u bytes of payload, %zu came",
+                       "%s message announces %u bytes of payload, but has %zu",
                        kind, (unsigned)frame->payload_bytes, payload_bytes);
     if (payload_bytes > PL_FRAME_PAYLOAD_MAX)
         return PL_FAIL(PL_FORMAT,
@@ -121,7 +122,7 @@ pl_status pl_frame_read(pl_frame *out, const void *bytes, size_t size,
     PL_TRY(check_head(in, size));
     unsigned kind = in[AT_KIND];
     if (kind == PL_FRAME_NONE || kind >= PL_FRAME_KINDS)
-        return PL_FAIL(PL_FORMAT, "message of kind %u, known are 1 to %d", kind,
+        return PL_FAIL(PL_FORMAT, "message of kind %u, expected 1 to %d", kind,
                        PL_FRAME_KINDS - 1);
     if (get(in + AT_RESERVED, 4) != 0)
         return PL_FAIL(PL_FORMAT, "reserved bytes of a message are not zero");

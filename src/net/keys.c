@@ -70,7 +70,7 @@ pl_status pl_secret_write(const pl_secret *secret, const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 && errno == EEXIST)
         return PL_FAIL(PL_USAGE,
-                       "%s is there already and is not replaced: a job may be "
+                       "%s already exists and is not replaced: a job may be "
                        "using it; choose another name or remove it",
                        path);
     if (fd < 0)
@@ -104,8 +104,8 @@ static pl_status check_private(int fd, const char *path)
         return PL_FAIL(PL_USAGE, "key file %s is not a file", path);
     if ((file.st_mode & 077) != 0)
         return PL_FAIL(PL_USAGE,
-                       "key file %s can be used by others than its owner "
-                       "(mode %04o): chmod 600 %s",
+                       "key file %s is accessible to users other than its "
+                       "owner (mode %04o): chmod 600 %s",
                        path, file.st_mode & 07777u, path);
     if (file.st_uid != geteuid() && file.st_uid != 0)
         return PL_FAIL(PL_USAGE,

@@ -19,7 +19,7 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e6,
       .value = "N",
-      .help = "classes to tell apart" },
+      .help = "number of classes" },
     { .name = "dropout",
       .kind = PL_PARAM_REAL,
       .offset = offsetof(options, dropout),
@@ -27,8 +27,8 @@ static const pl_param params[] = {
       .least = 0,
       .most = 0.99,
       .value = "X",
-      .help = "share of inputs of the first two dense layers dropped in "
-              "training" },
+      .help = "fraction of the inputs of the first two dense layers dropped "
+              "in training" },
 };
 
 static pl_node *conv(pl_build *b, const char *name, pl_node *x, int64_t outs,

@@ -28,7 +28,7 @@ static const pl_param params[] = {
       .least = 0,
       .most = PAD_MOST,
       .value = "N",
-      .help = "zeros around the image for the first convolution" },
+      .help = "zero padding around the image for the first convolution" },
     { .name = "pool",
       .kind = PL_PARAM_CHOICE,
       .offset = offsetof(options, pool),
@@ -40,7 +40,7 @@ static const pl_param params[] = {
       .offset = offsetof(options, activation),
       .fallback = "relu",
       .choices = "relu|tanh",
-      .help = "what follows each layer but the last" },
+      .help = "activation after each layer but the last" },
 };
 
 static pl_status parse_kernels(const char *text, int *first, int *second)

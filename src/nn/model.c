@@ -44,7 +44,7 @@ static pl_shape batched(pl_shape example)
 static pl_status check_logits(const pl_build *build)
 {
     if (build->logits == NULL)
-        return PL_FAIL(PL_SHAPE, "build set no logits");
+        return PL_FAIL(PL_SHAPE, "build did not set logits");
     pl_shape shape = pl_node_shape(build->logits);
     char text[PL_SHAPE_TEXT];
     if (!pl_shape_equal(shape, PL_SHAPE(PL_BATCH, build->classes)))
@@ -109,7 +109,7 @@ static pl_status check_graph(const pl_graph *graph, int most_inputs)
         PL_TRY(check_name(node->name));
     }
     if (parameters == 0)
-        return PL_FAIL(PL_SHAPE, "there is no parameter, so nothing to train");
+        return PL_FAIL(PL_SHAPE, "the model has no parameters to train");
     return PL_OK;
 }
 

@@ -35,7 +35,7 @@ static const pl_param params[] = {
       .least = 1,
       .most = 1e6,
       .value = "N",
-      .help = "classes to tell apart" },
+      .help = "number of classes" },
     { .name = "width",
       .kind = PL_PARAM_INT,
       .offset = offsetof(options, width),
@@ -58,7 +58,7 @@ static const pl_param params[] = {
       .least = 0,
       .most = 0.99,
       .value = "X",
-      .help = "share of the target spread evenly over all classes" },
+      .help = "fraction of the target spread evenly over all classes" },
 };
 
 /* A convolution without bias and its normalization. */

@@ -335,8 +335,8 @@ static pl_status unpack(pl_onnx *onnx, const void *data, size_t bytes)
     if (onnx->message != NULL)
         return PL_OK;
     if (onnx->over)
-        return PL_FAIL(PL_FORMAT, "it is made to use up memory: no model has "
-                                  "so many empty parts");
+        return PL_FAIL(PL_FORMAT, "it has too many empty parts for a model, "
+                                  "as if made to exhaust memory");
     return PL_FAIL(PL_FORMAT, "not an ONNX model: no message of Protocol "
                               "Buffers, or cut short");
 }

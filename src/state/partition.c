@@ -265,14 +265,13 @@ static pl_status read_tensor(void *context, size_t index, uint64_t at,
     if (all == 0)
         all = pl_shape_count(tensor->shape, 1);
     if (source->cancelled != NULL && atomic_load(source->cancelled))
-        return PL_FAIL(PL_CLOSED, "%s is of no use any more",
-                       partition->folder);
+        return PL_FAIL(PL_CLOSED, "%s is no longer usable", partition->folder);
     int64_t done = (int64_t)(at / sizeof(float));
     const float *floats = read_some(source, plane, tensor->data + done, &count);
     if (source->frozen != NULL && pl_frozen_lost(source->frozen))
         return PL_FAIL(PL_IO,
-                       "%s: the disk took no data for %d s while training "
-                       "waited for it: this checkpoint is given up",
+                       "%s: the disk accepted no data for %d s while training "
+                       "waited for it: this checkpoint is abandoned",
                        partition->folder, PL_FROZEN_PATIENCE_MS / 1000);
     if (count > all - done)
         count = all - done;

@@ -21,8 +21,8 @@ pl_status pl_place_checkpoints(char **out, const pl_place *place,
 static pl_status not_there(const char *path)
 {
     return PL_FAIL(PL_NOTFOUND,
-                   "%s is not there: every parameter server must see the run "
-                   "folder; choose a --run that all machines share",
+                   "%s does not exist here: every parameter server must see "
+                   "the run folder; choose a --run that all machines share",
                    path);
 }
 

@@ -61,7 +61,8 @@ pl_status pl_progress_read(pl_progress *out, const pl_json *state,
     if (strcmp(made_with, kernels) != 0) {
         pl_log(PL_LOG_WARN,
                "the checkpoint was made with kernels %s, this run continues "
-               "with %s: the bits will differ from an uninterrupted run's",
+               "with %s: the result will differ in some bits from an "
+               "uninterrupted run's",
                made_with, kernels);
         out->mixed = true;
     }

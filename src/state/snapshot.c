@@ -297,7 +297,7 @@ static pl_status save_behind(pl_snapshot *snapshot, const pl_progress *progress,
     if (!pl_writer_poll(snapshot->writer, before) &&
         pl_writer_busy(snapshot->writer))
         return PL_FAIL(PL_AGAIN,
-                       "checkpoint of step %lld left out: the one before is "
+                       "checkpoint of step %lld skipped: the one before is "
                        "still being written",
                        (long long)progress->step);
     PL_TRY(pl_snapshot_request(snapshot, progress, &request));

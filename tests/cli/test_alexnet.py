@@ -136,7 +136,7 @@ def test_memory_to_give_is_not_negative(cli):
                          "--batch", "1000", "--threads", "8", "--run", "r",
                          says=["thread stacks", "raise ulimit -v"],
                          preexec_fn=limit_addresses(110))
-    assert re.search(r"ulimit -v has \d[\d.]* [kM]?B to give", result.err)
+    assert re.search(r"ulimit -v has \d[\d.]* [kM]?B available", result.err)
 
 
 def test_models_prints_the_memory(cli):

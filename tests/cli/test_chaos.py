@@ -78,4 +78,4 @@ def test_where_nobody_could_repair_it_chaos_is_refused(cli, flags, says):
 
 def test_the_summary_tells_of_chaos(cli):
     result, _ = under_chaos(cli, 16587)
-    assert "made by --chaos" in result.out, result
+    assert "injected by --chaos" in result.out, result

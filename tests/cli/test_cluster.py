@@ -68,7 +68,7 @@ def test_tf_config_without_cluster_or_task_is_a_local_run(cli):
             ({**ONE, "task": {}}, "task")]):
         cli.env["TF_CONFIG"] = json.dumps(config)
         result = cli.ok("train", "softmax", "--json", *SMALL, "--run", f"r{i}")
-        assert f"TF_CONFIG names no {what}: this is a local run" in result.err
+        assert f"TF_CONFIG has no {what}: this is a local run" in result.err
         assert result.json["strategy"] == "single"
         assert result.json["parameters_sha256"] == expected
     cli.env["TF_CONFIG"] = "{}"

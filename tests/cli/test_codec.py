@@ -102,7 +102,7 @@ def test_what_workers_hold_back_is_in_every_checkpoint(cli):
     other = cli.run("train", *model, "20", "--quiet", *ALONE, *TOPK,
                     "--workers", "2", "--run", "half", "--resume")
     assert other.code == 2
-    assert "what another number of workers held back" in other.err
+    assert "the residuals of another number of workers" in other.err
 
 
 @pytest.mark.parametrize("codec", ["bf16", "topk"])
@@ -149,7 +149,7 @@ def test_topk_sends_what_the_summary_says(cli):
     (["--codec", "topk", *RING, "--workers", "2", "--optimizer", "momentum",
       "--nesterov"], "--codec topk: each worker keeps a momentum"),
     (["--topk-share", "0.1", *RING, "--workers", "2"],
-     "--topk-share is for --codec topk"),
+     "--topk-share needs --codec topk"),
     (["--codec", "bf16"], "--codec needs a job of several processes"),
 ])
 def test_where_it_has_no_effect_it_is_refused(cli, flags, says):

@@ -172,10 +172,10 @@ def test_help_has_the_defaults_of_the_model(cli):
     for model, batch in ("softmax", 100), ("lenet", None):
         text = " ".join(cli.ok("train", model, "--help", "all").out.split())
         assert "the model's" not in text
-        found = re.search(r"--batch N examples of one gradient \[(\d+)\]", text)
+        found = re.search(r"--batch N examples per gradient \[(\d+)\]", text)
         assert found and (batch is None or int(found[1]) == batch), text
-        assert " glorot, he [" in text
-    assert "one gradient [the model's]" in " ".join(
+        assert " glorot or he [" in text
+    assert "examples per gradient [the model's]" in " ".join(
         cli.ok("train", "--help").out.split())
 
 

@@ -122,7 +122,7 @@ def test_a_truncated_record_is_named(cli, records):
     cli.refused(1, "data", "stats", f"tfrecord:{path}",
                 says=[str(path), "truncated", f"byte {4 * size}"])
     result = cli.ok("data", "stats", f"tfrecord:{path}", "--skip-bad", "1")
-    assert "examples    4" in result.out and "bad         1" in result.out
+    assert "examples    4" in result.out and "malformed   1" in result.out
 
 
 @pytest.mark.parametrize("part, message", [
@@ -144,7 +144,7 @@ def test_a_bad_record_is_passed_over_in_training(cli, records):
     assert summary["bad_examples"] == 2  # of training and of test data
     assert summary["examples"] == 4
     text = cli.ok(*train, "--skip-bad", "2").out
-    assert "bad examples   2 passed over" in text
+    assert "malformed      2 examples skipped" in text
     cli.refused(1, *train, "--skip-bad", "0", says="checksum")
 
 
@@ -214,7 +214,7 @@ def test_wrong_words_are_usage_errors(cli, svm):
             (["convert", f"libsvm:{svm}"], "convert SRC DST"),
             (["convert", f"libsvm:{svm}", "svm:x"], "cannot be written"),
             (["convert", "digits", "cache:x"], "npy:FILE,LABELS"),
-            (["stats", "libsvm"], "names no file")]:
+            (["stats", "libsvm"], "does not name a file")]:
         cli.refused(2, "data", *words, says=message)
     cli.refused(1, "data", "stats", f"libsvm:{svm}.no*", says="no file")
 
@@ -257,7 +257,7 @@ def test_ids_are_renumbered_by_frequency(cli, tmp_path):
     cli.ok("data", "convert", train, f"cache:{again}")  # keeps its mark
     assert again.read_bytes() == (tmp_path / "train.cache").read_bytes()
     warning = cli.ok("data", "convert", test, f"libsvm:{back}").err
-    assert "only a cache can say so" in warning
+    assert "which only a cache file can record" in warning
     assert back.read_text() == "1 1:1 0:0.5\n0 2:1\n"
 
 
@@ -279,7 +279,7 @@ def test_renumber_refuses_what_it_cannot_keep(cli, tmp_path):
     plain = f"libsvm:{tmp_path / 'train'}"
     for words, message in [
             ([plain, "libsvm:x", "--renumber", "m"], "needs cache:FILE"),
-            ([train, "cache:x", "--renumber", "m"], "renumbered already")]:
+            ([train, "cache:x", "--renumber", "m"], "already been renumbered")]:
         cli.refused(2, "data", "convert", *words, says=message)
     assert not (cli.folder / "m").exists()
     (cli.folder / "bad").write_text("1\nx\n")

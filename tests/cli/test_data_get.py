@@ -161,7 +161,7 @@ def test_a_damaged_file_is_not_taken_for_the_file(cli, serve):
     (cli.folder / "mnist").mkdir()
     (cli.folder / "mnist" / NAMES[0]).write_bytes(b"what is this")
     result = cli.run("data", "get", "mnist", "--from", serve({}).url)
-    assert result.code == 1 and "getting it again" in result.err, result
+    assert result.code == 1 and "downloading it again" in result.err, result
     assert "answered 404" in result.err.splitlines()[-1]
 
 

@@ -60,7 +60,7 @@ def test_port_of_the_cluster_that_is_taken_is_bad(cli):
             {"other": {"worker": ["127.0.0.3:29417"]}, "ours": cluster}))
         words = ["doctor", "--seconds", "0.2", "--ssh", fake_ssh(cli.folder),
                  "--cluster", "c.json"]
-        cli.refused(2, *words, says="pick one by --deploy: other, ours")
+        cli.refused(2, *words, says="choose one with --deploy: other, ours")
         result = cli.run(*words, "--deploy", "ours")
     assert result.code == 1
     assert f"listen at 127.0.0.2:{port}: Address already in use" \

@@ -59,6 +59,9 @@ def test_help_shows_the_flags_most_people_need(cli):
     assert set(shown) < flags_of(cli, "train")
     assert "--help all" in text_of(cli, "train", "--help")
     assert "--help all" not in text_of(cli, "page", "--help")
+    for command in commands(cli):  # a few of many flags, or all of few
+        count = len(re.findall(r"^  --", text_of(cli, command, "--help"), re.M))
+        assert count == len(flags_of(cli, command)) or 8 <= count <= 14, command
     for flag in shown:  # each of these says when to give it
         assert text_of(cli, "train", "--help", flag).count("\n\n  ") >= 2, flag
 
@@ -70,10 +73,12 @@ def test_help_of_one_flag_has_its_range_default_and_condition(cli):
     assert text == text_of(cli, "train", "softmax", "--help", "--staleness")
     assert text == text_of(cli, "train", "softmax", "--help=staleness")
     assert "100" in text_of(cli, "train", "softmax", "--help", "batch")
+    assert "needs     no --json" in text_of(cli, "predict", "--help", "csv")
 
 
 @pytest.mark.parametrize("words,near", [
     (["trian"], "did you mean train?"),
+    (["--hlep"], "did you mean --help?"),
     (["softmax"], "did you mean train softmax?"),
     (["train", "sofmax"], "did you mean softmax?"),
     (["train", "softmax", "--bacth", "3"], "did you mean --batch?"),
@@ -85,6 +90,19 @@ def test_help_of_one_flag_has_its_range_default_and_condition(cli):
 ])
 def test_what_is_misspelled_gets_the_nearest_right_one(cli, words, near):
     cli.refused(2, *words, says=near)
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "profile"])
+def test_folder_that_does_not_exist_is_named(cli, command):
+    cli.refused(1, command, "nowhere",
+                says="nowhere: there is no such folder; expected a run folder")
+
+
+def test_commands_are_listed_in_80_columns(cli):
+    lines = text_of(cli, "--help").splitlines()
+    assert max(map(len, lines)) <= 80
+    for command in commands(cli):
+        assert any(re.match(rf"  {command} +\S", line) for line in lines)
 
 
 def test_version_names_what_it_was_built_with(cli):
@@ -120,7 +138,7 @@ def test_demo_tells_the_whole_story(cli):
     page = (cli.folder / "paceline-demo/report.html").read_text()
     assert "</html>" in page
     assert re.search(r"http://127.0.0.1:\d+/\?token=", done.out)
-    cli.refused(2, "demo", says="is there already")
+    cli.refused(2, "demo", says="already exists")
 
 
 def test_demo_ends_cleanly_on_interrupt(cli):

@@ -159,7 +159,7 @@ def test_other_working_folders_make_no_difference(cli, jobs, tmp_path):
 
 def local_of(err, folder):
     """The folder that the task named at its start."""
-    found = re.search(r"the chief's run folder is not seen from here; the "
+    found = re.search(r"the chief's run folder is not visible from here; the "
                       r"records of this task are in (\S+) on \S+", err)
     assert found, err
     return folder / found.group(1)

@@ -77,7 +77,7 @@ def test_a_key_file_is_its_owners_alone(cli):
     path = cli.folder / "job.key"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     before = path.read_bytes()
-    cli.refused(2, "keys", "--out", "job.key", says="is there already")
+    cli.refused(2, "keys", "--out", "job.key", says="already exists")
     assert path.read_bytes() == before
     cli.ok("keys", "-o", "other.key")
     assert (cli.folder / "other.key").read_bytes() != before
@@ -171,7 +171,7 @@ def test_insecure_is_said_by_every_task(cli, beyond, expected):
     ps = [f"{beyond}:{port}" for port in free_ports(1)]
     summary, said = by_hand(cli, ps, "--insecure")
     assert summary["parameters_sha256"] == expected
-    assert said.count("--insecure: whoever reaches") == 3
+    assert said.count("--insecure: anyone who can reach") == 3
 
 
 def test_a_task_with_other_keys_is_turned_away(cli, expected):

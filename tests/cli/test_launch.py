@@ -249,11 +249,11 @@ def test_evaluator_is_started_too(cli):
     (["--hosts", "a", "train", "softmax"], "put -- before the command"),
     (["--", "train", "softmax"], "give --hosts a,b,c or --cluster FILE"),
     (["--hosts", "a,,b", "--", "train", "softmax"], "--hosts"),
-    (["--hosts", "a,a", "--", "train", "softmax"], "host a is there twice"),
+    (["--hosts", "a,a", "--", "train", "softmax"], "host a is named twice"),
     (["--hosts", "-oProxyCommand=x", "--", "train", "softmax"],
      "is not the name of a host"),
     (["--hosts", "a", "--", "eval"], "launch starts `train`, `sweep` or `matmul`"),
-    (["--", "sweep", "a.sweep"], "where? give --hosts a,b,c"),
+    (["--", "sweep", "a.sweep"], "no hosts: give --hosts a,b,c"),
     (["--hosts", "a", "--deploy", "b", "--", "train", "softmax"],
      "--deploy needs --cluster"),
     (["--hosts", "a", "--", "train"], "train needs a model"),
@@ -302,7 +302,7 @@ def test_entry_of_a_cluster_file_is_picked_by_its_name(cli):
                 "worker": ["127.0.0.1:4712", "127.0.0.2:4713"]}}))
     words = ["launch", "--ssh", fake_ssh(cli.folder), "--cluster", "c.json"]
     rest = ["--", "train", "softmax", "--json", *SMALL]
-    cli.refused(2, *words, *rest, says="pick one by --deploy: one, two")
+    cli.refused(2, *words, *rest, says="choose one with --deploy: one, two")
     result = cli.ok(*words, "--deploy", "two", *rest)
     assert result.json["workers"] == 2 and result.json["ps"] == 1
 
@@ -390,7 +390,7 @@ def test_records_of_a_lost_host_stay_as_far_as_they_came(cli, apart):
     os.kill(agent, signal.SIGKILL)
     result = cli.end(process)
     assert result.code == 1
-    assert "127.0.0.3 did not send all of its records; what is missing is " \
+    assert "127.0.0.3 did not send all of its records; the missing part is " \
         "in" in result.err, result
     assert any(path.stat().st_size > 0 for path in events.iterdir())
     assert (cli.folder / "a/run.json").exists()

@@ -59,7 +59,7 @@ def test_table_is_for_people(cli):
     (["--cluster", "none.json"], "none.json"),
     (["--insecure"], "started by hand"),
     (["--workers", 61], "61"),
-    (["x"], "no words"),
+    (["x"], "only flags"),
 ])
 def test_wrong_command_is_one_sentence(cli, flags, says):
     cli.refused(1 if "none.json" in flags else 2, "matmul", *flags, says=says)

@@ -183,7 +183,7 @@ def test_wrong_usage(cli):
             (["--metrics", "127.0.0.1:0", "--metrics-token", "open"],
              "chmod 600 open"),
             (["--metrics", "127.0.0.1:0", "--metrics-token", "short"],
-             "at least 16 visible ASCII characters")):
+             "at least 16 printable ASCII characters")):
         result = cli.run(*train, *args)
         assert result.code == 2 and says in result.err, result
 

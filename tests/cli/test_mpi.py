@@ -93,13 +93,13 @@ def test_lost_rank_ends_the_job_which_goes_on(cli, rank, number):
     job, said = endless(cli, "--heartbeat-timeout", "5" if stopped else "60")
     pids = ranks(job)
     os.kill(pids[rank], number)
-    wait_for_text(said, "starting it again from its last checkpoint with 3 "
+    wait_for_text(said, "restarting it from its last checkpoint with 3 "
                   "workers (1 of 5)", job)
     gone(pids)
     wait_for_progress(cli, job)
     summary = interrupted(cli, job).json
     if stopped:
-        assert re.search(r"worker \d \(\S+\) is lost: nothing was heard of it "
+        assert re.search(r"worker \d \(\S+\) is lost: it has been silent "
                          r"for \d\.\d s", said.read_text())
         assert summary["restarts"] >= 1  # a machine can be that slow
     else:
@@ -186,7 +186,7 @@ def test_under_mpirun(cli, undisturbed):
      "leave out --ps"),
     (["--workers", "2", "--mode", "async"], "--mode needs a parameter server"),
     (["--workers", "2", "--engine", "mpi", "--keys", "k"],
-     "--keys does nothing with --engine mpi"),
+     "--keys has no effect with --engine mpi"),
     (["--workers", "2", "--min-workers", "3"], "there are only 2"),
 ])
 def test_flags_that_do_not_fit(cli, flags, says):

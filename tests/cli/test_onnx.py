@@ -223,8 +223,8 @@ def test_the_run_keeps_its_model(cli, write):
     done = train(cli, file, "--steps", "20", "--run", "a")
     more = ["train", file, *DATA, *cli.data, "--run", "a", "--resume", "--steps", "40"]
     write("mlp.onnx", mlp(opset=16))
-    cli.refused(2, *more, says=["mlp.onnx is another model than the one that "
-                                "the run was started with"])
+    cli.refused(2, *more, says=["mlp.onnx is not the model that the run was "
+                                "started with"])
     (cli.folder / "mlp.onnx").unlink()
     assert cli.ok("eval", "a", "--json").json["parameters_sha256"] == \
         done["parameters_sha256"]
@@ -281,7 +281,7 @@ def test_weights_beside_the_file(cli, write):
         wrong["fc1.bias"] = tensor("fc1.bias", names["fc1.bias"], (place, 16))
         cli.refused(1, "train", file("net/wrong.onnx", wrong), *DATA,
                     says=["in its folder"] if place[0] == "/"
-                    else "leads out of its folder")
+                    else "is outside its folder")
 
 
 GEMM = node("Gemm", "flat fc1.weight fc1.bias", "y", "fc1", transB=1)
@@ -293,7 +293,7 @@ LINEAR = weights(fc1__weight=(10, 784), fc1__bias=(10,))
     (b"", "it holds no graph"),
     (b"\0\1\2", "not an ONNX model"),
     (mlp()[:-200], "not an ONNX model"),
-    (b"\x3a\x80\x80\x04" + b"\x0a\0" * 32768, "made to use up memory"),
+    (b"\x3a\x80\x80\x04" + b"\x0a\0" * 32768, "made to exhaust memory"),
     (mlp(opset=11), "operator set 11, expected 13 to 20"),
     (model([FLAT, node("LSTM", "flat", "h", "rnn"),
             node("Gelu", "h", "y", "act", domain="com.microsoft")],

@@ -201,8 +201,8 @@ def test_a_redirected_standard_output_is_appended_to(cli, examples, name):
 
 
 def test_a_key_is_neither_printed_nor_put_elsewhere(cli):
-    cli.refused(2, "keys", "-o", "-", says="a key is not printed")
+    cli.refused(2, "keys", "-o", "-", says="keys are not printed")
     os.mkfifo(cli.folder / "fifo")
-    cli.refused(2, "keys", "-o", "fifo", says="is there already")
+    cli.refused(2, "keys", "-o", "fifo", says="already exists")
     (cli.folder / "link").symlink_to("target")
-    cli.refused(2, "keys", "-o", "link", says="is there already")
+    cli.refused(2, "keys", "-o", "link", says="already exists")

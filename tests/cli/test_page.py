@@ -294,7 +294,7 @@ def test_a_folder_without_runs_is_told(cli, start):
     page = start("empty")
     page.enter()
     answer, body = page.get("/")
-    assert answer.status == 404 and "nor a folder of them" in body
+    assert answer.status == 404 and "nor a folder of run folders" in body
     cli.ok(*TRAIN, "--run", "empty/a")
     assert page.get("/")[0].status == 200
     # A run folder that cannot be read is named.

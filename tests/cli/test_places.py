@@ -61,7 +61,7 @@ def test_message_of_an_interrupt_can_be_pasted(cli):
     process.send_signal(signal.SIGINT)
     result = cli.end(process, *args)
     assert result.code == 130, result
-    words = shlex.split(result.err.splitlines()[-1].split("to go on: ")[1])
+    words = shlex.split(result.err.splitlines()[-1].split("to continue: ")[1])
     assert words == ["paceline", "train", "softmax", "--run", "it's here",
                      "--resume"]
 

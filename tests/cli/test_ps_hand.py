@@ -140,11 +140,11 @@ def test_who_knocks_at_the_port_disturbs_nobody(cli, hand):
     wait_for_checkpoint(cli, job[1])
     wrong = [
         ([wire.header(version=wire.VERSION + 1)],
-         f"version {wire.VERSION + 1} of the protocol; this program "
-         f"speaks version {wire.VERSION}: run the same paceline everywhere"),
+         f"version {wire.VERSION + 1} of the protocol, but this program "
+         f"uses version {wire.VERSION}: run the same paceline everywhere"),
         ([b"hello, is this a web server?"], "does not begin with PLN1"),
         ([wire.header(kind=6, payload_bytes=1000), b"short"],
-         "announces 1000 bytes of payload, 5 came"),
+         "announces 1000 bytes of payload, but has 5"),
         ([wire.header()[:40]], "message header of 40 bytes, expected 72"),
     ]
     peers = [wire.join(address) for _ in wrong]
@@ -178,7 +178,7 @@ def test_ctrl_c_of_one_ends_all(cli, hand, victim):
     chief = results["worker 0"]
     assert chief.code == 130 and chief.json["stopped_by"] == "interrupt", \
         results
-    assert "to go on:" in chief.err
+    assert "to continue:" in chief.err
     assert results[victim].code in (0, 130), results
     assert results["worker 1"].code in (0, 130), results
     step = chief.json["steps"]

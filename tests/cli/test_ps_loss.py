@@ -149,7 +149,7 @@ def test_a_chief_frozen_at_its_end_does_not_hold_the_job(cli):
     os.close(reader)
     assert job.returncode == 1, err
     assert "worker 0 was declared lost and killed: the training is complete " \
-        "and saved, only the summary is missing: give --resume to get it" in err
+        "and saved, only the summary is missing: --resume prints it" in err
     assert cli.train("--run", "a", "--resume")["steps"] == 200
 
 
@@ -191,7 +191,7 @@ def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
     assert "started again (1 of 5)" in result.err
     summary = result.json
     back = re.findall(r"going on at step (\d+)", log_of(cli, "worker-0"))
-    lost = re.findall(r"part of the parameters at step (\d+)",
+    lost = re.findall(r"partition of the parameters at step (\d+)",
                       log_of(cli, "ps-0"))
     assert back and summary["rolled_back"] >= 0, result
     if index == 1:  # the chief may not have heard of the last step
@@ -288,7 +288,7 @@ def test_what_happened_is_recorded(cli):
         rf"what happened  worker 1 was lost near step {lost['worker 1']}"
         rf"{when}{how}"
         rf"               ps 0 was lost near step {lost['ps 0']}{when}{how}"
-        rf"               the job went back from step {back['from']} to step 0"
+        rf"               the job rolled back from step {back['from']} to step 0"
         rf"{when}$", result.out, re.M), result
 
 

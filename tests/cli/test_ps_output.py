@@ -241,7 +241,7 @@ def interrupted(cli, *flags):
     summary = result.json
     assert summary["stopped_by"] == "interrupt"
     assert saved <= summary["steps"] < 1000000
-    assert f"interrupted at step {summary['steps']}; to go on: paceline " \
+    assert f"interrupted at step {summary['steps']}; to continue: paceline " \
         "train softmax --run a --resume" in result.err
     return summary["steps"]
 

@@ -119,8 +119,8 @@ def test_a_server_of_another_version_is_named(cli, hand):
     hand.end(job[0])
 
     def is_named():
-        return any(f"version {wire.VERSION + 1} of the protocol; this program "
-                   f"speaks version {wire.VERSION}" in log_of(cli, "worker", index) for index in range(2))
+        return any(f"version {wire.VERSION + 1} of the protocol, but this program "
+                   f"uses version {wire.VERSION}" in log_of(cli, "worker", index) for index in range(2))
     with socket.create_server(("127.0.0.1", int(address.split(":")[1]))) as \
             other:
         other.settimeout(5)

@@ -51,7 +51,7 @@ def killed(cli, ps, examples, *flags):
         victim.kill()
     result = cli.end(job)
     assert result.code == 0, result
-    if "reads on for worker 1" not in log_of(cli, "ps-0", run):
+    if "reads the data share of worker 1" not in log_of(cli, "ps-0", run):
         return None
     assert result.json["per_worker"][1]["lost"] is True
     return result.json
@@ -119,7 +119,7 @@ def alone(cli, hand, examples):
     job[2].wait()
     results = [hand.end(process) for process in job[:2]]
     (cli.folder / "a").rename(cli.folder / f"a{examples}")
-    if "worker 0 reads on for worker 1" not in log.read_text():
+    if "worker 0 reads the data share of worker 1" not in log.read_text():
         return None
     assert [result.code for result in results] == [0] * 2, results
     return results[1].json
@@ -139,7 +139,7 @@ def frozen(cli, hand, examples):
         return text in log.read_text()
     wait_for_text(log, "worker 1 joined", job[0])
     job[2].send_signal(signal.SIGSTOP)
-    wait_for(lambda: said("worker 0 reads on for worker 1"), "the chief",
+    wait_for(lambda: said("worker 0 reads the data share of worker 1"), "the chief",
              job[1])
     job[1].send_signal(signal.SIGSTOP)
     job[2].send_signal(signal.SIGCONT)

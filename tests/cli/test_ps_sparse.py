@@ -297,6 +297,6 @@ def test_the_terminal_tells_what_dense_traffic_would_cost(cli):
     result = cli.ok("train", "sparse", *DATA, *QUIET, "--steps", "20",
                     "--workers", "2", "--ps", "1", "--quiet", "--run", "a")
     assert re.search(r"^traffic        dense traffic would have moved \S+ kB "
-                     r"for each gradient, this run moved \S+ kB; that takes "
-                     r"\S+ s by shared memory \(\S+ .B/s\)$",
+                     r"per gradient, this run moved \S+ kB; that takes "
+                     r"\S+ s over shared memory \(\S+ .B/s\)$",
                      result.out, re.M), result

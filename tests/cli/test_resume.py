@@ -166,7 +166,7 @@ def test_resume_of_a_run_that_is_not_there_is_refused(cli, job):
     """A mistyped name must not start a training."""
     cli.train(*SMALL, "--run", "runs/first")
     command = ["train", "softmax", *SMALL, *job, "--resume", "--run"]
-    cure = "leave --resume out to start"
+    cure = "leave out --resume to start"
     cli.refused(2, *command, "runs/frist",
                 says=["--resume: there is no run folder runs/frist",
                       "did you mean runs/first?", cure])
@@ -175,7 +175,7 @@ def test_resume_of_a_run_that_is_not_there_is_refused(cli, job):
     cli.refused(2, *command, "nowhere/first", says=cure)
     (cli.folder / "empty").mkdir()
     cli.refused(2, *command, "empty",
-                says=["empty holds no run", "run.json", cure])
+                says=["empty is not a run folder", "run.json", cure])
 
 
 @JOBS

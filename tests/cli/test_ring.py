@@ -83,8 +83,8 @@ def test_going_on_without_the_lost_one(cli, undisturbed):
                        "continue", "--restarts", "0")
     assert result.code == 0, result
     assert "the job goes on without it" in result.err
-    assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost: nothing was heard "
-                     r"of it for \d+\.\d s; going on without it",
+    assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost: it has been "
+                     r"silent for \d+\.\d s; going on without it",
                      log_of(cli, "worker-0"))
     summary = result.json
     assert summary["steps"] == 2500 and summary["deterministic"] is False
@@ -259,7 +259,7 @@ def test_local_steps_that_have_no_meaning_are_refused(cli):
         (["--workers", "2", "--ps", "1", "--local-steps", "4"],
          "--local-steps needs --strategy allreduce"),
         (["--workers", "2", "--outer-lr", "0.5"],
-         "--outer-lr is for rounds of several steps"),
+         "--outer-lr is for several updates between exchanges"),
         (["--workers", "2", "--local-steps", "4", "--aggregate", "sum"],
          "parameters have a mean, not a sum"),
     ]:

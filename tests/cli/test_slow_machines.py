@@ -163,7 +163,7 @@ def test_host_cut_off_in_training_is_named_and_ends(cli, healed, ssh):
     result = cli.end(process)
     assert result.code == 1
     assert "10.0.0.3 is lost; ending the job" in result.err, result
-    assert "10.0.0.3 has said nothing for" in result.err.splitlines()[-1], \
+    assert "10.0.0.3 has been silent for" in result.err.splitlines()[-1], \
         result
     gone(pids)
 

@@ -42,7 +42,7 @@ def test_a_grid_is_run_and_its_results_shown(cli):
         True, True, False]
     before = os.stat(cli.folder / "s" / "single" / "summary.json").st_mtime_ns
     again = cli.ok(*command)
-    assert "3 of 3 cells are done already" in again.err
+    assert "3 of 3 cells are already done" in again.err
     assert "[" not in again.err
     assert os.stat(cli.folder / "s" / "single" /
                    "summary.json").st_mtime_ns == before
@@ -111,7 +111,7 @@ def test_ctrl_c_ends_it_cleanly_and_the_cell_resumes(cli):
     result = cli.end(process, *command)
     assert result.code == 130, result
     assert result.err.splitlines()[-1].endswith(
-        "interrupted; 0 of 2 cells are done; the same command goes on")
+        "interrupted; 0 of 2 cells are done. Repeat the command to continue")
     assert not alive(child)
     assert states(cli.folder / "s") == {"batch-1": "running",
                                         "batch-2": "waiting"}
@@ -165,10 +165,10 @@ def test_other_flags_are_refused(cli):
     cli.ok(*start, "--steps", "10")
     cli.refused(2, *start, "--steps", "20", says=["batch-10", "other flags"])
     cli.refused(2, "sweep", "--grid", "batch=10", "--out", "s", "--", "lenet",
-                says="of a sweep of softmax")
+                says="to a sweep of softmax")
     (cli.folder / "t" / "batch-10").mkdir(parents=True)
     cli.refused(2, "sweep", "--grid", "batch=10", "--out", "t", "--",
-                "softmax", says="not of this sweep")
+                "softmax", says="does not belong to this sweep")
     (cli.folder / "s" / "sweep.json").write_text('{"format": 99}')
     cli.refused(1, *start, "--steps", "10", says="newer paceline")
 
@@ -277,10 +277,10 @@ def test_published_values_are_shown(cli):
 def test_other_data_are_not_compared_with_published_values(cli):
     (cli.folder / "x.sweep").write_text(PUBLISHED)
     result = cli.ok("sweep", "x.sweep")
-    assert "x: other data: the experiment trains on idx" in result.err
+    assert "x: other data: the experiment uses idx" in result.err
     text = result.out
     assert "published [%]" in text and "difference" not in text.split("\n")[1]
-    assert "the experiment trains on idx" in text
+    assert "the experiment uses idx" in text
 
 
 def test_wrong_published_values_are_said(cli):
@@ -315,7 +315,7 @@ def test_a_folder_is_run_in_order_and_goes_on(cli):
     for name in "a2", "a10":
         assert set(states(cli.folder / "s" / name).values()) == {"done"}
     again = cli.ok(*command)
-    assert "a10: 2 of 2 cells are done already" in again.err
+    assert "a10: 2 of 2 cells are already done" in again.err
     assert "[" not in again.err
     rows = json.loads(cli.ok("compare", "s", "--json").out)
     assert [row["sweep"] for row in rows] == ["a2", "a2", "a10", "a10"]
@@ -339,7 +339,7 @@ def test_a_mistake_in_the_last_file_runs_nothing(cli):
     (cli.folder / "all" / "z.sweep").write_text("model softmax\ngrid x=1\n")
     cli.refused(2, "sweep", "all", says=["all/z.sweep", "x is not a flag"])
     (cli.folder / "a2.sweep").write_text("model softmax\ngrid lr=1\n")
-    cli.refused(2, "sweep", "all/a2.sweep", "a2.sweep", says="one name")
+    cli.refused(2, "sweep", "all/a2.sweep", "a2.sweep", says="the same name")
     (cli.folder / "none").mkdir()
     cli.refused(1, "sweep", "none", says="no file *.sweep")
 
@@ -355,7 +355,7 @@ def test_a_quick_sweep_says_how_it_was_scaled(cli):
     assert "quick: --steps 5 (not 10)" in text
     assert "published" in text and "difference" not in text.split("\n")[0]
     cli.refused(2, "sweep", "--grid", "batch=1", "--out", "g", "--quick",
-                "--", "softmax", says="no line quick")
+                "--", "softmax", says="no quick line")
 
 
 def test_there_are_examples():
@@ -385,7 +385,7 @@ def test_cells_are_trained_over_hosts(cli, by_launch):
     assert summaries == {1: "single", 2: "ps"}
     # What is done is passed over.
     again = cli.run(*command)
-    assert "2 of 4 cells are done already" in again.err
+    assert "2 of 4 cells are already done" in again.err
 
 
 def test_commands_over_hosts_are_listed(cli):

@@ -43,7 +43,7 @@ def test_what_an_epoch_leaves_out_is_said(cli):
         if job:
             log += (cli.folder / run / "log/worker-0.log").read_text()
         assert f"{line} ({left_out} left out), " in log, result
-        assert f"left out       {left_out} examples an epoch" in result.out
+        assert f"left out       {left_out} examples per epoch" in result.out
         summary = json.loads((cli.folder / run / "summary.json").read_text())
         assert summary["examples_left_out"] == left_out
         assert summary["examples"] == 2 * (1030 - left_out)

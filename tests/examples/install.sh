@@ -83,14 +83,14 @@ for program in ./by_pkg_config made/by_cmake; do
         fail "$program does not fall back to the ring: $(cat ring/run.json)"
     ! "$program" train two_layer --data synthetic --steps 5 --workers 2 \
         --engine mpi >"$folder/log" 2>&1 || fail "there was no MPI module"
-    ! grep -q "starting it again" "$folder/log" ||
+    ! grep -q "restarting it" "$folder/log" ||
         fail "$program tries again what cannot change: $(cat "$folder/log")"
     mv "$root/lib/hidden" "$root/lib/paceline"
 done
 
 # A program whose main does not pass its arguments on cannot train in several
 # processes, and says so: one that forgets them would start itself without end,
-# one that does not call pl_app_main would end well without having trained.
+# one that does not call pl_app_main would end well without training.
 for main in 'char *mine[] = { "mine", "train", "softmax", "--data", "synthetic", "--workers", "2", "--ps", "1", "--steps", "5", NULL }; return pl_app_main(11, mine, NULL);' \
     'return argc > 11 ? 0 : pl_app_main(argc, argv, NULL);'; do
     printf '#include <paceline.h>\nint main(int argc, char **argv) { (void)argc; (void)argv; %s }\n' \

@@ -242,8 +242,7 @@ static bool somebody_left(const sim *s)
             continue;
         if (pl_ps_core_outcome(core) == PL_OK
                 ? pl_ps_core_finished(core)
-                : strstr(pl_error_message(), "while ps 0 was not "
-                                             "there") != NULL)
+                : strstr(pl_error_message(), "while ps 0 was lost") != NULL)
             return true;
     }
     return false;
@@ -266,7 +265,7 @@ static bool excused(const sim *s, const char *why)
         return false;
     return strstr(why, "before the training began") != NULL ||
            strstr(why, "was lost while the job was interrupted") != NULL ||
-           strstr(why, "while ps 0 was not there") != NULL ||
+           strstr(why, "while ps 0 was lost") != NULL ||
            (strstr(why, "join-timeout)") != NULL && somebody_left(s));
 }
 

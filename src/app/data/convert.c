@@ -31,11 +31,12 @@ static pl_status open_writer(conversion *c)
 {
     if (c->pass.numbering != 0 && c->renumber != NULL)
         return PL_FAIL(PL_USAGE,
-                       "--renumber: the ids of %s are renumbered already",
+                       "--renumber: the ids of %s have already been renumbered",
                        c->pass.source);
     if (c->pass.numbering != 0 && !is_cache(c->target))
         pl_log(PL_LOG_WARN,
-               "the ids of %s are renumbered; only a cache can say so",
+               "the ids of %s are renumbered, which only a cache file can "
+               "record",
                c->pass.source);
     c->opts.numbering = c->renumber != NULL
                             ? pl_numbering_mark(c->renumber->numbering)
@@ -74,11 +75,11 @@ static pl_status convert(conversion *c)
 static void print_result(const conversion *c, uint64_t bytes)
 {
     if (c->pass.bad > 0)
-        fprintf(c->notices, "bad examples passed over: %lld\n",
+        fprintf(c->notices, "malformed examples skipped: %lld\n",
                 (long long)c->pass.bad);
     if (c->renumber != NULL && c->renumber->left_out > 0)
         fprintf(c->notices,
-                "non-zeros left out, their ids have no number: %lld\n",
+                "non-zeros left out because their ids have no number: %lld\n",
                 (long long)c->renumber->left_out);
     fprintf(c->notices, "%s: %lld examples, %.1f MB, in %.1f s\n", c->target,
             (long long)c->pass.examples, (double)bytes * 1e-6, c->pass.seconds);
@@ -100,8 +101,8 @@ pl_status pl_data_convert(const pl_data_convert_opts *opts)
         return pl_data_convert_dense(opts);
     if (opts->renumber != NULL && !is_cache(opts->target))
         return PL_FAIL(PL_USAGE,
-                       "--renumber needs cache:FILE, not %s: other files "
-                       "cannot say that their ids are renumbered",
+                       "--renumber needs cache:FILE, not %s: other formats "
+                       "cannot record that their ids are renumbered",
                        opts->target);
     pl_status status = name_target(&c, opts->target);
     if (status == PL_OK && opts->renumber != NULL) {

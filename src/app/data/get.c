@@ -78,7 +78,7 @@ static pl_status pause_for(const getter *g, int64_t ms)
         if (atomic_load(g->interrupt))
             return PL_FAIL(PL_INTERRUPTED, "interrupted");
         if (pl_deadline_passed(g->deadline))
-            return PL_FAIL(PL_TIMEOUT, "not done in %lld s (--timeout)",
+            return PL_FAIL(PL_TIMEOUT, "not complete within %lld s (--timeout)",
                            (long long)g->opts->timeout_s);
         poll(NULL, 0, 50);
     }
@@ -97,7 +97,9 @@ static pl_status lock_folder(getter *g)
         if (errno != EWOULDBLOCK && errno != EINTR)
             return PL_OK; /* some network file systems have no locks */
         if (!said)
-            pl_log(PL_LOG_INFO, "waiting for another process that fills %s",
+            pl_log(PL_LOG_INFO,
+                   "waiting for another process that is filling "
+                   "%s",
                    out);
         pl_status status = pause_for(g, LOCK_POLL_MS);
         if (status != PL_OK)
@@ -194,12 +196,12 @@ static pl_status provide(getter *g)
         goto out;
     }
     if (status == PL_FORMAT)
-        pl_log(PL_LOG_WARN, "%s; getting it again", pl_error_message());
+        pl_log(PL_LOG_WARN, "%s; downloading it again", pl_error_message());
     else if (status != PL_NOTFOUND)
         goto out;
     PL_TRY_OUT(status, get_file(g, part));
     PL_TRY_OUT(status, pl_file_rename(part, path));
-    printf("%s: got and verified\n", path);
+    printf("%s: downloaded and verified\n", path);
 out:
     fflush(stdout);
     pl_mem_free(path);
@@ -214,7 +216,8 @@ static pl_status provide_all(getter *g)
         g->file = &pl_mnist_files[i];
         pl_status status = provide(g);
         if (status == PL_INTERRUPTED)
-            return PL_FAIL(status, "interrupted; the same command goes on");
+            return PL_FAIL(status, "interrupted; repeat the command to "
+                                   "continue");
         PL_TRY(status);
     }
     printf("train with --data mnist:%s\n", g->opts->out);

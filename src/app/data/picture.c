@@ -28,16 +28,16 @@ static pl_status measure(sheet *s)
     char text[PL_SHAPE_TEXT];
     if (shape.rank != 2 && (shape.rank != 3 || shape.dim[0] > 4))
         return PL_FAIL(PL_USAGE,
-                       "--picture is for images, and examples of %s are %s; "
-                       "say what is one: --example-shape HEIGHT,WIDTH",
+                       "--picture is for images, but examples of %s are %s; "
+                       "if they are images, give --example-shape HEIGHT,WIDTH",
                        s->set->name, pl_shape_text(shape, text));
     s->height = shape.dim[shape.rank - 2];
     s->width = shape.dim[shape.rank - 1];
     s->planes = shape.rank == 3 ? shape.dim[0] : 1;
     if (s->height > 2048 || s->width > 2048)
         return PL_FAIL(PL_USAGE,
-                       "--picture: images of %lld x %lld are too "
-                       "large to be put side by side",
+                       "--picture: images of %lld x %lld are too large to be "
+                       "drawn side by side",
                        (long long)s->width, (long long)s->height);
     return PL_OK;
 }

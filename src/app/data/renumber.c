@@ -26,8 +26,7 @@ static pl_status make(pl_numbering *numbering, const char *source,
     PL_TRY(pl_data_pass_run(&pass));
     if (pass.numbering != 0)
         return PL_FAIL(PL_USAGE,
-                       "--renumber: the ids of %s are renumbered "
-                       "already",
+                       "--renumber: the ids of %s have already been renumbered",
                        source);
     return pl_numbering_finish(numbering);
 }

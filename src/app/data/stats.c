@@ -121,7 +121,7 @@ static void print_text(const stats *s, const pl_data_pass *pass)
                (double)s->most_value);
     }
     if (pass->bad > 0)
-        printf("  bad         %lld (passed over)\n", (long long)pass->bad);
+        printf("  malformed   %lld (skipped)\n", (long long)pass->bad);
     for (int i = 0; i < s->tops; i++)
         printf("  %s %llu: %u (%.2f %% of the non-zeros)\n",
                i == 0 ? "frequent    id" : "            id",
@@ -196,8 +196,7 @@ pl_status pl_data_stats(const pl_data_stats_opts *opts)
         return pl_data_stats_dense(opts);
     if (opts->picture != NULL)
         return PL_FAIL(PL_USAGE,
-                       "--picture is for images, and %s has sparse "
-                       "examples",
+                       "--picture is for images, but %s has sparse examples",
                        opts->source);
     pl_status status = pl_data_pass_run(&pass);
     if (status == PL_OK) {

@@ -124,8 +124,7 @@ static pl_status open_ports(patients *p)
         PL_TRY(pl_hosts_answer(&p->hosts->hosts, h, &answer));
         PL_TRY(pl_json_get_int(answer, "port", 1, 65535, &port));
         p->port[h] = (int32_t)port;
-        snprintf(found, sizeof found, "%lld can be listened on",
-                 (long long)port);
+        snprintf(found, sizeof found, "%lld is free", (long long)port);
         PL_TRY(pl_diagnosis_add(p->d, name_of(p, h), "port", PL_SEVERITY_OK,
                                 found, NULL));
     }

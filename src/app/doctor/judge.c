@@ -105,8 +105,8 @@ static pl_status judge_cores(pl_diagnosis *d, const char *host,
         d, host, "cores",
         facts->load > facts->cores * 0.5 ? PL_SEVERITY_WARN : PL_SEVERITY_OK,
         found,
-        "others compute here: see `top`; a training waits for its slowest "
-        "worker");
+        "other processes compute here (see `top`); a job waits for its "
+        "slowest worker");
 }
 
 typedef struct space {
@@ -134,12 +134,14 @@ static pl_status judge_spaces(pl_diagnosis *d, const char *host,
 {
     const space spaces[] = {
         { "memory", facts->memory_free, FREE_LEAST, PL_SEVERITY_WARN,
-          "end what takes it; `models MODEL` tells what a training needs" },
+          "stop the processes that use it; `models MODEL` shows how much a "
+          "training needs" },
         { "disk", facts->disk_free, DISK_LEAST, PL_SEVERITY_WARN,
-          "free some, or work in another folder: checkpoints are written "
-          "here" },
+          "free some space, or work in another folder: checkpoints are "
+          "written here" },
         { "shared memory", facts->shm_free, SHM_LEAST, PL_SEVERITY_WARN,
-          "tasks on one host then move all by TCP: mount a larger /dev/shm" },
+          "without it tasks on one host communicate over TCP: mount a larger "
+          "/dev/shm" },
     };
     for (size_t i = 0; i < sizeof spaces / sizeof *spaces; i++)
         PL_TRY(judge_space(d, host, &spaces[i]));
@@ -184,7 +186,9 @@ static pl_status judge_tasks(pl_diagnosis *d, const char *host,
     size_t count = facts->task_count;
     const char *first = count > 0 ? facts->tasks[0].line : "";
     snprintf(found, sizeof found, "%zu running", count);
-    snprintf(advice, sizeof advice, "not of a job you know? end it: kill %s",
+    snprintf(advice, sizeof advice,
+             "if you do not know the job, end it: kill "
+             "%s",
              first);
     return pl_diagnosis_add(d, host, "tasks",
                             count > 0 ? PL_SEVERITY_WARN : PL_SEVERITY_OK,
@@ -224,8 +228,9 @@ pl_status pl_doctor_judge_clock(pl_diagnosis *d, const char *host,
                                 ? PL_SEVERITY_WARN
                                 : PL_SEVERITY_OK,
                             found,
-                            "logs and records of the hosts do not agree: set "
-                            "the clock, by chrony or systemd-timesyncd");
+                            "times in logs and records of the hosts will not "
+                            "agree: set the clock with chrony or "
+                            "systemd-timesyncd");
 }
 
 pl_status pl_doctor_judge_way(pl_diagnosis *d, const pl_way *way)
@@ -240,6 +245,6 @@ pl_status pl_doctor_judge_way(pl_diagnosis *d, const pl_way *way)
              way->bytes_per_s * 8e-6, way->round_trip_us * 1e-3);
     PL_TRY(keep_way(d, way));
     return pl_diagnosis_add(d, name, "network", verdict, found,
-                            "slow for gradients: take larger batches, or "
-                            "--mode async; look at cable, switch and VPN");
+                            "slow for gradients: use larger batches or --mode "
+                            "async; check cable, switch and VPN");
 }

@@ -84,7 +84,7 @@ static pl_status try_argv(const pl_app *app, const pl_json *question)
         strcmp(command, "matmul") == 0)
         return PL_OK; /* it reads no data; its worker checks the memory */
     if (count < FIRST_FLAG)
-        return PL_FAIL(PL_PEER, "a command of %zu words", count);
+        return PL_FAIL(PL_PEER, "a command of %zu arguments", count);
     PL_TRY(PL_NEW(words, count + 1));
     pl_status status = copy_words(words, list);
     if (status == PL_OK)
@@ -149,7 +149,7 @@ static pl_status answer(void *context, const pl_json *question, pl_json *reply)
         return answer_listen(a, question, reply);
     if (strcmp(kind, "measure") == 0)
         return answer_measure(question, reply);
-    return PL_FAIL(PL_UNSUPPORTED, "\"%.40s\" is not known here", kind);
+    return PL_FAIL(PL_UNSUPPORTED, "unknown message \"%.40s\"", kind);
 }
 
 /* Nothing else may read from or write to the launcher. */
@@ -181,7 +181,7 @@ pl_status pl_launch_agent(const pl_app *app)
     char *cache = NULL;
     pl_agent_opts opts = { .answer = answer, .context = &self };
     if (isatty(STDIN_FILENO))
-        return PL_FAIL(PL_USAGE, "--agent is what launch starts on the hosts; "
+        return PL_FAIL(PL_USAGE, "--agent is started by launch on the hosts; "
                                  "give --hosts instead");
     PL_TRY(take_standard_files(&opts.in, &opts.out));
     signal(SIGINT, SIG_IGN); /* the end of the input ends it */

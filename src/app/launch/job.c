@@ -66,9 +66,9 @@ static pl_status find_hosts(pl_launch_hosts *hosts,
         return status == PL_OK ? PL_OK : pl_context(status, "--hosts");
     }
     if (nodes == NULL || nodes[0] == '\0')
-        return PL_FAIL(PL_USAGE, "where? give --hosts a,b,c or --cluster FILE, "
-                                 "or run it inside a Slurm allocation (sbatch, "
-                                 "salloc)");
+        return PL_FAIL(PL_USAGE, "no hosts: give --hosts a,b,c or --cluster "
+                                 "FILE, or run launch inside a Slurm "
+                                 "allocation (sbatch, salloc)");
     hosts->reach.srun = true;
     return pl_host_list_slurm(&hosts->list, nodes);
 }
@@ -82,7 +82,9 @@ static pl_status find_program(pl_launch_hosts *hosts,
     hosts->reach.program =
         flags->program != NULL ? flags->program : hosts->program;
     if (strchr(hosts->reach.program, '\'') != NULL)
-        return PL_FAIL(PL_USAGE, "--program %s: a quote cannot be passed on",
+        return PL_FAIL(PL_USAGE,
+                       "--program %s: the path must not contain a "
+                       "quote",
                        hosts->reach.program);
     return PL_OK;
 }
@@ -405,8 +407,8 @@ pl_status pl_launch_job(const pl_app *app, const pl_launch_flags *flags,
     status = start(j, argc, argv);
     if (status == PL_INTERRUPTED && j->run != NULL && pl_resume_begun(j->run))
         status = PL_FAIL(PL_INTERRUPTED,
-                         "interrupted; to go on, start it again with --run %s "
-                         "--resume",
+                         "interrupted; to continue, run the same command with "
+                         "--run %s --resume",
                          j->run);
     close_job(j);
     return status;

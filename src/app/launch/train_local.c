@@ -40,7 +40,8 @@ static pl_status open_run(supervisor *s)
     if (pl_timeline_new(&s->timeline,
                         &(pl_timeline_opts) { .folder = s->folder.path,
                                               .task = "supervisor" }) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; losses are not recorded", pl_error_message());
+        pl_log(PL_LOG_WARN, "%s; losses of tasks are not recorded",
+               pl_error_message());
     return pl_command_line_init(&s->command, s->options, s->app->program,
                                 s->folder.path);
 }
@@ -93,7 +94,7 @@ static pl_status say_interrupted(const supervisor *s)
     PL_TRY(pl_run_folder_word(s->folder.path, &folder));
     pl_status status = PL_FAIL(
         PL_INTERRUPTED,
-        "interrupted at step %lld; to go on: %s train %s --run %s --resume",
+        "interrupted at step %lld; to continue: %s train %s --run %s --resume",
         (long long)pl_job_progress_step(s->progress), s->app->program,
         pl_model_word(s->options->model), folder);
     pl_mem_free(folder);

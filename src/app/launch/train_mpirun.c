@@ -100,9 +100,8 @@ static pl_status supervise(const pl_train_mpirun_opts *opts, const char *run)
         PL_TRY(holds(run, "summary.json", &has_summary));
         if (ended == 0 && !has_summary)
             return PL_FAIL(PL_PEER,
-                           "the ranks ended with exit status 0 and without "
-                           "having trained: the program was started with the "
-                           "arguments of a task, and must pass them on to "
+                           "the ranks ended with exit status 0 but did not "
+                           "train: the program must pass its arguments to "
                            "pl_app_main in every process");
         PL_TRY(worth_another(run, &is_worth));
         pl_status status = outcome(ended);
@@ -111,8 +110,8 @@ static pl_status supervise(const pl_train_mpirun_opts *opts, const char *run)
         if (train->min_workers > 0 && train->workers > train->min_workers)
             train->workers--;
         pl_log(PL_LOG_WARN,
-               "the MPI job ended with exit status %d; starting it again from "
-               "its last checkpoint with %lld workers (%lld of %lld)",
+               "the MPI job ended with exit status %d; restarting it from its "
+               "last checkpoint with %lld workers (%lld of %lld)",
                ended, (long long)train->workers, (long long)tried + 1,
                (long long)again);
     }
@@ -123,8 +122,8 @@ pl_status pl_train_mpirun(const pl_train_mpirun_opts *opts)
     char *run;
     PL_TRY(choose_folder(opts->options, &run));
     pl_log(PL_LOG_INFO,
-           "%s: %lld workers on %s by mpirun; MPI neither authenticates nor "
-           "encrypts what it moves",
+           "%s: %lld workers on %s by mpirun; MPI traffic is neither "
+           "authenticated nor encrypted",
            opts->options->model->name, (long long)opts->options->train.workers,
            opts->hosts != NULL ? opts->hosts : "this machine");
     pl_stop *stop = pl_interrupt_listen(run, NULL, false);

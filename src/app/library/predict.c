@@ -121,8 +121,8 @@ static pl_status to_probabilities(float *values, int64_t rows, int32_t classes)
         for (int32_t c = 0; c < classes; c++)
             sum += exp((double)values[c] - most);
         if (!isfinite(sum))
-            return PL_FAIL(PL_NUMERIC, "what the model computes for a row is "
-                                       "not finite");
+            return PL_FAIL(PL_NUMERIC, "the model's output for a row is not "
+                                       "finite");
         for (int32_t c = 0; c < classes; c++)
             values[c] = (float)(exp((double)values[c] - most) / sum);
     }

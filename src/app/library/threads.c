@@ -154,7 +154,8 @@ static pl_status open_job(thread_job *job)
     if (pl_timeline_new(&job->timeline,
                         &(pl_timeline_opts) { .folder = job->folder.path,
                                               .task = "supervisor" }) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; losses are not recorded", pl_error_message());
+        pl_log(PL_LOG_WARN, "%s; losses of tasks are not recorded",
+               pl_error_message());
     job->end_step = train->steps;
     if (train->steps == 0 &&
         __builtin_mul_overflow(train->epochs, job->per_epoch, &job->end_step))

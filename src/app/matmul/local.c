@@ -139,8 +139,8 @@ pl_status pl_matmul_local(const pl_matmul_command *command)
     char *logs;
     if (command->flags.keys != NULL || command->flags.insecure)
         return PL_FAIL(PL_USAGE, "--keys and --insecure are for workers "
-                                 "started by hand, with --cluster; those that "
-                                 "are started here have keys of their own");
+                                 "started by hand, with --cluster; workers "
+                                 "started here get their own keys");
     PL_TRY(check_memory(command));
     PL_TRY(pl_matmul_logs(&logs));
     return pl_matmul_drop_logs(logs, supervise(command, logs));

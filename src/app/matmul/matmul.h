@@ -45,7 +45,7 @@ bool pl_matmul_rank_find(pl_matmul_rank *out);
 
 pl_status pl_matmul_local(const pl_matmul_command *command) PL_MUST_CHECK;
 /* A worker for each task of the cluster file, else as many as the command has,
- * dealt to the hosts in turns; argv is the command behind "matmul". */
+ * dealt to the hosts in turn; argv is the command behind "matmul". */
 pl_status pl_matmul_hosts(const pl_matmul_command *command,
                           pl_launch_hosts *hosts, int argc,
                           char **argv) PL_MUST_CHECK;

@@ -121,7 +121,7 @@ static pl_status find_place(task *t)
     t->worker = rank.rank;
     if (!rank.one_host)
         return PL_FAIL(PL_USAGE, "the launcher has started workers on several "
-                                 "hosts; give their addresses by --cluster "
+                                 "hosts; give their addresses in --cluster "
                                  "FILE");
     return ports_of_launcher(t);
 }
@@ -200,7 +200,7 @@ static pl_status do_without(const task *t)
                             "disturb the job; see --keys");
     else if (t->command->flags.insecure)
         pl_log(PL_LOG_WARN,
-               "--insecure: whoever reaches %s can read and change this "
+               "--insecure: anyone who can reach %s can read and change this "
                "product",
                open);
     else

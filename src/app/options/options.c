@@ -390,8 +390,8 @@ static pl_status check_file(const pl_model *model, const char *then)
     if (model->file == NULL || strcmp(model->file->sha256, then) == 0)
         return PL_OK;
     return PL_FAIL(PL_USAGE,
-                   "%s is another model than the one that the run was started "
-                   "with (SHA-256 %.12s..., then %.12s...)",
+                   "%s is not the model that the run was started with "
+                   "(SHA-256 %.12s..., then %.12s...)",
                    model->file->path, model->file->sha256, then);
 }
 
@@ -428,7 +428,7 @@ pl_status pl_options_kernels(const pl_options *options, const pl_kernels **out)
         options->train.kernels == 0 ? pl_kernels_best() : pl_kernels_find(name);
     if (*out == NULL)
         return PL_FAIL(PL_USAGE,
-                       "--kernels %s: this processor does not have it; use "
+                       "--kernels %s: this processor does not support it; use "
                        "%s or auto",
                        name, pl_kernels_best()->name);
     return PL_OK;

@@ -8,15 +8,15 @@
 
 static const pl_param_term terms[] = {
     { "model=sparse", "a sparse model",
-      "is for sparse models, and this one is dense: leave it out" },
+      "is for sparse models, but this one is dense: leave it out" },
     { "model=dense", "a dense model",
-      "is for dense models, and this one is sparse: leave it out" },
+      "is for dense models, but this one is sparse: leave it out" },
     { "source=files", "sparse data in files",
       "is for sparse data in files: leave it out, or give --data FORMAT:FILE" },
     { "source=digits|files|csv|images",
       "`digits`, images, tables, or sparse data in files",
-      "is for data that are generated or unpacked, which these are not: leave "
-      "it out" },
+      "is for data that is generated or unpacked, which this data is not: "
+      "leave it out" },
     { "source=files|images", "sparse data in files, or images",
       "is for sparse data in files and for images: leave it out" },
     { "source=files|csv", "sparse data in files, or tables",
@@ -33,9 +33,7 @@ static const pl_param_term terms[] = {
       "out one of them" },
     { "eval-every!=never", "tests", "needs tests, but --eval-every is never" },
     { "loss=cross-entropy", "classes as labels",
-      "is for models that tell classes apart, and this --loss predicts "
-      "numbers: "
-      "leave it out" },
+      "is for classifiers, but this --loss predicts numbers: leave it out" },
     { "strategy=single", "one process",
       "is for one process: leave it out, or leave out --workers and --ps" },
     { "strategy!=single", "several processes",
@@ -43,23 +41,23 @@ static const pl_param_term terms[] = {
     { "strategy=ps", "a parameter server",
       "needs a parameter server: add --ps N" },
     { "engine=mpi", NULL,
-      "needs --engine mpi; with the ring, --on-worker-loss continue goes on "
-      "with fewer" },
+      "needs --engine mpi; with the ring, --on-worker-loss continue trains on "
+      "with fewer workers" },
     { "engine!=mpi", NULL,
-      "does nothing with --engine mpi, which moves data and trusts its network "
-      "by itself; see --engine ring" },
-    { "codec=topk", "--codec topk", "is for --codec topk: add it" },
+      "has no effect with --engine mpi, which has its own transport and no "
+      "authentication; see --engine ring" },
+    { "codec=topk", "--codec topk", "needs --codec topk" },
     { "local-steps!=1", "--local-steps",
-      "is for rounds of several steps: add --local-steps H" },
+      "is for several updates between exchanges: add --local-steps H" },
     { "start=hand", "tasks started by hand",
-      "is for tasks started by hand, with --role; those that are started here "
-      "have keys of their own" },
+      "is for tasks started by hand, with --role; tasks started here get "
+      "their own keys" },
     { "start=here", "tasks started on this machine",
-      "is for jobs that --workers and --ps start on this machine; who starts "
-      "tasks by hand kills them by hand" },
+      "is for jobs that --workers and --ps start on this machine; kill tasks "
+      "started by hand yourself" },
     { "start!=hand", "tasks started on this machine",
-      "starts a process on this machine; in a cluster, start one by --role "
-      "evaluator" },
+      "starts a process on this machine; in a cluster, start an evaluator "
+      "with --role evaluator" },
     { "metrics", "--metrics ADDRESS",
       "needs --metrics ADDRESS, where the metrics are served" },
     { "cluster", "--cluster FILE",

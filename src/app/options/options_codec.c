@@ -68,7 +68,7 @@ static pl_status check_topk(const pl_train_options *train)
         return PL_OK;
     if (train->workers > PL_HELD_WORKERS_MOST)
         return refuse(train, "is for at most 64 workers, since a checkpoint "
-                             "has what each of them holds back");
+                             "stores the residual of each of them");
     if (train->nesterov)
         return refuse(train, "each worker keeps a momentum of its own, which "
                              "cannot look ahead; leave out --nesterov");
@@ -82,8 +82,8 @@ pl_status pl_options_check_codec(const pl_options *options)
         train->strategy == PL_TRAIN_STRATEGY_SINGLE)
         return PL_OK;
     if (options->model->sparse)
-        return refuse(train, "gradients of a sparse model travel key by key, "
-                             "as float32; leave it out");
+        return refuse(train, "gradients of a sparse model are sent key by "
+                             "key, as float32; leave it out");
     if (train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
         train->engine == PL_TRAIN_ENGINE_MPI)
         return refuse(train, "MPI adds float32; add --engine ring");

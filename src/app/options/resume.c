@@ -90,16 +90,16 @@ pl_status pl_resume_check(const pl_options *options)
         return PL_OK;
     if (pl_file_exists(train->run))
         return PL_FAIL(PL_USAGE,
-                       "--resume: %s holds no run (it has no run.json); leave "
-                       "--resume out to start one there, or give "
-                       "--resume-or-start",
+                       "--resume: %s is not a run folder (it has no "
+                       "run.json); leave out --resume to start a run there, "
+                       "or give --resume-or-start",
                        train->run);
     char *near;
     PL_TRY(find_meant(train->run, &near));
     pl_status status =
         PL_FAIL(PL_USAGE,
-                "--resume: there is no run folder %s%s%s%s; leave --resume out "
-                "to start a new run there, or give --resume-or-start",
+                "--resume: there is no run folder %s%s%s%s; leave out "
+                "--resume to start a run there, or give --resume-or-start",
                 train->run, near != NULL ? " (did you mean " : "",
                 near != NULL ? near : "", near != NULL ? "?)" : "");
     pl_mem_free(near);

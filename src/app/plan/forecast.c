@@ -333,9 +333,8 @@ static pl_status fill(pl_forecast *plan, const pl_forecast_opts *opts)
             PL_TRY(visit_kinds(&v, w));
     if (!v.found)
         return PL_FAIL(PL_USAGE,
-                       "--strategy, --mode, --workers and --ps as they are "
-                       "given leave nothing to compare on %d host%s: leave "
-                       "some of them out",
+                       "--strategy, --mode, --workers and --ps leave nothing "
+                       "to compare on %d host%s: leave out some of them",
                        opts->hosts, opts->hosts == 1 ? "" : "s");
     plan->best.row = v.best;
     PL_TRY(write_command(opts, &plan->best));

@@ -115,7 +115,9 @@ void pl_forecast_put_none(const pl_forecast *plan, pl_buffer *out)
                      "process",
                      plan->hosts, plan->hosts == 1 ? "" : "s", plan->wanted);
     if (row != NULL)
-        pl_buffer_format(out, "; %s with %d workers reaches %.2f x, limit: %s",
+        pl_buffer_format(out,
+                         "; %s with %d workers reaches %.2f x, limited "
+                         "by %s",
                          row->strategy, row->workers, row->speedup, row->limit);
 }
 

@@ -40,8 +40,8 @@ static pl_status add_up(step_times *times, const pl_summary *summary,
     }
     if (!(times->steps > 0) || !(times->compute > 0))
         return PL_FAIL(PL_USAGE,
-                       "--from %s: its summary.json does not say how long its "
-                       "workers computed; name a run that has made some steps",
+                       "--from %s: its summary.json has no computing times; "
+                       "name a run that has made some steps",
                        run);
     return PL_OK;
 }
@@ -129,15 +129,16 @@ pl_status pl_forecast_recall(pl_forecast_work *out, const pl_options *options,
     pl_status status;
     if (options->model->sparse)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "--from %s: how many keys a batch of the model %s has "
-                       "is not in its records; plan without --from",
+                       "--from %s: its records do not say how many keys a "
+                       "batch of the model %s has; plan without --from",
                        run, options->model->name);
     PL_TRY_OUT(status,
                pl_run_folder_examples(record, &opts.example, &opts.classes));
     if (opts.example.rank == 0) {
         status = PL_FAIL(PL_UNSUPPORTED,
-                         "--from %s: an older version wrote it, which did not "
-                         "say what an example is; plan without --from",
+                         "--from %s: it was written by an older version that "
+                         "did not record the shape of an example; plan "
+                         "without --from",
                          run);
         goto out;
     }

@@ -538,7 +538,7 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
             t->slowdown, 100 * queued_of(row));
         break;
     case PL_SLOW_INPUT:
-        PUT(b, "it reads data longer, a step takes it %.1f x as long",
+        PUT(b, "it takes longer to read data, so its steps take %.1f x as long",
             t->slowdown);
         break;
     case PL_SLOW_STOPS:
@@ -547,7 +547,7 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
             PUT(b, ", its mean step is %.1f x as long", t->slowdown);
         break;
     case PL_SLOW_LINK:
-        PUT(b, "it computes as fast as they do, its link is slow");
+        PUT(b, "it computes as fast as they do, but its link is slow");
         break;
     default:
         PUT(b, "it computes %.1f x as long as they do on a slower processor",

@@ -230,8 +230,8 @@ static pl_status cure_slow(pl_bottleneck *b, const scene *s,
         [PL_SLOW_QUOTA] = "a larger quota",
         [PL_SLOW_STARVED] = "free its processor",
         [PL_SLOW_HARDWARE] = "a host like the others'",
-        [PL_SLOW_STOPS] = "let it run without stops",
-        [PL_SLOW_INPUT] = "let it read as fast as the others",
+        [PL_SLOW_STOPS] = "keep it from being stopped",
+        [PL_SLOW_INPUT] = "faster input for it",
         [PL_SLOW_LINK] = "a link like the others'",
     };
     PL_TRY(try_freed(b, s, t, freed[t->slowness]));
@@ -316,7 +316,7 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
         return cure_computing(b, &s, t);
     case PL_CAUSE_CORES:
         return cure_share(b, t->queued,
-                          t->crowded_out ? "free the cores of other processes"
+                          t->crowded_out ? "stop other processes on these cores"
                           : t->workers > t->hosts
                               ? "fewer --workers or --threads a host"
                               : "fewer --threads");
@@ -325,11 +325,11 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
                           "a cache (`data convert`), or a faster disk");
     case PL_CAUSE_EVALUATION:
         return cure_share(b, rarer_share(t->evaluation, t->summary->tests, 1),
-                          "--eval-every 10 times as rarely");
+                          "--eval-every 10 times less often");
     case PL_CAUSE_CHECKPOINTS:
         return cure_share(
             b, rarer_share(t->checkpoints, t->summary->checkpoints, 2),
-            "--checkpoint-every 10 times as rarely");
+            "--checkpoint-every 10 times less often");
     case PL_CAUSE_STALENESS:
         return cure_share(b, t->stale,
                           "a larger --staleness, or fewer workers");

@@ -42,8 +42,8 @@ static pl_status make_default(char **out, const char *model)
         pl_mem_free(*out);
         *out = NULL;
     }
-    return PL_FAIL(PL_IO, "runs/%s-%s: taken %d times; give --run DIR", stamp,
-                   model, TRIES);
+    return PL_FAIL(PL_IO, "runs/%s-%s: already exists %d times; give --run DIR",
+                   stamp, model, TRIES);
 }
 
 static pl_status check_unused(const char *path)
@@ -197,8 +197,8 @@ pl_status pl_run_folder_of_task(char **out, const pl_task_folder_opts *opts)
     }
     PL_TRY(make_local(out, opts));
     pl_log(PL_LOG_WARN,
-           "%s %d: the chief's run folder is not seen from here; the records "
-           "of this task are in %s on %s",
+           "%s %d: the chief's run folder is not visible from here; the "
+           "records of this task are in %s on %s",
            role, opts->task.index, *out, host);
     return PL_OK;
 }

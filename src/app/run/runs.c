@@ -42,7 +42,7 @@ pl_status pl_runs_read(pl_records *records, const pl_words *words)
     PL_TRY(pl_runs_open(records, words->list, (size_t)words->count));
     pl_status status = warn(records);
     if (status == PL_OK && records->count == 0)
-        status = PL_FAIL(PL_FORMAT, "no run is left to look at");
+        status = PL_FAIL(PL_FORMAT, "there is no run to show");
     if (status != PL_OK)
         pl_records_close(records);
     return status;

@@ -513,7 +513,7 @@ static void print_processor(const pl_summary *s, FILE *file)
     if (isfinite(s->cpu_percent))
         fprintf(file, "%.0f %% of a core\n", s->cpu_percent);
     else
-        fputs("too short to tell the share of a core\n", file);
+        fputs("too short to measure the share of a core\n", file);
 }
 
 /* " near step 812 (after 3.1 s)", as far as it is known: tasks tell their steps
@@ -556,7 +556,7 @@ static void print_lost(const pl_summary *s, size_t index, FILE *file)
 static void print_rollback(const pl_summary *s, const pl_run_event *event,
                            FILE *file)
 {
-    fprintf(file, "the job went back from step %lld to step %lld",
+    fprintf(file, "the job rolled back from step %lld to step %lld",
             (long long)event->from, (long long)event->step);
     if (isfinite(event->time - s->started))
         fprintf(file, " (after %.1f s)", event->time - s->started);
@@ -586,13 +586,15 @@ static void print_incidents(const pl_summary *s, FILE *file)
 static void print_losses(const pl_summary *s, FILE *file)
 {
     if (s->examples_left_out > 0)
-        fprintf(file, "left out       %lld examples an epoch, others in each\n",
+        fprintf(file,
+                "left out       %lld examples per epoch, different ones "
+                "each time\n",
                 (long long)s->examples_left_out);
     if (s->bad_examples > 0)
-        fprintf(file, "bad examples   %lld passed over\n",
+        fprintf(file, "malformed      %lld examples skipped\n",
                 (long long)s->bad_examples);
     if (s->faults > 0)
-        fprintf(file, "faults         %lld made by --chaos\n",
+        fprintf(file, "faults         %lld injected by --chaos\n",
                 (long long)s->faults);
     if (s->events_dropped > 0)
         fprintf(file, "not recorded   %lld events\n",

@@ -127,15 +127,15 @@ void pl_traffic_text(const pl_dense_traffic *t, char *text, size_t room)
 {
     char dense[PL_BYTES_TEXT], moved[PL_BYTES_TEXT], speed[PL_BYTES_TEXT];
     int used = snprintf(text, room,
-                        "dense traffic would have moved %s for each gradient, "
-                        "this run moved %s",
+                        "dense traffic would have moved %s per gradient, this "
+                        "run moved %s",
                         pl_memory_text(t->bytes_per_gradient, dense),
                         pl_memory_text(t->moved_per_gradient, moved));
     if (used < 0 || used >= (int)room)
         return;
     if (isfinite(t->seconds_per_gradient))
         snprintf(text + used, room - (size_t)used,
-                 "; that takes %.2g s by %s (%s/s)", t->seconds_per_gradient,
+                 "; that takes %.2g s over %s (%s/s)", t->seconds_per_gradient,
                  t->link, pl_memory_text((int64_t)t->link_bytes_per_s, speed));
     else
         snprintf(text + used, room - (size_t)used,

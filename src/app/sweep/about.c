@@ -43,7 +43,7 @@ static pl_status note_data(const pl_sweep_plan_opts *opts, pl_json *notes,
     *other = true;
     PL_TRY(pl_json_get_object(opts->spec, "data", &data));
     PL_TRY(pl_json_get_text(data, "kind", &kind));
-    pl_buffer_format(&text, "other data: the experiment trains on %s (--data)",
+    pl_buffer_format(&text, "other data: the experiment uses %s (--data)",
                      kind);
     pl_status status = add_note(notes, &text);
     pl_buffer_close(&text);

@@ -270,8 +270,9 @@ static pl_status look_for(const planner *p, const char *name,
         PL_TRY(pl_json_get_array(cell, "args", &others));
         *same = *same || pl_json_equal(args, others);
         if (!pl_json_equal(args, others) && strcmp(name, other) == 0)
-            return PL_FAIL(PL_USAGE, "another cell of this name has other "
-                                     "flags; name what differs in the grid");
+            return PL_FAIL(PL_USAGE,
+                           "another cell of this name has other "
+                           "flags; make the cells differ in the grid");
     }
     return PL_OK;
 }
@@ -397,13 +398,12 @@ static pl_status check_axis(const planner *p, axis *a)
                        a->name);
     if (has_word(p, a->name))
         return PL_FAIL(PL_USAGE,
-                       "--%s stands in the grid and among the flags; leave "
-                       "out one",
+                       "--%s is in the grid and among the flags; leave out one",
                        a->name);
     if (p->repeat > 1 && (a->param->traits & PL_PARAM_REPEATS) != 0)
         return PL_FAIL(PL_USAGE,
-                       "%s stands in the grid, and repeated cells get seeds "
-                       "of their own; leave out one",
+                       "%s is in the grid, but repeated cells get their own "
+                       "seeds; leave out one",
                        a->name);
     return PL_OK;
 }
@@ -455,8 +455,8 @@ static pl_status get_quick(const planner *p, const pl_json **flags,
 {
     const pl_json *quick;
     if (!pl_json_has(p->opts->spec, "quick"))
-        return PL_FAIL(PL_USAGE, "no line quick; expected one that says how "
-                                 "the sweep is made short");
+        return PL_FAIL(PL_USAGE, "no quick line; expected one that defines "
+                                 "the shortened sweep");
     PL_TRY(pl_json_get_object(p->opts->spec, "quick", &quick));
     PL_TRY(pl_json_get_array(quick, "flags", flags));
     return pl_json_get_object(quick, "grid", only);
@@ -554,8 +554,8 @@ static pl_status plan(planner *p)
     for (size_t i = 0; i < pl_json_length(grids); i++)
         PL_TRY(add_grid(p, pl_json_at(grids, i)));
     if (pl_json_length(p->kept) == 0)
-        return PL_FAIL(PL_USAGE, "quick: no cell of the grids has the values "
-                                 "that it names");
+        return PL_FAIL(PL_USAGE,
+                       "quick: no cell of the grids has these values");
     return pl_publisher_finish(&p->publisher);
 }
 

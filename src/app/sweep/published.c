@@ -38,8 +38,8 @@ static pl_status set_result(pl_json *entry, const char *word)
             return pl_json_set_text(entry, "result", word);
     const char *near = pl_param_nearest(word, results);
     return PL_FAIL(PL_USAGE,
-                   "\"%.80s\" is no result%s%s%s; expected one that compare "
-                   "shows, such as test_accuracy",
+                   "\"%.80s\" is not a result%s%s%s; expected one that "
+                   "compare shows, such as test_accuracy",
                    word, near != NULL ? " (did you mean " : "",
                    near != NULL ? near : "", near != NULL ? "?)" : "");
 }
@@ -186,7 +186,7 @@ pl_status pl_publisher_finish(const pl_publisher *publisher)
         if (publisher->used[i] != pl_json_length(values))
             return PL_FAIL(PL_USAGE,
                            "%s: %zu values of %s; expected %zu, one for each "
-                           "cell that the line means",
+                           "cell of the line",
                            at, pl_json_length(values), result,
                            publisher->used[i]);
     }

@@ -101,8 +101,8 @@ static pl_status check_names(const pl_series *series)
         for (size_t k = 0; k < i; k++)
             if (strcmp(series->list[i].name, series->list[k].name) == 0)
                 return PL_FAIL(PL_USAGE,
-                               "%s and %s have one name, and would share a "
-                               "folder; rename one",
+                               "%s and %s have the same name and would share "
+                               "a folder; rename one",
                                series->list[k].file, series->list[i].file);
     return PL_OK;
 }
@@ -223,8 +223,8 @@ pl_status pl_series_run(const pl_series *series)
     }
     if (total.failed > 0)
         return PL_FAIL(PL_IO,
-                       "%zu of %zu cells failed; their logs are in %s/*/log, "
-                       "and the same command tries them again",
+                       "%zu of %zu cells failed; their logs are in %s/*/log. "
+                       "Repeat the command to retry them",
                        total.failed, total.cells, series->out);
     return PL_OK;
 }

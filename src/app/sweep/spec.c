@@ -62,7 +62,7 @@ static pl_status next_word(const char **at, char *word, bool *found)
         }
         const char *end = strchr(p + 1, *p);
         if (end == NULL)
-            return PL_FAIL(PL_USAGE, "a quote %c that does not end", *p);
+            return PL_FAIL(PL_USAGE, "the quote %c is not closed", *p);
         memcpy(word, p + 1, (size_t)(end - p) - 1);
         word += end - p - 1;
         p = end + 1;
@@ -81,7 +81,7 @@ static pl_status add_axis(pl_json *grid, char *word)
                        word);
     *equals = '\0';
     if (pl_json_has(grid, word))
-        return PL_FAIL(PL_USAGE, "%.80s stands twice in one grid", word);
+        return PL_FAIL(PL_USAGE, "%.80s appears twice in one grid", word);
     pl_json *values;
     PL_TRY(pl_json_new_array(&values));
     pl_status status = PL_OK;
@@ -150,8 +150,8 @@ static pl_status set_model(spec *s, const char *text, char *word)
     PL_TRY(next_word(&text, word, &more));
     if (more)
         return PL_FAIL(PL_USAGE,
-                       "\"%.80s\" behind the model; flags stand in "
-                       "a line of their own",
+                       "\"%.80s\" after the model; flags go on a line of "
+                       "their own",
                        word);
     return PL_OK;
 }
@@ -198,7 +198,7 @@ static pl_status set_data(spec *s, const char *text, char *word)
     PL_TRY(next_word(&text, word, &found));
     if (!found || strchr(word, ':') != NULL || word[0] == '-')
         return PL_FAIL(PL_USAGE,
-                       "data: expected what stands before the colon in --data, "
+                       "data: expected the kind of --data before its colon, "
                        "such as mnist");
     PL_TRY(pl_json_new_object(&s->data));
     PL_TRY(pl_json_set_text(s->data, "kind", word));

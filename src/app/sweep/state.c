@@ -71,8 +71,8 @@ static pl_status read_file(pl_sweep_state *state)
         return pl_context(status, "%s", state->path);
     if (strcmp(file->model, state->model) != 0)
         return PL_FAIL(PL_USAGE,
-                       "%s is of a sweep of %s, not of %s; choose another "
-                       "--out",
+                       "%s belongs to a sweep of %s, not of %s; choose "
+                       "another --out",
                        state->path, file->model, state->model);
     return PL_OK;
 }
@@ -148,8 +148,8 @@ static pl_status check_folders(const pl_sweep_state *state, const char *out)
         pl_mem_free(path);
         if (there && state->cells[i].state == PL_CELL_WAITING)
             return PL_FAIL(PL_USAGE,
-                           "%s/%s is there, but not of this sweep; choose "
-                           "another --out",
+                           "%s/%s exists, but does not belong to this sweep; "
+                           "choose another --out",
                            out, state->cells[i].name);
     }
     return PL_OK;

@@ -376,7 +376,7 @@ static void count_done(sweep *s)
             add_time(s, s->state.cells[i].seconds);
         }
     if (s->own.done > 0 && !s->opts->quiet)
-        pl_log(PL_LOG_INFO, "%s%s%zu of %zu cells are done already",
+        pl_log(PL_LOG_INFO, "%s%s%zu of %zu cells are already done",
                s->opts->name != NULL ? s->opts->name : "",
                s->opts->name != NULL ? ": " : "", s->own.done, s->own.cells);
 }
@@ -394,14 +394,14 @@ static pl_status run_cells(sweep *s)
         PL_TRY(status);
         if (atomic_load(s->interrupt))
             return PL_FAIL(PL_INTERRUPTED,
-                           "interrupted; %zu of %zu cells are done; the same "
-                           "command goes on",
+                           "interrupted; %zu of %zu cells are done. Repeat "
+                           "the command to continue",
                            s->all->done, s->all->cells);
     }
     if (s->own.failed > 0)
         return PL_FAIL(PL_IO,
-                       "%zu of %zu cells failed; their logs are in %s/log, "
-                       "and the same command tries them again",
+                       "%zu of %zu cells failed; their logs are in %s/log. "
+                       "Repeat the command to retry them",
                        s->own.failed, s->own.cells, s->opts->out);
     return PL_OK;
 }

@@ -40,7 +40,7 @@ int64_t pl_descriptors_of_job(const pl_cluster *cluster)
 /* The limit is below `need` and may not be raised so far. */
 static pl_status too_few(const pl_cluster *cluster, rlim_t need, rlim_t most)
 {
-    char whose[96] = "a training", fewer[] = " or take fewer tasks";
+    char whose[96] = "a training", fewer[] = " or use fewer tasks";
     if (cluster != NULL)
         snprintf(whose, sizeof whose,
                  "a task of a job of %d workers and %d servers",

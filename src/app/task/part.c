@@ -103,9 +103,9 @@ static pl_status part_from_file(pl_part *part, const pl_options *options)
         return take_role(part, options);
     if (is_single(&part->cluster))
         return PL_OK;
-    return PL_FAIL(PL_USAGE, "--cluster needs --role and --index, which of its "
-                             "tasks this process is: chief, worker, ps or "
-                             "evaluator");
+    return PL_FAIL(PL_USAGE, "--cluster needs --role (chief, worker, ps or "
+                             "evaluator) and --index, which say which of its "
+                             "tasks this process is");
 }
 
 static pl_status part_from_counts(pl_part *part, const pl_options *options)
@@ -117,9 +117,9 @@ static pl_status part_from_counts(pl_part *part, const pl_options *options)
     if (train->control > 0)
         return take_role(part, options);
     if (PL_GIVEN(options, role))
-        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
-                                 "where the other tasks are; --workers and "
-                                 "--ps start all tasks here");
+        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG "
+                                 "with the addresses of the other tasks; "
+                                 "--workers and --ps start all tasks here");
     part->kind = is_single(&part->cluster) ? PL_PART_ALONE : PL_PART_SUPERVISOR;
     return PL_OK;
 }
@@ -135,10 +135,10 @@ static pl_status drop_local_tf_config(const pl_options *options,
     if (cluster && (task || role))
         return PL_OK;
     if (role)
-        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG, "
-                                 "where the other tasks are; TF_CONFIG names "
-                                 "no cluster");
-    pl_log(PL_LOG_INFO, "TF_CONFIG names no %s: this is a local run",
+        return PL_FAIL(PL_USAGE, "--role needs --cluster FILE or TF_CONFIG "
+                                 "with the addresses of the other tasks; "
+                                 "TF_CONFIG has no cluster");
+    pl_log(PL_LOG_INFO, "TF_CONFIG has no %s: this is a local run",
            cluster ? "task" : "cluster");
     *tf_config = NULL;
     return PL_OK;
@@ -163,8 +163,8 @@ static pl_status part_from_mpi(pl_part *part, pl_options *options)
         return PL_OK;
     if (train->ps > 0 || train->strategy == PL_TRAIN_STRATEGY_PS)
         return PL_FAIL(PL_USAGE,
-                       "--strategy ps: mpirun has started this as rank %d of "
-                       "%d, and ranks have no parameter server; leave out "
+                       "--strategy ps: mpirun started this process as rank %d "
+                       "of %d, and ranks have no parameter server; leave out "
                        "mpirun, or use --strategy allreduce",
                        place.rank, place.size);
     if (PL_GIVEN(options, workers) && train->workers != place.size)
@@ -247,12 +247,12 @@ static pl_status choose_engine(const pl_part *part, pl_options *options)
     bool rank = part->beside > 0;
     bool by_hand = part->kind == PL_PART_TASK && !rank;
     if (given && rank && train->engine == PL_TRAIN_ENGINE_RING)
-        return PL_FAIL(PL_USAGE, "--engine ring: mpirun has started this; "
+        return PL_FAIL(PL_USAGE, "--engine ring: mpirun started this process; "
                                  "leave out --engine, or start the workers "
                                  "with --cluster or TF_CONFIG");
     if (given && by_hand && train->engine == PL_TRAIN_ENGINE_MPI)
-        return PL_FAIL(PL_USAGE, "--engine mpi: start the workers by mpirun, "
-                                 "or by --workers N on this machine");
+        return PL_FAIL(PL_USAGE, "--engine mpi: start the workers with "
+                                 "mpirun, or with --workers N on this machine");
     if (by_hand)
         train->engine = PL_TRAIN_ENGINE_RING;
     else if (rank)
@@ -303,14 +303,14 @@ static pl_status check_sparse(const pl_options *options)
         return PL_OK;
     if (train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE)
         return PL_FAIL(PL_USAGE,
-                       "--strategy allreduce: the model %s has a table of "
-                       "millions of weights, of which a batch needs some "
-                       "thousand; use parameter servers: --ps N",
+                       "--strategy allreduce: a batch needs only a few "
+                       "thousand of the millions of weights of the model %s; "
+                       "use parameter servers: --ps N",
                        options->model->name);
     if (train->micro_batches > 1)
         return PL_FAIL(PL_USAGE,
-                       "--micro-batches %lld: the model %s with parameter "
-                       "servers has none; give a larger --batch",
+                       "--micro-batches %lld: not supported by the model %s "
+                       "with parameter servers; give a larger --batch",
                        (long long)train->micro_batches, options->model->name);
     return PL_OK;
 }

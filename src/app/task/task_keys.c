@@ -50,7 +50,8 @@ static pl_status do_without(const pl_task_keys_opts *opts)
                        opts->cluster->ps > 0 ? "ps" : "worker", open,
                        addresses[open], opts->program);
     pl_log(PL_LOG_WARN,
-           "--insecure: whoever reaches %s can read and change this training",
+           "--insecure: anyone who can reach %s can read and change this "
+           "training",
            addresses[open]);
     return PL_OK;
 }

@@ -377,8 +377,8 @@ static pl_status run_evaluator(const pl_trainer_opts *opts, pl_job *job)
     atomic_bool *interrupt = pl_trainer_interrupt(opts);
     pl_status status;
     if (job->test == NULL)
-        return PL_FAIL(PL_USAGE, "an evaluator with --eval-every never has "
-                                 "nothing to do");
+        return PL_FAIL(PL_USAGE, "an evaluator has nothing to do with "
+                                 "--eval-every never");
     PL_TRY_OUT(status, pl_trainer_settings(opts->options, &settings));
     PL_TRY_OUT(status,
                pl_compute_new(&compute, &(pl_compute_opts) {
@@ -507,8 +507,8 @@ static pl_status check_reach(const pl_trainer_opts *opts)
                                   &only_here));
     if (only_here)
         pl_log(PL_LOG_WARN,
-               "this host's name means loopback here (see /etc/hosts): only "
-               "tasks on this host can reach %s %d",
+               "this host's name resolves to loopback here (see /etc/hosts): "
+               "only tasks on this host can reach %s %d",
                pl_role_text(opts->task.role), opts->task.index);
     return PL_OK;
 }

@@ -38,7 +38,7 @@ pl_status pl_coding_held(pl_held **held, const pl_options *options,
     if (network->average_rate > 0)
         return PL_FAIL(PL_USAGE,
                        "--codec topk: %s keeps running averages, which would "
-                       "go towards 0 where nothing is sent; try bf16",
+                       "decay to 0 where nothing is sent; try bf16",
                        options->model->name);
     if (train->strategy != PL_TRAIN_STRATEGY_ALLREDUCE)
         return PL_OK;
@@ -64,6 +64,7 @@ static bool all_on_loopback(const pl_cluster *cluster)
     for (int32_t w = 0; w < cluster->workers; w++) {
         pl_address address;
         if (pl_address_split(&address, cluster->worker_address[w]) != PL_OK ||
+            pl_address_resolve(&address) != PL_OK ||
             !pl_address_is_loopback(&address))
             return false;
     }

@@ -64,7 +64,7 @@ static pl_status open_memory(const pl_options *options, pl_split split,
     if (data == NULL)
         return PL_FAIL(PL_USAGE,
                        "the %s data was in the memory of the program that "
-                       "trained, and is not here; give other data",
+                       "trained the run and is not available; give other data",
                        first ? "training" : "test");
     PL_TRY(pl_memory_open(&set, data, opts->no_shard));
     pl_status status = pl_source_prepare(&set, split, opts);
@@ -225,8 +225,8 @@ pl_status pl_job_check_data(const pl_job *job)
     if (job->train != NULL && job->train->weights.data != NULL &&
         job->options->train.hogwild)
         return PL_FAIL(PL_USAGE,
-                       "%s has weights, which --hogwild does not know; leave "
-                       "out one of them",
+                       "%s has weights, which --hogwild does not support; "
+                       "leave out one of them",
                        job->train->name);
     if (job->options->model->sparse)
         return check_features(job);

@@ -132,7 +132,7 @@ pl_status pl_memory_check(const pl_budget_opts *opts, pl_ram available,
     PL_TRY(find_cure(opts, usable, cure, instead, sizeof instead));
     return PL_FAIL(PL_USAGE,
                    "--batch %lld needs %s of memory (%s), but %s has %s "
-                   "to give; %s",
+                   "available; %s",
                    (long long)opts->batch, pl_memory_text(budget.total, need),
                    parts, available.limit, pl_memory_text(usable, have),
                    instead);

@@ -137,8 +137,8 @@ static pl_status check_length(const trainer *t)
         return PL_OK;
     return PL_FAIL(
         PL_USAGE,
-        "--epochs: %lld of %lld steps each%s are more than the "
-        "%lld steps that checkpoints can count; lower --epochs%s",
+        "--epochs: %lld of %lld steps each%s exceed the %lld steps that "
+        "checkpoints can count; lower --epochs%s",
         (long long)t->train->epochs, (long long)t->per_epoch,
         t->own_pace ? " and worker" : "", (long long)PL_MANIFEST_STEP_MAX,
         t->train->steps_per_epoch > 0 ? " or --steps-per-epoch" : "");
@@ -171,15 +171,15 @@ static pl_status restore(trainer *t)
                            : pl_snapshot_load(t->snapshot, &t->start);
     pl_mem_free(plan);
     if (status == PL_NOTFOUND) {
-        pl_log(PL_LOG_INFO, "no complete checkpoint in %s: start at step 0",
+        pl_log(PL_LOG_INFO, "no complete checkpoint in %s: starting at step 0",
                t->folder.checkpoints);
         return PL_OK;
     }
     PL_TRY(status);
     if (t->start.step > end_step(t))
         return PL_FAIL(PL_USAGE,
-                       "--%s: that ends at step %lld, but %s is already at "
-                       "step %lld",
+                       "--%s: the training would end at step %lld, but %s is "
+                       "already at step %lld",
                        t->train->steps > 0 ? "steps" : "epochs",
                        (long long)end_step(t), t->folder.path,
                        (long long)t->start.step);
@@ -651,7 +651,7 @@ static pl_status say_interrupted(const trainer *t)
                               &folder));
     pl_status status = PL_FAIL(
         PL_INTERRUPTED,
-        "interrupted at step %lld; to go on: %s train %s --run %s --resume",
+        "interrupted at step %lld; to continue: %s train %s --run %s --resume",
         (long long)t->result.progress.step, t->opts.app->program,
         pl_model_word(t->options->model), folder);
     pl_mem_free(folder);

@@ -37,13 +37,13 @@ static pl_status read_token(char **out, const char *path)
     if (!ends || length < TOKEN_LEAST)
         status = PL_FAIL(PL_USAGE,
                          "--metrics-token: %s: expected one line of at least "
-                         "%d visible ASCII characters without blanks, as "
-                         "`openssl rand -hex 32` makes it",
+                         "%d printable ASCII characters without blanks, as "
+                         "made by `openssl rand -hex 32`",
                          path, TOKEN_LEAST);
     else if (stat(path, &file) == 0 && (file.st_mode & 077) != 0)
         status = PL_FAIL(PL_USAGE,
-                         "--metrics-token: %s can be used by others than its "
-                         "owner (mode %04o): chmod 600 %s",
+                         "--metrics-token: %s is accessible to users other "
+                         "than its owner (mode %04o): chmod 600 %s",
                          path, file.st_mode & 07777u, path);
     if (status == PL_OK)
         *out = token;
@@ -68,7 +68,7 @@ static pl_status start(pl_metrics_server *server, const pl_train_options *train,
     if (status != PL_OK)
         return pl_context(status, "--metrics");
     pl_log(PL_LOG_INFO, "metrics: %s%s", pl_http_url(server->http),
-           server->token != NULL ? ", for who has the token" : "");
+           server->token != NULL ? ", for clients with the token" : "");
     return PL_OK;
 }
 

@@ -57,7 +57,7 @@ static pl_status make_one_folder(const char *path)
     if (errno == EEXIST && stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
             return PL_OK;
-        return PL_FAIL(PL_IO, "make folder %s: a file of that name is there",
+        return PL_FAIL(PL_IO, "make folder %s: a file of that name exists",
                        path);
     }
     return pl_file_fail_errno("make folder", path, true);

@@ -164,8 +164,8 @@ static pl_status map_pages(pl_map *map, int file, const char *path,
 static pl_status cut(const char *path, size_t found, size_t expected)
 {
     return PL_FAIL(PL_IO,
-                   "%s changed while it was read: it had %zu bytes and has %zu "
-                   "now; leave it alone while it is in use",
+                   "%s changed while it was read: it had %zu bytes and has "
+                   "%zu now; do not change it while it is in use",
                    path, expected, found);
 }
 

@@ -35,7 +35,7 @@ static void kind_text(const pl_param *param, char *text, size_t room)
         snprintf(text, room, "100 (steps), 20000ex, 1ep, 60s or never");
         break;
     case PL_PARAM_FLAG:
-        snprintf(text, room, "none: giving the flag switches it on");
+        snprintf(text, room, "none: the flag by itself turns it on");
         break;
     case PL_PARAM_TEXT:
         snprintf(text, room, "%s", pl_param_value_name(param));

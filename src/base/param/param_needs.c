@@ -120,7 +120,7 @@ static void label_text(const condition *c, const pl_param_facts *facts,
         pl_param_choices_text(c->values, values, sizeof values);
     if (term.label != NULL)
         snprintf(text, room, "%s", term.label);
-    else if (is_flag_without_value(c, facts))
+    else if (is_flag_without_value(c, facts) || strcmp(values, "false") == 0)
         snprintf(text, room, "%s--%s",
                  c->sign == '=' && strcmp(values, "false") == 0 ? "no " : "",
                  c->name);

@@ -40,7 +40,7 @@ static const pl_param params[] = {
       .value = "DIR",
       .help = "new folder for the runs and the report",
       .why = "The demo writes nothing elsewhere; remove the folder when you "
-             "have seen enough." },
+             "are done." },
     { .name = "seconds",
       .kind = PL_PARAM_REAL,
       .offset = FIELD(seconds),
@@ -48,14 +48,14 @@ static const pl_param params[] = {
       .least = 0.1,
       .most = 3600,
       .value = "S",
-      .help = "about how long each of the two trainings takes",
+      .help = "approximate duration of each of the two trainings",
       .why = "The number of steps follows from the speed of this machine, "
              "which the first run measures." },
     { .name = "no-wait",
       .kind = PL_PARAM_FLAG,
       .offset = FIELD(quick_end),
-      .help = "end after the report; otherwise, on a terminal, the page stays "
-              "until Ctrl-C" },
+      .help = "exit after the report; otherwise, on a terminal, the page "
+              "stays until Ctrl-C" },
 };
 
 static pl_status read_summary(const pl_demo *d, const char *run,
@@ -152,9 +152,9 @@ static pl_status compare_bits(const pl_demo *d)
     if (status == PL_OK) {
         bool same =
             strcmp(cluster.parameters_sha256, alone.parameters_sha256) == 0;
-        printf("\nThe cluster restarted %lld lost process%s; its parameters\n"
-               "%s those of the process that trained\nalone: sha256 %.16s and "
-               "%.16s\n",
+        printf("\nThe cluster restarted %lld lost process%s; its "
+               "parameters\n%s those of the process that trained\nalone: "
+               "SHA-256 %.16s and %.16s\n",
                (long long)cluster.restarts, cluster.restarts == 1 ? "" : "es",
                same ? "are equal, bit for bit, to" : "DIFFER from",
                cluster.parameters_sha256, alone.parameters_sha256);
@@ -168,7 +168,7 @@ static pl_status show_results(pl_demo *d)
 {
     char *report;
     const char *const compare[] = { "compare", d->folder, NULL };
-    pl_demo_title(d, "Compare the runs, and write a report");
+    pl_demo_title(d, "Compare the runs and write a report");
     PL_TRY(pl_demo_run(d, compare));
     PL_TRY(pl_file_join(&report, d->folder, "report.html"));
     const char *const words[] = { "report", d->folder, "-o", report, NULL };
@@ -182,16 +182,16 @@ static pl_status tell_story(pl_demo *d, const demo_options *options)
     int count = 0;
     char steps[16], first[16];
     snprintf(first, sizeof first, "%d", FIRST_STEPS);
-    pl_demo_title(d, "Train a small model, in one process");
+    pl_demo_title(d, "Train a small model in one process");
     PL_TRY(run_single(d, "first", first, "1"));
     PL_TRY(choose_steps(d, options->seconds, &count));
     snprintf(steps, sizeof steps, "%d", count);
-    pl_demo_title(d, "A page follows the runs from now on");
+    pl_demo_title(d, "Start the page, which follows the runs from now on");
     PL_TRY(pl_demo_page(d));
-    pl_demo_title(d, "Two workers and a parameter server; one worker is "
-                     "killed on the way");
+    pl_demo_title(d, "Train with two workers and a parameter server; kill one "
+                     "worker on the way");
     PL_TRY(run_cluster(d, steps));
-    pl_demo_title(d, "The same training in one process, undisturbed");
+    pl_demo_title(d, "Repeat the training in one process, undisturbed");
     PL_TRY(run_single(d, "alone", steps, "2"));
     PL_TRY(compare_bits(d));
     PL_TRY(show_results(d));
@@ -214,10 +214,10 @@ static pl_status run(const pl_app *app, int argc, char **argv)
     int count = words.count;
     pl_mem_free(words.list);
     if (count > 0)
-        return PL_FAIL(PL_USAGE, "demo takes no words, only flags");
+        return PL_FAIL(PL_USAGE, "demo takes only flags, no other arguments");
     if (pl_file_exists(options.out))
         return PL_FAIL(PL_USAGE,
-                       "--out %s: it is there already; remove it, or name "
+                       "--out %s: it already exists; remove it, or name "
                        "another folder",
                        options.out);
     PL_TRY(pl_file_make_folder(options.out));
@@ -232,11 +232,11 @@ static pl_status run(const pl_app *app, int argc, char **argv)
 const pl_command pl_cmd_demo = {
     .name = "demo",
     .usage = "demo [flags]",
-    .help = "see it all in two minutes",
-    .about = "Train alone and as a cluster on this machine, kill a worker, "
-             "look at the page,\ncompare, and write a report. All of it is "
-             "real: each step is a command that is\nprinted first. Ctrl-C ends "
-             "it.",
+    .help = "see the whole story in two minutes",
+    .about = "Train in one process and as a cluster on this machine, kill a "
+             "worker, show the\npage, compare the runs and write a report. "
+             "Each step is a real command, which is\nprinted first. Ctrl-C "
+             "ends the demo.",
     .examples = {
         { "demo", "two minutes" },
         { "demo --seconds 3", "shorter trainings" },

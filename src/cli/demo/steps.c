@@ -78,7 +78,9 @@ pl_status pl_demo_finish(pl_demo *demo, pl_demo_process *process, bool stop)
         poll(NULL, 0, SLICE_MS);
     }
     if (atomic_load(demo->interrupt))
-        return PL_FAIL(PL_INTERRUPTED, "interrupted; what was made is in %s",
+        return PL_FAIL(PL_INTERRUPTED,
+                       "interrupted; the results so far are "
+                       "in %s",
                        demo->folder);
     if (WIFEXITED(process->wait_status) &&
         WEXITSTATUS(process->wait_status) == 0)

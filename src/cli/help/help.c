@@ -65,8 +65,8 @@ static void print_flags(const pl_help *help)
         others = pl_param_print_common(help->groups, help->group_count,
                                        help->facts, stdout);
     if (others > 0)
-        printf("\n%zu more flags: --help all; one of them, with its reason: "
-               "--help FLAG\n",
+        printf("\n%zu more flags: --help all. More about one flag: --help "
+               "FLAG\n",
                others);
 }
 
@@ -95,7 +95,7 @@ void pl_help_first(const pl_app *app, FILE *file)
         { "train softmax", "train on the built-in digits" },
         { "train softmax --workers 2 --ps 1", "the same in three processes" },
         { "page", "follow the runs in a browser" },
-        { "train --help", "how to go on from there" },
+        { "train --help", "what else a training can do" },
     };
     fprintf(file,
             "paceline %s: train models on one machine or many\n\nTry first:\n",
@@ -111,8 +111,8 @@ void pl_help_commands(const pl_app *app, FILE *file)
             "usage: %s COMMAND [...]\n\n",
             pl_version(), app->program);
     for (const pl_command *const *c = pl_command_list(); *c != NULL; c++)
-        fprintf(file, "  %-34s %s\n", (*c)->usage, (*c)->help);
-    fprintf(file, "\n  %-34s %s\n  %-34s %s\n  %-34s %s\n", "COMMAND --help",
+        fprintf(file, "  %-15s %s\n", (*c)->name, (*c)->help);
+    fprintf(file, "\n  %-15s %s\n  %-15s %s\n  %-15s %s\n", "COMMAND --help",
             "examples, and the flags most people need", "--help", "this text",
             "--version", "the version, and what it was built with");
 }
@@ -120,8 +120,8 @@ void pl_help_commands(const pl_app *app, FILE *file)
 pl_status pl_help_unknown(const pl_app *app, const char *name)
 {
     const pl_model *models[NAMES_MOST];
-    const char *names[NAMES_MOST];
-    size_t count = 0;
+    const char *names[NAMES_MOST] = { "--help", "--version" };
+    size_t count = 2;
     pl_app_models(app, models, NAMES_MOST);
     for (const pl_model **m = models; *m != NULL; m++)
         if (strcmp((*m)->name, name) == 0)

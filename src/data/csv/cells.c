@@ -94,8 +94,8 @@ typedef struct row {
 static pl_status not_a_number(const pl_csv_column *column, const char *text)
 {
     return PL_FAIL(PL_FORMAT,
-                   "column %s: \"%.40s\", expected a number; of a column of "
-                   "texts, make categories: --categories %s, or leave it out: "
+                   "column %s: \"%.40s\", expected a number; if the column is "
+                   "text, encode it with --categories %s or skip it with "
                    "--ignore-columns %s",
                    column->name, text, column->name, column->name);
 }
@@ -107,8 +107,8 @@ static pl_status put_number(const row *r, const pl_csv_column *column,
     if (isnan(value)) {
         if (isnan(r->fill->value) && !r->fill->missing)
             return PL_FAIL(PL_FORMAT,
-                           "column %s: no number; say what stands for missing "
-                           "ones: --fill-missing 0",
+                           "column %s: the number is missing; to replace "
+                           "missing numbers: --fill-missing 0",
                            column->name);
         number = r->fill->value;
     }
@@ -133,8 +133,8 @@ static pl_status put_label(const row *r, const pl_csv_column *column,
     if (!(value >= 0 && value < INT32_MAX) || value != floor(value))
         return PL_FAIL(PL_FORMAT,
                        "column %s: label \"%.40s\", expected the number of a "
-                       "class, 0 or more; of other labels make classes: "
-                       "--categories %s; to predict numbers, give --loss "
+                       "class, 0 or more; to make classes of other labels: "
+                       "--categories %s; to predict numbers: --loss "
                        "squared-error",
                        column->name, text, column->name);
     *(int32_t *)r->label = (int32_t)value;
@@ -147,8 +147,8 @@ static pl_status put_category(const row *r, const pl_csv_column *column,
     int64_t value = pl_csv_value(column, text);
     if (value < 0)
         return PL_FAIL(PL_FORMAT,
-                       "column %s: \"%.40s\" is none of the %zu values of the "
-                       "training data",
+                       "column %s: \"%.40s\" is not one of the %zu values of "
+                       "the training data",
                        column->name, text, column->value_count);
     if (column->role == PL_CSV_LABEL_CLASS)
         *(int32_t *)r->label = (int32_t)value;

@@ -179,8 +179,9 @@ static pl_status choose_label(pl_csv_table *table, const pl_source_opts *opts)
         table->label = guess_label(table);
         if (table->label < 0 && !opts->unlabelled)
             return PL_FAIL(PL_USAGE,
-                           "%s: which of its %zu columns is the label? give "
-                           "--label-column NAME, or its number from 1",
+                           "%s: none of its %zu columns is called label, "
+                           "class, target or y; give --label-column NAME, or "
+                           "its number from 1",
                            table->path, table->column_count);
     } else if (table->header || !has_no_label(table, opts)) {
         table->label = find_column(table, name, strlen(name));

@@ -47,7 +47,8 @@ static pl_status parse_word(pl_augment *out, const char *word, size_t bytes)
     else
         return PL_FAIL(PL_USAGE,
                        "--augment %.*s: expected flip, shift:PIXELS or "
-                       "crop:SHARE (0.1 to less than 1), with commas between",
+                       "crop:FRACTION (0.1 to less than 1), separated by "
+                       "commas",
                        (int)bytes, word);
     return PL_OK;
 }

@@ -80,8 +80,8 @@ pl_status pl_element_labels(pl_element element, const uint8_t *from,
     char type[PL_ELEMENT_TEXT];
     if (element.kind == PL_ELEMENT_FLOAT)
         return PL_FAIL(PL_USAGE,
-                       "labels of type %s, expected integers; convert them, "
-                       "in NumPy: labels.astype('int64'), or give --loss "
+                       "labels of type %s, expected integers; convert them "
+                       "(in NumPy: labels.astype('int64')), or give --loss "
                        "squared-error to predict numbers",
                        pl_element_name(element, type));
     for (size_t i = 0; i < count; i++) {

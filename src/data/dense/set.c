@@ -193,8 +193,8 @@ pl_status pl_dense_channels_first(pl_dense_parts *parts,
     turn(parts, turned);
     if (channels == PL_CHANNELS_AUTO)
         pl_log(PL_LOG_INFO,
-               "%s: %lld channels come last and are brought to the front; "
-               "--channels first leaves them",
+               "%s: the %lld channels come last and are moved to the front; "
+               "--channels first prevents that",
                parts->name, (long long)shape.dim[2]);
     parts->shape = PL_SHAPE(shape.dim[2], shape.dim[0], shape.dim[1]);
     return move_to(parts, turned);

@@ -184,14 +184,16 @@ static pl_status load_or_draw(digits_dataset *set, const char *folder,
     if (status == PL_OK || status == PL_NOMEM)
         return status;
     if (status != PL_NOTFOUND)
-        pl_log(PL_LOG_DEBUG, "digits: drawn again: %s", pl_error_message());
+        pl_log(PL_LOG_DEBUG, "digits: generated again: %s", pl_error_message());
     PL_TRY(draw_all(set, threads));
     status = store(set, folder, path);
     if (status == PL_OK || status == PL_NOMEM)
         return status;
     /* Both splits fail alike; the large one speaks for both. */
     pl_log_level level = set->first == 0 ? PL_LOG_WARN : PL_LOG_DEBUG;
-    pl_log(level, "digits: drawn at each start, for want of a cache: %s",
+    pl_log(level,
+           "digits: generated at each start, since they cannot be "
+           "cached: %s",
            pl_error_message());
     return PL_OK;
 }

@@ -57,7 +57,7 @@ static pl_status find_records(loader *l, int32_t index)
         uint64_t left = file->bytes - at;
         if (left < PL_TFRECORD_HEAD + PL_TFRECORD_TAIL)
             return PL_FAIL(PL_FORMAT,
-                           "%s: truncated: %llu bytes at byte %llu are no "
+                           "%s: truncated: %llu bytes at byte %llu are not a "
                            "record",
                            file->path, (unsigned long long)left,
                            (unsigned long long)at);
@@ -66,7 +66,7 @@ static pl_status find_records(loader *l, int32_t index)
         if (pl_get_u32(head + 8) != pl_tfrecord_sum(head, 8))
             return PL_FAIL(PL_FORMAT,
                            "%s: no record at byte %llu: the checksum of its "
-                           "length does not fit",
+                           "length does not match",
                            file->path, (unsigned long long)at);
         left -= PL_TFRECORD_HEAD + PL_TFRECORD_TAIL;
         if (bytes > left)
@@ -96,7 +96,7 @@ static pl_status copy_record(const loader *l, const record *r, uint8_t **out)
         return PL_OK;
     }
     pl_mem_free(copy);
-    return PL_FAIL(PL_FORMAT, "its checksum does not fit");
+    return PL_FAIL(PL_FORMAT, "its checksum does not match");
 }
 
 static pl_status in_record(const loader *l, const record *r, pl_status status)

@@ -119,8 +119,8 @@ static pl_status class_of(const pl_image_list *list, const char *name,
             return PL_OK;
         }
     return PL_FAIL(PL_FORMAT,
-                   "%s/%s is none of the %zu classes of the training data, the "
-                   "first of which is %s",
+                   "%s/%s is not one of the %zu classes of the training data, "
+                   "the first of which is %s",
                    list->folder, name, known_count,
                    known_count > 0 ? known[0] : "missing");
 }

@@ -29,7 +29,7 @@ pl_status pl_image_form_init(pl_image_form *form, const pl_source_opts *opts)
     if (found != 2 || width < 1 || height < 1 || width > 16384 ||
         height > 16384)
         return PL_FAIL(PL_USAGE,
-                       "--image-size %s: expected WIDTHxHEIGHT, like 64x64",
+                       "--image-size %s: expected WIDTHxHEIGHT, such as 64x64",
                        text);
     form->width = width;
     form->height = height;
@@ -69,8 +69,8 @@ pl_status pl_image_form_decode(const pl_image_form *form, const uint8_t *data,
     if (!form->given &&
         (image.width != form->width || image.height != form->height))
         status = PL_FAIL(PL_UNSUPPORTED,
-                         "%d x %d pixels, the first image has %d x %d; bring "
-                         "all to one size: --image-size %dx%d",
+                         "%d x %d pixels, but the first image has %d x %d; "
+                         "resize all images with --image-size %dx%d",
                          image.width, image.height, form->width, form->height,
                          form->width, form->height);
     else

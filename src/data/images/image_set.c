@@ -142,12 +142,12 @@ static pl_status judge(loader *l)
         return l->opts->skip_bad > 0
                    ? pl_context(status, "more than --skip-bad %lld images",
                                 (long long)l->opts->skip_bad)
-                   : pl_context(status, "pass over broken images by "
-                                        "--skip-bad N");
+                   : pl_context(status,
+                                "skip damaged images with --skip-bad N");
     }
     for (size_t i = l->first; i < l->first + l->chunk; i++)
         if (l->good[i] == 0)
-            pl_log(PL_LOG_WARN, "passed over: %s/%s cannot be read as an image",
+            pl_log(PL_LOG_WARN, "skipped: %s/%s cannot be read as an image",
                    l->list.folder, name_at(l, i));
     return PL_OK;
 }
@@ -194,7 +194,8 @@ static pl_status decode_all(loader *l)
     }
     return l->good_count > 0
                ? PL_OK
-               : PL_FAIL(PL_FORMAT, "%s: no image can be read", l->list.folder);
+               : PL_FAIL(PL_FORMAT, "%s: none of the images can be read",
+                         l->list.folder);
 }
 
 /* --- the cache ---------------------------------------------------------- */
@@ -268,7 +269,7 @@ static pl_status check_cache(loader *l, const pl_map *map)
     l->crc = pl_crc32c(0, map->data, pixels);
     make_footer(l, expected);
     if (good != l->good_count || memcmp(footer, expected, FOOTER_BYTES) != 0)
-        return PL_FAIL(PL_FORMAT, "its checksum does not fit");
+        return PL_FAIL(PL_FORMAT, "its checksum does not match");
     return pl_map_check(map);
 }
 
@@ -336,7 +337,8 @@ static pl_status load(loader *l)
             status = store_cache(l, path);
         } else if (status != PL_NOMEM) {
             pl_log(PL_LOG_WARN,
-                   "images are decoded at each start, for want of a cache: %s",
+                   "images are decoded at each start, since they cannot be "
+                   "cached: %s",
                    pl_error_message());
             status = load_memory(l);
         }

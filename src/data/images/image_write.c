@@ -62,7 +62,7 @@ static pl_status check(const pl_dataset *set)
         (set->features.dtype == PL_UINT8 || are_bytes(set)))
         return PL_OK;
     return PL_FAIL(PL_UNSUPPORTED,
-                   "%s: examples of %s %s are no images, expected whole "
+                   "%s: examples of %s %s are not images, expected whole "
                    "numbers from 0 to 255 of [height, width] or [3, height, "
                    "width]",
                    set->name, pl_dtype_name(set->features.dtype),

@@ -132,7 +132,9 @@ static pl_status find_bytes(pl_zip_member *member, const pl_map *file,
 {
     uint8_t head[LOCAL_BYTES];
     if (local > file->bytes || file->bytes - local < LOCAL_BYTES)
-        return PL_FAIL(PL_FORMAT, "%s is said to be at byte %llu of %zu",
+        return PL_FAIL(PL_FORMAT,
+                       "%s starts, by the directory, at byte %llu "
+                       "of %zu",
                        member->name, (unsigned long long)local, file->bytes);
     PL_TRY(pl_map_copy(file, (size_t)local, head, LOCAL_BYTES));
     member->offset =

@@ -34,7 +34,7 @@ static pl_status changed(const pl_decode *decode, int64_t found)
 {
     return PL_FAIL(PL_IO,
                    "%s changed while it was read: the block at byte %llu had "
-                   "%lld examples and has %lld now; leave it alone while it "
+                   "%lld examples and has %lld now; do not change it while it "
                    "is in use",
                    decode->file->path,
                    (unsigned long long)decode->block->offset,
@@ -136,8 +136,8 @@ static pl_status account(pl_sparse_set *set, pl_sparse_block *block,
         return set->opts.skip_bad == 0
                    ? status
                    : pl_context(status,
-                                "%lld bad examples, more than --skip-bad "
-                                "%lld; the last",
+                                "%lld malformed examples, more than "
+                                "--skip-bad %lld; the last",
                                 (long long)set->bad,
                                 (long long)set->opts.skip_bad);
     }
@@ -335,7 +335,7 @@ static pl_status find_width(pl_sparse_set *set, pl_pool *pool)
     set->bound = *width > 0 ? (uint64_t)*width : PL_SPARSE_ID_MOST + 1;
     if (!set->in_memory && *width == 0 && !set->opts.any_ids) {
         pl_log(PL_LOG_INFO,
-               "%s: looking for the largest id; --features saves this pass",
+               "%s: searching for the largest id; --features saves this pass",
                set->base.name);
         PL_TRY(sweep_all(set, pool, true, false));
     } else if (set->in_memory) {
@@ -352,7 +352,8 @@ static pl_status describe_memory(pl_sparse_set *set)
     pl_dataset *base = &set->base;
     base->count = set->rows.count;
     if (base->count == 0)
-        return PL_FAIL(PL_FORMAT, "%s: no good examples", set->files[0].path);
+        return PL_FAIL(PL_FORMAT, "%s: none of the examples is valid",
+                       set->files[0].path);
     base->ops = &memory_ops;
     base->held_bytes = pl_sparse_rows_bytes(&set->rows);
     base->row_start = set->rows.start;

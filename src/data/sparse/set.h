@@ -45,7 +45,7 @@ pl_status pl_sparse_open_memory(pl_dataset **out,
 pl_status pl_sparse_set_decode(pl_sparse_set *set, int64_t index,
                                pl_sparse_rows *rows) PL_MUST_CHECK;
 
-/* Bad examples that were passed over up to now. */
+/* Malformed examples that were skipped so far. */
 int64_t pl_sparse_set_bad(pl_sparse_set *set);
 
 /* True when the set is one of these. */

@@ -83,7 +83,7 @@ static pl_status find_piece(stream_reader *reader, int64_t position,
     } else if (reader->opts.one_pass) {
         out->count = 0;
     } else if (rows->count == 0) {
-        return PL_FAIL(PL_FORMAT, "none of %lld examples in a row is good",
+        return PL_FAIL(PL_FORMAT, "%lld malformed examples in a row",
                        (long long)window->rows);
     } else { /* the first ones again */
         out->first = (at - rows->count) % rows->count;

@@ -59,12 +59,14 @@ static pl_status pick_entry(const pl_json *json, const char *deploy,
     char all[512];
     list_entries(json, all, sizeof all);
     if (deploy != NULL)
-        return PL_FAIL(PL_USAGE, "--deploy %s: no such entry; there are: %s",
+        return PL_FAIL(PL_USAGE,
+                       "--deploy %s: no such entry; the entries "
+                       "are: %s",
                        deploy, all);
     if (matches == 0)
         return PL_FAIL(PL_FORMAT, "expected {\"cluster\": {role: addresses}}, "
                                   "found no object in it");
-    return PL_FAIL(PL_USAGE, "found %d clusters, pick one by --deploy: %s",
+    return PL_FAIL(PL_USAGE, "found %d clusters; choose one with --deploy: %s",
                    matches, all);
 }
 

@@ -88,7 +88,9 @@ static pl_status send_record(void *context, const pl_control_message *message)
 {
     agent *a = context;
     say(a, message);
-    return a->gone ? PL_FAIL(PL_CLOSED, "the launcher is gone") : PL_OK;
+    return a->gone ? PL_FAIL(PL_CLOSED, "the connection to the launcher was "
+                                        "lost")
+                   : PL_OK;
 }
 
 /* Whether a message can be sent now; another might have to wait. */
@@ -168,7 +170,7 @@ static pl_status find_secret(const pl_control_message *message, pl_secret *out)
     return status == PL_OK
                ? PL_OK
                : pl_context(status, "the job's secret, which launch wrote for "
-                                    "all nodes: is its folder shared by them?");
+                                    "all nodes: do they share its folder?");
 }
 
 /* The secret in a file that has no name, for all tasks. */
@@ -427,12 +429,13 @@ static pl_status run(agent *a)
         if (a->phase == TERM && pl_deadline_passed(a->deadline))
             enter(a, KILL);
         if (a->phase == KILL && pl_deadline_passed(a->deadline))
-            return PL_FAIL(PL_TIMEOUT, "%d killed tasks are still there",
+            return PL_FAIL(PL_TIMEOUT, "%d killed tasks are still running",
                            a->count);
     }
     return a->asked ? PL_OK
-                    : PL_FAIL(PL_CLOSED, "the launcher is gone: all tasks of "
-                                         "this host were ended");
+                    : PL_FAIL(PL_CLOSED, "the connection to the launcher was "
+                                         "lost: all tasks of this host were "
+                                         "ended");
 }
 
 pl_status pl_agent_run(const pl_agent_opts *opts)

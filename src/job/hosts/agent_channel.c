@@ -58,7 +58,7 @@ static pl_status put(pl_agent_channel *channel, const char *text, size_t bytes)
             continue;
         }
         if (wrote < 0 && errno != EAGAIN && errno != EINTR)
-            return PL_FAIL(PL_CLOSED, "the other end is gone: %s",
+            return PL_FAIL(PL_CLOSED, "the connection was lost: %s",
                            strerror(errno));
         if (pl_deadline_passed(deadline))
             return PL_FAIL(PL_CLOSED, "the other end does not read");
@@ -73,7 +73,7 @@ pl_status pl_agent_channel_send(pl_agent_channel *channel,
 {
     char *text, *line;
     if (channel->out < 0)
-        return PL_FAIL(PL_CLOSED, "the other end is gone");
+        return PL_FAIL(PL_CLOSED, "the connection was lost");
     PL_TRY(pl_json_text(message, 0, &text));
     pl_status status = pl_mem_format(&line, "%s\n", text);
     pl_mem_free(text);
@@ -157,7 +157,7 @@ pl_status pl_agent_channel_receive(pl_agent_channel *channel, pl_json **out)
     if (end == NULL && !channel->ended)
         return PL_AGAIN;
     if (end == NULL)
-        return PL_FAIL(PL_CLOSED, "the other end has closed");
+        return PL_FAIL(PL_CLOSED, "the other end closed the connection");
     const char *line = channel->buffer + channel->begin;
     channel->begin = channel->searched;
     return parse(out, line, (size_t)(end - line));

@@ -27,7 +27,7 @@ pl_status pl_agent_channel_init(pl_agent_channel *channel, int in,
 void pl_agent_channel_close(
     pl_agent_channel *channel); /* a zeroed one is not; closes both */
 
-/* PL_CLOSED when the other end is gone or does not read. */
+/* PL_CLOSED when the connection was lost or the other end does not read. */
 pl_status pl_agent_channel_send(pl_agent_channel *channel,
                                 const pl_json *message) PL_MUST_CHECK;
 

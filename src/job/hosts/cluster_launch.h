@@ -16,7 +16,7 @@
 typedef struct pl_cluster_launch_opts {
     pl_hosts *hosts;           /* required; all are borrowed */
     const pl_cluster *cluster; /* required; without addresses, tasks are dealt
-                                  to the hosts in turns */
+                                  to the hosts in turn */
     char *const *argv;         /* required: "paceline train ..." of each task,
                                   without --role, --index and --cluster */
     const char *folder;        /* required: to work in, where it is there */

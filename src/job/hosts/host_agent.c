@@ -172,12 +172,13 @@ static pl_status look(host_agent *h)
     pl_remote *remote = h->opts.remote;
     int64_t limit_ms = h->opts.silent_ms > 0 ? h->opts.silent_ms : SILENT_MS;
     if (remote->closed)
-        return PL_FAIL(PL_CLOSED, "the connection to %s is gone", remote->host);
+        return PL_FAIL(PL_CLOSED, "the connection to %s was lost",
+                       remote->host);
     PL_TRY(pl_remote_turn(remote, hear, h));
     if (pl_remote_silent_ms(remote) > limit_ms)
         return PL_FAIL(PL_TIMEOUT,
-                       "%s has said nothing for %lld s: it is down, or cut "
-                       "off from here",
+                       "%s has been silent for %lld s: it is down or "
+                       "unreachable",
                        remote->host, (long long)(limit_ms / 1000));
     return PL_OK;
 }

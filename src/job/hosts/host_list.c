@@ -26,11 +26,12 @@ static pl_status add(pl_host_list *hosts, const char *name, size_t length)
     text[length] = '\0';
     /* ssh would take one with a dash in front for an option. */
     if (strspn(text, letters) != length || text[0] == '-')
-        return PL_FAIL(
-            PL_USAGE, "\"%s\" is not the name of a host, like b or me@b", text);
+        return PL_FAIL(PL_USAGE,
+                       "\"%s\" is not the name of a host, such as b or me@b",
+                       text);
     for (int32_t i = 0; i < hosts->count; i++)
         if (strcasecmp(hosts->name[i], text) == 0)
-            return PL_FAIL(PL_USAGE, "host %s is there twice", text);
+            return PL_FAIL(PL_USAGE, "host %s is named twice", text);
     if (hosts->count == PL_HOST_LIST_MAX)
         return PL_FAIL(PL_USAGE, "more than %d hosts", PL_HOST_LIST_MAX);
     PL_TRY(pl_mem_copy_text(&hosts->name[hosts->count], text));

@@ -8,7 +8,7 @@
 #define TRY_MS  300000
 #define PORT_MS 20000
 
-/* The host of an address that is given, or in turns. */
+/* The host of an address that is given, or in turn. */
 static int32_t host_of(const pl_cluster_launch *l, char *const *addresses,
                        int32_t index)
 {

@@ -200,14 +200,14 @@ static pl_status explain(pl_remote *remote)
         pl_child_how(remote->ended, how, sizeof how);
     if (status == PL_CHILD_NO_EXEC || status == 126)
         return PL_FAIL(PL_CLOSED,
-                       "%s has no paceline there (%s): install it, name it by "
-                       "--program, or give --copy",
+                       "%s has no paceline there (%s): install it, give its "
+                       "path with --program, or give --copy",
                        remote->host, remote->words);
     if (status == SSH_FAILED && !remote->hello)
         return PL_FAIL(PL_CLOSED, "%s does not answer: %s", remote->host,
                        remote->words[0] != '\0' ? remote->words
                                                 : "ssh says nothing");
-    return PL_FAIL(PL_CLOSED, "the connection to %s is gone: it %s%s%s",
+    return PL_FAIL(PL_CLOSED, "the connection to %s was lost: it %s%s%s",
                    remote->host, how, remote->words[0] != '\0' ? ": " : "",
                    remote->words);
 }

@@ -438,8 +438,9 @@ static void look_for_stall(pl_membership *m, int64_t now_ns)
     m->transfers_seen = m->transfers;
     if (now_ns - m->moved_ns > pl_membership_timeout_ns(m))
         pl_membership_roll(m,
-                           "all workers wait and no message has come for "
-                           "%.1f s: a message was lost, all join again",
+                           "all workers are waiting and no message has "
+                           "arrived for %.1f s: a message was lost, all tasks "
+                           "rejoin",
                            (double)(now_ns - m->moved_ns) * 1e-9);
 }
 

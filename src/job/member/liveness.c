@@ -90,10 +90,10 @@ void pl_loss_how(char *text, size_t room, const pl_liveness *life,
                  pl_life_state state, int64_t now_ns)
 {
     if (state == PL_STUCK)
-        snprintf(text, room, "it lives, but has made no progress for %.1f s",
+        snprintf(text, room, "it responds, but has made no progress for %.1f s",
                  (double)(now_ns - life->progress_ns) * 1e-9);
     else
-        snprintf(text, room, "nothing was heard of it for %.1f s",
+        snprintf(text, room, "it has been silent for %.1f s",
                  (double)(now_ns - life->heard_ns) * 1e-9);
 }
 

@@ -101,10 +101,10 @@ typedef struct pl_loss {
     int64_t now_ns;
 } pl_loss;
 
-/* "worker 1 (host) is lost at step 7 while computing: nothing was heard of it
+/* "worker 1 (host) is lost at step 7 while computing: it has been silent
  * for 5.0 s; waiting for it to come back" */
 void pl_loss_text(char text[PL_LOSS_TEXT], const pl_loss *loss);
-/* The part of it after the colon: "nothing was heard of it for 5.0 s". */
+/* The part of it after the colon: "it has been silent for 5.0 s". */
 void pl_loss_how(char *text, size_t room, const pl_liveness *life,
                  pl_life_state state, int64_t now_ns);
 /* "waiting for it to come back", ... */

@@ -178,7 +178,8 @@ static pl_status await(pl_control *control, const pl_control_message *place,
         if (control->ended)
             return PL_FAIL(PL_CLOSED, "the supervisor ends the job");
         if (pl_deadline_passed(deadline))
-            return PL_FAIL(PL_TIMEOUT, "waited in vain for %s", what);
+            return PL_FAIL(PL_TIMEOUT, "waited for %s, which did not arrive",
+                           what);
         poll(&ready, 1, LOOK_MS);
     }
 }

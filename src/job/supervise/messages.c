@@ -235,7 +235,7 @@ static pl_status find_kind(const pl_json *json, pl_control_kind *out)
             return PL_OK;
         }
     if (!pl_json_has(json, "id"))
-        return PL_FAIL(PL_UNSUPPORTED, "\"%.40s\" is not known here", name);
+        return PL_FAIL(PL_UNSUPPORTED, "unknown message \"%.40s\"", name);
     *out = PL_CONTROL_QUESTION;
     return PL_OK;
 }

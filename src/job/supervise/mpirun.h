@@ -15,7 +15,7 @@
 typedef struct pl_mpirun_opts {
     const char *launcher; /* default "mpirun", looked for in PATH */
     int32_t ranks;        /* required */
-    const char *hosts;    /* "a,b", ranks dealt in turns; default: this machine,
+    const char *hosts;    /* "a,b", ranks dealt in turn; default: this machine,
                              or the nodes of a Slurm allocation */
     const char *ssh;      /* how mpirun gets there; default: its own way */
     const char *program;  /* of the ranks; default: this one */

@@ -322,9 +322,9 @@ static bool pass_deadline(pl_supervisor *s)
     switch (s->phase) {
     case PL_JOB_RUNS:
         pl_supervisor_fail(
-            s, PL_FAIL(PL_TIMEOUT,
-                       "no port reported within %lld s by %s; logs in %s",
-                       (long long)(join_ms / 1000), names, s->opts->logs));
+            s,
+            PL_FAIL(PL_TIMEOUT, "%s reported no port within %lld s; logs in %s",
+                    names, (long long)(join_ms / 1000), s->opts->logs));
         break;
     case PL_JOB_OVER:
     case PL_JOB_ASKED:
@@ -336,7 +336,7 @@ static bool pass_deadline(pl_supervisor *s)
         break;
     case PL_JOB_KILL:
         pl_supervisor_fail(
-            s, PL_FAIL(PL_TIMEOUT, "killed, but still there: %s", names));
+            s, PL_FAIL(PL_TIMEOUT, "killed, but still running: %s", names));
         return false;
     }
     return true;
@@ -444,8 +444,8 @@ static pl_status run(pl_supervisor *s)
         return PL_FAIL(PL_INTERRUPTED, "interrupted");
     if (!s->done)
         return PL_FAIL(PL_PEER,
-                       "all tasks have ended, but not the chief as "
-                       "it should; logs in %s",
+                       "all tasks have ended, but the chief did not finish "
+                       "the job; logs in %s",
                        s->opts->logs);
     return PL_OK;
 }

@@ -92,7 +92,7 @@ static void fail_by(pl_supervisor *s, const pl_job_task *task, int ended,
     if (saved)
         snprintf(words, sizeof words,
                  "the training is complete and saved, only the summary is "
-                 "missing: give --resume to get it");
+                 "missing: --resume prints it");
     pl_supervisor_fail(
         s, PL_FAIL(
                usage ? PL_USAGE : PL_PEER,
@@ -171,8 +171,8 @@ static void ended_badly(pl_supervisor *s, pl_job_task *task, int ended,
         restart(s, task, how, excused);
     } else if (can_do_without(s, task)) {
         pl_log(PL_LOG_WARN,
-               "%s %s and is not started again; the job goes on without it, "
-               "its log: %s/%s-%d.log",
+               "%s %s and is not restarted; the job goes on without it, its "
+               "log: %s/%s-%d.log",
                pl_supervisor_name(task, name), how, s->opts->logs,
                pl_role_text(task->task.role), task->task.index);
         show_log(task);
@@ -191,9 +191,8 @@ static void ended_well(pl_supervisor *s, const pl_job_task *task)
     if (!s->watched[task->slot].there && s->phase == PL_JOB_RUNS) {
         pl_supervisor_fail(
             s, PL_FAIL(PL_PEER,
-                       "%s ended with exit status 0 and without having "
-                       "trained: the program was started with the arguments "
-                       "of a task, and must pass them on to pl_app_main in "
+                       "%s ended with exit status 0 but did not train: the "
+                       "program must pass its arguments to pl_app_main in "
                        "every process; its log: %s/%s-%d.log",
                        pl_supervisor_name(task, name), s->opts->logs,
                        pl_role_text(task->task.role), task->task.index));

@@ -32,7 +32,7 @@ static pl_status check(const reader *r, int64_t value)
 {
     return value > -LIMIT && value < LIMIT
                ? PL_OK
-               : wrong(r, "a value beyond 2^31 before what stands");
+               : wrong(r, "a value beyond 2^31 before");
 }
 
 static pl_status number(reader *r, int64_t *out)
@@ -97,7 +97,7 @@ static pl_status combine(const reader *r, char sign, int64_t right,
                          int64_t *left)
 {
     if ((sign == '/' || sign == '%') && right == 0)
-        return wrong(r, "a division by zero before what stands");
+        return wrong(r, "a division by zero before");
     int64_t a = *left;
     switch (sign) {
     case '+':

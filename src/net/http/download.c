@@ -169,7 +169,7 @@ static pl_status stopped(const pl_download_opts *opts)
 {
     if (opts->interrupt != NULL && atomic_load(opts->interrupt))
         return PL_FAIL(PL_INTERRUPTED, "interrupted");
-    return PL_FAIL(PL_TIMEOUT, "%s: not done in time", opts->url);
+    return PL_FAIL(PL_TIMEOUT, "%s: not complete in time", opts->url);
 }
 
 static pl_status explain(const transfer *t, CURLcode code, long answer)
@@ -193,8 +193,8 @@ static pl_status explain(const transfer *t, CURLcode code, long answer)
     case CURLE_WRITE_ERROR:
         if (t->too_many)
             return PL_FAIL(PL_FORMAT,
-                           "%s: more than %lld bytes come; not the file it "
-                           "should be",
+                           "%s: more than %lld bytes; this is not the "
+                           "expected file",
                            opts->url, (long long)opts->most);
         return PL_FAIL(PL_IO, "write %s: %s", opts->path,
                        strerror(t->write_error));

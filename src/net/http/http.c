@@ -295,7 +295,7 @@ static enum MHD_Result show_metrics(const pl_http *http,
 {
     if (http->opts.bearer != NULL && !bears(http, connection))
         return say(http, connection, MHD_HTTP_UNAUTHORIZED,
-                   "The metrics are for who sends the token of "
+                   "The metrics are for clients that send the token of "
                    "--metrics-token\nas \"Authorization: Bearer TOKEN\".");
     if (http->opts.bearer == NULL &&
         !is_ours(http, http->calls.value(connection, MHD_HEADER_KIND,
@@ -346,9 +346,9 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *connection,
         return say(http, connection, MHD_HTTP_FORBIDDEN,
                    "This page is for the person who started its server "
                    "(paceline page).\nOpen the URL that the server printed "
-                   "last, in this browser: each is good once.\nAfter a restart "
-                   "of the server that is a new one; pages that are open then "
-                   "go on.");
+                   "last in this browser: each works once.\nA restarted "
+                   "server prints a new one; then pages that are open "
+                   "continue.");
     know(http, connection);
     if (post &&
         !is_from_our_page(http, calls->value(connection, MHD_HEADER_KIND,

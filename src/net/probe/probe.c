@@ -327,7 +327,7 @@ static pl_status refused(const char *address, int error)
     const char *hint =
         error == ECONNREFUSED ? "nobody listens there"
         : error == ETIMEDOUT || error == EHOSTUNREACH || error == EINPROGRESS
-            ? "a firewall, or no way there"
+            ? "a firewall, or no route"
             : "";
     return PL_FAIL(PL_IO, "connect to %s: %s%s%s", address,
                    error == EINPROGRESS ? "no answer" : strerror(error),
@@ -409,7 +409,7 @@ static pl_status send_for(int fd, const char *chunk, int64_t ms,
         pl_deadline_in_ms(pl_clock_real(), ms + WARM_NS / 1000000);
     do {
         if (!write_all(fd, chunk, CHUNK))
-            return PL_FAIL(PL_IO, "%s takes nothing any more", address);
+            return PL_FAIL(PL_IO, "%s no longer accepts data", address);
         *sent += CHUNK;
     } while (!pl_deadline_passed(deadline));
     if (shutdown(fd, SHUT_WR) != 0)
@@ -424,8 +424,8 @@ pl_status pl_probe_speed(double *bytes_per_s,
     uint64_t bytes = get(answer), ns = get(answer + 8);
     if (bytes > sent || ns == 0)
         return PL_FAIL(PL_PEER,
-                       "%s says that %llu of %llu bytes arrived in %llu ns: "
-                       "something else listens there",
+                       "%s reports that %llu of %llu bytes arrived in %llu "
+                       "ns: something else listens there",
                        address, (unsigned long long)bytes,
                        (unsigned long long)sent, (unsigned long long)ns);
     *bytes_per_s = (double)bytes / (double)ns * 1e9;
@@ -446,7 +446,8 @@ static pl_status measure_speed(pl_probe_result *out,
     if (status == PL_OK) {
         status = send_for(fd, chunk, ms, address, &sent);
         if (status == PL_OK && !read_all(fd, answer, sizeof answer))
-            status = PL_FAIL(PL_PEER, "%s does not say what arrived", address);
+            status =
+                PL_FAIL(PL_PEER, "%s does not report what arrived", address);
         close(fd);
     }
     pl_mem_free(chunk);

@@ -265,7 +265,7 @@ static pl_status shm_take(pl_route *route, pl_message *out)
     return PL_AGAIN;
 }
 
-/* Ask to be woken; false when a frame is there already. */
+/* Ask to be woken; false when there is a frame. */
 static bool all_empty(pl_shm *shm)
 {
     for (int32_t i = 0; i < shm->sharing_count; i++)

@@ -129,9 +129,9 @@ pl_handshake_result pl_connection_shake(pl_connection *c,
             return refuse(c, "no paceline task is there");
         default:
             *closed = true;
-            return refuse(c, "it ended the connection before both had proved "
-                             "who they are; have both the same key file, or "
-                             "none?");
+            return refuse(c, "it ended the connection before authentication "
+                             "was complete; do both have the same key file, "
+                             "or none?");
         }
         c->have = 0;
         result = pl_handshake_take(&c->handshake, config, verdict, c->in, out,

@@ -180,8 +180,8 @@ static bool agree(pl_handshake *h, const uint8_t theirs[32])
 
 static const char no_task[] = "no paceline task is there";
 static const char stranger[] =
-    "it did not prove to be a task of this job: is it of another job, or has "
-    "it another key file?";
+    "it did not prove to be a task of this job: does it belong to another "
+    "job, or have another key file?";
 
 static unsigned version_of(const uint8_t *hello)
 {
@@ -191,7 +191,7 @@ static unsigned version_of(const uint8_t *hello)
 static void say_version(pl_handshake *h, const uint8_t *hello)
 {
     snprintf(h->why, sizeof h->why,
-             "it speaks version %u of the protocol; this program speaks "
+             "it uses version %u of the protocol, but this program uses "
              "version %d: run the same paceline everywhere",
              version_of(hello), PL_FRAME_VERSION);
 }
@@ -204,8 +204,8 @@ static void say_mechanism(pl_handshake *h, pl_mechanism ours, uint8_t theirs)
         refuse(h, "it did not prove to be a task of this job: was it started "
                   "without --keys?");
     else
-        refuse(h, "one end encrypts and the other does not: is one of them "
-                  "given a loopback address?");
+        refuse(h, "one end encrypts and the other does not: does one of them "
+                  "use a loopback address?");
 }
 
 /* What is wrong with a client's hello. */
@@ -261,7 +261,7 @@ static pl_handshake_result take_client_hello(pl_handshake *h,
     memcpy(h->identity, in + AT_IDENTITY, PL_IDENTITY_BYTES);
     *answer = write_hello(h, config, judged, out) == PL_OK;
     if (!*answer)
-        return refuse(h, "no random numbers can be had");
+        return refuse(h, "no random numbers are available");
     if (judged != PL_VERDICT_WELCOME)
         return PL_HANDSHAKE_REFUSED;
     if (config->mechanism == PL_MECHANISM_NONE)
@@ -284,7 +284,7 @@ static pl_handshake_result take_client_proof(pl_handshake *h,
     }
     *answer = write_proof(h, config, out) == PL_OK;
     if (!*answer)
-        return refuse(h, "no random numbers can be had");
+        return refuse(h, "no random numbers are available");
     if (config->mechanism == PL_MECHANISM_ENCRYPTED && !agree(h, in + AT_KEY)) {
         *answer = false;
         return refuse(h, stranger);
@@ -307,13 +307,13 @@ static pl_handshake_result take_server_hello(pl_handshake *h,
     }
     if (in[AT_MECHANISM] != config->mechanism) {
         if (config->mechanism == PL_MECHANISM_NONE)
-            return refuse(h, "wants the keys of its job: start this task with "
-                             "--keys FILE, too");
+            return refuse(h, "requires the keys of its job: start this task "
+                             "with --keys FILE, too");
         if (in[AT_MECHANISM] == PL_MECHANISM_NONE)
             return refuse(h, "does not prove who it is: was it started without "
                              "--keys?");
-        return refuse(h, "and this task do not agree on encryption: is one of "
-                         "them given a loopback address?");
+        return refuse(h, "and this task do not agree on encryption: does one "
+                         "of them use a loopback address?");
     }
     switch (in[AT_VERDICT]) {
     case PL_VERDICT_WELCOME:
@@ -328,8 +328,8 @@ static pl_handshake_result take_server_hello(pl_handshake *h,
         return refuse(h, "cannot tell which user this task runs as: give all "
                          "tasks of the job one key file with --keys");
     default:
-        return refuse(h, "turned this task away: it did not prove to be of "
-                         "that job; have both the same key file?");
+        return refuse(h, "rejected this task, which did not prove to be a "
+                         "task of its job; do both have the same key file?");
     }
     h->final = false;
     h->who = config->wanted;
@@ -338,7 +338,7 @@ static pl_handshake_result take_server_hello(pl_handshake *h,
     derive_psk(h, config, config->self);
     *answer = write_proof(h, config, out) == PL_OK;
     return *answer ? PL_HANDSHAKE_MORE
-                   : refuse(h, "no random numbers can be had");
+                   : refuse(h, "no random numbers are available");
 }
 
 static pl_handshake_result take_server_proof(pl_handshake *h,
@@ -347,15 +347,15 @@ static pl_handshake_result take_server_proof(pl_handshake *h,
 {
     if (in[AT_PROOF_VERDICT] != PL_VERDICT_WELCOME) {
         h->final = true;
-        return refuse(h, "turned this task away: it did not prove to be of "
-                         "that job; have both the same key file?");
+        return refuse(h, "rejected this task, which did not prove to be a "
+                         "task of its job; do both have the same key file?");
     }
     if (!proves(h, SERVER_PROOF, in) ||
         (config->mechanism == PL_MECHANISM_ENCRYPTED &&
          !agree(h, in + AT_KEY))) {
         h->final = true;
-        return refuse(h, "did not prove to be of this job: is it of another "
-                         "job, or has it another key file?");
+        return refuse(h, "did not prove to be a task of this job: does it "
+                         "belong to another job, or have another key file?");
     }
     return PL_HANDSHAKE_DONE;
 }

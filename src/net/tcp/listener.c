@@ -186,8 +186,8 @@ static void pause_accepting(pl_tcp *tcp)
     epoll_ctl(tcp->epoll, EPOLL_CTL_DEL, tcp->listener, NULL);
     if (!tcp->told_full)
         pl_log(PL_LOG_WARN,
-               "%s (%s): no descriptor is left for another connection; raise "
-               "the limit (ulimit -n)",
+               "%s (%s): no file descriptor is left for another connection; "
+               "raise the limit (ulimit -n)",
                e->name, e->address);
     tcp->told_full = true;
 }

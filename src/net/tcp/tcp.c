@@ -52,7 +52,7 @@ static pl_status start_connecting(pl_tcp *tcp, const pl_endpoint_opts *opts)
     PL_TRY(pl_address_split(&parts, opts->address));
     long port = strtol(parts.port, NULL, 10);
     if (port == 0)
-        return PL_FAIL(PL_USAGE, "connect to %s: port 0 is no port",
+        return PL_FAIL(PL_USAGE, "connect to %s: 0 is not a valid port",
                        opts->address);
     pl_dialer *dialer = &tcp->dialer;
     const pl_peer_entry *self = tcp->route.endpoint->peers.entries;

@@ -405,8 +405,8 @@ pl_status pl_onnx_export(const pl_network *network, pl_buffer *out)
     size_t count = (size_t)network->forward + 1;
     if (network->sparse)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "a sparse model has no graph that ONNX could hold; its "
-                       "checkpoint is a table of weights");
+                       "a sparse model has no graph that ONNX can express; "
+                       "its checkpoint is a table of weights");
     if (network->model->file != NULL)
         e.ends = pl_onnx_net_ends(network->model);
     if (network->numeric) /* which has it in its graph */

@@ -317,8 +317,8 @@ pl_status pl_import_in(pl_import *im, int i, pl_node **out)
                        value->name);
     if (value->gate != NULL)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "its input %s is computed by Erf, which is known as a "
-                       "part of GELU only",
+                       "its input %s is computed by Erf, which is supported "
+                       "only as part of GELU",
                        value->name);
     if (value->node == NULL) /* vectors are biases */
         PL_TRY(make_parameter(

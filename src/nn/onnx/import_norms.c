@@ -76,8 +76,8 @@ static pl_status reduce_mean(pl_import *im)
     }
     if (count != 2 || !over[2] || !over[3])
         return PL_FAIL(PL_UNSUPPORTED,
-                       "it is known over the height and width of images only, "
-                       "axes 2 and 3");
+                       "it is supported only over the height and width of "
+                       "images, axes 2 and 3");
     PL_TRY(global_average(im));
     if (pl_import_int(im, "keepdims", 1) == 0)
         im->out->node = pl_flatten(im->out->node);

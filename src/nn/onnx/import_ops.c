@@ -200,7 +200,7 @@ static pl_status error_function(pl_import *im)
     PL_TRY(pl_import_in(im, 0, &src));
     if (src->op != &pl_op_scale || !is_near(src->factor, 0.70710678F))
         return PL_FAIL(PL_UNSUPPORTED,
-                       "it is known as a part of GELU only, of x / sqrt(2)");
+                       "it is supported only as part of GELU, on x / sqrt(2)");
     im->out->gate = src->in[0];
     im->out->times = 1;
     return PL_OK;

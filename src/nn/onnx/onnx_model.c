@@ -70,8 +70,8 @@ static pl_status check_operators(const pl_onnx_model *model)
     if (lacking > NAMED_MOST)
         snprintf(more, sizeof more, " and %zu more", lacking - NAMED_MOST);
     return PL_FAIL(PL_UNSUPPORTED,
-                   "these operators are not known here: %s%s; docs/onnx.md "
-                   "lists those that are",
+                   "these operators are not supported: %s%s; docs/onnx.md "
+                   "lists the supported ones",
                    text, more);
 }
 
@@ -79,7 +79,7 @@ static pl_status check_model(const pl_onnx_model *model)
 {
     if (model->opset < OPSET_LEAST || model->opset > OPSET_MOST)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "it is of operator set %lld, expected %d to %d: export "
+                       "it uses operator set %lld, expected %d to %d: export "
                        "it with opset_version=18",
                        (long long)model->opset, OPSET_LEAST, OPSET_MOST);
     if (model->graph_output_count != 1)
@@ -127,8 +127,7 @@ static pl_status place_of(const pl_onnx_net *net, const char *location,
                        location);
     if (strncmp(real, folder, length) != 0 || real[length] != '/')
         return PL_FAIL(PL_UNSUPPORTED,
-                       "its weights are in \"%s\", which leads out of its "
-                       "folder",
+                       "its weights are in \"%s\", which is outside its folder",
                        location);
     return PL_OK;
 }

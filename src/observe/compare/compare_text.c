@@ -49,8 +49,8 @@ void pl_compare_notes(const pl_records *part, pl_buffer *out)
         any = any || is_published(part, *r);
     if (any && e->about.other)
         pl_buffer_text(out,
-                       "Published values belong to the original experiment: "
-                       "no differences are shown.\n");
+                       "Published values belong to the original experiment, "
+                       "so no differences are shown.\n");
 }
 
 /* Texts of a file: quoted, but for the ends of lines. */

@@ -32,7 +32,9 @@ static void put_event(pl_buffer *out, const pl_run_event *event)
 {
     begin(out);
     if (event->kind == PL_EVENT_ROLLBACK) {
-        pl_buffer_format(out, "The job went back from step %lld to step %lld.",
+        pl_buffer_format(out,
+                         "The job rolled back from step %lld to step "
+                         "%lld.",
                          (long long)event->from, (long long)event->step);
     } else {
         pl_quote_html(out, event->task);
@@ -58,8 +60,8 @@ static void put_events(pl_buffer *out, const pl_run_events *events)
     if (count > EVENTS_MOST) {
         begin(out);
         pl_buffer_format(out,
-                         "Tasks were lost, or the job went back, %zu "
-                         "times; the last ones:",
+                         "Tasks were lost, or the job was rolled back, %zu "
+                         "times; most recently:",
                          count);
         end(out);
     }

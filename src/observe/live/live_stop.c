@@ -61,7 +61,7 @@ pl_status pl_live_post(void *context, const char *path, pl_buffer *body,
     size_t length = strlen(PL_LIVE_STOP);
     pl_records records;
     if (live->stop == NULL || strncmp(path, PL_LIVE_STOP, length) != 0)
-        return PL_FAIL(PL_NOTFOUND, "nothing is done at %s", path);
+        return PL_FAIL(PL_NOTFOUND, "there is no action %s", path);
     PL_TRY(pl_records_init(&records, paths, 1));
     const pl_record *record = pl_live_find(&records, path + length);
     pl_status status =

@@ -63,7 +63,7 @@ static pl_status put_part(pl_report *report, size_t number)
         snprintf(prefix, sizeof prefix, "%.*s-", PREFIX_BYTES - 2,
                  sweep[0] != '\0' ? sweep : "others");
     }
-    const char *loose = alone ? "Results" : "Runs of no sweep";
+    const char *loose = alone ? "Results" : "Runs outside sweeps";
     pl_page_heading(report->page, plain ? loose : title);
     PL_TRY(put_findings(report, part));
     PL_TRY(put_runs(report, part, prefix));
@@ -113,7 +113,7 @@ static pl_status put_configuration(pl_report *report)
     const char *name;
     void *walk = NULL;
     pl_table *table;
-    PL_TRY(pl_table_new(&table, "configuration", "Flags that all runs have"));
+    PL_TRY(pl_table_new(&table, "configuration", "Flags that all runs share"));
     pl_table_add_column(table, &(pl_table_column) { .key = "flag" });
     pl_table_add_column(table, &(pl_table_column) { .key = "value" });
     while (pl_json_next(args, &walk, &name, &value)) {

@@ -173,10 +173,10 @@ pl_status pl_report_usage(pl_report *report)
     const pl_records *records = report->records;
     pl_table *roles, *tasks;
     bool too_short = false;
-    PL_TRY(begin(&roles, "usage", "What each role used, by its own counters",
+    PL_TRY(begin(&roles, "usage", "Resources of each role, by its own counters",
                  "role", "tasks"));
     pl_status status =
-        begin(&tasks, "usage-tasks", "What each task used", "task", "host");
+        begin(&tasks, "usage-tasks", "Resources of each task", "task", "host");
     if (status != PL_OK) {
         pl_table_free(roles);
         return status;
@@ -186,11 +186,12 @@ pl_status pl_report_usage(pl_report *report)
         put_tasks(tasks, &records->list[i]);
     }
     if (pl_table_rows(roles) > 0)
-        pl_page_heading(report->page, "What the tasks used");
+        pl_page_heading(report->page, "Resources of the tasks");
     if (too_short)
         pl_page_text(report->page,
-                     "Where CPU is empty, a task lived too short for its share "
-                     "of a core to be measured (less than 0.05 s).");
+                     "An empty CPU cell means that a task ran too briefly "
+                     "(less than 0.05 s) for its share of a core to be "
+                     "measured.");
     bool some = pl_table_rows(tasks) > 0;
     pl_page_take_table(report->page, roles);
     if (some)

@@ -149,11 +149,16 @@ static pl_status add_runs(pl_records *records, const char *folder, int levels)
 static pl_status add_folder(pl_records *records, const char *folder)
 {
     size_t before = records->count + pl_json_length(records->left_out);
+    if (!pl_file_exists(folder))
+        return PL_FAIL(PL_NOTFOUND,
+                       "%s: there is no such folder; expected a run folder, "
+                       "or a folder of run folders",
+                       folder);
     PL_TRY(add_runs(records, folder, LEVELS));
     if (records->count + pl_json_length(records->left_out) == before)
         return PL_FAIL(PL_NOTFOUND,
                        "%s: neither a run folder (no run.json) nor a folder "
-                       "of them",
+                       "of run folders",
                        folder);
     return PL_OK;
 }

@@ -69,6 +69,10 @@ pl_status pl_traces_read(pl_traces *out, const char *run)
 {
     char *folder;
     *out = (pl_traces) { 0 };
+    if (!pl_file_exists(run))
+        return PL_FAIL(PL_NOTFOUND,
+                       "%s: there is no such folder; expected a run folder",
+                       run);
     PL_TRY(pl_file_join(&folder, run, "trace"));
     pl_status status = read_folder(out, run, folder);
     pl_mem_free(folder);

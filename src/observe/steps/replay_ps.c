@@ -147,7 +147,7 @@ static void answer(rig *r)
 
 /* How much of a server's time for its answers passes before a worker has its
  * own.  Those of a single message are sent neither quite one after another nor
- * quite in turns: the first comes after the mean of both. */
+ * quite in turn: the first comes after the mean of both. */
 static double answer_share(const rig *r, group who)
 {
     double n = r->c->far;

@@ -91,8 +91,8 @@ static bool wants_held(const pl_checkpoint_tensor *tensors, size_t count)
 static pl_status other_workers(void)
 {
     return PL_FAIL(PL_USAGE,
-                   "it has what another number of workers held back of their "
-                   "gradients: resume with the same --workers");
+                   "it has the residuals of another number of workers: resume "
+                   "with the same --workers");
 }
 
 /* Find the wanted tensor that `stored` is for. */

@@ -174,9 +174,9 @@ static pl_status begin_step(pl_allreduce_sync *self, int64_t flags)
 static pl_status differs(const pl_allreduce_sync *self, int64_t worker)
 {
     return PL_FAIL(PL_PEER,
-                   "the parameters of worker %lld differ from the chief's "
-                   "at step %lld: its memory or its processor is faulty, or "
-                   "the programs differ; checkpoints from before are good",
+                   "the parameters of worker %lld differ from the chief's at "
+                   "step %lld: its memory or its processor is faulty, or the "
+                   "programs differ; earlier checkpoints are unaffected",
                    (long long)worker, (long long)self->step);
 }
 

@@ -240,7 +240,7 @@ static void form(const pl_factor_step *step, int layer, int32_t rank,
         step->kernels->scale(count, block[0], to, to);
 }
 
-/* ((rank 0 + rank 1) + rank 2) ...  The own term is there already, but only
+/* ((rank 0 + rank 1) + rank 2) ...  The own term is in place, but only
  * the first two ranks can add to it in this order. */
 static void sum_layer(const pl_factor_step *step, int layer,
                       const float *memory, float *own)

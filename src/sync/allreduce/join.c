@@ -159,7 +159,7 @@ static pl_status compare(const pl_allreduce_sync *self, const greeting *chief)
     if (strncmp(chief->kernels, own, sizeof chief->kernels) != 0)
         return PL_FAIL(PL_USAGE,
                        "worker %d computes with %s, the chief with %.31s: "
-                       "all-reduce needs the same everywhere, give all tasks "
+                       "all-reduce needs the same everywhere; give all tasks "
                        "the same --kernels",
                        self->opts.worker, own, chief->kernels);
     return PL_OK;

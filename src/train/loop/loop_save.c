@@ -56,8 +56,8 @@ static void warn_of_late(pl_loop *l)
         return;
     l->late = true;
     pl_log(PL_LOG_WARN,
-           "checkpoint of step %lld is left out: the one before it is still "
-           "being written after %.0f s; is its disk slow, or does it hang?",
+           "checkpoint of step %lld skipped: the one before it is still being "
+           "written after %.0f s; is its disk slow, or does it hang?",
            (long long)l->result->progress.step, took);
 }
 

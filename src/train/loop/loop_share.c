@@ -37,7 +37,7 @@ static pl_status read_other(pl_loop *l)
     if (l->ahead != NULL)
         pl_ahead_turn(l->ahead, l->other);
     pl_log(PL_LOG_INFO,
-           "worker %d is gone: reading its share, batches %lld to %lld",
+           "worker %d was lost: reading its data share, batches %lld to %lld",
            course->reads, (long long)course->other_own,
            (long long)course->other_end - 1);
     return PL_OK;

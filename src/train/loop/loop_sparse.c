@@ -24,8 +24,8 @@ pl_status pl_loop_check_sparse(const pl_loop_opts *opts)
     if (!opts->network->sparse)
         return PL_OK;
     if (opts->clip > 0)
-        return PL_FAIL(PL_UNSUPPORTED, "a sparse model takes its gradients as "
-                                       "they are: leave out --clip");
+        return PL_FAIL(PL_UNSUPPORTED, "a sparse model does not clip "
+                                       "gradients: leave out --clip");
     if (micro && opts->hogwild != NULL)
         return PL_FAIL(PL_UNSUPPORTED, "--hogwild has no batches: leave out "
                                        "--micro-batches");

@@ -71,7 +71,7 @@ static void source_holds_out_the_last_examples(void **state)
     pl_source_opts few = { .shape = PL_SHAPE(4),
                            .examples = 5,
                            .holdout = 0.1 };
-    assert_fails(PL_USAGE, "--holdout 0.1: that is 0 of the 5 examples",
+    assert_fails(PL_USAGE, "--holdout 0.1: that would be 0 of the 5 examples",
                  pl_source_open(&set, "synthetic", PL_SPLIT_TRAIN, &few));
     assert_null(set);
 }
@@ -118,7 +118,7 @@ static void source_suggests_the_nearest_name(void **state)
 {
     (void)state;
     pl_dataset *set;
-    assert_fails(PL_USAGE, "unknown data source 'minst', did you mean 'mnist'",
+    assert_fails(PL_USAGE, "unknown data source 'minst'; did you mean 'mnist'",
                  pl_source_open(&set, "minst:data", PL_SPLIT_TRAIN, NULL));
     assert_fails(PL_USAGE, "did you mean 'digits'",
                  pl_source_open(&set, "digit", PL_SPLIT_TRAIN, NULL));
@@ -132,7 +132,7 @@ static void source_refuses_a_missing_or_needless_folder(void **state)
 {
     (void)state;
     pl_dataset *set;
-    assert_fails(PL_USAGE, "'mnist' names no folder, expected mnist:DIR",
+    assert_fails(PL_USAGE, "'mnist' does not name a folder, expected mnist:DIR",
                  pl_source_open(&set, "mnist", PL_SPLIT_TRAIN, NULL));
     assert_fails(PL_USAGE, "expected idx:DIR",
                  pl_source_open(&set, "idx:", PL_SPLIT_TRAIN, NULL));

@@ -171,7 +171,7 @@ static void admission_turns_away_another_secret(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, &w->other, worker0, "another key file?",
-                      "have both the same key file?");
+                      "do both have the same key file?");
 }
 
 static void admission_turns_away_who_has_no_keys(void **state)
@@ -202,7 +202,7 @@ static void admission_turns_away_tasks_the_job_does_not_have(void **state)
         w->log[0] = '\0';
         check_turned_away(w, &w->keys, &w->keys, strangers[i],
                           "did not prove to be a task of this job",
-                          "have both the same key file?");
+                          "do both have the same key file?");
     }
 }
 
@@ -243,7 +243,8 @@ static void admission_needs_the_key_of_the_task_itself(void **state)
                      pl_handshake_take(&handshake, &config, PL_VERDICT_WELCOME,
                                        answer, proof, &ready));
     wire_send(fd, proof, sizeof proof);
-    turn_until(server, NULL, was_said, &(said) { w, "is it of another job" });
+    turn_until(server, NULL, was_said,
+               &(said) { w, "does it belong to another job" });
     assert_true(wire_read(server, fd, answer, sizeof answer));
     assert_int_equal(PL_HANDSHAKE_REFUSED,
                      pl_handshake_take(&handshake, &config, PL_VERDICT_WELCOME,

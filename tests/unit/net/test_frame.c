@@ -83,13 +83,13 @@ static void frame_names_both_versions(void **state)
     (void)state;
     assert_fails(PL_UNSUPPORTED, "version 1 of the protocol",
                  read_changed(4, 1, 28));
-    assert_fails(PL_UNSUPPORTED, "speaks version 2", read_changed(5, 3, 28));
+    assert_fails(PL_UNSUPPORTED, "uses version 2", read_changed(5, 3, 28));
 }
 
 static void frame_refuses_lengths_that_do_not_fit(void **state)
 {
     (void)state;
-    assert_fails(PL_FORMAT, "announces 28 bytes of payload, 27 came",
+    assert_fails(PL_FORMAT, "announces 28 bytes of payload, but has 27",
                  read_changed(6, PL_FRAME_PUSH, 27));
     assert_fails(PL_FORMAT, "at most 16777216",
                  read_changed(67, 0x01, (size_t)0x0100001c));

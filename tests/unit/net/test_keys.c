@@ -144,9 +144,9 @@ static void secret_files_are_never_replaced(void **state)
     pl_secret secret = counting();
     assert_ok(pl_secret_write(&secret, path));
     secret.bytes[0]++;
-    assert_fails(PL_USAGE, "is there already", pl_secret_write(&secret, path));
+    assert_fails(PL_USAGE, "already exists", pl_secret_write(&secret, path));
     assert_int_equal(0, symlink(test_path(*state, "elsewhere"), link));
-    assert_fails(PL_USAGE, "is there already", pl_secret_write(&secret, link));
+    assert_fails(PL_USAGE, "already exists", pl_secret_write(&secret, link));
     assert_fails(PL_IO, "no/such",
                  pl_secret_write(&secret, test_path(*state, "no/such")));
     assert_ok(pl_secret_read(&secret, path));

@@ -217,7 +217,7 @@ static void model_that_is_wrong_is_named(void **state)
         pl_status status;
         const char *part;
     } wrong[] = {
-        { no_logits, PL_SHAPE, "build set no logits" },
+        { no_logits, PL_SHAPE, "build did not set logits" },
         { wrong_shape, PL_SHAPE, "input labels is int32; expected float32" },
         { same_name, PL_USAGE, "two parameters named 'layer/weights'" },
         { too_few_logits, PL_SHAPE,
@@ -227,7 +227,7 @@ static void model_that_is_wrong_is_named(void **state)
         { vector_loss, PL_SHAPE, "a loss must be a scalar" },
         { narrow_loss, PL_SHAPE, "a column for each of the 5 classes" },
         { third_input, PL_SHAPE, "input more: a model has the input" },
-        { no_parameters, PL_SHAPE, "nothing to train" },
+        { no_parameters, PL_SHAPE, "no parameters to train" },
         { taken_name, PL_SHAPE, "begin with optimizer. are taken" },
         { odd_name, PL_SHAPE, "printable ASCII only" },
         { high_rank, PL_SHAPE, "a shape has 7 dimensions, at most 6" },

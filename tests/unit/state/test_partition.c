@@ -344,7 +344,7 @@ static void partition_cancelled_leaves_no_shard(void **state)
     assert_ok(pl_checkpoint_begin(&folder, *state, 2));
     open_holder(&h, 0, 1, *state, 2);
     pl_frozen_begin(h.frozen);
-    assert_fails(PL_CLOSED, "of no use any more",
+    assert_fails(PL_CLOSED, "no longer usable",
                  pl_partition_write(h.partition, h.frozen, &cancelled, &shard));
     pl_frozen_end(h.frozen);
     assert_ok(pl_file_list(&names, &count, folder));
@@ -374,7 +374,7 @@ static void partition_given_up_leaves_no_shard(void **state)
                                        }));
     pl_frozen_begin(h.frozen);
     pl_frozen_before_change(h.frozen, 0, h.count);
-    assert_fails(PL_IO, "the disk took no data for",
+    assert_fails(PL_IO, "the disk accepted no data for",
                  pl_partition_write(h.partition, h.frozen, NULL, &shard));
     pl_frozen_end(h.frozen);
     assert_ok(pl_file_list(&names, &count, folder));

@@ -86,15 +86,15 @@ static pl_status check_places(const pl_cluster_launch *l)
         apart++;
         if (l->opts->secret_file != NULL)
             return PL_FAIL(PL_UNSUPPORTED,
-                           "%s does not see the run folder %s, in which nodes "
-                           "find the job's secret: choose --run on a file "
+                           "%s does not see the run folder %s, where nodes "
+                           "read the job's secret: choose --run on a file "
                            "system that all nodes share",
                            hosts->name[h], l->opts->run);
     }
     if (apart > 0)
         pl_log(PL_LOG_INFO,
-               "%d of %d hosts do not share the run folder: their records are "
-               "sent here",
+               "%d of %d hosts do not share the run folder: they send their "
+               "records here",
                apart, hosts->count);
     return check_servers(l);
 }
@@ -134,7 +134,7 @@ static pl_status send_to(void *context, const pl_control_message *message)
     return pl_remote_say(context, message);
 }
 
-/* A message to each host in turns, so that all of them hear of us. */
+/* A message to each host in turn, so that all of them hear of us. */
 static pl_status send_some(pl_cluster_launch *l, pl_record_source **sources,
                            bool *sent)
 {
@@ -209,7 +209,9 @@ void pl_run_of_host_take(pl_run_of_host *run, const char *host,
     if (status == PL_OK)
         return;
     if (!run->warned)
-        pl_log(PL_LOG_WARN, "records of %s: %s; what is missing is in %s there",
+        pl_log(PL_LOG_WARN,
+               "records of %s: %s; the missing part is in %s "
+               "there",
                host, pl_error_message(), run->run);
     run->warned = true;
     if (status == PL_PEER || status == PL_FORMAT)
@@ -254,8 +256,8 @@ static void name_missing(const pl_cluster_launch *l)
     for (int32_t h = 0; h < l->hosts->list->count; h++)
         if (!l->runs[h].shared && !l->runs[h].over)
             pl_log(PL_LOG_WARN,
-                   "%s did not send all of its records; what is missing is in "
-                   "%s there",
+                   "%s did not send all of its records; the missing part is "
+                   "in %s there",
                    l->hosts->list->name[h], l->runs[h].run);
 }
 

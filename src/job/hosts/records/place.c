@@ -31,8 +31,8 @@ static pl_status make_folder(const char *cache, const char *token, char **out)
 {
     char *parent, *folder;
     if (cache == NULL)
-        return PL_FAIL(PL_IO, "the run folder is not seen here, and there is "
-                              "no HOME for another");
+        return PL_FAIL(PL_IO, "the run folder is not visible here, and HOME "
+                              "is not set for another");
     PL_TRY(pl_file_join(&parent, cache, "paceline/jobs"));
     pl_status status = pl_file_make_folder(parent);
     if (status == PL_OK)

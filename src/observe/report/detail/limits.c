@@ -48,7 +48,7 @@ pl_status pl_report_limits(pl_report *report)
     if (told == 0)
         return PL_OK;
     PL_TRY(pl_table_new(&table, "limits",
-                        "What held each run up, and what would help most"));
+                        "What limited each run, and what would help most"));
     put_head(table);
     for (size_t i = 0; i < records->count; i++)
         if (is_told(&records->list[i]))

@@ -255,7 +255,8 @@ static pl_status wait_for(engine *e, int32_t ticket, pl_deadline deadline)
         if (status != PL_OK || done)
             return status;
         if (pl_deadline_passed(deadline))
-            return PL_FAIL(PL_TIMEOUT, "the other workers' part has not come");
+            return PL_FAIL(PL_TIMEOUT, "the other workers' gradients have not "
+                                       "arrived");
         rest(now_ns() - begin);
     }
 }
@@ -345,8 +346,8 @@ static pl_status wait_init(engine *e, pl_deadline deadline)
     if (!e->joined)
         status = fail(e, PL_FAIL(PL_TIMEOUT,
                                  "MPI_Init has not returned for %lld s: some "
-                                 "of the %d ranks has not come; --join-timeout "
-                                 "sets how long to wait",
+                                 "of the %d ranks did not start; "
+                                 "--join-timeout sets how long to wait",
                                  (long long)(e->join_ms / 1000), e->workers));
     else if (e->failed.status != PL_OK)
         status = pl_error_raise(&e->failed);
@@ -367,7 +368,7 @@ static pl_status mpi_join(pl_collective *c, pl_ranks *out)
     e->rank = e->mpi->rank(e->world);
     if (e->mpi->size(e->world) != e->workers)
         return fail(e, PL_FAIL(PL_USAGE,
-                               "MPI has started %d ranks, but the job has %d "
+                               "MPI started %d ranks, but the job has %d "
                                "workers; give mpirun -n %d, or leave out "
                                "--workers",
                                e->mpi->size(e->world), e->workers, e->workers));
@@ -576,8 +577,8 @@ static pl_status load(engine *e, const char *module)
     e->mpi = table != NULL ? table() : NULL;
     if (e->mpi == NULL || e->mpi->version != PL_MPI_TABLE)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "%s is not of this version of paceline; install both "
-                       "from one build",
+                       "%s belongs to another version of paceline; install "
+                       "both from one build",
                        module != NULL ? module : path);
     return PL_OK;
 }

@@ -297,7 +297,9 @@ static pl_status drive_until(engine *self, ready_test *test, int32_t ticket,
     pl_ring_core_waiting(self->core, true);
     while (status == PL_OK && !test(self, ticket)) {
         if (pl_deadline_passed(deadline)) {
-            status = PL_FAIL(PL_TIMEOUT, "%s: the others have not come so far",
+            status = PL_FAIL(PL_TIMEOUT,
+                             "%s: the others have not reached "
+                             "this step",
                              self->name);
             break;
         }

@@ -169,7 +169,7 @@ void pl_core_follow(pl_ps_core *core)
         return;
     }
     if (core->wants_stop && core->own_incarnation == 0) {
-        pl_core_end(core, true, "interrupted while ps 0 was not there");
+        pl_core_end(core, true, "interrupted while ps 0 was lost");
         core->finished = true;
         return;
     }

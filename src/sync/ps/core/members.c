@@ -319,8 +319,8 @@ static void roll_back(pl_ps_core *core, const pl_member *server)
     if (core->failed)
         return;
     pl_log(PL_LOG_WARN,
-           "%s was lost with its part of the parameters at step %lld: the job "
-           "is rolled back to its last checkpoint",
+           "%s was lost with its partition of the parameters at step %lld: "
+           "the job is rolled back to its last checkpoint",
            pl_core_name(core, server, name), (long long)core->step);
     begin_generation(core, core->generation + 1);
 }

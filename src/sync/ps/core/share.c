@@ -81,7 +81,9 @@ void pl_core_try_share(pl_ps_core *core, pl_member *member)
     if (share == NOBODYS)
         return;
     if (share != own)
-        pl_log(PL_LOG_INFO, "%s reads on for %s, from gradient %lld to %lld",
+        pl_log(PL_LOG_INFO,
+               "%s reads the data share of %s, from gradient "
+               "%lld to %lld",
                pl_core_name(core, member, name),
                pl_core_name(core, &core->members[share], other),
                (long long)core->members[share].own,

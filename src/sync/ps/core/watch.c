@@ -106,8 +106,8 @@ static bool server_is_needed(pl_ps_core *core, pl_member *server)
         return false;
     if (core->interrupted)
         pl_core_end(core, true,
-                    "%s (%s) was lost while the job was interrupted: its part "
-                    "of the parameters is gone",
+                    "%s (%s) was lost while the job was interrupted: its "
+                    "partition of the parameters is lost",
                     pl_core_name(core, server, name), server->where);
     return !core->failed;
 }
@@ -117,7 +117,7 @@ static bool server_is_needed(pl_ps_core *core, pl_member *server)
 static void send_away(pl_ps_core *core, const pl_member *server)
 {
     char name[32], why[PL_MEMBER_TEXT + 96];
-    snprintf(why, sizeof why, "the job is over, and %s (%s) is gone",
+    snprintf(why, sizeof why, "the job is over, and %s (%s) was lost",
              pl_core_name(core, server, name), server->where);
     for (int32_t i = 0; i <= core->opts.workers; i++) {
         pl_member *member = &core->members[i];
@@ -175,7 +175,7 @@ static void go_on_without(pl_ps_core *core)
         pl_member *member = &core->members[w];
         if (member->state != PL_MEMBER_ABSENT)
             continue;
-        pl_log(PL_LOG_WARN, "%s did not join again; going on without it",
+        pl_log(PL_LOG_WARN, "%s did not rejoin; going on without it",
                pl_core_name(core, member, name));
         pl_core_set_state(core, member, PL_MEMBER_LEFT);
     }
@@ -197,7 +197,7 @@ static bool restart_absent(pl_ps_core *core)
         if (!expected(core, i) || member->state != PL_MEMBER_ABSENT ||
             member->gone)
             continue;
-        pl_log(PL_LOG_WARN, "%s did not join again: it is declared lost",
+        pl_log(PL_LOG_WARN, "%s did not rejoin: it is declared lost",
                pl_core_name(core, member, name));
         bool server = is_server(core, member);
         core->opts.ops->lost(core->opts.context, server,

@@ -96,7 +96,8 @@ void pl_worker_done(pl_ps_worker *w, pl_status status)
 /* Server 0 is gone, and so may this task be. */
 static void go(pl_ps_worker *w)
 {
-    pl_log(PL_LOG_INFO, "%s: all is done, and server 0 is gone", w->opts.name);
+    pl_log(PL_LOG_INFO, "%s: the training is done, and server 0 has ended",
+           w->opts.name);
     w->leaving = false;
     w->over = true;
     w->failed = false;

@@ -106,10 +106,10 @@ static void give_first(pl_ps_worker *w)
             pl_worker_done(w, status);
     } else if (w->pulled) {
         pl_worker_done(w, PL_FAIL(PL_IO,
-                                  "a server was lost with its part of the "
-                                  "parameters, and no complete checkpoint is "
-                                  "left to go back to: was the run folder "
-                                  "changed?"));
+                                  "a server was lost with its partition of "
+                                  "the parameters, and there is no complete "
+                                  "checkpoint to roll back to: was the run "
+                                  "folder changed?"));
     } else {
         pl_ps_client_init(w->client, 0);
     }

@@ -38,7 +38,7 @@ void pl_worker_after_look(pl_ps_worker *w)
     pl_ps_client_view view = pl_ps_client_look(w->client);
     if (view.saved == PL_SAVED_WRITING) {
         pl_worker_done(w, PL_FAIL(PL_AGAIN,
-                                  "checkpoint of step %lld left out: the one "
+                                  "checkpoint of step %lld skipped: the one "
                                   "before is still being written",
                                   (long long)view.step));
         return;

@@ -47,7 +47,7 @@ static const pl_model *find_model(const char *name)
     return &mine;
 }
 
-/* Flags that blanks separate, behind the model's name. */
+/* Flags that blanks separate, after the model's name. */
 static pl_status read_flags(pl_options *options, const char *line)
 {
     static char text[256]; /* the options point into it */
@@ -75,7 +75,7 @@ static void options_refuse_flags_without_effect(void **state)
           "--integers needs --data criteo:FILE" },
         { "softmax --examples 5",
           "--examples needs --data synthetic or synthetic-sparse" },
-        { "softmax --data synthetic --cache a", "are generated or unpacked" },
+        { "softmax --data synthetic --cache a", "is generated or unpacked" },
         { "softmax --hogwild", "--hogwild is for sparse models" },
         { "softmax --features 5", "--features is for sparse models" },
         { "lenet --l2 1", "--l2 is for sparse models" },

@@ -198,14 +198,14 @@ static const struct {
       { RING, ROWS(reading) },
       "slow worker",
       "worker 2",
-      "it reads data longer",
+      "it takes longer to read data",
       false },
     { "a slow link of one",
       { SYNC, ROWS(linked), WITH(0.1) },
       "slow worker",
       "worker 1",
       "waiting for worker 1 on node2: 50 % of the time; it "
-      "computes as fast as they do, its link is slow",
+      "computes as fast as they do, but its link is slow",
       false },
     { "slower without lock step",
       { ASYNC, ROWS(behind), WITH(0.1) },
@@ -372,7 +372,7 @@ static void bottleneck_tells_own_tasks_from_other_processes(void **state)
     pl_summary s = { RING, ROWS(rows) };
     assert_ok(pl_bottleneck_find(&s, 2));
     assert_string_equal("cores", s.bottleneck.what);
-    assert_string_equal("free the cores of other processes",
+    assert_string_equal("stop other processes on these cores",
                         s.bottleneck.cures[0].text);
     assert_non_null(strstr(s.bottleneck.text, "other processes have the"));
     pl_mem_free(s.bottleneck.cures);
@@ -409,7 +409,7 @@ static void bottleneck_leaves_what_is_made_in_any_case(void **state)
     (void)state;
     const pl_summary tests = { SINGLE, ROWS(busy), .eval_seconds = 40,
                                .tests = 20 };
-    double gain = cure_of(&tests, "--eval-every 10 times as rarely").gain;
+    double gain = cure_of(&tests, "--eval-every 10 times less often").gain;
     assert_true(fabs(gain - 50.0 / 14) < 0.01);
     pl_summary once = { SINGLE, ROWS(busy), .checkpoint_seconds = 40,
                         .checkpoints = 1 };

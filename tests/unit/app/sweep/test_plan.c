@@ -179,7 +179,7 @@ static void a_quick_sweep_has_fewer_cells_and_other_flags(void **state)
                  "batch-1: --lr 1 --epochs 2 --batch 1\n"
                  "batch-2: --lr 1 --epochs 2 --batch 2\n"
                  "batch-3: --lr 1 --epochs 2 --batch 3\n");
-    assert_fails(PL_USAGE, "no line quick",
+    assert_fails(PL_USAGE, "no quick line",
                  plan_as(&cells, "model softmax\ngrid lr=1\n", 0, true));
     assert_fails(
         PL_USAGE, "quick: lr=2 is in no grid",
@@ -188,7 +188,7 @@ static void a_quick_sweep_has_fewer_cells_and_other_flags(void **state)
         PL_USAGE, "quick: batch=1 is in no grid",
         plan_as(&cells, "model softmax\ngrid lr=1\nquick batch=1\n", 0, true));
     assert_fails(
-        PL_USAGE, "--lr stands in the grid and among",
+        PL_USAGE, "--lr is in the grid and among",
         plan_as(&cells, "model softmax\ngrid lr=1\nquick --lr 2\n", 0, true));
 }
 
@@ -201,14 +201,14 @@ static void wrong_flags_are_found_before_anything_runs(void **state)
         { "grid batsch=1",
           "batsch is not a flag of train; did you mean batch" },
         { "grid batch=1,x", "cell batch-x: --batch: expected" },
-        { "grid batch=1\nflags --batch 2", "--batch stands in the grid and" },
-        { "grid epochs=1", "--epochs stands in the grid and" },
+        { "grid batch=1\nflags --batch 2", "--batch is in the grid and" },
+        { "grid epochs=1", "--epochs is in the grid and" },
         { "grid run=x", "--run cannot be part of a sweep" },
         { "grid lr=1\nflags --resume", "--resume cannot be part" },
         { "grid lr=1\nflags --nope", "cell lr-1: unknown flag --nope" },
         { "grid lr=1\nflags word", "unexpected argument \"word\"" },
         { "grid staleness=1,2 workers=2 ps=1", "--staleness needs --mode ssp" },
-        { "grid seed=1,2\nrepeat 2", "seed stands in the grid, and repeated" },
+        { "grid seed=1,2\nrepeat 2", "seed is in the grid, but repeated" },
         { "grid nesterov=2\nflags --optimizer momentum",
           "nesterov=2: expected true or false" },
         { "grid data=idx:a/b,idx:a-b", "another cell of this name" },

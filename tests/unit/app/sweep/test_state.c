@@ -83,7 +83,7 @@ static void state_that_does_not_fit_is_refused(void **folder)
                         "\"state\":\"done\"}");
     assert_fails(PL_USAGE, "the cell batch-10 was run with other flags",
                  pl_sweep_state_init(&s, *folder, "softmax", NULL, plan));
-    assert_fails(PL_USAGE, "is of a sweep of softmax, not of lenet",
+    assert_fails(PL_USAGE, "belongs to a sweep of softmax, not of lenet",
                  pl_sweep_state_init(&s, *folder, "lenet", NULL, plan));
     pl_json_free(plan);
     assert_int_equal(0, pl_mem_live());

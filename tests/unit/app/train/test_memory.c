@@ -53,7 +53,7 @@ static void memory_that_is_short_is_refused_with_what_fits(void **state)
     const int64_t gb = 1000000000;
     assert_refused(&opts, 4 * gb, "--batch 100000 needs ");
     assert_refused(&opts, 4 * gb, "parameters 244 MB, gradients and results");
-    assert_refused(&opts, 4 * gb, "the machine has 3.88 GB to give");
+    assert_refused(&opts, 4 * gb, "the machine has 3.88 GB available");
 
     /* The batch it names fits, one more does not. */
     const char *named = strstr(pl_error_message(), "fits is --batch ");
@@ -82,8 +82,8 @@ static void memory_to_give_is_never_below_zero(void **state)
     pl_budget plain, whole;
     assert_ok(pl_budget_make(&whole, &opts));
     assert_refused(&opts, 20000000, "thread stacks and mapped files 50.0 MB");
-    assert_refused(&opts, 20000000, "the machine has 19.4 MB to give");
-    assert_refused(&opts, 0, "the machine has 0 B to give");
+    assert_refused(&opts, 20000000, "the machine has 19.4 MB available");
+    assert_refused(&opts, 0, "the machine has 0 B available");
     opts.address_bytes = 0;
     assert_ok(pl_budget_make(&plain, &opts));
     assert_int_equal(50000000, whole.total - plain.total);

@@ -570,7 +570,7 @@ static void param_explains_one_flag(void **state)
                         "  needs     --mode ssp\n"
                         "--often\n\n  a switch\n\n"
                         "  Switch it on when the light is off.\n\n"
-                        "  value     none: giving the flag switches it on\n",
+                        "  value     none: the flag by itself turns it on\n",
                         text);
     free(text);
 }

@@ -238,9 +238,9 @@ static void cluster_file_entry_is_picked_by_deploy(void **state)
     assert_int_equal(2, cluster.workers);
     assert_int_equal(1, cluster.ps);
     pl_cluster_close(&cluster);
-    assert_fails(PL_USAGE, "there are: single, cluster, cluster2",
+    assert_fails(PL_USAGE, "the entries are: single, cluster, cluster2",
                  pl_cluster_read(&cluster, path, "cluster3"));
-    assert_fails(PL_USAGE, "found 3 clusters, pick one by --deploy",
+    assert_fails(PL_USAGE, "found 3 clusters; choose one with --deploy",
                  pl_cluster_read(&cluster, path, NULL));
 }
 

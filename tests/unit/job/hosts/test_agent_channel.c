@@ -145,7 +145,8 @@ static void channel_sends_a_line(void **state)
     assert_memory_equal("{\"kind\":\"beat\"}\n", text, (size_t)got);
     close(e.out);
     e.out = -1;
-    assert_fails(PL_CLOSED, "gone", pl_agent_channel_send(&e.channel, message));
+    assert_fails(PL_CLOSED, "was lost",
+                 pl_agent_channel_send(&e.channel, message));
     pl_json_free(message);
     close_ends(&e);
 }
@@ -246,7 +247,7 @@ static void agent_ends_when_the_launcher_is_gone_or_silent(void **state)
         open_pair(&p, silent ? 1 : 0);
         if (!silent)
             pl_agent_channel_close(&p.launcher);
-        assert_fails(PL_CLOSED, "the launcher is gone",
+        assert_fails(PL_CLOSED, "the connection to the launcher was lost",
                      pl_thread_join(p.thread));
         if (silent)
             pl_agent_channel_close(&p.launcher);

@@ -39,7 +39,7 @@ static void hosts_that_are_none_are_refused(void **state)
         const char *text, *part;
     } cases[] = {
         { "", "0 characters" },     { "a,", "0 characters" },
-        { "a,b,A", "there twice" }, { "-oProxyCommand=x", "not the name" },
+        { "a,b,A", "named twice" }, { "-oProxyCommand=x", "not the name" },
         { "a b", "not the name" },  { "a;reboot", "not the name" },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

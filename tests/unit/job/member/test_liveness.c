@@ -135,7 +135,7 @@ static void liveness_puts_losses_into_words(void **state)
                      .next = pl_loss_next(PL_ON_LOSS_WAIT),
                      .now_ns = 7 * SECOND };
     pl_loss_text(text, &loss);
-    assert_string_equal("worker 1 (b:1) is lost: nothing was heard of it for "
+    assert_string_equal("worker 1 (b:1) is lost: it has been silent for "
                         "6.0 s; waiting for it to come back",
                         text);
     loss.state = PL_STUCK;
@@ -143,7 +143,7 @@ static void liveness_puts_losses_into_words(void **state)
     loss.next = NULL;
     pl_loss_text(text, &loss);
     assert_string_equal("worker 1 (b:1) is lost at step 4 while computing: it "
-                        "lives, but has made no progress for 6.0 s",
+                        "responds, but has made no progress for 6.0 s",
                         text);
     pl_absence_text(text, "worker 1", false, 2500);
     assert_string_equal("worker 1 did not join within 2 s (--join-timeout)",

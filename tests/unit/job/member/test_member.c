@@ -212,7 +212,7 @@ static void member_loss_ends_the_job_where_told_so(void **state)
     members_pass(net, 1500);
     for (int32_t i = 0; i < 2; i++)
         assert_fails(PL_CLOSED,
-                     "worker 2 is lost: nothing was heard of it for 1.1 s; the "
+                     "worker 2 is lost: it has been silent for 1.1 s; the "
                      "job ends (--on-worker-loss abort)",
                      pl_membership_outcome(net->node[i].machine));
     members_free(net);

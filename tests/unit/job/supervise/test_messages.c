@@ -114,7 +114,7 @@ static void messages_of_other_kinds_are_questions(void **state)
     assert_int_equal(4, got.id);
     assert_true(pl_json_has(got.body, "x"));
     pl_control_message_close(&got);
-    assert_fails(PL_UNSUPPORTED, "\"facts\" is not known here",
+    assert_fails(PL_UNSUPPORTED, "unknown message \"facts\"",
                  decode(&got, "{\"kind\": \"facts\"}"));
     assert_int_equal(0, pl_mem_live());
 }

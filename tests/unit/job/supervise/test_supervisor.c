@@ -454,9 +454,7 @@ static void supervisor_task_that_did_nothing_ends_the_job(void **state)
         open_job(&j, state, "ace0", acts[i][0], acts[i][1]);
         char says[128];
         snprintf(says, sizeof says,
-                 "worker %zu ended with exit status 0 and without having "
-                 "trained",
-                 i);
+                 "worker %zu ended with exit status 0 but did not train", i);
         assert_fails(PL_PEER, says, pl_supervisor_run(&j.opts));
         close_job(&j);
         unlink(test_path(*state, "go"));
@@ -556,8 +554,8 @@ static void supervisor_chief_killed_after_its_last_word_names_the_cure(
     open_job(&j, state, "ac0", "csfK", "cs0");
     assert_fails(PL_PEER,
                  "worker 0 was killed by signal 9 (Killed): the training is "
-                 "complete and saved, only the summary is missing: give "
-                 "--resume",
+                 "complete and saved, only the summary is missing: "
+                 "--resume prints it",
                  pl_supervisor_run(&j.opts));
     close_job(&j);
 }
@@ -604,7 +602,7 @@ static void supervisor_server_that_does_not_report_ends_the_job(void **state)
     job j;
     open_job(&j, state, "e0", "c0", "c0");
     j.opts.join_ms = 1;
-    assert_fails(PL_TIMEOUT, "no port reported within 0 s by ps 0",
+    assert_fails(PL_TIMEOUT, "ps 0 reported no port within 0 s",
                  pl_supervisor_run(&j.opts));
     close_job(&j);
 }

@@ -238,7 +238,7 @@ static void a_silent_server_is_left_at_the_deadline_or_interrupt(void **state)
         .deadline = pl_deadline_in_ms(pl_clock_real(), 20),
         .interrupt = &interrupt,
     };
-    assert_fails(PL_TIMEOUT, "not done in time", pl_download(&opts));
+    assert_fails(PL_TIMEOUT, "not complete in time", pl_download(&opts));
     interrupt = true;
     assert_fails(PL_INTERRUPTED, "interrupted", pl_download(&opts));
     close(listener);

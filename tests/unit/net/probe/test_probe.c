@@ -87,7 +87,7 @@ static void probe_answers_that_cannot_be_are_refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         pl_put_u64(answer, wrong[i].bytes);
         pl_put_u64(answer + 8, wrong[i].ns);
-        assert_fails(PL_PEER, "a:1 says that ",
+        assert_fails(PL_PEER, "a:1 reports that ",
                      pl_probe_speed(&speed, answer, 1000, "a:1"));
     }
     pl_put_u64(answer, 1000);

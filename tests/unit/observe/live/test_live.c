@@ -116,7 +116,7 @@ static void a_run_that_goes_on_is_stopped(void **state)
     assert_fails(PL_CLOSED, "ended has already ended (epochs)",
                  post(*state, "/stop/ended", &body));
     assert_fails(PL_NOTFOUND, "no run ../a", post(*state, "/stop/../a", &body));
-    assert_fails(PL_NOTFOUND, "nothing is done at /run/here",
+    assert_fails(PL_NOTFOUND, "there is no action /run/here",
                  post(*state, "/run/here", &body));
     assert_int_equal(0, asked);
     pl_buffer_close(&body);

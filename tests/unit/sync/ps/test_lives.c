@@ -266,7 +266,7 @@ static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
     }
 }
 
-/* A worker that was done is not started again; a job that is rolled back then
+/* A worker that was done is not restarted; a job that is rolled back then
  * goes on without it, or says who is missing. */
 static void ps_lives_rolled_back_job_may_go_on_without_one(void **state)
 {

@@ -383,7 +383,7 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     ps_tick(rig, 6500);
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_tick(rig, 100);
-    assert_fails(PL_CLOSED, "ps 0 is lost: nothing was heard of it for 10.",
+    assert_fails(PL_CLOSED, "ps 0 is lost: it has been silent for 10.",
                  pl_ps_core_outcome(rig->core));
     assert_true(pl_ps_core_finished(rig->core));
     ps_close(rig);

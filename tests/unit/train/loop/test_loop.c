@@ -496,7 +496,7 @@ static void loop_goes_on_when_a_checkpoint_fails(void **state)
     opts.late_save_s = 1e-9;           /* ... unless it takes long; then once */
     assert_ok(pl_loop_run(&opts, &result));
     assert_int_equal(4, seen.count);
-    assert_non_null(strstr(seen.last, "checkpoint of step 6 is left out"));
+    assert_non_null(strstr(seen.last, "checkpoint of step 6 skipped"));
     pl_log_set(NULL, NULL, PL_LOG_INFO);
     rig_close(&r);
 }

@@ -202,7 +202,7 @@ static void cache_damage_is_named(void **state)
     copy[20] ^= 1; /* a whole block is bad */
     assert_ok(pl_file_replace(path, copy, bytes));
     assert_fails(
-        PL_FORMAT, "no good examples",
+        PL_FORMAT, "none of the examples is valid",
         pl_sparse_open(&set, &pl_cache_format, path,
                        &(pl_source_opts) { .threads = 1, .skip_bad = 4 }));
     free(copy);

@@ -179,7 +179,7 @@ static void libsvm_skip_bad_passes_over_so_many(void **state)
         assert_int_equal(2, pl_sparse_set_bad((pl_sparse_set *)set));
         pl_dataset_free(set);
         opts.skip_bad = 1;
-        assert_fails(PL_FORMAT, "2 bad examples, more than --skip-bad 1",
+        assert_fails(PL_FORMAT, "2 malformed examples, more than --skip-bad 1",
                      open_text(&set, text, &opts));
     }
     assert_int_equal(0, pl_mem_live());

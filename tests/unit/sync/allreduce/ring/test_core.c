@@ -750,7 +750,7 @@ static void ring_loses_a_worker_that_is_stuck(void **state)
     ring_pass(net, 250000);
     for (int32_t w = 0; w < 3; w++)
         assert_fails(PL_ROLLED,
-                     "worker 2 (c:1) is lost: it lives, but has made no "
+                     "worker 2 (c:1) is lost: it responds, but has made no "
                      "progress for",
                      pl_ring_core_outcome(net->node[w].core));
     assert_int_equal(2, net->node[0].lost);

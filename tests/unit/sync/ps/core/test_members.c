@@ -270,7 +270,7 @@ static void ps_members_stuck_worker_is_named(void **state)
         ps_tick(rig, 500);
         ps_forget(rig);
     }
-    assert_fails(PL_CLOSED, "it lives, but has made no progress for 1.5 s",
+    assert_fails(PL_CLOSED, "it responds, but has made no progress for 1.5 s",
                  pl_ps_core_outcome(rig->core));
     ps_close(rig);
 }
