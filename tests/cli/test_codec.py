@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from jobs import interrupted, task, wait_for_checkpoint, wait_for_progress
+
 ALONE = ["--data", "synthetic", "--examples", "600", "--threads", "1",
          "--eval-every", "never", "--seed", "3"]
 RING = ["--strategy", "allreduce", "--engine", "ring"]
@@ -97,6 +99,7 @@ def test_what_workers_hold_back_is_in_every_checkpoint(cli):
     # A checkpoint is left out while the one before is being written.
     assert half["resumed_step"] < 8
     assert half["parameters_sha256"] == whole["parameters_sha256"]
+    assert half["deterministic"] is True
     # They are the workers', not the model's.
     cli.ok("eval", "half", "--data", "synthetic")
     other = cli.run("train", *model, "20", "--quiet", *ALONE, *TOPK,
@@ -114,6 +117,7 @@ def test_a_lossy_codec_is_repeatable_and_says_so(cli, job, codec):
              for _ in range(2)]
     hashes = {summary["parameters_sha256"] for summary in lossy}
     assert len(hashes) == 1
+    assert lossy[0]["deterministic"] is True
     assert plain["parameters_sha256"] not in hashes
     use = lossy[0]["codec"]
     assert use["name"] == codec and use["changes_bits"] is True
@@ -161,3 +165,17 @@ def test_a_run_keeps_its_codec(cli):
     run(cli, NETS["lenet"], *flags, "--codec", "factors")
     cli.refused(2, "train", *NETS["lenet"], *flags, "--resume", "--codec",
                 "bf16", says="--codec bf16: the run was started with")
+
+
+@pytest.mark.parametrize("job", [[*RING], ["--ps", "2"]])
+def test_a_lost_worker_takes_what_topk_kept_with_it(cli, job):
+    """Which the summary says."""
+    train = cli.start("train", "softmax", *ALONE, *job, "--workers", "2",
+                      "--codec", "topk", "--checkpoint-every", "20",
+                      "--quiet", "--json", "--run", "a", "--steps", "1000000")
+    wait_for_checkpoint(cli, train)
+    task(train, "worker", 1).kill()
+    wait_for_progress(cli, train)
+    summary = interrupted(cli, train).json
+    assert summary["restarts"] >= 1
+    assert summary["deterministic"] is False

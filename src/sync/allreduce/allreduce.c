@@ -399,7 +399,7 @@ pl_status pl_allreduce_save(pl_sync *sync, const pl_progress *progress,
     pl_progress copied = *progress;
     copied.bucket_bytes = self->bucket_bytes;
     copied.link = self->link;
-    copied.mixed = copied.mixed || self->fewer;
+    copied.mixed = copied.mixed || self->mixed;
     PL_TRY(pl_snapshot_save(snapshot, &copied, last));
     self->compares = true;
     return PL_OK;
@@ -433,7 +433,7 @@ static pl_status keep_reports(pl_allreduce_sync *self, const farewell *all)
 {
     pl_job_reports reports = {
         .restarts = self->collective->ops->look(self->collective).restarts,
-        .mixed = self->fewer,
+        .mixed = self->mixed,
     };
     PL_TRY(PL_NEW(reports.workers, (size_t)self->ranks.count));
     for (int32_t r = 0; r < self->ranks.count; r++) {
@@ -614,7 +614,7 @@ pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync)
             sync->factors.seconds +
             sync->collective->ops->look(sync->collective).coding_seconds,
         .reports = sync->reports,
-        .fewer = sync->fewer,
+        .mixed = sync->mixed,
         .broken = sync->broken,
     };
 }

@@ -70,7 +70,7 @@ typedef struct pl_allreduce_sync_view {
     double
         coding_seconds;  /* spent in encoding, or forming products of factors */
     const char *reports; /* at the end: JSON of all workers; else NULL */
-    bool fewer;          /* at times not all workers took part */
+    bool mixed;          /* not the bits of a job in which no worker is lost */
     bool broken;         /* someone was interrupted */
 } pl_allreduce_sync_view;
 pl_allreduce_sync_view pl_allreduce_sync_look(const pl_allreduce_sync *sync);

@@ -37,7 +37,8 @@ struct pl_allreduce_sync {
     bool located;              /* opts.located was called */
     bool over;                 /* no more steps */
     bool broken;               /* ... since someone was interrupted */
-    bool fewer;                /* once, at least, not all took part */
+    bool mixed;                /* the bits are not those of a job in which no
+                                  worker was lost */
     int64_t dropped;           /* gradients that were not used */
     int64_t first_ns, last_ns; /* of updates; 0: none */
     double earlier_s;          /* of training, in a loaded checkpoint */
@@ -48,6 +49,7 @@ struct pl_allreduce_sync {
     /* What is held back (held.c): the velocity as it is, and after the step
      * that is being made. */
     float *velocity, *next_velocity;
+    int64_t held_step;  /* whose state it is; the residual's, too */
     pl_workers present; /* ranks, in this order */
     bool keeps;         /* the chief writes checkpoints */
     bool expects;       /* ... and one of this step; combined */
@@ -93,14 +95,16 @@ void pl_allreduce_update_alone(pl_allreduce_sync *self);
 /* What this worker holds back, where opts.held is given.  ready: the gradient
  * of a parameter becomes its velocity.  keep: the step counts.  gather: the
  * chief gets the state of all workers.  give: all get theirs back from the
- * chief's. */
+ * chief's.  join: a generation begins; `restored`: from a checkpoint, `astray`:
+ * some rank has another step's state. */
 pl_status pl_allreduce_held_init(pl_allreduce_sync *self) PL_MUST_CHECK;
 void pl_allreduce_held_close(pl_allreduce_sync *self);
 void pl_allreduce_held_ready(pl_allreduce_sync *self,
                              const pl_params_item *item);
 void pl_allreduce_held_keep(pl_allreduce_sync *self);
 pl_status pl_allreduce_held_gather(pl_allreduce_sync *self) PL_MUST_CHECK;
-pl_status pl_allreduce_held_give(pl_allreduce_sync *self) PL_MUST_CHECK;
+pl_status pl_allreduce_held_join(pl_allreduce_sync *self, bool restored,
+                                 bool astray) PL_MUST_CHECK;
 
 /* Ops of pl_sync. */
 pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at) PL_MUST_CHECK;

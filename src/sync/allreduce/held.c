@@ -4,10 +4,13 @@
  *   H1  The state is that of the last step that counts: a step that all drop
  *       leaves no trace in it.
  *   H2  A checkpoint has the state of all workers after the same step, or is
- *       not written. */
+ *       not written.
+ *   H3  Where the job goes on from parameters of other workers, the state of a
+ *       lost one is gone, and the job says so. */
 #include "sync/allreduce/held.h"
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "state/checkpoint/checkpoint.h"
 #include "sync/allreduce/allreduce_priv.h"
@@ -114,6 +117,7 @@ void pl_allreduce_held_keep(pl_allreduce_sync *self)
     if (self->opts.held == NULL)
         return;
     self->collective->ops->keep(self->collective);
+    self->held_step = self->step;
     self->velocity = self->next_velocity;
     self->next_velocity = before;
     const float *rest = own_block(self, 0);
@@ -188,12 +192,10 @@ pl_status pl_allreduce_held_gather(pl_allreduce_sync *self)
     return PL_OK;
 }
 
-pl_status pl_allreduce_held_give(pl_allreduce_sync *self)
+static pl_status give(pl_allreduce_sync *self)
 {
     const pl_held *held = self->opts.held;
     const float *memory = self->collective->ops->memory(self->collective);
-    if (held == NULL)
-        return PL_OK;
     for (int b = 0; b < held->blocks; b++)
         for (int32_t w = 0; w < held->workers; w++) {
             if (rank_of(self, w) < 0)
@@ -206,5 +208,33 @@ pl_status pl_allreduce_held_give(pl_allreduce_sync *self)
             PL_TRY(pl_allreduce_quiet(self));
         }
     self->gathered = self->step;
+    return PL_OK;
+}
+
+/* The first step again: nothing was held back before it. */
+static void forget(pl_allreduce_sync *self)
+{
+    for (int b = 0; b < self->opts.held->blocks; b++)
+        memset(own_block(self, b), 0, (size_t)self->floats * sizeof(float));
+}
+
+pl_status pl_allreduce_held_join(pl_allreduce_sync *self, bool restored,
+                                 bool astray)
+{
+    if (self->opts.held == NULL)
+        return PL_OK;
+    if (restored) {
+        PL_TRY(give(self));
+    } else if (self->step == 0) {
+        forget(self);
+    } else if (astray) {
+        self->mixed = true; /* H3 */
+        if (self->keeps && self->ranks.rank == 0)
+            pl_log(PL_LOG_WARN,
+                   "what the codec had kept of the lost worker's gradients is "
+                   "gone: the result will not have the bits of a job in which "
+                   "no worker is lost");
+    }
+    self->held_step = self->step;
     return PL_OK;
 }

@@ -33,11 +33,13 @@ typedef struct greeting {
     char arithmetic[96]; /* what bits of products depend on, beside these */
     int64_t keeps;       /* the chief's: it writes checkpoints... */
     int64_t restored;    /* ... and has read one just now */
+    int64_t held_step;   /* whose state the codec holds back */
+    int64_t astray;      /* combined: a rank holds another step's */
     int64_t unlike;      /* combined: a worker with another; -1: none */
     int64_t worker;
     uint64_t job;        /* the chief's: its number, and the run folder */
     char run[RUN_BYTES]; /* "": none, or too long to be sent */
-    char settings[PL_COLLECTIVE_BYTES_MOST - 784 - RUN_BYTES]; /* JSON */
+    char settings[PL_COLLECTIVE_BYTES_MOST - 800 - RUN_BYTES]; /* JSON */
 } greeting;
 
 _Static_assert(sizeof(greeting) <= PL_COLLECTIVE_BYTES_MOST, "one status");
@@ -50,6 +52,7 @@ static void combine_greetings(void *total_bytes, const void *bytes)
     if (one->end_step < total->end_step)
         total->end_step = one->end_step;
     total->fresh = total->fresh && one->fresh;
+    total->astray = total->astray || one->held_step != total->step;
     if (total->unlike < 0 && memcmp(total->arithmetic, one->arithmetic,
                                     sizeof total->arithmetic) != 0)
         total->unlike = one->worker;
@@ -100,6 +103,8 @@ static pl_status write_greeting(const pl_allreduce_sync *self,
         .link = self->link,
         .keeps = self->opts.snapshot != NULL,
         .restored = !self->joined && step > 0 && self->opts.snapshot != NULL,
+        .held_step = self->held_step,
+        .astray = self->held_step != step,
         .unlike = -1,
         .worker = self->opts.worker,
     };
@@ -210,6 +215,7 @@ static void say_unlike(pl_allreduce_sync *self, const greeting *all)
 typedef struct standing {
     bool fresh;    /* no update was made anywhere */
     bool restored; /* it comes from a checkpoint */
+    bool astray;   /* a rank holds back what is another step's */
 } standing;
 
 static pl_status greet(pl_allreduce_sync *self, pl_standing *at, standing *out)
@@ -224,7 +230,7 @@ static pl_status greet(pl_allreduce_sync *self, pl_standing *at, standing *out)
         self->opts.located(self->opts.context, all->job, all->run);
     self->located = true;
     self->end_step = all->end_step;
-    *out = (standing) { all->fresh != 0, all->restored != 0 };
+    *out = (standing) { all->fresh != 0, all->restored != 0, all->astray != 0 };
     self->keeps = all->keeps != 0;
     self->present = all->present;
     self->step = all->step;
@@ -341,7 +347,7 @@ static pl_status take_state(pl_allreduce_sync *self, const standing *chief)
         PL_TRY(take_block(self, pl_params_block(optim->slots[i])));
     if (!fresh && optim->outer != NULL)
         PL_TRY(take_block(self, pl_params_block(optim->outer)));
-    return chief->restored ? pl_allreduce_held_give(self) : PL_OK;
+    return pl_allreduce_held_join(self, chief->restored, chief->astray);
 }
 
 pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
@@ -354,7 +360,7 @@ pl_status pl_allreduce_join(pl_sync *sync, pl_standing *at)
     if (self->opts.joined != NULL)
         self->opts.joined(self->opts.context);
     if (self->ranks.count < self->opts.workers)
-        self->fewer = true;
+        self->mixed = true;
     PL_TRY(find_state(self, at));
     standing chief;
     PL_TRY(greet(self, at, &chief));

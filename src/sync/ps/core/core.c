@@ -195,6 +195,12 @@ void pl_core_forget(pl_ps_core *core, pl_member *member)
         core->store->forget(core, member);
 }
 
+void pl_core_lose_residuals(pl_ps_core *core)
+{
+    if (core->opts.codec->slots > 0)
+        core->counts.mixed = true;
+}
+
 void pl_core_reset(pl_ps_core *core, uint32_t generation)
 {
     size_t workers = (size_t)core->opts.workers;

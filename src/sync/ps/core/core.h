@@ -166,7 +166,8 @@ typedef struct pl_ps_core_view {
     int64_t duplicates; /* pieces that came again */
     int64_t first_update_ns, last_update_ns;
     int32_t lost; /* times a worker was lost */
-    bool mixed;   /* some step had other contributors than all */
+    bool mixed;   /* some step had other contributors than all, or the codec
+                     lost what it had kept of gradients */
     bool initialized;
     uint32_t generation;
     bool stopping;             /* no more gradients are taken */

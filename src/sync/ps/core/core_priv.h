@@ -285,6 +285,9 @@ void pl_core_reply_text(pl_ps_core *core, const pl_member *member,
                         pl_frame frame, const char *text);
 /* Forget parameters and requests: all tasks rejoin in `generation`. */
 void pl_core_reset(pl_ps_core *core, uint32_t generation);
+/* What workers kept of their gradients is not that of the parameters: a worker
+ * is a new process, or steps are made again.  Some codecs keep nothing. */
+void pl_core_lose_residuals(pl_ps_core *core);
 /* The job is over for all; `failed`: say why and give up. */
 void pl_core_end(pl_ps_core *core, bool failed, const char *format, ...)
     PL_PRINTF(3, 4);

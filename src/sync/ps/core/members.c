@@ -196,6 +196,7 @@ static pl_status check_job(pl_ps_core *core, const pl_ps_join_text *join,
 /* All rejoin; a task that misses this learns it by its next heartbeat. */
 static void begin_generation(pl_ps_core *core, uint32_t generation)
 {
+    pl_core_lose_residuals(core);
     pl_core_reset(core, generation);
     for (int32_t i = 0; i < core->member_count; i++)
         if (core->members[i].state == PL_MEMBER_HERE)
@@ -400,8 +401,11 @@ static void take_in(pl_ps_core *core, pl_member *member,
         pl_core_forget(core, member);
         if (pl_core_leads(core))
             member->incarnation = ++core->last_incarnation;
-        core->rejoins += pl_core_is_worker(core, member) &&
-                         member->state != PL_MEMBER_ABSENT;
+        bool returns = pl_core_is_worker(core, member) &&
+                       member->state != PL_MEMBER_ABSENT;
+        core->rejoins += returns;
+        if (returns)
+            pl_core_lose_residuals(core);
         member->gone = false;
         note_place(member, join);
         pl_log(PL_LOG_INFO, "%s joined (%s)", pl_core_name(core, member, name),

@@ -104,6 +104,8 @@ void pl_core_complete(pl_ps_core *core, pl_member *member)
         core->members[w].own = core->members[w].pace = 0;
     core->initialized = true;
     core->step = member->request.init.step;
+    if (core->step > 0)
+        pl_core_lose_residuals(core);
     pl_core_answer(core, member, 0);
     pl_core_release(core);
 }

@@ -370,6 +370,8 @@ static void finish_load(pl_ps_core *core)
     }
     core->initialized = true;
     core->step = save->loading;
+    if (core->step > 0)
+        pl_core_lose_residuals(core);
     if (chief->stage == PL_STAGE_WAITING &&
         chief->request.kind == PL_REQUEST_LOAD &&
         chief->request.load.step == save->loading)

@@ -124,6 +124,23 @@ static void ps_members_join_names_the_first_setting_that_differs(void **state)
     ps_close(rig);
 }
 
+static void ps_members_new_process_has_nothing_that_a_codec_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const pl_codec *codec;
+        bool keeps;
+    } rows[] = { { &pl_codec_bf16, false },
+                 { &pl_codec_topk_default.base, true } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ps_rig *rig = ps_start((pl_ps_core_opts) { .codec = rows[i].codec }, 0);
+        assert_false(ps_look(rig, 0).mixed);
+        join_as(rig, 77, "{\"role\": \"worker\", \"index\": 1, \"job\": \"\"}");
+        assert_true(ps_look(rig, 0).mixed == rows[i].keeps);
+        ps_close(rig);
+    }
+}
+
 /* J3 */
 static void ps_members_newer_process_takes_the_place(void **state)
 {
@@ -743,6 +760,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_joins_that_make_no_sense_are_refused),
     cmocka_unit_test(ps_members_join_names_the_first_setting_that_differs),
     cmocka_unit_test(ps_members_newer_process_takes_the_place),
+    cmocka_unit_test(ps_members_new_process_has_nothing_that_a_codec_kept),
     cmocka_unit_test(ps_members_older_incarnation_is_refused_by_a_follower),
     cmocka_unit_test(ps_members_hearts_are_answered_with_the_state),
     cmocka_unit_test(ps_members_silence_means_lost),

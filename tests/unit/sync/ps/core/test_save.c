@@ -403,6 +403,26 @@ static void ps_save_is_forgotten_when_all_is_rolled_back(void **state)
     ps_close(rig);
 }
 
+static void ps_save_has_nothing_that_a_codec_kept(void **state)
+{
+    (void)state;
+    static const struct {
+        const pl_codec *codec;
+        bool keeps;
+    } rows[] = { { &pl_codec_bf16, false },
+                 { &pl_codec_topk_default.base, true } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        ps_rig *rig = open_rig((pl_ps_core_opts) { .codec = rows[i].codec });
+        ps_join(rig, 0, 0);
+        ps_join(rig, 1, 0);
+        ask(rig, PL_FRAME_LOAD, 7, 7, 7);
+        stored(rig, PL_SAVED_GOOD, NULL);
+        assert_int_equal(7, ps_look(rig, 0).step);
+        assert_true(ps_look(rig, 0).mixed == rows[i].keeps);
+        ps_close(rig);
+    }
+}
+
 static void ps_save_load_sets_step_and_counts(void **state)
 {
     (void)state;
@@ -564,6 +584,7 @@ UNIT_TESTS(
     cmocka_unit_test(ps_save_is_of_the_moment_the_chief_was_told),
     cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
     cmocka_unit_test(ps_save_load_sets_step_and_counts),
+    cmocka_unit_test(ps_save_has_nothing_that_a_codec_kept),
     cmocka_unit_test(ps_save_that_is_being_completed_keeps_the_chief_out),
     cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
     cmocka_unit_test(ps_save_applies_the_held_gradient_of_one_that_died),
