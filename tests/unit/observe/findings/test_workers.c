@@ -166,6 +166,53 @@ static void uneven_shares_are_told(void **folder)
                 "steps of another; worker 0 makes the most in 1 of them.\n");
 }
 
+/* A worker that came when the job was over is not slower by any number. */
+static void a_worker_without_steps_is_told(void **folder)
+{
+    write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 900, 0));
+    assert_says(*folder, "");
+    write_texts(*folder, "b", "\"lr\": \"2\"", made_shares("async", 0, 700));
+    assert_says(*folder,
+                "Workers that do not wait for each other share the steps "
+                "unevenly in 2 of 2 runs: in 2 a worker makes none; worker 0 "
+                "makes the most in 1 of them.\n");
+    write_texts(*folder, "c", "\"lr\": \"3\"", made_shares("async", 300, 100));
+    assert_says(*folder,
+                "Workers that do not wait for each other share the steps "
+                "unevenly in 3 of 3 runs: one makes 3.0 times the steps of "
+                "another; in 2 a worker makes none; worker 0 makes the most in "
+                "2 of them.\n");
+}
+
+static const char *made_waits(const char *mode, double one, double other)
+{
+    static char text[256];
+    snprintf(text, sizeof text,
+             "\"strategy\": \"ps\", \"mode\": \"%s\", \"workers\": 2, "
+             "\"stopped_by\": \"steps\", \"per_worker\": [{\"index\": 0, "
+             "\"waiting_share\": %g}, {\"index\": 1, \"waiting_share\": %g}]",
+             mode, one, other);
+    return text;
+}
+
+static void how_long_workers_wait_is_told(void **folder)
+{
+    static const char *const args[] = {
+        "\"strategy\": \"ps\", \"mode\": \"sync\", \"batch\": \"1\"",
+        "\"strategy\": \"ps\", \"mode\": \"async\", \"batch\": \"1\"",
+        "\"strategy\": \"ps\", \"mode\": \"sync\", \"batch\": \"2\"",
+        "\"strategy\": \"ps\", \"mode\": \"async\", \"batch\": \"2\"",
+    };
+    write_texts(*folder, "a", args[0], made_waits("sync", 0.4, 0.6));
+    write_texts(*folder, "b", args[1], made_waits("async", 0.1, 0.3));
+    assert_says(*folder, "Workers wait 50 % of the time in sync and 20 % of "
+                         "the time in async, all else equal.\n");
+    write_texts(*folder, "c", args[2], made_waits("sync", 0.7, 0.7));
+    write_texts(*folder, "d", args[3], made_waits("async", 0.2, 0.2));
+    assert_says(*folder, "Workers wait 50 to 70 % of the time in sync and 20 % "
+                         "of the time in async, all else equal.\n");
+}
+
 static void even_shares_are_not_told(void **folder)
 {
     write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 110, 100));
@@ -209,5 +256,7 @@ UNIT_TESTS(TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
            TEST_IN_FOLDER(sums_are_set_beside_means),
            TEST_IN_FOLDER(the_way_to_a_target_is_told),
            TEST_IN_FOLDER(uneven_shares_are_told),
+           TEST_IN_FOLDER(a_worker_without_steps_is_told),
+           TEST_IN_FOLDER(how_long_workers_wait_is_told),
            TEST_IN_FOLDER(even_shares_are_not_told),
            TEST_IN_FOLDER(distance_to_published_values_is_told))
