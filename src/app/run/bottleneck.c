@@ -505,7 +505,7 @@ static const char *phrase(const pl_job_times *t, pl_cause cause)
     case PL_CAUSE_READING:
         return "reading data";
     case PL_CAUSE_CORES:
-        return t->crowded_out ? "other processes have the cores"
+        return t->crowded_out ? PL_BOTTLENECK_CROWDED
                               : "tasks without a free core";
     case PL_CAUSE_SERVER_LINK:
         return "waiting for the links of the parameter servers";

@@ -310,7 +310,7 @@ static pl_status find_times(const pl_finding *f)
     PL_TRY(find_speed(f));
     PL_TRY(pl_finding_saturation(f));
     if (f->out->bytes > before)
-        pl_finding_short(f);
+        pl_finding_doubts(f);
     return PL_OK;
 }
 

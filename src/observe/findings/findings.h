@@ -8,7 +8,8 @@
  *   way       what more workers change on the way to it: steps and time
  *   speed     what more workers bring: speed-up and efficiency
  *   batch     how examples/s grow with the batch, and where they cease to
- *   short     that the four above rest on runs which are over at once
+ *   doubts    that the four above rest on runs which are over at once, or
+ *             whose cores other processes had
  *   memory    how it grows with the batch and the workers
  *   accuracy  how test accuracy goes with each flag that has numbers
  *   averaging why it falls with the workers where their gradients are averaged

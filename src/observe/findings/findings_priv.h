@@ -42,10 +42,10 @@ pl_status pl_finding_way(const pl_finding *f) PL_MUST_CHECK;
 pl_status pl_finding_averaging(const pl_finding *f) PL_MUST_CHECK;
 void pl_finding_shares(const pl_finding *f);
 
-/* Rules about single runs (runs.c): tasks that were lost, and runs that are too
- * short for their times to be relied on. */
+/* Rules about single runs (runs.c): tasks that were lost, and runs whose
+ * times are in doubt: too short, or on cores that others used. */
 void pl_finding_faults(const pl_finding *f);
-void pl_finding_short(const pl_finding *f);
+void pl_finding_doubts(const pl_finding *f);
 
 /* How far results are from those that a report published (published.c). */
 void pl_finding_published(const pl_finding *f);

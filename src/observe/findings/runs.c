@@ -1,6 +1,9 @@
 /* runs.c - rules about runs one by one: what happened to their tasks, and
- * whether they lasted long enough for their times to mean something. */
+ * whether their times mean something: they do not where a run was over at once,
+ * or where processes of others had the cores. */
 #include "observe/findings/findings_priv.h"
+
+#include <string.h>
 
 /* Seconds of training: below it, what else a machine does decides the speed. */
 #define SHORT 0.5
@@ -69,9 +72,31 @@ void pl_finding_faults(const pl_finding *f)
     pl_buffer_text(f->out, ".\n");
 }
 
-/* --- short runs ------------------------------------------------------- */
+/* --- doubtful times --------------------------------------------------- */
 
-void pl_finding_short(const pl_finding *f)
+static bool is_crowded(const pl_record *record)
+{
+    const pl_summary *s = &record->summary;
+    return record->ended && s->has_bottleneck &&
+           strncmp(s->bottleneck.text, PL_BOTTLENECK_CROWDED,
+                   strlen(PL_BOTTLENECK_CROWDED)) == 0;
+}
+
+static void find_crowded(const pl_finding *f)
+{
+    const pl_records *r = f->records;
+    size_t crowded = 0;
+    for (size_t i = 0; i < r->count; i++)
+        crowded += is_crowded(&r->list[i]);
+    if (crowded > 0)
+        pl_buffer_format(f->out,
+                         "In %zu of %zu runs other processes had the cores: "
+                         "their times and speeds are not those of the runs "
+                         "alone.\n",
+                         crowded, r->count);
+}
+
+static void find_short(const pl_finding *f)
 {
     const pl_records *r = f->records;
     size_t brief = 0;
@@ -86,4 +111,10 @@ void pl_finding_short(const pl_finding *f)
                          "times and speeds differ from run to run, and "
                          "--repeat tells by how much.\n",
                          brief, r->count, SHORT);
+}
+
+void pl_finding_doubts(const pl_finding *f)
+{
+    find_crowded(f);
+    find_short(f);
 }

@@ -252,6 +252,24 @@ static void memory_that_grows_is_told(void **folder)
                          "(batch 32) to 4000 MB (batch 128).\n");
 }
 
+/* Speeds of runs beside others are not their own. */
+static void crowded_machines_are_told(void **folder)
+{
+#define CROWDED                                                                \
+    "\"examples_per_s\": 10, \"seconds\": 9, \"bottleneck\": {\"what\": "      \
+    "\"cores\", \"share\": 0.8, \"text\": \"other processes have the cores: "  \
+    "80 "                                                                      \
+    "% of the time\"}"
+    write_results(*folder, "a", 32, CROWDED);
+    write_results(*folder, "b", 64, CROWDED);
+    FOUND_THERE(*folder,
+                "Examples/s do not grow with the batch (10 at batch 32, 10 at "
+                "batch 64).\n"
+                "In 2 of 2 runs other processes had the cores: their times and "
+                "speeds are not those of the runs alone.\n"
+                "What limits: cores, in 2 of 2 runs.\n");
+}
+
 static void faults_are_told(void **folder)
 {
     write_results(*folder, "a", 32,
@@ -382,6 +400,7 @@ UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
            TEST_IN_FOLDER(a_batch_that_is_too_large_is_told),
            TEST_IN_FOLDER(speeds_of_short_runs_are_called_so),
            TEST_IN_FOLDER(memory_that_grows_is_told),
+           TEST_IN_FOLDER(crowded_machines_are_told),
            TEST_IN_FOLDER(faults_are_told),
            TEST_IN_FOLDER(what_dense_traffic_would_cost_is_told),
            TEST_IN_FOLDER(one_run_says_nothing),
