@@ -86,8 +86,9 @@ static void find_target(const pl_finding *f)
     best.y = pl_compare_mean(r, first, "seconds", &best.spread);
     pl_compare_label(r, first, f->flags.names, f->flags.count, "", label,
                      sizeof label);
-    pl_buffer_format(f->out, "Fastest to the %s: %s, %.2f s and %.0f steps",
-                     name_target(r), label, best.y, steps);
+    pl_buffer_format(f->out, "Fastest to the %s: %s, %.*f s and %.0f steps",
+                     name_target(r), label, best.y < 0.1 ? 4 : 2, best.y,
+                     steps);
     if (second < r->count) {
         next.y = pl_compare_mean(r, second, "seconds", &next.spread);
         pl_compare_label(r, second, f->flags.names, f->flags.count, "", label,

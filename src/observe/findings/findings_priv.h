@@ -19,7 +19,7 @@ typedef struct pl_finding {
 } pl_finding;
 
 /* How the sentence about a line begins: "mode sync: test accuracy"; of the only
- * line "Test accuracy". */
+ * line "Test accuracy".  `what` may be "". */
 void pl_finding_subject(const pl_finding *f, const pl_line *line,
                         const char *what);
 

@@ -156,12 +156,25 @@ void pl_finding_waiting(const pl_finding *f)
 
 /* --- traffic ---------------------------------------------------------- */
 
+/* Three digits that count, but no exponent: "3.1", "48700". */
+static void put_rounded(const pl_finding *f, double value)
+{
+    if (value < 999.5) {
+        pl_buffer_format(f->out, "%.3g", value);
+        return;
+    }
+    double unit = pow(10, floor(log10(value)) - 2);
+    pl_buffer_format(f->out, "%.0f", unit * round(value / unit));
+}
+
 /* "3.1", or where they differ "3.1 to 4.0" */
 static void put_times(const pl_finding *f, const range *r)
 {
-    pl_buffer_format(f->out, "%.3g", r->least);
-    if (r->largest > 1.01 * r->least)
-        pl_buffer_format(f->out, " to %.3g", r->largest);
+    put_rounded(f, r->least);
+    if (r->largest > 1.01 * r->least) {
+        pl_buffer_text(f->out, " to ");
+        put_rounded(f, r->largest);
+    }
 }
 
 static double bytes_of(const pl_finding *f, size_t run)

@@ -51,6 +51,20 @@ static void assert_found(const char *folder, const made *runs, size_t count,
 #define FOUND(folder, runs, expected)                                          \
     assert_found(folder, runs, sizeof(runs) / sizeof *(runs), expected)
 
+/* Write a run by its batch and the text of its results; what is found. */
+static void write_results(const char *folder, const char *name, int batch,
+                          const char *results)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"alexnet\", \"args\": {\"batch\": "
+             "\"%d\"}}",
+             batch);
+    write_run_file(folder, name, "run.json", text);
+    snprintf(text, sizeof text, "{%s, \"stopped_by\": \"steps\"}", results);
+    write_run_file(folder, name, "summary.json", text);
+}
+
 static void workers_and_modes_are_told(void **folder)
 {
     static const made runs[] = {
@@ -73,6 +87,48 @@ static void workers_and_modes_are_told(void **folder)
           "Test accuracy of sync against async, all else equal: -1.90 to +0.00 "
           "points over 3 pairs.\n"
           "What limits: computing, in 6 of 6 runs.\n");
+}
+
+/* Where nothing else was varied no label stands before the sentence. */
+/* No number is rounded to nothing, and none has an exponent. */
+static void numbers_are_readable(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.9, 0.00432, 1000, "stop_loss" },
+        { "", 1, 50, 1, 0.9, 2, 1000, "stop_loss" },
+    };
+    FOUND(*folder, runs,
+          "Fastest to the loss: batch 10, 0.0043 s and 100 steps.\n"
+          "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "batch 50).\n"
+          "1 of 2 runs trained for less than 0.5 s: their times and speeds "
+          "differ from run to run, and --repeat tells by how much.\n"
+          "What limits: computing, in 2 of 2 runs.\n");
+}
+
+static void large_factors_have_no_exponent(void **folder)
+{
+    write_results(
+        *folder, "a", 10,
+        "\"dense_traffic\": {\"bytes_per_gradient\": 270123456, "
+        "\"moved_per_gradient\": 5555, \"seconds_per_gradient\": "
+        "0.00976, \"link_bytes_per_s\": 16000, \"link\": \"network\"}");
+    FOUND_THERE(*folder,
+                "Dense traffic would have moved 48600 times the bytes, 0.00976 "
+                "s for each gradient on the link of the run.\n");
+}
+
+static void workers_alone_are_told(void **folder)
+{
+    static const made runs[] = {
+        { "sync", 1, 100, 1, 0.903, 10, 1000, "epochs" },
+        { "sync", 2, 100, 1, 0.903, 7, 1500, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "2 workers process 1.50 times the examples/s of 1 (efficiency 75 "
+          "%).\n"
+          "Test accuracy stays between 90.30 and 90.30 % (workers 1 to 2).\n"
+          "What limits: computing, in 2 of 2 runs.\n");
 }
 
 static void the_best_of_a_flag_is_told(void **folder)
@@ -228,20 +284,6 @@ static void speeds_of_short_runs_are_called_so(void **folder)
           "What limits: computing, in 3 of 3 runs.\n");
 }
 
-/* Write a run by its batch and the text of its results; what is found. */
-static void write_results(const char *folder, const char *name, int batch,
-                          const char *results)
-{
-    char text[512];
-    snprintf(text, sizeof text,
-             "{\"format\": 1, \"model\": \"alexnet\", \"args\": {\"batch\": "
-             "\"%d\"}}",
-             batch);
-    write_run_file(folder, name, "run.json", text);
-    snprintf(text, sizeof text, "{%s, \"stopped_by\": \"steps\"}", results);
-    write_run_file(folder, name, "summary.json", text);
-}
-
 static void memory_that_grows_is_told(void **folder)
 {
     write_results(*folder, "a", 32, "\"peak_rss_mb\": 3000");
@@ -390,6 +432,9 @@ static void finding_survives_failed_allocations(void **folder)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
+           TEST_IN_FOLDER(workers_alone_are_told),
+           TEST_IN_FOLDER(numbers_are_readable),
+           TEST_IN_FOLDER(large_factors_have_no_exponent),
            TEST_IN_FOLDER(the_best_of_a_flag_is_told),
            TEST_IN_FOLDER(the_best_cure_is_told),
            TEST_IN_FOLDER(the_fastest_to_a_loss_is_told),
