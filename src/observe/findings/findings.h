@@ -23,7 +23,7 @@
  *   spread    differences that repetitions have by themselves are called so
  *   limit     what limited the runs
  *
- * Pure: no input, no output, no clock.
+ * Pure: no input, no output, no clock; but for that about operators.
  *
  * Threads: any. */
 #ifndef PL_OBSERVE_FINDINGS_FINDINGS_H
@@ -34,5 +34,10 @@
 
 /* Append sentences about the runs of one experiment, a line each. */
 pl_status pl_findings(const pl_records *part, pl_buffer *out) PL_MUST_CHECK;
+
+/* The same about the operators of runs that were traced, of up to four runs:
+ * reads their traces. */
+pl_status pl_findings_operators(const pl_records *part,
+                                pl_buffer *out) PL_MUST_CHECK;
 
 #endif

@@ -250,7 +250,52 @@ static void distance_to_published_values_is_told(void **folder)
     assert_says(*folder, "");
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
+/* Of a trace with 90 us of `find`, 6 of `dot` and 4 of `apply`, and more of
+ * what is no operator. */
+static void write_traced(const char *folder, const char *name)
+{
+    write_texts(folder, name, "\"lr\": \"1\"", "\"stopped_by\": \"steps\"");
+    write_run_file(
+        folder, test_path(name, "trace"), "worker-0.json",
+        "{\"otherData\":{\"begin_wall_ns\":1,\"begin_clock_ns\":1,"
+        "\"dropped\":0,\"gflops\":1.0,\"gbytes\":1.0,\"operators\":[]},"
+        "\"traceEvents\":["
+        "{\"name\":\"checkpoint\",\"ph\":\"X\",\"ts\":1.0,\"dur\":999.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}},"
+        "{\"name\":\"apply\",\"ph\":\"X\",\"ts\":2000.0,\"dur\":4.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}},"
+        "{\"name\":\"dot\",\"ph\":\"X\",\"ts\":3000.0,\"dur\":6.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}},"
+        "{\"name\":\"find\",\"ph\":\"X\",\"ts\":4000.0,\"dur\":90.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}}]}");
+}
+
+static void assert_operators(const char *folder, const char *expected)
+{
+    pl_records r;
+    pl_buffer text = { 0 };
+    char *paths[] = { (char *)folder };
+    assert_ok(pl_records_init(&r, paths, 1));
+    assert_ok(pl_findings_operators(&r, &text));
+    assert_string_equal(expected, text.bytes > 0 ? text.data : "");
+    pl_buffer_close(&text);
+    pl_records_close(&r);
+}
+
+static void operators_that_take_longest_are_told(void **folder)
+{
+    write_traced(*folder, "a");
+    assert_operators(*folder, "Of the workers' time in operators find takes 90 "
+                              "%, dot takes 6 %.\n");
+    write_texts(*folder, "b", "\"lr\": \"2\"", "\"stopped_by\": \"steps\"");
+    assert_operators(*folder, "a: of the workers' time in operators find takes "
+                              "90 %, dot takes 6 %.\n");
+    write_run_file(*folder, "a/trace", "worker-0.json", "no trace");
+    assert_operators(*folder, "");
+}
+
+UNIT_TESTS(TEST_IN_FOLDER(operators_that_take_longest_are_told),
+           TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
            TEST_IN_FOLDER(averaging_names_its_mode),
            TEST_IN_FOLDER(what_averages_nothing_is_not_explained),
            TEST_IN_FOLDER(sums_are_set_beside_means),
