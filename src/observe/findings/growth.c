@@ -85,17 +85,18 @@ static void put_memory(const pl_finding *f, const pl_line *line,
                      first->x, last->y, flag, last->x);
 }
 
+static pl_status find_memory(const pl_finding *f, const char *flag)
+{
+    pl_lines lines;
+    PL_TRY(pl_lines_init(&lines, f->records, &f->flags, flag, "peak_rss_mb"));
+    for (size_t i = 0; lines.count <= PL_FINDING_LINES && i < lines.count; i++)
+        put_memory(f, &lines.list[i], flag);
+    pl_lines_close(&lines);
+    return PL_OK;
+}
+
 pl_status pl_finding_memory(const pl_finding *f)
 {
-    static const char *const flags[] = { "batch", "workers" };
-    for (size_t k = 0; k < sizeof flags / sizeof *flags; k++) {
-        pl_lines lines;
-        PL_TRY(pl_lines_init(&lines, f->records, &f->flags, flags[k],
-                             "peak_rss_mb"));
-        for (size_t i = 0; lines.count <= PL_FINDING_LINES && i < lines.count;
-             i++)
-            put_memory(f, &lines.list[i], flags[k]);
-        pl_lines_close(&lines);
-    }
-    return PL_OK;
+    PL_TRY(find_memory(f, "batch"));
+    return find_memory(f, "workers");
 }
