@@ -446,9 +446,15 @@ static bool is_shared(pl_cause cause)
            cause == PL_CAUSE_CHECKPOINTS;
 }
 
+/* The share of the time in which steps were made. */
+static double training_of(const pl_job_times *t)
+{
+    return 1 - t->evaluation - t->checkpoints;
+}
+
 static rule choose(const pl_job_times *t)
 {
-    double training = 1 - t->evaluation - t->checkpoints;
+    double training = training_of(t);
     double scale = training / t->step;
     double exchange = (t->send + t->wait) * scale;
     double held = t->slow >= 0 && !stops_by_chance(t) ? t->held * training : 0;
@@ -499,7 +505,7 @@ static const char *phrase(const pl_job_times *t, pl_cause cause)
     case PL_CAUSE_READING:
         return "reading data";
     case PL_CAUSE_CORES:
-        return t->crowded_out ? "other processes have the cores"
+        return t->crowded_out ? PL_BOTTLENECK_CROWDED
                               : "tasks without a free core";
     case PL_CAUSE_SERVER_LINK:
         return "waiting for the links of the parameter servers";
@@ -558,18 +564,26 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
         PUT(b, ", in spells");
 }
 
-/* Where else the workers' time went. */
+/* Where else the time went: with the cause's own share no more than all of it.
+ */
 static void put_shares(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
 {
+    double scale = training_of(t) / t->step;
+    /* Without a core for what would have been computing. */
+    bool computing =
+        cause == PL_CAUSE_COMPUTING ||
+        (cause == PL_CAUSE_CORES && t->compute * scale == b->share);
     const struct {
         const char *name;
         double share;
         bool named; /* by the cause */
     } all[] = {
-        { "reading", t->input / t->step, cause == PL_CAUSE_READING },
-        { "computing", t->compute / t->step, cause == PL_CAUSE_COMPUTING },
-        { "sending", t->send / t->step, false },
-        { "waiting", t->wait / t->step, false },
+        { "reading", t->input * scale, cause == PL_CAUSE_READING },
+        { "computing", t->compute * scale, computing },
+        { "sending", t->send * scale, false },
+        { "waiting", t->wait * scale, false },
+        { "testing", t->evaluation, cause == PL_CAUSE_EVALUATION },
+        { "checkpoints", t->checkpoints, cause == PL_CAUSE_CHECKPOINTS },
     };
     const char *between = " (";
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) {

@@ -18,6 +18,10 @@ typedef struct pl_cure {
 
 #define PL_CURES_MAX 16
 
+/* How the text of a bottleneck begins where processes of others had the cores
+ * that the run needed. */
+#define PL_BOTTLENECK_CROWDED "other processes have the cores"
+
 /* What held the run up. */
 typedef struct pl_bottleneck {
     char what[24];  /* "computing"; docs/observe.md lists them */

@@ -99,6 +99,8 @@ static pl_status print_part(const pl_records *part, bool mean, bool titled,
         print_table(table, width, out);
     }
     pl_status status = pl_findings(part, &notes);
+    if (status == PL_OK)
+        status = pl_findings_operators(part, &notes);
     pl_compare_notes(part, &notes);
     if (notes.bytes > 0) {
         pl_buffer_text(out, "\n");

@@ -14,10 +14,6 @@
 #define LINES_MOST PL_FINDING_LINES
 #define KEPT       PL_FINDING_KEPT
 
-/* Of the largest speed: what is left to gain beyond it is not worth a larger
- * batch. */
-#define SATURATED 0.95
-
 static bool met(const pl_record *record, const char *target)
 {
     return strcmp(pl_record_stopped_by(record), target) == 0;
@@ -36,9 +32,7 @@ static size_t count_met(const pl_records *records)
     return count;
 }
 
-/* How the sentence about a line begins: "mode sync: test accuracy"; of the only
- * line "Test accuracy".  `what` may be empty. */
-static void put_subject(const pl_finding *f, const pl_line *line,
+void pl_finding_subject(const pl_finding *f, const pl_line *line,
                         const char *what)
 {
     if (strcmp(line->label, "all runs") != 0)
@@ -92,8 +86,9 @@ static void find_target(const pl_finding *f)
     best.y = pl_compare_mean(r, first, "seconds", &best.spread);
     pl_compare_label(r, first, f->flags.names, f->flags.count, "", label,
                      sizeof label);
-    pl_buffer_format(f->out, "Fastest to the %s: %s, %.2f s and %.0f steps",
-                     name_target(r), label, best.y, steps);
+    pl_buffer_format(f->out, "Fastest to the %s: %s, %.*f s and %.0f steps",
+                     name_target(r), label, best.y < 0.1 ? 4 : 2, best.y,
+                     steps);
     if (second < r->count) {
         next.y = pl_compare_mean(r, second, "seconds", &next.spread);
         pl_compare_label(r, second, f->flags.names, f->flags.count, "", label,
@@ -114,7 +109,7 @@ static void put_speed(const pl_finding *f, const pl_line *line)
     const pl_line_point *one = &line->points[0];
     const pl_line_point *most = &line->points[line->count - 1];
     double gain = most->y / one->y;
-    put_subject(f, line, "");
+    pl_finding_subject(f, line, "");
     if (pl_line_within_spread(one, most))
         pl_buffer_format(f->out,
                          "%.0f workers are as fast as %.0f, within the spread "
@@ -166,49 +161,6 @@ static pl_status find_speed(const pl_finding *f)
     return PL_OK;
 }
 
-/* --- saturation ------------------------------------------------------- */
-
-/* The first point that is as fast as the fastest, but for little. */
-static const pl_line_point *knee_of(const pl_line *line)
-{
-    double most = 0;
-    size_t at = 0;
-    for (size_t i = 0; i < line->count; i++)
-        most = fmax(most, line->points[i].y);
-    while (line->points[at].y < SATURATED * most)
-        at++;
-    return &line->points[at];
-}
-
-static void put_saturation(const pl_finding *f, const pl_line *line)
-{
-    const pl_line_point *first = line->points, *knee = knee_of(line);
-    const pl_line_point *last = &line->points[line->count - 1];
-    put_subject(f, line, "examples/s");
-    if (knee == first || pl_line_within_spread(first, knee))
-        pl_buffer_format(f->out,
-                         " do not grow with the batch (%.0f at batch %g, %.0f "
-                         "at batch %g).\n",
-                         first->y, first->x, last->y, last->x);
-    else
-        pl_buffer_format(f->out,
-                         " grow from %.0f (batch %g) to %.0f (batch %g)%s.\n",
-                         first->y, first->x, knee->y, knee->x,
-                         knee != last ? ", and hardly beyond" : "");
-}
-
-static pl_status find_saturation(const pl_finding *f)
-{
-    pl_lines lines;
-    PL_TRY(pl_lines_init(&lines, f->records, &f->flags, "batch",
-                         "examples_per_s"));
-    for (size_t i = 0; lines.count <= LINES_MOST && i < lines.count; i++)
-        if (lines.list[i].points[0].y > 0)
-            put_saturation(f, &lines.list[i]);
-    pl_lines_close(&lines);
-    return PL_OK;
-}
-
 /* --- accuracy --------------------------------------------------------- */
 
 static bool is_monotone(const pl_line *line, double sign)
@@ -243,7 +195,7 @@ static void put_accuracy(const pl_finding *f, const pl_line *line,
     bool repeated = hypot(low->spread, high->spread) > 0;
     bool within = pl_line_within_spread(low, high);
     char one[48], other[48];
-    put_subject(f, line, "test accuracy");
+    pl_finding_subject(f, line, "test accuracy");
     if (within || (!repeated && high->y - low->y < KEPT))
         pl_buffer_format(
             f->out, " stays between %.2f and %.2f %% (%s %g to %g)%s.\n",
@@ -350,20 +302,32 @@ static void find_own_limit(const pl_finding *f)
                          run->summary.bottleneck.text);
 }
 
+/* What depends on how long runs took. */
+static pl_status find_times(const pl_finding *f)
+{
+    size_t before = f->out->bytes;
+    find_target(f);
+    PL_TRY(pl_finding_way(f));
+    PL_TRY(find_speed(f));
+    PL_TRY(pl_finding_saturation(f));
+    if (f->out->bytes > before)
+        pl_finding_doubts(f);
+    return PL_OK;
+}
+
 pl_status pl_findings(const pl_records *part, pl_buffer *out)
 {
     pl_finding f = { .records = part, .out = out };
     if (part->count == 1) {
         pl_finding_traffic(&f);
+        pl_finding_faults(&f);
         find_own_limit(&f);
     }
     if (part->count < 2)
         return pl_buffer_status(out);
     f.flags.count = pl_compare_args(part, f.flags.names, PL_LINE_FLAGS_MOST);
-    find_target(&f);
-    PL_TRY(pl_finding_way(&f));
-    PL_TRY(find_speed(&f));
-    PL_TRY(find_saturation(&f));
+    PL_TRY(find_times(&f));
+    PL_TRY(pl_finding_memory(&f));
     /* At a loss that all reach, accuracy is about the same. */
     for (size_t i = 0; count_met(part) == 0 && i < f.flags.count; i++)
         if (!pl_compare_follows(part, f.flags.names, f.flags.count,
@@ -373,8 +337,10 @@ pl_status pl_findings(const pl_records *part, pl_buffer *out)
         PL_TRY(pl_finding_averaging(&f));
         pl_finding_pairs(&f);
     }
+    pl_finding_waiting(&f);
     pl_finding_shares(&f);
     pl_finding_traffic(&f);
+    pl_finding_faults(&f);
     pl_finding_published(&f);
     find_limit(&f);
     return pl_buffer_status(out);

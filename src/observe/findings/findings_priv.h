@@ -18,10 +18,21 @@ typedef struct pl_finding {
     pl_buffer *out;
 } pl_finding;
 
+/* How the sentence about a line begins: "mode sync: test accuracy"; of the only
+ * line "Test accuracy".  `what` may be "". */
+void pl_finding_subject(const pl_finding *f, const pl_line *line,
+                        const char *what);
+
+/* Rules about what grows with a flag (growth.c): examples/s with the batch,
+ * memory with batch and workers. */
+pl_status pl_finding_saturation(const pl_finding *f) PL_MUST_CHECK;
+pl_status pl_finding_memory(const pl_finding *f) PL_MUST_CHECK;
+
 /* Rules about pairs of runs that differ in one flag only (pairs.c): what sync
- * changes against async and summed gradients against averaged ones, and what
- * sparse traffic saves. */
+ * changes against async and summed gradients against averaged ones, how long
+ * workers wait in sync and in async, and what sparse traffic saves. */
 void pl_finding_pairs(const pl_finding *f);
+void pl_finding_waiting(const pl_finding *f);
 void pl_finding_traffic(const pl_finding *f);
 
 /* Rules about workers (workers.c): what more of them change on the way to a
@@ -30,6 +41,11 @@ void pl_finding_traffic(const pl_finding *f);
 pl_status pl_finding_way(const pl_finding *f) PL_MUST_CHECK;
 pl_status pl_finding_averaging(const pl_finding *f) PL_MUST_CHECK;
 void pl_finding_shares(const pl_finding *f);
+
+/* Rules about single runs (runs.c): tasks that were lost, and runs whose
+ * times are in doubt: too short, or on cores that others used. */
+void pl_finding_faults(const pl_finding *f);
+void pl_finding_doubts(const pl_finding *f);
 
 /* How far results are from those that a report published (published.c). */
 void pl_finding_published(const pl_finding *f);

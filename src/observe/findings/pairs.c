@@ -1,6 +1,6 @@
 /* pairs.c - rules about pairs of runs that are alike but for one flag: sync
- * beside async, summed gradients beside averaged ones, sparse traffic beside
- * dense.  Of several pairs the range is
+ * beside async (accuracy, and how long workers wait), summed gradients beside
+ * averaged ones, sparse traffic beside dense.  Of several pairs the range is
  * told; repetitions count as one run, by their mean. */
 #include "observe/findings/findings_priv.h"
 
@@ -105,12 +105,76 @@ void pl_finding_pairs(const pl_finding *f)
     compare_accuracy(f, "aggregate", "sum", "mean");
 }
 
+/* --- waiting ---------------------------------------------------------- */
+
+/* Share of their time that the workers of a run waited; NAN: not known, or
+ * there is one worker. */
+static double waiting_of(const pl_record *record)
+{
+    const pl_summary *s = &record->summary;
+    double sum = 0;
+    size_t count = 0;
+    for (size_t i = 0; record->ended && i < s->worker_count; i++)
+        if (isfinite(s->per_worker[i].waiting_share)) {
+            sum += s->per_worker[i].waiting_share;
+            count++;
+        }
+    return count > 1 ? sum / (double)count : (double)NAN;
+}
+
+static void put_waiting(const pl_finding *f, const range *r, const char *mode)
+{
+    pl_buffer_format(f->out, " %.0f ", 100 * r->least);
+    if (r->largest - r->least >= 0.005)
+        pl_buffer_format(f->out, "to %.0f ", 100 * r->largest);
+    pl_buffer_format(f->out, "%% of the time in %s", mode);
+}
+
+void pl_finding_waiting(const pl_finding *f)
+{
+    const pl_records *r = f->records;
+    range sync = empty_range(), async = empty_range();
+    for (size_t i = 0; i < r->count; i++) {
+        size_t other = find_partner(f, i, "mode", "sync", "async");
+        if (other == r->count)
+            continue;
+        double own = waiting_of(&r->list[i]);
+        double its = waiting_of(&r->list[other]);
+        if (isnan(own) || isnan(its))
+            continue;
+        put_into(&sync, own);
+        put_into(&async, its);
+    }
+    if (sync.pairs == 0)
+        return;
+    pl_buffer_text(f->out, "Workers wait");
+    put_waiting(f, &sync, "sync");
+    pl_buffer_text(f->out, " and");
+    put_waiting(f, &async, "async");
+    pl_buffer_text(f->out, ", all else equal.\n");
+}
+
+/* --- traffic ---------------------------------------------------------- */
+
+/* Three digits that count, but no exponent: "3.1", "48700". */
+static void put_rounded(const pl_finding *f, double value)
+{
+    if (value < 999.5) {
+        pl_buffer_format(f->out, "%.3g", value);
+        return;
+    }
+    double unit = pow(10, floor(log10(value)) - 2);
+    pl_buffer_format(f->out, "%.0f", unit * round(value / unit));
+}
+
 /* "3.1", or where they differ "3.1 to 4.0" */
 static void put_times(const pl_finding *f, const range *r)
 {
-    pl_buffer_format(f->out, "%.3g", r->least);
-    if (r->largest > 1.01 * r->least)
-        pl_buffer_format(f->out, " to %.3g", r->largest);
+    put_rounded(f, r->least);
+    if (r->largest > 1.01 * r->least) {
+        pl_buffer_text(f->out, " to ");
+        put_rounded(f, r->largest);
+    }
 }
 
 static double bytes_of(const pl_finding *f, size_t run)

@@ -155,8 +155,9 @@ pl_status pl_finding_averaging(const pl_finding *f)
 
 /* --- shares of the work ----------------------------------------------- */
 
-/* The worker that made the most steps, and how many times as many as the one
- * that made the fewest; 0: not known, or in lock step. */
+/* How many times the steps of the worker with the fewest the one with the most
+ * made; INFINITY: a worker made none, as it came when the job was over.  0: not
+ * known, or in lock step. */
 static double unevenness(const pl_record *record, int32_t *most)
 {
     const pl_summary *s = &record->summary;
@@ -173,38 +174,54 @@ static double unevenness(const pl_record *record, int32_t *most)
         }
         small = steps < small ? steps : small;
     }
-    return own_pace && large > 0
-               ? (double)large / (double)(small > 0 ? small : 1)
-               : 0;
+    if (!own_pace || large == 0)
+        return 0;
+    return small > 0 ? (double)large / (double)small : INFINITY;
+}
+
+typedef struct shares {
+    size_t runs, uneven, idle, first; /* idle: a worker made no step */
+    double least, largest;            /* of those that are not idle */
+} shares;
+
+static shares count_shares(const pl_records *r)
+{
+    shares all = { .least = INFINITY };
+    for (size_t i = 0; i < r->count; i++) {
+        int32_t most = 0;
+        double times = unevenness(&r->list[i], &most);
+        all.runs += times > 0;
+        if (!(times >= UNEVEN))
+            continue;
+        all.uneven++;
+        all.first += most == 0;
+        if (isinf(times)) {
+            all.idle++;
+            continue;
+        }
+        all.least = fmin(all.least, times);
+        all.largest = fmax(all.largest, times);
+    }
+    return all;
 }
 
 void pl_finding_shares(const pl_finding *f)
 {
-    size_t runs = 0, uneven = 0, first = 0;
-    double least = INFINITY, largest = 0;
-    for (size_t i = 0; i < f->records->count; i++) {
-        int32_t most = 0;
-        double times = unevenness(&f->records->list[i], &most);
-        if (!(times > 0))
-            continue;
-        runs++;
-        if (times < UNEVEN)
-            continue;
-        uneven++;
-        first += most == 0;
-        least = fmin(least, times);
-        largest = fmax(largest, times);
-    }
-    if (2 * uneven <= runs)
+    shares all = count_shares(f->records);
+    if (2 * all.uneven <= all.runs)
         return;
     pl_buffer_format(f->out,
                      "Workers that do not wait for each other share the steps "
-                     "unevenly in %zu of %zu runs: one makes %.1f",
-                     uneven, runs, least);
-    if (largest >= least + 0.05)
-        pl_buffer_format(f->out, " to %.1f", largest);
-    pl_buffer_format(f->out,
-                     " times the steps of another; worker 0 makes the "
-                     "most in %zu of them.\n",
-                     first);
+                     "unevenly in %zu of %zu runs: ",
+                     all.uneven, all.runs);
+    if (all.uneven > all.idle) {
+        pl_buffer_format(f->out, "one makes %.1f", all.least);
+        if (all.largest >= all.least + 0.05)
+            pl_buffer_format(f->out, " to %.1f", all.largest);
+        pl_buffer_text(f->out, " times the steps of another; ");
+    }
+    if (all.idle > 0)
+        pl_buffer_format(f->out, "in %zu a worker makes none; ", all.idle);
+    pl_buffer_format(f->out, "worker 0 makes the most in %zu of them.\n",
+                     all.first);
 }

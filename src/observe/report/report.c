@@ -20,6 +20,8 @@ static pl_status put_findings(pl_report *report, const pl_records *part)
 {
     pl_buffer lines = { 0 };
     pl_status status = pl_findings(part, &lines);
+    if (status == PL_OK)
+        status = pl_findings_operators(part, &lines);
     if (status == PL_OK) {
         pl_compare_notes(part, &lines);
         status = pl_buffer_status(&lines);

@@ -7,7 +7,8 @@
 #include <string.h>
 
 /* Mean and most of these stand in the table; the mean is that of the tasks'
- * own counters where they have one. */
+ * own counters where they have one.  Memory has none: its mean is that of the
+ * samples which saw all tasks of the host, left empty where none did. */
 static const struct column {
     const char *column, *key, *label, *unit;
     double scale;
@@ -54,6 +55,7 @@ static pl_status begin_table(pl_table **out)
 typedef struct counted {
     size_t tasks;
     double cpu, sent, received, read, written; /* percent, bytes a second */
+    double peak_mb;                            /* memory */
 } counted;
 
 static void count_task(counted *c, const char *host, const char *at,
@@ -69,6 +71,7 @@ static void count_task(counted *c, const char *host, const char *at,
         usage->bytes_received >= 0 ? (double)usage->bytes_received / alive : 0;
     c->read += (double)usage->disk_read_bytes / alive;
     c->written += (double)usage->disk_written_bytes / alive;
+    c->peak_mb += usage->peak_rss_mb > 0 ? (double)usage->peak_rss_mb : 0;
 }
 
 static counted count_host(const pl_summary *summary, const char *host)
@@ -105,6 +108,46 @@ static double counted_mean(const counted *c, const char *column)
     return NAN;
 }
 
+/* The tasks of the host that the sample at `x` saw; 0: not known. */
+static double tasks_at(const pl_curve *tasks, size_t *from, double x)
+{
+    while (*from < tasks->count && tasks->points[*from].x < x)
+        ++*from;
+    return *from < tasks->count && tasks->points[*from].x <= x
+               ? tasks->points[*from].y
+               : 0;
+}
+
+/* Samples of a short job may all miss a task that starts late. */
+static pl_curve_stats measure_memory(const pl_curves *curves,
+                                     const counted *own)
+{
+    const pl_curve *memory = pl_curves_find(curves, "job_rss_mb");
+    const pl_curve *tasks = pl_curves_find(curves, "job_tasks");
+    pl_curve_stats stats = pl_curve_measure(memory);
+    double sum = 0;
+    size_t seen = 0, at = 0;
+    if (memory == NULL || tasks == NULL || own->tasks == 0)
+        return stats;
+    for (size_t i = 0; i < memory->count; i++)
+        if (tasks_at(tasks, &at, memory->points[i].x) >= (double)own->tasks) {
+            sum += memory->points[i].y;
+            seen++;
+        }
+    stats.mean = seen > 0 ? sum / (double)seen : (double)NAN;
+    if (seen == 0)
+        stats.most = fmax(stats.most, own->peak_mb);
+    return stats;
+}
+
+static pl_curve_stats measure(const pl_curves *curves, const char *column,
+                              const counted *own)
+{
+    return strcmp(column, "job_rss_mb") == 0
+               ? measure_memory(curves, own)
+               : pl_curve_measure(pl_curves_find(curves, column));
+}
+
 static void add_row(pl_table *table, const pl_record *record, const char *host,
                     const pl_curves *curves)
 {
@@ -113,8 +156,7 @@ static void add_row(pl_table *table, const pl_record *record, const char *host,
     pl_table_put_text(table, record->name);
     pl_table_put_text(table, host);
     for (size_t i = 0; i < COLUMNS; i++) {
-        pl_curve_stats stats =
-            pl_curve_measure(pl_curves_find(curves, columns[i].column));
+        pl_curve_stats stats = measure(curves, columns[i].column, &own);
         double mean = counted_mean(&own, columns[i].column);
         mean = isfinite(mean) ? mean : stats.mean;
         pl_table_put_number(table, columns[i].scale * mean);

@@ -417,6 +417,48 @@ pl_status pl_profile_table(const pl_profile_part *parts, size_t count,
     return PL_OK;
 }
 
+/* Every other name is work. */
+static bool is_operator(const row *r)
+{
+    static const char *const others[] = { "wait", "send",     "read",
+                                          "save", "evaluate", "checkpoint" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (strcmp(r->name, others[i]) == 0)
+            return false;
+    return r->self_us > 0;
+}
+
+/* Put into a list that is in order, from which the least falls out. */
+static size_t insert(pl_profile_share *list, size_t count, size_t most,
+                     pl_profile_share one)
+{
+    size_t at = count;
+    while (at > 0 && list[at - 1].share < one.share)
+        at--;
+    if (at == most)
+        return count;
+    size_t kept = count < most ? count : most - 1;
+    memmove(list + at + 1, list + at, (kept - at) * sizeof *list);
+    list[at] = one;
+    return kept + 1;
+}
+
+size_t pl_profile_longest(const pl_profile *profile, pl_profile_share *out,
+                          size_t most)
+{
+    double all_us = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < profile->count; i++)
+        all_us += is_operator(&profile->rows[i]) ? profile->rows[i].self_us : 0;
+    for (size_t i = 0; i < profile->count; i++) {
+        const row *r = &profile->rows[i];
+        if (is_operator(r))
+            count = insert(out, count, most,
+                           (pl_profile_share) { r->name, r->self_us / all_us });
+    }
+    return count;
+}
+
 /* When a trace began, in nanoseconds of the clock that all have: that of
  * server 0 where every task but that one knows how far it is ahead, else
  * calendar time. */

@@ -36,6 +36,16 @@ pl_status pl_profile_table(const pl_profile_part *parts, size_t count,
                            const char *name, const char *title,
                            pl_table **out) PL_MUST_CHECK;
 
+/* An operator's share of the time in all operators: without waiting, reading,
+ * tests and checkpoints. */
+typedef struct pl_profile_share {
+    const char *name; /* the profile's */
+    double share;
+} pl_profile_share;
+/* At most `most` of them, the largest first; returns how many. */
+size_t pl_profile_longest(const pl_profile *profile, pl_profile_share *out,
+                          size_t most);
+
 /* All traces as one, each event moved to the clock of the first task's birth;
  * `traces` in the order of their process numbers. */
 pl_status pl_profile_merge(pl_json *const *traces, size_t count,

@@ -28,6 +28,9 @@
 static const pl_worker_report busy[] = {
     ROW("a", STEPS, 0.25, 0.75, 0, 0, 0.1, USE(FEW, 0)),
 };
+static const pl_worker_report cramped[] = {
+    ROW("a", STEPS, 0.25, 0.75, 0, 0, 0.1, USE(FEW, 9)),
+};
 static const pl_worker_report reads[] = {
     ROW("a", STEPS, 0.6, 0.4, 0, 0, 0.1, USE(FEW, 0)),
 };
@@ -266,13 +269,27 @@ static const struct {
       { SINGLE, ROWS(busy), .eval_seconds = 40 },
       "evaluation",
       "",
-      "testing at the chief: 80 % of the time",
+      "testing at the chief: 80 % of the time (reading 5 %, computing 15 %)",
       false },
     { "tests that all wait for",
       { SYNC, ROWS(tested), WITH(0.1), .eval_seconds = 20 },
       "evaluation",
       "",
       "testing at the chief: 67 % of the time",
+      false },
+    { "computing beside tests and checkpoints",
+      { SINGLE, ROWS(busy), .eval_seconds = 4, .checkpoint_seconds = 6 },
+      "computing",
+      "",
+      "computing: 38 % of the time (reading 12 %, testing 20 %, checkpoints "
+      "30 %)",
+      false },
+    { "no core to compute on",
+      { SINGLE, ROWS(cramped), .eval_seconds = 4 },
+      "cores",
+      "",
+      "tasks without a free core: 54 % of the time (reading 18 %, testing "
+      "29 %)",
       false },
     { "computing that waits for a core now and then",
       { SYNC, ROWS(hurried), WITH(0.1) },
@@ -284,7 +301,7 @@ static const struct {
       { SINGLE, ROWS(busy), .checkpoint_seconds = 30 },
       "checkpoints",
       "",
-      "writing checkpoints: 75 % of the time",
+      "writing checkpoints: 75 % of the time (reading 6 %, computing 19 %)",
       false },
     { "stale gradients",
       { SSP, ROWS(small), WITH(0.1), .dropped_gradients = 900 },

@@ -47,8 +47,23 @@ static void assert_found(const char *folder, const made *runs, size_t count,
     pl_records_close(&r);
 }
 
+#define FOUND_THERE(folder, expected) assert_found(folder, NULL, 0, expected)
 #define FOUND(folder, runs, expected)                                          \
     assert_found(folder, runs, sizeof(runs) / sizeof *(runs), expected)
+
+/* Write a run by its batch and the text of its results; what is found. */
+static void write_results(const char *folder, const char *name, int batch,
+                          const char *results)
+{
+    char text[512];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"alexnet\", \"args\": {\"batch\": "
+             "\"%d\"}}",
+             batch);
+    write_run_file(folder, name, "run.json", text);
+    snprintf(text, sizeof text, "{%s, \"stopped_by\": \"steps\"}", results);
+    write_run_file(folder, name, "summary.json", text);
+}
 
 static void workers_and_modes_are_told(void **folder)
 {
@@ -72,6 +87,48 @@ static void workers_and_modes_are_told(void **folder)
           "Test accuracy of sync against async, all else equal: -1.90 to +0.00 "
           "points over 3 pairs.\n"
           "What limits: computing, in 6 of 6 runs.\n");
+}
+
+/* Where nothing else was varied no label stands before the sentence. */
+/* No number is rounded to nothing, and none has an exponent. */
+static void numbers_are_readable(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.9, 0.00432, 1000, "stop_loss" },
+        { "", 1, 50, 1, 0.9, 2, 1000, "stop_loss" },
+    };
+    FOUND(*folder, runs,
+          "Fastest to the loss: batch 10, 0.0043 s and 100 steps.\n"
+          "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
+          "batch 50).\n"
+          "1 of 2 runs trained for less than 0.5 s: their times and speeds "
+          "differ from run to run, and --repeat tells by how much.\n"
+          "What limits: computing, in 2 of 2 runs.\n");
+}
+
+static void large_factors_have_no_exponent(void **folder)
+{
+    write_results(
+        *folder, "a", 10,
+        "\"dense_traffic\": {\"bytes_per_gradient\": 270123456, "
+        "\"moved_per_gradient\": 5555, \"seconds_per_gradient\": "
+        "0.00976, \"link_bytes_per_s\": 16000, \"link\": \"network\"}");
+    FOUND_THERE(*folder,
+                "Dense traffic would have moved 48600 times the bytes, 0.00976 "
+                "s for each gradient on the link of the run.\n");
+}
+
+static void workers_alone_are_told(void **folder)
+{
+    static const made runs[] = {
+        { "sync", 1, 100, 1, 0.903, 10, 1000, "epochs" },
+        { "sync", 2, 100, 1, 0.903, 7, 1500, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "2 workers process 1.50 times the examples/s of 1 (efficiency 75 "
+          "%).\n"
+          "Test accuracy stays between 90.30 and 90.30 % (workers 1 to 2).\n"
+          "What limits: computing, in 2 of 2 runs.\n");
 }
 
 static void the_best_of_a_flag_is_told(void **folder)
@@ -189,6 +246,90 @@ static void the_batch_that_saturates_is_told(void **folder)
         "What limits: computing, in 6 of 6 runs.\n");
 }
 
+static void a_batch_that_is_too_large_is_told(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.9, 10, 500, "epochs" },
+        { "", 1, 100, 1, 0.9, 10, 1000, "epochs" },
+        { "", 1, 500, 1, 0.9, 10, 700, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "Examples/s grow from 500 (batch 10) to 1000 (batch 100), and fall "
+          "to 700 (batch 500).\n"
+          "Test accuracy stays between 90.00 and 90.00 % (batch 10 to 500).\n"
+          "What limits: computing, in 3 of 3 runs.\n");
+}
+
+/* Speeds of runs that are over at once are chance, unless repeated. */
+static void speeds_of_short_runs_are_called_so(void **folder)
+{
+    static const made runs[] = {
+        { "", 1, 10, 1, 0.9, 0.2, 500, "epochs" },
+        { "", 1, 100, 1, 0.9, 2, 1000, "epochs" },
+    };
+    static const made again[] = {
+        { "", 1, 10, 1, 0.9, 0.2, 500, "epochs" },
+        { "", 1, 10, 2, 0.9, 0.2, 500, "epochs" },
+        { "", 1, 100, 1, 0.9, 2, 1000, "epochs" },
+    };
+    FOUND(*folder, runs,
+          "Examples/s grow from 500 (batch 10) to 1000 (batch 100).\n"
+          "1 of 2 runs trained for less than 0.5 s: their times and speeds "
+          "differ from run to run, and --repeat tells by how much.\n"
+          "Test accuracy stays between 90.00 and 90.00 % (batch 10 to 100).\n"
+          "What limits: computing, in 2 of 2 runs.\n");
+    FOUND(*folder, again,
+          "Examples/s grow from 500 (batch 10) to 1000 (batch 100).\n"
+          "Test accuracy stays between 90.00 and 90.00 % (batch 10 to 100).\n"
+          "What limits: computing, in 3 of 3 runs.\n");
+}
+
+static void memory_that_grows_is_told(void **folder)
+{
+    write_results(*folder, "a", 32, "\"peak_rss_mb\": 3000");
+    write_results(*folder, "b", 64, "\"peak_rss_mb\": 3500");
+    FOUND_THERE(*folder, "");
+    write_results(*folder, "c", 128, "\"peak_rss_mb\": 4000");
+    FOUND_THERE(*folder, "Peak memory of the largest task grows from 3000 MB "
+                         "(batch 32) to 4000 MB (batch 128).\n");
+}
+
+/* Speeds of runs beside others are not their own. */
+static void crowded_machines_are_told(void **folder)
+{
+#define CROWDED                                                                \
+    "\"examples_per_s\": 10, \"seconds\": 9, \"bottleneck\": {\"what\": "      \
+    "\"cores\", \"share\": 0.8, \"text\": \"other processes have the cores: "  \
+    "80 "                                                                      \
+    "% of the time\"}"
+    write_results(*folder, "a", 32, CROWDED);
+    write_results(*folder, "b", 64, CROWDED);
+    FOUND_THERE(*folder,
+                "Examples/s do not grow with the batch (10 at batch 32, 10 at "
+                "batch 64).\n"
+                "In 2 of 2 runs other processes had the cores: their times and "
+                "speeds are not those of the runs alone.\n"
+                "What limits: cores, in 2 of 2 runs.\n");
+}
+
+static void faults_are_told(void **folder)
+{
+    write_results(*folder, "a", 32,
+                  "\"restarts\": 2, \"rollbacks\": 1, \"rolled_back\": 40, "
+                  "\"incidents\": [{\"time\": 1, \"event\": \"lost\", "
+                  "\"task\": \"ps 0\"}, {\"time\": 2, \"event\": \"lost\", "
+                  "\"task\": \"worker 1\"}]");
+    FOUND_THERE(*folder, "Tasks were lost: 2 losses, 2 restarts, 1 rollback, "
+                         "which undid 40 steps.\n");
+    write_results(*folder, "b", 64,
+                  "\"restarts\": 1, \"incidents\": [{\"time\": 1, \"event\": "
+                  "\"lost\", \"task\": \"worker 0\"}]");
+    write_results(*folder, "c", 128, "\"restarts\": 0");
+    FOUND_THERE(*folder,
+                "In 2 of 3 runs tasks were lost: 3 losses, 3 restarts, 1 "
+                "rollback, which undid 40 steps.\n");
+}
+
 static void what_dense_traffic_would_cost_is_told(void **folder)
 {
     static const char run[] =
@@ -291,6 +432,9 @@ static void finding_survives_failed_allocations(void **folder)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
+           TEST_IN_FOLDER(workers_alone_are_told),
+           TEST_IN_FOLDER(numbers_are_readable),
+           TEST_IN_FOLDER(large_factors_have_no_exponent),
            TEST_IN_FOLDER(the_best_of_a_flag_is_told),
            TEST_IN_FOLDER(the_best_cure_is_told),
            TEST_IN_FOLDER(the_fastest_to_a_loss_is_told),
@@ -298,6 +442,11 @@ UNIT_TESTS(TEST_IN_FOLDER(workers_and_modes_are_told),
            TEST_IN_FOLDER(workers_of_several_strategies_are_not_compared),
            TEST_IN_FOLDER(differences_within_the_spread_are_called_so),
            TEST_IN_FOLDER(the_batch_that_saturates_is_told),
+           TEST_IN_FOLDER(a_batch_that_is_too_large_is_told),
+           TEST_IN_FOLDER(speeds_of_short_runs_are_called_so),
+           TEST_IN_FOLDER(memory_that_grows_is_told),
+           TEST_IN_FOLDER(crowded_machines_are_told),
+           TEST_IN_FOLDER(faults_are_told),
            TEST_IN_FOLDER(what_dense_traffic_would_cost_is_told),
            TEST_IN_FOLDER(one_run_says_nothing),
            TEST_IN_FOLDER(finding_survives_failed_allocations))

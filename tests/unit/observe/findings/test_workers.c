@@ -166,6 +166,53 @@ static void uneven_shares_are_told(void **folder)
                 "steps of another; worker 0 makes the most in 1 of them.\n");
 }
 
+/* A worker that came when the job was over is not slower by any number. */
+static void a_worker_without_steps_is_told(void **folder)
+{
+    write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 900, 0));
+    assert_says(*folder, "");
+    write_texts(*folder, "b", "\"lr\": \"2\"", made_shares("async", 0, 700));
+    assert_says(*folder,
+                "Workers that do not wait for each other share the steps "
+                "unevenly in 2 of 2 runs: in 2 a worker makes none; worker 0 "
+                "makes the most in 1 of them.\n");
+    write_texts(*folder, "c", "\"lr\": \"3\"", made_shares("async", 300, 100));
+    assert_says(*folder,
+                "Workers that do not wait for each other share the steps "
+                "unevenly in 3 of 3 runs: one makes 3.0 times the steps of "
+                "another; in 2 a worker makes none; worker 0 makes the most in "
+                "2 of them.\n");
+}
+
+static const char *made_waits(const char *mode, double one, double other)
+{
+    static char text[256];
+    snprintf(text, sizeof text,
+             "\"strategy\": \"ps\", \"mode\": \"%s\", \"workers\": 2, "
+             "\"stopped_by\": \"steps\", \"per_worker\": [{\"index\": 0, "
+             "\"waiting_share\": %g}, {\"index\": 1, \"waiting_share\": %g}]",
+             mode, one, other);
+    return text;
+}
+
+static void how_long_workers_wait_is_told(void **folder)
+{
+    static const char *const args[] = {
+        "\"strategy\": \"ps\", \"mode\": \"sync\", \"batch\": \"1\"",
+        "\"strategy\": \"ps\", \"mode\": \"async\", \"batch\": \"1\"",
+        "\"strategy\": \"ps\", \"mode\": \"sync\", \"batch\": \"2\"",
+        "\"strategy\": \"ps\", \"mode\": \"async\", \"batch\": \"2\"",
+    };
+    write_texts(*folder, "a", args[0], made_waits("sync", 0.4, 0.6));
+    write_texts(*folder, "b", args[1], made_waits("async", 0.1, 0.3));
+    assert_says(*folder, "Workers wait 50 % of the time in sync and 20 % of "
+                         "the time in async, all else equal.\n");
+    write_texts(*folder, "c", args[2], made_waits("sync", 0.7, 0.7));
+    write_texts(*folder, "d", args[3], made_waits("async", 0.2, 0.2));
+    assert_says(*folder, "Workers wait 50 to 70 % of the time in sync and 20 % "
+                         "of the time in async, all else equal.\n");
+}
+
 static void even_shares_are_not_told(void **folder)
 {
     write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 110, 100));
@@ -203,11 +250,58 @@ static void distance_to_published_values_is_told(void **folder)
     assert_says(*folder, "");
 }
 
-UNIT_TESTS(TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
+/* Of a trace with 90 us of `find`, 6 of `dot` and 4 of `apply`, and more of
+ * what is no operator. */
+static void write_traced(const char *folder, const char *name)
+{
+    write_texts(folder, name, "\"lr\": \"1\"", "\"stopped_by\": \"steps\"");
+    write_run_file(
+        folder, test_path(name, "trace"), "worker-0.json",
+        "{\"otherData\":{\"begin_wall_ns\":1,\"begin_clock_ns\":1,"
+        "\"dropped\":0,\"gflops\":1.0,\"gbytes\":1.0,\"operators\":[]},"
+        "\"traceEvents\":["
+        "{\"name\":\"checkpoint\",\"ph\":\"X\",\"ts\":1.0,\"dur\":999.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}},"
+        "{\"name\":\"apply\",\"ph\":\"X\",\"ts\":2000.0,\"dur\":4.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}},"
+        "{\"name\":\"dot\",\"ph\":\"X\",\"ts\":3000.0,\"dur\":6.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}},"
+        "{\"name\":\"find\",\"ph\":\"X\",\"ts\":4000.0,\"dur\":90.0,"
+        "\"pid\":0,\"tid\":0,\"args\":{\"step\":1}}]}");
+}
+
+static void assert_operators(const char *folder, const char *expected)
+{
+    pl_records r;
+    pl_buffer text = { 0 };
+    char *paths[] = { (char *)folder };
+    assert_ok(pl_records_init(&r, paths, 1));
+    assert_ok(pl_findings_operators(&r, &text));
+    assert_string_equal(expected, text.bytes > 0 ? text.data : "");
+    pl_buffer_close(&text);
+    pl_records_close(&r);
+}
+
+static void operators_that_take_longest_are_told(void **folder)
+{
+    write_traced(*folder, "a");
+    assert_operators(*folder, "Of the workers' time in operators find takes 90 "
+                              "%, dot takes 6 %.\n");
+    write_texts(*folder, "b", "\"lr\": \"2\"", "\"stopped_by\": \"steps\"");
+    assert_operators(*folder, "a: of the workers' time in operators find takes "
+                              "90 %, dot takes 6 %.\n");
+    write_run_file(*folder, "a/trace", "worker-0.json", "no trace");
+    assert_operators(*folder, "");
+}
+
+UNIT_TESTS(TEST_IN_FOLDER(operators_that_take_longest_are_told),
+           TEST_IN_FOLDER(averaged_gradients_explain_lost_accuracy),
            TEST_IN_FOLDER(averaging_names_its_mode),
            TEST_IN_FOLDER(what_averages_nothing_is_not_explained),
            TEST_IN_FOLDER(sums_are_set_beside_means),
            TEST_IN_FOLDER(the_way_to_a_target_is_told),
            TEST_IN_FOLDER(uneven_shares_are_told),
+           TEST_IN_FOLDER(a_worker_without_steps_is_told),
+           TEST_IN_FOLDER(how_long_workers_wait_is_told),
            TEST_IN_FOLDER(even_shares_are_not_told),
            TEST_IN_FOLDER(distance_to_published_values_is_told))

@@ -97,6 +97,24 @@ static void profile_adds_up_calls_time_and_speed(void **state)
     pl_json_free(trace);
 }
 
+static void profile_names_the_longest_operators(void **state)
+{
+    (void)state;
+    pl_profile *profile;
+    pl_profile_share found[2];
+    pl_json *trace = parse(worker);
+    assert_ok(pl_profile_new(&profile));
+    assert_ok(pl_profile_add(profile, trace, "worker-0.json"));
+    assert_int_equal(2, pl_profile_longest(profile, found, 2));
+    assert_string_equal("dense", found[0].name);
+    assert_true(near(found[0].share, 0.8)); /* 4 us beside 1 us of relu */
+    assert_string_equal("relu", found[1].name);
+    assert_int_equal(1, pl_profile_longest(profile, found, 1));
+    assert_string_equal("dense", found[0].name);
+    pl_profile_free(profile);
+    pl_json_free(trace);
+}
+
 /* Two parts of a step tell what each of them moved, which is more than memory
  * could bring. */
 static void profile_adds_up_the_bytes_that_spans_tell(void **state)
@@ -201,6 +219,7 @@ static void profile_new_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(profile_of_hostile_counts_does_not_overflow),
            cmocka_unit_test(profile_adds_up_calls_time_and_speed),
+           cmocka_unit_test(profile_names_the_longest_operators),
            cmocka_unit_test(profile_adds_up_the_bytes_that_spans_tell),
            cmocka_unit_test(profile_merges_traces_on_one_clock),
            cmocka_unit_test(profile_merges_by_the_calendar_without_a_clock),
