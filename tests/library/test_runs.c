@@ -200,6 +200,74 @@ static void trains_and_answers(void **state)
     free(d);
 }
 
+/* Probabilities of all rows, from the newest checkpoint of a run; the model is
+ * written to `onnx` unless it is NULL. */
+static void ask_run(const char *run, const pl_data *data, float *values,
+                    const char *onnx)
+{
+    pl_predict *predict;
+    assert_ok(pl_predict_open(&predict,
+                              &(pl_predict_opts) { .run = run, .threads = 1 }));
+    assert_ok(pl_predict_run(predict, data, PL_PREDICT_PROBABILITIES, values,
+                             ROWS * CLASSES));
+    if (onnx != NULL)
+        assert_ok(pl_predict_export(predict, onnx));
+    pl_predict_free(predict);
+}
+
+/* What one training writes as ONNX another goes on with: alone, and as a job
+ * of threads, each of which builds the model from the file. */
+static void models_go_through_onnx_files(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static float first[ROWS * CLASSES], second[ROWS * CLASSES];
+    static const char *const flags[] = {
+        "--steps 1 --lr 1e-12 --threads 1",
+        "--steps 1 --lr 1e-12 --threads 1 --workers 2 --ps 1",
+        "--steps 1 --lr 1e-12 --threads 1 --workers 2",
+    };
+    char folder[1024], onnx[1100];
+    pl_training *training;
+    pl_train_result result;
+    pl_predict *predict;
+    make_folder(folder, sizeof folder);
+    snprintf(onnx, sizeof onnx, "%s/net.onnx", folder);
+    fill_dense(&d, 3);
+    pl_data *data = dense_bytes(&d);
+    assert_refused(PL_NOTFOUND, "net.onnx",
+                   pl_train_start(&training, &(pl_train_opts) {
+                                                 .model = onnx,
+                                                 .train = data,
+                                             }));
+    assert_ok(pl_train_start(
+        &training, &(pl_train_opts) { .model = "mlp",
+                                      .train = data,
+                                      .flags = "--epochs 3 --batch 20 "
+                                               "--hidden 12 --threads 1" }));
+    assert_ok(pl_train_wait(training, &result));
+    ask_run(result.run, data, first, onnx);
+    pl_train_free(training);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        assert_ok(pl_train_start(
+            &training, &(pl_train_opts) {
+                           .model = onnx, .train = data, .flags = flags[i] }));
+        assert_ok(pl_train_wait(training, &result));
+        memset(second, 0, sizeof second);
+        ask_run(result.run, data, second, NULL);
+        for (int v = 0; v < ROWS * CLASSES; v++)
+            assert_true(fabsf(first[v] - second[v]) < 1e-5f);
+        assert_ok(pl_predict_open(&predict,
+                                  &(pl_predict_opts) { .run = result.run }));
+        assert_refused(PL_IO, "nothing-here",
+                       pl_predict_export(predict, "/nothing-here/net.onnx"));
+        pl_predict_free(predict);
+        pl_train_free(training);
+    }
+    pl_data_free(data);
+    remove_folder(folder);
+}
+
 static void sparse_models_answer(void **state)
 {
     (void)state;
@@ -361,6 +429,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trains_and_answers),
+        cmocka_unit_test(models_go_through_onnx_files),
         cmocka_unit_test(sparse_models_answer),
         cmocka_unit_test(resumes),
         cmocka_unit_test(parameters_start_with_given_values),
