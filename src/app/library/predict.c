@@ -94,7 +94,7 @@ void pl_predict_describe(const pl_predict *predict, pl_predict_info *out)
 /* --- predicting ------------------------------------------------------- */
 
 /* A set of examples that are to be answered, or tested. */
-static pl_status open_data(const pl_predict *predict, const pl_data *data,
+static pl_status open_data(pl_predict *predict, const pl_data *data,
                            pl_dataset **out)
 {
     pl_job with = *job_of(predict);
@@ -104,7 +104,7 @@ static pl_status open_data(const pl_predict *predict, const pl_data *data,
                        "%s",
                        data->name, data->info.numeric ? "numbers" : "classes",
                        with.network->numeric ? "numbers" : "classes");
-    PL_TRY(pl_memory_open(out, data, false));
+    PL_TRY(pl_job_open_memory(&predict->trained->job, data, out));
     with.train = NULL;
     with.test = *out;
     with.test->numbering = with.numbering; /* a program knows its own ids */
@@ -231,18 +231,33 @@ pl_status pl_predict_run(pl_predict *predict, const pl_data *data, int32_t kind,
 
 /* --- testing ---------------------------------------------------------- */
 
+/* A set that is opened to be answered may be without. */
+static pl_status check_labels(const pl_dataset *set)
+{
+    if (set->sparse || set->labels.data != NULL)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "%s has no labels to test with", set->name);
+}
+
 static pl_status open_source(pl_predict *predict, const char *source,
                              pl_dataset **out)
 {
-    const pl_train_options *train = &predict->trained->options.train;
+    pl_train_options *train = &predict->trained->options.train;
     pl_job *job = &predict->trained->job, with;
+    double holdout = train->holdout;
     if (source == NULL)
         source = train->test_data != NULL ? train->test_data : train->data;
-    PL_TRY(pl_job_open_set(job, source, PL_SPLIT_TEST, out));
+    if (strcmp(source, train->data) != 0)
+        train->holdout = 0;
+    pl_status opened = pl_job_open_set(job, source, PL_SPLIT_TEST, out);
+    train->holdout = holdout;
+    PL_TRY(opened);
     with = *job;
     with.train = NULL;
     with.test = *out;
-    pl_status status = pl_job_check_data(&with);
+    pl_status status = check_labels(*out);
+    if (status == PL_OK)
+        status = pl_job_check_data(&with);
     if (status != PL_OK)
         pl_dataset_free(*out);
     return status;
