@@ -349,6 +349,43 @@ static void answers_read_data_as_the_training_did(void **state)
     pl_data_free(data);
 }
 
+/* A value that is missing is to blame, not the learning rate. */
+static void missing_values_are_named(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static sparse_data s;
+    fill_dense(&d, 4);
+    fill_sparse(&s, 4);
+    for (int r = 0; r < ROWS; r++) {
+        d.floats[r * PIXELS + 3] = NAN;
+        s.values[r * FILLED] = INFINITY;
+    }
+    pl_data *all[2];
+    assert_ok(pl_data_from_dense(&all[0], &(pl_data_dense) {
+                                              .features = d.floats,
+                                              .rows = ROWS,
+                                              .example = PL_SHAPE(SIDE, SIDE),
+                                              .labels = d.labels,
+                                          }));
+    all[1] = sparse_rows(&s, 32);
+    for (int i = 0; i < 2; i++) {
+        pl_training *training;
+        pl_train_result result;
+        assert_ok(pl_train_start(
+            &training,
+            &(pl_train_opts) { .model = i == 0 ? "softmax" : "sparse",
+                               .train = all[i],
+                               .flags = "--threads 1" }));
+        assert_refused(PL_NUMERIC,
+                       i == 0 ? "memory has the value nan"
+                              : "memory has the value inf",
+                       pl_train_wait(training, &result));
+        pl_train_free(training);
+        pl_data_free(all[i]);
+    }
+}
+
 static void sparse_models_answer(void **state)
 {
     (void)state;
@@ -512,6 +549,7 @@ int main(void)
         cmocka_unit_test(trains_and_answers),
         cmocka_unit_test(models_go_through_onnx_files),
         cmocka_unit_test(answers_read_data_as_the_training_did),
+        cmocka_unit_test(missing_values_are_named),
         cmocka_unit_test(sparse_models_answer),
         cmocka_unit_test(resumes),
         cmocka_unit_test(parameters_start_with_given_values),
