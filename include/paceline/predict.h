@@ -89,8 +89,10 @@ typedef struct pl_predict_tensor {
 pl_status pl_predict_get(const pl_predict *predict, int32_t index,
                          pl_predict_tensor *out) PL_MUST_CHECK;
 
-/* Write all parameters as one safetensors file, which replaces what is
- * there. */
+/* Write all parameters as one file, which replaces what is there: where the
+ * name ends in .onnx the whole model as ONNX (docs/onnx.md), else the
+ * parameters as safetensors.  PL_UNSUPPORTED for a model that ONNX cannot
+ * express. */
 pl_status pl_predict_export(const pl_predict *predict,
                             const char *path) PL_MUST_CHECK;
 

@@ -62,7 +62,8 @@ typedef void pl_train_callback(void *context,
 
 typedef struct pl_train_opts {
     /* One of three: */
-    const char *model;   /* a built-in model by name: "lenet" */
+    const char *model;   /* a built-in model by name, "lenet", or an ONNX file,
+                            "net.onnx" */
     const pl_model *own; /* a model of one's own; borrowed until the free */
     const pl_net *net;   /* the same, made by calls */
 

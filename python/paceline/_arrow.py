@@ -13,6 +13,8 @@ from typing import Any, Iterator, List, NamedTuple, Optional, Tuple
 
 import numpy as np
 
+from ._errors import UsageError
+
 
 class _Schema(Structure):
     pass
@@ -71,6 +73,10 @@ _NUMBERS = {
     "g": np.float64,
 }
 _BOOL, _STRUCT, _FIXED_LIST = "b", "+s", "+w:"
+# The beginnings of others, for messages.
+_OTHERS = {"u": "text", "U": "text", "vu": "text", "z": "bytes", "Z": "bytes",
+           "vz": "bytes", "td": "dates", "ts": "times", "tt": "times",
+           "tD": "durations", "d:": "decimals", "+": "nested values", "n": "nulls"}
 
 
 class _Column(NamedTuple):
@@ -101,7 +107,7 @@ def _stream_of(capsule: Any) -> Iterator[Tuple[_Schema, _Array]]:
     def check(code: int) -> None:
         if code != 0:
             why = stream.get_last_error(ctypes.byref(stream))
-            raise ValueError(f"Arrow stream: {(why or b'error').decode()}")
+            raise UsageError(f"Arrow stream: {(why or b'error').decode()}")
 
     schema = _Schema()
     check(stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)))
@@ -139,10 +145,11 @@ def _describe(schema: _Schema) -> _Column:
         width = int(text[len(_FIXED_LIST) :])
         text = schema.children[0].contents.format.decode()
     if schema.dictionary or (text not in _NUMBERS and text != _BOOL):
+        kinds = (kind for begin, kind in _OTHERS.items() if text.startswith(begin))
+        what = "categories" if schema.dictionary else next(kinds, "other values")
         raise TypeError(
-            f"column {name!r} has the Arrow format {text!r}"
-            f"{' with a dictionary' if schema.dictionary else ''}; expected "
-            "numbers, or fixed-size lists of numbers"
+            f"column {name!r} has {what} (Arrow format {text!r}), expected numbers, or "
+            "fixed-size lists of numbers; number or drop them first"
         )
     return _Column(name, text, width, listed)
 
@@ -164,7 +171,7 @@ def _check_nulls(array: _Array, first: int, count: int, name: str) -> None:
         return
     missing = count - int(_bits(array.buffers[0], first, count).sum())
     if missing:
-        raise ValueError(
+        raise UsageError(
             f"column {name!r} has {missing} missing values; fill or drop them first"
         )
 
@@ -207,12 +214,12 @@ class _Gatherer:
         children = [schema.children[i].contents for i in range(schema.n_children)]
         names = [(child.name or b"").decode() for child in children]
         if label is not None and label not in names:
-            raise ValueError(f"no column {label!r}; there are {', '.join(names)}")
+            raise UsageError(f"no column {label!r}; there are {', '.join(names)}")
         self.columns = [_describe(child) for child in children]
         self.label = names.index(label) if label is not None else -1
         features = [c for i, c in enumerate(self.columns) if i != self.label]
         if not features:
-            raise ValueError("a table without columns but the label's")
+            raise UsageError("a table without columns but the label's")
         images = len(features) == 1 and features[0].listed
         kept = images and features[0].format == "C"
         self.dtype = np.uint8 if kept else np.float32
@@ -262,5 +269,5 @@ def examples(
         if array.length:
             gatherer.add(array)
     if gatherer is None or gatherer.filled == 0:
-        raise ValueError("a table without rows")
+        raise UsageError("a table without rows")
     return gatherer.result()

@@ -6,11 +6,13 @@ float32 and uint8 arrays and CSR matrices of float32 are read where they are.
 from __future__ import annotations
 
 import ctypes
+from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
 from . import _arrow, _library
+from ._errors import UsageError
 
 __all__ = ["Data"]
 
@@ -26,24 +28,51 @@ def _address(array: Optional[np.ndarray]) -> Optional[int]:
     return None if array is None else array.ctypes.data
 
 
+def _plain(values: Any) -> np.ndarray:
+    """An array whose every element counts."""
+    array = np.asarray(values)
+    if np.ma.is_masked(values):
+        raise UsageError("a masked array has missing values; fill them: array.filled(x)")
+    return array
+
+
+def _check_whole(array: np.ndarray) -> None:
+    if array.dtype.kind in "iub":
+        return
+    if array.dtype.kind != "f":
+        raise UsageError(
+            f"labels are of {array.dtype}, expected whole numbers from 0; number "
+            "the classes: numpy.unique(labels, return_inverse=True)[1]"
+        )
+    wrong = np.flatnonzero(array != np.floor(array))  # NaN is not itself, either
+    if len(wrong):
+        raise UsageError(
+            f"row {wrong[0]} has the label {array[wrong[0]]}, expected whole numbers "
+            "from 0; to predict numbers, give loss='squared-error'"
+        )
+
+
 def _labels(labels: Any, rows: int) -> Optional[np.ndarray]:
     """Labels as contiguous int32; they must be whole numbers."""
     if labels is None:
         return None
-    array = _arrow.column(labels) if _arrow.is_arrow(labels) else np.asarray(labels)
+    array = _arrow.column(labels) if _arrow.is_arrow(labels) else _plain(labels)
+    if array.shape == (rows, 1):
+        array = array[:, 0]
     if array.shape != (rows,):
-        raise ValueError(
-            f"labels have the shape {array.shape}, expected ({rows},): "
-            "one for each example"
+        one_hot = array.ndim == 2 and array.shape[0] == rows
+        raise UsageError(
+            f"labels have the shape {array.shape}, expected ({rows},): one for each "
+            f"example{'; of one-hot labels: labels.argmax(1)' if one_hot else ''}"
         )
-    if array.dtype.kind not in "iub":
-        whole = array.dtype.kind == "f" and np.array_equal(array, np.floor(array))
-        if not whole:
-            raise ValueError(
-                f"labels are of {array.dtype}, expected whole numbers from 0"
-            )
-    if rows and (array.min() < 0 or array.max() > np.iinfo(np.int32).max):
-        raise ValueError("labels must be from 0 to 2147483647")
+    _check_whole(array)
+    wrong = np.flatnonzero((array < 0) | (array > np.iinfo(np.int32).max))
+    if len(wrong):
+        raise UsageError(
+            f"row {wrong[0]} has the label {array[wrong[0]]}, expected whole numbers "
+            "from 0 to 2147483647; number the classes: "
+            "numpy.unique(labels, return_inverse=True)[1]"
+        )
     return np.ascontiguousarray(array, dtype=np.int32)
 
 
@@ -52,15 +81,15 @@ def _targets(targets: Any, rows: int) -> Optional[np.ndarray]:
     if targets is None:
         return None
     array = (
-        _arrow.column(targets) if _arrow.is_arrow(targets) else np.asarray(targets)
+        _arrow.column(targets) if _arrow.is_arrow(targets) else _plain(targets)
     )
     if array.ndim not in (1, 2) or array.shape[0] != rows or array.size == 0:
-        raise ValueError(
+        raise UsageError(
             f"targets have the shape {array.shape}, expected ({rows},) or "
             f"({rows}, numbers)"
         )
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"targets are of {array.dtype}, expected numbers")
+        raise UsageError(f"targets are of {array.dtype}, expected numbers")
     return np.ascontiguousarray(array.reshape(rows, -1), dtype=np.float32)
 
 
@@ -70,7 +99,7 @@ def _weights(weights: Any, rows: int) -> Optional[np.ndarray]:
         return None
     array = np.ascontiguousarray(weights, dtype=np.float32)
     if array.shape != (rows,):
-        raise ValueError(
+        raise UsageError(
             f"weights have the shape {array.shape}, expected ({rows},): one for "
             "each example"
         )
@@ -79,14 +108,14 @@ def _weights(weights: Any, rows: int) -> Optional[np.ndarray]:
 
 def _rows_of(features: Any) -> np.ndarray:
     """An array whose rows are contiguous, of a type that is read in place."""
-    array = np.asarray(features)
+    array = _plain(features)
     if array.ndim < 2 or array.shape[0] == 0:
-        raise ValueError(
+        raise UsageError(
             f"examples of the shape {array.shape}, expected [rows, ...] with "
             "at least one row"
         )
     if array.dtype.kind not in "fiub":
-        raise ValueError(f"examples are of {array.dtype}, expected numbers")
+        raise UsageError(f"examples are of {array.dtype}, expected numbers")
     if array.dtype not in _DTYPES or not array.dtype.isnative:
         array = array.astype(np.float32)
     row_is_whole = array[0].flags.c_contiguous and array.strides[0] > 0
@@ -305,6 +334,11 @@ def as_data(
     labels = None
     if isinstance(value, tuple) and len(value) == 2:
         value, labels = value
+    if isinstance(value, (str, Path)):
+        raise TypeError(
+            f"examples are the text {str(value)!r}, expected an array, a matrix or a "
+            "table; sources are for train and evaluate, and for `paceline predict`"
+        )
     if label is not None and not _arrow.is_arrow(value):
         raise TypeError(
             "label names a column of an Arrow table; labels of "

@@ -34,7 +34,7 @@ from ._version import __version__
 
 MAX_RANK = 6
 FLOAT32, UINT8 = 0, 1
-STATE_ENDED = 2
+STATE_RUNNING, STATE_ENDED = 1, 2
 PROBABILITIES, LOGITS = 0, 1
 LAYER_INPUT = -1
 

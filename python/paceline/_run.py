@@ -16,6 +16,7 @@ import numpy as np
 
 from . import _library, _show
 from ._data import as_data
+from ._errors import UsageError
 from .layers import Network
 
 __all__ = ["Run", "Series"]
@@ -183,17 +184,23 @@ class Run:
             return (values > 0.5).astype(np.int32)
         return values.argmax(axis=1).astype(np.int32)
 
-    def evaluate(self, data: Any = None) -> Dict[str, float]:
+    def evaluate(
+        self, data: Any = None, *, label: Optional[str] = None
+    ) -> Dict[str, float]:
         """Test the model, by default on the run's own test data.
 
-        ``data`` is what train takes.  The result has examples, loss and
+        ``data`` and ``label`` are what train takes.  The result has examples, loss and
         accuracy; of sparse models also auc, precision, recall, calibration;
         of models of numbers rmse, mae and r2 instead.
         """
-        return self._model.evaluate(data)
+        return self._model.evaluate(data, label)
 
     def export(self, path: Union[str, Path]) -> None:
-        """Write all parameters as one safetensors file."""
+        """Write the model to a file.
+
+        As ONNX where the name ends in ``.onnx``; else all parameters, as
+        safetensors.
+        """
         self._model.export(path)
 
     def save(self, folder: Union[str, Path]) -> "Run":
@@ -202,8 +209,22 @@ class Run:
         return Run(folder, network=self.network, best=self._best)
 
     @staticmethod
-    def _keep_model(folder: Path, network: Network) -> None:
-        (folder / _MODEL_FILE).write_text(json.dumps(network.to_dict(), indent=2))
+    def _keep_model(folder: Path, network: Optional[Network]) -> None:
+        """The layers, from which others rebuild the model."""
+        if network is not None:
+            text = json.dumps(network.to_dict(), indent=2)
+            (folder / _MODEL_FILE).write_text(text)
+
+    @staticmethod
+    def _check_model(folder: Path, network: Network) -> None:
+        """A run that goes on keeps its layers."""
+        kept = folder / _MODEL_FILE
+        text = json.dumps(network.to_dict())
+        if kept.is_file() and json.loads(kept.read_text()) != json.loads(text):
+            raise UsageError(
+                f"{folder} holds a run of a network with other layers; choose "
+                "another run"
+            )
 
     # --- pickling: what a run needs to predict --------------------------
 
@@ -308,10 +329,12 @@ class _Predictor:
         )
         return values[:, 0] if self._info.sparse else values
 
-    def evaluate(self, data: Any) -> Dict[str, float]:
+    def evaluate(self, data: Any, label: Optional[str]) -> Dict[str, float]:
         raw = _library.Evaluation()
+        if isinstance(data, Path):
+            data = str(data)
         given = data is not None and not isinstance(data, str)
-        examples = as_data(data, numeric=self.numeric) if given else None
+        examples = as_data(data, label, self.numeric) if given else None
         _library.library().pl_predict_evaluate(
             self._handle,
             examples._handle if examples is not None else None,

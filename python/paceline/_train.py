@@ -26,15 +26,15 @@ from . import _launch, _library
 from ._data import Data, as_data
 from ._errors import Error, INTERRUPTED, Interrupted, UsageError
 from ._run import Run, make_folder
-from .layers import Network
+from .layers import Layer, Network, Sequential
 
 __all__ = ["Progress", "train"]
 
 _POLL_MS = 50
 _NUMERIC_LOSSES = ("squared-error", "huber")  # labels are numbers to predict
 
-Model = Union[str, Network]
-Flag = Union[str, int, float, bool, None]
+Model = Union[str, Network, Sequence[Layer]]
+Flag = Union[str, int, float, bool, Sequence[Any], None]
 
 
 @dataclass(frozen=True)
@@ -76,14 +76,20 @@ def settings_of(flags: Dict[str, Any]) -> List[str]:
     """Flags as names and values in turn: {"eval_every": "1ep"}."""
     words: List[str] = []
     for name, value in flags.items():
-        if value is None:
-            continue
-        if isinstance(value, bool):
-            value = "true" if value else "false"
-        elif isinstance(value, float):
-            value = repr(float(value))
-        words += [name.replace("_", "-"), str(value)]
+        if value is not None:
+            words += [name.replace("_", "-"), _word(value)]
     return words
+
+
+def _word(value: Any) -> str:
+    """A value as the command line has it: true, 0.1, or 128,64 for a list."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(_word(each) for each in value)
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    return str(value)
 
 
 class _Bar:
@@ -136,7 +142,7 @@ class _Training:
 
     def __init__(
         self,
-        model: Model,
+        model: Union[str, Network],
         data: Optional[Data],
         test: Optional[Data],
         words: Sequence[str],
@@ -162,14 +168,21 @@ class _Training:
             "pl_train_start", "pl_train_free", ctypes.byref(opts)
         )
 
-    def follow(self, callbacks: Iterable[Callback]) -> bool:
-        """Call back until it ends; True when Ctrl-C ended it."""
+    def follow(self, callbacks: Iterable[Callback], begun: Callable[[], None]) -> bool:
+        """Call back until it ends; True when Ctrl-C ended it.
+
+        ``begun`` is called once, when it has a run folder; a short one may end
+        before it is seen to run.
+        """
         lib, raw = _library.library(), _library.Progress()
-        interrupted = False
+        interrupted, known = False, False
         watchers = list(callbacks)
         while raw.state != _library.STATE_ENDED:
             try:
                 lib.pl_train_poll(self._handle, _POLL_MS, ctypes.byref(raw))
+                if raw.state == _library.STATE_RUNNING and not known:
+                    known = True
+                    begun()
                 progress = _progress_of(raw)
                 if any([watcher(progress) is True for watcher in watchers]):
                     self.interrupt()
@@ -219,13 +232,14 @@ def train(
     run: Union[str, Path, None] = None,
     hosts: Optional[Sequence[str]] = None,
     initial: Optional[Mapping[str, np.ndarray]] = None,
-    callbacks: Sequence[Callback] = (),
+    callbacks: Union[Callback, Sequence[Callback]] = (),
     progress: Optional[bool] = None,
     **flags: Flag,
 ) -> Run:
     """Train a model and return its run.
 
-    ``model`` is the name of a built-in model or a Network (Sequential).
+    ``model`` is the name of a built-in model, an ONNX file (``"net.onnx"``), a
+    Network, or a list of layers.
 
     ``data`` and ``test_data`` are a pair (examples, labels) of arrays, of a
     ``scipy.sparse`` matrix and an array, of Arrow arrays; an Arrow table, whose
@@ -254,11 +268,15 @@ def train(
     Ctrl-C lets the training finish its step and save, and raises Interrupted,
     whose ``run`` holds what there is.
     """
+    if isinstance(model, (list, tuple)):
+        model = Sequential(model)
     if not isinstance(model, (str, Network)):
         raise TypeError(
             f"model is a {type(model).__name__}, expected the name of a built-in "
             "model, a Network or Sequential([...])"
         )
+    if callable(callbacks):
+        callbacks = [callbacks]
     if hosts is not None:
         if initial is not None:
             raise UsageError("hosts and initial: first values are for one worker alone")
@@ -267,13 +285,19 @@ def train(
     train_set, test_set = _split_data(data, test_data, label, options)
     folder, owner = make_folder(run)
     options["run"] = str(folder)
+    network = model if isinstance(model, Network) else None
+    if network is not None:
+        Run._check_model(folder, network)
     training = _Training(model, train_set, test_set, settings_of(options), initial or {})
     bar = _bar(progress, model if isinstance(model, str) else model.name)
     try:
-        interrupted = training.follow([*([bar] if bar else []), *callbacks])
+        interrupted = training.follow(
+            [*([bar] if bar else []), *callbacks],
+            lambda: Run._keep_model(folder, network),
+        )
         result = _result(training, [train_set, test_set])
-        if result is not None and isinstance(model, Network):
-            Run._keep_model(folder, model)
+        if result is not None:
+            Run._keep_model(folder, network)
     finally:
         training.close()
         if bar is not None:

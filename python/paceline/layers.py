@@ -488,10 +488,14 @@ def _to_struct(layer: Layer, sources: Sequence[int]) -> "_library.Layer":
     if len(sources) > 1:
         struct.other = sources[1]
     for name, value in layer._fields().items():
-        if isinstance(value, str):
-            struct.name = value.encode()
-        elif value is not None:
-            setattr(struct, name, value)
+        if value is None:
+            continue
+        try:
+            setattr(struct, name, value.encode() if name == "name" else value)
+        except (AttributeError, TypeError) as error:
+            raise TypeError(
+                f"{type(layer).__name__}: {value!r} for {name}: {error}"
+            ) from None
     return struct
 
 
@@ -500,6 +504,10 @@ def Sequential(layers: Sequence[Layer], name: str = "sequential") -> Network:
     if not layers:
         raise ValueError("Sequential needs at least one layer")
     node = Input()
-    for layer in layers:
+    for number, layer in enumerate(layers, 1):
+        if not isinstance(layer, Layer):
+            raise TypeError(
+                f"layer {number} is {layer!r}, expected a layer, like Dense(10) or ReLU()"
+            )
         node = layer(node)
     return Network(node, name=name)

@@ -22,7 +22,8 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = offsetof(eval_options, data),
       .value = "SRC",
-      .help = "test data (default: the run's test data)" },
+      .help = "test data (default: the run's test data; of a run with "
+              "--holdout what it held out)" },
     { .name = "threads",
       .kind = PL_PARAM_INT,
       .offset = offsetof(eval_options, threads),

@@ -247,6 +247,23 @@ static pl_status reshape(pl_dataset *set, const char *text)
     return PL_OK;
 }
 
+/* Examples that are made when they are needed are as they are. */
+static pl_status check_made(const pl_dataset *set, pl_split split,
+                            const pl_source_opts *opts)
+{
+    const char *flag = opts->standardize ? "standardize"
+                       : opts->scale > 0 ? "scale"
+                       : opts->augment != NULL && split == PL_SPLIT_TRAIN
+                           ? "augment"
+                           : NULL;
+    if (set->features.data != NULL || flag == NULL)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE,
+                   "--%s: the examples of %s are made when they are needed; "
+                   "change them where they are made",
+                   flag, set->name);
+}
+
 /* What a model reads of the values, and what happens to images on the way. */
 static pl_status encode(pl_dataset **set, pl_split split,
                         const pl_source_opts *opts)
@@ -254,6 +271,7 @@ static pl_status encode(pl_dataset **set, pl_split split,
     pl_encoding here = { .learned = NULL };
     if ((*set)->sparse)
         return PL_OK;
+    PL_TRY(check_made(*set, split, opts));
     if (opts->example_shape != NULL)
         PL_TRY(reshape(*set, opts->example_shape));
     if (opts->scale > 0)

@@ -179,6 +179,18 @@ def test_standardized_as_numpy_does_it(work):
     work.refused(2, "eval", "r", says="input")
 
 
+def test_holdout_is_a_part_of_the_training_data_only(work):
+    work.train("--data", "npy:x.npy,y.npy", "--holdout", "0.2", *STEPS, "--run",
+               "r")
+
+    def tested(*data):
+        return work.ok("eval", "r", *data, "--json").json["examples"]
+
+    assert tested() == 60
+    assert tested("--data", "npy:x.npy,y.npy") == 60
+    assert tested("--data", "npz:a.npz,x_train,y_train") == 300
+
+
 def test_several_workers_standardize_alike(work):
     flags = ["--data", "npz:a.npz", "--standardize", "--steps", "20",
              "--batch", "10"]

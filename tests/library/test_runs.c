@@ -58,8 +58,24 @@ static pl_net *branched(void)
     return net;
 }
 
+/* A NumPy file with two images. */
+static void write_pictures(const char *path)
+{
+    char head[118] = "{'descr': '|u1', 'fortran_order': False, "
+                     "'shape': (2, 8, 8)}";
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    memset(head + strlen(head), ' ', sizeof head - strlen(head));
+    head[sizeof head - 1] = '\n';
+    assert_int_equal(10, fwrite("\x93NUMPY\x01\0\x76\0", 1, 10, file));
+    assert_int_equal(sizeof head, fwrite(head, 1, sizeof head, file));
+    for (int i = 0; i < 2 * PIXELS; i++)
+        fputc(i, file);
+    assert_int_equal(0, fclose(file));
+}
+
 static void check_answers(pl_predict *predict, const dense_data *d,
-                          const pl_data *data)
+                          const pl_data *data, const char *folder)
 {
     float *probabilities = calloc(ROWS * CLASSES, sizeof *probabilities);
     int right = 0;
@@ -85,6 +101,11 @@ static void check_answers(pl_predict *predict, const dense_data *d,
     assert_refused(
         PL_USAGE, "room for 5 numbers",
         pl_predict_run(predict, data, PL_PREDICT_LOGITS, probabilities, 5));
+    char pictures[1100];
+    snprintf(pictures, sizeof pictures, "npy:%s/pictures.npy", folder);
+    write_pictures(pictures + strlen("npy:"));
+    assert_refused(PL_USAGE, "no labels to test with",
+                   pl_predict_evaluate(predict, NULL, pictures, &found));
     assert_refused(PL_USAGE, "was in the memory of the program",
                    pl_predict_evaluate(predict, NULL, NULL, &found));
     free(probabilities);
@@ -190,7 +211,7 @@ static void trains_and_answers(void **state)
         pl_predict_open(&predict, &(pl_predict_opts) { .run = run }));
     assert_ok(pl_predict_open(
         &predict, &(pl_predict_opts) { .run = run, .net = net, .threads = 2 }));
-    check_answers(predict, d, data);
+    check_answers(predict, d, data, folder);
     check_parameters(predict, folder);
     check_run(run);
     pl_predict_free(predict);
@@ -198,6 +219,171 @@ static void trains_and_answers(void **state)
     pl_net_free(net);
     remove_folder(folder);
     free(d);
+}
+
+/* Probabilities of all rows, from the newest checkpoint of a run; the model is
+ * written to `onnx` unless it is NULL. */
+static void ask_run(const char *run, const pl_data *data, float *values,
+                    const char *onnx)
+{
+    pl_predict *predict;
+    assert_ok(pl_predict_open(&predict,
+                              &(pl_predict_opts) { .run = run, .threads = 1 }));
+    assert_ok(pl_predict_run(predict, data, PL_PREDICT_PROBABILITIES, values,
+                             ROWS * CLASSES));
+    if (onnx != NULL)
+        assert_ok(pl_predict_export(predict, onnx));
+    pl_predict_free(predict);
+}
+
+/* What one training writes as ONNX another goes on with: alone, and as a job
+ * of threads, each of which builds the model from the file. */
+static void models_go_through_onnx_files(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static float first[ROWS * CLASSES], second[ROWS * CLASSES];
+    static const char *const flags[] = {
+        "--steps 1 --lr 1e-12 --threads 1",
+        "--steps 1 --lr 1e-12 --threads 1 --workers 2 --ps 1",
+        "--steps 1 --lr 1e-12 --threads 1 --workers 2",
+    };
+    char folder[1024], onnx[1100];
+    pl_training *training;
+    pl_train_result result;
+    pl_predict *predict;
+    make_folder(folder, sizeof folder);
+    snprintf(onnx, sizeof onnx, "%s/net.onnx", folder);
+    fill_dense(&d, 3);
+    pl_data *data = dense_bytes(&d);
+    assert_refused(PL_NOTFOUND, "net.onnx",
+                   pl_train_start(&training, &(pl_train_opts) {
+                                                 .model = onnx,
+                                                 .train = data,
+                                             }));
+    assert_ok(pl_train_start(
+        &training, &(pl_train_opts) { .model = "mlp",
+                                      .train = data,
+                                      .flags = "--epochs 3 --batch 20 "
+                                               "--hidden 12 --threads 1" }));
+    assert_ok(pl_train_wait(training, &result));
+    ask_run(result.run, data, first, onnx);
+    pl_train_free(training);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        assert_ok(pl_train_start(
+            &training, &(pl_train_opts) {
+                           .model = onnx, .train = data, .flags = flags[i] }));
+        assert_ok(pl_train_wait(training, &result));
+        memset(second, 0, sizeof second);
+        ask_run(result.run, data, second, NULL);
+        for (int v = 0; v < ROWS * CLASSES; v++)
+            assert_true(fabsf(first[v] - second[v]) < 1e-5f);
+        assert_ok(pl_predict_open(&predict,
+                                  &(pl_predict_opts) { .run = result.run }));
+        assert_refused(PL_IO, "nothing-here",
+                       pl_predict_export(predict, "/nothing-here/net.onnx"));
+        pl_predict_free(predict);
+        pl_train_free(training);
+    }
+    pl_data_free(data);
+    remove_folder(folder);
+}
+
+static int makes_zeros(void *context, const uint32_t *index, int64_t rows,
+                       float *features, int32_t *labels)
+{
+    (void)context;
+    memset(features, 0, (size_t)rows * PIXELS * sizeof *features);
+    for (int64_t r = 0; r < rows; r++)
+        labels[r] = (int32_t)index[r] % CLASSES;
+    return 0;
+}
+
+/* What a run learned of its data, and was told of it, holds for answers, too:
+ * the test at its end and one by call find the same. */
+static void answers_read_data_as_the_training_did(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static const char *const changes[] = { "--standardize", "--scale 7",
+                                           "--example-shape 4,16", "" };
+    pl_training *training;
+    pl_train_result result;
+    pl_predict *predict;
+    pl_evaluation found;
+    pl_data *made;
+    char flags[128];
+    fill_dense(&d, 4);
+    pl_data *data = dense_bytes(&d);
+    assert_ok(pl_data_from_callback(&made, &(pl_data_callback) {
+                                               .make = makes_zeros,
+                                               .rows = ROWS,
+                                               .example = PL_SHAPE(SIDE, SIDE),
+                                               .classes = CLASSES,
+                                           }));
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        snprintf(flags, sizeof flags, "--epochs 3 --batch 20 --threads 1 %s",
+                 changes[i]);
+        pl_train_opts opts = {
+            .model = "softmax", .train = data, .test = data, .flags = flags
+        };
+        assert_ok(pl_train_start(&training, &opts));
+        assert_ok(pl_train_wait(training, &result));
+        assert_ok(pl_predict_open(
+            &predict, &(pl_predict_opts) { .run = result.run, .threads = 1 }));
+        assert_ok(pl_predict_evaluate(predict, data, NULL, &found));
+        assert_true(fabs(found.loss - result.test_loss) < 1e-9);
+        assert_true(found.accuracy > 0.9);
+        pl_predict_free(predict);
+        pl_train_free(training);
+        if (i > 1)
+            continue;
+        opts.train = made;
+        opts.test = NULL;
+        assert_ok(pl_train_start(&training, &opts));
+        assert_refused(PL_USAGE, "made when they are needed",
+                       pl_train_wait(training, &result));
+        pl_train_free(training);
+    }
+    pl_data_free(made);
+    pl_data_free(data);
+}
+
+/* A value that is missing is to blame, not the learning rate. */
+static void missing_values_are_named(void **state)
+{
+    (void)state;
+    static dense_data d;
+    static sparse_data s;
+    fill_dense(&d, 4);
+    fill_sparse(&s, 4);
+    for (int r = 0; r < ROWS; r++) {
+        d.floats[r * PIXELS + 3] = NAN;
+        s.values[r * FILLED] = INFINITY;
+    }
+    pl_data *all[2];
+    assert_ok(pl_data_from_dense(&all[0], &(pl_data_dense) {
+                                              .features = d.floats,
+                                              .rows = ROWS,
+                                              .example = PL_SHAPE(SIDE, SIDE),
+                                              .labels = d.labels,
+                                          }));
+    all[1] = sparse_rows(&s, 32);
+    for (int i = 0; i < 2; i++) {
+        pl_training *training;
+        pl_train_result result;
+        assert_ok(pl_train_start(
+            &training,
+            &(pl_train_opts) { .model = i == 0 ? "softmax" : "sparse",
+                               .train = all[i],
+                               .flags = "--threads 1" }));
+        assert_refused(PL_NUMERIC,
+                       i == 0 ? "memory has the value nan"
+                              : "memory has the value inf",
+                       pl_train_wait(training, &result));
+        pl_train_free(training);
+        pl_data_free(all[i]);
+    }
 }
 
 static void sparse_models_answer(void **state)
@@ -361,6 +547,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trains_and_answers),
+        cmocka_unit_test(models_go_through_onnx_files),
+        cmocka_unit_test(answers_read_data_as_the_training_did),
+        cmocka_unit_test(missing_values_are_named),
         cmocka_unit_test(sparse_models_answer),
         cmocka_unit_test(resumes),
         cmocka_unit_test(parameters_start_with_given_values),

@@ -94,3 +94,25 @@ def test_failure_of_a_function_is_raised():
     data = Data.from_function(make, 100, (8,), 3)
     with pytest.raises(LookupError, match="no such example"):
         paceline.train("softmax", data, steps=5, batch=10)
+
+
+@pytest.mark.parametrize("labels, sentence", [
+    (np.eye(3)[[0, 1, 2]], "argmax"),
+    (["a", "b", "c"], "numpy.unique"),
+    ([-1, 1, 1], "row 0 has the label -1"),
+    ([0, 1, np.nan], "row 2 has the label nan"),
+    (np.ma.masked_array([0, 1, 1], [0, 0, 1]), "masked"),
+])
+def test_wrong_labels_are_refused_with_their_cure(labels, sentence):
+    with pytest.raises(paceline.UsageError, match=sentence):
+        Data.dense(np.zeros((3, 2)), labels)
+
+
+def test_labels_may_be_a_column(clouds):
+    x, y = clouds
+    assert np.array_equal(Data.dense(x, y[:, None])._keep[1], y)
+
+
+def test_a_source_is_no_examples():
+    with pytest.raises(TypeError, match="npy:x.npy"):
+        as_data("npy:x.npy")

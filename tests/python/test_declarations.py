@@ -31,6 +31,7 @@ CONSTANTS = {
     "PL_MAX_RANK": _library.MAX_RANK,
     "PL_FLOAT32": _library.FLOAT32,
     "PL_UINT8": _library.UINT8,
+    "PL_TRAIN_RUNNING": _library.STATE_RUNNING,
     "PL_TRAIN_ENDED": _library.STATE_ENDED,
     "PL_PREDICT_PROBABILITIES": _library.PROBABILITIES,
     "PL_PREDICT_LOGITS": _library.LOGITS,

@@ -45,6 +45,9 @@ def test_network_survives_pickling_and_json():
 
 @pytest.mark.parametrize("make, error, sentence", [
     (lambda: Sequential([]), ValueError, "at least one layer"),
+    (lambda: Sequential([Dense(3), ReLU]), TypeError, "layer 2"),
+    (lambda: Sequential([Dense("a")])._make(), TypeError, "Dense: 'a' for units"),
+    (lambda: Sequential([Dense(2.5)])._make(), TypeError, "Dense: 2.5 for units"),
     (lambda: Add()(Input()), TypeError, "takes 2 results, got 1"),
     (lambda: Dense(3)(7), TypeError, "result of a layer"),
     (lambda: Network(Input()), TypeError, "ends in the result"),

@@ -63,6 +63,15 @@ def test_evaluation_equals_the_last_test(run, clouds):
     assert found["accuracy"] == pytest.approx(run.summary["test_accuracy"])
 
 
+def test_answers_follow_the_settings_of_the_run(clouds):
+    x = clouds[0] * 50 + 300
+    run = paceline.train("softmax", (x, clouds[1]), test_data=(x, clouds[1]),
+                         standardize=True, epochs=5, batch=30, progress=False)
+    assert run.summary["test_accuracy"] > 0.95
+    assert (run.predict(x) == clouds[1]).mean() == run.summary["test_accuracy"]
+    assert run.evaluate((x, clouds[1]))["accuracy"] == run.summary["test_accuracy"]
+
+
 def test_wrong_examples_are_refused(run):
     with pytest.raises(paceline.UsageError):
         run.predict(np.zeros((2, 9), np.float32))

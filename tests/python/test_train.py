@@ -106,6 +106,49 @@ def test_flags_are_those_of_the_command_line(clouds):
         "0.25", "true", "momentum")
 
 
+def test_values_of_numpy_and_lists_are_flags_too(clouds):
+    run = paceline.train([Dense(8), ReLU(), Dense()], clouds, steps=10,
+                         batch=np.int64(30), lr=np.float32(0.25),
+                         standardize=np.bool_(True), **FAST)
+    assert [run.settings["args"][name] for name in ("batch", "lr", "standardize")] \
+        == ["30", "0.25", "true"]
+    run = paceline.train("mlp", clouds, steps=10, batch=30, hidden=[9, 7], **FAST)
+    assert run.weights["dense2/weights"].shape == (7, 9)
+
+
+def test_network_is_trained_on_from_an_onnx_file(clouds, tmp_path):
+    x, y = clouds
+    run = paceline.train([Dense(9), ReLU(), Dense()], clouds, epochs=5, batch=30,
+                         lr=0.1, **FAST)
+    run.export(tmp_path / "net.onnx")
+    other = paceline.train(str(tmp_path / "net.onnx"), clouds, steps=1, batch=30,
+                           lr=1e-12, **FAST)
+    assert np.allclose(other.predict_proba(x), run.predict_proba(x), atol=1e-5)
+    assert (paceline.Run(other.folder).predict(x) == run.predict(x)).all()
+
+
+def test_run_keeps_its_layers(clouds, tmp_path):
+    """From its beginning; those of another training do not replace them."""
+    folder, net = tmp_path / "run", [Dense(9), ReLU(), Dense()]
+    seen = []
+
+    def look(progress):
+        seen.append((folder / "network.json").is_file())
+        return progress.step > 0
+
+    with pytest.raises(LookupError):
+        paceline.train(net, clouds, epochs=1_000_000, batch=30, run=folder,
+                       callbacks=lambda p: look(p) and {}[0], **FAST)
+    assert seen[-1]
+    with pytest.raises(paceline.UsageError, match="other layers"):
+        paceline.train([Dense()], clouds, epochs=2, batch=30, run=folder,
+                       resume=True, **FAST)
+    run = paceline.train(net, clouds, steps=10, batch=30, run=tmp_path / "b", **FAST)
+    again = paceline.train(net, clouds, steps=20, batch=30, run=tmp_path / "b",
+                           resume=True, **FAST)
+    assert again.summary["steps"] == 20 and run.predict(clouds[0]).shape == (900,)
+
+
 @pytest.mark.parametrize("flags, sentence", [
     ({"lrr": 1}, "lrr"),
     ({"lr": -1}, "lr"),

@@ -8,6 +8,7 @@
 #include "app/train/trained.h"
 #include "base/mem.h"
 #include "data/memory/memory.h"
+#include "nn/onnx/export.h"
 #include "state/safetensors/safetensors.h"
 
 #include <math.h>
@@ -17,6 +18,7 @@
 
 struct pl_predict {
     pl_app app;
+    pl_app_files files; /* the model of a run that was trained from one */
     pl_trained *trained;
 };
 
@@ -36,10 +38,10 @@ static pl_status open_trained(pl_predict *predict, const pl_predict_opts *opts)
 {
     if (opts->run == NULL)
         return PL_FAIL(PL_USAGE, "a prediction needs a run folder");
-    predict->app.program = "paceline";
+    predict->app = (pl_app) { .program = "paceline", .files = &predict->files };
     if (opts->own != NULL || opts->net != NULL)
-        PL_TRY(
-            pl_library_model(NULL, opts->own, opts->net, &predict->app.mine));
+        PL_TRY(pl_library_model(&predict->app, NULL, opts->own, opts->net,
+                                &predict->app.mine));
     return pl_trained_new(&predict->trained, &(pl_trained_opts) {
                                                  .app = &predict->app,
                                                  .run = opts->run,
@@ -66,6 +68,7 @@ void pl_predict_free(pl_predict *predict)
     if (predict == NULL)
         return;
     pl_trained_free(predict->trained);
+    pl_app_files_close(&predict->files);
     pl_mem_free(predict);
 }
 
@@ -91,7 +94,7 @@ void pl_predict_describe(const pl_predict *predict, pl_predict_info *out)
 /* --- predicting ------------------------------------------------------- */
 
 /* A set of examples that are to be answered, or tested. */
-static pl_status open_data(const pl_predict *predict, const pl_data *data,
+static pl_status open_data(pl_predict *predict, const pl_data *data,
                            pl_dataset **out)
 {
     pl_job with = *job_of(predict);
@@ -101,7 +104,7 @@ static pl_status open_data(const pl_predict *predict, const pl_data *data,
                        "%s",
                        data->name, data->info.numeric ? "numbers" : "classes",
                        with.network->numeric ? "numbers" : "classes");
-    PL_TRY(pl_memory_open(out, data, false));
+    PL_TRY(pl_job_open_memory(&predict->trained->job, data, out));
     with.train = NULL;
     with.test = *out;
     with.test->numbering = with.numbering; /* a program knows its own ids */
@@ -228,18 +231,33 @@ pl_status pl_predict_run(pl_predict *predict, const pl_data *data, int32_t kind,
 
 /* --- testing ---------------------------------------------------------- */
 
+/* A set that is opened to be answered may be without. */
+static pl_status check_labels(const pl_dataset *set)
+{
+    if (set->sparse || set->labels.data != NULL)
+        return PL_OK;
+    return PL_FAIL(PL_USAGE, "%s has no labels to test with", set->name);
+}
+
 static pl_status open_source(pl_predict *predict, const char *source,
                              pl_dataset **out)
 {
-    const pl_train_options *train = &predict->trained->options.train;
+    pl_train_options *train = &predict->trained->options.train;
     pl_job *job = &predict->trained->job, with;
+    double holdout = train->holdout;
     if (source == NULL)
         source = train->test_data != NULL ? train->test_data : train->data;
-    PL_TRY(pl_job_open_set(job, source, PL_SPLIT_TEST, out));
+    if (strcmp(source, train->data) != 0)
+        train->holdout = 0;
+    pl_status opened = pl_job_open_set(job, source, PL_SPLIT_TEST, out);
+    train->holdout = holdout;
+    PL_TRY(opened);
     with = *job;
     with.train = NULL;
     with.test = *out;
-    pl_status status = pl_job_check_data(&with);
+    pl_status status = check_labels(*out);
+    if (status == PL_OK)
+        status = pl_job_check_data(&with);
     if (status != PL_OK)
         pl_dataset_free(*out);
     return status;
@@ -296,7 +314,17 @@ pl_status pl_predict_get(const pl_predict *predict, int32_t index,
     return PL_OK;
 }
 
-pl_status pl_predict_export(const pl_predict *predict, const char *path)
+static pl_status export_onnx(const pl_predict *predict, const char *path)
+{
+    pl_buffer file = { 0 };
+    pl_status status = pl_onnx_export(job_of(predict)->network, &file);
+    if (status == PL_OK)
+        status = pl_buffer_save(&file, path);
+    pl_buffer_close(&file);
+    return status;
+}
+
+static pl_status export_safetensors(const pl_predict *predict, const char *path)
 {
     const pl_params *params = job_of(predict)->network->params;
     size_t count = (size_t)pl_params_count(params);
@@ -322,4 +350,10 @@ pl_status pl_predict_export(const pl_predict *predict, const char *path)
                              NULL);
     pl_mem_free(tensors);
     return status;
+}
+
+pl_status pl_predict_export(const pl_predict *predict, const char *path)
+{
+    return pl_onnx_is_file(path) ? export_onnx(predict, path)
+                                 : export_safetensors(predict, path);
 }

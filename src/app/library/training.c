@@ -21,15 +21,15 @@
 
 /* --- what is trained -------------------------------------------------- */
 
-pl_status pl_library_model(const char *name, const pl_model *own,
-                           const pl_net *net, const pl_model **out)
+pl_status pl_library_model(const pl_app *app, const char *name,
+                           const pl_model *own, const pl_net *net,
+                           const pl_model **out)
 {
-    pl_app app = { .program = "paceline" };
     if ((name != NULL) + (own != NULL) + (net != NULL) != 1)
         return PL_FAIL(PL_USAGE, "give one model: by its name, one of your "
                                  "own, or a net");
     if (name != NULL)
-        return pl_app_model(&app, name, out);
+        return pl_app_model(app, name, out);
     *out = own != NULL ? own : pl_net_model(net);
     return net != NULL ? pl_net_status(net) : PL_OK;
 }
@@ -331,9 +331,9 @@ static pl_status drive(void *arg)
 
 static pl_status begin(pl_training *t)
 {
-    PL_TRY(
-        pl_library_model(t->opts.model, t->opts.own, t->opts.net, &t->model));
-    t->app = (pl_app) { .program = "paceline" };
+    t->app = (pl_app) { .program = "paceline", .files = &t->files };
+    PL_TRY(pl_library_model(&t->app, t->opts.model, t->opts.own, t->opts.net,
+                            &t->model));
     if (t->opts.model == NULL)
         t->app.mine = t->model;
     pl_status status = pl_options_init(&t->options, t->model);
@@ -424,6 +424,7 @@ void pl_train_free(pl_training *t)
     pl_part_close(&t->part);
     pl_run_record_close(&t->record);
     pl_options_close(&t->options);
+    pl_app_files_close(&t->files);
     pl_arguments_close(&t->arguments);
     pl_cond_close(&t->changed);
     pl_mutex_close(&t->lock);

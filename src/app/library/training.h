@@ -22,6 +22,7 @@ typedef struct pl_training_tags {
 struct pl_training {
     pl_train_opts opts;
     pl_app app;
+    pl_app_files files; /* a model that is read from one */
     const pl_model *model;
     pl_arguments arguments;
     pl_options options;
@@ -60,9 +61,10 @@ pl_status pl_training_keep(void *context,
 /* The whole job, as threads (threads.c). */
 pl_status pl_training_threads(pl_training *training) PL_MUST_CHECK;
 
-/* The model that is meant: one of the program's own, or a built-in one. */
-pl_status pl_library_model(const char *name, const pl_model *own,
-                           const pl_net *net,
+/* The model that is meant: one of the program's own, a built-in one, or that of
+ * an ONNX file, which goes into the files of the app. */
+pl_status pl_library_model(const pl_app *app, const char *name,
+                           const pl_model *own, const pl_net *net,
                            const pl_model **out) PL_MUST_CHECK;
 
 #endif

@@ -75,8 +75,8 @@ static pl_status open_memory(const pl_options *options, pl_split split,
     return status;
 }
 
-pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
-                          pl_dataset **out)
+/* What the options say of a set. */
+static pl_status source_opts(pl_job *job, pl_split split, pl_source_opts *out)
 {
     const pl_train_options *train = &job->options->train;
     const pl_model *model = job->options->model;
@@ -85,7 +85,7 @@ pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
         train->test_data == NULL && !(train->holdout > 0) && !job->unlabelled;
     if (job->cache == NULL)
         PL_TRY(pl_job_cache_folder(train->cache, &job->cache));
-    pl_source_opts opts = {
+    *out = (pl_source_opts) {
         .cache_dir = job->cache,
         .shape = job->example.rank > 0     ? job->example
                  : model->example.rank > 0 ? model->example
@@ -125,9 +125,34 @@ pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
         .header = (pl_header)train->header,
         .progress = train->quiet || job->unlabelled ? NULL : pl_data_progress,
     };
+    return PL_OK;
+}
+
+pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
+                          pl_dataset **out)
+{
+    pl_source_opts opts;
+    PL_TRY(source_opts(job, split, &opts));
     if (strcmp(source, PL_OPTIONS_MEMORY) == 0)
         return open_memory(job->options, split, &opts, out);
     return pl_source_open(out, source, split, &opts);
+}
+
+pl_status pl_job_open_memory(pl_job *job, const pl_data *data, pl_dataset **out)
+{
+    pl_source_opts opts;
+    pl_dataset *set;
+    PL_TRY(source_opts(job, PL_SPLIT_TEST, &opts));
+    opts.holdout = 0;
+    opts.unlabelled = true;
+    opts.numeric = data->info.numeric;
+    PL_TRY(pl_memory_open(&set, data, false));
+    pl_status status = pl_source_prepare(&set, PL_SPLIT_TEST, &opts);
+    if (status == PL_OK)
+        *out = set;
+    else
+        pl_dataset_free(set);
+    return status;
 }
 
 pl_status pl_job_keep_encoding(const pl_job *job, pl_json *settings)

@@ -72,6 +72,11 @@ pl_status pl_job_keep_encoding(const pl_job *job,
 pl_status pl_job_open_set(pl_job *job, const char *source, pl_split split,
                           pl_dataset **out) PL_MUST_CHECK;
 
+/* All of what a program has in memory, read as test data is: scaled and
+ * standardized as the options say.  Labels may be missing. */
+pl_status pl_job_open_memory(pl_job *job, const pl_data *data,
+                             pl_dataset **out) PL_MUST_CHECK;
+
 /* PL_USAGE when the data of the job is not of the kind and shape that its
  * network is built for. */
 pl_status pl_job_check_data(const pl_job *job) PL_MUST_CHECK;

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "state/snapshot.h"
 
+#include <string.h>
+
 /* The options the run was started with. */
 static pl_status recall_options(pl_trained *trained,
                                 const pl_trained_opts *opts)
@@ -36,8 +38,12 @@ static pl_status build(pl_trained *trained, const pl_trained_opts *opts)
     job.unlabelled = opts->no_data;
     job.data = opts->no_data && job.example.rank > 0 ? PL_JOB_DATA_NONE
                                                      : PL_JOB_DATA_TEST;
-    if (opts->test_data != NULL)
+    if (opts->test_data != NULL) {
         train->test_data = opts->test_data;
+        /* What was held out is a part of the training data, not of others. */
+        if (strcmp(opts->test_data, train->data) != 0)
+            train->holdout = 0;
+    }
     if (opts->threads > 0)
         train->threads = opts->threads;
     return pl_job_init(&trained->job, &job);

@@ -94,13 +94,41 @@ pl_status pl_loop_next_batch(pl_loop *l)
     return PL_OK;
 }
 
+/* The first value of the batch that no model can compute with, or 0. */
+static float find_not_finite(const pl_batch *batch, int64_t row_values)
+{
+    bool sparse = batch->row_start != NULL;
+    if (sparse ? batch->values == NULL : batch->features.dtype != PL_FLOAT32)
+        return 0;
+    for (int64_t r = 0; r < batch->rows; r++) {
+        int64_t at = batch->row_index != NULL ? batch->row_index[r] : r;
+        const float *values = sparse ? batch->values + batch->row_start[at]
+                                     : pl_view_row_f32(&batch->features, r);
+        int64_t count = sparse ? batch->row_start[at + 1] - batch->row_start[at]
+                               : row_values;
+        for (int64_t i = 0; i < count; i++)
+            if (!isfinite(values[i]))
+                return values[i];
+    }
+    return 0;
+}
+
 static pl_status check_loss(pl_loop *l, double loss, int64_t step)
 {
-    PL_TRY(pl_dataset_check(l->opts->train, false));
+    const pl_dataset *set = l->opts->train;
+    PL_TRY(pl_dataset_check(set, false));
     if (isfinite(loss))
         return PL_OK;
     PL_TRY(pl_compute_check(l->computed));
     l->course.stopped_by = PL_STOPPED_NAN;
+    float found = find_not_finite(&l->batch, pl_shape_row(set->shape));
+    if (!isfinite(found))
+        return PL_FAIL(PL_NUMERIC,
+                       "the loss is %s at step %lld, because an example of %s "
+                       "has the value %g: fill or leave out such values; "
+                       "earlier checkpoints are unaffected",
+                       isnan(loss) ? "not a number" : "infinite",
+                       (long long)step, set->name, (double)found);
     return PL_FAIL(PL_NUMERIC,
                    "the loss is %s at step %lld: try a smaller --lr or "
                    "--clip; earlier checkpoints are unaffected",
