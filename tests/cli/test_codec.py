@@ -169,7 +169,7 @@ def test_a_run_keeps_its_codec(cli):
 
 @pytest.mark.parametrize("job", [[*RING], ["--ps", "2"]])
 def test_a_lost_worker_takes_what_topk_kept_with_it(cli, job):
-    """Which the summary says."""
+    """Which the summary says (held H3)."""
     train = cli.start("train", "softmax", *ALONE, *job, "--workers", "2",
                       "--codec", "topk", "--checkpoint-every", "20",
                       "--quiet", "--json", "--run", "a", "--steps", "1000000")
