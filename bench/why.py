@@ -211,9 +211,10 @@ class Job:
         return dict(os.environ, **more)
 
     def flags(self, steps):
-        how = {"ring": ["--strategy", "allreduce", "--codec", "plain"]}.get(
+        how = {"ring": ["--strategy", "allreduce"]}.get(
             self.mode, ["--strategy", "ps", "--mode", self.mode])
         given = list(map(str, self.kind.flags))
+        given += [] if "--codec" in given else ["--codec", "plain"]
         for name in ("--eval-every", "--checkpoint-every"):
             given += [] if name in given else [name, "never"]
         if "--test-examples" in given:
@@ -345,6 +346,8 @@ def cured(options, folder, kind, mode, cure):
         old = int(kind.flags[kind.flags.index(match[1]) + 1])
         return Job(options, folder, with_flag(kind, match[1], str(10 * old)),
                    mode)
+    if match := re.match(r"(--codec) (\w+)", cure):
+        return Job(options, folder, with_flag(kind, match[1], match[2]), mode)
     if match := re.match(r"(--replicas-to-aggregate) (\d+)", cure):
         return Job(options, folder, with_flag(kind, match[1], match[2]), mode)
     if cure.startswith("--"):

@@ -146,6 +146,14 @@ pl_endpoint_counts pl_endpoint_count(const pl_endpoint *e)
     return e->counts;
 }
 
+int64_t pl_endpoint_busy_ns(const pl_endpoint *e)
+{
+    const pl_route *route = e->routes[0];
+    bool here = !e->server && route->transport->busy_ns != NULL;
+    return here && !pl_endpoint_shared(e, 0) ? route->transport->busy_ns(route)
+                                             : -1;
+}
+
 pl_status pl_endpoint_send(pl_endpoint *e, pl_peer to, const pl_frame *frame,
                            const void *payload, bool lasting)
 {

@@ -90,6 +90,9 @@ void pl_endpoint_free(pl_endpoint *endpoint, int linger_ms); /* NULL is fine */
 /* With the port that was bound; lives as long as the endpoint. */
 const char *pl_endpoint_address(const pl_endpoint *endpoint);
 pl_endpoint_counts pl_endpoint_count(const pl_endpoint *endpoint);
+/* A client: how long its present connection was busy carrying bytes to a server
+ * that had room for them; -1: not known, or it is not what carries them. */
+int64_t pl_endpoint_busy_ns(const pl_endpoint *endpoint);
 
 /* Send frame->payload_bytes from `payload`.  They are copied unless `lasting`:
  * then they stay as they are until the peer answers the request, and are not

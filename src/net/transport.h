@@ -78,6 +78,8 @@ struct pl_transport {
     /* Optional, connections: why the server turned this client away for good,
      * or NULL. */
     const char *(*refused)(pl_route *route);
+    /* Optional, connections: of a client, as pl_endpoint_busy_ns. */
+    int64_t (*busy_ns)(const pl_route *route);
     const pl_upgrade *upgrade; /* NULL: a connection */
 };
 

@@ -1,12 +1,12 @@
 /* codec.h - the table between a gradient and the wire: how its floats lie in a
  * message.
  *
- * Parameter servers (the push of dense gradients) and the ring (sums of
- * gradients) know this table only.  The sender encodes a piece once, keeps
- * the bytes until the piece is no longer needed, and sends the same bytes
- * again where a message was lost: a codec may have state.  The receiver
- * decodes the piece or combines it with its own.  Parameters and sums that
- * must be exact travel as floats, whatever the codec.
+ * Parameter servers (the push of dense gradients, the answers to it) and the
+ * ring (sums of gradients) know this table only.  The sender encodes a piece
+ * once, keeps the bytes until the piece is no longer needed, and sends the same
+ * bytes again where a message was lost: a codec may have state.  The receiver
+ * decodes the piece or combines it with its own.  Parameters that must be
+ * exact, and sums of parameters, travel as floats, whatever the codec.
  *
  * A codec is one file with one `const pl_codec` and a line in the list of
  * codec.c.  One that has a setting embeds the table as its first member: each
@@ -50,6 +50,9 @@ struct pl_codec {
     bool in_place;
     /* What is decoded may differ from what was encoded. */
     bool may_change_bits;
+    /* Parameters that a server sends may be encoded, too: a number of a piece
+     * is what it is without the numbers that were sent before. */
+    bool for_parameters;
     /* Floats of state that a sender has for each float of the gradient. */
     int32_t slots;
 

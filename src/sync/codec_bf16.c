@@ -69,6 +69,7 @@ static bool combine(const pl_codec *codec, const pl_kernels *kernels,
 const pl_codec pl_codec_bf16 = {
     .name = "bf16",
     .may_change_bits = true,
+    .for_parameters = true,
     .encoded_most = encoded_most,
     .encode = encode,
     .decode = decode,

@@ -126,6 +126,28 @@ def test_a_lossy_codec_is_repeatable_and_says_so(cli, job, codec):
                                                    rel=0.05)
 
 
+def test_bf16_halves_what_servers_take_and_give(cli):
+    """Counted where all goes over TCP; the chief's last look is exact."""
+    job = ["lenet", "--batch", "16", "--steps", "24", "--workers", "2", "--ps",
+           "2", "--transport", "tcp"]
+    plain, half = (run(cli, job, "--codec", codec)
+                   for codec in ("plain", "bf16"))
+    assert half["bytes_sent"] == pytest.approx(plain["bytes_sent"] / 2,
+                                               rel=0.05)
+    assert half["bytes_received"] == pytest.approx(
+        plain["bytes_received"] / 2, rel=0.05)
+
+
+def test_a_resumed_job_with_servers_has_the_same_bits(cli):
+    """Servers keep what workers see rounded."""
+    flags = ["--workers", "2", "--ps", "2", "--codec", "bf16"]
+    whole = run(cli, NETS["lenet"], *flags, "--run", "whole")
+    run(cli, [*NETS["lenet"][:-1], "2"], *flags, "--run", "half")
+    half = run(cli, NETS["lenet"], *flags, "--run", "half", "--resume")
+    assert half["resumed_step"] == 2
+    assert half["parameters_sha256"] == whole["parameters_sha256"]
+
+
 def test_topk_sends_what_the_summary_says(cli):
     """Counted where all goes over TCP, with frames beside it."""
     sent = {}

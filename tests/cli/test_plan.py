@@ -204,3 +204,6 @@ def test_factors_are_rows_where_they_pay(cli):
     assert [r["codec"] for r in half] == ["bf16"]
     assert half[0]["link_bytes"] == pytest.approx(
         both["plain"]["link_bytes"] / 2)
+    # Of parameter servers, both ways.
+    assert rows(rounded, "ps", "sync")[4, 1]["link_bytes"] == pytest.approx(
+        rows(slow, "ps", "sync")[4, 1]["link_bytes"] / 2)

@@ -180,6 +180,8 @@ const pl_codec *pl_options_codec(const pl_train_options *train,
 /* The momentum that each worker keeps of its own gradients, since a part of
  * them is sent late; 0: the optimizer keeps it. */
 double pl_options_own_momentum(const pl_train_options *train);
+/* Would --codec bf16 be taken in place of a codec that keeps all bits? */
+bool pl_options_may_use_bf16(const pl_options *options);
 /* MPI only adds float32. */
 bool pl_options_codec_needs_ring(const pl_train_options *train);
 /* PL_USAGE where --codec has no effect; strategy and engine are chosen. */

@@ -43,6 +43,18 @@ bool pl_options_codec_needs_ring(const pl_train_options *train)
            train->codec != PL_TRAIN_CODEC_PLAIN;
 }
 
+bool pl_options_may_use_bf16(const pl_options *options)
+{
+    const pl_train_options *train = &options->train;
+    bool exact = train->codec == PL_TRAIN_CODEC_AUTO ||
+                 train->codec == PL_TRAIN_CODEC_PLAIN;
+    bool ring = train->strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&
+                train->engine == PL_TRAIN_ENGINE_RING &&
+                train->local_steps <= 1;
+    return exact && !options->model->sparse &&
+           (ring || train->strategy == PL_TRAIN_STRATEGY_PS);
+}
+
 static pl_status refuse(const pl_train_options *train, const char *why)
 {
     return PL_FAIL(PL_USAGE, "--codec %s: %s", names[train->codec], why);

@@ -106,12 +106,14 @@ double pl_coded_apply(const pl_forecast_opts *opts, pl_coded coded,
 {
     if (coded == PL_CODED_FACTORS)
         return apply_factors(opts, workers, layers);
-    double part = 1;
+    double push = 1, pull = 1;
     if (coded == PL_CODED_BF16)
-        part = 0.5;
+        push = pull = 0.5;
     else if (coded == PL_CODED_TOPK)
-        part = fmin(1, 2 * opts->options->train.topk_share);
-    for (size_t i = 0; part < 1 && i < opts->work->step.layer_count; i++)
-        layers[i].push_bytes *= part;
+        push = fmin(1, 2 * opts->options->train.topk_share);
+    for (size_t i = 0; push < 1 && i < opts->work->step.layer_count; i++) {
+        layers[i].push_bytes *= push;
+        layers[i].pull_bytes *= pull;
+    }
     return 0;
 }

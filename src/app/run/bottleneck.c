@@ -23,22 +23,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_S     0.001 /* of training: less tells nothing */
-#define HOLDS       0.1 /* a worker that holds up the others so much is named */
-#define LONGER      1.15 /* own time beside the others': not by chance */
-#define LONGER_OWN  1.3  /* the same where no task waits for it */
-#define LONGER_WAIT 1.5  /* ... on the way to a server, which varies more */
-#define STARVED     0.15 /* share of time ready to run without a processor */
-#define THROTTLED   0.1  /* share of time with a used up quota */
-#define BUSY        0.7  /* of a core: a server that does nothing else */
-#define LACKED      0.5  /* share of time that a server had no processor */
-#define SMALL       ((double)(128 << 10)) /* bytes of a step that latency beats */
-#define DROPPED     0.1
-#define CROWDED     0.5 /* share of time without a processor: most of it */
-#define LEFT        0.5 /* of a host's cores: other processes have the rest */
-#define MOSTLY      0.4 /* of a share of time: without a core for so much of it */
-#define MUCH        2   /* times as long: a shared cause rather than a worker */
-#define FEW         0.2 /* of the steps: a worker held them up in spells */
+#define LEAST_S      0.001 /* of training: less tells nothing */
+#define HOLDS        0.1 /* a worker that holds up the others so much is named */
+#define LONGER       1.15 /* own time beside the others': not by chance */
+#define LONGER_OWN   1.3  /* the same where no task waits for it */
+#define LONGER_WAIT  1.5  /* ... on the way to a server, which varies more */
+#define STARVED      0.15 /* share of time ready to run without a processor */
+#define THROTTLED    0.1  /* share of time with a used up quota */
+#define BUSY         0.7  /* of a core: a server that does nothing else */
+#define LACKED       0.5  /* share of time that a server had no processor */
+#define SMALL        ((double)(128 << 10)) /* bytes of a step that latency beats */
+#define DROPPED      0.1
+#define CROWDED      0.5 /* share of time without a processor: most of it */
+#define LEFT         0.5 /* of a host's cores: other processes have the rest */
+#define MOSTLY       0.4 /* of a share of time: without a core for so much of it */
+#define MUCH         2 /* times as long: a shared cause rather than a worker */
+#define FEWEST_LINKS 3 /* of a ring, to tell them apart */
+#define FEW          0.2 /* of the steps: a worker held them up in spells */
 
 static const char *const names[PL_CAUSES] = {
     [PL_CAUSE_COMPUTING] = "computing",
@@ -107,6 +108,11 @@ static double queued_of(const pl_worker_report *row)
     return queued_of_task(&row->usage);
 }
 
+static double link_of(const pl_worker_report *row)
+{
+    return known(row->link_busy_seconds);
+}
+
 static double queued_step_of(const pl_worker_report *row)
 {
     return queued_of(row) * row->seconds / (double)row->steps;
@@ -122,6 +128,7 @@ static void add_row(pl_job_times *t, const pl_worker_report *row)
     t->send += of_step(row, row->sending_share);
     t->wait += of_step(row, row->waiting_share);
     t->queued += queued_of(row);
+    t->linked += link_of(row) / row->seconds;
     if (row->usage.bytes_sent > 0)
         t->push += (double)row->usage.bytes_sent / (double)row->steps;
     if (row->usage.bytes_received > 0)
@@ -130,8 +137,9 @@ static void add_row(pl_job_times *t, const pl_worker_report *row)
 
 static void divide(pl_job_times *t)
 {
-    double *const means[] = { &t->step, &t->input,  &t->compute, &t->send,
-                              &t->wait, &t->queued, &t->push,    &t->pull };
+    double *const means[] = { &t->step,   &t->input, &t->compute,
+                              &t->send,   &t->wait,  &t->queued,
+                              &t->linked, &t->push,  &t->pull };
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         *means[i] /= t->workers;
 }
@@ -269,6 +277,19 @@ static double held_of(const pl_worker_report *row)
     return known(row->held_seconds) / row->seconds;
 }
 
+/* How long the link that was busy for the shortest time was; INFINITY: not all
+ * are known. */
+static double least_link(const pl_summary *s)
+{
+    double least = INFINITY;
+    for (size_t i = 0; i < s->worker_count; i++) {
+        if (!isfinite(s->per_worker[i].link_busy_seconds))
+            return INFINITY;
+        least = fmin(least, link_of(&s->per_worker[i]));
+    }
+    return least;
+}
+
 /* In lock step all wait for the chief while it tests and saves, which is not
  * its slowness. */
 static double chief_share(const pl_summary *s, int32_t row)
@@ -300,6 +321,29 @@ static double less_waiting(const pl_worker_report *row)
     return -waiting_of(row);
 }
 
+/* Of a ring all wait alike for its slowest link.  That is the one whose kernel
+ * had bytes on their way for longest, and the worker to blame is at its end:
+ * the sender, or the receiver where the link behind that one is as busy. */
+static void find_slow_link(pl_job_times *t)
+{
+    const pl_summary *s = t->summary;
+    int32_t busiest = largest(s, link_of), count = (int32_t)s->worker_count;
+    if (t->strategy != PL_STEP_ALLREDUCE || t->workers < FEWEST_LINKS ||
+        t->workers < count || t->slow >= 0)
+        return;
+    const pl_worker_report *row = &s->per_worker[busiest];
+    int32_t behind = (busiest + 1) % count;
+    int32_t ahead = (busiest + count - 1) % count;
+    double most = link_of(row), usual = least_link(s);
+    if (!(most > MUCH * usual) || !(most - usual > HOLDS * row->seconds))
+        return;
+    double next = link_of(&s->per_worker[behind]);
+    double last = link_of(&s->per_worker[ahead]);
+    t->slow = next > last && next > MUCH * usual ? behind : busiest;
+    t->held = fmin((most - usual) / row->seconds, 1);
+    t->slow_link = true;
+}
+
 /* Who holds up the others, and for which share of the time. */
 static void find_held(pl_job_times *t)
 {
@@ -317,6 +361,7 @@ static void find_held(pl_job_times *t)
     }
     t->slow = held > HOLDS ? slow : -1;
     t->held = fmin(held, 1);
+    find_slow_link(t);
 }
 
 /* Without lock step: whose step takes longest, by itself or on the way. */
@@ -350,6 +395,8 @@ static pl_slowness reason_of(const pl_job_times *t)
         throttled_of(row) > 2 * median_others(s, t->slow, throttled_of))
         return PL_SLOW_QUOTA;
     /* What it does longer is not what the others wait for. */
+    if (t->slow_link)
+        return PL_SLOW_LINK;
     bool elsewhere = longer < t->held * row->seconds / (double)row->steps / 2;
     if (t->slowdown < LONGER || elsewhere)
         return t->spells ? PL_SLOW_STOPS : PL_SLOW_LINK;
@@ -388,9 +435,14 @@ static void find_slow(pl_job_times *t)
                               t->slowness == PL_SLOW_STARVED);
 }
 
-static void measure(pl_job_times *t, const pl_summary *s, int32_t cores)
+static void measure(pl_job_times *t, const pl_summary *s,
+                    const pl_bottleneck_opts *opts)
 {
-    *t = (pl_job_times) { .summary = s, .strategy = strategy_of(s) };
+    *t = (pl_job_times) {
+        .summary = s,
+        .strategy = strategy_of(s),
+        .may_use_bf16 = opts->may_use_bf16,
+    };
     for (size_t i = 0; i < s->worker_count; i++)
         if (counts(&s->per_worker[i]))
             add_row(t, &s->per_worker[i]);
@@ -400,7 +452,7 @@ static void measure(pl_job_times *t, const pl_summary *s, int32_t cores)
     count_hosts(t);
     find_busy_server(t);
     add_shares(t);
-    t->crowded_out = cores > 0 && cores_used(s) < LEFT * cores;
+    t->crowded_out = opts->cores > 0 && cores_used(s) < LEFT * opts->cores;
     find_slow(t);
 }
 
@@ -418,7 +470,8 @@ static pl_cause exchange_cause(const pl_job_times *t, double exchange)
     bool servers = t->busy_server >= 0;
     if (servers && (t->server_busy > BUSY || t->server_queued > LACKED))
         return PL_CAUSE_SERVER;
-    if (t->queued > STARVED && t->queued > MOSTLY * exchange)
+    if (t->queued > STARVED && t->queued > MOSTLY * exchange &&
+        t->linked < MOSTLY * exchange)
         return PL_CAUSE_CORES;
     if (t->push + t->pull <= SMALL)
         return PL_CAUSE_LATENCY;
@@ -647,11 +700,12 @@ static void name_task(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
     snprintf(b->host, sizeof b->host, "%s", host);
 }
 
-pl_status pl_bottleneck_find(pl_summary *summary, int32_t cores)
+pl_status pl_bottleneck_find(pl_summary *summary,
+                             const pl_bottleneck_opts *opts)
 {
     pl_bottleneck *b = &summary->bottleneck;
     pl_job_times t;
-    measure(&t, summary, cores);
+    measure(&t, summary, opts);
     summary->has_bottleneck = t.workers > 0;
     if (t.workers == 0)
         return PL_OK;

@@ -9,9 +9,14 @@
 
 #include "base/record/summary.h"
 
+typedef struct pl_bottleneck_opts {
+    int32_t cores;     /* of the chief's host; 0: not known */
+    bool may_use_bf16; /* gradients travel as float32, and need not */
+} pl_bottleneck_opts;
+
 /* Fill `bottleneck` of a summary that has its strategy, mode and rows; it has
- * none when there was no time to speak of.  `cores` are those of the chief's
- * host; 0: not known. */
-pl_status pl_bottleneck_find(pl_summary *summary, int32_t cores) PL_MUST_CHECK;
+ * none when there was no time to speak of. */
+pl_status pl_bottleneck_find(pl_summary *summary,
+                             const pl_bottleneck_opts *opts) PL_MUST_CHECK;
 
 #endif

@@ -39,6 +39,7 @@ typedef enum pl_slowness {
 typedef struct pl_job_times {
     const pl_summary *summary;
     pl_step_strategy strategy;
+    bool may_use_bf16;                 /* as pl_bottleneck_opts */
     int32_t workers;                   /* that made steps */
     int32_t hosts;                     /* of workers */
     bool apart;                        /* no server is on a host of a worker */
@@ -47,6 +48,7 @@ typedef struct pl_job_times {
     double input, compute, send, wait; /* of that */
     double push, pull;                 /* bytes */
     double queued; /* the share of time that workers waited for a processor */
+    double linked; /* ... that the links of a ring carried bytes */
     bool crowded_out; /* ... which other processes than the job's had */
     double evaluation, checkpoints; /* shares of the whole time */
     double stale;         /* the share of gradients that was dropped */
@@ -59,6 +61,7 @@ typedef struct pl_job_times {
     int32_t slow; /* its row; -1: none */
     double held;  /* the share of time that it holds up the others */
     pl_slowness slowness;
+    bool slow_link; /* of a ring, found by how long links were busy */
     bool spells;
     double slowdown;              /* own time of a step / the others' */
     double usual_own, others_own; /* seconds of a step without waiting */

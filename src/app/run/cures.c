@@ -166,6 +166,18 @@ static pl_status try_ring(pl_bottleneck *b, const scene *s,
     return try_scene(b, s, after, "--strategy allreduce");
 }
 
+/* Half the bytes, both ways. */
+static pl_status try_bf16(pl_bottleneck *b, const scene *s,
+                          const pl_job_times *t)
+{
+    scene after = *s;
+    if (!t->may_use_bf16)
+        return PL_OK;
+    after.layer.push_bytes /= 2;
+    after.layer.pull_bytes /= 2;
+    return try_scene(b, s, after, "--codec bf16");
+}
+
 static pl_status try_async(pl_bottleneck *b, const scene *s)
 {
     scene after = *s;
@@ -244,6 +256,8 @@ static pl_status cure_exchange(pl_bottleneck *b, const scene *s,
 {
     if (cause != PL_CAUSE_LATENCY)
         PL_TRY(try_servers(b, s));
+    if (cause == PL_CAUSE_LINK || cause == PL_CAUSE_SERVER_LINK)
+        PL_TRY(try_bf16(b, s, t));
     PL_TRY(try_ring(b, s, t->summary));
     PL_TRY(try_async(b, s));
     return try_larger_batch(b, s);

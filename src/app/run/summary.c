@@ -66,6 +66,7 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts)
         .throttled_seconds = result->throttled_s,
         .held_seconds = NAN,
         .held_steps = NAN,
+        .link_busy_seconds = NAN,
         .train_loss = result->train_loss.loss,
         .train_loss_examples = result->train_loss.examples,
         .dropped = result->dropped,
@@ -384,7 +385,12 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         status = pl_coding_sum_up(&s, &opts->coding, train,
                                   opts->job->network->params, s.workers);
     if (status == PL_OK)
-        status = pl_bottleneck_find(&s, pl_thread_cores());
+        status = pl_bottleneck_find(
+            &s, &(pl_bottleneck_opts) {
+                    .cores = pl_thread_cores(),
+                    .may_use_bf16 = s.has_codec && s.codec.layer_count == 0 &&
+                                    pl_options_may_use_bf16(opts->job->options),
+                });
     if (status != PL_OK) {
         pl_summary_close(&s);
         return status;

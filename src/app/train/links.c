@@ -21,6 +21,7 @@ pl_ps_sync_view pl_links_look(const pl_ps_sync *ps,
         .received_bytes = moved.received_bytes,
         .sent_messages = moved.sent_messages,
         .received_messages = moved.received_messages,
+        .busy_ns = moved.busy_ns,
         .shared = moved.shared,
         .skew = moved.skew,
         .broken = all.broken,
@@ -53,6 +54,8 @@ void pl_links_report(pl_worker_report *row, const pl_ps_sync_view *view,
                      pl_peer_usage peers[PL_REPORT_PEERS_MAX])
 {
     pl_links_count(&row->usage, view);
+    if (view->busy_ns >= 0)
+        row->link_busy_seconds = (double)view->busy_ns * 1e-9;
     if (ps == NULL)
         return;
     row->peers = peers;

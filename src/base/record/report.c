@@ -87,6 +87,7 @@ static const pl_field worker_rows[] = {
     { "throttled_seconds", REAL(throttled_seconds) },
     { "held_seconds", REAL(held_seconds) },
     { "held_steps", REAL(held_steps) },
+    { "link_busy_seconds", REAL(link_busy_seconds) },
     { "train_loss", REAL(train_loss) },
     { "train_loss_examples", COUNT(train_loss_examples) },
     { "dropped", COUNT(dropped) },

@@ -67,6 +67,8 @@ typedef struct pl_worker_report {
     /* In lock step with servers: seconds in which its gradient alone was
      * missing, and in how many equally long steps that would have been. */
     double held_seconds, held_steps;
+    /* In a ring: how long its link to the next worker carried bytes. */
+    double link_busy_seconds;
     double train_loss;           /* train/losses.h; NAN: no step was made */
     int64_t train_loss_examples; /* that it is the mean of */
     int64_t dropped;             /* gradients */

@@ -1,14 +1,15 @@
 /* The descriptor of a connection: its options, reading, the bytes of its
- * handshake. */
+ * handshake, what the kernel counts. */
 #include "net/tcp/connection.h"
 
 #include "net/tcp/owner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/tcp.h> /* netinet/tcp.h, which it excludes, has a part of it */
 #include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -168,6 +169,18 @@ pl_status pl_connection_read(pl_connection *c)
         if (errno != EINTR)
             return PL_CLOSED;
     }
+}
+
+int64_t pl_connection_busy_ns(const pl_connection *c)
+{
+    struct tcp_info info = { 0 };
+    socklen_t bytes = sizeof info;
+    size_t needed = offsetof(struct tcp_info, tcpi_rwnd_limited) +
+                    sizeof info.tcpi_rwnd_limited;
+    if (getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0 ||
+        bytes < needed || info.tcpi_busy_time < info.tcpi_rwnd_limited)
+        return -1;
+    return (int64_t)(info.tcpi_busy_time - info.tcpi_rwnd_limited) * 1000;
 }
 
 void pl_connection_hang_up(pl_connection *c)

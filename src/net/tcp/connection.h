@@ -60,6 +60,10 @@ pl_handshake_result pl_connection_shake(pl_connection *connection,
  * a text: nothing will be. */
 pl_status pl_connection_read(pl_connection *connection) PL_MUST_CHECK;
 
+/* How long bytes of ours were on their way to a peer that had room for them, by
+ * the kernel's count: the time that the link took.  -1: not known. */
+int64_t pl_connection_busy_ns(const pl_connection *connection);
+
 /* Close the descriptor so that what was written last still arrives. */
 void pl_connection_hang_up(pl_connection *connection);
 

@@ -311,6 +311,14 @@ static bool tcp_sleep(pl_route *route, struct pollfd *poll_out,
     }
 }
 
+static int64_t tcp_busy_ns(const pl_route *route)
+{
+    const pl_tcp *tcp = (const pl_tcp *)route;
+    bool ready =
+        !tcp->config.server && atomic_load(&tcp->dialer.state) == PL_DIAL_READY;
+    return ready ? pl_connection_busy_ns(&tcp->link) : -1;
+}
+
 const pl_transport pl_transport_tcp = {
     .name = "tcp",
     .open = tcp_open,
@@ -319,6 +327,7 @@ const pl_transport pl_transport_tcp = {
     .take = tcp_take,
     .sleep = tcp_sleep,
     .refused = tcp_refused,
+    .busy_ns = tcp_busy_ns,
 };
 
 pl_tcp *pl_tcp_of(const pl_endpoint *e)

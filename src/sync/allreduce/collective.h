@@ -75,6 +75,7 @@ typedef struct pl_collective_view {
     bool shared;      /* memory is shared with the neighbour */
     pl_skew skew;     /* of the chief's clock, where it is compared */
     double coding_seconds; /* spent encoding */
+    int64_t busy_ns;       /* of the link to the next rank; -1: not known */
 } pl_collective_view;
 
 /* Adds a rank's status to `total`, which begins as the chief's.  Called in the

@@ -240,13 +240,16 @@ const char *pl_ps_server_address(const pl_ps_server *server)
     return pl_endpoint_address(server->endpoint);
 }
 
-/* Dense parameters are read where they are by tasks that share memory; of
- * sparse ones, the answers. */
+/* Dense parameters, or what the codec makes of them, are read where they are by
+ * tasks that share memory; of sparse ones, the answers. */
 static pl_status open_memory(pl_ps_server *server, pl_ps_core_opts *core)
 {
     int64_t floats = core->count;
+    bool encodes = core->codec != NULL && core->codec->for_parameters;
     if (core->table_count > 0)
         floats = (core->workers + 1) * ANSWER_FLOATS;
+    else if (encodes)
+        floats += core->count;
     PL_TRY(pl_area_new(&server->area, (size_t)floats * sizeof(float)));
     PL_TRY(pl_params_new(&server->shape));
     PL_TRY(pl_params_add(server->shape, "part", PL_SHAPE(core->count)));
@@ -256,6 +259,8 @@ static pl_status open_memory(pl_ps_server *server, pl_ps_core_opts *core)
         core->answer_floats = ANSWER_FLOATS;
     } else {
         PL_TRY(pl_params_seal_in(server->shape, pl_area_data(server->area)));
+        if (encodes)
+            core->encoded = (float *)pl_area_data(server->area) + core->count;
     }
     core->params = pl_params_block(server->shape);
     return PL_OK;

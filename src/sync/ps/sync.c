@@ -705,6 +705,7 @@ pl_ps_sync_view pl_ps_sync_look(const pl_ps_sync *sync)
         .coding_seconds = client->coding_seconds,
         .update_seconds = (double)client->update_ns * 1e-9,
         .reports = client->report,
+        .busy_ns = -1,
         .skew = pl_heartbeat_skew(sync->heartbeat),
         .shared = pl_endpoint_shared(sync->ends[0], 0),
         .over = worker.over,

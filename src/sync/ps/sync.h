@@ -69,6 +69,7 @@ typedef struct pl_ps_sync_view {
     double update_seconds; /* at the end, the chief's: first to last update */
     const char *reports;   /* likewise: JSON array, one a worker */
     int64_t sent_bytes, received_bytes;
+    int64_t busy_ns; /* of a ring: its link to the next worker; -1: not known */
     int64_t sent_messages, received_messages; /* -1: not known */
     pl_skew skew;                             /* of server 0's clock */
     bool shared; /* memory is shared with server 0 */

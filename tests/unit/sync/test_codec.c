@@ -373,7 +373,8 @@ static void on_send(void *context, int32_t ps, const pl_frame *frame,
     }
 }
 
-static void open_pair(pair *p, const pl_codec *codec)
+/* `encoded`: memory of the server for parameters that it encodes; or NULL. */
+static void open_pair_with(pair *p, const pl_codec *codec, float *encoded)
 {
     static const pl_ps_client_ops ops = { .send = on_send };
     *p = (pair) { 0 };
@@ -381,7 +382,8 @@ static void open_pair(pair *p, const pl_codec *codec)
                                             .workers = 1,
                                             .count = PS_FLOATS,
                                             .piece = PIECE,
-                                            .codec = codec },
+                                            .codec = codec,
+                                            .encoded = encoded },
                         "sgd");
     assert_ok(pl_ps_client_new(&p->client,
                                &(pl_ps_client_opts) {
@@ -399,6 +401,11 @@ static void open_pair(pair *p, const pl_codec *codec)
                                    .context = p,
                                },
                                p->server->now_ns));
+}
+
+static void open_pair(pair *p, const pl_codec *codec)
+{
+    open_pair_with(p, codec, NULL);
 }
 
 static void close_pair(pair *p)
@@ -516,6 +523,71 @@ static void ps_pushes_gradients_through_the_codec(void **state)
         push_through(pl_codecs[i]);
 }
 
+/* What `codec` makes of the server's parameters. */
+static void assert_rounded(const pair *p, const pl_codec *codec)
+{
+    float room[PS_FLOATS], back[PS_FLOATS];
+    pl_codec_span span = { .count = PS_FLOATS, .floats = p->server->params };
+    pl_encoded data = codec->encode(codec, &span, room);
+    assert_non_null(pl_codec_decode(codec, PS_FLOATS, data, back));
+    assert_memory_equal(back, p->params, sizeof back);
+}
+
+/* ... but for those that are asked for as they are. */
+static void ps_answers_with_encoded_parameters(void **state)
+{
+    (void)state;
+    pair p;
+    float encoded[PS_FLOATS];
+    const pl_codec *codec = &pl_codec_bf16;
+    open_pair_with(&p, codec, encoded);
+    start(&p);
+    for (int step = 0; step < 3; step++) {
+        begin_push(&p, step, 0.37f + (float)step);
+        end_push(&p);
+        assert_rounded(&p, codec);
+        assert_memory_not_equal(p.server->params, p.params, sizeof p.params);
+    }
+    pl_ps_client_pull(p.client, PL_PULL_EXACT, 0);
+    settle(&p);
+    assert_memory_equal(p.server->params, p.params, sizeof p.params);
+    pl_ps_client_pull(p.client, 0, 0);
+    settle(&p);
+    assert_rounded(&p, codec);
+    close_pair(&p);
+}
+
+/* Half of a piece is no piece of plain floats, nor of a codec that does not
+ * encode parameters. */
+static void ps_client_refuses_parameters_of_another_size(void **state)
+{
+    (void)state;
+    const pl_codec *const codecs[] = { &pl_codec_plain, &pl_codec_bf16,
+                                       &pl_codec_topk_default.base };
+    for (size_t c = 0; c < sizeof codecs / sizeof *codecs; c++)
+        for (uint32_t bytes = 1; bytes < PIECE * sizeof(float); bytes++) {
+            pair p;
+            if (codecs[c] == &pl_codec_bf16 && bytes == PIECE * 2)
+                continue;
+            open_pair(&p, codecs[c]);
+            start(&p);
+            begin_push(&p, 0, 1);
+            for (; p.taken < p.made; p.taken++) {
+                pl_message message = { .from = CLIENT,
+                                       .frame = p.sent[p.taken].frame,
+                                       .payload = p.sent[p.taken].payload };
+                pl_ps_core_receive(p.server->core, &message, p.server->now_ns);
+                free(p.sent[p.taken].copy);
+            }
+            p.taken = p.made = 0;
+            p.server->sent[p.server->taken].frame.payload_bytes = bytes;
+            settle(&p);
+            assert_fails(PL_CLOSED, "ps 0 sent malformed parameters",
+                         pl_ps_client_outcome(p.client));
+            close_pair(&p);
+        }
+}
+
 static void ps_pushes_plain_gradients_where_they_are(void **state)
 {
     (void)state;
@@ -562,6 +634,8 @@ int main(void)
         cmocka_unit_test(ring_sends_gradients_through_the_codec),
         cmocka_unit_test(ring_sums_parameters_exactly_with_any_codec),
         cmocka_unit_test(ps_pushes_gradients_through_the_codec),
+        cmocka_unit_test(ps_answers_with_encoded_parameters),
+        cmocka_unit_test(ps_client_refuses_parameters_of_another_size),
         cmocka_unit_test(ps_pushes_plain_gradients_where_they_are),
         cmocka_unit_test(ps_refuses_what_the_codec_cannot_decode),
     };

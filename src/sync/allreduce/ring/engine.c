@@ -491,6 +491,7 @@ static pl_collective_view look(pl_collective *c)
         .shared = self->next != NULL && pl_endpoint_shared(self->next, 0),
         .skew = pl_ring_core_skew(self->core),
         .coding_seconds = pl_ring_core_coding_seconds(self->core),
+        .busy_ns = self->next != NULL ? pl_endpoint_busy_ns(self->next) : -1,
     };
     let_go(self, false);
     return view;

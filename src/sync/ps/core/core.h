@@ -94,6 +94,8 @@ typedef struct pl_ps_core_opts {
     int64_t piece;               /* floats; default PL_PIECE_FLOATS */
     float *params;               /* [count]; the rest is borrowed, too */
     const pl_codec *codec;       /* of dense gradients; default plain */
+    float *encoded;              /* [count] for parameters that it encodes;
+                                    NULL: they are sent as floats */
     pl_optim *optim;             /* over `count` elements */
     int64_t table_first;         /* of sparse weights: its place in the... */
     int64_t table_count;         /* ... whole block; 0: all is dense */

@@ -163,6 +163,10 @@ struct pl_ps_core {
     /* Guesses at the member of a peer, and of an incarnation. */
     int32_t *by_peer, *by_incarnation;
     uint32_t guess_mask;
+    /* Dense: parameters change from one version to the next, and each piece
+     * was encoded at one of them; NULL: none is encoded. */
+    int64_t version;
+    int64_t *encoded_at;
     float *sum; /* [PL_UPDATE_FLOATS] of combined gradients */
     const float **gradients;
     uint8_t *chosen;  /* [workers]: who made the last step */

@@ -103,6 +103,7 @@ void pl_core_complete(pl_ps_core *core, pl_member *member)
     for (int32_t w = 0; w < core->opts.workers; w++)
         core->members[w].own = core->members[w].pace = 0;
     core->initialized = true;
+    core->version++;
     core->step = member->request.init.step;
     if (core->step > 0)
         pl_core_lose_residuals(core);

@@ -369,6 +369,7 @@ static void finish_load(pl_ps_core *core)
         core->members[w].made = core->members[w].pace = core->members[w].own;
     }
     core->initialized = true;
+    core->version++;
     core->step = save->loading;
     if (core->step > 0)
         pl_core_lose_residuals(core);

@@ -76,6 +76,7 @@ static void count_update(pl_ps_core *core)
     core->counts.last_update_ns = core->now_ns;
     core->counts.updates++;
     core->step++;
+    core->version++;
 }
 
 void pl_core_traced(const pl_ps_core *core, const char *name, uint64_t begin,

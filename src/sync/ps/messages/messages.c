@@ -266,7 +266,9 @@ pl_frame pl_ps_params_encode(const pl_ps_params *params)
         .first = params->first,
         .count = params->count,
         .value = { params->made, params->own },
-        .payload_bytes = params->count * (uint32_t)sizeof(float),
+        .payload_bytes = params->bytes > 0
+                             ? params->bytes
+                             : params->count * (uint32_t)sizeof(float),
     };
 }
 
@@ -280,9 +282,10 @@ bool pl_ps_params_decode(pl_ps_params *out, const pl_message *message)
         .count = frame->count,
         .made = frame->value[0],
         .own = frame->value[1],
+        .bytes = frame->payload_bytes,
     };
     return frame->kind == PL_FRAME_PARAMS &&
-           float_bytes(frame) == frame->payload_bytes && out->made >= 0 &&
+           frame->payload_bytes <= float_bytes(frame) && out->made >= 0 &&
            out->own >= 0;
 }
 

@@ -136,13 +136,15 @@ static inline size_t pl_ps_counts_bytes(int32_t workers)
 bool pl_ps_plan_decode(pl_ps_plan *out, const pl_message *message,
                        int32_t workers);
 
-/* PARAMS: a piece of the parameters, or how a push ended. */
+/* PARAMS: a piece of the parameters, as floats or as the job's codec has
+ * encoded them, or how a push ended. */
 typedef struct pl_ps_params {
     unsigned answer; /* PL_ANSWER_ */
     int64_t step;
     int64_t first;
     uint32_t count;
     int64_t made, own; /* gradients applied: by this worker, of its share */
+    uint32_t bytes;    /* of the piece; default: of so many floats */
 } pl_ps_params;
 
 pl_frame pl_ps_params_encode(const pl_ps_params *params);

@@ -31,6 +31,7 @@ typedef enum pl_ps_mode {
 #define PL_PULL_FINAL 1u /* ... when all other workers are done */
 #define PL_PULL_PEEK  2u /* sparse: no gradient of it will come */
 #define PL_PULL_RANGE 4u /* sparse: value[1] floats from `first` on */
+#define PL_PULL_EXACT 8u /* dense: floats, whatever the job's codec */
 
 /* PUSH of sparse parameters; a probe has neither. */
 #define PL_PUSH_DATA 1u /* all of it is in this message */

@@ -4,7 +4,9 @@
  *
  *   D1  A gradient is read only in memory that stays as it is while it is
  *       fresh or held.
- *   D2  In lock step the pieces of one answer are of one step. */
+ *   D2  In lock step the pieces of one answer are of one step.
+ *   D3  A piece of the parameters is encoded once for each version of them,
+ *       so that what was handed over to be sent stays as it is. */
 #include "sync/ps/store/store.h"
 
 #include "base/mem.h"
@@ -24,6 +26,42 @@ static void send_end(pl_ps_core *core, const pl_member *member)
         .own = member->own,
     };
     pl_core_reply(core, member, pl_ps_params_encode(&params), NULL, false);
+}
+
+/* The codec encodes parameters where there is memory for it. */
+static pl_status open_store(pl_ps_core *core)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    size_t pieces = (size_t)pl_pieces_total(&core->members[0].out.acked);
+    return opts->codec->for_parameters && opts->encoded != NULL
+               ? PL_NEW(core->encoded_at, pieces)
+               : PL_OK;
+}
+
+static void close_store(pl_ps_core *core)
+{
+    pl_mem_free(core->encoded_at);
+}
+
+/* What carries a piece of the parameters in the answer to a request. */
+static pl_encoded param_piece(pl_ps_core *core, const pl_member *member,
+                              int32_t index, const pl_piece_range *piece)
+{
+    const pl_ps_core_opts *opts = &core->opts;
+    int64_t offset = piece->first - opts->first;
+    bool exact = member->request.kind == PL_REQUEST_PULL &&
+                 (member->request.pull.flags & PL_PULL_EXACT) != 0;
+    pl_codec_span floats = {
+        piece->count, opts->params + offset, { NULL }, { NULL }
+    };
+    if (core->encoded_at == NULL || exact)
+        return (pl_encoded) { floats.floats, piece->count * sizeof(float) };
+    if (core->encoded_at[index] != core->version)
+        (void)opts->codec->encode(opts->codec, &floats, opts->encoded + offset);
+    core->encoded_at[index] = core->version;
+    return (
+        pl_encoded) { opts->encoded + offset,
+                      opts->codec->encoded_most(opts->codec, piece->count) };
 }
 
 /* Send as many pieces of the answer as the window allows.  Parameters that
@@ -46,6 +84,7 @@ static void pump(pl_ps_core *core, pl_member *member)
         core->mode->lock_step && core->opts.replicas == core->opts.workers;
     for (int32_t i = pl_stream_next(out); i >= 0; i = pl_stream_next(out)) {
         pl_piece_range piece = pl_pieces_range(&out->acked, i);
+        pl_encoded data = param_piece(core, member, i, &piece);
         pl_ps_params params = {
             .answer = member->answer,
             .step = core->step,
@@ -53,9 +92,9 @@ static void pump(pl_ps_core *core, pl_member *member)
             .count = piece.count,
             .made = member->made,
             .own = member->own,
+            .bytes = (uint32_t)data.size,
         };
-        pl_core_reply(core, member, pl_ps_params_encode(&params),
-                      core->opts.params + piece.first - core->opts.first,
+        pl_core_reply(core, member, pl_ps_params_encode(&params), data.bytes,
                       still);
     }
 }
@@ -295,6 +334,8 @@ static pl_status update(pl_ps_core *core, const int32_t *workers, int32_t count)
 
 const pl_ps_store_ops pl_ps_store_dense = {
     .name = "dense",
+    .open = open_store,
+    .close = close_store,
     .begin_init = begin,
     .begin_push = begin_push,
     .take = take_piece,

@@ -232,7 +232,7 @@ static void level(pl_ps_client *client)
             const pl_link *l = &client->links[j];
             unsigned before = l->answer, flags = 0;
             if (l->request.kind == PL_REQUEST_PULL)
-                flags = l->request.pull.flags & PL_PULL_PEEK;
+                flags = l->request.pull.flags & (PL_PULL_PEEK | PL_PULL_EXACT);
             begin_on(client, j,
                      &(pl_ps_request) {
                          .kind = PL_REQUEST_PULL,
@@ -279,6 +279,21 @@ static void ack_piece(pl_ps_client *client, int32_t ps,
                            .step = piece->step });
 }
 
+/* Put a piece in its place; false: it is none of so many floats. */
+static bool store_piece(pl_ps_client *client, const pl_ps_params *params,
+                        const void *payload)
+{
+    const pl_codec *codec = client->coder.codec;
+    float *to = client->opts.params + params->first;
+    pl_encoded piece = { payload, params->bytes };
+    if (params->bytes == params->count * sizeof(float)) {
+        memcpy(to, payload, piece.size);
+        return true;
+    }
+    return codec->for_parameters &&
+           pl_codec_decode(codec, params->count, piece, to) != NULL;
+}
+
 static void note_answer(pl_ps_client *client, int32_t ps,
                         const pl_ps_params *params)
 {
@@ -303,7 +318,9 @@ static void on_params(pl_ps_client *client, int32_t ps,
 {
     pl_ps_params params;
     pl_link *l = &client->links[ps];
-    if (!pl_ps_params_decode(&params, message)) {
+    if (!pl_ps_params_decode(&params, message) ||
+        (client->opts.params == NULL &&
+         params.bytes != params.count * sizeof(float))) {
         pl_client_fail(client, "ps %d sent malformed parameters", ps);
         return;
     }
@@ -344,9 +361,11 @@ static void on_params(pl_ps_client *client, int32_t ps,
                        ps);
         return;
     }
-    if (pl_pieces_mark(&l->in, index))
-        memcpy(client->opts.params + params.first, message->payload,
-               params.count * sizeof(float));
+    if (pl_pieces_mark(&l->in, index) &&
+        !store_piece(client, &params, message->payload)) {
+        pl_client_fail(client, "ps %d sent malformed parameters", ps);
+        return;
+    }
     if (pl_pieces_windowed(&l->in))
         ack_piece(client, ps, &params);
     if (pl_pieces_complete(&l->in))

@@ -260,14 +260,14 @@ static void begin_wish(pl_ps_worker *w)
         pl_ps_client_stop(w->client, false, w->why); /* server 0 tells all */
         break;
     case PL_WISH_SETTLE:
-        pl_worker_pull(w, PL_PULL_FINAL, 0);
+        pl_worker_pull(w, PL_PULL_FINAL | PL_PULL_EXACT, 0);
         break;
     case PL_WISH_LEAVE:
         begin_leave(w);
         break;
     case PL_WISH_PULL:
         pl_worker_tell(w, PL_PHASE_WAITING);
-        pl_worker_pull(w, 0, w->number);
+        pl_worker_pull(w, PL_PULL_EXACT, w->number);
         break;
     case PL_WISH_JOIN:
     case PL_WISH_NONE:

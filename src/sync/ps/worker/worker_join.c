@@ -90,7 +90,10 @@ void pl_worker_pull_first(pl_ps_worker *w)
     pl_worker_tell(w, PL_PHASE_WAITING);
     if (w->keys != NULL)
         pl_worker_keys_reset(w->keys);
-    pl_worker_pull(w, 0, w->wish == PL_WISH_PULL ? w->number : 0);
+    if (w->wish == PL_WISH_PULL)
+        pl_worker_pull(w, PL_PULL_EXACT, w->number);
+    else
+        pl_worker_pull(w, 0, 0);
 }
 
 static void give_first(pl_ps_worker *w)

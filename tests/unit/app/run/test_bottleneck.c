@@ -93,6 +93,42 @@ static const pl_worker_report far[] = {
     ROW("node1", STEPS, 0, 0.2, 0.1, 0.7, 0.03, USE(bytes, queued))
 static const pl_worker_report small[] = { EVEN(FEW, 0), EVEN(FEW, 0) };
 static const pl_worker_report large[] = { EVEN(MANY, 0), EVEN(MANY, 0) };
+/* All wait alike for one link of a ring, or for those of one worker. */
+#define LINKED(where, busy)                                                    \
+    ROW(where, STEPS, 0, 0.1, 0, 0.9, 0.01, USE(MANY, 0),                      \
+        .link_busy_seconds = (busy))
+static const pl_worker_report sender[] = {
+    LINKED("node1", 0.5),
+    LINKED("node2", 8),
+    LINKED("node3", 0.5),
+    LINKED("node4", 0.6),
+};
+static const pl_worker_report both_ways[] = {
+    LINKED("node1", 0.5),
+    LINKED("node2", 8),
+    LINKED("node3", 7.8),
+};
+static const pl_worker_report around[] = {
+    LINKED("node1", 8),
+    LINKED("node2", 0.5),
+    LINKED("node3", 7.8),
+};
+static const pl_worker_report alike[] = {
+    LINKED("node1", 7.5),
+    LINKED("node2", 8),
+    LINKED("node3", 7),
+};
+/* Other processes have the cores, but that is not what takes the time. */
+#define LINKED_LATE                                                            \
+    ROW("node1", STEPS, 0, 0.2, 0, 0.8, 0.02, USE(MANY, 6),                    \
+        .link_busy_seconds = 7)
+static const pl_worker_report carried[] = { LINKED_LATE, LINKED_LATE };
+static const pl_worker_report shared[] = {
+    LINKED("node1", NAN),
+    LINKED("node1", 8),
+    LINKED("node2", NAN),
+    LINKED("node2", 0.5),
+};
 static const pl_worker_report crowded[] = { EVEN(MANY, 4), EVEN(MANY, 4) };
 /* The chief's gradients came late while it tested. */
 static const pl_worker_report tested[] = {
@@ -253,6 +289,43 @@ static const struct {
       "",
       "waiting for the links of the ring: 80 %",
       false },
+    { "a slow link of a ring",
+      { RING, ROWS(sender) },
+      "slow worker",
+      "worker 1",
+      "waiting for worker 1 on node2: 75 % of the time; it computes as fast "
+      "as they do, its link is slow",
+      false },
+    { "the slow links of one worker of a ring",
+      { RING, ROWS(both_ways) },
+      "slow worker",
+      "worker 2",
+      "its link is slow",
+      false },
+    { "the slow links of the first worker of a ring",
+      { RING, ROWS(around) },
+      "slow worker",
+      "worker 0",
+      "its link is slow",
+      false },
+    { "links of a ring that are alike",
+      { RING, ROWS(alike) },
+      "link",
+      "",
+      "waiting for the links of the ring: 90 %",
+      false },
+    { "busy links of a ring on hosts without a free core",
+      { RING, ROWS(carried) },
+      "link",
+      "",
+      "waiting for the links of the ring: 80 %",
+      false },
+    { "links of a ring of which some are memory",
+      { RING, ROWS(shared) },
+      "link",
+      "",
+      "waiting for the links of the ring: 90 %",
+      false },
     { "latency",
       { SYNC, ROWS(small), WITH(0.2) },
       "latency",
@@ -318,12 +391,15 @@ static const struct {
       false },
 };
 
+static const pl_bottleneck_opts plain = { .may_use_bf16 = true };
+static const pl_bottleneck_opts two_cores = { .cores = 2 };
+
 static void bottleneck_names_cause_and_culprit(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_summary s = cases[i].summary;
-        assert_ok(pl_bottleneck_find(&s, 0));
+        assert_ok(pl_bottleneck_find(&s, &plain));
         const pl_bottleneck *b = &s.bottleneck;
         assert_true(s.has_bottleneck);
         if (strcmp(cases[i].what, b->what) != 0 ||
@@ -342,7 +418,7 @@ static void bottleneck_cures_are_above_five_percent(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         pl_summary s = cases[i].summary;
-        assert_ok(pl_bottleneck_find(&s, 0));
+        assert_ok(pl_bottleneck_find(&s, &plain));
         const pl_bottleneck *b = &s.bottleneck;
         for (size_t c = 0; c < b->cure_count; c++) {
             assert_true(b->cures[c].gain > 1.05);
@@ -356,7 +432,7 @@ static pl_cure cure_of(const pl_summary *given, const char *text)
 {
     pl_summary s = *given;
     pl_cure found = { .gain = 0 };
-    assert_ok(pl_bottleneck_find(&s, 0));
+    assert_ok(pl_bottleneck_find(&s, &plain));
     for (size_t c = 0; c < s.bottleneck.cure_count; c++)
         if (strcmp(text, s.bottleneck.cures[c].text) == 0)
             found = s.bottleneck.cures[c];
@@ -379,6 +455,27 @@ static void bottleneck_gains_are_those_of_the_step(void **state)
     const pl_summary late = { SYNC, ROWS(linked), WITH(0.1) };
     gain = cure_of(&late, "a link like the others'").gain;
     assert_true(fabs(gain - 2) < 0.01);
+    /* In a ring that link is busy for 8 of 10 s, the others for half of one. */
+    const pl_summary slow_link = { RING, ROWS(sender) };
+    gain = cure_of(&slow_link, "a link like the others'").gain;
+    assert_true(fabs(gain - 1 / (1 - 0.75)) < 0.01);
+    /* 20 ms of computing, 80 of links that carry half as much. */
+    const pl_summary all = { RING, ROWS(large) };
+    gain = cure_of(&all, "--codec bf16").gain;
+    assert_true(fabs(gain - 100.0 / 60) < 0.01);
+    const pl_summary served = { SYNC, ROWS(large), WITH(0.2) };
+    gain = cure_of(&served, "--codec bf16").gain;
+    assert_true(fabs(gain - 100.0 / 60) < 0.01);
+}
+
+/* Not where gradients are rounded already, or cannot be. */
+static void bottleneck_names_a_codec_only_where_there_is_one(void **state)
+{
+    (void)state;
+    pl_summary s = { RING, ROWS(large) };
+    assert_ok(pl_bottleneck_find(&s, &two_cores));
+    assert_null(strstr(s.bottleneck.text, "--codec"));
+    pl_mem_free(s.bottleneck.cures);
 }
 
 /* Two workers that had no core for 40 % of the time, on a host with two. */
@@ -387,14 +484,14 @@ static void bottleneck_tells_own_tasks_from_other_processes(void **state)
     (void)state;
     pl_worker_report rows[] = { EVEN(MANY, 4), EVEN(MANY, 4) };
     pl_summary s = { RING, ROWS(rows) };
-    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_ok(pl_bottleneck_find(&s, &two_cores));
     assert_string_equal("cores", s.bottleneck.what);
     assert_string_equal("stop other processes on these cores",
                         s.bottleneck.cures[0].text);
     assert_non_null(strstr(s.bottleneck.text, "other processes have the"));
     pl_mem_free(s.bottleneck.cures);
     rows[0].usage.user_seconds = rows[1].usage.system_seconds = 0.6 * SECONDS;
-    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_ok(pl_bottleneck_find(&s, &two_cores));
     assert_string_equal("cores", s.bottleneck.what);
     assert_string_equal("fewer --workers or --threads a host",
                         s.bottleneck.cures[0].text);
@@ -409,12 +506,12 @@ static void bottleneck_of_a_crowded_host_blames_no_worker(void **state)
     pl_worker_report rows[] = { ALIKE("node1", 0.1, 3), ALIKE("node1", 9, 3) };
     rows[0].usage.queued_seconds = rows[1].usage.queued_seconds = 7;
     pl_summary s = { SYNC, ROWS(rows) };
-    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_ok(pl_bottleneck_find(&s, &two_cores));
     assert_string_equal("cores", s.bottleneck.what);
     assert_string_equal("", s.bottleneck.task);
     pl_mem_free(s.bottleneck.cures);
     rows[0].usage.queued_seconds = 3; /* beside the other, that one is */
-    assert_ok(pl_bottleneck_find(&s, 2));
+    assert_ok(pl_bottleneck_find(&s, &two_cores));
     assert_string_equal("worker 1", s.bottleneck.task);
     assert_null(strstr(s.bottleneck.text, "mean step")); /* its is no longer */
     pl_mem_free(s.bottleneck.cures);
@@ -430,7 +527,7 @@ static void bottleneck_leaves_what_is_made_in_any_case(void **state)
     assert_true(fabs(gain - 50.0 / 14) < 0.01);
     pl_summary once = { SINGLE, ROWS(busy), .checkpoint_seconds = 40,
                         .checkpoints = 1 };
-    assert_ok(pl_bottleneck_find(&once, 0));
+    assert_ok(pl_bottleneck_find(&once, &plain));
     assert_string_equal("checkpoints", once.bottleneck.what);
     assert_int_equal(0, once.bottleneck.cure_count);
 }
@@ -443,7 +540,7 @@ static void bottleneck_of_nothing_is_null(void **state)
                            .per_worker = &row,
                            .worker_count = 1 };
     pl_json *json;
-    assert_ok(pl_bottleneck_find(&summary, 0));
+    assert_ok(pl_bottleneck_find(&summary, &plain));
     assert_false(summary.has_bottleneck);
     assert_ok(pl_fields_write(&pl_summary_fields, &summary, &json));
     assert_true(pl_json_has(json, "bottleneck"));
@@ -453,6 +550,7 @@ static void bottleneck_of_nothing_is_null(void **state)
 UNIT_TESTS(cmocka_unit_test(bottleneck_names_cause_and_culprit),
            cmocka_unit_test(bottleneck_cures_are_above_five_percent),
            cmocka_unit_test(bottleneck_gains_are_those_of_the_step),
+           cmocka_unit_test(bottleneck_names_a_codec_only_where_there_is_one),
            cmocka_unit_test(bottleneck_tells_own_tasks_from_other_processes),
            cmocka_unit_test(bottleneck_of_a_crowded_host_blames_no_worker),
            cmocka_unit_test(bottleneck_leaves_what_is_made_in_any_case),

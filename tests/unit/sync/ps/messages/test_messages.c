@@ -151,13 +151,18 @@ static void ps_messages_answers_survive_the_wire(void **state)
 {
     (void)state;
     static const uint8_t payload[64];
-    pl_ps_params params = { PL_ANSWER_STOP, 4, 32, 2, 5, 6 }, params_out;
+    pl_ps_params params = { PL_ANSWER_STOP, 4, 32, 2, 5, 6, 0 }, params_out;
     pl_frame frame = pl_ps_params_encode(&params);
     pl_message message = sent(frame, payload);
     assert_true(pl_ps_params_decode(&params_out, &message));
     assert_int_equal(5, params_out.made);
     assert_int_equal(6, params_out.own);
+    assert_int_equal(2 * sizeof(float), params_out.bytes);
     assert_same(frame, pl_ps_params_encode(&params_out));
+    params.bytes = 5; /* encoded */
+    pl_message encoded = sent(pl_ps_params_encode(&params), payload);
+    assert_true(pl_ps_params_decode(&params_out, &encoded));
+    assert_int_equal(5, params_out.bytes);
     message.frame.payload_bytes++; /* more than its floats */
     assert_false(pl_ps_params_decode(&params_out, &message));
 
