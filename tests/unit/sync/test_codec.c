@@ -554,6 +554,13 @@ static void ps_answers_with_encoded_parameters(void **state)
     pl_ps_client_pull(p.client, 0, 0);
     settle(&p);
     assert_rounded(&p, codec);
+    /* dense D3: the same version is not encoded again. */
+    float before[PS_FLOATS];
+    memcpy(before, p.params, sizeof before);
+    p.server->params[0] += 1;
+    pl_ps_client_pull(p.client, 0, 0);
+    settle(&p);
+    assert_memory_equal(before, p.params, sizeof before);
     close_pair(&p);
 }
 
