@@ -294,7 +294,7 @@ static const struct {
       "slow worker",
       "worker 1",
       "waiting for worker 1 on node2: 75 % of the time; it computes as fast "
-      "as they do, its link is slow",
+      "as they do, but its link is slow",
       false },
     { "the slow links of one worker of a ring",
       { RING, ROWS(both_ways) },
