@@ -143,7 +143,7 @@ def test_an_interrupted_command_goes_on(cli, serve, mnist):
     process.send_signal(signal.SIGINT)
     result = cli.end(process, "data get")
     held.set()
-    assert result.code == 130 and "goes on" in result.err, result
+    assert result.code == 130 and "to continue" in result.err, result
     cli.ok("data", "get", "mnist", "--from", server.url)
     assert (NAMES[0], cut) in server.seen
 
