@@ -280,6 +280,25 @@ static pl_seat *seat_of(pl_membership *m, pl_peer from, int32_t member,
     return seat->peer == from && seat->incarnation == incarnation ? seat : NULL;
 }
 
+/* A member that is still in a generation that is over missed its ROLL, which
+ * may be lost with a connection, or with the shared memory of the generation
+ * before. */
+static void repeat_roll(pl_membership *m, pl_peer peer, uint32_t generation)
+{
+    bool over =
+        generation < m->generation ||
+        (generation == m->generation && m->state != PL_MEMBERSHIP_FORMED);
+    if (!over || generation == 0)
+        return;
+    pl_frame frame = pl_note_encode(&(pl_note_message) {
+        .kind = PL_FRAME_ROLL,
+        .incarnation = m->opts.incarnation,
+        .generation = generation,
+        .text_bytes = (uint32_t)strlen(m->why),
+    });
+    pl_membership_send(m, peer, &frame, m->why);
+}
+
 static bool take_heartbeat(pl_membership *m, pl_peer from,
                            const pl_message *message, int64_t now_ns)
 {
@@ -304,6 +323,7 @@ static bool take_heartbeat(pl_membership *m, pl_peer from,
             heartbeat.transfers != seat->last.transfers)
             m->moved_ns = now_ns;
         seat->last = heartbeat;
+        repeat_roll(m, from, heartbeat.generation);
     }
     send_ack(m, from, heartbeat.number, seat->left, now_ns);
     return true;

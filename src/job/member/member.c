@@ -16,7 +16,8 @@
  * M4  A message of another generation, attempt or process changes nothing.
  * M5  A process that was replaced never gets in again; it is refused.
  * M6  Losses are looked for in every state, so any number of members may be
- *     lost at once or during a rendezvous; no wait is without a deadline.
+ *     lost at once or during a rendezvous; no wait is without a deadline, and
+ *     no decision of the coordinator depends on a message that is sent once.
  * M7  A member is lost by silence, by being stuck, or by joining too late, and
  *     in no other way (liveness.h: I1-I4).
  * M8  The job ends well only when the coordinator has the report of every

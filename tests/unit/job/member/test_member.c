@@ -77,6 +77,29 @@ static void member_without_its_welcome_gets_in_later(void **state)
     members_free(net);
 }
 
+/* member M6: the ROLL that ends a generation is lost; the member hears of it by
+ * its next heartbeat, long before any deadline. */
+static void member_without_its_roll_joins_again(void **state)
+{
+    (void)state;
+    members_net *net = members_new(3, PL_ON_LOSS_WAIT);
+    net->node[2].frozen = true;
+    members_stop(net, 1);
+    members_start(net, 1);
+    members_settle(net); /* rolled, and member 2 does not know */
+    net->node[2].frozen = false;
+    assert_int_equal(0, net->node[2].events[PL_MEMBER_ROLLED]);
+    members_pass(net, 1000);
+    assert_int_equal(1, net->node[2].events[PL_MEMBER_ROLLED]);
+    assert_string_equal("worker 1 joins again", net->node[2].why);
+    for (int32_t i = 0; i < 3; i++) {
+        assert_true(pl_membership_formed(net->node[i].machine));
+        assert_int_equal(2, generation(net, i));
+    }
+    assert_int_equal(-1, net->node[0].lost);
+    members_free(net);
+}
+
 /* member M2: a coordinator's new process goes on counting where the old one
  * was. */
 static void member_generations_rise_over_coordinators(void **state)
@@ -231,6 +254,7 @@ static void member_new_survives_each_failed_allocation(void **state)
 UNIT_TESTS(cmocka_unit_test(member_losses_at_once_leave_the_others_together),
            cmocka_unit_test(member_back_from_silence_in_a_rendezvous_gets_in),
            cmocka_unit_test(member_without_its_welcome_gets_in_later),
+           cmocka_unit_test(member_without_its_roll_joins_again),
            cmocka_unit_test(member_generations_rise_over_coordinators),
            cmocka_unit_test(member_that_was_replaced_is_refused),
            cmocka_unit_test(member_messages_of_other_times_change_nothing),
