@@ -66,9 +66,11 @@ def test_the_json_object_is_complete(cli, mode):
 
 
 def test_every_task_counts_what_it_used(cli):
-    """However short the job: the counters are each task's own."""
+    """However short the job: the counters are each task's own.  (Server 0 waits
+    for the evaluator's for half of the heartbeat timeout.)"""
     summary = cli.train(*DATA, *JOB, "--steps", "20", "--evaluator",
-                        "--monitor-every", "0", "--run", "a")
+                        "--heartbeat-timeout", "60", "--monitor-every", "0",
+                        "--run", "a")
     workers, servers = summary["per_worker"], summary["per_server"]
     rows = workers + servers + [summary["evaluator"]]
     for row in rows:

@@ -2,14 +2,14 @@
  * how many gradients of each worker the parameters hold.  A worker whose report
  * is missing or malformed counts as lost.  The chief's goodbye is answered when
  * the other servers have told what they used until then and the evaluator has
- * left, or after USAGE_NS without: then their last heartbeats count. */
+ * left, or after half of the heartbeat timeout without: then their last
+ * heartbeats count. */
 #include "sync/ps/core/core_priv.h"
 
 #include "base/mem.h"
 #include "sync/ps/modes/mode.h"
 
-#define USAGE_NS INT64_C(2000000000)
-#define MS       INT64_C(1000000)
+#define MS INT64_C(1000000)
 
 void pl_core_take_usage(pl_member *member, const pl_message *message)
 {
@@ -55,7 +55,6 @@ bool pl_core_knows_usage(const pl_ps_core *core)
 {
     /* Not so long that a waiting chief could be taken for lost. */
     int64_t most = core->opts.heartbeat_ms * MS / 2;
-    most = most < USAGE_NS ? most : USAGE_NS;
     if (core->failed || core->now_ns - core->asked_usage_ns > most)
         return true;
     for (int32_t i = core->opts.workers + 2; i < core->member_count; i++)
