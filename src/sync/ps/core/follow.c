@@ -161,6 +161,8 @@ static void lose_coordinator(pl_ps_core *core)
 
 void pl_core_follow(pl_ps_core *core)
 {
+    if (core->finished)
+        return; /* the goodbye is its last message */
     int64_t silent = core->now_ns - core->coordinator_ns;
     int64_t limit =
         core->ever_joined ? core->opts.rejoin_ms : core->opts.join_ms;

@@ -306,7 +306,8 @@ static void ps_servers_silent_server_is_reported_as_of_its_last_heart(
 {
     (void)state;
     uint32_t other;
-    ps_rig *rig = start_leader((pl_ps_core_opts) { .workers = 1 }, &other);
+    ps_rig *rig = start_leader(
+        (pl_ps_core_opts) { .workers = 1, .heartbeat_ms = 4000 }, &other);
     ps_say_text(rig, SERVER_1,
                 (pl_frame) { .kind = PL_FRAME_HEARTBEAT, .incarnation = other },
                 "{\"user_seconds\":0.5}");
@@ -444,6 +445,20 @@ static void ps_servers_follower_stops_and_goes_when_told(void **state)
     assert_int_equal(9, bye->frame.incarnation);
     assert_true(pl_ps_core_finished(rig->core));
     assert_ok(pl_ps_core_outcome(rig->core));
+    ps_close(rig);
+}
+
+/* An interrupt that comes with the end adds nothing to the goodbye: server 0
+ * would take a later request for a sign that this server is back. */
+static void ps_servers_follower_says_nothing_after_its_goodbye(void **state)
+{
+    (void)state;
+    ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
+    from_server_0(rig, (pl_frame) { .kind = PL_FRAME_OVER }, NULL, 0);
+    ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_BYE);
+    pl_ps_core_stop(rig->core, false, PL_STOP_INTERRUPT);
+    ps_tick(rig, 1000);
+    ps_quiet(rig);
     ps_close(rig);
 }
 
@@ -830,6 +845,7 @@ UNIT_TESTS(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
     cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
     cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
+    cmocka_unit_test(ps_servers_follower_says_nothing_after_its_goodbye),
     cmocka_unit_test(ps_servers_follower_declares_no_worker_lost),
     cmocka_unit_test(ps_servers_follower_fails_with_the_job),
     cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
