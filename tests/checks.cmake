@@ -19,7 +19,11 @@ pl_check(paths ${PYTHON3} tools/check_paths.py .)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
 
 if(PL_HARDENED)
-    pl_check(hardening tools/check_hardening.sh $<TARGET_FILE:paceline>)
+    set(hardened $<TARGET_FILE:paceline> $<TARGET_FILE:paceline_shared>)
+    if(TARGET paceline-mpi)
+        list(APPEND hardened $<TARGET_FILE:paceline-mpi>)
+    endif()
+    pl_check(hardening tools/check_hardening.sh ${hardened})
 endif()
 
 # Other processors; these need packages of `tools/setup.sh long`.

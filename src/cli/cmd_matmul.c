@@ -1,5 +1,6 @@
 /* Multiply matrices that are spread over workers, in blocks. */
 #include "app/matmul/matmul.h"
+#include "app/task/descriptors.h"
 #include "app/train/interrupt.h"
 #include "app/train/memory.h"
 #include "base/host/ram.h"
@@ -265,6 +266,7 @@ static pl_status work(pl_matmul_command *c, const bool *given)
                        "--cluster needs --index N, which of its workers this "
                        "is, from 0 to %d",
                        c->cluster.workers - c->cluster.named_chief - 1);
+    PL_TRY(pl_descriptors_ensure_product(c->job.workers));
     return task ? pl_matmul_task(c) : pl_matmul_local(c);
 }
 

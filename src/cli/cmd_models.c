@@ -3,6 +3,7 @@
 #include "app/options/options.h"
 #include "app/train/memory.h"
 #include "base/mem.h"
+#include "base/text/quote.h"
 #include "cli/help/help.h"
 #include "tensor/shape.h"
 
@@ -50,12 +51,13 @@ static void print_layers(const pl_network *network)
             (!pl_shape_batched(node->shape) ||
              (node->op == &pl_op_input && node->shape.rank == 1)))
             continue;
-        char shape[PL_SHAPE_TEXT];
+        char shape[PL_SHAPE_TEXT], name[1024]; /* as an ONNX file has it */
         int64_t work =
             node->op->multiply_adds != NULL ? node->op->multiply_adds(node) : 0;
         total += work;
         printf(
-            "%-20s %-14s %-20s %12lld %14lld\n", node->name, node->op->name,
+            "%-20s %-14s %-20s %12lld %14lld\n",
+            pl_quote_line(name, sizeof name, node->name), node->op->name,
             pl_shape_text(node->shape, shape),
             (long long)(network->sparse ? pl_node_row(node) : own_params(node)),
             (long long)work);

@@ -181,23 +181,44 @@ out:
     return status;
 }
 
-static void print_text(const session *s, int64_t index)
+static pl_status print_line(pl_buffer *line)
 {
+    pl_status status = pl_buffer_status(line);
+    if (status == PL_OK)
+        fwrite(line->data, 1, line->bytes, stdout);
+    pl_buffer_close(line);
+    return status;
+}
+
+static void put_source(pl_buffer *line, const session *s)
+{
+    if (!s->several)
+        return;
+    pl_quote_terminal(line, s->word);
+    pl_buffer_text(line, ":");
+}
+
+/* Names of files and classes are foreign: a folder or a run.json has them. */
+static pl_status print_text(const session *s, int64_t index)
+{
+    pl_buffer line = { .data = NULL };
     const char *name = name_of(s, index);
-    if (s->several)
-        printf("%s:", s->word);
+    put_source(&line, s);
     if (name != NULL)
-        printf("%s", name);
+        pl_quote_terminal(&line, name);
     else
-        printf("%lld", (long long)index);
+        pl_buffer_format(&line, "%lld", (long long)index);
     for (int64_t k = 0; k < s->options->top; k++) {
         const char *class = class_name(s, s->best[k].class);
+        pl_buffer_text(&line, " ");
         if (class != NULL)
-            printf(" %s %.6f", class, s->best[k].probability);
+            pl_quote_terminal(&line, class);
         else
-            printf(" %d %.6f", s->best[k].class, s->best[k].probability);
+            pl_buffer_format(&line, "%d", s->best[k].class);
+        pl_buffer_format(&line, " %.6f", s->best[k].probability);
     }
-    printf("\n");
+    pl_buffer_text(&line, "\n");
+    return print_line(&line);
 }
 
 /* source, example, rank, class, name, probability */
@@ -218,11 +239,7 @@ static pl_status print_csv(const session *s, int64_t index)
         pl_quote_csv(&line, class != NULL ? class : "");
         pl_buffer_format(&line, ",%.7g\n", s->best[k].probability);
     }
-    pl_status status = pl_buffer_status(&line);
-    if (status == PL_OK)
-        fwrite(line.data, 1, line.bytes, stdout);
-    pl_buffer_close(&line);
-    return status;
+    return print_line(&line);
 }
 
 /* --- models that predict numbers ---------------------------------------- */
@@ -270,11 +287,19 @@ static pl_status print_numbers_csv(const session *s, int64_t index,
         pl_buffer_format(&line, ",%lld,%d,%.9g\n", (long long)index, i + 1,
                          (double)numbers[i]);
     }
-    pl_status status = pl_buffer_status(&line);
-    if (status == PL_OK)
-        fwrite(line.data, 1, line.bytes, stdout);
-    pl_buffer_close(&line);
-    return status;
+    return print_line(&line);
+}
+
+static pl_status print_numbers_text(const session *s, int64_t index,
+                                    const float *numbers)
+{
+    pl_buffer line = { .data = NULL };
+    put_source(&line, s);
+    pl_buffer_format(&line, "%lld", (long long)index);
+    for (int32_t i = 0; i < s->trained->job.classes; i++)
+        pl_buffer_format(&line, " %.7g", (double)numbers[i]);
+    pl_buffer_text(&line, "\n");
+    return print_line(&line);
 }
 
 static pl_status print_numbers(const session *s, int64_t index,
@@ -287,13 +312,7 @@ static pl_status print_numbers(const session *s, int64_t index,
         return print_numbers_json(s, index, numbers);
     if (s->options->csv)
         return print_numbers_csv(s, index, numbers);
-    if (s->several)
-        printf("%s:", s->word);
-    printf("%lld", (long long)index);
-    for (int32_t i = 0; i < s->trained->job.classes; i++)
-        printf(" %.7g", (double)numbers[i]);
-    printf("\n");
-    return PL_OK;
+    return print_numbers_text(s, index, numbers);
 }
 
 /* --- classifiers -------------------------------------------------------- */
@@ -307,8 +326,7 @@ static pl_status print_class(const session *s, int64_t index,
         return print_json(s, index);
     if (s->options->csv)
         return print_csv(s, index);
-    print_text(s, index);
-    return PL_OK;
+    return print_text(s, index);
 }
 
 static pl_status print_example(const session *s, int64_t index,

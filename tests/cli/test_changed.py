@@ -34,8 +34,9 @@ def sparse_text(cli):
     return f"libsvm:{path}", path
 
 
-def images(cli):
-    folder = cli.folder / "images"
+def dense(cli):
+    """4,000 images of ten classes, as IDX files."""
+    folder = cli.folder / "idx"
     folder.mkdir()
     for split in "train", "t10k":
         (folder / f"{split}-images-idx3-ubyte").write_bytes(
@@ -48,13 +49,41 @@ def images(cli):
     return f"idx:{folder}", folder / "train-images-idx3-ubyte"
 
 
+def array(cli):
+    source, _ = dense(cli)
+    x, y = cli.folder / "x.npy", cli.folder / "y.npy"
+    cli.ok("data", "convert", source, f"npy:{x},{y}")
+    return f"npy:{x},{y}", x
+
+
+def archive(cli):
+    source, _ = dense(cli)
+    path = cli.folder / "data.npz"
+    cli.ok("data", "convert", source, f"npz:{path}")
+    return f"npz:{path}", path
+
+
+def images(cli):
+    """Decoded images are kept in a file."""
+    cli.ok("data", "convert", dense(cli)[0], "images:images")
+    cli.env["HOME"] = str(cli.folder / "home")
+    (cli.folder / "home").mkdir()
+    cli.train("--data", "images:images", "--steps", 1, "--eval-every", "never")
+    path, = (path for path in (cli.folder / "home").rglob("*")
+             if path.is_file())
+    return "images:images", path
+
+
 @pytest.mark.parametrize("make", [sparse_text, converted("tfrecord"),
-                                  converted("cache"), images],
-                         ids=["libsvm", "tfrecord", "cache", "idx"])
+                                  converted("cache"), dense, array, archive,
+                                  images],
+                         ids=["libsvm", "tfrecord", "cache", "idx", "npy",
+                              "npz", "images"])
 def test_a_truncated_file_ends_the_training_with_a_sentence(cli, make):
     source, path = make(cli)
-    model = ["softmax"] if source.startswith("idx") else [
-        "sparse", "--features", 100, "--shuffle-buffer", 500]
+    sparse = source.startswith(("libsvm", "tfrecord", "cache"))
+    model = ["sparse", "--features", 100, "--shuffle-buffer", 500] if sparse \
+        else ["softmax"]
     process = cli.start("train", *model, "--data", source, "--steps", 10**9,
                         "--batch", 20, "--run", "run", "--eval-every", "never",
                         "--checkpoint-every", 50, "--quiet")

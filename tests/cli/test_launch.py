@@ -2,6 +2,7 @@
 
 import json
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -224,6 +225,24 @@ def test_copy_sends_data_once(cli):
     assert "data: 2 files, 1 copies sent to 2 hosts" in cli.ok(*start).err
     assert copies[3].read_bytes() == copies[1].read_bytes()
     assert "data: 2 files, 0 copies sent to 2 hosts" in cli.ok(*start).err
+
+
+def test_a_file_truncated_while_it_is_copied_is_named(cli):
+    """Its checksum takes a second at least, of bytes that are not there."""
+    path = cli.folder / "a.svm"
+    with path.open("wb") as file:
+        file.truncate(2 << 30)
+    process = cli.start(
+        "launch", "--copy", "--ssh", mapped_ssh(cli.folder), "--hosts",
+        HOSTS[0], "--", "train", "sparse", "--data", f"libsvm:{path}",
+        "--features", 10, "--workers", 1, "--ps", 1, "--steps", 3)
+    maps = pathlib.Path(f"/proc/{process.pid}/maps")
+    assert wait_for(lambda: str(path) in maps.read_text(), "the file", process)
+    os.truncate(path, 100)
+    result = cli.end(process)
+    assert result.code == 1, result
+    assert f"{path} changed while it was read" in result.err, result
+    assert not (cli.folder / HOSTS[0] / "a.svm").exists()
 
 
 def test_cluster_file_says_who_is_where(cli):

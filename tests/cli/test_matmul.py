@@ -65,6 +65,22 @@ def test_wrong_command_is_one_sentence(cli, flags, says):
     cli.refused(1 if "none.json" in flags else 2, "matmul", *flags, says=says)
 
 
+def test_open_files_are_counted_before_anything_starts(cli):
+    """Where the hard limit allows it, the soft one is raised."""
+    def limited(*ulimit):
+        return subprocess.run(
+            ["sh", "-c", f'ulimit {" ".join(ulimit)} -n 32; exec "$@"', "sh",
+             program(), "matmul", "--n", "64", "--workers", "8"],
+            cwd=cli.folder, env=cli.env, capture_output=True, text=True,
+            timeout=DEADLINE_S, check=False)
+    result = limited()
+    assert result.returncode == 2, result
+    assert "a task of a job of 8 workers needs up to 92 open files" in \
+        result.stderr
+    result = limited("-S")
+    assert result.returncode == 0, result
+
+
 def started_by_hand(cli, *more, order):
     """Two workers of a cluster file, started in this order."""
     addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from onnx_file import Read, model, node, run, tensor
+from onnx_file import Read, block, model, node, run, tensor
 
 DATA = ["--batch", "50", "--threads", "1"]
 X, Y = {"x": [None, 1, 28, 28]}, {"y": [None, 10]}
@@ -336,6 +336,16 @@ def test_what_is_lacking_is_named(cli, write, data, says):
                 and says in line]) == 1, result
     assert not (cli.folder / "a").exists(), result
     assert "bad.onnx" in result.err
+
+
+def test_names_in_a_file_stay_on_their_line(cli, write):
+    path = write("a.onnx", model(
+        [node("Flatten", "x", "flat", "a\x1b[2J\nforged"), GEMM],
+        LINEAR, X, Y, more=block(2, "b\x1b[2J\nforged")))
+    result = cli.ok("models", path)
+    assert "\na\\x1b[2J\\x0aforged " in result.out, result
+    assert result.out.replace("\n", "").isprintable(), result
+    assert "forged" not in {line[:6] for line in result.out.splitlines()}
 
 
 def test_built_in_models_are_exported(cli):

@@ -1,5 +1,6 @@
-"""Files that the user names: -o, --merge, --csv, convert.  They go where the
-name leads, as with a shell's `>`: devices and FIFOs are written to, links stay.
+"""Files that the user names: -o, --merge, --csv, --picture, convert.  They go
+where the name leads, as with a shell's `>`: devices and FIFOs are written to,
+links stay.
 
 No test names a device or link in /dev: a program that replaces what it should
 write to would damage the machine.
@@ -46,7 +47,19 @@ def csv(path):
     return ["monitor", "--every", "0.05", "--csv", path, "--", "true"]
 
 
-WRITERS = [report, merge, convert, csv]
+def export(path):
+    return ["export", "r", "-o", path]
+
+
+def plan(path):
+    return ["plan", "--from", "r", "--workers", "2", "-o", path]
+
+
+def picture(path):
+    return ["data", "stats", "digits", "--picture", path]
+
+
+WRITERS = [report, merge, convert, csv, export, plan, picture]
 every_writer = pytest.mark.parametrize("writer", WRITERS)
 
 
@@ -134,7 +147,8 @@ def test_a_full_device_is_one_sentence(cli, run, examples, writer):
 
 
 @needs_root
-@pytest.mark.parametrize("writer", [report, merge, convert])
+@pytest.mark.parametrize("writer", [report, merge, convert, export, plan,
+                                    picture])
 def test_a_full_disk_leaves_the_old_file(cli, run, examples, writer):
     disk = cli.folder / "disk"
     disk.mkdir()

@@ -311,6 +311,30 @@ def test_folder_of_pictures(work):
     assert line["example"] == name and line["name"] == "2"
 
 
+def test_names_of_folders_and_files_stay_on_their_line(work):
+    hostile = "a\x1b[2J\nforged"
+    quoted = "a\\x1b[2J\\x0aforged"
+    work.ok("data", "convert", "npz:a.npz", "images:p/train")
+    work.ok("data", "convert", "npz:a.npz", "images:p/test", "--split", "test")
+    for split in "train", "test":
+        os.rename(f"p/{split}/2", f"p/{split}/{hostile}")
+    name = sorted(os.listdir("p/test/0"))[0]
+    os.rename(f"p/test/0/{name}", f"p/test/0/{hostile}.png")
+    work.train("--data", "images:p", *STEPS, "--run", "r")
+    stats = work.ok("data", "stats", "images:p")
+    classes = work.ok("predict", "r", "images:p", "--top", "3")
+    files = work.ok("predict", "r", f"p/test/0/{hostile}.png", "images:p")
+    sizes = (len(stats.out.splitlines()), 60, 61)
+    for result, lines in zip((stats, classes, files), sizes):
+        assert quoted in result.out, result
+        assert len(result.out.split("\n")) == lines + 1, result
+        assert result.out.replace("\n", "").isprintable(), result
+    assert all(f" {quoted} " in line for line in classes.out.splitlines())
+    assert files.out.startswith(f"p/test/0/{quoted}.png:{quoted}.png "), files
+    rows = work.ok("predict", "r", "images:p", "--json").out.splitlines()
+    assert hostile in {json.loads(row)["name"] for row in rows}
+
+
 def test_augmentation_repeats_and_resumes(work):
     flags = ["--data", "npz:a.npz", "--augment", "flip,shift:1,crop:0.8",
              "--batch", "30"]

@@ -3,11 +3,12 @@
 import json
 import re
 import signal
+import subprocess
 
 import pytest
 
 import jobs
-from conftest import Cli
+from conftest import DEADLINE_S, SMALL, Cli, program
 from jobs import (free_ports, knocked, same_bits, wait_for_checkpoint,
                   wait_for_progress, wait_for_text)
 
@@ -114,6 +115,20 @@ def test_beyond_loopback_keys_are_needed(cli):
                 "worker", "--index", "0",
                 says=["worker 0 at 10.1.2.3:7070 can be reached",
                       "keys -o job.key"])
+
+
+def test_open_files_of_the_coordinator_are_counted_at_its_start(cli):
+    """Every other worker has a connection to it."""
+    write_workers(cli, 40)
+    result = subprocess.run(
+        ["sh", "-c", 'ulimit -n 200; exec "$@"', "sh", program(), "train",
+         "softmax", *SMALL, "--engine", "ring", "--cluster", "c.json",
+         "--role", "worker", "--index", "0", "--join-timeout", "1"],
+        cwd=cli.folder, env=cli.env, capture_output=True, text=True,
+        timeout=DEADLINE_S, check=False)
+    assert result.returncode == 2, result
+    assert "a task of a job of 40 workers needs up to 236 open files" in \
+        result.stderr
 
 
 def test_a_worker_that_does_not_come_is_named(cli, hand):

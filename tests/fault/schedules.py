@@ -18,8 +18,9 @@ what is hit:
 A job ends right when it exits with status 0 after exactly its steps, in sync
 with the bits of an undisturbed run (unless it went on without a worker and says
 that it is not deterministic), and leaves no process behind.  One whose chief is
-struck between its last word and its summary says so, and is resumed.  One line a schedule; the exit status is 1 when one was wrong, and its
-folder is kept.
+killed between its last word and its summary says so, and is resumed; --chaos
+never does that.  One line a schedule; the exit status is 1 when one was wrong,
+and its folder is kept.
 """
 
 import argparse
@@ -258,7 +259,8 @@ def judge(schedule, code, out, err, base):
     """What is wrong with how the job ended; None: nothing."""
     if code is None:
         return f"hangs: not done in {DEADLINE_S} s"
-    if code == 1 and COMPLETE in err:  # struck while it ended: as it advises
+    # Killed while it ended: as it advises.  --chaos spares a job that ends.
+    if code == 1 and COMPLETE in err and schedule.kills:
         code, out, more, _ = paceline(base / f"seed-{schedule.seed}",
                                       schedule.model, ["--resume"], DEADLINE_S)
         err += more

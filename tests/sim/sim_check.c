@@ -54,13 +54,18 @@ static bool is_over(const sim *s)
            s->worker[0].act >= PL_ACT_SUM_UP || s->interrupted;
 }
 
-/* The present life of server 0 let this worker in: it gives incarnations from
- * its life on (ps_core.c).  What an earlier one said may still arrive, and is
- * of steps that this one never made; as nobody knows the worker any more, what
- * it computes from that is refused, and it joins anew. */
+uint32_t sim_life_of(pl_ps_client_view view)
+{
+    return view.incarnation >> 16;
+}
+
+/* The present life of server 0 let this worker in.  What an earlier one said
+ * may still arrive, and is of steps that this one never made; as nobody knows
+ * the worker any more, what it computes from that is refused, and it joins
+ * anew. */
 static bool is_member(const sim *s, pl_ps_client_view view)
 {
-    return view.incarnation >> 16 == (uint32_t)s->server[0].life;
+    return sim_life_of(view) == (uint32_t)s->server[0].life;
 }
 
 /* What the worker has of these parameters is the same as `other`. */
@@ -170,45 +175,49 @@ static void check_counts(sim *s)
                    (long long)step, (long long)s->end_step);
 }
 
-/* What workers were told must be what was done.  A life that ended in between
- * may have been told less, one that was rolled back more. */
+/* What a worker was told must be what was done.  A life that ended in between
+ * may have been told less, and who joined after a rollback was told less than
+ * the checkpoint counts. */
+static void check_told_worker(sim *s, int32_t w, int64_t *dropped, bool *all)
+{
+    const sim_worker *worker = &s->worker[w];
+    pl_ps_core_view view = pl_ps_core_look(s->server[0].core, w);
+    int64_t own = view.applied_of_worker;
+    bool told = worker->told_life == (uint32_t)s->server[0].life &&
+                worker->told_generation == view.generation;
+    int64_t applied = told ? worker->applied : 0;
+    bool whole = worker->life <= 2 && worker->turn == 0 && worker->ended &&
+                 s->result->server_kills == 0;
+    *all = *all && whole;
+    *dropped += told ? worker->dropped : 0;
+    if (sim_exact(s) && own != view.step)
+        sim_broken(s,
+                   "sync S1: %lld of %lld steps have a gradient of worker %d",
+                   (long long)own, (long long)view.step, w);
+    if (applied > own || (whole && applied != own))
+        sim_broken(s,
+                   "sync S3: worker %d was told that %lld gradients were "
+                   "applied, which were %lld",
+                   w, (long long)applied, (long long)own);
+}
+
 static void check_told(sim *s)
 {
-    pl_ps_core_view view = pl_ps_core_look(s->server[0].core, 0);
+    int64_t counted = pl_ps_core_look(s->server[0].core, 0).dropped;
     int64_t dropped = 0;
-    bool one_life = true;
+    bool all = true; /* were told of every gradient */
     if (s->mode != PL_PS_SYNC)
         return; /* the ledger knows more */
-    for (int32_t w = 0; w < s->workers && sim_exact(s); w++) {
-        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
-        if (own != view.step)
-            sim_broken(
-                s, "sync S1: %lld of %lld steps have a gradient of worker %d",
-                (long long)own, (long long)view.step, w);
-    }
-    if (s->result->server_kills > 0)
-        return; /* what a lost server told is undone */
-    for (int32_t w = 0; w < s->workers; w++) {
-        const sim_worker *worker = &s->worker[w];
-        int64_t own = pl_ps_core_look(s->server[0].core, w).applied_of_worker;
-        bool whole = worker->life <= 2 && worker->turn == 0 && worker->ended;
-        one_life = one_life && whole;
-        dropped += worker->dropped;
-        if (worker->applied > own || (whole && worker->applied != own))
-            sim_broken(
-                s,
-                "sync S3: worker %d was told that %lld gradients were applied, "
-                "which were %lld",
-                w, (long long)worker->applied, (long long)own);
-    }
-    if (dropped > view.dropped || (one_life && dropped != view.dropped))
+    for (int32_t w = 0; w < s->workers; w++)
+        check_told_worker(s, w, &dropped, &all);
+    if (dropped > counted || (all && dropped != counted))
         sim_broken(s, "sync S3: %lld gradients were dropped, %lld counted",
-                   (long long)dropped, (long long)view.dropped);
-    if (sim_exact(s) && !s->stops_early && !s->interrupted && view.dropped > 0)
+                   (long long)dropped, (long long)counted);
+    if (sim_exact(s) && !s->stops_early && !s->interrupted && counted > 0)
         sim_broken(
             s,
             "sync S3: %lld gradients were dropped, though all are waited for",
-            (long long)view.dropped);
+            (long long)counted);
 }
 
 /* The chief has what the servers have. */
@@ -274,7 +283,7 @@ static bool excused(const sim *s, const char *why)
 static void check_saved(sim *s)
 {
     const sim_checkpoint *last = &s->disk.kept[0];
-    if (s->disk.failing > 0 || s->interrupted)
+    if (s->interrupted)
         return;
     if (last->serial == 0 || last->step != s->result->steps)
         sim_broken(

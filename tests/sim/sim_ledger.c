@@ -255,6 +255,11 @@ void sim_note_commit(sim_worker *w)
                          .dropped = view.dropped,
                          .stop = view.stop,
                          .unsent = view.unsent };
+    uint32_t life = sim_life_of(view.client);
+    if (life != w->told_life || view.client.generation != w->told_generation)
+        w->applied = w->dropped = 0; /* what a lost server told is undone */
+    w->told_life = life;
+    w->told_generation = view.client.generation;
     w->dropped += commit.dropped;
     w->applied += !commit.dropped;
     if (s->mode != PL_PS_SYNC && s->keyed)

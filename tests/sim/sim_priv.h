@@ -137,7 +137,9 @@ typedef struct sim_worker {
     int32_t told;        /* dense, async: applied, as server 0 says; or 0 */
     int32_t open_push; /* keyed, async: its outcome was not told; 0: none... */
     bool unsure;       /* ... or will not be: a share was asked for since */
-    /* What it was told of its gradients, in all lives. */
+    /* What it was told of its gradients, in all lives, by the present life of
+     * server 0 since the servers last rolled back. */
+    uint32_t told_life, told_generation;
     int64_t applied, dropped;
     sim_push pushes[SIM_PUSHES];
     int32_t pushed;
@@ -276,6 +278,9 @@ void sim_send(sim *s, sim_event event, const pl_frame *frame,
 pl_status sim_truth(sim *s) PL_MUST_CHECK;
 /* Sync with all workers: there is one truth. */
 bool sim_exact(const sim *s);
+/* Of server 0, when it let a worker in: it gives incarnations from its life on
+ * (members.c). */
+uint32_t sim_life_of(pl_ps_client_view view);
 void sim_check_compute(sim_worker *w);
 void sim_check_staleness(sim_worker *w);
 void sim_check_end(sim *s);

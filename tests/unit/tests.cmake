@@ -37,6 +37,9 @@ target_link_libraries(test_sim_sim PRIVATE paceline_sim)
 target_link_libraries(test_sim_ring PRIVATE paceline_sim)
 target_link_libraries(test_sim_scale PRIVATE paceline_sim)
 
+# A file changes when it has just been mapped.
+target_link_options(test_data_changed PRIVATE -Wl,--wrap=mmap)
+
 # The supervisor starts real processes.
 add_executable(fake_task support/fake_task.c)
 target_include_directories(fake_task PRIVATE ${PROJECT_SOURCE_DIR}/src)

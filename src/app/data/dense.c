@@ -5,6 +5,7 @@
 #include "app/view/output.h"
 #include "base/json/json.h"
 #include "base/mem.h"
+#include "base/text/quote.h"
 #include "data/dense/writer.h"
 #include "tensor/shape.h"
 
@@ -120,16 +121,18 @@ static void print_classes(const stats *s, const pl_encoding *encoding)
 {
     for (int32_t c = 0; c < s->set->classes; c++) {
         const char *name = pl_encoding_class(encoding, c);
+        char text[1024]; /* a folder's name, or a file has it */
         printf("  class %-5d %lld (%.2f %%)%s%s\n", c, (long long)s->classes[c],
                100 * (double)s->classes[c] / (double)s->set->count,
-               name != NULL ? "  " : "", name != NULL ? name : "");
+               name != NULL ? "  " : "",
+               pl_quote_line(text, sizeof text, name != NULL ? name : ""));
     }
 }
 
 static void print_text(const stats *s, const pl_data_stats_opts *opts)
 {
-    char text[PL_SHAPE_TEXT], title[32];
-    printf("%s\n", s->set->name);
+    char text[PL_SHAPE_TEXT], title[32], name[1024];
+    printf("%s\n", pl_quote_line(name, sizeof name, s->set->name));
     printf("  examples    %lld\n", (long long)s->set->count);
     printf("  shape       %s, %s\n", pl_shape_text(s->set->shape, text),
            pl_dtype_name(s->set->features.dtype));

@@ -44,6 +44,7 @@ static pl_status make_script(const char *path, const pl_map *map, char **out)
     if (map->bytes > 0)
         pl_sha256_update(&sha, map->data, map->bytes);
     pl_sha256_final(&sha, digest);
+    PL_TRY(pl_map_check(map));
     pl_buffer_text(&script, "p=");
     pl_quote_shell(&script, path);
     pl_buffer_format(&script, "; s=%s; " SCRIPT, pl_sha256_text(digest, text));

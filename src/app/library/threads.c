@@ -129,9 +129,10 @@ static pl_status run_task(void *context, pl_task task, int control)
 static pl_status check_descriptors(const pl_cluster *cluster)
 {
     struct rlimit limit;
-    int64_t need =
-        cluster->workers * pl_descriptors_of_task(cluster, PL_ROLE_WORKER) +
-        cluster->ps * pl_descriptors_of_task(cluster, PL_ROLE_PS);
+    int64_t need = cluster->ps *
+                   pl_descriptors_of_task(cluster, (pl_task) { PL_ROLE_PS, 0 });
+    for (int32_t w = 0; w < cluster->workers; w++)
+        need += pl_descriptors_of_task(cluster, pl_cluster_task(cluster, w));
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
         limit.rlim_cur == RLIM_INFINITY || (int64_t)limit.rlim_cur >= need)
         return PL_OK;

@@ -2,6 +2,8 @@
  * probability per example. */
 #include "app/predict/predict_sparse.h"
 
+#include "base/buffer.h"
+#include "base/text/quote.h"
 #include "train/compute/compute.h"
 
 #include <stdio.h>
@@ -15,7 +17,8 @@ typedef struct session {
     pl_dataset *set;
     pl_reader *reader;
     pl_compute *compute;
-    int64_t index; /* of the next example */
+    int64_t index;    /* of the next example */
+    pl_buffer prefix; /* of a line of text */
 } session;
 
 /* Examples as the model was trained on, all of them, in the order of the
@@ -52,6 +55,15 @@ static pl_status open_session(session *s, pl_trained *trained)
                                        });
 }
 
+static pl_status make_prefix(session *s)
+{
+    if (s->opts->several) {
+        pl_quote_terminal(&s->prefix, s->opts->source);
+        pl_buffer_text(&s->prefix, ":");
+    }
+    return pl_buffer_status(&s->prefix);
+}
+
 static pl_status print_json(const session *s, int64_t index, float probability)
 {
     pl_json *json;
@@ -78,8 +90,8 @@ static pl_status print_batch(session *s, const pl_batch *batch)
             PL_TRY(print_json(s, s->index, probs[r]));
             continue;
         }
-        if (s->opts->several)
-            printf("%s:", s->opts->source);
+        if (s->prefix.data != NULL)
+            fputs(s->prefix.data, stdout);
         printf("%lld %.7g\n", (long long)s->index, (double)probs[r]);
     }
     return PL_OK;
@@ -104,7 +116,10 @@ pl_status pl_predict_sparse(pl_trained *trained,
     session s = { .opts = opts };
     pl_status status = open_session(&s, trained);
     if (status == PL_OK)
+        status = make_prefix(&s);
+    if (status == PL_OK)
         status = print_all(&s);
+    pl_buffer_close(&s.prefix);
     pl_compute_free(s.compute);
     pl_reader_free(s.reader);
     pl_dataset_free(s.set);

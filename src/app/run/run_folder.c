@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/hash/sha256.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
@@ -259,18 +260,38 @@ static pl_status find_job(pl_run_folder *folder)
     return PL_OK;
 }
 
+/* Its owner may have changed the file since it was read. */
+static pl_status check_same(const pl_model_file *file, const pl_map *map)
+{
+    pl_sha256 sha;
+    uint8_t digest[PL_SHA256_BYTES];
+    char text[PL_SHA256_TEXT];
+    pl_sha256_init(&sha);
+    pl_sha256_update(&sha, map->data, map->bytes);
+    pl_sha256_final(&sha, digest);
+    if (strcmp(pl_sha256_text(digest, text), file->sha256) == 0)
+        return PL_OK;
+    return PL_FAIL(PL_IO,
+                   "%s changed after it was read; do not change it while a "
+                   "training starts",
+                   file->path);
+}
+
 /* What eval, predict and export build the network from, wherever the file is
  * then. */
 static pl_status keep_model(const pl_run_folder *folder, const pl_model *model)
 {
+    const pl_model_file *file = model->file;
     char *path;
     pl_map map;
-    if (model->file == NULL)
+    if (file == NULL)
         return PL_OK;
     PL_TRY(pl_file_join(&path, folder->path, PL_MODEL_FILE));
-    pl_status status = pl_map_init(&map, model->file->path);
+    pl_status status = pl_map_read(&map, file->path, SIZE_MAX);
     if (status == PL_OK) {
-        status = pl_file_replace(path, map.data, map.bytes);
+        status = check_same(file, &map);
+        if (status == PL_OK)
+            status = pl_file_replace(path, map.data, map.bytes);
         pl_map_close(&map);
     }
     pl_mem_free(path);

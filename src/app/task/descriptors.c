@@ -14,24 +14,29 @@
 #define OF_SERVER     8 /* at a worker: a connection, its thread, memory */
 #define OF_FELLOW     2 /* at a server: another one's connection */
 #define OF_RING       32
+#define OF_MEMBER     4   /* of the ring, at its coordinator */
+#define OF_PEER       6   /* of a matrix product: connections both ways */
 #define OF_SUPERVISED 4   /* a task, at its supervisor */
 #define STRANGERS     160 /* so that they do not use up the tasks' */
 #define ALONE         24  /* a training in one process */
 
-int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_role role)
+int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_task task)
 {
     int64_t workers = cluster->workers, ps = cluster->ps;
-    if (role == PL_ROLE_PS)
+    if (task.role == PL_ROLE_PS)
         return TASK + OF_WORKER * workers + OF_FELLOW * ps;
-    return TASK + (ps > 0 ? OF_SERVER * ps : OF_RING);
+    if (ps > 0)
+        return TASK + OF_SERVER * ps;
+    bool coordinator = pl_cluster_is_chief(cluster, task);
+    return TASK + OF_RING + (coordinator ? OF_MEMBER * workers : 0);
 }
 
 int64_t pl_descriptors_of_job(const pl_cluster *cluster)
 {
     int64_t most = TASK + OF_SUPERVISED * (cluster->workers + cluster->ps);
-    static const pl_role roles[] = { PL_ROLE_PS, PL_ROLE_WORKER };
-    for (size_t i = cluster->ps > 0 ? 0 : 1; i < 2; i++) {
-        int64_t need = pl_descriptors_of_task(cluster, roles[i]);
+    const pl_task tasks[] = { pl_cluster_task(cluster, 0), { PL_ROLE_PS, 0 } };
+    for (size_t i = 0; i < (cluster->ps > 0 ? 2 : 1); i++) {
+        int64_t need = pl_descriptors_of_task(cluster, tasks[i]);
         most = need > most ? need : most;
     }
     return most;
@@ -41,7 +46,10 @@ int64_t pl_descriptors_of_job(const pl_cluster *cluster)
 static pl_status too_few(const pl_cluster *cluster, rlim_t need, rlim_t most)
 {
     char whose[96] = "a training", fewer[] = " or use fewer tasks";
-    if (cluster != NULL)
+    if (cluster != NULL && cluster->ps == 0)
+        snprintf(whose, sizeof whose, "a task of a job of %d workers",
+                 cluster->workers);
+    else if (cluster != NULL)
         snprintf(whose, sizeof whose,
                  "a task of a job of %d workers and %d servers",
                  cluster->workers, cluster->ps);
@@ -79,4 +87,10 @@ pl_status pl_descriptors_ensure(const pl_cluster *cluster, int64_t count)
 pl_status pl_descriptors_ensure_alone(void)
 {
     return ensure(NULL, ALONE, 0);
+}
+
+pl_status pl_descriptors_ensure_product(int32_t workers)
+{
+    const pl_cluster cluster = { .workers = workers };
+    return ensure(&cluster, (rlim_t)(TASK + OF_PEER * workers), 0);
 }

@@ -10,7 +10,7 @@
 #include "job/cluster/cluster.h"
 
 /* What one task of the cluster needs at most. */
-int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_role role);
+int64_t pl_descriptors_of_task(const pl_cluster *cluster, pl_task task);
 /* What the task that needs most of them does, the supervisor included. */
 int64_t pl_descriptors_of_job(const pl_cluster *cluster);
 
@@ -20,5 +20,7 @@ pl_status pl_descriptors_ensure(const pl_cluster *cluster,
                                 int64_t count) PL_MUST_CHECK;
 /* The same for a training in one process. */
 pl_status pl_descriptors_ensure_alone(void) PL_MUST_CHECK;
+/* The same for a matrix product: for each worker, and what starts them. */
+pl_status pl_descriptors_ensure_product(int32_t workers) PL_MUST_CHECK;
 
 #endif

@@ -517,7 +517,7 @@ pl_status pl_train_task(const pl_trainer_opts *opts)
 {
     PL_TRY(check_reach(opts));
     PL_TRY(pl_descriptors_ensure(
-        opts->cluster, pl_descriptors_of_task(opts->cluster, opts->task.role)));
+        opts->cluster, pl_descriptors_of_task(opts->cluster, opts->task)));
     if (opts->task.role == PL_ROLE_PS)
         return be_server(opts);
     if (opts->options->train.strategy == PL_TRAIN_STRATEGY_ALLREDUCE &&

@@ -330,8 +330,14 @@ static pl_status load(loader *l)
         PL_TRY(PL_NEW_ALIGNED(l->targets, (size_t)l->rows));
     else if (l->table.label >= 0)
         PL_TRY(PL_NEW(l->labels, (size_t)l->rows));
-    PL_TRY(run_blocks(l, parse_block));
-    return check_files(l);
+    return run_blocks(l, parse_block);
+}
+
+/* A file that was cut has rows that cannot be read: the cause comes first. */
+static pl_status load_intact(loader *l)
+{
+    pl_status status = load(l), whole = check_files(l);
+    return whole != PL_OK ? whole : status;
 }
 
 /* Labels that are texts have as many classes as values; a number is one. */
@@ -386,7 +392,7 @@ static pl_status open_files(pl_dataset **out, loader *l, const char *place)
     pl_mutex_init(&l->lock);
     pl_status status = choose_fill(l);
     if (status == PL_OK)
-        status = load(l);
+        status = load_intact(l);
     if (status == PL_OK)
         status = make_set(out, l, place);
     pl_mutex_close(&l->lock);

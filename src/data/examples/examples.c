@@ -253,10 +253,17 @@ static pl_status load(loader *l)
         PL_TRY(PL_NEW(l->labels, l->count));
     PL_TRY(pl_pool_new(&l->pool, l->opts->threads > 0 ? l->opts->threads
                                                       : pl_thread_cores()));
-    PL_TRY(decode_all(l));
+    return decode_all(l);
+}
+
+/* A file that was cut has records that cannot be read: the cause comes
+ * first. */
+static pl_status load_intact(loader *l)
+{
+    pl_status status = load(l);
     for (int32_t i = 0; i < l->file_count; i++)
         PL_TRY(pl_map_check(&l->files[i].map));
-    return PL_OK;
+    return status;
 }
 
 static pl_status make_set(pl_dataset **out, loader *l, const char *place)
@@ -283,7 +290,7 @@ static pl_status make_set(pl_dataset **out, loader *l, const char *place)
 static pl_status open_files(pl_dataset **out, loader *l, const char *place)
 {
     pl_mutex_init(&l->lock);
-    pl_status status = load(l);
+    pl_status status = load_intact(l);
     if (status == PL_OK)
         status = make_set(out, l, place);
     pl_mutex_close(&l->lock);

@@ -274,7 +274,8 @@ static bool is_frozen(const pl_onnx_model *model)
 static pl_status describe(pl_onnx_net *net)
 {
     const pl_onnx_model *model = pl_onnx_get(net->onnx);
-    const char *producer = model->producer;
+    char producer[256];
+    pl_quote_line(producer, sizeof producer, model->producer);
     return pl_mem_format(&net->help, "%s, %zu nodes of ONNX by %s%s%s%s%s",
                          net->name, model->node_count,
                          producer[0] != '\0' ? producer : "an unnamed program",

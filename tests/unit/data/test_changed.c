@@ -1,5 +1,6 @@
 /* Files that change between the moment they are opened and the moment they
  * are read, as a mapping lets them. */
+#include "data/dense/writer.h"
 #include "data/idx/idx.h"
 #include "data/pack/unpack.h"
 #include "data/sparse/formats/writer.h"
@@ -7,6 +8,8 @@
 #include "support/sparse.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define LONG_ROWS  12
@@ -217,6 +220,85 @@ static void images_that_go_are_told(void **state)
     pl_dataset_free(set);
 }
 
+/* The file that is truncated as soon as it is mapped for the n-th time; NULL:
+ * none.  The linker leads calls of mmap here. */
+static const char *to_truncate;
+static int maps_before;
+
+void *__real_mmap(void *at, size_t bytes, int protection, int flags, int file,
+                  off_t offset);
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file,
+                  off_t offset);
+
+void *__wrap_mmap(void *at, size_t bytes, int protection, int flags, int file,
+                  off_t offset)
+{
+    struct stat mapped, wanted;
+    void *found = __real_mmap(at, bytes, protection, flags, file, offset);
+    if (to_truncate != NULL && file >= 0 && fstat(file, &mapped) == 0 &&
+        stat(to_truncate, &wanted) == 0 && mapped.st_ino == wanted.st_ino &&
+        maps_before-- == 0)
+        assert_int_equal(0, truncate(to_truncate, 100));
+    return found;
+}
+
+#define TABLE_ROWS 20000
+
+/* The table as another format writes it: "npy:FOLDER/few.npy,..." */
+static void make_table(const char *folder, const char *target)
+{
+    const pl_source_opts opts = { .threads = 1 };
+    const char *path = test_path(folder, "table.csv");
+    char source[600];
+    pl_dataset *set;
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "a,b,c,label\n");
+    for (int r = 0; r < TABLE_ROWS; r++)
+        fprintf(file, "%d,%d,%d,%d\n", r, r % 7, r % 5 + 1, r % 3);
+    fclose(file);
+    snprintf(source, sizeof source, "csv:%s", path);
+    assert_ok(pl_source_open(&set, source, PL_SPLIT_TRAIN, &opts));
+    assert_ok(pl_dense_write(set, target, PL_SPLIT_TRAIN, NULL));
+    pl_dataset_free(set);
+}
+
+/* Whether it is read at once or stays mapped. */
+static void tables_that_are_cut_while_they_are_opened_are_told(void **state)
+{
+    /* Records are looked at first, and so is what an archive holds. */
+    static const struct {
+        const char *kind;
+        int maps_before;
+    } cases[] = { { "csv", 0 },
+                  { "npy", 0 },
+                  { "npz", 0 },
+                  { "npz", 1 },
+                  { "tfrecord", 1 } };
+    const char *folder = *state;
+    pl_map_allow();
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        const char *kind = cases[c].kind;
+        char *few = strdup(test_path(folder, kind));
+        char source[1200], labels[600] = "";
+        pl_dataset *set;
+        if (strcmp(kind, "npy") == 0)
+            snprintf(labels, sizeof labels, ",%s",
+                     test_path(folder, "labels.npy"));
+        snprintf(source, sizeof source, "%s:%s%s", kind, few, labels);
+        make_table(folder, source);
+        to_truncate = few;
+        maps_before = cases[c].maps_before;
+        pl_status status = pl_source_open(&set, source, PL_SPLIT_TRAIN,
+                                          &(pl_source_opts) { .threads = 2 });
+        to_truncate = NULL;
+        assert_int_equal(PL_IO, status);
+        assert_non_null(strstr(pl_error_message(), few));
+        assert_non_null(strstr(pl_error_message(), "changed while it was"));
+        free(few);
+    }
+}
+
 /* Zeros pack about a thousand times. */
 static void a_bomb_is_not_unpacked(void **state)
 {
@@ -241,4 +323,5 @@ UNIT_TESTS(TEST_IN_FOLDER(more_examples_than_counted_are_told),
            TEST_IN_FOLDER(fewer_examples_than_counted_are_told),
            TEST_IN_FOLDER(truncation_is_told),
            TEST_IN_FOLDER(images_that_go_are_told),
+           TEST_IN_FOLDER(tables_that_are_cut_while_they_are_opened_are_told),
            TEST_IN_FOLDER(a_bomb_is_not_unpacked))
