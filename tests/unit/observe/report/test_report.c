@@ -164,6 +164,30 @@ static void resources_become_a_table_and_figures(void **state)
     pl_page_free(page);
 }
 
+static void a_job_over_two_hosts_is_drawn_as_a_whole(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 }, commands = { 0 };
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "a" : "b";
+        write_run(*state, name, 10 * (i + 1), 1, 1, 1);
+        write_run_file(*state, test_path(name, "resources"), "x.csv",
+                       "time,job_cpu\n1,50\n2,150\n");
+        write_run_file(*state, test_path(name, "resources"), "y.csv",
+                       "time,job_cpu\n1,20\n2,23\n");
+    }
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    pl_page_gnuplot(page, &commands);
+    assert_has(commands.data, "\n1 173 ");
+    assert_lacks(commands.data, "\n1 150 ");
+    assert_has(html.data, "<td class=text>x</td>"); /* of each host */
+    assert_lacks(html.data, "<td class=text>all hosts</td>");
+    pl_buffer_close(&html);
+    pl_buffer_close(&commands);
+    pl_page_free(page);
+}
+
 /* Workers of 65 MB each and a server of 12 MB, on one host. */
 static void write_three_tasks(const char *folder, const char *samples)
 {
@@ -279,6 +303,7 @@ UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
            TEST_IN_FOLDER(what_was_left_out_is_said),
            TEST_IN_FOLDER(tables_become_files),
            TEST_IN_FOLDER(resources_become_a_table_and_figures),
+           TEST_IN_FOLDER(a_job_over_two_hosts_is_drawn_as_a_whole),
            TEST_IN_FOLDER(memory_of_a_host_is_that_of_all_its_tasks),
            TEST_IN_FOLDER(memory_of_tasks_that_no_sample_saw_has_no_mean),
            TEST_IN_FOLDER(one_worker_is_the_first_point_of_every_mode),
