@@ -190,18 +190,39 @@ static pl_status put_scaling(chooser *c)
     return PL_OK;
 }
 
+/* What the tasks used; those of each role where there are servers. */
+static const by_flag usage[] = {
+    { .metric = "total_rss_mb", .name = "memory" },
+    { .metric = "cpu_percent", .name = "cpu" },
+    { .metric = "bytes_sent",
+      .name = "sent",
+      .title = "Bytes sent by all tasks" },
+};
+static const by_flag role_usage[] = {
+    { .metric = "worker_rss_mb", .name = "worker-memory" },
+    { .metric = "ps_rss_mb", .name = "ps-memory" },
+    { .metric = "ps_cpu_percent", .name = "ps-cpu" },
+    { .metric = "ps_bytes_sent",
+      .name = "ps-sent",
+      .title = "Bytes sent by a server" },
+};
+
+#define USAGES      (sizeof usage / sizeof *usage)
+#define ROLE_USAGES (sizeof role_usage / sizeof *role_usage)
+
 static pl_status put_usage(chooser *c)
 {
-    const by_flag rows[] = {
-        { .metric = "total_rss_mb", .name = "memory" },
-        { .metric = "cpu_percent", .name = "cpu" },
-        { .metric = over_network(c) ? "bytes_sent" : NULL,
-          .name = "sent",
-          .title = "Bytes sent by all tasks" },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (c->axis_count > 0 && rows[i].metric != NULL)
-            PL_TRY(put_by_flag(c, &rows[i], c->axes[0]));
+    for (size_t i = 0; i < USAGES && c->axis_count > 0; i++)
+        if (strcmp(usage[i].metric, "bytes_sent") != 0 || over_network(c))
+            PL_TRY(put_by_flag(c, &usage[i], c->axes[0]));
+    return PL_OK;
+}
+
+static pl_status put_role_usage(chooser *c)
+{
+    for (size_t i = 0; i < ROLE_USAGES && c->axis_count > 0; i++)
+        if (any_result(c, "ps_rss_mb"))
+            PL_TRY(put_by_flag(c, &role_usage[i], c->axes[0]));
     return PL_OK;
 }
 
@@ -418,7 +439,8 @@ static pl_status put_all(chooser *c)
     PL_TRY(put_curves(c, false));
     PL_TRY(put_bars(c, &shares));
     PL_TRY(put_usage(c));
-    return put_curves(c, true);
+    PL_TRY(put_curves(c, true));
+    return put_role_usage(c);
 }
 
 pl_status pl_report_figures(pl_report *report, size_t part, const char *prefix,

@@ -212,6 +212,43 @@ static void a_share_is_the_mean_over_the_workers(void **state)
     close_model(&records, &model);
 }
 
+/* What a task used, as members of its row. */
+static const char *usage_of(int cpu_s, int mb, int sent)
+{
+    static char texts[4][160];
+    static unsigned next;
+    char *text = texts[next++ % 4];
+    snprintf(text, sizeof *texts,
+             "\"index\": 0, \"alive_seconds\": 2, \"user_seconds\": %d, "
+             "\"system_seconds\": 0, \"peak_rss_mb\": %d, \"bytes_sent\": %d",
+             cpu_s, mb, sent);
+    return text;
+}
+
+static void a_role_has_results_of_its_own(void **state)
+{
+    pl_records records;
+    pl_runs_model model;
+    char text[1024];
+    write_run(*state, "a", 10, 1, 1, 1);
+    snprintf(text, sizeof text,
+             "{\"steps\": 1, \"stopped_by\": \"steps\", "
+             "\"per_worker\": [{%s}, {%s}], \"per_server\": [{%s}]}",
+             usage_of(1, 60, 100), usage_of(2, 70, 300), usage_of(1, 12, 500));
+    write_run_file(*state, "a", "summary.json", text);
+    assert_ok(read_model(&records, &model, *state));
+    const pl_record *run = &records.list[0];
+    assert_true(pl_metric_result(run, "worker_cpu_percent") == 75);
+    assert_true(pl_metric_result(run, "worker_rss_mb") == 70);
+    assert_true(pl_metric_result(run, "worker_bytes_sent") == 200);
+    assert_true(pl_metric_result(run, "ps_cpu_percent") == 50);
+    assert_true(pl_metric_result(run, "ps_rss_mb") == 12);
+    assert_true(pl_metric_result(run, "ps_bytes_sent") == 500);
+    assert_true(isnan(pl_metric_result(run, "ps_messages_sent")));
+    assert_true(isnan(pl_metric_result(run, "evaluator_rss_mb")));
+    close_model(&records, &model);
+}
+
 static void a_model_survives_failed_allocations(void **state)
 {
     pl_records records;
@@ -228,4 +265,5 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_have_flags_and_results),
            TEST_IN_FOLDER(what_cannot_be_read_is_listed),
            cmocka_unit_test(a_metric_has_a_unit_or_its_own_name),
            TEST_IN_FOLDER(a_share_is_the_mean_over_the_workers),
+           TEST_IN_FOLDER(a_role_has_results_of_its_own),
            TEST_IN_FOLDER(a_model_survives_failed_allocations))

@@ -189,27 +189,29 @@ static void a_job_over_two_hosts_is_drawn_as_a_whole(void **state)
 }
 
 /* Workers of 65 MB each and a server of 12 MB, on one host. */
-static void write_three_tasks(const char *folder, const char *samples)
+static void write_three_tasks(const char *folder, const char *name, int batch,
+                              const char *samples)
 {
 #define TASK                                                                   \
     "\"host\": \"h\", \"alive_seconds\": 1, \"user_seconds\": 1, "             \
     "\"system_seconds\": 0"
-    write_run(folder, "a", 10, 1, 1, 1);
-    write_run_file(folder, "a", "summary.json",
+    write_run(folder, name, batch, 1, 1, 1);
+    write_run_file(folder, name, "summary.json",
                    "{\"steps\": 10, \"seconds\": 1, \"stopped_by\": \"steps\", "
                    "\"per_worker\": [{\"index\": 0, \"peak_rss_mb\": 65, " TASK
                    "}, {\"index\": 1, \"peak_rss_mb\": 65, " TASK "}], "
                    "\"per_server\": [{\"index\": 0, \"peak_rss_mb\": 12, " TASK
                    "}]}");
-    write_run_file(folder, "a/resources", "h.csv", samples);
+    write_run_file(folder, test_path(name, "resources"), "h.csv", samples);
 }
 
 static void memory_of_a_host_is_that_of_all_its_tasks(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
-    write_three_tasks(*state, "time,job_tasks,job_rss_mb\n"
-                              "1,1,11.5\n2,3,140\n3,3,142\n");
+    write_three_tasks(*state, "a", 10,
+                      "time,job_tasks,job_rss_mb\n"
+                      "1,1,11.5\n2,3,140\n3,3,142\n");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
     assert_has(html.data, "<td>141.0</td><td>142.0</td>");
@@ -221,11 +223,26 @@ static void memory_of_tasks_that_no_sample_saw_has_no_mean(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
-    write_three_tasks(*state, "time,job_tasks,job_rss_mb\n1,1,11.5\n");
+    write_three_tasks(*state, "a", 10, "time,job_tasks,job_rss_mb\n1,1,11.5\n");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
     assert_has(html.data, "<td></td><td>142.0</td>");
     assert_lacks(html.data, "<td>11.5</td>");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
+static void usage_of_servers_is_drawn_by_flag(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_three_tasks(*state, "a", 10, "time,job_cpu\n1,1\n");
+    write_three_tasks(*state, "b", 20, "time,job_cpu\n1,1\n");
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "\"title\":\"Peak memory, largest server by batch\"");
+    assert_has(html.data, "\"points\":[[10,12],[20,12]]");
+    assert_has(html.data, "\"title\":\"CPU of a server by batch\"");
     pl_buffer_close(&html);
     pl_page_free(page);
 }
@@ -306,6 +323,7 @@ UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
            TEST_IN_FOLDER(a_job_over_two_hosts_is_drawn_as_a_whole),
            TEST_IN_FOLDER(memory_of_a_host_is_that_of_all_its_tasks),
            TEST_IN_FOLDER(memory_of_tasks_that_no_sample_saw_has_no_mean),
+           TEST_IN_FOLDER(usage_of_servers_is_drawn_by_flag),
            TEST_IN_FOLDER(one_worker_is_the_first_point_of_every_mode),
            TEST_IN_FOLDER(a_report_of_many_runs_has_few_figures),
            TEST_IN_FOLDER(a_report_survives_failed_allocations))
