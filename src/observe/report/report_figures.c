@@ -210,14 +210,6 @@ static const by_flag role_usage[] = {
 #define USAGES      (sizeof usage / sizeof *usage)
 #define ROLE_USAGES (sizeof role_usage / sizeof *role_usage)
 
-static pl_status put_usage(chooser *c)
-{
-    for (size_t i = 0; i < USAGES && c->axis_count > 0; i++)
-        if (strcmp(usage[i].metric, "bytes_sent") != 0 || over_network(c))
-            PL_TRY(put_by_flag(c, &usage[i], c->axes[0]));
-    return PL_OK;
-}
-
 static pl_status put_role_usage(chooser *c)
 {
     for (size_t i = 0; i < ROLE_USAGES && c->axis_count > 0; i++)
@@ -247,8 +239,8 @@ static const curve_row curve_rows[] = {
     { "staleness", "curve-staleness", "step", true },
     { "gradient_norm", "curve-gradient-norm", "step", true },
     { "job_cpu", "curve-cpu", "time [s]", false },
-    { "job_rss_mb", "curve-memory", "time [s]", true },
-    { "job_sent_bytes_per_s", "curve-sent", "time [s]", true },
+    { "job_rss_mb", "curve-memory", "time [s]", false },
+    { "job_sent_bytes_per_s", "curve-sent", "time [s]", false },
 };
 
 static void add_curve(pl_figure *figure, const char *name,
@@ -392,19 +384,39 @@ static pl_status put_bars(chooser *c, const bar_row *row)
     return PL_OK;
 }
 
+static pl_status put_metric_bars(chooser *c, const char *key, const char *name,
+                                 const char *title)
+{
+    char file[NAME_BYTES], begin[TITLE_BYTES], label[LABEL_BYTES];
+    title_of(title != NULL ? title : pl_metric_find(key)->label, begin,
+             sizeof begin);
+    pl_metric_label(key, label, sizeof label);
+    snprintf(file, sizeof file, "%s-by-run", name);
+    return put_bars(c,
+                    &(bar_row) { file, begin, label, PL_FIGURE_BARS, { key } });
+}
+
 /* The runs beside each other. */
 static pl_status put_runs(chooser *c)
 {
     const char *const keys[] = { quality(c), "seconds", "examples_per_s" };
-    for (size_t i = 0; i < 3; i++) {
-        char name[NAME_BYTES], title[TITLE_BYTES], label[LABEL_BYTES];
-        if (keys[i] == NULL)
+    for (size_t i = 0; i < 3; i++)
+        if (keys[i] != NULL)
+            PL_TRY(put_metric_bars(c, keys[i], keys[i], NULL));
+    return PL_OK;
+}
+
+/* By the first flag; beside each other where only words were varied. */
+static pl_status put_usage(chooser *c)
+{
+    for (size_t i = 0; i < USAGES; i++) {
+        const by_flag *row = &usage[i];
+        if (strcmp(row->metric, "bytes_sent") == 0 && !over_network(c))
             continue;
-        title_of(pl_metric_find(keys[i])->label, title, sizeof title);
-        pl_metric_label(keys[i], label, sizeof label);
-        snprintf(name, sizeof name, "%s%s-by-run", c->prefix, keys[i]);
-        PL_TRY(put_bars(
-            c, &(bar_row) { name, title, label, PL_FIGURE_BARS, { keys[i] } }));
+        if (c->axis_count > 0)
+            PL_TRY(put_by_flag(c, row, c->axes[0]));
+        else if (c->part->records.count > 1)
+            PL_TRY(put_metric_bars(c, row->metric, row->name, row->title));
     }
     return PL_OK;
 }

@@ -289,6 +289,32 @@ static void one_worker_is_the_first_point_of_every_mode(void **state)
     pl_page_free(page);
 }
 
+static void usage_of_runs_that_differ_in_words_is_drawn(void **state)
+{
+    static const char *const modes[] = { "sync", "async" };
+    pl_page *page;
+    pl_buffer html = { 0 };
+    for (int i = 0; i < 2; i++) {
+        write_job(*state, modes[i], 4, modes[i], 100);
+        write_run_file(*state, modes[i], "summary.json",
+                       "{\"steps\": 10, \"seconds\": 1, \"cpu_percent\": 90, "
+                       "\"total_rss_mb\": 70, \"bytes_sent\": 3000000, "
+                       "\"stopped_by\": \"steps\"}");
+        write_run_file(*state, test_path(modes[i], "resources"), "x.csv",
+                       "time,job_rss_mb,job_sent_bytes_per_s\n1,5,1000\n"
+                       "2,6,2000\n");
+    }
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "\"title\":\"Peak memory, all tasks\"");
+    assert_has(html.data, "\"title\":\"CPU of all tasks\"");
+    assert_has(html.data, "\"title\":\"Bytes sent by all tasks\"");
+    assert_has(html.data, "\"title\":\"Memory of the job\"");
+    assert_has(html.data, "\"title\":\"Sent by the job\"");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
 static void a_report_of_many_runs_has_few_figures(void **state)
 {
     pl_page *page;
@@ -325,5 +351,6 @@ UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
            TEST_IN_FOLDER(memory_of_tasks_that_no_sample_saw_has_no_mean),
            TEST_IN_FOLDER(usage_of_servers_is_drawn_by_flag),
            TEST_IN_FOLDER(one_worker_is_the_first_point_of_every_mode),
+           TEST_IN_FOLDER(usage_of_runs_that_differ_in_words_is_drawn),
            TEST_IN_FOLDER(a_report_of_many_runs_has_few_figures),
            TEST_IN_FOLDER(a_report_survives_failed_allocations))
