@@ -1,14 +1,15 @@
 /* findings.h - what runs show, in words: sentences computed from their flags
  * and results.
  *
- * Sixteen rules, each silent when the runs do not carry it (docs/sweeps.md has
- * them for the reader):
+ * Seventeen rules, each silent when the runs do not carry it (docs/sweeps.md
+ * has them for the reader):
  *
  *   target    the fastest run to --stop-loss, and how many did not meet it
+ *   targets   how steps and time to it go with the batch
  *   way       what more workers change on the way to it: steps and time
  *   speed     what more workers bring: speed-up and efficiency
  *   batch     how examples/s grow with the batch, and where they cease to
- *   doubts    that the four above rest on runs which are over at once, or
+ *   doubts    that the five above rest on runs which are over at once, or
  *             whose cores other processes had
  *   memory    how it grows with the batch and the workers
  *   accuracy  how test accuracy goes with each flag that has numbers

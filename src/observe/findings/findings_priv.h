@@ -23,6 +23,11 @@ typedef struct pl_finding {
 void pl_finding_subject(const pl_finding *f, const pl_line *line,
                         const char *what);
 
+/* The run ended by meeting --stop-loss or --stop-accuracy. */
+bool pl_finding_is_met(const pl_record *record);
+/* What the batch changes on the way to the target (targets.c). */
+pl_status pl_finding_targets(const pl_finding *f) PL_MUST_CHECK;
+
 /* Rules about what grows with a flag (growth.c): examples/s with the batch,
  * memory with batch and workers. */
 pl_status pl_finding_saturation(const pl_finding *f) PL_MUST_CHECK;

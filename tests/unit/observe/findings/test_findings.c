@@ -99,6 +99,8 @@ static void numbers_are_readable(void **folder)
     };
     FOUND(*folder, runs,
           "Fastest to the loss: batch 10, 0.0043 s and 100 steps.\n"
+          "Steps to the target stay between 100 and 100 (batch 10 to 50); the "
+          "time rises from 0.0043 s (batch 10) to 2.00 s (batch 50).\n"
           "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
           "batch 50).\n"
           "1 of 2 runs trained for less than 0.5 s: their times and speeds "
@@ -156,6 +158,8 @@ static void the_fastest_to_a_loss_is_told(void **folder)
     FOUND(*folder, runs,
           "Fastest to the loss: batch 50, 2.00 s and 100 steps; 1 of 3 runs "
           "did not meet it.\n"
+          "Steps to the target stay between 100 and 100 (batch 10 to 50); the "
+          "time falls from 3.00 s (batch 10) to 2.00 s (batch 50).\n"
           "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
           "batch 100).\n"
           "What limits: computing, in 3 of 3 runs.\n");
@@ -169,6 +173,8 @@ static void the_fastest_to_an_accuracy_is_told(void **folder)
     };
     FOUND(*folder, runs,
           "Fastest to the accuracy: batch 50, 2.00 s and 100 steps.\n"
+          "Steps to the target stay between 100 and 100 (batch 10 to 50); the "
+          "time falls from 3.00 s (batch 10) to 2.00 s (batch 50).\n"
           "Examples/s do not grow with the batch (1000 at batch 10, 1000 at "
           "batch 50).\n"
           "What limits: computing, in 2 of 2 runs.\n");
