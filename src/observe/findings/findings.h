@@ -14,8 +14,8 @@
  *   memory    how it grows with the batch and the workers
  *   accuracy  how test accuracy goes with each flag that has numbers
  *   averaging why it falls with the workers where their gradients are averaged
- *   pairs     what sync changes against async, and summed gradients against
- *             averaged ones, all other flags equal
+ *   pairs     what each value of a flag of words changes, as async against sync
+ *             or summed gradients against averaged ones, all other flags equal
  *   waiting   how long workers wait in sync and in async
  *   shares    that workers which do not wait share the steps unevenly
  *   traffic   what dense traffic costs a sparse model, or would have cost

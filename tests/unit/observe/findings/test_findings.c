@@ -84,7 +84,7 @@ static void workers_and_modes_are_told(void **folder)
           "(workers 1 to 4).\n"
           "mode sync: test accuracy falls from 90.30 % (workers 1) to 88.30 % "
           "(workers 4), by 2.00 points.\n"
-          "Test accuracy of sync against async, all else equal: -1.90 to +0.00 "
+          "Test accuracy of async against sync, all else equal: +0.00 to +1.90 "
           "points over 3 pairs.\n"
           "What limits: computing, in 6 of 6 runs.\n");
 }
@@ -227,7 +227,7 @@ static void differences_within_the_spread_are_called_so(void **folder)
           "repetitions.\n"
           "mode async: test accuracy stays between 90.50 and 91.00 % "
           "(workers 2 to 4), within the spread of the repetitions.\n"
-          "Test accuracy of sync against async, all else equal: +0.50 points, "
+          "Test accuracy of async against sync, all else equal: -0.50 points, "
           "within the spread of the repetitions.\n"
           "What limits: computing, in 6 of 6 runs.\n");
 }
