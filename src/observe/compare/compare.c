@@ -21,6 +21,8 @@ static const pl_table_column results[] = {
     { "test_rmse", "test RMSE", NULL, 4, false },
     { "test_r2", "test R2", NULL, 4, false },
     { "peak_rss_mb", "peak memory", "MB", 0, false },
+    { "target_step", "target step", NULL, 0, false },
+    { "target_seconds", "target time", "s", 2, false },
 };
 
 #define LINE_MOST 79 /* of the flags that all runs have */

@@ -22,6 +22,8 @@ static const pl_metric rows[] = {
     { "seconds", "training time", "s", 1, true },
     { "steps", "steps", "", 1, true },
     { "epochs", "epochs", "", 1, true },
+    { "target_step", "step of the target", "", 1, true },
+    { "target_seconds", "time to the target", "s", 1, true },
     { "examples_per_s", "throughput", "examples/s", 1, true },
     { "steps_per_s", "steps per second", "1/s", 1, true },
     { "computing_share", "computing", "% of time", 100, true },
