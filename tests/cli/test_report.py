@@ -127,6 +127,16 @@ def test_a_page_with_everything(cli, runs):
         assert heading in page.headings
 
 
+def test_yes_or_no_models_show_their_precision_by_step(cli):
+    for batch in 50, 100:
+        cli.ok("train", "sparse", "--examples", "3000", "--features", "1000",
+               "--batch", batch, "--eval-every", "10", "--run", f"s/{batch}")
+    cli.ok("report", "s", "-o", "s.html")
+    page = Page((cli.folder / "s.html").read_text())
+    figure, = [f for f in page.figures if f["title"] == "Test precision"]
+    assert figure["kind"] == "curves" and figure["x"] == "step"
+
+
 def test_what_each_worker_did_stands_side_by_side(cli, runs):
     cli.ok("report", "all")
     page = Page((cli.folder / "report.html").read_text())

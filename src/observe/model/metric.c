@@ -25,6 +25,7 @@ static const pl_metric rows[] = {
     { "target_step", "step of the target", "", 1, true },
     { "target_seconds", "time to the target", "s", 1, true },
     { "examples_per_s", "throughput", "examples/s", 1, true },
+    { "seconds_per_step", "time per step", "s", 1, true },
     { "steps_per_s", "steps per second", "1/s", 1, true },
     { "computing_share", "computing", "% of time", 100, true },
     { "waiting_share", "waiting", "% of time", 100, true },

@@ -229,6 +229,7 @@ static const curve_row curve_rows[] = {
     { "loss", "curve-loss", "step", false },
     { "test_accuracy", "curve-test-accuracy", "step", false },
     { "test_auc", "curve-test-auc", "step", false },
+    { "test_precision", "curve-test-precision", "step", false },
     { "test_rmse", "curve-test-rmse", "step", false },
     { "test_loss", "curve-test-loss", "step", false },
     { "test_r2", "curve-test-r2", "step", true },
@@ -313,18 +314,24 @@ static pl_status put_curve(chooser *c, const curve_row *row)
     return PL_OK;
 }
 
+/* A test result beside the one that says most; of several runs only the
+ * precision is, which yes-or-no models have: most of their examples are of one
+ * class. */
+static bool is_second(const chooser *c, const char *metric)
+{
+    const char *best = quality(c);
+    return strncmp(metric, "test_", 5) == 0 && best != NULL &&
+           strcmp(metric, best) != 0 && strcmp(metric, "test_precision") != 0 &&
+           c->part->records.count > 1;
+}
+
 /* Learning curves stand before those of resources. */
 static pl_status put_curves(chooser *c, bool timed)
 {
     for (size_t i = 0; i < sizeof curve_rows / sizeof *curve_rows; i++) {
         const curve_row *row = &curve_rows[i];
-        const char *best = quality(c);
-        bool test = strncmp(row->metric, "test_", 5) == 0;
-        if ((row->x[0] == 't') != timed ||
-            (test && best != NULL && strcmp(row->metric, best) != 0 &&
-             c->part->records.count > 1))
-            continue;
-        PL_TRY(put_curve(c, row));
+        if ((row->x[0] == 't') == timed && !is_second(c, row->metric))
+            PL_TRY(put_curve(c, row));
     }
     return PL_OK;
 }
