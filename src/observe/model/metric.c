@@ -71,6 +71,7 @@ static const pl_metric rows[] = {
     { "cpu", "CPU of the host", "% of all cores", 1, false },
     { "job_rss_mb", "memory of the job", "MB", 1, false },
     { "memory_mb", "memory of the host", "MB", 1, false },
+    { "task_cpu", "CPU of the task", "% of a core", 1, false },
     { "rss_mb", "memory of the task", "MB", 1, false },
     { "job_sent_bytes_per_s", "sent by the job", "MB/s", 1e-6, false },
     { "job_received_bytes_per_s", "received by the job", "MB/s", 1e-6, false },
