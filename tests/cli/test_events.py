@@ -117,12 +117,15 @@ def test_a_server_records_its_work(cli, mode):
         assert found.keys() == {
             "updates_per_s", "gradients_accepted", "gradients_dropped",
             "waiting_share", "sent_bytes_per_s", "received_bytes_per_s",
-            "rss_mb", "bytes_sent", "bytes_received",
+            "rss_mb", "task_cpu", "bytes_sent", "bytes_received",
             *(["staleness"] if mode == "async" else [])}
         assert all(n > 0 for _, n in found["updates_per_s"])
         assert all(0 <= n <= 1 for _, n in found["waiting_share"])
+        assert all(n >= 0 for _, n in found["task_cpu"])
         each = 2 if mode == "sync" else 1
         assert found["gradients_accepted"][-1] == (3000, 3000 * each)
+    worker = scalars(cli.folder / "a/events/worker-0")
+    assert max(n for _, n in worker["task_cpu"]) > 0
 
 
 def logistic_regression(examples, steps, lr):

@@ -98,7 +98,8 @@ def test_a_page_with_everything(cli, runs):
     assert page.addresses == []
     titles = [figure["title"] for figure in page.figures]
     assert titles == page.captions
-    assert len(page.plots) <= 12
+    chosen = [f for f in page.plots if "of each worker" not in f["title"]]
+    assert len(chosen) <= 12
     assert {figure["kind"] for figure in page.figures} >= {
         "confusion", "classes", "misclassified", "pairs"}
     for entry in page.model["pairs"]:
@@ -124,6 +125,16 @@ def test_a_page_with_everything(cli, runs):
     for heading in ("Results", "Explore", "What limits", "Workers",
                     "Configuration"):
         assert heading in page.headings
+
+
+def test_yes_or_no_models_show_their_precision_by_step(cli):
+    for batch in 50, 100:
+        cli.ok("train", "sparse", "--examples", "3000", "--features", "1000",
+               "--batch", batch, "--eval-every", "10", "--run", f"s/{batch}")
+    cli.ok("report", "s", "-o", "s.html")
+    page = Page((cli.folder / "s.html").read_text())
+    figure, = [f for f in page.figures if f["title"] == "Test precision"]
+    assert figure["kind"] == "curves" and figure["x"] == "step"
 
 
 def test_what_each_worker_did_stands_side_by_side(cli, runs):

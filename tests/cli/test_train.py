@@ -1,6 +1,7 @@
 """train: what it prints, what it writes, when it ends."""
 
 import json
+import re
 
 import pytest
 
@@ -198,6 +199,13 @@ def test_a_target_may_be_an_accuracy(cli):
     assert summary["test_accuracy"] >= 0.5
     assert summary["target_step"] == summary["steps"] < 500
     assert 0 < summary["target_seconds"] == summary["seconds"]
+    text = cli.ok("train", "softmax", *flags, "--stop-accuracy", "0.5",
+                  "--run", "r").out
+    assert re.search(rf"^target met +step {summary['steps']}, [\d.]+ s$", text,
+                     re.MULTILINE)
+    row, = json.loads(cli.ok("compare", "r", "--json").out)
+    assert row["target_step"] == row["steps"]
+    assert row["target_seconds"] == row["seconds"]
     missed = cli.train(*flags[:4], "--steps", "2", "--eval-every", "1",
                        "--stop-accuracy", "1")
     assert missed["stopped_by"] == "steps"

@@ -12,7 +12,12 @@ static const pl_param run_flags[] = {
     { .name = "keep", .traits = PL_PARAM_NOT_COMPARED },
     { .name = "workers" },
     { .name = "strategy", .kind = PL_PARAM_CHOICE, .follows = "workers" },
-    { .name = "mode", .kind = PL_PARAM_CHOICE, .needs = "strategy=ps" },
+    { .name = "mode",
+      .kind = PL_PARAM_CHOICE,
+      .fallback = "sync",
+      .needs = "strategy=ps" },
+    { .name = "aggregate", .kind = PL_PARAM_CHOICE, .fallback = "mean" },
+    { .name = "activation", .kind = PL_PARAM_CHOICE, .fallback = "relu" },
     { .name = "ps", .follows = "strategy" },
     { .name = "replicas", .follows = "workers" },
 };

@@ -491,6 +491,18 @@ static void print_test(const pl_test_result *test, FILE *file)
                 test->loss, test->rmse, test->mae, test->r2);
 }
 
+/* When --stop-loss or --stop-accuracy was met. */
+static void print_target(const pl_summary *s, FILE *file)
+{
+    if (s->target_step < 0)
+        return;
+    fprintf(file, "target met     step %lld", (long long)s->target_step);
+    if (isfinite(s->target_seconds))
+        fprintf(file, ", %.*f s", s->target_seconds < 0.1 ? 4 : 2,
+                s->target_seconds);
+    fputc('\n', file);
+}
+
 /* Of the largest task; with servers, also of each kind. */
 static void print_memory(const pl_summary *s, FILE *file)
 {
@@ -641,6 +653,7 @@ void pl_summary_print(const pl_summary *s, FILE *file)
     if (isfinite(s->train_loss))
         fprintf(file, "train loss     %.4f\n", s->train_loss);
     print_test(&s->test, file);
+    print_target(s, file);
     print_losses(s, file);
     print_incidents(s, file);
     if (s->has_bottleneck)

@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PER_STEP "seconds_per_step" /* shown where it was published */
+
 static const pl_table_column results[] = {
     { "steps", NULL, NULL, 0, false },
     { "epochs", NULL, NULL, 2, false },
@@ -21,6 +23,9 @@ static const pl_table_column results[] = {
     { "test_rmse", "test RMSE", NULL, 4, false },
     { "test_r2", "test R2", NULL, 4, false },
     { "peak_rss_mb", "peak memory", "MB", 0, false },
+    { PER_STEP, "time per step", "s", 4, false },
+    { "target_step", "target step", NULL, 0, false },
+    { "target_seconds", "target time", "s", 2, false },
 };
 
 #define LINE_MOST 79 /* of the flags that all runs have */
@@ -127,6 +132,12 @@ static bool any_comparable(const pl_records *records, const char *key)
             !isnan(pl_experiment_published(&records->list[i], key)))
             return true;
     return false;
+}
+
+static bool is_shown(const pl_records *records, const char *key)
+{
+    return any_has(records, key) &&
+           (strcmp(key, PER_STEP) != 0 || any_published(records, key));
 }
 
 const char *const *pl_compare_results(void)
@@ -258,7 +269,7 @@ static void add_results(pl_table *table, const pl_records *records, bool mean)
     for (size_t i = 0; i < RESULTS; i++) {
         pl_table_column column = results[i];
         column.spread = mean;
-        if (!any_has(records, column.key))
+        if (!is_shown(records, column.key))
             continue;
         pl_table_set_group(table, &outcome);
         pl_table_add_column(table, &column);
@@ -320,7 +331,7 @@ static void put_results(pl_table *table, const pl_records *records,
     for (size_t i = 0; i < RESULTS; i++) {
         const char *key = results[i].key;
         double spread = 0, value = pl_record_number(record, key);
-        if (!any_has(records, key))
+        if (!is_shown(records, key))
             continue;
         if (mean) {
             value = pl_compare_mean(records, index, key, &spread);

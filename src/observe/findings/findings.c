@@ -19,16 +19,11 @@ static bool met(const pl_record *record, const char *target)
     return strcmp(pl_record_stopped_by(record), target) == 0;
 }
 
-static bool met_target(const pl_record *record)
-{
-    return met(record, "stop_loss") || met(record, "stop_accuracy");
-}
-
 static size_t count_met(const pl_records *records)
 {
     size_t count = 0;
     for (size_t i = 0; i < records->count; i++)
-        count += met_target(&records->list[i]);
+        count += pl_finding_is_met(&records->list[i]);
     return count;
 }
 
@@ -50,7 +45,7 @@ static size_t fastest(const pl_records *records, size_t without)
     size_t best = records->count;
     double least = INFINITY, spread;
     for (size_t i = 0; i < records->count; i++) {
-        if (i == without || !met_target(&records->list[i]) ||
+        if (i == without || !pl_finding_is_met(&records->list[i]) ||
             pl_records_first_like(records, i) != i)
             continue;
         double seconds = pl_compare_mean(records, i, "seconds", &spread);
@@ -307,6 +302,7 @@ static pl_status find_times(const pl_finding *f)
 {
     size_t before = f->out->bytes;
     find_target(f);
+    PL_TRY(pl_finding_targets(f));
     PL_TRY(pl_finding_way(f));
     PL_TRY(find_speed(f));
     PL_TRY(pl_finding_saturation(f));

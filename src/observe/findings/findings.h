@@ -1,20 +1,21 @@
 /* findings.h - what runs show, in words: sentences computed from their flags
  * and results.
  *
- * Sixteen rules, each silent when the runs do not carry it (docs/sweeps.md has
- * them for the reader):
+ * Seventeen rules, each silent when the runs do not carry it (docs/sweeps.md
+ * has them for the reader):
  *
  *   target    the fastest run to --stop-loss, and how many did not meet it
+ *   targets   how steps and time to it go with the batch
  *   way       what more workers change on the way to it: steps and time
  *   speed     what more workers bring: speed-up and efficiency
  *   batch     how examples/s grow with the batch, and where they cease to
- *   doubts    that the four above rest on runs which are over at once, or
+ *   doubts    that the five above rest on runs which are over at once, or
  *             whose cores other processes had
  *   memory    how it grows with the batch and the workers
  *   accuracy  how test accuracy goes with each flag that has numbers
  *   averaging why it falls with the workers where their gradients are averaged
- *   pairs     what sync changes against async, and summed gradients against
- *             averaged ones, all other flags equal
+ *   pairs     what each value of a flag of words changes, as async against sync
+ *             or summed gradients against averaged ones, all other flags equal
  *   waiting   how long workers wait in sync and in async
  *   shares    that workers which do not wait share the steps unevenly
  *   traffic   what dense traffic costs a sparse model, or would have cost

@@ -23,14 +23,19 @@ typedef struct pl_finding {
 void pl_finding_subject(const pl_finding *f, const pl_line *line,
                         const char *what);
 
+/* The run ended by meeting --stop-loss or --stop-accuracy. */
+bool pl_finding_is_met(const pl_record *record);
+/* What the batch changes on the way to the target (targets.c). */
+pl_status pl_finding_targets(const pl_finding *f) PL_MUST_CHECK;
+
 /* Rules about what grows with a flag (growth.c): examples/s with the batch,
  * memory with batch and workers. */
 pl_status pl_finding_saturation(const pl_finding *f) PL_MUST_CHECK;
 pl_status pl_finding_memory(const pl_finding *f) PL_MUST_CHECK;
 
-/* Rules about pairs of runs that differ in one flag only (pairs.c): what sync
- * changes against async and summed gradients against averaged ones, how long
- * workers wait in sync and in async, and what sparse traffic saves. */
+/* Rules about pairs of runs that differ in one flag only (pairs.c): what each
+ * value of a flag of words changes, as async against sync, how long workers
+ * wait in sync and in async, and what sparse traffic saves. */
 void pl_finding_pairs(const pl_finding *f);
 void pl_finding_waiting(const pl_finding *f);
 void pl_finding_traffic(const pl_finding *f);

@@ -1,6 +1,6 @@
-/* pairs.c - rules about pairs of runs that are alike but for one flag: sync
- * beside async (accuracy, and how long workers wait), summed gradients beside
- * averaged ones, sparse traffic beside dense.  Of several pairs the range is
+/* pairs.c - rules about pairs of runs that are alike but for one flag: the test
+ * accuracy of each two values of a flag of words, how long workers wait in sync
+ * and in async, and what sparse traffic saves.  Of several pairs the range is
  * told; repetitions count as one run, by their mean. */
 #include "observe/findings/findings_priv.h"
 
@@ -8,6 +8,8 @@
 
 #include <math.h>
 #include <string.h>
+
+#define WORDS_MOST 4 /* of a flag: more pairs go unread */
 
 /* What a number of one run is, against the other of its pair. */
 typedef struct range {
@@ -99,10 +101,56 @@ static void compare_accuracy(const pl_finding *f, const char *flag,
     pl_buffer_text(f->out, ".\n");
 }
 
+/* Of the flag, in the order of the runs; more than WORDS_MOST: 0. */
+static size_t list_words(const pl_finding *f, const char *flag,
+                         const char *words[WORDS_MOST])
+{
+    const pl_records *r = f->records;
+    size_t count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const char *word = pl_record_arg(&r->list[i], flag);
+        size_t at = 0;
+        if (word[0] == '\0' || !pl_records_flag_applies(r, i, flag))
+            continue;
+        while (at < count && strcmp(words[at], word) != 0)
+            at++;
+        if (at == WORDS_MOST)
+            return 0;
+        if (at == count)
+            words[count++] = word;
+    }
+    return count;
+}
+
+/* The word that the others are compared with: the default where it was tried,
+ * otherwise the first. */
+static size_t base_of(const pl_param *param, const char *const *words,
+                      size_t count)
+{
+    for (size_t i = 0; param->fallback != NULL && i < count; i++)
+        if (strcmp(words[i], param->fallback) == 0)
+            return i;
+    return 0;
+}
+
+static void compare_words(const pl_finding *f, const char *flag)
+{
+    const pl_param *param = pl_records_flag(f->records, flag);
+    const char *words[WORDS_MOST];
+    if (param == NULL || param->kind != PL_PARAM_CHOICE ||
+        pl_compare_follows(f->records, f->flags.names, f->flags.count, flag))
+        return;
+    size_t count = list_words(f, flag, words);
+    size_t base = base_of(param, words, count);
+    for (size_t i = 0; i < count; i++)
+        if (i != base)
+            compare_accuracy(f, flag, words[i], words[base]);
+}
+
 void pl_finding_pairs(const pl_finding *f)
 {
-    compare_accuracy(f, "mode", "sync", "async");
-    compare_accuracy(f, "aggregate", "sum", "mean");
+    for (size_t i = 0; i < f->flags.count; i++)
+        compare_words(f, f->flags.names[i]);
 }
 
 /* --- waiting ---------------------------------------------------------- */

@@ -15,12 +15,6 @@
 
 /* --- on the way to a target ------------------------------------------- */
 
-static bool met_target(const pl_record *record)
-{
-    const char *by = pl_record_stopped_by(record);
-    return strcmp(by, "stop_loss") == 0 || strcmp(by, "stop_accuracy") == 0;
-}
-
 /* What the most workers take, in times of what the fewest take. */
 typedef struct ratio {
     double least, largest, few, many;
@@ -29,7 +23,7 @@ typedef struct ratio {
 
 static bool is_met(const pl_finding *f, const pl_line_point *point)
 {
-    return met_target(&f->records->list[point->run]) && point->y > 0;
+    return pl_finding_is_met(&f->records->list[point->run]) && point->y > 0;
 }
 
 static void put_line(const pl_finding *f, const pl_line *line, ratio *r)

@@ -22,7 +22,10 @@ static const pl_metric rows[] = {
     { "seconds", "training time", "s", 1, true },
     { "steps", "steps", "", 1, true },
     { "epochs", "epochs", "", 1, true },
+    { "target_step", "step of the target", "", 1, true },
+    { "target_seconds", "time to the target", "s", 1, true },
     { "examples_per_s", "throughput", "examples/s", 1, true },
+    { "seconds_per_step", "time per step", "s", 1, true },
     { "steps_per_s", "steps per second", "1/s", 1, true },
     { "computing_share", "computing", "% of time", 100, true },
     { "waiting_share", "waiting", "% of time", 100, true },
@@ -33,6 +36,21 @@ static const pl_metric rows[] = {
     { "total_rss_mb", "peak memory, all tasks", "MB", 1, true },
     { "bytes_sent", "sent", "MB", 1e-6, true },
     { "bytes_received", "received", "MB", 1e-6, true },
+    { "worker_cpu_percent", "CPU of a worker", "% of a core", 1, true },
+    { "ps_cpu_percent", "CPU of a server", "% of a core", 1, true },
+    { "evaluator_cpu_percent", "CPU of the evaluator", "% of a core", 1, true },
+    { "worker_rss_mb", "peak memory, largest worker", "MB", 1, true },
+    { "ps_rss_mb", "peak memory, largest server", "MB", 1, true },
+    { "evaluator_rss_mb", "peak memory, evaluator", "MB", 1, true },
+    { "worker_bytes_sent", "sent by a worker", "MB", 1e-6, true },
+    { "worker_bytes_received", "received by a worker", "MB", 1e-6, true },
+    { "worker_messages_sent", "messages sent by a worker", "", 1, true },
+    { "worker_messages_received", "messages received by a worker", "", 1,
+      true },
+    { "ps_bytes_sent", "sent by a server", "MB", 1e-6, true },
+    { "ps_bytes_received", "received by a server", "MB", 1e-6, true },
+    { "ps_messages_sent", "messages sent by a server", "", 1, true },
+    { "ps_messages_received", "messages received by a server", "", 1, true },
     { "disk_read_bytes", "read from disk", "MB", 1e-6, true },
     { "disk_written_bytes", "written to disk", "MB", 1e-6, true },
     { "startup_seconds", "start-up", "s", 1, true },
@@ -53,6 +71,7 @@ static const pl_metric rows[] = {
     { "cpu", "CPU of the host", "% of all cores", 1, false },
     { "job_rss_mb", "memory of the job", "MB", 1, false },
     { "memory_mb", "memory of the host", "MB", 1, false },
+    { "task_cpu", "CPU of the task", "% of a core", 1, false },
     { "rss_mb", "memory of the task", "MB", 1, false },
     { "job_sent_bytes_per_s", "sent by the job", "MB/s", 1e-6, false },
     { "job_received_bytes_per_s", "received by the job", "MB/s", 1e-6, false },
@@ -108,12 +127,66 @@ static double mean_of_workers(const pl_summary *summary, const char *key)
     return count > 0 ? sum / (double)count : NAN;
 }
 
+/* --- by role ---------------------------------------------------------- */
+
+/* Of the tasks that know the number. */
+typedef struct over_tasks {
+    const char *key; /* of pl_task_usage */
+    double sum, most;
+    size_t count;
+} over_tasks;
+
+static void put_task(over_tasks *o, const pl_task_usage *usage)
+{
+    double value = strcmp(o->key, "cpu_percent") == 0
+                       ? pl_task_usage_cpu(usage)
+                       : pl_fields_number(&pl_task_usage_fields, usage, o->key);
+    if (!(value >= 0))
+        return;
+    o->sum += value;
+    o->most = fmax(o->most, value);
+    o->count++;
+}
+
+/* The rest of a key that begins with the role; NULL: another one. */
+static const char *after_role(const char *key, const char *role)
+{
+    size_t length = strlen(role);
+    return strncmp(key, role, length) == 0 ? key + length : NULL;
+}
+
+/* "ps_bytes_sent": the mean over the tasks of the role; memory is that of the
+ * largest, as in comparisons.  NAN: the key names no role, or none has it. */
+static double result_of_role(const pl_summary *s, const char *key)
+{
+    const char *worker = after_role(key, "worker_");
+    const char *server = after_role(key, "ps_");
+    const char *evaluator = after_role(key, "evaluator_");
+    const char *rest = worker != NULL   ? worker
+                       : server != NULL ? server
+                                        : evaluator;
+    if (rest == NULL)
+        return NAN;
+    bool memory = strcmp(rest, "rss_mb") == 0;
+    over_tasks o = { .key = memory ? "peak_rss_mb" : rest, .most = 0 };
+    for (size_t i = 0; worker != NULL && i < s->worker_count; i++)
+        put_task(&o, &s->per_worker[i].usage);
+    for (size_t i = 0; server != NULL && i < s->server_count; i++)
+        put_task(&o, &s->per_server[i].usage);
+    if (evaluator != NULL && s->has_evaluator)
+        put_task(&o, &s->evaluator.usage);
+    if (o.count == 0)
+        return NAN;
+    return memory ? o.most : o.sum / (double)o.count;
+}
+
 double pl_metric_result(const pl_record *record, const char *key)
 {
     double value = pl_record_number(record, key);
     size_t length = strlen(key), end = strlen("_share");
-    if (!record->ended || length <= end ||
-        strcmp(key + length - end, "_share") != 0)
+    if (!record->ended || isfinite(value))
         return value;
-    return mean_of_workers(&record->summary, key);
+    if (length > end && strcmp(key + length - end, "_share") == 0)
+        return mean_of_workers(&record->summary, key);
+    return result_of_role(&record->summary, key);
 }

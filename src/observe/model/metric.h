@@ -26,8 +26,9 @@ const pl_metric *pl_metric_find(const char *key);
 /* "test accuracy [%]"; the key where there is no row. */
 void pl_metric_label(const char *key, char *text, size_t room);
 
-/* The result of a run before it is scaled: a number of its summary, or the
- * mean of one over its workers; NAN: none. */
+/* The result of a run before it is scaled: a number of its summary, or one of
+ * its tasks, of a worker, say: their mean, for memory the largest; NAN: none.
+ */
 double pl_metric_result(const pl_record *record, const char *key);
 
 #endif

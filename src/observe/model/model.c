@@ -161,8 +161,12 @@ static pl_status read_run(pl_runs_model *model, size_t index)
     const pl_record *record = &model->records->list[index];
     pl_model_run *run = &model->runs[index];
     PL_TRY(pl_model_read_tasks(model, run, record->path));
+    size_t hosts = run->count;
     PL_TRY(pl_model_read_hosts(model, run, record->path));
-    pl_status status = pl_run_events_read(&run->events, record->path);
+    pl_status status = pl_model_add_hosts(run, hosts);
+    if (status != PL_OK)
+        PL_TRY(pl_record_leave_out(model->left_out, record->path, status));
+    status = pl_run_events_read(&run->events, record->path);
     if (status != PL_OK)
         PL_TRY(pl_record_leave_out(model->left_out, record->path, status));
     PL_TRY(pl_model_read_test(model, run, record->path));

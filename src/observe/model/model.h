@@ -36,13 +36,15 @@
 
 /* What one task, or the monitor of one host, recorded over time. */
 typedef struct pl_model_task {
-    char *name; /* "worker-0"; the name of a host */
+    char *name; /* "worker-0"; the name of a host; "all hosts" */
     bool host;
+    bool sum;         /* over the hosts: curves of the job and of its roles */
     pl_curves curves; /* of a host: x is the time since its first line */
 } pl_model_task;
 
 typedef struct pl_model_run {
-    pl_model_task *tasks; /* workers, servers, then hosts */
+    pl_model_task *tasks; /* workers, servers, all hosts together where there
+                             are several, then each host */
     size_t count, room;
     pl_run_events events;
     pl_confusion confusion; /* of its last test; classes is 0: none */
@@ -80,7 +82,8 @@ void pl_model_close(pl_runs_model *model); /* a zeroed one is fine */
  * none is a repetition of another. */
 void pl_model_set_apart(pl_runs_model *model);
 
-/* The first task of the run with such a curve; NULL: none. */
+/* The curve that stands for the run: of all its hosts together where there are
+ * several, otherwise of the first task that has one; NULL: none. */
 const pl_curve *pl_model_curve(const pl_model_run *run, const char *metric);
 /* Some run has such a curve. */
 bool pl_model_has_curve(const pl_runs_model *model, const pl_model_part *part,

@@ -293,7 +293,7 @@ function chosenSeries(figure, key) {
         (figure.run === undefined || s.run === figure.run) && isShown(s.run));
     if (figure.tasks)
         return all;
-    const first = new Map(); // one task stands for the run
+    const first = new Map(); // one task, or all hosts, stand for the run
     for (const s of all)
         if (!first.has(s.run))
             first.set(s.run, s);

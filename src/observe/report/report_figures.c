@@ -190,18 +190,31 @@ static pl_status put_scaling(chooser *c)
     return PL_OK;
 }
 
-static pl_status put_usage(chooser *c)
+/* What the tasks used; those of each role where there are servers. */
+static const by_flag usage[] = {
+    { .metric = "total_rss_mb", .name = "memory" },
+    { .metric = "cpu_percent", .name = "cpu" },
+    { .metric = "bytes_sent",
+      .name = "sent",
+      .title = "Bytes sent by all tasks" },
+};
+static const by_flag role_usage[] = {
+    { .metric = "worker_rss_mb", .name = "worker-memory" },
+    { .metric = "ps_rss_mb", .name = "ps-memory" },
+    { .metric = "ps_cpu_percent", .name = "ps-cpu" },
+    { .metric = "ps_bytes_sent",
+      .name = "ps-sent",
+      .title = "Bytes sent by a server" },
+};
+
+#define USAGES      (sizeof usage / sizeof *usage)
+#define ROLE_USAGES (sizeof role_usage / sizeof *role_usage)
+
+static pl_status put_role_usage(chooser *c)
 {
-    const by_flag rows[] = {
-        { .metric = "total_rss_mb", .name = "memory" },
-        { .metric = "cpu_percent", .name = "cpu" },
-        { .metric = over_network(c) ? "bytes_sent" : NULL,
-          .name = "sent",
-          .title = "Bytes sent by all tasks" },
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (c->axis_count > 0 && rows[i].metric != NULL)
-            PL_TRY(put_by_flag(c, &rows[i], c->axes[0]));
+    for (size_t i = 0; i < ROLE_USAGES && c->axis_count > 0; i++)
+        if (any_result(c, "ps_rss_mb"))
+            PL_TRY(put_by_flag(c, &role_usage[i], c->axes[0]));
     return PL_OK;
 }
 
@@ -216,6 +229,7 @@ static const curve_row curve_rows[] = {
     { "loss", "curve-loss", "step", false },
     { "test_accuracy", "curve-test-accuracy", "step", false },
     { "test_auc", "curve-test-auc", "step", false },
+    { "test_precision", "curve-test-precision", "step", false },
     { "test_rmse", "curve-test-rmse", "step", false },
     { "test_loss", "curve-test-loss", "step", false },
     { "test_r2", "curve-test-r2", "step", true },
@@ -226,8 +240,8 @@ static const curve_row curve_rows[] = {
     { "staleness", "curve-staleness", "step", true },
     { "gradient_norm", "curve-gradient-norm", "step", true },
     { "job_cpu", "curve-cpu", "time [s]", false },
-    { "job_rss_mb", "curve-memory", "time [s]", true },
-    { "job_sent_bytes_per_s", "curve-sent", "time [s]", true },
+    { "job_rss_mb", "curve-memory", "time [s]", false },
+    { "job_sent_bytes_per_s", "curve-sent", "time [s]", false },
 };
 
 static void add_curve(pl_figure *figure, const char *name,
@@ -300,18 +314,24 @@ static pl_status put_curve(chooser *c, const curve_row *row)
     return PL_OK;
 }
 
+/* A test result beside the one that says most; of several runs only the
+ * precision is, which yes-or-no models have: most of their examples are of one
+ * class. */
+static bool is_second(const chooser *c, const char *metric)
+{
+    const char *best = quality(c);
+    return strncmp(metric, "test_", 5) == 0 && best != NULL &&
+           strcmp(metric, best) != 0 && strcmp(metric, "test_precision") != 0 &&
+           c->part->records.count > 1;
+}
+
 /* Learning curves stand before those of resources. */
 static pl_status put_curves(chooser *c, bool timed)
 {
     for (size_t i = 0; i < sizeof curve_rows / sizeof *curve_rows; i++) {
         const curve_row *row = &curve_rows[i];
-        const char *best = quality(c);
-        bool test = strncmp(row->metric, "test_", 5) == 0;
-        if ((row->x[0] == 't') != timed ||
-            (test && best != NULL && strcmp(row->metric, best) != 0 &&
-             c->part->records.count > 1))
-            continue;
-        PL_TRY(put_curve(c, row));
+        if ((row->x[0] == 't') == timed && !is_second(c, row->metric))
+            PL_TRY(put_curve(c, row));
     }
     return PL_OK;
 }
@@ -371,19 +391,39 @@ static pl_status put_bars(chooser *c, const bar_row *row)
     return PL_OK;
 }
 
+static pl_status put_metric_bars(chooser *c, const char *key, const char *name,
+                                 const char *title)
+{
+    char file[NAME_BYTES], begin[TITLE_BYTES], label[LABEL_BYTES];
+    title_of(title != NULL ? title : pl_metric_find(key)->label, begin,
+             sizeof begin);
+    pl_metric_label(key, label, sizeof label);
+    snprintf(file, sizeof file, "%s-by-run", name);
+    return put_bars(c,
+                    &(bar_row) { file, begin, label, PL_FIGURE_BARS, { key } });
+}
+
 /* The runs beside each other. */
 static pl_status put_runs(chooser *c)
 {
     const char *const keys[] = { quality(c), "seconds", "examples_per_s" };
-    for (size_t i = 0; i < 3; i++) {
-        char name[NAME_BYTES], title[TITLE_BYTES], label[LABEL_BYTES];
-        if (keys[i] == NULL)
+    for (size_t i = 0; i < 3; i++)
+        if (keys[i] != NULL)
+            PL_TRY(put_metric_bars(c, keys[i], keys[i], NULL));
+    return PL_OK;
+}
+
+/* By the first flag; beside each other where only words were varied. */
+static pl_status put_usage(chooser *c)
+{
+    for (size_t i = 0; i < USAGES; i++) {
+        const by_flag *row = &usage[i];
+        if (strcmp(row->metric, "bytes_sent") == 0 && !over_network(c))
             continue;
-        title_of(pl_metric_find(keys[i])->label, title, sizeof title);
-        pl_metric_label(keys[i], label, sizeof label);
-        snprintf(name, sizeof name, "%s%s-by-run", c->prefix, keys[i]);
-        PL_TRY(put_bars(
-            c, &(bar_row) { name, title, label, PL_FIGURE_BARS, { keys[i] } }));
+        if (c->axis_count > 0)
+            PL_TRY(put_by_flag(c, row, c->axes[0]));
+        else if (c->part->records.count > 1)
+            PL_TRY(put_metric_bars(c, row->metric, row->name, row->title));
     }
     return PL_OK;
 }
@@ -418,7 +458,8 @@ static pl_status put_all(chooser *c)
     PL_TRY(put_curves(c, false));
     PL_TRY(put_bars(c, &shares));
     PL_TRY(put_usage(c));
-    return put_curves(c, true);
+    PL_TRY(put_curves(c, true));
+    return put_role_usage(c);
 }
 
 pl_status pl_report_figures(pl_report *report, size_t part, const char *prefix,

@@ -173,7 +173,8 @@ pl_status pl_report_resources(pl_report *report)
     for (size_t i = 0; i < records->count; i++) {
         const pl_model_run *run = &report->model.runs[i];
         for (size_t t = 0; t < run->count; t++)
-            if (run->tasks[t].host && run->tasks[t].curves.count > 0)
+            if (run->tasks[t].host && !run->tasks[t].sum &&
+                run->tasks[t].curves.count > 0)
                 add_row(table, &records->list[i], run->tasks[t].name,
                         &run->tasks[t].curves);
     }

@@ -17,6 +17,7 @@
 #include "base/file/file.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/record/report.h"
 #include "base/thread.h"
 #include "observe/resources/proc.h"
 #include "observe/resources/tasks.h"
@@ -43,8 +44,10 @@
 
 struct pl_monitor {
     pl_monitor_opts opts;
-    int sent, received, step, tests, memory; /* tags */
-    double memory_mb;                        /* that was recorded last */
+    int sent, received, step, tests, memory, processor; /* tags */
+    double memory_mb;   /* that was recorded last */
+    uint64_t own_ticks; /* of this process, as of own_s */
+    double own_s;       /* 0: no sample yet */
     char host[256];
     char *folder;
     pl_tasks *tasks;
@@ -191,27 +194,54 @@ static pl_status sample_host(pl_monitor *monitor, double time)
                  : put_row(monitor, pl_usage_line(monitor->usage), moved);
 }
 
-/* A point of this task's own curve when its memory has changed: rarely, once
- * it trains. */
-static void record_memory(pl_monitor *monitor)
+static void record(pl_monitor *monitor, int tag, double value)
 {
     pl_metrics *metrics = monitor->opts.metrics;
-    pl_process own;
-    if (!pl_process_read(&own, PL_PROC, getpid()))
-        return;
-    double mb = (double)own.rss_kb / 1024;
+    pl_metrics_scalar(metrics, tag,
+                      (int64_t)pl_metrics_get(metrics, monitor->step), value);
+}
+
+/* When its memory has changed: rarely, once the task trains. */
+static void record_memory(pl_monitor *monitor, const pl_process *own)
+{
+    double mb = (double)own->rss_kb / 1024;
     if (fabs(mb - monitor->memory_mb) <= MEMORY_SHARE * monitor->memory_mb)
         return;
     monitor->memory_mb = mb;
-    pl_metrics_scalar(metrics, monitor->memory,
-                      (int64_t)pl_metrics_get(metrics, monitor->step), mb);
+    record(monitor, monitor->memory, mb);
+}
+
+/* Since the point before, unless that is too short for the kernel's ticks. */
+static void record_processor(pl_monitor *monitor, const pl_process *own)
+{
+    double now = (double)pl_clock_now_ns(pl_clock_real()) * 1e-9;
+    double passed = now - monitor->own_s;
+    bool first = monitor->own_s == 0;
+    if (!first && passed < PL_USAGE_LEAST_S)
+        return;
+    double used_s =
+        (double)(own->ticks - monitor->own_ticks) / pl_proc_ticks_per_s();
+    monitor->own_s = now;
+    monitor->own_ticks = own->ticks;
+    if (!first)
+        record(monitor, monitor->processor, 100 * used_s / passed);
+}
+
+/* Points of this task's own curves. */
+static void record_own(pl_monitor *monitor)
+{
+    pl_process own;
+    if (!pl_process_read(&own, PL_PROC, getpid()))
+        return;
+    record_memory(monitor, &own);
+    record_processor(monitor, &own);
 }
 
 static void sample(pl_monitor *monitor)
 {
     const pl_metrics *metrics = monitor->opts.metrics;
     double time = now_s();
-    record_memory(monitor);
+    record_own(monitor);
     if (monitor->broken)
         return;
     pl_tasks_progress(monitor->tasks,
@@ -261,6 +291,7 @@ static pl_status open_monitor(pl_monitor *monitor)
     PL_TRY(pl_metrics_tag(opts->metrics, "step", &monitor->step));
     PL_TRY(pl_metrics_tag(opts->metrics, "tests", &monitor->tests));
     PL_TRY(pl_metrics_tag(opts->metrics, "rss_mb", &monitor->memory));
+    PL_TRY(pl_metrics_tag(opts->metrics, "task_cpu", &monitor->processor));
     PL_TRY(pl_mem_copy_text(&monitor->folder, opts->folder));
     PL_TRY(pl_file_make_folder(monitor->folder));
     PL_TRY(

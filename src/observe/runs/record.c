@@ -25,9 +25,12 @@ const char *pl_record_arg(const pl_record *record, const char *name)
 
 double pl_record_number(const pl_record *record, const char *key)
 {
-    return record->ended
-               ? pl_fields_number(&pl_summary_fields, &record->summary, key)
-               : NAN;
+    const pl_summary *s = &record->summary;
+    if (!record->ended)
+        return NAN;
+    if (strcmp(key, "seconds_per_step") == 0)
+        return s->steps > 0 ? s->seconds / (double)s->steps : (double)NAN;
+    return pl_fields_number(&pl_summary_fields, s, key);
 }
 
 const char *pl_record_stopped_by(const pl_record *record)

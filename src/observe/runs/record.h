@@ -24,7 +24,8 @@ typedef struct pl_record {
 
 /* A flag of the run as text; "" when it was not set or is not known. */
 const char *pl_record_arg(const pl_record *record, const char *name);
-/* A number of the summary by its name there; NAN when there is none. */
+/* A number of the summary by its name there, or "seconds_per_step"; NAN when
+ * there is none. */
 double pl_record_number(const pl_record *record, const char *key);
 /* "epochs"; "" when there is no summary. */
 const char *pl_record_stopped_by(const pl_record *record);

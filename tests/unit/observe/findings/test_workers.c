@@ -82,8 +82,8 @@ static void averaging_names_its_mode(void **folder)
                 "mode sync: in equal epochs 3 workers make 2000 steps instead "
                 "of 6000, since each step averages the gradients of all; "
                 "--aggregate sum adds them up.\n"
-                "Test accuracy of sync against async, all else equal: -1.90 "
-                "to +0.00 points over 2 pairs.\n");
+                "Test accuracy of async against sync, all else equal: +0.00 "
+                "to +1.90 points over 2 pairs.\n");
 }
 
 /* Async makes as many steps with any number of workers. */
@@ -105,6 +105,30 @@ static void sums_are_set_beside_means(void **folder)
                 made_results("sync", 3, 2000, 0.904));
     assert_says(*folder, "Test accuracy of sum against mean, all else equal: "
                          "+2.00 points.\n");
+}
+
+/* Against the default; what has too many values is left to the table. */
+static void any_flag_of_words_is_compared(void **folder)
+{
+    static const char *const words[] = { "relu", "tanh", "gelu", "elu",
+                                         "none" };
+    char args[64], results[64];
+    for (int i = 0; i < 5; i++) {
+        snprintf(args, sizeof args, "\"activation\": \"%s\"", words[i]);
+        snprintf(results, sizeof results,
+                 "\"test_accuracy\": %g, \"stopped_by\": \"epochs\"",
+                 0.963 - 0.02 * i);
+        write_texts(*folder, words[i], args, results);
+        if (i == 1)
+            assert_says(*folder, "Test accuracy of tanh against relu, all else "
+                                 "equal: -2.00 points.\n");
+        if (i == 2)
+            assert_says(*folder, "Test accuracy of gelu against relu, all else "
+                                 "equal: -4.00 points.\n"
+                                 "Test accuracy of tanh against relu, all else "
+                                 "equal: -2.00 points.\n");
+    }
+    assert_says(*folder, "");
 }
 
 static const char *made_way(int workers, int batch, int steps, double seconds,
@@ -139,9 +163,52 @@ static void the_way_to_a_target_is_told(void **folder)
     assert_says(*folder,
                 "Fastest to the loss: workers 3, batch 10, 1.00 s and 7700 "
                 "steps; 1 of 6 runs did not meet it.\n"
+                "workers 1: steps to the target stay between 7000 and 7000 "
+                "(batch 10 to 40); the time stays between 2.00 s and 2.00 s "
+                "(batch 10 to 40).\n"
+                "workers 3: steps to the target fall from 7700 (batch 10) to "
+                "7000 (batch 20); the time rises from 1.00 s (batch 10) to "
+                "3.00 s (batch 20).\n"
                 "mode async: to the target 3 workers take 1.00 to 1.10 times "
                 "the steps of 1 and 0.50 to 1.50 times the time, over 2 "
                 "configurations.\n");
+}
+
+static void write_way(const char *folder, const char *name, int seed, int batch,
+                      int steps, double seconds)
+{
+    char args[64];
+    snprintf(args, sizeof args, "\"batch\": \"%d\", \"seed\": \"%d\"", batch,
+             seed);
+    write_texts(folder, name, args,
+                made_way(1, batch, steps, seconds, "stop_loss"));
+}
+
+/* 9500 steps at batch 1, 7100 at batch 100; the time is shortest between. */
+static void the_way_to_a_target_by_batch_is_told(void **folder)
+{
+    write_way(*folder, "a", 1, 1, 9500, 2);
+    write_way(*folder, "b", 1, 20, 7200, 1);
+    write_way(*folder, "c", 1, 100, 7100, 3);
+    assert_says(
+        *folder,
+        "Fastest to the loss: batch 20, 1.00 s and 7200 steps.\n"
+        "Steps to the target fall from 9500 (batch 1) to 7100 (batch "
+        "100); the time is shortest at batch 20, 1.00 s, and longest at "
+        "batch 100, 3.00 s.\n");
+}
+
+static void a_way_within_the_spread_is_called_so(void **folder)
+{
+    write_way(*folder, "a", 1, 1, 7000, 1);
+    write_way(*folder, "b", 2, 1, 9000, 1);
+    write_way(*folder, "c", 1, 20, 7100, 2);
+    write_way(*folder, "d", 2, 20, 7100, 2);
+    assert_says(*folder,
+                "Fastest to the loss: batch 1, 1.00 s and 8000 steps.\n"
+                "Steps to the target stay between 7100 and 8000 (batch 1 to "
+                "20), within the spread of the repetitions; the time rises "
+                "from 1.00 s (batch 1) to 2.00 s (batch 20).\n");
 }
 
 static const char *made_shares(const char *mode, int one, int other)
@@ -299,7 +366,10 @@ UNIT_TESTS(TEST_IN_FOLDER(operators_that_take_longest_are_told),
            TEST_IN_FOLDER(averaging_names_its_mode),
            TEST_IN_FOLDER(what_averages_nothing_is_not_explained),
            TEST_IN_FOLDER(sums_are_set_beside_means),
+           TEST_IN_FOLDER(any_flag_of_words_is_compared),
            TEST_IN_FOLDER(the_way_to_a_target_is_told),
+           TEST_IN_FOLDER(the_way_to_a_target_by_batch_is_told),
+           TEST_IN_FOLDER(a_way_within_the_spread_is_called_so),
            TEST_IN_FOLDER(uneven_shares_are_told),
            TEST_IN_FOLDER(a_worker_without_steps_is_told),
            TEST_IN_FOLDER(how_long_workers_wait_is_told),

@@ -72,6 +72,49 @@ static void runs_have_flags_and_results(void **state)
     close_model(&records, &model);
 }
 
+static double sum_at(const pl_runs_model *model, const char *metric,
+                     double time)
+{
+    const pl_curve *curve = pl_model_curve(&model->runs[0], metric);
+    assert_non_null(curve);
+    for (size_t i = 0; i < curve->count; i++)
+        if (curve->points[i].time == time)
+            return curve->points[i].y;
+    fail_msg("no point of %s at %g", metric, time);
+    return NAN;
+}
+
+/* "b" samples at other times, and is lost after 14. */
+static void write_two_hosts(const char *folder)
+{
+    write_run(folder, "a", 10, 1, 1, 1);
+    write_run_file(folder, "a/resources", "a.csv",
+                   "time,cpu,job_cpu,ps_cpu\n10,1,100,7\n12,1,200,7\n"
+                   "14,1,300,7\n16,1,300,7\n18,1,300,7\n");
+    write_run_file(folder, "a/resources", "b.csv",
+                   "time,cpu,job_cpu\n11,9,50\n12,9,50\n14,9,70\n");
+}
+
+static void the_hosts_of_a_job_are_added_up(void **state)
+{
+    pl_records records;
+    pl_runs_model model;
+    write_two_hosts(*state);
+    assert_ok(read_model(&records, &model, *state));
+    const pl_model_run *run = &model.runs[0];
+    assert_int_equal(3, run->count);
+    assert_string_equal("all hosts", run->tasks[0].name);
+    assert_true(sum_at(&model, "job_cpu", 10) == 150);
+    assert_true(sum_at(&model, "job_cpu", 11) == 200); /* "a" in between */
+    assert_true(sum_at(&model, "job_cpu", 12) == 250);
+    assert_true(sum_at(&model, "job_cpu", 14) == 370);
+    assert_true(sum_at(&model, "job_cpu", 18) == 300); /* "b" is lost */
+    assert_true(sum_at(&model, "ps_cpu", 12) == 7);    /* on "a" alone */
+    assert_true(pl_model_curve(run, "cpu") ==
+                pl_curves_find(&run->tasks[1].curves, "cpu"));
+    close_model(&records, &model);
+}
+
 static void a_series_keeps_its_peaks(void **state)
 {
     pl_records records;
@@ -169,20 +212,58 @@ static void a_share_is_the_mean_over_the_workers(void **state)
     close_model(&records, &model);
 }
 
+/* What a task used, as members of its row. */
+static const char *usage_of(int cpu_s, int mb, int sent)
+{
+    static char texts[4][160];
+    static unsigned next;
+    char *text = texts[next++ % 4];
+    snprintf(text, sizeof *texts,
+             "\"index\": 0, \"alive_seconds\": 2, \"user_seconds\": %d, "
+             "\"system_seconds\": 0, \"peak_rss_mb\": %d, \"bytes_sent\": %d",
+             cpu_s, mb, sent);
+    return text;
+}
+
+static void a_role_has_results_of_its_own(void **state)
+{
+    pl_records records;
+    pl_runs_model model;
+    char text[1024];
+    write_run(*state, "a", 10, 1, 1, 1);
+    snprintf(text, sizeof text,
+             "{\"steps\": 1, \"stopped_by\": \"steps\", "
+             "\"per_worker\": [{%s}, {%s}], \"per_server\": [{%s}]}",
+             usage_of(1, 60, 100), usage_of(2, 70, 300), usage_of(1, 12, 500));
+    write_run_file(*state, "a", "summary.json", text);
+    assert_ok(read_model(&records, &model, *state));
+    const pl_record *run = &records.list[0];
+    assert_true(pl_metric_result(run, "worker_cpu_percent") == 75);
+    assert_true(pl_metric_result(run, "worker_rss_mb") == 70);
+    assert_true(pl_metric_result(run, "worker_bytes_sent") == 200);
+    assert_true(pl_metric_result(run, "ps_cpu_percent") == 50);
+    assert_true(pl_metric_result(run, "ps_rss_mb") == 12);
+    assert_true(pl_metric_result(run, "ps_bytes_sent") == 500);
+    assert_true(isnan(pl_metric_result(run, "ps_messages_sent")));
+    assert_true(isnan(pl_metric_result(run, "evaluator_rss_mb")));
+    close_model(&records, &model);
+}
+
 static void a_model_survives_failed_allocations(void **state)
 {
     pl_records records;
     pl_runs_model model;
-    write_run(*state, "a", 10, 1, 1, 1);
-    write_run_file(*state, "a/resources", "host.csv", "time,cpu\n1,2\n");
+    write_two_hosts(*state);
     assert_survives_failed_allocations(read_model(&records, &model, *state),
                                        close_model(&records, &model));
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(runs_have_flags_and_results),
+           TEST_IN_FOLDER(the_hosts_of_a_job_are_added_up),
            TEST_IN_FOLDER(a_series_keeps_its_peaks),
            TEST_IN_FOLDER(events_count_from_the_start),
            TEST_IN_FOLDER(what_cannot_be_read_is_listed),
            cmocka_unit_test(a_metric_has_a_unit_or_its_own_name),
            TEST_IN_FOLDER(a_share_is_the_mean_over_the_workers),
+           TEST_IN_FOLDER(a_role_has_results_of_its_own),
            TEST_IN_FOLDER(a_model_survives_failed_allocations))

@@ -164,28 +164,54 @@ static void resources_become_a_table_and_figures(void **state)
     pl_page_free(page);
 }
 
+static void a_job_over_two_hosts_is_drawn_as_a_whole(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 }, commands = { 0 };
+    for (int i = 0; i < 2; i++) {
+        const char *name = i == 0 ? "a" : "b";
+        write_run(*state, name, 10 * (i + 1), 1, 1, 1);
+        write_run_file(*state, test_path(name, "resources"), "x.csv",
+                       "time,job_cpu\n1,50\n2,150\n");
+        write_run_file(*state, test_path(name, "resources"), "y.csv",
+                       "time,job_cpu\n1,20\n2,23\n");
+    }
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    pl_page_gnuplot(page, &commands);
+    assert_has(commands.data, "\n1 173 ");
+    assert_lacks(commands.data, "\n1 150 ");
+    assert_has(html.data, "<td class=text>x</td>"); /* of each host */
+    assert_lacks(html.data, "<td class=text>all hosts</td>");
+    pl_buffer_close(&html);
+    pl_buffer_close(&commands);
+    pl_page_free(page);
+}
+
 /* Workers of 65 MB each and a server of 12 MB, on one host. */
-static void write_three_tasks(const char *folder, const char *samples)
+static void write_three_tasks(const char *folder, const char *name, int batch,
+                              const char *samples)
 {
 #define TASK                                                                   \
     "\"host\": \"h\", \"alive_seconds\": 1, \"user_seconds\": 1, "             \
     "\"system_seconds\": 0"
-    write_run(folder, "a", 10, 1, 1, 1);
-    write_run_file(folder, "a", "summary.json",
+    write_run(folder, name, batch, 1, 1, 1);
+    write_run_file(folder, name, "summary.json",
                    "{\"steps\": 10, \"seconds\": 1, \"stopped_by\": \"steps\", "
                    "\"per_worker\": [{\"index\": 0, \"peak_rss_mb\": 65, " TASK
                    "}, {\"index\": 1, \"peak_rss_mb\": 65, " TASK "}], "
                    "\"per_server\": [{\"index\": 0, \"peak_rss_mb\": 12, " TASK
                    "}]}");
-    write_run_file(folder, "a/resources", "h.csv", samples);
+    write_run_file(folder, test_path(name, "resources"), "h.csv", samples);
 }
 
 static void memory_of_a_host_is_that_of_all_its_tasks(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
-    write_three_tasks(*state, "time,job_tasks,job_rss_mb\n"
-                              "1,1,11.5\n2,3,140\n3,3,142\n");
+    write_three_tasks(*state, "a", 10,
+                      "time,job_tasks,job_rss_mb\n"
+                      "1,1,11.5\n2,3,140\n3,3,142\n");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
     assert_has(html.data, "<td>141.0</td><td>142.0</td>");
@@ -197,11 +223,26 @@ static void memory_of_tasks_that_no_sample_saw_has_no_mean(void **state)
 {
     pl_page *page;
     pl_buffer html = { 0 };
-    write_three_tasks(*state, "time,job_tasks,job_rss_mb\n1,1,11.5\n");
+    write_three_tasks(*state, "a", 10, "time,job_tasks,job_rss_mb\n1,1,11.5\n");
     assert_ok(make(&page, *state));
     pl_page_html(page, &html);
     assert_has(html.data, "<td></td><td>142.0</td>");
     assert_lacks(html.data, "<td>11.5</td>");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
+static void usage_of_servers_is_drawn_by_flag(void **state)
+{
+    pl_page *page;
+    pl_buffer html = { 0 };
+    write_three_tasks(*state, "a", 10, "time,job_cpu\n1,1\n");
+    write_three_tasks(*state, "b", 20, "time,job_cpu\n1,1\n");
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "\"title\":\"Peak memory, largest server by batch\"");
+    assert_has(html.data, "\"points\":[[10,12],[20,12]]");
+    assert_has(html.data, "\"title\":\"CPU of a server by batch\"");
     pl_buffer_close(&html);
     pl_page_free(page);
 }
@@ -248,6 +289,32 @@ static void one_worker_is_the_first_point_of_every_mode(void **state)
     pl_page_free(page);
 }
 
+static void usage_of_runs_that_differ_in_words_is_drawn(void **state)
+{
+    static const char *const modes[] = { "sync", "async" };
+    pl_page *page;
+    pl_buffer html = { 0 };
+    for (int i = 0; i < 2; i++) {
+        write_job(*state, modes[i], 4, modes[i], 100);
+        write_run_file(*state, modes[i], "summary.json",
+                       "{\"steps\": 10, \"seconds\": 1, \"cpu_percent\": 90, "
+                       "\"total_rss_mb\": 70, \"bytes_sent\": 3000000, "
+                       "\"stopped_by\": \"steps\"}");
+        write_run_file(*state, test_path(modes[i], "resources"), "x.csv",
+                       "time,job_rss_mb,job_sent_bytes_per_s\n1,5,1000\n"
+                       "2,6,2000\n");
+    }
+    assert_ok(make(&page, *state));
+    pl_page_html(page, &html);
+    assert_has(html.data, "\"title\":\"Peak memory, all tasks\"");
+    assert_has(html.data, "\"title\":\"CPU of all tasks\"");
+    assert_has(html.data, "\"title\":\"Bytes sent by all tasks\"");
+    assert_has(html.data, "\"title\":\"Memory of the job\"");
+    assert_has(html.data, "\"title\":\"Sent by the job\"");
+    pl_buffer_close(&html);
+    pl_page_free(page);
+}
+
 static void a_report_of_many_runs_has_few_figures(void **state)
 {
     pl_page *page;
@@ -279,8 +346,11 @@ UNIT_TESTS(TEST_IN_FOLDER(a_page_has_tables_and_figures_and_asks_nobody),
            TEST_IN_FOLDER(what_was_left_out_is_said),
            TEST_IN_FOLDER(tables_become_files),
            TEST_IN_FOLDER(resources_become_a_table_and_figures),
+           TEST_IN_FOLDER(a_job_over_two_hosts_is_drawn_as_a_whole),
            TEST_IN_FOLDER(memory_of_a_host_is_that_of_all_its_tasks),
            TEST_IN_FOLDER(memory_of_tasks_that_no_sample_saw_has_no_mean),
+           TEST_IN_FOLDER(usage_of_servers_is_drawn_by_flag),
            TEST_IN_FOLDER(one_worker_is_the_first_point_of_every_mode),
+           TEST_IN_FOLDER(usage_of_runs_that_differ_in_words_is_drawn),
            TEST_IN_FOLDER(a_report_of_many_runs_has_few_figures),
            TEST_IN_FOLDER(a_report_survives_failed_allocations))

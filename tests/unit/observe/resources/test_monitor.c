@@ -15,6 +15,7 @@ static pl_metrics *make_metrics(void)
     assert_ok(pl_metrics_tag(metrics, "step", &tag));
     assert_ok(pl_metrics_tag(metrics, "tests", &tag));
     assert_ok(pl_metrics_tag(metrics, "rss_mb", &tag));
+    assert_ok(pl_metrics_tag(metrics, "task_cpu", &tag));
     return metrics;
 }
 

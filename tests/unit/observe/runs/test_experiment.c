@@ -70,6 +70,22 @@ static void published_values_stand_beside_the_measured(void **folder)
     assert_text(*folder, "no differences", false);
 }
 
+/* Otherwise the speed says the same. */
+static void time_per_step_is_shown_where_it_was_published(void **folder)
+{
+    static const char sweep[] =
+        "{\"format\": 1, \"model\": \"softmax\", \"about\": {}, \"cells\": "
+        "[{\"name\": \"a\", \"published\": {\"seconds_per_step\": 0.0125}}]}";
+    write_sweep(*folder, "{}");
+    assert_ok(pl_file_replace(test_path(*folder, "sweep.json"), sweep,
+                              strlen(sweep)));
+    assert_csv(*folder, "run,flag.batch,steps,seconds,test_accuracy,"
+                        "seconds_per_step,published.seconds_per_step,"
+                        "difference.seconds_per_step,stopped_by\r\n"
+                        "a,10,100,1.5,0.5,0.015,0.0125,0.0025,epochs\r\n"
+                        "b,20,100,2.5,0.25,0.025,,,epochs\r\n");
+}
+
 static void other_data_are_not_compared(void **folder)
 {
     write_sweep(*folder, "{\"experiment\": \"A1\", \"question\": \"Why?\", "
@@ -116,6 +132,7 @@ static void a_folder_of_sweeps_is_read_in_order(void **folder)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(published_values_stand_beside_the_measured),
+           TEST_IN_FOLDER(time_per_step_is_shown_where_it_was_published),
            TEST_IN_FOLDER(other_data_are_not_compared),
            TEST_IN_FOLDER(a_damaged_sweep_costs_only_what_it_says),
            TEST_IN_FOLDER(a_folder_of_sweeps_is_read_in_order))
