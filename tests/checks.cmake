@@ -18,6 +18,7 @@ pl_check(flags ${PYTHON3} tools/check_flags.py .)
 pl_check(paths ${PYTHON3} tools/check_paths.py .)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
 pl_check(documents tests/release/test_documents.sh)
+pl_check(setup tests/release/test_setup.sh)
 
 if(PL_HARDENED)
     pl_check(hardening tools/check_hardening.sh $<TARGET_FILE:paceline>)
