@@ -19,7 +19,7 @@
 /* Nobody waits longer: for all to join, then for one to come back... */
 #define STILL_NS INT64_C(130000000000)
 /* ... but for one that is stuck, ten times its longest time without progress
- * (ps_watch.c): one that was frozen, then cut off, while the clock jumped. */
+ * (watch.c): one that was frozen, then cut off, while the clock jumped. */
 #define STUCK_NS INT64_C(350000000000)
 
 uint64_t sim_draw(sim *s, uint32_t bound)

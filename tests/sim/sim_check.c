@@ -55,7 +55,7 @@ static bool is_over(const sim *s)
 }
 
 /* The present life of server 0 let this worker in: it gives incarnations from
- * its life on (ps_core.c).  What an earlier one said may still arrive, and is
+ * its life on (core.c).  What an earlier one said may still arrive, and is
  * of steps that this one never made; as nobody knows the worker any more, what
  * it computes from that is refused, and it joins anew. */
 static bool is_member(const sim *s, pl_ps_client_view view)
