@@ -304,8 +304,8 @@ static void watch_first(sim *s, sim_server *server)
         !server->interrupted && !s->worker[0].ended)
         return;
     if (is_forgotten(s, server))
-        sim_broken(s, "no worker came to ps %d", server->index);
-    sim_trace(s, "ps %d ends: no worker came", server->index);
+        sim_broken(s, "no worker joined ps %d", server->index);
+    sim_trace(s, "ps %d ends: no worker joined", server->index);
     server->gave_up = true;
     stop_server(server);
 }

@@ -106,7 +106,7 @@ static bool take_ack(pl_membership *m, const pl_message *message,
         return true;
     pl_membership_name(m, 0, name);
     snprintf(why, sizeof why,
-             "%s was restarted: the job goes on from its last checkpoint",
+             "%s was restarted: the job continues from its last checkpoint",
              name);
     pl_membership_end(m, PL_MEMBERSHIP_ROLLED, PL_ROLLED, why);
     return true;
