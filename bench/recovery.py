@@ -128,7 +128,7 @@ def recover(model, every):
             reading, size = reading_s(folder / "a")
             pid = server_pid(job)
             chief = folder / "a" / "log" / "worker-0.log"
-            words = "going on at step"
+            words = "continuing at step"
             before = chief.read_text().count(words)
             began = time.monotonic()
             os.kill(pid, signal.SIGKILL)

@@ -17,6 +17,8 @@ pl_check(types ${PYTHON3} tools/check_types.py .)
 pl_check(flags ${PYTHON3} tools/check_flags.py .)
 pl_check(paths ${PYTHON3} tools/check_paths.py .)
 pl_check(commits ${PYTHON3} tools/check_commit.py --log 50)
+pl_check(documents tests/release/test_documents.sh)
+pl_check(setup tests/release/test_setup.sh)
 
 if(PL_HARDENED)
     set(hardened $<TARGET_FILE:paceline> $<TARGET_FILE:paceline_shared>)

@@ -6,18 +6,23 @@ usage: check_paths.py [REPO]       exit 1 and one line per missing one
 Looks at README.md, docs/ and the comments of C files for words such as
 `src/train/loop/loop.c`, `train/sync.h` or `tests/sim/sim.h`, outside fenced
 code; in documents also for folders such as `sync/ps/core/` or `core/`, for nouns
-of a module such as `job/member`, and for the targets of Markdown links.
+of a module such as `job/member`, and for the targets of Markdown links; in
+comments also for names alone, such as `watch.c`.  A header opens with its own
+name.
 """
 import pathlib
 import re
 import sys
 
 PATH = re.compile(r"(?<![\w./<:*-])((?:[\w-]+/)+[\w-]+\.(?:c|h|py|sh|md|cmake))(?![\w*])")
+NAME = re.compile(r"(?<![\w./<*-])(\w[\w-]*\.[ch])\b(?![\w(*])")
+OPENING = re.compile(r"/\* (\S+) - ")
 FOLDER = re.compile(r"`((?:[\w-]+/)+)`")
 NOUN = re.compile(r"`([\w-]+(?:/[\w-]+)+)`")
 LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 FENCE = re.compile(r"^```.*?^```", re.M | re.S)
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
+OUTSIDE = {"dnnl.h"}  # headers of libraries that comments name
 SYSTEM = ("sys/", "linux/", "netinet/", "arpa/", "openssl/", "curl/", "oneapi/")
 
 
@@ -49,7 +54,21 @@ def unknown(root, file):
             yield noun
 
 
+def misnamed(file, names):
+    """What the comments of a C file call by names that no file has."""
+    text = file.read_text(errors="replace")
+    if file.suffix == ".h":
+        opening = OPENING.match(text)
+        if opening is None or opening[1] != file.name:
+            yield f"the first line is not /* {file.name} - what it is for"
+    found = set(NAME.findall("\n".join(COMMENT.findall(text))))
+    for name in sorted(found - names - OUTSIDE):
+        yield f"there is no {name}"
+
+
 def missing(root):
+    names = {f.name for d in ("src", "include", "tests", "bench", "examples")
+             for f in (root / d).rglob("*.[ch]")}
     homes = [root / h for h in ("", "src", "tests", "docs", "include", "bench")]
     files = [root / "README.md", *sorted((root / "docs").rglob("*.md")),
              *sorted(f for d in ("src", "include", "tests") for f in
@@ -61,6 +80,9 @@ def missing(root):
                 continue
             if not any((home / path).exists() for home in [*homes, file.parent]):
                 yield f"{file.relative_to(root)}: there is no {path}"
+        if file.suffix != ".md":
+            for finding in misnamed(file, names):
+                yield f"{file.relative_to(root)}: {finding}"
         if file.suffix == ".md" and file.parent.name != "formats":
             for name in sorted(unknown(root, file)):
                 yield f"{file.relative_to(root)}: there is no {name}"

@@ -4,7 +4,8 @@
 #   a tab in C or C++           blanks at the end of a line
 #   a to-do without an issue    a path of one machine
 #   phrasings that are not English, or not the words of the field, in src,
-#   include, docs, examples and README (docs/glossary.md has the words)
+#   include, docs, examples and README (docs/glossary.md has the words); some
+#   more in the strings of src and include, which is what the program says
 #
 # Looks at what git tracks or would track; without git at all files.
 set -eu
@@ -100,4 +101,23 @@ say "take into account" 'take in account|took in account'
 say "responsible for" 'responsible of'
 say "different from" 'different than'
 say "interested in" 'interested on'
+
+# message INSTEAD PATTERN: the same in what the program says, its strings.
+message() {
+    lines=$(grep -E '^(src|include)/.*\.(c|h|def)$' "$list" | tr '\n' '\0' |
+        xargs -0 -r grep -nIHEi \
+            -e "\"([^\"]*[^[:alnum:]\"_])?($2)([^[:alnum:]\"_][^\"]*)?\"" --) ||
+        true
+    [ -n "$lines" ] || return 0
+    printf '%s\n' "$lines" | sed "s/\$/   <- write: $1/"
+    found=1
+}
+
+message "continue" 'go(es)? on|going on|went on'
+message "after" 'behind'
+message "arrived, received, joined" 'came'
+message "no task, nothing, someone named" 'nobody|somebody'
+message "already there, already exists" '[^ ]*: (is|are) there'
+message "describe, name" 'tells? of|told'
+message "malformed, not a ..." 'that (is|are) none'
 exit $found

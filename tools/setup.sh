@@ -1,5 +1,5 @@
 #!/bin/sh
-# setup.sh - install what is missing to build or to test (Debian 12).
+# setup.sh - install what is missing to build or to test (Debian 12 and 13).
 #
 # usage: tools/setup.sh build | test | long | release
 #
@@ -15,8 +15,9 @@ build_packages="build-essential cmake ninja-build pkg-config zlib1g-dev
     libjansson-dev libssl-dev libsodium-dev libdnnl-dev libzstd-dev
     libcurl4-openssl-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin
     libprotobuf-c-dev protobuf-c-compiler libpng-dev libturbojpeg0-dev"
-test_packages="libcmocka-dev clang clang-format clang-tidy libclang-rt-14-dev
-    python3 python3-venv iproute2 gnuplot-nox strace zsh"
+test_packages="libcmocka-dev clang clang-format clang-tidy
+    libclang-rt-dev|libclang-rt-14-dev python3 python3-venv iproute2 gnuplot-nox
+    groff-base strace zsh"
 long_packages="chromium gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user
     openssh-server openssh-client slurm-wlm munge"
 release_packages="debhelper dh-python dpkg-dev lintian debootstrap
@@ -27,14 +28,23 @@ die() {
     exit 1
 }
 
+is_installed() {
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) || return
+    case $state in
+    installed*) ;;
+    *) return 1 ;;
+    esac
+}
+
+# One name a line of what is missing.  "a|b" is there when either is; a is the
+# one to install, which each supported release has.
 missing_of() {
     for package in "$@"; do
-        state=$(dpkg-query -W -f '${db:Status-Status}' "$package" \
-            2>/dev/null) || state=absent
-        case $state in
-        installed*) ;;
-        *) echo "$package" ;;
-        esac
+        wanted=${package%%|*}
+        for name in $(echo "$package" | tr '|' ' '); do
+            is_installed "$name" && wanted=
+        done
+        [ -z "$wanted" ] || echo "$wanted"
     done
 }
 

@@ -4,7 +4,7 @@
 #
 #   examples/ssh/three_hosts.sh a b c
 #
-# The hosts need paceline where it is here; with --copy behind launch, which
+# The hosts need paceline at the same path as here; with `launch --copy`, which
 # sends it, they need nothing.
 set -eu
 [ $# = 3 ] || { echo "usage: three_hosts.sh HOST HOST HOST" >&2; exit 2; }

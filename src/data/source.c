@@ -315,7 +315,7 @@ pl_status pl_source_open(pl_dataset **out, const char *source, pl_split split,
                        found.name, found.takes);
     if (found.takes == NULL && rest[0] != '\0')
         return PL_FAIL(PL_USAGE,
-                       "data source '%s', expected '%s' with nothing behind it",
+                       "data source '%s', expected '%s' with nothing after it",
                        source, found.name);
     opts = opts != NULL ? opts : &defaults;
     bool part = opts->holdout > 0;

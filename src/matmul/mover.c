@@ -285,7 +285,7 @@ static pl_status wait_for_phase(pl_mover *m, pl_matmul_phase phase)
 pl_status pl_mover_ready(pl_mover *m)
 {
     pl_mutex_lock(&m->lock);
-    m->phase = PL_WORKER_READY;
+    m->phase = PL_WORKER_PHASE_READY;
     pl_mutex_unlock(&m->lock);
     return wait_for_phase(m, PL_MATMUL_RUNS);
 }
@@ -315,7 +315,7 @@ pl_status pl_mover_finish(pl_mover *m, const char *report)
     char *copy;
     PL_TRY(pl_mem_copy_text(&copy, report));
     pl_mutex_lock(&m->lock);
-    m->phase = PL_WORKER_DONE;
+    m->phase = PL_WORKER_PHASE_DONE;
     m->report = copy;
     pl_mutex_unlock(&m->lock);
     PL_TRY(wait_for_phase(m, PL_MATMUL_OVER));

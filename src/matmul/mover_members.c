@@ -119,10 +119,10 @@ static pl_status member_admit(void *context, const pl_join_message *join)
 static void member_event(void *context, const pl_member_event *event)
 {
     pl_mover *m = context;
-    pl_matmul_phase phase = event->kind == PL_MEMBER_FORMED ? PL_MATMUL_RUNS
-                            : pl_membership_done(m->membership)
-                                ? PL_MATMUL_OVER
-                                : PL_MATMUL_WAITS;
+    pl_matmul_phase phase =
+        event->kind == PL_MEMBER_EVENT_FORMED ? PL_MATMUL_RUNS
+        : pl_membership_done(m->membership)   ? PL_MATMUL_OVER
+                                              : PL_MATMUL_WAITS;
     pl_mutex_lock(&m->lock);
     if (phase > m->job) {
         m->job = phase;
@@ -201,7 +201,7 @@ static pl_status tell_progress(pl_mover *m, int64_t now)
     pl_worker_phase phase = m->phase;
     const char *report = m->report; /* stays once it is handed in */
     pl_mutex_unlock(&m->lock);
-    if (phase >= PL_WORKER_READY && !m->ready && all_linked(m)) {
+    if (phase >= PL_WORKER_PHASE_READY && !m->ready && all_linked(m)) {
         m->ready = true;
         pl_membership_ready(m->membership, now);
     }

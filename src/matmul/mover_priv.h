@@ -16,9 +16,9 @@
 
 /* How far the thread that computes is. */
 typedef enum pl_worker_phase {
-    PL_WORKER_MAKING,
-    PL_WORKER_READY,
-    PL_WORKER_DONE,
+    PL_WORKER_PHASE_MAKING,
+    PL_WORKER_PHASE_READY,
+    PL_WORKER_PHASE_DONE,
 } pl_worker_phase;
 
 /* How far the job is. */

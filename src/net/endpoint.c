@@ -188,7 +188,8 @@ void pl_endpoint_refuse(pl_endpoint *e, const char *who, const char *why)
     if (!pl_burst_shows(&e->refusals, pl_clock_now_ns(pl_clock_real())))
         return;
     pl_log(PL_LOG_WARN,
-           "%s (%s): dropped what came from %s: %s; more from there is only "
+           "%s (%s): dropped what was received from %s: %s; more from there is "
+           "only "
            "counted",
            e->name, e->address, who, why);
 }

@@ -169,7 +169,7 @@ pl_status pl_secret_parse_file(pl_secret *out, const void *bytes, size_t count)
     if (count != head + digits && !newline)
         return PL_FAIL(PL_FORMAT,
                        "expected %zu hexadecimal digits in the second line "
-                       "and nothing behind it",
+                       "and nothing after it",
                        digits);
     memcpy(hex, text + head, digits);
     hex[digits] = '\0';
@@ -181,7 +181,7 @@ pl_status pl_secret_parse_file(pl_secret *out, const void *bytes, size_t count)
 void pl_principal_text(pl_principal who, char out[PL_PRINCIPAL_TEXT])
 {
     if (who.role == PL_PRINCIPAL_NONE)
-        snprintf(out, PL_PRINCIPAL_TEXT, "nobody known");
+        snprintf(out, PL_PRINCIPAL_TEXT, "an unknown task");
     else
         snprintf(out, PL_PRINCIPAL_TEXT, "%s %d", role_texts[who.role],
                  who.index);

@@ -266,12 +266,12 @@ def test_a_model_is_tested_on_ids_numbered_alike(cli, tmp_path):
     plain = f"libsvm:{tmp_path / 'test'}"
     flags = ["train", "sparse", "--data", train, "--batch", "4", "--quiet"]
     cli.refused(2, *flags, "--test-data", plain, "--features", "1000",
-                says=[plain, "as they came", "--renumber"])
+                says=[plain, "not renumbered", "--renumber"])
     cli.ok(*flags, "--test-data", test, "--run", "r")
     cli.ok("predict", "r", test)
     cli.ok("eval", "r")
     for words in (["predict", "r", plain], ["eval", "r", "--data", plain]):
-        cli.refused(2, *words, says=["as they came", "--renumber"])
+        cli.refused(2, *words, says=["not renumbered", "--renumber"])
 
 
 def test_renumber_refuses_what_it_cannot_keep(cli, tmp_path):

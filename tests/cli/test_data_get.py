@@ -107,7 +107,7 @@ def test_files_that_break_off_are_resumed_and_verified(cli, serve, mnist):
             assert (name, len(mnist[name]) // 3) in server.seen
     asked = len(server.seen)
     again = cli.ok("data", "get", "mnist", "--from", server.url, "--out", "m")
-    assert again.out.count("is there") == 4 and len(server.seen) == asked
+    assert again.out.count("already there") == 4 and len(server.seen) == asked
     cli.train("--data", "mnist:m", "--steps", "1")
 
 

@@ -218,7 +218,7 @@ def test_a_folder_that_cannot_be_is_said_once(cli):
     (cli.folder / "a/events").write_text("in the way")
     result = cli.ok("train", "softmax", *SMALL, "--run", "a")
     said = [line for line in result.err.splitlines() if "events" in line]
-    assert len(said) == 1 and "training goes on" in said[0], result
+    assert len(said) == 1 and "training continues" in said[0], result
     assert (cli.folder / "a/summary.json").exists()
 
 

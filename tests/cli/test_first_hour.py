@@ -10,8 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT, program, wait_for
-from jobs import free_ports
+from conftest import program, wait_for
 from terminal import Terminal
 
 PROGRAM = program()
@@ -214,38 +213,3 @@ def test_each_command_has_a_manual_page_without_warnings(cli):
         done = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z"],
                               input=page, capture_output=True, text=True)
         assert done.stderr == "", (command, done.stderr)
-
-
-def pod_script(path):
-    """The shell script of a pod: the block behind "- |"."""
-    lines, found = path.read_text().splitlines(), []
-    start = next(i for i, line in enumerate(lines) if line.strip() == "- |")
-    depth = len(lines[start]) - len(lines[start].lstrip())
-    for line in lines[start + 1:]:
-        if line.strip() and len(line) - len(line.lstrip()) <= depth:
-            break
-        found.append(line.strip())
-    return "\n".join(found)
-
-
-def test_the_kubernetes_job_trains_as_three_processes(cli):
-    script = pod_script(ROOT / "examples/kubernetes/indexed_job.yaml")
-    cli.ok("keys", "-o", "job.key")
-    for pod, port in enumerate(free_ports(3)):
-        script = script.replace(f"demo-{pod}.demo:4000", f"127.0.0.1:{port}")
-    script = (script.replace("/keys/job.key", f"{cli.folder}/job.key")
-              .replace("/runs/demo", f"{cli.folder}/demo")
-              .replace("exec paceline train lenet",
-                       f"exec {PROGRAM} train softmax --steps 50 --json"))
-    pods = []
-    for index in range(3):
-        home = cli.folder / f"pod{index}"
-        home.mkdir()
-        pods.append(subprocess.Popen(
-            ["sh", "-c", script], cwd=home, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "JOB_COMPLETION_INDEX": str(index),
-                 "HOME": str(home)}))
-    said = [pod.communicate() for pod in pods]
-    assert [pod.returncode for pod in pods] == [0, 0, 0], said
-    assert json.loads(said[1][0])["steps"] == 50

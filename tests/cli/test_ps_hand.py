@@ -113,7 +113,7 @@ def test_the_others_do_not_come(cli, hand):
     timeout = ["--join-timeout", "2"]
     empty = hand.end(hand.start("ps", 0, *DATA, *timeout))
     assert empty.code == 1, empty
-    assert f"no worker came to ps 0 at {address} within 2 s" in empty.err
+    assert f"no worker joined ps 0 at {address} within 2 s" in empty.err
     with knocked(address):
         chief = hand.start("worker", 0, *DATA)
     ps = hand.start("ps", 0, *DATA, *timeout)

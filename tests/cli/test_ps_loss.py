@@ -81,8 +81,8 @@ def test_sync_continues_without_the_lost_one(cli, undisturbed):
     result = disturbed(cli, "worker", 1, signal.SIGKILL, *SYNC, *SOON,
                        "--on-worker-loss", "continue", "--restarts", "0")
     assert result.code == 0, result
-    assert "the job goes on without it" in result.err
-    assert "going on without it" in log_of(cli, "ps-0")
+    assert "the job continues without it" in result.err
+    assert "continuing without it" in log_of(cli, "ps-0")
     summary = result.json
     assert summary["steps"] == 6000
     assert summary["deterministic"] is False and summary["restarts"] == 0
@@ -190,7 +190,7 @@ def test_a_lost_server_is_recovered(cli, undisturbed, index, number, says):
     assert f"ps {index} was {says}" in result.err
     assert "started again (1 of 5)" in result.err
     summary = result.json
-    back = re.findall(r"going on at step (\d+)", log_of(cli, "worker-0"))
+    back = re.findall(r"continuing at step (\d+)", log_of(cli, "worker-0"))
     lost = re.findall(r"partition of the parameters at step (\d+)",
                       log_of(cli, "ps-0"))
     assert back and summary["rolled_back"] >= 0, result

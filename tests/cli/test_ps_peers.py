@@ -261,4 +261,4 @@ def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
         peer.close()
     # How many are named depends on when the server looks: the sum that the
     # log gives of the others is checked in tests/unit/net/test_hostile.c.
-    assert log.count("dropped what came from") <= 30, log
+    assert log.count("dropped what was received from") <= 30, log

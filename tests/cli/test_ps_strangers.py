@@ -82,7 +82,7 @@ def test_a_thousand_strangers_cost_little(cli, hand):
     summary = hand.interrupt(job[1], job[0], job[2])
     same_bits(cli, summary, *DATA)
     lines = [line for line in log.read_text().splitlines()
-             if "dropped what came from" in line]
+             if "dropped what was received from" in line]
     assert 1 <= len(lines) <= 60, len(lines)
 
 

@@ -82,9 +82,9 @@ def test_going_on_without_the_lost_one(cli, undisturbed):
     result = disturbed(cli, 1, signal.SIGKILL, *SOON, "--on-worker-loss",
                        "continue", "--restarts", "0")
     assert result.code == 0, result
-    assert "the job goes on without it" in result.err
+    assert "the job continues without it" in result.err
     assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost: it has been "
-                     r"silent for \d+\.\d s; going on without it",
+                     r"silent for \d+\.\d s; continuing without it",
                      log_of(cli, "worker-0"))
     summary = result.json
     assert summary["steps"] == 2500 and summary["deterministic"] is False
@@ -103,7 +103,7 @@ def test_going_on_without_two_that_are_lost_together(cli):
     result = cli.end(job)
     gone(pids)
     assert result.code == 0, result
-    assert result.err.count("the job goes on without it") == 2
+    assert result.err.count("the job continues without it") == 2
     log = log_of(cli, "worker-0")
     assert re.search(r"worker 1 \(127.0.0.1:\d+\) is lost", log), log
     assert re.search(r"worker 3 \(127.0.0.1:\d+\) is lost", log), log

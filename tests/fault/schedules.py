@@ -248,7 +248,7 @@ def undisturbed(schedule, base):
 def judge_bits(schedule, summary, err, base):
     """Of a sync job."""
     if not summary["deterministic"]:
-        return None if "the job goes on without it" in err else \
+        return None if "the job continues without it" in err else \
             "not deterministic"
     if summary["parameters_sha256"] != undisturbed(schedule, base):
         return "other bits than the undisturbed run"

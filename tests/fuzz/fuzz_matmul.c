@@ -158,15 +158,15 @@ static pl_status act(world *w, uint8_t what)
     case 1:
         return m->job == PL_MATMUL_RUNS ? pl_mover_ask(m) : PL_OK;
     case 2:
-        if (m->phase == PL_WORKER_MAKING)
-            m->phase = PL_WORKER_READY;
+        if (m->phase == PL_WORKER_PHASE_MAKING)
+            m->phase = PL_WORKER_PHASE_READY;
         return PL_OK;
     case 3:
         compute(w);
         return PL_OK;
     case 4:
         if (w->computed == w->plan.step_count && m->report == NULL) {
-            m->phase = PL_WORKER_DONE;
+            m->phase = PL_WORKER_PHASE_DONE;
             return pl_mem_copy_text(&m->report, "{}");
         }
         return PL_OK;

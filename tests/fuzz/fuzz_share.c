@@ -148,7 +148,7 @@ static void write_slot(pl_ring_memory *ring, uint32_t at, const uint8_t *args)
 {
     pl_ring_slot slot = { .place = args[1] % 4 };
     uint32_t bytes = get(args + 2, 2), offset = get(args + 4, 2);
-    slot.bytes = slot.place == PL_PLACE_NONE ? 0 : bytes;
+    slot.bytes = slot.place == PL_PAYLOAD_NONE ? 0 : bytes;
     slot.offset = (args[0] & 1) != 0 ? offset * 8 : UINT64_MAX - offset;
     pl_frame_write(&(pl_frame) { .kind = PL_FRAME_PUSH,
                                  .count = slot.bytes / 4,

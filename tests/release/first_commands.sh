@@ -34,4 +34,7 @@ for page in /usr/share/man/man1/paceline.1.gz \
     /usr/share/man/man1/paceline-train.1.gz; do
     [ ! -d /usr/share/man/man1 ] || [ -f "$page" ] || fail "$page is missing"
 done
+[ ! -f /usr/share/doc/paceline/README.md ] ||
+    "$(dirname "$0")/check_links.sh" /usr/share/doc/paceline ||
+    fail "the documents have links that lead nowhere"
 echo "first commands: done in $(($(date +%s) - begin)) s"

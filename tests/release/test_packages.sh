@@ -36,7 +36,7 @@ mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
 cp /etc/resolv.conf "$root/etc/resolv.conf"
 mkdir -p "$root/debs" "$root/usr/local/lib/paceline-test"
 cp "$debs"/*.deb "$root/debs"
-cp "$here/install.sh" "$here/first_commands.sh" \
+cp "$here/install.sh" "$here/first_commands.sh" "$here/check_links.sh" \
     "$root/usr/local/lib/paceline-test"
 chroot "$root" /usr/local/lib/paceline-test/install.sh /debs
 chroot "$root" su -s /bin/sh -c 'mkdir ~/first && cd ~/first &&

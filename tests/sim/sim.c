@@ -19,7 +19,7 @@
 /* Nobody waits longer: for all to join, then for one to come back... */
 #define STILL_NS INT64_C(130000000000)
 /* ... but for one that is stuck, ten times its longest time without progress
- * (ps_watch.c): one that was frozen, then cut off, while the clock jumped. */
+ * (watch.c): one that was frozen, then cut off, while the clock jumped. */
 #define STUCK_NS INT64_C(350000000000)
 
 uint64_t sim_draw(sim *s, uint32_t bound)
@@ -304,8 +304,8 @@ static void watch_first(sim *s, sim_server *server)
         !server->interrupted && !s->worker[0].ended)
         return;
     if (is_forgotten(s, server))
-        sim_broken(s, "no worker came to ps %d", server->index);
-    sim_trace(s, "ps %d ends: no worker came", server->index);
+        sim_broken(s, "no worker joined ps %d", server->index);
+    sim_trace(s, "ps %d ends: no worker joined", server->index);
     server->gave_up = true;
     stop_server(server);
 }

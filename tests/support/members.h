@@ -18,7 +18,7 @@ typedef struct members_node {
     int32_t member;
     pl_membership *machine; /* NULL: not running */
     bool frozen;            /* neither ticks nor reads */
-    int events[PL_MEMBER_OVER + 1];
+    int events[PL_MEMBER_EVENT_OVER + 1];
     int32_t lost;  /* the last; -1: none */
     char why[256]; /* of the last event with a text */
 } members_node;
@@ -81,7 +81,7 @@ static inline void members_event(void *context, const pl_member_event *event)
 {
     members_node *n = context;
     n->events[event->kind]++;
-    if (event->kind == PL_MEMBER_LOST)
+    if (event->kind == PL_MEMBER_EVENT_LOST)
         n->lost = event->member;
     if (event->text != NULL)
         snprintf(n->why, sizeof n->why, "%s", event->text);

@@ -192,7 +192,7 @@ static pl_status provide(getter *g)
                                      g->file->name));
     status = pl_mnist_check(g->file, path);
     if (status == PL_OK) {
-        printf("%s: is there\n", path);
+        printf("%s: already there\n", path);
         goto out;
     }
     if (status == PL_FORMAT)

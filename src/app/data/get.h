@@ -1,4 +1,4 @@
-/* data_get.h - `data get mnist`: the files from a mirror, verified.
+/* get.h - `data get mnist`: the files from a mirror, verified.
  *
  * Threads: one; several processes may get the same folder at once. */
 #ifndef PL_APP_DATA_GET_H

@@ -1,4 +1,4 @@
-/* data_pass.h - one pass over a source of sparse examples, with progress.
+/* pass.h - one pass over a source of sparse examples, with progress.
  *
  * For `data convert` and `data stats`.
  *

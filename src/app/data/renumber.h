@@ -1,4 +1,4 @@
-/* data_renumber.h - batches with new ids, for `data convert --renumber`.
+/* renumber.h - batches with new ids, for `data convert --renumber`.
  *
  * Threads: one. */
 #ifndef PL_APP_DATA_RENUMBER_H

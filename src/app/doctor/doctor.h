@@ -1,9 +1,9 @@
 /* doctor.h - what the files of `doctor` share.
  *
- *   cmd_doctor.c      flags, this host
- *   doctor_hosts.c    other hosts, and the links between them
- *   doctor_facts.c    what a host is like, as JSON
- *   doctor_judge.c    what is good and what is not, and what to do
+ *   cmd_doctor.c    flags, this host
+ *   hosts.c         other hosts, and the links between them
+ *   facts.c         what a host is like, as JSON
+ *   judge.c         what is good and what is not, and what to do
  *
  * Threads: one. */
 #ifndef PL_APP_DOCTOR_DOCTOR_H

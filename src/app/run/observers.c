@@ -159,14 +159,14 @@ pl_status pl_observers_start(pl_observers **out, const pl_observers_opts *opts)
     PL_TRY(PL_NEW(observers, 1));
     observers->opts = *opts;
     if (opts->run != NULL && start_events(observers) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; training goes on without them",
+        pl_log(PL_LOG_WARN, "%s; training continues without them",
                pl_error_message());
     if (opts->run != NULL && start_timeline(observers) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; training goes on without a timeline",
+        pl_log(PL_LOG_WARN, "%s; training continues without a timeline",
                pl_error_message());
     if (opts->run != NULL && opts->options->train.monitor_every > 0 &&
         start_monitor(observers) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; training goes on without them",
+        pl_log(PL_LOG_WARN, "%s; training continues without them",
                pl_error_message());
     *out = observers;
     return PL_OK;

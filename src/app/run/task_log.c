@@ -105,7 +105,7 @@ void pl_task_log_open(pl_task_log *log, const char *run, pl_task task)
     if (log == NULL || log->file >= 0)
         return;
     if (open_file(run, task, &file) != PL_OK) {
-        pl_log(PL_LOG_WARN, "%s; training goes on without this log",
+        pl_log(PL_LOG_WARN, "%s; training continues without this log",
                pl_error_message());
         return;
     }

@@ -1,4 +1,4 @@
-/* sweep_plan.h - the cells of a sweep: one training each.
+/* plan.h - the cells of a sweep: one training each.
  *
  * Threads: any. */
 #ifndef PL_APP_SWEEP_PLAN_H
@@ -10,7 +10,7 @@
 #define PL_SWEEP_CELLS_MOST 10000
 
 typedef struct pl_sweep_plan_opts {
-    const pl_json *spec;   /* required: of sweep_spec.h */
+    const pl_json *spec;   /* required: of spec.h */
     const pl_model *model; /* required: the spec's */
     char *const *flags;    /* more, behind the spec's */
     int flag_count;

@@ -150,7 +150,7 @@ static pl_status set_model(spec *s, const char *text, char *word)
     PL_TRY(next_word(&text, word, &more));
     if (more)
         return PL_FAIL(PL_USAGE,
-                       "\"%.80s\" after the model; flags go on a line of "
+                       "\"%.80s\" after the model; flags belong on a line of "
                        "their own",
                        word);
     return PL_OK;

@@ -1,4 +1,4 @@
-/* sweep_spec.h - what a sweep shall run, read from text.
+/* spec.h - what a sweep shall run, read from text.
  *
  * docs/formats/sweep.md has the format.  The result is
  *
@@ -11,7 +11,7 @@
  *
  * without the last four where the text does not have them (published.h has the
  * entries of the list).
- * Names and values are checked where the cells are made (sweep_plan.h).
+ * Names and values are checked where the cells are made (plan.h).
  *
  * Threads: any. */
 #ifndef PL_APP_SWEEP_SPEC_H

@@ -72,7 +72,7 @@ static void start_observers(server_task *task)
                                                  .task = task->opts->task,
                                                  .metrics = task->metrics,
                                              }) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; the server goes on without records",
+        pl_log(PL_LOG_WARN, "%s; the server continues without records",
                pl_error_message());
 }
 
@@ -361,7 +361,7 @@ static void use_folder(void *context, uint64_t job, const char *run)
         return;
     pl_trainer_locate(records->opts, job, run, &records->folder);
     if (start_records(records) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; the tests go on without records",
+        pl_log(PL_LOG_WARN, "%s; testing continues without records",
                pl_error_message());
 }
 

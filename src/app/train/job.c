@@ -218,8 +218,8 @@ pl_status pl_job_check_numbering(const pl_job *job, const pl_dataset *set)
                    "the ids of %s are %s, those of the training data are %s: "
                    "convert it with the --renumber FILE of the training data",
                    set->name,
-                   set->numbering == 0 ? "as they came" : "renumbered",
-                   job->numbering == 0   ? "as they came"
+                   set->numbering == 0 ? "not renumbered" : "renumbered",
+                   job->numbering == 0   ? "not renumbered"
                    : set->numbering == 0 ? "renumbered"
                                          : "renumbered by another file");
 }

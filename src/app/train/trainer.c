@@ -301,7 +301,7 @@ static void use_folder(void *context, uint64_t job, const char *run)
         return;
     pl_trainer_locate(&t->opts, job, run, &t->records);
     if (start_observers(t) != PL_OK)
-        pl_log(PL_LOG_WARN, "%s; training goes on without records",
+        pl_log(PL_LOG_WARN, "%s; training continues without records",
                pl_error_message());
 }
 

@@ -39,7 +39,7 @@ static pl_status take_quoted(char **at, char delimiter, pl_csv_cell *out,
     from++;
     if (*from != delimiter && !ends_line(from))
         return PL_FAIL(PL_FORMAT,
-                       "'%c' behind a closing quote, expected the "
+                       "'%c' after a closing quote, expected the "
                        "delimiter or the end of the line",
                        *from >= ' ' && *from <= '~' ? *from : '?');
     *at = step_over(from, last);

@@ -204,7 +204,7 @@ static pl_status count_rows(loader *l)
                        (unsigned long long)bytes, l->table.column_count);
     if (l->rows == 0)
         return PL_FAIL(PL_FORMAT, "%s holds no rows%s", l->table.path,
-                       l->table.header ? " behind its header" : "");
+                       l->table.header ? " after its header" : "");
     return PL_OK;
 }
 

@@ -72,7 +72,7 @@ static pl_status find_records(loader *l, int32_t index)
         if (bytes > left)
             return PL_FAIL(PL_FORMAT,
                            "%s: truncated: the record at byte %llu has %llu "
-                           "bytes, %llu are there",
+                           "bytes, of which the file has %llu",
                            file->path, (unsigned long long)at,
                            (unsigned long long)bytes, (unsigned long long)left);
         PL_TRY(PL_GROW(l->records, l->count, l->room));

@@ -132,7 +132,7 @@ static pl_status parse_order(header *t)
     if (take_word(t, "True"))
         return PL_FAIL(PL_UNSUPPORTED,
                        "the array is in Fortran order, expected C order, one "
-                       "example behind the other; save it again, " CURE);
+                       "example after the other; save it again, " CURE);
     return take_word(t, "False") ? PL_OK : not_a_head(t, "True or False");
 }
 
@@ -206,7 +206,7 @@ pl_status pl_npy_parse(pl_npy *out, const uint8_t *data, size_t bytes,
     if (bytes < fixed || length > bytes - fixed)
         return PL_FAIL(PL_FORMAT,
                        "truncated: the header of the array states %zu bytes, "
-                       "%zu are there (at most %d are read)",
+                       "the file has %zu (at most %d are read)",
                        length, bytes < fixed ? 0 : bytes - fixed,
                        PL_NPY_HEAD_MOST);
     const char *begin = (const char *)data + fixed;

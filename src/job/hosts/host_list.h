@@ -1,4 +1,4 @@
-/* hosts.h - the hosts of a job, and who works where.
+/* host_list.h - the hosts of a job, and who works where.
  *
  * Threads: constant once made. */
 #ifndef PL_JOB_HOSTS_HOST_LIST_H

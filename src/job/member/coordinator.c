@@ -163,7 +163,7 @@ void pl_coordinator_try_form(pl_membership *m, int64_t now_ns)
     m->state = PL_MEMBERSHIP_FORMED;
     m->formed_once = true;
     m->moved_ns = now_ns;
-    tell(m, (pl_member_event) { .kind = PL_MEMBER_FORMED });
+    tell(m, (pl_member_event) { .kind = PL_MEMBER_EVENT_FORMED });
     for (int32_t i = 1; i < m->opts.members; i++)
         if (m->seats[i].in)
             send_welcome(m, i);
@@ -199,7 +199,7 @@ static void take_process(pl_membership *m, pl_seat *seat,
     seat->attempt = 0;
     pl_liveness_reset(&seat->life, now_ns);
     tell(m, (pl_member_event) {
-                .kind = again ? PL_MEMBER_BACK : PL_MEMBER_JOINED,
+                .kind = again ? PL_MEMBER_EVENT_BACK : PL_MEMBER_EVENT_JOINED,
                 .member = join->member,
             });
 }
@@ -408,7 +408,7 @@ static void lose(pl_membership *m, int32_t member, const char *text)
     seat->ready = false;
     unsettle(m, member);
     tell(m, (pl_member_event) {
-                .kind = PL_MEMBER_LOST,
+                .kind = PL_MEMBER_EVENT_LOST,
                 .member = member,
                 .awaited = m->opts.on_loss != PL_ON_LOSS_ABORT,
                 .text = text,

@@ -114,7 +114,7 @@ const char *pl_loss_next(pl_on_loss on_loss)
 {
     static const char *const next[] = {
         [PL_ON_LOSS_WAIT] = "waiting for it to come back",
-        [PL_ON_LOSS_CONTINUE] = "going on without it",
+        [PL_ON_LOSS_CONTINUE] = "continuing without it",
         [PL_ON_LOSS_ABORT] = "the job ends (--on-worker-loss abort)",
     };
     return next[on_loss];

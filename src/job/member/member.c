@@ -110,12 +110,13 @@ bool pl_membership_end(pl_membership *m, pl_membership_state state,
         snprintf(m->why, sizeof m->why, "%s", why);
     m->state = state;
     m->how = how;
-    m->opts.ops->event(m->opts.context, &(pl_member_event) {
-                                            .kind = state == PL_MEMBERSHIP_OVER
-                                                        ? PL_MEMBER_OVER
-                                                        : PL_MEMBER_ROLLED,
-                                            .text = m->why,
-                                        });
+    m->opts.ops->event(m->opts.context,
+                       &(pl_member_event) {
+                           .kind = state == PL_MEMBERSHIP_OVER
+                                       ? PL_MEMBER_EVENT_OVER
+                                       : PL_MEMBER_EVENT_ROLLED,
+                           .text = m->why,
+                       });
     return true;
 }
 

@@ -28,12 +28,12 @@ typedef struct pl_membership pl_membership;
 #define PL_MEMBER_NAME    256
 
 typedef enum pl_member_event_kind {
-    PL_MEMBER_JOINED, /* a process has joined for the first time */
-    PL_MEMBER_BACK,   /* ... or the lost one or its successor has */
-    PL_MEMBER_LOST,   /* silent, stuck, or too late */
-    PL_MEMBER_FORMED, /* a generation has formed */
-    PL_MEMBER_ROLLED, /* this generation is over */
-    PL_MEMBER_OVER,   /* the job is over */
+    PL_MEMBER_EVENT_JOINED, /* a process has joined for the first time */
+    PL_MEMBER_EVENT_BACK,   /* ... or the lost one or its successor has */
+    PL_MEMBER_EVENT_LOST,   /* silent, stuck, or too late */
+    PL_MEMBER_EVENT_FORMED, /* a generation has formed */
+    PL_MEMBER_EVENT_ROLLED, /* this generation is over */
+    PL_MEMBER_EVENT_OVER,   /* the job is over */
 } pl_member_event_kind;
 
 typedef struct pl_member_event {

@@ -82,7 +82,7 @@ static bool take_welcome(pl_membership *m, const pl_message *message,
     m->coordinator.heard_ns = now_ns;
     send_heartbeat(m, now_ns); /* to compare clocks at once */
     m->opts.ops->event(m->opts.context, &(pl_member_event) {
-                                            .kind = PL_MEMBER_FORMED,
+                                            .kind = PL_MEMBER_EVENT_FORMED,
                                             .facts = welcome.facts,
                                             .fact_bytes = welcome.fact_bytes,
                                         });
@@ -106,7 +106,7 @@ static bool take_ack(pl_membership *m, const pl_message *message,
         return true;
     pl_membership_name(m, 0, name);
     snprintf(why, sizeof why,
-             "%s was restarted: the job goes on from its last checkpoint",
+             "%s was restarted: the job continues from its last checkpoint",
              name);
     pl_membership_end(m, PL_MEMBERSHIP_ROLLED, PL_ROLLED, why);
     return true;
@@ -178,7 +178,7 @@ static void lose_coordinator(pl_membership *m, int64_t now_ns)
                  .now_ns = now_ns,
              });
     m->opts.ops->event(m->opts.context,
-                       &(pl_member_event) { .kind = PL_MEMBER_LOST,
+                       &(pl_member_event) { .kind = PL_MEMBER_EVENT_LOST,
                                             .awaited = !abort,
                                             .text = why });
     pl_membership_end(m, abort ? PL_MEMBERSHIP_OVER : PL_MEMBERSHIP_ROLLED,

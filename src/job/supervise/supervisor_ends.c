@@ -171,7 +171,7 @@ static void ended_badly(pl_supervisor *s, pl_job_task *task, int ended,
         restart(s, task, how, excused);
     } else if (can_do_without(s, task)) {
         pl_log(PL_LOG_WARN,
-               "%s %s and is not restarted; the job goes on without it, its "
+               "%s %s and is not restarted; the job continues without it, its "
                "log: %s/%s-%d.log",
                pl_supervisor_name(task, name), how, s->opts->logs,
                pl_role_text(task->task.role), task->task.index);

@@ -325,7 +325,7 @@ int pl_probe_port(const pl_probe *p)
 static pl_status refused(const char *address, int error)
 {
     const char *hint =
-        error == ECONNREFUSED ? "nobody listens there"
+        error == ECONNREFUSED ? "nothing listens there"
         : error == ETIMEDOUT || error == EHOSTUNREACH || error == EINPROGRESS
             ? "a firewall, or no route"
             : "";

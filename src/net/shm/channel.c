@@ -179,11 +179,11 @@ pl_status pl_channel_send(pl_channel *channel, const pl_frame *frame,
                           const void *payload, bool lasting, const pl_area *own)
 {
     size_t offset = 0;
-    int place = frame->payload_bytes == 0 ? PL_PLACE_NONE : PL_PLACE_INLINE;
-    if (place == PL_PLACE_INLINE && lasting && own != NULL &&
+    int place = frame->payload_bytes == 0 ? PL_PAYLOAD_NONE : PL_PAYLOAD_INLINE;
+    if (place == PL_PAYLOAD_INLINE && lasting && own != NULL &&
         pl_area_holds(own, payload, frame->payload_bytes, &offset) &&
         offset % 8 == 0)
-        place = PL_PLACE_AREA;
+        place = PL_PAYLOAD_AREA;
     bool asleep = false;
     pl_status status =
         pl_ring_put(&channel->out, frame, place, payload, offset, &asleep);
@@ -207,11 +207,11 @@ static pl_status locate(const pl_channel *channel, const pl_ring_slot *slot,
     size_t area_bytes =
         channel->area != NULL ? pl_lease_bytes(channel->area) : 0;
     *payload = NULL;
-    if (slot->place == PL_PLACE_NONE && slot->bytes == 0)
+    if (slot->place == PL_PAYLOAD_NONE && slot->bytes == 0)
         return PL_OK;
-    if (slot->place == PL_PLACE_INLINE && inside(PL_RING_INLINE, slot))
+    if (slot->place == PL_PAYLOAD_INLINE && inside(PL_RING_INLINE, slot))
         *payload = channel->in.memory->room + slot->offset;
-    else if (slot->place == PL_PLACE_AREA && channel->area != NULL &&
+    else if (slot->place == PL_PAYLOAD_AREA && channel->area != NULL &&
              inside(area_bytes, slot))
         *payload = (const uint8_t *)pl_lease_data(channel->area) + slot->offset;
     else
@@ -234,7 +234,7 @@ pl_status pl_channel_peek(pl_channel *channel, pl_frame *frame,
         channel->dead = channel->broken = true;
     if (status != PL_OK)
         return status;
-    *lease = slot.place == PL_PLACE_AREA ? channel->area : NULL;
+    *lease = slot.place == PL_PAYLOAD_AREA ? channel->area : NULL;
     PL_TRY(locate(channel, &slot, payload));
     status = pl_frame_read(frame, slot.frame, sizeof slot.frame, slot.bytes);
     return status == PL_OK ? PL_OK : PL_FORMAT;

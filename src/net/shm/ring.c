@@ -59,7 +59,7 @@ pl_status pl_ring_put(pl_ring_writer *writer, const pl_frame *frame, int place,
     uint32_t offset = 0, end = writer->end;
     if (writer->written - writer->read_seen == PL_RING_SLOTS)
         return PL_AGAIN;
-    if (place == PL_PLACE_INLINE &&
+    if (place == PL_PAYLOAD_INLINE &&
         !find_room(writer, frame->payload_bytes, &offset, &end))
         return PL_AGAIN;
 
@@ -68,8 +68,8 @@ pl_status pl_ring_put(pl_ring_writer *writer, const pl_frame *frame, int place,
     pl_frame_write(frame, slot->frame);
     slot->place = (uint32_t)place;
     slot->bytes = frame->payload_bytes;
-    slot->offset = place == PL_PLACE_AREA ? area_offset : offset;
-    if (place == PL_PLACE_INLINE)
+    slot->offset = place == PL_PAYLOAD_AREA ? area_offset : offset;
+    if (place == PL_PAYLOAD_INLINE)
         memcpy(memory->room + offset, payload, frame->payload_bytes);
     writer->ends[at] = writer->end = end;
     writer->written++;

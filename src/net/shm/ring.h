@@ -20,9 +20,9 @@
 
 /* Where a payload lies. */
 enum {
-    PL_PLACE_NONE,
-    PL_PLACE_INLINE,
-    PL_PLACE_AREA
+    PL_PAYLOAD_NONE,
+    PL_PAYLOAD_INLINE,
+    PL_PAYLOAD_AREA
 };
 
 typedef struct pl_ring_slot {
@@ -54,8 +54,8 @@ typedef struct pl_ring_reader {
     uint32_t read;
 } pl_ring_reader;
 
-/* Write a frame whose payload lies in the area (PL_PLACE_AREA), is copied
- * into the ring (PL_PLACE_INLINE) or is not there.  *asleep: the reader must
+/* Write a frame whose payload lies in the area (PL_PAYLOAD_AREA), is copied
+ * into the ring (PL_PAYLOAD_INLINE) or is not there.  *asleep: the reader must
  * be woken.  PL_AGAIN when there is no room, without a text; PL_PEER when the
  * reader's count is impossible. */
 pl_status pl_ring_put(pl_ring_writer *writer, const pl_frame *frame, int place,

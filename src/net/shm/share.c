@@ -139,7 +139,8 @@ pl_status pl_share_read(pl_share_offer *out, const char *text)
             return PL_OK;
         }
     }
-    return PL_FAIL(PL_FORMAT, "\"%.64s\" does not tell of shared memory", text);
+    return PL_FAIL(PL_FORMAT, "\"%.64s\" does not describe shared memory",
+                   text);
 }
 
 /* Open what another process has open, after a look at what it is: a path from
@@ -165,8 +166,8 @@ static pl_status open_theirs(int *out, const pl_share_offer *from,
     int error = errno;
     close(look);
     if (!same)
-        return PL_FAIL(PL_PEER, "%s is not the file process %d told of", path,
-                       (int)from->pid);
+        return PL_FAIL(PL_PEER, "%s is not the file that process %d named",
+                       path, (int)from->pid);
     if (fd < 0)
         return PL_FAIL(PL_IO, "%s: %s", path, strerror(error));
     *out = fd;

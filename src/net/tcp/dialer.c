@@ -3,7 +3,18 @@
  *   WAIT   until the next attempt
  *   KNOCK  connect() is under way
  *   SHAKE  the handshake is
- *   REST   the connection is the owner's, or the server said no */
+ *   REST   the connection is the owner's, or the server said no
+ *
+ *   D1  The connection belongs to one side at a time: to the pump's thread
+ *       while the dialer tries, to the owner from READY until it asks again.
+ *   D2  An attempt that hangs ends: connect() after 5 s, the handshake after
+ *       30 s.
+ *   D3  After each failure the next attempt is later than the one before, up
+ *       to a second or half as late again; a connection that ended within a
+ *       second of being made counts as a failure.
+ *   D4  A refusal for good is the last attempt.
+ *   D5  What waits in the outbox is kept for the next connection; a message
+ *       that was sent in part is counted as lost. */
 #include "net/tcp/dialer.h"
 
 #include "base/rng.h"

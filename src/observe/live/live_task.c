@@ -151,7 +151,7 @@ static void tell_lost(pl_live_task *task, const pl_record *record,
     snprintf(task->state, sizeof task->state, "lost: it %s; %s",
              lost->text[0] != '\0' ? lost->text : "fell silent",
              goes_on && pl_live_task_trains(task)
-                 ? "the others go on without it"
+                 ? "the others continue without it"
                  : "its restart is awaited");
 }
 

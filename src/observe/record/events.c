@@ -71,10 +71,11 @@ static pl_status open_file(pl_events *events, const char *folder)
 /* Called with the lock held, as all that follow. */
 static void give_up(pl_events *events, int error)
 {
-    pl_log(PL_LOG_WARN,
-           "write %s: %s; training goes on, but TensorBoard will not see more "
-           "of it",
-           events->path, strerror(error));
+    pl_log(
+        PL_LOG_WARN,
+        "write %s: %s; training continues, but TensorBoard will not see more "
+        "of it",
+        events->path, strerror(error));
     close(events->file);
     events->file = -1;
 }

@@ -73,7 +73,7 @@ static double now_s(void)
 static void give_up(pl_monitor *monitor)
 {
     pl_log(PL_LOG_WARN,
-           "%s; training goes on, but its resources are not recorded",
+           "%s; training continues, but its resources are not recorded",
            pl_error_message());
     monitor->broken = true;
 }

@@ -155,14 +155,14 @@ static pl_status check_cover(struct range *ranges, size_t count, uint64_t limit)
                            "tensor %.200s begins at %" PRIu64 ", %s %" PRIu64,
                            ranges[i].name, ranges[i].begin,
                            ranges[i].begin < end ? "inside another that ends at"
-                                                 : "a hole behind",
+                                                 : "a gap after",
                            end);
         end = ranges[i].end;
     }
     if (end != limit)
         return PL_FAIL(PL_FORMAT,
                        "%" PRIu64
-                       " bytes behind the last tensor belong to none",
+                       " bytes after the last tensor belong to no tensor",
                        limit - end);
     return PL_OK;
 }

@@ -1,4 +1,4 @@
-/* allreduce_sync.h - the training loop's way to workers that all hold the
+/* allreduce.h - the training loop's way to workers that all hold the
  * model (train/sync.h).
  *
  * Every worker sums its gradient with all others' and makes the same update;

@@ -2,7 +2,7 @@
  *
  * An engine (ring, mpi) connects the ranks and implements this table; buckets,
  * checkpoints, evaluation and the end are written once, above it
- * (allreduce_sync.c).
+ * (allreduce.c).
  *
  * Life: join, then any number of sums and status exchanges, free.  Sums are
  * started in the same order, over the same ranges, by all ranks; so are

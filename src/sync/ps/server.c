@@ -465,7 +465,7 @@ static pl_status wait_for_first(pl_ps_server *server)
     int64_t limit = server->opts.core.join_ms * 1000000;
     if (now - server->begin_ns > limit)
         return PL_FAIL(PL_TIMEOUT,
-                       "no worker came to %s at %s within %lld s "
+                       "no worker joined %s at %s within %lld s "
                        "(--join-timeout)",
                        server->name, pl_ps_server_address(server),
                        (long long)(limit / 1000000000));
@@ -532,7 +532,7 @@ static pl_status serve(pl_ps_server *server)
         }
         if (interrupted_early(server))
             return PL_FAIL(PL_INTERRUPTED, "interrupted before any worker "
-                                           "came");
+                                           "joined");
         int64_t until = next_tick;
         if (look_at_store(server) && now + STORE_NS < until)
             until = now + STORE_NS;

@@ -1,4 +1,4 @@
-/* ps_server.h - a parameter server process: the core around the network.
+/* server.h - a parameter server process: the core around the network.
  *
  * It listens at once and learns from the first task that joins how many
  * parameters there are: a server needs neither the model nor the data.

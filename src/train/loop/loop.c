@@ -60,7 +60,7 @@ static pl_status join_or_rejoin(pl_loop *l)
                (long long)l->before, (long long)l->restored);
     }
     l->before = -1;
-    pl_log(PL_LOG_INFO, "going on at step %lld", (long long)step);
+    pl_log(PL_LOG_INFO, "continuing at step %lld", (long long)step);
     return PL_OK;
 }
 

@@ -136,7 +136,7 @@ static void source_refuses_a_missing_or_needless_folder(void **state)
                  pl_source_open(&set, "mnist", PL_SPLIT_TRAIN, NULL));
     assert_fails(PL_USAGE, "expected idx:DIR",
                  pl_source_open(&set, "idx:", PL_SPLIT_TRAIN, NULL));
-    assert_fails(PL_USAGE, "'digits' with nothing behind it",
+    assert_fails(PL_USAGE, "'digits' with nothing after it",
                  pl_source_open(&set, "digits:here", PL_SPLIT_TRAIN, NULL));
 }
 

@@ -76,7 +76,7 @@ static void keys_principals_have_names(void **state)
     pl_principal_text(who, text);
     assert_string_equal("worker 1023", text);
     pl_principal_text((pl_principal) { 0 }, text);
-    assert_string_equal("nobody known", text);
+    assert_string_equal("an unknown task", text);
 }
 
 static void keys_let_a_task_speak_for_itself_alone(void **state)

@@ -277,8 +277,8 @@ static pl_status decode_values(block *b, bool weighted)
     float *values = b->rows->values + b->first_id;
     size_t left = (size_t)(b->end - b->at), ids = (size_t)b->ids;
     if (left != (weighted ? ids * 4 : 0))
-        return PL_FAIL(PL_FORMAT, "%zu bytes behind the ids, expected %zu",
-                       left, weighted ? ids * 4 : 0);
+        return PL_FAIL(PL_FORMAT, "%zu bytes after the ids, expected %zu", left,
+                       weighted ? ids * 4 : 0);
     if (!weighted)
         return PL_OK;
     if (!b->rows->weighted)

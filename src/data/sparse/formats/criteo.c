@@ -148,7 +148,7 @@ static pl_status read_line(click *c, const char **at)
     if (**at == '\r')
         ++*at;
     if (**at != '\n')
-        return wrong(c, *at, "the end of the line behind 40 columns");
+        return wrong(c, *at, "the end of the line after 40 columns");
     c->rows->count++;
     c->rows->start[c->rows->count] = c->used;
     return PL_OK;

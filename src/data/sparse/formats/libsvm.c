@@ -81,7 +81,7 @@ static pl_status bad_id(libsvm_line *line, const char *at, const char *end,
                                   "%llu",
                                   (int)strspn(at, "0123456789"), at,
                                   (unsigned long long)bound);
-    return wrong(line, end, "':' and a value behind the id");
+    return wrong(line, end, "':' and a value after the id");
 }
 
 /* The non-zeros of a line; *at becomes its end. */
@@ -136,7 +136,7 @@ static pl_status parse_line(libsvm_line *line, const char **at)
     PL_TRY(parse_label(line, at));
     PL_TRY(parse_pairs(line, at));
     if (**at == '\r' && (*at)[1] != '\n')
-        return wrong(line, *at, "a line feed behind the carriage return");
+        return wrong(line, *at, "a line feed after the carriage return");
     line->rows->count++;
     line->rows->start[line->rows->count] = line->ids;
     return PL_OK;

@@ -70,7 +70,7 @@ static pl_status answer_run(pl_run_place *place, const pl_run_place_opts *opts,
     PL_TRY(pl_json_get_text(question, "run", &run));
     PL_TRY(pl_json_get_text(question, "token", &token));
     if (!is_token(token))
-        return PL_FAIL(PL_PEER, "a token that is none");
+        return PL_FAIL(PL_PEER, "the token is malformed");
     if (there || run[0] == '/')
         PL_TRY(is_seen(run, token, &seen));
     if (!seen)

@@ -145,7 +145,7 @@ static pl_status go_on(const char *file, int64_t offset, char **out)
     struct stat info;
     if (lstat(file, &info) != 0 || !S_ISREG(info.st_mode) ||
         info.st_size != offset)
-        return PL_FAIL(PL_PEER, "%s: byte %lld came, which is not the next",
+        return PL_FAIL(PL_PEER, "%s: received byte %lld, which is not the next",
                        file, (long long)offset);
     return pl_mem_copy_text(out, file);
 }
@@ -210,7 +210,7 @@ static pl_status take_grown(pl_record_sink *sink,
     if (file == NULL)
         PL_TRY(add_grown(sink, message, &file));
     if (message->offset != file->bytes)
-        return PL_FAIL(PL_PEER, "%s: byte %lld came, expected %lld",
+        return PL_FAIL(PL_PEER, "%s: received byte %lld, expected %lld",
                        message->text, (long long)message->offset,
                        (long long)file->bytes);
     PL_TRY(pl_record_kind_of(message->text) == PL_RECORD_LINES
@@ -240,7 +240,7 @@ static pl_status take_whole(pl_record_sink *sink,
     if (sink->writer == NULL || sink->path == NULL ||
         strcmp(sink->path, message->text) != 0 ||
         message->offset != sink->bytes)
-        return PL_FAIL(PL_PEER, "%s: byte %lld came, which is not the next",
+        return PL_FAIL(PL_PEER, "%s: received byte %lld, which is not the next",
                        message->text, (long long)message->offset);
     PL_TRY(pl_file_writer_put(sink->writer, sink->data, bytes));
     sink->bytes += (int64_t)bytes;

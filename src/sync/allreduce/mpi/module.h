@@ -1,9 +1,9 @@
-/* mpi_module.h - what the program knows of MPI: a table of functions.
+/* module.h - what the program knows of MPI: a table of functions.
  *
  * The table comes from a module, paceline-mpi.so, the only code that is linked
  * to an MPI library; it is loaded when the engine is asked for (mpi.c).  So
  * the program starts where no MPI is installed, and a site builds this one
- * file (mpi_module.c) against the MPI it has.  The module uses nothing of the
+ * file (module.c) against the MPI it has.  The module uses nothing of the
  * program: plain C types go in and out.
  *
  * Functions return MPI's own codes, 0 for success; `text` tells what a code

@@ -163,7 +163,7 @@ static pl_status lose(engine *e, int32_t rank, int64_t now)
                      .task = task,
                      .life = &e->lives[rank],
                      .state = PL_SILENT,
-                     .next = "an MPI job cannot go on without it: start the "
+                     .next = "an MPI job cannot continue without it: start the "
                              "job again with --resume",
                      .now_ns = now,
                  });

@@ -1,11 +1,11 @@
-/* ring_engine.h - the engine `ring`: workers around a ring, over src/net.
+/* engine.h - the engine `ring`: workers around a ring, over src/net.
  *
  * For workers that people start by hand, in any order, on one host or many.
  * Payloads stay in the memory of the sums where it is shared (one host) and
  * take TCP elsewhere; with keys everyone proves who it is, and beyond loopback
  * all is encrypted.
  *
- * Design.  The core (ring_core.h) is driven by one of two threads at a time:
+ * Design.  The core (core.h) is driven by one of two threads at a time:
  * by the caller while it waits, and by the engine's own thread while the
  * caller computes.  That one sleeps on the network while sums are under way,
  * and otherwise looks after heartbeats ten times a second, so that a caller
@@ -34,7 +34,7 @@ typedef struct pl_ring_engine_opts {
     const pl_transport *transport; /* as pl_endpoint_opts.transport */
     bool encrypt;                  /* on loopback, too */
     pl_on_loss on_loss;
-    int64_t heartbeat_ms, join_ms, rejoin_ms; /* as in ring_core.h */
+    int64_t heartbeat_ms, join_ms, rejoin_ms; /* as in core.h */
     const pl_kernels *kernels;
     const atomic_bool *interrupt; /* while waiting to join; or NULL */
     /* Optional: a worker is silent.  From any thread. */

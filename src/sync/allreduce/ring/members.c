@@ -229,25 +229,25 @@ static void member_event(void *context, const pl_member_event *event)
 {
     pl_ring_core *core = context;
     switch (event->kind) {
-    case PL_MEMBER_FORMED:
+    case PL_MEMBER_EVENT_FORMED:
         if (core->chief) {
             make_roster(core);
             core->place = place_of(core, 0);
         }
         begin_generation(core);
         break;
-    case PL_MEMBER_LOST:
+    case PL_MEMBER_EVENT_LOST:
         if (event->awaited)
             core->opts.ops->lost(core->opts.context, event->member);
         if (!pl_membership_formed(core->membership)) /* else all hear it */
             pl_log(PL_LOG_WARN, "%s", event->text);
         break;
-    case PL_MEMBER_ROLLED:
-    case PL_MEMBER_OVER:
+    case PL_MEMBER_EVENT_ROLLED:
+    case PL_MEMBER_EVENT_OVER:
         core->phase = PL_RING_APART;
         break;
-    case PL_MEMBER_JOINED:
-    case PL_MEMBER_BACK:
+    case PL_MEMBER_EVENT_JOINED:
+    case PL_MEMBER_EVENT_BACK:
         break;
     }
 }

@@ -1,8 +1,8 @@
-/* ps_core.h - the logic of one parameter server, without input or output.
+/* core.h - the logic of one parameter server, without input or output.
  *
  * Messages and the time come in by calls, messages go out by a callback, the
  * optimizer is applied in place.  It never waits and knows no socket: the
- * server (ps_server.h) wraps it around the network, the simulator runs whole
+ * server (server.h) wraps it around the network, the simulator runs whole
  * jobs of it under a seed.
  *
  * Server 0 is the coordinator: it gives each joining task its incarnation,

@@ -500,7 +500,7 @@ void pl_core_is_back(pl_ps_core *core, pl_member *member)
         return;
     if (core->told && pl_core_id(core, member) <= core->opts.workers) {
         pl_core_reply_text(core, member, pl_ps_refuse_encode(false, 0),
-                           "the job went on without this task and is over");
+                           "the job continued without this task and is over");
         return;
     }
     pl_log(PL_LOG_INFO, "%s is back", pl_core_name(core, member, name));

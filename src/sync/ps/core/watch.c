@@ -35,10 +35,10 @@ static const char *next_of(const pl_ps_core *core, const pl_member *member)
     bool waits = member == core->members ||
                  (core->opts.supervised && !core->mode->lock_step);
     if (is_server(core, member))
-        return "waiting for it to come back, then going on from the last "
+        return "waiting for it to come back, then continuing from the last "
                "checkpoint";
     if (!pl_core_is_worker(core, member))
-        return "training goes on";
+        return "training continues";
     if (core->opts.on_loss == PL_ON_LOSS_CONTINUE && waits)
         return pl_loss_next(PL_ON_LOSS_WAIT);
     return pl_loss_next(core->opts.on_loss);
@@ -175,7 +175,7 @@ static void go_on_without(pl_ps_core *core)
         pl_member *member = &core->members[w];
         if (member->state != PL_MEMBER_ABSENT)
             continue;
-        pl_log(PL_LOG_WARN, "%s did not rejoin; going on without it",
+        pl_log(PL_LOG_WARN, "%s did not rejoin; continuing without it",
                pl_core_name(core, member, name));
         pl_core_set_state(core, member, PL_MEMBER_LEFT);
     }

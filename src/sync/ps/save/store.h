@@ -23,7 +23,7 @@ void pl_ps_store_free(pl_ps_store *store); /* waits for the disk */
  * Before the first of them. */
 pl_status pl_ps_store_place(pl_ps_store *store, const char *run) PL_MUST_CHECK;
 
-/* As the ops of ps_core.h. */
+/* As the ops of core.h. */
 bool pl_ps_store_save(pl_ps_store *store, const char *plan, size_t bytes);
 bool pl_ps_store_commit(pl_ps_store *store, const pl_ps_part *parts);
 bool pl_ps_store_load(pl_ps_store *store, const char *plan, size_t bytes);

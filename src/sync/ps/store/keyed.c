@@ -126,7 +126,7 @@ static pl_status fill(pl_ps_core *core, const pl_message *message)
     const pl_ps_core_opts *opts = &core->opts;
     pl_first_range part = { opts->first, opts->count };
     if (message->frame.payload_bytes > FILL_TEXT_MOST)
-        return PL_FAIL(PL_FORMAT, "first parameters told in %u bytes",
+        return PL_FAIL(PL_FORMAT, "first parameters described in %u bytes",
                        message->frame.payload_bytes);
     pl_json *description;
     PL_TRY(pl_json_parse(&description, message->payload,

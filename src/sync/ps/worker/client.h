@@ -1,5 +1,5 @@
-/* ps_client.h - the logic of a task that talks to parameter servers, without
- * input or output: the counterpart of ps_core.h.
+/* client.h - the logic of a task that talks to parameter servers, without
+ * input or output: the counterpart of core.h.
  *
  * One request at a time goes to all servers (or to server 0 alone): it is
  * begun, messages come in until it is done, and the clock repeats what was

@@ -1,4 +1,4 @@
-/* ps_client_priv.h - what the files of the client share.
+/* client_priv.h - what the files of the client share.
  *
  * client.c         requests and their answers
  * client_join.c    joining
@@ -87,7 +87,7 @@ void pl_client_send(pl_ps_client *client, int32_t ps, pl_frame frame,
  */
 void pl_client_pump(pl_ps_client *client, int32_t ps);
 
-/* ps_client_keys.c */
+/* client_keys.c */
 /* Make the message of a pull: the keys of server `ps`. */
 void pl_client_make_pull(pl_ps_client *client, int32_t ps);
 /* Make and send that of a push; `list`: with the keys of the gradient. */

@@ -88,9 +88,9 @@ static void member_without_its_roll_joins_again(void **state)
     members_start(net, 1);
     members_settle(net); /* rolled, and member 2 does not know */
     net->node[2].frozen = false;
-    assert_int_equal(0, net->node[2].events[PL_MEMBER_ROLLED]);
+    assert_int_equal(0, net->node[2].events[PL_MEMBER_EVENT_ROLLED]);
     members_pass(net, 1000);
-    assert_int_equal(1, net->node[2].events[PL_MEMBER_ROLLED]);
+    assert_int_equal(1, net->node[2].events[PL_MEMBER_EVENT_ROLLED]);
     assert_string_equal("worker 1 joins again", net->node[2].why);
     for (int32_t i = 0; i < 3; i++) {
         assert_true(pl_membership_formed(net->node[i].machine));

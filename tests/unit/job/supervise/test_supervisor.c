@@ -254,7 +254,7 @@ static void supervisor_job_may_go_on_without_a_worker(void **state)
     j.opts.go_on = true;
     j.drive = release_when_given_up;
     assert_ok(pl_supervisor_run(&j.opts));
-    assert_said(&j, "the job goes on without it");
+    assert_said(&j, "the job continues without it");
     close_job(&j);
 }
 
@@ -276,7 +276,7 @@ static void supervisor_server_is_told_who_is_gone(void **state)
     j.drive = release_when_server_knows;
     assert_ok(pl_supervisor_run(&j.opts));
     assert_int_equal(2, j.seen[PS].starts);
-    assert_said(&j, "the job goes on without it");
+    assert_said(&j, "the job continues without it");
     close_job(&j);
 }
 

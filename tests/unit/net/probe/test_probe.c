@@ -35,7 +35,7 @@ static void probe_measures_the_way_to_it(void **state)
     assert_fails(PL_IO, "Address already in use",
                  pl_probe_new(&(pl_probe *) { NULL }, address, TOKEN));
     pl_probe_free(probe);
-    assert_fails(PL_IO, "nobody listens there",
+    assert_fails(PL_IO, "nothing listens there",
                  pl_probe_measure(&result, address, TOKEN, 50));
     assert_int_equal(0, pl_mem_live());
 }

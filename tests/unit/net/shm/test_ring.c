@@ -43,7 +43,7 @@ static pl_status put(pair *p, uint64_t number, uint32_t bytes)
     pl_frame frame = { .kind = PL_FRAME_PUSH,
                        .sequence = number,
                        .payload_bytes = bytes };
-    return pl_ring_put(&p->writer, &frame, PL_PLACE_INLINE, payload, 0,
+    return pl_ring_put(&p->writer, &frame, PL_PAYLOAD_INLINE, payload, 0,
                        &asleep);
 }
 
@@ -102,7 +102,8 @@ static void ring_frees_its_room_before_a_frame_without_payload(void **state)
     pl_frame frame = { .kind = PL_FRAME_HEARTBEAT, .sequence = 2 };
     assert_ok(put(p, 1, 40000));
     expect(p, 1, 40000);
-    assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
+    assert_ok(
+        pl_ring_put(&p->writer, &frame, PL_PAYLOAD_NONE, NULL, 0, &asleep));
     assert_ok(put(p, 3, PL_RING_INLINE));
     expect(p, 2, 0);
     expect(p, 3, PL_RING_INLINE);
@@ -135,13 +136,16 @@ static void ring_says_when_its_reader_sleeps(void **state)
     pair *p = *state;
     pl_frame frame = { .kind = PL_FRAME_HEARTBEAT };
     bool asleep = true;
-    assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
+    assert_ok(
+        pl_ring_put(&p->writer, &frame, PL_PAYLOAD_NONE, NULL, 0, &asleep));
     assert_false(asleep);
     pl_ring_sleep(&p->reader);
-    assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
+    assert_ok(
+        pl_ring_put(&p->writer, &frame, PL_PAYLOAD_NONE, NULL, 0, &asleep));
     assert_true(asleep);
     /* One bell is enough. */
-    assert_ok(pl_ring_put(&p->writer, &frame, PL_PLACE_NONE, NULL, 0, &asleep));
+    assert_ok(
+        pl_ring_put(&p->writer, &frame, PL_PAYLOAD_NONE, NULL, 0, &asleep));
     assert_false(asleep);
 }
 

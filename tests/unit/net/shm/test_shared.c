@@ -222,13 +222,13 @@ static void shared_offsets_out_of_range_are_refused(void **state)
         uint32_t place, bytes;
         uint64_t offset;
     } wrong[] = {
-        { PL_PLACE_AREA, 64, AREA_BYTES - 56 },
-        { PL_PLACE_AREA, 64, UINT64_MAX - 7 },
-        { PL_PLACE_AREA, 64, 4 },
-        { PL_PLACE_INLINE, 64, PL_RING_INLINE - 56 },
-        { PL_PLACE_INLINE, 64, (uint64_t)1 << 40 },
-        { PL_PLACE_AREA, 72, 0 }, /* not what the frame says */
-        { PL_PLACE_NONE, 64, 0 },
+        { PL_PAYLOAD_AREA, 64, AREA_BYTES - 56 },
+        { PL_PAYLOAD_AREA, 64, UINT64_MAX - 7 },
+        { PL_PAYLOAD_AREA, 64, 4 },
+        { PL_PAYLOAD_INLINE, 64, PL_RING_INLINE - 56 },
+        { PL_PAYLOAD_INLINE, 64, (uint64_t)1 << 40 },
+        { PL_PAYLOAD_AREA, 72, 0 }, /* not what the frame says */
+        { PL_PAYLOAD_NONE, 64, 0 },
         { 3, 64, 0 },
     };
     const size_t count = sizeof wrong / sizeof *wrong;

@@ -116,7 +116,7 @@ static void events_of_one_second_get_files_of_their_own(void **state)
 
 static void count_warnings(void *context, pl_log_level level, const char *text)
 {
-    if (level == PL_LOG_WARN && strstr(text, "training goes on") != NULL)
+    if (level == PL_LOG_WARN && strstr(text, "training continues") != NULL)
         ++*(int *)context;
 }
 

@@ -156,7 +156,7 @@ static void safetensors_malformed_are_named(void **state)
         { " {}", 0, PL_FORMAT, "does not begin with {" },
         { "[]", 0, PL_FORMAT, "does not begin with {" },
         { "{", 0, PL_FORMAT, "header: line 1" },
-        { "{}", 1, PL_FORMAT, "1 bytes behind the last tensor" },
+        { "{}", 1, PL_FORMAT, "1 bytes after the last tensor" },
         { "{\"a\":1}", 0, PL_FORMAT, "tensor a: dtype: expected an object" },
         { "{\"__metadata__\":{\"a\":1}}", 0, PL_FORMAT,
           "__metadata__: a: expected a string" },
@@ -181,7 +181,7 @@ static void safetensors_malformed_are_named(void **state)
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0]}}", 2,
           PL_FORMAT, "data_offsets: 1 numbers, expected 2" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}", 3,
-          PL_FORMAT, "tensor a begins at 1, a hole behind 0" },
+          PL_FORMAT, "tensor a begins at 1, a gap after 0" },
         { "{\"a\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[0,2]},"
           "\"b\":{\"dtype\":\"U8\",\"shape\":[2],\"data_offsets\":[1,3]}}",
           3, PL_FORMAT, "tensor b begins at 1, inside another that ends at 2" },
