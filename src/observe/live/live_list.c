@@ -123,14 +123,32 @@ static void take_summary(pl_live_run *run)
         run->limit = record->summary.bottleneck.text;
 }
 
-/* Seconds since the run was started; NAN: not known. */
-static double age_of(const pl_record *record)
+/* When the run was last started or resumed, in seconds since 1970; 0: not
+ * known. */
+static double started_of(const pl_record *record)
 {
     struct tm parts = { 0 };
     if (record->run.started == NULL ||
         strptime(record->run.started, "%Y-%m-%dT%H:%M:%SZ", &parts) == NULL)
+        return 0;
+    return (double)timegm(&parts);
+}
+
+/* Seconds a step has taken since then: earlier steps are those of the run that
+ * was resumed, or of the chief that was restarted.  NAN: fewer than two points
+ * were recorded since. */
+static double step_s(const pl_live_run *run)
+{
+    double started = started_of(run->record);
+    const pl_curve *loss = pl_curves_find(&run->curves, "loss");
+    if (loss == NULL || loss->count == 0)
         return NAN;
-    return difftime(time(NULL), timegm(&parts));
+    const pl_point *first = loss->points, *last = first + loss->count - 1;
+    while (first < last && first->time < started)
+        first++;
+    return last->x > first->x
+               ? (last->time - first->time) / (last->x - first->x)
+               : NAN;
 }
 
 static pl_status take_running(pl_live_run *run)
@@ -148,10 +166,8 @@ static pl_status take_running(pl_live_run *run)
     run->loss = pl_live_last(&run->curves, "loss", &run->step);
     run->rate = pl_live_tasks_rate(&run->tasks);
     pl_live_waits_text(&run->tasks, run->waits);
-    double age = age_of(record);
-    if (run->running && run->step > 0 && record->run.end_step > 0 && age > 0)
-        run->left_s =
-            ((double)record->run.end_step - run->step) * age / run->step;
+    if (run->running && record->run.end_step > 0)
+        run->left_s = ((double)record->run.end_step - run->step) * step_s(run);
     return PL_OK;
 }
 

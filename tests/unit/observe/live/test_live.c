@@ -212,6 +212,30 @@ static void a_run_that_goes_on_tells_what_its_workers_wait_for(void **state)
     assert_page(*state, "/run/a", "worker-0 40 %: the others wait for it.");
 }
 
+/* A run of 1,100 steps, the first 900 of which were made an hour before. */
+static void the_time_left_counts_from_the_last_start(void **state)
+{
+    time_t now = time(NULL), started = now - 20;
+    char text[256], iso[32];
+    strftime(iso, sizeof iso, "%Y-%m-%dT%H:%M:%SZ", gmtime(&started));
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"args\": {}, "
+             "\"started\": \"%s\", \"end_step\": 1100}",
+             iso);
+    write_run_file(*state, "a", "run.json", text);
+    pl_buffer events = { 0 };
+    pl_event_scalar(&events, (double)now - 3700, 1, "loss", 0.5);
+    pl_event_scalar(&events, (double)now - 3600, 900, "loss", 0.5);
+    write_events(*state, "worker-0", &events);
+    assert_page(*state, "/", "<td data-sort=\"900\">900/1100<td><td");
+    pl_event_scalar(&events, (double)now - 10, 910, "loss", 0.5);
+    pl_event_scalar(&events, (double)now, 1000, "loss", 0.5);
+    write_events(*state, "worker-0", &events);
+    pl_buffer_close(&events);
+    /* 90 steps in 10 s, and 100 to go. */
+    assert_page(*state, "/", "1000/1100<td data-sort=\"11.1111");
+}
+
 /* Causes and cures are on the run's own page. */
 static void what_limits_is_short_in_the_list(void **state)
 {
@@ -305,6 +329,7 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_are_listed_and_shown),
            TEST_IN_FOLDER(a_lost_task_is_red),
            TEST_IN_FOLDER(a_model_of_numbers_has_its_error),
            TEST_IN_FOLDER(a_run_that_goes_on_tells_what_its_workers_wait_for),
+           TEST_IN_FOLDER(the_time_left_counts_from_the_last_start),
            TEST_IN_FOLDER(what_limits_is_short_in_the_list),
            TEST_IN_FOLDER(sweeps_have_their_progress),
            TEST_IN_FOLDER(logs_are_read),
