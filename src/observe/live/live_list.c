@@ -22,6 +22,9 @@
 #define POINTS       60         /* of a small curve */
 #define CURVE_WIDTH  120
 #define CURVE_HEIGHT 24
+#define GIVEN_UP_S   600.0 /* of silence, then a run is none that goes on */
+#define MINUTE_S     60.0
+#define DAY_S        86400.0
 
 pl_status pl_live_written(const char *folder, int depth, time_t *out)
 {
@@ -151,17 +154,38 @@ static double step_s(const pl_live_run *run)
                : NAN;
 }
 
+/* Seconds since something was written. */
+static pl_status silence_of(const pl_record *record, double *out)
+{
+    time_t last = 0;
+    PL_TRY(pl_live_written(record->path, 2, &last));
+    *out = difftime(time(NULL), last);
+    return PL_OK;
+}
+
+const char *pl_live_silence(double seconds, char text[PL_DURATION])
+{
+    if (seconds < MINUTE_S)
+        snprintf(text, PL_DURATION, "%.0f s", seconds);
+    else if (seconds < 2 * DAY_S)
+        pl_duration_text(seconds, text);
+    else
+        snprintf(text, PL_DURATION, "%.0f days", floor(seconds / DAY_S));
+    return text;
+}
+
 static pl_status take_running(pl_live_run *run)
 {
     const pl_record *record = run->record;
-    time_t last = 0;
-    PL_TRY(pl_live_written(record->path, 2, &last));
-    double silent = difftime(time(NULL), last);
+    char shown[PL_DURATION];
+    double silent;
+    PL_TRY(silence_of(record, &silent));
     run->running = silent <= PL_LIVE_SILENT_S;
     if (run->running)
         snprintf(run->state, sizeof run->state, "running");
     else
-        snprintf(run->state, sizeof run->state, "silent for %.0f s", silent);
+        snprintf(run->state, sizeof run->state, "silent for %s",
+                 pl_live_silence(silent, shown));
     run->step = NAN;
     run->loss = pl_live_last(&run->curves, "loss", &run->step);
     run->rate = pl_live_tasks_rate(&run->tasks);
@@ -397,39 +421,54 @@ static const char head[] =
     "<th>loss<th>test<th>examples/s<th class=\"text plain\">loss curve"
     "<th class=text>limited by</thead><tbody>\n";
 
-/* Runs that go on come first, then the newest: by the time they were
- * started. */
+/* A run in its place of the table. */
+typedef struct row {
+    const pl_record *record;
+    bool goes_on;
+} row;
+
+/* Runs that go on come first, then the newest, by the time they were started.
+ * One that has been silent for long may never end: its processes died. */
 static int by_age(const void *a, const void *b)
 {
-    const pl_record *left = *(const pl_record *const *)a;
-    const pl_record *right = *(const pl_record *const *)b;
-    if (left->ended != right->ended)
-        return left->ended ? 1 : -1;
-    const char *x = left->run.started != NULL ? left->run.started : "";
-    const char *y = right->run.started != NULL ? right->run.started : "";
-    int order = strcmp(y, x);
-    return order != 0 ? order : strcmp(right->name, left->name);
+    const row *left = a, *right = b;
+    if (left->goes_on != right->goes_on)
+        return left->goes_on ? -1 : 1;
+    const char *x = left->record->run.started, *y = right->record->run.started;
+    int order = strcmp(y != NULL ? y : "", x != NULL ? x : "");
+    return order != 0 ? order : strcmp(right->record->name, left->record->name);
+}
+
+static pl_status order_rows(row *rows, const pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const pl_record *record = &records->list[i];
+        double silent = INFINITY;
+        if (!record->ended)
+            PL_TRY(silence_of(record, &silent));
+        rows[i] = (row) { record, silent < GIVEN_UP_S };
+    }
+    qsort(rows, records->count, sizeof *rows, by_age);
+    return PL_OK;
 }
 
 pl_status pl_live_table(pl_buffer *out, const pl_records *records)
 {
-    const pl_record **order;
-    PL_TRY(PL_NEW(order, records->count + 1));
-    for (size_t i = 0; i < records->count; i++)
-        order[i] = &records->list[i];
-    qsort(order, records->count, sizeof *order, by_age);
+    row *rows;
+    PL_TRY(PL_NEW(rows, records->count + 1));
+    pl_status status = order_rows(rows, records);
     pl_buffer_text(out, head);
-    pl_status status = PL_OK;
     for (size_t i = 0; i < records->count && status == PL_OK; i++) {
         pl_live_run run;
-        status = pl_live_run_init(
-            &run, order[i], i < CURVES_MOST ? PL_LIVE_CURVES : PL_LIVE_NUMBERS);
+        status = pl_live_run_init(&run, rows[i].record,
+                                  i < CURVES_MOST ? PL_LIVE_CURVES
+                                                  : PL_LIVE_NUMBERS);
         if (status != PL_OK)
             break;
         put_row(out, &run);
         pl_live_run_close(&run);
     }
     pl_buffer_text(out, "</tbody></table></div>\n");
-    pl_mem_free(order);
+    pl_mem_free(rows);
     return status == PL_OK ? pl_buffer_status(out) : status;
 }

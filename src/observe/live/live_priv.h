@@ -4,6 +4,7 @@
 
 #include "base/buffer.h"
 #include "base/record/timeline.h"
+#include "base/text/duration.h"
 #include "observe/live/live.h"
 #include "observe/model/metric.h"
 #include "observe/report/page.h"
@@ -106,6 +107,9 @@ double pl_live_last(const pl_curves *curves, const char *name, double *x);
 void pl_live_sweeps(pl_buffer *out, const pl_records *records);
 /* It has runs to do. */
 bool pl_live_sweep_goes_on(const pl_experiment *sweep);
+/* How long nothing was written: "20 s", "1:05:00", "10 days"; returns `text`.
+ */
+const char *pl_live_silence(double seconds, char text[PL_DURATION]);
 /* A count as people read it: 56,220. */
 const char *pl_live_count(double value, char text[PL_LIVE_COUNT]);
 /* The table of runs: those that go on first, then the newest. */

@@ -160,6 +160,7 @@ static void judge(pl_live_task *task, const pl_record *record,
                   const pl_live_task *awaited)
 {
     double silent = difftime(time(NULL), task->written);
+    char shown[PL_DURATION];
     bool late = silent > allowed_s(task);
     task->lost = !record->ended && late && awaited == NULL;
     if (record->ended)
@@ -169,7 +170,8 @@ static void judge(pl_live_task *task, const pl_record *record,
                  awaited->name);
     else if (late)
         snprintf(task->state, sizeof task->state,
-                 "silent for %.0f s; its next step is awaited", silent);
+                 "silent for %s; its next step is awaited",
+                 pl_live_silence(silent, shown));
     else
         snprintf(task->state, sizeof task->state, "running");
 }

@@ -5,6 +5,7 @@
 
 #include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 static int asked; /* runs that were asked to end */
 
@@ -69,6 +70,47 @@ static void runs_are_laid_over_each_other(void **state)
     assert_fails(PL_NOTFOUND, "no runs", ask(*state, "/overlay/", &body));
     assert_fails(PL_NOTFOUND, "found \"d\"",
                  ask(*state, "/overlay/a:d", &body));
+    pl_buffer_close(&body);
+}
+
+/* A run without a summary, last written so many seconds ago. */
+static void write_silent(const char *folder, const char *name,
+                         const char *since, time_t seconds)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"args\": {}, "
+             "\"started\": \"2026-11-%sT00:00:00Z\"}",
+             since);
+    write_run_file(folder, name, "run.json", text);
+    struct utimbuf then = { .modtime = time(NULL) - seconds };
+    assert_int_equal(
+        0, utime(test_path(test_path(folder, name), "run.json"), &then));
+}
+
+static void a_crashed_run_does_not_stay_on_top(void **state)
+{
+    static const char *const order[] = { "going", "waiting", "newest",
+                                         "crashed", "older" };
+    pl_buffer body = { 0 };
+    const char *last;
+    write_silent(*state, "older", "01", 100 * 86400 + 60);
+    write_silent(*state, "crashed", "02", 10 * 86400 + 60);
+    write_silent(*state, "newest", "05", 7265);
+    write_silent(*state, "waiting", "03", 25);
+    write_silent(*state, "going", "04", 0);
+    assert_ok(ask(*state, "/", &body));
+    last = body.data;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        char link[64];
+        snprintf(link, sizeof link, "<a href=\"/run/%s\">", order[i]);
+        const char *found = strstr(body.data, link);
+        assert_true(found > last);
+        last = found;
+    }
+    assert_non_null(strstr(body.data, "silent for 100 days<"));
+    assert_non_null(strstr(body.data, "silent for 10 days<"));
+    assert_non_null(strstr(body.data, "silent for 2:01:"));
     pl_buffer_close(&body);
 }
 
@@ -325,6 +367,7 @@ static void pages_survive_failed_allocations(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(runs_are_listed_and_shown),
            TEST_IN_FOLDER(runs_are_laid_over_each_other),
+           TEST_IN_FOLDER(a_crashed_run_does_not_stay_on_top),
            TEST_IN_FOLDER(a_run_that_goes_on_is_stopped),
            TEST_IN_FOLDER(a_lost_task_is_red),
            TEST_IN_FOLDER(a_model_of_numbers_has_its_error),
