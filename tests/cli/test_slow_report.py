@@ -363,6 +363,35 @@ def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
     assert not any("…" in text for text in texts), texts
 
 
+def test_many_curves_are_told_apart(browser, page):
+    """Colours tell one flag, dashes another, and the legend both."""
+    show(browser, page)
+    browser.evaluate("Figures.drawAll()")
+    browser.evaluate("""Figures.load({ ...Figures.model, runs:
+        Figures.model.runs.map((run, i) => ({ ...run, label: `run ${i}` })) });
+        Figures.display({ colour: "batch", mean: false })""")
+    curves = """[...new Set(Figures.views.get(document.getElementById(
+        "curve-loss")).plot.panels[0].lines.map(line => JSON.stringify([
+            Figures.model.runs[line.run].flags.batch,
+            Figures.model.runs[line.run].flags.mode ?? "", line.colour,
+            line.dash])))].map(JSON.parse)"""
+    lines = browser.evaluate(curves)
+    assert len(lines) == 6, lines
+    for part in (0, 2), (1, 3):
+        pairs = {tuple(line[i] for i in part) for line in lines}
+        assert len({a for a, _ in pairs}) == len({b for _, b in pairs}) == \
+            len(pairs), pairs
+    keys = "#curve-loss .legend button"
+    assert sorted(browser.evaluate(f"""[...document.querySelectorAll("{keys}")]
+        .map(key => key.textContent)""")) == [
+            "batch 50", "batch 500", "mode async", "mode not set", "mode sync"]
+    browser.evaluate(f"""[...document.querySelectorAll("{keys}")].find(
+        key => key.textContent === "mode async").click()""")
+    assert [line[:2] for line in browser.evaluate(curves)] == \
+        [line[:2] for line in lines if line[1] != "async"]
+    assert browser.complaints() == []
+
+
 @pytest.fixture(scope="module")
 def traced(tmp_path_factory, home):
     from conftest import Cli

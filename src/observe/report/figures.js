@@ -356,6 +356,21 @@ function marksOf(lines, x) {
         .filter(mark => Number.isFinite(mark.x) && mark.x > 0);
 }
 
+// Where a flag gives curves their colours, dashes tell the values of another
+// one: that with most of them, as far as there are dashes; undefined: none.
+function dashesOf(figure, colour) {
+    if (!model.axes.includes(colour) || figure.second)
+        return undefined;
+    const runs = model.runs.filter(run => figure.part === undefined ||
+                                          run.part === figure.part);
+    return model.axes.filter(axis => axis !== colour && axis !== figure.facet)
+        .map(axis => ({ axis,
+            values: [...new Set(runs.map(run => run.flags[axis] ?? ""))] }))
+        .filter(({ values }) => values.length > 1 &&
+                                values.length <= DASHES.length)
+        .sort((a, b) => b.values.length - a.values.length)[0];
+}
+
 const X_LABELS = { step: "step", epoch: "epoch", examples: "examples",
                    time: "time [s]" };
 
@@ -364,6 +379,10 @@ function resolveCurves(figure) {
     const lines = curveLines(figure, figure.curve, 0);
     if (figure.second)
         lines.push(...curveLines(figure, figure.second, 1));
+    const dashes = dashesOf(figure, display.colour);
+    for (const line of dashes ? lines : [])
+        line.dash = DASHES[dashes.values.indexOf(
+            model.runs[line.run].flags[dashes.axis] ?? "")];
     const timed = lines.length > 0 &&
         model.series.find(s => s.metric === figure.curve && !s.x) !== undefined;
     const x = timed ? "time" : display.x;
@@ -372,7 +391,8 @@ function resolveCurves(figure) {
             title: figure.facet ? `${figure.facet} ${value || "not set"}` : "",
             lines: list, marks: marksOf(list, x),
         }));
-    return { panels, curves: true, xKey: x, xLabel: X_LABELS[x], log: figure.log,
+    return { panels, curves: true, colour: display.colour, dashes, xKey: x,
+             xLabel: X_LABELS[x], log: figure.log,
              whole: x === "step" || x === "examples",
              dotted: lines.length <= DOTTED_LINES,
              labels: [labelOf(figure.curve),
@@ -1129,8 +1149,7 @@ function legendItems(view) {
 }
 
 // Lines of one colour as one entry, where a flag gives the colour.
-function legendByFlag(items) {
-    const by = shown.colour;
+function legendByFlag(items, by) {
     if (!model.axes.includes(by))
         return items;
     return [...groupBy(items, item => item.colour).values()].map(group => ({
@@ -1139,22 +1158,43 @@ function legendByFlag(items) {
     }));
 }
 
+// A line of each kind, for the values that dashes tell.
+function legendByDash(dashes, items) {
+    return (dashes?.values ?? []).map((value, i) => ({
+        name: `${dashes.axis} ${value || "not set"}`, dash: DASHES[i],
+        runs: items.flatMap(item => item.runs).filter(run =>
+            (model.runs[run].flags[dashes.axis] ?? "") === value),
+    })).filter(item => item.runs.length > 0);
+}
+
+function swatchOf(item) {
+    const swatch = item.colour
+        ? html("i", { class: item.dash ? "dashed" : "" })
+        : make("svg", { width: 26, height: 4, "aria-hidden": true },
+               make("path", { d: "M0 2h26", stroke: "currentColor",
+                   "stroke-width": 3, "stroke-dasharray": item.dash }));
+    if (item.colour)
+        swatch.style.color = item.colour;
+    return swatch;
+}
+
 function drawLegend(view) {
-    let items = legendItems(view);
-    if (view.plot.curves && items.length > CURVES_IN_LEGEND)
-        items = legendByFlag(items);
+    let items = legendItems(view), dashes = [];
+    if (view.plot.curves && items.length > CURVES_IN_LEGEND) {
+        dashes = legendByDash(view.plot.dashes, items);
+        items = legendByFlag(items, view.plot.colour);
+    }
     if (view.plot.curves && items.length > LIGHT.length) {
         view.legend.replaceChildren(html("span", {}, `${items.length} lines, ` +
             "in the colours of the runs above; the pointer tells their names"));
         return;
     }
-    const some = items.slice(0, IN_LEGEND).map(item => {
-        const swatch = html("i", { class: item.dash ? "dashed" : "" });
-        swatch.style.color = item.colour;
+    const some = [...items.slice(0, IN_LEGEND), ...dashes].map(item => {
         const names = item.runs.map(run => model.runs[run].name);
         return html("button", { type: "button", disabled: names.length === 0,
             title: names.length ? "Hide in all figures" : item.name,
-            on: { click: () => toggle(names, false) } }, swatch, item.name);
+            on: { click: () => toggle(names, false) } }, swatchOf(item),
+            item.name);
     });
     if (items.length > IN_LEGEND)
         some.push(html("span", {}, `and ${items.length - IN_LEGEND} more`));
