@@ -196,9 +196,9 @@ static pl_status take_running(pl_live_run *run)
 }
 
 /* The chief's curves are the run's from here on. */
-static pl_status take_tasks(pl_live_run *run)
+static pl_status take_tasks(pl_live_run *run, pl_model_run *read)
 {
-    PL_TRY(pl_live_tasks_init(&run->tasks, run->record));
+    PL_TRY(pl_live_tasks_init(&run->tasks, run->record, read));
     for (size_t i = 0; i < run->tasks.count; i++) {
         pl_live_task *task = &run->tasks.list[i];
         if (strcmp(task->name, "worker-0") != 0 &&
@@ -220,16 +220,11 @@ static pl_status take_chief(pl_live_run *run)
                : pl_live_curves(&run->curves, path, "chief-0");
 }
 
-pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
-                           pl_live_detail detail)
+/* What follows from its curves and its summary; `status` is how the former were
+ * had. */
+static pl_status finish_run(pl_live_run *run, pl_status status)
 {
-    *run = (pl_live_run) { .record = record, .left_s = NAN };
-    pl_status status = PL_OK;
-    if (!record->ended || detail == PL_LIVE_TASKS)
-        status = take_tasks(run);
-    else if (detail == PL_LIVE_CURVES)
-        status = take_chief(run);
-    if (status == PL_OK && record->ended)
+    if (status == PL_OK && run->record->ended)
         take_summary(run);
     else if (status == PL_OK)
         status = take_running(run);
@@ -238,6 +233,25 @@ pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
     else
         pl_live_run_close(run);
     return status;
+}
+
+pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
+                           pl_live_detail detail)
+{
+    *run = (pl_live_run) { .record = record, .left_s = NAN };
+    pl_status status = PL_OK;
+    if (!record->ended || detail == PL_LIVE_TASKS)
+        status = take_tasks(run, NULL);
+    else if (detail == PL_LIVE_CURVES)
+        status = take_chief(run);
+    return finish_run(run, status);
+}
+
+pl_status pl_live_run_take(pl_live_run *run, const pl_record *record,
+                           pl_model_run *read)
+{
+    *run = (pl_live_run) { .record = record, .left_s = NAN };
+    return finish_run(run, take_tasks(run, read));
 }
 
 void pl_live_run_close(pl_live_run *run)

@@ -7,6 +7,7 @@
 #include "base/text/duration.h"
 #include "observe/live/live.h"
 #include "observe/model/metric.h"
+#include "observe/model/model.h"
 #include "observe/report/page.h"
 #include "observe/runs/curve.h"
 #include "observe/runs/record.h"
@@ -44,9 +45,10 @@ typedef struct pl_live_tasks {
     pl_run_events events; /* of the run */
 } pl_live_tasks;
 
-/* The tasks that have recorded something. */
-pl_status pl_live_tasks_init(pl_live_tasks *tasks,
-                             const pl_record *record) PL_MUST_CHECK;
+/* The tasks that have recorded something.  Their curves are read, or taken
+ * from `read`, where it is not NULL. */
+pl_status pl_live_tasks_init(pl_live_tasks *tasks, const pl_record *record,
+                             pl_model_run *read) PL_MUST_CHECK;
 void pl_live_tasks_close(pl_live_tasks *tasks); /* a zeroed one is fine */
 /* A worker, or the chief. */
 bool pl_live_task_trains(const pl_live_task *task);
@@ -81,6 +83,9 @@ typedef enum pl_live_detail {
 } pl_live_detail;
 pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
                            pl_live_detail detail) PL_MUST_CHECK;
+/* With the tasks, whose curves are taken from what was read already. */
+pl_status pl_live_run_take(pl_live_run *run, const pl_record *record,
+                           pl_model_run *read) PL_MUST_CHECK;
 void pl_live_run_close(pl_live_run *run);
 
 /* Set the run's measure and test, once its record or curves are there. */

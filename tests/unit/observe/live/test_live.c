@@ -278,6 +278,22 @@ static void the_time_left_counts_from_the_last_start(void **state)
     assert_page(*state, "/", "1000/1100<td data-sort=\"11.1111");
 }
 
+/* The list reads only the end of such a file. */
+static void the_page_of_a_run_knows_all_of_a_large_event_file(void **state)
+{
+    double now = (double)time(NULL);
+    pl_buffer events = { 0 };
+    write_going(*state, "a", "h");
+    pl_event_scalar(&events, now, 1, "test_rmse", 2);
+    while (events.bytes < 17 << 20)
+        pl_event_scalar(&events, now, 9, "a name of more than a few bytes", 3);
+    pl_event_scalar(&events, now, 10, "test_rmse", 3);
+    write_events(*state, "worker-0", &events);
+    pl_buffer_close(&events);
+    assert_page(*state, "/run/a",
+                "The test RMSE was best at step 1, 2, and is 3 now.");
+}
+
 /* Causes and cures are on the run's own page. */
 static void what_limits_is_short_in_the_list(void **state)
 {
@@ -373,6 +389,7 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_are_listed_and_shown),
            TEST_IN_FOLDER(a_model_of_numbers_has_its_error),
            TEST_IN_FOLDER(a_run_that_goes_on_tells_what_its_workers_wait_for),
            TEST_IN_FOLDER(the_time_left_counts_from_the_last_start),
+           TEST_IN_FOLDER(the_page_of_a_run_knows_all_of_a_large_event_file),
            TEST_IN_FOLDER(what_limits_is_short_in_the_list),
            TEST_IN_FOLDER(sweeps_have_their_progress),
            TEST_IN_FOLDER(logs_are_read),
