@@ -260,6 +260,26 @@ def test_the_reader_makes_a_figure(browser, page):
     assert browser.complaints() == []
 
 
+def test_the_reader_colours_lines_by_a_flag(browser, page):
+    show(browser, page)
+    browser.open("about:blank")
+    want = "#explored?x=batch&y=test_accuracy&colour="
+    lines = """Figures.drawAll(); Figures.views.get(document.getElementById(
+        "explored")).plot.panels[0].lines.map(
+            line => [line.colour, line.dash, line.name])"""
+    for flag, colours in ("workers", 2), ("mode", 3), ("run", 3):
+        browser.open("about:blank")  # another fragment alone loads nothing
+        browser.open(page.as_uri() + want + flag)
+        assert browser.evaluate("""[...document.querySelectorAll(
+            "#explorer label")].find(label => label.firstChild.textContent
+                .trim() === "colour by").querySelector("select").value""") == \
+            flag
+        seen = browser.evaluate(lines)
+        assert len({colour for colour, _, _ in seen}) == colours, seen
+        assert len({(colour, dash) for colour, dash, _ in seen}) == 3, seen
+    assert browser.complaints() == []
+
+
 # What the menu of a figure would save: [type, content].
 SAVED = """(async () => {
     const out = {}, figure = document.getElementById("accuracy-by-batch");

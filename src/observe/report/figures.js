@@ -437,8 +437,8 @@ function resolveGiven(figure) {
     const lines = figure.series.map(series => ({
         name: series.name, style: series.style,
         colour: series.colour ?? (series.style ? measured : measured++),
-        dash: series.style === "ideal" ? "3 4"
-            : series.style === "published" ? "6 3" : "",
+        dash: series.dash ?? (series.style === "ideal" ? "3 4"
+            : series.style === "published" ? "6 3" : ""),
         axis: series.axis ?? 0,
         runs: [...new Set((series.runs ?? []).flat())],
         facet: series.facet ?? "",
@@ -457,7 +457,8 @@ function resolveGiven(figure) {
                 `published: ${other.name}` === line.name);
             line.colour = own ? own.colour : line.colour;
         }
-    tellApart(lines, figure.xKey ?? figure.x);
+    if (!figure.coloured)
+        tellApart(lines, figure.xKey ?? figure.x);
     const values = lines.flatMap(line => line.points.map(point => point[0]));
     return { panels: [...groupBy(lines, line => line.facet)].map(
                  ([title, list]) => ({ title, lines: list, marks: [] })),
@@ -470,8 +471,9 @@ function resolveGiven(figure) {
 
 // Results by a flag, as a figure with series: one for each combination of the
 // other flags.  A run that lacks a flag since it has this x belongs to all
-// lines: a single process has no mode.
-function byFlag({ x, y, second, part, facet, logX, logY }) {
+// lines: a single process has no mode.  Lines of one value of the flag `colour`
+// share their colour, and dashes tell them apart.
+function byFlag({ x, y, second, part, facet, colour, logX, logY }) {
     const runs = model.runs.map((run, index) => ({ run, index })).filter(
         ({ run }) => (part === undefined || run.part === part) &&
             run.results[y] !== undefined && run.flags[x] !== undefined);
@@ -493,6 +495,12 @@ function byFlag({ x, y, second, part, facet, logX, logY }) {
         names(item).length === others.length),
         item => JSON.stringify(names(item))).keys()].map(JSON.parse);
     const lines = full.length > 0 ? full : [[]];
+    const coloured = others.includes(colour);
+    const valueOf = line => (line.find(([axis]) => axis === colour) ?? [])[1];
+    const rest = line => JSON.stringify(line.filter(
+        ([axis]) => axis !== colour));
+    const colours = [...new Set(lines.map(valueOf))];
+    const rests = [...new Set(lines.map(rest))];
     const series = [];
     for (const key of [y, ...second ? [second] : []])
         lines.forEach((line, index) => {
@@ -517,7 +525,12 @@ function byFlag({ x, y, second, part, facet, logX, logY }) {
             series.push({ name: label(line) +
                               (second ? `: ${metric(key).label}` : ""),
                           style: key === y ? undefined : "published",
-                          colour: index, axis: key === y ? 0 : 1,
+                          colour: coloured ? colours.indexOf(valueOf(line))
+                              : index,
+                          dash: coloured && !second
+                              ? DASHES[rests.indexOf(rest(line)) %
+                                       DASHES.length] : undefined,
+                          axis: key === y ? 0 : 1,
                           facet: facet && line.length > 0
                               ? `${facet} ${(line.find(([a]) => a === facet)
                                              ?? [])[1] ?? "not set"}` : "",
@@ -527,7 +540,7 @@ function byFlag({ x, y, second, part, facet, logX, logY }) {
         });
     return { kind: numeric ? "lines" : "bars", x, xKey: x, y: labelOf(y),
              second: second ? labelOf(second) : "", log: logX, logY,
-             marks: true, categories, series };
+             marks: true, categories, series, coloured };
 }
 
 function resolve(figure) {

@@ -324,7 +324,7 @@ function fillExplorer(place) {
             want.y = (choices.find(([key]) => isLine(key)) ?? choices[0])[0];
         if (!choices.some(([key]) => key === want.second))
             want.second = "";
-        const curves = CURVES.includes(want.x);
+        const curves = CURVES.includes(want.x), result = explored(want);
         const none = [["", "none"]];
         const tick = (label, key) => {
             const box = html("input", { type: "checkbox", checked: want[key],
@@ -344,15 +344,16 @@ function fillExplorer(place) {
                 .map(part => [String(part), Figures.model.parts[part] ||
                     "no sweep"]), want.part,
                 part => change("part", part))] : [],
-            ...curves ? [choice("colour by", [["run", "run"], ...flags],
-                want.colour, colour => change("colour", colour))] : [],
+            ...curves || result.kind === "lines" ? [choice("colour by",
+                [curves ? ["run", "run"] : ["run", "line"], ...flags.filter(
+                    ([key]) => key !== want.x)], want.colour,
+                colour => change("colour", colour))] : [],
             ...axes.length > 0 ? [choice("facet by", [...none, ...flags.filter(
                 ([key]) => key !== want.x)], want.facet,
                 facet => change("facet", facet))] : [],
             tick("log x", "logX"), tick("log y", "logY"),
             ...curves ? [html("label", {}, "smoothing ", smooth),
                          tick("each task", "tasks")] : [], link);
-        const result = explored(want);
         if (mounted)
             Figures.update(figure, result);
         else
