@@ -117,6 +117,8 @@ def test_logs_are_filtered_and_followed(cli, job, browser):
             "document.querySelector('.log[data-log$=\"worker-1.log\"]')"
             ".open = true")
         wait_for(lambda: "line 499" in browser.evaluate(LINES), "the log")
+        assert browser.evaluate("words.placeholder") == \
+            "Filter the last 64 KB of each log"
         place = "document.querySelector('.log[open] pre')"
         end = f"{place}.scrollTop + {place}.clientHeight >= " \
               f"{place}.scrollHeight - 2"
