@@ -233,7 +233,7 @@ def test_the_reader_colours_lines_by_a_flag(browser, page):
         browser.open(page.as_uri() + want + flag)
         assert browser.evaluate("""[...document.querySelectorAll(
             "#explorer label")].find(label => label.firstChild.textContent
-                .trim() === "colour by").querySelector("select").value""") == \
+                .trim() === "color by").querySelector("select").value""") == \
             flag
         seen = browser.evaluate(lines)
         assert len({colour for colour, _, _ in seen}) == colours, seen

@@ -1199,7 +1199,7 @@ function drawLegend(view) {
     }
     if (view.plot.curves && items.length > LIGHT.length) {
         view.legend.replaceChildren(html("span", {}, `${items.length} lines, ` +
-            "in the colours of the runs above; the pointer tells their names"));
+            "in the colors of the runs above; the pointer tells their names"));
         return;
     }
     const some = [...items.slice(0, IN_LEGEND), ...dashes].map(item => {

@@ -217,7 +217,7 @@ function fillDisplay(place) {
         choice("Curves by", [["step", "step"], ...steps
             ? [["epoch", "epoch"], ["examples", "examples"]] : [],
             ["time", "time"]], Figures.shown.x, x => Figures.display({ x })),
-        ...axes.length > 0 ? [choice("Colour by", [["run", "run"],
+        ...axes.length > 0 ? [choice("Color by", [["run", "run"],
             ...axes.map(axis => [axis, axis])], Figures.shown.colour, colour => {
             Figures.display({ colour });
             markRuns();
@@ -344,7 +344,7 @@ function fillExplorer(place) {
                 .map(part => [String(part), Figures.model.parts[part] ||
                     "no sweep"]), want.part,
                 part => change("part", part))] : [],
-            ...curves || result.kind === "lines" ? [choice("colour by",
+            ...curves || result.kind === "lines" ? [choice("color by",
                 [curves ? ["run", "run"] : ["run", "line"], ...flags.filter(
                     ([key]) => key !== want.x)], want.colour,
                 colour => change("colour", colour))] : [],
