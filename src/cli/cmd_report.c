@@ -32,8 +32,8 @@ static const pl_param params[] = {
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(files),
       .value = "DIR",
-      .help =
-          "also write each table as CSV and each figure as SVG (by gnuplot)" },
+      .help = "also write each table and all points of the curves as CSV, and "
+              "each figure as SVG (by gnuplot)" },
     { .name = "title",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(title),
@@ -75,13 +75,23 @@ static pl_status write_page(const pl_page *page, const char *path)
     return status;
 }
 
+static pl_status write_curves(const pl_runs_model *model, const char *folder)
+{
+    char *path;
+    PL_TRY(pl_file_join(&path, folder, "curves.csv"));
+    pl_status status = pl_model_write_curves(model, path);
+    pl_mem_free(path);
+    return status;
+}
+
 /* Tables are written in any case; without gnuplot there are no figures. */
-static pl_status write_files(const pl_page *page, const char *folder,
-                             FILE *notices)
+static pl_status write_files(const pl_page *page, const pl_runs_model *model,
+                             const char *folder, FILE *notices)
 {
     pl_buffer commands = { 0 };
     PL_TRY(pl_file_make_folder(folder));
     PL_TRY(pl_page_write_tables(page, folder));
+    PL_TRY(write_curves(model, folder));
     fprintf(notices, "%s: %zu tables\n", folder, pl_page_tables(page));
     if (pl_page_figures(page) == 0)
         return PL_OK;
@@ -98,6 +108,7 @@ static pl_status write_files(const pl_page *page, const char *folder,
 static pl_status report(const report_options *options, const pl_words *words)
 {
     pl_records records = { 0 };
+    pl_runs_model model = { 0 };
     pl_page *page = NULL;
     char *title = NULL;
     pl_status status;
@@ -106,7 +117,8 @@ static pl_status report(const report_options *options, const pl_words *words)
                                  "them: report RUN... -o FILE");
     PL_TRY_OUT(status, choose_title(options, words, &title));
     PL_TRY_OUT(status, pl_runs_read(&records, words));
-    PL_TRY_OUT(status, pl_report_make(&page, &records, title));
+    PL_TRY_OUT(status, pl_model_init(&model, &records));
+    PL_TRY_OUT(status, pl_report_model(&page, &model, title));
     const char *out = pl_output_path(options->out);
     FILE *notices = pl_output_notices(out);
     PL_TRY_OUT(status, write_page(page, out));
@@ -115,9 +127,10 @@ static pl_status report(const report_options *options, const pl_words *words)
             records.count, records.count == 1 ? "" : "s", tables,
             tables == 1 ? "" : "s", figures, figures == 1 ? "" : "s");
     if (options->files != NULL)
-        status = write_files(page, options->files, notices);
+        status = write_files(page, &model, options->files, notices);
 out:
     pl_page_free(page);
+    pl_model_close(&model);
     pl_records_close(&records);
     pl_mem_free(title);
     return status;

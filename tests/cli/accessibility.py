@@ -54,6 +54,43 @@ FAULTS = """(() => {
     return out;
 })()"""
 
+# Texts of figures that leave them or are cut.
+OUTSIDE = """[...document.querySelectorAll("figure[data-drawn] .plot svg")]
+    .flatMap(svg => [...svg.querySelectorAll("text")].filter(text => {
+        const own = text.getBoundingClientRect();
+        const all = svg.getBoundingClientRect();
+        return own.left < all.left - 2 || own.right > all.right + 2 ||
+               own.bottom > all.bottom + 2;
+    }).map(text => text.textContent))"""
+
+# Texts whose contrast with what is behind them is below 4.5.
+PALE = """(() => {
+    const parse = c => c.match(/[\\d.]+/g).map(Number);
+    const light = c => {
+        const [r, g, b] = parse(c).map(v => v / 255).map(v =>
+            v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+        return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const behind = e => {
+        for (; e; e = e.parentElement) {
+            const c = getComputedStyle(e).backgroundColor;
+            if (parse(c)[3] !== 0)
+                return c;
+        }
+        return "rgb(255, 255, 255)";
+    };
+    return [...document.querySelectorAll(
+        "main :is(h1, h2, p, li, td, th, a, label, summary, button, text)" +
+        ":not(.on-cell)")]
+        .filter(e => e.textContent.trim() && e.getClientRects().length)
+        .filter(e => {
+            const own = getComputedStyle(e);
+            const [a, b] = [light(e.localName === "text" ? own.fill
+                : own.color), light(behind(e))].sort((x, y) => y - x);
+            return (a + .05) / (b + .05) < 4.5;
+        }).map(e => `${e.localName}: ${e.textContent.slice(0, 40)}`);
+})()"""
+
 # What Tab reaches and how many of it show no focus.
 FOCUS = """(() => {
     const e = document.activeElement, style = getComputedStyle(e);
@@ -82,3 +119,10 @@ def without_focus(browser, times):
             found.append(what)
     assert len(reached) > times // 3, reached
     return found
+
+
+def adapt(browser, width, scheme):
+    browser.call("Emulation.setEmulatedMedia", media="", features=[
+        {"name": "prefers-color-scheme", "value": scheme}])
+    browser.call("Emulation.setDeviceMetricsOverride", width=width,
+                 height=1000, deviceScaleFactor=1, mobile=False)

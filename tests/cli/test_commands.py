@@ -179,6 +179,14 @@ def test_help_has_the_defaults_of_the_model(cli):
         cli.ok("train", "--help").out.split())
 
 
+def test_help_of_a_dense_model_has_no_flags_of_sparse_ones(cli):
+    flags = ["--l1 ", "--l2 ", "--hogwild ", "--traffic ", "--features "]
+    pages = [cli.ok("train", model, "--help", "all").out
+             for model in ("softmax", "sparse")]
+    assert [flag for flag in flags if flag in pages[0]] == []
+    assert [flag for flag in flags if flag in pages[1]] == flags
+
+
 def test_help_fits_80_columns(cli):
     for args in (["train", "--help"], ["eval", "--help"], ["data", "--help"],
                  ["predict", "--help"], ["models", "--help"],

@@ -86,9 +86,9 @@ def test_a_run_that_goes_on_is_changing(cli, start):
     for file in (cli.folder / "runs/a").rglob("*"):
         os.utime(file, (long_ago, long_ago))
     _, body = page.get("/run/a")
-    assert re.search(r"<b>silent for 1\d\d\d s</b>", body)
+    assert re.search(r"<b>silent for \d\d:\d\d</b>", body)
     assert re.search("<tr class=missing><td class=text>worker-0<td class=text>"
-                     + host + r"<td class=text>silent for 1\d\d\d s; its "
+                     + host + r"<td class=text>silent for \d\d:\d\d; its "
                      "next step is awaited", body)
     _, body = page.get("/")
     assert "class=running" not in body

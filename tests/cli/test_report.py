@@ -177,6 +177,32 @@ def test_the_culprit_and_the_cure_are_shown(cli, runs):
         cli.folder / "report.html").read_text()
 
 
+def test_curves_are_written_in_full(cli, runs):
+    """What the page thins to 2,000 points."""
+    path, = (runs / "sync-10/resources").glob("*.csv")
+    lines = path.read_text().splitlines()
+    head, begin = lines[0].split(","), float(lines[1].split(",")[0])
+    path.write_text(lines[0] + "\n" + "".join(
+        ",".join([str(begin + i), *(len(head) - 1) * ["7"]]) + "\n"
+        for i in range(5000)))
+    cli.ok("report", "all", "--files", "files")
+    with open(cli.folder / "files/curves.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    own = [row for row in rows if row["run"] == "sync-10"]
+    cpu = [row for row in own if (row["task"], row["metric"]) ==
+           (path.stem, "job_cpu")]
+    assert len(cpu) == 5000
+    assert {(row["step"], row["value"]) for row in cpu} == {("", "7")}
+    assert float(cpu[-1]["time"]) - float(cpu[0]["time"]) == 4999
+    model = Page((cli.folder / "report.html").read_text()).model
+    loss, = [s for s in model["series"] if s["run"] == 2 and
+             s["metric"] == "loss" and s["task"] == "worker-0"]
+    points = [(int(row["step"]), float(row["value"])) for row in own
+              if (row["task"], row["metric"]) == ("worker-0", "loss")]
+    assert [step for step, _ in points] == loss["x"]
+    assert [value for _, value in points] == pytest.approx(loss["y"], rel=1e-5)
+
+
 def test_what_figures_are_drawn_from(cli, runs):
     """All that was recorded: the reader makes figures of it."""
     cli.ok("report", "all")
@@ -203,6 +229,7 @@ def test_each_table_and_figure_is_a_file(cli, runs):
     cli.ok("report", "all", "--files", "it's")
     page = Page((cli.folder / "report.html").read_text())
     names = sorted(p.name for p in (cli.folder / "it's").iterdir())
+    names.remove("curves.csv")
     assert len([n for n in names if n.endswith(".csv")]) == page.tables
     if shutil.which("gnuplot"):
         drawn = [n for n in names if n.endswith(".svg")]

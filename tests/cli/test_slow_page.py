@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from accessibility import faults, without_focus
+from accessibility import OUTSIDE, PALE, adapt, faults, without_focus
 from conftest import wait_for
 from served import Page
 
@@ -82,6 +82,26 @@ def test_a_job_is_followed(cli, job, browser):
         page.close()
 
 
+@pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light"),
+                                           (360, "dark")])
+def test_all_can_read_it(cli, job, browser, width, scheme):
+    page = Page(cli)
+    adapt(browser, width, scheme)
+    try:
+        browser.open(page.url)
+        for path in "/", "/run/a":
+            browser.open(f"http://127.0.0.1:{page.port}{path}")
+            browser.evaluate("Figures.drawAll()")
+            assert browser.evaluate(PALE) == [] == browser.evaluate(OUTSIDE)
+            assert faults(browser) == []
+            # Nothing is wider than the page, but for tables that scroll.
+            assert browser.evaluate(
+                "document.documentElement.scrollWidth <= innerWidth"), path
+        assert browser.complaints() == []
+    finally:
+        page.close()
+
+
 LINES = "document.querySelector('.log[open] pre').textContent"
 
 
@@ -97,6 +117,8 @@ def test_logs_are_filtered_and_followed(cli, job, browser):
             "document.querySelector('.log[data-log$=\"worker-1.log\"]')"
             ".open = true")
         wait_for(lambda: "line 499" in browser.evaluate(LINES), "the log")
+        assert browser.evaluate("words.placeholder") == \
+            "Filter the last 64 KB of each log"
         place = "document.querySelector('.log[open] pre')"
         end = f"{place}.scrollTop + {place}.clientHeight >= " \
               f"{place}.scrollHeight - 2"

@@ -5,7 +5,7 @@ import xml.etree.ElementTree
 
 import pytest
 
-from accessibility import faults, press, without_focus
+from accessibility import OUTSIDE, PALE, adapt, faults, press, without_focus
 
 
 @pytest.fixture(scope="module")
@@ -33,48 +33,9 @@ SHAPES = """[...document.querySelectorAll("figure[data-drawn] .plot svg")].map(
     svg => svg.querySelectorAll(
         "path.curve, .bar rect, rect.cell, image").length)"""
 
-OUTSIDE = """[...document.querySelectorAll("figure[data-drawn] .plot svg")]
-    .flatMap(svg => [...svg.querySelectorAll("text")].filter(text => {
-        const own = text.getBoundingClientRect();
-        const all = svg.getBoundingClientRect();
-        return own.left < all.left - 2 || own.right > all.right + 2 ||
-               own.bottom > all.bottom + 2;
-    }).map(text => text.textContent))"""
-
-# Texts whose contrast with what is behind them is below 4.5.
-PALE = """(() => {
-    const parse = c => c.match(/[\\d.]+/g).map(Number);
-    const light = c => {
-        const [r, g, b] = parse(c).map(v => v / 255).map(v =>
-            v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
-        return .2126 * r + .7152 * g + .0722 * b;
-    };
-    const behind = e => {
-        for (; e; e = e.parentElement) {
-            const c = getComputedStyle(e).backgroundColor;
-            if (parse(c)[3] !== 0)
-                return c;
-        }
-        return "rgb(255, 255, 255)";
-    };
-    return [...document.querySelectorAll(
-        "main :is(h1, h2, p, li, td, th, a, label, summary, button, text)" +
-        ":not(.on-cell)")]
-        .filter(e => e.textContent.trim() && e.getClientRects().length)
-        .filter(e => {
-            const own = getComputedStyle(e);
-            const [a, b] = [light(e.localName === "text" ? own.fill
-                : own.color), light(behind(e))].sort((x, y) => y - x);
-            return (a + .05) / (b + .05) < 4.5;
-        }).map(e => `${e.localName}: ${e.textContent.slice(0, 40)}`);
-})()"""
-
 
 def show(browser, page, width=1280, scheme="light"):
-    browser.call("Emulation.setEmulatedMedia", media="", features=[
-        {"name": "prefers-color-scheme", "value": scheme}])
-    browser.call("Emulation.setDeviceMetricsOverride", width=width,
-                 height=1000, deviceScaleFactor=1, mobile=False)
+    adapt(browser, width, scheme)
     browser.open(page.as_uri())
 
 
@@ -127,6 +88,28 @@ def test_the_table_of_runs_sorts_and_filters(browser, page):
     assert browser.evaluate(
         "document.querySelector('[aria-sort=descending]').textContent"
         ) == "batch"
+
+
+@pytest.mark.parametrize("wish", [
+    "most often mistaken for<5", "Most often mistaken for < 5",
+    "async most often mistaken for<5 batch-50_"])
+def test_columns_with_blanks_in_their_names_are_compared(browser, page, wish):
+    show(browser, page)
+    table = """[...document.querySelectorAll(".wide table")].find(
+        table => table.caption.textContent === "Results by class")"""
+    rows = f"""[...{table}.tBodies[0].rows].filter(row => !row.hidden).map(
+        row => [row.cells[0].textContent, valueOf(row.cells[7])])"""
+    expected = [row for row in browser.evaluate(rows)
+                if row[1] is not None and row[1] < 5 and
+                ("batch-50_" in row[0] or "batch" not in wish)
+                and ("async" in row[0] or "async" not in wish)]
+    assert expected
+    browser.evaluate(f"""(() => {{
+        const {{ field }} = filters.get({table});
+        field.value = "{wish}";
+        field.dispatchEvent(new Event("input"));
+    }})()""")
+    assert browser.evaluate(rows) == expected
 
 
 def test_runs_go_off_in_all_figures(browser, page):
@@ -238,6 +221,26 @@ def test_the_reader_makes_a_figure(browser, page):
     assert browser.complaints() == []
 
 
+def test_the_reader_colours_lines_by_a_flag(browser, page):
+    show(browser, page)
+    browser.open("about:blank")
+    want = "#explored?x=batch&y=test_accuracy&colour="
+    lines = """Figures.drawAll(); Figures.views.get(document.getElementById(
+        "explored")).plot.panels[0].lines.map(
+            line => [line.colour, line.dash, line.name])"""
+    for flag, colours in ("workers", 2), ("mode", 3), ("run", 3):
+        browser.open("about:blank")  # another fragment alone loads nothing
+        browser.open(page.as_uri() + want + flag)
+        assert browser.evaluate("""[...document.querySelectorAll(
+            "#explorer label")].find(label => label.firstChild.textContent
+                .trim() === "color by").querySelector("select").value""") == \
+            flag
+        seen = browser.evaluate(lines)
+        assert len({colour for colour, _, _ in seen}) == colours, seen
+        assert len({(colour, dash) for colour, dash, _ in seen}) == 3, seen
+    assert browser.complaints() == []
+
+
 # What the menu of a figure would save: [type, content].
 SAVED = """(async () => {
     const out = {}, figure = document.getElementById("accuracy-by-batch");
@@ -339,6 +342,35 @@ def test_lines_and_bars_are_told_apart(browser, page, width, scheme):
         "#time-shares svg text")].map(text => text.textContent)""")
     assert "batch" in texts and "workers" in texts
     assert not any("…" in text for text in texts), texts
+
+
+def test_many_curves_are_told_apart(browser, page):
+    """Colours tell one flag, dashes another, and the legend both."""
+    show(browser, page)
+    browser.evaluate("Figures.drawAll()")
+    browser.evaluate("""Figures.load({ ...Figures.model, runs:
+        Figures.model.runs.map((run, i) => ({ ...run, label: `run ${i}` })) });
+        Figures.display({ colour: "batch", mean: false })""")
+    curves = """[...new Set(Figures.views.get(document.getElementById(
+        "curve-loss")).plot.panels[0].lines.map(line => JSON.stringify([
+            Figures.model.runs[line.run].flags.batch,
+            Figures.model.runs[line.run].flags.mode ?? "", line.colour,
+            line.dash])))].map(JSON.parse)"""
+    lines = browser.evaluate(curves)
+    assert len(lines) == 6, lines
+    for part in (0, 2), (1, 3):
+        pairs = {tuple(line[i] for i in part) for line in lines}
+        assert len({a for a, _ in pairs}) == len({b for _, b in pairs}) == \
+            len(pairs), pairs
+    keys = "#curve-loss .legend button"
+    assert sorted(browser.evaluate(f"""[...document.querySelectorAll("{keys}")]
+        .map(key => key.textContent)""")) == [
+            "batch 50", "batch 500", "mode async", "mode not set", "mode sync"]
+    browser.evaluate(f"""[...document.querySelectorAll("{keys}")].find(
+        key => key.textContent === "mode async").click()""")
+    assert [line[:2] for line in browser.evaluate(curves)] == \
+        [line[:2] for line in lines if line[1] != "async"]
+    assert browser.complaints() == []
 
 
 @pytest.fixture(scope="module")

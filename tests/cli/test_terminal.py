@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from conftest import program
+from jobs import task
 from terminal import Terminal
 
 EPOCH = re.compile(r"epoch \d+/\d+  loss \d")
@@ -80,6 +81,23 @@ def test_an_interrupted_training_leaves_whole_lines(cli, job):
     process.send_signal(signal.SIGINT)
     process.wait(300)
     assert_unmixed(terminal.rows(), 80)
+
+
+def test_a_warning_stands_above_the_bar(cli):
+    terminal = Terminal(80)
+    process = start(cli, terminal, *LONG, *JOBS[1], "--steps", "900000000")
+    terminal.wait_for(r"loss \d.*ETA")
+    task(process, "worker", 1).kill()
+    terminal.wait_for("^warning: worker 1 was killed")
+    process.send_signal(signal.SIGINT)
+    process.wait(300)
+    rows = terminal.rows()
+    assert process.returncode == 130, rows
+    # With the end of its log, which is not one of the rows of workers.
+    [log] = [row for row in rows if re.match("  worker 1 of 2 reads ", row)]
+    assert_unmixed([row for row in rows if row is not log], 80)
+    assert ("warning: worker 1 was killed by signal 9 (Killed); started again "
+            "(1 of 5), its log: r/log/worker-1.log") in "".join(rows), rows
 
 
 def test_the_bottleneck_goes_on_below_itself(cli):

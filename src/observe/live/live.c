@@ -100,6 +100,48 @@ static pl_status put_header(pl_page *page, const pl_live *live,
     return status;
 }
 
+/* How the run stands, and its report; what was recorded is read once. */
+static pl_status report_run(pl_page **out, const request *asked,
+                            const pl_records *alone, const pl_record *record)
+{
+    pl_runs_model model;
+    pl_live_run run;
+    PL_TRY(pl_model_init(&model, alone));
+    pl_status status = pl_report_model(out, &model, record->name);
+    if (status == PL_OK) {
+        pl_page_back(*out, "/", "All runs");
+        status = pl_live_run_take(&run, record, &model.runs[0]);
+        if (status == PL_OK) {
+            status = put_header(*out, asked->live, &run);
+            pl_live_run_close(&run);
+        }
+        if (status != PL_OK)
+            pl_page_free(*out);
+    }
+    pl_model_close(&model);
+    return status;
+}
+
+static pl_status show_run(const request *asked, const pl_record *record,
+                          pl_buffer *body)
+{
+    pl_records alone;
+    pl_page *page;
+    PL_TRY(pl_records_init(&alone, &record->path, 1));
+    pl_status status =
+        alone.count == 1
+            ? report_run(&page, asked, &alone, record)
+            : PL_FAIL(PL_NOTFOUND, "%s cannot be read", record->name);
+    if (status == PL_OK) {
+        status = pl_live_logs(page, record);
+        if (status == PL_OK)
+            status = serve(asked, page, !record->ended, body);
+        pl_page_free(page);
+    }
+    pl_records_close(&alone);
+    return status;
+}
+
 /* A report of these runs; both are the caller's. */
 static pl_status report_of(pl_page **out, pl_records *chosen,
                            char *const *paths, size_t count, const char *title)
@@ -111,28 +153,6 @@ static pl_status report_of(pl_page **out, pl_records *chosen,
                            : pl_report_make(out, chosen, title);
     if (status != PL_OK)
         pl_records_close(chosen);
-    return status;
-}
-
-static pl_status show_run(const request *asked, const pl_record *record,
-                          pl_buffer *body)
-{
-    pl_live_run run;
-    pl_records alone;
-    pl_page *page;
-    PL_TRY(report_of(&page, &alone, &record->path, 1, record->name));
-    pl_page_back(page, "/", "All runs");
-    pl_status status = pl_live_run_init(&run, record, PL_LIVE_TASKS);
-    if (status == PL_OK) {
-        status = put_header(page, asked->live, &run);
-        pl_live_run_close(&run);
-    }
-    if (status == PL_OK)
-        status = pl_live_logs(page, record);
-    if (status == PL_OK)
-        status = serve(asked, page, !record->ended, body);
-    pl_page_free(page);
-    pl_records_close(&alone);
     return status;
 }
 

@@ -160,8 +160,9 @@ document.addEventListener("click", ({ target }) => {
 /* --- logs: the end of each that is open ---------------------------------- */
 
 const logs = new WeakMap(); // place: the text that the server gave
-const words = html("input", { type: "search", placeholder: "Filter lines",
-    "aria-label": "Filter lines of the logs", on: { input: () => {
+const words = html("input", { type: "search",
+    placeholder: "Filter the last 64 KB of each log",
+    "aria-label": "Filter the last 64 KB of each log", on: { input: () => {
         for (const part of document.querySelectorAll(".log[open]"))
             showLog(part);
     } } });

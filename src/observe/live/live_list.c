@@ -22,6 +22,9 @@
 #define POINTS       60         /* of a small curve */
 #define CURVE_WIDTH  120
 #define CURVE_HEIGHT 24
+#define GIVEN_UP_S   600.0 /* of silence, then a run is none that goes on */
+#define MINUTE_S     60.0
+#define DAY_S        86400.0
 
 pl_status pl_live_written(const char *folder, int depth, time_t *out)
 {
@@ -123,42 +126,79 @@ static void take_summary(pl_live_run *run)
         run->limit = record->summary.bottleneck.text;
 }
 
-/* Seconds since the run was started; NAN: not known. */
-static double age_of(const pl_record *record)
+/* When the run was last started or resumed, in seconds since 1970; 0: not
+ * known. */
+static double started_of(const pl_record *record)
 {
     struct tm parts = { 0 };
     if (record->run.started == NULL ||
         strptime(record->run.started, "%Y-%m-%dT%H:%M:%SZ", &parts) == NULL)
+        return 0;
+    return (double)timegm(&parts);
+}
+
+/* Seconds a step has taken since then: earlier steps are those of the run that
+ * was resumed, or of the chief that was restarted.  NAN: fewer than two points
+ * were recorded since. */
+static double step_s(const pl_live_run *run)
+{
+    double started = started_of(run->record);
+    const pl_curve *loss = pl_curves_find(&run->curves, "loss");
+    if (loss == NULL || loss->count == 0)
         return NAN;
-    return difftime(time(NULL), timegm(&parts));
+    const pl_point *first = loss->points, *last = first + loss->count - 1;
+    while (first < last && first->time < started)
+        first++;
+    return last->x > first->x
+               ? (last->time - first->time) / (last->x - first->x)
+               : NAN;
+}
+
+/* Seconds since something was written. */
+static pl_status silence_of(const pl_record *record, double *out)
+{
+    time_t last = 0;
+    PL_TRY(pl_live_written(record->path, 2, &last));
+    *out = difftime(time(NULL), last);
+    return PL_OK;
+}
+
+const char *pl_live_silence(double seconds, char text[PL_DURATION])
+{
+    if (seconds < MINUTE_S)
+        snprintf(text, PL_DURATION, "%.0f s", seconds);
+    else if (seconds < 2 * DAY_S)
+        pl_duration_text(seconds, text);
+    else
+        snprintf(text, PL_DURATION, "%.0f days", floor(seconds / DAY_S));
+    return text;
 }
 
 static pl_status take_running(pl_live_run *run)
 {
     const pl_record *record = run->record;
-    time_t last = 0;
-    PL_TRY(pl_live_written(record->path, 2, &last));
-    double silent = difftime(time(NULL), last);
+    char shown[PL_DURATION];
+    double silent;
+    PL_TRY(silence_of(record, &silent));
     run->running = silent <= PL_LIVE_SILENT_S;
     if (run->running)
         snprintf(run->state, sizeof run->state, "running");
     else
-        snprintf(run->state, sizeof run->state, "silent for %.0f s", silent);
+        snprintf(run->state, sizeof run->state, "silent for %s",
+                 pl_live_silence(silent, shown));
     run->step = NAN;
     run->loss = pl_live_last(&run->curves, "loss", &run->step);
     run->rate = pl_live_tasks_rate(&run->tasks);
     pl_live_waits_text(&run->tasks, run->waits);
-    double age = age_of(record);
-    if (run->running && run->step > 0 && record->run.end_step > 0 && age > 0)
-        run->left_s =
-            ((double)record->run.end_step - run->step) * age / run->step;
+    if (run->running && record->run.end_step > 0)
+        run->left_s = ((double)record->run.end_step - run->step) * step_s(run);
     return PL_OK;
 }
 
 /* The chief's curves are the run's from here on. */
-static pl_status take_tasks(pl_live_run *run)
+static pl_status take_tasks(pl_live_run *run, pl_model_run *read)
 {
-    PL_TRY(pl_live_tasks_init(&run->tasks, run->record));
+    PL_TRY(pl_live_tasks_init(&run->tasks, run->record, read));
     for (size_t i = 0; i < run->tasks.count; i++) {
         pl_live_task *task = &run->tasks.list[i];
         if (strcmp(task->name, "worker-0") != 0 &&
@@ -180,16 +220,11 @@ static pl_status take_chief(pl_live_run *run)
                : pl_live_curves(&run->curves, path, "chief-0");
 }
 
-pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
-                           pl_live_detail detail)
+/* What follows from its curves and its summary; `status` is how the former were
+ * had. */
+static pl_status finish_run(pl_live_run *run, pl_status status)
 {
-    *run = (pl_live_run) { .record = record, .left_s = NAN };
-    pl_status status = PL_OK;
-    if (!record->ended || detail == PL_LIVE_TASKS)
-        status = take_tasks(run);
-    else if (detail == PL_LIVE_CURVES)
-        status = take_chief(run);
-    if (status == PL_OK && record->ended)
+    if (status == PL_OK && run->record->ended)
         take_summary(run);
     else if (status == PL_OK)
         status = take_running(run);
@@ -198,6 +233,25 @@ pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
     else
         pl_live_run_close(run);
     return status;
+}
+
+pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
+                           pl_live_detail detail)
+{
+    *run = (pl_live_run) { .record = record, .left_s = NAN };
+    pl_status status = PL_OK;
+    if (!record->ended || detail == PL_LIVE_TASKS)
+        status = take_tasks(run, NULL);
+    else if (detail == PL_LIVE_CURVES)
+        status = take_chief(run);
+    return finish_run(run, status);
+}
+
+pl_status pl_live_run_take(pl_live_run *run, const pl_record *record,
+                           pl_model_run *read)
+{
+    *run = (pl_live_run) { .record = record, .left_s = NAN };
+    return finish_run(run, take_tasks(run, read));
 }
 
 void pl_live_run_close(pl_live_run *run)
@@ -381,39 +435,54 @@ static const char head[] =
     "<th>loss<th>test<th>examples/s<th class=\"text plain\">loss curve"
     "<th class=text>limited by</thead><tbody>\n";
 
-/* Runs that go on come first, then the newest: by the time they were
- * started. */
+/* A run in its place of the table. */
+typedef struct row {
+    const pl_record *record;
+    bool goes_on;
+} row;
+
+/* Runs that go on come first, then the newest, by the time they were started.
+ * One that has been silent for long may never end: its processes died. */
 static int by_age(const void *a, const void *b)
 {
-    const pl_record *left = *(const pl_record *const *)a;
-    const pl_record *right = *(const pl_record *const *)b;
-    if (left->ended != right->ended)
-        return left->ended ? 1 : -1;
-    const char *x = left->run.started != NULL ? left->run.started : "";
-    const char *y = right->run.started != NULL ? right->run.started : "";
-    int order = strcmp(y, x);
-    return order != 0 ? order : strcmp(right->name, left->name);
+    const row *left = a, *right = b;
+    if (left->goes_on != right->goes_on)
+        return left->goes_on ? -1 : 1;
+    const char *x = left->record->run.started, *y = right->record->run.started;
+    int order = strcmp(y != NULL ? y : "", x != NULL ? x : "");
+    return order != 0 ? order : strcmp(right->record->name, left->record->name);
+}
+
+static pl_status order_rows(row *rows, const pl_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        const pl_record *record = &records->list[i];
+        double silent = INFINITY;
+        if (!record->ended)
+            PL_TRY(silence_of(record, &silent));
+        rows[i] = (row) { record, silent < GIVEN_UP_S };
+    }
+    qsort(rows, records->count, sizeof *rows, by_age);
+    return PL_OK;
 }
 
 pl_status pl_live_table(pl_buffer *out, const pl_records *records)
 {
-    const pl_record **order;
-    PL_TRY(PL_NEW(order, records->count + 1));
-    for (size_t i = 0; i < records->count; i++)
-        order[i] = &records->list[i];
-    qsort(order, records->count, sizeof *order, by_age);
+    row *rows;
+    PL_TRY(PL_NEW(rows, records->count + 1));
+    pl_status status = order_rows(rows, records);
     pl_buffer_text(out, head);
-    pl_status status = PL_OK;
     for (size_t i = 0; i < records->count && status == PL_OK; i++) {
         pl_live_run run;
-        status = pl_live_run_init(
-            &run, order[i], i < CURVES_MOST ? PL_LIVE_CURVES : PL_LIVE_NUMBERS);
+        status = pl_live_run_init(&run, rows[i].record,
+                                  i < CURVES_MOST ? PL_LIVE_CURVES
+                                                  : PL_LIVE_NUMBERS);
         if (status != PL_OK)
             break;
         put_row(out, &run);
         pl_live_run_close(&run);
     }
     pl_buffer_text(out, "</tbody></table></div>\n");
-    pl_mem_free(order);
+    pl_mem_free(rows);
     return status == PL_OK ? pl_buffer_status(out) : status;
 }

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define LOG_BYTES ((size_t)64 << 10) /* of its end */
+#define LOG_BYTES ((size_t)64 << 10) /* of its end; live.js tells */
 
 /* The files of the run's log folder; none where it has no such folder. */
 static pl_status list_logs(const pl_record *record, char **folder,

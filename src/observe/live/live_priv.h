@@ -4,8 +4,10 @@
 
 #include "base/buffer.h"
 #include "base/record/timeline.h"
+#include "base/text/duration.h"
 #include "observe/live/live.h"
 #include "observe/model/metric.h"
+#include "observe/model/model.h"
 #include "observe/report/page.h"
 #include "observe/runs/curve.h"
 #include "observe/runs/record.h"
@@ -43,9 +45,10 @@ typedef struct pl_live_tasks {
     pl_run_events events; /* of the run */
 } pl_live_tasks;
 
-/* The tasks that have recorded something. */
-pl_status pl_live_tasks_init(pl_live_tasks *tasks,
-                             const pl_record *record) PL_MUST_CHECK;
+/* The tasks that have recorded something.  Their curves are read, or taken
+ * from `read`, where it is not NULL. */
+pl_status pl_live_tasks_init(pl_live_tasks *tasks, const pl_record *record,
+                             pl_model_run *read) PL_MUST_CHECK;
 void pl_live_tasks_close(pl_live_tasks *tasks); /* a zeroed one is fine */
 /* A worker, or the chief. */
 bool pl_live_task_trains(const pl_live_task *task);
@@ -80,6 +83,9 @@ typedef enum pl_live_detail {
 } pl_live_detail;
 pl_status pl_live_run_init(pl_live_run *run, const pl_record *record,
                            pl_live_detail detail) PL_MUST_CHECK;
+/* With the tasks, whose curves are taken from what was read already. */
+pl_status pl_live_run_take(pl_live_run *run, const pl_record *record,
+                           pl_model_run *read) PL_MUST_CHECK;
 void pl_live_run_close(pl_live_run *run);
 
 /* Set the run's measure and test, once its record or curves are there. */
@@ -106,6 +112,9 @@ double pl_live_last(const pl_curves *curves, const char *name, double *x);
 void pl_live_sweeps(pl_buffer *out, const pl_records *records);
 /* It has runs to do. */
 bool pl_live_sweep_goes_on(const pl_experiment *sweep);
+/* How long nothing was written: "20 s", "1:05:00", "10 days"; returns `text`.
+ */
+const char *pl_live_silence(double seconds, char text[PL_DURATION]);
 /* A count as people read it: 56,220. */
 const char *pl_live_count(double value, char text[PL_LIVE_COUNT]);
 /* The table of runs: those that go on first, then the newest. */

@@ -160,6 +160,7 @@ static void judge(pl_live_task *task, const pl_record *record,
                   const pl_live_task *awaited)
 {
     double silent = difftime(time(NULL), task->written);
+    char shown[PL_DURATION];
     bool late = silent > allowed_s(task);
     task->lost = !record->ended && late && awaited == NULL;
     if (record->ended)
@@ -169,7 +170,8 @@ static void judge(pl_live_task *task, const pl_record *record,
                  awaited->name);
     else if (late)
         snprintf(task->state, sizeof task->state,
-                 "silent for %.0f s; its next step is awaited", silent);
+                 "silent for %s; its next step is awaited",
+                 pl_live_silence(silent, shown));
     else
         snprintf(task->state, sizeof task->state, "running");
 }
@@ -193,7 +195,20 @@ static void judge_all(pl_live_tasks *tasks, const pl_record *record,
 
 /* --- all of them -------------------------------------------------------- */
 
-static pl_status read_task(pl_live_task *task, const pl_record *record)
+static void take_read(pl_live_task *task, pl_model_run *read)
+{
+    for (size_t i = 0; i < read->count; i++) {
+        pl_model_task *from = &read->tasks[i];
+        if (from->host || strcmp(from->name, task->name) != 0)
+            continue;
+        task->curves = from->curves;
+        from->curves = (pl_curves) { 0 };
+        break;
+    }
+}
+
+static pl_status read_task(pl_live_task *task, const pl_record *record,
+                           pl_model_run *read)
 {
     char *folder;
     PL_TRY(pl_mem_format(&folder, "%s/events/%s", record->path, task->name));
@@ -202,13 +217,16 @@ static pl_status read_task(pl_live_task *task, const pl_record *record)
         status = find_host(task, folder);
     pl_mem_free(folder);
     PL_TRY(status);
-    PL_TRY(pl_live_curves(&task->curves, record->path, task->name));
+    if (read != NULL)
+        take_read(task, read);
+    else
+        PL_TRY(pl_live_curves(&task->curves, record->path, task->name));
     take_curves(task);
     return PL_OK;
 }
 
 static pl_status read_all(pl_live_tasks *tasks, const pl_record *record,
-                          char *const *names, size_t count)
+                          pl_model_run *read, char *const *names, size_t count)
 {
     PL_TRY(PL_NEW(tasks->list, count + 1));
     pl_status status = pl_run_events_read(&tasks->events, record->path);
@@ -219,14 +237,15 @@ static pl_status read_all(pl_live_tasks *tasks, const pl_record *record,
         pl_live_task *task = &tasks->list[tasks->count++];
         status = pl_mem_copy_text(&task->name, names[i]);
         if (status == PL_OK)
-            status = read_task(task, record);
+            status = read_task(task, record, read);
     }
     if (status == PL_OK)
         judge_all(tasks, record, &tasks->events);
     return status;
 }
 
-pl_status pl_live_tasks_init(pl_live_tasks *tasks, const pl_record *record)
+pl_status pl_live_tasks_init(pl_live_tasks *tasks, const pl_record *record,
+                             pl_model_run *read)
 {
     char *folder, **names;
     size_t count;
@@ -236,7 +255,7 @@ pl_status pl_live_tasks_init(pl_live_tasks *tasks, const pl_record *record)
     pl_mem_free(folder);
     if (status != PL_OK)
         return status == PL_NOMEM ? status : PL_OK; /* none yet */
-    status = read_all(tasks, record, names, count);
+    status = read_all(tasks, record, read, names, count);
     pl_mem_free(names);
     if (status != PL_OK)
         pl_live_tasks_close(tasks);

@@ -112,4 +112,9 @@ bool pl_model_is_numeric(const pl_model_part *part, const char *flag,
  * such that no visible peak is lost, and the whole stays below about 15 MB. */
 void pl_model_json(const pl_runs_model *model, pl_buffer *out);
 
+/* All points of all series as CSV: run, task, metric, step (not of a host),
+ * time in seconds since the start of the run, and value as it was recorded. */
+pl_status pl_model_write_curves(const pl_runs_model *model,
+                                const char *path) PL_MUST_CHECK;
+
 #endif

@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A point takes about 24 bytes, so all of them about 14 MB. */
@@ -147,13 +148,34 @@ static void put_published(const pl_record *record, pl_buffer *out)
     pl_buffer_text(out, "}");
 }
 
+static double number_of(const pl_record *record, const char *arg)
+{
+    return strtod(pl_record_arg(record, arg), NULL);
+}
+
+/* Of a run that goes on, as its flags tell: with --steps nothing says how many
+ * steps an epoch has. */
+static void expect_each(const pl_record *record, double *epochs,
+                        double *examples)
+{
+    bool alone = number_of(record, "ps") > 0 &&
+                 strcmp(pl_record_arg(record, "mode"), "sync") != 0;
+    double workers = fmax(1, number_of(record, "workers"));
+    if (number_of(record, "steps") > 0)
+        return;
+    *epochs = number_of(record, "epochs") / (double)record->run.end_step;
+    *examples = number_of(record, "batch") * (alone ? 1 : workers);
+}
+
 /* How far one step leads. */
 static void put_each(const pl_record *record, pl_buffer *out)
 {
     double steps = pl_record_number(record, "steps");
     double epochs = pl_record_number(record, "epochs") / steps;
     double examples = pl_record_number(record, "examples") / steps;
-    if (!(steps > 0) || !isfinite(epochs) || !isfinite(examples))
+    if (!record->ended)
+        expect_each(record, &epochs, &examples);
+    if (!(epochs > 0) || !(examples > 0) || !isfinite(epochs + examples))
         return;
     pl_buffer_format(out, ",\"each\":{\"epoch\":%.9g,\"examples\":%.9g}",
                      epochs, examples);

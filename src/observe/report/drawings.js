@@ -265,7 +265,7 @@ register("confusion", {
     says: () => `${entryOf("tested")?.classes ?? 0} classes`,
     tell: tellCell,
     note: () => entryOf("tested") ? "Rows are true classes, columns predicted " +
-        "ones; right answers are coloured by their share of the class, wrong " +
+        "ones; right answers are colored by their share of the class, wrong " +
         "ones by their share of the most frequent mistake." : nothing,
 });
 

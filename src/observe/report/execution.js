@@ -310,7 +310,7 @@ register("graph", {
                          shapeText(shape), inputs.join(" ")])],
     says: () => `${entryOf("modelled")?.nodes.length ?? 0} nodes`,
     note: () => entryOf("modelled") ? "Parameters and the operators that read " +
-        "them, from the data to the loss, in the colours of their devices."
+        "them, from the data to the loss, in the colors of their devices."
         : nothing,
 });
 })();

@@ -356,6 +356,21 @@ function marksOf(lines, x) {
         .filter(mark => Number.isFinite(mark.x) && mark.x > 0);
 }
 
+// Where a flag gives curves their colours, dashes tell the values of another
+// one: that with most of them, as far as there are dashes; undefined: none.
+function dashesOf(figure, colour) {
+    if (!model.axes.includes(colour) || figure.second)
+        return undefined;
+    const runs = model.runs.filter(run => figure.part === undefined ||
+                                          run.part === figure.part);
+    return model.axes.filter(axis => axis !== colour && axis !== figure.facet)
+        .map(axis => ({ axis,
+            values: [...new Set(runs.map(run => run.flags[axis] ?? ""))] }))
+        .filter(({ values }) => values.length > 1 &&
+                                values.length <= DASHES.length)
+        .sort((a, b) => b.values.length - a.values.length)[0];
+}
+
 const X_LABELS = { step: "step", epoch: "epoch", examples: "examples",
                    time: "time [s]" };
 
@@ -364,6 +379,10 @@ function resolveCurves(figure) {
     const lines = curveLines(figure, figure.curve, 0);
     if (figure.second)
         lines.push(...curveLines(figure, figure.second, 1));
+    const dashes = dashesOf(figure, display.colour);
+    for (const line of dashes ? lines : [])
+        line.dash = DASHES[dashes.values.indexOf(
+            model.runs[line.run].flags[dashes.axis] ?? "")];
     const timed = lines.length > 0 &&
         model.series.find(s => s.metric === figure.curve && !s.x) !== undefined;
     const x = timed ? "time" : display.x;
@@ -372,7 +391,8 @@ function resolveCurves(figure) {
             title: figure.facet ? `${figure.facet} ${value || "not set"}` : "",
             lines: list, marks: marksOf(list, x),
         }));
-    return { panels, curves: true, xKey: x, xLabel: X_LABELS[x], log: figure.log,
+    return { panels, curves: true, colour: display.colour, dashes, xKey: x,
+             xLabel: X_LABELS[x], log: figure.log,
              whole: x === "step" || x === "examples",
              dotted: lines.length <= DOTTED_LINES,
              labels: [labelOf(figure.curve),
@@ -417,8 +437,8 @@ function resolveGiven(figure) {
     const lines = figure.series.map(series => ({
         name: series.name, style: series.style,
         colour: series.colour ?? (series.style ? measured : measured++),
-        dash: series.style === "ideal" ? "3 4"
-            : series.style === "published" ? "6 3" : "",
+        dash: series.dash ?? (series.style === "ideal" ? "3 4"
+            : series.style === "published" ? "6 3" : ""),
         axis: series.axis ?? 0,
         runs: [...new Set((series.runs ?? []).flat())],
         facet: series.facet ?? "",
@@ -437,7 +457,8 @@ function resolveGiven(figure) {
                 `published: ${other.name}` === line.name);
             line.colour = own ? own.colour : line.colour;
         }
-    tellApart(lines, figure.xKey ?? figure.x);
+    if (!figure.coloured)
+        tellApart(lines, figure.xKey ?? figure.x);
     const values = lines.flatMap(line => line.points.map(point => point[0]));
     return { panels: [...groupBy(lines, line => line.facet)].map(
                  ([title, list]) => ({ title, lines: list, marks: [] })),
@@ -450,8 +471,9 @@ function resolveGiven(figure) {
 
 // Results by a flag, as a figure with series: one for each combination of the
 // other flags.  A run that lacks a flag since it has this x belongs to all
-// lines: a single process has no mode.
-function byFlag({ x, y, second, part, facet, logX, logY }) {
+// lines: a single process has no mode.  Lines of one value of the flag `colour`
+// share their colour, and dashes tell them apart.
+function byFlag({ x, y, second, part, facet, colour, logX, logY }) {
     const runs = model.runs.map((run, index) => ({ run, index })).filter(
         ({ run }) => (part === undefined || run.part === part) &&
             run.results[y] !== undefined && run.flags[x] !== undefined);
@@ -473,6 +495,12 @@ function byFlag({ x, y, second, part, facet, logX, logY }) {
         names(item).length === others.length),
         item => JSON.stringify(names(item))).keys()].map(JSON.parse);
     const lines = full.length > 0 ? full : [[]];
+    const coloured = others.includes(colour);
+    const valueOf = line => (line.find(([axis]) => axis === colour) ?? [])[1];
+    const rest = line => JSON.stringify(line.filter(
+        ([axis]) => axis !== colour));
+    const colours = [...new Set(lines.map(valueOf))];
+    const rests = [...new Set(lines.map(rest))];
     const series = [];
     for (const key of [y, ...second ? [second] : []])
         lines.forEach((line, index) => {
@@ -497,7 +525,12 @@ function byFlag({ x, y, second, part, facet, logX, logY }) {
             series.push({ name: label(line) +
                               (second ? `: ${metric(key).label}` : ""),
                           style: key === y ? undefined : "published",
-                          colour: index, axis: key === y ? 0 : 1,
+                          colour: coloured ? colours.indexOf(valueOf(line))
+                              : index,
+                          dash: coloured && !second
+                              ? DASHES[rests.indexOf(rest(line)) %
+                                       DASHES.length] : undefined,
+                          axis: key === y ? 0 : 1,
                           facet: facet && line.length > 0
                               ? `${facet} ${(line.find(([a]) => a === facet)
                                              ?? [])[1] ?? "not set"}` : "",
@@ -507,7 +540,7 @@ function byFlag({ x, y, second, part, facet, logX, logY }) {
         });
     return { kind: numeric ? "lines" : "bars", x, xKey: x, y: labelOf(y),
              second: second ? labelOf(second) : "", log: logX, logY,
-             marks: true, categories, series };
+             marks: true, categories, series, coloured };
 }
 
 function resolve(figure) {
@@ -1129,8 +1162,7 @@ function legendItems(view) {
 }
 
 // Lines of one colour as one entry, where a flag gives the colour.
-function legendByFlag(items) {
-    const by = shown.colour;
+function legendByFlag(items, by) {
     if (!model.axes.includes(by))
         return items;
     return [...groupBy(items, item => item.colour).values()].map(group => ({
@@ -1139,22 +1171,43 @@ function legendByFlag(items) {
     }));
 }
 
+// A line of each kind, for the values that dashes tell.
+function legendByDash(dashes, items) {
+    return (dashes?.values ?? []).map((value, i) => ({
+        name: `${dashes.axis} ${value || "not set"}`, dash: DASHES[i],
+        runs: items.flatMap(item => item.runs).filter(run =>
+            (model.runs[run].flags[dashes.axis] ?? "") === value),
+    })).filter(item => item.runs.length > 0);
+}
+
+function swatchOf(item) {
+    const swatch = item.colour
+        ? html("i", { class: item.dash ? "dashed" : "" })
+        : make("svg", { width: 26, height: 4, "aria-hidden": true },
+               make("path", { d: "M0 2h26", stroke: "currentColor",
+                   "stroke-width": 3, "stroke-dasharray": item.dash }));
+    if (item.colour)
+        swatch.style.color = item.colour;
+    return swatch;
+}
+
 function drawLegend(view) {
-    let items = legendItems(view);
-    if (view.plot.curves && items.length > CURVES_IN_LEGEND)
-        items = legendByFlag(items);
+    let items = legendItems(view), dashes = [];
+    if (view.plot.curves && items.length > CURVES_IN_LEGEND) {
+        dashes = legendByDash(view.plot.dashes, items);
+        items = legendByFlag(items, view.plot.colour);
+    }
     if (view.plot.curves && items.length > LIGHT.length) {
         view.legend.replaceChildren(html("span", {}, `${items.length} lines, ` +
-            "in the colours of the runs above; the pointer tells their names"));
+            "in the colors of the runs above; the pointer tells their names"));
         return;
     }
-    const some = items.slice(0, IN_LEGEND).map(item => {
-        const swatch = html("i", { class: item.dash ? "dashed" : "" });
-        swatch.style.color = item.colour;
+    const some = [...items.slice(0, IN_LEGEND), ...dashes].map(item => {
         const names = item.runs.map(run => model.runs[run].name);
         return html("button", { type: "button", disabled: names.length === 0,
             title: names.length ? "Hide in all figures" : item.name,
-            on: { click: () => toggle(names, false) } }, swatch, item.name);
+            on: { click: () => toggle(names, false) } }, swatchOf(item),
+            item.name);
     });
     if (items.length > IN_LEGEND)
         some.push(html("span", {}, `and ${items.length - IN_LEGEND} more`));

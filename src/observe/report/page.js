@@ -49,23 +49,39 @@ function sortBy(table, head) {
     sortRows(table);
 }
 
-// Every word must be in the row; "batch<100" compares a column.
-function matches(row, names, words) {
+const SIGNS = { "<": (a, b) => a < b, ">": (a, b) => a > b,
+                "<=": (a, b) => a <= b, ">=": (a, b) => a >= b,
+                "=": (a, b) => String(a).toLowerCase() === String(b) };
+
+// What a filter asks for: "test accuracy>90 sync" compares the column of that
+// name, the longest one that fits, and looks for a word.
+function wishesOf(text, names) {
+    const conditions = [];
+    const order = [...names.keys()].filter(index => names[index] !== "")
+        .sort((a, b) => names[b].length - names[a].length);
+    for (const index of order) {
+        const name = names[index].replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
+        text = text.replace(new RegExp(
+            `(?<!\\S)${name}\\s*(<=|>=|<|>|=)\\s*(\\S+)`, "g"),
+            (_, sign, limit) => {
+                conditions.push({ index, sign, limit });
+                return " ";
+            });
+    }
+    return { conditions, words: text.split(/\s+/).filter(Boolean) };
+}
+
+function holds(row, { index, sign, limit }) {
+    const value = valueOf(row.cells[index]);
+    return value !== null && SIGNS[sign](value,
+        typeof value === "number" && sign !== "=" ? Number(limit) : limit);
+}
+
+// Every word must be in the row, and every condition hold of it.
+function matches(row, { conditions, words }) {
     const text = row.textContent.toLowerCase();
-    return words.every(word => {
-        const [, name, sign, limit] =
-            word.match(/^(.+?)(<=|>=|<|>|=)(.+)$/) ?? [];
-        const index = name === undefined ? -1 :
-            names.findIndex(n => n === name);
-        if (index < 0)
-            return text.includes(word);
-        const value = valueOf(row.cells[index]);
-        const test = { "<": (a, b) => a < b, ">": (a, b) => a > b,
-                       "<=": (a, b) => a <= b, ">=": (a, b) => a >= b,
-                       "=": (a, b) => String(a).toLowerCase() === String(b) };
-        return value !== null && test[sign](value,
-            typeof value === "number" && sign !== "=" ? Number(limit) : limit);
-    });
+    return words.every(word => text.includes(word)) &&
+        conditions.every(condition => holds(row, condition));
 }
 
 const filters = new WeakMap(); // table: its field, and what it tells
@@ -74,14 +90,15 @@ function filterRows(table) {
     if (!filters.has(table))
         return;
     const { field, count } = filters.get(table);
-    const words = field.value.toLowerCase().split(/\s+/).filter(Boolean);
     const names = [...table.tHead.rows[0].cells].map(cell =>
         cell.textContent.replace(/ \[.*/, "").trim().toLowerCase());
+    const wishes = wishesOf(field.value.toLowerCase(), names);
     const rows = [...table.tBodies[0].rows];
     for (const row of rows)
-        row.hidden = !matches(row, names, words);
+        row.hidden = !matches(row, wishes);
     const left = rows.filter(row => !row.hidden).length;
-    count.textContent = words.length > 0 ? `${left} of ${rows.length}` : "";
+    count.textContent = field.value.trim() === "" ? ""
+        : `${left} of ${rows.length}`;
 }
 
 // What scrolls is reached by the keyboard, too.
@@ -200,7 +217,7 @@ function fillDisplay(place) {
         choice("Curves by", [["step", "step"], ...steps
             ? [["epoch", "epoch"], ["examples", "examples"]] : [],
             ["time", "time"]], Figures.shown.x, x => Figures.display({ x })),
-        ...axes.length > 0 ? [choice("Colour by", [["run", "run"],
+        ...axes.length > 0 ? [choice("Color by", [["run", "run"],
             ...axes.map(axis => [axis, axis])], Figures.shown.colour, colour => {
             Figures.display({ colour });
             markRuns();
@@ -307,7 +324,7 @@ function fillExplorer(place) {
             want.y = (choices.find(([key]) => isLine(key)) ?? choices[0])[0];
         if (!choices.some(([key]) => key === want.second))
             want.second = "";
-        const curves = CURVES.includes(want.x);
+        const curves = CURVES.includes(want.x), result = explored(want);
         const none = [["", "none"]];
         const tick = (label, key) => {
             const box = html("input", { type: "checkbox", checked: want[key],
@@ -327,15 +344,16 @@ function fillExplorer(place) {
                 .map(part => [String(part), Figures.model.parts[part] ||
                     "no sweep"]), want.part,
                 part => change("part", part))] : [],
-            ...curves ? [choice("colour by", [["run", "run"], ...flags],
-                want.colour, colour => change("colour", colour))] : [],
+            ...curves || result.kind === "lines" ? [choice("color by",
+                [curves ? ["run", "run"] : ["run", "line"], ...flags.filter(
+                    ([key]) => key !== want.x)], want.colour,
+                colour => change("colour", colour))] : [],
             ...axes.length > 0 ? [choice("facet by", [...none, ...flags.filter(
                 ([key]) => key !== want.x)], want.facet,
                 facet => change("facet", facet))] : [],
             tick("log x", "logX"), tick("log y", "logY"),
             ...curves ? [html("label", {}, "smoothing ", smooth),
                          tick("each task", "tasks")] : [], link);
-        const result = explored(want);
         if (mounted)
             Figures.update(figure, result);
         else

@@ -190,18 +190,12 @@ static pl_status fill(pl_report *report)
     return pl_page_status(report->page);
 }
 
-static pl_status make(pl_page **out, const pl_records *records,
-                      const char *title, bool overlay)
+pl_status pl_report_model(pl_page **out, const pl_runs_model *model,
+                          const char *title)
 {
-    pl_report report = { .records = records };
+    pl_report report = { .records = model->records, .model = *model };
     PL_TRY(pl_page_new(&report.page, title));
-    pl_status status = pl_model_init(&report.model, records);
-    if (status == PL_OK) {
-        if (overlay)
-            pl_model_set_apart(&report.model);
-        status = fill(&report);
-        pl_model_close(&report.model);
-    }
+    pl_status status = fill(&report);
     pl_buffer_close(&report.more);
     if (status != PL_OK) {
         pl_page_free(report.page);
@@ -209,6 +203,18 @@ static pl_status make(pl_page **out, const pl_records *records,
     }
     *out = report.page;
     return PL_OK;
+}
+
+static pl_status make(pl_page **out, const pl_records *records,
+                      const char *title, bool overlay)
+{
+    pl_runs_model model;
+    PL_TRY(pl_model_init(&model, records));
+    if (overlay)
+        pl_model_set_apart(&model);
+    pl_status status = pl_report_model(out, &model, title);
+    pl_model_close(&model);
+    return status;
 }
 
 pl_status pl_report_make(pl_page **out, const pl_records *records,

@@ -4,10 +4,16 @@
 #ifndef PL_OBSERVE_REPORT_REPORT_H
 #define PL_OBSERVE_REPORT_REPORT_H
 
+#include "observe/model/model.h"
 #include "observe/report/page.h"
 #include "observe/runs/record.h"
 
-/* What cannot be read is left out, and the page says so. */
+/* Of what was read; the model is borrowed during the call. */
+pl_status pl_report_model(pl_page **out, const pl_runs_model *model,
+                          const char *title) PL_MUST_CHECK;
+
+/* Reads the runs first.  What cannot be read is left out, and the page says so.
+ */
 pl_status pl_report_make(pl_page **out, const pl_records *records,
                          const char *title) PL_MUST_CHECK;
 

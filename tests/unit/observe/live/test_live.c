@@ -5,6 +5,7 @@
 
 #include <time.h>
 #include <unistd.h>
+#include <utime.h>
 
 static int asked; /* runs that were asked to end */
 
@@ -69,6 +70,47 @@ static void runs_are_laid_over_each_other(void **state)
     assert_fails(PL_NOTFOUND, "no runs", ask(*state, "/overlay/", &body));
     assert_fails(PL_NOTFOUND, "found \"d\"",
                  ask(*state, "/overlay/a:d", &body));
+    pl_buffer_close(&body);
+}
+
+/* A run without a summary, last written so many seconds ago. */
+static void write_silent(const char *folder, const char *name,
+                         const char *since, time_t seconds)
+{
+    char text[256];
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"args\": {}, "
+             "\"started\": \"2026-11-%sT00:00:00Z\"}",
+             since);
+    write_run_file(folder, name, "run.json", text);
+    struct utimbuf then = { .modtime = time(NULL) - seconds };
+    assert_int_equal(
+        0, utime(test_path(test_path(folder, name), "run.json"), &then));
+}
+
+static void a_crashed_run_does_not_stay_on_top(void **state)
+{
+    static const char *const order[] = { "going", "waiting", "newest",
+                                         "crashed", "older" };
+    pl_buffer body = { 0 };
+    const char *last;
+    write_silent(*state, "older", "01", 100 * 86400 + 60);
+    write_silent(*state, "crashed", "02", 10 * 86400 + 60);
+    write_silent(*state, "newest", "05", 7265);
+    write_silent(*state, "waiting", "03", 25);
+    write_silent(*state, "going", "04", 0);
+    assert_ok(ask(*state, "/", &body));
+    last = body.data;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        char link[64];
+        snprintf(link, sizeof link, "<a href=\"/run/%s\">", order[i]);
+        const char *found = strstr(body.data, link);
+        assert_true(found > last);
+        last = found;
+    }
+    assert_non_null(strstr(body.data, "silent for 100 days<"));
+    assert_non_null(strstr(body.data, "silent for 10 days<"));
+    assert_non_null(strstr(body.data, "silent for 2:01:"));
     pl_buffer_close(&body);
 }
 
@@ -212,6 +254,46 @@ static void a_run_that_goes_on_tells_what_its_workers_wait_for(void **state)
     assert_page(*state, "/run/a", "worker-0 40 %: the others wait for it.");
 }
 
+/* A run of 1,100 steps, the first 900 of which were made an hour before. */
+static void the_time_left_counts_from_the_last_start(void **state)
+{
+    time_t now = time(NULL), started = now - 20;
+    char text[256], iso[32];
+    strftime(iso, sizeof iso, "%Y-%m-%dT%H:%M:%SZ", gmtime(&started));
+    snprintf(text, sizeof text,
+             "{\"format\": 1, \"model\": \"softmax\", \"args\": {}, "
+             "\"started\": \"%s\", \"end_step\": 1100}",
+             iso);
+    write_run_file(*state, "a", "run.json", text);
+    pl_buffer events = { 0 };
+    pl_event_scalar(&events, (double)now - 3700, 1, "loss", 0.5);
+    pl_event_scalar(&events, (double)now - 3600, 900, "loss", 0.5);
+    write_events(*state, "worker-0", &events);
+    assert_page(*state, "/", "<td data-sort=\"900\">900/1100<td><td");
+    pl_event_scalar(&events, (double)now - 10, 910, "loss", 0.5);
+    pl_event_scalar(&events, (double)now, 1000, "loss", 0.5);
+    write_events(*state, "worker-0", &events);
+    pl_buffer_close(&events);
+    /* 90 steps in 10 s, and 100 to go. */
+    assert_page(*state, "/", "1000/1100<td data-sort=\"11.1111");
+}
+
+/* The list reads only the end of such a file. */
+static void the_page_of_a_run_knows_all_of_a_large_event_file(void **state)
+{
+    double now = (double)time(NULL);
+    pl_buffer events = { 0 };
+    write_going(*state, "a", "h");
+    pl_event_scalar(&events, now, 1, "test_rmse", 2);
+    while (events.bytes < 17 << 20)
+        pl_event_scalar(&events, now, 9, "a name of more than a few bytes", 3);
+    pl_event_scalar(&events, now, 10, "test_rmse", 3);
+    write_events(*state, "worker-0", &events);
+    pl_buffer_close(&events);
+    assert_page(*state, "/run/a",
+                "The test RMSE was best at step 1, 2, and is 3 now.");
+}
+
 /* Causes and cures are on the run's own page. */
 static void what_limits_is_short_in_the_list(void **state)
 {
@@ -301,10 +383,13 @@ static void pages_survive_failed_allocations(void **state)
 
 UNIT_TESTS(TEST_IN_FOLDER(runs_are_listed_and_shown),
            TEST_IN_FOLDER(runs_are_laid_over_each_other),
+           TEST_IN_FOLDER(a_crashed_run_does_not_stay_on_top),
            TEST_IN_FOLDER(a_run_that_goes_on_is_stopped),
            TEST_IN_FOLDER(a_lost_task_is_red),
            TEST_IN_FOLDER(a_model_of_numbers_has_its_error),
            TEST_IN_FOLDER(a_run_that_goes_on_tells_what_its_workers_wait_for),
+           TEST_IN_FOLDER(the_time_left_counts_from_the_last_start),
+           TEST_IN_FOLDER(the_page_of_a_run_knows_all_of_a_large_event_file),
            TEST_IN_FOLDER(what_limits_is_short_in_the_list),
            TEST_IN_FOLDER(sweeps_have_their_progress),
            TEST_IN_FOLDER(logs_are_read),

@@ -146,6 +146,49 @@ static void a_series_keeps_its_peaks(void **state)
     close_model(&records, &model);
 }
 
+/* A run that goes on has no summary: its flags tell what a step stands for. */
+static void a_step_of_a_run_that_goes_on_is_a_part_of_an_epoch(void **state)
+{
+    static const struct {
+        const char *args;
+        double epoch, examples; /* 0: not known */
+    } runs[] = {
+        { "\"ps\": \"1\", \"mode\": \"sync\", \"workers\": \"4\", "
+          "\"batch\": \"50\", \"epochs\": \"2\", \"steps\": \"\"",
+          0.01, 200 },
+        { "\"ps\": \"1\", \"mode\": \"ssp\", \"workers\": \"4\", "
+          "\"batch\": \"50\", \"epochs\": \"2\"",
+          0.01, 50 },
+        { "\"ps\": \"0\", \"batch\": \"50\", \"epochs\": \"4\"", 0.02, 50 },
+        { "\"batch\": \"50\", \"epochs\": \"4\", \"steps\": \"200\"", 0, 0 },
+    };
+    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
+        pl_records records;
+        pl_runs_model model;
+        const pl_json *each;
+        char text[256];
+        double value;
+        snprintf(text, sizeof text,
+                 "{\"format\": 1, \"model\": \"mlp\", \"end_step\": 200, "
+                 "\"args\": {%s}}",
+                 runs[i].args);
+        write_run_file(*state, "a", "run.json", text);
+        assert_ok(read_model(&records, &model, *state));
+        pl_json *json = parse(&model);
+        const pl_json *run = pl_json_at(list_of(json, "runs"), 0);
+        assert_true(pl_json_has(run, "each") == (runs[i].epoch > 0));
+        if (runs[i].epoch > 0) {
+            assert_ok(pl_json_get_object(run, "each", &each));
+            assert_ok(pl_json_get_real(each, "epoch", &value));
+            assert_true(value == runs[i].epoch);
+            assert_ok(pl_json_get_real(each, "examples", &value));
+            assert_true(value == runs[i].examples);
+        }
+        pl_json_free(json);
+        close_model(&records, &model);
+    }
+}
+
 static void events_count_from_the_start(void **state)
 {
     pl_records records;
@@ -262,6 +305,7 @@ UNIT_TESTS(TEST_IN_FOLDER(runs_have_flags_and_results),
            TEST_IN_FOLDER(the_hosts_of_a_job_are_added_up),
            TEST_IN_FOLDER(a_series_keeps_its_peaks),
            TEST_IN_FOLDER(events_count_from_the_start),
+           TEST_IN_FOLDER(a_step_of_a_run_that_goes_on_is_a_part_of_an_epoch),
            TEST_IN_FOLDER(what_cannot_be_read_is_listed),
            cmocka_unit_test(a_metric_has_a_unit_or_its_own_name),
            TEST_IN_FOLDER(a_share_is_the_mean_over_the_workers),
