@@ -48,8 +48,10 @@ typedef struct pl_import_op {
 
 /* NULL: we lack it. */
 const pl_import_op *pl_import_find(const char *name);
-/* Tables of import_norms.c and import_shapes.c, ended by one without a name. */
-extern const pl_import_op pl_import_norms[], pl_import_shapes[];
+/* Tables of import_norms.c, import_shapes.c and import_windows.c, ended by one
+ * without a name. */
+extern const pl_import_op pl_import_norms[], pl_import_shapes[],
+    pl_import_windows[];
 
 /* Build the graph of the file. */
 pl_status pl_import_run(pl_import *im) PL_MUST_CHECK;

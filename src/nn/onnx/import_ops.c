@@ -4,7 +4,6 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "tensor/shape.h"
 
 #include <math.h>
 #include <string.h>
@@ -255,100 +254,9 @@ static pl_status divide(pl_import *im)
     return PL_OK;
 }
 
-/* --- windows ------------------------------------------------------------ */
-
-/* Padding on every side by `kernel` sizes; SAME is what keeps the size of an
- * image, which is the same on all sides where the stride is 1 and the kernel
- * odd. */
-static pl_status padding(const pl_import *im, int64_t kernel, int64_t stride,
-                         int64_t *out)
-{
-    const char *mode = pl_import_text(im, "auto_pad", "NOTSET");
-    *out = 0;
-    if (mode[0] == '\0' || strcmp(mode, "NOTSET") == 0)
-        return pl_import_same(im, "pads", 0, out);
-    if (strcmp(mode, "VALID") == 0)
-        return PL_OK;
-    if (strncmp(mode, "SAME_", 5) != 0 || stride != 1 || kernel % 2 != 1)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "auto_pad %s with a kernel of %lld and a stride of "
-                       "%lld: expected padding that is the same on all sides",
-                       mode, (long long)kernel, (long long)stride);
-    *out = kernel / 2;
-    return PL_OK;
-}
-
-/* What ours has no word for. */
-static pl_status check_windows(const pl_import *im)
-{
-    int64_t dilation;
-    PL_TRY(pl_import_same(im, "dilations", 1, &dilation));
-    if (dilation == 1 && pl_import_int(im, "group", 1) == 1)
-        return PL_OK;
-    return PL_FAIL(
-        PL_UNSUPPORTED, "dilations of %lld and %lld groups: expected 1 of each",
-        (long long)dilation, (long long)pl_import_int(im, "group", 1));
-}
-
-static pl_status conv(pl_import *im)
-{
-    pl_node *src, *weights, *bias = NULL;
-    int64_t stride, pad;
-    PL_TRY(check_windows(im));
-    PL_TRY(pl_import_in(im, 0, &src));
-    PL_TRY(pl_import_in(im, 1, &weights));
-    if (pl_import_has(im, 2))
-        PL_TRY(pl_import_in(im, 2, &bias));
-    if (weights->shape.rank != 4)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "weights of %d dimensions: expected 4, of images",
-                       weights->shape.rank);
-    PL_TRY(pl_import_same(im, "strides", 1, &stride));
-    PL_TRY(padding(im, weights->shape.dim[2], stride, &pad));
-    im->out->node = pl_conv2d(src, weights, bias, stride, pad);
-    return PL_OK;
-}
-
-/* A last window that is not full is left out by ours. */
-static pl_status check_ceil(const pl_import *im, pl_shape src, int64_t size,
-                            int64_t stride)
-{
-    if (pl_import_int(im, "ceil_mode", 0) == 0 || src.rank != 4 || stride < 1)
-        return PL_OK;
-    for (int d = 2; d < 4; d++)
-        if ((src.dim[d] - size) % stride != 0)
-            return PL_FAIL(PL_UNSUPPORTED,
-                           "ceil_mode: windows of %lld every %lld do not fill "
-                           "images of %lld",
-                           (long long)size, (long long)stride,
-                           (long long)src.dim[d]);
-    return PL_OK;
-}
-
-static pl_status pool(pl_import *im)
-{
-    bool largest = strcmp(im->node->op, "MaxPool") == 0;
-    pl_node *src;
-    int64_t size, stride, pad;
-    PL_TRY(check_windows(im));
-    PL_TRY(pl_import_in(im, 0, &src));
-    PL_TRY(pl_import_same(im, "kernel_shape", 0, &size));
-    PL_TRY(pl_import_same(im, "strides", 1, &stride));
-    PL_TRY(padding(im, size, stride, &pad));
-    if (pad != 0)
-        return PL_FAIL(PL_UNSUPPORTED, "padding of %lld: expected 0",
-                       (long long)pad);
-    PL_TRY(check_ceil(im, src->shape, size, stride));
-    im->out->node = largest ? pl_max_pool(src, size, stride)
-                            : pl_avg_pool(src, size, stride);
-    return PL_OK;
-}
-
 static const pl_import_op ops[] = {
     { "Add", add },
-    { "AveragePool", pool },
     { "Cast", cast },
-    { "Conv", conv },
     { "Div", divide },
     { "Dropout", dropout },
     { "Erf", error_function },
@@ -358,7 +266,6 @@ static const pl_import_op ops[] = {
     { "LeakyRelu", leaky_relu },
     { "LogSoftmax", softmax },
     { "MatMul", matmul },
-    { "MaxPool", pool },
     { "Mul", multiply },
     { "Relu", relu },
     { "Sigmoid", sigmoid },
@@ -370,7 +277,8 @@ static const pl_import_op ops[] = {
 const pl_import_op *pl_import_find(const char *name)
 {
     const pl_import_op *const tables[] = { ops, pl_import_norms,
-                                           pl_import_shapes };
+                                           pl_import_shapes,
+                                           pl_import_windows };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const pl_import_op *op = tables[t]; op->name != NULL; op++)
             if (strcmp(op->name, name) == 0)
