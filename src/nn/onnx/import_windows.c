@@ -75,6 +75,43 @@ static pl_status check_ceil(const pl_import *im, pl_shape src, int64_t size,
     return PL_OK;
 }
 
+/* Zeros do for the padding of MaxPool, which never wins, where no element is
+ * below zero. */
+static bool is_never_negative(const pl_node *node)
+{
+    while (node->op == &pl_op_max_pool || node->op == &pl_op_avg_pool ||
+           node->op == &pl_op_dropout || node->op == &pl_op_pad)
+        node = node->in[0];
+    return node->op == &pl_op_relu || node->op == &pl_op_sigmoid ||
+           node->op == &pl_op_softmax;
+}
+
+/* The zeros that ours has as a step of its own. */
+static pl_status pad_for_pool(const pl_import *im, int64_t size, int64_t pad,
+                              pl_node **src)
+{
+    if (pad == 0)
+        return PL_OK;
+    if (pad < 0 || pad >= size)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "padding of %lld: expected less than its windows of "
+                       "%lld",
+                       (long long)pad, (long long)size);
+    if (strcmp(im->node->op, "MaxPool") == 0 && !is_never_negative(*src))
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "padding of %lld: it is supported only after Relu, "
+                       "Sigmoid or Softmax",
+                       (long long)pad);
+    if (strcmp(im->node->op, "AveragePool") == 0 &&
+        pl_import_int(im, "count_include_pad", 0) == 0)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "padding of %lld: it is supported only with "
+                       "count_include_pad",
+                       (long long)pad);
+    *src = pl_pad(*src, pad);
+    return pl_graph_status(im->build->graph);
+}
+
 static pl_status pool(pl_import *im)
 {
     bool largest = strcmp(im->node->op, "MaxPool") == 0;
@@ -85,18 +122,38 @@ static pl_status pool(pl_import *im)
     PL_TRY(pl_import_same(im, "kernel_shape", 0, &size));
     PL_TRY(pl_import_same(im, "strides", 1, &stride));
     PL_TRY(padding(im, size, stride, &pad));
-    if (pad != 0)
-        return PL_FAIL(PL_UNSUPPORTED, "padding of %lld: expected 0",
-                       (long long)pad);
+    PL_TRY(pad_for_pool(im, size, pad, &src));
     PL_TRY(check_ceil(im, src->shape, size, stride));
     im->out->node = largest ? pl_max_pool(src, size, stride)
                             : pl_avg_pool(src, size, stride);
     return PL_OK;
 }
 
+/* Zeros on all sides of images, as `export` writes them. */
+static pl_status pad(pl_import *im)
+{
+    const char *mode = pl_import_text(im, "mode", "constant");
+    int64_t pads[PL_ONNX_RANK];
+    int count;
+    float value = 0;
+    pl_node *src;
+    PL_TRY(pl_import_in(im, 0, &src));
+    PL_TRY(pl_import_sizes(im, 1, pads, &count));
+    if (pl_import_has(im, 2))
+        PL_TRY(pl_import_scalar(im, 2, &value));
+    bool same = strcmp(mode, "constant") == 0 && value == 0 && count == 8 &&
+                !pl_import_has(im, 3);
+    for (int d = 0; d < count && same; d++)
+        same = pads[d] == (d % 4 >= 2 ? pads[2] : 0);
+    if (!same)
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "expected the same number of zeros on all sides of "
+                       "images");
+    im->out->node = pl_pad(src, pads[2]);
+    return PL_OK;
+}
+
 const pl_import_op pl_import_windows[] = {
-    { "AveragePool", pool },
-    { "Conv", conv },
-    { "MaxPool", pool },
-    { NULL, NULL },
+    { "AveragePool", pool }, { "Conv", conv }, { "MaxPool", pool },
+    { "Pad", pad },          { NULL, NULL },
 };
