@@ -1,7 +1,8 @@
 """ONNX files without the package: write one, read one, and run it in NumPy.
 
 The messages are those of src/proto/onnx.proto; `run` has the operators that
-`paceline export` writes, computed by their definitions, and Flatten.
+`paceline export` writes, computed by their definitions, Flatten, and those of
+which a layer normalization is composed.
 """
 
 import math
@@ -245,6 +246,7 @@ OPS = {
     "BatchNormalization": batch_norm,
     "Concat": lambda *x, axis: np.concatenate(x, axis),
     "Conv": conv,
+    "Div": np.divide,
     "Dropout": lambda x, ratio: x,
     "Expand": lambda x, shape: np.broadcast_to(
         x, np.broadcast_shapes(x.shape, tuple(shape))),
@@ -258,10 +260,15 @@ OPS = {
     "MaxPool": pool(np.max, -np.inf),
     "Mul": np.multiply,
     "Pad": lambda x, pads: np.pad(x, list(zip(pads[:4], pads[4:]))),
+    "Pow": np.power,
+    "ReduceMean": lambda x, axes, keepdims=1: x.mean(
+        tuple(axes), keepdims=bool(keepdims)),
     "Relu": lambda x: np.maximum(x, 0),
     "Reshape": lambda x, shape: x.reshape(shape),
     "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "Softmax": softmax,
+    "Sqrt": np.sqrt,
+    "Sub": np.subtract,
     "Tanh": np.tanh,
 }
 

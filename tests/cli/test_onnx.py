@@ -98,7 +98,41 @@ def padded():
                 fc__bias=(10,)) | {"c.weight": weights(w=(4, 1, 3, 3))["w"] * 10} | {"ratio": np.float32(0.1)}, X, Y)
 
 
-MODELS = {"mlp": mlp, "keras_mlp": keras_mlp, "cnn": cnn, "padded": padded}
+NORM = [node("ReduceMean", "h", "mean", axes=[-1]),
+        node("Sub", "h mean", "d", "centred"),
+        node("Pow", "d two", "square"),
+        node("ReduceMean", "square", "var", axes=[-1]),
+        node("Add", "var epsilon", "more"),
+        node("Sqrt", "more", "deviation"),
+        node("Div", "d deviation", "normal"),
+        node("Mul", "normal norm.weight", "scaled"),
+        node("Add", "scaled norm.bias", "n", "norm")]
+NORM_WEIGHTS = weights(fc1__weight=(32, 784), fc1__bias=(32,),
+                       fc2__weight=(10, 32), fc2__bias=(10,), norm__bias=(32,)
+                       ) | {"norm.weight": np.linspace(.5, 2, 32, dtype="f"),
+                            "two": np.float32(2),
+                            "epsilon": np.float32(1e-5)}
+
+
+def norms(parts=NORM):
+    """Layer normalization as PyTorch exports it before operator set 17."""
+    return model(
+        [node("Flatten", "x", "flat", "flatten", axis=1),
+         node("Gemm", "flat fc1.weight fc1.bias", "h", "fc1", transB=1), *parts,
+         node("Relu", "n", "r"),
+         node("Gemm", "r fc2.weight fc2.bias", "y", "fc2", transB=1)],
+        NORM_WEIGHTS, X, Y, opset=13)
+
+
+def norms_squared():
+    """With a product in place of the power, and the weights in front."""
+    return norms([*NORM[:2], node("Mul", "d d", "square"), *NORM[3:7],
+                  node("Mul", "norm.weight normal", "scaled"),
+                  node("Add", "norm.bias scaled", "n", "norm")])
+
+
+MODELS = {"mlp": mlp, "keras_mlp": keras_mlp, "cnn": cnn, "padded": padded,
+          "norms": norms, "norms_squared": norms_squared}
 
 
 @pytest.fixture
@@ -338,6 +372,13 @@ LINEAR = weights(fc1__weight=(10, 784), fc1__bias=(10,))
     (model([node("Conv", "x c.weight", "c", "conv", strides=[1, 2]), FLAT,
             GEMM], LINEAR | weights(c__weight=(1, 1, 3, 3)), X, Y),
      "its strides are 1 and 2"),
+    (norms([*NORM[:2], node("Div", "d mean", "n", "odd")]),
+     "node odd (Div): it is supported only as part of a layer normalization"),
+    (norms([*NORM[:1], node("Relu", "mean", "n", "odd")]),
+     "node odd (Relu): its input mean is computed by ReduceMean over the last "
+     "dimension, which is supported only as part of layer normalization"),
+    (norms([*NORM[:1], node("Sub", "mean h", "d", "odd"), *NORM[2:]]),
+     "node odd (Sub): it is supported only as part of a layer normalization"),
     (model([node("MaxPool", "x", "c", "pool", kernel_shape=[2, 2],
                  pads=[1, 1, 1, 1]), FLAT, GEMM], LINEAR, X, Y),
      "node pool (MaxPool): padding of 1: it is supported only after Relu"),

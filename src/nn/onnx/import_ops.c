@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "graph/graph.h"
 
-#include <math.h>
 #include <string.h>
 
 static pl_status unary(pl_import *im, pl_node *(*add)(pl_node *))
@@ -146,71 +145,12 @@ static int constant_of(const pl_import *im)
     return pl_import_is_scalar(im, 1) ? 1 : pl_import_is_scalar(im, 0) ? 0 : -1;
 }
 
-/* A part of a GELU times or plus a constant. */
-static pl_status change_gate(pl_import *im, int constant, bool times)
-{
-    const char *name = im->out->name;
-    float value;
-    PL_TRY(pl_import_scalar(im, constant, &value));
-    *im->out = *im->in[1 - constant];
-    im->out->name = name;
-    if (times)
-        im->out->times *= value;
-    im->out->plus = times ? im->out->plus * value : im->out->plus + value;
-    return PL_OK;
-}
-
-static bool is_near(float a, float b)
-{
-    return fabsf(a - b) < 1e-4F;
-}
-
-/* x times half of 1 + erf(x / sqrt(2)), where the half may be anywhere. */
-static pl_status close_gate(pl_import *im, int gate)
-{
-    const pl_import_value *value = im->in[gate];
-    float half = 1;
-    pl_node *src;
-    PL_TRY(pl_import_in(im, 1 - gate, &src));
-    if (src->op == &pl_op_scale && src->in[0] == value->gate) {
-        half = src->factor;
-        src = src->in[0];
-    }
-    if (src != value->gate || !is_near(half * value->times, 0.5F) ||
-        !is_near(half * value->plus, 0.5F))
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "with Erf a GELU is expected, x * (1 + erf(x / "
-                       "sqrt(2))) / 2");
-    im->out->node = pl_gelu(src);
-    return PL_OK;
-}
-
-static int gate_of(const pl_import *im)
-{
-    for (int i = 0; i < 2; i++)
-        if (im->in[i] != NULL && im->in[i]->gate != NULL)
-            return i;
-    return -1;
-}
-
-static pl_status error_function(pl_import *im)
-{
-    pl_node *src;
-    PL_TRY(pl_import_in(im, 0, &src));
-    if (src->op != &pl_op_scale || !is_near(src->factor, 0.70710678F))
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "it is supported only as part of GELU, on x / sqrt(2)");
-    im->out->gate = src->in[0];
-    im->out->times = 1;
-    return PL_OK;
-}
-
 /* A vector is added to the last dimension, else shapes are broadcast. */
 static pl_status add(pl_import *im)
 {
     pl_node *a, *b;
-    if (gate_of(im) >= 0 && constant_of(im) >= 0)
-        return change_gate(im, constant_of(im), false);
+    if (pl_import_has_part(im))
+        return pl_import_compose(im);
     PL_TRY(pl_import_in(im, 0, &a));
     PL_TRY(pl_import_in(im, 1, &b));
     if (a->op == &pl_op_parameter && a->shape.rank == 1)
@@ -224,12 +164,11 @@ static pl_status add(pl_import *im)
 
 static pl_status multiply(pl_import *im)
 {
-    int constant = constant_of(im), gate = gate_of(im);
+    int constant = constant_of(im);
     float factor;
     pl_node *a, *b;
-    if (gate >= 0)
-        return constant >= 0 ? change_gate(im, constant, true)
-                             : close_gate(im, gate);
+    if (pl_import_has_part(im))
+        return pl_import_compose(im);
     if (constant >= 0) {
         PL_TRY(pl_import_scalar(im, constant, &factor));
         PL_TRY(pl_import_in(im, 1 - constant, &a));
@@ -246,6 +185,8 @@ static pl_status divide(pl_import *im)
 {
     float divisor;
     pl_node *src;
+    if (pl_import_has_part(im))
+        return pl_import_compose(im);
     PL_TRY(pl_import_scalar(im, 1, &divisor));
     PL_TRY(pl_import_in(im, 0, &src));
     if (divisor == 0)
@@ -259,7 +200,6 @@ static const pl_import_op ops[] = {
     { "Cast", cast },
     { "Div", divide },
     { "Dropout", dropout },
-    { "Erf", error_function },
     { "Gelu", gelu },
     { "Gemm", gemm },
     { "Identity", same },
@@ -276,8 +216,8 @@ static const pl_import_op ops[] = {
 
 const pl_import_op *pl_import_find(const char *name)
 {
-    const pl_import_op *const tables[] = { ops, pl_import_norms,
-                                           pl_import_shapes,
+    const pl_import_op *const tables[] = { ops, pl_import_composed,
+                                           pl_import_norms, pl_import_shapes,
                                            pl_import_windows };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const pl_import_op *op = tables[t]; op->name != NULL; op++)
