@@ -2,7 +2,7 @@
 
 The messages are those of src/proto/onnx.proto; `run` has the operators that
 `paceline export` writes, computed by their definitions, Flatten, and those of
-which a layer normalization is composed.
+which GELU and layer normalization are composed.
 """
 
 import math
@@ -248,6 +248,7 @@ OPS = {
     "Conv": conv,
     "Div": np.divide,
     "Dropout": lambda x, ratio: x,
+    "Erf": np.vectorize(math.erf),
     "Expand": lambda x, shape: np.broadcast_to(
         x, np.broadcast_shapes(x.shape, tuple(shape))),
     "Flatten": lambda x, axis: x.reshape(len(x), -1),

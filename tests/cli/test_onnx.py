@@ -111,16 +111,23 @@ NORM_WEIGHTS = weights(fc1__weight=(32, 784), fc1__bias=(32,),
                        fc2__weight=(10, 32), fc2__bias=(10,), norm__bias=(32,)
                        ) | {"norm.weight": np.linspace(.5, 2, 32, dtype="f"),
                             "two": np.float32(2),
+                            "one": np.float32(1), "half": np.float32(.5),
+                            "root": np.float32(2 ** .5),
                             "epsilon": np.float32(1e-5)}
 
 
-def norms(parts=NORM):
-    """Layer normalization as PyTorch exports it before operator set 17."""
+GELU = [node("Div", "n root", "a"), node("Erf", "a", "b"),
+        node("Add", "b one", "c"), node("Mul", "n c", "e"),
+        node("Mul", "e half", "r", "gelu")]
+
+
+def norms(parts=NORM, gelu=GELU):
+    """Layer normalization and GELU as PyTorch exports them before operator
+    set 17."""
     return model(
         [node("Flatten", "x", "flat", "flatten", axis=1),
          node("Gemm", "flat fc1.weight fc1.bias", "h", "fc1", transB=1), *parts,
-         node("Relu", "n", "r"),
-         node("Gemm", "r fc2.weight fc2.bias", "y", "fc2", transB=1)],
+         *gelu, node("Gemm", "r fc2.weight fc2.bias", "y", "fc2", transB=1)],
         NORM_WEIGHTS, X, Y, opset=13)
 
 
@@ -372,6 +379,11 @@ LINEAR = weights(fc1__weight=(10, 784), fc1__bias=(10,))
     (model([node("Conv", "x c.weight", "c", "conv", strides=[1, 2]), FLAT,
             GEMM], LINEAR | weights(c__weight=(1, 1, 3, 3)), X, Y),
      "its strides are 1 and 2"),
+    (norms(gelu=[*GELU[:4], node("Mul", "e two", "r", "odd")]),
+     "node odd (Mul): with Erf a GELU is expected"),
+    (norms(gelu=[*GELU[:4], node("Relu", "e", "r", "odd")]),
+     "node odd (Relu): its input e is computed by Erf, which is supported "
+     "only as part of GELU"),
     (norms([*NORM[:2], node("Div", "d mean", "n", "odd")]),
      "node odd (Div): it is supported only as part of a layer normalization"),
     (norms([*NORM[:1], node("Relu", "mean", "n", "odd")]),

@@ -315,16 +315,14 @@ pl_status pl_import_in(pl_import *im, int i, pl_node **out)
                        "its input %s is a list of sizes, expected numbers of "
                        "the examples",
                        value->name);
+    bool gelu = value->part == PL_IMPORT_GATE || value->part == PL_IMPORT_GATED;
     if (value->part != PL_IMPORT_WHOLE)
         return PL_FAIL(PL_UNSUPPORTED,
                        "its input %s is computed by %s, which is supported "
                        "only as part of %s",
                        value->name,
-                       value->part == PL_IMPORT_GATE
-                           ? "Erf"
-                           : "ReduceMean over the last dimension",
-                       value->part == PL_IMPORT_GATE ? "GELU"
-                                                     : "layer normalization");
+                       gelu ? "Erf" : "ReduceMean over the last dimension",
+                       gelu ? "GELU" : "layer normalization");
     if (value->node == NULL) /* vectors are biases */
         PL_TRY(make_parameter(
             im, value, value->tensor->rank > 1 ? im->build->init : "zeros",

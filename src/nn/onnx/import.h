@@ -19,6 +19,7 @@
 typedef enum pl_import_part {
     PL_IMPORT_WHOLE,     /* none: a value by itself */
     PL_IMPORT_GATE,      /* of a GELU */
+    PL_IMPORT_GATED,     /* x times that; a factor makes it a GELU */
     PL_IMPORT_MEAN,      /* over the last dimension */
     PL_IMPORT_CENTRED,   /* less that */
     PL_IMPORT_SQUARE,    /* of that */

@@ -49,7 +49,15 @@ static pl_status add_to_gate(pl_import *im, int gate)
     return PL_OK;
 }
 
-/* x times half of 1 + erf(x / sqrt(2)), where the half may be anywhere. */
+static pl_status not_a_gelu(void)
+{
+    return PL_FAIL(PL_UNSUPPORTED,
+                   "with Erf a GELU is expected, x * (1 + erf(x / sqrt(2))) / "
+                   "2");
+}
+
+/* x times half of 1 + erf(x / sqrt(2)), where the half may be anywhere: also
+ * in a later node. */
 static pl_status close_gate(pl_import *im, int gate)
 {
     const pl_import_value *value = im->in[gate];
@@ -60,12 +68,24 @@ static pl_status close_gate(pl_import *im, int gate)
         half = src->factor;
         src = src->in[0];
     }
-    if (src != value->of || !is_near(half * value->times, 0.5F) ||
-        !is_near(half * value->plus, 0.5F))
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "with Erf a GELU is expected, x * (1 + erf(x / "
-                       "sqrt(2))) / 2");
-    im->out->node = pl_gelu(src);
+    if (src != value->of || !is_near(value->times, value->plus))
+        return not_a_gelu();
+    if (is_near(half * value->times, 0.5F)) {
+        im->out->node = pl_gelu(src);
+        return PL_OK;
+    }
+    go_on(im, gate, PL_IMPORT_GATED);
+    im->out->times *= half;
+    return PL_OK;
+}
+
+static pl_status halve(pl_import *im, int gated)
+{
+    float factor;
+    PL_TRY(pl_import_scalar(im, 1 - gated, &factor));
+    if (!is_near(im->in[gated]->times * factor, 0.5F))
+        return not_a_gelu();
+    im->out->node = pl_gelu(im->in[gated]->of);
     return PL_OK;
 }
 
@@ -178,6 +198,7 @@ static const struct step {
 } steps[] = {
     { PL_IMPORT_GATE, "Add", add_to_gate },
     { PL_IMPORT_GATE, "Mul", multiply_gate },
+    { PL_IMPORT_GATED, "Mul", halve },
     { PL_IMPORT_MEAN, "Sub", centre },
     { PL_IMPORT_CENTRED, "Pow", square },
     { PL_IMPORT_CENTRED, "Mul", square },
