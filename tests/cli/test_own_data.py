@@ -130,6 +130,32 @@ def test_a_column_of_numbers_is_predicted(cli):
               "0.2")
 
 
+def test_numbers_are_converted_and_described(cli):
+    x, y = line(cli.folder)
+    numbers = ["--labels", "numbers"]
+    cli.ok("data", "convert", "npy:x4.npy,y2.npy", "npz:two.npz", *numbers)
+    with np.load("two.npz") as two:
+        assert np.array_equal(two["y_train"], y) and two["y_train"].dtype == "f"
+        assert np.array_equal(two["x_train"], x)
+    cli.ok("data", "convert", "npy:x4.npy,y1.npy", "csv:one.csv", *numbers)
+    cli.ok("data", "convert", "csv:one.csv", "npy:a.npy,b.npy", *numbers)
+    assert np.array_equal(np.load("b.npy"), y[:, 0])
+    found = cli.ok("data", "stats", "npz:two.npz", *numbers, "--json").json
+    assert found["classes"] == [] and len(found["labels"]) == 2
+    for column, label in enumerate(found["labels"]):
+        assert label["mean"] == pytest.approx(y[:, column].mean(), rel=1e-5)
+        assert label["most"] == y[:, column].max()
+    text = cli.ok("data", "stats", "csv:one.csv", *numbers).out
+    assert re.search(r"^  label +-?\d", text, re.M) and "class" not in text
+    for target in "csv:two.csv", "idx:two", "tfrecord:two":
+        cli.refused(2, "data", "convert", "npy:x4.npy,y2.npy", target, *numbers,
+                    says="npz:FILE")
+    for code, *source in ((2, "npy:x4.npy,y1.npy"),
+                          (1, "csv:t.csv", "--label-column", "price")):
+        cli.refused(code, "data", "stats", *source, says="--labels numbers")
+    cli.refused(2, "data", "stats", "digits", *numbers)
+
+
 def test_top_5_is_that_of_predict(cli):
     done = cli.train("--data", "digits", "--steps", "20", "--batch", "50",
                      "--run", "few")
