@@ -284,3 +284,17 @@ def run(data, examples):
         values[outputs[0]] = OPS[op](*(values[i] for i in inputs),
                                      **attributes)
     return values[read.outputs[0]]
+
+
+# --- data ------------------------------------------------------------------
+
+def colours(folder):
+    """A few pictures of the least size for alexnet."""
+    random = np.random.default_rng(3)
+    path = folder / "colours.npz"
+    np.savez(path, **{
+        f"{kind}_{part}": values for part in ("train", "test")
+        for kind, values in (("x", random.integers(0, 256, (16, 3, 63, 63),
+                                                   dtype=np.uint8)),
+                             ("y", np.arange(16) % 10))})
+    return f"npz:{path}"

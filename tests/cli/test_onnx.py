@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from conftest import ROOT
-from onnx_file import Read, model, node, run, tensor
+from onnx_file import Read, colours, model, node, run, tensor
 
 DATA = ["--batch", "50", "--threads", "1"]
 X, Y = {"x": [None, 1, 28, 28]}, {"y": [None, 10]}
@@ -424,18 +424,6 @@ def test_what_is_lacking_is_named(cli, write, data, says):
                 and says in line]) == 1, result
     assert not (cli.folder / "a").exists(), result
     assert "bad.onnx" in result.err
-
-
-def colours(folder):
-    """A few pictures of the least size for alexnet."""
-    random = np.random.default_rng(3)
-    path = folder / "colours.npz"
-    np.savez(path, **{
-        f"{kind}_{part}": values for part in ("train", "test")
-        for kind, values in (("x", random.integers(0, 256, (16, 3, 63, 63),
-                                                   dtype=np.uint8)),
-                             ("y", np.arange(16) % 10))})
-    return f"npz:{path}"
 
 
 BUILT_IN = {"softmax": [], "lenet": [], "alexnet": ["--classes", "10"],
