@@ -294,6 +294,29 @@ def test_the_run_keeps_its_model(cli, write):
     assert cli.ok(*more, "--quiet", "--json").json["resumed_step"] == 20
 
 
+def test_a_file_predicts_numbers(cli, write):
+    """With a loss that is not that of classes, whose labels are two numbers."""
+    random = np.random.default_rng(1)
+    x = random.standard_normal((300, 4)).astype(np.float32)
+    wanted = (x @ random.standard_normal((4, 2))
+              + random.normal(0, 0.1, (300, 2))).astype(np.float32)
+    np.save(cli.folder / "x.npy", x)
+    np.save(cli.folder / "wanted.npy", wanted)
+    file = write("line.onnx", model(
+        [node("Gemm", "x fc.weight fc.bias", "y", "fc", transB=1)],
+        weights(fc__weight=(2, 4), fc__bias=(2,)), {"x": [None, 4]},
+        {"y": [None, 2]}))
+    done = cli.ok("train", file, "--data", "npy:x.npy,wanted.npy", "--loss",
+                  "squared-error", "--holdout", "0.2", "--batch", "20",
+                  "--epochs", "20", "--lr", "0.1", "--quiet", "--json", "--run",
+                  "run").json
+    assert done["test_r2"] > 0.9
+    cli.ok("export", "run", "-o", "out.onnx")
+    off = run((cli.folder / "out.onnx").read_bytes(), x[240:]) - wanted[240:]
+    assert done["test_rmse"] == pytest.approx(
+        np.sqrt((off ** 2).mean(axis=0)).mean(), rel=1e-4)
+
+
 def test_another_start(cli, write):
     """--init in place of the file's values."""
     file = write("mlp.onnx", mlp())
