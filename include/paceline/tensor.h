@@ -40,11 +40,22 @@ typedef struct pl_shape {
 } pl_shape;
 
 /* PL_SHAPE(PL_BATCH, 784), PL_SHAPE(10, 784) */
+#ifdef __cplusplus
+extern "C++" {
+template <typename... Size> constexpr pl_shape pl_shape_of(Size... size)
+{
+    return pl_shape { (int)sizeof...(size), { (int64_t)size... } };
+}
+}
+#define PL_SHAPE(...) pl_shape_of(__VA_ARGS__)
+#define PL_SCALAR     pl_shape_of()
+#else
 #define PL_SHAPE(...)                                                          \
     ((pl_shape) {                                                              \
         (int)(sizeof((int64_t[]) { __VA_ARGS__ }) / sizeof(int64_t)),          \
         { __VA_ARGS__ } })
 #define PL_SCALAR ((pl_shape) { 0, { 0 } })
+#endif
 
 #pragma GCC visibility pop
 #ifdef __cplusplus

@@ -13,6 +13,7 @@ from ._run import Run, make_folder
 
 _INTERRUPTED = 130
 _LAST_LINES = 3
+_FLAGS = ("copy", "program", "ssh")  # of launch; the others are of train
 
 
 def program() -> str:
@@ -52,10 +53,11 @@ def train(
     settings_of: Callable[[Dict[str, Any]], List[str]],
     flags: Dict[str, Any],
 ) -> Run:
-    """Train a built-in model on several hosts."""
+    """Train a model that has a name on several hosts."""
     if not isinstance(model, str):
         raise UsageError(
-            "hosts: the other hosts know built-in models only; give the name of one"
+            "hosts: the other hosts know built-in models and ONNX files only; give "
+            "the name of one"
         )
     for name, value in (("data", data), ("test_data", test_data)):
         if value is not None and not isinstance(value, (str, Path)):
@@ -64,7 +66,7 @@ def train(
                 "that the hosts can open, such as 'mnist:/data/mnist'"
             )
     options = dict(flags, data=data, test_data=test_data)
-    launch = {name: options.pop(name) for name in ("ssh",) if name in options}
+    launch = {name: options.pop(name) for name in _FLAGS if name in options}
     folder, owner = make_folder(run)
     command = [program(), "launch", "--hosts", ",".join(hosts)]
     command += _words(settings_of(launch)) + ["--", "train", model]

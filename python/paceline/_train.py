@@ -223,6 +223,19 @@ def _split_data(
     return found[0], found[1]
 
 
+def _check_hosts(**given: Any) -> None:
+    """Arguments that have no effect on what other hosts do are refused."""
+    reasons = {
+        "initial": "first values are for one worker alone",
+        "label": "it names a column of a table, and hosts open a source themselves",
+        "progress": "the training is not in this process",
+        "callbacks": "the training is not in this process",
+    }
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"hosts and {name}: {reasons[name]}")
+
+
 def train(
     model: Model,
     data: Any = None,
@@ -252,8 +265,10 @@ def train(
     ``run`` is the folder of the run.  Without it the run lives in a temporary
     folder that goes with the returned object; Run.save keeps it.
 
-    ``hosts`` trains a built-in model on other machines, by `paceline launch`;
-    they must see the data and the run folder.
+    ``hosts`` trains a built-in model or an ONNX file on other machines, by
+    `paceline launch`, whose flags ``copy``, ``program`` and ``ssh`` it takes.
+    The hosts open data and file themselves.  Callbacks and progress are for
+    trainings in this process.
 
     ``initial`` are first values of parameters by name, as Run.weights has them;
     others start as ``init`` says.  For one worker alone.
@@ -278,8 +293,8 @@ def train(
     if callable(callbacks):
         callbacks = [callbacks]
     if hosts is not None:
-        if initial is not None:
-            raise UsageError("hosts and initial: first values are for one worker alone")
+        _check_hosts(initial=initial, label=label, progress=progress or None,
+                     callbacks=callbacks or None)
         return _launch.train(model, data, test_data, run, hosts, settings_of, flags)
     options: Dict[str, Any] = dict(flags)
     train_set, test_set = _split_data(data, test_data, label, options)

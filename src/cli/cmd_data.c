@@ -36,6 +36,7 @@ typedef struct data_options {
     const char *image_size;
     int colors;
     const char *label_column;
+    int labels;
     const char *categories;
     const char *ignore_columns;
     const char *delimiter;
@@ -44,6 +45,12 @@ typedef struct data_options {
     bool json;
     bool quiet;
 } data_options;
+
+/* The choices of --labels. */
+enum {
+    LABELS_CLASSES,
+    LABELS_NUMBERS
+};
 
 #define FIELD(name) offsetof(data_options, name)
 #define PASS        "verb=convert|stats"
@@ -200,6 +207,15 @@ static const pl_param params[] = {
       .choices = "auto|gray|rgb",
       .needs = PASS ", data=images|tfrecord",
       .help = "images: color channels" },
+    { .name = "labels",
+      .kind = PL_PARAM_CHOICE,
+      .offset = FIELD(labels),
+      .fallback = "classes",
+      .choices = "classes|numbers",
+      .needs = PASS ", data=npy|npz|csv",
+      .traits = PL_PARAM_COMMON,
+      .help = "arrays and tables: whether labels are classes, or numbers to "
+              "predict" },
     { .name = "label-column",
       .kind = PL_PARAM_TEXT,
       .offset = FIELD(label_column),
@@ -266,6 +282,7 @@ static const pl_param_term terms[] = {
     { "data=tfrecord", "the source tfrecord:FILE", NULL },
     { "data=criteo", "the source criteo:FILE", NULL },
     { "data=csv", "the source csv:FILE", NULL },
+    { "data=npy|npz|csv", "npy, npz or csv", NULL },
     { "data=images|tfrecord", "images, in files or as tfrecord", NULL },
     { "data=npy|npz|idx|tfrecord", "arrays: npy, npz, idx or tfrecord", NULL },
     { "source=files|csv|images", "a source in files", NULL },
@@ -377,6 +394,7 @@ static pl_status pass_files(const data_options *options, const pl_words *words)
         .channels = (pl_channel_order)options->channels,
         .image_size = options->image_size,
         .colors = (pl_colors)options->colors,
+        .numeric = options->labels == LABELS_NUMBERS,
         .label_column = options->label_column,
         .categories = options->categories,
         .ignore_columns = options->ignore_columns,

@@ -7,8 +7,11 @@ a home of its own and a deadline.
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
+import sys
+import sysconfig
 import time
 
 import pytest
@@ -96,6 +99,23 @@ class Cli:
         """Train to the end; the summary."""
         return self.ok("train", "softmax", "--quiet", "--json", *flags,
                        **more).json
+
+    def page(self, name):
+        """Run the blocks of shell of a document, one after the other, in one
+        shell; what they print."""
+        blocks = re.findall(r"```sh\n(.*?)```", (ROOT / name).read_text(), re.S)
+        tools = self.folder / "tools"
+        tools.mkdir()
+        (tools / "paceline").symlink_to(program())
+        (tools / "python3").symlink_to(sys.executable)
+        env = self.env | {"PATH": f"{tools}:{self.env['PATH']}"}
+        # A link to a venv's Python finds its packages by this.
+        env["PYTHONPATH"] = sysconfig.get_path("purelib")
+        result = subprocess.run(["sh", "-c", "set -e\n" + "".join(blocks)],
+                                cwd=self.folder, env=env, capture_output=True,
+                                text=True, timeout=DEADLINE_S)
+        assert blocks and result.returncode == 0, result.stderr
+        return result.stdout
 
     def refused(self, code, *args, says=(), **more):
         """Must fail with one sentence that names what it is about, and leave

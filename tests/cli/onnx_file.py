@@ -1,7 +1,8 @@
 """ONNX files without the package: write one, read one, and run it in NumPy.
 
 The messages are those of src/proto/onnx.proto; `run` has the operators that
-`paceline export` writes, computed by their definitions, and Flatten.
+`paceline export` writes, computed by their definitions, Flatten, and those of
+which GELU and layer normalization are composed.
 """
 
 import math
@@ -204,16 +205,22 @@ def windows(x, height, width, stride):
     return view[:, :, ::stride, ::stride]
 
 
+def frame(x, pads, outside=0.0):
+    return np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])),
+                  constant_values=outside)
+
+
 def conv(x, w, b=None, strides=(1, 1), pads=(0, 0, 0, 0), **_):
-    x = np.pad(x, ((0, 0), (0, 0), (pads[0], pads[2]), (pads[1], pads[3])))
+    x = frame(x, pads)
     out = np.einsum("nchwij,ocij->nohw",
                     windows(x, w.shape[2], w.shape[3], strides[0]), w)
     return out if b is None else out + b.reshape(1, -1, 1, 1)
 
 
-def pool(reduce):
-    return lambda x, kernel_shape, strides: reduce(
-        windows(x, *kernel_shape, strides[0]), axis=(4, 5))
+def pool(reduce, outside):
+    return lambda x, kernel_shape, strides=(1, 1), pads=(0, 0, 0, 0), **_: \
+        reduce(windows(frame(x, pads, outside), *kernel_shape, strides[0]),
+               axis=(4, 5))
 
 
 def softmax(x, axis):
@@ -235,11 +242,15 @@ def layer_norm(x, scale, shift, axis, epsilon):
 
 OPS = {
     "Add": np.add,
-    "AveragePool": pool(np.mean),
+    "AveragePool": pool(np.mean, 0.0),
     "BatchNormalization": batch_norm,
     "Concat": lambda *x, axis: np.concatenate(x, axis),
     "Conv": conv,
+    "Div": np.divide,
     "Dropout": lambda x, ratio: x,
+    "Erf": np.vectorize(math.erf),
+    "Expand": lambda x, shape: np.broadcast_to(
+        x, np.broadcast_shapes(x.shape, tuple(shape))),
     "Flatten": lambda x, axis: x.reshape(len(x), -1),
     "Gelu": lambda x: x * (1 + np.vectorize(math.erf)(x / 2 ** 0.5)) / 2,
     "GlobalAveragePool": lambda x: x.mean((2, 3), keepdims=True),
@@ -247,12 +258,18 @@ OPS = {
     "LeakyRelu": lambda x, alpha: np.where(x < 0, alpha * x, x),
     "Gemm": lambda a, b, c=0, transB=0: a @ (b.T if transB else b) + c,
     "MatMul": np.matmul,
-    "MaxPool": pool(np.max),
+    "MaxPool": pool(np.max, -np.inf),
     "Mul": np.multiply,
+    "Pad": lambda x, pads: np.pad(x, list(zip(pads[:4], pads[4:]))),
+    "Pow": np.power,
+    "ReduceMean": lambda x, axes, keepdims=1: x.mean(
+        tuple(axes), keepdims=bool(keepdims)),
     "Relu": lambda x: np.maximum(x, 0),
     "Reshape": lambda x, shape: x.reshape(shape),
     "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "Softmax": softmax,
+    "Sqrt": np.sqrt,
+    "Sub": np.subtract,
     "Tanh": np.tanh,
 }
 
@@ -267,3 +284,17 @@ def run(data, examples):
         values[outputs[0]] = OPS[op](*(values[i] for i in inputs),
                                      **attributes)
     return values[read.outputs[0]]
+
+
+# --- data ------------------------------------------------------------------
+
+def colours(folder):
+    """A few pictures of the least size for alexnet."""
+    random = np.random.default_rng(3)
+    path = folder / "colours.npz"
+    np.savez(path, **{
+        f"{kind}_{part}": values for part in ("train", "test")
+        for kind, values in (("x", random.integers(0, 256, (16, 3, 63, 63),
+                                                   dtype=np.uint8)),
+                             ("y", np.arange(16) % 10))})
+    return f"npz:{path}"

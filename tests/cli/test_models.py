@@ -17,6 +17,14 @@ RESNET = ["train", "resnet18", "--width", "4", "--examples", "64", "--batch",
           "8", "--steps", "3", "--lr", "0.05", "--progress", "none", "--json"]
 
 
+def test_page_on_models_runs_as_it_stands(cli):
+    out = cli.page("docs/models.md")
+    for part in "stage4/block2", "runs/resnet at step 20", "runs/mlp at step":
+        assert part in out, (part, out)
+    answers = (cli.folder / "answers.csv").read_text().splitlines()
+    assert len(answers) == 1 + 10_000
+
+
 def sha(cli, args, *flags):
     env = dict(cli.env, ASAN_OPTIONS=leaks_allowed())  # MPI's
     return cli.ok(*args, *flags, env=env).json["parameters_sha256"]

@@ -3,8 +3,8 @@
 
 usage: docs.py DOCUMENT INCLUDE LIBRARY COMPILER [FLAG...]
 
-A program is a fenced block of C that begins with the comment "name.c - ...";
-the fenced text behind it is what it prints.  Numbers are compared, too.  The
+A program is a fenced block of C or C++ that begins with the comment
+"name.c - ..."; the fenced text behind it is what it prints.  Numbers are compared, too.  The
 one called task is run once more as the tasks of a cluster.
 """
 import json
@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 
-PROGRAM = re.compile(r"^```c\n(/\* (\w+)\.c - .*?)^```\n\s*^```text\n(.*?)^```$",
-                     re.M | re.S)
+PROGRAM = re.compile(r"^```(c|cpp)\n(/\* (\w+)\.\1 - .*?)^```\n\s*"
+                     r"^```text\n(.*?)^```$", re.M | re.S)
+CXX = os.environ.get("CXX", "g++")
 
 
 def free_ports(count):
@@ -47,18 +48,20 @@ def run_cluster(program, work, env):
 def main(document, include, library, compiler, *flags):
     """Run all programs; the number of those that failed."""
     programs = PROGRAM.findall(pathlib.Path(document).read_text())
-    assert len(programs) >= 5, f"{document}: only {len(programs)} programs"
+    kinds = {"c": [compiler, "-std=c11"], "cpp": [CXX, "-std=c++17"]}
+    assert len(programs) >= 6, f"{document}: only {len(programs)} programs"
+    assert {kind for kind, *_ in programs} == set(kinds)
     folder = pathlib.Path(library).parent
     failed = 0
     with tempfile.TemporaryDirectory() as work:
         env = {**os.environ, "TMPDIR": work}
-        for text, name, expected in programs:
-            source = pathlib.Path(work, f"{name}.c")
+        for kind, text, name, expected in programs:
+            source = pathlib.Path(work, f"{name}.{kind}")
             source.write_text(text)
             binary = str(source.with_suffix(""))
             subprocess.run(
-                [compiler, *flags, "-std=c11", "-Wall", "-Wextra", "-Werror",
-                 f"-I{include}", "-o", binary, str(source), library, "-lm",
+                [*kinds[kind], *flags, "-Wall", "-Wextra", "-Wpedantic",
+                 "-Werror", f"-I{include}", "-o", binary, str(source), library, "-lm",
                  f"-Wl,-rpath,{folder.resolve()}"], check=True)
             done = subprocess.run([binary], cwd=work, capture_output=True,
                                   text=True, env=env)
@@ -67,13 +70,13 @@ def main(document, include, library, compiler, *flags):
                 failed += bool(wrong)
                 print(wrong, end="")
             if done.returncode or done.stderr or done.stdout != expected:
-                print(f"{name}.c: exit status {done.returncode}\n"
+                print(f"{source.name}: exit status {done.returncode}\n"
                       f"{done.stderr}printed:\n{done.stdout}"
                       f"expected:\n{expected}")
                 failed += 1
             left = [p.name for p in pathlib.Path(work).glob("paceline-*")]
             if left:
-                print(f"{name}.c: left {left} behind")
+                print(f"{source.name}: left {left} behind")
                 failed += 1
     return failed
 

@@ -281,7 +281,6 @@ static void says_what_does_not_fit(void **state)
 
 #define LONG_RUN "--steps 1000000 --batch 20 --threads 1 --monitor-every 0"
 
-/* PACELINE_STARTS: how often; each start leaves neither files nor threads. */
 /* Labels that are numbers choose the loss, and are checked. */
 static void predicts_numbers(void **state)
 {
@@ -395,6 +394,7 @@ static void rows_of_no_weight_are_left_out(void **state)
                    pl_data_from_dense(&data, &arrays));
 }
 
+/* PACELINE_STARTS: how often; no start leaves files or threads behind. */
 static void stops_when_asked(void **state)
 {
     (void)state;

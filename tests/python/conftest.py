@@ -5,6 +5,8 @@ import signal
 import numpy as np
 import pytest
 
+import paceline
+
 # A shell that runs the tests in the background lets them ignore Ctrl-C.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -43,3 +45,15 @@ def clicks():
     dense = (random.random((1000, 50)) < 0.1).astype(np.float32)
     y = (dense[:, :25].sum(axis=1) > dense[:, 25:].sum(axis=1)).astype(np.int32)
     return Csr(dense), y
+
+
+def until_sampled(folder, data):
+    """A run that ended once the use of the host had been recorded."""
+    def sampled(_):
+        try:
+            return bool(paceline.Run(folder).resources)
+        except paceline.Error:  # not yet a run
+            return False
+    return paceline.train("softmax", data, run=folder, steps=100_000_000,
+                          batch=30, record_every=1000, monitor_every=1,
+                          progress=False, callbacks=sampled)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import paceline
+from conftest import until_sampled
 from paceline import Dense, ReLU, Run, Sequential
 
 FAST = {"monitor_every": 0, "progress": False}
@@ -36,6 +37,14 @@ def test_scalars_are_series(run):
         loss.value.tolist()
     with pytest.raises(KeyError, match="there are"):
         run.scalar("moon")
+
+
+def test_resources_are_series_of_a_host(clouds, tmp_path):
+    watched = until_sampled(tmp_path / "run", clouds)
+    assert {host for host, _ in watched.resources} == {os.uname().nodename}
+    memory = watched.resources[os.uname().nodename, "job_rss_mb"]
+    assert len(memory.step) == len(memory.time) == len(memory.value) > 0
+    assert memory.value[0] > 0
 
 
 def test_events_tell_tests_and_checkpoints(run):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import paceline
+from conftest import until_sampled
 from paceline import Data, _arrow
 from paceline._data import as_data
 
@@ -106,3 +107,14 @@ def test_failure_of_a_producer_is_raised():
         pyarrow.schema({"a": "float64"}), batches())
     with pytest.raises(ValueError, match="the disk is gone"):
         _arrow.examples(reader, None)
+
+
+def test_runs_are_frames(clouds, tmp_path):
+    run = until_sampled(tmp_path / "run", clouds)
+    frame = run.to_frame()
+    assert list(frame) == ["task", "name", "step", "time", "value"]
+    loss = frame[(frame.name == "loss") & (frame.task == "worker-0")]
+    assert loss.value.tolist() == run.scalar("loss").value.tolist()
+    used = run.to_frame(resources=True)
+    assert list(used)[0] == "host" and (used.name == "job_rss_mb").any()
+    assert len(used) == sum(len(s.value) for s in run.resources.values())

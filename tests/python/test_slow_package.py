@@ -1,7 +1,9 @@
 """The package as it is installed: its types, and a wheel built by pip."""
 
+import ast
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import venv
@@ -25,6 +27,21 @@ def test_types_are_consistent():
     done = subprocess.run([sys.executable, "-m", "mypy", "--cache-dir", os.devnull],
                           cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+def test_the_oldest_python_reads_the_package():
+    settings = (ROOT / "pyproject.toml").read_text()
+    oldest = re.search(r'requires-python = ">=3\.(\d+)"', settings)[1]
+    for path in (ROOT / "python/paceline").glob("*.py"):
+        ast.parse(path.read_text(), path, feature_version=(3, int(oldest)))
+
+
+def test_readme_names_what_the_build_needs():
+    setup = (ROOT / "tools/setup.sh").read_text()
+    packages = re.search(r'build_packages="(.*?)"', setup, re.S)[1].split()
+    command = re.search(r"apt-get install (.*?)\n\n",
+                        (ROOT / "python/README.md").read_text(), re.S)[1]
+    assert command.replace("\\", "").split() == packages
 
 
 def test_wheel_of_the_source_distribution_works(tmp_path):

@@ -244,6 +244,15 @@ def test_hosts_take_named_models_and_sources_only(clouds):
         paceline.train("softmax", clouds, hosts=["a"])
 
 
+@pytest.mark.parametrize("argument", [
+    {"callbacks": print}, {"callbacks": [print]}, {"progress": True},
+    {"label": "y"}, {"initial": {}}])
+def test_hosts_refuse_what_has_no_effect_there(argument):
+    (name,) = argument
+    with pytest.raises(paceline.UsageError, match=f"hosts and {name}: "):
+        paceline.train("softmax", "digits", hosts=["a"], **argument)
+
+
 SSH = """#!/bin/sh
 # ssh HOST COMMAND...: run it here
 shift
@@ -257,5 +266,19 @@ def test_hosts_train_by_the_launcher(tmp_path):
     ssh.chmod(0o755)
     run = paceline.train("softmax", "synthetic", examples=500, steps=10,
                          batch=30, hosts=["127.0.0.1", "127.0.0.2"],
-                         ssh=str(ssh), run=tmp_path / "run")
+                         ssh=str(ssh), progress=False, run=tmp_path / "run")
     assert run.summary["workers"] == 2
+
+
+def test_flags_of_launch_and_of_train_are_told_apart(tmp_path, monkeypatch):
+    program = tmp_path / "paceline"
+    program.write_text('#!/bin/sh\necho "$@" >&2\nexit 3\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PACELINE", str(program))
+    with pytest.raises(paceline.Error, match=(
+            "status 3: launch --hosts a,b --copy --ssh ssh -p 1 -- train softmax "
+            "--lr 0.5 --data digits --quiet --run ")):
+        paceline.train("softmax", "digits", hosts=["a", "b"], ssh="ssh -p 1",
+                       copy=True, lr=0.5)
+    with pytest.raises(paceline.Error, match="launch --hosts a --program /p --"):
+        paceline.train("softmax", hosts=["a"], program="/p")

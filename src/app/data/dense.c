@@ -1,5 +1,6 @@
 /* dense.c - converts dense examples, and counts them: how many of each class,
- * and which values there are, over all and, of tables, by column. */
+ * or which numbers as labels, and which values there are, over all and, of
+ * tables, by column. */
 #include "app/data/dense.h"
 
 #include "app/view/output.h"
@@ -45,7 +46,8 @@ typedef struct stats {
     values all;
     values *columns; /* NULL: too many, or no table */
     int64_t column_count;
-    int64_t *classes; /* examples of each; NULL: no labels */
+    int64_t *classes; /* examples of each; NULL: no labels, or numbers */
+    values *labels;   /* of each number of a label; NULL: none */
 } stats;
 
 static void add_value(values *v, double value)
@@ -79,6 +81,25 @@ static double value_at(const pl_view *view, int64_t row, int64_t column)
                                    : (double)pl_view_row_f32(view, row)[column];
 }
 
+static pl_status make_counts(stats *s)
+{
+    const pl_dataset *set = s->set;
+    if (set->labels.data == NULL)
+        return PL_OK;
+    if (set->numeric)
+        return PL_NEW(s->labels, (size_t)set->classes);
+    return PL_NEW(s->classes, (size_t)set->classes);
+}
+
+static void count_label(stats *s, int64_t row)
+{
+    const pl_view *labels = &s->set->labels;
+    if (s->classes != NULL)
+        s->classes[pl_view_label(labels, row)]++;
+    for (int32_t i = 0; s->labels != NULL && i < s->set->classes; i++)
+        add_value(&s->labels[i], (double)pl_view_row_f32(labels, row)[i]);
+}
+
 static pl_status count(stats *s)
 {
     const pl_dataset *set = s->set;
@@ -87,11 +108,9 @@ static pl_status count(stats *s)
         s->column_count = row;
         PL_TRY(PL_NEW(s->columns, (size_t)row));
     }
-    if (set->labels.data != NULL)
-        PL_TRY(PL_NEW(s->classes, (size_t)set->classes));
+    PL_TRY(make_counts(s));
     for (int64_t r = 0; r < set->count; r++) {
-        if (s->classes != NULL)
-            s->classes[pl_view_label(&set->labels, r)]++;
+        count_label(s, r);
         for (int64_t c = 0; c < row; c++) {
             double value = value_at(&set->features, r, c);
             add_value(&s->all, value);
@@ -129,6 +148,19 @@ static void print_classes(const stats *s, const pl_encoding *encoding)
     }
 }
 
+static void print_labels(const stats *s, const pl_encoding *encoding)
+{
+    char title[32];
+    if (s->classes != NULL)
+        print_classes(s, encoding);
+    else if (s->labels == NULL)
+        printf("  no labels\n");
+    for (int32_t i = 0; s->labels != NULL && i < s->set->classes; i++) {
+        snprintf(title, sizeof title, "label %d", i);
+        print_values(s->set->classes > 1 ? title : "label", &s->labels[i]);
+    }
+}
+
 static void print_text(const stats *s, const pl_data_stats_opts *opts)
 {
     char text[PL_SHAPE_TEXT], title[32], name[1024];
@@ -142,10 +174,7 @@ static void print_text(const stats *s, const pl_data_stats_opts *opts)
         snprintf(title, sizeof title, "feature %lld", (long long)c);
         print_values(title, &s->columns[c]);
     }
-    if (s->classes != NULL)
-        print_classes(s, opts->opts->encoding);
-    else
-        printf("  no labels\n");
+    print_labels(s, opts->opts->encoding);
 }
 
 static pl_status fill_values(pl_json *json, const values *v)
@@ -164,6 +193,19 @@ static pl_status new_list(pl_json *json, const char *key, pl_json **out)
     return pl_json_set_take(json, key, *out);
 }
 
+static pl_status fill_list(pl_json *json, const char *key, const values *list,
+                           int64_t count)
+{
+    pl_json *all, *each;
+    PL_TRY(new_list(json, key, &all));
+    for (int64_t i = 0; i < count; i++) {
+        PL_TRY(pl_json_new_object(&each));
+        PL_TRY(pl_json_append_take(all, each));
+        PL_TRY(fill_values(each, &list[i]));
+    }
+    return PL_OK;
+}
+
 static pl_status fill_json(const stats *s, pl_json *json)
 {
     pl_json *list;
@@ -176,13 +218,9 @@ static pl_status fill_json(const stats *s, pl_json *json)
         pl_json_set_text(json, "type", pl_dtype_name(s->set->features.dtype)));
     PL_TRY(pl_json_set_int(json, "bytes", bytes_of(s->set)));
     PL_TRY(fill_values(json, &s->all));
-    PL_TRY(new_list(json, "features", &list));
-    for (int64_t c = 0; c < s->column_count; c++) {
-        pl_json *column;
-        PL_TRY(pl_json_new_object(&column));
-        PL_TRY(pl_json_append_take(list, column));
-        PL_TRY(fill_values(column, &s->columns[c]));
-    }
+    PL_TRY(fill_list(json, "features", s->columns, s->column_count));
+    PL_TRY(fill_list(json, "labels", s->labels,
+                     s->labels != NULL ? s->set->classes : 0));
     PL_TRY(new_list(json, "classes", &list));
     for (int32_t c = 0; s->classes != NULL && c < s->set->classes; c++)
         PL_TRY(pl_json_append_int(list, s->classes[c]));
@@ -214,6 +252,7 @@ pl_status pl_data_stats_dense(const pl_data_stats_opts *opts)
         status = pl_data_picture(set, opts->picture);
     pl_mem_free(s.columns);
     pl_mem_free(s.classes);
+    pl_mem_free(s.labels);
     pl_dataset_free(set);
     return status;
 }

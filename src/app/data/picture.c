@@ -45,7 +45,7 @@ static pl_status measure(sheet *s)
 static void choose(sheet *s)
 {
     int used[DOWN] = { 0 };
-    bool labelled = s->set->labels.data != NULL;
+    bool labelled = s->set->labels.data != NULL && !s->set->numeric;
     for (int i = 0; i < DOWN * ACROSS; i++)
         s->rows[i] = !labelled && i < s->set->count ? i : NOTHING;
     for (int64_t r = 0; labelled && r < s->set->count; r++) {

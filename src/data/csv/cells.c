@@ -134,8 +134,8 @@ static pl_status put_label(const row *r, const pl_csv_column *column,
         return PL_FAIL(PL_FORMAT,
                        "column %s: label \"%.40s\", expected the number of a "
                        "class, 0 or more; to make classes of other labels: "
-                       "--categories %s; to predict numbers: --loss "
-                       "squared-error",
+                       "--categories %s; for numbers to predict: --loss "
+                       "squared-error, or --labels numbers of data",
                        column->name, text, column->name);
     *(int32_t *)r->label = (int32_t)value;
     return PL_OK;

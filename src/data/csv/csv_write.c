@@ -41,6 +41,11 @@ static void put_header(output *o, const pl_dataset *set)
 static void put_label(output *o, const pl_dataset *set, int64_t row,
                       const pl_encoding *encoding)
 {
+    if (set->numeric) {
+        pl_buffer_format(&o->text, "%.9g,",
+                         (double)*pl_view_row_f32(&set->labels, row));
+        return;
+    }
     int64_t label = pl_view_label(&set->labels, row);
     const char *name =
         encoding != NULL ? pl_encoding_class(encoding, label) : NULL;
@@ -94,6 +99,11 @@ pl_status pl_csv_write(const pl_dataset *set, const char *place, pl_split split,
 {
     (void)split;
     output o = { .file = NULL };
+    if (set->numeric && set->classes != 1)
+        return PL_FAIL(PL_USAGE,
+                       "%s has %d numbers as labels of each example, and a "
+                       "table has one: write npy:FILE,LABELS or npz:FILE",
+                       set->name, set->classes);
     pl_packing packing = pl_packing_of_name(place);
     pl_status status = pl_file_writer_new_output(&o.file, place);
     if (status == PL_OK && packing != PL_PACKING_NONE)

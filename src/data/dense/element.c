@@ -81,8 +81,9 @@ pl_status pl_element_labels(pl_element element, const uint8_t *from,
     if (element.kind == PL_ELEMENT_FLOAT)
         return PL_FAIL(PL_USAGE,
                        "labels of type %s, expected integers; convert them "
-                       "(in NumPy: labels.astype('int64')), or give --loss "
-                       "squared-error to predict numbers",
+                       "(in NumPy: labels.astype('int64')); for numbers to "
+                       "predict: --loss squared-error, or --labels numbers of "
+                       "data",
                        pl_element_name(element, type));
     for (size_t i = 0; i < count; i++) {
         const uint8_t *at = from + i * (size_t)element.bytes;

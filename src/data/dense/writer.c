@@ -14,12 +14,16 @@ static pl_status write_idx(const pl_dataset *set, const char *place,
 
 static const struct kind {
     const char *name;
+    bool numeric; /* can have numbers as labels */
     pl_status (*write)(const pl_dataset *set, const char *place, pl_split split,
                        const pl_encoding *encoding);
 } kinds[] = {
-    { "npy:", pl_npy_write },       { "npz:", pl_npz_write },
-    { "csv:", pl_csv_write },       { "idx:", write_idx },
-    { "images:", pl_images_write }, { "tfrecord:", pl_examples_write },
+    { "npy:", true, pl_npy_write },
+    { "npz:", true, pl_npz_write },
+    { "csv:", true, pl_csv_write },
+    { "idx:", false, write_idx },
+    { "images:", false, pl_images_write },
+    { "tfrecord:", false, pl_examples_write },
 };
 
 static const struct kind *find(const char *target)
@@ -47,6 +51,11 @@ pl_status pl_dense_write(const pl_dataset *set, const char *target,
 {
     const struct kind *kind = find(target);
     PL_TRY(pl_dense_write_check(target));
+    if (set->numeric && !kind->numeric)
+        return PL_FAIL(PL_USAGE,
+                       "%s has numbers as labels, which cannot be written to "
+                       "%s: write npy:FILE,LABELS, npz:FILE or csv:FILE",
+                       set->name, target);
     PL_TRY(kind->write(set, target + strlen(kind->name), split, encoding));
     return pl_dataset_check(set, true);
 }

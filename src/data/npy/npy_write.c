@@ -46,10 +46,30 @@ static void make_examples(part *p, const pl_dataset *set)
                         pl_dtype_bytes(set->features.dtype));
 }
 
-/* Labels as int64, which NumPy has by default; the caller frees p->data. */
+/* Numbers as they are: [N], or [N, K]. */
+static pl_status make_numbers(part *p, const pl_dataset *set)
+{
+    size_t width = (size_t)set->classes;
+    float *labels;
+    PL_TRY(PL_NEW(labels, (size_t)set->count * width));
+    for (int64_t i = 0; i < set->count; i++)
+        memcpy(labels + (size_t)i * width, pl_view_row_f32(&set->labels, i),
+               width * sizeof *labels);
+    p->head_bytes =
+        pl_npy_head(p->head, BIG ? ">f4" : "<f4",
+                    width == 1 ? PL_SHAPE(set->count)
+                               : PL_SHAPE(set->count, (int64_t)width));
+    p->data = labels;
+    p->bytes = (size_t)set->count * width * sizeof *labels;
+    return PL_OK;
+}
+
+/* Classes as int64, which NumPy has by default; the caller frees p->data. */
 static pl_status make_labels(part *p, const pl_dataset *set)
 {
     int64_t *labels;
+    if (set->numeric)
+        return make_numbers(p, set);
     PL_TRY(PL_NEW(labels, (size_t)set->count));
     for (int64_t i = 0; i < set->count; i++)
         labels[i] = pl_view_label(&set->labels, i);
@@ -214,14 +234,16 @@ pl_status pl_npz_write(const pl_dataset *set, const char *place, pl_split split,
     for (int i = 0; i < MEMBERS; i++)
         snprintf(parts[i].name, sizeof parts[i].name, "%c_%s.npy", "xy"[i],
                  train ? "train" : "test");
-    if (parts[0].bytes + 8 * (size_t)set->count > UINT32_MAX - 4096)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "%s has %zu bytes, too many for an archive of ours; "
-                       "write npy:FILE,LABELS",
-                       set->name, parts[0].bytes);
     if (count == 2)
         PL_TRY(make_labels(&parts[1], set));
-    pl_status status = write_archive(place, parts, count);
+    pl_status status = PL_OK;
+    if (parts[0].bytes + parts[1].bytes > UINT32_MAX - 4096)
+        status = PL_FAIL(PL_UNSUPPORTED,
+                         "%s has %zu bytes, too many for an archive of ours; "
+                         "write npy:FILE,LABELS",
+                         set->name, parts[0].bytes);
+    if (status == PL_OK)
+        status = write_archive(place, parts, count);
     pl_mem_free((void *)parts[1].data);
     return status;
 }

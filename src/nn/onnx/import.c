@@ -177,7 +177,7 @@ static pl_status take_inputs(pl_import *im)
             continue;
         pl_import_value *value = find(im, node->inputs[i]);
         if (value == NULL || (value->node == NULL && value->tensor == NULL &&
-                              !value->listed && value->gate == NULL))
+                              !value->listed && value->part == PL_IMPORT_WHOLE))
             return PL_FAIL(PL_FORMAT,
                            "its input %s is not made by any node before it",
                            node->inputs[i]);
@@ -315,11 +315,14 @@ pl_status pl_import_in(pl_import *im, int i, pl_node **out)
                        "its input %s is a list of sizes, expected numbers of "
                        "the examples",
                        value->name);
-    if (value->gate != NULL)
+    bool gelu = value->part == PL_IMPORT_GATE || value->part == PL_IMPORT_GATED;
+    if (value->part != PL_IMPORT_WHOLE)
         return PL_FAIL(PL_UNSUPPORTED,
-                       "its input %s is computed by Erf, which is supported "
-                       "only as part of GELU",
-                       value->name);
+                       "its input %s is computed by %s, which is supported "
+                       "only as part of %s",
+                       value->name,
+                       gelu ? "Erf" : "ReduceMean over the last dimension",
+                       gelu ? "GELU" : "layer normalization");
     if (value->node == NULL) /* vectors are biases */
         PL_TRY(make_parameter(
             im, value, value->tensor->rank > 1 ? im->build->init : "zeros",

@@ -14,6 +14,21 @@
 
 #define PL_IMPORT_INPUTS 8 /* of a node */
 
+/* What older operator sets compose of several operators: a GELU, of a gate
+ * times * erf(x / sqrt(2)) + plus, and layer normalization. */
+typedef enum pl_import_part {
+    PL_IMPORT_WHOLE,     /* none: a value by itself */
+    PL_IMPORT_GATE,      /* of a GELU */
+    PL_IMPORT_GATED,     /* x times that; a factor makes it a GELU */
+    PL_IMPORT_MEAN,      /* over the last dimension */
+    PL_IMPORT_CENTRED,   /* less that */
+    PL_IMPORT_SQUARE,    /* of that */
+    PL_IMPORT_VARIANCE,  /* plus an epsilon */
+    PL_IMPORT_DEVIATION, /* the root of that */
+    PL_IMPORT_NORMAL,    /* what is centred over that */
+    PL_IMPORT_SCALED,    /* times a weight; a shift ends it */
+} pl_import_part;
+
 /* A named value: the result of a node, a weight, a constant, or a list of
  * sizes that was computed from a shape. */
 typedef struct pl_import_value {
@@ -23,10 +38,11 @@ typedef struct pl_import_value {
     bool listed;                  /* the sizes below count */
     int count;
     int64_t sizes[PL_ONNX_RANK]; /* PL_BATCH: that of the batch */
-    /* A part of a GELU, which older operator sets have none of:
-     * times * erf(gate / sqrt(2)) + plus; gate is NULL: none. */
-    pl_node *gate;
-    float times, plus;
+    /* A part of an operator that is composed of several. */
+    pl_import_part part;
+    pl_node *of;       /* what the operator is applied to */
+    float times, plus; /* of a gate; `plus`: the epsilon of a variance */
+    pl_node *scale;    /* of what is scaled */
 } pl_import_value;
 
 typedef struct pl_import {
@@ -48,8 +64,17 @@ typedef struct pl_import_op {
 
 /* NULL: we lack it. */
 const pl_import_op *pl_import_find(const char *name);
-/* Tables of import_norms.c and import_shapes.c, ended by one without a name. */
-extern const pl_import_op pl_import_norms[], pl_import_shapes[];
+/* Tables of import_composed.c, import_norms.c, import_shapes.c and
+ * import_windows.c, ended by one without a name. */
+extern const pl_import_op pl_import_composed[], pl_import_norms[],
+    pl_import_shapes[], pl_import_windows[];
+
+/* One of the inputs is part of a composed operator: pl_import_compose reads the
+ * node. */
+bool pl_import_has_part(const pl_import *im);
+pl_status pl_import_compose(pl_import *im) PL_MUST_CHECK;
+/* ReduceMean over the last dimension. */
+pl_status pl_import_mean(pl_import *im) PL_MUST_CHECK;
 
 /* Build the graph of the file. */
 pl_status pl_import_run(pl_import *im) PL_MUST_CHECK;

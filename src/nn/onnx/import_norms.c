@@ -62,24 +62,39 @@ static pl_status mean_axes(const pl_import *im, int64_t *axes, int *count)
     return PL_OK;
 }
 
-/* Over height and width. */
+/* The dimensions of the input; a part of a composed operator has those of what
+ * that is applied to. */
+static int rank_of(const pl_import *im)
+{
+    const pl_import_value *src = im->in[0];
+    const pl_node *node = src == NULL                     ? NULL
+                          : src->part == PL_IMPORT_SQUARE ? src->of
+                                                          : src->node;
+    return node != NULL ? node->shape.rank : 0;
+}
+
+/* Over height and width, or for a layer normalization over the last one. */
 static pl_status reduce_mean(pl_import *im)
 {
     int64_t axes[PL_ONNX_RANK];
-    int count;
-    bool over[4] = { false };
+    int count, rank = rank_of(im);
+    bool over[PL_MAX_RANK] = { false };
+    bool kept = pl_import_int(im, "keepdims", 1) != 0;
     PL_TRY(mean_axes(im, axes, &count));
     for (int i = 0; i < count; i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + 4 : axes[i];
-        if (axis >= 0 && axis < 4)
+        int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
+        if (axis >= 0 && axis < rank)
             over[axis] = true;
     }
-    if (count != 2 || !over[2] || !over[3])
+    if (count == 1 && rank > 1 && over[rank - 1] && kept)
+        return pl_import_mean(im);
+    if (count != 2 || rank != 4 || !over[2] || !over[3])
         return PL_FAIL(PL_UNSUPPORTED,
                        "it is supported only over the height and width of "
-                       "images, axes 2 and 3");
+                       "images, axes 2 and 3, and over the last axis in a "
+                       "layer normalization");
     PL_TRY(global_average(im));
-    if (pl_import_int(im, "keepdims", 1) == 0)
+    if (!kept)
         im->out->node = pl_flatten(im->out->node);
     return PL_OK;
 }

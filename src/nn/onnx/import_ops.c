@@ -4,9 +4,7 @@
 
 #include "base/error.h"
 #include "graph/graph.h"
-#include "tensor/shape.h"
 
-#include <math.h>
 #include <string.h>
 
 static pl_status unary(pl_import *im, pl_node *(*add)(pl_node *))
@@ -147,71 +145,12 @@ static int constant_of(const pl_import *im)
     return pl_import_is_scalar(im, 1) ? 1 : pl_import_is_scalar(im, 0) ? 0 : -1;
 }
 
-/* A part of a GELU times or plus a constant. */
-static pl_status change_gate(pl_import *im, int constant, bool times)
-{
-    const char *name = im->out->name;
-    float value;
-    PL_TRY(pl_import_scalar(im, constant, &value));
-    *im->out = *im->in[1 - constant];
-    im->out->name = name;
-    if (times)
-        im->out->times *= value;
-    im->out->plus = times ? im->out->plus * value : im->out->plus + value;
-    return PL_OK;
-}
-
-static bool is_near(float a, float b)
-{
-    return fabsf(a - b) < 1e-4F;
-}
-
-/* x times half of 1 + erf(x / sqrt(2)), where the half may be anywhere. */
-static pl_status close_gate(pl_import *im, int gate)
-{
-    const pl_import_value *value = im->in[gate];
-    float half = 1;
-    pl_node *src;
-    PL_TRY(pl_import_in(im, 1 - gate, &src));
-    if (src->op == &pl_op_scale && src->in[0] == value->gate) {
-        half = src->factor;
-        src = src->in[0];
-    }
-    if (src != value->gate || !is_near(half * value->times, 0.5F) ||
-        !is_near(half * value->plus, 0.5F))
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "with Erf a GELU is expected, x * (1 + erf(x / "
-                       "sqrt(2))) / 2");
-    im->out->node = pl_gelu(src);
-    return PL_OK;
-}
-
-static int gate_of(const pl_import *im)
-{
-    for (int i = 0; i < 2; i++)
-        if (im->in[i] != NULL && im->in[i]->gate != NULL)
-            return i;
-    return -1;
-}
-
-static pl_status error_function(pl_import *im)
-{
-    pl_node *src;
-    PL_TRY(pl_import_in(im, 0, &src));
-    if (src->op != &pl_op_scale || !is_near(src->factor, 0.70710678F))
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "it is supported only as part of GELU, on x / sqrt(2)");
-    im->out->gate = src->in[0];
-    im->out->times = 1;
-    return PL_OK;
-}
-
 /* A vector is added to the last dimension, else shapes are broadcast. */
 static pl_status add(pl_import *im)
 {
     pl_node *a, *b;
-    if (gate_of(im) >= 0 && constant_of(im) >= 0)
-        return change_gate(im, constant_of(im), false);
+    if (pl_import_has_part(im))
+        return pl_import_compose(im);
     PL_TRY(pl_import_in(im, 0, &a));
     PL_TRY(pl_import_in(im, 1, &b));
     if (a->op == &pl_op_parameter && a->shape.rank == 1)
@@ -225,12 +164,11 @@ static pl_status add(pl_import *im)
 
 static pl_status multiply(pl_import *im)
 {
-    int constant = constant_of(im), gate = gate_of(im);
+    int constant = constant_of(im);
     float factor;
     pl_node *a, *b;
-    if (gate >= 0)
-        return constant >= 0 ? change_gate(im, constant, true)
-                             : close_gate(im, gate);
+    if (pl_import_has_part(im))
+        return pl_import_compose(im);
     if (constant >= 0) {
         PL_TRY(pl_import_scalar(im, constant, &factor));
         PL_TRY(pl_import_in(im, 1 - constant, &a));
@@ -247,6 +185,8 @@ static pl_status divide(pl_import *im)
 {
     float divisor;
     pl_node *src;
+    if (pl_import_has_part(im))
+        return pl_import_compose(im);
     PL_TRY(pl_import_scalar(im, 1, &divisor));
     PL_TRY(pl_import_in(im, 0, &src));
     if (divisor == 0)
@@ -255,110 +195,17 @@ static pl_status divide(pl_import *im)
     return PL_OK;
 }
 
-/* --- windows ------------------------------------------------------------ */
-
-/* Padding on every side by `kernel` sizes; SAME is what keeps the size of an
- * image, which is the same on all sides where the stride is 1 and the kernel
- * odd. */
-static pl_status padding(const pl_import *im, int64_t kernel, int64_t stride,
-                         int64_t *out)
-{
-    const char *mode = pl_import_text(im, "auto_pad", "NOTSET");
-    *out = 0;
-    if (mode[0] == '\0' || strcmp(mode, "NOTSET") == 0)
-        return pl_import_same(im, "pads", 0, out);
-    if (strcmp(mode, "VALID") == 0)
-        return PL_OK;
-    if (strncmp(mode, "SAME_", 5) != 0 || stride != 1 || kernel % 2 != 1)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "auto_pad %s with a kernel of %lld and a stride of "
-                       "%lld: expected padding that is the same on all sides",
-                       mode, (long long)kernel, (long long)stride);
-    *out = kernel / 2;
-    return PL_OK;
-}
-
-/* What ours has no word for. */
-static pl_status check_windows(const pl_import *im)
-{
-    int64_t dilation;
-    PL_TRY(pl_import_same(im, "dilations", 1, &dilation));
-    if (dilation == 1 && pl_import_int(im, "group", 1) == 1)
-        return PL_OK;
-    return PL_FAIL(
-        PL_UNSUPPORTED, "dilations of %lld and %lld groups: expected 1 of each",
-        (long long)dilation, (long long)pl_import_int(im, "group", 1));
-}
-
-static pl_status conv(pl_import *im)
-{
-    pl_node *src, *weights, *bias = NULL;
-    int64_t stride, pad;
-    PL_TRY(check_windows(im));
-    PL_TRY(pl_import_in(im, 0, &src));
-    PL_TRY(pl_import_in(im, 1, &weights));
-    if (pl_import_has(im, 2))
-        PL_TRY(pl_import_in(im, 2, &bias));
-    if (weights->shape.rank != 4)
-        return PL_FAIL(PL_UNSUPPORTED,
-                       "weights of %d dimensions: expected 4, of images",
-                       weights->shape.rank);
-    PL_TRY(pl_import_same(im, "strides", 1, &stride));
-    PL_TRY(padding(im, weights->shape.dim[2], stride, &pad));
-    im->out->node = pl_conv2d(src, weights, bias, stride, pad);
-    return PL_OK;
-}
-
-/* A last window that is not full is left out by ours. */
-static pl_status check_ceil(const pl_import *im, pl_shape src, int64_t size,
-                            int64_t stride)
-{
-    if (pl_import_int(im, "ceil_mode", 0) == 0 || src.rank != 4 || stride < 1)
-        return PL_OK;
-    for (int d = 2; d < 4; d++)
-        if ((src.dim[d] - size) % stride != 0)
-            return PL_FAIL(PL_UNSUPPORTED,
-                           "ceil_mode: windows of %lld every %lld do not fill "
-                           "images of %lld",
-                           (long long)size, (long long)stride,
-                           (long long)src.dim[d]);
-    return PL_OK;
-}
-
-static pl_status pool(pl_import *im)
-{
-    bool largest = strcmp(im->node->op, "MaxPool") == 0;
-    pl_node *src;
-    int64_t size, stride, pad;
-    PL_TRY(check_windows(im));
-    PL_TRY(pl_import_in(im, 0, &src));
-    PL_TRY(pl_import_same(im, "kernel_shape", 0, &size));
-    PL_TRY(pl_import_same(im, "strides", 1, &stride));
-    PL_TRY(padding(im, size, stride, &pad));
-    if (pad != 0)
-        return PL_FAIL(PL_UNSUPPORTED, "padding of %lld: expected 0",
-                       (long long)pad);
-    PL_TRY(check_ceil(im, src->shape, size, stride));
-    im->out->node = largest ? pl_max_pool(src, size, stride)
-                            : pl_avg_pool(src, size, stride);
-    return PL_OK;
-}
-
 static const pl_import_op ops[] = {
     { "Add", add },
-    { "AveragePool", pool },
     { "Cast", cast },
-    { "Conv", conv },
     { "Div", divide },
     { "Dropout", dropout },
-    { "Erf", error_function },
     { "Gelu", gelu },
     { "Gemm", gemm },
     { "Identity", same },
     { "LeakyRelu", leaky_relu },
     { "LogSoftmax", softmax },
     { "MatMul", matmul },
-    { "MaxPool", pool },
     { "Mul", multiply },
     { "Relu", relu },
     { "Sigmoid", sigmoid },
@@ -369,8 +216,9 @@ static const pl_import_op ops[] = {
 
 const pl_import_op *pl_import_find(const char *name)
 {
-    const pl_import_op *const tables[] = { ops, pl_import_norms,
-                                           pl_import_shapes };
+    const pl_import_op *const tables[] = { ops, pl_import_composed,
+                                           pl_import_norms, pl_import_shapes,
+                                           pl_import_windows };
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         for (const pl_import_op *op = tables[t]; op->name != NULL; op++)
             if (strcmp(op->name, name) == 0)

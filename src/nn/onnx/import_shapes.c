@@ -177,6 +177,30 @@ static pl_status transpose(pl_import *im)
     return PL_OK;
 }
 
+/* A weight stays as it is: where it meets the examples it is repeated. */
+static pl_status expand(pl_import *im)
+{
+    int64_t sizes[PL_ONNX_RANK];
+    int count;
+    pl_node *src;
+    PL_TRY(pl_import_in(im, 0, &src));
+    PL_TRY(pl_import_sizes(im, 1, sizes, &count));
+    pl_shape shape = src->shape;
+    im->out->node = src;
+    if (!pl_shape_batched(shape))
+        return PL_OK;
+    if (count != shape.rank || (sizes[0] != 1 && !is_batch(im, sizes[0], true)))
+        return PL_FAIL(PL_UNSUPPORTED,
+                       "%d sizes, the first of them %lld: expected 1 and those "
+                       "of an example",
+                       count, count > 0 ? (long long)sizes[0] : 0);
+    for (int d = 1; d < count; d++)
+        if (sizes[d] != 1)
+            shape.dim[d] = sizes[d];
+    im->out->node = pl_broadcast(src, shape);
+    return PL_OK;
+}
+
 /* --- lists of sizes ----------------------------------------------------- */
 
 static pl_status shape_of(pl_import *im)
@@ -274,9 +298,15 @@ static pl_status constant(pl_import *im)
 }
 
 const pl_import_op pl_import_shapes[] = {
-    { "Concat", concat },       { "Constant", constant },
-    { "Flatten", flatten },     { "Gather", gather },
-    { "Reshape", reshape },     { "Shape", shape_of },
-    { "Squeeze", squeeze },     { "Transpose", transpose },
-    { "Unsqueeze", unsqueeze }, { NULL, NULL },
+    { "Concat", concat },
+    { "Constant", constant },
+    { "Expand", expand },
+    { "Flatten", flatten },
+    { "Gather", gather },
+    { "Reshape", reshape },
+    { "Shape", shape_of },
+    { "Squeeze", squeeze },
+    { "Transpose", transpose },
+    { "Unsqueeze", unsqueeze },
+    { NULL, NULL },
 };
