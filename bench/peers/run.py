@@ -20,7 +20,8 @@ import typing
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"]}
+ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"],
+                "vw": ["vowpalwabbit"]}
 CNN_PEERS = ("tf2", "tf2_loop", "keras", "torch", "torch_compile")
 ALEXNET_PEERS = ("tf2", "tf2_jit", "torch", "torch_cl", "torch_bf16")
 SPARSE_PEERS = ("tf2", "tf2_loop", "torch")
