@@ -6,7 +6,7 @@
 # make test-long  race detector, clang, clang-tidy, fuzzing, slow tests
 # make deb        the Debian packages, in build-deb/, looked over by lintian
 # make test-release  the packages in a fresh Debian (as root; minutes)
-# make bench      build, then measure; bench-peers measures other systems too
+# make bench      build, then measure; bench-peers compares with other systems (hours)
 # make format     clang-format over all C files
 # make clean      remove all build folders
 MAKEFLAGS += --no-print-directory
@@ -61,7 +61,7 @@ bench: build
 	build/paceline-bench --commit "$$(git describe --always --dirty)"
 
 bench-peers: build
-	python3 bench/peers/run.py
+	python3 bench/peers/all.py
 
 format:
 	clang-format -i $(C_FILES)

@@ -6,7 +6,9 @@ peers: tf2        tf.function
        tf2_jit    tf.function compiled by XLA
        torch      eager
        torch_cl   eager, channels last
+       torch_bf16 the same with torch.autocast to bfloat16
 """
+import contextlib
 import typing
 
 import common
@@ -111,14 +113,20 @@ def run_torch(options):
     check_size(sum(p.numel() for p in net.parameters()))
     images = torch.randn(options.batch, *IMAGE)
     labels = torch.randint(CLASSES, (options.batch,))
-    if options.peer == "torch_cl":
+    if options.peer in ("torch_cl", "torch_bf16"):
         net = net.to(memory_format=torch.channels_last)
         images = images.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(net.parameters(), LEARNING_RATE)
 
+    def precision():
+        if options.peer == "torch_bf16":
+            return torch.autocast("cpu", torch.bfloat16)
+        return contextlib.nullcontext()
+
     def step():
         optimizer.zero_grad()
-        loss = torch.nn.functional.cross_entropy(net(images), labels)
+        with precision():
+            loss = torch.nn.functional.cross_entropy(net(images), labels)
         loss.backward()
         optimizer.step()
         return loss.item()
@@ -126,7 +134,7 @@ def run_torch(options):
 
 
 PEERS = {"tf2": run_tf2, "tf2_jit": run_tf2, "torch": run_torch,
-         "torch_cl": run_torch}
+         "torch_cl": run_torch, "torch_bf16": run_torch}
 
 
 def main():

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from turns import run_json, spread
+from turns import add_out, run_json, spread, write_rounds
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -33,6 +33,7 @@ def parse_arguments():
     add("--engines", default="ring,mpi", help="[ring,mpi]")
     add("--rounds", type=int, default=3, help="[3]")
     add("--seconds", type=float, default=5, help="of one run [5]")
+    add_out(add)
     return parser.parse_args()
 
 
@@ -120,6 +121,7 @@ def main():
             rounds[-1][config.name] = rate
             print(f"allreduce: round {number}, {config.name}: {rate:,.0f} "
                   "examples/s", file=sys.stderr, flush=True)
+    write_rounds(options.out, rounds)
     report(options, configs, rounds)
 
 

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 
-from turns import spread
+from turns import add_out, spread, write_rounds
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -52,6 +52,7 @@ def parse_arguments():
     add("--steps", type=int, help="of paceline [AlexNet 8, LeNet 400]")
     add("--seconds", type=float, default=5, help="of PyTorch [5]")
     add("--rounds", type=int, default=3, help="[3]")
+    add_out(add)
     return parser.parse_args()
 
 
@@ -184,6 +185,8 @@ def main():
                 print(f"links: round {number}, {config.name}: "
                       f"{found['rate']:,.1f} examples/s", file=sys.stderr,
                       flush=True)
+    write_rounds(options.out, [{name: r["rate"] for name, r in found.items()}
+                               for found in rounds])
     report(options, configs, rounds)
 
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from turns import run_json, spread
+from turns import add_out, run_json, spread, write_rounds
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -40,6 +40,7 @@ def parse_arguments():
     add("--batch", type=int, default=100, help="[100]")
     add("--rounds", type=int, default=3, help="[3]")
     add("--seconds", type=float, default=3, help="of one run [3]")
+    add_out(add)
     return parser.parse_args()
 
 
@@ -191,6 +192,9 @@ def main():
             print(f"ps: round {number}, {config.name}: "
                   f"{result['gradients_per_s']:,.0f} gradients/s",
                   file=sys.stderr)
+    write_rounds(options.out, [{name: r["gradients_per_s"]
+                                for name, r in found.items()}
+                               for found in rounds])
     report(options, configs, rounds)
 
 

@@ -20,9 +20,10 @@ import typing
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"]}
+ENVIRONMENTS = {"tf": ["tensorflow==2.21.0"], "pt": ["torch==2.15.0", "numpy"],
+                "vw": ["vowpalwabbit"]}
 CNN_PEERS = ("tf2", "tf2_loop", "keras", "torch", "torch_compile")
-ALEXNET_PEERS = ("tf2", "tf2_jit", "torch", "torch_cl")
+ALEXNET_PEERS = ("tf2", "tf2_jit", "torch", "torch_cl", "torch_bf16")
 SPARSE_PEERS = ("tf2", "tf2_loop", "torch")
 SOFTMAX_PEERS = ("tf1", "keras_spe", *CNN_PEERS)
 PEERS = tuple(dict.fromkeys(SOFTMAX_PEERS + ALEXNET_PEERS))
@@ -178,14 +179,24 @@ def run_child(argv):
     return json.loads(lines[-1]), seconds, usage.ru_maxrss * 1024 / 1e6
 
 
+def is_bf16(name):
+    """Whether a configuration multiplies in bfloat16: such ones are compared
+    with each other."""
+    return name.partition(":")[0].endswith("_bf16")
+
+
 class Paceline:
-    """The configuration `paceline` or `paceline:N`."""
+    """The configuration `paceline`, `paceline:N` or `paceline_bf16`."""
 
     def __init__(self, options, name):
         self.name, self.options = name, options
         _, _, threads = name.partition(":")
         self.threads = int(threads or os.cpu_count())
+        self.flags = ("--precision", "bf16") if is_bf16(name) else ()
         self.steps = {}  # of a window, by workload and batch
+
+    def takes(self, work):
+        return work == "alexnet" or not self.flags
 
     def train(self, work, batch, *more):
         kind = WORKLOADS[work]
@@ -197,7 +208,7 @@ class Paceline:
         return run_child([
             program, "train", work, "--data",
             kind.source or self.options.source, "--batch", batch,
-            "--threads", self.threads, *kind.flags,
+            "--threads", self.threads, *kind.flags, *self.flags,
             "--checkpoint-every", "never", "--run", run, "--quiet", "--json",
             *more])
 
@@ -241,6 +252,9 @@ class Peer:
         self.threads = int(threads or os.cpu_count())
         where = "pt" if self.peer.startswith("torch") else "tf"
         self.python = options.python(where)
+
+    def takes(self, work):
+        return self.peer in WORKLOADS[work].peers
 
     def run(self, script, *more):
         return run_child([self.python, HERE / script, "--peer", self.peer,
@@ -318,6 +332,8 @@ def configurations(options):
     ours = [Paceline(options, "paceline:1"), Paceline(options, "paceline")]
     if os.cpu_count() == 1:
         ours.pop()
+    if "alexnet" in options.works:
+        ours.append(Paceline(options, "paceline_bf16"))
     names = [name for name in options.peers.split(",") if name]
     for name in names:
         if name.partition(":")[0] not in PEERS:
@@ -350,8 +366,7 @@ def turns(options, configs):
     starts = starts_of(options, configs)
     for number in range(1, options.rounds + 1):
         for work in options.works:
-            takers = [c for c in configs if isinstance(c, Paceline)
-                      or c.peer in WORKLOADS[work].peers]
+            takers = [c for c in configs if c.takes(work)]
             for batch in batches_of(options, work):
                 for config in takers:
                     yield number, config, work, batch
@@ -431,14 +446,19 @@ def spread(values, digits=0):
             f"({text(min(values))}-{text(max(values))})")
 
 
+def fastest(rates, ours, bf16):
+    """Of our configurations, or of the peers', those of one precision."""
+    names = [n for n in rates
+             if n.startswith("paceline") == ours and is_bf16(n) == bf16]
+    return max(names, key=lambda n: statistics.median(rates[n]), default=None)
+
+
 def report_batch(results, batch):
     rates = medians_of(results, batch)
-    theirs = [n for n in rates if not n.startswith("paceline")]
-    best = max(theirs, key=lambda n: statistics.median(rates[n]), default=None)
     for name in sorted(rates, key=lambda n: -statistics.median(rates[n])):
         runs = [r for r in results
                 if r["batch"] == batch and r["name"] == name]
-        ratio = ""
+        ratio, best = "", fastest(rates, False, is_bf16(name))
         if name == best:
             ratio = "fastest peer"
         elif best and name.startswith("paceline"):

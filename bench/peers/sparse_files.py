@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """One pass over a file of sparse examples, decode and train, in turns with
-Vowpal Wabbit (`pip install vowpalwabbit` for the Python that runs this).
+Vowpal Wabbit, if the Python that runs this has it (`pip install
+vowpalwabbit`).
 
 Each round runs every configuration once.  A text pass is the first one: of
 paceline all is counted from the start of the process to the last step, of
@@ -8,6 +9,7 @@ Vowpal Wabbit the same but for the start of Python.  A cached pass, of both, is
 a tenth of what ten more passes take.  All find their files in memory.
 """
 import argparse
+import importlib.util
 import json
 import os
 import pathlib
@@ -17,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from turns import add_out, spread, write_rounds
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FEATURES = 33762578
@@ -32,6 +36,7 @@ def parse_arguments():
         help="the program [build/paceline]")
     add("--examples", type=int, default=500000, help="[500000]")
     add("--rounds", type=int, default=3, help="[3]")
+    add_out(add)
     return parser.parse_args()
 
 
@@ -79,8 +84,10 @@ def rates_of(options, seconds):
 
 
 def measure_round(options, folder):
-    text, cached = rates_of(options, lambda n: seconds_of_vw(folder, n))
-    rates = {"vw text": text, "vw cache": cached}
+    rates = {}
+    if importlib.util.find_spec("vowpalwabbit"):
+        rates["vw text"], rates["vw cache"] = rates_of(
+            options, lambda n: seconds_of_vw(folder, n))
     for kind in FORMATS:
         for name, style in STYLES.items():
             first, further = rates_of(
@@ -96,10 +103,9 @@ def report(rounds):
     for name in rounds[0]:
         rates = [r[name] for r in rounds]
         peer = "vw cache" if name.startswith("cache") else "vw text"
-        ratios = [r[name] / r[peer] for r in rounds]
+        ratios = [r[name] / r[peer] for r in rounds if peer in r]
         print(f"| {name} | {statistics.median(rates):,.0f} | "
-              f"{statistics.median(ratios):.1f} ({min(ratios):.1f}-"
-              f"{max(ratios):.1f}) |")
+              f"{spread(ratios, 1)} |")
 
 
 def main():
@@ -112,6 +118,7 @@ def main():
             rounds.append(measure_round(options, folder))
             print(f"round {number} of {options.rounds}, load "
                   f"{os.getloadavg()[0]:.1f}", file=sys.stderr)
+        write_rounds(options.out, rounds)
         report(rounds)
     finally:
         shutil.rmtree(folder)

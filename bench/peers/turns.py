@@ -1,5 +1,6 @@
 """What the scripts that run configurations in turns share."""
 import json
+import pathlib
 import statistics
 import subprocess
 
@@ -13,6 +14,18 @@ def run_json(argv):
     if done.returncode != 0:
         raise RuntimeError(f"{argv}: {done.stderr[-800:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def add_out(add):
+    """The flag of a script that keeps what it measured."""
+    add("--out", type=pathlib.Path,
+        help="the rate of each configuration in each round, as JSON")
+
+
+def write_rounds(path, rounds):
+    """`rounds`: {configuration: rate} of each round."""
+    if path:
+        path.write_text(json.dumps(rounds) + "\n")
 
 
 def spread(values, digits):

@@ -7,13 +7,15 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import struct
+import subprocess
 import termios
 
 import pytest
 
-from conftest import ROOT, program, wait_for
+from conftest import ROOT, leaks_allowed, program, wait_for
 from hosts import HOSTS, fake_ssh
 
 DATA = ["--data", "synthetic", "--examples", "2000"]
@@ -46,6 +48,39 @@ def test_a_grid_is_run_and_its_results_shown(cli):
     assert "[" not in again.err
     assert os.stat(cli.folder / "s" / "single" /
                    "summary.json").st_mtime_ns == before
+
+
+def flushes(cli, rates):
+    """fsync calls of a sweep over these rates, and of its trainings."""
+    trace = cli.folder / f"{len(rates)}.trace"
+    subprocess.run(
+        ["env", f"ASAN_OPTIONS={leaks_allowed()}", "strace", "-f", "-qq", "-o",
+         trace, "-e", "trace=fsync", program(), "sweep", "--grid",
+         f"lr={','.join(rates)}", "--out", f"s{len(rates)}", "--", "softmax",
+         *DATA, "--steps", "2"],
+        cwd=cli.folder, env=cli.env, check=True, capture_output=True)
+    return len(re.findall(r"fsync\(", trace.read_text()))
+
+
+@pytest.mark.skipif(shutil.which("strace") is None,
+                    reason="strace is not installed")
+def test_a_cell_waits_for_the_disk_no_more_often_than_it_must(cli):
+    """The state, run.json, two files of a checkpoint, confusion.json and
+    summary.json, each with its folder; the folders of the run, of checkpoints,
+    of the checkpoint and of events."""
+    assert flushes(cli, ["0.1", "0.2"]) - flushes(cli, ["0.1"]) == 6 * 2 + 4
+
+
+def test_the_end_of_a_cell_is_known_when_the_next_one_runs(cli):
+    command = ["sweep", "--grid", "steps=2,9000000000", "--out", "s", "--",
+               "softmax", *DATA, "--eval-every", "never"]
+    process = cli.start(*command)
+    second = cli.folder / "s" / "steps-9000000000" / "run.json"
+    wait_for(second.exists, "the second cell", process)
+    assert list(states(cli.folder / "s").values()) == ["done", "running"]
+    process.send_signal(signal.SIGINT)
+    assert cli.end(process, *command).code == 130
+    assert list(states(cli.folder / "s").values()) == ["done", "running"]
 
 
 def test_a_file_is_run_with_repetitions(cli):

@@ -84,7 +84,7 @@ static pl_status open_file(const char *run, pl_task task, int *out)
 {
     char *folder, *path = NULL;
     PL_TRY(pl_file_join(&folder, run, "log"));
-    pl_status status = pl_file_make_folder(folder);
+    pl_status status = pl_file_make_folder_unflushed(folder);
     if (status == PL_OK)
         status = pl_mem_format(&path, "%s/%s-%d.log", folder,
                                pl_role_text(task.role), task.index);

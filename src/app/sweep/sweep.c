@@ -198,7 +198,7 @@ static bool names_workers(const char *word)
 
 /* Without --workers, `train` has one and `launch` one on each host. */
 static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
-                              process *p)
+                              bool resumes, process *p)
 {
     const pl_json *args = cell->args;
     const char *const *launch = s->opts->launch;
@@ -220,19 +220,16 @@ static pl_status make_command(const sweep *s, const pl_sweep_cell *cell,
     }
     p->argv[used++] = "--run";
     p->argv[used++] = p->run;
-    if (cell->state == PL_CELL_RUNNING)
+    if (resumes)
         p->argv[used++] = "--resume-or-start"; /* it may not have begun */
     return PL_OK;
 }
 
 static pl_status start_process(const sweep *s, const pl_sweep_cell *cell,
-                               process *p)
+                               bool resumes, process *p)
 {
-    PL_TRY(pl_file_join(&p->run, s->opts->out, cell->name));
     PL_TRY(pl_mem_format(&p->log, "%s/log/%s.log", s->opts->out, cell->name));
-    PL_TRY(make_command(s, cell, p));
-    if (cell->state == PL_CELL_FAILED) /* what it left is of no use */
-        PL_TRY(pl_file_remove_all(p->run));
+    PL_TRY(make_command(s, cell, resumes, p));
     PL_TRY(pl_child_start(&p->pid, &p->log_from,
                           &(pl_child_opts) {
                               .program = PROGRAM,
@@ -320,25 +317,30 @@ static pl_status judge(sweep *s, pl_sweep_cell *cell, const process *p,
     return note_failure(s, cell, p, ended);
 }
 
+/* sweep.json says that the cell runs before there is anything of it, and by the
+ * same write what became of the one before. */
+static pl_status begin_cell(sweep *s, pl_sweep_cell *cell, process *p)
+{
+    bool resumes = cell->state == PL_CELL_RUNNING;
+    PL_TRY(pl_file_join(&p->run, s->opts->out, cell->name));
+    if (cell->state == PL_CELL_FAILED) /* what it left is of no use */
+        PL_TRY(pl_file_remove_all(p->run));
+    cell->seconds = resumes ? cell->seconds : 0;
+    cell->state = PL_CELL_RUNNING;
+    PL_TRY(pl_sweep_state_save(&s->state));
+    return start_process(s, cell, resumes, p);
+}
+
 static pl_status run_cell(sweep *s, pl_sweep_cell *cell)
 {
     process p = { .file = -1 };
     s->cell_ns = pl_clock_now_ns(pl_clock_real());
     draw(s);
-    pl_status status = start_process(s, cell, &p);
-    if (status == PL_OK) {
-        bool anew = cell->state != PL_CELL_RUNNING;
-        cell->seconds = anew ? 0 : cell->seconds;
-        cell->state = PL_CELL_RUNNING;
-        pl_error failed;
-        pl_error_save(&failed, pl_sweep_state_save(&s->state));
-        int ended = wait_for(s, &p);
-        status = failed.status == PL_OK ? judge(s, cell, &p, ended)
-                                        : pl_error_raise(&failed);
-    }
+    pl_status status = begin_cell(s, cell, &p);
+    if (status == PL_OK)
+        status = judge(s, cell, &p, wait_for(s, &p));
     close_process(&p);
-    PL_TRY(status);
-    return pl_sweep_state_save(&s->state);
+    return status;
 }
 
 /* --- all of them ------------------------------------------------------ */
@@ -347,7 +349,7 @@ static pl_status make_logs(const sweep *s)
 {
     char *logs;
     PL_TRY(pl_file_join(&logs, s->opts->out, "log"));
-    pl_status status = pl_file_make_folder(logs);
+    pl_status status = pl_file_make_folder_unflushed(logs);
     pl_mem_free(logs);
     return status;
 }
@@ -381,18 +383,29 @@ static void count_done(sweep *s)
                s->opts->name != NULL ? ": " : "", s->own.done, s->own.cells);
 }
 
+/* The first cell from `at` on that is not done. */
+static size_t next_cell(const sweep *s, size_t at)
+{
+    while (at < s->state.count && s->state.cells[at].state == PL_CELL_DONE)
+        at++;
+    return at;
+}
+
 static pl_status run_cells(sweep *s)
 {
     s->own.cells = s->state.count;
     count_done(s);
-    for (s->now = 0; s->now < s->state.count; s->now++) {
-        if (s->state.cells[s->now].state == PL_CELL_DONE)
-            continue;
+    size_t next = next_cell(s, 0);
+    while ((s->now = next) < s->state.count) {
+        next = next_cell(s, s->now + 1);
         pl_status status = run_cell(s, &s->state.cells[s->now]);
         if (s->terminal)
             pl_console_print("\r\033[K");
         PL_TRY(status);
-        if (atomic_load(s->interrupt))
+        bool interrupted = atomic_load(s->interrupt);
+        if (interrupted || next == s->state.count)
+            PL_TRY(pl_sweep_state_save(&s->state));
+        if (interrupted)
             return PL_FAIL(PL_INTERRUPTED,
                            "interrupted; %zu of %zu cells are done. Repeat "
                            "the command to continue",

@@ -69,6 +69,9 @@ bool pl_file_exists(const char *path);
 
 /* Make a folder and those above it, flushed; existing ones are fine. */
 pl_status pl_file_make_folder(const char *path) PL_MUST_CHECK;
+/* The same, but the folder itself is not flushed, only those above it: for
+ * files that are not flushed either, as logs and events. */
+pl_status pl_file_make_folder_unflushed(const char *path) PL_MUST_CHECK;
 
 /* Rename a folder or file, then flush the folder that holds it. */
 pl_status pl_file_rename(const char *from, const char *to) PL_MUST_CHECK;

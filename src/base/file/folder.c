@@ -47,12 +47,12 @@ pl_status pl_file_flush_folder_of(const char *path)
 }
 
 /* One folder whose parent is there. */
-static pl_status make_one_folder(const char *path)
+static pl_status make_one_folder(const char *path, bool flush)
 {
     int result;
     PL_SYSTEM_CALL(result, mkdir(path, 0777));
     if (result == 0)
-        return pl_file_flush_folder_of(path);
+        return flush ? pl_file_flush_folder_of(path) : PL_OK;
     struct stat info;
     if (errno == EEXIST && stat(path, &info) == 0) {
         if (S_ISDIR(info.st_mode))
@@ -63,7 +63,7 @@ static pl_status make_one_folder(const char *path)
     return pl_file_fail_errno("make folder", path, true);
 }
 
-pl_status pl_file_make_folder(const char *path)
+static pl_status make_folders(const char *path, bool flush_last)
 {
     pl_status status = PL_OK;
     char *part;
@@ -73,17 +73,27 @@ pl_status pl_file_make_folder(const char *path)
             continue;
         *at = '\0';
         if (!pl_file_exists(part)) /* a parent we may not even list is fine */
-            status = make_one_folder(part);
+            status = make_one_folder(part, true);
         *at = '/';
     }
     if (status == PL_OK) {
         size_t length = strlen(part);
         while (length > 1 && part[length - 1] == '/')
             part[--length] = '\0';
-        status = make_one_folder(part);
+        status = make_one_folder(part, flush_last);
     }
     pl_mem_free(part);
     return status;
+}
+
+pl_status pl_file_make_folder(const char *path)
+{
+    return make_folders(path, true);
+}
+
+pl_status pl_file_make_folder_unflushed(const char *path)
+{
+    return make_folders(path, false);
 }
 
 pl_status pl_file_rename(const char *from, const char *to)

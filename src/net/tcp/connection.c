@@ -156,9 +156,11 @@ pl_status pl_connection_read(pl_connection *c)
     struct iovec room[2];
     int count;
     PL_TRY(pl_decoder_room(&c->decoder, room, &count));
+    size_t bytes = room[0].iov_len + (count > 1 ? room[1].iov_len : 0);
     for (;;) {
         ssize_t got = readv(c->fd, room, count);
         if (got > 0) {
+            c->drained = (size_t)got < bytes;
             pl_decoder_arrived(&c->decoder, (size_t)got);
             return PL_OK;
         }

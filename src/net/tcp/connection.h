@@ -28,6 +28,7 @@ struct pl_connection {
     size_t charged;      /* server without keys: memory, as a stranger's */
     char address[PL_PEER_TEXT];
     pl_connection *before, *after; /* among those without a number */
+    bool drained;                  /* the last read took all that had come */
     pl_decoder decoder;
     pl_outbox outbox;
     /* The pump's; see there. */

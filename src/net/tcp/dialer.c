@@ -303,6 +303,7 @@ pl_status pl_dialer_again(pl_dialer *d)
     pl_pump_withdraw(d->user->pump, d->link);
     hang_up(d);
     pl_decoder_close(&d->link->decoder);
+    d->link->drained = false;
     pl_mutex_lock(&d->user->pump->lock);
     d->lost += pl_outbox_restart(&d->link->outbox);
     atomic_store(&d->state, PL_DIAL_TRYING);

@@ -239,6 +239,16 @@ static void listen_to_dialer(pl_tcp *tcp)
     e->counts.dropped_messages += lost;
 }
 
+/* After a read that took all there was another would find nothing: the owner
+ * is told so without it.  What has come since is found by the next look, or
+ * ends the sleep before it. */
+static pl_status read_more(pl_connection *c)
+{
+    bool drained = c->drained;
+    c->drained = false;
+    return drained ? PL_AGAIN : pl_connection_read(c);
+}
+
 static pl_status client_take(pl_tcp *tcp, pl_message *out)
 {
     pl_endpoint *e = tcp->route.endpoint;
@@ -262,7 +272,7 @@ static pl_status client_take(pl_tcp *tcp, pl_message *out)
             continue;
         }
         if (status == PL_AGAIN)
-            status = pl_connection_read(c);
+            status = read_more(c);
         else if (status == PL_FORMAT)
             pl_endpoint_refuse(e, e->address, pl_error_message());
         if (status == PL_OK)

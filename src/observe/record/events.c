@@ -49,7 +49,7 @@ static pl_status open_file(pl_events *events, const char *folder)
     char host[256] = "";
     gethostname(host, sizeof host - 1);
     long long now = pl_clock_wall_ns() / 1000000000;
-    PL_TRY(pl_file_make_folder(folder));
+    PL_TRY(pl_file_make_folder_unflushed(folder));
     for (int n = 1; n <= TRIES; n++) {
         char suffix[16] = "";
         if (n > 1)

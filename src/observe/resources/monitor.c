@@ -293,7 +293,7 @@ static pl_status open_monitor(pl_monitor *monitor)
     PL_TRY(pl_metrics_tag(opts->metrics, "rss_mb", &monitor->memory));
     PL_TRY(pl_metrics_tag(opts->metrics, "task_cpu", &monitor->processor));
     PL_TRY(pl_mem_copy_text(&monitor->folder, opts->folder));
-    PL_TRY(pl_file_make_folder(monitor->folder));
+    PL_TRY(pl_file_make_folder_unflushed(monitor->folder));
     PL_TRY(
         pl_mem_format(&path, "%s/.%s.tasks", monitor->folder, monitor->host));
     double lasts_s = LASTS * opts->every_s;

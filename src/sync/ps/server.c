@@ -425,12 +425,10 @@ static pl_status handle(pl_ps_server *server, const pl_message *message)
     return PL_OK;
 }
 
-/* Handle what is there, up to a burst; *some: there was something, *more: there
- * may be more. */
-static pl_status take_messages(pl_ps_server *server, bool *some, bool *more)
+/* Handle what is there, up to a burst; *more: there may be more. */
+static pl_status take_messages(pl_ps_server *server, bool *more)
 {
     pl_message message;
-    *some = false;
     *more = true;
     for (int i = 0; i < BURST; i++) {
         pl_status status = pl_endpoint_poll(server->endpoint, &message);
@@ -438,7 +436,6 @@ static pl_status take_messages(pl_ps_server *server, bool *some, bool *more)
         if (!*more)
             break;
         PL_TRY(status);
-        *some = true;
         PL_TRY(handle(server, &message));
     }
     for (int i = 0; server->up != NULL && i < BURST; i++) {
@@ -446,7 +443,6 @@ static pl_status take_messages(pl_ps_server *server, bool *some, bool *more)
         if (status == PL_AGAIN)
             break;
         PL_TRY(status);
-        *some = true;
         message.from = PL_PEER_COORDINATOR;
         if (server->core != NULL)
             receive(server, &message);
@@ -512,14 +508,28 @@ static bool interrupted_early(const pl_ps_server *server)
            atomic_load_explicit(server->opts.interrupt, memory_order_relaxed);
 }
 
-static pl_status serve(pl_ps_server *server)
+static bool finished(const pl_ps_server *server)
+{
+    return server->core != NULL && pl_ps_core_finished(server->core);
+}
+
+/* The last look at the endpoint found nothing: sleep, without another look. */
+static void wait_messages(pl_ps_server *server, int64_t until_ns)
 {
     pl_endpoint *ends[] = { server->endpoint, server->up };
-    int count = server->up != NULL ? 2 : 1;
+    uint64_t begin = pl_ticks_now();
+    pl_endpoint_wait(ends, server->up != NULL ? 2 : 1,
+                     (pl_deadline) { pl_clock_real(), until_ns });
+    server->waited += pl_ticks_now() - begin;
+    traced(server, "wait", begin);
+}
+
+static pl_status serve(pl_ps_server *server)
+{
     int64_t next_tick = 0, reading = 0;
-    while (server->core == NULL || !pl_ps_core_finished(server->core)) {
-        bool some, more;
-        PL_TRY(take_messages(server, &some, &more));
+    while (!finished(server)) {
+        bool more;
+        PL_TRY(take_messages(server, &more));
         int64_t now = now_ns();
         /* After a long update signs of life may wait to be read: whoever is
          * judged silent before that is not. */
@@ -536,13 +546,8 @@ static pl_status serve(pl_ps_server *server)
         int64_t until = next_tick;
         if (look_at_store(server) && now + STORE_NS < until)
             until = now + STORE_NS;
-        uint64_t begin = pl_ticks_now();
-        if (!some) {
-            pl_endpoint_wait(ends, count,
-                             (pl_deadline) { pl_clock_real(), until });
-            server->waited += pl_ticks_now() - begin;
-            traced(server, "wait", begin);
-        }
+        if (!more && !finished(server))
+            wait_messages(server, until);
         switch_trace(server);
     }
     return pl_ps_core_outcome(server->core);

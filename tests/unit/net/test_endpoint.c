@@ -263,6 +263,29 @@ static void endpoint_names_a_port_in_use(void **state)
     pl_endpoint_free(server, 0);
 }
 
+/* A second message comes after the read that brought the first: the look that
+ * would have found nothing without it costs no system call, the next one takes
+ * it. */
+static void endpoint_reads_once_after_a_sleep(void **state)
+{
+    (void)state;
+    pl_message got;
+    pl_endpoint *server = net_listen("127.0.0.1:0");
+    pl_endpoint *client = net_connect(pl_endpoint_address(server));
+    net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
+    net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
+    net_send(server, 0, PL_FRAME_WELCOME, 1, NULL, 0, false);
+    net_expect(client, PL_FRAME_WELCOME, 1, NULL, 0);
+    net_send(server, 0, PL_FRAME_PARAMS, 2, "12345678", 8, false);
+    struct pollfd there = { pl_tcp_of(client)->link.fd, POLLIN, 0 };
+    assert_int_equal(1, poll(&there, 1, 60000));
+    assert_int_equal(PL_AGAIN, pl_endpoint_poll(client, &got));
+    assert_ok(pl_endpoint_poll(client, &got));
+    assert_int_equal(2, got.frame.sequence);
+    pl_endpoint_free(client, 0);
+    pl_endpoint_free(server, 0);
+}
+
 static void endpoint_times_out(void **state)
 {
     (void)state;
@@ -499,6 +522,7 @@ UNIT_TESTS(
     cmocka_unit_test(endpoint_speaks_ipv6_and_names),
     cmocka_unit_test(endpoint_refuses_bad_addresses),
     cmocka_unit_test(endpoint_names_a_port_in_use),
+    cmocka_unit_test(endpoint_reads_once_after_a_sleep),
     cmocka_unit_test(endpoint_times_out),
     cmocka_unit_test(endpoint_sends_to_nobody_without_waiting),
     cmocka_unit_test(endpoint_waits_for_many_at_once),

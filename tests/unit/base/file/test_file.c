@@ -208,6 +208,22 @@ static void file_folders_are_made_with_those_above(void **state)
     assert_fails(PL_IO, "", pl_file_make_folder(""));
 }
 
+/* After mkdir() of a folder comes its flush; after that of an unflushed one,
+ * whose parents are flushed, nothing. */
+static void file_unflushed_folder_is_made_without_a_flush(void **state)
+{
+    pl_file_fail_at(1, EIO);
+    assert_fails(PL_IO, "flush", pl_file_make_folder(test_path(*state, "a")));
+    assert_true(pl_file_fail_off());
+    pl_file_fail_at(1, EIO);
+    assert_ok(pl_file_make_folder_unflushed(test_path(*state, "b")));
+    assert_false(pl_file_fail_off());
+    pl_file_fail_at(1, EIO);
+    assert_fails(PL_IO, "flush",
+                 pl_file_make_folder_unflushed(test_path(*state, "c/d")));
+    assert_true(pl_file_fail_off());
+}
+
 static void file_removing_does_not_follow_links(void **state)
 {
     const char *kept = test_path(*state, "kept");
@@ -295,6 +311,7 @@ UNIT_TESTS(TEST_IN_FOLDER(file_replaced_reads_back),
            TEST_IN_FOLDER(file_map_of_nothing_and_of_a_folder),
            TEST_IN_FOLDER(file_reading_survives_each_failed_call),
            TEST_IN_FOLDER(file_folders_are_made_with_those_above),
+           TEST_IN_FOLDER(file_unflushed_folder_is_made_without_a_flush),
            TEST_IN_FOLDER(file_removing_does_not_follow_links),
            TEST_IN_FOLDER(file_removing_says_what_failed),
            TEST_IN_FOLDER(file_rename_moves),

@@ -6,9 +6,37 @@
 #include "support/unit.h"
 #include "sync/ps/sync.h"
 
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #define WORKERS 2
 #define SERVERS 2
 #define STEPS   3
+
+/* System calls of this thread. */
+typedef struct calls {
+    int64_t looks; /* that found nothing */
+    int64_t sleeps;
+} calls;
+
+static _Thread_local calls made;
+
+/* In place of the C library's. */
+int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
+{
+    int count = epoll_pwait(epoll, events, most, timeout_ms, NULL);
+    made.looks += count == 0;
+    return count;
+}
+
+int ppoll(struct pollfd *polls, nfds_t count, const struct timespec *left,
+          const sigset_t *mask)
+{
+    struct timespec copy = *left; /* the system call writes to it */
+    made.sleeps++;
+    return (int)syscall(SYS_ppoll, polls, count, &copy, mask, sizeof(uint64_t));
+}
 
 typedef struct job {
     pl_ps_mode mode;
@@ -20,6 +48,7 @@ typedef struct job {
     pl_cluster cluster;
     pl_ps_server *server[SERVERS];
     pl_ps_server_view seen[SERVERS];
+    calls made[SERVERS];
 } job;
 
 typedef struct task {
@@ -122,6 +151,7 @@ static pl_status worker_main(void *arg)
 typedef struct served {
     job *job;
     int32_t index;
+    calls made;
 } served;
 
 static pl_status server_main(void *arg)
@@ -130,6 +160,7 @@ static pl_status server_main(void *arg)
     pl_ps_server *server = s->job->server[s->index];
     pl_status status = pl_ps_server_run(server, s->job->cluster.ps_address[0]);
     s->job->seen[s->index] = pl_ps_server_look(server);
+    s->made = made;
     return status;
 }
 
@@ -205,7 +236,7 @@ static void run_job(job *j, task out[WORKERS])
     pl_log_set(NULL, NULL, j->intruder ? PL_LOG_ERROR : PL_LOG_WARN);
     open_servers(j);
     for (int32_t i = 0; i < j->servers; i++) {
-        serves[i] = (served) { j, i };
+        serves[i] = (served) { .job = j, .index = i };
         assert_ok(
             pl_thread_start(&servers[i], "server", server_main, &serves[i]));
     }
@@ -221,6 +252,7 @@ static void run_job(job *j, task out[WORKERS])
         assert_ok(pl_thread_join(workers[w]));
     for (int32_t i = 0; i < j->servers; i++) {
         assert_ok(pl_thread_join(servers[i]));
+        j->made[i] = serves[i].made;
         pl_ps_server_free(j->server[i]);
     }
     pl_cluster_close(&j->cluster);
@@ -296,6 +328,21 @@ static void ps_network_async_makes_each_update_once(void **state)
     }
 }
 
+/* A look that finds nothing is followed by a sleep, never by another look. */
+static void ps_network_a_server_looks_once_before_it_sleeps(void **state)
+{
+    (void)state;
+    job j = { .mode = PL_PS_ASYNC,
+              .transport = &pl_transport_tcp,
+              .servers = 1,
+              .end_step = 20 };
+    task tasks[WORKERS];
+    run_job(&j, tasks);
+    assert_true(j.made[0].sleeps > 0);
+    assert_in_range(j.made[0].looks, 1, j.made[0].sleeps + 1);
+    close_tasks(tasks);
+}
+
 static void ps_network_ssp_ends_at_the_steps_asked_for(void **state)
 {
     (void)state;
@@ -358,6 +405,7 @@ static void ps_network_a_server_without_workers_can_be_ended(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ps_network_sync_makes_the_steps_of_one_process),
            cmocka_unit_test(ps_network_async_makes_each_update_once),
+           cmocka_unit_test(ps_network_a_server_looks_once_before_it_sleeps),
            cmocka_unit_test(ps_network_ssp_ends_at_the_steps_asked_for),
            cmocka_unit_test(ps_network_a_refused_task_changes_nothing),
            cmocka_unit_test(ps_network_a_server_without_workers_can_be_ended))
