@@ -94,6 +94,8 @@ typedef struct session {
     plan_flags flags;
     pl_options options;
     pl_run_record record; /* of --from; zeroed: none */
+    pl_json *recalled;    /* those of its flags that hold; the options borrow
+                             texts of it */
     pl_forecast_work work;
     pl_forecast_opts plan_opts;
     pl_buffer command, here;
@@ -163,6 +165,51 @@ static pl_status choose_model(session *s, const pl_model **out)
     return pl_app_model(s->app, name, out);
 }
 
+/* Flags of how gradients travel: a plan may change them, as what a worker
+ * computes does not depend on them. */
+static bool is_of_exchange(const pl_param *param)
+{
+    static const size_t offsets[] = {
+        offsetof(pl_train_options, codec),
+        offsetof(pl_train_options, topk_share),
+        offsetof(pl_train_options, local_steps),
+        offsetof(pl_train_options, outer_lr),
+        offsetof(pl_train_options, outer_momentum),
+    };
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        if (param->offset == offsets[i])
+            return true;
+    return false;
+}
+
+/* The run's flags; those that are given again must be the same. */
+static pl_status recall(session *s)
+{
+    size_t groups;
+    const pl_param_group *tables = pl_options_flags(&groups);
+    const pl_json *args = s->record.args;
+    PL_TRY(pl_json_new_object(&s->recalled));
+    for (size_t i = 0; i < pl_json_length(args); i++) {
+        const char *name = pl_json_key_at(args, i), *text;
+        const pl_param *param = pl_param_find(tables, groups, name);
+        if (param != NULL && is_of_exchange(param))
+            continue;
+        PL_TRY(pl_json_get_text(args, name, &text));
+        PL_TRY(pl_json_set_text(s->recalled, name, text));
+    }
+    return pl_options_recall(&s->options, s->recalled);
+}
+
+/* All-reduce, of which --local-steps makes a plan, must accept --codec. */
+static pl_status check_exchange(const session *s)
+{
+    pl_options together = s->options;
+    together.train.strategy = PL_TRAIN_STRATEGY_ALLREDUCE;
+    return PL_GIVEN(&s->options, local_steps) && together.train.local_steps > 1
+               ? pl_options_check_codec(&together)
+               : PL_OK;
+}
+
 static pl_status read_options(session *s)
 {
     int first = is_named(s) ? 1 : 0;
@@ -172,8 +219,9 @@ static pl_status read_options(session *s)
         return PL_FAIL(PL_USAGE, "--global-batch: a plan compares numbers of "
                                  "workers; give --batch, for each of them");
     if (s->record.args != NULL)
-        PL_TRY(pl_options_recall(&s->options, s->record.args));
-    return pl_options_resolve(&s->options);
+        PL_TRY(recall(s));
+    PL_TRY(pl_options_resolve(&s->options));
+    return check_exchange(s);
 }
 
 /* A flag that the rows of a plan choose themselves. */
@@ -429,6 +477,7 @@ static void close_session(session *s)
 {
     pl_forecast_work_close(&s->work);
     pl_run_record_close(&s->record);
+    pl_json_free(s->recalled);
     pl_buffer_close(&s->command);
     pl_buffer_close(&s->here);
     pl_mem_free(s->own);

@@ -17,7 +17,8 @@ def make_run(cli, compute_s, input_s=0.0, steps=100, ps=0):
     seconds = steps * (compute_s + input_s)
     (cli.folder / "run/run.json").write_text(json.dumps({
         "format": 1, "paceline": "0.1.0", "model": "softmax",
-        "args": {"batch": "100", "threads": "1"},
+        "args": {"batch": "100", "threads": "1", "codec": "auto",
+                 "local-steps": "1"},
         "example": [28, 28], "classes": 10}))
     (cli.folder / "run/summary.json").write_text(json.dumps({
         "model": "softmax", "strategy": "ps" if ps else "single",
@@ -110,6 +111,23 @@ def test_flags_of_train_narrow_the_table_and_reach_the_command(cli):
     assert any(r["mode"] == "async" for r in found["rows"])
 
 
+def test_local_steps_share_an_exchange(cli):
+    """A round averages the parameters and the optimizer's slots."""
+    make_run(cli, compute_s=0.5)
+    base = ["softmax", "--from", "run", "--hosts", 4, "--cores", 1, "--link",
+            "8kbit", "--rtt", "0ms"]
+    found = plan(cli, *base, "--local-steps", 8, "--optimizer", "adam")
+    assert {r["strategy"] for r in found["rows"]} == {"allreduce"}
+    row = rows(found, "allreduce")[4, 0]
+    each = rows(plan(cli, *base), "allreduce")[4, 0]
+    assert row["link_bytes"] == pytest.approx(each["link_bytes"] * 3 / 8, abs=1)
+    assert row["step_seconds"] == pytest.approx(
+        0.5 + (each["step_seconds"] - 0.5) * 3 / 8)
+    assert found["best"]["command"].endswith(
+        "train softmax --local-steps 8 --optimizer adam --workers 4 "
+        "--strategy allreduce")
+
+
 def test_it_measures_and_the_command_trains(cli):
     found = plan(cli, "softmax", "--hosts", 1, "--cores", 2, "--seconds",
                  "0.1", "--steps", 3, "--strategy", "ps")
@@ -166,6 +184,11 @@ def test_a_sparse_model_has_no_allreduce(cli):
     (["lenet", "--from", "run"], "it trained the model softmax"),
     (["softmax", "--global-batch", "8"], "give --batch"),
     (["softmax", "--from", "run", "--workers", "1", "--ps", "1"],
+     "leave nothing to compare"),
+    (["softmax", "--codec", "bf16", "--local-steps", "8"],
+     "with --local-steps no gradient is sent"),
+    (["--from", "run", "--batch", "50"], 'the run was started with "100"'),
+    (["softmax", "--from", "run", "--workers", "1", "--local-steps", "8"],
      "leave nothing to compare"),
 ])
 def test_wrong_flags_are_refused(cli, flags, words):
