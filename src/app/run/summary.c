@@ -649,6 +649,11 @@ void pl_summary_print(const pl_summary *s, FILE *file)
         pl_coding_text(&s->codec, stopped, sizeof stopped);
         print_wrapped(file, "codec", stopped);
     }
+    if (s->has_codec && s->codec.local_steps > 0)
+        fprintf(file,
+                "local steps    parameters averaged every %lld steps; the "
+                "result depends on it\n",
+                (long long)s->codec.local_steps);
     if (s->has_dense_traffic) {
         pl_traffic_text(&s->dense_traffic, stopped, sizeof stopped);
         print_wrapped(file, "traffic", plain(text, stopped));

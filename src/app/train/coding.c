@@ -152,7 +152,8 @@ pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,
              : lossy              ? "bf16"
              : by_factors(coding) ? "factors"
                                   : "plain");
-    use->changes_bits = lossy;
+    use->local_steps = train->local_steps > 1 ? train->local_steps : 0;
+    use->changes_bits = lossy || use->local_steps > 0;
     use->seconds = coding->seconds;
     PL_TRY(PL_NEW(use->layers, (size_t)pl_params_count(params)));
     if (lossy)
