@@ -65,17 +65,21 @@ static pl_status join_or_rejoin(pl_loop *l)
 }
 
 /* What computes traces its operators itself. */
-void pl_loop_spent(pl_loop *l, pl_loop_phase p)
+void pl_loop_spent_until(pl_loop *l, pl_loop_phase p, uint64_t ticks)
 {
     static const char *const names[] = { [PL_LOOP_INPUT] = "read",
                                          [PL_LOOP_SEND] = "send",
                                          [PL_LOOP_WAIT] = "wait" };
-    uint64_t now = pl_ticks_now();
     if (p != PL_LOOP_COMPUTE)
         pl_trace_span(l->opts->trace, 0, names[p], l->result->progress.step + 1,
-                      l->mark, now);
-    l->phase_ticks[p] += now - l->mark;
-    l->mark = now;
+                      l->mark, ticks);
+    l->phase_ticks[p] += ticks - l->mark;
+    l->mark = ticks;
+}
+
+void pl_loop_spent(pl_loop *l, pl_loop_phase p)
+{
+    pl_loop_spent_until(l, p, pl_ticks_now());
 }
 
 double pl_loop_trained(const pl_loop *l)

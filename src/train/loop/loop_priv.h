@@ -79,6 +79,8 @@ typedef struct pl_loop {
 double pl_loop_seconds(uint64_t ticks);
 /* The time since the last mark was spent in `phase`. */
 void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
+/* ... until then. */
+void pl_loop_spent_until(pl_loop *l, pl_loop_phase phase, uint64_t ticks);
 /* The job is at `step` now. */
 void pl_loop_arrive(pl_loop *l, int64_t step);
 /* The reader of the last batch goes: record what needs it. */
