@@ -50,6 +50,7 @@ static const char *const names[PL_CAUSES] = {
     [PL_CAUSE_SERVER_LINK] = "server link",
     [PL_CAUSE_LINK] = "link",
     [PL_CAUSE_LATENCY] = "latency",
+    [PL_CAUSE_OTHERS] = "other workers",
     [PL_CAUSE_EVALUATION] = "evaluation",
     [PL_CAUSE_CHECKPOINTS] = "checkpoints",
     [PL_CAUSE_STALENESS] = "staleness",
@@ -464,6 +465,16 @@ typedef struct rule {
     double share;
 } rule;
 
+/* No link of a ring carried bytes for much of the time; all are known. */
+static bool links_are_idle(const pl_job_times *t, double exchange)
+{
+    const pl_summary *s = t->summary;
+    if (t->strategy != PL_STEP_ALLREDUCE || !isfinite(least_link(s)))
+        return false;
+    const pl_worker_report *row = &s->per_worker[largest(s, link_of)];
+    return link_of(row) / row->seconds < MOSTLY * exchange;
+}
+
 /* What sending and waiting is for, where no worker is to blame. */
 static pl_cause exchange_cause(const pl_job_times *t, double exchange)
 {
@@ -475,6 +486,8 @@ static pl_cause exchange_cause(const pl_job_times *t, double exchange)
         return PL_CAUSE_CORES;
     if (t->push + t->pull <= SMALL)
         return PL_CAUSE_LATENCY;
+    if (links_are_idle(t, exchange))
+        return PL_CAUSE_OTHERS;
     return servers && t->workers > t->summary->ps ? PL_CAUSE_SERVER_LINK
                                                   : PL_CAUSE_LINK;
 }
@@ -567,6 +580,9 @@ static const char *phrase(const pl_job_times *t, pl_cause cause)
                     : "waiting for the links to the parameter servers";
     case PL_CAUSE_LATENCY:
         return "waiting for small messages";
+    case PL_CAUSE_OTHERS:
+        return "waiting for other workers while the links of the ring were "
+               "idle";
     case PL_CAUSE_EVALUATION:
         return "testing at the chief";
     case PL_CAUSE_CHECKPOINTS:

@@ -18,6 +18,7 @@ typedef enum pl_cause {
     PL_CAUSE_SERVER_LINK,
     PL_CAUSE_LINK,
     PL_CAUSE_LATENCY,
+    PL_CAUSE_OTHERS, /* in a ring whose links are idle */
     PL_CAUSE_EVALUATION,
     PL_CAUSE_CHECKPOINTS,
     PL_CAUSE_STALENESS,

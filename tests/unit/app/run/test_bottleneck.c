@@ -90,7 +90,8 @@ static const pl_worker_report far[] = {
     ROW("node3", 20, 0, 0.1, 0, 0.9, 0.05, USE(FEW, 0)),
 };
 #define EVEN(bytes, queued)                                                    \
-    ROW("node1", STEPS, 0, 0.2, 0.1, 0.7, 0.03, USE(bytes, queued))
+    ROW("node1", STEPS, 0, 0.2, 0.1, 0.7, 0.03, USE(bytes, queued),            \
+        .link_busy_seconds = NAN)
 static const pl_worker_report small[] = { EVEN(FEW, 0), EVEN(FEW, 0) };
 static const pl_worker_report large[] = { EVEN(MANY, 0), EVEN(MANY, 0) };
 /* All wait alike for one link of a ring, or for those of one worker. */
@@ -123,6 +124,10 @@ static const pl_worker_report alike[] = {
     ROW("node1", STEPS, 0, 0.2, 0, 0.8, 0.02, USE(MANY, 6),                    \
         .link_busy_seconds = 7)
 static const pl_worker_report carried[] = { LINKED_LATE, LINKED_LATE };
+static const pl_worker_report idle[] = {
+    LINKED("node1", 1),
+    LINKED("node2", 3.5),
+};
 static const pl_worker_report shared[] = {
     LINKED("node1", NAN),
     LINKED("node1", 8),
@@ -319,6 +324,12 @@ static const struct {
       "link",
       "",
       "waiting for the links of the ring: 80 %",
+      false },
+    { "links of a ring that carry little",
+      { RING, ROWS(idle) },
+      "other workers",
+      "",
+      "while the links of the ring were idle: 90 %",
       false },
     { "links of a ring of which some are memory",
       { RING, ROWS(shared) },
