@@ -441,8 +441,8 @@ static void measure(pl_job_times *t, const pl_summary *s,
 {
     *t = (pl_job_times) {
         .summary = s,
+        .opts = opts,
         .strategy = strategy_of(s),
-        .may_use_bf16 = opts->may_use_bf16,
     };
     for (size_t i = 0; i < s->worker_count; i++)
         if (counts(&s->per_worker[i]))

@@ -5,7 +5,7 @@
 #ifndef PL_APP_RUN_BOTTLENECK_PRIV_H
 #define PL_APP_RUN_BOTTLENECK_PRIV_H
 
-#include "base/record/summary.h"
+#include "app/run/bottleneck.h"
 #include "observe/steps/steps.h"
 
 /* What held a run up; pl_cause_names has the words. */
@@ -39,8 +39,8 @@ typedef enum pl_slowness {
 /* Seconds of a step, unless it says otherwise. */
 typedef struct pl_job_times {
     const pl_summary *summary;
+    const pl_bottleneck_opts *opts;
     pl_step_strategy strategy;
-    bool may_use_bf16;                 /* as pl_bottleneck_opts */
     int32_t workers;                   /* that made steps */
     int32_t hosts;                     /* of workers */
     bool apart;                        /* no server is on a host of a worker */

@@ -402,7 +402,11 @@ static const struct {
       false },
 };
 
-static const pl_bottleneck_opts plain = { .may_use_bf16 = true };
+static const pl_bottleneck_opts plain = { .may_use_bf16 = true,
+                                          .topk_bytes = 0.02,
+                                          .factors_bytes = 0.25,
+                                          .factors_s = 0.01,
+                                          .planes = 2 };
 static const pl_bottleneck_opts two_cores = { .cores = 2 };
 
 static void bottleneck_names_cause_and_culprit(void **state)
@@ -472,10 +476,21 @@ static void bottleneck_gains_are_those_of_the_step(void **state)
     assert_true(fabs(gain - 1 / (1 - 0.75)) < 0.01);
     /* 20 ms of computing, 80 of links that carry half as much. */
     const pl_summary all = { RING, ROWS(large) };
-    gain = cure_of(&all, "--codec bf16").gain;
+    gain = cure_of(&all, "--codec bf16 (changes the result)").gain;
     assert_true(fabs(gain - 100.0 / 60) < 0.01);
+    gain = cure_of(&all, "--codec topk (changes the result)").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 0.02 * 80)) < 0.01);
+    /* A quarter of the bytes, and 10 ms of products. */
+    gain = cure_of(&all, "--codec factors").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 10 + 80 / 4.0)) < 0.01);
+    /* Two blocks in one of 8 steps. */
+    gain = cure_of(&all, "--local-steps 8 (changes the result)").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 2 * 80 / 8.0)) < 0.01);
+    const pl_summary often = { RING, ROWS(small) };
+    gain = cure_of(&often, "--local-steps 8 (changes the result)").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 2 * 80 / 8.0)) < 0.01);
     const pl_summary served = { SYNC, ROWS(large), WITH(0.2) };
-    gain = cure_of(&served, "--codec bf16").gain;
+    gain = cure_of(&served, "--codec bf16 (changes the result)").gain;
     assert_true(fabs(gain - 100.0 / 60) < 0.01);
 }
 
@@ -486,6 +501,7 @@ static void bottleneck_names_a_codec_only_where_there_is_one(void **state)
     pl_summary s = { RING, ROWS(large) };
     assert_ok(pl_bottleneck_find(&s, &two_cores));
     assert_null(strstr(s.bottleneck.text, "--codec"));
+    assert_null(strstr(s.bottleneck.text, "--local-steps"));
     pl_mem_free(s.bottleneck.cures);
 }
 
