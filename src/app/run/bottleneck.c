@@ -30,7 +30,7 @@
 #define LONGER_WAIT  1.5  /* ... on the way to a server, which varies more */
 #define STARVED      0.15 /* share of time ready to run without a processor */
 #define THROTTLED    0.1  /* share of time with a used up quota */
-#define BUSY         0.7  /* of a core: a server that does nothing else */
+#define BUSY         0.7  /* of a core: a task that does nothing else */
 #define LACKED       0.5  /* share of time that a server had no processor */
 #define SMALL        ((double)(128 << 10)) /* bytes of a step that latency beats */
 #define DROPPED      0.1
@@ -39,6 +39,8 @@
 #define MOSTLY       0.4 /* of a share of time: without a core for so much of it */
 #define MUCH         2 /* times as long: a shared cause rather than a worker */
 #define FEWEST_LINKS 3 /* of a ring, to tell them apart */
+#define FROM_DISK    10e6 /* bytes a second of reading: data, not programs */
+#define FROM_MEMORY  1e6
 #define FEW          0.2 /* of the steps: a worker held them up in spells */
 
 static const char *const names[PL_CAUSES] = {
@@ -134,13 +136,17 @@ static void add_row(pl_job_times *t, const pl_worker_report *row)
         t->push += (double)row->usage.bytes_sent / (double)row->steps;
     if (row->usage.bytes_received > 0)
         t->pull += (double)row->usage.bytes_received / (double)row->steps;
+    t->cores += pl_task_usage_cpu(&row->usage) / 100;
+    t->disk += row->usage.disk_read_bytes >= 0
+                   ? (double)row->usage.disk_read_bytes / (double)row->steps
+                   : NAN;
 }
 
 static void divide(pl_job_times *t)
 {
-    double *const means[] = { &t->step,   &t->input, &t->compute,
-                              &t->send,   &t->wait,  &t->queued,
-                              &t->linked, &t->push,  &t->pull };
+    double *const means[] = { &t->step, &t->input,  &t->compute, &t->send,
+                              &t->wait, &t->queued, &t->linked,  &t->push,
+                              &t->pull, &t->disk,   &t->cores };
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         *means[i] /= t->workers;
 }
@@ -475,6 +481,15 @@ static bool links_are_idle(const pl_job_times *t, double exchange)
     return link_of(row) / row->seconds < MOSTLY * exchange;
 }
 
+pl_reading pl_reading_of(const pl_job_times *t)
+{
+    double rate = t->input > 0 ? t->disk / t->input : NAN;
+    bool busy = t->cores > BUSY * (t->input + t->compute) / t->step;
+    return rate >= FROM_DISK            ? PL_READING_DISK
+           : rate < FROM_MEMORY && busy ? PL_READING_PARSING
+                                        : PL_READING_UNKNOWN;
+}
+
 /* What sending and waiting is for, where no worker is to blame. */
 static pl_cause exchange_cause(const pl_job_times *t, double exchange)
 {
@@ -564,12 +579,22 @@ static void put(char *text, size_t room, const char *format, ...)
     va_end(args);
 }
 
+static const char *reading(const pl_job_times *t)
+{
+    static const char *const texts[] = {
+        [PL_READING_UNKNOWN] = "reading data",
+        [PL_READING_DISK] = "reading data from the disk",
+        [PL_READING_PARSING] = "parsing data that was already in memory",
+    };
+    return texts[pl_reading_of(t)];
+}
+
 static const char *phrase(const pl_job_times *t, pl_cause cause)
 {
     bool ring = t->strategy == PL_STEP_ALLREDUCE;
     switch (cause) {
     case PL_CAUSE_READING:
-        return "reading data";
+        return reading(t);
     case PL_CAUSE_CORES:
         return t->crowded_out ? PL_BOTTLENECK_CROWDED
                               : "tasks without a free core";

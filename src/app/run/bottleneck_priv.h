@@ -48,6 +48,8 @@ typedef struct pl_job_times {
     double step;                       /* the mean of all workers */
     double input, compute, send, wait; /* of that */
     double push, pull;                 /* bytes */
+    double disk;   /* bytes from disks; NAN: not known of all workers */
+    double cores;  /* that a worker used; likewise */
     double queued; /* the share of time that workers waited for a processor */
     double linked; /* ... that the links of a ring carried bytes */
     bool crowded_out; /* ... which other processes than the job's had */
@@ -69,6 +71,14 @@ typedef struct pl_job_times {
     double lacked;    /* longer than the others it had no processor */
     double throttled; /* the share of time with a used up quota */
 } pl_job_times;
+
+/* What reading takes the time for. */
+typedef enum pl_reading {
+    PL_READING_UNKNOWN,
+    PL_READING_DISK,    /* much came from a disk */
+    PL_READING_PARSING, /* next to nothing did, and processors were busy */
+} pl_reading;
+pl_reading pl_reading_of(const pl_job_times *times);
 
 /* The cures of a cause, the best first, and how many times as fast the job
  * would be; only those above 1.05. */

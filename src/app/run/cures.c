@@ -383,7 +383,9 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
                               : "fewer --threads");
     case PL_CAUSE_READING:
         return cure_share(b, t->input / t->step,
-                          "a cache (`data convert`), or a faster disk");
+                          pl_reading_of(t) == PL_READING_PARSING
+                              ? "a cache (`data convert`)"
+                              : "a cache (`data convert`), or a faster disk");
     case PL_CAUSE_EVALUATION:
         return cure_share(b, rarer_share(t->evaluation, t->summary->tests, 1),
                           "--eval-every 10 times less often");

@@ -31,9 +31,17 @@ static const pl_worker_report busy[] = {
 static const pl_worker_report cramped[] = {
     ROW("a", STEPS, 0.25, 0.75, 0, 0, 0.1, USE(FEW, 9)),
 };
-static const pl_worker_report reads[] = {
-    ROW("a", STEPS, 0.6, 0.4, 0, 0, 0.1, USE(FEW, 0)),
-};
+/* So many bytes came from a disk, and a core was busy for so long, while 6 of
+ * 10 s were spent on reading and 4 on computing. */
+#define READ(bytes, busy)                                                      \
+    ROW("a", STEPS, 0.6, 0.4, 0, 0, 0.1,                                       \
+        .usage = { .alive_seconds = SECONDS,                                   \
+                   .disk_read_bytes = (bytes),                                 \
+                   .user_seconds = (busy) })
+static const pl_worker_report reads[] = { READ(-1, 9) };
+static const pl_worker_report reads_disk[] = { READ(120000000, 4) };
+static const pl_worker_report parses[] = { READ(3000000, 9) };
+static const pl_worker_report fetches[] = { READ(3000000, 4) };
 
 /* Three workers of which the last computes longer than the others. */
 #define FAST ROW("node1", STEPS, 0, 0.25, 0, 0.75, 0.025, USE(FEW, 0))
@@ -200,6 +208,26 @@ static const struct {
       "",
       "reading data: 60 % of the time (computing 40 %). Cures: a cache "
       "(`data convert`), or a faster disk: 2.5 x as fast",
+      false },
+    { "reading from a disk",
+      { SINGLE, ROWS(reads_disk) },
+      "reading",
+      "",
+      "reading data from the disk: 60 % of the time (computing 40 %). Cures: "
+      "a cache (`data convert`), or a faster disk: 2.5 x as fast",
+      false },
+    { "reading from elsewhere",
+      { SINGLE, ROWS(fetches) },
+      "reading",
+      "",
+      "reading data: 60 % of the time",
+      false },
+    { "parsing",
+      { SINGLE, ROWS(parses) },
+      "reading",
+      "",
+      "parsing data that was already in memory: 60 % of the time (computing "
+      "40 %). Cures: a cache (`data convert`): 2.5 x as fast",
       false },
     { "slower hardware in a ring",
       { RING, ROWS(hardware) },
