@@ -242,6 +242,7 @@ def test_local_steps_move_an_eighth_and_keep_their_bits(cli):
     assert ring["bytes_sent"] < plain["bytes_sent"] / 7
     assert "local_steps" not in plain["codec"]
     assert plain["codec"]["changes_bits"] is False
+    assert all(0 <= row["stolen_share"] <= 1 for row in ring["per_worker"])
     assert ring["codec"]["local_steps"] == 8
     assert ring["codec"]["changes_bits"] is True
     again = cli.train(*LOCAL, *RING)

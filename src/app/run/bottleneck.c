@@ -10,9 +10,10 @@
  *
  * Why that worker is slow follows from its own time of a step beside the
  * others': the same time, but late gradients, is its link; a longer time in
- * which it was ready to run and had no processor is taken by others; a longer
- * mean at the usual median is a task that stops; else its processor is slower.
- * docs/observe.md has the table of causes. */
+ * which it was ready to run and had no processor is taken by others, or by
+ * other machines where the hypervisor says so; a longer mean at the usual
+ * median is a task that stops; else its processor is slower.  docs/observe.md
+ * has the table of causes. */
 #include "app/run/bottleneck.h"
 
 #include "app/run/bottleneck_priv.h"
@@ -279,6 +280,11 @@ static double throttled_of(const pl_worker_report *row)
     return fmin(known(row->throttled_seconds) / row->seconds, 1);
 }
 
+static double stolen_of(const pl_worker_report *row)
+{
+    return known(row->stolen_share);
+}
+
 static double held_of(const pl_worker_report *row)
 {
     return known(row->held_seconds) / row->seconds;
@@ -409,6 +415,9 @@ static pl_slowness reason_of(const pl_job_times *t)
         return t->spells ? PL_SLOW_STOPS : PL_SLOW_LINK;
     if (input > longer / 2)
         return PL_SLOW_INPUT;
+    if (stolen_of(row) > STARVED &&
+        stolen_of(row) > 2 * median_others(s, t->slow, stolen_of))
+        return PL_SLOW_STOLEN;
     if (queued_of(row) > STARVED && t->lacked > longer / 2)
         return PL_SLOW_STARVED;
     return t->spells ? PL_SLOW_STOPS : PL_SLOW_HARDWARE;
@@ -636,6 +645,12 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
             "it computes %.1f x as long as they do, and had no processor "
             "%.0f %% of the time",
             t->slowdown, 100 * queued_of(row));
+        break;
+    case PL_SLOW_STOLEN:
+        PUT(b,
+            "it computes %.1f x as long as they do, since the hypervisor of "
+            "its host gave %.0f %% of the processor time to other machines",
+            t->slowdown, 100 * stolen_of(row));
         break;
     case PL_SLOW_INPUT:
         PUT(b, "it takes longer to read data, so its steps take %.1f x as long",

@@ -30,6 +30,7 @@ typedef enum pl_slowness {
     PL_SLOW_NONE,
     PL_SLOW_QUOTA,    /* its quota of processor time is used up */
     PL_SLOW_STARVED,  /* others take its processor */
+    PL_SLOW_STOLEN,   /* ... machines of the same hypervisor */
     PL_SLOW_HARDWARE, /* its processor takes longer for the same */
     PL_SLOW_STOPS,    /* some steps take very long, the others do not */
     PL_SLOW_INPUT,    /* it reads longer */

@@ -249,6 +249,7 @@ static double freed_share(const pl_job_times *t)
     case PL_SLOW_STARVED:
         by = fmax(t->lacked, longer) / step;
         break;
+    case PL_SLOW_STOLEN:
     case PL_SLOW_HARDWARE:
     case PL_SLOW_INPUT:
         by = longer / step;
@@ -289,6 +290,7 @@ static pl_status cure_slow(pl_bottleneck *b, const scene *s,
         [PL_SLOW_NONE] = "",
         [PL_SLOW_QUOTA] = "a larger quota",
         [PL_SLOW_STARVED] = "free its processor",
+        [PL_SLOW_STOLEN] = "a host that it need not share",
         [PL_SLOW_HARDWARE] = "a host like the others'",
         [PL_SLOW_STOPS] = "keep it from being stopped",
         [PL_SLOW_INPUT] = "faster input for it",

@@ -64,6 +64,7 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts)
         .waiting_share = phases->wait_s / whole,
         .usual_step_seconds = result->usual_step_s,
         .throttled_seconds = result->throttled_s,
+        .stolen_share = result->stolen_share,
         .held_seconds = NAN,
         .held_steps = NAN,
         .link_busy_seconds = NAN,

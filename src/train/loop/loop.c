@@ -102,7 +102,9 @@ void pl_loop_sum_up(pl_loop *l)
         .send_s = s[PL_LOOP_SEND],
         .wait_s = s[PL_LOOP_WAIT],
     };
+    pl_steal steal = pl_steal_read("");
     result->throttled_s = pl_group_throttled("") - l->throttled_s;
+    result->stolen_share = pl_steal_share(&l->steal, &steal);
     result->usual_step_s = pl_histogram_quantile(&l->own_steps, 0.5);
     result->progress.seconds = pl_loop_trained(l);
     pl_recorder_end(&l->recorder, result->own_examples, result->dropped);
@@ -263,7 +265,8 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
                   .result = result,
                   .before = -1,
                   .save_begun = pl_ticks_now(),
-                  .throttled_s = pl_group_throttled("") };
+                  .throttled_s = pl_group_throttled(""),
+                  .steal = pl_steal_read("") };
     *result = (pl_loop_result) { .progress = opts->start,
                                  .train_loss = { .loss = NAN },
                                  .target_step = -1 };

@@ -13,6 +13,7 @@
 #ifndef PL_TRAIN_LOOP_LOOP_PRIV_H
 #define PL_TRAIN_LOOP_LOOP_PRIV_H
 
+#include "base/host/steal.h"
 #include "base/record/histogram.h"
 #include "train/compute/aggregate.h"
 #include "train/compute/ahead.h"
@@ -62,6 +63,7 @@ typedef struct pl_loop {
     pl_batch batch; /* the last one of training */
     uint64_t phase_ticks[PL_LOOP_PHASES];
     double throttled_s;     /* before training (base/host/group.h) */
+    pl_steal steal;         /* likewise */
     uint64_t own_ticks;     /* of these all but waiting, before this step */
     pl_histogram own_steps; /* seconds of a step without waiting */
     uint64_t mark;          /* end of the last phase */

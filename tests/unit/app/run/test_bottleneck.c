@@ -57,6 +57,20 @@ static const pl_worker_report starved[] = {
     FAST,
     LATE(0.075, USE(FEW, 5)),
 };
+static const pl_worker_report stolen[] = {
+    FAST,
+    FAST,
+    LATE(0.075, USE(FEW, 0), .stolen_share = 0.66),
+};
+/* Of all alike. */
+#define OWN(compute, wait, usual)                                              \
+    ROW("node1", STEPS, 0, compute, 0, wait, usual, USE(FEW, 0),               \
+        .stolen_share = 0.3)
+static const pl_worker_report stolen_of_all[] = {
+    OWN(0.25, 0.75, 0.025),
+    OWN(0.25, 0.75, 0.025),
+    OWN(0.75, 0.25, 0.075),
+};
 static const pl_worker_report stopping[] = {
     FAST,
     FAST,
@@ -247,6 +261,20 @@ static const struct {
       "slow worker",
       "worker 2",
       "had no processor 50 % of the time",
+      false },
+    { "a processor that other machines use",
+      { RING, ROWS(stolen) },
+      "slow worker",
+      "worker 2",
+      "it computes 3.0 x as long as they do, since the hypervisor of its host "
+      "gave 66 % of the processor time to other machines. Cures: a host that "
+      "it need not share: 2.0 x as fast",
+      false },
+    { "slower hardware where other machines use all processors",
+      { RING, ROWS(stolen_of_all) },
+      "slow worker",
+      "worker 2",
+      "on a slower processor",
       false },
     { "a quota",
       { RING, ROWS(throttled) },
