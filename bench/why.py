@@ -346,7 +346,7 @@ def cured(options, folder, kind, mode, cure):
         old = int(kind.flags[kind.flags.index(match[1]) + 1])
         return Job(options, folder, with_flag(kind, match[1], str(10 * old)),
                    mode)
-    if match := re.match(r"(--codec) (\w+)", cure):
+    if match := re.match(r"(--codec|--local-steps) (\w+)", cure):
         return Job(options, folder, with_flag(kind, match[1], match[2]), mode)
     if match := re.match(r"(--replicas-to-aggregate) (\d+)", cure):
         return Job(options, folder, with_flag(kind, match[1], match[2]), mode)

@@ -32,7 +32,7 @@ static const pl_param params[] = {
       .fallback = "8",
       .value = "N|A,B,C",
       .help = "number of hosts, or their names as for ssh; links between "
-              "named hosts are measured" },
+              "named hosts are measured, unless --link and --rtt are given" },
     { .name = "cores",
       .kind = PL_PARAM_INT,
       .offset = FIELD(cores),
@@ -94,6 +94,8 @@ typedef struct session {
     plan_flags flags;
     pl_options options;
     pl_run_record record; /* of --from; zeroed: none */
+    pl_json *recalled;    /* those of its flags that hold; the options borrow
+                             texts of it */
     pl_forecast_work work;
     pl_forecast_opts plan_opts;
     pl_buffer command, here;
@@ -163,6 +165,51 @@ static pl_status choose_model(session *s, const pl_model **out)
     return pl_app_model(s->app, name, out);
 }
 
+/* Flags of how gradients travel: a plan may change them, as what a worker
+ * computes does not depend on them. */
+static bool is_of_exchange(const pl_param *param)
+{
+    static const size_t offsets[] = {
+        offsetof(pl_train_options, codec),
+        offsetof(pl_train_options, topk_share),
+        offsetof(pl_train_options, local_steps),
+        offsetof(pl_train_options, outer_lr),
+        offsetof(pl_train_options, outer_momentum),
+    };
+    for (size_t i = 0; i < sizeof offsets / sizeof *offsets; i++)
+        if (param->offset == offsets[i])
+            return true;
+    return false;
+}
+
+/* The run's flags; those that are given again must be the same. */
+static pl_status recall(session *s)
+{
+    size_t groups;
+    const pl_param_group *tables = pl_options_flags(&groups);
+    const pl_json *args = s->record.args;
+    PL_TRY(pl_json_new_object(&s->recalled));
+    for (size_t i = 0; i < pl_json_length(args); i++) {
+        const char *name = pl_json_key_at(args, i), *text;
+        const pl_param *param = pl_param_find(tables, groups, name);
+        if (param != NULL && is_of_exchange(param))
+            continue;
+        PL_TRY(pl_json_get_text(args, name, &text));
+        PL_TRY(pl_json_set_text(s->recalled, name, text));
+    }
+    return pl_options_recall(&s->options, s->recalled);
+}
+
+/* All-reduce, of which --local-steps makes a plan, must accept --codec. */
+static pl_status check_exchange(const session *s)
+{
+    pl_options together = s->options;
+    together.train.strategy = PL_TRAIN_STRATEGY_ALLREDUCE;
+    return PL_GIVEN(&s->options, local_steps) && together.train.local_steps > 1
+               ? pl_options_check_codec(&together)
+               : PL_OK;
+}
+
 static pl_status read_options(session *s)
 {
     int first = is_named(s) ? 1 : 0;
@@ -172,8 +219,9 @@ static pl_status read_options(session *s)
         return PL_FAIL(PL_USAGE, "--global-batch: a plan compares numbers of "
                                  "workers; give --batch, for each of them");
     if (s->record.args != NULL)
-        PL_TRY(pl_options_recall(&s->options, s->record.args));
-    return pl_options_resolve(&s->options);
+        PL_TRY(recall(s));
+    PL_TRY(pl_options_resolve(&s->options));
+    return check_exchange(s);
 }
 
 /* A flag that the rows of a plan choose themselves. */
@@ -202,16 +250,24 @@ static void put_train(const session *s, pl_buffer *out)
     }
 }
 
+/* Names of hosts, also those that begin with a digit, rather than a number. */
+static bool hosts_are_named(const session *s)
+{
+    const char *hosts = s->flags.hosts;
+    char *end;
+    strtol(hosts, &end, 10);
+    return *end != '\0' || end == hosts;
+}
+
 static pl_status put_commands(session *s)
 {
-    bool number = strtol(s->flags.hosts, NULL, 10) > 0;
     pl_buffer_format(&s->here, "%s ", s->app->program);
     put_train(s, &s->here);
     pl_buffer_format(&s->command, "%s launch --hosts ", s->app->program);
-    if (number)
-        pl_buffer_text(&s->command, "A,B,...");
-    else
+    if (hosts_are_named(s))
         pl_quote_shell(&s->command, s->flags.hosts);
+    else
+        pl_buffer_text(&s->command, "A,B,...");
     pl_buffer_text(&s->command, " -- ");
     put_train(s, &s->command);
     PL_TRY(pl_buffer_status(&s->here));
@@ -228,6 +284,23 @@ static int32_t count_names(const char *hosts)
     return count;
 }
 
+/* A plan over a link that nobody knows would be a guess. */
+static pl_status refuse_unmeasured(const pl_diagnosis *d, const char *hosts)
+{
+    for (size_t i = 0; i < d->line_count; i++) {
+        const pl_doctor_line *line = &d->lines[i];
+        if (line->verdict == PL_SEVERITY_BAD &&
+            (strcmp(line->check, "network") == 0 ||
+             strcmp(line->check, "port") == 0))
+            return PL_FAIL(PL_IO,
+                           "--hosts %s: a link could not be measured; %s: %s: "
+                           "%s; give --link and --rtt to plan without "
+                           "measuring links",
+                           hosts, line->host, line->found, line->advice);
+    }
+    return PL_OK;
+}
+
 /* The slowest link between named hosts, and the longest round trip. */
 static pl_status measure_links(session *s)
 {
@@ -239,6 +312,8 @@ static pl_status measure_links(session *s)
                              .ssh =
                                  s->flags.ssh != NULL ? s->flags.ssh : "ssh" },
         1000);
+    if (status == PL_OK)
+        status = refuse_unmeasured(&d, s->flags.hosts);
     for (size_t i = 0; status == PL_OK && i < d.way_count; i++) {
         const pl_way *way = &d.ways[i];
         double rate = way->bytes_per_s / PL_FORECAST_PAYLOAD;
@@ -254,9 +329,9 @@ static pl_status measure_links(session *s)
 static pl_status read_hosts(session *s)
 {
     pl_forecast_opts *opts = &s->plan_opts;
-    char *end;
-    long number = strtol(s->flags.hosts, &end, 10);
-    bool named = *end != '\0' || end == s->flags.hosts;
+    bool named = hosts_are_named(s);
+    bool known = s->flags.link != NULL && s->flags.rtt != NULL;
+    long number = strtol(s->flags.hosts, NULL, 10);
     opts->hosts = named ? count_names(s->flags.hosts) : (int32_t)number;
     if (!named && (number < 1 || number > PL_FORECAST_HOSTS_MAX))
         return PL_FAIL(PL_USAGE,
@@ -268,7 +343,7 @@ static pl_status read_hosts(session *s)
                        s->flags.hosts);
     opts->link_bytes_per_s = 125e6;
     opts->round_trip_s = 0.2e-3;
-    return named ? measure_links(s) : PL_OK;
+    return named && !known ? measure_links(s) : PL_OK;
 }
 
 static pl_status read_cluster(session *s)
@@ -402,6 +477,7 @@ static void close_session(session *s)
 {
     pl_forecast_work_close(&s->work);
     pl_run_record_close(&s->record);
+    pl_json_free(s->recalled);
     pl_buffer_close(&s->command);
     pl_buffer_close(&s->here);
     pl_mem_free(s->own);

@@ -37,6 +37,8 @@ typedef struct pl_commit {
     bool unsent;  /* ... and was, before this gradient could be sent */
     bool midway;  /* the parameters are this worker's alone: nothing is tested,
                      saved or stopped before they are the job's again */
+    uint64_t own_ticks; /* of the commit that this worker did not wait, but
+                           computed: the update */
 } pl_commit;
 
 /* Where a worker stands: for tasks that join a running job. */

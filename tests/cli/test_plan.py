@@ -4,21 +4,25 @@ import json
 
 import pytest
 
+from hosts import fake_ssh
+
 BYTES = 4 * (784 * 10 + 10)  # softmax
 GBIT = 125e6
 PAYLOAD = 0.95  # of a link's bytes; the rest is headers
 
 
-def make_run(cli, compute_s, input_s=0.0, steps=100):
+def make_run(cli, compute_s, input_s=0.0, steps=100, ps=0):
     """A run of softmax whose steps took so long."""
     (cli.folder / "run").mkdir()
     seconds = steps * (compute_s + input_s)
     (cli.folder / "run/run.json").write_text(json.dumps({
         "format": 1, "paceline": "0.1.0", "model": "softmax",
-        "args": {"batch": "100", "threads": "1"},
+        "args": {"batch": "100", "threads": "1", "codec": "auto",
+                 "local-steps": "1"},
         "example": [28, 28], "classes": 10}))
     (cli.folder / "run/summary.json").write_text(json.dumps({
-        "model": "softmax", "strategy": "single", "workers": 1, "ps": 0,
+        "model": "softmax", "strategy": "ps" if ps else "single",
+        "workers": 1, "ps": ps,
         "steps": steps, "stopped_by": "steps", "per_worker": [
             {"index": 0, "host": "a", "steps": steps, "seconds": seconds,
              "input_share": steps * input_s / seconds,
@@ -38,22 +42,31 @@ def test_the_bytes_of_a_run_over_a_slow_link(cli):
     make_run(cli, compute_s=0.5, input_s=0.25)
     found = plan(cli, "--from", "run", "--hosts", 4, "--cores", 1, "--link",
                  "8kbit", "--rtt", "0ms")
-    update = 0.5e-9 * BYTES
     single = rows(found, "single")[1, 0]
-    assert single["step_seconds"] == pytest.approx(0.75 + update)
-    assert single["examples_per_s"] == pytest.approx(100 / (0.75 + update))
+    assert single["step_seconds"] == pytest.approx(0.75)
+    assert single["examples_per_s"] == pytest.approx(100 / 0.75)
     assert single["efficiency"] == 1 and single["limit"] == "computing"
     for n in 2, 4:
         row = rows(found, "allreduce")[n, 0]
         sums = (2 * (n - 1) / n * BYTES / (PAYLOAD * 1000) +
                 2 * (n - 1) * 10e-6)
-        assert row["step_seconds"] == pytest.approx(0.75 + sums + update)
+        assert row["step_seconds"] == pytest.approx(0.75 + sums)
         assert row["link_bytes"] == round(2 * (n - 1) / n * BYTES)
         assert row["limit"] == "link" and row["codec"] == "plain"
     # One server for 4 workers: it sends and takes 3 times the parameters.
     row = rows(found, "ps", "sync")[4, 1]
     assert row["step_seconds"] > 6 * BYTES / 1000
     assert row["limit"] == "server link"
+
+
+@pytest.mark.parametrize("ps", [0, 1])
+def test_the_update_of_a_run_counts_once(cli, ps):
+    """Only servers make it outside of the computing that a run records."""
+    update = 0.5e-9 * BYTES
+    make_run(cli, compute_s=4 * update, ps=ps)
+    found = plan(cli, "--from", "run", "--hosts", 2, "--cores", 1)
+    assert rows(found, "single")[1, 0]["step_seconds"] == pytest.approx(
+        (4 + ps) * update, rel=1e-3)
 
 
 def test_more_of_anything_is_never_slower(cli):
@@ -98,12 +111,58 @@ def test_flags_of_train_narrow_the_table_and_reach_the_command(cli):
     assert any(r["mode"] == "async" for r in found["rows"])
 
 
+def test_local_steps_share_an_exchange(cli):
+    """A round averages the parameters and the optimizer's slots."""
+    make_run(cli, compute_s=0.5)
+    base = ["softmax", "--from", "run", "--hosts", 4, "--cores", 1, "--link",
+            "8kbit", "--rtt", "0ms"]
+    found = plan(cli, *base, "--local-steps", 8, "--optimizer", "adam")
+    assert {r["strategy"] for r in found["rows"]} == {"allreduce"}
+    row = rows(found, "allreduce")[4, 0]
+    each = rows(plan(cli, *base), "allreduce")[4, 0]
+    assert row["link_bytes"] == pytest.approx(each["link_bytes"] * 3 / 8, abs=1)
+    assert row["step_seconds"] == pytest.approx(
+        0.5 + (each["step_seconds"] - 0.5) * 3 / 8)
+    assert found["best"]["command"].endswith(
+        "train softmax --local-steps 8 --optimizer adam --workers 4 "
+        "--strategy allreduce")
+
+
 def test_it_measures_and_the_command_trains(cli):
     found = plan(cli, "softmax", "--hosts", 1, "--cores", 2, "--seconds",
                  "0.1", "--steps", 3, "--strategy", "ps")
     assert found["best"]["ps"] > 0 and found["best"]["examples_per_s"] > 0
     words = found["best"]["command"].split()
     assert cli.ok(*words[1:], "--json").json["steps"] == 3
+
+
+def test_links_between_named_hosts_are_measured(cli):
+    make_run(cli, compute_s=1.0)
+    named = ["--from", "run", "--cores", 1, "--ssh", fake_ssh(cli.folder),
+             "--hosts"]
+    found = plan(cli, *named, "127.0.0.1,127.0.0.2")
+    assert found["hosts"] == 2
+    assert found["link_bytes_per_s"] not in (0, GBIT)
+    assert found["round_trip_seconds"] > 0
+    # Names may begin with digits.
+    assert found["best"]["command"].startswith(
+        "paceline launch --hosts 127.0.0.1,127.0.0.2 -- train softmax")
+
+
+def test_a_link_that_cannot_be_measured_is_said(cli):
+    """192.0.2.1 (RFC 5737) is an address of no host, so that the agent that
+    stands for it cannot listen there."""
+    make_run(cli, compute_s=1.0)
+    named = ["--from", "run", "--cores", 1, "--ssh", fake_ssh(cli.folder),
+             "--hosts", "127.0.0.1,192.0.2.1"]
+    failed = cli.run("plan", *named)
+    assert failed.code == 1, failed
+    assert "a link could not be measured; 192.0.2.1: cannot listen" in failed.err
+    assert failed.out == ""
+    called = cli.folder / "ssh.log"
+    called.unlink()
+    found = plan(cli, *named, "--link", "1Gbit", "--rtt", "1ms")
+    assert found["link_bytes_per_s"] == GBIT and not called.exists()
 
 
 def test_a_sparse_model_has_no_allreduce(cli):
@@ -125,6 +184,11 @@ def test_a_sparse_model_has_no_allreduce(cli):
     (["lenet", "--from", "run"], "it trained the model softmax"),
     (["softmax", "--global-batch", "8"], "give --batch"),
     (["softmax", "--from", "run", "--workers", "1", "--ps", "1"],
+     "leave nothing to compare"),
+    (["softmax", "--codec", "bf16", "--local-steps", "8"],
+     "with --local-steps no gradient is sent"),
+    (["--from", "run", "--batch", "50"], 'the run was started with "100"'),
+    (["softmax", "--from", "run", "--workers", "1", "--local-steps", "8"],
      "leave nothing to compare"),
 ])
 def test_wrong_flags_are_refused(cli, flags, words):

@@ -240,8 +240,20 @@ def test_local_steps_move_an_eighth_and_keep_their_bits(cli):
     assert ring["steps"] == 501 and ring["deterministic"] is True
     assert ring["parameters_sha256"] != plain["parameters_sha256"]
     assert ring["bytes_sent"] < plain["bytes_sent"] / 7
+    assert "local_steps" not in plain["codec"]
+    assert plain["codec"]["changes_bits"] is False
+    assert all(0 <= row["stolen_share"] <= 1 for row in ring["per_worker"])
+    assert ring["codec"]["local_steps"] == 8
+    assert ring["codec"]["changes_bits"] is True
     again = cli.train(*LOCAL, *RING)
     assert again["parameters_sha256"] == ring["parameters_sha256"]
+
+
+def test_the_summary_says_that_local_steps_change_the_result(cli):
+    said = "parameters averaged every 4 steps; the result depends on it"
+    flags = ["train", "softmax", *DATA, *RING, "--workers", "2", "--steps", "20"]
+    assert said in cli.ok(*flags, "--local-steps", "4").out
+    assert "the result depends on it" not in cli.ok(*flags).out
 
 
 @pytest.mark.parametrize("index", [0, 2])

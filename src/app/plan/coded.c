@@ -43,8 +43,9 @@ bool pl_coded_is_wanted(const pl_forecast_opts *opts, pl_coded coded,
     bool lossy = strategy != PL_STEP_SINGLE && !options->model->sparse;
     bool rounds = lossy && codec == PL_TRAIN_CODEC_BF16;
     bool selects = lossy && codec == PL_TRAIN_CODEC_TOPK;
+    bool apart = pl_forecast_local_steps(opts) > 1;
     bool factors =
-        strategy == PL_STEP_ALLREDUCE &&
+        strategy == PL_STEP_ALLREDUCE && !apart && /* no gradient is sent */
         (codec == PL_TRAIN_CODEC_AUTO || codec == PL_TRAIN_CODEC_FACTORS) &&
         any_pays(opts, workers);
     switch (coded) {

@@ -8,6 +8,7 @@
 #include "app/plan/coded.h"
 #include "base/buffer.h"
 #include "base/mem.h"
+#include "train/optim/optim.h"
 
 #include <math.h>
 
@@ -76,6 +77,13 @@ static const struct {
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
+int32_t pl_forecast_local_steps(const pl_forecast_opts *opts)
+{
+    return PL_GIVEN(opts->options, local_steps)
+               ? (int32_t)opts->options->train.local_steps
+               : 1;
+}
+
 /* Do the flags that were given leave this kind?  Without --mode ssp is left
  * out: alike workers make it async. */
 static bool is_wanted(const pl_forecast_opts *opts, size_t kind)
@@ -88,6 +96,9 @@ static bool is_wanted(const pl_forecast_opts *opts, size_t kind)
     if (PL_GIVEN(options, strategy) &&
         train->strategy != (int)kinds[kind].strategy)
         return false;
+    if (pl_forecast_local_steps(opts) > 1 &&
+        kinds[kind].step != PL_STEP_ALLREDUCE)
+        return false; /* a flag of all-reduce alone */
     if (PL_GIVEN(options, ps) && ps != (train->ps > 0))
         return false;
     if (PL_GIVEN(options, mode))
@@ -147,6 +158,8 @@ static pl_status predict(const pl_forecast_opts *opts, size_t kind,
         .hosts = hosts,
         .cores = opts->cores,
         .threads = threads,
+        .local_steps = pl_forecast_local_steps(opts),
+        .planes = 1 + pl_optim_list()[train->optimizer]->slot_count,
     };
     pl_status status = with_limit ? pl_step_predict(out, &step, &net, &job)
                                   : pl_step_replay(out, &step, &net, &job);
@@ -333,8 +346,9 @@ static pl_status fill(pl_forecast *plan, const pl_forecast_opts *opts)
             PL_TRY(visit_kinds(&v, w));
     if (!v.found)
         return PL_FAIL(PL_USAGE,
-                       "--strategy, --mode, --workers and --ps leave nothing "
-                       "to compare on %d host%s: leave out some of them",
+                       "--strategy, --mode, --workers, --ps and --local-steps "
+                       "leave nothing to compare on %d host%s: leave out some "
+                       "of them",
                        opts->hosts, opts->hosts == 1 ? "" : "s");
     plan->best.row = v.best;
     PL_TRY(write_command(opts, &plan->best));

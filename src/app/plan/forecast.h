@@ -60,6 +60,9 @@ typedef struct pl_forecast {
 } pl_forecast;
 extern const pl_fields pl_forecast_fields;
 
+/* Steps between two exchanges that --local-steps asks for; 1: none. */
+int32_t pl_forecast_local_steps(const pl_forecast_opts *opts);
+
 /* PL_USAGE when the flags that were given leave no row.  Texts of the plan
  * point into the options. */
 pl_status pl_forecast_make(pl_forecast *out,

@@ -10,10 +10,12 @@
 #include "base/record/summary.h"
 #include "train/compute/compute.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define THREADS_MOST 1024
+#define UPDATE_SHARE 0.5 /* of computing: an update takes no more of it */
 /* Seconds of a processor. */
 #define UPDATE_BYTE_S 0.5e-9
 #define ADD_BYTE_S    0.2e-9
@@ -90,6 +92,13 @@ static int32_t threads_of(const pl_run_record *record)
     return threads >= 1 && threads <= THREADS_MOST ? (int32_t)threads : 1;
 }
 
+/* Without servers workers make the updates, within what they count as
+ * computing. */
+static bool counts_update(const pl_summary *summary)
+{
+    return summary->ps < 1;
+}
+
 static pl_status take(pl_forecast_work *work, const pl_job *job,
                       const pl_summary *summary, const char *run)
 {
@@ -105,10 +114,14 @@ static pl_status take(pl_forecast_work *work, const pl_job *job,
                                                .bf16 = pl_options_bf16(train),
                                                .kernels = job->kernels },
                           &size));
-    share_time(work, job->network, times.compute / times.steps);
+    double update_s = UPDATE_BYTE_S * bytes;
+    double compute = times.compute / times.steps;
+    if (counts_update(summary))
+        compute -= fmin(update_s, UPDATE_SHARE * compute);
+    share_time(work, job->network, compute);
     work->step.whole = !size.large || train->micro_batches > 1;
     work->step.input_s = times.input / times.steps;
-    work->step.update_s = UPDATE_BYTE_S * bytes;
+    work->step.update_s = update_s;
     work->step.add_s = ADD_BYTE_S * bytes;
     work->net = (pl_step_net) {
         .local_bytes_per_s = PL_FORECAST_LOCAL_RATE,

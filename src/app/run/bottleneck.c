@@ -10,9 +10,10 @@
  *
  * Why that worker is slow follows from its own time of a step beside the
  * others': the same time, but late gradients, is its link; a longer time in
- * which it was ready to run and had no processor is taken by others; a longer
- * mean at the usual median is a task that stops; else its processor is slower.
- * docs/observe.md has the table of causes. */
+ * which it was ready to run and had no processor is taken by others, or by
+ * other machines where the hypervisor says so; a longer mean at the usual
+ * median is a task that stops; else its processor is slower.  docs/observe.md
+ * has the table of causes. */
 #include "app/run/bottleneck.h"
 
 #include "app/run/bottleneck_priv.h"
@@ -30,7 +31,7 @@
 #define LONGER_WAIT  1.5  /* ... on the way to a server, which varies more */
 #define STARVED      0.15 /* share of time ready to run without a processor */
 #define THROTTLED    0.1  /* share of time with a used up quota */
-#define BUSY         0.7  /* of a core: a server that does nothing else */
+#define BUSY         0.7  /* of a core: a task that does nothing else */
 #define LACKED       0.5  /* share of time that a server had no processor */
 #define SMALL        ((double)(128 << 10)) /* bytes of a step that latency beats */
 #define DROPPED      0.1
@@ -39,6 +40,8 @@
 #define MOSTLY       0.4 /* of a share of time: without a core for so much of it */
 #define MUCH         2 /* times as long: a shared cause rather than a worker */
 #define FEWEST_LINKS 3 /* of a ring, to tell them apart */
+#define FROM_DISK    10e6 /* bytes a second of reading: data, not programs */
+#define FROM_MEMORY  1e6
 #define FEW          0.2 /* of the steps: a worker held them up in spells */
 
 static const char *const names[PL_CAUSES] = {
@@ -50,6 +53,7 @@ static const char *const names[PL_CAUSES] = {
     [PL_CAUSE_SERVER_LINK] = "server link",
     [PL_CAUSE_LINK] = "link",
     [PL_CAUSE_LATENCY] = "latency",
+    [PL_CAUSE_OTHERS] = "other workers",
     [PL_CAUSE_EVALUATION] = "evaluation",
     [PL_CAUSE_CHECKPOINTS] = "checkpoints",
     [PL_CAUSE_STALENESS] = "staleness",
@@ -133,13 +137,17 @@ static void add_row(pl_job_times *t, const pl_worker_report *row)
         t->push += (double)row->usage.bytes_sent / (double)row->steps;
     if (row->usage.bytes_received > 0)
         t->pull += (double)row->usage.bytes_received / (double)row->steps;
+    t->cores += pl_task_usage_cpu(&row->usage) / 100;
+    t->disk += row->usage.disk_read_bytes >= 0
+                   ? (double)row->usage.disk_read_bytes / (double)row->steps
+                   : NAN;
 }
 
 static void divide(pl_job_times *t)
 {
-    double *const means[] = { &t->step,   &t->input, &t->compute,
-                              &t->send,   &t->wait,  &t->queued,
-                              &t->linked, &t->push,  &t->pull };
+    double *const means[] = { &t->step, &t->input,  &t->compute, &t->send,
+                              &t->wait, &t->queued, &t->linked,  &t->push,
+                              &t->pull, &t->disk,   &t->cores };
     for (size_t i = 0; i < sizeof means / sizeof *means; i++)
         *means[i] /= t->workers;
 }
@@ -272,6 +280,11 @@ static double throttled_of(const pl_worker_report *row)
     return fmin(known(row->throttled_seconds) / row->seconds, 1);
 }
 
+static double stolen_of(const pl_worker_report *row)
+{
+    return known(row->stolen_share);
+}
+
 static double held_of(const pl_worker_report *row)
 {
     return known(row->held_seconds) / row->seconds;
@@ -402,6 +415,9 @@ static pl_slowness reason_of(const pl_job_times *t)
         return t->spells ? PL_SLOW_STOPS : PL_SLOW_LINK;
     if (input > longer / 2)
         return PL_SLOW_INPUT;
+    if (stolen_of(row) > STARVED &&
+        stolen_of(row) > 2 * median_others(s, t->slow, stolen_of))
+        return PL_SLOW_STOLEN;
     if (queued_of(row) > STARVED && t->lacked > longer / 2)
         return PL_SLOW_STARVED;
     return t->spells ? PL_SLOW_STOPS : PL_SLOW_HARDWARE;
@@ -440,8 +456,8 @@ static void measure(pl_job_times *t, const pl_summary *s,
 {
     *t = (pl_job_times) {
         .summary = s,
+        .opts = opts,
         .strategy = strategy_of(s),
-        .may_use_bf16 = opts->may_use_bf16,
     };
     for (size_t i = 0; i < s->worker_count; i++)
         if (counts(&s->per_worker[i]))
@@ -464,6 +480,25 @@ typedef struct rule {
     double share;
 } rule;
 
+/* No link of a ring carried bytes for much of the time; all are known. */
+static bool links_are_idle(const pl_job_times *t, double exchange)
+{
+    const pl_summary *s = t->summary;
+    if (t->strategy != PL_STEP_ALLREDUCE || !isfinite(least_link(s)))
+        return false;
+    const pl_worker_report *row = &s->per_worker[largest(s, link_of)];
+    return link_of(row) / row->seconds < MOSTLY * exchange;
+}
+
+pl_reading pl_reading_of(const pl_job_times *t)
+{
+    double rate = t->input > 0 ? t->disk / t->input : NAN;
+    bool busy = t->cores > BUSY * (t->input + t->compute) / t->step;
+    return rate >= FROM_DISK            ? PL_READING_DISK
+           : rate < FROM_MEMORY && busy ? PL_READING_PARSING
+                                        : PL_READING_UNKNOWN;
+}
+
 /* What sending and waiting is for, where no worker is to blame. */
 static pl_cause exchange_cause(const pl_job_times *t, double exchange)
 {
@@ -475,6 +510,8 @@ static pl_cause exchange_cause(const pl_job_times *t, double exchange)
         return PL_CAUSE_CORES;
     if (t->push + t->pull <= SMALL)
         return PL_CAUSE_LATENCY;
+    if (links_are_idle(t, exchange))
+        return PL_CAUSE_OTHERS;
     return servers && t->workers > t->summary->ps ? PL_CAUSE_SERVER_LINK
                                                   : PL_CAUSE_LINK;
 }
@@ -551,12 +588,22 @@ static void put(char *text, size_t room, const char *format, ...)
     va_end(args);
 }
 
+static const char *reading(const pl_job_times *t)
+{
+    static const char *const texts[] = {
+        [PL_READING_UNKNOWN] = "reading data",
+        [PL_READING_DISK] = "reading data from the disk",
+        [PL_READING_PARSING] = "parsing data that was already in memory",
+    };
+    return texts[pl_reading_of(t)];
+}
+
 static const char *phrase(const pl_job_times *t, pl_cause cause)
 {
     bool ring = t->strategy == PL_STEP_ALLREDUCE;
     switch (cause) {
     case PL_CAUSE_READING:
-        return "reading data";
+        return reading(t);
     case PL_CAUSE_CORES:
         return t->crowded_out ? PL_BOTTLENECK_CROWDED
                               : "tasks without a free core";
@@ -567,6 +614,9 @@ static const char *phrase(const pl_job_times *t, pl_cause cause)
                     : "waiting for the links to the parameter servers";
     case PL_CAUSE_LATENCY:
         return "waiting for small messages";
+    case PL_CAUSE_OTHERS:
+        return "waiting for other workers while the links of the ring were "
+               "idle";
     case PL_CAUSE_EVALUATION:
         return "testing at the chief";
     case PL_CAUSE_CHECKPOINTS:
@@ -595,6 +645,12 @@ static void put_slow(pl_bottleneck *b, const pl_job_times *t)
             "it computes %.1f x as long as they do, and had no processor "
             "%.0f %% of the time",
             t->slowdown, 100 * queued_of(row));
+        break;
+    case PL_SLOW_STOLEN:
+        PUT(b,
+            "it computes %.1f x as long as they do, since the hypervisor of "
+            "its host gave %.0f %% of the processor time to other machines",
+            t->slowdown, 100 * stolen_of(row));
         break;
     case PL_SLOW_INPUT:
         PUT(b, "it takes longer to read data, so its steps take %.1f x as long",

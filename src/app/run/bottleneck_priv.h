@@ -5,7 +5,7 @@
 #ifndef PL_APP_RUN_BOTTLENECK_PRIV_H
 #define PL_APP_RUN_BOTTLENECK_PRIV_H
 
-#include "base/record/summary.h"
+#include "app/run/bottleneck.h"
 #include "observe/steps/steps.h"
 
 /* What held a run up; pl_cause_names has the words. */
@@ -18,6 +18,7 @@ typedef enum pl_cause {
     PL_CAUSE_SERVER_LINK,
     PL_CAUSE_LINK,
     PL_CAUSE_LATENCY,
+    PL_CAUSE_OTHERS, /* in a ring whose links are idle */
     PL_CAUSE_EVALUATION,
     PL_CAUSE_CHECKPOINTS,
     PL_CAUSE_STALENESS,
@@ -29,6 +30,7 @@ typedef enum pl_slowness {
     PL_SLOW_NONE,
     PL_SLOW_QUOTA,    /* its quota of processor time is used up */
     PL_SLOW_STARVED,  /* others take its processor */
+    PL_SLOW_STOLEN,   /* ... machines of the same hypervisor */
     PL_SLOW_HARDWARE, /* its processor takes longer for the same */
     PL_SLOW_STOPS,    /* some steps take very long, the others do not */
     PL_SLOW_INPUT,    /* it reads longer */
@@ -38,8 +40,8 @@ typedef enum pl_slowness {
 /* Seconds of a step, unless it says otherwise. */
 typedef struct pl_job_times {
     const pl_summary *summary;
+    const pl_bottleneck_opts *opts;
     pl_step_strategy strategy;
-    bool may_use_bf16;                 /* as pl_bottleneck_opts */
     int32_t workers;                   /* that made steps */
     int32_t hosts;                     /* of workers */
     bool apart;                        /* no server is on a host of a worker */
@@ -47,6 +49,8 @@ typedef struct pl_job_times {
     double step;                       /* the mean of all workers */
     double input, compute, send, wait; /* of that */
     double push, pull;                 /* bytes */
+    double disk;   /* bytes from disks; NAN: not known of all workers */
+    double cores;  /* that a worker used; likewise */
     double queued; /* the share of time that workers waited for a processor */
     double linked; /* ... that the links of a ring carried bytes */
     bool crowded_out; /* ... which other processes than the job's had */
@@ -68,6 +72,14 @@ typedef struct pl_job_times {
     double lacked;    /* longer than the others it had no processor */
     double throttled; /* the share of time with a used up quota */
 } pl_job_times;
+
+/* What reading takes the time for. */
+typedef enum pl_reading {
+    PL_READING_UNKNOWN,
+    PL_READING_DISK,    /* much came from a disk */
+    PL_READING_PARSING, /* next to nothing did, and processors were busy */
+} pl_reading;
+pl_reading pl_reading_of(const pl_job_times *times);
 
 /* The cures of a cause, the best first, and how many times as fast the job
  * would be; only those above 1.05. */

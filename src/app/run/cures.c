@@ -19,7 +19,8 @@
 #define LARGER    4    /* a larger batch */
 #define MORE      2    /* workers, servers */
 #define RARER     10   /* tests, checkpoints */
-#define CURES_MAX 3
+#define APART     8    /* local steps of a round */
+#define CURES_MAX 5
 
 /* A job as the model sees it; `examples` of a gradient, in batches. */
 typedef struct scene {
@@ -171,11 +172,58 @@ static pl_status try_bf16(pl_bottleneck *b, const scene *s,
                           const pl_job_times *t)
 {
     scene after = *s;
-    if (!t->may_use_bf16)
+    if (!t->opts->may_use_bf16)
         return PL_OK;
     after.layer.push_bytes /= 2;
     after.layer.pull_bytes /= 2;
-    return try_scene(b, s, after, "--codec bf16");
+    return try_scene(b, s, after, "--codec bf16 (changes the result)");
+}
+
+/* Exact, but each worker forms products. */
+static pl_status try_factors(pl_bottleneck *b, const scene *s,
+                             const pl_job_times *t)
+{
+    scene after = *s;
+    if (!(t->opts->factors_bytes > 0))
+        return PL_OK;
+    after.layer.push_bytes *= t->opts->factors_bytes;
+    after.work.update_s += t->opts->factors_s;
+    return try_scene(b, s, after, "--codec factors");
+}
+
+static pl_status try_topk(pl_bottleneck *b, const scene *s,
+                          const pl_job_times *t)
+{
+    scene after = *s;
+    if (!(t->opts->topk_bytes > 0))
+        return PL_OK;
+    after.layer.push_bytes *= t->opts->topk_bytes;
+    return try_scene(b, s, after, "--codec topk (changes the result)");
+}
+
+static pl_status try_local_steps(pl_bottleneck *b, const scene *s,
+                                 const pl_job_times *t)
+{
+    char text[64];
+    scene after = *s;
+    if (t->opts->planes < 1)
+        return PL_OK;
+    after.job.local_steps = APART;
+    after.job.planes = t->opts->planes;
+    snprintf(text, sizeof text, "--local-steps %d (changes the result)", APART);
+    return try_scene(b, s, after, text);
+}
+
+/* All that makes the exchange of a step shorter. */
+static pl_status try_less_traffic(pl_bottleneck *b, const scene *s,
+                                  const pl_job_times *t, pl_cause cause)
+{
+    if (cause == PL_CAUSE_LINK || cause == PL_CAUSE_SERVER_LINK) {
+        PL_TRY(try_bf16(b, s, t));
+        PL_TRY(try_factors(b, s, t));
+        PL_TRY(try_topk(b, s, t));
+    }
+    return try_local_steps(b, s, t);
 }
 
 static pl_status try_async(pl_bottleneck *b, const scene *s)
@@ -201,6 +249,7 @@ static double freed_share(const pl_job_times *t)
     case PL_SLOW_STARVED:
         by = fmax(t->lacked, longer) / step;
         break;
+    case PL_SLOW_STOLEN:
     case PL_SLOW_HARDWARE:
     case PL_SLOW_INPUT:
         by = longer / step;
@@ -241,6 +290,7 @@ static pl_status cure_slow(pl_bottleneck *b, const scene *s,
         [PL_SLOW_NONE] = "",
         [PL_SLOW_QUOTA] = "a larger quota",
         [PL_SLOW_STARVED] = "free its processor",
+        [PL_SLOW_STOLEN] = "a host that it need not share",
         [PL_SLOW_HARDWARE] = "a host like the others'",
         [PL_SLOW_STOPS] = "keep it from being stopped",
         [PL_SLOW_INPUT] = "faster input for it",
@@ -256,8 +306,7 @@ static pl_status cure_exchange(pl_bottleneck *b, const scene *s,
 {
     if (cause != PL_CAUSE_LATENCY)
         PL_TRY(try_servers(b, s));
-    if (cause == PL_CAUSE_LINK || cause == PL_CAUSE_SERVER_LINK)
-        PL_TRY(try_bf16(b, s, t));
+    PL_TRY(try_less_traffic(b, s, t, cause));
     PL_TRY(try_ring(b, s, t->summary));
     PL_TRY(try_async(b, s));
     return try_larger_batch(b, s);
@@ -336,7 +385,9 @@ static pl_status find(pl_bottleneck *b, const pl_job_times *t, pl_cause cause)
                               : "fewer --threads");
     case PL_CAUSE_READING:
         return cure_share(b, t->input / t->step,
-                          "a cache (`data convert`), or a faster disk");
+                          pl_reading_of(t) == PL_READING_PARSING
+                              ? "a cache (`data convert`)"
+                              : "a cache (`data convert`), or a faster disk");
     case PL_CAUSE_EVALUATION:
         return cure_share(b, rarer_share(t->evaluation, t->summary->tests, 1),
                           "--eval-every 10 times less often");

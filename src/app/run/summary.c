@@ -64,6 +64,7 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts)
         .waiting_share = phases->wait_s / whole,
         .usual_step_seconds = result->usual_step_s,
         .throttled_seconds = result->throttled_s,
+        .stolen_share = result->stolen_share,
         .held_seconds = NAN,
         .held_steps = NAN,
         .link_busy_seconds = NAN,
@@ -341,6 +342,16 @@ static void share_process(pl_summary *s)
         s->evaluator.usage = without_process(&s->evaluator.usage);
 }
 
+static pl_status find_bottleneck(pl_summary *s, const pl_summary_opts *opts)
+{
+    const pl_job *job = opts->job;
+    pl_bottleneck_opts limits = { .cores = pl_thread_cores() };
+    if (s->has_codec && s->codec.layer_count == 0)
+        PL_TRY(
+            pl_coding_offer(&limits, job->options, job->network, s->workers));
+    return pl_bottleneck_find(s, &limits);
+}
+
 pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
 {
     const pl_loop_result *result = opts->result;
@@ -385,12 +396,7 @@ pl_status pl_summary_make(pl_summary *out, const pl_summary_opts *opts)
         status = pl_coding_sum_up(&s, &opts->coding, train,
                                   opts->job->network->params, s.workers);
     if (status == PL_OK)
-        status = pl_bottleneck_find(
-            &s, &(pl_bottleneck_opts) {
-                    .cores = pl_thread_cores(),
-                    .may_use_bf16 = s.has_codec && s.codec.layer_count == 0 &&
-                                    pl_options_may_use_bf16(opts->job->options),
-                });
+        status = find_bottleneck(&s, opts);
     if (status != PL_OK) {
         pl_summary_close(&s);
         return status;
@@ -662,6 +668,11 @@ void pl_summary_print(const pl_summary *s, FILE *file)
         pl_coding_text(&s->codec, stopped, sizeof stopped);
         print_wrapped(file, "codec", stopped);
     }
+    if (s->has_codec && s->codec.local_steps > 0)
+        fprintf(file,
+                "local steps    parameters averaged every %lld steps; the "
+                "result depends on it\n",
+                (long long)s->codec.local_steps);
     if (s->has_dense_traffic) {
         pl_traffic_text(&s->dense_traffic, stopped, sizeof stopped);
         print_wrapped(file, "traffic", plain(text, stopped));

@@ -5,6 +5,7 @@
 #include "app/view/layout.h"
 #include "base/mem.h"
 #include "net/address.h"
+#include "train/optim/optim.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +15,12 @@
 
 /* The gradient must be that of one batch, not the mean of several, nor a step
  * of this worker alone; and others multiply factors in float32. */
+static bool may_be_factors(const pl_train_options *train, int32_t workers)
+{
+    return !pl_options_bf16(train) && train->micro_batches <= 1 &&
+           train->local_steps <= 1 && workers <= WORKERS_MOST;
+}
+
 pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
                             const pl_network *network, int32_t workers)
 {
@@ -21,8 +28,7 @@ pl_status pl_coding_factors(pl_factors **factors, const pl_options *options,
     bool wanted = train->codec == PL_TRAIN_CODEC_AUTO ||
                   train->codec == PL_TRAIN_CODEC_FACTORS;
     *factors = NULL;
-    if (!wanted || pl_options_bf16(train) || train->micro_batches > 1 ||
-        train->local_steps > 1 || workers > WORKERS_MOST)
+    if (!wanted || !may_be_factors(train, workers))
         return PL_OK;
     return pl_factors_new(factors, network, train->batch, workers);
 }
@@ -152,7 +158,8 @@ pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,
              : lossy              ? "bf16"
              : by_factors(coding) ? "factors"
                                   : "plain");
-    use->changes_bits = lossy;
+    use->local_steps = train->local_steps > 1 ? train->local_steps : 0;
+    use->changes_bits = lossy || use->local_steps > 0;
     use->seconds = coding->seconds;
     PL_TRY(PL_NEW(use->layers, (size_t)pl_params_count(params)));
     if (lossy)
@@ -177,4 +184,51 @@ void pl_coding_text(const pl_codec_use *use, char *text, size_t room)
              use->name, sent, plain, use->layer_count,
              use->layer_count == 1 ? "" : "s",
              use->changes_bits ? "; the result depends on it" : "");
+}
+
+/* The share of the bytes that the busiest link carries with all layers as
+ * factors that have fewer bytes so; what remains is added in the order of
+ * ranks, and travels twice. */
+static pl_status offer_factors(pl_bottleneck_opts *out,
+                               const pl_train_options *train,
+                               const pl_network *network, int32_t workers)
+{
+    pl_factors *factors;
+    double all = 0, left, sent = 0;
+    PL_TRY(pl_factors_new(&factors, network, train->batch, workers));
+    if (factors == NULL)
+        return PL_OK;
+    for (int p = 0; p < pl_params_count(network->params); p++)
+        all += (double)plain_bytes(pl_params_get(network->params, p), train,
+                                   workers);
+    left = all;
+    for (int i = 0; i < factors->count; i++) {
+        const pl_factor_layer *layer = &factors->layers[i];
+        left -= (double)pl_factors_plain_bytes(layer, workers);
+        sent += (double)pl_factors_bytes(layer, factors->rows, workers);
+        out->factors_s += pl_factors_seconds(layer, factors->rows, workers);
+    }
+    double n = workers, twice = n > 2 ? n / (n - 1) : 1;
+    out->factors_bytes = (left * twice + sent) / all;
+    pl_factors_free(factors);
+    return PL_OK;
+}
+
+pl_status pl_coding_offer(pl_bottleneck_opts *out, const pl_options *options,
+                          const pl_network *network, int32_t workers)
+{
+    const pl_train_options *train = &options->train;
+    out->may_use_bf16 = pl_options_may_use_bf16(options);
+    if (train->strategy != PL_TRAIN_STRATEGY_ALLREDUCE || workers < 2)
+        return PL_OK;
+    if (train->local_steps <= 1 && train->aggregate != PL_AGGREGATE_SUM)
+        out->planes = 1 + pl_optim_list()[train->optimizer]->slot_count;
+    if (!out->may_use_bf16)
+        return PL_OK;
+    if (workers <= PL_HELD_WORKERS_MOST && !train->nesterov &&
+        !(network->average_rate > 0))
+        out->topk_bytes = part_of_topk(train);
+    return may_be_factors(train, workers)
+               ? offer_factors(out, train, network, workers)
+               : PL_OK;
 }

@@ -6,6 +6,7 @@
 #define PL_APP_TRAIN_CODING_H
 
 #include "app/options/options.h"
+#include "app/run/bottleneck.h"
 #include "base/record/summary.h"
 #include "job/cluster/cluster.h"
 #include "sync/allreduce/allreduce.h"
@@ -44,5 +45,11 @@ pl_status pl_coding_sum_up(pl_summary *out, const pl_coding *coding,
                            int32_t workers) PL_MUST_CHECK;
 /* The same in a line for people. */
 void pl_coding_text(const pl_codec_use *use, char *text, size_t room);
+
+/* Fills in what --codec and --local-steps could do for a job that sends
+ * gradients as float32. */
+pl_status pl_coding_offer(pl_bottleneck_opts *out, const pl_options *options,
+                          const pl_network *network,
+                          int32_t workers) PL_MUST_CHECK;
 
 #endif

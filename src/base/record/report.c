@@ -85,6 +85,7 @@ static const pl_field worker_rows[] = {
     { "waiting_share", REAL(waiting_share) },
     { "usual_step_seconds", REAL(usual_step_seconds) },
     { "throttled_seconds", REAL(throttled_seconds) },
+    { "stolen_share", REAL(stolen_share) },
     { "held_seconds", REAL(held_seconds) },
     { "held_steps", REAL(held_steps) },
     { "link_busy_seconds", REAL(link_busy_seconds) },

@@ -64,6 +64,8 @@ typedef struct pl_worker_report {
     double usual_step_seconds; /* the median of its steps, without waiting */
     double throttled_seconds;  /* of training, without its processor: a quota
                                   was used up */
+    double stolen_share;       /* of the processor time that its host wanted
+                                  while it trained: a hypervisor had it */
     /* In lock step with servers: seconds in which its gradient alone was
      * missing, and in how many equally long steps that would have been. */
     double held_seconds, held_steps;

@@ -53,6 +53,8 @@ static const pl_fields codec_layer_fields =
 static const pl_field codec_rows[] = {
     { "name", PL_FIELD_CHARS(pl_codec_use, name) },
     { "changes_bits", PL_FIELD_BOOL(pl_codec_use, changes_bits) },
+    { "local_steps", PL_FIELD_INT(pl_codec_use, local_steps),
+      .when = PL_WHEN_SET },
     { "seconds", PL_FIELD_REAL(pl_codec_use, seconds) },
     { "layers",
       PL_FIELD_LIST(pl_codec_use, layers, layer_count, &codec_layer_fields),

@@ -53,6 +53,8 @@ typedef struct pl_codec_layer {
 typedef struct pl_codec_use {
     char name[16];          /* "plain", "factors", "bf16" */
     bool changes_bits;      /* the result depends on it */
+    int64_t local_steps;    /* between two means of the parameters; 0: every
+                               gradient travels */
     double seconds;         /* of the chief, in all, for products of factors */
     pl_codec_layer *layers; /* those that did not travel plain */
     size_t layer_count;

@@ -4,7 +4,11 @@
  * the slowest worker has it, takes 2 (N - 1) hops of 1 / N of its bytes over
  * every link at once, and shares the links with the buckets before it; its
  * latency does not keep the links busy.  When all sums are there, every worker
- * makes the update and reads its next batch. */
+ * makes the update and reads its next batch.
+ *
+ * With local steps the workers make a round of updates by themselves; then one
+ * plane after the other goes round, and nothing hides it.  What is returned is
+ * the mean step of a round. */
 #include "observe/steps/steps_priv.h"
 
 #include "base/mem.h"
@@ -44,6 +48,14 @@ static double sum(const pl_step_case *c, const double *ready)
     return last;
 }
 
+/* What the exchanges of a round add to each of its steps: a status with the
+ * first one, all sums behind the last one. */
+static double round_share(const pl_step_case *c, const double *zeros)
+{
+    double sums = c->job.planes * sum(c, zeros);
+    return (2 * c->latency_s + sums) / c->job.local_steps;
+}
+
 pl_status pl_step_ring(const pl_step_case *c, double *step_s)
 {
     size_t layers = c->work->layer_count;
@@ -51,7 +63,9 @@ pl_status pl_step_ring(const pl_step_case *c, double *step_s)
     PL_TRY(PL_NEW(times, 3 * layers + 1));
     double *ready = times + layers, *slow = ready + layers;
     double last = compute(c, times, ready, slow);
-    if (layers > 0 && c->job.workers > 1) {
+    if (c->job.local_steps > 1 && c->job.workers > 1) {
+        last += round_share(c, times);
+    } else if (layers > 0 && c->job.workers > 1) {
         /* Beside the sums all workers exchange their status. */
         double exchanged = ready[layers - 1] + 2 * c->latency_s;
         last = fmax(last, fmax(exchanged, sum(c, ready)));

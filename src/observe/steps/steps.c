@@ -37,6 +37,8 @@ static pl_step_job resolve(const pl_step_job *given)
     if (job.hosts < 1 || job.hosts > tasks)
         job.hosts = tasks;
     job.threads = most(1, job.threads);
+    job.local_steps = most(1, job.local_steps);
+    job.planes = job.local_steps > 1 ? most(1, job.planes) : 1;
     return job;
 }
 
@@ -180,7 +182,7 @@ static double busiest_link(const pl_step_case *c)
     if (job->strategy == PL_STEP_SINGLE || (job->hosts == 1 && !job->apart))
         return 0;
     if (!has_servers(job))
-        return 2 * (n - 1) / n * c->push;
+        return 2 * (n - 1) / n * c->push * job->planes / job->local_steps;
     double out = worker_out(c), in = worker_in(c);
     if (job->apart)
         return fmax(fmax(out, in), fmax(server_in(c), server_out(c)));

@@ -7,7 +7,8 @@
  *
  *   single     input, forward, backward, update
  *   allreduce  buckets go round a ring, 2 (N - 1) / N of their bytes by each
- *              link; then each worker makes the update
+ *              link; then each worker makes the update.  With local steps only
+ *              the last step of a round has sums: of parameters and slots
  *   ps sync    all gradients of a step, one update, the answers
  *   ps async   workers share links and servers without waiting for each other
  *   ps ssp     likewise, at the pace of the slowest worker in the long run
@@ -71,6 +72,11 @@ typedef struct pl_step_job {
     bool apart;               /* servers have hosts of their own */
     int32_t cores;            /* of a host; 0: tasks never compete for them */
     int32_t threads;          /* of a worker; default 1 */
+    int32_t local_steps;      /* allreduce: steps that a worker makes apart
+                                 between two means; default 1, sums of gradients
+                                 in each step */
+    int32_t planes;           /* that become means: parameters, and slots of the
+                                 optimizer; default 1 */
     /* One worker differs from the others; 0: it does not. */
     double slowdown;         /* its computing takes so many times as long */
     double stall_s;          /* and it stops so long in each step */

@@ -65,6 +65,11 @@ static pl_deadline slice(void)
     return pl_deadline_in_ms(pl_clock_real(), SLICE_MS);
 }
 
+void pl_allreduce_computed(pl_allreduce_sync *self, uint64_t begin)
+{
+    self->own_ticks += pl_ticks_now() - begin;
+}
+
 pl_status pl_allreduce_exchanged(pl_allreduce_sync *self)
 {
     pl_status status;
@@ -330,11 +335,13 @@ static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
 {
     PL_TRY(end_step(self, stop));
     if (!*stop) {
+        uint64_t begin = pl_ticks_now();
         if (self->factors.on)
             expand(self);
         make_update(self);
         pl_allreduce_held_keep(self);
         note_update(self);
+        pl_allreduce_computed(self, begin);
     }
     return pl_allreduce_quiet(self);
 }
@@ -357,7 +364,9 @@ static pl_status commit_apart(pl_allreduce_sync *self, bool *stop)
     self->in_step = false;
     if (*stop)
         return PL_OK;
+    uint64_t begin = pl_ticks_now();
     pl_allreduce_update_alone(self);
+    pl_allreduce_computed(self, begin);
     if (pl_allreduce_round_ends(self))
         PL_TRY(pl_allreduce_end_round(self));
     note_update(self);
@@ -368,6 +377,7 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
 {
     pl_allreduce_sync *self = (pl_allreduce_sync *)sync;
     bool stop;
+    self->own_ticks = 0;
     PL_TRY(apart(self) ? commit_apart(self, &stop)
                        : commit_together(self, &stop));
     PL_TRY(gather_held(self));
@@ -380,6 +390,7 @@ static pl_status commit(pl_sync *sync, pl_commit *out)
         .dropped = stop,
         .stop = self->over,
         .midway = apart(self) && !begins_round(self),
+        .own_ticks = self->own_ticks,
     };
     return PL_OK;
 }

@@ -43,6 +43,7 @@ struct pl_allreduce_sync {
     int64_t first_ns, last_ns; /* of updates; 0: none */
     double earlier_s;          /* of training, in a loaded checkpoint */
     const pl_bucket *applying;
+    uint64_t own_ticks; /* of this commit that was computing */
     /* --local-steps: where the round began, and the planes as they were. */
     int64_t begin_step;
     float *begin[1 + PL_MAX_SLOTS];
@@ -57,6 +58,9 @@ struct pl_allreduce_sync {
     char *reports;
     void *exchanged; /* PL_COLLECTIVE_BYTES_MOST, the chief's for each worker */
 };
+
+/* What this rank did since `begin` was computing, not waiting. */
+void pl_allreduce_computed(pl_allreduce_sync *self, uint64_t begin);
 
 /* Wait, in slices: the engine says when there is nothing to wait for.  The
  * result of an exchange is in `exchanged`. */

@@ -164,11 +164,13 @@ static pl_status average(pl_allreduce_sync *self, int plane)
     PL_TRY(pl_allreduce_start(self, 0, true));
     for (int32_t t = 0; t < self->sums; t++)
         PL_TRY(pl_allreduce_wait(self, t));
+    uint64_t begin = pl_ticks_now();
     for (int32_t t = 0; t < self->sums; t++) {
         a.bucket = &self->started[t];
         pl_pool_run(self->opts.pool, pl_pool_threads(self->opts.pool),
                     average_part, &a);
     }
+    pl_allreduce_computed(self, begin);
     return PL_OK;
 }
 

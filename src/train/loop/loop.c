@@ -65,17 +65,21 @@ static pl_status join_or_rejoin(pl_loop *l)
 }
 
 /* What computes traces its operators itself. */
-void pl_loop_spent(pl_loop *l, pl_loop_phase p)
+void pl_loop_spent_until(pl_loop *l, pl_loop_phase p, uint64_t ticks)
 {
     static const char *const names[] = { [PL_LOOP_INPUT] = "read",
                                          [PL_LOOP_SEND] = "send",
                                          [PL_LOOP_WAIT] = "wait" };
-    uint64_t now = pl_ticks_now();
     if (p != PL_LOOP_COMPUTE)
         pl_trace_span(l->opts->trace, 0, names[p], l->result->progress.step + 1,
-                      l->mark, now);
-    l->phase_ticks[p] += now - l->mark;
-    l->mark = now;
+                      l->mark, ticks);
+    l->phase_ticks[p] += ticks - l->mark;
+    l->mark = ticks;
+}
+
+void pl_loop_spent(pl_loop *l, pl_loop_phase p)
+{
+    pl_loop_spent_until(l, p, pl_ticks_now());
 }
 
 double pl_loop_trained(const pl_loop *l)
@@ -98,7 +102,9 @@ void pl_loop_sum_up(pl_loop *l)
         .send_s = s[PL_LOOP_SEND],
         .wait_s = s[PL_LOOP_WAIT],
     };
+    pl_steal steal = pl_steal_read("");
     result->throttled_s = pl_group_throttled("") - l->throttled_s;
+    result->stolen_share = pl_steal_share(&l->steal, &steal);
     result->usual_step_s = pl_histogram_quantile(&l->own_steps, 0.5);
     result->progress.seconds = pl_loop_trained(l);
     pl_recorder_end(&l->recorder, result->own_examples, result->dropped);
@@ -259,7 +265,8 @@ pl_status pl_loop_run(const pl_loop_opts *opts, pl_loop_result *result)
                   .result = result,
                   .before = -1,
                   .save_begun = pl_ticks_now(),
-                  .throttled_s = pl_group_throttled("") };
+                  .throttled_s = pl_group_throttled(""),
+                  .steal = pl_steal_read("") };
     *result = (pl_loop_result) { .progress = opts->start,
                                  .train_loss = { .loss = NAN },
                                  .target_step = -1 };

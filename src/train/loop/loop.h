@@ -100,6 +100,7 @@ typedef struct pl_loop_result {
     int64_t rolled_back; /* updates made again after a server was lost */
     pl_phases phases;
     double throttled_s;  /* a quota of processor time was used up */
+    double stolen_share; /* of the host's processor time (base/host/steal.h) */
     double usual_step_s; /* the median of steps, without waiting; NAN: none */
     pl_stopped_by stopped_by;
 } pl_loop_result;

@@ -13,6 +13,7 @@
 #ifndef PL_TRAIN_LOOP_LOOP_PRIV_H
 #define PL_TRAIN_LOOP_LOOP_PRIV_H
 
+#include "base/host/steal.h"
 #include "base/record/histogram.h"
 #include "train/compute/aggregate.h"
 #include "train/compute/ahead.h"
@@ -62,6 +63,7 @@ typedef struct pl_loop {
     pl_batch batch; /* the last one of training */
     uint64_t phase_ticks[PL_LOOP_PHASES];
     double throttled_s;     /* before training (base/host/group.h) */
+    pl_steal steal;         /* likewise */
     uint64_t own_ticks;     /* of these all but waiting, before this step */
     pl_histogram own_steps; /* seconds of a step without waiting */
     uint64_t mark;          /* end of the last phase */
@@ -79,6 +81,8 @@ typedef struct pl_loop {
 double pl_loop_seconds(uint64_t ticks);
 /* The time since the last mark was spent in `phase`. */
 void pl_loop_spent(pl_loop *l, pl_loop_phase phase);
+/* ... until then. */
+void pl_loop_spent_until(pl_loop *l, pl_loop_phase phase, uint64_t ticks);
 /* The job is at `step` now. */
 void pl_loop_arrive(pl_loop *l, int64_t step);
 /* The reader of the last batch goes: record what needs it. */

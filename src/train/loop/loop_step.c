@@ -262,6 +262,21 @@ static void switch_trace(const pl_loop *l)
                         step >= opts->trace_first && step <= opts->trace_last);
 }
 
+/* A commit waits for other tasks, and then may make the update here. */
+static void spent_commit(pl_loop *l, int64_t step, const pl_commit *committed)
+{
+    uint64_t now = pl_ticks_now(), all = now - l->mark;
+    bool local = l->opts->sync->ops->local != NULL;
+    uint64_t own =
+        local || committed->own_ticks > all ? all : committed->own_ticks;
+    if (own < all)
+        pl_loop_spent_until(l, PL_LOOP_WAIT, now - own);
+    if (own == 0)
+        return;
+    pl_trace_span(l->opts->trace, 0, "apply", step, l->mark, now);
+    pl_loop_spent_until(l, PL_LOOP_COMPUTE, now);
+}
+
 pl_status pl_loop_step(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;
@@ -282,10 +297,7 @@ pl_status pl_loop_step(pl_loop *l)
     PL_TRY(l->stream ? stream_step(l, step, &loss)
                      : whole_step(l, step, &loss));
     PL_TRY(opts->sync->ops->commit(opts->sync, &committed));
-    bool local = opts->sync->ops->local != NULL;
-    if (local)
-        pl_trace_span(opts->trace, 0, "apply", step, l->mark, pl_ticks_now());
-    pl_loop_spent(l, local ? PL_LOOP_COMPUTE : PL_LOOP_WAIT);
+    spent_commit(l, step, &committed);
     count_own(l);
     l->next_read++;
     bool used = !committed.dropped && !committed.unsent;

@@ -31,9 +31,17 @@ static const pl_worker_report busy[] = {
 static const pl_worker_report cramped[] = {
     ROW("a", STEPS, 0.25, 0.75, 0, 0, 0.1, USE(FEW, 9)),
 };
-static const pl_worker_report reads[] = {
-    ROW("a", STEPS, 0.6, 0.4, 0, 0, 0.1, USE(FEW, 0)),
-};
+/* So many bytes came from a disk, and a core was busy for so long, while 6 of
+ * 10 s were spent on reading and 4 on computing. */
+#define READ(bytes, busy)                                                      \
+    ROW("a", STEPS, 0.6, 0.4, 0, 0, 0.1,                                       \
+        .usage = { .alive_seconds = SECONDS,                                   \
+                   .disk_read_bytes = (bytes),                                 \
+                   .user_seconds = (busy) })
+static const pl_worker_report reads[] = { READ(-1, 9) };
+static const pl_worker_report reads_disk[] = { READ(120000000, 4) };
+static const pl_worker_report parses[] = { READ(3000000, 9) };
+static const pl_worker_report fetches[] = { READ(3000000, 4) };
 
 /* Three workers of which the last computes longer than the others. */
 #define FAST ROW("node1", STEPS, 0, 0.25, 0, 0.75, 0.025, USE(FEW, 0))
@@ -48,6 +56,20 @@ static const pl_worker_report starved[] = {
     FAST,
     FAST,
     LATE(0.075, USE(FEW, 5)),
+};
+static const pl_worker_report stolen[] = {
+    FAST,
+    FAST,
+    LATE(0.075, USE(FEW, 0), .stolen_share = 0.66),
+};
+/* Of all alike. */
+#define OWN(compute, wait, usual)                                              \
+    ROW("node1", STEPS, 0, compute, 0, wait, usual, USE(FEW, 0),               \
+        .stolen_share = 0.3)
+static const pl_worker_report stolen_of_all[] = {
+    OWN(0.25, 0.75, 0.025),
+    OWN(0.25, 0.75, 0.025),
+    OWN(0.75, 0.25, 0.075),
 };
 static const pl_worker_report stopping[] = {
     FAST,
@@ -90,7 +112,8 @@ static const pl_worker_report far[] = {
     ROW("node3", 20, 0, 0.1, 0, 0.9, 0.05, USE(FEW, 0)),
 };
 #define EVEN(bytes, queued)                                                    \
-    ROW("node1", STEPS, 0, 0.2, 0.1, 0.7, 0.03, USE(bytes, queued))
+    ROW("node1", STEPS, 0, 0.2, 0.1, 0.7, 0.03, USE(bytes, queued),            \
+        .link_busy_seconds = NAN)
 static const pl_worker_report small[] = { EVEN(FEW, 0), EVEN(FEW, 0) };
 static const pl_worker_report large[] = { EVEN(MANY, 0), EVEN(MANY, 0) };
 /* All wait alike for one link of a ring, or for those of one worker. */
@@ -123,6 +146,10 @@ static const pl_worker_report alike[] = {
     ROW("node1", STEPS, 0, 0.2, 0, 0.8, 0.02, USE(MANY, 6),                    \
         .link_busy_seconds = 7)
 static const pl_worker_report carried[] = { LINKED_LATE, LINKED_LATE };
+static const pl_worker_report idle[] = {
+    LINKED("node1", 1),
+    LINKED("node2", 3.5),
+};
 static const pl_worker_report shared[] = {
     LINKED("node1", NAN),
     LINKED("node1", 8),
@@ -196,6 +223,26 @@ static const struct {
       "reading data: 60 % of the time (computing 40 %). Cures: a cache "
       "(`data convert`), or a faster disk: 2.5 x as fast",
       false },
+    { "reading from a disk",
+      { SINGLE, ROWS(reads_disk) },
+      "reading",
+      "",
+      "reading data from the disk: 60 % of the time (computing 40 %). Cures: "
+      "a cache (`data convert`), or a faster disk: 2.5 x as fast",
+      false },
+    { "reading from elsewhere",
+      { SINGLE, ROWS(fetches) },
+      "reading",
+      "",
+      "reading data: 60 % of the time",
+      false },
+    { "parsing",
+      { SINGLE, ROWS(parses) },
+      "reading",
+      "",
+      "parsing data that was already in memory: 60 % of the time (computing "
+      "40 %). Cures: a cache (`data convert`): 2.5 x as fast",
+      false },
     { "slower hardware in a ring",
       { RING, ROWS(hardware) },
       "slow worker",
@@ -214,6 +261,20 @@ static const struct {
       "slow worker",
       "worker 2",
       "had no processor 50 % of the time",
+      false },
+    { "a processor that other machines use",
+      { RING, ROWS(stolen) },
+      "slow worker",
+      "worker 2",
+      "it computes 3.0 x as long as they do, since the hypervisor of its host "
+      "gave 66 % of the processor time to other machines. Cures: a host that "
+      "it need not share: 2.0 x as fast",
+      false },
+    { "slower hardware where other machines use all processors",
+      { RING, ROWS(stolen_of_all) },
+      "slow worker",
+      "worker 2",
+      "on a slower processor",
       false },
     { "a quota",
       { RING, ROWS(throttled) },
@@ -320,6 +381,12 @@ static const struct {
       "",
       "waiting for the links of the ring: 80 %",
       false },
+    { "links of a ring that carry little",
+      { RING, ROWS(idle) },
+      "other workers",
+      "",
+      "while the links of the ring were idle: 90 %",
+      false },
     { "links of a ring of which some are memory",
       { RING, ROWS(shared) },
       "link",
@@ -391,7 +458,11 @@ static const struct {
       false },
 };
 
-static const pl_bottleneck_opts plain = { .may_use_bf16 = true };
+static const pl_bottleneck_opts plain = { .may_use_bf16 = true,
+                                          .topk_bytes = 0.02,
+                                          .factors_bytes = 0.25,
+                                          .factors_s = 0.01,
+                                          .planes = 2 };
 static const pl_bottleneck_opts two_cores = { .cores = 2 };
 
 static void bottleneck_names_cause_and_culprit(void **state)
@@ -461,10 +532,21 @@ static void bottleneck_gains_are_those_of_the_step(void **state)
     assert_true(fabs(gain - 1 / (1 - 0.75)) < 0.01);
     /* 20 ms of computing, 80 of links that carry half as much. */
     const pl_summary all = { RING, ROWS(large) };
-    gain = cure_of(&all, "--codec bf16").gain;
+    gain = cure_of(&all, "--codec bf16 (changes the result)").gain;
     assert_true(fabs(gain - 100.0 / 60) < 0.01);
+    gain = cure_of(&all, "--codec topk (changes the result)").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 0.02 * 80)) < 0.01);
+    /* A quarter of the bytes, and 10 ms of products. */
+    gain = cure_of(&all, "--codec factors").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 10 + 80 / 4.0)) < 0.01);
+    /* Two blocks in one of 8 steps. */
+    gain = cure_of(&all, "--local-steps 8 (changes the result)").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 2 * 80 / 8.0)) < 0.01);
+    const pl_summary often = { RING, ROWS(small) };
+    gain = cure_of(&often, "--local-steps 8 (changes the result)").gain;
+    assert_true(fabs(gain - 100.0 / (20 + 2 * 80 / 8.0)) < 0.01);
     const pl_summary served = { SYNC, ROWS(large), WITH(0.2) };
-    gain = cure_of(&served, "--codec bf16").gain;
+    gain = cure_of(&served, "--codec bf16 (changes the result)").gain;
     assert_true(fabs(gain - 100.0 / 60) < 0.01);
 }
 
@@ -475,6 +557,7 @@ static void bottleneck_names_a_codec_only_where_there_is_one(void **state)
     pl_summary s = { RING, ROWS(large) };
     assert_ok(pl_bottleneck_find(&s, &two_cores));
     assert_null(strstr(s.bottleneck.text, "--codec"));
+    assert_null(strstr(s.bottleneck.text, "--local-steps"));
     pl_mem_free(s.bottleneck.cures);
 }
 

@@ -1,6 +1,10 @@
 #include "app/train/coding.h"
 
+#include "nn/models.h"
 #include "support/unit.h"
+#include "train/optim/optim.h"
+
+#include <math.h>
 
 static pl_link_class link_of(int codec, const char *last, int64_t kept)
 {
@@ -33,5 +37,57 @@ static void link_is_that_of_the_resumed_run(void **state)
                                             "192.0.2.1:4712", PL_LINK_FAST));
 }
 
+static pl_bottleneck_opts offer_of(const pl_train_options *train)
+{
+    pl_network *network;
+    pl_bottleneck_opts found = { 0 };
+    pl_options options = { .model = &pl_model_alexnet, .train = *train };
+    assert_ok(pl_network_new(&network, options.model,
+                             &(pl_network_opts) {
+                                 .example = PL_SHAPE(3, 224, 224),
+                                 .classes = 1000,
+                                 .no_values = true,
+                             }));
+    assert_ok(pl_coding_offer(&found, &options, network, 2));
+    pl_network_free(network);
+    return found;
+}
+
+/* Of 244 MB of AlexNet 234 are of its dense layers, whose factors of 32
+ * examples have one hundredth of the bytes of both ways of a sum. */
+static void offers_are_what_a_job_could_send(void **state)
+{
+    (void)state;
+    pl_train_options train = {
+        .strategy = PL_TRAIN_STRATEGY_ALLREDUCE,
+        .engine = PL_TRAIN_ENGINE_RING,
+        .batch = 32,
+        .micro_batches = 1,
+        .local_steps = 1,
+        .topk_share = 0.01,
+        .optimizer = PL_OPTIM_MOMENTUM,
+    };
+    pl_bottleneck_opts found = offer_of(&train);
+    assert_true(found.may_use_bf16);
+    assert_int_equal(2, found.planes); /* with the velocity */
+    assert_true(fabs(found.topk_bytes - 0.02) < 1e-9);
+    assert_true(found.factors_bytes > 0.04 && found.factors_bytes < 0.06);
+    assert_true(found.factors_s > 0);
+    /* Servers add gradients, and have no rounds. */
+    train.strategy = PL_TRAIN_STRATEGY_PS;
+    found = offer_of(&train);
+    assert_true(found.may_use_bf16);
+    assert_true(found.planes == 0 && found.topk_bytes == 0 &&
+                found.factors_bytes == 0);
+    /* With rounds there is no gradient. */
+    train.strategy = PL_TRAIN_STRATEGY_ALLREDUCE;
+    train.local_steps = 8;
+    found = offer_of(&train);
+    assert_true(!found.may_use_bf16 && found.planes == 0 &&
+                found.topk_bytes == 0 && found.factors_bytes == 0);
+    assert_int_equal(0, pl_mem_live());
+}
+
 UNIT_TESTS(cmocka_unit_test(link_of_one_host_is_not_measured),
-           cmocka_unit_test(link_is_that_of_the_resumed_run))
+           cmocka_unit_test(link_is_that_of_the_resumed_run),
+           cmocka_unit_test(offers_are_what_a_job_could_send))

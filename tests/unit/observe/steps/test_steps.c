@@ -92,6 +92,30 @@ static void steps_of_a_ring_have_the_latency_of_its_hops(void **state)
     assert_int_equal(PL_STEP_LATENCY, time.limit);
 }
 
+/* A round is steps by themselves, and then sums of all planes, which nothing
+ * hides. */
+static void steps_of_a_round_share_its_exchange(void **state)
+{
+    (void)state;
+    pl_step_job job = { PL_STEP_ALLREDUCE, .workers = 4, .local_steps = 8,
+                        .planes = 3 };
+    double bytes = 2 * 3 / 4.0 * 4 * MB * 3 / 8;
+    pl_step_work work = balanced;
+    work.update_s = 0.003;
+    pl_step_time time = predict(&work, &one_gbit, job);
+    assert_near(COMPUTE + 0.003 + bytes / RATE, time.step_s);
+    assert_near(bytes, time.link_bytes);
+    assert_int_equal(PL_STEP_COMPUTE, time.limit);
+    /* Messages of no size: a status, and the hops of each plane. */
+    const pl_step_layer small = { .push_bytes = 1 };
+    const pl_step_work none = { .layers = &small, .layer_count = 1 };
+    const pl_step_net far = { .latency_s = 1e-4 };
+    assert_near((2 + 3 * 6) * 1e-4 / 8, step_s(&none, &far, job));
+    /* One process has nobody to exchange with. */
+    job.workers = 1;
+    assert_near(COMPUTE + 0.003, step_s(&work, &one_gbit, job));
+}
+
 /* Servers on hosts of their own: the busier of a server's link, W bytes / S,
  * and a worker's, once for the gradients and once for the answers. */
 static void steps_of_servers_take_the_bytes_of_the_busier_link(void **state)
@@ -319,6 +343,7 @@ static void steps_survive_each_failed_allocation(void **state)
 UNIT_TESTS(cmocka_unit_test(steps_of_one_process_add_up),
            cmocka_unit_test(steps_of_a_ring_take_its_bytes),
            cmocka_unit_test(steps_of_a_ring_have_the_latency_of_its_hops),
+           cmocka_unit_test(steps_of_a_round_share_its_exchange),
            cmocka_unit_test(steps_of_servers_take_the_bytes_of_the_busier_link),
            cmocka_unit_test(steps_of_shared_hosts_take_the_bytes_of_a_ring),
            cmocka_unit_test(steps_of_a_ring_hide_sums_behind_the_backward_pass),

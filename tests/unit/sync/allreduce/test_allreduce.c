@@ -75,7 +75,13 @@ static pl_status bad_commit(pl_sync *sync, pl_commit *out)
         pl_params_block(w->rig.network->params)[5] += 1;
     if (step == w->interrupt_at)
         atomic_store(&w->interrupt, true);
-    return real_commit(sync, out);
+    uint64_t begin = pl_ticks_now();
+    pl_status status = real_commit(sync, out);
+    /* An update is computing, however long the others were waited for. */
+    if (status == PL_OK)
+        assert_true((out->own_ticks > 0) == !out->dropped &&
+                    out->own_ticks <= pl_ticks_now() - begin);
+    return status;
 }
 
 static int64_t batch_of(const job *j)

@@ -536,8 +536,10 @@ typedef struct remote {
     pl_params *grads;        /* where gradients go: UNWRITTEN until they are */
     int needs, next;         /* of this step; the parameter to be ready next */
     int64_t commits, firsts; /* times the first parameter was ready */
-    bool early;      /* one was ready when the first one's was not written */
-    int64_t fail_at; /* refuse `need` of the last parameter from here on */
+    bool early;        /* one was ready when the first one's was not written */
+    int64_t fail_at;   /* refuse `need` of the last parameter from here on */
+    bool updates_here; /* a commit computes, for update_ticks in all */
+    uint64_t update_ticks;
 } remote;
 
 static void fill(pl_params *params, float value)
@@ -582,6 +584,18 @@ static pl_status remote_ready(pl_sync *sync, int param, const float *grad,
     return r->inner->ops->ready(r->inner, param, grad, NULL);
 }
 
+/* An update that takes so long. */
+#define UPDATE_TICKS 10000000
+
+static uint64_t update_here(void)
+{
+    uint64_t begin = pl_ticks_now(), ticks;
+    do
+        ticks = pl_ticks_now() - begin;
+    while (ticks < UPDATE_TICKS);
+    return ticks;
+}
+
 static pl_status remote_commit(pl_sync *sync, pl_commit *out)
 {
     remote *r = (remote *)sync;
@@ -597,6 +611,8 @@ static pl_status remote_commit(pl_sync *sync, pl_commit *out)
     r->next = last;
     r->early = false;
     r->commits++;
+    if (r->updates_here)
+        r->update_ticks += out->own_ticks = update_here();
     return PL_OK;
 }
 
@@ -647,6 +663,26 @@ static void remote_close(remote *s)
 {
     pl_params_free(s->real);
     pl_params_free(s->grads);
+}
+
+/* A ring's workers make the update, after all sums have come. */
+static void loop_counts_updates_of_a_commit_as_computing(void **state)
+{
+    (void)state;
+    rig r;
+    pl_loop_result result;
+    remote s;
+    rig_init(&r, &(rig_opts) { .threads = 2 });
+    remote_init(&s, &r);
+    s.updates_here = true;
+    pl_loop_opts opts = loop_opts(&r);
+    opts.sync = &s.base;
+    assert_ok(pl_loop_run(&opts, &result));
+    double seconds = (double)s.update_ticks * pl_ticks_ns() * 1e-9;
+    assert_true(result.phases.compute_s >= seconds * (1 - 1e-6));
+    remote_close(&s);
+    rig_close(&r);
+    assert_int_equal(0, pl_mem_live());
 }
 
 /* Each parameter is waited for before it is read, each gradient leaves while
@@ -755,6 +791,7 @@ UNIT_TESTS(cmocka_unit_test(loop_lowers_the_loss),
            cmocka_unit_test(loop_goes_on_when_a_checkpoint_fails),
            cmocka_unit_test(loop_allocates_nothing_in_a_step),
            cmocka_unit_test(loop_streams_parameters_and_gradients),
+           cmocka_unit_test(loop_counts_updates_of_a_commit_as_computing),
            cmocka_unit_test(loop_streams_no_whole_gradient_of_an_infinite_loss),
            cmocka_unit_test(loop_ends_where_a_parameter_does_not_come),
            cmocka_unit_test(loop_survives_failed_allocations))
