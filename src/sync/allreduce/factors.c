@@ -63,6 +63,7 @@ void pl_factor_step_close(pl_factor_step *step)
     pl_mem_free(step->rest_at);
     pl_mem_free(step->product);
     pl_mem_free(step->room);
+    pl_mem_free(step->other);
 }
 
 /* Gradients that are no product lie one behind the other, in their order. */
@@ -81,13 +82,18 @@ static void place_rest(pl_factor_step *step)
     }
 }
 
-/* Large: for those that form products alone. */
+/* Large: for those that form products alone.  From the third rank on the sum of
+ * the ranks before is kept while the next product is formed. */
 static pl_status allocate_products(pl_factor_step *step)
 {
     size_t floats = (size_t)largest_layer(step->source);
+    bool other = step->ranks.rank > 1 && step->source->needs_room;
     if (step->product == NULL)
         PL_TRY(PL_NEW_ALIGNED(step->product, floats));
-    return step->room == NULL ? PL_NEW_ALIGNED(step->room, floats) : PL_OK;
+    if (step->room == NULL)
+        PL_TRY(PL_NEW_ALIGNED(step->room, floats));
+    return other && step->other == NULL ? PL_NEW_ALIGNED(step->other, floats)
+                                        : PL_OK;
 }
 
 pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
@@ -240,24 +246,30 @@ static void form(const pl_factor_step *step, int layer, int32_t rank,
         step->kernels->scale(count, block[0], to, to);
 }
 
-/* ((rank 0 + rank 1) + rank 2) ...  The own term is in place, but only
- * the first two ranks can add to it in this order. */
+/* Add another rank's gradient of a layer to `sum`; `room` is as large. */
+static void add_rank(const pl_factor_step *step, int layer, int32_t rank,
+                     const float *memory, float *sum, float *room)
+{
+    form(step, layer, rank, memory, room);
+    add(step, layer_floats(&step->source->layers[layer]), sum, room, sum);
+}
+
+/* ((rank 0 + rank 1) + rank 2) ...  The own term is in place: the ranks before
+ * are added up apart, those behind to it. */
 static void sum_layer(const pl_factor_step *step, int layer,
                       const float *memory, float *own)
 {
     int64_t count = layer_floats(&step->source->layers[layer]);
-    int32_t next = 1;
-    if (step->ranks.rank == 1) {
+    int32_t rank = step->ranks.rank;
+    float *room = step->other != NULL ? step->other : step->room;
+    if (rank > 0) {
         form(step, layer, 0, memory, step->product);
+        for (int32_t r = 1; r < rank; r++)
+            add_rank(step, layer, r, memory, step->product, room);
         add(step, count, step->product, own, own);
-        next = 2;
-    } else if (step->ranks.rank > 1) {
-        form(step, layer, 0, memory, own);
     }
-    for (int32_t r = next; r < step->ranks.count; r++) {
-        form(step, layer, r, memory, step->product);
-        add(step, count, own, step->product, own);
-    }
+    for (int32_t r = rank + 1; r < step->ranks.count; r++)
+        add_rank(step, layer, r, memory, own, step->product);
 }
 
 void pl_factor_step_expand(pl_factor_step *step, float *memory,

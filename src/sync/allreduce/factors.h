@@ -1,7 +1,7 @@
 /* factors.h - a step of all-reduce in which dense layers travel as factors.
  *
- * Each rank broadcasts its factors (train/factors.h), forms the products of all
- * ranks and adds them in the order of ranks; what is left of the gradient is
+ * Each rank broadcasts its factors (train/factors.h), forms the products of the
+ * others and adds all in the order of ranks; what is left of the gradient is
  * summed in the same order.  So the sum has the bits of a parameter server and
  * of --micro-batches, for any number of ranks.
  *
@@ -33,11 +33,12 @@ typedef struct pl_factor_step {
     int64_t *rest_at; /* ... else their place in the rest */
     int64_t rest, rest_first, slot, slot_first; /* floats */
     pl_ranks ranks;
-    pl_buckets buckets; /* of the rest */
-    int32_t begun;      /* broadcasts of this step */
-    int left;           /* chosen layers that are not ready in this step */
-    float *product, *room;
-    double seconds; /* spent in copying and products */
+    pl_buckets buckets;    /* of the rest */
+    int32_t begun;         /* broadcasts of this step */
+    int left;              /* chosen layers that are not ready in this step */
+    float *product, *room; /* each for the largest layer */
+    float *other;          /* likewise; NULL: room is free for it */
+    double seconds;        /* spent in copying and products */
 } pl_factor_step;
 
 /* Floats that the collective needs behind the gradient. */

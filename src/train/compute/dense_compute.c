@@ -230,6 +230,7 @@ static void offer_factors(dense *compute)
         return;
     PL_ASSERT(factors->rows == compute->opts.batch);
     factors->multiply = multiply_factors;
+    factors->needs_room = compute->shards > 1;
     factors->source = compute;
     factors->own[0] = 1;
     if (!compute->large)
