@@ -39,6 +39,11 @@ typedef struct pl_factors {
     void (*multiply)(const void *source, int layer, const float *block,
                      float *room, float *out);
     bool needs_room;
+    /* Add it to `sum` as it is formed; false: not possible, nothing was
+     * written.  The caller has to try whether the bits are those of a product
+     * that is added afterwards (sync/allreduce/factors.c). */
+    bool (*multiply_add)(const void *source, int layer, const float *block,
+                         float *sum);
     const void *source;
     char arithmetic[96]; /* what its bits depend on, beside the kernels */
 } pl_factors;

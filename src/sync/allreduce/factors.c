@@ -9,10 +9,12 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 #include <string.h>
 
-#define LINE 16 /* floats of a cache line */
+#define LINE  16   /* floats of a cache line */
+#define RANGE 2048 /* floats compared at once */
 
 static int64_t round_up(int64_t value, int64_t to)
 {
@@ -52,6 +54,7 @@ pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
         return PL_OK;
     size_t count = (size_t)pl_params_count(params);
     PL_TRY(PL_NEW(step->chosen, (size_t)source->count));
+    PL_TRY(PL_NEW(step->adds, (size_t)source->count));
     PL_TRY(PL_NEW(step->layer_of, count));
     return PL_NEW(step->rest_at, count);
 }
@@ -59,6 +62,7 @@ pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
 void pl_factor_step_close(pl_factor_step *step)
 {
     pl_mem_free(step->chosen);
+    pl_mem_free(step->adds);
     pl_mem_free(step->layer_of);
     pl_mem_free(step->rest_at);
     pl_mem_free(step->product);
@@ -96,6 +100,51 @@ static pl_status allocate_products(pl_factor_step *step)
                                         : PL_OK;
 }
 
+/* Numbers in the place of a layer's factors, before there are any. */
+static void draw_factors(const pl_factors *source, int layer)
+{
+    const pl_factor_layer *l = &source->layers[layer];
+    int64_t count = source->rows * (l->sizes.outputs + l->sizes.inputs);
+    uint64_t key = pl_rng_key_text(0, "factors");
+    for (int64_t i = 0; i < count; i++)
+        source->own[l->first + i] =
+            (float)(pl_rng_uniform(key, (uint64_t)i) - 0.5);
+    source->own[1 + layer] = 1;
+}
+
+/* Does a product that is added as it is formed give the bits of one that is
+ * added afterwards?  That follows from the sizes, the library, its instructions
+ * and threads, not from the numbers: so it is tried once, with numbers in which
+ * another order of additions shows. */
+static bool adds_alike(const pl_factor_step *step, int layer)
+{
+    const pl_factors *source = step->source;
+    const float share = 0.37f, *product = step->product;
+    float *sum = step->room, expected[RANGE];
+    int64_t count = layer_floats(&source->layers[layer]);
+    if (source->needs_room)
+        return false;
+    draw_factors(source, layer);
+    source->multiply(source->source, layer, source->own, sum, step->product);
+    step->kernels->scale(count, share, product, sum);
+    if (!source->multiply_add(source->source, layer, source->own, sum))
+        return false;
+    for (int64_t i = 0; i < count; i += RANGE) {
+        int64_t n = count - i < RANGE ? count - i : RANGE;
+        step->kernels->scale(n, share, product + i, expected);
+        step->kernels->add(n, expected, product + i, expected);
+        if (memcmp(expected, sum + i, (size_t)n * sizeof(float)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void try_adding(pl_factor_step *step)
+{
+    for (int i = 0; i < step->source->count; i++)
+        step->adds[i] = step->chosen[i] && adds_alike(step, i);
+}
+
 pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
                                 pl_link_class link, int64_t bucket_bytes)
 {
@@ -119,7 +168,9 @@ pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
     if (step->rest > 0)
         pl_buckets_init(&step->buckets, step->rest, bucket_bytes, grain,
                         PL_COLLECTIVE_SUMS_MOST - ranks->count);
-    return allocate_products(step);
+    PL_TRY(allocate_products(step));
+    try_adding(step);
+    return PL_OK;
 }
 
 int32_t pl_factor_step_begin(pl_factor_step *step)
@@ -246,10 +297,22 @@ static void form(const pl_factor_step *step, int layer, int32_t rank,
         step->kernels->scale(count, block[0], to, to);
 }
 
+/* Add another rank's gradient as it is formed; false: not this one. */
+static bool add_at_once(const pl_factor_step *step, int layer, int32_t rank,
+                        const float *memory, float *sum)
+{
+    const pl_factors *source = step->source;
+    const float *block = memory + step->slot_first + rank * step->slot;
+    return step->adds[layer] && block[0] == 1.0f &&
+           source->multiply_add(source->source, layer, block, sum);
+}
+
 /* Add another rank's gradient of a layer to `sum`; `room` is as large. */
 static void add_rank(const pl_factor_step *step, int layer, int32_t rank,
                      const float *memory, float *sum, float *room)
 {
+    if (add_at_once(step, layer, rank, memory, sum))
+        return;
     form(step, layer, rank, memory, room);
     add(step, layer_floats(&step->source->layers[layer]), sum, room, sum);
 }
@@ -262,7 +325,7 @@ static void sum_layer(const pl_factor_step *step, int layer,
     int64_t count = layer_floats(&step->source->layers[layer]);
     int32_t rank = step->ranks.rank;
     float *room = step->other != NULL ? step->other : step->room;
-    if (rank > 0) {
+    if (rank > 0 && !(rank == 1 && add_at_once(step, layer, 0, memory, own))) {
         form(step, layer, 0, memory, step->product);
         for (int32_t r = 1; r < rank; r++)
             add_rank(step, layer, r, memory, step->product, room);

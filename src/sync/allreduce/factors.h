@@ -29,6 +29,7 @@ typedef struct pl_factor_step {
     pl_pool *pool;
     bool on;          /* in this generation */
     bool *chosen;     /* of source->layers, those that travel so */
+    bool *adds;       /* those of them that are added as they are formed */
     int *layer_of;    /* parameters: their chosen layer; -1: none */
     int64_t *rest_at; /* ... else their place in the rest */
     int64_t rest, rest_first, slot, slot_first; /* floats */

@@ -13,6 +13,14 @@
 #define COUNT   (OUTPUTS * INPUTS)
 #define FIRST   16 /* of the layer in a block */
 #define THREADS 2
+#define CLIPPED 2 /* a rank */
+
+/* What becomes of a product that is to be added as it is formed. */
+typedef enum addition {
+    ADDS_NEVER,
+    ADDS_ALIKE,   /* with the bits of a product that is added afterwards */
+    ADDS_IN_PARTS /* with others */
+} addition;
 
 /* Products in the plainest way, and who asked for which. */
 typedef struct fake {
@@ -21,7 +29,9 @@ typedef struct fake {
     pl_factor_step step;
     pl_params *params;
     float *memory;
+    addition adding;
     int32_t formed[RANKS]; /* products of each rank's factors */
+    int32_t added[RANKS];  /* those of them that were added at once */
 } fake;
 
 static void plain_product(const float *block, float *out)
@@ -36,6 +46,14 @@ static void plain_product(const float *block, float *out)
         }
 }
 
+/* Count a product; those that are only tried are of a block that is no
+ * rank's. */
+static void note(fake *f, const float *block, int32_t *counts)
+{
+    if (block != f->factors.own)
+        counts[(block - f->memory - f->step.slot_first) / f->step.slot]++;
+}
+
 static void multiply(const void *source, int layer, const float *block,
                      float *room, float *out)
 {
@@ -45,22 +63,53 @@ static void multiply(const void *source, int layer, const float *block,
         assert_true(out != room);
         memset(room, 0xff, COUNT * sizeof(float));
     }
-    if (block != f->factors.own)
-        f->formed[(block - f->memory - f->step.slot_first) / f->step.slot]++;
+    note(f, block, f->formed);
     plain_product(block, out);
+}
+
+/* Row by row: another order of additions. */
+static void add_parts(const float *block, float *sum)
+{
+    for (int r = 0; r < ROWS; r++)
+        for (int o = 0; o < OUTPUTS; o++)
+            for (int i = 0; i < INPUTS; i++)
+                sum[o * INPUTS + i] +=
+                    block[FIRST + r * OUTPUTS + o] *
+                    block[FIRST + ROWS * OUTPUTS + r * INPUTS + i];
+}
+
+static bool multiply_add(const void *source, int layer, const float *block,
+                         float *sum)
+{
+    fake *f = (fake *)(uintptr_t)source;
+    float product[COUNT];
+    assert_int_equal(0, layer);
+    if (f->adding == ADDS_NEVER)
+        return false;
+    note(f, block, f->formed);
+    note(f, block, f->added);
+    if (f->adding == ADDS_IN_PARTS) {
+        add_parts(block, sum);
+        return true;
+    }
+    plain_product(block, product);
+    for (int i = 0; i < COUNT; i++)
+        sum[i] += product[i];
+    return true;
 }
 
 static void fill_block(float *block, int32_t rank)
 {
-    block[0] = rank == 1 ? 0.3f : 1; /* one was clipped */
+    block[0] = rank == CLIPPED ? 0.3f : 1;
     block[1] = 1;
     for (int i = FIRST; i < FIRST + ROWS * (OUTPUTS + INPUTS); i++)
         block[i] = (float)pl_rng_uniform((uint64_t)rank, (uint64_t)i) - 0.5f;
 }
 
-static void fake_init(fake *f, bool needs_room)
+static void fake_init(fake *f, bool needs_room, addition adding)
 {
     memset(f, 0, sizeof *f);
+    f->adding = adding;
     assert_ok(pl_params_new(&f->params));
     assert_ok(pl_params_add(f->params, "weights", PL_SHAPE(OUTPUTS, INPUTS)));
     assert_ok(pl_params_add(f->params, "bias", PL_SHAPE(OUTPUTS)));
@@ -73,6 +122,7 @@ static void fake_init(fake *f, bool needs_room)
         .layers = &f->layer,
         .floats = 128,
         .multiply = multiply,
+        .multiply_add = multiply_add,
         .needs_room = needs_room,
         .source = f,
     };
@@ -114,6 +164,7 @@ static void expand_as(fake *f, int32_t rank, int32_t ranks)
     assert_ok(pl_factor_step_choose(&f->step, &place, PL_LINK_BYTES, 4096));
     assert_true(f->step.on);
     memset(f->formed, 0, sizeof f->formed);
+    memset(f->added, 0, sizeof f->added);
     for (int32_t r = 0; r < ranks; r++)
         fill_block(f->memory + f->step.slot_first + r * f->step.slot, r);
     scaled_product(f->memory + f->step.slot_first + rank * f->step.slot,
@@ -142,7 +193,7 @@ static void a_rank_forms_each_others_product_once(void **state)
         for (int32_t ranks = 2; ranks <= RANKS; ranks++)
             for (int32_t rank = 0; rank < ranks; rank++) {
                 fake f;
-                fake_init(&f, room == 1);
+                fake_init(&f, room == 1, ADDS_NEVER);
                 expand_as(&f, rank, ranks);
                 for (int32_t r = 0; r < ranks; r++)
                     assert_int_equal(r != rank, f.formed[r]);
@@ -152,13 +203,37 @@ static void a_rank_forms_each_others_product_once(void **state)
             }
 }
 
+/* Adding as a product is formed is tried before it is relied on, and left out
+ * where gradients were clipped.  The first of all ranks has no sum to be added
+ * to, but for the second one, whose own gradient can be it. */
+static void a_product_is_added_at_once_where_bits_allow(void **state)
+{
+    (void)state;
+    float sum[COUNT];
+    for (addition adding = ADDS_ALIKE; adding <= ADDS_IN_PARTS; adding++)
+        for (int32_t rank = 0; rank < RANKS; rank++) {
+            fake f;
+            fake_init(&f, false, adding);
+            expand_as(&f, rank, RANKS);
+            for (int32_t r = 0; r < RANKS; r++) {
+                bool could = r != CLIPPED && (r > 0 || rank == 1);
+                assert_int_equal(r != rank, f.formed[r]);
+                assert_int_equal(adding == ADDS_ALIKE && could && r != rank,
+                                 f.added[r]);
+            }
+            expected_sum(&f, RANKS, sum);
+            assert_memory_equal(sum, f.memory, sizeof sum);
+            fake_close(&f);
+        }
+}
+
 /* As where a worker is lost and the job goes on without it. */
 static void a_rank_may_change_with_the_generation(void **state)
 {
     (void)state;
     float sum[COUNT];
     fake f;
-    fake_init(&f, true);
+    fake_init(&f, true, ADDS_NEVER);
     for (int32_t rank = 0; rank < RANKS; rank++) {
         expand_as(&f, rank, RANKS);
         expected_sum(&f, RANKS, sum);
@@ -172,6 +247,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_rank_forms_each_others_product_once),
+        cmocka_unit_test(a_product_is_added_at_once_where_bits_allow),
         cmocka_unit_test(a_rank_may_change_with_the_generation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
