@@ -178,7 +178,7 @@ int32_t pl_factor_step_begin(pl_factor_step *step)
     step->left = 0;
     for (int i = 0; i < step->source->count; i++)
         step->left += step->chosen[i];
-    step->begun = 0;
+    step->begun = step->taken = step->slots_end = 0;
     if (step->rest > 0)
         pl_buckets_begin(&step->buckets);
     return step->ranks.count + (step->rest > 0 ? step->buckets.count : 0);
@@ -199,6 +199,7 @@ static bool take_slot(pl_factor_step *step, float *memory, pl_sum_range *out)
         .from = step->begun++,
         .exact = true,
     };
+    step->slots_end = step->taken + 1;
     return true;
 }
 
@@ -251,6 +252,7 @@ bool pl_factor_step_take(pl_factor_step *step, int param, bool fresh,
         note_ready(step, param, memory);
     bool some = take_slot(step, memory, out) ||
                 take_rest(step, rest_ready(step, param), out);
+    step->taken += some;
     step->seconds += since(begin);
     return some;
 }
@@ -335,19 +337,29 @@ static void sum_layer(const pl_factor_step *step, int layer,
         add_rank(step, layer, r, memory, own, step->product);
 }
 
-void pl_factor_step_expand(pl_factor_step *step, float *memory,
-                           void (*progress)(void *context), void *context)
+void pl_factor_step_multiply(pl_factor_step *step, float *memory,
+                             void (*progress)(void *context), void *context)
+{
+    int64_t begin = pl_clock_now_ns(pl_clock_real());
+    for (int p = 0; p < pl_params_count(step->params); p++) {
+        if (step->layer_of[p] < 0)
+            continue;
+        sum_layer(step, step->layer_of[p], memory,
+                  memory + pl_params_get(step->params, p)->offset);
+        progress(context);
+    }
+    step->seconds += since(begin);
+}
+
+void pl_factor_step_take_rest(pl_factor_step *step, float *memory)
 {
     int64_t begin = pl_clock_now_ns(pl_clock_real());
     for (int p = 0; p < pl_params_count(step->params); p++) {
         const pl_params_item *item = pl_params_get(step->params, p);
-        float *to = memory + item->offset;
-        if (step->layer_of[p] >= 0)
-            sum_layer(step, step->layer_of[p], memory, to);
-        else
-            memcpy(to, memory + step->rest_first + step->rest_at[p],
+        if (step->layer_of[p] < 0)
+            memcpy(memory + item->offset,
+                   memory + step->rest_first + step->rest_at[p],
                    (size_t)item->count * sizeof(float));
-        progress(context);
     }
     step->seconds += since(begin);
 }

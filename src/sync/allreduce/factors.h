@@ -36,6 +36,8 @@ typedef struct pl_factor_step {
     pl_ranks ranks;
     pl_buckets buckets;    /* of the rest */
     int32_t begun;         /* broadcasts of this step */
+    int32_t taken;         /* ranges of this step */
+    int32_t slots_end;     /* of them, those up to the last broadcast */
     int left;              /* chosen layers that are not ready in this step */
     float *product, *room; /* each for the largest layer */
     float *other;          /* likewise; NULL: room is free for it */
@@ -62,8 +64,11 @@ int32_t pl_factor_step_begin(pl_factor_step *step);
  * be summed; false: none, yet.  `fresh`: asked for the first time. */
 bool pl_factor_step_take(pl_factor_step *step, int param, bool fresh,
                          float *memory, pl_sum_range *out);
-/* All ranges are summed: make the gradient in `memory` the sum. */
-void pl_factor_step_expand(pl_factor_step *step, float *memory,
-                           void (*progress)(void *context), void *context);
+/* The first `slots_end` ranges are there: make the gradients in `memory` that
+ * travel as factors the sums.  The others may still be under way. */
+void pl_factor_step_multiply(pl_factor_step *step, float *memory,
+                             void (*progress)(void *context), void *context);
+/* All ranges are summed: likewise the rest of the gradient. */
+void pl_factor_step_take_rest(pl_factor_step *step, float *memory);
 
 #endif

@@ -169,7 +169,7 @@ static void expand_as(fake *f, int32_t rank, int32_t ranks)
         fill_block(f->memory + f->step.slot_first + r * f->step.slot, r);
     scaled_product(f->memory + f->step.slot_first + rank * f->step.slot,
                    f->memory + pl_params_get(f->params, 0)->offset);
-    pl_factor_step_expand(&f->step, f->memory, no_progress, NULL);
+    pl_factor_step_multiply(&f->step, f->memory, no_progress, NULL);
 }
 
 static void expected_sum(const fake *f, int32_t ranks, float *sum)
