@@ -45,6 +45,7 @@ typedef struct profile {
     int64_t compute_ns;              /* all are */
     int64_t step_ns;                 /* the update is made */
     int64_t product_ns[PARAMS_MOST]; /* from the factors of another worker */
+    int64_t added_ns[PARAMS_MOST];   /* ... and added at once; 0: cannot be */
     int64_t batch;
 } profile;
 
@@ -171,7 +172,26 @@ static pl_status measure_steps(rig *r)
     return PL_OK;
 }
 
-/* The fastest of some, as above. */
+/* The fastest of some, as above; 0: it cannot be added at once. */
+static int64_t time_product(const pl_factors *factors, int layer, bool add,
+                            float *room, float *product)
+{
+    int64_t best = 0;
+    for (int try = 0; try < LEAST_STEPS; try++) {
+        int64_t begin = now_ns();
+        if (!add)
+            factors->multiply(factors->source, layer, factors->own, room,
+                              product);
+        else if (!factors->multiply_add(factors->source, layer, factors->own,
+                                        product))
+            return 0;
+        int64_t took = now_ns() - begin;
+        if (try == 0 || took < best)
+            best = took;
+    }
+    return best;
+}
+
 static pl_status measure_products(rig *r)
 {
     const pl_factors *factors = r->factors;
@@ -182,14 +202,10 @@ static pl_status measure_products(rig *r)
     PL_TRY(PL_NEW_ALIGNED(room, most));
     pl_status status = PL_NEW_ALIGNED(product, most);
     for (int i = 0; status == PL_OK && i < factors->count; i++) {
-        int64_t *best = &r->best.product_ns[factors->layers[i].param];
-        for (int try = 0; try < LEAST_STEPS; try++) {
-            int64_t begin = now_ns();
-            factors->multiply(factors->source, i, factors->own, room, product);
-            int64_t took = now_ns() - begin;
-            if (try == 0 || took < *best)
-                *best = took;
-        }
+        int param = factors->layers[i].param;
+        r->best.product_ns[param] =
+            time_product(factors, i, false, room, product);
+        r->best.added_ns[param] = time_product(factors, i, true, room, product);
     }
     pl_mem_free(room);
     if (status == PL_OK)
@@ -234,6 +250,7 @@ static pl_status measure(rig *r, int64_t batch)
            (long long)r->best.compute_ns);
     print_list("ready_ns", r->best.ready_ns, count);
     print_list("product_ns", r->best.product_ns, count);
+    print_list("added_ns", r->best.added_ns, count);
     print_list("floats", floats, count);
     printf("}\n");
     return PL_OK;
@@ -266,6 +283,7 @@ static pl_status read_profile(const rig *r, const char *path, profile *out)
     PL_TRY_OUT(status, read_list(json, "ready_ns", out->params, out->ready_ns));
     PL_TRY_OUT(status,
                read_list(json, "product_ns", out->params, out->product_ns));
+    PL_TRY_OUT(status, read_list(json, "added_ns", out->params, out->added_ns));
 out:
     pl_json_free(json);
     return status;
@@ -308,6 +326,16 @@ static void wait_product(const void *source, int layer, const float *block,
     wait_until(now_ns() + r->best.product_ns[r->factors->layers[layer].param]);
 }
 
+static bool wait_added(const void *source, int layer, const float *block,
+                       float *sum)
+{
+    const rig *r = source;
+    int64_t added = r->best.added_ns[r->factors->layers[layer].param];
+    (void)block, (void)sum;
+    wait_until(now_ns() + added);
+    return added > 0;
+}
+
 /* What may travel as factors. */
 static pl_status open_factors(rig *r, const pacing *pace)
 {
@@ -320,6 +348,7 @@ static pl_status open_factors(rig *r, const pacing *pace)
     memset(r->factors->own, 0, (size_t)r->factors->floats * sizeof(float));
     r->factors->own[0] = 1;
     r->factors->multiply = wait_product;
+    r->factors->multiply_add = wait_added;
     r->factors->source = r;
     return PL_OK;
 }

@@ -289,28 +289,51 @@ void pl_exec_keep_factors(pl_exec *exec, const pl_node *diff, float *to,
     run->factor_scale = scale;
 }
 
+/* The step that computes `diff`, of other factors. */
+typedef struct factor_run {
+    pl_exec_state state;
+    pl_view views[2];
+    pl_op_run run;
+} factor_run;
+
+static void factor_run_init(factor_run *f, const pl_exec *exec,
+                            const pl_node *diff, int64_t rows,
+                            const float *factors, float scale, float *out)
+{
+    pl_factor_sizes sizes = factor_sizes(diff);
+    f->state = exec->state;
+    f->state.rows = rows;
+    f->views[0] = (pl_view) { .data = factors, .stride = sizes.outputs };
+    f->views[1] = (pl_view) { .data = factors + rows * sizes.outputs,
+                              .stride = sizes.inputs };
+    f->run = *run_of(exec, diff);
+    f->run.state = &f->state;
+    f->run.out = out;
+    for (int i = 0; i < 2; i++) {
+        f->views[i].dtype = PL_FLOAT32;
+        f->views[i].scale = i == 1 ? scale : 1;
+        f->run.in[i] = &f->views[i];
+    }
+}
+
 void pl_exec_multiply(const pl_exec *exec, const pl_node *diff, int64_t rows,
                       const float *factors, float scale, float *out)
 {
-    pl_factor_sizes sizes = factor_sizes(diff);
-    pl_exec_state state = exec->state;
-    pl_view views[2] = {
-        { .data = factors, .stride = sizes.outputs },
-        { .data = factors + rows * sizes.outputs, .stride = sizes.inputs },
-    };
-    pl_op_run run = *run_of(exec, diff);
-    state.rows = rows;
-    run.state = &state;
-    run.out = out;
-    for (int i = 0; i < 2; i++) {
-        views[i].dtype = PL_FLOAT32;
-        views[i].scale = i == 1 ? scale : 1;
-        run.in[i] = &views[i];
-    }
-    if (run.large)
-        run.node->op->run_large(&run);
+    factor_run f;
+    factor_run_init(&f, exec, diff, rows, factors, scale, out);
+    if (f.run.large)
+        f.run.node->op->run_large(&f.run);
     else
-        run.node->op->run(&run);
+        f.run.node->op->run(&f.run);
+}
+
+bool pl_exec_multiply_add(const pl_exec *exec, const pl_node *diff,
+                          int64_t rows, const float *factors, float scale,
+                          float *out)
+{
+    factor_run f;
+    factor_run_init(&f, exec, diff, rows, factors, scale, out);
+    return f.run.large && pl_inner_weights_add(&f.run);
 }
 
 static void run_step(const pl_exec *exec, int s)

@@ -152,6 +152,10 @@ const float *pl_run_in(const pl_op_run *run, int i);
 pl_conv pl_conv2d_sizes(const pl_node *node);
 int64_t pl_conv_products(const pl_conv *conv);
 
+/* An inner_weights node that is large: add its result to `out`; false: no
+ * memory, nothing was written. */
+bool pl_inner_weights_add(const pl_op_run *run);
+
 extern const pl_op pl_op_input, pl_op_parameter, pl_op_seed;
 #define PL_OP_LIST(X)                                                          \
     X(accuracy)                                                                \

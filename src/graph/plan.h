@@ -97,6 +97,12 @@ void pl_exec_keep_factors(pl_exec *exec, const pl_node *diff, float *to,
  * these factors, bit for bit.  Not while it runs. */
 void pl_exec_multiply(const pl_exec *exec, const pl_node *diff, int64_t rows,
                       const float *factors, float scale, float *out);
+/* Add it to what `out` holds instead, in one pass over it, where oneDNN
+ * computes it; false: nothing was written.  The library may split the rows and
+ * add parts of the product: then the last bits are others. */
+bool pl_exec_multiply_add(const pl_exec *exec, const pl_node *diff,
+                          int64_t rows, const float *factors, float scale,
+                          float *out);
 
 /* Others bring parameters and take gradients while a run is under way.  Both
  * are called by the thread that runs, once for each parameter, also those that

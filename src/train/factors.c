@@ -44,7 +44,7 @@ double pl_factors_seconds(const pl_factor_layer *layer, int64_t rows,
     double floats = (double)layer->sizes.outputs * (double)layer->sizes.inputs;
     double one = 2 * (double)rows * floats / PRODUCT_FLOPS +
                  3 * sizeof(float) * floats / MEMORY_BYTES;
-    return (workers == 2 ? 1 : workers) * one;
+    return (workers - 1) * one;
 }
 
 bool pl_factors_pay(const pl_factor_layer *layer, int64_t rows, int32_t workers,

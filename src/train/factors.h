@@ -3,8 +3,8 @@
  * The gradient of a dense layer's weights over a batch is a product of two thin
  * matrices: the gradients of its outputs [rows, outputs] and its inputs [rows,
  * inputs].  Where workers exchange these instead, each forms the products of
- * all and adds them itself: fewer bytes, the same bits (after Zhang et al.,
- * "Poseidon", 2017).
+ * the others and adds them itself: fewer bytes, the same bits (after Zhang et
+ * al., "Poseidon", 2017).
  *
  * A block of factors is what one worker has of one gradient:
  *
@@ -34,9 +34,16 @@ typedef struct pl_factors {
     float *own;     /* the block of this worker's last gradient */
 
     /* Set by who computes (pl_compute_opts.factors): the gradient of a layer
-     * from a block, before clipping; `room` has as many floats as it. */
+     * from a block, before clipping; `room` has as many floats as it, and is
+     * used where needs_room. */
     void (*multiply)(const void *source, int layer, const float *block,
                      float *room, float *out);
+    bool needs_room;
+    /* Add it to `sum` as it is formed; false: not possible, nothing was
+     * written.  The caller has to try whether the bits are those of a product
+     * that is added afterwards (sync/allreduce/factors.c). */
+    bool (*multiply_add)(const void *source, int layer, const float *block,
+                         float *sum);
     const void *source;
     char arithmetic[96]; /* what its bits depend on, beside the kernels */
 } pl_factors;
@@ -58,8 +65,7 @@ pl_link_class pl_link_class_of(double bytes_per_second);
 int64_t pl_factors_bytes(const pl_factor_layer *layer, int64_t rows,
                          int32_t workers);
 int64_t pl_factors_plain_bytes(const pl_factor_layer *layer, int32_t workers);
-/* What a rank's products take by nominal speeds: with two workers the other's,
- * with more those of all. */
+/* What a rank's products take by nominal speeds: those of the others. */
 double pl_factors_seconds(const pl_factor_layer *layer, int64_t rows,
                           int32_t workers);
 /* Is the layer's exchange faster by factors?  By shapes and nominal speeds

@@ -1,6 +1,7 @@
 """How gradients travel: the bits of each codec, what a run keeps of it, and
 where one is refused."""
 
+import pathlib
 import shutil
 
 import pytest
@@ -21,6 +22,10 @@ NETS = {
 }
 
 
+# In the large world, where oneDNN computes products over all rows at once.
+LARGE = ["mlp", "--hidden", "2801,1031", "--batch", "32", "--steps", "2"]
+
+
 def run(cli, model, *flags):
     return cli.ok("train", *model, "--quiet", "--json", *ALONE, *flags).json
 
@@ -38,6 +43,25 @@ def test_factors_have_the_bits_of_one_process(cli, net, workers):
     for layer in codec["layers"]:
         assert layer["sent_bytes"] < layer["plain_bytes"]
     assert summary["deterministic"] is True
+
+
+@pytest.mark.parametrize("workers,flags", [
+    (2, []), (2, ["--threads", "2"]), (3, ["--threads", "2"]),
+    (3, ["--clip", "0.5"]),
+    # So many rows that oneDNN adds parts of a product to a sum.
+    (3, ["--batch", "448", "--examples", "1400"]),
+    pytest.param(3, ["--kernels", "avx2"], marks=pytest.mark.skipif(
+        "avx2" not in pathlib.Path("/proc/cpuinfo").read_text(),
+        reason="this processor has no AVX2")),
+])
+def test_large_factors_have_the_bits_of_one_process(cli, workers, flags):
+    """Also of ranks that add before and after their own gradient."""
+    alone = run(cli, LARGE, *flags, "--micro-batches", str(workers))
+    summary = run(cli, LARGE, *flags, *RING, "--workers", str(workers),
+                  "--codec", "factors")
+    assert summary["parameters_sha256"] == alone["parameters_sha256"]
+    assert "dense2/weights" in {
+        row["layer"] for row in summary["codec"]["layers"]}
 
 
 def test_factors_have_the_bits_of_parameter_servers(cli):

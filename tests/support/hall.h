@@ -17,7 +17,9 @@ typedef struct hall_rank {
     struct hall *hall;
     int32_t rank;
     float *memory;
-    int32_t sums; /* started since the last quiet */
+    int32_t sums;   /* started since the last quiet */
+    int32_t waited; /* ... of them, those up to the last that was waited for */
+    int64_t beside; /* sums that were not, whenever the rank went to compute */
     int64_t first[PL_COLLECTIVE_SUMS_MOST], count[PL_COLLECTIVE_SUMS_MOST];
     int32_t from[PL_COLLECTIVE_SUMS_MOST]; /* of a broadcast; -1: a sum */
     uint64_t heard;                        /* gathers */
@@ -65,7 +67,7 @@ static inline pl_status hall_meet(hall_rank *r, pl_ranks *out)
     pl_status status = PL_OK;
     pl_mutex_lock(&h->lock);
     uint64_t life = h->life;
-    r->sums = 0;
+    r->sums = r->waited = 0;
     if (++h->meeting == h->ranks) {
         h->meeting = 0;
         h->life++;
@@ -158,8 +160,16 @@ static inline pl_status hall_wait(pl_collective *c, int32_t ticket,
         if (status == PL_OK)
             status = hall_state(r);
     }
+    if (status == PL_OK && r->waited <= ticket)
+        r->waited = ticket + 1;
     pl_mutex_unlock(&h->lock);
     return status;
+}
+
+static inline void hall_background(pl_collective *c)
+{
+    hall_rank *r = (hall_rank *)c;
+    r->beside += r->sums - r->waited;
 }
 
 static inline pl_status hall_quiet(pl_collective *c, pl_deadline deadline)
@@ -171,7 +181,7 @@ static inline pl_status hall_quiet(pl_collective *c, pl_deadline deadline)
     uint64_t quiets = h->quiets;
     if (status == PL_OK && ++h->quiet == h->ranks) {
         for (int32_t i = 0; i < h->ranks; i++)
-            h->rank[i].sums = 0;
+            h->rank[i].sums = h->rank[i].waited = 0;
         h->done = h->quiet = 0;
         h->quiets++;
         pl_cond_broadcast(&h->changed);
@@ -276,6 +286,7 @@ static const pl_collective_ops hall_ops = {
     .start = hall_start,
     .wait = hall_wait,
     .quiet = hall_quiet,
+    .background = hall_background,
     .offer = hall_offer,
     .exchange = hall_exchange,
     .abort = hall_abort,

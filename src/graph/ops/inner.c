@@ -104,15 +104,26 @@ static void inner_weights_run(const pl_op_run *run)
                                    run->out);
 }
 
-static void inner_weights_run_large(const pl_op_run *run)
+static bool multiply_large(const pl_op_run *run, bool add)
 {
     pl_dnn_product p = { .n = run->node->shape.dim[0],
                          .m = run->node->shape.dim[1],
                          .a_transposed = true,
+                         .add = add,
                          .threads = run->state->threads };
     p.k = pl_run_count(run, run->node->in[0]) / p.n;
-    if (!pl_dnn_gemm(&p, pl_run_in(run, 0), pl_run_in(run, 1), run->out))
+    return pl_dnn_gemm(&p, pl_run_in(run, 0), pl_run_in(run, 1), run->out);
+}
+
+static void inner_weights_run_large(const pl_op_run *run)
+{
+    if (!multiply_large(run, false))
         inner_weights_run(run);
+}
+
+bool pl_inner_weights_add(const pl_op_run *run)
+{
+    return multiply_large(run, true);
 }
 
 static bool inner_weights_prepare_bf16(const pl_node *node, pl_dnn_opts *opts)

@@ -303,13 +303,39 @@ static pl_status ready(pl_sync *sync, int param, const float *grad,
     return pl_allreduce_start(self, self->ready, false);
 }
 
+static pl_status wait_sums(pl_allreduce_sync *self, int32_t from, int32_t end)
+{
+    for (int32_t t = from; t < end; t++)
+        PL_TRY(pl_allreduce_wait(self, t));
+    return PL_OK;
+}
+
+/* From the factors of all, which are there first, the sums of their gradients,
+ * while the rest is under way. */
+static pl_status end_factors(pl_allreduce_sync *self)
+{
+    const pl_collective_ops *collective = self->collective->ops;
+    float *memory = collective->memory(self->collective);
+    PL_TRY(wait_sums(self, 0, self->factors.slots_end));
+    if (collective->background != NULL)
+        collective->background(self->collective);
+    uint64_t begin = pl_ticks_now();
+    pl_factor_step_multiply(&self->factors, memory, progress, self);
+    pl_allreduce_computed(self, begin);
+    PL_TRY(wait_sums(self, self->factors.slots_end, self->sums));
+    pl_factor_step_take_rest(&self->factors, memory);
+    self->started[0] = (pl_bucket) { .first = 0, .count = self->floats };
+    self->sums = 1; /* the whole gradient, as one piece */
+    return PL_OK;
+}
+
 /* The status of this step, and its sums. */
 static pl_status end_step(pl_allreduce_sync *self, bool *stop)
 {
     PL_ASSERT(self->in_step && self->sums == self->expected);
     PL_TRY(end_exchange(self, stop));
-    for (int32_t t = 0; t < self->sums; t++)
-        PL_TRY(pl_allreduce_wait(self, t));
+    PL_TRY(self->factors.on && !*stop ? end_factors(self)
+                                      : wait_sums(self, 0, self->sums));
     self->in_step = false;
     return PL_OK;
 }
@@ -321,23 +347,12 @@ static void note_update(pl_allreduce_sync *self)
         self->first_ns = self->last_ns;
 }
 
-/* From the factors of all, the sum of their gradients, as one piece. */
-static void expand(pl_allreduce_sync *self)
-{
-    float *memory = self->collective->ops->memory(self->collective);
-    pl_factor_step_expand(&self->factors, memory, progress, self);
-    self->started[0] = (pl_bucket) { .first = 0, .count = self->floats };
-    self->sums = 1;
-}
-
 /* A step that all make from the same sums. */
 static pl_status commit_together(pl_allreduce_sync *self, bool *stop)
 {
     PL_TRY(end_step(self, stop));
     if (!*stop) {
         uint64_t begin = pl_ticks_now();
-        if (self->factors.on)
-            expand(self);
         make_update(self);
         pl_allreduce_held_keep(self);
         note_update(self);

@@ -105,6 +105,10 @@ typedef struct pl_collective_ops {
      * may be written again.  Tickets restart at 0. */
     pl_status (*quiet)(pl_collective *c, pl_deadline deadline);
 
+    /* Optional: the caller computes before its next call, though sums are under
+     * way: the engine must get on by itself. */
+    void (*background)(pl_collective *c);
+
     /* Optional: the state of the codec, as of the last gradient that counted
      * (sync/codec.h): block number i, or NULL.  keep: the gradient whose sums
      * are complete counts. */

@@ -9,10 +9,12 @@
 #include "base/assert.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/rng.h"
 
 #include <string.h>
 
-#define LINE 16 /* floats of a cache line */
+#define LINE  16   /* floats of a cache line */
+#define RANGE 2048 /* floats compared at once */
 
 static int64_t round_up(int64_t value, int64_t to)
 {
@@ -52,6 +54,7 @@ pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
         return PL_OK;
     size_t count = (size_t)pl_params_count(params);
     PL_TRY(PL_NEW(step->chosen, (size_t)source->count));
+    PL_TRY(PL_NEW(step->adds, (size_t)source->count));
     PL_TRY(PL_NEW(step->layer_of, count));
     return PL_NEW(step->rest_at, count);
 }
@@ -59,10 +62,12 @@ pl_status pl_factor_step_init(pl_factor_step *step, pl_factors *source,
 void pl_factor_step_close(pl_factor_step *step)
 {
     pl_mem_free(step->chosen);
+    pl_mem_free(step->adds);
     pl_mem_free(step->layer_of);
     pl_mem_free(step->rest_at);
     pl_mem_free(step->product);
     pl_mem_free(step->room);
+    pl_mem_free(step->other);
 }
 
 /* Gradients that are no product lie one behind the other, in their order. */
@@ -81,13 +86,63 @@ static void place_rest(pl_factor_step *step)
     }
 }
 
-/* Large: for those that form products alone. */
+/* Large: for those that form products alone.  From the third rank on the sum of
+ * the ranks before is kept while the next product is formed. */
 static pl_status allocate_products(pl_factor_step *step)
 {
     size_t floats = (size_t)largest_layer(step->source);
+    bool other = step->ranks.rank > 1 && step->source->needs_room;
     if (step->product == NULL)
         PL_TRY(PL_NEW_ALIGNED(step->product, floats));
-    return step->room == NULL ? PL_NEW_ALIGNED(step->room, floats) : PL_OK;
+    if (step->room == NULL)
+        PL_TRY(PL_NEW_ALIGNED(step->room, floats));
+    return other && step->other == NULL ? PL_NEW_ALIGNED(step->other, floats)
+                                        : PL_OK;
+}
+
+/* Numbers in the place of a layer's factors, before there are any. */
+static void draw_factors(const pl_factors *source, int layer)
+{
+    const pl_factor_layer *l = &source->layers[layer];
+    int64_t count = source->rows * (l->sizes.outputs + l->sizes.inputs);
+    uint64_t key = pl_rng_key_text(0, "factors");
+    for (int64_t i = 0; i < count; i++)
+        source->own[l->first + i] =
+            (float)(pl_rng_uniform(key, (uint64_t)i) - 0.5);
+    source->own[1 + layer] = 1;
+}
+
+/* Does a product that is added as it is formed give the bits of one that is
+ * added afterwards?  That follows from the sizes, the library, its instructions
+ * and threads, not from the numbers: so it is tried once, with numbers in which
+ * another order of additions shows. */
+static bool adds_alike(const pl_factor_step *step, int layer)
+{
+    const pl_factors *source = step->source;
+    const float share = 0.37f, *product = step->product;
+    float *sum = step->room, expected[RANGE];
+    int64_t count = layer_floats(&source->layers[layer]);
+    if (source->needs_room)
+        return false;
+    draw_factors(source, layer);
+    source->multiply(source->source, layer, source->own, sum, step->product);
+    step->kernels->scale(count, share, product, sum);
+    if (!source->multiply_add(source->source, layer, source->own, sum))
+        return false;
+    for (int64_t i = 0; i < count; i += RANGE) {
+        int64_t n = count - i < RANGE ? count - i : RANGE;
+        step->kernels->scale(n, share, product + i, expected);
+        step->kernels->add(n, expected, product + i, expected);
+        if (memcmp(expected, sum + i, (size_t)n * sizeof(float)) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void try_adding(pl_factor_step *step)
+{
+    for (int i = 0; i < step->source->count; i++)
+        step->adds[i] = step->chosen[i] && adds_alike(step, i);
 }
 
 pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
@@ -113,7 +168,9 @@ pl_status pl_factor_step_choose(pl_factor_step *step, const pl_ranks *ranks,
     if (step->rest > 0)
         pl_buckets_init(&step->buckets, step->rest, bucket_bytes, grain,
                         PL_COLLECTIVE_SUMS_MOST - ranks->count);
-    return allocate_products(step);
+    PL_TRY(allocate_products(step));
+    try_adding(step);
+    return PL_OK;
 }
 
 int32_t pl_factor_step_begin(pl_factor_step *step)
@@ -121,7 +178,7 @@ int32_t pl_factor_step_begin(pl_factor_step *step)
     step->left = 0;
     for (int i = 0; i < step->source->count; i++)
         step->left += step->chosen[i];
-    step->begun = 0;
+    step->begun = step->taken = step->slots_end = 0;
     if (step->rest > 0)
         pl_buckets_begin(&step->buckets);
     return step->ranks.count + (step->rest > 0 ? step->buckets.count : 0);
@@ -142,6 +199,7 @@ static bool take_slot(pl_factor_step *step, float *memory, pl_sum_range *out)
         .from = step->begun++,
         .exact = true,
     };
+    step->slots_end = step->taken + 1;
     return true;
 }
 
@@ -194,6 +252,7 @@ bool pl_factor_step_take(pl_factor_step *step, int param, bool fresh,
         note_ready(step, param, memory);
     bool some = take_slot(step, memory, out) ||
                 take_rest(step, rest_ready(step, param), out);
+    step->taken += some;
     step->seconds += since(begin);
     return some;
 }
@@ -240,39 +299,67 @@ static void form(const pl_factor_step *step, int layer, int32_t rank,
         step->kernels->scale(count, block[0], to, to);
 }
 
-/* ((rank 0 + rank 1) + rank 2) ...  The own term is in place, but only
- * the first two ranks can add to it in this order. */
+/* Add another rank's gradient as it is formed; false: not this one. */
+static bool add_at_once(const pl_factor_step *step, int layer, int32_t rank,
+                        const float *memory, float *sum)
+{
+    const pl_factors *source = step->source;
+    const float *block = memory + step->slot_first + rank * step->slot;
+    return step->adds[layer] && block[0] == 1.0f &&
+           source->multiply_add(source->source, layer, block, sum);
+}
+
+/* Add another rank's gradient of a layer to `sum`; `room` is as large. */
+static void add_rank(const pl_factor_step *step, int layer, int32_t rank,
+                     const float *memory, float *sum, float *room)
+{
+    if (add_at_once(step, layer, rank, memory, sum))
+        return;
+    form(step, layer, rank, memory, room);
+    add(step, layer_floats(&step->source->layers[layer]), sum, room, sum);
+}
+
+/* ((rank 0 + rank 1) + rank 2) ...  The own term is in place: the ranks before
+ * are added up apart, those behind to it. */
 static void sum_layer(const pl_factor_step *step, int layer,
                       const float *memory, float *own)
 {
     int64_t count = layer_floats(&step->source->layers[layer]);
-    int32_t next = 1;
-    if (step->ranks.rank == 1) {
+    int32_t rank = step->ranks.rank;
+    float *room = step->other != NULL ? step->other : step->room;
+    if (rank > 0 && !(rank == 1 && add_at_once(step, layer, 0, memory, own))) {
         form(step, layer, 0, memory, step->product);
+        for (int32_t r = 1; r < rank; r++)
+            add_rank(step, layer, r, memory, step->product, room);
         add(step, count, step->product, own, own);
-        next = 2;
-    } else if (step->ranks.rank > 1) {
-        form(step, layer, 0, memory, own);
     }
-    for (int32_t r = next; r < step->ranks.count; r++) {
-        form(step, layer, r, memory, step->product);
-        add(step, count, own, step->product, own);
-    }
+    for (int32_t r = rank + 1; r < step->ranks.count; r++)
+        add_rank(step, layer, r, memory, own, step->product);
 }
 
-void pl_factor_step_expand(pl_factor_step *step, float *memory,
-                           void (*progress)(void *context), void *context)
+void pl_factor_step_multiply(pl_factor_step *step, float *memory,
+                             void (*progress)(void *context), void *context)
+{
+    int64_t begin = pl_clock_now_ns(pl_clock_real());
+    for (int p = 0; p < pl_params_count(step->params); p++) {
+        if (step->layer_of[p] < 0)
+            continue;
+        sum_layer(step, step->layer_of[p], memory,
+                  memory + pl_params_get(step->params, p)->offset);
+        progress(context);
+    }
+    step->seconds += since(begin);
+}
+
+void pl_factor_step_take_rest(pl_factor_step *step, float *memory)
 {
     int64_t begin = pl_clock_now_ns(pl_clock_real());
     for (int p = 0; p < pl_params_count(step->params); p++) {
         const pl_params_item *item = pl_params_get(step->params, p);
-        float *to = memory + item->offset;
-        if (step->layer_of[p] >= 0)
-            sum_layer(step, step->layer_of[p], memory, to);
-        else
-            memcpy(to, memory + step->rest_first + step->rest_at[p],
+        if (step->layer_of[p] < 0)
+            memcpy(memory + item->offset,
+                   memory + step->rest_first + step->rest_at[p],
                    (size_t)item->count * sizeof(float));
-        progress(context);
     }
     step->seconds += since(begin);
 }

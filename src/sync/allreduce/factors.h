@@ -1,7 +1,7 @@
 /* factors.h - a step of all-reduce in which dense layers travel as factors.
  *
- * Each rank broadcasts its factors (train/factors.h), forms the products of all
- * ranks and adds them in the order of ranks; what is left of the gradient is
+ * Each rank broadcasts its factors (train/factors.h), forms the products of the
+ * others and adds all in the order of ranks; what is left of the gradient is
  * summed in the same order.  So the sum has the bits of a parameter server and
  * of --micro-batches, for any number of ranks.
  *
@@ -29,15 +29,19 @@ typedef struct pl_factor_step {
     pl_pool *pool;
     bool on;          /* in this generation */
     bool *chosen;     /* of source->layers, those that travel so */
+    bool *adds;       /* those of them that are added as they are formed */
     int *layer_of;    /* parameters: their chosen layer; -1: none */
     int64_t *rest_at; /* ... else their place in the rest */
     int64_t rest, rest_first, slot, slot_first; /* floats */
     pl_ranks ranks;
-    pl_buckets buckets; /* of the rest */
-    int32_t begun;      /* broadcasts of this step */
-    int left;           /* chosen layers that are not ready in this step */
-    float *product, *room;
-    double seconds; /* spent in copying and products */
+    pl_buckets buckets;    /* of the rest */
+    int32_t begun;         /* broadcasts of this step */
+    int32_t taken;         /* ranges of this step */
+    int32_t slots_end;     /* of them, those up to the last broadcast */
+    int left;              /* chosen layers that are not ready in this step */
+    float *product, *room; /* each for the largest layer */
+    float *other;          /* likewise; NULL: room is free for it */
+    double seconds;        /* spent in copying and products */
 } pl_factor_step;
 
 /* Floats that the collective needs behind the gradient. */
@@ -60,8 +64,11 @@ int32_t pl_factor_step_begin(pl_factor_step *step);
  * be summed; false: none, yet.  `fresh`: asked for the first time. */
 bool pl_factor_step_take(pl_factor_step *step, int param, bool fresh,
                          float *memory, pl_sum_range *out);
-/* All ranges are summed: make the gradient in `memory` the sum. */
-void pl_factor_step_expand(pl_factor_step *step, float *memory,
-                           void (*progress)(void *context), void *context);
+/* The first `slots_end` ranges are there: make the gradients in `memory` that
+ * travel as factors the sums.  The others may still be under way. */
+void pl_factor_step_multiply(pl_factor_step *step, float *memory,
+                             void (*progress)(void *context), void *context);
+/* All ranges are summed: likewise the rest of the gradient. */
+void pl_factor_step_take_rest(pl_factor_step *step, float *memory);
 
 #endif

@@ -223,6 +223,20 @@ static void multiply_factors(const void *source, int layer, const float *block,
     }
 }
 
+/* As pl_factors.multiply_add: shards were added up before they are added to
+ * anything else. */
+static bool multiply_add_factors(const void *source, int layer,
+                                 const float *block, float *sum)
+{
+    const dense *compute = source;
+    const pl_factors *factors = compute->opts.factors;
+    const pl_factor_layer *l = &factors->layers[layer];
+    const pl_node *diff = compute->opts.network->diff[l->param];
+    return compute->shards == 1 &&
+           pl_exec_multiply_add(compute->execs[0], diff, factors->rows,
+                                block + l->first, block[1 + layer], sum);
+}
+
 static void offer_factors(dense *compute)
 {
     pl_factors *factors = compute->opts.factors;
@@ -230,6 +244,8 @@ static void offer_factors(dense *compute)
         return;
     PL_ASSERT(factors->rows == compute->opts.batch);
     factors->multiply = multiply_factors;
+    factors->needs_room = compute->shards > 1;
+    factors->multiply_add = multiply_add_factors;
     factors->source = compute;
     factors->own[0] = 1;
     if (!compute->large)

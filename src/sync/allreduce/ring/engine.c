@@ -407,6 +407,13 @@ static pl_status quiet(pl_collective *c, pl_deadline deadline)
     return status;
 }
 
+static void background(pl_collective *c)
+{
+    engine *self = (engine *)c;
+    take_over(self);
+    let_go(self, !pl_ring_core_is_quiet(self->core));
+}
+
 static float *slot(pl_collective *c, int i)
 {
     engine *self = (engine *)c;
@@ -527,6 +534,7 @@ static const pl_collective_ops ops = {
     .start = start,
     .wait = wait_sum,
     .quiet = quiet,
+    .background = background,
     .slot = slot,
     .keep = keep,
     .offer = offer,

@@ -47,9 +47,10 @@ typedef struct job {
     const char *folder; /* the chief's checkpoints */
     double stop_loss;
     int64_t save_every;
-    bool factors;  /* gradients of dense layers travel as such */
-    int64_t batch; /* default BATCH */
-    bool tests;    /* also without stop_loss */
+    bool factors;          /* gradients of dense layers travel as such */
+    const pl_model *model; /* default: two_layers */
+    int64_t batch;         /* default BATCH */
+    bool tests;            /* also without stop_loss */
     int64_t local_steps;
     double outer_lr, outer_momentum; /* 0: a rate of 1, no momentum */
 } job;
@@ -126,7 +127,8 @@ static void worker_init(job *j, int32_t index)
     job_worker *w = &j->worker[index];
     w->job = j;
     w->index = index;
-    rig_init(&w->rig, &(rig_opts) { .optim = j->optim,
+    rig_init(&w->rig, &(rig_opts) { .model = j->model,
+                                    .optim = j->optim,
                                     .folder = index == 0 ? j->folder : NULL,
                                     .settings = w->settings });
     if (!j->factors)
@@ -222,11 +224,11 @@ static void assert_alike(const job *j)
 }
 
 /* The same in one process. */
-static void run_single_of(rig *r, const pl_optim_opts *optim, int64_t batch,
+static void run_single_of(rig *r, const rig_opts *of, int64_t batch,
                           int32_t micro)
 {
     pl_loop_result result;
-    rig_init(r, &(rig_opts) { .optim = *optim });
+    rig_init(r, of);
     pl_loop_opts opts = rig_loop(r);
     opts.test = NULL;
     opts.order =
@@ -237,7 +239,7 @@ static void run_single_of(rig *r, const pl_optim_opts *optim, int64_t batch,
 
 static void run_single(rig *r, const pl_optim_opts *optim, int32_t micro)
 {
-    run_single_of(r, optim, BATCH, micro);
+    run_single_of(r, &(rig_opts) { .optim = *optim }, BATCH, micro);
 }
 
 static void allreduce_of_n_is_one_with_n_micro_batches(void **state)
@@ -272,7 +274,7 @@ static void factors_have_the_bits_of_micro_batches(void **state)
                   .batch = 4,
                   .bucket_bytes = 64,
                   .optim = { .name = "adam" } };
-        run_single_of(&alone, &j.optim, 4, n);
+        run_single_of(&alone, &(rig_opts) { .optim = j.optim }, 4, n);
         job_run(&j);
         assert_all_ok(&j, STEPS);
         assert_alike(&j);
@@ -284,6 +286,42 @@ static void factors_have_the_bits_of_micro_batches(void **state)
         job_close(&j);
         rig_close(&alone);
     }
+}
+
+static pl_status narrow_first_build(pl_build *b)
+{
+    pl_node *x = pl_tanh(pl_dense(b, "narrow", b->input, 4));
+    x = pl_tanh(pl_dense(b, "wide", x, 32));
+    x = pl_tanh(pl_dense(b, "factors", x, 32));
+    b->logits = pl_dense(b, "output", x, b->classes);
+    return PL_OK;
+}
+
+/* The layers before the one that pays as factors have their gradients last, as
+ * convolutions have. */
+static void products_are_formed_while_the_rest_is_under_way(void **state)
+{
+    (void)state;
+    static const pl_model narrow_first = {
+        .name = "narrow_first",
+        .help = "four dense layers",
+        .build = narrow_first_build,
+    };
+    rig alone;
+    job j = { .workers = 3,
+              .factors = true,
+              .batch = 4,
+              .bucket_bytes = 64,
+              .model = &narrow_first };
+    run_single_of(&alone, &(rig_opts) { .model = j.model }, 4, 3);
+    job_run(&j);
+    assert_all_ok(&j, STEPS);
+    assert_alike(&j);
+    assert_same_params(alone.network->params, j.worker[0].rig.network->params);
+    for (int32_t i = 0; i < 3; i++)
+        assert_true(j.hall.rank[i].beside >= STEPS);
+    job_close(&j);
+    rig_close(&alone);
 }
 
 /* In each of these the last step of some is one of its status alone. */
@@ -654,6 +692,7 @@ UNIT_TESTS(cmocka_unit_test(allreduce_of_n_is_one_with_n_micro_batches),
            TEST_IN_FOLDER(local_steps_go_on_from_a_checkpoint),
            cmocka_unit_test(local_steps_are_tested_between_rounds),
            cmocka_unit_test(factors_have_the_bits_of_micro_batches),
+           cmocka_unit_test(products_are_formed_while_the_rest_is_under_way),
            cmocka_unit_test(factors_survive_losses_and_interrupts),
            cmocka_unit_test(factors_are_not_used_where_products_may_differ),
            cmocka_unit_test(allreduce_compares_at_each_test),
