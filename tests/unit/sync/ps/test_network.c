@@ -397,7 +397,7 @@ static void ps_network_a_server_without_workers_can_be_ended(void **state)
                                       .step = interrupt_before_joins,
                                       .context = &interrupt,
                                   }));
-    assert_fails(PL_INTERRUPTED, "before any worker came",
+    assert_fails(PL_INTERRUPTED, "before any worker joined",
                  pl_ps_server_run(server, pl_ps_server_address(server)));
     pl_ps_server_free(server);
     assert_int_equal(0, pl_mem_live());
