@@ -1,9 +1,9 @@
 /* course.h - the course of a training: what a worker does next, from joining
  * the job to leaving it, without input or output.
  *
- * The loop (loop.h) asks for the next act, does it, and tells what came of it;
- * so does the simulator of parameter-server jobs (tests/sim), which computes
- * nothing.  When an act fails with PL_ROLLED the course continues with joining.
+ * The loop (loop.h) gets the next act, performs it, and reports the result; so
+ * does the simulator of parameter-server jobs (tests/sim), which computes
+ * nothing.  If an act fails with PL_ROLLED, the course continues with joining.
  *
  * Threads: one course, one thread. */
 #ifndef PL_TRAIN_LOOP_COURSE_H
@@ -23,17 +23,17 @@ typedef enum pl_stopped_by {
 } pl_stopped_by;
 const char *pl_stopped_text(pl_stopped_by stopped); /* "stop_loss" */
 
-/* What tests decide; the chief's alone.  A test is better than another if its
+/* What tests decide; for the chief only.  A test is better than another if its
  * loss is lower. */
 typedef struct pl_targets {
-    double stop_loss;     /* end at such a test loss or less; 0: do not */
-    double stop_accuracy; /* ... at such a test accuracy or more; 0: do not */
-    int64_t patience;     /* ... after so many tests without a better; 0: do
-                             not */
+    double stop_loss;     /* end at a test with this loss or less; 0: off */
+    double stop_accuracy; /* ... with this accuracy or more; 0: off */
+    int64_t patience;     /* ... after this many tests without improvement; 0:
+                             off */
     bool keep_best;       /* save the parameters of the best test */
 } pl_targets;
 
-/* Something depends on which parameters are tested, and when. */
+/* Does anything depend on which parameters are tested, and when? */
 static inline bool pl_targets_any(const pl_targets *targets)
 {
     return targets->stop_loss > 0 || targets->stop_accuracy > 0 ||
