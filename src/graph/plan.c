@@ -35,8 +35,8 @@ int64_t pl_plan_padded(const pl_plan *plan, int64_t rows)
     return (rows + lanes - 1) / lanes * lanes;
 }
 
-/* Whether the node's memory can be read as it is in this layout.  Blocks are
- * those of one shape. */
+/* Can the node's memory be read directly in this layout?  Blocks must have the
+ * same shape. */
 static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
 {
     int id = plan->values[node->id].root;
@@ -47,7 +47,7 @@ static bool lies_in(const pl_plan *plan, const pl_node *node, pl_layout layout)
            pl_shape_equal(node->shape, plan->nodes[id]->shape);
 }
 
-/* Those that do not care follow their first batched input. */
+/* Operators without a layout of their own follow their first batched input. */
 static pl_layout followed_layout(const pl_plan *plan, const pl_node *node)
 {
     for (int j = 0; j < node->input_count; j++)
@@ -162,7 +162,7 @@ static pl_status fuse(pl_plan *plan, const pl_plan_opts *opts, bool *needed)
     return status;
 }
 
-/* What kind of place each node's result has; offsets come later. */
+/* Choose the kind of place for each node's result; offsets come later. */
 static void choose_places(pl_plan *plan, const pl_params *params,
                           const bool *needed, bool training)
 {
@@ -230,8 +230,8 @@ static void place_gradients(pl_plan *plan, const pl_params *params,
     }
 }
 
-/* A step that converts the node's result, unless there is one.  A copy in
- * blocks belongs to the node, whose shape it has, the others to its root. */
+/* Add a step that converts the node's result, unless there is one.  A blocked
+ * copy belongs to the node, whose shape it has, other copies to its root. */
 static void convert(pl_plan *plan, int id, pl_layout layout)
 {
     static const pl_step_kind kinds[PL_LAYOUTS] = {
@@ -398,7 +398,7 @@ static int64_t scratch_of(const pl_plan *plan, const pl_node *node)
                : 0;
 }
 
-/* Sizes and places of what the operator of step s writes. */
+/* Sizes and places of the results of step s. */
 static void place_result(pl_plan *plan, pieces *used, int s)
 {
     const pl_node *node = plan->nodes[plan->steps[s].node];
@@ -415,9 +415,9 @@ static void place_result(pl_plan *plan, pieces *used, int s)
     value->result.count = size + extra;
     value->scratch.count = rounded(scratch_of(plan, node));
     value->scratch.last = s;
-    /* Large operations need more scratch memory than all results that are
-     * alive: on top of them it leaves no holes.  Small ones best use again
-     * what is in the cache. */
+    /* Large operations need more scratch memory than all live results: placed
+     * after them it leaves no gaps.  Small ones should reuse memory that is in
+     * the cache. */
     if (!plan->large)
         take_piece(plan, used, &value->scratch);
     int again = extra == 0 ? reusable(plan, used, node, s) : -1;
@@ -455,7 +455,7 @@ static pl_status place_all(pl_plan *plan)
 
 static pl_status make_plan(pl_plan *plan, const pl_plan_opts *opts)
 {
-    pl_params *params = NULL; /* only for the places of parameters */
+    pl_params *params = NULL; /* only for the parameters' offsets */
     bool *needed = NULL;
     pl_status status;
     size_t count = (size_t)plan->value_count;
