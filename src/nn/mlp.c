@@ -1,5 +1,5 @@
-/* A multilayer perceptron: dense layers of the widths of --hidden, each with
- * an activation, and one more for the classes. */
+/* A multilayer perceptron: dense layers of the widths in --hidden, each with an
+ * activation, and one more for the classes. */
 #include "nn/models.h"
 
 #include <errno.h>
