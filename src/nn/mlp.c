@@ -64,7 +64,7 @@ static const pl_param params[] = {
              "treats each example alone." },
 };
 
-/* The next width of the list; *text moves behind it and its comma. */
+/* The next width of the list; *text moves past it and its comma. */
 static pl_status next_width(const char *all, const char **text, int64_t *width)
 {
     char *end;

@@ -93,7 +93,7 @@ typedef struct pl_loop_result {
     double held_seconds; /* of tests between steps, during which no worker makes
                             steps */
     double save_seconds;
-    int64_t tests, saves; /* duration of each */
+    int64_t tests, saves; /* that took these times */
     int64_t own_steps;    /* gradients this worker made that were used */
     int64_t own_examples;
     int64_t dropped;
