@@ -200,7 +200,7 @@ pl_act pl_course_next(pl_course *c, bool interrupted, uint64_t ticks)
         if (take(c, STAGE_SAVE_BEST, c->test_due))
             return PL_ACT_TEST;
         /* fall through */
-    case STAGE_SAVE_BEST: /* also at the end, when the last test was the best */
+    case STAGE_SAVE_BEST: /* at the end the last checkpoint is kept instead */
         if (take(c, STAGE_PAUSE_SAVE, c->best_due && !c->stop)) {
             c->save_due = false;
             return PL_ACT_SAVE_BEST; /* C5 */
@@ -249,7 +249,7 @@ static void go_home(pl_course *c)
 {
     c->reads = c->opts.worker;
     c->astray = false;
-    c->asked = 0; /* there is nothing to ask at the start */
+    c->asked = 0; /* at the start there is no share to request */
 }
 
 void pl_course_joined(pl_course *c, const pl_standing *at)
@@ -322,7 +322,7 @@ static void look_at_targets(pl_course *c, double accuracy)
 
 void pl_course_tested(pl_course *c, double loss, double accuracy)
 {
-    bool again = c->tested_step == c->step; /* a final check, if equal */
+    bool again = c->tested_step == c->step; /* tested again at the end */
     c->tested_step = c->step;
     c->tested = true;
     c->test_loss = loss;

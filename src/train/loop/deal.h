@@ -1,4 +1,4 @@
-/* deal.h - who reads which share of the data in an epoch.
+/* deal.h - which worker reads which share of the data in an epoch.
  *
  * A deal states among which workers the examples are distributed, from which
  * step and epoch on: each worker takes the batches of its rank in the deal

@@ -19,7 +19,7 @@ void pl_loop_forget_batch(pl_loop *l)
     l->batch.rows = 0;
 }
 
-/* Join the job; a running job tells where to continue. */
+/* Join the job; a running job reports where to continue. */
 static pl_status join(pl_loop *l)
 {
     const pl_loop_opts *opts = l->opts;

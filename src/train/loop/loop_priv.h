@@ -1,12 +1,12 @@
-/* loop_priv.h - what the files of the training loop share.
+/* loop_priv.h - shared by the files of the training loop.
  *
- * course.c       what a training does next
- * loop.c         doing it, from joining to leaving
- * loop_setup.c   what a loop is made of
+ * course.c       decides the next act
+ * loop.c         performs the acts, from joining to leaving
+ * loop_setup.c   builds a loop
  * loop_step.c    steps
- * loop_watch.c   a loss that explodes
- * loop_sparse.c  what those of sparse models need beside
- * loop_share.c   the shares of workers that are gone, in own pace
+ * loop_watch.c   detects a loss that explodes
+ * loop_sparse.c  additions for steps of sparse models
+ * loop_share.c   data shares of lost workers, in own pace
  * loop_deal.c    the same in lock step
  * loop_save.c    checkpoints
  * evaluate.c     tests and histograms */
@@ -43,7 +43,7 @@ typedef struct pl_loop {
     pl_ahead *ahead;           /* NULL: batches are read one at a time */
     bool stream;           /* parameters and gradients are exchanged during the
                               computation */
-    bool *done;            /* per parameter: this step's gradient is */
+    bool *done;            /* per parameter: this step's gradient is done */
     int needed;            /* parameters used by this step */
     int left;              /* gradients yet to be handed over */
     pl_course course;      /* decides the next act */
@@ -135,7 +135,7 @@ void pl_loop_share_end(pl_loop *l);
 /* loop_deal.c */
 /* Move the reader to the batch of this step. */
 void pl_loop_go(pl_loop *l, int64_t step);
-/* Set who makes steps from here on, as reported on joining. */
+/* Set which workers make steps from here on, as reported on joining. */
 pl_status pl_loop_deal_join(pl_loop *l, const pl_standing *at) PL_MUST_CHECK;
 /* Before the batch of `step` is read: switch to another deal if it is due. */
 pl_status pl_loop_deal_step(pl_loop *l, int64_t step) PL_MUST_CHECK;
