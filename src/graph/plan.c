@@ -3,18 +3,18 @@
  * 1. need:   walk back from the outputs; nodes are stored in order, so one
  *            pass from the end finds all.
  * 2. world:  large layers or small ones (large.h).
- * 3. fuse:   among small layers chains become one node (fuse.h), and what is
- *            needed is found again.
+ * 3. fuse:   in a small plan chains become one node (fuse.h), and the needed
+ *            nodes are determined again.
  * 4. layout: convolution and pooling work in lanes, in a large plan in blocks
- *            of channels, products row by row, and what works element by
- *            element follows its input.
- * 5. order:  the needed nodes in graph order, each a step; before one that
- *            reads something in another layout, or a view it cannot read in
- *            place, a step that converts it, once.
+ *            of channels, products row by row, and elementwise operators
+ *            follow their input.
+ * 5. order:  the needed nodes in graph order, one step each; an input in
+ *            another layout, or a view that cannot be read in place, is
+ *            converted once, in a step before the first that needs it.
  * 6. uses:   the last step at which each piece of memory is read.
- * 7. place:  step by step, a result takes over an input's memory where the
- *            operator allows it and nobody reads that input later; else the
- *            lowest gap that is large enough among the pieces in use. */
+ * 7. place:  step by step, a result reuses an input's memory if the operator
+ *            allows it and no later step reads that input; otherwise it gets
+ *            the lowest gap that is large enough among the pieces in use. */
 #include "base/assert.h"
 #include "base/mem.h"
 #include "graph/large.h"
@@ -317,7 +317,7 @@ static void find_last_uses(pl_plan *plan)
         }
         for (int j = 0; j < node->input_count; j++)
             piece_of(plan, node, j)->last = s;
-        /* A gradient may read the workspace of what it reads. */
+        /* A gradient may read the workspace of its first input. */
         if (node->input_count > 0)
             plan->values[node->in[0]->id].result.last = s;
     }

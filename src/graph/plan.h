@@ -24,7 +24,7 @@
 typedef struct pl_plan pl_plan;
 typedef struct pl_exec pl_exec;
 
-/* Who computes convolutions and products: our kernels, with part of the batch
+/* What computes convolutions and products: our kernels, with part of the batch
  * on each thread, or oneDNN, with all threads in one operator. */
 typedef enum pl_world {
     PL_WORLD_AUTO, /* whichever is faster for these shapes */
