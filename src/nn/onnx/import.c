@@ -247,7 +247,7 @@ pl_status pl_import_run(pl_import *im)
     return status;
 }
 
-/* --- what operators ask for --------------------------------------------- */
+/* --- inputs and attributes of operators --------------------------------- */
 
 bool pl_import_has(const pl_import *im, int i)
 {

@@ -189,7 +189,7 @@ static pl_status shift(pl_import *im, int scaled)
     return PL_OK;
 }
 
-/* --- what follows on what ----------------------------------------------- */
+/* --- order of the parts ------------------------------------------------- */
 
 static const struct step {
     pl_import_part part; /* of one of the inputs; `take` gets its number */

@@ -41,7 +41,7 @@ static const pl_onnx_net *net_of(const pl_model_file *file)
                                                offsetof(pl_onnx_net, file));
 }
 
-/* --- what we lack ------------------------------------------------------- */
+/* --- unsupported operators ---------------------------------------------- */
 
 /* ", node x (LSTM)" for each, up to NAMED_MOST. */
 static size_t name_lacking(const pl_onnx_model *model, char *text, size_t room)
