@@ -51,8 +51,8 @@ static bool known_before(const pl_records *records, size_t run,
     return false;
 }
 
-/* True if each run has the value that `param` follows by default, or none: a
- * gradient per worker is the expected number. */
+/* True if each run has the value of the flag that `param` follows, or none: one
+ * gradient per worker is the usual number. */
 static bool repeats_another(const pl_records *records, const pl_param *param)
 {
     if (param == NULL || param->follows == NULL)
@@ -107,7 +107,7 @@ static bool any_has(const pl_records *records, const char *key)
     return false;
 }
 
-/* They belong to several sweeps, or some to one and some to none. */
+/* The runs belong to several sweeps, or only some of them to a sweep. */
 static bool sweeps_differ(const pl_records *records)
 {
     for (size_t i = 1; i < records->count; i++)

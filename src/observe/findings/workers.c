@@ -13,7 +13,7 @@
 #define FEWER  1.2  /* factor in steps: more than rounding of epochs */
 #define EQUAL  0.02 /* of the epochs: meant to be equal */
 
-/* --- on the way to a target ------------------------------------------- */
+/* --- reaching a target ------------------------------------------------ */
 
 /* A result with the most workers, relative to the fewest. */
 typedef struct ratio {

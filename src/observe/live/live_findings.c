@@ -26,7 +26,7 @@ static void end(pl_buffer *out)
     pl_buffer_text(out, "</li>\n");
 }
 
-/* --- what happened ------------------------------------------------------ */
+/* --- events ------------------------------------------------------------- */
 
 static void put_event(pl_buffer *out, const pl_run_event *event)
 {
@@ -74,7 +74,7 @@ static void put_events(pl_buffer *out, const pl_run_events *events)
     }
 }
 
-/* --- whether it learns -------------------------------------------------- */
+/* --- learning ----------------------------------------------------------- */
 
 static void put_loss(pl_buffer *out, const pl_curves *curves)
 {

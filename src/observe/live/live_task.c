@@ -124,7 +124,7 @@ static const pl_run_event *take_events(pl_live_task *task,
                                                                    : NULL;
 }
 
-/* --- judging ------------------------------------------------------------ */
+/* --- state -------------------------------------------------------------- */
 
 /* Points become less frequent during a run, and --record-every may request few:
  * a task is late after twice its last interval.  INFINITY: no interval. */
@@ -193,7 +193,7 @@ static void judge_all(pl_live_tasks *tasks, const pl_record *record,
             judge(&tasks->list[i], record, awaited);
 }
 
-/* --- all of them -------------------------------------------------------- */
+/* --- all tasks ---------------------------------------------------------- */
 
 static void take_read(pl_live_task *task, pl_model_run *read)
 {

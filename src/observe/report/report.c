@@ -82,7 +82,7 @@ static pl_status put_parts(pl_report *report)
     return PL_OK;
 }
 
-/* --- what belongs to all ---------------------------------------------- */
+/* --- whole report ----------------------------------------------------- */
 
 static pl_status put_left_out(pl_report *report)
 {

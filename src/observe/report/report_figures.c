@@ -70,7 +70,7 @@ static bool over_network(const chooser *c)
     return false;
 }
 
-/* --- taking a figure -------------------------------------------------- */
+/* --- adding a figure -------------------------------------------------- */
 
 /* Figures without points are not shown; the page checks whether one has
  * failed. */
@@ -404,7 +404,7 @@ static pl_status put_metric_bars(chooser *c, const char *key, const char *name,
                     &(bar_row) { file, begin, label, PL_FIGURE_BARS, { key } });
 }
 
-/* The runs beside each other. */
+/* The runs side by side. */
 static pl_status put_runs(chooser *c)
 {
     const char *const keys[] = { quality(c), "seconds", "examples_per_s" };

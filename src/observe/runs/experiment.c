@@ -142,7 +142,7 @@ void pl_experiments_close(pl_records *records)
     }
 }
 
-/* --- asking ----------------------------------------------------------- */
+/* --- queries ---------------------------------------------------------- */
 
 size_t pl_experiment_part(const pl_records *records, size_t first,
                           pl_records *part)

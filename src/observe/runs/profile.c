@@ -119,7 +119,7 @@ static const pl_field span_rows[] = {
 };
 static const pl_fields span_fields = PL_FIELDS(trace_span, span_rows);
 
-/* --- what it adds up to ------------------------------------------------ */
+/* --- sums -------------------------------------------------------------- */
 
 /* A span as read; spans inside it are subtracted. */
 typedef struct span {
