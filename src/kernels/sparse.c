@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define DIGIT_BITS    9 /* 512 counters per pass stay in the first-level cache */
+#define DIGIT_BITS    9 /* 512 counters per pass, in the first-level cache */
 #define DIGITS        (1 << DIGIT_BITS)
 #define MAX_PASSES    4 /* of 32 bits */
 #define WEIGHTS_AHEAD 2 /* rows whose weights are prefetched */
