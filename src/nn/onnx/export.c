@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define IR_VERSION 9
-#define OPSET      17 /* supported by ONNX Runtime and PyTorch for a long time */
+#define OPSET      17 /* long supported by ONNX Runtime and PyTorch */
 #define GELU_OPSET 20 /* the first with Gelu */
 #define NAME_BYTES 96
 #define ATTRIBUTES 4

@@ -52,8 +52,8 @@ typedef struct pl_compute_opts {
     int64_t beside_batch; /* maximum rows of that one: a large model is scored
                              in batches of at most this size; 0: not known */
     const pl_hogwild_opts *hogwild; /* sparse networks; NULL: by batches */
-    bool elsewhere;                 /* a sparse network's parameters are remote:
-                                       pl_compute_place supplies those of a batch */
+    bool elsewhere;                 /* a sparse network's parameters are remote;
+                                       see pl_compute_place */
     bool any_key_order; /* the order of a sparse gradient's keys is free;
                            default: sorted */
     pl_sync *sync; /* notified of each operator that has finished; or NULL */
