@@ -19,7 +19,7 @@
 
 #define REPORT_MS 200
 
-/* --- the model's data ------------------------------------------------- */
+/* --- model and flags -------------------------------------------------- */
 
 pl_status pl_library_model(const pl_app *app, const char *name,
                            const pl_model *own, const pl_net *net,
@@ -216,7 +216,7 @@ static pl_status report_main(void *arg)
     return PL_OK;
 }
 
-/* --- the result ------------------------------------------------------ */
+/* --- the result ------------------------------------------------------- */
 
 static pl_status copy_texts(pl_training *t, const pl_summary *s)
 {
