@@ -13,7 +13,7 @@
 #include "train/factors.h"
 
 #define PL_FORECAST_FORWARD                                                    \
-    (1 / 3.0)                      /* share of a step, where only the sum with \
+    (1 / 3.0)                      /* forward's share, where only the sum with \
                                       backward is known */
 #define PL_FORECAST_LOCAL_RATE 4e9 /* bytes a second of shared memory */
 
