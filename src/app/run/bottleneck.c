@@ -25,14 +25,14 @@
 #include <string.h>
 
 #define LEAST_S      0.001 /* of training: too little to judge */
-#define HOLDS        0.1  /* share of time: less is not held against a worker */
-#define LONGER       1.15 /* own time relative to the others': not by chance */
-#define LONGER_OWN   1.3  /* the same where no task waits for it */
-#define LONGER_WAIT  1.5  /* ... on the path to a server, which varies more */
-#define STARVED      0.15 /* share of time ready to run without a processor */
-#define THROTTLED    0.1  /* share of time with its quota used up */
-#define BUSY         0.7  /* of a core: a task that does nothing else */
-#define LACKED       0.5  /* share of time that a server had no processor */
+#define HOLDS        0.1   /* share of time held up: less is ignored */
+#define LONGER       1.15  /* own time relative to the others': not by chance */
+#define LONGER_OWN   1.3   /* the same where no task waits for it */
+#define LONGER_WAIT  1.5   /* ... on the path to a server, which varies more */
+#define STARVED      0.15  /* share of time ready to run without a processor */
+#define THROTTLED    0.1   /* share of time with its quota used up */
+#define BUSY         0.7   /* of a core: a task that does nothing else */
+#define LACKED       0.5   /* share of time that a server had no processor */
 #define SMALL        ((double)(128 << 10)) /* bytes of a step: latency dominates */
 #define DROPPED      0.1
 #define CROWDED      0.5 /* share of time without a processor: most of it */

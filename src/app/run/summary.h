@@ -28,8 +28,7 @@ pl_worker_report pl_summary_row(const pl_summary_row_opts *opts);
 typedef struct pl_summary_opts {
     const pl_job *job;
     const pl_loop_result *result;
-    const char *hash;     /* of the parameters; NULL: compute it from the
-                             job's */
+    const char *hash;     /* of the parameters; NULL: use the job's */
     const char *run;      /* the run folder */
     int64_t resumed_step; /* 0: not resumed */
     int64_t left_out;     /* examples that the steps of an epoch do not read */
@@ -37,8 +36,7 @@ typedef struct pl_summary_opts {
     int64_t events_dropped;
     /* For a job of several tasks; otherwise NULL and 0. */
     const pl_cluster *cluster;
-    pl_job_reports *reports;     /* gathered reports; their lists move into the
-                                    summary */
+    pl_job_reports *reports;     /* their lists move into the summary */
     double update_seconds;       /* from the first update to the last */
     double resumed_seconds;      /* of training before the resume */
     const pl_job_counts *counts; /* the supervisor's; NULL: no supervisor */
