@@ -62,7 +62,7 @@ typedef struct pl_data_csr {
                               required */
     const void *indptr;    /* [rows + 1], begins with 0; required */
     const void *indices;   /* [indptr[rows]], each row in any order */
-    const float *values;   /* likewise; NULL: all are 1 */
+    const float *values;   /* [indptr[rows]]; NULL: all 1 */
     const int32_t *labels; /* [rows], 0 or 1; NULL: none, for predictions */
     const float *weights;  /* as for dense rows */
     const char *name;      /* default "memory" */

@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAST_S      0.001 /* of training: too little to judge */
+#define LEAST_S      0.001 /* of training: less is too little to judge */
 #define HOLDS        0.1   /* share of time held up: less is ignored */
 #define LONGER       1.15  /* own time relative to the others': not by chance */
 #define LONGER_OWN   1.3   /* the same where no task waits for it */

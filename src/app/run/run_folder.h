@@ -48,10 +48,10 @@ void pl_run_folder_close(pl_run_folder *folder); /* a zeroed one is fine */
  *
  *   a supervisor gave --run     that folder; so did launch, where hosts do not
  *                               share one
- *   --run, or else the folder   that folder, when its run.json is of this job
- *   that the chief told          (and of this user): the folder is shared
+ *   --run, otherwise the        that folder, when its run.json is of this job
+ *   chief's folder               (and of this user): the folder is shared
  *   --run without a run.json    that folder, on this host only
- *   else                        runs/<time>-<model>-<role>-<index>, made here
+ *   otherwise                   runs/<time>-<model>-<role>-<index>, made here
  *
  * A folder that is not shared is logged.  Another job's folder is never written
  * to. */

@@ -9,9 +9,9 @@
  *    "published": [...],
  *    "quick": {"flags": ["--epochs", "1"], "grid": {"batch": ["10"]}}}
  *
- * without those of the last four that the text does not have (published.h
- * describes the entries of "published").  Names and values are checked where
- * the cells are made (plan.h).
+ * without those of the last four that the text lacks (published.h describes the
+ * entries of "published").  Names and values are checked where the cells are
+ * made (plan.h).
  *
  * Threads: any. */
 #ifndef PL_APP_SWEEP_SPEC_H
