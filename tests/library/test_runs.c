@@ -508,7 +508,7 @@ static void parameters_start_with_given_values(void **state)
     pl_data_free(data);
 }
 
-static void nets_remember_their_first_mistake(void **state)
+static void nets_remember_their_first_error(void **state)
 {
     (void)state;
     pl_net *net;
@@ -553,7 +553,7 @@ int main(void)
         cmocka_unit_test(sparse_models_answer),
         cmocka_unit_test(resumes),
         cmocka_unit_test(parameters_start_with_given_values),
-        cmocka_unit_test(nets_remember_their_first_mistake),
+        cmocka_unit_test(nets_remember_their_first_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

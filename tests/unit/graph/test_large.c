@@ -271,7 +271,7 @@ static void check_factors(architecture *make, machine_opts o, int expected)
     pl_graph_free(n.graph);
 }
 
-static void factors_give_the_gradient_in_both_worlds(void **state)
+static void factors_give_the_gradient_in_small_and_large_plans(void **state)
 {
     (void)state;
     static const pl_world worlds[] = { PL_WORLD_SMALL, PL_WORLD_LARGE };
@@ -450,7 +450,7 @@ static pl_node *heavy_product(net *n, pl_node *x)
 }
 
 /* By shape alone. */
-static void plan_chooses_the_world_by_shape(void **state)
+static void plan_chooses_small_or_large_by_shape(void **state)
 {
     (void)state;
     static const struct {
@@ -587,7 +587,7 @@ static void check_hooks(architecture *make, machine_opts o)
     pl_graph_free(n.graph);
 }
 
-static void exec_asks_for_parameters_and_tells_of_gradients(void **state)
+static void exec_requests_parameters_and_reports_gradients(void **state)
 {
     (void)state;
     static architecture *const nets[] = { small_alexnet, odd_one, forgetful };
@@ -634,11 +634,11 @@ int main(void)
         cmocka_unit_test(large_plan_agrees_with_the_reference),
         cmocka_unit_test(large_plan_in_bf16_is_near_the_reference),
         cmocka_unit_test(large_plan_repeats_its_bits),
-        cmocka_unit_test(factors_give_the_gradient_in_both_worlds),
+        cmocka_unit_test(factors_give_the_gradient_in_small_and_large_plans),
         cmocka_unit_test(large_plan_joins_relu_and_bias_gradient),
-        cmocka_unit_test(plan_chooses_the_world_by_shape),
+        cmocka_unit_test(plan_chooses_small_or_large_by_shape),
         cmocka_unit_test(large_plan_runs_in_the_memory_of_another),
-        cmocka_unit_test(exec_asks_for_parameters_and_tells_of_gradients),
+        cmocka_unit_test(exec_requests_parameters_and_reports_gradients),
         cmocka_unit_test(large_plan_survives_each_failed_allocation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,7 +333,7 @@ static void dnn_bf16_convolutions_agree_with_the_reference(void **state)
 }
 
 /* The place of a pixel in blocks, by hand. */
-static void dnn_blocks_lie_as_documented(void **state)
+static void dnn_block_layout_is_as_documented(void **state)
 {
     (void)state;
     FOR_EACH_TABLE(table)
@@ -490,7 +490,7 @@ static void dnn_bf16_dense_layers_agree_with_the_reference(void **state)
     }
 }
 
-static void dnn_product_can_add_to_what_is_there(void **state)
+static void dnn_product_can_accumulate(void **state)
 {
     (void)state;
     const float a[] = { 1, 2, 3, 4 }, b[] = { 5, 6, 7, 8 };
@@ -563,9 +563,9 @@ int main(void)
         cmocka_unit_test(dnn_weight_gradient_agrees_with_the_reference),
         cmocka_unit_test(dnn_bf16_convolutions_agree_with_the_reference),
         cmocka_unit_test(dnn_bf16_dense_layers_agree_with_the_reference),
-        cmocka_unit_test(dnn_blocks_lie_as_documented),
+        cmocka_unit_test(dnn_block_layout_is_as_documented),
         cmocka_unit_test(dnn_products_agree_with_the_reference),
-        cmocka_unit_test(dnn_product_can_add_to_what_is_there),
+        cmocka_unit_test(dnn_product_can_accumulate),
         cmocka_unit_test(dnn_op_survives_each_failed_allocation),
         cmocka_unit_test(team_runs_each_item_once),
     };

@@ -176,7 +176,7 @@ static void sparse_forward_is_the_product_with_the_table(void **state)
     }
 }
 
-static void sparse_backward_adds_up_what_a_key_has(void **state)
+static void sparse_backward_sums_the_gradients_of_a_key(void **state)
 {
     (void)state;
     FOR_EACH_FIXTURE(f)
@@ -220,5 +220,5 @@ UNIT_TESTS(cmocka_unit_test(sparse_keys_are_the_distinct_ids),
            cmocka_unit_test(sparse_keys_are_found_when_the_numbers_run_out),
            cmocka_unit_test(sparse_order_knows_all_32_bits),
            cmocka_unit_test(sparse_forward_is_the_product_with_the_table),
-           cmocka_unit_test(sparse_backward_adds_up_what_a_key_has),
+           cmocka_unit_test(sparse_backward_sums_the_gradients_of_a_key),
            cmocka_unit_test(sparse_loss_is_that_of_each_row))

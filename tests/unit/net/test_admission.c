@@ -124,7 +124,7 @@ static void check_task(const world *w, pl_endpoint *server,
     pl_endpoint_free(client, 0);
 }
 
-static void admission_lets_in_the_tasks_of_the_job(void **state)
+static void admission_admits_the_tasks_of_the_job(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -135,7 +135,7 @@ static void admission_lets_in_the_tasks_of_the_job(void **state)
     pl_endpoint_free(server, 0);
 }
 
-static void admission_without_keys_knows_nobody(void **state)
+static void admission_without_keys_identifies_no_task(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, NULL);
@@ -167,14 +167,14 @@ static void check_turned_away(world *w, const pl_job_keys *servers,
     pl_endpoint_free(server, 0);
 }
 
-static void admission_turns_away_another_secret(void **state)
+static void admission_refuses_another_secret(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, &w->other, worker0, "another key file?",
                       "do both have the same key file?");
 }
 
-static void admission_turns_away_who_has_no_keys(void **state)
+static void admission_refuses_clients_without_keys(void **state)
 {
     world *w = *state;
     check_turned_away(w, &w->keys, NULL, worker0,
@@ -182,7 +182,7 @@ static void admission_turns_away_who_has_no_keys(void **state)
                       "start this task with --keys FILE");
 }
 
-static void admission_turns_away_keys_where_there_are_none(void **state)
+static void admission_refuses_keys_where_none_are_used(void **state)
 {
     world *w = *state;
     check_turned_away(w, NULL, &w->keys, worker0,
@@ -190,7 +190,7 @@ static void admission_turns_away_keys_where_there_are_none(void **state)
                       "was it started without --keys");
 }
 
-static void admission_turns_away_tasks_the_job_does_not_have(void **state)
+static void admission_refuses_tasks_that_the_job_lacks(void **state)
 {
     world *w = *state;
     static const pl_principal strangers[] = {
@@ -342,7 +342,7 @@ static void admission_drops_a_task_that_sends_nonsense(void **state)
 }
 
 /* A task that takes another's identity is recognised by its key. */
-static void admission_tells_tasks_apart_by_their_keys(void **state)
+static void admission_distinguishes_tasks_by_their_keys(void **state)
 {
     world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -415,7 +415,7 @@ static void admission_notices_changed_records(void **state)
 }
 
 /* Frames in shared memory are its whose connection they were agreed over. */
-static void admission_knows_who_shares_memory(void **state)
+static void admission_identifies_peers_that_share_memory(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -438,7 +438,7 @@ static void admission_knows_who_shares_memory(void **state)
 }
 
 /* The largest message fits with what encryption adds to it. */
-static void admission_lets_through_the_largest_message(void **state)
+static void admission_passes_the_largest_message(void **state)
 {
     const world *w = *state;
     pl_endpoint *server = listen_with(w, &w->keys);
@@ -465,17 +465,17 @@ static int encrypted;
 #test, test, world_make, world_drop, &encrypted                        \
     }
 
-UNIT_TESTS(BOTH(admission_lets_in_the_tasks_of_the_job),
-           PLAIN(admission_without_keys_knows_nobody),
-           BOTH(admission_turns_away_another_secret),
-           BOTH(admission_turns_away_who_has_no_keys),
-           BOTH(admission_turns_away_keys_where_there_are_none),
-           BOTH(admission_turns_away_tasks_the_job_does_not_have),
+UNIT_TESTS(BOTH(admission_admits_the_tasks_of_the_job),
+           PLAIN(admission_without_keys_identifies_no_task),
+           BOTH(admission_refuses_another_secret),
+           BOTH(admission_refuses_clients_without_keys),
+           BOTH(admission_refuses_keys_where_none_are_used),
+           BOTH(admission_refuses_tasks_that_the_job_lacks),
            BOTH(admission_needs_the_key_of_the_task_itself),
            BOTH(admission_needs_the_right_server),
            PLAIN(admission_needs_the_right_port),
            BOTH(admission_drops_a_task_that_sends_nonsense),
-           BOTH(admission_tells_tasks_apart_by_their_keys),
+           BOTH(admission_distinguishes_tasks_by_their_keys),
            ONLY_ENCRYPTED(admission_notices_changed_records),
-           BOTH(admission_knows_who_shares_memory),
-           BOTH(admission_lets_through_the_largest_message))
+           BOTH(admission_identifies_peers_that_share_memory),
+           BOTH(admission_passes_the_largest_message))

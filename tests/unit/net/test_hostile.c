@@ -5,9 +5,9 @@
  * Invariants and the tests that check them:
  *   listener L1  hostile_silence_does_not_stop_the_service,
  *                hostile_thousands_cost_little
- *   listener L2  endpoint_gives_the_number_of_a_dropped_peer_again
+ *   listener L2  endpoint_reuses_the_number_of_a_dropped_peer
  *                (test_endpoint.c)
- *   listener L3  endpoint_takes_what_several_peers_send_at_once (likewise)
+ *   listener L3  endpoint_receives_from_several_peers_at_once (likewise)
  *   listener L4  hostile_senders_share_a_bounded_memory
  *   listener L5  hostile_connections_leave_descriptors_free */
 #include "support/wire.h"
@@ -96,7 +96,7 @@ static void hostile_greetings_are_refused(void **state)
 }
 
 /* A client that has gone again is not taken for one of another user. */
-static void hostile_client_that_leaves_is_named_so(void **state)
+static void hostile_client_that_disconnects_is_reported_as_such(void **state)
 {
     logged *log = *state;
     pl_endpoint *server = net_listen("127.0.0.1:0");
@@ -333,7 +333,7 @@ static void hostile_thousands_cost_little(void **state)
 }
 
 /* Many that send the largest message, one after the other, are no harm. */
-static void hostile_limits_do_not_hit_who_sends_much(void **state)
+static void hostile_limits_do_not_affect_busy_senders(void **state)
 {
     (void)state;
     enum {
@@ -428,7 +428,7 @@ static void hostile_connections_leave_descriptors_free(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, log_keep, log_restore)
 UNIT_TESTS(TEST(hostile_greetings_are_refused),
-           TEST(hostile_client_that_leaves_is_named_so),
+           TEST(hostile_client_that_disconnects_is_reported_as_such),
            TEST(hostile_bytes_do_not_stop_the_service),
            TEST(hostile_silence_does_not_stop_the_service),
            TEST(hostile_frames_are_refused_and_named_once),
@@ -436,5 +436,5 @@ UNIT_TESTS(TEST(hostile_greetings_are_refused),
            TEST(hostile_lengths_are_refused), TEST(hostile_servers_are_refused),
            TEST(hostile_thousands_cost_little),
            TEST(hostile_senders_share_a_bounded_memory),
-           TEST(hostile_limits_do_not_hit_who_sends_much),
+           TEST(hostile_limits_do_not_affect_busy_senders),
            TEST(hostile_connections_leave_descriptors_free))

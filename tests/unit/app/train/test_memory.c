@@ -29,7 +29,7 @@ static void assert_refused(const pl_budget_opts *opts, int64_t bytes,
         fail_msg("\"%s\" is not in \"%s\"", text, pl_error_message());
 }
 
-static void memory_that_suffices_is_taken(void **state)
+static void sufficient_memory_is_accepted(void **state)
 {
     (void)state;
     pl_network *network = draft();
@@ -45,7 +45,7 @@ static void memory_that_suffices_is_taken(void **state)
     pl_network_free(network);
 }
 
-static void memory_that_is_short_is_refused_with_what_fits(void **state)
+static void insufficient_memory_is_refused_with_a_batch_that_fits(void **state)
 {
     (void)state;
     pl_network *network = draft();
@@ -72,7 +72,7 @@ static void memory_that_is_short_is_refused_with_what_fits(void **state)
 }
 
 /* Addresses of stacks are a need, not less of what there is. */
-static void memory_to_give_is_never_below_zero(void **state)
+static void available_memory_is_never_negative(void **state)
 {
     (void)state;
     pl_network *network = draft();
@@ -124,7 +124,8 @@ static void memory_advice_is_tried_before_it_is_given(void **state)
     pl_network_free(network);
 }
 
-UNIT_TESTS(cmocka_unit_test(memory_to_give_is_never_below_zero),
-           cmocka_unit_test(memory_advice_is_tried_before_it_is_given),
-           cmocka_unit_test(memory_that_suffices_is_taken),
-           cmocka_unit_test(memory_that_is_short_is_refused_with_what_fits))
+UNIT_TESTS(
+    cmocka_unit_test(available_memory_is_never_negative),
+    cmocka_unit_test(memory_advice_is_tried_before_it_is_given),
+    cmocka_unit_test(sufficient_memory_is_accepted),
+    cmocka_unit_test(insufficient_memory_is_refused_with_a_batch_that_fits))

@@ -43,7 +43,7 @@ static void what_was_read_stays(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void a_truncated_file_is_told_not_died_of(void **state)
+static void a_truncated_file_is_reported_without_a_crash(void **state)
 {
     pl_map map, other;
     char last = 'x';
@@ -124,7 +124,7 @@ static void many_maps_are_watched(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void a_fifo_does_not_hold_us(void **state)
+static void a_fifo_is_refused_without_blocking(void **state)
 {
     pl_map map;
     char *text, end[16];
@@ -165,10 +165,10 @@ static void too_long_a_file_is_not_read(void **state)
 }
 
 UNIT_TESTS(TEST_IN_FOLDER(what_was_read_stays),
-           TEST_IN_FOLDER(a_truncated_file_is_told_not_died_of),
+           TEST_IN_FOLDER(a_truncated_file_is_reported_without_a_crash),
            TEST_IN_FOLDER(a_cut_within_the_last_page_is_found),
            TEST_IN_FOLDER(a_file_put_in_its_place_changes_nothing),
            TEST_IN_FOLDER(many_maps_are_watched),
-           TEST_IN_FOLDER(a_fifo_does_not_hold_us),
+           TEST_IN_FOLDER(a_fifo_is_refused_without_blocking),
            TEST_IN_FOLDER(the_end_of_a_file_is_read),
            TEST_IN_FOLDER(too_long_a_file_is_not_read))

@@ -2,7 +2,7 @@
 
 #include "support/unit.h"
 
-static void skew_is_that_of_the_shortest_trip(void **state)
+static void skew_uses_the_shortest_round_trip(void **state)
 {
     (void)state;
     pl_skew skew = { 0 };
@@ -17,7 +17,7 @@ static void skew_is_that_of_the_shortest_trip(void **state)
     assert_int_equal(100, skew.trip_ns);
 }
 
-static void skew_of_one_machine_is_none(void **state)
+static void skew_of_one_machine_is_zero(void **state)
 {
     (void)state;
     pl_skew skew = { 0 };
@@ -38,6 +38,6 @@ static void skew_of_an_impossible_clock_is_ignored(void **state)
     }
 }
 
-UNIT_TESTS(cmocka_unit_test(skew_is_that_of_the_shortest_trip),
-           cmocka_unit_test(skew_of_one_machine_is_none),
+UNIT_TESTS(cmocka_unit_test(skew_uses_the_shortest_round_trip),
+           cmocka_unit_test(skew_of_one_machine_is_zero),
            cmocka_unit_test(skew_of_an_impossible_clock_is_ignored))

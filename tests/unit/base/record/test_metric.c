@@ -207,7 +207,7 @@ static void metrics_lose_nothing_between_several_threads(void **state)
     pl_metrics_free(crowd.metrics);
 }
 
-static void metrics_hand_histograms_over_in_order(void **state)
+static void metrics_deliver_histograms_in_order(void **state)
 {
     (void)state;
     pl_metrics *metrics;
@@ -238,4 +238,4 @@ UNIT_TESTS(cmocka_unit_test(metrics_new_survives_each_failed_allocation),
            cmocka_unit_test(metrics_scalars_come_out_in_order),
            cmocka_unit_test(metrics_a_full_queue_drops_the_newest_and_counts),
            cmocka_unit_test(metrics_lose_nothing_between_several_threads),
-           cmocka_unit_test(metrics_hand_histograms_over_in_order))
+           cmocka_unit_test(metrics_deliver_histograms_in_order))

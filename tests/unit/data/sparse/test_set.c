@@ -169,7 +169,7 @@ static void each_epoch_leaves_out_other_examples(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void a_position_goes_on_exactly(void **state)
+static void a_position_resumes_exactly(void **state)
 {
     char *text = make_text(0, EXAMPLES);
     pl_dataset *set = open_files(write_text(*state, "a", text), 64);
@@ -411,7 +411,7 @@ static void opening_survives_each_failed_allocation(void **state)
 UNIT_TESTS(TEST_IN_FOLDER(workers_share_a_file_without_overlap),
            TEST_IN_FOLDER(every_epoch_has_another_order),
            TEST_IN_FOLDER(each_epoch_leaves_out_other_examples),
-           TEST_IN_FOLDER(a_position_goes_on_exactly),
+           TEST_IN_FOLDER(a_position_resumes_exactly),
            TEST_IN_FOLDER(threads_change_nothing),
            TEST_IN_FOLDER(a_local_set_is_read_whole_by_each_worker),
            TEST_IN_FOLDER(patterns_name_files_in_order),

@@ -36,7 +36,7 @@ static pl_status check(char **ps, int32_t ps_count, char **workers,
         __VA_ARGS__                                                            \
     }
 
-static void reach_is_refused_where_others_are_elsewhere(void **state)
+static void reach_of_loopback_is_refused_with_remote_tasks(void **state)
 {
     (void)state;
     const pl_task ps0 = { PL_ROLE_PS, 0 }, worker0 = { PL_ROLE_WORKER, 0 };
@@ -60,7 +60,7 @@ static void reach_is_refused_where_others_are_elsewhere(void **state)
         check(NULL, 0, LIST("node0:1", "10.0.0.7:1"), 2, worker0, &only));
 }
 
-static void reach_of_loopback_is_fine_on_one_host(void **state)
+static void reach_of_loopback_is_accepted_on_one_host(void **state)
 {
     (void)state;
     const pl_task ps0 = { PL_ROLE_PS, 0 }, worker0 = { PL_ROLE_WORKER, 0 };
@@ -82,5 +82,5 @@ static void reach_of_loopback_is_fine_on_one_host(void **state)
     assert_false(only);
 }
 
-UNIT_TESTS(cmocka_unit_test(reach_is_refused_where_others_are_elsewhere),
-           cmocka_unit_test(reach_of_loopback_is_fine_on_one_host))
+UNIT_TESTS(cmocka_unit_test(reach_of_loopback_is_refused_with_remote_tasks),
+           cmocka_unit_test(reach_of_loopback_is_accepted_on_one_host))

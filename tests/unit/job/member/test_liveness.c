@@ -119,7 +119,7 @@ static void liveness_forgives_time_the_observer_did_not_run(void **state)
     assert_int_equal(PL_ALIVE, pl_liveness_judge(&life, 1000, 61 * SECOND));
 }
 
-static void liveness_puts_losses_into_words(void **state)
+static void liveness_describes_losses(void **state)
 {
     (void)state;
     char text[PL_LOSS_TEXT];
@@ -158,4 +158,4 @@ UNIT_TESTS(cmocka_unit_test(liveness_is_lost_by_silence_alone),
            cmocka_unit_test(liveness_learns_how_long_work_takes),
            cmocka_unit_test(liveness_is_patient_while_operators_finish),
            cmocka_unit_test(liveness_forgives_time_the_observer_did_not_run),
-           cmocka_unit_test(liveness_puts_losses_into_words))
+           cmocka_unit_test(liveness_describes_losses))

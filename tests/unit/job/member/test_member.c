@@ -8,7 +8,7 @@ static uint32_t generation(const members_net *net, int32_t member)
 }
 
 /* member M3, M6: any set of members is lost at once, and the others go on. */
-static void member_losses_at_once_leave_the_others_together(void **state)
+static void member_simultaneous_losses_keep_the_others_together(void **state)
 {
     (void)state;
     for (uint32_t set = 1; set < 16; set++) {
@@ -32,7 +32,7 @@ static void member_losses_at_once_leave_the_others_together(void **state)
 
 /* A member is silent between two generations for longer than the timeout, and
  * then sends the same attempt again: it gets in. */
-static void member_back_from_silence_in_a_rendezvous_gets_in(void **state)
+static void member_silent_before_a_rendezvous_is_admitted(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
@@ -53,7 +53,7 @@ static void member_back_from_silence_in_a_rendezvous_gets_in(void **state)
 
 /* The WELCOME of a generation is lost, and so is the ROLL that ends it: the
  * member, which goes on with the same attempt, gets into the next one. */
-static void member_without_its_welcome_gets_in_later(void **state)
+static void member_that_missed_its_welcome_is_admitted_later(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
@@ -79,7 +79,7 @@ static void member_without_its_welcome_gets_in_later(void **state)
 
 /* member M6: the ROLL that ends a generation is lost; the member hears of it by
  * its next heartbeat, long before any deadline. */
-static void member_without_its_roll_joins_again(void **state)
+static void member_that_missed_its_roll_joins_again(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_WAIT);
@@ -142,7 +142,7 @@ static void member_that_was_replaced_is_refused(void **state)
 }
 
 /* member M4: what belongs to another generation, attempt or process. */
-static void member_messages_of_other_times_change_nothing(void **state)
+static void member_stale_messages_change_nothing(void **state)
 {
     (void)state;
     members_net *net = members_new(2, PL_ON_LOSS_WAIT);
@@ -166,7 +166,7 @@ static void member_messages_of_other_times_change_nothing(void **state)
     members_free(net);
 }
 
-static void member_that_is_not_admitted_hears_why(void **state)
+static void member_that_is_refused_receives_the_reason(void **state)
 {
     (void)state;
     members_net *net = members_new(2, PL_ON_LOSS_WAIT);
@@ -227,7 +227,7 @@ static void member_that_is_not_ready_is_waited_for(void **state)
     members_free(net);
 }
 
-static void member_loss_ends_the_job_where_told_so(void **state)
+static void member_loss_ends_the_job_with_abort(void **state)
 {
     (void)state;
     members_net *net = members_new(3, PL_ON_LOSS_ABORT);
@@ -251,15 +251,16 @@ static void member_new_survives_each_failed_allocation(void **state)
                                        pl_membership_free(machine));
 }
 
-UNIT_TESTS(cmocka_unit_test(member_losses_at_once_leave_the_others_together),
-           cmocka_unit_test(member_back_from_silence_in_a_rendezvous_gets_in),
-           cmocka_unit_test(member_without_its_welcome_gets_in_later),
-           cmocka_unit_test(member_without_its_roll_joins_again),
-           cmocka_unit_test(member_generations_rise_over_coordinators),
-           cmocka_unit_test(member_that_was_replaced_is_refused),
-           cmocka_unit_test(member_messages_of_other_times_change_nothing),
-           cmocka_unit_test(member_that_is_not_admitted_hears_why),
-           cmocka_unit_test(member_reports_end_the_job),
-           cmocka_unit_test(member_that_is_not_ready_is_waited_for),
-           cmocka_unit_test(member_loss_ends_the_job_where_told_so),
-           cmocka_unit_test(member_new_survives_each_failed_allocation))
+UNIT_TESTS(
+    cmocka_unit_test(member_simultaneous_losses_keep_the_others_together),
+    cmocka_unit_test(member_silent_before_a_rendezvous_is_admitted),
+    cmocka_unit_test(member_that_missed_its_welcome_is_admitted_later),
+    cmocka_unit_test(member_that_missed_its_roll_joins_again),
+    cmocka_unit_test(member_generations_rise_over_coordinators),
+    cmocka_unit_test(member_that_was_replaced_is_refused),
+    cmocka_unit_test(member_stale_messages_change_nothing),
+    cmocka_unit_test(member_that_is_refused_receives_the_reason),
+    cmocka_unit_test(member_reports_end_the_job),
+    cmocka_unit_test(member_that_is_not_ready_is_waited_for),
+    cmocka_unit_test(member_loss_ends_the_job_with_abort),
+    cmocka_unit_test(member_new_survives_each_failed_allocation))

@@ -143,7 +143,7 @@ static void plan_fetches_what_was_counted(void **state)
         }
 }
 
-static void plan_begins_with_what_is_there(void **state)
+static void plan_starts_with_steps_that_fetch_nothing(void **state)
 {
     (void)state;
     pl_matmul_job job = job_of(PL_MATMUL_PRODUCT, 64, 8, 2);
@@ -192,5 +192,5 @@ UNIT_TESTS(
     cmocka_unit_test(placement_best_of_a_product_is_a_grid),
     cmocka_unit_test(placement_of_traces_moves_nothing_when_symmetric),
     cmocka_unit_test(plan_fetches_what_was_counted),
-    cmocka_unit_test(plan_begins_with_what_is_there),
+    cmocka_unit_test(plan_starts_with_steps_that_fetch_nothing),
     cmocka_unit_test(plan_survives_each_failed_allocation))

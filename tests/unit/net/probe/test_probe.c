@@ -16,7 +16,7 @@
 #define TOKEN     "0123456789abcdef0123456789abcdef"
 #define OTHER     "0123456789abcdef0123456789abcdeX"
 
-static void probe_measures_the_way_to_it(void **state)
+static void probe_measures_the_path_to_it(void **state)
 {
     (void)state;
     pl_probe *probe;
@@ -76,7 +76,7 @@ static void probe_measures_while_strangers_stay(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-static void probe_answers_that_cannot_be_are_refused(void **state)
+static void probe_impossible_answers_are_refused(void **state)
 {
     (void)state;
     static const struct {
@@ -96,7 +96,7 @@ static void probe_answers_that_cannot_be_are_refused(void **state)
     assert_true(speed == 2e9);
 }
 
-static void ports_are_different_and_here(void **state)
+static void free_ports_are_distinct_and_local(void **state)
 {
     (void)state;
     int ports[8];
@@ -125,8 +125,8 @@ static void probe_survives_each_failed_allocation(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-UNIT_TESTS(cmocka_unit_test(probe_measures_the_way_to_it),
+UNIT_TESTS(cmocka_unit_test(probe_measures_the_path_to_it),
            cmocka_unit_test(probe_measures_while_strangers_stay),
-           cmocka_unit_test(probe_answers_that_cannot_be_are_refused),
-           cmocka_unit_test(ports_are_different_and_here),
+           cmocka_unit_test(probe_impossible_answers_are_refused),
+           cmocka_unit_test(free_ports_are_distinct_and_local),
            cmocka_unit_test(probe_survives_each_failed_allocation))

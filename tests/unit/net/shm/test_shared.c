@@ -188,7 +188,7 @@ static void await_bytes(const pl_endpoint *server, pl_peer peer, int bytes)
 }
 
 /* Heartbeats do not queue behind the gradients of others. */
-static void shared_messages_do_not_hold_up_those_of_tcp(void **state)
+static void shared_messages_do_not_delay_tcp_messages(void **state)
 {
     couple *c = *state;
     const int heartbeats = 32, pushes = 400;
@@ -249,7 +249,7 @@ static void shared_offsets_out_of_range_are_refused(void **state)
     assert_int_equal(count + 1, pl_endpoint_count(c->server).refused_messages);
 }
 
-static void shared_rings_that_make_no_sense_are_left(void **state)
+static void shared_rings_with_impossible_counts_are_abandoned(void **state)
 {
     couple *c = *state;
     pl_channel *channel = c->client->peers.entries[0].link;
@@ -331,7 +331,7 @@ static void shared_memory_can_be_declined(void **state)
     }
 }
 
-static void shared_offers_that_lie_stay_with_tcp(void **state)
+static void shared_false_offers_stay_with_tcp(void **state)
 {
     couple *c = *state;
     char offer[PL_OFFER_BYTES], answer[PL_OFFER_BYTES];
@@ -623,14 +623,14 @@ UNIT_TESTS(TEST(shared_payloads_in_an_area_are_not_moved),
            TEST(shared_small_payloads_are_copied),
            TEST(shared_large_payloads_outside_go_over_tcp),
            TEST(shared_rings_overflow_into_tcp),
-           TEST(shared_messages_do_not_hold_up_those_of_tcp),
+           TEST(shared_messages_do_not_delay_tcp_messages),
            TEST(shared_offsets_out_of_range_are_refused),
-           TEST(shared_rings_that_make_no_sense_are_left),
+           TEST(shared_rings_with_impossible_counts_are_abandoned),
            TEST(shared_peers_notice_when_one_closes),
            TEST(shared_memory_can_be_offered_again),
            TEST(shared_memory_offered_twice_is_accepted_once),
            cmocka_unit_test(shared_memory_can_be_declined),
-           TEST(shared_offers_that_lie_stay_with_tcp),
+           TEST(shared_false_offers_stay_with_tcp),
            TEST(shared_calls_survive_failed_allocations),
            cmocka_unit_test(shared_peer_killed_is_noticed_and_leaves_nothing),
            cmocka_unit_test(shared_memory_between_processes_keeps_the_order))

@@ -77,7 +77,7 @@ static void process_is_read_from_proc(void **state)
     assert_false(pl_process_read(&process, *state, 78));
 }
 
-static void process_of_our_own_is_there(void **state)
+static void own_process_is_found(void **state)
 {
     (void)state;
     pl_process process;
@@ -105,5 +105,5 @@ UNIT_TESTS(TEST_IN_FOLDER(host_is_read_from_proc),
            TEST_IN_FOLDER(host_without_proc_is_all_zero),
            TEST_IN_FOLDER(host_passes_over_what_it_cannot_read),
            TEST_IN_FOLDER(process_is_read_from_proc),
-           cmocka_unit_test(process_of_our_own_is_there),
+           cmocka_unit_test(own_process_is_found),
            TEST_IN_FOLDER(process_tree_has_children_and_theirs))

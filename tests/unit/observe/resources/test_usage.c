@@ -63,7 +63,7 @@ static void usage_counts_a_new_process_from_its_start(void **state)
     pl_usage_free(usage);
 }
 
-static void usage_tells_roles_apart(void **state)
+static void usage_distinguishes_roles(void **state)
 {
     pl_usage *usage;
     pid_t pids[] = { 77, 78 };
@@ -117,7 +117,7 @@ static void usage_lines_have_the_columns_of_the_header(void **state)
 }
 
 /* An interface that is gone, one set back, one that is new. */
-static void usage_leaves_empty_what_it_cannot_know(void **state)
+static void usage_leaves_unknown_values_empty(void **state)
 {
     pl_usage *usage;
     proc_host(*state, 5);
@@ -154,7 +154,7 @@ static void usage_keeps_the_most_memory_of_the_job(void **state)
 UNIT_TESTS(TEST_IN_FOLDER(usage_new_survives_each_failed_allocation),
            TEST_IN_FOLDER(usage_gives_rates_between_samples),
            TEST_IN_FOLDER(usage_counts_a_new_process_from_its_start),
-           TEST_IN_FOLDER(usage_tells_roles_apart),
+           TEST_IN_FOLDER(usage_distinguishes_roles),
            TEST_IN_FOLDER(usage_lines_have_the_columns_of_the_header),
-           TEST_IN_FOLDER(usage_leaves_empty_what_it_cannot_know),
+           TEST_IN_FOLDER(usage_leaves_unknown_values_empty),
            TEST_IN_FOLDER(usage_keeps_the_most_memory_of_the_job))

@@ -64,7 +64,7 @@ static void checkpoint_newest_is_found(void **state)
     assert_int_equal(0, seen.count);
 }
 
-static void checkpoint_other_names_are_not_looked_at(void **state)
+static void checkpoint_other_names_are_ignored(void **state)
 {
     const char *names[] = {
         "step-1", "step-00000000030", "step-0000000003x", ".step-0000000003",
@@ -118,27 +118,27 @@ static size_t flip(char *bytes, size_t count, size_t nth)
     return count;
 }
 
-static void checkpoint_with_a_cut_shard_is_passed_over(void **state)
+static void checkpoint_with_a_cut_shard_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/" SHARD, cut);
 }
 
-static void checkpoint_with_a_cut_manifest_is_passed_over(void **state)
+static void checkpoint_with_a_cut_manifest_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/manifest.json", cut);
 }
 
-static void checkpoint_with_a_changed_shard_is_passed_over(void **state)
+static void checkpoint_with_a_changed_shard_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/" SHARD, flip);
 }
 
-static void checkpoint_with_a_changed_manifest_is_passed_over(void **state)
+static void checkpoint_with_a_changed_manifest_is_skipped(void **state)
 {
     for_each_damage(*state, STEP_2 "/manifest.json", flip);
 }
 
-static void checkpoint_not_finished_is_passed_over(void **state)
+static void checkpoint_not_finished_is_skipped(void **state)
 {
     assert_ok(sample_write(*state, 1));
     assert_ok(sample_write(*state, 2));
@@ -150,7 +150,7 @@ static void checkpoint_not_finished_is_passed_over(void **state)
     assert_non_null(strstr(seen.last, "it was not finished"));
 }
 
-static void checkpoint_under_a_wrong_name_is_passed_over(void **state)
+static void checkpoint_under_a_wrong_name_is_skipped(void **state)
 {
     assert_ok(sample_write(*state, 1));
     assert_ok(sample_write(*state, 2));
@@ -198,7 +198,7 @@ static void checkpoint_of_the_same_step_survives_each_failed_call(void **state)
 }
 
 /* A crash leaves temporary files too; a later begin or prune removes them. */
-static void checkpoint_rubbish_of_a_crash_does_no_harm(void **state)
+static void checkpoint_leftovers_of_a_crash_do_no_harm(void **state)
 {
     char *folder;
     assert_ok(sample_write(*state, 1));
@@ -434,16 +434,16 @@ UNIT_TESTS(
     CHECKPOINT_TEST(checkpoint_written_is_the_golden_one),
     CHECKPOINT_TEST(checkpoint_newest_is_found),
     CHECKPOINT_TEST(checkpoint_of_a_step_without_a_name_is_refused),
-    CHECKPOINT_TEST(checkpoint_other_names_are_not_looked_at),
-    CHECKPOINT_TEST(checkpoint_with_a_cut_shard_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_with_a_cut_manifest_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_with_a_changed_shard_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_with_a_changed_manifest_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_not_finished_is_passed_over),
-    CHECKPOINT_TEST(checkpoint_under_a_wrong_name_is_passed_over),
+    CHECKPOINT_TEST(checkpoint_other_names_are_ignored),
+    CHECKPOINT_TEST(checkpoint_with_a_cut_shard_is_skipped),
+    CHECKPOINT_TEST(checkpoint_with_a_cut_manifest_is_skipped),
+    CHECKPOINT_TEST(checkpoint_with_a_changed_shard_is_skipped),
+    CHECKPOINT_TEST(checkpoint_with_a_changed_manifest_is_skipped),
+    CHECKPOINT_TEST(checkpoint_not_finished_is_skipped),
+    CHECKPOINT_TEST(checkpoint_under_a_wrong_name_is_skipped),
     CHECKPOINT_TEST(checkpoint_before_survives_each_failed_call),
     CHECKPOINT_TEST(checkpoint_of_the_same_step_survives_each_failed_call),
-    CHECKPOINT_TEST(checkpoint_rubbish_of_a_crash_does_no_harm),
+    CHECKPOINT_TEST(checkpoint_leftovers_of_a_crash_do_no_harm),
     CHECKPOINT_TEST(checkpoint_moved_away_counts_until_replaced),
     CHECKPOINT_TEST(checkpoint_finding_survives_each_failed_call),
     CHECKPOINT_TEST(checkpoint_survives_failed_allocations),

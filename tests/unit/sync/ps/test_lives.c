@@ -17,7 +17,7 @@ static void join_job(ps_rig *rig, pl_peer from, int32_t worker,
 #define JOB_A "000000000000000a"
 #define JOB_B "000000000000000b"
 
-static void ps_lives_chief_tells_which_job_it_is(void **state)
+static void ps_lives_chief_identifies_the_job(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open((pl_ps_core_opts) { 0 }, "sgd");
@@ -33,7 +33,7 @@ static void ps_lives_chief_tells_which_job_it_is(void **state)
 
 /* Server 0 and the chief were both started again: a worker that was there all
  * the time still belongs to the job, whoever comes first. */
-static void ps_lives_survivor_knows_its_job_again(void **state)
+static void ps_lives_survivor_recognizes_its_job(void **state)
 {
     (void)state;
     for (int first = 0; first < 2; first++) {
@@ -97,7 +97,7 @@ static void ps_lives_follower_waits_until_it_knows_the_new_life(void **state)
 }
 
 /* Whatever the limit, several hearts fit into it. */
-static void ps_lives_follower_beats_faster_than_the_limit(void **state)
+static void ps_lives_follower_sends_heartbeats_within_the_limit(void **state)
 {
     (void)state;
     static const int64_t limits_ms[] = { 100, 500, 1000, 5000, 60000 };
@@ -123,7 +123,7 @@ static void ps_lives_follower_beats_faster_than_the_limit(void **state)
 
 /* A number that was given to another connection: who is there now is not the
  * process that was there before. */
-static void ps_lives_number_of_a_peer_may_be_anothers_later(void **state)
+static void ps_lives_number_of_a_peer_may_be_reused(void **state)
 {
     (void)state;
     static const char text[] =
@@ -187,8 +187,7 @@ static void ps_lives_late_join_of_a_dead_process_is_refused(void **state)
 
 /* The job has ended, but not its chief: one that died before it could tell is
  * started again and finds all as it was. */
-static void ps_lives_held_server_waits_for_a_chief_that_comes_again(
-    void **state)
+static void ps_lives_held_server_waits_for_a_restarted_chief(void **state)
 {
     (void)state;
     for (int held = 0; held < 2; held++) {
@@ -235,7 +234,7 @@ static void ps_lives_join_after_the_goodbye_changes_nothing(void **state)
 /* A worker that joins anew is told how many of its gradients were applied:
  * what is still on its way must not be applied after that.  A join that comes
  * late is of no account. (J4) */
-static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
+static void ps_lives_requests_before_a_join_are_void(void **state)
 {
     (void)state;
     const float half[2] = { -1, -1 };
@@ -268,7 +267,7 @@ static void ps_lives_what_was_asked_before_a_join_is_void(void **state)
 
 /* A worker that was done is not restarted; a job that is rolled back then
  * goes on without it, or says who is missing. */
-static void ps_lives_rolled_back_job_may_go_on_without_one(void **state)
+static void ps_lives_rolled_back_job_may_continue_without_one(void **state)
 {
     (void)state;
     float zero[PS_FLOATS] = { 0 };
@@ -327,15 +326,15 @@ static void ps_lives_task_that_does_not_rejoin_is_declared_lost(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_lives_task_that_does_not_rejoin_is_declared_lost),
-    cmocka_unit_test(ps_lives_rolled_back_job_may_go_on_without_one),
-    cmocka_unit_test(ps_lives_what_was_asked_before_a_join_is_void),
+    cmocka_unit_test(ps_lives_rolled_back_job_may_continue_without_one),
+    cmocka_unit_test(ps_lives_requests_before_a_join_are_void),
     cmocka_unit_test(ps_lives_join_after_the_goodbye_changes_nothing),
 
-    cmocka_unit_test(ps_lives_chief_tells_which_job_it_is),
-    cmocka_unit_test(ps_lives_survivor_knows_its_job_again),
+    cmocka_unit_test(ps_lives_chief_identifies_the_job),
+    cmocka_unit_test(ps_lives_survivor_recognizes_its_job),
     cmocka_unit_test(ps_lives_stranger_does_not_keep_the_chief_out),
     cmocka_unit_test(ps_lives_follower_waits_until_it_knows_the_new_life),
-    cmocka_unit_test(ps_lives_follower_beats_faster_than_the_limit),
-    cmocka_unit_test(ps_lives_number_of_a_peer_may_be_anothers_later),
+    cmocka_unit_test(ps_lives_follower_sends_heartbeats_within_the_limit),
+    cmocka_unit_test(ps_lives_number_of_a_peer_may_be_reused),
     cmocka_unit_test(ps_lives_late_join_of_a_dead_process_is_refused),
-    cmocka_unit_test(ps_lives_held_server_waits_for_a_chief_that_comes_again))
+    cmocka_unit_test(ps_lives_held_server_waits_for_a_restarted_chief))

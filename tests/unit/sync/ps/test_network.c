@@ -329,7 +329,7 @@ static void ps_network_async_makes_each_update_once(void **state)
 }
 
 /* A look that finds nothing is followed by a sleep, never by another look. */
-static void ps_network_a_server_looks_once_before_it_sleeps(void **state)
+static void ps_network_a_server_polls_once_before_it_sleeps(void **state)
 {
     (void)state;
     job j = { .mode = PL_PS_ASYNC,
@@ -343,7 +343,7 @@ static void ps_network_a_server_looks_once_before_it_sleeps(void **state)
     close_tasks(tasks);
 }
 
-static void ps_network_ssp_ends_at_the_steps_asked_for(void **state)
+static void ps_network_ssp_ends_at_the_requested_steps(void **state)
 {
     (void)state;
     check_async(PL_PS_SSP, &pl_transport_tcp, 1);
@@ -405,7 +405,7 @@ static void ps_network_a_server_without_workers_can_be_ended(void **state)
 
 UNIT_TESTS(cmocka_unit_test(ps_network_sync_makes_the_steps_of_one_process),
            cmocka_unit_test(ps_network_async_makes_each_update_once),
-           cmocka_unit_test(ps_network_a_server_looks_once_before_it_sleeps),
-           cmocka_unit_test(ps_network_ssp_ends_at_the_steps_asked_for),
+           cmocka_unit_test(ps_network_a_server_polls_once_before_it_sleeps),
+           cmocka_unit_test(ps_network_ssp_ends_at_the_requested_steps),
            cmocka_unit_test(ps_network_a_refused_task_changes_nothing),
            cmocka_unit_test(ps_network_a_server_without_workers_can_be_ended))

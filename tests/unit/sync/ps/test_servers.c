@@ -2,14 +2,14 @@
  *
  * Invariants and the tests that check them:
  *   core P2     ps_servers_new_server_rolls_the_job_back
- *   core P3     ps_servers_pull_waits_until_all_servers_are_here
+ *   core P3     ps_servers_pull_waits_until_all_servers_joined
  *   members J5  ps_servers_new_server_rolls_the_job_back,
  *               ps_servers_new_server_rolls_back_a_chief_that_returns
  *   watch L1    ps_servers_follower_declares_no_worker_lost
- *   watch L4    ps_servers_leader_tells_all_and_waits_for_goodbyes
- *   watch L5    ps_servers_leader_tells_all_and_waits_for_goodbyes
+ *   watch L4    ps_servers_leader_ends_all_and_waits_for_goodbyes
+ *   watch L5    ps_servers_leader_ends_all_and_waits_for_goodbyes
  *   sync S1     ps_servers_step_needs_the_gradients_on_all,
- *               ps_servers_leader_chooses_who_is_in_everywhere
+ *               ps_servers_leader_chooses_gradients_on_all_servers
  *   sync S2     ps_servers_step_needs_the_gradients_on_all */
 #include "support/ps.h"
 
@@ -124,7 +124,7 @@ static void ps_servers_step_needs_the_gradients_on_all(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_leader_chooses_who_is_in_everywhere(void **state)
+static void ps_servers_leader_chooses_gradients_on_all_servers(void **state)
 {
     (void)state;
     uint32_t other;
@@ -162,7 +162,7 @@ static void ps_servers_have_of_a_worker_is_ignored(void **state)
 }
 
 /* P3 */
-static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
+static void ps_servers_pull_waits_until_all_servers_joined(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .ps = 2 }, 0);
@@ -174,7 +174,7 @@ static void ps_servers_pull_waits_until_all_servers_are_here(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_follower_joins_and_shows_that_it_lives(void **state)
+static void ps_servers_follower_joins_and_sends_heartbeats(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open(
@@ -202,7 +202,7 @@ static void expect_heart(ps_rig *rig, const char *usage)
 }
 
 /* With every heart, and at once when server 0 asks at the end of the job. */
-static void ps_servers_follower_tells_what_it_used(void **state)
+static void ps_servers_follower_reports_its_usage(void **state)
 {
     (void)state;
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
@@ -223,7 +223,8 @@ static void ps_servers_follower_tells_what_it_used(void **state)
 }
 
 /* The clock of server 0 is that of the answer to the last heart. */
-static void ps_servers_follower_compares_clocks_by_its_last_heart(void **state)
+static void ps_servers_follower_compares_clocks_by_its_last_heartbeat(
+    void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -301,7 +302,7 @@ static void ps_servers_usage_of_all_is_reported(void **state)
 }
 
 /* A server that does not answer any more holds the chief up for a while. */
-static void ps_servers_silent_server_is_reported_as_of_its_last_heart(
+static void ps_servers_silent_server_is_reported_by_its_last_heartbeat(
     void **state)
 {
     (void)state;
@@ -322,7 +323,7 @@ static void ps_servers_silent_server_is_reported_as_of_its_last_heart(
     ps_close(rig);
 }
 
-static void ps_servers_follower_applies_what_it_is_told(void **state)
+static void ps_servers_follower_applies_what_server_0_chose(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { .workers = 3 });
@@ -411,7 +412,8 @@ static void ps_servers_follower_without_parameters_ends_well(void **state)
 
 /* ... and who comes too late does not wait for parameters that nobody gives to
  * it any more. */
-static void ps_servers_follower_without_parameters_sends_away(void **state)
+static void ps_servers_follower_without_parameters_refuses_late_tasks(
+    void **state)
 {
     (void)state;
     ps_rig *rig = open_follower((pl_ps_core_opts) { 0 });
@@ -426,7 +428,7 @@ static void ps_servers_follower_without_parameters_sends_away(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_follower_stops_and_goes_when_told(void **state)
+static void ps_servers_follower_stops_and_ends_on_request(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
@@ -450,7 +452,7 @@ static void ps_servers_follower_stops_and_goes_when_told(void **state)
 
 /* An interrupt that comes with the end adds nothing to the goodbye: server 0
  * would take a later request for a sign that this server is back. */
-static void ps_servers_follower_says_nothing_after_its_goodbye(void **state)
+static void ps_servers_follower_sends_nothing_after_its_goodbye(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -499,7 +501,7 @@ static void ps_servers_follower_fails_with_the_job(void **state)
 }
 
 /* L4, L5 */
-static void ps_servers_leader_tells_all_and_waits_for_goodbyes(void **state)
+static void ps_servers_leader_ends_all_and_waits_for_goodbyes(void **state)
 {
     (void)state;
     uint32_t other;
@@ -553,7 +555,7 @@ static void ps_servers_lost_server_is_waited_for(void **state)
 }
 
 /* It was cut off, with all it holds: nothing is lost. */
-static void ps_servers_server_that_was_cut_off_goes_on(void **state)
+static void ps_servers_server_that_was_cut_off_continues(void **state)
 {
     (void)state;
     uint32_t other;
@@ -574,7 +576,7 @@ static void ps_servers_server_that_was_cut_off_goes_on(void **state)
 
 /* Server 0 was started anew and counts generations from 1 again: a server of a
  * job that was rolled back tells it how many there were. */
-static void ps_servers_follower_joins_a_server_0_that_is_new(void **state)
+static void ps_servers_follower_joins_a_new_server_0(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -621,7 +623,7 @@ static void ps_servers_known_server_joins_without_a_rollback(void **state)
 
 /* It was silent for it too long, just when the end was on its way: it is let
  * in to hear of that, and another process in its place is not. */
-static void ps_servers_known_server_joins_to_hear_of_the_end(void **state)
+static void ps_servers_known_server_joins_to_receive_the_end(void **state)
 {
     (void)state;
     uint32_t other;
@@ -798,7 +800,8 @@ static void ps_servers_interrupt_reaches_a_job_that_ends(void **state)
     ps_close(rig);
 }
 
-static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
+static void ps_servers_failure_is_resent_until_server_0_ends_the_job(
+    void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -816,7 +819,7 @@ static void ps_servers_failure_is_told_until_server_0_ends_the_job(void **state)
 }
 
 /* An APPLY that chooses nobody is of no server 0. */
-static void ps_servers_apply_of_nobody_is_ignored(void **state)
+static void ps_servers_apply_without_workers_is_ignored(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower((pl_ps_core_opts) { 0 });
@@ -829,35 +832,36 @@ static void ps_servers_apply_of_nobody_is_ignored(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_servers_step_needs_the_gradients_on_all),
-    cmocka_unit_test(ps_servers_leader_chooses_who_is_in_everywhere),
+    cmocka_unit_test(ps_servers_leader_chooses_gradients_on_all_servers),
     cmocka_unit_test(ps_servers_have_of_a_worker_is_ignored),
-    cmocka_unit_test(ps_servers_pull_waits_until_all_servers_are_here),
+    cmocka_unit_test(ps_servers_pull_waits_until_all_servers_joined),
     cmocka_unit_test(ps_servers_late_worker_does_not_wait_for_a_lost_one),
     cmocka_unit_test(ps_servers_follower_without_parameters_ends_well),
-    cmocka_unit_test(ps_servers_follower_without_parameters_sends_away),
-    cmocka_unit_test(ps_servers_follower_joins_and_shows_that_it_lives),
-    cmocka_unit_test(ps_servers_follower_tells_what_it_used),
-    cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heart),
+    cmocka_unit_test(ps_servers_follower_without_parameters_refuses_late_tasks),
+    cmocka_unit_test(ps_servers_follower_joins_and_sends_heartbeats),
+    cmocka_unit_test(ps_servers_follower_reports_its_usage),
+    cmocka_unit_test(ps_servers_follower_compares_clocks_by_its_last_heartbeat),
     cmocka_unit_test(ps_servers_usage_of_all_is_reported),
-    cmocka_unit_test(ps_servers_silent_server_is_reported_as_of_its_last_heart),
-    cmocka_unit_test(ps_servers_follower_applies_what_it_is_told),
+    cmocka_unit_test(
+        ps_servers_silent_server_is_reported_by_its_last_heartbeat),
+    cmocka_unit_test(ps_servers_follower_applies_what_server_0_chose),
     cmocka_unit_test(
         ps_servers_follower_fails_when_a_chosen_gradient_is_not_here),
     cmocka_unit_test(ps_servers_follower_gives_up_on_a_silent_server_0),
-    cmocka_unit_test(ps_servers_follower_stops_and_goes_when_told),
-    cmocka_unit_test(ps_servers_follower_says_nothing_after_its_goodbye),
+    cmocka_unit_test(ps_servers_follower_stops_and_ends_on_request),
+    cmocka_unit_test(ps_servers_follower_sends_nothing_after_its_goodbye),
     cmocka_unit_test(ps_servers_follower_declares_no_worker_lost),
     cmocka_unit_test(ps_servers_follower_fails_with_the_job),
-    cmocka_unit_test(ps_servers_leader_tells_all_and_waits_for_goodbyes),
+    cmocka_unit_test(ps_servers_leader_ends_all_and_waits_for_goodbyes),
     cmocka_unit_test(ps_servers_lost_server_is_waited_for),
-    cmocka_unit_test(ps_servers_server_that_was_cut_off_goes_on),
-    cmocka_unit_test(ps_servers_follower_joins_a_server_0_that_is_new),
+    cmocka_unit_test(ps_servers_server_that_was_cut_off_continues),
+    cmocka_unit_test(ps_servers_follower_joins_a_new_server_0),
     cmocka_unit_test(ps_servers_known_server_joins_without_a_rollback),
-    cmocka_unit_test(ps_servers_known_server_joins_to_hear_of_the_end),
+    cmocka_unit_test(ps_servers_known_server_joins_to_receive_the_end),
     cmocka_unit_test(ps_servers_new_server_rolls_the_job_back),
     cmocka_unit_test(ps_servers_new_server_rolls_back_a_chief_that_returns),
     cmocka_unit_test(ps_servers_lost_server_is_needed_until_the_chief_left),
     cmocka_unit_test(ps_servers_server_lost_in_an_interrupt_ends_the_job),
     cmocka_unit_test(ps_servers_interrupt_reaches_a_job_that_ends),
-    cmocka_unit_test(ps_servers_failure_is_told_until_server_0_ends_the_job),
-    cmocka_unit_test(ps_servers_apply_of_nobody_is_ignored))
+    cmocka_unit_test(ps_servers_failure_is_resent_until_server_0_ends_the_job),
+    cmocka_unit_test(ps_servers_apply_without_workers_is_ignored))

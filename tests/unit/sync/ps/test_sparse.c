@@ -4,7 +4,7 @@
  *
  * Invariants and the tests that check them:
  *   keyed K1  lost_and_doubled_messages_change_no_bit,
- *             workers_that_come_again_change_no_bit
+ *             restarted_workers_change_no_bit
  *   keyed K2  sync_makes_the_bits_of_one_process, with L1 and a bias */
 #include "sync/ps/core/core.h"
 #include "sync/ps/worker/client.h"
@@ -471,7 +471,7 @@ static void lost_and_doubled_messages_change_no_bit(void **state)
     }
 }
 
-static void workers_that_come_again_change_no_bit(void **state)
+static void restarted_workers_change_no_bit(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 20; seed++) {
@@ -518,6 +518,6 @@ static void core_new_survives_each_failed_allocation(void **state)
 
 UNIT_TESTS(cmocka_unit_test(sync_makes_the_bits_of_one_process),
            cmocka_unit_test(lost_and_doubled_messages_change_no_bit),
-           cmocka_unit_test(workers_that_come_again_change_no_bit),
+           cmocka_unit_test(restarted_workers_change_no_bit),
            cmocka_unit_test(async_applies_each_gradient_once),
            cmocka_unit_test(core_new_survives_each_failed_allocation))

@@ -99,7 +99,7 @@ static void due_counts_seconds_of_the_clock(void **state)
 }
 
 /* Steps may be left out, as in a cluster where others also count. */
-static void due_comes_once_when_steps_are_passed_over(void **state)
+static void due_comes_once_when_steps_are_skipped(void **state)
 {
     (void)state;
     pl_due due;
@@ -116,4 +116,4 @@ UNIT_TESTS(cmocka_unit_test(due_counts_steps),
            cmocka_unit_test(due_in_the_far_future_does_not_come),
            cmocka_unit_test(due_never_comes),
            cmocka_unit_test(due_counts_seconds_of_the_clock),
-           cmocka_unit_test(due_comes_once_when_steps_are_passed_over))
+           cmocka_unit_test(due_comes_once_when_steps_are_skipped))

@@ -91,7 +91,7 @@ static bool is_there(const char *folder, const char *name)
     return pl_file_exists(test_path(folder, name));
 }
 
-static void records_are_the_listed_files_alone(void **state)
+static void only_listed_files_are_records(void **state)
 {
     (void)state;
     static const char *const good[] = {
@@ -284,7 +284,7 @@ static void sink_refuses_what_is_not_the_next(void **state)
     close_ends(&e);
 }
 
-UNIT_TESTS(cmocka_unit_test(records_are_the_listed_files_alone),
+UNIT_TESTS(cmocka_unit_test(only_listed_files_are_records),
            TEST_IN_FOLDER(records_arrive_while_they_grow),
            TEST_IN_FOLDER(whole_file_is_sent_again_when_it_was_replaced),
            TEST_IN_FOLDER(checkpoint_comes_complete_and_goes),

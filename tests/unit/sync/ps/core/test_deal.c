@@ -2,8 +2,8 @@
  * sync/ps/core/deal.c.
  *
  * Invariants and the tests that check them:
- *   deal D1  ps_deal_is_among_those_who_are_there
- *   deal D2  ps_deal_is_among_those_who_are_there
+ *   deal D1  ps_deal_is_among_the_present_workers
+ *   deal D2  ps_deal_is_among_the_present_workers
  *   deal D3  ps_deal_is_to_all_after_a_rollback
  *   deal D4  ps_deal_is_settled_a_step_earlier */
 #include "support/ps.h"
@@ -62,7 +62,7 @@ static ps_rig *start_and_lose(void)
     return rig;
 }
 
-static void ps_deal_is_among_those_who_are_there(void **state)
+static void ps_deal_is_among_the_present_workers(void **state)
 {
     (void)state;
     ps_rig *rig = start_and_lose();
@@ -133,7 +133,7 @@ static void ps_deal_is_to_all_after_a_rollback(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(cmocka_unit_test(ps_deal_is_among_those_who_are_there),
+UNIT_TESTS(cmocka_unit_test(ps_deal_is_among_the_present_workers),
            cmocka_unit_test(ps_deal_is_settled_a_step_earlier),
            cmocka_unit_test(ps_deal_is_of_steps_that_will_be_made),
            cmocka_unit_test(ps_deal_is_to_all_after_a_rollback))

@@ -4,13 +4,13 @@
  *   core P1     ps_members_failure_of_one_ends_the_job
  *   core P4     ps_members_early_interrupt_is_no_failure
  *   members J1  ps_members_join_is_welcomed_with_an_incarnation
- *   members J2  ps_members_joins_that_make_no_sense_are_refused
+ *   members J2  ps_members_invalid_joins_are_refused
  *   members J3  ps_members_newer_process_takes_the_place
- *   members J6  ps_members_workers_stay_until_the_chief_knows_all
+ *   members J6  ps_members_workers_stay_until_the_chief_has_reports
  *   watch L2    ps_members_silence_means_lost,
  *               ps_members_stuck_worker_is_lost
  *   watch L3    ps_members_wait_ends_at_the_rejoin_timeout,
- *               ps_members_who_never_joins_is_named
+ *               ps_members_absent_task_is_named
  *   ssp C2      ps_members_lost_ssp_worker_keeps_pace_when_it_is_back */
 #include "support/ps.h"
 #include "sync/ps/messages/messages.h"
@@ -49,7 +49,7 @@ static void ps_members_join_is_welcomed_with_an_incarnation(void **state)
 }
 
 /* J2 */
-static void ps_members_joins_that_make_no_sense_are_refused(void **state)
+static void ps_members_invalid_joins_are_refused(void **state)
 {
     (void)state;
     static const char *const joins[][2] = {
@@ -124,7 +124,7 @@ static void ps_members_join_names_the_first_setting_that_differs(void **state)
     ps_close(rig);
 }
 
-static void ps_members_new_process_has_nothing_that_a_codec_kept(void **state)
+static void ps_members_new_process_has_no_codec_residual(void **state)
 {
     (void)state;
     static const struct {
@@ -189,7 +189,7 @@ static void ps_members_older_incarnation_is_refused_by_a_follower(void **state)
     ps_close(rig);
 }
 
-static void ps_members_hearts_are_answered_with_the_state(void **state)
+static void ps_members_heartbeats_are_answered_with_the_state(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { .mode = PL_PS_ASYNC }, 3);
@@ -381,7 +381,7 @@ static void ps_members_chief_is_waited_for_also_in_continue(void **state)
 }
 
 /* ssp: a supervised worker comes again in seconds, so it is waited for. */
-static void ps_members_supervised_ssp_waits_for_who_is_lost(void **state)
+static void ps_members_supervised_ssp_waits_for_a_lost_worker(void **state)
 {
     (void)state;
     for (int supervised = 0; supervised <= 1; supervised++) {
@@ -509,7 +509,7 @@ static void ps_members_worker_that_was_given_up_is_answered(void **state)
 }
 
 /* A step that takes long, on a way that was cut for a while. */
-static void ps_members_hearts_with_progress_bring_a_worker_back(void **state)
+static void ps_members_heartbeats_with_progress_restore_a_worker(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start((pl_ps_core_opts) { 0 }, 0);
@@ -543,7 +543,7 @@ static void ps_members_nothing_changes_after_the_final_pull(void **state)
 }
 
 /* L3 */
-static void ps_members_who_never_joins_is_named(void **state)
+static void ps_members_absent_task_is_named(void **state)
 {
     (void)state;
     ps_rig *rig = ps_open(
@@ -589,7 +589,7 @@ static void ps_members_final_pull_waits_for_all_others(void **state)
 
 /* A server 0 that dies with reports the chief did not get is followed by one
  * that needs all workers again. (J6) */
-static void ps_members_workers_stay_until_the_chief_knows_all(void **state)
+static void ps_members_workers_stay_until_the_chief_has_reports(void **state)
 {
     (void)state;
     for (int silent = 0; silent <= 1; silent++) {
@@ -757,12 +757,12 @@ static void ps_members_report_survives_a_clock_that_steps_back(void **state)
 UNIT_TESTS(
     cmocka_unit_test(ps_members_report_survives_a_clock_that_steps_back),
     cmocka_unit_test(ps_members_join_is_welcomed_with_an_incarnation),
-    cmocka_unit_test(ps_members_joins_that_make_no_sense_are_refused),
+    cmocka_unit_test(ps_members_invalid_joins_are_refused),
     cmocka_unit_test(ps_members_join_names_the_first_setting_that_differs),
     cmocka_unit_test(ps_members_newer_process_takes_the_place),
-    cmocka_unit_test(ps_members_new_process_has_nothing_that_a_codec_kept),
+    cmocka_unit_test(ps_members_new_process_has_no_codec_residual),
     cmocka_unit_test(ps_members_older_incarnation_is_refused_by_a_follower),
-    cmocka_unit_test(ps_members_hearts_are_answered_with_the_state),
+    cmocka_unit_test(ps_members_heartbeats_are_answered_with_the_state),
     cmocka_unit_test(ps_members_silence_means_lost),
     cmocka_unit_test(ps_members_stuck_worker_is_lost),
     cmocka_unit_test(ps_members_stuck_worker_is_named),
@@ -771,18 +771,18 @@ UNIT_TESTS(
     cmocka_unit_test(ps_members_abort_ends_the_job_at_once),
     cmocka_unit_test(ps_members_continue_goes_on_without_a_worker),
     cmocka_unit_test(ps_members_chief_is_waited_for_also_in_continue),
-    cmocka_unit_test(ps_members_supervised_ssp_waits_for_who_is_lost),
+    cmocka_unit_test(ps_members_supervised_ssp_waits_for_a_lost_worker),
     cmocka_unit_test(ps_members_lost_ssp_worker_keeps_pace_when_it_is_back),
     cmocka_unit_test(ps_members_worker_that_is_gone_is_not_waited_for),
     cmocka_unit_test(ps_members_final_pull_is_answered_when_the_chief_is_back),
     cmocka_unit_test(ps_members_lost_evaluator_may_come_back),
     cmocka_unit_test(ps_members_worker_that_was_given_up_is_answered),
-    cmocka_unit_test(ps_members_hearts_with_progress_bring_a_worker_back),
+    cmocka_unit_test(ps_members_heartbeats_with_progress_restore_a_worker),
     cmocka_unit_test(ps_members_nothing_changes_after_the_final_pull),
-    cmocka_unit_test(ps_members_who_never_joins_is_named),
+    cmocka_unit_test(ps_members_absent_task_is_named),
     cmocka_unit_test(ps_members_final_pull_waits_for_all_others),
     cmocka_unit_test(ps_members_malformed_report_counts_as_lost),
-    cmocka_unit_test(ps_members_workers_stay_until_the_chief_knows_all),
+    cmocka_unit_test(ps_members_workers_stay_until_the_chief_has_reports),
     cmocka_unit_test(ps_members_reports_are_gathered_for_the_chief),
     cmocka_unit_test(ps_members_early_interrupt_is_no_failure),
     cmocka_unit_test(ps_members_join_of_another_size_is_refused),

@@ -2,14 +2,14 @@
  * while training goes on, complete when all parts are.
  *
  * Invariants and the tests that check them:
- *   save K1  ps_save_is_of_the_moment_the_chief_was_told
+ *   save K1  ps_save_is_of_the_state_that_the_chief_froze
  *   save K2  ps_save_holds_a_step,
  *            ps_save_holds_gradients_one_by_one
  *   save K3  ps_save_is_complete_when_all_parts_are,
  *            ps_save_takes_only_parts_of_its_own
  *   save K4  ps_save_is_given_up_with_a_chief_that_began_it,
  *            ps_save_that_is_being_completed_keeps_the_chief_out
- *   save K5  ps_save_part_is_told_until_it_is_heard */
+ *   save K5  ps_save_part_is_resent_until_acknowledged */
 #include "support/ps.h"
 
 #define PLAN   "plan"
@@ -215,7 +215,7 @@ static void ps_save_is_complete_when_all_parts_are(void **state)
 }
 
 /* K3 */
-static void ps_save_that_failed_anywhere_is_said_once(void **state)
+static void ps_save_failure_of_any_part_is_reported_once(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -285,7 +285,7 @@ static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
     ps_close(rig);
 }
 
-static void ps_save_goes_on_without_a_chief_that_thawed(void **state)
+static void ps_save_continues_without_a_chief_that_thawed(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -302,7 +302,7 @@ static void ps_save_goes_on_without_a_chief_that_thawed(void **state)
     ps_close(rig);
 }
 
-static void ps_save_is_the_chiefs_alone(void **state)
+static void ps_save_is_for_the_chief_only(void **state)
 {
     (void)state;
     ps_rig *rig = start_alone((pl_ps_core_opts) { 0 });
@@ -374,7 +374,7 @@ static void ps_save_holds_gradients_one_by_one(void **state)
 }
 
 /* One that was lost comes back when the chief was told the counts. (K2) */
-static void ps_save_is_of_the_moment_the_chief_was_told(void **state)
+static void ps_save_is_of_the_state_that_the_chief_froze(void **state)
 {
     (void)state;
     ps_rig *rig = start_alone((pl_ps_core_opts) { .mode = PL_PS_ASYNC });
@@ -403,7 +403,7 @@ static void ps_save_is_forgotten_when_all_is_rolled_back(void **state)
     ps_close(rig);
 }
 
-static void ps_save_has_nothing_that_a_codec_kept(void **state)
+static void ps_save_has_no_codec_residual(void **state)
 {
     (void)state;
     static const struct {
@@ -545,7 +545,7 @@ static void ps_save_applies_the_held_gradient_of_one_that_died(void **state)
 }
 
 /* K5 */
-static void ps_save_part_is_told_until_it_is_heard(void **state)
+static void ps_save_part_is_resent_until_acknowledged(void **state)
 {
     (void)state;
     ps_rig *rig = start_follower(PL_PS_SYNC);
@@ -573,19 +573,19 @@ static void ps_save_part_is_told_until_it_is_heard(void **state)
 
 UNIT_TESTS(
     cmocka_unit_test(ps_save_is_complete_when_all_parts_are),
-    cmocka_unit_test(ps_save_that_failed_anywhere_is_said_once),
+    cmocka_unit_test(ps_save_failure_of_any_part_is_reported_once),
     cmocka_unit_test(ps_save_takes_only_parts_of_its_own),
     cmocka_unit_test(ps_save_is_given_up_with_a_chief_that_began_it),
-    cmocka_unit_test(ps_save_goes_on_without_a_chief_that_thawed),
-    cmocka_unit_test(ps_save_is_the_chiefs_alone),
+    cmocka_unit_test(ps_save_continues_without_a_chief_that_thawed),
+    cmocka_unit_test(ps_save_is_for_the_chief_only),
     cmocka_unit_test(ps_save_waits_for_one_that_was_cancelled),
     cmocka_unit_test(ps_save_holds_a_step),
     cmocka_unit_test(ps_save_holds_gradients_one_by_one),
-    cmocka_unit_test(ps_save_is_of_the_moment_the_chief_was_told),
+    cmocka_unit_test(ps_save_is_of_the_state_that_the_chief_froze),
     cmocka_unit_test(ps_save_is_forgotten_when_all_is_rolled_back),
     cmocka_unit_test(ps_save_load_sets_step_and_counts),
-    cmocka_unit_test(ps_save_has_nothing_that_a_codec_kept),
+    cmocka_unit_test(ps_save_has_no_codec_residual),
     cmocka_unit_test(ps_save_that_is_being_completed_keeps_the_chief_out),
     cmocka_unit_test(ps_save_load_that_fails_ends_the_job),
     cmocka_unit_test(ps_save_applies_the_held_gradient_of_one_that_died),
-    cmocka_unit_test(ps_save_part_is_told_until_it_is_heard))
+    cmocka_unit_test(ps_save_part_is_resent_until_acknowledged))

@@ -1,10 +1,10 @@
 /* The share of a worker that is gone is read by the others.
  *
  * Invariants and the tests that check them:
- *   share H1  ps_share_goes_on_to_the_next,
- *             ps_share_lets_the_chief_wait_until_all_are_done
+ *   share H1  ps_share_passes_to_the_next_reader,
+ *             ps_share_chief_waits_until_all_shares_are_read
  *   share H2  ps_share_of_a_lost_worker_goes_to_one_other,
- *             ps_share_is_taken_back_by_who_is_back */
+ *             ps_share_is_taken_back_by_a_returned_worker */
 #include "support/ps.h"
 
 #define OTHERS 3u /* workers 0 and 1, as a mask: all but the last */
@@ -106,7 +106,7 @@ static void ps_share_of_a_lost_worker_goes_to_one_other(void **state)
     ps_close(rig);
 }
 
-static void ps_share_of_who_is_there_or_awaited_is_not_given(void **state)
+static void ps_share_of_a_present_or_awaited_worker_is_kept(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(three, 0);
@@ -122,7 +122,7 @@ static void ps_share_of_who_is_there_or_awaited_is_not_given(void **state)
     ps_close(rig);
 }
 
-static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
+static void ps_share_chief_waits_until_all_shares_are_read(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(three, 0);
@@ -142,7 +142,7 @@ static void ps_share_lets_the_chief_wait_until_all_are_done(void **state)
 
 /* The chief waits for a share to be left when the worker whose share it has
  * read is back: that one is done soon, but not the others. */
-static void ps_share_lets_the_chief_wait_when_one_is_back(void **state)
+static void ps_share_chief_waits_when_a_worker_returns(void **state)
 {
     (void)state;
     ps_rig *rig = ps_start(three, 0);
@@ -162,7 +162,7 @@ static void ps_share_lets_the_chief_wait_when_one_is_back(void **state)
 }
 
 /* It was frozen, not dead: a gradient that it made is not used twice. */
-static void ps_share_is_taken_back_by_who_is_back(void **state)
+static void ps_share_is_taken_back_by_a_returned_worker(void **state)
 {
     (void)state;
     ps_rig *rig = start_and_hand_over();
@@ -191,7 +191,7 @@ static void ps_share_is_taken_back_by_a_new_process(void **state)
 }
 
 /* The reader of a lost share is lost, too: its reader is the next one. */
-static void ps_share_goes_on_to_the_next(void **state)
+static void ps_share_passes_to_the_next_reader(void **state)
 {
     (void)state;
     ps_rig *rig = start_and_hand_over();
@@ -207,7 +207,7 @@ static void ps_share_goes_on_to_the_next(void **state)
 
 /* ssp: who reads a lost worker's share holds up nobody, and neither does who
  * waits for one; who is back keeps pace with the others from then on. */
-static void ps_share_reader_holds_up_no_ssp_worker(void **state)
+static void ps_share_reader_blocks_no_ssp_worker(void **state)
 {
     (void)state;
     pl_ps_core_opts opts = three;
@@ -260,7 +260,7 @@ static void ps_share_worker_back_in_a_freeze_is_not_ahead(void **state)
     ps_close(rig);
 }
 
-static void ps_share_that_cannot_be_is_refused(void **state)
+static void ps_share_impossible_request_is_refused(void **state)
 {
     (void)state;
     static const int64_t values[][2] = {
@@ -283,12 +283,12 @@ static void ps_share_that_cannot_be_is_refused(void **state)
 }
 
 UNIT_TESTS(cmocka_unit_test(ps_share_of_a_lost_worker_goes_to_one_other),
-           cmocka_unit_test(ps_share_of_who_is_there_or_awaited_is_not_given),
-           cmocka_unit_test(ps_share_lets_the_chief_wait_until_all_are_done),
-           cmocka_unit_test(ps_share_is_taken_back_by_who_is_back),
+           cmocka_unit_test(ps_share_of_a_present_or_awaited_worker_is_kept),
+           cmocka_unit_test(ps_share_chief_waits_until_all_shares_are_read),
+           cmocka_unit_test(ps_share_is_taken_back_by_a_returned_worker),
            cmocka_unit_test(ps_share_is_taken_back_by_a_new_process),
-           cmocka_unit_test(ps_share_goes_on_to_the_next),
-           cmocka_unit_test(ps_share_reader_holds_up_no_ssp_worker),
-           cmocka_unit_test(ps_share_lets_the_chief_wait_when_one_is_back),
+           cmocka_unit_test(ps_share_passes_to_the_next_reader),
+           cmocka_unit_test(ps_share_reader_blocks_no_ssp_worker),
+           cmocka_unit_test(ps_share_chief_waits_when_a_worker_returns),
            cmocka_unit_test(ps_share_worker_back_in_a_freeze_is_not_ahead),
-           cmocka_unit_test(ps_share_that_cannot_be_is_refused))
+           cmocka_unit_test(ps_share_impossible_request_is_refused))

@@ -7,7 +7,7 @@
  *   async I3  ps_settle_follower_settles_before_a_join
  *   async I4  ps_settle_follower_saves_without_a_half_gradient
  *   async I6  ps_tests_are_waited_for
- *   ssp C4    ps_tests_hold_up_no_worker_that_the_chief_waits_for */
+ *   ssp C4    ps_tests_block_no_worker_that_the_chief_waits_for */
 #include "support/ps.h"
 
 #define SERVER_1 (PS_SERVER + 1)
@@ -306,7 +306,7 @@ static void ps_settle_follower_saves_what_server_0_counts(void **state)
 
 /* A new process of the worker: the gradient of the one before cannot be
  * completed any more.  One that was applied stays so. */
-static void ps_settle_leader_drops_what_a_dead_process_left(void **state)
+static void ps_settle_leader_drops_gradients_of_a_dead_process(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -338,7 +338,7 @@ static void ps_settle_leader_drops_what_a_dead_process_left(void **state)
 }
 
 /* The same process joins once more, as after a silence of server 0. */
-static void ps_settle_leader_drops_what_a_process_gave_up(void **state)
+static void ps_settle_leader_drops_gradients_before_a_new_join(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -394,7 +394,7 @@ static void ps_settle_refuses_two_gradients_at_once(void **state)
 }
 
 /* The end: what is not on all servers by then is used by none. */
-static void ps_settle_stop_drops_what_waits(void **state)
+static void ps_settle_stop_drops_waiting_gradients(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
@@ -557,7 +557,7 @@ static void ps_tests_do_not_wait_for_a_lost_worker(void **state)
 }
 
 /* A chief that waits for the end tests no more: nobody waits for it. */
-static void ps_tests_of_a_chief_that_is_done_hold_up_no_worker(void **state)
+static void ps_tests_of_a_finished_chief_block_no_worker(void **state)
 {
     (void)state;
     ps_rig *rig = start_tested(PL_PS_ASYNC, 0);
@@ -575,7 +575,7 @@ static void ps_tests_of_a_chief_that_is_done_hold_up_no_worker(void **state)
 
 /* ssp, C4: the chief is as far ahead as it may be and waits for worker 2,
  * which goes on past the test's step. */
-static void ps_tests_hold_up_no_worker_that_the_chief_waits_for(void **state)
+static void ps_tests_block_no_worker_that_the_chief_waits_for(void **state)
 {
     (void)state;
     ps_rig *rig = start_tested(PL_PS_SSP, 0);
@@ -592,22 +592,21 @@ static void ps_tests_hold_up_no_worker_that_the_chief_waits_for(void **state)
     ps_close(rig);
 }
 
-UNIT_TESTS(
-    cmocka_unit_test(ps_tests_are_waited_for),
-    cmocka_unit_test(ps_tests_are_waited_for_from_the_first_step),
-    cmocka_unit_test(ps_tests_do_not_wait_for_a_lost_worker),
-    cmocka_unit_test(ps_tests_of_a_chief_that_is_done_hold_up_no_worker),
-    cmocka_unit_test(ps_tests_hold_up_no_worker_that_the_chief_waits_for),
-    cmocka_unit_test(ps_settle_leader_applies_what_is_on_all_servers),
-    cmocka_unit_test(ps_settle_follower_waits_for_the_verdict),
-    cmocka_unit_test(ps_settle_follower_ignores_other_verdicts),
-    cmocka_unit_test(ps_settle_leader_saves_without_a_half_gradient),
-    cmocka_unit_test(ps_settle_follower_saves_without_a_half_gradient),
-    cmocka_unit_test(ps_settle_follower_saves_what_server_0_counts),
-    cmocka_unit_test(ps_settle_leader_drops_what_a_dead_process_left),
-    cmocka_unit_test(ps_settle_leader_drops_what_a_process_gave_up),
-    cmocka_unit_test(ps_settle_follower_settles_before_a_join),
-    cmocka_unit_test(ps_settle_refuses_two_gradients_at_once),
-    cmocka_unit_test(ps_settle_stop_drops_what_waits),
-    cmocka_unit_test(ps_settle_verdict_holds_after_the_end),
-    cmocka_unit_test(ps_settle_follower_does_not_end_the_job))
+UNIT_TESTS(cmocka_unit_test(ps_tests_are_waited_for),
+           cmocka_unit_test(ps_tests_are_waited_for_from_the_first_step),
+           cmocka_unit_test(ps_tests_do_not_wait_for_a_lost_worker),
+           cmocka_unit_test(ps_tests_of_a_finished_chief_block_no_worker),
+           cmocka_unit_test(ps_tests_block_no_worker_that_the_chief_waits_for),
+           cmocka_unit_test(ps_settle_leader_applies_what_is_on_all_servers),
+           cmocka_unit_test(ps_settle_follower_waits_for_the_verdict),
+           cmocka_unit_test(ps_settle_follower_ignores_other_verdicts),
+           cmocka_unit_test(ps_settle_leader_saves_without_a_half_gradient),
+           cmocka_unit_test(ps_settle_follower_saves_without_a_half_gradient),
+           cmocka_unit_test(ps_settle_follower_saves_what_server_0_counts),
+           cmocka_unit_test(ps_settle_leader_drops_gradients_of_a_dead_process),
+           cmocka_unit_test(ps_settle_leader_drops_gradients_before_a_new_join),
+           cmocka_unit_test(ps_settle_follower_settles_before_a_join),
+           cmocka_unit_test(ps_settle_refuses_two_gradients_at_once),
+           cmocka_unit_test(ps_settle_stop_drops_waiting_gradients),
+           cmocka_unit_test(ps_settle_verdict_holds_after_the_end),
+           cmocka_unit_test(ps_settle_follower_does_not_end_the_job))

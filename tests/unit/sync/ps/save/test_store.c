@@ -133,7 +133,7 @@ static void ps_store_saves_completes_and_loads(void **state)
     close_rig(&r);
 }
 
-static void ps_store_says_what_went_wrong(void **state)
+static void ps_store_reports_failures(void **state)
 {
     rig r;
     pl_ps_stored stored;
@@ -326,7 +326,7 @@ static void ps_store_learns_one_run_folder(void **state)
 
 UNIT_TESTS(STORE_TEST(ps_store_new_survives_each_failed_allocation),
            STORE_TEST(ps_store_saves_completes_and_loads),
-           STORE_TEST(ps_store_says_what_went_wrong),
+           STORE_TEST(ps_store_reports_failures),
            STORE_TEST(ps_store_cancelled_save_makes_way),
            STORE_TEST(ps_store_uses_no_other_run_folder),
            STORE_TEST(ps_store_follows_only_a_link_of_its_own_user),

@@ -3,7 +3,7 @@
  * Invariants and the tests that check them:
  *   client Q1  ps_client_plan_goes_to_all_servers
  *   client Q2  ps_client_plan_goes_to_all_servers
- *   client Q3  ps_client_ignores_what_is_not_for_it,
+ *   client Q3  ps_client_ignores_messages_for_others,
  *              ps_client_ignores_the_welcome_to_an_earlier_join
  *   client Q4  ps_client_levels_servers_that_are_behind,
  *              ps_client_newer_step_replaces_an_older_half */
@@ -257,7 +257,7 @@ static void ps_client_joins_server_0_then_the_others(void **state)
 
 /* Server 0 died while another server was awaited: the new one must be joined
  * before any other. */
-static void ps_client_joins_anew_when_server_0_is_new(void **state)
+static void ps_client_rejoins_a_restarted_server_0(void **state)
 {
     (void)state;
     rig *r = open_rig((pl_ps_client_opts) { .ps = 2, .count = 32 });
@@ -344,7 +344,7 @@ static void ps_client_init_sends_parameters(void **state)
 }
 
 /* It let us in, then it was started anew: what it gave us means nothing. */
-static void ps_client_joins_a_server_0_that_is_new_since(void **state)
+static void ps_client_rejoins_server_0_restarted_during_the_join(void **state)
 {
     (void)state;
     rig *r = open_rig((pl_ps_client_opts) { .ps = 2, .count = 32 });
@@ -396,7 +396,7 @@ static void ps_client_plan_goes_to_all_servers(void **state)
     close_rig(r);
 }
 
-static void ps_client_hears_what_became_of_a_save(void **state)
+static void ps_client_receives_the_outcome_of_a_save(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -479,7 +479,7 @@ static void ps_client_keeps_to_the_window(void **state)
     close_rig(r);
 }
 
-static void ps_client_asks_after_a_second_of_silence(void **state)
+static void ps_client_probes_after_a_second_of_silence(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -531,7 +531,7 @@ static void ps_client_finds_a_restarted_server_it_does_not_wait_for(
 }
 
 /* Q3 */
-static void ps_client_ignores_what_is_not_for_it(void **state)
+static void ps_client_ignores_messages_for_others(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -729,7 +729,7 @@ static void ps_client_answer_without_parameters_ends_a_push(void **state)
     close_rig(r);
 }
 
-static void ps_client_small_requests_are_asked_until_done(void **state)
+static void ps_client_small_requests_are_repeated_until_done(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { .ps = 2, .count = 32 });
@@ -768,7 +768,7 @@ static void ps_client_small_requests_are_asked_until_done(void **state)
     close_rig(r);
 }
 
-static void ps_client_abort_tells_server_0_in_mid_request(void **state)
+static void ps_client_abort_reaches_server_0_during_a_request(void **state)
 {
     (void)state;
     rig *r = start((pl_ps_client_opts) { 0 });
@@ -787,18 +787,18 @@ static void ps_client_abort_tells_server_0_in_mid_request(void **state)
 UNIT_TESTS(
     cmocka_unit_test(ps_client_new_survives_each_failed_allocation),
     cmocka_unit_test(ps_client_joins_server_0_then_the_others),
-    cmocka_unit_test(ps_client_joins_anew_when_server_0_is_new),
+    cmocka_unit_test(ps_client_rejoins_a_restarted_server_0),
     cmocka_unit_test(ps_client_ignores_the_welcome_to_an_earlier_join),
     cmocka_unit_test(ps_client_refusal_and_failure_end_it),
     cmocka_unit_test(ps_client_init_sends_parameters),
-    cmocka_unit_test(ps_client_joins_a_server_0_that_is_new_since),
+    cmocka_unit_test(ps_client_rejoins_server_0_restarted_during_the_join),
     cmocka_unit_test(ps_client_plan_goes_to_all_servers),
-    cmocka_unit_test(ps_client_hears_what_became_of_a_save),
+    cmocka_unit_test(ps_client_receives_the_outcome_of_a_save),
     cmocka_unit_test(ps_client_push_sends_what_is_ready),
     cmocka_unit_test(ps_client_keeps_to_the_window),
-    cmocka_unit_test(ps_client_asks_after_a_second_of_silence),
+    cmocka_unit_test(ps_client_probes_after_a_second_of_silence),
     cmocka_unit_test(ps_client_finds_a_restarted_server_it_does_not_wait_for),
-    cmocka_unit_test(ps_client_ignores_what_is_not_for_it),
+    cmocka_unit_test(ps_client_ignores_messages_for_others),
     cmocka_unit_test(ps_client_refuses_parameters_that_do_not_fit),
     cmocka_unit_test(ps_client_refuses_an_answer_without_parameters),
     cmocka_unit_test(ps_client_takes_reports_from_server_0_alone),
@@ -807,5 +807,5 @@ UNIT_TESTS(
     cmocka_unit_test(ps_client_async_takes_what_each_server_has),
     cmocka_unit_test(ps_client_pull_goes_to_server_0_first),
     cmocka_unit_test(ps_client_answer_without_parameters_ends_a_push),
-    cmocka_unit_test(ps_client_small_requests_are_asked_until_done),
-    cmocka_unit_test(ps_client_abort_tells_server_0_in_mid_request))
+    cmocka_unit_test(ps_client_small_requests_are_repeated_until_done),
+    cmocka_unit_test(ps_client_abort_reaches_server_0_during_a_request))

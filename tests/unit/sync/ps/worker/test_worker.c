@@ -2,13 +2,13 @@
  * Messages to the core arrive at once, answers when the test delivers them.
  *
  * Invariants and the tests that check them:
- *   worker W1  worker_wish_waits_for_the_request_before
+ *   worker W1  worker_wish_waits_for_the_previous_request
  *   worker W2  worker_sends_nothing_after_a_rollback
  *   worker W3  worker_makes_no_update_before_the_first_save
- *   worker W4  worker_lets_others_go_on_after_a_save_that_failed
- *   worker W5  worker_tells_each_outcome_once
+ *   worker W4  worker_releases_others_after_a_failed_save
+ *   worker W5  worker_reports_each_outcome_once
  *   worker W6  worker_that_said_goodbye_is_done,
- *              worker_that_was_leaving_is_done_without_a_server */
+ *              worker_that_was_leaving_is_done_if_its_server_is_lost */
 #include "support/ps.h"
 #include "sync/ps/worker/worker.h"
 
@@ -243,7 +243,7 @@ static void begin_step(task *t)
     pl_ps_worker_commit(t->machine);
 }
 
-static void worker_wish_waits_for_the_request_before(void **state)
+static void worker_wish_waits_for_the_previous_request(void **state)
 {
     (void)state;
     job j;
@@ -323,7 +323,7 @@ static void worker_makes_no_update_before_the_first_save(void **state)
     }
 }
 
-static void worker_lets_others_go_on_after_a_save_that_failed(void **state)
+static void worker_releases_others_after_a_failed_save(void **state)
 {
     (void)state;
     job j;
@@ -349,7 +349,7 @@ static void worker_lets_others_go_on_after_a_save_that_failed(void **state)
     close_job(&j);
 }
 
-static void worker_tells_each_outcome_once(void **state)
+static void worker_reports_each_outcome_once(void **state)
 {
     (void)state;
     job j;
@@ -423,7 +423,7 @@ static void worker_that_said_goodbye_is_done(void **state)
 }
 
 /* It joins again, as the job may roll back behind it, and is not let in. */
-static void worker_that_was_leaving_is_done_without_a_server(void **state)
+static void worker_that_was_leaving_is_done_if_its_server_is_lost(void **state)
 {
     (void)state;
     job j;
@@ -443,10 +443,11 @@ static void worker_that_was_leaving_is_done_without_a_server(void **state)
     close_job(&j);
 }
 
-UNIT_TESTS(cmocka_unit_test(worker_wish_waits_for_the_request_before),
-           cmocka_unit_test(worker_sends_nothing_after_a_rollback),
-           cmocka_unit_test(worker_makes_no_update_before_the_first_save),
-           cmocka_unit_test(worker_lets_others_go_on_after_a_save_that_failed),
-           cmocka_unit_test(worker_tells_each_outcome_once),
-           cmocka_unit_test(worker_that_said_goodbye_is_done),
-           cmocka_unit_test(worker_that_was_leaving_is_done_without_a_server))
+UNIT_TESTS(
+    cmocka_unit_test(worker_wish_waits_for_the_previous_request),
+    cmocka_unit_test(worker_sends_nothing_after_a_rollback),
+    cmocka_unit_test(worker_makes_no_update_before_the_first_save),
+    cmocka_unit_test(worker_releases_others_after_a_failed_save),
+    cmocka_unit_test(worker_reports_each_outcome_once),
+    cmocka_unit_test(worker_that_said_goodbye_is_done),
+    cmocka_unit_test(worker_that_was_leaving_is_done_if_its_server_is_lost))
