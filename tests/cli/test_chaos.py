@@ -71,11 +71,11 @@ def test_a_job_under_chaos_ends_in_the_same_bits(cli, seed):
     (["--chaos", "1", "--cluster", "c.json", "--role", "ps"],
      "--chaos is for jobs that --workers and --ps start"),
 ])
-def test_where_nobody_could_repair_it_chaos_is_refused(cli, flags, says):
+def test_chaos_without_repair_is_refused(cli, flags, says):
     write_cluster(cli, 2, 1)
     cli.refused(2, "train", "softmax", *flags, says=says)
 
 
-def test_the_summary_tells_of_chaos(cli):
+def test_the_summary_reports_chaos(cli):
     result, _ = under_chaos(cli, 16587)
     assert "injected by --chaos" in result.out, result

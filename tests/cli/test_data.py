@@ -18,7 +18,7 @@ def svm(tmp_path):
     return path
 
 
-def test_convert_goes_there_and_back(cli, svm, tmp_path):
+def test_convert_round_trips(cli, svm, tmp_path):
     cache, back = tmp_path / "a.cache", tmp_path / "b.svm"
     result = cli.ok("data", "convert", f"libsvm:{svm}", f"cache:{cache}")
     assert "3 examples" in result.out
@@ -90,7 +90,7 @@ def test_bad_text_is_one_sentence(cli, tmp_path, text, message):
                 says=[message, str(path)])
 
 
-def test_bad_lines_are_passed_over_and_counted(cli, tmp_path):
+def test_bad_lines_are_skipped_and_counted(cli, tmp_path):
     path = tmp_path / "bad"
     path.write_text("1 1:1\nx\n0 2:1\n")
     result = cli.ok("data", "stats", f"libsvm:{path}", "--skip-bad", "1",
@@ -134,7 +134,7 @@ def test_a_wrong_checksum_is_named(cli, records, part, message):
                 says=[f"{path}: record at byte {2 * size}", message])
 
 
-def test_a_bad_record_is_passed_over_in_training(cli, records):
+def test_a_bad_record_is_skipped_in_training(cli, records):
     path, size = records
     damage(path, 2 * size + 20)
     train = ["train", "sparse", "--data", f"tfrecord:{path}", "--batch", "2",

@@ -123,7 +123,7 @@ def test_ring_workers_share_the_chiefs(cli, jobs, order):
         assert_records(run, "worker", index)
 
 
-def test_the_evaluator_and_the_traces_are_there_too(cli, jobs):
+def test_the_evaluator_and_the_traces_are_recorded_too(cli, jobs):
     """A job that goes on until the evaluator, for which nobody waits, came."""
     job = jobs()
     endless = ["--steps", "1000000"]

@@ -273,7 +273,7 @@ def test_run_where_a_file_is_in_the_way_fails(cli):
     cli.refused(1, "data", "digits", "--out", "file/x", says="file")
 
 
-def test_eval_of_what_is_no_run_is_named(cli):
+def test_eval_of_a_folder_without_a_run_is_named(cli):
     cli.refused(1, "eval", "no/such", says=["no/such", "not a run folder"])
     (cli.folder / "empty").mkdir()
     cli.refused(1, "eval", "empty", says=["empty", "not a run folder"])

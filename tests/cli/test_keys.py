@@ -167,14 +167,14 @@ def test_keys_change_no_bit_beyond_loopback(cli, beyond, expected):
     assert summary["parameters_sha256"] == expected
 
 
-def test_insecure_is_said_by_every_task(cli, beyond, expected):
+def test_insecure_is_reported_by_every_task(cli, beyond, expected):
     ps = [f"{beyond}:{port}" for port in free_ports(1)]
     summary, said = by_hand(cli, ps, "--insecure")
     assert summary["parameters_sha256"] == expected
     assert said.count("--insecure: anyone who can reach") == 3
 
 
-def test_a_task_with_other_keys_is_turned_away(cli, expected):
+def test_a_task_with_other_keys_is_refused(cli, expected):
     cli.ok("keys", "-o", "job.key")
     cli.ok("keys", "-o", "other.key")
     ps = [f"127.0.0.1:{port}" for port in free_ports(1)]

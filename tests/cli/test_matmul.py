@@ -17,7 +17,7 @@ def product(cli, *flags, **more):
     return cli.ok("matmul", "--json", *flags, **more).json
 
 
-def test_product_says_what_moved_and_what_would_have(cli):
+def test_product_reports_actual_and_alternative_traffic(cli):
     best = product(cli, "--n", 512, "--blocks", 8, "--workers", 2)
     usual = product(cli, "--n", 512, "--blocks", 8, "--workers", 2,
                     "--placement", "(i+j)%W")
@@ -98,7 +98,7 @@ def test_workers_of_a_cluster_file_come_in_any_order(cli):
     assert results[0].json["verified"] and results[1].out == ""
 
 
-def test_worker_with_other_keys_is_turned_away(cli):
+def test_worker_with_other_keys_is_refused(cli):
     cli.ok("keys", "-o", "a.key")
     cli.ok("keys", "-o", "b.key")
     addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
@@ -146,7 +146,7 @@ def disturbed(cli, disturb):
     pytest.fail("no job is slow enough")
 
 
-def test_killed_worker_is_named_and_nobody_is_left(cli):
+def test_killed_worker_is_named_and_no_process_is_left(cli):
     result = disturbed(cli, lambda _, pids: os.kill(pids[1], signal.SIGKILL))
     assert result.code == 1
     assert "worker 1" in result.err and "signal 9" in result.err, result
@@ -189,7 +189,7 @@ def test_ranks_of_mpirun_have_a_secret_of_their_own(cli):
     assert not list((cli.folder / "here").glob("*.key*"))
 
 
-def test_without_keys_it_says_so(cli):
+def test_missing_keys_are_reported(cli):
     both = started_by_hand(cli, order=(0, 1))
     for process in both:
         result = cli.end(process, "matmul")

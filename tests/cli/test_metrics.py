@@ -129,7 +129,7 @@ def test_a_job_is_seen_with_its_tasks(start):
     assert job.get(Host="evil.example")[0].status == 421
 
 
-def test_a_token_is_asked_for(cli, start):
+def test_a_token_is_required(cli, start):
     token = "0123456789abcdef" * 2
     (cli.folder / "token").write_text(token + "\n")
     (cli.folder / "token").chmod(0o600)
@@ -192,7 +192,7 @@ def names_in(text):
     return set(re.findall(r"\bpaceline_[a-z_]+", text))
 
 
-def test_the_examples_ask_for_what_there_is():
+def test_the_examples_use_existing_metrics():
     """Each metric of the dashboard and of the alerts is in the table of
     docs/observe.md, and the other way round it is served."""
     source = (ROOT / "src/observe/live/live_metrics.c").read_text()

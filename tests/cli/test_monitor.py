@@ -104,12 +104,12 @@ def test_samples_may_be_ten_milliseconds_apart(cli):
     assert pauses[0] < 0.015, pauses
 
 
-def test_none_is_taken_when_none_is_wanted(cli):
+def test_an_interval_of_0_takes_no_samples(cli):
     cli.train(*SMALL, "--monitor-every", "0", "--run", "a")
     assert not (cli.folder / "a/resources").exists()
 
 
-def test_a_folder_that_cannot_be_is_said_once(cli):
+def test_an_unusable_folder_is_reported_once(cli):
     (cli.folder / "a").mkdir()
     (cli.folder / "a/resources").write_text("in the way")
     result = cli.ok("train", "softmax", *SMALL, "--run", "a")

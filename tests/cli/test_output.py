@@ -57,7 +57,7 @@ def full_pipe():
     ["--workers", "2", "--engine", "ring"],
     ["--workers", "2", "--ps", "1", "--chaos", "1", "--steps", "2000"],
 ])
-def test_a_full_standard_error_does_not_hold_the_training(cli, job):
+def test_a_full_standard_error_does_not_block_the_training(cli, job):
     """Progress and logs are dropped; the result is not."""
     with full_pipe() as pipe:
         result = cli.run(*ARGS, "--json", *job, stderr=pipe)
@@ -65,7 +65,7 @@ def test_a_full_standard_error_does_not_hold_the_training(cli, job):
     assert result.json == summary_of(cli)
 
 
-def test_a_full_standard_error_does_not_hold_a_failure(cli):
+def test_a_full_standard_error_does_not_block_a_failure(cli):
     with full_pipe() as pipe:
         result = cli.run(*ARGS, "--lr", "1000000", "--weight-decay",
                          "1000000",
@@ -97,7 +97,7 @@ def test_closed_standard_files_stay_out_of_ours(cli, numbers):
     assert cli.ok("eval", "r", "--json").err == ""
 
 
-def test_full_standard_output_is_said(cli):
+def test_full_standard_output_is_reported(cli):
     with open("/dev/full", "w") as full:
         result = cli.run(*ARGS, "--quiet", stdout=full)
         assert result.code == 1 and "standard output" in result.err, result
@@ -143,7 +143,7 @@ def test_full_disk_keeps_the_older_checkpoint(cli):
         assert cli.train("--run", "disk/r", "--resume")["steps"] == 3000
 
 
-def test_limit_on_file_size_is_an_error_not_the_end(cli):
+def test_a_limit_on_file_size_is_reported_as_an_error(cli):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (16 << 10, 16 << 10))
     cli.train(*SMALL, "--run", "r")
@@ -168,7 +168,7 @@ def test_lost_cache_is_only_a_warning(cli):
     assert result.json["parameters_sha256"] == plain["parameters_sha256"]
 
 
-def test_damaged_cache_is_drawn_anew(cli):
+def test_damaged_cache_is_generated_again(cli):
     flags = ["--steps", "5", "--cache", "cache"]
     first = cli.train(*flags)
     for path in (cli.folder / "cache").iterdir():

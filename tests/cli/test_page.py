@@ -65,7 +65,7 @@ def test_it_lists_and_shows_runs(cli, start):
     assert "for one more browser: http://" in page.end()
 
 
-def test_a_run_that_goes_on_is_changing(cli, start):
+def test_a_running_job_is_refreshed(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     (cli.folder / "runs/a/summary.json").unlink()
     page = start("runs/a")
@@ -117,7 +117,7 @@ def test_runs_lie_side_by_side(cli, start):
         assert answer.status == 404 and body.startswith("overlay: "), path
 
 
-def test_files_that_are_none_do_not_hold_it(cli, start):
+def test_malformed_files_do_not_block_it(cli, start):
     """FIFOs where records are expected, logs that shrink and are huge."""
     for name in "a", "fifo":
         cli.ok(*TRAIN, "--run", f"runs/{name}", "--workers", "2", "--ps", "1")
@@ -149,7 +149,7 @@ def test_files_that_are_none_do_not_hold_it(cli, start):
     page.end()
 
 
-def test_others_are_refused(cli, start):
+def test_requests_without_the_token_are_refused(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     page = start()
     for path in ("/", "/run/a", "/page.js", "/?token=" + 64 * "0",
@@ -289,7 +289,7 @@ def test_no_other_socket_is_reached(cli, start):
     assert answer.status == 409 and "no process of this host runs a" in body
 
 
-def test_a_folder_without_runs_is_told(cli, start):
+def test_a_folder_without_runs_is_reported(cli, start):
     (cli.folder / "empty").mkdir()
     page = start("empty")
     page.enter()
@@ -312,7 +312,7 @@ def test_wrong_usage(cli, start):
                 says=f"listen at 127.0.0.1:{page.port}: Address already")
 
 
-def test_nonsense_is_survived(cli, start):
+def test_malformed_requests_are_survived(cli, start):
     cli.ok(*TRAIN, "--run", "runs/a")
     page = start()
     for junk in (b"\0" * 100, b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 5000,

@@ -96,7 +96,7 @@ def test_a_port_in_use_is_named(cli, hand):
     assert f"listen on {address}: the port is in use" in result.err
 
 
-def test_nobody_there(cli, hand):
+def test_absent_tasks_are_named(cli, hand):
     """Each says for whom it waits, and gives up."""
     address, = write_cluster(cli, 2, 1)
     timeout = ["--join-timeout", "9"]
@@ -108,7 +108,7 @@ def test_nobody_there(cli, hand):
         in result.err.splitlines()[-1]
 
 
-def test_the_others_do_not_come(cli, hand):
+def test_a_server_gives_up_on_absent_tasks(cli, hand):
     address, = write_cluster(cli, 2, 1)
     timeout = ["--join-timeout", "2"]
     empty = hand.end(hand.start("ps", 0, *DATA, *timeout))
@@ -123,7 +123,7 @@ def test_the_others_do_not_come(cli, hand):
         assert "worker 1 did not join within 2 s" in result.err, result
 
 
-def test_who_knocks_at_the_port_disturbs_nobody(cli, hand):
+def test_strangers_at_the_port_do_no_harm(cli, hand):
     """Slow bytes, other protocols and other versions: refused and named."""
     address, = write_cluster(cli, 2, 1)
     log = cli.folder / "ps.log"

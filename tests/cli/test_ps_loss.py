@@ -67,7 +67,7 @@ def test_sync_waits_and_ends_in_the_same_bits(cli, undisturbed, index, number,
     (ASYNC, 1, signal.SIGKILL), (ASYNC, 0, signal.SIGKILL),
     (SSP, 2, signal.SIGSTOP),
 ])
-def test_async_and_ssp_go_on(cli, mode, index, number):
+def test_async_and_ssp_continue(cli, mode, index, number):
     """The count of steps is exact, with and without the lost one's."""
     result = disturbed(cli, "worker", index, number, *mode, *SOON)
     assert result.code == 0, result
@@ -77,7 +77,7 @@ def test_async_and_ssp_go_on(cli, mode, index, number):
     assert summary["deterministic"] is False
 
 
-def test_sync_continues_without_the_lost_one(cli, undisturbed):
+def test_sync_continues_without_the_lost_worker(cli, undisturbed):
     result = disturbed(cli, "worker", 1, signal.SIGKILL, *SYNC, *SOON,
                        "--on-worker-loss", "continue", "--restarts", "0")
     assert result.code == 0, result
@@ -314,7 +314,7 @@ def test_no_task_outlives_its_supervisor(cli):
     gone(pids)
 
 
-def test_backup_workers_do_not_wait_for_the_slow(cli):
+def test_backup_workers_do_not_wait_for_a_slow_worker(cli):
     """Worker 2 is stopped while the two others make steps, then wakes with a
     gradient that is too old."""
     job = started(cli, *DATA, *JOB, *SYNC, "--replicas-to-aggregate", "2",

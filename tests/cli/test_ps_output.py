@@ -65,7 +65,7 @@ def test_the_json_object_is_complete(cli, mode):
             assert f"log/{kind}-{index}.log" in listing(cli.folder / "a")
 
 
-def test_every_task_counts_what_it_used(cli):
+def test_every_task_reports_its_usage(cli):
     """However short the job: the counters are each task's own.  (Server 0 waits
     for the evaluator's for half of the heartbeat timeout.)"""
     summary = cli.train(*DATA, *JOB, "--steps", "20", "--evaluator",
@@ -180,7 +180,7 @@ def test_the_memory_of_an_evaluator_counts(cli):
     assert 0 < peak <= summary["peak_rss_mb"]
 
 
-def test_what_people_see(cli):
+def test_streams_of_a_job(cli):
     """The table of workers on standard output, all else on standard error;
     --quiet leaves the table alone."""
     loud = cli.ok("train", "softmax", *DATA, *JOB, "--steps", "50", "--run",
@@ -260,7 +260,7 @@ def whole(cli, steps, *flags):
 
 @pytest.mark.parametrize("flags", [
     [], ["--optimizer", "momentum", "--micro-batches", "2"]])
-def test_sync_goes_on_in_the_same_bits(cli, flags):
+def test_sync_resumes_in_the_same_bits(cli, flags):
     step = interrupted(cli, *flags)
     summary = resumed(cli, step + 500)
     assert summary["resumed_step"] == step
@@ -275,7 +275,7 @@ def test_sync_goes_on_in_the_same_bits(cli, flags):
 @pytest.mark.parametrize("flags", [
     ["--workers", "2", "--ps", "2"], ["--strategy", "single"],
     ["--workers", "3", "--ps", "2", "--mode", "async"]])
-def test_a_job_goes_on_as_another(cli, flags):
+def test_a_job_resumes_as_another(cli, flags):
     step = interrupted(cli)
     summary = resumed(cli, step + 500, *flags)
     assert summary["resumed_step"] == step
@@ -290,7 +290,7 @@ def test_other_servers_change_no_bit(cli):
         whole(cli, steps)["parameters_sha256"]
 
 
-def test_async_goes_on(cli):
+def test_async_resumes(cli):
     """Each worker goes on with its own count, too."""
     step = interrupted(cli, "--mode", "async")
     summary = resumed(cli, step + 500)

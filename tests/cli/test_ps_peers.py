@@ -87,7 +87,7 @@ def test_32_workers_on_one_machine(cli):
     assert summary["parameters_sha256"] == alone(cli, 32, *flags)
 
 
-def test_of_a_worker_started_twice_the_second_stays(cli, hand):
+def test_a_second_process_of_a_worker_replaces_the_first(cli, hand):
     job, _ = by_hand(cli, hand, "--heartbeat-timeout", "60")
     wait_for_checkpoint(cli, job[1])
     with stopped(job):
@@ -211,7 +211,7 @@ def nonsense(rng):
 
 
 @pytest.mark.parametrize("who", ["worker 1", "evaluator 0"])
-def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
+def test_malformed_messages_with_the_right_key_do_no_harm(cli, hand, who):
     """It is a task of the job by its key, and still nothing it says is
     believed."""
     cli.ok("keys", "-o", "job.key")
@@ -235,7 +235,7 @@ def test_nonsense_of_one_with_the_right_key_does_no_harm(cli, hand, who):
     end_well(cli, hand, job)
 
 
-def test_a_flood_of_connections_is_named_and_the_job_goes_on(cli, hand):
+def test_a_flood_of_connections_is_named_and_the_job_continues(cli, hand):
     """More than the server keeps, some silent, some as if they were tasks; a
     task that comes later still gets in."""
     job, address = by_hand(cli, hand, workers=1)

@@ -75,7 +75,7 @@ def is_whole(summary, examples):
 
 @pytest.mark.parametrize("ps,flags", [
     (1, SPARSE), (2, SPARSE), (1, ["softmax", "--data", "synthetic"])])
-def test_the_others_read_the_share_of_one_that_was_killed(cli, ps, flags):
+def test_the_others_read_the_share_of_a_killed_worker(cli, ps, flags):
     summary, examples = in_time(lambda examples: killed(
         cli, ps, examples, *flags, "--examples", examples))
     is_whole(summary, examples)
@@ -125,7 +125,7 @@ def alone(cli, hand, examples):
     return results[1].json
 
 
-def test_nobody_waits_for_one_that_is_gone(cli, hand):
+def test_no_task_waits_for_a_lost_worker(cli, hand):
     is_whole(*in_time(lambda examples: alone(cli, hand, examples)))
 
 
@@ -153,12 +153,12 @@ def frozen(cli, hand, examples):
     return results[1].json
 
 
-def test_one_that_was_frozen_takes_its_share_back(cli, hand):
+def test_a_frozen_worker_takes_its_share_back(cli, hand):
     """Each gradient counts once, whoever of the two made it."""
     is_whole(*in_time(lambda examples: frozen(cli, hand, examples)))
 
 
-def test_one_that_is_done_waits_for_a_server_to_be_back(cli, hand):
+def test_a_finished_worker_waits_for_a_restarted_server(cli, hand):
     """The chief was not done, so what the server lost is made again, and for
     that all are needed."""
     examples = 60000

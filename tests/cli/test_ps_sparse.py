@@ -85,7 +85,7 @@ def test_modes_count_each_gradient(cli, mode):
     assert 0.3 < job["test_loss"] < 0.7
 
 
-def test_the_loss_ends_it_and_an_evaluator_looks_on(cli):
+def test_stop_loss_ends_a_job_with_an_evaluator(cli):
     job = cli.ok("train", "sparse", *DATA, "--json", "--workers", "2", "--ps",
                  "1", "--evaluator", "--epochs", "50", "--stop-loss", "0.55",
                  "--lr", "0.1", "--run", "job").json
@@ -176,7 +176,7 @@ def test_a_server_lost_before_a_checkpoint_changes_no_bit(cli, undisturbed,
     assert job["steps"] == 4000 and job["rolled_back"] >= before > 0
 
 
-def test_async_tells_what_was_lost_before_a_checkpoint(cli):
+def test_async_reports_updates_lost_before_a_checkpoint(cli):
     job, before = killed_before_a_checkpoint(
         cli, "ps", 0, "--workers", "2", "--ps", "1", "--mode", "async",
         steps=40000)
@@ -184,7 +184,7 @@ def test_async_tells_what_was_lost_before_a_checkpoint(cli):
     assert sum(row["steps"] for row in job["per_worker"]) == 40000
 
 
-def test_async_counts_on_when_a_worker_is_killed(cli):
+def test_async_continues_counting_when_a_worker_is_killed(cli):
     job = cli.start("train", "sparse", "--json", "--run", "a", *LONG,
                     "--workers", "3", "--ps", "2", "--mode", "async",
                     "--checkpoint-every", "100", "--heartbeat-timeout", "1")
@@ -237,7 +237,7 @@ def test_no_worker_holds_the_table(cli, every, share):
     assert most[0] <= summary["peak_rss_mb"] + 1
 
 
-def test_the_memory_of_every_server_is_told(cli):
+def test_the_memory_of_every_server_is_reported(cli):
     """A job of a few steps, over before the servers' second heart."""
     skip_when_sanitized()
     summary = train(cli, "--workers", "1", "--ps", "3", "--optimizer",
@@ -293,7 +293,7 @@ def test_traffic_is_of_sparse_models_on_servers(cli):
                 says=["--traffic", "sparse models"])
 
 
-def test_the_terminal_tells_what_dense_traffic_would_cost(cli):
+def test_the_terminal_shows_the_cost_of_dense_traffic(cli):
     result = cli.ok("train", "sparse", *DATA, *QUIET, "--steps", "20",
                     "--workers", "2", "--ps", "1", "--quiet", "--run", "a")
     assert re.search(r"^traffic        dense traffic would have moved \S+ kB "

@@ -357,7 +357,7 @@ def test_a_terminal_gets_no_escape_sequences(cli, runs, flags):
                    for text in map(str, list(row) + list(row.values())))
 
 
-def test_what_cannot_be_read_is_left_out_and_said(cli, runs):
+def test_unreadable_records_are_skipped_and_reported(cli, runs):
     record = json.loads((runs / "sync-10" / "run.json").read_text())
     record["format"] = 99
     (runs / "sync-10" / "run.json").write_text(json.dumps(record))
@@ -391,6 +391,6 @@ def test_wrong_usage_is_one_sentence(cli, words, code, says):
     cli.refused(code, "report", *words, says=says)
 
 
-def test_an_unwritable_page_is_said(cli, runs):
+def test_an_unwritable_page_is_reported(cli, runs):
     cli.refused(1, "report", "all", "-o", "no/such/r.html",
                 says="no/such/r.html")

@@ -96,7 +96,7 @@ def test_finished_run_prints_its_summary_again(cli):
     assert again["steps"] == 50
 
 
-def test_longer_run_goes_on(cli):
+def test_longer_run_continues(cli):
     cli.train(*SMALL, "--run", "r")
     longer = cli.train("--run", "r", "--resume", "--steps", "80")
     assert longer["resumed_step"] == 50 and longer["steps"] == 80
@@ -162,7 +162,7 @@ JOBS = pytest.mark.parametrize("job", [[], ["--workers", "2", "--ps", "1"],
 
 
 @JOBS
-def test_resume_of_a_run_that_is_not_there_is_refused(cli, job):
+def test_resume_of_a_missing_run_is_refused(cli, job):
     """A mistyped name must not start a training."""
     cli.train(*SMALL, "--run", "runs/first")
     command = ["train", "softmax", *SMALL, *job, "--resume", "--run"]
@@ -289,7 +289,7 @@ def older_and_newer(cli):
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damaged_checkpoint_is_passed_over(cli, name):
+def test_damaged_checkpoint_is_skipped(cli, name):
     whole = older_and_newer(cli)
     newest = checkpoints(cli.folder / "r")[-1]
     DAMAGES[name](newest)
@@ -322,7 +322,7 @@ def test_damaged_record_is_named(cli):
 
 
 @pytest.mark.parametrize("text", [None, "{", "{}", '{"stopped_by": 3}'])
-def test_lost_summary_is_made_again(cli, text):
+def test_lost_summary_is_rewritten(cli, text):
     first = cli.train(*SMALL, "--run", "r")
     path = cli.folder / "r/summary.json"
     path.unlink() if text is None else path.write_text(text)
@@ -402,7 +402,7 @@ def test_threads_are_not_recalled(cli):
     assert args["threads"] == "1"
 
 
-def test_unreadable_checkpoint_is_not_taken_for_none(cli):
+def test_unreadable_checkpoint_is_not_ignored(cli):
     cli.train(*DATA, "--steps", "30", "--run", "r")
     shard = next((cli.folder / "r").glob("checkpoints/*/shard-*"))
     shard.unlink()
@@ -413,7 +413,7 @@ def test_unreadable_checkpoint_is_not_taken_for_none(cli):
     assert shard.name in result.err
 
 
-def test_other_kernels_are_told(cli):
+def test_other_kernels_are_reported(cli):
     cli.train(*DATA, "--steps", "30", "--run", "r", "--kernels", "portable")
     resumed = cli.ok("train", "softmax", "--run", "r", "--resume", "--steps",
                      "60", "--kernels", "reference", "--json")

@@ -68,7 +68,7 @@ def test_a_kill_during_a_checkpoint(cli, undisturbed, index):
     assert result.json["parameters_sha256"] == undisturbed
 
 
-def test_all_are_killed_one_after_the_other(cli, undisturbed):
+def test_all_are_killed_in_turn(cli, undisturbed):
     job = started(cli, *DATA, *JOB, *SOON)
     for index in 0, 1, 2:
         wait_for_checkpoint(cli, job)
@@ -78,7 +78,7 @@ def test_all_are_killed_one_after_the_other(cli, undisturbed):
     assert result.json["parameters_sha256"] == undisturbed
 
 
-def test_going_on_without_the_lost_one(cli, undisturbed):
+def test_continuing_without_the_lost_worker(cli, undisturbed):
     result = disturbed(cli, 1, signal.SIGKILL, *SOON, "--on-worker-loss",
                        "continue", "--restarts", "0")
     assert result.code == 0, result
@@ -91,7 +91,7 @@ def test_going_on_without_the_lost_one(cli, undisturbed):
     assert summary["parameters_sha256"] != undisturbed
 
 
-def test_going_on_without_two_that_are_lost_together(cli):
+def test_continuing_without_two_workers_lost_together(cli):
     """Two of four, gone for good: neither ends the job."""
     job = started(cli, *DATA, *JOB, "--workers", "4", *SOON,
                   "--on-worker-loss", "continue", "--restarts", "0")

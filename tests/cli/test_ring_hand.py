@@ -131,7 +131,7 @@ def test_open_files_of_the_coordinator_are_counted_at_its_start(cli):
         result.stderr
 
 
-def test_a_worker_that_does_not_come_is_named(cli, hand):
+def test_a_missing_worker_is_named(cli, hand):
     addresses = write_workers(cli, 3)
     with knocked(addresses[0]):
         other = hand.start(2, *SHORT)
@@ -169,7 +169,7 @@ def test_a_killed_worker_is_waited_for(cli, hand, index):
 
 
 @pytest.mark.parametrize("index", [0, 1])
-def test_a_frozen_worker_that_thaws_goes_on(cli, hand, index):
+def test_a_frozen_worker_that_thaws_continues(cli, hand, index):
     write_workers(cli, 2)
     log = cli.folder / "other.log"
     with log.open("w") as file:

@@ -168,7 +168,7 @@ def test_host_cut_off_in_training_is_named_and_ends(cli, healed, ssh):
     gone(pids)
 
 
-def test_doctor_measures_the_ways(cli, network, ssh):
+def test_doctor_measures_the_links(cli, network, ssh):
     network.slow("100mbit")
     hosts = ",".join(network.address(host) for host in range(2))
     found = ok(cli, start(cli, network, 0, "doctor", "--json", "--ssh", ssh,

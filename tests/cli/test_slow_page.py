@@ -84,7 +84,7 @@ def test_a_job_is_followed(cli, job, browser):
 
 @pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light"),
                                            (360, "dark")])
-def test_all_can_read_it(cli, job, browser, width, scheme):
+def test_the_pages_are_accessible(cli, job, browser, width, scheme):
     page = Page(cli)
     adapt(browser, width, scheme)
     try:
@@ -255,7 +255,7 @@ def test_the_list_is_sorted_and_filtered(listed, browser):
     assert browser.complaints() == []
 
 
-def test_ticked_runs_are_laid_over_each_other(listed, browser):
+def test_ticked_runs_are_overlaid(listed, browser):
     tick = "document.querySelector('#runs input[value=%s]').click()"
     browser.evaluate(tick % "c")
     assert browser.evaluate("overlay.disabled")

@@ -112,7 +112,7 @@ def test_columns_with_blanks_in_their_names_are_compared(browser, page, wish):
     assert browser.evaluate(rows) == expected
 
 
-def test_runs_go_off_in_all_figures(browser, page):
+def test_runs_are_hidden_in_all_figures(browser, page):
     show(browser, page)
     lines = """[...document.querySelectorAll(
         "#accuracy-by-batch path.curve, #curve-loss path.curve")].length"""
@@ -315,7 +315,7 @@ def test_a_classifier_s_answers_are_shown(browser, page, scheme):
     assert browser.complaints() == []
 
 
-def test_all_can_use_it(browser, page):
+def test_the_page_is_accessible(browser, page):
     show(browser, page)
     browser.evaluate("Figures.drawAll()")
     assert faults(browser) == []
@@ -441,7 +441,7 @@ def test_a_traced_run_has_time_line_and_graph(browser, traced, width, scheme):
         "document.documentElement.scrollWidth <= innerWidth")
 
 
-def test_it_prints(browser, page):
+def test_the_page_prints(browser, page):
     show(browser, page, scheme="dark")
     # Nobody scrolled to what is not in sight.
     assert browser.evaluate(

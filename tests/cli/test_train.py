@@ -32,7 +32,7 @@ def check_types(found, fields):
         assert type(found[name]) is kind, (name, found[name])
 
 
-def test_what_an_epoch_leaves_out_is_said(cli):
+def test_examples_left_out_of_an_epoch_are_reported(cli):
     data = ["--data", "synthetic", "--examples", "1030", "--batch", "50",
             "--micro-batches", "2", "--epochs", "2"]
     for job, left_out in ([], 30), (["--workers", "3", "--ps", "1"], 130):
@@ -275,7 +275,7 @@ def test_patience_ends_a_training(cli):
 
 
 @pytest.mark.parametrize("how", [[], ["--batch", "1"]])
-def test_a_loss_that_explodes_is_said_once(cli, how):
+def test_a_loss_that_explodes_is_reported_once(cli, how):
     flags = ["train", "softmax", "--data", "synthetic", "--examples", "2000",
              "--steps", "100", "--quiet", *how]
     made = cli.ok(*flags, "--lr", "50")

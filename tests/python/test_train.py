@@ -224,7 +224,7 @@ def test_run_can_be_resumed(clouds, tmp_path):
         whole.summary["parameters_sha256"]
 
 
-def test_training_goes_on_from_given_weights(clouds):
+def test_training_starts_from_given_weights(clouds):
     same = {"batch": 30, "lr": 1e-12, "steps": 1, **FAST}
     first = paceline.train("softmax", clouds, epochs=5, batch=30, **FAST)
     again = paceline.train("softmax", clouds, initial=first.weights, **same)
@@ -270,7 +270,7 @@ def test_hosts_train_by_the_launcher(tmp_path):
     assert run.summary["workers"] == 2
 
 
-def test_flags_of_launch_and_of_train_are_told_apart(tmp_path, monkeypatch):
+def test_flags_of_launch_and_of_train_are_distinguished(tmp_path, monkeypatch):
     program = tmp_path / "paceline"
     program.write_text('#!/bin/sh\necho "$@" >&2\nexit 3\n')
     program.chmod(0o755)
