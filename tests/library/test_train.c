@@ -257,7 +257,7 @@ static void refuses_invalid_flags(void **state)
     free(d);
 }
 
-/* What only the data tells is the training's failure. */
+/* What only the data shows is the training's failure. */
 static void reports_data_that_does_not_fit_the_model(void **state)
 {
     (void)state;

@@ -64,7 +64,7 @@ static void thread_start_survives_each_failed_allocation(void **state)
         pl_thread_start(&thread, "t", do_nothing, NULL), join_ok(thread));
 }
 
-/* A waiter and whoever wakes it. */
+/* A waiter and the thread that wakes it. */
 struct waiting {
     pl_clock clock;
     pl_mutex lock;

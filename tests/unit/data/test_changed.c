@@ -211,7 +211,7 @@ static void images_that_disappear_are_reported(void **state)
     assert_ok(pl_dataset_check(set, true));
     assert_int_equal(
         0, truncate(test_path(*state, "train-images-idx3-ubyte"), 20));
-    assert_ok(pl_dataset_check(set, false)); /* nobody read it since */
+    assert_ok(pl_dataset_check(set, false)); /* not read since */
     const uint8_t *rows = batch.features.data;
     assert_int_equal(0, rows[99 * 28 * 28]);
     assert_fails(PL_IO, "train-images-idx3-ubyte changed while it was read",

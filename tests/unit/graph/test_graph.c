@@ -150,7 +150,7 @@ static void graph_remembers_the_first_error(void **state)
     assert_null(pl_input(f.graph, "late", PL_FLOAT32, PL_SHAPE(PL_BATCH)));
     assert_int_equal(count, pl_graph_count(f.graph));
     assert_fails(PL_SHAPE, "node add5", pl_graph_status(f.graph));
-    /* What needs a whole graph says the same. */
+    /* Calls that need a complete graph report the same error. */
     pl_node *diff[2];
     pl_plan *plan = NULL;
     assert_fails(PL_SHAPE, "node add5",
@@ -186,7 +186,7 @@ static void graph_passes_null_through_every_call(void **state)
     assert_null(pl_mean(NULL));
     assert_null(pl_sum(NULL));
     assert_int_equal(0, pl_node_shape(NULL).rank);
-    assert_ok(pl_graph_status(f.graph)); /* no mistake of its own */
+    assert_ok(pl_graph_status(f.graph)); /* no error of its own */
     pl_graph_free(f.graph);
 }
 

@@ -318,7 +318,7 @@ static void check_agreement(architecture *make, machine_opts o)
     machine_init(&reference, &n, o);
     assert_true(large(&m));
     assert_false(large(&reference));
-    /* All rows, fewer, and all again: nothing of a run stays behind. */
+    /* All rows, fewer, and all again: a run leaves nothing behind. */
     static const int64_t rows[] = { BATCH, 1, BATCH - 1, BATCH };
     for (uint64_t i = 0; i < 4; i++) {
         double loss = run(&m, rows[i], i),
@@ -482,7 +482,7 @@ static void plan_chooses_small_or_large_by_shape(void **state)
     }
 }
 
-/* In turns in one memory: nothing is expected of it between two runs. */
+/* Alternating in one memory: no plan relies on its content between two runs. */
 static void large_plan_runs_in_the_memory_of_another(void **state)
 {
     (void)state;
@@ -509,7 +509,7 @@ static void large_plan_runs_in_the_memory_of_another(void **state)
     pl_graph_free(n.graph);
 }
 
-/* Watches a run: parameters are no numbers until they are needed. */
+/* Observes a run: parameters are NaN until they are needed. */
 typedef struct watcher {
     machine *m;
     pl_params *real;   /* the parameters */

@@ -427,8 +427,8 @@ static void exec_writes_the_gradients_to_the_given_memory(void **state)
     }
 }
 
-/* An early result that is asked for is there at the end, untouched by those
- * that might have taken its memory. */
+/* An early result that is an output is intact at the end: no later result took
+ * its memory. */
 static void plan_keeps_its_outputs(void **state)
 {
     (void)state;
@@ -460,7 +460,7 @@ static void plan_keeps_its_outputs(void **state)
     pl_graph_free(graph);
 }
 
-/* A plan that no machine could hold can still be asked how large it is. */
+/* A plan too large for any machine still reports its size. */
 static void plan_needs_no_memory_until_it_is_executed(void **state)
 {
     (void)state;

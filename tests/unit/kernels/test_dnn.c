@@ -55,7 +55,8 @@ static float *floats(int64_t count)
 {
     float *data = aligned_alloc(64, (size_t)(count * 4 + 63) / 64 * 64);
     assert_non_null(data);
-    memset(data, 0xff, (size_t)count * 4); /* NaN: who reads it is found out */
+    memset(data, 0xff,
+           (size_t)count * 4); /* NaN: a read of it shows in the result */
     return data;
 }
 
@@ -284,7 +285,7 @@ static void check_all_in(void (*check)(fixture *), bool relu, bool bf16)
             continue;
         for (int i = 0; i < SHAPES; i++) {
             /* Two threads for one shape only: when other programs keep the
-             * cores busy, each meeting inside oneDNN waits for its turn. */
+             * cores busy, each barrier inside oneDNN waits for its turn. */
             fixture f = { .table = table,
                           .s = &shapes[i],
                           .c = sizes_of(&shapes[i]),

@@ -147,7 +147,7 @@ static void elementwise_result_may_be_a_source(void **state)
             }
 }
 
-/* Threads and servers cut ranges where they like. */
+/* Threads and servers may split ranges anywhere. */
 static void elementwise_rounds_equally_for_any_split_of_a_range(void **state)
 {
     fixture *f = *state;

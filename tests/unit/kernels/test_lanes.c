@@ -1,4 +1,4 @@
-/* The batch-in-lanes layout: there and back, and what fills it up. */
+/* The batch-in-lanes layout: conversion in both directions, and padding. */
 #include "support/kernels.h"
 
 #include <math.h>

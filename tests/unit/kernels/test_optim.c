@@ -135,7 +135,7 @@ static void optimizer_matches_the_reference(void **state)
         }
 }
 
-/* Threads and servers cut ranges where they like. */
+/* Threads and servers may split ranges anywhere. */
 static void optimizer_rounds_equally_for_any_split_of_a_range(void **state)
 {
     fixture *f = *state;

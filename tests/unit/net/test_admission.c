@@ -1,4 +1,4 @@
-/* Who gets in: real sockets, with keys and without, by both mechanisms. */
+/* Admission over real sockets, with keys and without, by both mechanisms. */
 #include "net/tcp/outbox.h"
 #include "support/wire.h"
 
@@ -72,7 +72,7 @@ static pl_endpoint *connect_as(const world *w, const pl_endpoint *server,
     return client;
 }
 
-/* Turn both until `done`; neither gets a message. */
+/* Serve both until `done`; neither receives a message. */
 static void turn_until(pl_endpoint *server, pl_endpoint *client,
                        bool (*done)(const void *), const void *context)
 {
@@ -98,7 +98,7 @@ static bool was_said(const void *context)
     return strstr(s->w->log, s->words) != NULL;
 }
 
-/* The client knows: it was told, or the connection ended before it was. */
+/* The client received the refusal, or the connection ended before it did. */
 static bool was_refused(const void *context)
 {
     pl_message none;
@@ -109,7 +109,7 @@ static bool was_refused(const void *context)
                PL_CLOSED;
 }
 
-/* A task of the job gets in, is known, and is answered. */
+/* A task of the job is admitted, identified, and answered. */
 static void check_task(const world *w, pl_endpoint *server,
                        const pl_job_keys *keys, pl_principal who)
 {
@@ -144,8 +144,8 @@ static void admission_without_keys_identifies_no_task(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Nothing of it arrives, both sides say so, and the service goes on.  The
- * client's words are `client_says`, where it learns why. */
+/* Nothing of it arrives, both sides log it, and the service continues.  The
+ * client logs `client_says` if it learns the reason. */
 static void check_turned_away(world *w, const pl_job_keys *servers,
                               const pl_job_keys *clients, pl_principal who,
                               const char *server_says, const char *client_says)
@@ -223,7 +223,7 @@ static pl_handshake_config as_task(const world *w, const pl_endpoint *server,
     return config;
 }
 
-/* Its key makes no other task of it. */
+/* Its key does not identify it as another task. */
 static void admission_needs_the_key_of_the_task_itself(void **state)
 {
     world *w = *state;
@@ -272,7 +272,7 @@ static void admission_needs_the_right_server(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Who relays a connection from one port of loopback to another is noticed. */
+/* A relay from one loopback port to another is detected. */
 static void admission_needs_the_right_port(void **state)
 {
     world *w = *state;
@@ -335,7 +335,7 @@ static void admission_drops_a_task_that_sends_nonsense(void **state)
     uint8_t byte;
     assert_false(wire_read(server, fd, &byte, 1)); /* it was closed */
     assert_int_equal(1, pl_endpoint_count(server).received_messages);
-    check_task(w, server, &w->keys, worker1); /* restarted it is welcome */
+    check_task(w, server, &w->keys, worker1); /* restarted it is admitted */
     close(fd);
     pl_outbox_close(&outbox);
     pl_endpoint_free(server, 0);
@@ -414,7 +414,7 @@ static void admission_notices_changed_records(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Frames in shared memory are its whose connection they were agreed over. */
+/* Frames in shared memory belong to the task whose connection agreed on it. */
 static void admission_identifies_peers_that_share_memory(void **state)
 {
     const world *w = *state;

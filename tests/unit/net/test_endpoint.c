@@ -178,8 +178,8 @@ static void endpoint_reuses_the_number_of_a_dropped_peer(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* More clients than numbers: first those go that are not to be kept, then who
- * was heard longest ago. */
+/* More clients than numbers: peers that need not be kept are dropped first,
+ * then the one silent for longest. */
 static void endpoint_takes_new_peers_when_all_numbers_are_taken(void **state)
 {
     (void)state;
@@ -310,12 +310,12 @@ static void endpoint_sends_to_lost_peers_without_waiting(void **state)
     net_send(client, 0, PL_FRAME_JOIN, 1, NULL, 0, false);
     net_expect(server, PL_FRAME_JOIN, 1, NULL, 0);
     pl_endpoint_free(client, 0);
-    /* The server notices some time, and counts instead of failing. */
+    /* The server notices eventually, and counts instead of failing. */
     uint8_t *bytes = net_bytes(100000, 4);
     while (pl_endpoint_count(server).dropped_messages < 10)
         net_send(server, 0, PL_FRAME_PARAMS, 2, bytes, 100000, true);
     pl_endpoint_free(server, 0);
-    client = net_connect(address); /* nobody is there any more */
+    client = net_connect(address); /* the server is gone */
     while (pl_endpoint_count(client).dropped_messages < 10)
         net_send(client, 0, PL_FRAME_PUSH, 3, bytes, 100000, true);
     pl_endpoint_free(client, 0);
@@ -348,7 +348,7 @@ static void endpoint_waits_for_many_endpoints_at_once(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* What waited while nobody was there arrives, in order, at the next server. */
+/* Messages queued while no server ran arrive, in order, at the next one. */
 static void endpoint_keeps_queued_messages_over_a_reconnect(void **state)
 {
     (void)state;
@@ -374,7 +374,7 @@ static void endpoint_keeps_queued_messages_over_a_reconnect(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Nothing is left of connections that came and went. */
+/* Closed connections leave nothing behind. */
 static void endpoint_leaks_no_thread_and_no_connection(void **state)
 {
     (void)state;

@@ -15,7 +15,7 @@ static const pl_frame sample = {
     .payload_bytes = 28,
 };
 
-/* The bytes of `sample` as docs/formats/wire.md tells. */
+/* The bytes of `sample` as docs/formats/wire.md lists them. */
 static const uint8_t golden[PL_FRAME_BYTES] = {
     'P',  'L',  'N',  '1',  0x02, 0x00, 0x06, 0x81, /* version, kind, flags */
     0x04, 0x03, 0x02, 0x01, 0x05, 0x00, 0x00, 0x00, /* generation, inc. */

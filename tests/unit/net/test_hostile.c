@@ -1,6 +1,6 @@
-/* What a server meets on an open port: bytes of other programs, connections
- * that say nothing, peers that speak our protocol and mean harm.  It drops and
- * counts them, names each once, and goes on serving.
+/* What reaches a server on an open port: bytes of other programs, silent
+ * connections, malicious peers that speak our protocol.  It drops and counts
+ * them, names each once, and continues to serve.
  *
  * Invariants and the tests that check them:
  *   listener L1  hostile_silence_does_not_stop_the_service,
@@ -222,7 +222,7 @@ static void hostile_lengths_are_refused(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* A server that is none: the client drops what it says, too. */
+/* A false server: the client drops its bytes, too. */
 static void hostile_servers_are_refused(void **state)
 {
     logged *log = *state;
@@ -305,8 +305,8 @@ static int stranger(pl_endpoint *server, int number)
     return fd;
 }
 
-/* They cost a bounded number of descriptors, bytes and lines, and a task gets
- * in among them. */
+/* They cost a bounded number of descriptors, bytes and lines, and a task is
+ * admitted among them. */
 static void hostile_thousands_cost_little(void **state)
 {
     logged *log = *state;
@@ -332,7 +332,7 @@ static void hostile_thousands_cost_little(void **state)
     pl_endpoint_free(server, 0);
 }
 
-/* Many that send the largest message, one after the other, are no harm. */
+/* Many peers that send the largest message in turn do no harm. */
 static void hostile_limits_do_not_affect_busy_senders(void **state)
 {
     (void)state;
@@ -354,8 +354,8 @@ static void hostile_limits_do_not_affect_busy_senders(void **state)
     free(bytes);
 }
 
-/* They send what they announce, but not all of it: all together get a bounded
- * amount of memory, and tasks still get in. */
+/* They send only a part of what they announce: together they get a bounded
+ * amount of memory, and tasks are still admitted. */
 static void hostile_senders_share_a_bounded_memory(void **state)
 {
     (void)state;

@@ -25,7 +25,7 @@ static void assert_hex(const char *expected, const uint8_t bytes[32])
     assert_string_equal(expected, text);
 }
 
-/* Worked out by another program, BLAKE2b of Python's hashlib.  Tasks of two
+/* Computed by another program, BLAKE2b of Python's hashlib.  Tasks of two
  * versions meet, so these never change. */
 static void keys_derivation_never_changes(void **state)
 {

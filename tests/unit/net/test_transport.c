@@ -168,7 +168,7 @@ static void transport_connects_through_the_same_endpoint(void **state)
     assert_int_equal(PL_TIMEOUT, pl_endpoint_receive(server, &none, net_now()));
     assert_int_equal(CLIENTS + 1000,
                      pl_endpoint_count(server).received_messages);
-    /* There is nothing to agree on, and what finds the peer gone is dropped. */
+    /* There is nothing to agree on, and messages to a lost peer are dropped. */
     char offer[PL_OFFER_BYTES] = "unchanged";
     assert_ok(pl_endpoint_offer(clients[0], offer));
     assert_string_equal("", offer);

@@ -276,7 +276,7 @@ static pl_status end_late(void *arg)
     return PL_OK;
 }
 
-/* A reader that gives up lets changes go on. */
+/* A reader that gives up releases waiting changes. */
 static void frozen_end_releases_waiting_changes(void **state)
 {
     (void)state;

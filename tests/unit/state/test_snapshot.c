@@ -246,8 +246,8 @@ static void snapshot_of_another_model_is_refused(void **state)
     assert_refused(other, PL_SHAPE, "optimizer.");
 }
 
-/* In the background the next save tells, once; in the foreground it is told at
- * once, and the one in the background is a warning. */
+/* A failure in the background is reported by the next save, once; one in the
+ * foreground is reported at once, and that of the background is a warning. */
 static void snapshot_of_non_finite_values_is_refused(void **state)
 {
     const char *folder = test_path(*state, "checkpoints");

@@ -124,7 +124,8 @@ static void writer_in_the_foreground_copies_nothing(void **state)
     close_rig(&r);
 }
 
-/* Until it was told of, a task that ended keeps others from starting. */
+/* Until its outcome was reported, a finished task keeps others from starting.
+ */
 static void writer_reports_each_failure_once(void **state)
 {
     rig r;

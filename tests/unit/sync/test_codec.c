@@ -1,4 +1,4 @@
-/* What every codec must keep to, and that ring and parameter servers send
+/* What every codec must guarantee, and that ring and parameter servers send
  * gradients through the table, and nothing else. */
 #include "sync/codec.h"
 

@@ -53,8 +53,8 @@ static pl_bottleneck_opts offer_of(const pl_train_options *train)
     return found;
 }
 
-/* Of 244 MB of AlexNet 234 are of its dense layers, whose factors of 32
- * examples have one hundredth of the bytes of both ways of a sum. */
+/* Dense layers hold 234 of AlexNet's 244 MB; their factors of 32 examples take
+ * one hundredth of the bytes that a sum moves in both directions. */
 static void offers_match_what_a_job_can_send(void **state)
 {
     (void)state;

@@ -39,7 +39,7 @@ static void sufficient_memory_is_accepted(void **state)
     int64_t enough = budget.total + budget.total / 20;
     assert_ok(pl_memory_check(&opts, machine_with(enough), NULL));
     assert_ok(pl_memory_check(&opts, machine_with(INT64_MAX), NULL));
-    /* What the data holds is taken already. */
+    /* The memory of the data is already taken. */
     opts.data_bytes = (int64_t)1 << 40;
     assert_ok(pl_memory_check(&opts, machine_with(enough), NULL));
     pl_network_free(network);
@@ -71,7 +71,8 @@ static void insufficient_memory_is_refused_with_a_batch_that_fits(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* Addresses of stacks are a need, not less of what there is. */
+/* Address space of stacks adds to the need; it does not lower what is
+ * available. */
 static void available_memory_is_never_negative(void **state)
 {
     (void)state;

@@ -65,7 +65,7 @@ static void a_truncated_file_is_reported_without_a_crash(void **state)
                  pl_map_check(&map));
     assert_fails(PL_IO, "and has 100 now",
                  pl_map_copy(&other, 2 * page(), &last, 1));
-    /* Grown again, what was read before is still not what it was. */
+    /* Growing the file again does not restore what was read before. */
     assert_int_equal(0, truncate(path, (off_t)map.bytes));
     assert_fails(PL_IO, "a changed while it was read: some of",
                  pl_map_check(&map));

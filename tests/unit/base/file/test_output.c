@@ -147,7 +147,7 @@ static void output_goes_into_a_device(void **state)
     assert_count(*state, 3);
 }
 
-/* As a shell has it: what was there before stays in front. */
+/* As in a shell: the earlier content stays in front. */
 static void output_continues_at_the_offset_of_a_descriptor(void **state)
 {
     const char *path = test_path(*state, "log");

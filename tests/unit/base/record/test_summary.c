@@ -68,7 +68,7 @@ static void usage_of_this_process_is_counted(void **state)
     pl_task_report_read(&report);
     double after = report.usage.user_seconds + report.usage.system_seconds;
     assert_true(after >= before + 0.01 && after < before + 10);
-    assert_int_equal(-1, report.usage.bytes_sent); /* not its to know */
+    assert_int_equal(-1, report.usage.bytes_sent); /* unknown to it */
 }
 
 static void usage_of_a_short_life_has_no_share_of_a_core(void **state)

@@ -139,7 +139,7 @@ static void console_reports_how_many_lines_were_dropped(void **state)
                         text);
 }
 
-/* The last words wait for a reader, but not for ever. */
+/* The last message waits for a reader, but not forever. */
 static void console_last_returns_without_a_reader(void **state)
 {
     (void)state;

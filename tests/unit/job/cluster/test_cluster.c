@@ -133,7 +133,7 @@ static void cluster_knows_a_tf_config_of_a_local_run(void **state)
     bool cluster, task;
     assert_fails(PL_USAGE, "TF_CONFIG: expected an object, found an array",
                  pl_cluster_tf_config_has("[]", &cluster, &task));
-    /* Which task it is may be said elsewhere. */
+    /* The task may be given elsewhere. */
     pl_cluster found;
     assert_ok(pl_cluster_tf_config(&found, NULL, cases[4].text));
     assert_int_equal(2, found.workers);

@@ -192,7 +192,7 @@ static void open_pair(pair *p, int64_t silent_ms)
     assert_ok(pl_thread_start(&p->thread, "agent", be_agent, &p->opts));
 }
 
-/* The next message that is not a beat. */
+/* The next message that is not a heartbeat. */
 static pl_json *next(pair *p)
 {
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), 60000);

@@ -7,7 +7,8 @@ static uint32_t generation(const members_net *net, int32_t member)
     return pl_membership_generation(net->node[member].machine);
 }
 
-/* member M3, M6: any set of members is lost at once, and the others go on. */
+/* member M3, M6: any set of members is lost at once, and the others continue.
+ */
 static void member_simultaneous_losses_keep_the_others_together(void **state)
 {
     (void)state;
@@ -31,7 +32,7 @@ static void member_simultaneous_losses_keep_the_others_together(void **state)
 }
 
 /* A member is silent between two generations for longer than the timeout, and
- * then sends the same attempt again: it gets in. */
+ * then sends the same attempt again: it is admitted. */
 static void member_silent_before_a_rendezvous_is_admitted(void **state)
 {
     (void)state;
@@ -52,7 +53,7 @@ static void member_silent_before_a_rendezvous_is_admitted(void **state)
 }
 
 /* The WELCOME of a generation is lost, and so is the ROLL that ends it: the
- * member, which goes on with the same attempt, gets into the next one. */
+ * member, still on the same attempt, is admitted to the next generation. */
 static void member_that_missed_its_welcome_is_admitted_later(void **state)
 {
     (void)state;
@@ -77,8 +78,8 @@ static void member_that_missed_its_welcome_is_admitted_later(void **state)
     members_free(net);
 }
 
-/* member M6: the ROLL that ends a generation is lost; the member hears of it by
- * its next heartbeat, long before any deadline. */
+/* member M6: the ROLL that ends a generation is lost; the member learns of it
+ * at its next heartbeat, long before any deadline. */
 static void member_that_missed_its_roll_joins_again(void **state)
 {
     (void)state;
@@ -120,7 +121,7 @@ static void member_generations_rise_over_coordinators(void **state)
     members_free(net);
 }
 
-/* member M5: a process that was frozen and replaced hears so. */
+/* member M5: a process that was frozen and replaced is refused. */
 static void member_that_was_replaced_is_refused(void **state)
 {
     (void)state;
@@ -141,7 +142,8 @@ static void member_that_was_replaced_is_refused(void **state)
     members_free(net);
 }
 
-/* member M4: what belongs to another generation, attempt or process. */
+/* member M4: messages of another generation, attempt or process have no effect.
+ */
 static void member_stale_messages_change_nothing(void **state)
 {
     (void)state;
@@ -179,7 +181,8 @@ static void member_that_is_refused_receives_the_reason(void **state)
     members_free(net);
 }
 
-/* member M1, M8: the end waits for every report, is told to all, and stays. */
+/* member M1, M8: the end waits for every report, is sent to all, and is final.
+ */
 static void member_reports_end_the_job(void **state)
 {
     (void)state;

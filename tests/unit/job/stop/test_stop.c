@@ -33,7 +33,7 @@ static void stop_request_interrupts_the_run(void **state)
     assert_true(pl_stop_is_there(*state));
     assert_ok(pl_stop_ask(*state, soon()));
     assert_true(atomic_load(&interrupt));
-    assert_ok(pl_stop_ask(*state, soon())); /* again: no more happens */
+    assert_ok(pl_stop_ask(*state, soon())); /* again: no further effect */
     pl_stop_free(stop);
     assert_false(pl_stop_is_there(*state));
     assert_fails(PL_NOTFOUND, PL_STOP_SOCKET, pl_stop_ask(*state, soon()));

@@ -138,7 +138,7 @@ static void chaos_waits_for_training(void **state)
     end_tasks(tasks);
 }
 
-/* All are hit once; who is frozen goes on when its time is over. */
+/* Every task is hit once; a frozen one continues when its time is over. */
 static void chaos_thaws_the_tasks_it_froze(void **state)
 {
     (void)state;

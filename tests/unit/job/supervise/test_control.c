@@ -151,7 +151,7 @@ static void control_delivers_the_messages_of_a_task(void **state)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* Far more than a socket holds, and nobody reads. */
+/* Far more than a socket buffers, and no reader. */
 static void control_status_never_waits_and_the_last_one_arrives(void **state)
 {
     (void)state;
@@ -193,7 +193,7 @@ static void control_delivers_the_cluster_and_the_end(void **state)
     assert_true(got.evaluator);
     assert_string_equal("127.0.0.1:61023", got.ps_address[1023]);
     pl_cluster_close(&got);
-    /* What was sent before the end is not lost to it. */
+    /* Messages sent before the end are not lost. */
     assert_ok(tell_cluster(host, &cluster));
     tell_end(host);
     assert_ok(pl_control_cluster(control, &got, far()));
@@ -264,8 +264,8 @@ static void control_ends_when_the_supervisor_is_lost(void **state)
     pl_control_free(control);
 }
 
-/* A chief that was told to end prints its summary, too: the terminal must be
- * its own by then. */
+/* A chief that was asked to end prints its summary, too: by then the terminal
+ * must be its own. */
 static void control_awaits_the_terminal_after_an_end(void **state)
 {
     (void)state;
@@ -285,7 +285,8 @@ static void control_awaits_the_terminal_after_an_end(void **state)
     close(host);
 }
 
-/* What a task said last counts, also when it did not read what it was told. */
+/* The last message of a task counts even if it did not read those sent to it.
+ */
 static void control_keeps_messages_sent_before_the_end(void **state)
 {
     (void)state;

@@ -28,7 +28,7 @@ typedef struct job {
     pl_job_task seen[MOST]; /* the last */
     int count;
     pid_t pids[MOST][2]; /* the first two processes of each task */
-    char log[8192];      /* what the supervisor said */
+    char log[8192];      /* the supervisor's log */
 } job;
 
 static void keep_line(void *context, pl_log_level level, const char *line)
@@ -92,7 +92,7 @@ static void close_job(job *j)
     assert_int_equal(0, pl_mem_live());
 }
 
-/* Let who waits for the fifo go on; false: nobody does yet. */
+/* Release the task that waits for the fifo; false: none does yet. */
 static bool release(const job *j, const char *name)
 {
     int fifo = open(test_path(j->folder, name), O_WRONLY | O_NONBLOCK);
@@ -307,8 +307,8 @@ static void supervisor_worker_declared_lost_is_killed_and_restarted(
     close_job(&j);
 }
 
-/* The one that is back says no more than the first did, but as long as the
- * others take to end is not too long. */
+/* The restarted task reports no more than the first did, but may take as long
+ * as the others take to end. */
 static void release_when_server_is_back(job *j, const pl_job_task *tasks,
                                         int count)
 {
@@ -319,7 +319,7 @@ static void release_when_server_is_back(job *j, const pl_job_task *tasks,
         j->acted = release(j, "go");
 }
 
-/* Nobody else would say that it is lost. */
+/* No other task would report that it is lost. */
 static void supervisor_first_server_that_is_silent_is_started_again(
     void **state)
 {
@@ -379,8 +379,8 @@ static void look_for_faults(job *j, const pl_job_task *tasks, int count)
         assert_true(release(j, "go"));
 }
 
-/* supervisor I2.  Once the chief takes leave, a fault would hit a job that
- * cannot be repaired: its servers may have gone. */
+/* supervisor I2.  Once the chief leaves, a fault would hit a job that cannot be
+ * repaired: its servers may have ended. */
 static void supervisor_chaos_spares_a_job_that_closes(void **state)
 {
     job j;
@@ -405,7 +405,7 @@ static void release_when_other_is_back(job *j, const pl_job_task *tasks,
         release(j, "later");
 }
 
-/* Nobody knew its first address yet: the second one counts. */
+/* No task knew its first address yet: the second one counts. */
 static void supervisor_task_that_reported_and_died_listens_elsewhere(
     void **state)
 {
@@ -488,8 +488,8 @@ static void end_one_by_one(job *j, const pl_job_task *tasks, int count)
         release(j, "go");
 }
 
-/* Once a server has ended well nobody is started again, and the chief may
- * take its time. */
+/* Once a server has ended successfully no task is restarted, and the chief may
+ * take any time. */
 static void supervisor_job_is_over_when_a_server_reports_it(void **state)
 {
     job j;
@@ -513,7 +513,7 @@ static void release_when_server_is_dead(job *j, const pl_job_task *tasks,
         release(j, "go");
 }
 
-/* supervisor I1.  It would wait for workers that have gone. */
+/* supervisor I1.  It would wait for workers that have ended. */
 static void supervisor_server_that_dies_after_the_chief_is_final_stays(
     void **state)
 {
@@ -615,7 +615,7 @@ static void kill_stubborn(job *j, const pl_job_task *tasks, int count)
         j->acted = release(j, "go");
 }
 
-/* Worker 1 heeds neither the message nor SIGTERM. */
+/* Worker 1 ignores the message and SIGTERM. */
 static void supervisor_stubborn_task_is_killed(void **state)
 {
     job j;
@@ -627,7 +627,7 @@ static void supervisor_stubborn_task_is_killed(void **state)
     close_job(&j);
 }
 
-/* It is woken to hear of the end; SIGKILL would come much later. */
+/* It is woken to receive the end; SIGKILL would come much later. */
 static void supervisor_stopped_task_is_ended(void **state)
 {
     job j;
@@ -699,7 +699,8 @@ static void supervisor_tasks_leave_ctrl_c_to_the_supervisor(void **state)
     close_job(&j);
 }
 
-/* In the supervisor's process: tell the test who runs, once all do. */
+/* In the supervisor's process: report the running tasks to the test once all
+ * run. */
 static int report_to;
 
 static void report_pids(job *j, const pl_job_task *tasks, int count)
@@ -718,7 +719,7 @@ static void supervisor_killed_supervisor_leaves_no_process(void **state)
     pid_t pids[3];
     assert_int_equal(0, prctl(PR_SET_CHILD_SUBREAPER, 1));
     assert_int_equal(0, pipe(pipes));
-    /* These would stay for ever: they heed nothing. */
+    /* These would stay forever: they ignore messages and SIGTERM. */
     open_job(&j, state, "acTp", "cTsp", "cTsp");
     pid_t supervisor = fork();
     assert_true(supervisor >= 0);

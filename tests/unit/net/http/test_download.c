@@ -14,8 +14,8 @@
 /* What the server does with one request, in order. */
 typedef enum answer {
     WHOLE,     /* 200 and the file; no ranges */
-    RANGE,     /* 206 from where it was asked */
-    BREAK_OFF, /* 206 or 200, then half of what it said */
+    RANGE,     /* 206 from the requested byte */
+    BREAK_OFF, /* 206 or 200, then half of the announced bytes */
     MISSING,   /* 404 */
     BUSY,      /* 503 */
     NO_MORE,   /* 416 */

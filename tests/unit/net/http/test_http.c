@@ -45,13 +45,13 @@ static int connect_to(const pl_http *http)
     at.sin_port = htons((uint16_t)port_of(http));
     int peer = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(0, connect(peer, (struct sockaddr *)&at, sizeof at));
-    /* Less than after which the server closes who is silent. */
+    /* Less than the server's timeout for silent clients. */
     const struct timeval deadline = { .tv_sec = 20 };
     setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof deadline);
     return peer;
 }
 
-/* Ask, and read until the server closes. */
+/* Send a request, and read until the server closes. */
 static void ask(const pl_http *http, const char *path, const char *headers,
                 char *answer, size_t room)
 {

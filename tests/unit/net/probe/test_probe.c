@@ -27,7 +27,7 @@ static void probe_measures_the_path_to_it(void **state)
     assert_ok(pl_probe_measure(&result, address, TOKEN, 50));
     assert_true(result.round_trip_us > 0);
     assert_true(result.bytes_per_s > 0);
-    /* All of it came before the way is warm, as from a host held up. */
+    /* All of it came before the path is warm, as from a busy host. */
     assert_ok(pl_probe_measure(&result, address, TOKEN, 0));
     assert_true(result.bytes_per_s > 0);
     assert_fails(PL_PEER, "something else listens there",
@@ -66,7 +66,7 @@ static void probe_measures_while_strangers_stay(void **state)
         assert_int_equal(1, send(strangers[i], TOKEN, 1, MSG_NOSIGNAL));
     }
     assert_ok(pl_probe_measure(&result, address, TOKEN, 0));
-    /* The first had to make room; the last is still heard out. */
+    /* The first was closed to make room; the last is still served. */
     assert_true(recv(strangers[0], &answer, 1, 0) <= 0);
     assert_int_equal(-1,
                      recv(strangers[STRANGERS - 1], &answer, 1, MSG_DONTWAIT));

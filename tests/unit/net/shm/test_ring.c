@@ -1,4 +1,4 @@
-/* Frames in shared memory: their room, and counts that lie.
+/* Frames in shared memory: their room, and false counts.
  *
  * Invariants and the tests that check them:
  *   ring N1  ring_holds_frames_up_to_its_slots,

@@ -174,7 +174,7 @@ static void shared_rings_overflow_into_tcp(void **state)
     free(bytes);
 }
 
-/* All that a connection is to bring has come to this host. */
+/* All that the connection delivers has arrived at this host. */
 static void await_bytes(const pl_endpoint *server, pl_peer peer, int bytes)
 {
     pl_deadline deadline = net_soon();
@@ -214,7 +214,8 @@ static void shared_messages_do_not_delay_tcp_messages(void **state)
     pl_endpoint_free(other, 0);
 }
 
-/* What a wrong peer writes is refused; good frames behind it still come. */
+/* Malformed frames of a peer are refused; good frames after them still arrive.
+ */
 static void shared_offsets_out_of_range_are_refused(void **state)
 {
     couple *c = *state;
@@ -296,7 +297,7 @@ static void shared_memory_can_be_offered_again(void **state)
     }
 }
 
-/* A client that waits asks again, also when the answer is under way. */
+/* A waiting client repeats its offer, even when the answer is on its way. */
 static void shared_memory_offered_twice_is_accepted_once(void **state)
 {
     couple *c = *state;
@@ -390,7 +391,7 @@ static int open_files(void)
     return count;
 }
 
-/* A worker that joins over shared memory, then asks and asks. */
+/* A worker that joins over shared memory, then sends request after request. */
 static int ask_for_ever(void *arg)
 {
     pl_endpoint *client = NULL;
@@ -423,7 +424,7 @@ static void shared_peer_killed_is_noticed_and_leaves_nothing(void **state)
         assert_true(pl_endpoint_shared(server, peer));
         net_expect(server, PL_FRAME_PULL, 200, NULL, 0);
         net_kill(child);
-        /* Waiting for it ends at the deadline, not before and not never. */
+        /* Waiting for it ends at the deadline and not before. */
         pl_message none;
         pl_deadline soon = net_soon();
         do
@@ -457,7 +458,7 @@ static int lines_of(const char *path)
     return count;
 }
 
-/* Joins, pushes from its area, and dies without a word. */
+/* Joins, pushes from its area, and dies without a goodbye. */
 static int push_and_die(void *arg)
 {
     pl_endpoint *client = NULL;
@@ -504,7 +505,7 @@ static int let_many_die(void *arg)
     return 0;
 }
 
-/* Nobody drops them: a server does not know which of its peers is gone. */
+/* They are not dropped: a server does not know which of its peers is gone. */
 static void shared_a_thousand_deaths_leave_what_ten_do(void **state)
 {
     (void)state;
@@ -558,7 +559,7 @@ static void shared_payloads_stay_while_they_are_held(void **state)
         seen[round] = got.payload;
         assert_true(pl_lease_covers(got.lease, got.payload, AREA_BYTES));
         assert_false(pl_lease_covers(got.lease, got.payload, AREA_BYTES + 1));
-        if (round == 0) { /* the worker shares anew */
+        if (round == 0) { /* the worker shares again */
             assert_ok(pl_endpoint_offer(c->client, offer));
             assert_ok(pl_endpoint_accept(c->server, 0, offer, answer));
             assert_ok(pl_endpoint_complete(c->client, answer));

@@ -105,7 +105,7 @@ static void dialer_ends_an_attempt_that_hangs(void **state)
     int port = bind_port(address);
     assert_int_equal(0, listen(port, 1));
     open_rig(&r, address);
-    /* Connected by the kernel; nobody answers the handshake. */
+    /* Connected by the kernel; no server answers the handshake. */
     do
         assert_true(turn(&r));
     while (r.poll.events != POLLIN);
@@ -143,7 +143,8 @@ static void dialer_counts_a_short_connection_as_a_failure(void **state)
     assert_true(turn(&r));
     assert_true(r.dialer.failures > 0);
     assert_true(r.dialer.next_ns > 0);
-    /* One that lasted is made again at once, and counts no failures. */
+    /* A connection that lasted is restored at once, and no failure is counted.
+     */
     r.dialer.next_ns = 0;
     await_ready(&r, server);
     r.dialer.arrived_ns = pl_clock_now_ns(pl_clock_real()) - 1000 * MS;

@@ -1,5 +1,5 @@
-/* The thread that works for endpoints: chores are made when they were called
- * for, and none after the end.
+/* The thread that works for endpoints: chores run when they were requested, and
+ * none after the end.
  *
  * Invariants and the tests that check them:
  *   pump P1  endpoints_beside_each_other_share_a_thread (test_endpoint.c)
@@ -62,7 +62,7 @@ static void hold(rig *r, bool holds)
     pl_mutex_unlock(&r->lock);
 }
 
-/* Until so many chores have begun, or ended. */
+/* Wait until this many chores have begun, or ended. */
 static void await(rig *r, const int *chores, int count)
 {
     pl_deadline deadline = pl_deadline_in_ms(pl_clock_real(), 60000);

@@ -266,7 +266,7 @@ static void a_batch_that_is_too_large_is_reported(void **folder)
           "What limits: computing, in 3 of 3 runs.\n");
 }
 
-/* Speeds of runs that are over at once are chance, unless repeated. */
+/* Speeds of very short runs are random, unless repeated. */
 static void speeds_of_short_runs_are_marked(void **folder)
 {
     static const made runs[] = {
@@ -300,7 +300,7 @@ static void memory_that_grows_is_reported(void **folder)
                          "(batch 32) to 4000 MB (batch 128).\n");
 }
 
-/* Speeds of runs beside others are not their own. */
+/* Runs that share a machine slow each other down. */
 static void crowded_machines_are_reported(void **folder)
 {
 #define CROWDED                                                                \
@@ -374,7 +374,7 @@ static void one_run_yields_no_findings(void **folder)
     FOUND(*folder, runs, "");
 }
 
-/* The culprit and what would help stand behind what limits most runs. */
+/* The culprit and the cure follow what limits most runs. */
 static void the_best_cure_is_reported(void **folder)
 {
     static const char summary[] =

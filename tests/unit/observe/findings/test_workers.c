@@ -143,7 +143,7 @@ static const char *made_way(int workers, int batch, int steps, double seconds,
     return text;
 }
 
-/* What did not meet the target is no way to it. */
+/* Runs that missed the target do not count. */
 static void the_time_to_a_target_is_reported(void **folder)
 {
     static const char *const args[] = {
@@ -233,7 +233,7 @@ static void uneven_shares_are_reported(void **folder)
                 "steps of another; worker 0 makes the most in 1 of them.\n");
 }
 
-/* A worker that came when the job was over is not slower by any number. */
+/* A worker that joined after the end has no slowdown. */
 static void a_worker_without_steps_is_reported(void **folder)
 {
     write_texts(*folder, "a", "\"lr\": \"1\"", made_shares("async", 900, 0));
@@ -287,7 +287,8 @@ static void even_shares_are_not_reported(void **folder)
     assert_says(*folder, "");
 }
 
-/* `other`: runs on other data, which nothing published can be compared with. */
+/* `other`: runs on other data, which published values cannot be compared with.
+ */
 static void write_published(const char *folder, const char *other)
 {
     char text[512];

@@ -172,7 +172,7 @@ static void write_task(const char *folder, const char *name, const char *file)
     pl_mem_free(events);
 }
 
-/* The timeline tells which task was lost and which came back. */
+/* The timeline shows which task was lost and which rejoined. */
 static void a_lost_task_is_red(void **state)
 {
     write_going(*state, "a", "h");

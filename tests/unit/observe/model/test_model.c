@@ -146,7 +146,7 @@ static void a_series_keeps_its_peaks(void **state)
     close_model(&records, &model);
 }
 
-/* A run that goes on has no summary: its flags tell what a step stands for. */
+/* A running job has no summary: its flags define what a step stands for. */
 static void a_step_of_a_run_that_goes_on_is_a_part_of_an_epoch(void **state)
 {
     static const struct {

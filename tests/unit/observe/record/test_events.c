@@ -120,7 +120,7 @@ static void count_warnings(void *context, pl_log_level level, const char *text)
         ++*(int *)context;
 }
 
-/* A full disk is said once, and what came after is counted. */
+/* A full disk is reported once, and later events are counted. */
 static void events_without_space_are_reported_once_and_counted(void **state)
 {
     rig r;

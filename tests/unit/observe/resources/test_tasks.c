@@ -36,7 +36,8 @@ static void tasks_see_each_other(void **state)
     assert_int_equal(getpid(), view.pids[0]);
     assert_int_equal(3, view.sent_bytes);
     assert_int_equal(30, view.received_bytes);
-    /* One that is silent for too long is gone; what it sent was sent. */
+    /* A task that is silent for too long is gone; its sent bytes still count.
+     */
     assert_ok(pl_tasks_look(a, 105.5, &view));
     assert_int_equal(1, view.count);
     assert_int_equal(3, view.sent_bytes);
@@ -66,7 +67,7 @@ static void tasks_publish_their_role_and_progress(void **state)
     assert_ok(pl_tasks_tell(b, 2, 2, 20));
     assert_ok(pl_tasks_look(a, 2, &view));
     assert_true(view.progress != before);
-    pl_tasks_free(b); /* who leaves has done what it did */
+    pl_tasks_free(b); /* a task that leaves keeps its counts */
     before = view.progress;
     assert_ok(pl_tasks_look(a, 2, &view));
     assert_true(view.progress == before);

@@ -44,7 +44,7 @@ static void usage_gives_rates_between_samples(void **state)
     pl_usage_free(usage);
 }
 
-/* A process that was there before, but not in the list, spikes in nothing. */
+/* A process that ran before, but was not listed, causes no spike. */
 static void usage_counts_a_new_process_from_its_start(void **state)
 {
     pl_usage *usage;
@@ -53,7 +53,7 @@ static void usage_counts_a_new_process_from_its_start(void **state)
     proc_host(*state, 1);
     assert_ok(pl_usage_new(&usage, &(pl_usage_opts) { .root = *state }));
     (void)pl_usage_sample(usage, 1000, &nobody);
-    proc_process(*state, 77, 1, 2); /* does not tell when it began */
+    proc_process(*state, 77, 1, 2); /* its start time is unknown */
     proc_process(*state, 78, 1, 2);
     proc_put(*state, "78/stat",
              "78 (a) S 1 1 1 0 -1 0 1 0 0 0 200 100 0 0 20 0 1 0 1 0\n");

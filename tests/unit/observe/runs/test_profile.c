@@ -115,8 +115,8 @@ static void profile_names_the_longest_operators(void **state)
     pl_json_free(trace);
 }
 
-/* Two parts of a step tell what each of them moved, which is more than memory
- * could bring. */
+/* Two parts of a step record the bytes that each of them moved, more than
+ * memory could deliver. */
 static void profile_adds_up_the_bytes_of_spans(void **state)
 {
     (void)state;
@@ -173,7 +173,7 @@ static void profile_merges_traces_on_one_clock(void **state)
     pl_json_free(traces[1]);
 }
 
-/* Where nobody compared clocks, the calendar must do. */
+/* Where clocks were not compared, wall-clock times are used. */
 static void profile_merges_by_the_calendar_without_a_clock(void **state)
 {
     (void)state;

@@ -78,7 +78,7 @@ static void checkpoint_other_names_are_ignored(void **state)
 }
 
 /* Change a file of checkpoint 2 in every way `change` knows: each time it is
- * passed over with a warning, and checkpoint 1 is found. */
+ * skipped with a warning, and checkpoint 1 is found. */
 static void for_each_damage(const char *folder, const char *name,
                             size_t (*change)(char *bytes, size_t count,
                                              size_t nth))
@@ -269,7 +269,7 @@ static pl_status find_and_load(const char *folder)
     return status;
 }
 
-/* For lack of memory none is passed over, and no older one chosen. */
+/* For lack of memory no checkpoint is skipped, and no older one chosen. */
 static void checkpoint_survives_failed_allocations(void **state)
 {
     sample s;
@@ -331,7 +331,7 @@ static void checkpoint_of_several_writers_is_one(void **state)
     assert_ok(pl_checkpoint_commit(folder, &s.manifest));
     assert_int_equal(7, sample_found(*state));
 
-    /* The same tensor twice is nobody's checkpoint. */
+    /* A checkpoint with the same tensor twice is refused. */
     assert_ok(pl_checkpoint_write_shard(
         folder, &(pl_checkpoint_part) { 0, 2, s.tensors, 2, NULL, NULL },
         &shards[0]));
@@ -354,7 +354,7 @@ static void checkpoint_of_a_newer_program_is_left_alone(void **state)
         pl_file_replace(test_path(*state, "step-0000000042/manifest.json"),
                         newer.data, newer.bytes));
     pl_map_close(&newer);
-    /* To fall back to step 41 would throw away what the newer one did. */
+    /* To fall back to step 41 would discard the work of the newer program. */
     pl_checkpoint *found = NULL;
     assert_fails(PL_UNSUPPORTED, "version 3, this program knows up to 2",
                  pl_checkpoint_find(&found, *state));

@@ -22,7 +22,7 @@ typedef enum addition {
     ADDS_IN_PARTS /* with others */
 } addition;
 
-/* Products in the plainest way, and who asked for which. */
+/* Products computed naively, and which were requested. */
 typedef struct fake {
     pl_factors factors;
     pl_factor_layer layer;

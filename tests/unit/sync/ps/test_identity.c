@@ -1,5 +1,5 @@
-/* What a server believes about who speaks: keys, not words; and nothing of
- * another generation or of a process that was replaced. */
+/* How a server identifies a sender: by its key, not by its claim; frames of
+ * another generation or of a replaced process are ignored. */
 #include "support/unit.h"
 #include "sync/ps/core/core.h"
 
@@ -162,7 +162,7 @@ static void identity_is_checked_for_heartbeats(void **state)
     assert_int_equal(PL_FRAME_HEARTBEAT_ACK, d->frame.kind);
 }
 
-/* Frames recorded and sent again after a restart, or by who was replaced. */
+/* Frames recorded and sent again after a restart, or by a replaced process. */
 static void outdated_identity_is_ignored(void **state)
 {
     desk *d = *state;
@@ -176,7 +176,7 @@ static void outdated_identity_is_ignored(void **state)
     assert_true(newer > stop.incarnation);
 
     int before = d->answers;
-    hand_in(d, 1, worker0, stop, ""); /* the old one's words */
+    hand_in(d, 1, worker0, stop, ""); /* from the old one */
     assert_int_equal(before, d->answers);
     stop.incarnation = newer;
     stop.generation++;

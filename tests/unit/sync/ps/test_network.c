@@ -199,7 +199,7 @@ static void open_params(task *t)
         pl_params_block(t->params)[i] = 1.0f;
 }
 
-/* Ask every server to be let in as worker 1 of another job: of another size,
+/* Ask every server to join as worker 1 of another job: of another size,
  * another length and other settings.  All refuse. */
 static void intrude(const job *j)
 {
@@ -328,7 +328,7 @@ static void ps_network_async_makes_each_update_once(void **state)
     }
 }
 
-/* A look that finds nothing is followed by a sleep, never by another look. */
+/* A poll that finds nothing is followed by a sleep, never by another poll. */
 static void ps_network_a_server_polls_once_before_it_sleeps(void **state)
 {
     (void)state;

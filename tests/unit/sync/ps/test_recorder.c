@@ -109,8 +109,8 @@ static void ps_recorder_records_where_a_server_resumes(void **state)
     pl_metrics_free(f.metrics);
 }
 
-/* After a quarter of an hour there is a point every half a second; a roll-back
- * in between is told at once, and the last steps are a point. */
+/* After a quarter of an hour there is a point every half a second; a rollback
+ * in between is recorded at once, and the last steps are a point. */
 static void ps_recorder_thins_out_and_ends_with_the_last_steps(void **state)
 {
     (void)state;

@@ -29,7 +29,7 @@ static ps_rig *start_leader(pl_ps_core_opts opts, uint32_t *incarnation)
     return rig;
 }
 
-/* The chief says goodbye, and server 1 what it used. */
+/* The chief sends its goodbye, and server 1 its usage. */
 static void chief_leaves(ps_rig *rig, uint32_t other)
 {
     ps_say_text(rig, rig->peer[0], ps_request(rig, 0, PL_FRAME_BYE), "{}");
@@ -201,7 +201,8 @@ static void expect_heart(ps_rig *rig, const char *usage)
     ps_expect_text(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT, usage);
 }
 
-/* With every heart, and at once when server 0 asks at the end of the job. */
+/* With every heartbeat, and at once when server 0 asks at the end of the job.
+ */
 static void ps_servers_follower_reports_its_usage(void **state)
 {
     (void)state;
@@ -222,7 +223,7 @@ static void ps_servers_follower_reports_its_usage(void **state)
     ps_close(rig);
 }
 
-/* The clock of server 0 is that of the answer to the last heart. */
+/* The clock of server 0 is that of the last heartbeat ack. */
 static void ps_servers_follower_compares_clocks_by_its_last_heartbeat(
     void **state)
 {
@@ -243,8 +244,9 @@ static void ps_servers_follower_compares_clocks_by_its_last_heartbeat(
     ps_close(rig);
 }
 
-/* What each task told last, and the most memory of all its hearts: the chief
- * hears it when the others have told it once more, after its goodbye. */
+/* What each task reported last, and the most memory of all its heartbeats: the
+ * chief receives it when the others have reported once more, after its goodbye.
+ */
 static void ps_servers_usage_of_all_is_reported(void **state)
 {
     (void)state;
@@ -301,7 +303,7 @@ static void ps_servers_usage_of_all_is_reported(void **state)
     ps_close(rig);
 }
 
-/* A server that does not answer any more holds the chief up for a while. */
+/* A server that does not answer any more delays the chief for a while. */
 static void ps_servers_silent_server_is_reported_by_its_last_heartbeat(
     void **state)
 {
@@ -338,7 +340,7 @@ static void ps_servers_follower_applies_what_server_0_chose(void **state)
     ps_quiet(rig); /* all are in, but it does not decide */
     ps_tick(rig, 500);
     ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
-    for (int w = 0; w < 3; w++) /* said again until it is answered */
+    for (int w = 0; w < 3; w++) /* repeated until it is answered */
         ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HAVE);
     pl_frame apply = { .kind = PL_FRAME_APPLY, .step = 0 };
     from_server_0(rig, apply, "\2\2", 2); /* of another number of workers */
@@ -391,7 +393,7 @@ static void ps_servers_follower_gives_up_on_a_silent_server_0(void **state)
     ps_close(rig);
 }
 
-/* One that is started again when the chief has left, and hears of the end. */
+/* One that is restarted when the chief has left, and receives the end. */
 static void ps_servers_follower_without_parameters_ends_well(void **state)
 {
     (void)state;
@@ -410,8 +412,8 @@ static void ps_servers_follower_without_parameters_ends_well(void **state)
     ps_close(rig);
 }
 
-/* ... and who comes too late does not wait for parameters that nobody gives to
- * it any more. */
+/* ... and a task that comes too late does not wait for parameters that no
+ * server will send. */
 static void ps_servers_follower_without_parameters_refuses_late_tasks(
     void **state)
 {
@@ -464,7 +466,7 @@ static void ps_servers_follower_sends_nothing_after_its_goodbye(void **state)
     ps_close(rig);
 }
 
-/* It does not look for silence: server 0 does, and tells. */
+/* It does not watch for silence: server 0 does, and reports it. */
 static void ps_servers_follower_declares_no_worker_lost(void **state)
 {
     (void)state;
@@ -527,7 +529,7 @@ static void ps_servers_leader_ends_all_and_waits_for_goodbyes(void **state)
     ps_close(rig);
 }
 
-/* `ms` pass, in which worker 0 alone is heard of. */
+/* `ms` pass, in which only worker 0 sends. */
 static void pass_without_server_1(ps_rig *rig, int64_t ms)
 {
     for (int64_t at = 0; at < ms; at += 500) {
@@ -574,8 +576,8 @@ static void ps_servers_server_that_was_cut_off_continues(void **state)
     ps_close(rig);
 }
 
-/* Server 0 was started anew and counts generations from 1 again: a server of a
- * job that was rolled back tells it how many there were. */
+/* Server 0 was restarted and counts generations from 1 again: a server of a job
+ * that was rolled back reports how many there were. */
 static void ps_servers_follower_joins_a_new_server_0(void **state)
 {
     (void)state;
@@ -603,8 +605,8 @@ static void ps_servers_follower_joins_a_new_server_0(void **state)
     ps_close(rig);
 }
 
-/* Cut off for longer it joins anew; server 0 knows the process, which has its
- * part still. */
+/* Cut off for longer it joins again; server 0 knows the process, which still
+ * has its part. */
 static void ps_servers_known_server_joins_without_a_rollback(void **state)
 {
     (void)state;
@@ -621,8 +623,8 @@ static void ps_servers_known_server_joins_without_a_rollback(void **state)
     ps_close(rig);
 }
 
-/* It was silent for it too long, just when the end was on its way: it is let
- * in to hear of that, and another process in its place is not. */
+/* It was silent for too long, just when the end was on its way: it is admitted
+ * to receive that, and another process in its place is not. */
 static void ps_servers_known_server_joins_to_receive_the_end(void **state)
 {
     (void)state;
@@ -683,8 +685,8 @@ static void ps_servers_new_server_rolls_the_job_back(void **state)
     ps_close(rig);
 }
 
-/* The chief has still to take the last parameters; once it has, nobody asks
- * for the server any more. */
+/* The chief has still to take the last parameters; once it has, the server is
+ * not needed any more. */
 /* A server that is new since the chief left needs nothing, unless the chief
  * was not done and is started again. (J5) */
 static void ps_servers_new_server_rolls_back_a_chief_that_returns(void **state)
@@ -755,7 +757,7 @@ static void ps_servers_late_worker_does_not_wait_for_a_lost_one(void **state)
     ps_close(rig);
 }
 
-/* Nobody starts again what was interrupted. */
+/* Interrupted tasks are not restarted. */
 static void ps_servers_server_lost_in_an_interrupt_ends_the_job(void **state)
 {
     (void)state;
@@ -818,7 +820,7 @@ static void ps_servers_failure_is_resent_until_server_0_ends_the_job(
     ps_close(rig);
 }
 
-/* An APPLY that chooses nobody is of no server 0. */
+/* No server 0 sends an APPLY that chooses no worker. */
 static void ps_servers_apply_without_workers_is_ignored(void **state)
 {
     (void)state;

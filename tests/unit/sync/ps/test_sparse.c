@@ -62,7 +62,7 @@ typedef struct worker {
     pl_key_batch look; /* of a test between two gradients... */
     uint32_t looks;    /* ... so many batches of it are to come */
     float grad[KEYS + 1];
-    int64_t step; /* of the batch at hand */
+    int64_t step; /* of the current batch */
     int at;       /* whose batch that is */
 } worker;
 
@@ -322,8 +322,8 @@ static void run(world *w)
         for (int32_t k = 0; k < WORKERS; k++) {
             worker *own = &w->workers[k];
             assert_ok(pl_ps_client_outcome(own->client));
-            /* A chief that is lost before the first parameters are there is
-             * another story. */
+            /* A chief that is lost before the first parameters is another case.
+             */
             if (w->restarts && own->next == TO_PUSH && w->lives < LIVES &&
                 draw(w, 300) == 0)
                 start_worker(w, k);

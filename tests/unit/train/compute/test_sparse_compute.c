@@ -166,7 +166,8 @@ static float grad_of(const pl_keys *keys, const float *grad, uint64_t id)
     return 0;
 }
 
-/* Who sends keys has them sorted, and ends in the bits of who does not. */
+/* A worker that sends keys sorts them, and ends in the bits of one that does
+ * not. */
 static void sparse_gradient_has_the_same_bits_in_any_key_order(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What a worker does when, from joining to leaving.
+/* What a worker does at which moment, from joining to leaving.
  *
  * Invariants and the tests that check them (C1 and C2: the simulator):
  *   course C3  course_of_a_follower_leaves_the_job_to_the_chief

@@ -104,8 +104,8 @@ static const pl_sync_ops witness_ops = {
     .local = &witness_local,
 };
 
-/* A job whose others go on while this worker tests: what they still did makes
- * all parameters zero, although its step was counted before. */
+/* A job whose other workers continue while this one tests: their updates make
+ * all parameters zero, although the step was counted before. */
 static pl_status loose_pause(pl_sync *sync, bool over, int64_t *step)
 {
     pl_params *params = ((witness *)sync)->params;
@@ -381,7 +381,7 @@ static void loop_stops_at_the_target_loss(void **state)
     rig_close(&r);
 }
 
-/* A worker other than the chief that tests says so: it is not stuck. */
+/* A worker other than the chief reports that it tests: it is not stuck. */
 static void loop_of_a_follower_reports_that_it_tests(void **state)
 {
     (void)state;
@@ -490,7 +490,7 @@ static void loop_continues_when_a_checkpoint_fails(void **state)
     assert_int_equal(20, result.progress.step);
     assert_int_equal(3, seen.count);
     assert_non_null(strstr(seen.last, "checkpoint of step 18"));
-    w.save_mid = PL_AGAIN; /* busy: no need to tell anyone */
+    w.save_mid = PL_AGAIN; /* busy: no need to report it */
     assert_ok(pl_loop_run(&opts, &result));
     assert_int_equal(3, seen.count);
     assert_int_equal(1, result.saves); /* the last one */

@@ -9,7 +9,7 @@
 
 static const pl_source_opts plain = { .threads = 1 };
 
-/* Records, one behind the other. */
+/* Consecutive records. */
 typedef struct records {
     uint8_t data[4096];
     size_t used;

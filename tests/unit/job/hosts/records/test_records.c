@@ -1,4 +1,4 @@
-/* Records of a run folder on their way from one host to another.
+/* Records of a run folder sent from one host to another.
  *
  * Invariants and the tests that check them:
  *   source I1  records_arrive_while_they_grow
@@ -10,7 +10,7 @@
 #include "support/folder.h"
 #include "support/unit.h"
 
-/* Two run folders, and what one sends taken by the other. */
+/* Two run folders; one receives what the other sends. */
 typedef struct ends {
     char here[128], there[128];
     pl_record_source *source;

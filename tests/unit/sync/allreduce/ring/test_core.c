@@ -1,4 +1,4 @@
-/* The ring's core: sums, the exchange, and who is in it.
+/* The ring's core: sums, the exchange, and membership.
  *
  * Invariants and the tests that check them:
  *   core E1     ring_exchange_gives_the_chief_all_statuses
@@ -188,7 +188,7 @@ static void ring_keeps_pieces_of_later_sums(void **state)
             for (int32_t k = 1; k <= n; k++) {
                 pl_ring_core *core = net->node[(last + k) % n].core;
                 pl_ring_core_start(core, &(pl_sum_range) { .count = 5000 });
-                ring_settle(net); /* to those who have not started, too */
+                ring_settle(net); /* to ranks that have not started, too */
                 assert_int_equal(k == n, pl_ring_core_summed(core, 0));
             }
             for (int32_t w = 0; w < n; w++) {
@@ -205,7 +205,7 @@ static void ring_keeps_pieces_of_later_sums(void **state)
     }
 }
 
-/* Two of numbers that are none: the same bits at both ranks. */
+/* Two NaNs: the same bits at both ranks. */
 static void ring_sums_have_the_same_bits_where_they_are_nan(void **state)
 {
     (void)state;
@@ -228,7 +228,7 @@ static void add_numbers(void *total, const void *status)
     *(int64_t *)total = *(int64_t *)total * 10 + *(const int64_t *)status;
 }
 
-/* Combined in the order of ranks, however they come. */
+/* Combined in the order of ranks, in whichever order they arrive. */
 static void ring_exchange_gives_all_the_combined_status(void **state)
 {
     (void)state;
@@ -378,7 +378,7 @@ static void ring_notices_a_silent_worker_and_joins_again(void **state)
     }
 }
 
-/* A process that was started again is noticed before the silence is. */
+/* A restarted process is noticed before its silence is. */
 static void ring_joins_again_when_a_new_process_comes(void **state)
 {
     (void)state;
@@ -417,8 +417,8 @@ static void ring_continues_without_a_lost_worker_on_request(void **state)
     free(net);
 }
 
-/* Who is not lost meets whenever its generation has ended, as a worker's
- * thread does. */
+/* Workers that are not lost join again whenever their generation has ended, as
+ * a worker's thread does. */
 static void join_until_formed(ring_net *net, int64_t ms)
 {
     for (; ms > 0; ms -= 100) {
@@ -476,7 +476,8 @@ static void ring_continues_after_simultaneous_losses(void **state)
 }
 
 /* The second is lost at any tenth of a second after the first: before that is
- * noticed, while all meet, while they link, and when they are formed. */
+ * noticed, during the rendezvous, while links are made, and when the ring is
+ * formed. */
 static void ring_continues_after_a_loss_in_a_rendezvous(void **state)
 {
     (void)state;
@@ -494,8 +495,8 @@ static void ring_continues_after_a_loss_in_a_rendezvous(void **state)
         }
 }
 
-/* The chief's new process finds out that one of those it knew in its earlier
- * life is gone. */
+/* The chief's new process finds that a worker it knew in its earlier life is
+ * lost. */
 static void ring_continues_after_losing_the_chief_and_another(void **state)
 {
     (void)state;
@@ -510,7 +511,7 @@ static void ring_continues_after_losing_the_chief_and_another(void **state)
     free(net);
 }
 
-/* It lives, but its working thread never comes to meet the others. */
+/* It lives, but its working thread never comes to the rendezvous. */
 static void ring_continues_without_a_worker_that_never_joins(void **state)
 {
     (void)state;
@@ -531,8 +532,8 @@ static void ring_continues_without_a_worker_that_never_joins(void **state)
     free(net);
 }
 
-/* Where lost workers are waited for, each is declared lost: whoever started
- * it can start it again. */
+/* Where lost workers are waited for, each is declared lost, so that its
+ * supervisor can restart it. */
 static void ring_declares_each_worker_lost_while_it_waits(void **state)
 {
     (void)state;
@@ -599,7 +600,7 @@ static void ring_ends_when_a_worker_does_not_link(void **state)
     free(net);
 }
 
-/* When all wait and nothing moves, nobody waits for ever. */
+/* When all wait and nothing moves, every wait ends. */
 static void ring_recovers_from_a_lost_message(void **state)
 {
     (void)state;
@@ -708,7 +709,7 @@ static void ring_sums_with_workers_that_formed_first(void **state)
     free(net);
 }
 
-/* Who computes for long is not lost, nor is it stuck. */
+/* A worker that computes for long is neither lost nor stuck. */
 static void ring_waits_for_a_computing_worker(void **state)
 {
     (void)state;
@@ -725,7 +726,7 @@ static void ring_waits_for_a_computing_worker(void **state)
     free(net);
 }
 
-/* Who lives and waits for nobody, but gets nothing done any more. */
+/* A worker that lives and waits for no other, but makes no more progress. */
 static void ring_declares_a_stuck_worker_lost(void **state)
 {
     (void)state;
@@ -774,7 +775,7 @@ static void ring_compares_clocks_with_the_chief(void **state)
                                    .incarnation = 1,
                                    .sequence = 1000,
                                    .value = { 5 } } },
-        net->now_ns); /* the answer to no heart of ours */
+        net->now_ns); /* acknowledges no heartbeat of ours */
     assert_int_equal(0, pl_ring_core_skew(net->node[1].core).ahead_ns);
     ring_close(net);
     free(net);

@@ -48,11 +48,11 @@ static void ps_core_init_sets_parameters_and_step(void **state)
     assert_true(ps_look(rig, 0).initialized);
     assert_int_equal(7, ps_look(rig, 0).step);
     ps_quiet(rig); /* other servers may have nothing yet */
-    /* So a chief that comes again may give others... */
+    /* So a restarted chief may send others... */
     ps_init(rig, 5, first);
     const ps_sent *pulled = ps_answer(rig, 1, 0, 5);
     assert_memory_equal(first, pulled->bytes, sizeof first);
-    /* ... and when it has gone on, none. */
+    /* ... but none once it has continued. */
     ps_init(rig, 0, second);
     assert_memory_equal(first, rig->params, sizeof first);
     assert_int_equal(5, ps_look(rig, 0).step);
@@ -200,7 +200,7 @@ static void ps_core_gradients_that_are_not_finite_are_refused(void **state)
     }
 }
 
-/* The refusal was lost: who asks again hears it again. (R2) */
+/* The refusal was lost: a repeated request is refused again. (R2) */
 static void ps_core_refusal_is_repeated(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Who shares the data of a sync job from which step on: invariants D1 to D4 of
- * sync/ps/core/deal.c.
+/* Which workers share the data of a sync job from which step on: invariants D1
+ * to D4 of sync/ps/core/deal.c.
  *
  * Invariants and the tests that check them:
  *   deal D1  ps_deal_is_among_the_present_workers
@@ -19,7 +19,7 @@ static const pl_ps_core_opts three = {
     .end_step = 8,
 };
 
-/* A worker asks for the deal of `step`, the first of `epoch`. */
+/* A worker requests the deal of `step`, the first of `epoch`. */
 static pl_deal ask(ps_rig *rig, int32_t worker, int64_t step, int64_t epoch)
 {
     pl_frame frame = ps_request(rig, worker, PL_FRAME_SHARE);
@@ -52,7 +52,7 @@ static void make_step(ps_rig *rig, int64_t step, unsigned workers)
     assert_int_equal(step + 1, ps_look(rig, 0).step);
 }
 
-/* All make a step, then worker 2 is silent for so long that it is lost. */
+/* All make a step, then worker 2 is silent until it is lost. */
 static ps_rig *start_and_lose(void)
 {
     ps_rig *rig = ps_start(three, 0);

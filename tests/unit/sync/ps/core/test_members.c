@@ -1,4 +1,4 @@
-/* Joining, hearts, loss, leaving, the end.
+/* Joining, heartbeats, loss, leaving, the end.
  *
  * Invariants and the tests that check them:
  *   core P1     ps_members_failure_of_one_ends_the_job
@@ -152,7 +152,7 @@ static void ps_members_newer_process_takes_the_place(void **state)
     assert_int_equal(old, refuse->frame.incarnation);
     assert_non_null(strstr(refuse->bytes, "a newer process has taken"));
     assert_true(ps_expect(rig, 77, PL_FRAME_WELCOME)->frame.incarnation > old);
-    /* The old one thaws: neither its gradient nor its heart counts. */
+    /* The old one thaws: neither its gradient nor its heartbeat counts. */
     ps_push(rig, 1, 0, -1.0f);
     ps_expect_text(rig, rig->peer[1], PL_FRAME_REFUSE, "no longer, a member");
     ps_say(rig, 88,
@@ -162,7 +162,7 @@ static void ps_members_newer_process_takes_the_place(void **state)
     ps_close(rig);
 }
 
-/* Another server takes incarnations from the workers, who have them of
+/* Another server takes incarnations from the workers, which have them from
  * server 0. */
 static void ps_members_older_incarnation_is_refused_by_a_follower(void **state)
 {
@@ -229,7 +229,7 @@ static void ps_members_silence_means_lost(void **state)
     assert_int_equal(1, rig->lost[1]);
     assert_int_equal(0, rig->lost[0]);
     assert_int_equal(1, ps_look(rig, 0).lost);
-    ps_pass(rig, 5000, 1); /* told once */
+    ps_pass(rig, 5000, 1); /* reported once */
     assert_int_equal(1, rig->lost[1]);
     assert_ok(pl_ps_core_outcome(rig->core));
     ps_close(rig);
@@ -269,7 +269,7 @@ static void ps_members_stuck_worker_is_lost(void **state)
         ps_tick(rig, 500);
     }
     assert_int_equal(1, rig->lost[1]);
-    /* Who waits or evaluates may do so for any time. */
+    /* A task may wait or evaluate for any time. */
     assert_int_equal(0, rig->lost[0]);
     ps_close(rig);
 }
@@ -335,7 +335,7 @@ static void ps_members_abort_ends_the_job_at_once(void **state)
         assert_failed(rig, "worker 1 (node1, process 100) is lost at step 0");
         const ps_sent *over = ps_expect(rig, rig->peer[0], PL_FRAME_OVER);
         assert_int_equal(PL_STOP_FAILED, over->frame.flags);
-        assert_int_equal(0, rig->lost[1]); /* nobody is to start it anew */
+        assert_int_equal(0, rig->lost[1]); /* it will not be restarted */
         ps_close(rig);
     }
 }
@@ -365,7 +365,7 @@ static void ps_members_continue_goes_on_without_a_worker(void **state)
     ps_close(rig);
 }
 
-/* Without the chief nobody would decide: it is waited for in any case. */
+/* Without the chief no decision is possible: it is waited for in any case. */
 static void ps_members_chief_is_waited_for_also_in_continue(void **state)
 {
     (void)state;
@@ -380,7 +380,7 @@ static void ps_members_chief_is_waited_for_also_in_continue(void **state)
     ps_close(rig);
 }
 
-/* ssp: a supervised worker comes again in seconds, so it is waited for. */
+/* ssp: a supervised worker is restarted within seconds, so it is waited for. */
 static void ps_members_supervised_ssp_waits_for_a_lost_worker(void **state)
 {
     (void)state;
@@ -434,7 +434,7 @@ static void ps_members_lost_ssp_worker_keeps_pace_when_it_is_back(void **state)
     }
 }
 
-/* ssp: whoever supervises the job knows that it does not come back. */
+/* ssp: the supervisor knows that it does not come back. */
 static void ps_members_worker_that_is_gone_is_not_waited_for(void **state)
 {
     (void)state;
@@ -450,7 +450,7 @@ static void ps_members_worker_that_is_gone_is_not_waited_for(void **state)
     ps_close(rig);
 }
 
-/* The way to the chief was cut while the others left. */
+/* The path to the chief was cut while the others left. */
 static void ps_members_final_pull_is_answered_when_the_chief_is_back(
     void **state)
 {
@@ -508,7 +508,7 @@ static void ps_members_worker_that_was_given_up_is_answered(void **state)
     ps_close(rig);
 }
 
-/* A step that takes long, on a way that was cut for a while. */
+/* A step that takes long, on a path that was cut for a while. */
 static void ps_members_heartbeats_with_progress_restore_a_worker(void **state)
 {
     (void)state;
@@ -601,7 +601,7 @@ static void ps_members_workers_stay_until_the_chief_has_reports(void **state)
         ps_quiet(rig); /* the report may be lost */
         assert_false(pl_ps_core_finished(rig->core));
         if (silent != 0)
-            ps_tick(rig, 200); /* or the chief's word that it has it */
+            ps_tick(rig, 200); /* or the chief's acknowledgement */
         else
             ps_heard(rig);
         ps_done(rig, 1);
@@ -660,7 +660,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     assert_int_equal(2, report->frame.step);
     assert_int_equal(5 * PS_MS, report->frame.value[1]);
     ps_heard(rig);
-    for (int i = 0; i < 2; i++) { /* asked again, told again */
+    for (int i = 0; i < 2; i++) { /* requested again, answered again */
         assert_int_equal(
             PL_ACK_DONE,
             ps_expect(rig, rig->peer[2], PL_FRAME_ACK)->frame.flags);
@@ -676,7 +676,7 @@ static void ps_members_reports_are_gathered_for_the_chief(void **state)
     ps_close(rig);
 }
 
-/* It has nothing to save, but nobody did anything wrong. (P4) */
+/* It has nothing to save, but nothing failed. (P4) */
 static void ps_members_early_interrupt_is_no_failure(void **state)
 {
     (void)state;
@@ -724,7 +724,7 @@ static void ps_members_failure_of_one_ends_the_job(void **state)
     ps_say_text(rig, rig->peer[0], stop, "another reason");
     assert_failed(rig, "worker 1: the loss is not a number");
     ps_forget(rig);
-    ps_tick(rig, 1000); /* some time to say goodbye, not for ever */
+    ps_tick(rig, 1000); /* some time to say goodbye, but not forever */
     assert_false(pl_ps_core_finished(rig->core));
     ps_tick(rig, 1500);
     assert_true(pl_ps_core_finished(rig->core));

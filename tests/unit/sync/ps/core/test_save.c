@@ -15,7 +15,7 @@
 #define PLAN   "plan"
 #define NUMBER 5
 
-/* What the core asked of the disk. */
+/* What the core requested from the disk. */
 typedef struct disk {
     int saves, commits, loads, cancels;
     bool busy;  /* with what was cancelled: nothing can begin */
@@ -134,7 +134,7 @@ static void pause_for(ps_rig *rig, unsigned flags)
     ps_say(rig, rig->peer[0], frame, NULL);
 }
 
-/* What the chief is told of the last save. */
+/* The outcome of the last save, as sent to the chief. */
 static const ps_sent *expect_saved(ps_rig *rig, pl_saved saved)
 {
     const ps_sent *sent = ps_expect(rig, rig->peer[0], PL_FRAME_ACK);
@@ -159,7 +159,7 @@ static void stored(ps_rig *rig, pl_saved outcome, const char *why)
         rig->now_ns);
 }
 
-/* The other server tells server 0 of its part. */
+/* The other server reports its part to server 0. */
 static void other_saved(ps_rig *rig, int64_t number, pl_saved outcome,
                         const char *why)
 {
@@ -246,12 +246,12 @@ static void ps_save_takes_only_parts_of_its_own(void **state)
 {
     (void)state;
     ps_rig *rig = start_leader((pl_ps_core_opts) { 0 });
-    other_saved(rig, NUMBER, PL_SAVED_GOOD, ""); /* not begun: told again */
+    other_saved(rig, NUMBER, PL_SAVED_GOOD, ""); /* not begun: sent again */
     ps_quiet(rig);
     ask(rig, PL_FRAME_SAVE, 0, 0, 0);
     ps_done(rig, 0);
     stored(rig, PL_SAVED_GOOD, NULL);
-    other_saved(rig, NUMBER - 1, PL_SAVED_GOOD, ""); /* heard, of no use */
+    other_saved(rig, NUMBER - 1, PL_SAVED_GOOD, ""); /* received, ignored */
     ps_expect(rig, PS_SERVER, PL_FRAME_SAVED);
     assert_int_equal(0, d.commits);
     ps_say(rig, rig->peer[1],
@@ -264,7 +264,8 @@ static void ps_save_takes_only_parts_of_its_own(void **state)
     ps_close(rig);
 }
 
-/* The chief goes before all servers know: what was begun is given up. (K4) */
+/* The chief is lost before all servers know: what was begun is given up. (K4)
+ */
 static void ps_save_is_given_up_with_a_chief_that_began_it(void **state)
 {
     (void)state;
@@ -373,7 +374,7 @@ static void ps_save_holds_gradients_one_by_one(void **state)
     ps_close(rig);
 }
 
-/* One that was lost comes back when the chief was told the counts. (K2) */
+/* A lost worker comes back after the chief received the counts. (K2) */
 static void ps_save_is_of_the_state_that_the_chief_froze(void **state)
 {
     (void)state;
@@ -439,7 +440,7 @@ static void ps_save_load_sets_step_and_counts(void **state)
     assert_int_equal(7, ps_look(rig, 0).step);
     assert_int_equal(3, ps_look(rig, 0).applied_of_worker);
     assert_int_equal(4, ps_look(rig, 1).applied_of_worker);
-    ask(rig, PL_FRAME_LOAD, 7, 5, 6); /* by a chief that came again */
+    ask(rig, PL_FRAME_LOAD, 7, 5, 6); /* by a restarted chief */
     assert_int_equal(2, d.loads);
     stored(rig, PL_SAVED_GOOD, NULL);
     ps_done(rig, 0);
@@ -455,8 +456,8 @@ static void ps_save_load_sets_step_and_counts(void **state)
     ps_close(rig);
 }
 
-/* When it is done old ones are removed: the chief is not to choose one of
- * them, so it is let in when the last one is certain. (K4) */
+/* When it is complete old ones are removed: the chief must not choose one of
+ * them, so it is admitted when the last one is certain. (K4) */
 static void ps_save_that_is_being_completed_keeps_the_chief_out(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* The share of a worker that is gone is read by the others.
+/* The share of a lost worker is read by the others.
  *
  * Invariants and the tests that check them:
  *   share H1  ps_share_passes_to_the_next_reader,
@@ -41,21 +41,22 @@ static const ps_sent *make(ps_rig *rig, int32_t worker, int64_t step)
     return ps_answer(rig, worker, 0, step);
 }
 
-/* One of a share that is another's by now: it leaves `step` as it is. */
+/* One of a share that another worker reads by now: it leaves `step` as it is.
+ */
 static void make_in_vain(ps_rig *rig, int32_t worker, int64_t step)
 {
     ps_push(rig, worker, step, -1.0f);
     ps_answer(rig, worker, PL_ANSWER_DROPPED, step);
 }
 
-/* Worker 2 is silent for so long that it is lost. */
+/* Worker 2 is silent until it is lost. */
 static void lose_last(ps_rig *rig)
 {
     ps_pass(rig, 6000, OTHERS);
     assert_int_equal(1, rig->lost[2]);
 }
 
-/* Worker 2 makes two gradients of its share and is not heard of again. */
+/* Worker 2 makes two gradients of its share and then stays silent. */
 static ps_rig *start_and_lose(void)
 {
     ps_rig *rig = ps_start(three, 0);
@@ -93,7 +94,7 @@ static void ps_share_of_a_lost_worker_goes_to_one_other(void **state)
     expect_share(rig, 1, 2, 2);
     ps_probe(rig, 1, PL_FRAME_SHARE, 0); /* the answer was lost */
     expect_share(rig, 1, 2, 2);
-    ask(rig, 0, 0, 5); /* nobody else's is left */
+    ask(rig, 0, 0, 5); /* no other share is left */
     expect_share(rig, 0, 0, 0);
     const ps_sent *answer = make(rig, 1, 3);
     assert_int_equal(1, answer->frame.value[0]); /* made by it */
@@ -205,8 +206,9 @@ static void ps_share_passes_to_the_next_reader(void **state)
     ps_close(rig);
 }
 
-/* ssp: who reads a lost worker's share holds up nobody, and neither does who
- * waits for one; who is back keeps pace with the others from then on. */
+/* ssp: a worker that reads a lost worker's share blocks no other, nor does one
+ * that waits for a share; a worker that is back keeps pace with the others from
+ * then on. */
 static void ps_share_reader_blocks_no_ssp_worker(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Gradients become updates: which, in which order, how many, and who may go
- * on.
+/* Gradients become updates: which, in which order, how many, and which workers
+ * may continue.
  *
  * Invariants and the tests that check them:
  *   members J4  ps_update_new_process_skips_a_kept_gradient
@@ -128,8 +128,8 @@ static void ps_update_step_may_pass_a_push_that_arrives(void **state)
     ps_close(rig);
 }
 
-/* A complete gradient of a worker that dies is as good as any: its next
- * process would make the same. */
+/* A complete gradient of a worker that dies is used: its next process would
+ * make the same. */
 static void ps_update_keeps_the_gradient_of_a_lost_worker(void **state)
 {
     (void)state;
@@ -330,7 +330,7 @@ static void ps_update_sync_ends_at_the_requested_step(void **state)
     ps_push(rig, 1, 7, -1.0f);
     for (int w = 0; w < 2; w++)
         assert_int_equal(0, ps_answer(rig, w, PL_ANSWER_STOP, 8)->frame.count);
-    ps_push(rig, 1, 8, -1.0f); /* who does not listen is told again */
+    ps_push(rig, 1, 8, -1.0f); /* a worker that ignores it is notified again */
     ps_answer(rig, 1, PL_ANSWER_DROPPED | PL_ANSWER_STOP, 8);
     assert_int_equal(8, ps_look(rig, 0).step);
     ps_close(rig);
@@ -359,8 +359,8 @@ static void ps_update_stop_drops_waiting_gradients(void **state)
     }
 }
 
-/* In sync what is sent is of one step: when it changes under way it is sent
- * anew. */
+/* In sync what is sent is of one step: when the step changes in between, it is
+ * sent again. */
 static void ps_update_sync_answer_is_of_one_step(void **state)
 {
     (void)state;

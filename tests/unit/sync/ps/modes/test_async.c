@@ -195,7 +195,7 @@ static void ps_settle_follower_waits_for_the_verdict(void **state)
     expect_have(rig, 1);
     ps_quiet(rig);
     assert_int_equal(0, ps_look(rig, 0).step);
-    ps_tick(rig, 600); /* it says so until it is heard */
+    ps_tick(rig, 600); /* it repeats this until acknowledged */
     ps_expect(rig, PL_PEER_COORDINATOR, PL_FRAME_HEARTBEAT);
     expect_have(rig, 1);
     say_verdict(rig, 1, 0, 0); /* it was one of worker 0's share */
@@ -212,7 +212,8 @@ static void ps_settle_follower_waits_for_the_verdict(void **state)
     ps_close(rig);
 }
 
-/* A verdict that names nobody, or what is not here, changes nothing. */
+/* A verdict that names no worker, or a gradient that is not here, changes
+ * nothing. */
 static void ps_settle_follower_ignores_other_verdicts(void **state)
 {
     (void)state;
@@ -356,7 +357,7 @@ static void ps_settle_leader_drops_gradients_before_a_new_join(void **state)
     ps_close(rig);
 }
 
-/* Server 1 lets a worker in when it knows what became of its gradient. */
+/* Server 1 admits a worker when it knows the outcome of its gradient. */
 static void ps_settle_follower_settles_before_a_join(void **state)
 {
     (void)state;
@@ -393,7 +394,7 @@ static void ps_settle_refuses_two_gradients_at_once(void **state)
     ps_close(rig);
 }
 
-/* The end: what is not on all servers by then is used by none. */
+/* The end: a gradient that is not on all servers by then is used by none. */
 static void ps_settle_stop_drops_waiting_gradients(void **state)
 {
     (void)state;
@@ -410,7 +411,7 @@ static void ps_settle_stop_drops_waiting_gradients(void **state)
     ps_answer(rig, 1, PL_ANSWER_STOP | PL_ANSWER_DROPPED, 0);
     say_have(rig, 1, rig->incarnation[1], 1);
     expect_verdict(rig, dropped);
-    /* One that comes later is dropped on arrival, here and there. */
+    /* One that comes later is dropped on arrival, by both servers. */
     ps_push(rig, 0, 0, -1.0f);
     ps_answer(rig, 0, PL_ANSWER_STOP | PL_ANSWER_DROPPED, 0);
     say_have(rig, 0, rig->incarnation[0], rig->sequence[0]);
@@ -421,7 +422,8 @@ static void ps_settle_stop_drops_waiting_gradients(void **state)
     ps_close(rig);
 }
 
-/* Server 1 hears of the end before it hears of a gradient that was applied. */
+/* Server 1 receives the end before the verdict on a gradient that was applied.
+ */
 static void ps_settle_verdict_holds_after_the_end(void **state)
 {
     (void)state;
@@ -556,7 +558,7 @@ static void ps_tests_do_not_wait_for_a_lost_worker(void **state)
     ps_close(rig);
 }
 
-/* A chief that waits for the end tests no more: nobody waits for it. */
+/* A chief that waits for the end tests no more: no worker waits for it. */
 static void ps_tests_of_a_finished_chief_block_no_worker(void **state)
 {
     (void)state;

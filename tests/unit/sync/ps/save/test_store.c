@@ -154,8 +154,8 @@ static void ps_store_reports_failures(void **state)
     close_rig(&r);
 }
 
-/* What was cancelled is not heard of; the next thing begins when it is over,
- * and finds the memory as it is then. */
+/* A cancelled save is not reported; the next one begins when it is over, and
+ * finds the memory as it is then. */
 static void ps_store_cancelled_save_makes_way(void **state)
 {
     rig r;

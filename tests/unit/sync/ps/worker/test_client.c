@@ -89,7 +89,7 @@ static void quiet(const rig *r)
                  r->sent[r->taken].ps);
 }
 
-/* Server `ps` says something; the payload lies in memory of its size, and an
+/* A message of server `ps`; the payload lies in memory of its size, and an
  * empty one is NULL, as in shared memory. */
 static void say(rig *r, int32_t ps, pl_frame frame, const void *payload)
 {
@@ -240,7 +240,9 @@ static void ps_client_joins_server_0_then_the_others(void **state)
     assert_non_null(strstr(join->bytes, "000000000000002a"));
     assert_int_equal(1, pl_ps_client_absent(r->client));
     tick(r, 200);
-    expect(r, 0, PL_FRAME_HEARTBEAT); /* while others are awaited it lives */
+    expect(
+        r, 0,
+        PL_FRAME_HEARTBEAT); /* it sends heartbeats while others are awaited */
     expect(r, 1, PL_FRAME_JOIN);
     assert_true(pl_ps_client_busy(r->client));
     welcome(r, 1, false); /* what all have, server 0 knows */
@@ -264,7 +266,7 @@ static void ps_client_rejoins_a_restarted_server_0(void **state)
     pl_ps_client_join(r->client);
     expect(r, 0, PL_FRAME_JOIN);
     pl_frame unknown = { .kind = PL_FRAME_REFUSE, .flags = PL_REFUSE_UNKNOWN };
-    say_text(r, 0, unknown, ""); /* not joined yet: nothing to begin anew */
+    say_text(r, 0, unknown, ""); /* not joined yet: nothing to restart */
     quiet(r);
     welcome(r, 0, true);
     expect(r, 1, PL_FRAME_JOIN);
@@ -280,7 +282,7 @@ static void ps_client_rejoins_a_restarted_server_0(void **state)
     close_rig(r);
 }
 
-/* What it was told when it joined before may no longer be so. */
+/* What it received when it joined before may no longer hold. */
 static void ps_client_ignores_the_welcome_to_an_earlier_join(void **state)
 {
     (void)state;
@@ -343,7 +345,7 @@ static void ps_client_init_sends_parameters(void **state)
     close_rig(r);
 }
 
-/* It let us in, then it was started anew: what it gave us means nothing. */
+/* It admitted us, then it was restarted: what it gave us is void. */
 static void ps_client_rejoins_server_0_restarted_during_the_join(void **state)
 {
     (void)state;
@@ -492,7 +494,7 @@ static void ps_client_probes_after_a_second_of_silence(void **state)
     assert_int_equal(0, probe->frame.count);
     assert_int_equal(1, probe->frame.sequence);
     quiet(r);
-    ack(r, 0, PL_ACK_COMPLETE); /* it is there; wait on */
+    ack(r, 0, PL_ACK_COMPLETE); /* it is there; keep waiting */
     tick(r, 999);
     quiet(r);
     tick(r, 1);
@@ -695,7 +697,8 @@ static void ps_client_async_takes_what_each_server_has(void **state)
     close_rig(r);
 }
 
-/* Who asks server 0 first gets no newer part from it than from the others. */
+/* A pull that goes to server 0 first gets no newer part from it than from the
+ * others. */
 static void ps_client_pull_goes_to_server_0_first(void **state)
 {
     (void)state;

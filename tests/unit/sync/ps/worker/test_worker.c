@@ -1,4 +1,4 @@
-/* The worker machine against a real core: what it asks, and when it does not.
+/* The worker machine against a real core: what it requests, and when.
  * Messages to the core arrive at once, answers when the test delivers them.
  *
  * Invariants and the tests that check them:
@@ -196,7 +196,7 @@ static void deliver(job *j)
         continue;
 }
 
-/* A second of time, in which what has to be asked again is asked again. */
+/* A second of time, in which unanswered requests are repeated. */
 static void wait_a_second(job *j)
 {
     for (int i = 0; i < 10; i++) {
@@ -251,7 +251,7 @@ static void worker_wish_waits_for_the_previous_request(void **state)
     task *t = &j.tasks[1];
     join_without_saves(&j);
     begin_step(t);
-    /* The first of two pieces tells how the commit ended. */
+    /* The first of two pieces has the outcome of the commit. */
     while (is_busy(t))
         assert_true(deliver_one(&j));
     assert_false(pl_ps_worker_have(t->machine, 0, FLOATS));
@@ -371,7 +371,7 @@ static void worker_reports_each_outcome_once(void **state)
     assert_done(late);
     assert_false(pl_ps_worker_look(late->machine).dropped);
     assert_int_equal(1, pl_ps_worker_look(late->machine).drops);
-    /* Of one on its way when the job rolls back nothing is told. */
+    /* A commit on its way when the job rolls back has no outcome. */
     wait_a_second(&j);
     begin_step(late);
     pl_ps_worker_lost(late->machine, PL_FAIL(PL_ROLLED, "rolled back"));
@@ -422,7 +422,7 @@ static void worker_that_said_goodbye_is_done(void **state)
     close_job(&j);
 }
 
-/* It joins again, as the job may roll back behind it, and is not let in. */
+/* It joins again, as the job may roll back after it left, and is refused. */
 static void worker_that_was_leaving_is_done_if_its_server_is_lost(void **state)
 {
     (void)state;
